@@ -1,0 +1,57 @@
+/*
+ * One list makes the error codes, their texts and the HTTP status each maps to.
+ *
+ * Functions return 0 or one of these (always negative). Where a sentence helps
+ * the user, it travels beside the code in a struct hd_fault, written at the
+ * place that knows the cause.
+ */
+#ifndef HD_BASE_ERROR_H
+#define HD_BASE_ERROR_H
+
+#include "base/compiler.h"
+
+#define HD_ERRORS(X)                                                       \
+    X(HD_ENOMEM, -1, 503, "out of memory")                                 \
+    X(HD_ENOTFOUND, -2, 404, "no such object")                             \
+    X(HD_ECONFLICT, -3, 409, "changed by somebody else meanwhile")         \
+    X(HD_EINVAL, -4, 422, "invalid argument")                              \
+    X(HD_ELIMIT, -5, 413, "over a configured limit")                       \
+    X(HD_EIO, -6, 503, "input or output failed")                           \
+    X(HD_EFULL, -7, 507, "no space left on the device")                    \
+    X(HD_ECORRUPT, -8, 500, "stored data is damaged")                      \
+    X(HD_EVERSION, -9, 500, "written by a newer version")                  \
+    X(HD_EBUSY, -10, 503, "busy")                                          \
+    X(HD_EUNAVAILABLE, -11, 503, "the database cannot be reached")         \
+    X(HD_EEXISTS, -12, 409, "exists already")                              \
+    X(HD_EUNSUPPORTED, -13, 501, "not supported")                          \
+    X(HD_ECLOSED, -14, 503, "closed")                                      \
+    X(HD_EACCESS, -15, 403, "permission denied")
+
+enum {
+#define X(name, code, http, text) name = code,
+    HD_ERRORS(X)
+#undef X
+};
+
+/* The fixed text of a code ("ok" for 0, "unknown error" for a stranger). */
+const char *hd_error_text(int err);
+
+/* The symbolic name, such as "HD_ENOMEM". */
+const char *hd_error_name(int err);
+
+int hd_error_http_status(int err);
+
+/*
+ * A code with a sentence for the person who reads it. Zero-initialise it; every
+ * function that takes one accepts NULL. The first cause set wins, so outer
+ * layers may call hd_fault_set() without hiding what really happened.
+ */
+struct hd_fault {
+    int code;
+    char text[252];
+};
+
+/* Records the cause and returns code, so that callers write `return hd_fault_set(...)`. */
+int hd_fault_set(struct hd_fault *fault, int code, const char *fmt, ...) HD_PRINTF(3, 4);
+
+#endif

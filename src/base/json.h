@@ -1,0 +1,136 @@
+/*
+ * JSON: yyjson behind names of our own, and a streaming writer.
+ *
+ * Reading keeps numbers as the text they were written in (2^53+1, 1.0 and 1e3
+ * survive a round trip) and refuses what is not strict JSON. A document borrows
+ * nothing from its source. Nothing outside this header names yyjson.
+ */
+#ifndef HD_BASE_JSON_H
+#define HD_BASE_JSON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <yyjson.h>
+
+#include "base/buf.h"
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/slice.h"
+
+/* Deeper documents are refused, so that recursive readers need no check of their own. */
+#define HD_JSON_MAX_DEPTH 512
+
+/* A value inside a document; lives as long as the document. NULL stands for "not there". */
+typedef yyjson_val *hd_json_val;
+
+struct hd_json {
+    yyjson_doc *doc;
+};
+
+enum hd_json_type { HD_JSON_NONE, HD_JSON_NULL, HD_JSON_BOOL, HD_JSON_NUMBER, HD_JSON_STRING, HD_JSON_ARRAY, HD_JSON_OBJECT };
+
+/* HD_EINVAL with the position and cause in `fault`, or HD_ENOMEM. */
+HD_MUST_CHECK int hd_json_parse(struct hd_json *json, struct hd_slice text, struct hd_fault *fault);
+void hd_json_fini(struct hd_json *json);
+
+static inline hd_json_val hd_json_root(const struct hd_json *json)
+{
+    return json->doc ? yyjson_doc_get_root(json->doc) : NULL;
+}
+
+enum hd_json_type hd_json_type(hd_json_val val);
+/* "null", "a boolean", "a number", …: for error messages. */
+const char *hd_json_type_name(hd_json_val val);
+
+static inline bool hd_json_is_object(hd_json_val val) { return yyjson_is_obj(val); }
+static inline bool hd_json_is_array(hd_json_val val) { return yyjson_is_arr(val); }
+static inline bool hd_json_is_string(hd_json_val val) { return yyjson_is_str(val); }
+static inline bool hd_json_is_number(hd_json_val val) { return yyjson_is_raw(val); }
+static inline bool hd_json_is_null(hd_json_val val) { return yyjson_is_null(val); }
+static inline bool hd_json_is_bool(hd_json_val val) { return yyjson_is_bool(val); }
+static inline bool hd_json_is_true(hd_json_val val) { return yyjson_is_true(val); }
+
+/* The member or NULL; NULL too when val is not an object. */
+static inline hd_json_val hd_json_get(hd_json_val val, struct hd_slice key)
+{
+    return yyjson_obj_getn(val, key.ptr ? key.ptr : "", key.len);
+}
+
+/* Members of an object or elements of an array. */
+static inline size_t hd_json_size(hd_json_val val)
+{
+    return yyjson_get_len(val) * (size_t)(yyjson_is_arr(val) || yyjson_is_obj(val));
+}
+
+/* A string's bytes (may contain NUL); empty for anything else. */
+static inline struct hd_slice hd_json_string(hd_json_val val)
+{
+    return yyjson_is_str(val) ? hd_slice(yyjson_get_str(val), yyjson_get_len(val)) : hd_slice("", 0);
+}
+
+/* A number's text as written; empty for anything else. */
+static inline struct hd_slice hd_json_number_text(hd_json_val val)
+{
+    return yyjson_is_raw(val) ? hd_slice(yyjson_get_raw(val), yyjson_get_len(val)) : hd_slice("", 0);
+}
+
+/* False when it is not an integer that fits; *out is untouched then. */
+bool hd_json_int(hd_json_val val, int64_t *out);
+bool hd_json_double(hd_json_val val, double *out);
+
+/* Iteration: struct hd_json_iter it = hd_json_iter(val); while (hd_json_next(&it)) { it.key (objects), it.val } */
+struct hd_json_iter {
+    yyjson_arr_iter arr;
+    yyjson_obj_iter obj;
+    bool is_object;
+    struct hd_slice key;
+    hd_json_val val;
+};
+
+struct hd_json_iter hd_json_iter(hd_json_val val);
+bool hd_json_next(struct hd_json_iter *it);
+
+/* Same JSON value; numbers by their numeric value (1 equals 1.0), objects in any order. */
+bool hd_json_equal(hd_json_val a, hd_json_val b);
+
+/*
+ * PostgreSQL's jsonb containment: an object contains another when it has all
+ * its members, each contained; an array when each element of the other is
+ * contained in some element; scalars when equal.
+ */
+bool hd_json_contains(hd_json_val whole, hd_json_val part);
+
+/* Appends the compact text of `val`; numbers as they were written. */
+HD_MUST_CHECK int hd_json_write_val(struct hd_buf *out, hd_json_val val);
+
+/* Appends `s` as a quoted JSON string. Bytes that are not UTF-8 become U+FFFD. */
+HD_MUST_CHECK int hd_json_write_string(struct hd_buf *out, struct hd_slice s);
+
+/*
+ * The streaming writer: puts commas itself, remembers the first error, and
+ * hd_jw_finish() reports it. Depth beyond HD_JSON_MAX_DEPTH is HD_ELIMIT.
+ */
+struct hd_jw {
+    struct hd_buf *out;
+    int err;
+    int depth;
+    bool needs_comma;
+};
+
+void hd_jw_init(struct hd_jw *jw, struct hd_buf *out);
+void hd_jw_object(struct hd_jw *jw);
+void hd_jw_object_end(struct hd_jw *jw);
+void hd_jw_array(struct hd_jw *jw);
+void hd_jw_array_end(struct hd_jw *jw);
+void hd_jw_key(struct hd_jw *jw, struct hd_slice key);
+void hd_jw_string(struct hd_jw *jw, struct hd_slice s);
+void hd_jw_int(struct hd_jw *jw, int64_t value);
+void hd_jw_bool(struct hd_jw *jw, bool value);
+void hd_jw_null(struct hd_jw *jw);
+void hd_jw_val(struct hd_jw *jw, hd_json_val val);
+/* `text` is already JSON. */
+void hd_jw_raw(struct hd_jw *jw, struct hd_slice text);
+HD_MUST_CHECK int hd_jw_finish(struct hd_jw *jw);
+
+#endif

@@ -1,0 +1,51 @@
+/*
+ * A borrowed run of bytes. Not NUL-terminated, may contain NUL, may be empty
+ * with ptr == NULL. Ids, namespaces and values are all slices.
+ */
+#ifndef HD_BASE_SLICE_H
+#define HD_BASE_SLICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+struct hd_slice {
+    const char *ptr;
+    size_t len;
+};
+
+/* A slice of a string literal, usable in initialisers. */
+#define HD_S(literal) ((struct hd_slice){(literal), sizeof(literal) - 1})
+
+static inline struct hd_slice hd_slice(const void *ptr, size_t len)
+{
+    return (struct hd_slice){ptr, len};
+}
+
+static inline struct hd_slice hd_slice_cstr(const char *text)
+{
+    return (struct hd_slice){text, text ? strlen(text) : 0};
+}
+
+static inline bool hd_slice_eq(struct hd_slice a, struct hd_slice b)
+{
+    return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
+}
+
+/* Byte order, the shorter first when one is a prefix of the other. */
+static inline int hd_slice_cmp(struct hd_slice a, struct hd_slice b)
+{
+    size_t common = a.len < b.len ? a.len : b.len;
+    int order = common ? memcmp(a.ptr, b.ptr, common) : 0;
+
+    if (order != 0)
+        return order;
+    return a.len < b.len ? -1 : a.len > b.len;
+}
+
+static inline bool hd_slice_starts(struct hd_slice s, struct hd_slice prefix)
+{
+    return s.len >= prefix.len && (prefix.len == 0 || memcmp(s.ptr, prefix.ptr, prefix.len) == 0);
+}
+
+#endif

@@ -1,0 +1,32 @@
+/*
+ * UUIDs as 36-character text, and the ids of checkpoints.
+ *
+ * A checkpoint id is a UUIDv6 whose clock sequence carries the step, so that
+ * ids sort by time and show their step (`…-8003-…` is step 3).
+ */
+#ifndef HD_BASE_UUID_H
+#define HD_BASE_UUID_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/slice.h"
+
+#define HD_UUID_LEN 36
+#define HD_UUID_SIZE (HD_UUID_LEN + 1)
+
+void hd_uuid_v4(char out[HD_UUID_SIZE]);
+void hd_uuid_v7(char out[HD_UUID_SIZE]);
+
+/* RFC 4122 name-based with SHA-1; `ns` is the 16 raw bytes of the namespace. */
+void hd_uuid_v5(const uint8_t ns[16], struct hd_slice name, char out[HD_UUID_SIZE]);
+
+/* UUIDv6 with the given clock sequence, masked to 14 bits as LangGraph's Python loop does. Strictly increasing within the
+ * process, from any number of threads. */
+void hd_uuid_checkpoint(int step, char out[HD_UUID_SIZE]);
+
+/* Accepts any 8-4-4-4-12 hex text, whatever its version bits. */
+bool hd_uuid_parse(struct hd_slice text, uint8_t out[16]);
+void hd_uuid_format(const uint8_t bytes[16], char out[HD_UUID_SIZE]);
+
+#endif

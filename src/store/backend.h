@@ -1,0 +1,131 @@
+/*
+ * What a database driver implements: rows in, rows out.
+ *
+ * A driver embeds struct hd_backend as its first member and exports one const
+ * table. To add a driver: write the file, add its table to drivers[] in
+ * backend.c and its URL to the list in tests/contract, which runs the same
+ * cases against every driver.
+ *
+ * There are no interactive transactions: a batch is planned from earlier reads
+ * and names, with HD_OP_EXPECT and HD_OP_ADD, what must still be true. If it
+ * is not, nothing of the batch happens and apply says HD_ECONFLICT. So a batch
+ * is one SQL transaction, one Lua function or one script, and one round trip.
+ */
+#ifndef HD_STORE_BACKEND_H
+#define HD_STORE_BACKEND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "store/table.h"
+#include "store/url.h"
+
+enum hd_op_kind {
+    HD_OP_PUT,     /* insert, or replace the row with this key */
+    HD_OP_PUT_NEW, /* insert unless a row with this key exists */
+    HD_OP_ADD,     /* insert; a row with this key is a conflict */
+    HD_OP_DELETE,  /* delete all rows that begin with these key cells (key_count of them, at least 1) */
+    /*
+     * The row with this key must exist and its INT column `column` must equal
+     * `expected`, else it is a conflict. Locks the row for the rest of the
+     * batch. When set_count > 0 then assigns `set` to the INT columns that
+     * follow one another from set_column.
+     */
+    HD_OP_EXPECT
+};
+
+struct hd_op {
+    enum hd_op_kind kind;
+    enum hd_table_id table;
+    const struct hd_cell *cells; /* a whole row for put and add; key cells otherwise */
+    unsigned key_count;          /* HD_OP_DELETE only */
+    unsigned column;             /* HD_OP_EXPECT only, as all below */
+    int64_t expected;
+    unsigned set_column;
+    unsigned set_count;
+    int64_t set[2];
+};
+
+/* Operations are carried out in order, all or none. Everything in it is borrowed for the call. */
+struct hd_batch {
+    const struct hd_op *ops;
+    size_t count;
+};
+
+#define HD_ALL_COLUMNS (~0u)
+
+/*
+ * An ordered scan. `prefix` fixes the first key columns (or the first columns
+ * of `index`); rows are bounded on the column after it, when that is wanted,
+ * by low (inclusive) and high (exclusive); `after` resumes strictly behind the
+ * given cells of the key columns that follow the prefix, in scan direction.
+ */
+struct hd_query {
+    enum hd_table_id table;
+    int index; /* HD_PRIMARY or a number of hd_table.indexes */
+    const struct hd_cell *prefix;
+    unsigned prefix_count;
+    const struct hd_cell *low;  /* NULL: unbounded */
+    const struct hd_cell *high; /* NULL: unbounded */
+    const struct hd_cell *after;
+    unsigned after_count;
+    bool is_reverse;
+    size_t limit;     /* 0: none */
+    unsigned columns; /* bit n: column n is wanted; others may come as null. Key columns always come. */
+};
+
+enum { HD_PRIMARY = -1 };
+
+/*
+ * Receives the rows of queries[which], query by query in order. The cells are
+ * valid during the call only. A negative answer stops everything and becomes
+ * the result of read; a positive one skips the rest of this query.
+ */
+typedef int (*hd_row_fn)(void *arg, size_t which, const struct hd_cell *cells);
+
+struct hd_backend;
+
+struct hd_backend_ops {
+    const char *schemes[3]; /* the part of the URL before ':' */
+
+    /* Creates what is missing. On failure *out is untouched, and nothing was created if it could be foreseen. */
+    int (*open)(struct hd_backend **out, const struct hd_url *url, struct hd_fault *fault);
+    void (*close)(struct hd_backend *backend);
+
+    /*
+     * Atomic and durable. On HD_ECONFLICT *failed is the index of the operation
+     * that was in the way. Called by at most `lanes` threads at a time. Retries
+     * broken connections and locked files itself, within url->timeout_ms.
+     */
+    int (*apply)(struct hd_backend *backend, const struct hd_batch *batch, size_t *failed,
+                 struct hd_fault *fault);
+
+    /* Called from any thread at any time. Each query sees committed rows; all of them one state where that is cheap. */
+    int (*read)(struct hd_backend *backend, const struct hd_query *queries, size_t count,
+                hd_row_fn fn, void *arg, struct hd_fault *fault);
+
+    /* Optional: NULL when the database checks or compacts itself. */
+    int (*check)(struct hd_backend *backend, struct hd_fault *fault);
+    int (*compact)(struct hd_backend *backend, struct hd_fault *fault);
+};
+
+struct hd_backend {
+    const struct hd_backend_ops *ops;
+    unsigned lanes; /* how many batches may be applied at the same time; at least 1 */
+};
+
+/* Chooses the driver by the URL's scheme: HD_EINVAL naming the known ones otherwise. */
+HD_MUST_CHECK int hd_backend_open(struct hd_backend **out, const struct hd_url *url, struct hd_fault *fault);
+void hd_backend_close(struct hd_backend *backend);
+HD_MUST_CHECK int hd_backend_apply(struct hd_backend *backend, const struct hd_batch *batch, size_t *failed, struct hd_fault *fault);
+HD_MUST_CHECK int hd_backend_read(struct hd_backend *backend, const struct hd_query *queries, size_t count, hd_row_fn fn, void *arg, struct hd_fault *fault);
+HD_MUST_CHECK int hd_backend_check(struct hd_backend *backend, struct hd_fault *fault);
+HD_MUST_CHECK int hd_backend_compact(struct hd_backend *backend, struct hd_fault *fault);
+
+extern const struct hd_backend_ops hd_backend_memory;
+extern const struct hd_backend_ops hd_backend_sqlite;
+extern const struct hd_backend_ops hd_backend_postgres;
+
+#endif
