@@ -14,6 +14,29 @@
 #define HD_UNLIKELY(x) (x)
 #endif
 
+/*
+ * AddressSanitizer cannot see into an allocator of ours; these tell it. Without
+ * it they are nothing, and the gap between two allocations is 0.
+ */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HD_HAS_ASAN 1
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define HD_HAS_ASAN 1
+#endif
+
+#ifdef HD_HAS_ASAN
+#include <sanitizer/asan_interface.h>
+#define HD_POISON(ptr, len) ASAN_POISON_MEMORY_REGION(ptr, len)
+#define HD_UNPOISON(ptr, len) ASAN_UNPOISON_MEMORY_REGION(ptr, len)
+#define HD_REDZONE 16
+#else
+#define HD_POISON(ptr, len) ((void)(ptr), (void)(len))
+#define HD_UNPOISON(ptr, len) ((void)(ptr), (void)(len))
+#define HD_REDZONE 0
+#endif
+
 #define HD_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 #endif

@@ -8,8 +8,10 @@
 #define HD_BASE_UUID_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
+#include "base/compiler.h"
 #include "base/slice.h"
 
 #define HD_UUID_LEN 36
@@ -18,11 +20,16 @@
 void hd_uuid_v4(char out[HD_UUID_SIZE]);
 void hd_uuid_v7(char out[HD_UUID_SIZE]);
 
-/* RFC 4122 name-based with SHA-1; `ns` is the 16 raw bytes of the namespace. */
-void hd_uuid_v5(const uint8_t ns[16], struct hd_slice name, char out[HD_UUID_SIZE]);
+/* Bytes from the system's generator, fit for keys. Never fails. */
+void hd_random(void *out, size_t len);
 
-/* UUIDv6 with the given clock sequence, masked to 14 bits as LangGraph's Python loop does. Strictly increasing within the
- * process, from any number of threads. */
+/* RFC 9562 name-based with SHA-1; `ns` is the 16 raw bytes of the namespace. 0 or HD_ENOMEM. */
+HD_MUST_CHECK int hd_uuid_v5(const uint8_t ns[16], struct hd_slice name, char out[HD_UUID_SIZE]);
+
+/*
+ * UUIDv6 with the given clock sequence, masked to 14 bits as LangGraph's Python
+ * loop does. Strictly increasing within the process, from any number of threads.
+ */
 void hd_uuid_checkpoint(int step, char out[HD_UUID_SIZE]);
 
 /* Accepts any 8-4-4-4-12 hex text, whatever its version bits. */

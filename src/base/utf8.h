@@ -1,0 +1,16 @@
+/* UTF-8 as RFC 3629 has it: no surrogates, no overlong forms, nothing above U+10FFFF. */
+#ifndef HD_BASE_UTF8_H
+#define HD_BASE_UTF8_H
+
+#include <stddef.h>
+
+/* Bytes of the character that begins at `pos`, or 0 when there is none before `end`. */
+size_t hd_utf8_char(const char *pos, const char *end);
+
+/*
+ * The greatest length not above `len` that does not cut a character of `text`
+ * in two. For text that had to be shortened to fit.
+ */
+size_t hd_utf8_cut(const char *text, size_t len);
+
+#endif

@@ -1,0 +1,155 @@
+#include "base/uuid.h"
+
+#include <errno.h>
+#include <openssl/evp.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+
+/* 100 ns ticks between 1582-10-15, where UUID time begins, and 1970-01-01. */
+#define TICKS_TO_1970 UINT64_C(0x01b21dd213814000)
+#define TICKS_PER_US 10
+
+void hd_random(void *out, size_t len)
+{
+    char *pos = out;
+
+    while (len > 0) {
+        ssize_t got = getrandom(pos, len, 0);
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        /* Only a kernel without the call gets here, and ids that repeat would be worse. */
+        if (got < 0)
+            abort();
+        pos += got;
+        len -= (size_t)got;
+    }
+}
+
+static void put_be(uint8_t *out, uint64_t value, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        out[i] = (uint8_t)(value >> (8 * (bytes - 1 - i)));
+}
+
+static void set_version(uint8_t bytes[16], uint8_t version)
+{
+    bytes[6] = (uint8_t)((bytes[6] & 0x0f) | (version << 4));
+    bytes[8] = (uint8_t)((bytes[8] & 0x3f) | 0x80);
+}
+
+void hd_uuid_format(const uint8_t bytes[16], char out[HD_UUID_SIZE])
+{
+    static const char digits[] = "0123456789abcdef";
+    char *pos = out;
+
+    for (size_t i = 0; i < 16; i++) {
+        if (i == 4 || i == 6 || i == 8 || i == 10)
+            *pos++ = '-';
+        *pos++ = digits[bytes[i] >> 4];
+        *pos++ = digits[bytes[i] & 15];
+    }
+    *pos = '\0';
+}
+
+static int hex_value(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+bool hd_uuid_parse(struct hd_slice text, uint8_t out[16])
+{
+    uint8_t bytes[16];
+    size_t pos = 0;
+
+    if (text.len != HD_UUID_LEN)
+        return false;
+    for (size_t i = 0; i < 16; i++) {
+        int high, low;
+
+        if ((i == 4 || i == 6 || i == 8 || i == 10) && text.ptr[pos++] != '-')
+            return false;
+        high = hex_value(text.ptr[pos++]);
+        low = hex_value(text.ptr[pos++]);
+        if (high < 0 || low < 0)
+            return false;
+        bytes[i] = (uint8_t)(high << 4 | low);
+    }
+    memcpy(out, bytes, sizeof(bytes));
+    return true;
+}
+
+void hd_uuid_v4(char out[HD_UUID_SIZE])
+{
+    uint8_t bytes[16];
+
+    hd_random(bytes, sizeof(bytes));
+    set_version(bytes, 4);
+    hd_uuid_format(bytes, out);
+}
+
+/* The 12 bits after the milliseconds hold the fraction of one, so that ids of one process sort. */
+void hd_uuid_v7(char out[HD_UUID_SIZE])
+{
+    uint64_t now = (uint64_t)hd_clock_now_us();
+    uint8_t bytes[16];
+
+    put_be(bytes, now / 1000, 6);
+    put_be(bytes + 6, now % 1000 * 4096 / 1000, 2);
+    hd_random(bytes + 8, 8);
+    set_version(bytes, 7);
+    hd_uuid_format(bytes, out);
+}
+
+int hd_uuid_v5(const uint8_t ns[16], struct hd_slice name, char out[HD_UUID_SIZE])
+{
+    uint8_t digest[EVP_MAX_MD_SIZE] = {0};
+    EVP_MD_CTX *context = EVP_MD_CTX_new();
+    int is_good;
+
+    is_good = context && EVP_DigestInit_ex(context, EVP_sha1(), NULL) &&
+              EVP_DigestUpdate(context, ns, 16) &&
+              EVP_DigestUpdate(context, name.ptr ? name.ptr : "", name.len) &&
+              EVP_DigestFinal_ex(context, digest, NULL);
+    EVP_MD_CTX_free(context);
+    if (!is_good)
+        return HD_ENOMEM;
+    set_version(digest, 5);
+    hd_uuid_format(digest, out);
+    return 0;
+}
+
+/* Later than every tick given out before, whichever way the clock was set. */
+static uint64_t next_tick(void)
+{
+    static _Atomic uint64_t last;
+    uint64_t now = (uint64_t)hd_clock_now_us() * TICKS_PER_US + TICKS_TO_1970;
+    uint64_t before = atomic_load(&last), tick;
+
+    do
+        tick = now > before ? now : before + 1;
+    while (!atomic_compare_exchange_weak(&last, &before, tick));
+    return tick;
+}
+
+void hd_uuid_checkpoint(int step, char out[HD_UUID_SIZE])
+{
+    uint64_t tick = next_tick();
+    uint8_t bytes[16];
+
+    put_be(bytes, tick >> 12, 6);
+    put_be(bytes + 6, tick & 0xfff, 2);
+    put_be(bytes + 8, (unsigned)step & 0x3fff, 2);
+    hd_random(bytes + 10, 6);
+    set_version(bytes, 6);
+    hd_uuid_format(bytes, out);
+}
