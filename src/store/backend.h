@@ -78,10 +78,24 @@ struct hd_query {
 
 enum { HD_PRIMARY = -1 };
 
+/* The columns that `query` is ordered by: those of the key, or of its index. */
+static inline unsigned hd_query_order_count(const struct hd_query *query)
+{
+    const struct hd_table *table = &hd_tables[query->table];
+
+    return query->index == HD_PRIMARY ? table->key_count : table->indexes[query->index].column_count;
+}
+
+static inline unsigned hd_query_order_column(const struct hd_query *query, unsigned n)
+{
+    return query->index == HD_PRIMARY ? n : hd_tables[query->table].indexes[query->index].columns[n];
+}
+
 /*
  * Receives the rows of queries[which], query by query in order. The cells are
  * valid during the call only. A negative answer stops everything and becomes
- * the result of read; a positive one skips the rest of this query.
+ * the result of read; a positive one skips the rest of this query. It must not
+ * call the backend.
  */
 typedef int (*hd_row_fn)(void *arg, size_t which, const struct hd_cell *cells);
 

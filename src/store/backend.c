@@ -1,0 +1,180 @@
+/*
+ * The door to the drivers: picks one by URL, and lets only well-formed batches
+ * and queries through, so that no driver has to doubt what it is given.
+ */
+#include "store/backend.h"
+
+#include <string.h>
+
+static const struct hd_backend_ops *const drivers[] = {
+    &hd_backend_memory,
+    &hd_backend_sqlite,
+    &hd_backend_postgres,
+};
+
+/* ---- what is well-formed ---------------------------------------------- */
+
+static bool fits(const struct hd_column *column, const struct hd_cell *cell)
+{
+    switch (cell->kind) {
+    case HD_CELL_NULL:
+        return column->nullable;
+    case HD_CELL_INT:
+        return column->type == HD_COL_INT;
+    case HD_CELL_BYTES:
+        return column->type != HD_COL_INT && (cell->bytes.ptr || cell->bytes.len == 0);
+    }
+    return false;
+}
+
+static int check_cells(const struct hd_table *table, const struct hd_cell *cells, unsigned count,
+                       struct hd_fault *fault)
+{
+    for (unsigned i = 0; i < count; i++) {
+        if (!fits(&table->columns[i], &cells[i]))
+            return hd_fault_set(fault, HD_EINVAL, "column %s of %s cannot hold this cell",
+                                table->columns[i].name, table->name);
+    }
+    return 0;
+}
+
+static int check_expect(const struct hd_table *table, const struct hd_op *op,
+                        struct hd_fault *fault)
+{
+    bool is_sound = op->column < table->column_count && op->column >= table->key_count &&
+                    table->columns[op->column].type == HD_COL_INT &&
+                    op->set_count <= HD_COUNT(op->set) &&
+                    (op->set_count == 0 || op->set_column >= table->key_count) &&
+                    op->set_column + op->set_count <= table->column_count;
+
+    for (unsigned i = 0; is_sound && i < op->set_count; i++)
+        is_sound = table->columns[op->set_column + i].type == HD_COL_INT;
+    if (!is_sound)
+        return hd_fault_set(fault, HD_EINVAL, "an expectation on %s names columns it cannot have",
+                            table->name);
+    return check_cells(table, op->cells, table->key_count, fault);
+}
+
+static int check_op(const struct hd_op *op, struct hd_fault *fault)
+{
+    const struct hd_table *table;
+
+    if ((unsigned)op->table >= HD_TABLE_COUNT)
+        return hd_fault_set(fault, HD_EINVAL, "no table has number %d", (int)op->table);
+    table = &hd_tables[op->table];
+    switch (op->kind) {
+    case HD_OP_PUT:
+    case HD_OP_PUT_NEW:
+    case HD_OP_ADD:
+        return check_cells(table, op->cells, table->column_count, fault);
+    case HD_OP_DELETE:
+        if (op->key_count == 0 || op->key_count > table->key_count)
+            return hd_fault_set(fault, HD_EINVAL, "a delete on %s names %u key columns",
+                                table->name, op->key_count);
+        return check_cells(table, op->cells, op->key_count, fault);
+    case HD_OP_EXPECT:
+        return check_expect(table, op, fault);
+    }
+    return hd_fault_set(fault, HD_EINVAL, "no operation has number %d", (int)op->kind);
+}
+
+/* The cells of a query that stand for the ordering columns from `first` on. None of them may be null. */
+static bool bounds_fit(const struct hd_query *query, unsigned first, const struct hd_cell *cells,
+                       unsigned count)
+{
+    const struct hd_table *table = &hd_tables[query->table];
+
+    if (first + count > hd_query_order_count(query))
+        return false;
+    for (unsigned i = 0; i < count; i++) {
+        unsigned column = hd_query_order_column(query, first + i);
+
+        if (cells[i].kind == HD_CELL_NULL || !fits(&table->columns[column], &cells[i]))
+            return false;
+    }
+    return true;
+}
+
+static int check_query(const struct hd_query *query, struct hd_fault *fault)
+{
+    bool is_sound = (unsigned)query->table < HD_TABLE_COUNT && query->index >= HD_PRIMARY &&
+                    query->index < (int)hd_tables[query->table].index_count;
+
+    is_sound = is_sound && bounds_fit(query, 0, query->prefix, query->prefix_count) &&
+               (!query->low || bounds_fit(query, query->prefix_count, query->low, 1)) &&
+               (!query->high || bounds_fit(query, query->prefix_count, query->high, 1)) &&
+               bounds_fit(query, query->prefix_count, query->after, query->after_count);
+    if (!is_sound)
+        return hd_fault_set(fault, HD_EINVAL, "a query whose bounds do not fit its table");
+    return 0;
+}
+
+/* ---- the operations --------------------------------------------------- */
+
+static const struct hd_backend_ops *find_driver(const char *scheme)
+{
+    for (size_t i = 0; i < HD_COUNT(drivers); i++) {
+        for (size_t k = 0; k < HD_COUNT(drivers[i]->schemes) && drivers[i]->schemes[k]; k++) {
+            if (strcmp(drivers[i]->schemes[k], scheme) == 0)
+                return drivers[i];
+        }
+    }
+    return NULL;
+}
+
+int hd_backend_open(struct hd_backend **out, const struct hd_url *url, struct hd_fault *fault)
+{
+    const struct hd_backend_ops *driver = find_driver(url->scheme);
+
+    if (!driver)
+        return hd_fault_set(fault, HD_EINVAL,
+                            "unknown store \"%.60s:\": use memory:, sqlite:PATH or postgresql://…",
+                            url->scheme);
+    return driver->open(out, url, fault);
+}
+
+void hd_backend_close(struct hd_backend *backend)
+{
+    if (backend)
+        backend->ops->close(backend);
+}
+
+int hd_backend_apply(struct hd_backend *backend, const struct hd_batch *batch, size_t *failed,
+                     struct hd_fault *fault)
+{
+    size_t ignored;
+
+    for (size_t i = 0; i < batch->count; i++) {
+        int err = check_op(&batch->ops[i], fault);
+
+        if (err)
+            return err;
+    }
+    if (batch->count == 0)
+        return 0;
+    return backend->ops->apply(backend, batch, failed ? failed : &ignored, fault);
+}
+
+int hd_backend_read(struct hd_backend *backend, const struct hd_query *queries, size_t count,
+                    hd_row_fn fn, void *arg, struct hd_fault *fault)
+{
+    for (size_t i = 0; i < count; i++) {
+        int err = check_query(&queries[i], fault);
+
+        if (err)
+            return err;
+    }
+    if (count == 0)
+        return 0;
+    return backend->ops->read(backend, queries, count, fn, arg, fault);
+}
+
+int hd_backend_check(struct hd_backend *backend, struct hd_fault *fault)
+{
+    return backend->ops->check ? backend->ops->check(backend, fault) : 0;
+}
+
+int hd_backend_compact(struct hd_backend *backend, struct hd_fault *fault)
+{
+    return backend->ops->compact ? backend->ops->compact(backend, fault) : 0;
+}

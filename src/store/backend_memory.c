@@ -1,0 +1,584 @@
+/*
+ * The store in memory. It is the plainest driver, and so it defines what the
+ * others must do.
+ *
+ * A row is one allocation: its cells, their bytes, and its links in the trees
+ * of its table, one for the key and one for each index. A row that is in a tree
+ * never changes; replacing one takes the old row out and puts a new one in. So
+ * a reader takes a reference to each row it wants while it holds the lock, and
+ * looks at them after letting go: it sees one state, and nobody waits for it.
+ *
+ * A batch is carried out operation by operation and every change is noted. If
+ * one fails, the notes are undone backwards. As links live inside the rows,
+ * undoing allocates nothing and cannot fail.
+ *
+ * The trees are treaps: binary search trees whose shape is kept balanced by
+ * random priorities. Their depth is logarithmic in all likelihood, whatever the
+ * order of insertion.
+ */
+#include "store/backend.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+enum { MAX_TREES = 2 }; /* per table: the key's, then its indexes' */
+
+struct row;
+
+struct link {
+    struct row *left, *right;
+};
+
+struct row {
+    atomic_uint refs; /* one for being in the trees, one for each reader */
+    uint32_t priority;
+    struct link links[MAX_TREES];
+    struct hd_cell cells[]; /* their bytes follow in the same allocation */
+};
+
+struct memory_backend {
+    struct hd_backend base; /* must be first */
+
+    /*
+     * `lock` guards the trees. Whoever takes it passes the gate first, so that
+     * readers that keep overlapping cannot keep a writer out.
+     */
+    pthread_mutex_t gate;
+    pthread_rwlock_t lock;
+    struct row *roots[HD_TABLE_COUNT][MAX_TREES];
+    uint64_t random;
+};
+
+static struct memory_backend *memory_from(struct hd_backend *backend)
+{
+    return (struct memory_backend *)backend;
+}
+
+/* ---- rows ------------------------------------------------------------- */
+
+/* A Weyl sequence, stirred: even enough for a treap, the same in every run. */
+static uint32_t next_priority(struct memory_backend *memory)
+{
+    uint64_t x = memory->random += 0x9e3779b97f4a7c15u;
+
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    return (uint32_t)(x >> 32);
+}
+
+/* Copies a row; HD_OP_EXPECT changes a few integers of the copy before it is seen by anybody. */
+static struct row *row_create(struct memory_backend *memory, const struct hd_table *table,
+                              const struct hd_cell *cells)
+{
+    size_t head = sizeof(struct row) + table->column_count * sizeof(struct hd_cell);
+    size_t size = head;
+    struct row *row;
+    char *end;
+
+    for (unsigned i = 0; i < table->column_count; i++)
+        size += cells[i].kind == HD_CELL_BYTES ? cells[i].bytes.len : 0;
+    row = hd_malloc(size);
+    if (!row)
+        return NULL;
+    memset(row, 0, sizeof(*row));
+    atomic_init(&row->refs, 1);
+    row->priority = next_priority(memory);
+    end = (char *)row + head;
+    for (unsigned i = 0; i < table->column_count; i++) {
+        row->cells[i] = cells[i];
+        if (cells[i].kind != HD_CELL_BYTES || cells[i].bytes.len == 0)
+            continue;
+        memcpy(end, cells[i].bytes.ptr, cells[i].bytes.len);
+        row->cells[i].bytes.ptr = end;
+        end += cells[i].bytes.len;
+    }
+    return row;
+}
+
+static void row_ref(struct row *row)
+{
+    atomic_fetch_add_explicit(&row->refs, 1, memory_order_relaxed);
+}
+
+static void row_unref(struct row *row)
+{
+    if (atomic_fetch_sub_explicit(&row->refs, 1, memory_order_acq_rel) == 1)
+        hd_free(row);
+}
+
+/* A growing list of rows, each with the number of the query that found it. */
+struct hit {
+    struct row *row;
+    size_t which;
+};
+
+struct hits {
+    struct hit *items;
+    size_t count;
+    size_t cap;
+};
+
+static int hits_add(struct hits *hits, struct row *row, size_t which)
+{
+    if (hits->count == hits->cap) {
+        size_t cap = hits->cap ? hits->cap * 2 : 16;
+        struct hit *grown = hd_realloc(hits->items, cap * sizeof(*grown));
+
+        if (!grown)
+            return HD_ENOMEM;
+        hits->items = grown;
+        hits->cap = cap;
+    }
+    row_ref(row);
+    hits->items[hits->count++] = (struct hit){row, which};
+    return 0;
+}
+
+static void hits_fini(struct hits *hits)
+{
+    for (size_t i = 0; i < hits->count; i++)
+        row_unref(hits->items[i].row);
+    hd_free(hits->items);
+}
+
+/* ---- trees ------------------------------------------------------------ */
+
+/* One tree of one table: tree 0 is ordered by the key, tree n by index n - 1. */
+struct tree {
+    struct row **root;
+    unsigned slot; /* which of the links of a row */
+    struct hd_query order;
+};
+
+static struct tree tree_of(struct memory_backend *memory, enum hd_table_id table, int index)
+{
+    return (struct tree){.root = &memory->roots[table][index + 1],
+                         .slot = (unsigned)(index + 1),
+                         .order = {.table = table, .index = index}};
+}
+
+static int compare(const struct tree *tree, const struct hd_cell *a, const struct hd_cell *b)
+{
+    unsigned count = hd_query_order_count(&tree->order);
+
+    for (unsigned i = 0; i < count; i++) {
+        unsigned column = hd_query_order_column(&tree->order, i);
+        int order = hd_cell_cmp(&a[column], &b[column]);
+
+        if (order != 0)
+            return order;
+    }
+    return 0;
+}
+
+static struct row *tree_find(const struct tree *tree, const struct hd_cell *key)
+{
+    struct row *node = *tree->root;
+
+    while (node) {
+        int order = compare(tree, key, node->cells);
+
+        if (order == 0)
+            return node;
+        node = order < 0 ? node->links[tree->slot].left : node->links[tree->slot].right;
+    }
+    return NULL;
+}
+
+/* No row with the same key may be in the tree. */
+static void tree_insert(const struct tree *tree, struct row *row)
+{
+    struct row **at = tree->root;
+    struct row **less = &row->links[tree->slot].left;
+    struct row **more = &row->links[tree->slot].right;
+    struct row *node;
+
+    /* It belongs above everything of lower priority: find that place … */
+    while (*at && (*at)->priority >= row->priority) {
+        struct link *link = &(*at)->links[tree->slot];
+
+        at = compare(tree, row->cells, (*at)->cells) < 0 ? &link->left : &link->right;
+    }
+    node = *at;
+    *at = row;
+    /* … and deal out what was there to its two sides. */
+    while (node) {
+        if (compare(tree, node->cells, row->cells) < 0) {
+            *less = node;
+            less = &node->links[tree->slot].right;
+            node = *less;
+        } else {
+            *more = node;
+            more = &node->links[tree->slot].left;
+            node = *more;
+        }
+    }
+    *less = NULL;
+    *more = NULL;
+}
+
+/* The row must be in the tree. */
+static void tree_remove(const struct tree *tree, struct row *row)
+{
+    struct row **at = tree->root;
+    struct row *left = row->links[tree->slot].left;
+    struct row *right = row->links[tree->slot].right;
+
+    while (*at != row) {
+        struct link *link = &(*at)->links[tree->slot];
+
+        at = compare(tree, row->cells, (*at)->cells) < 0 ? &link->left : &link->right;
+    }
+    /* Zip its two sides into the place it leaves. */
+    while (left && right) {
+        if (left->priority >= right->priority) {
+            *at = left;
+            at = &left->links[tree->slot].right;
+            left = *at;
+        } else {
+            *at = right;
+            at = &right->links[tree->slot].left;
+            right = *at;
+        }
+    }
+    *at = left ? left : right;
+}
+
+/* Every row is in the tree of its key, and in that of an index unless the first indexed column is null. */
+static bool belongs(const struct tree *tree, const struct row *row)
+{
+    return row->cells[hd_query_order_column(&tree->order, 0)].kind != HD_CELL_NULL;
+}
+
+static void insert_row(struct memory_backend *memory, enum hd_table_id table, struct row *row)
+{
+    for (int index = HD_PRIMARY; index < (int)hd_tables[table].index_count; index++) {
+        struct tree tree = tree_of(memory, table, index);
+
+        if (belongs(&tree, row))
+            tree_insert(&tree, row);
+    }
+}
+
+static void remove_row(struct memory_backend *memory, enum hd_table_id table, struct row *row)
+{
+    for (int index = HD_PRIMARY; index < (int)hd_tables[table].index_count; index++) {
+        struct tree tree = tree_of(memory, table, index);
+
+        if (belongs(&tree, row))
+            tree_remove(&tree, row);
+    }
+}
+
+/* ---- scans ------------------------------------------------------------ */
+
+/* Where a row stands to the range of a query: before it (negative), in it, or behind it, in tree order. */
+static int place(const struct hd_query *query, const struct hd_cell *cells)
+{
+    int order;
+
+    for (unsigned i = 0; i < query->prefix_count; i++) {
+        order = hd_cell_cmp(&cells[hd_query_order_column(query, i)], &query->prefix[i]);
+        if (order != 0)
+            return order;
+    }
+    if (query->low || query->high) {
+        const struct hd_cell *cell = &cells[hd_query_order_column(query, query->prefix_count)];
+
+        if (query->low && hd_cell_cmp(cell, query->low) < 0)
+            return -1;
+        if (query->high && hd_cell_cmp(cell, query->high) >= 0)
+            return 1;
+    }
+    order = 0;
+    for (unsigned i = 0; i < query->after_count && order == 0; i++) {
+        unsigned column = hd_query_order_column(query, query->prefix_count + i);
+
+        order = hd_cell_cmp(&cells[column], &query->after[i]);
+    }
+    if (query->after_count == 0)
+        return 0;
+    if (query->is_reverse)
+        return order >= 0 ? 1 : 0;
+    return order <= 0 ? -1 : 0;
+}
+
+/* Adds the rows of the range below `node` in scan order, until there are `most` hits. */
+static int collect(const struct hd_query *query, size_t which, struct row *node, struct hits *hits,
+                   size_t most)
+{
+    const struct link *link;
+    struct row *first, *second;
+    int order, err;
+
+    if (!node || hits->count >= most)
+        return 0;
+    order = place(query, node->cells);
+    link = &node->links[query->index + 1];
+    first = order >= 0 ? link->left : NULL;
+    second = order <= 0 ? link->right : NULL;
+    if (query->is_reverse) {
+        struct row *swapped = first;
+
+        first = second;
+        second = swapped;
+    }
+    err = collect(query, which, first, hits, most);
+    if (!err && order == 0 && hits->count < most)
+        err = hits_add(hits, node, which);
+    if (!err)
+        err = collect(query, which, second, hits, most);
+    return err;
+}
+
+static int scan(struct memory_backend *memory, const struct hd_query *query, size_t which,
+                struct hits *hits)
+{
+    size_t most = query->limit && query->limit < SIZE_MAX - hits->count
+                      ? hits->count + query->limit
+                      : SIZE_MAX;
+
+    return collect(query, which, memory->roots[query->table][query->index + 1], hits, most);
+}
+
+/* ---- batches ---------------------------------------------------------- */
+
+/* One change to a table: `removed` went out, `added` came in; either may be NULL. `removed` keeps its reference. */
+struct note {
+    enum hd_table_id table;
+    struct row *removed;
+    struct row *added;
+};
+
+struct work {
+    struct memory_backend *memory;
+    struct note *notes;
+    size_t count;
+    size_t cap;
+};
+
+/* Takes over the caller's reference to `added`, also on failure. */
+static int change(struct work *work, enum hd_table_id table, struct row *removed, struct row *added)
+{
+    if (work->count == work->cap) {
+        size_t cap = work->cap ? work->cap * 2 : 16;
+        struct note *grown = hd_realloc(work->notes, cap * sizeof(*grown));
+
+        if (!grown) {
+            if (added)
+                row_unref(added);
+            return HD_ENOMEM;
+        }
+        work->notes = grown;
+        work->cap = cap;
+    }
+    work->notes[work->count++] = (struct note){table, removed, added};
+    if (removed)
+        remove_row(work->memory, table, removed);
+    if (added)
+        insert_row(work->memory, table, added);
+    return 0;
+}
+
+static int put_row(struct work *work, const struct hd_op *op)
+{
+    struct tree tree = tree_of(work->memory, op->table, HD_PRIMARY);
+    struct row *old = tree_find(&tree, op->cells);
+    struct row *row;
+
+    if (old && op->kind == HD_OP_PUT_NEW)
+        return 0;
+    if (old && op->kind == HD_OP_ADD)
+        return HD_ECONFLICT;
+    row = row_create(work->memory, &hd_tables[op->table], op->cells);
+    return row ? change(work, op->table, old, row) : HD_ENOMEM;
+}
+
+static int delete_rows(struct work *work, const struct hd_op *op)
+{
+    struct hd_query query = {.table = op->table,
+                             .index = HD_PRIMARY,
+                             .prefix = op->cells,
+                             .prefix_count = op->key_count};
+    struct hits hits = {0};
+    int err = scan(work->memory, &query, 0, &hits);
+
+    for (size_t i = 0; !err && i < hits.count; i++)
+        err = change(work, op->table, hits.items[i].row, NULL);
+    hits_fini(&hits);
+    return err;
+}
+
+static int expect_row(struct work *work, const struct hd_op *op)
+{
+    struct tree tree = tree_of(work->memory, op->table, HD_PRIMARY);
+    struct row *old = tree_find(&tree, op->cells);
+    struct row *row;
+
+    if (!old || old->cells[op->column].number != op->expected)
+        return HD_ECONFLICT;
+    if (op->set_count == 0)
+        return 0;
+    row = row_create(work->memory, &hd_tables[op->table], old->cells);
+    if (!row)
+        return HD_ENOMEM;
+    for (unsigned i = 0; i < op->set_count; i++)
+        row->cells[op->set_column + i] = hd_cell_int(op->set[i]);
+    return change(work, op->table, old, row);
+}
+
+static int carry_out(struct work *work, const struct hd_op *op)
+{
+    switch (op->kind) {
+    case HD_OP_PUT:
+    case HD_OP_PUT_NEW:
+    case HD_OP_ADD:
+        return put_row(work, op);
+    case HD_OP_DELETE:
+        return delete_rows(work, op);
+    case HD_OP_EXPECT:
+        return expect_row(work, op);
+    }
+    return HD_EINVAL;
+}
+
+/* Rows that are out of the trees lose the reference that being there gave them. */
+static void finish(struct work *work, bool is_undone)
+{
+    while (work->count > 0) {
+        struct note *note = &work->notes[--work->count];
+
+        if (is_undone && note->added)
+            remove_row(work->memory, note->table, note->added);
+        if (is_undone && note->removed)
+            insert_row(work->memory, note->table, note->removed);
+        if (is_undone ? note->added : note->removed)
+            row_unref(is_undone ? note->added : note->removed);
+    }
+    hd_free(work->notes);
+}
+
+/* ---- the driver ------------------------------------------------------- */
+
+static void lock_for_reading(struct memory_backend *memory)
+{
+    pthread_mutex_lock(&memory->gate);
+    pthread_rwlock_rdlock(&memory->lock);
+    pthread_mutex_unlock(&memory->gate);
+}
+
+static void lock_for_writing(struct memory_backend *memory)
+{
+    pthread_mutex_lock(&memory->gate);
+    pthread_rwlock_wrlock(&memory->lock);
+    pthread_mutex_unlock(&memory->gate);
+}
+
+static int memory_apply(struct hd_backend *backend, const struct hd_batch *batch, size_t *failed,
+                        struct hd_fault *fault)
+{
+    struct work work = {.memory = memory_from(backend)};
+    int err = 0;
+    size_t i;
+
+    lock_for_writing(work.memory);
+    for (i = 0; !err && i < batch->count; i++)
+        err = carry_out(&work, &batch->ops[i]);
+    finish(&work, err != 0);
+    pthread_rwlock_unlock(&work.memory->lock);
+    if (err == HD_ECONFLICT)
+        *failed = i - 1;
+    return err ? hd_fault_set(fault, err, "memory: %s", hd_error_text(err)) : 0;
+}
+
+static int deliver(const struct hits *hits, hd_row_fn fn, void *arg)
+{
+    size_t skipped = SIZE_MAX;
+
+    for (size_t i = 0; i < hits->count; i++) {
+        int answer;
+
+        if (hits->items[i].which == skipped)
+            continue;
+        answer = fn(arg, hits->items[i].which, hits->items[i].row->cells);
+        if (answer < 0)
+            return answer;
+        if (answer > 0)
+            skipped = hits->items[i].which;
+    }
+    return 0;
+}
+
+static int memory_read(struct hd_backend *backend, const struct hd_query *queries, size_t count,
+                       hd_row_fn fn, void *arg, struct hd_fault *fault)
+{
+    struct memory_backend *memory = memory_from(backend);
+    struct hits hits = {0};
+    int err = 0;
+
+    lock_for_reading(memory);
+    for (size_t i = 0; !err && i < count; i++)
+        err = scan(memory, &queries[i], i, &hits);
+    pthread_rwlock_unlock(&memory->lock);
+    if (err)
+        hd_fault_set(fault, err, "memory: %s", hd_error_text(err));
+    else
+        err = deliver(&hits, fn, arg);
+    hits_fini(&hits);
+    return err;
+}
+
+static void free_rows(struct row *node)
+{
+    if (!node)
+        return;
+    free_rows(node->links[0].left);
+    free_rows(node->links[0].right);
+    row_unref(node);
+}
+
+static void memory_close(struct hd_backend *backend)
+{
+    struct memory_backend *memory = memory_from(backend);
+
+    for (int table = 0; table < HD_TABLE_COUNT; table++)
+        free_rows(memory->roots[table][0]);
+    pthread_rwlock_destroy(&memory->lock);
+    pthread_mutex_destroy(&memory->gate);
+    hd_free(memory);
+}
+
+static int memory_open(struct hd_backend **out, const struct hd_url *url, struct hd_fault *fault)
+{
+    struct memory_backend *memory;
+
+    if (*url->rest)
+        return hd_fault_set(fault, HD_EINVAL, "memory: takes no path");
+    memory = hd_calloc(1, sizeof(*memory));
+    if (!memory)
+        return hd_fault_set(fault, HD_ENOMEM, "memory: out of memory");
+    memory->base = (struct hd_backend){.ops = &hd_backend_memory, .lanes = 1};
+    if (pthread_mutex_init(&memory->gate, NULL) != 0)
+        goto free_memory;
+    if (pthread_rwlock_init(&memory->lock, NULL) != 0)
+        goto destroy_gate;
+    *out = &memory->base;
+    return 0;
+
+destroy_gate:
+    pthread_mutex_destroy(&memory->gate);
+free_memory:
+    hd_free(memory);
+    return hd_fault_set(fault, HD_ENOMEM, "memory: no more locks");
+}
+
+const struct hd_backend_ops hd_backend_memory = {
+    .schemes = {"memory"},
+    .open = memory_open,
+    .close = memory_close,
+    .apply = memory_apply,
+    .read = memory_read,
+};
