@@ -35,6 +35,10 @@
 extern "C" {
 #endif
 
+#ifdef __GNUC__
+#pragma GCC visibility push(default) /* the library is built with everything else hidden */
+#endif
+
 #define HEDDLE_VERSION "0.1.0"
 
 enum heddle_code {
@@ -330,6 +334,10 @@ int heddle_put_writes_async(struct heddle *store, const struct heddle_writes *wr
 
 /* Runs work(arg) on a thread of the store, where it may make any blocking call; work tells its caller itself. */
 int heddle_defer(struct heddle *store, void (*work)(void *arg), void *arg);
+
+#ifdef __GNUC__
+#pragma GCC visibility pop
+#endif
 
 #ifdef __cplusplus
 }
