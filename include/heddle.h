@@ -180,12 +180,12 @@ struct heddle_tuple {
     struct heddle_thread thread;
     struct heddle_bytes ns;
     struct heddle_bytes id;
-    struct heddle_bytes parent;          /* empty: none */
-    struct heddle_bytes checkpoint;      /* JSON as it was put */
-    struct heddle_bytes metadata;        /* JSON as it was put */
-    const struct heddle_value *values;   /* present channels only, in byte order of channel */
+    struct heddle_bytes parent;        /* empty: none */
+    struct heddle_bytes checkpoint;    /* JSON as it was put */
+    struct heddle_bytes metadata;      /* JSON as it was put */
+    const struct heddle_value *values; /* present channels only, in byte order of channel */
     size_t value_count;
-    const struct heddle_write *writes;   /* ordered by (task_id, idx) */
+    const struct heddle_write *writes; /* ordered by (task_id, idx) */
     size_t write_count;
     /*
      * Checkpoints with "v" below 4 keep their pending Sends in the parent's
@@ -206,7 +206,8 @@ int heddle_get(struct heddle *store, const struct heddle_key *key, struct heddle
                struct heddle_error *error);
 void heddle_tuple_free(struct heddle_tuple *tuple);
 
-enum { HEDDLE_LIST_HEADERS = 1 }; /* no values, writes and sends: ids, checkpoint and metadata only */
+/* Leaves out values, writes and sends: ids, checkpoint and metadata only. */
+enum { HEDDLE_LIST_HEADERS = 1 };
 
 /* What to list. Zero-initialise, then set what narrows the search. */
 struct heddle_query {
@@ -270,7 +271,10 @@ struct heddle_threads {
     size_t count;
 };
 
-/* Threads of a principal in byte order of id, at most `limit` after the id `after` (empty: from the start). */
+/*
+ * Threads of a principal in byte order of id, at most `limit` after the id
+ * `after` (empty: from the start).
+ */
 int heddle_list_threads(struct heddle *store, struct heddle_bytes principal,
                         struct heddle_bytes after, size_t limit, struct heddle_threads **out,
                         struct heddle_error *error);
@@ -291,7 +295,10 @@ int heddle_thread_usage(struct heddle *store, const struct heddle_thread *thread
 int heddle_delete_thread(struct heddle *store, const struct heddle_thread *thread,
                          struct heddle_error *error);
 
-/* Deletes the checkpoints whose metadata has one of these run ids, and their writes, in any thread of the principal. */
+/*
+ * Deletes the checkpoints whose metadata has one of these run ids, and their
+ * writes, in any thread of the principal.
+ */
 int heddle_delete_runs(struct heddle *store, struct heddle_bytes principal,
                        const struct heddle_bytes *run_ids, size_t run_count,
                        struct heddle_error *error);
@@ -301,7 +308,8 @@ int heddle_copy_thread(struct heddle *store, const struct heddle_thread *source,
                        const struct heddle_thread *target, struct heddle_error *error);
 
 enum heddle_prune {
-    HEDDLE_KEEP_LATEST, /* per namespace the newest checkpoint, its writes, and the chain its delta channels need */
+    /* Per namespace the newest checkpoint, its writes, and the chain its delta channels need. */
+    HEDDLE_KEEP_LATEST,
     HEDDLE_DELETE_ALL
 };
 
@@ -332,7 +340,10 @@ int heddle_put_async(struct heddle *store, const struct heddle_checkpoint *check
 int heddle_put_writes_async(struct heddle *store, const struct heddle_writes *writes,
                             heddle_done done, void *arg);
 
-/* Runs work(arg) on a thread of the store, where it may make any blocking call; work tells its caller itself. */
+/*
+ * Runs work(arg) on a thread of the store, where it may make any blocking call;
+ * work tells its caller itself.
+ */
 int heddle_defer(struct heddle *store, void (*work)(void *arg), void *arg);
 
 #ifdef __GNUC__

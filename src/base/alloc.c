@@ -2,6 +2,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 /*
@@ -33,11 +34,9 @@ void *hd_malloc(size_t size)
 
 void *hd_calloc(size_t count, size_t size)
 {
-    bool is_empty = count == 0 || size == 0;
-
-    if (must_fail())
+    if (must_fail() || (size > 0 && count > SIZE_MAX / size))
         return NULL;
-    return is_empty ? calloc(1, 1) : calloc(count, size);
+    return count > 0 && size > 0 ? calloc(count, size) : calloc(1, 1);
 }
 
 void *hd_realloc(void *ptr, size_t size)

@@ -26,7 +26,7 @@ void hd_arena_fini(struct hd_arena *arena);
 /* Forgets everything given out but keeps one block for reuse. */
 void hd_arena_reset(struct hd_arena *arena);
 
-/* Aligned for any type; NULL when memory or the limit is exhausted. Size 0 gives a valid pointer. */
+/* Aligned for any type; NULL when memory or the limit is exhausted. Size 0 gives a pointer too. */
 HD_MUST_CHECK void *hd_arena_alloc(struct hd_arena *arena, size_t size);
 HD_MUST_CHECK void *hd_arena_calloc(struct hd_arena *arena, size_t count, size_t size);
 

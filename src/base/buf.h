@@ -22,7 +22,7 @@ void hd_buf_init(struct hd_buf *buf, size_t limit);
 void hd_buf_fini(struct hd_buf *buf);
 void hd_buf_reset(struct hd_buf *buf);
 
-/* Room for `more` bytes after len, so that the caller may write there itself and then add to len. */
+/* Room for `more` bytes after len: the caller may write there itself and then add to len. */
 HD_MUST_CHECK int hd_buf_reserve(struct hd_buf *buf, size_t more);
 HD_MUST_CHECK int hd_buf_append(struct hd_buf *buf, const void *bytes, size_t len);
 HD_MUST_CHECK int hd_buf_append_slice(struct hd_buf *buf, struct hd_slice s);

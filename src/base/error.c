@@ -11,8 +11,8 @@ const char *hd_error_text(int err)
     switch (err) {
     case 0:
         return "ok";
-#define X(name, code, http, text)                                                                  \
-    case name:                                                                                     \
+#define X(name, code, http, text) \
+    case name:                    \
         return text;
         HD_ERRORS(X)
 #undef X
@@ -26,8 +26,8 @@ const char *hd_error_name(int err)
     switch (err) {
     case 0:
         return "HD_OK";
-#define X(name, code, http, text)                                                                  \
-    case name:                                                                                     \
+#define X(name, code, http, text) \
+    case name:                    \
         return #name;
         HD_ERRORS(X)
 #undef X
@@ -41,8 +41,8 @@ int hd_error_http_status(int err)
     switch (err) {
     case 0:
         return 200;
-#define X(name, code, http, text)                                                                  \
-    case name:                                                                                     \
+#define X(name, code, http, text) \
+    case name:                    \
         return http;
         HD_ERRORS(X)
 #undef X

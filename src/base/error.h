@@ -10,21 +10,21 @@
 
 #include "base/compiler.h"
 
-#define HD_ERRORS(X)                                                       \
-    X(HD_ENOMEM, -1, 503, "out of memory")                                 \
-    X(HD_ENOTFOUND, -2, 404, "no such object")                             \
-    X(HD_ECONFLICT, -3, 409, "changed by somebody else meanwhile")         \
-    X(HD_EINVAL, -4, 422, "invalid argument")                              \
-    X(HD_ELIMIT, -5, 413, "over a configured limit")                       \
-    X(HD_EIO, -6, 503, "input or output failed")                           \
-    X(HD_EFULL, -7, 507, "no space left on the device")                    \
-    X(HD_ECORRUPT, -8, 500, "stored data is damaged")                      \
-    X(HD_EVERSION, -9, 500, "written by a newer version")                  \
-    X(HD_EBUSY, -10, 503, "busy")                                          \
-    X(HD_EUNAVAILABLE, -11, 503, "the database cannot be reached")         \
-    X(HD_EEXISTS, -12, 409, "exists already")                              \
-    X(HD_EUNSUPPORTED, -13, 501, "not supported")                          \
-    X(HD_ECLOSED, -14, 503, "closed")                                      \
+#define HD_ERRORS(X)                                               \
+    X(HD_ENOMEM, -1, 503, "out of memory")                         \
+    X(HD_ENOTFOUND, -2, 404, "no such object")                     \
+    X(HD_ECONFLICT, -3, 409, "changed by somebody else meanwhile") \
+    X(HD_EINVAL, -4, 422, "invalid argument")                      \
+    X(HD_ELIMIT, -5, 413, "over a configured limit")               \
+    X(HD_EIO, -6, 503, "input or output failed")                   \
+    X(HD_EFULL, -7, 507, "no space left on the device")            \
+    X(HD_ECORRUPT, -8, 500, "stored data is damaged")              \
+    X(HD_EVERSION, -9, 500, "written by a newer version")          \
+    X(HD_EBUSY, -10, 503, "busy")                                  \
+    X(HD_EUNAVAILABLE, -11, 503, "the database cannot be reached") \
+    X(HD_EEXISTS, -12, 409, "exists already")                      \
+    X(HD_EUNSUPPORTED, -13, 501, "not supported")                  \
+    X(HD_ECLOSED, -14, 503, "closed")                              \
     X(HD_EACCESS, -15, 403, "permission denied")
 
 enum {

@@ -103,8 +103,8 @@ enum hd_json_type hd_json_type(hd_json_val val)
 const char *hd_json_type_name(hd_json_val val)
 {
     static const char *const names[] = {
-        [HD_JSON_NONE] = "nothing",    [HD_JSON_NULL] = "null",     [HD_JSON_BOOL] = "a boolean",
-        [HD_JSON_NUMBER] = "a number", [HD_JSON_STRING] = "a string", [HD_JSON_ARRAY] = "an array",
+        [HD_JSON_NONE] = "nothing",     [HD_JSON_NULL] = "null",       [HD_JSON_BOOL] = "a boolean",
+        [HD_JSON_NUMBER] = "a number",  [HD_JSON_STRING] = "a string", [HD_JSON_ARRAY] = "an array",
         [HD_JSON_OBJECT] = "an object",
     };
 
@@ -236,8 +236,8 @@ static bool numbers_equal(struct hd_slice a, struct hd_slice b)
     y = read_decimal(b);
     if (x.pos == x.end || y.pos == y.end)
         return x.pos == x.end && y.pos == y.end;
-    return x.is_negative == y.is_negative && !x.is_huge && !y.is_huge &&
-           x.exponent == y.exponent && digits_equal(x, y);
+    return x.is_negative == y.is_negative && !x.is_huge && !y.is_huge && x.exponent == y.exponent &&
+           digits_equal(x, y);
 }
 
 static bool scalars_equal(hd_json_val a, hd_json_val b)

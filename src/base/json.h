@@ -28,7 +28,15 @@ struct hd_json {
     yyjson_doc *doc;
 };
 
-enum hd_json_type { HD_JSON_NONE, HD_JSON_NULL, HD_JSON_BOOL, HD_JSON_NUMBER, HD_JSON_STRING, HD_JSON_ARRAY, HD_JSON_OBJECT };
+enum hd_json_type {
+    HD_JSON_NONE,
+    HD_JSON_NULL,
+    HD_JSON_BOOL,
+    HD_JSON_NUMBER,
+    HD_JSON_STRING,
+    HD_JSON_ARRAY,
+    HD_JSON_OBJECT
+};
 
 /* HD_EINVAL with the position and cause in `fault`, or HD_ENOMEM. */
 HD_MUST_CHECK int hd_json_parse(struct hd_json *json, struct hd_slice text, struct hd_fault *fault);
@@ -43,13 +51,34 @@ enum hd_json_type hd_json_type(hd_json_val val);
 /* "null", "a boolean", "a number", …: for error messages. */
 const char *hd_json_type_name(hd_json_val val);
 
-static inline bool hd_json_is_object(hd_json_val val) { return yyjson_is_obj(val); }
-static inline bool hd_json_is_array(hd_json_val val) { return yyjson_is_arr(val); }
-static inline bool hd_json_is_string(hd_json_val val) { return yyjson_is_str(val); }
-static inline bool hd_json_is_number(hd_json_val val) { return yyjson_is_raw(val); }
-static inline bool hd_json_is_null(hd_json_val val) { return yyjson_is_null(val); }
-static inline bool hd_json_is_bool(hd_json_val val) { return yyjson_is_bool(val); }
-static inline bool hd_json_is_true(hd_json_val val) { return yyjson_is_true(val); }
+static inline bool hd_json_is_object(hd_json_val val)
+{
+    return yyjson_is_obj(val);
+}
+static inline bool hd_json_is_array(hd_json_val val)
+{
+    return yyjson_is_arr(val);
+}
+static inline bool hd_json_is_string(hd_json_val val)
+{
+    return yyjson_is_str(val);
+}
+static inline bool hd_json_is_number(hd_json_val val)
+{
+    return yyjson_is_raw(val);
+}
+static inline bool hd_json_is_null(hd_json_val val)
+{
+    return yyjson_is_null(val);
+}
+static inline bool hd_json_is_bool(hd_json_val val)
+{
+    return yyjson_is_bool(val);
+}
+static inline bool hd_json_is_true(hd_json_val val)
+{
+    return yyjson_is_true(val);
+}
 
 /* The member or NULL; NULL too when val is not an object. */
 static inline hd_json_val hd_json_get(hd_json_val val, struct hd_slice key)
@@ -66,20 +95,30 @@ static inline size_t hd_json_size(hd_json_val val)
 /* A string's bytes (may contain NUL); empty for anything else. */
 static inline struct hd_slice hd_json_string(hd_json_val val)
 {
-    return yyjson_is_str(val) ? hd_slice(yyjson_get_str(val), yyjson_get_len(val)) : hd_slice("", 0);
+    return yyjson_is_str(val) ? hd_slice(yyjson_get_str(val), yyjson_get_len(val))
+                              : hd_slice("", 0);
 }
 
 /* A number's text as written; empty for anything else. */
 static inline struct hd_slice hd_json_number_text(hd_json_val val)
 {
-    return yyjson_is_raw(val) ? hd_slice(yyjson_get_raw(val), yyjson_get_len(val)) : hd_slice("", 0);
+    return yyjson_is_raw(val) ? hd_slice(yyjson_get_raw(val), yyjson_get_len(val))
+                              : hd_slice("", 0);
 }
 
-/* False when it is not an integer that fits; *out is untouched then. */
+/* False when it is no integer (1.0 and 1e3 are none) or does not fit; *out is untouched then. */
 bool hd_json_int(hd_json_val val, int64_t *out);
+/* False when it is not a number or its value is no finite double. */
 bool hd_json_double(hd_json_val val, double *out);
 
-/* Iteration: struct hd_json_iter it = hd_json_iter(val); while (hd_json_next(&it)) { it.key (objects), it.val } */
+/*
+ * Iteration, over nothing when val is neither:
+ *
+ *   struct hd_json_iter it = hd_json_iter(val);
+ *
+ *   while (hd_json_next(&it))
+ *       … it.key (objects) … it.val …
+ */
 struct hd_json_iter {
     yyjson_arr_iter arr;
     yyjson_obj_iter obj;
@@ -91,7 +130,10 @@ struct hd_json_iter {
 struct hd_json_iter hd_json_iter(hd_json_val val);
 bool hd_json_next(struct hd_json_iter *it);
 
-/* Same JSON value; numbers by their numeric value (1 equals 1.0), objects in any order. */
+/*
+ * Same JSON value; numbers by their exact decimal value (1 equals 1.0, and no
+ * two integers are rounded to one), objects in any order.
+ */
 bool hd_json_equal(hd_json_val a, hd_json_val b);
 
 /*

@@ -14,8 +14,12 @@ struct hd_slice {
     size_t len;
 };
 
-/* A slice of a string literal, usable in initialisers. */
-#define HD_S(literal) ((struct hd_slice){(literal), sizeof(literal) - 1})
+/* A slice of a string literal: as an expression, and as an initialiser of static data. */
+#define HD_S(literal) ((struct hd_slice)HD_S_INIT(literal))
+#define HD_S_INIT(literal)             \
+    {                                  \
+        (literal), sizeof(literal) - 1 \
+    }
 
 static inline struct hd_slice hd_slice(const void *ptr, size_t len)
 {
