@@ -1,0 +1,398 @@
+/*
+ * The text of every statement, made from the declarations in table.c.
+ *
+ * TEXT columns are bytea as well: ids are arbitrary bytes and their order is
+ * byte order, which no collation gives us. Two views show them as text. Names
+ * are always qualified and quoted, so neither search_path nor a keyword
+ * matters. Every parameter is cast, so the same text always means the same
+ * types and may be prepared under a name made from it.
+ */
+#include "store/backend_postgres.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+static void say(struct hd_pg_sql *sql, const char *fmt, ...) HD_PRINTF(2, 3);
+
+static void say(struct hd_pg_sql *sql, const char *fmt, ...)
+{
+    va_list args;
+    int len;
+
+    va_start(args, fmt);
+    len = vsnprintf(sql->text + sql->len, sizeof(sql->text) - sql->len, fmt, args);
+    va_end(args);
+    assert(len >= 0 && (size_t)len < sizeof(sql->text) - sql->len);
+    sql->len += strlen(sql->text + sql->len);
+}
+
+static void start(struct hd_pg_sql *sql)
+{
+    sql->len = 0;
+    sql->text[0] = '\0';
+}
+
+static const char *type_of(const struct hd_column *column)
+{
+    return column->type == HD_COL_INT ? "bigint" : "bytea";
+}
+
+static void say_table(struct hd_pg_sql *sql, const char *schema, const struct hd_table *table)
+{
+    say(sql, "\"%s\".\"%s\"", schema, table->name);
+}
+
+/* "a", "b", "c": the first `count` columns. */
+static void say_columns(struct hd_pg_sql *sql, const struct hd_table *table, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        say(sql, "%s\"%s\"", i ? ", " : "", table->columns[i].name);
+}
+
+static void say_param(struct hd_pg_sql *sql, const struct hd_column *column, unsigned number,
+                      const char *suffix)
+{
+    say(sql, "$%u::%s%s", number, type_of(column), suffix);
+}
+
+/* ---- writing ---- */
+
+static void say_on_conflict(struct hd_pg_sql *sql, const struct hd_table *table,
+                            enum hd_op_kind kind)
+{
+    say(sql, " ON CONFLICT (");
+    say_columns(sql, table, table->key_count);
+    if (kind == HD_OP_PUT_NEW || table->key_count == table->column_count) {
+        say(sql, ") DO NOTHING");
+        return;
+    }
+    say(sql, ") DO UPDATE SET ");
+    for (unsigned i = table->key_count; i < table->column_count; i++) {
+        const char *name = table->columns[i].name;
+
+        say(sql, "%s\"%s\" = excluded.\"%s\"", i > table->key_count ? ", " : "", name, name);
+    }
+}
+
+void hd_pg_sql_insert(struct hd_pg_sql *sql, const char *schema, const struct hd_table *table,
+                      enum hd_op_kind kind, bool is_many)
+{
+    start(sql);
+    say(sql, "INSERT INTO ");
+    say_table(sql, schema, table);
+    say(sql, " (");
+    say_columns(sql, table, table->column_count);
+    say(sql, is_many ? ") SELECT * FROM unnest(" : ") VALUES (");
+    for (unsigned i = 0; i < table->column_count; i++) {
+        say(sql, "%s", i ? ", " : "");
+        say_param(sql, &table->columns[i], i + 1, is_many ? "[]" : "");
+    }
+    say(sql, ")");
+    if (kind != HD_OP_ADD)
+        say_on_conflict(sql, table, kind);
+}
+
+/* "a" = $1 AND "b" = $2: the first `count` key columns. */
+static void say_key(struct hd_pg_sql *sql, const struct hd_table *table, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        say(sql, "%s\"%s\" = ", i ? " AND " : "", table->columns[i].name);
+        say_param(sql, &table->columns[i], i + 1, "");
+    }
+}
+
+void hd_pg_sql_delete(struct hd_pg_sql *sql, const char *schema, const struct hd_table *table,
+                      unsigned key_count, bool is_many)
+{
+    unsigned last = key_count - 1;
+
+    start(sql);
+    say(sql, "DELETE FROM ");
+    say_table(sql, schema, table);
+    say(sql, " WHERE ");
+    if (!is_many) {
+        say_key(sql, table, key_count);
+        return;
+    }
+    /* ANY over the last column keeps the plan an index scan, which a join need not be. */
+    say_key(sql, table, last);
+    say(sql, "%s\"%s\" = ANY (", last ? " AND " : "", table->columns[last].name);
+    say_param(sql, &table->columns[last], key_count, "[]");
+    say(sql, ")");
+}
+
+/*
+ * Both forms wait for a concurrent holder of the row and then look at what it
+ * committed (READ COMMITTED). No row left: 1 / 0, which fails the transaction
+ * with a code that nothing else in our statements can raise.
+ */
+void hd_pg_sql_expect(struct hd_pg_sql *sql, const char *schema, const struct hd_op *op)
+{
+    const struct hd_table *table = &hd_tables[op->table];
+    unsigned param = table->key_count + 1;
+
+    start(sql);
+    say(sql, "WITH hit AS (");
+    say(sql, op->set_count ? "UPDATE " : "SELECT 1 FROM ");
+    say_table(sql, schema, table);
+    for (unsigned i = 0; i < op->set_count; i++) {
+        const struct hd_column *column = &table->columns[op->set_column + i];
+
+        say(sql, "%s\"%s\" = ", i ? ", " : " SET ", column->name);
+        say_param(sql, column, param + 1 + i, "");
+    }
+    say(sql, " WHERE ");
+    say_key(sql, table, table->key_count);
+    say(sql, " AND \"%s\" = $%u::bigint", table->columns[op->column].name, param);
+    say(sql, "%s) SELECT 1 / count(*) FROM hit",
+        op->set_count ? " RETURNING 1" : " FOR NO KEY UPDATE");
+}
+
+void hd_pg_sql_lock(struct hd_pg_sql *sql, const char *schema, const struct hd_table *table)
+{
+    start(sql);
+    say(sql, "SELECT 1 FROM ");
+    say_table(sql, schema, table);
+    say(sql, " WHERE \"%s\" = ANY (", table->columns[0].name);
+    say_param(sql, &table->columns[0], 1, "[]");
+    say(sql, ") ORDER BY ");
+    say_columns(sql, table, table->key_count);
+    say(sql, " FOR NO KEY UPDATE");
+}
+
+/* ---- reading ---- */
+
+/* The column at `position` of the key or index that the query runs along. */
+static const struct hd_column *order_column(const struct hd_query *query, unsigned position)
+{
+    return &hd_tables[query->table].columns[hd_query_order_column(query, position)];
+}
+
+/* Adds `"column" <op> $n` to the conditions. */
+static void say_bound(struct hd_pg_sql *sql, const struct hd_query *query, unsigned position,
+                      const char *op, unsigned *param)
+{
+    const struct hd_column *column = order_column(query, position);
+
+    say(sql, " AND \"%s\" %s ", column->name, op);
+    say_param(sql, column, ++*param, "");
+}
+
+/* Row comparison, so that one condition and the index order say the same. */
+static void say_after(struct hd_pg_sql *sql, const struct hd_query *query, unsigned *param)
+{
+    say(sql, " AND (");
+    for (unsigned i = 0; i < query->after_count; i++)
+        say(sql, "%s\"%s\"", i ? ", " : "", order_column(query, query->prefix_count + i)->name);
+    say(sql, query->is_reverse ? ") < (" : ") > (");
+    for (unsigned i = 0; i < query->after_count; i++) {
+        say(sql, "%s", i ? ", " : "");
+        say_param(sql, order_column(query, query->prefix_count + i), ++*param, "");
+    }
+    say(sql, ")");
+}
+
+static void say_order(struct hd_pg_sql *sql, const struct hd_query *query)
+{
+    for (unsigned i = query->prefix_count; i < hd_query_order_count(query); i++) {
+        say(sql, "%s\"%s\"%s", i > query->prefix_count ? ", " : " ORDER BY ",
+            order_column(query, i)->name, query->is_reverse ? " DESC" : "");
+    }
+}
+
+bool hd_pg_is_selected(const struct hd_query *query, unsigned column)
+{
+    return column < hd_tables[query->table].key_count || (query->columns >> column & 1);
+}
+
+static void say_select_list(struct hd_pg_sql *sql, const struct hd_query *query)
+{
+    const struct hd_table *table = &hd_tables[query->table];
+
+    for (unsigned i = 0; i < table->column_count; i++) {
+        if (hd_pg_is_selected(query, i))
+            say(sql, "%s\"%s\"", i ? ", " : "", table->columns[i].name);
+    }
+}
+
+void hd_pg_sql_select(struct hd_pg_sql *sql, const char *schema, const struct hd_query *query)
+{
+    unsigned param = 0;
+
+    start(sql);
+    say(sql, "SELECT ");
+    say_select_list(sql, query);
+    say(sql, " FROM ");
+    say_table(sql, schema, &hd_tables[query->table]);
+    /* An index leaves rows with a null out; saying so lets the planner use it. */
+    if (query->index == HD_PRIMARY)
+        say(sql, " WHERE true");
+    else
+        say(sql, " WHERE \"%s\" IS NOT NULL", order_column(query, 0)->name);
+    for (unsigned i = 0; i < query->prefix_count; i++)
+        say_bound(sql, query, i, "=", &param);
+    if (query->low)
+        say_bound(sql, query, query->prefix_count, ">=", &param);
+    if (query->high)
+        say_bound(sql, query, query->prefix_count, "<", &param);
+    if (query->after_count)
+        say_after(sql, query, &param);
+    say_order(sql, query);
+    /* "The latest" is the most frequent query; a literal gives it the best plan. */
+    if (query->limit == 1)
+        say(sql, " LIMIT 1");
+    else if (query->limit)
+        say(sql, " LIMIT $%u::bigint", param + 1);
+}
+
+/* ---- creating ---- */
+
+static void say_create_table(struct hd_pg_sql *sql, const char *schema,
+                             const struct hd_table *table)
+{
+    say(sql, "CREATE TABLE ");
+    say_table(sql, schema, table);
+    say(sql, " (");
+    for (unsigned i = 0; i < table->column_count; i++) {
+        const struct hd_column *column = &table->columns[i];
+
+        say(sql, "\"%s\" %s%s, ", column->name, type_of(column),
+            column->nullable ? "" : " NOT NULL");
+    }
+    say(sql, "PRIMARY KEY (");
+    say_columns(sql, table, table->key_count);
+    say(sql, "))");
+}
+
+/* Blobs are compressed by us where that pays: the server need not try again. */
+static bool say_storage(struct hd_pg_sql *sql, const char *schema, const struct hd_table *table)
+{
+    unsigned blobs = 0;
+
+    say(sql, "ALTER TABLE ");
+    say_table(sql, schema, table);
+    for (unsigned i = 0; i < table->column_count; i++) {
+        if (table->columns[i].type == HD_COL_BLOB)
+            say(sql, "%s ALTER COLUMN \"%s\" SET STORAGE EXTERNAL", blobs++ ? "," : "",
+                table->columns[i].name);
+    }
+    return blobs > 0;
+}
+
+static void say_create_index(struct hd_pg_sql *sql, const char *schema,
+                             const struct hd_table *table, const struct hd_index *index)
+{
+    say(sql, "CREATE INDEX \"%s\" ON ", index->name);
+    say_table(sql, schema, table);
+    for (unsigned i = 0; i < index->column_count; i++)
+        say(sql, "%s\"%s\"", i ? ", " : " (", table->columns[index->columns[i]].name);
+    say(sql, ") WHERE \"%s\" IS NOT NULL", table->columns[index->columns[0]].name);
+}
+
+/*
+ * Bytes as text where they are text, escaped where they are not. Not parallel
+ * safe: an exception block is a subtransaction.
+ */
+static void say_readable(struct hd_pg_sql *sql, const char *schema)
+{
+    say(sql,
+        "CREATE FUNCTION \"%s\".readable(bytes bytea) RETURNS text"
+        " LANGUAGE plpgsql IMMUTABLE STRICT AS $$"
+        "BEGIN RETURN pg_catalog.convert_from(bytes, 'UTF8');"
+        " EXCEPTION WHEN others THEN RETURN pg_catalog.encode(bytes, 'escape'); END$$",
+        schema);
+}
+
+static void say_readable_column(struct hd_pg_sql *sql, const char *schema,
+                                const struct hd_column *column)
+{
+    say(sql, ", \"%s\".readable(\"%s\") AS \"%s\"", schema, column->name, column->name);
+}
+
+/* The two halves of a stored thread key, `principal:thread_id`. */
+static void say_thread_key(struct hd_pg_sql *sql, const char *schema,
+                           const struct hd_column *column)
+{
+    const char *name = column->name;
+
+    say(sql,
+        "\"%s\".readable(substring(\"%s\" FROM 1 FOR greatest(position('\\x3a'::bytea IN \"%s\") - "
+        "1, 0))) AS principal,"
+        " \"%s\".readable(substring(\"%s\" FROM position('\\x3a'::bytea IN \"%s\") + 1)) AS \"%s\"",
+        schema, name, name, schema, name, name, name);
+}
+
+/* Microseconds as a time, and null where they are none. */
+static void say_time(struct hd_pg_sql *sql, const struct hd_column *column)
+{
+    say(sql,
+        ", CASE WHEN \"%s\" BETWEEN 0 AND 253402300799999999"
+        " THEN to_timestamp(\"%s\" / 1000000.0) END AS \"%s\"",
+        column->name, column->name, column->name);
+}
+
+static void say_thread_list(struct hd_pg_sql *sql, const char *schema)
+{
+    const struct hd_table *table = &hd_tables[HD_THREADS];
+
+    say(sql, "CREATE VIEW \"%s\".thread_list AS SELECT ", schema);
+    say_thread_key(sql, schema, &table->columns[HD_THREADS_ID]);
+    say_time(sql, &table->columns[HD_THREADS_CREATED]);
+    say_time(sql, &table->columns[HD_THREADS_UPDATED]);
+    say(sql, " FROM ");
+    say_table(sql, schema, table);
+}
+
+static void say_checkpoint_list(struct hd_pg_sql *sql, const char *schema)
+{
+    const struct hd_table *table = &hd_tables[HD_CHECKPOINTS];
+
+    say(sql, "CREATE VIEW \"%s\".checkpoint_list AS SELECT ", schema);
+    say_thread_key(sql, schema, &table->columns[HD_CHECKPOINTS_THREAD]);
+    for (unsigned i = HD_CHECKPOINTS_NS; i < table->column_count; i++) {
+        if (table->columns[i].type == HD_COL_TEXT)
+            say_readable_column(sql, schema, &table->columns[i]);
+    }
+    say(sql, " FROM ");
+    say_table(sql, schema, table);
+}
+
+static int create_table(struct hd_pg_sql *sql, const char *schema, const struct hd_table *table,
+                        hd_pg_emit emit, void *arg)
+{
+    int err;
+
+    start(sql);
+    say_create_table(sql, schema, table);
+    err = emit(arg, sql->text);
+    start(sql);
+    if (!err && say_storage(sql, schema, table))
+        err = emit(arg, sql->text);
+    for (unsigned i = 0; !err && i < table->index_count; i++) {
+        start(sql);
+        say_create_index(sql, schema, table, &table->indexes[i]);
+        err = emit(arg, sql->text);
+    }
+    return err;
+}
+
+int hd_pg_sql_create(const char *schema, hd_pg_emit emit, void *arg)
+{
+    static void (*const others[])(struct hd_pg_sql *, const char *) = {
+        say_readable,
+        say_thread_list,
+        say_checkpoint_list,
+    };
+    struct hd_pg_sql sql;
+    int err = 0;
+
+    for (unsigned i = 0; !err && i < HD_TABLE_COUNT; i++)
+        err = create_table(&sql, schema, &hd_tables[i], emit, arg);
+    for (unsigned i = 0; !err && i < HD_COUNT(others); i++) {
+        start(&sql);
+        others[i](&sql, schema);
+        err = emit(arg, sql.text);
+    }
+    return err;
+}

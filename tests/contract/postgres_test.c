@@ -1,0 +1,714 @@
+/*
+ * What is particular to the PostgreSQL driver: the schema and its versions,
+ * messages, rights, locks, statements of many rows. What all drivers must do
+ * is in backend_suite.c; servers that go away are in postgres_fault_test.c.
+ */
+#include "tests/contract/pg_help.h"
+
+#include <arpa/inet.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+/* ---- bytes ---- */
+
+static int take_row(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct hd_slice *got = arg;
+
+    (void)which;
+    assert_true(hd_arena_copy((struct hd_arena *)(void *)got[2].ptr, cells[HD_CHUNKS_THREAD].bytes,
+                              &got[0]) == 0);
+    assert_true(hd_arena_copy((struct hd_arena *)(void *)got[2].ptr, cells[HD_CHUNKS_DATA].bytes,
+                              &got[1]) == 0);
+    return 0;
+}
+
+static void check_round_trip(struct hd_backend *store, struct hd_slice thread, struct hd_slice data)
+{
+    struct hd_cell cells[HD_MAX_COLUMNS], key = TEXT(thread);
+    struct hd_op op = put_chunk(HD_OP_PUT, cells, thread, INT64_MIN, data);
+    struct hd_query query = {.table = HD_CHUNKS,
+                             .index = HD_PRIMARY,
+                             .prefix = &key,
+                             .prefix_count = 1,
+                             .columns = HD_ALL_COLUMNS};
+    struct hd_arena arena;
+    struct hd_slice got[3] = {{0}};
+    struct hd_fault fault = {0};
+
+    hd_arena_init(&arena, SIZE_MAX);
+    got[2].ptr = (const char *)&arena;
+    must_apply(store, &op, 1);
+    assert_err(hd_backend_read(store, &query, 1, take_row, got, &fault), 0);
+    assert_true(hd_slice_eq(got[0], thread));
+    assert_true(hd_slice_eq(got[1], data));
+    hd_arena_fini(&arena);
+}
+
+static void arbitrary_bytes_come_back(void **state)
+{
+    struct fixture *f = *state;
+    char all[256];
+
+    for (int i = 0; i < 256; i++)
+        all[i] = (char)i;
+    check_round_trip(f->store, hd_slice(all, 256), hd_slice(all, 256));
+    check_round_trip(f->store, HD_S(""), hd_slice(NULL, 0));
+    check_round_trip(f->store, HD_S("\\x00"), HD_S("\\"));
+    check_round_trip(f->store, HD_S("\xff\xfe"), HD_S("\0"));
+}
+
+static void a_value_of_64_mib_comes_back(void **state)
+{
+    struct fixture *f = *state;
+    size_t size = (size_t)64 << 20;
+    char *large = malloc(size);
+
+    assert_non_null(large);
+    for (size_t i = 0; i < size; i++)
+        large[i] = (char)(i * 2654435761u >> 24);
+    check_round_trip(f->store, HD_S("t"), hd_slice(large, size));
+    free(large);
+}
+
+static void a_row_over_one_gigabyte_is_refused(void **state)
+{
+    struct fixture *f = *state;
+    struct hd_cell cells[HD_MAX_COLUMNS];
+    struct hd_fault fault = {0};
+    /* Only its length is looked at. */
+    struct hd_op op = put_chunk(HD_OP_PUT, cells, HD_S("t"), 0, hd_slice("x", (size_t)1 << 30));
+
+    assert_err(apply(f->store, &op, 1, NULL, &fault), HD_ELIMIT);
+    assert_non_null(strstr(fault.text, "chunks"));
+}
+
+static void a_key_too_long_for_an_index_is_a_limit(void **state)
+{
+    struct fixture *f = *state;
+    struct hd_cell cells[4];
+    struct hd_fault fault = {0};
+    char key[9000];
+    struct hd_op op;
+
+    /* Bytes that the server cannot compress below its limit. */
+    for (size_t i = 0; i < sizeof(key); i++)
+        key[i] = (char)(i * i * 2654435761u >> 13);
+    op = put_thread(HD_OP_PUT, cells, hd_slice(key, sizeof(key)), 1);
+    assert_err(apply(f->store, &op, 1, NULL, &fault), HD_ELIMIT);
+    assert_true(epoch_of(f->store, hd_slice(key, sizeof(key))) == -1);
+}
+
+/* ---- many rows in one statement ---- */
+
+enum { MANY = 3000 };
+
+struct many {
+    struct hd_cell cells[MANY][HD_MAX_COLUMNS];
+    struct hd_op ops[MANY];
+};
+
+static struct many *make_many(enum hd_op_kind kind)
+{
+    struct many *many = calloc(1, sizeof(*many));
+
+    assert_non_null(many);
+    for (int i = 0; i < MANY; i++)
+        many->ops[i] = put_chunk(kind, many->cells[i], HD_S("t"), i, HD_S("data"));
+    return many;
+}
+
+static const char *count_chunks(struct fixture *f)
+{
+    return sql(f->admin, "SELECT count(*) FROM %s.chunks", f->schema);
+}
+
+static void the_addition_in_the_way_is_named_exactly(void **state)
+{
+    struct fixture *f = *state;
+    struct many *many = make_many(HD_OP_ADD);
+    size_t failed = 0;
+
+    must_apply(f->store, &many->ops[1234], 1);
+    assert_err(apply(f->store, many->ops, MANY, &failed, NULL), HD_ECONFLICT);
+    assert_int_equal(failed, 1234);
+    assert_string_equal(count_chunks(f), "1");
+
+    /* Also when it is another operation of the same batch. */
+    many->ops[10].cells = many->cells[9];
+    assert_err(apply(f->store, many->ops, 20, &failed, NULL), HD_ECONFLICT);
+    assert_int_equal(failed, 10);
+    assert_string_equal(count_chunks(f), "1");
+    free(many);
+}
+
+static void a_key_put_twice_in_a_batch_keeps_the_last(void **state)
+{
+    struct fixture *f = *state;
+    struct hd_cell cells[5][4];
+    struct hd_op ops[5];
+
+    for (int i = 0; i < 5; i++)
+        ops[i] = put_thread(HD_OP_PUT, cells[i], i % 2 ? HD_S("odd") : HD_S("even"), i);
+    must_apply(f->store, ops, 5);
+    assert_int_equal(epoch_of(f->store, HD_S("odd")), 3);
+    assert_int_equal(epoch_of(f->store, HD_S("even")), 4);
+
+    for (int i = 0; i < 5; i++)
+        ops[i] = put_thread(HD_OP_PUT_NEW, cells[i], HD_S("new"), 10 + i);
+    must_apply(f->store, ops, 5);
+    assert_int_equal(epoch_of(f->store, HD_S("new")), 10);
+}
+
+static void many_rows_are_deleted_one_by_one_and_by_prefix(void **state)
+{
+    struct fixture *f = *state;
+    struct many *many = make_many(HD_OP_PUT_NEW);
+
+    must_apply(f->store, many->ops, MANY);
+    must_apply(f->store, many->ops, MANY);
+    assert_string_equal(count_chunks(f), "3000");
+    for (int i = 0; i < MANY; i++) {
+        many->ops[i].kind = HD_OP_DELETE;
+        many->ops[i].key_count = 3;
+    }
+    must_apply(f->store, many->ops, MANY - 7);
+    assert_string_equal(count_chunks(f), "7");
+    many->ops[0].key_count = 1;
+    must_apply(f->store, many->ops, 1);
+    assert_string_equal(count_chunks(f), "0");
+    free(many);
+}
+
+static void a_batch_is_all_or_nothing(void **state)
+{
+    struct fixture *f = *state;
+    struct many *many = make_many(HD_OP_PUT);
+    struct hd_cell key = TEXT(HD_S("absent"));
+    size_t failed = 0;
+
+    many->ops[100] = expect_epoch(&key, 1);
+    assert_err(apply(f->store, many->ops, MANY, &failed, NULL), HD_ECONFLICT);
+    assert_int_equal(failed, 100);
+    assert_string_equal(count_chunks(f), "0");
+    free(many);
+}
+
+/* ---- locks ---- */
+
+struct waiter {
+    struct fixture *f;
+    const struct hd_op *ops;
+    size_t count;
+    int err;
+    struct hd_fault fault;
+};
+
+static void *apply_in_thread(void *arg)
+{
+    struct waiter *w = arg;
+
+    w->err = apply(w->f->store, w->ops, w->count, NULL, &w->fault);
+    return NULL;
+}
+
+static void wait_until_blocked(struct fixture *f)
+{
+    for (int i = 0; i < 1000; i++) {
+        if (strcmp(sql(f->admin, "SELECT count(*) FROM pg_stat_activity WHERE"
+                                 " application_name = 'heddle' AND wait_event_type = 'Lock'"),
+                   "0") != 0)
+            return;
+        (void)sql(f->admin, "SELECT pg_stat_clear_snapshot()");
+        hd_clock_sleep_us(5000);
+    }
+    fail_msg("nobody waits for a lock");
+}
+
+static void an_expectation_waits_and_sees_what_was_committed(void **state)
+{
+    struct fixture *f = *state;
+    struct hd_cell cells[4], key = TEXT(HD_S("t"));
+    struct hd_op put = put_thread(HD_OP_PUT, cells, HD_S("t"), 1);
+    struct hd_op old = expect_epoch(&key, 1), new = expect_epoch(&key, 2);
+    struct waiter waiters[2] = {{.f = f, .ops = &old, .count = 1}, {.f = f, .ops = &new, .count = 1}};
+    pthread_t threads[2];
+
+    new.set_column = HD_THREADS_UPDATED;
+    new.set_count = 1;
+    new.set[0] = 77;
+    must_apply(f->store, &put, 1);
+    for (int i = 0; i < 2; i++) {
+        (void)sql(f->admin, "BEGIN; UPDATE %s.threads SET epoch = 2", f->schema);
+        assert_int_equal(pthread_create(&threads[i], NULL, apply_in_thread, &waiters[i]), 0);
+        wait_until_blocked(f);
+        (void)sql(f->admin, "COMMIT");
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    }
+    assert_err(waiters[0].err, HD_ECONFLICT);
+    assert_err(waiters[1].err, 0);
+    assert_string_equal(sql(f->admin, "SELECT updated_at FROM %s.threads", f->schema), "77");
+}
+
+static void a_lock_that_is_never_released_is_busy(void **state)
+{
+    struct fixture *f = *state;
+    struct hd_cell cells[4], key = TEXT(HD_S("t"));
+    struct hd_op put = put_thread(HD_OP_PUT, cells, HD_S("t"), 1), op = expect_epoch(&key, 1);
+    struct hd_backend *hasty;
+    struct hd_fault fault = {0};
+    char url[400];
+    int64_t began;
+
+    must_apply(f->store, &put, 1);
+    make_url(url, sizeof(url), getenv("HEDDLE_TEST_PG_URL"), f->schema, "timeout=1");
+    must_open(&hasty, url);
+    (void)sql(f->admin, "BEGIN; UPDATE %s.threads SET epoch = 2", f->schema);
+    began = hd_clock_monotonic_us();
+    assert_err(apply(hasty, &op, 1, NULL, &fault), HD_EBUSY);
+    assert_in_range(hd_clock_monotonic_us() - began, 500000, 3000000);
+    (void)sql(f->admin, "ROLLBACK");
+    assert_err(apply(hasty, &op, 1, NULL, NULL), 0);
+    hd_backend_close(hasty);
+}
+
+static void *read_in_thread(void *arg)
+{
+    struct waiter *w = arg;
+    int64_t epoch;
+
+    w->err = read_epoch(w->f->store, HD_S("t"), &epoch, &w->fault);
+    return NULL;
+}
+
+static void an_exhausted_pool_is_busy(void **state)
+{
+    struct fixture *f = *state;
+    struct waiter waiter = {.f = f};
+    struct hd_fault fault = {0};
+    char url[400];
+    pthread_t thread;
+    int64_t epoch;
+
+    hd_backend_close(f->store);
+    make_url(url, sizeof(url), getenv("HEDDLE_TEST_PG_URL"), f->schema, "pool=1&timeout=1");
+    must_open(&f->store, url);
+    (void)sql(f->admin, "BEGIN; LOCK TABLE %s.threads", f->schema);
+    assert_int_equal(pthread_create(&thread, NULL, read_in_thread, &waiter), 0);
+    wait_until_blocked(f);
+    assert_err(read_epoch(f->store, HD_S("t"), &epoch, &fault), HD_EBUSY);
+    assert_non_null(strstr(fault.text, "pool="));
+    (void)sql(f->admin, "COMMIT");
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_err(waiter.err, 0);
+}
+
+enum { ROUNDS = 150 };
+
+struct crosser {
+    struct fixture *f;
+    bool is_reverse;
+    bool is_put;
+    int err;
+};
+
+/* Ten rows in one direction, while another thread goes the other way. */
+static void *cross(void *arg)
+{
+    struct crosser *c = arg;
+    char ids[10][2];
+    struct hd_cell cells[10][4];
+    struct hd_op ops[10];
+
+    for (int i = 0; i < 10; i++) {
+        ids[i][0] = (char)('0' + (c->is_reverse ? 9 - i : i));
+        ops[i] = put_thread(HD_OP_PUT, cells[i], hd_slice(ids[i], 1), 1);
+        if (!c->is_put)
+            ops[i] = expect_epoch(cells[i], 1);
+    }
+    for (int i = 0; !c->err && i < (c->is_put ? 5 : ROUNDS); i++) {
+        for (int k = 0; c->is_put && k < 10 && !c->err; k += 5)
+            c->err = apply(c->f->store, ops, 10, NULL, NULL);
+        if (!c->is_put)
+            c->err = apply(c->f->store, ops, 10, NULL, NULL);
+    }
+    return NULL;
+}
+
+static void run_crossing(struct fixture *f, bool is_put)
+{
+    struct crosser crossers[2] = {{f, false, is_put, 0}, {f, true, is_put, 0}};
+    pthread_t threads[2];
+
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, cross, &crossers[i]), 0);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    assert_err(crossers[0].err, 0);
+    assert_err(crossers[1].err, 0);
+}
+
+static void crosswise_batches_neither_fail_nor_wait_for_each_other(void **state)
+{
+    struct fixture *f = *state;
+    int64_t deadlocks, began;
+
+    run_crossing(f, true); /* makes the rows; a deadlock is retried */
+    began = hd_clock_monotonic_us();
+    deadlocks = strtoll(sql(f->admin, "SELECT deadlocks FROM pg_stat_database WHERE datname ="
+                                      " current_database()"),
+                        NULL, 10);
+    run_crossing(f, false);
+    assert_in_range(hd_clock_monotonic_us() - began, 0, 30000000);
+    (void)sql(f->admin, "SELECT pg_stat_clear_snapshot()");
+    hd_clock_sleep_us(1200000); /* the server publishes its counters once a second */
+    assert_int_equal(strtoll(sql(f->admin, "SELECT deadlocks FROM pg_stat_database WHERE datname ="
+                                           " current_database()"),
+                             NULL, 10),
+                     deadlocks);
+}
+
+/* ---- durability ---- */
+
+/* What synchronous_commit was inside a transaction of ours, noted by a trigger. */
+static const char *noted_setting(struct fixture *f, const char *more)
+{
+    struct hd_backend *store;
+    struct hd_cell cells[4];
+    struct hd_op op = put_thread(HD_OP_PUT, cells, hd_slice_cstr(more), 1);
+    char url[400];
+
+    make_url(url, sizeof(url), getenv("HEDDLE_TEST_PG_URL"), f->schema, more);
+    must_open(&store, url);
+    (void)sql(f->admin, "DELETE FROM %s.note", f->schema);
+    must_apply(store, &op, 1);
+    hd_backend_close(store);
+    return sql(f->admin, "SELECT setting FROM %s.note", f->schema);
+}
+
+static void durability_is_what_the_url_says(void **state)
+{
+    struct fixture *f = *state;
+
+    (void)sql(f->admin, "CREATE TABLE %s.note (setting text)", f->schema);
+    (void)sql(f->admin,
+              "CREATE FUNCTION %s.note() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN"
+              " INSERT INTO %s.note VALUES (current_setting('synchronous_commit'));"
+              " RETURN NULL; END$$",
+              f->schema, f->schema);
+    (void)sql(f->admin,
+              "CREATE TRIGGER note AFTER INSERT OR UPDATE ON %s.threads FOR EACH STATEMENT"
+              " EXECUTE FUNCTION %s.note()",
+              f->schema, f->schema);
+    assert_string_equal(noted_setting(f, "durability=full"), "on");
+    assert_string_equal(noted_setting(f, "durability=relaxed"), "off");
+    /* A server that is careless by default is made careful; one that is more careful is left so. */
+    assert_string_equal(noted_setting(f, "options=-csynchronous_commit%3Doff"), "on");
+    assert_string_equal(noted_setting(f, "options=-csynchronous_commit%3Dremote_apply"),
+                        "remote_apply");
+}
+
+/* ---- the schema ---- */
+
+static void processes_that_start_at_once_create_the_schema_once(void **state)
+{
+    struct fixture *f = *state;
+    char schema[40], url[400];
+
+    name_schema(schema, sizeof(schema));
+    make_url(url, sizeof(url), getenv("HEDDLE_TEST_PG_URL"), schema, "");
+    for (int i = 0; i < 8; i++) {
+        pid_t pid = fork();
+
+        assert_true(pid >= 0);
+        if (pid == 0) {
+            struct hd_backend *store;
+            struct hd_fault fault = {0};
+            int err = open_store(&store, url, &fault);
+
+            if (err)
+                print_error("%s\n", fault.text);
+            _exit(err ? 1 : 0);
+        }
+    }
+    for (int i = 0; i < 8; i++) {
+        int status = -1;
+
+        assert_true(wait(&status) > 0);
+        assert_int_equal(status, 0);
+    }
+    assert_string_equal(sql(f->admin, "SELECT array_agg(version) FROM %s.schema_version", schema),
+                        "{1}");
+    (void)sql(f->admin, "SET client_min_messages = error; DROP SCHEMA %s CASCADE", schema);
+}
+
+static void a_newer_schema_is_refused_and_left_alone(void **state)
+{
+    struct fixture *f = *state;
+    struct hd_backend *store = NULL;
+    struct hd_fault fault = {0};
+
+    (void)sql(f->admin, "UPDATE %s.schema_version SET version = 41", f->schema);
+    assert_err(open_store(&store, f->url, &fault), HD_EVERSION);
+    assert_null(store);
+    assert_non_null(strstr(fault.text, "version 41"));
+    assert_non_null(strstr(fault.text, "up to 1"));
+    assert_string_equal(sql(f->admin, "SELECT version FROM %s.schema_version", f->schema), "41");
+}
+
+static void a_migration_that_fails_leaves_nothing(void **state)
+{
+    struct fixture *f = *state;
+    struct hd_backend *store = NULL;
+    struct hd_fault fault = {0};
+    char schema[40], url[400];
+
+    name_schema(schema, sizeof(schema));
+    make_url(url, sizeof(url), getenv("HEDDLE_TEST_PG_URL"), schema, "");
+    (void)sql(f->admin, "CREATE SCHEMA %s; CREATE TABLE %s.chunks (foreigner int)", schema, schema);
+    assert_true(open_store(&store, url, &fault) < 0);
+    assert_non_null(strstr(fault.text, "chunks"));
+    assert_string_equal(sql(f->admin,
+                            "SELECT count(*) FROM information_schema.tables"
+                            " WHERE table_schema = '%s'",
+                            schema),
+                        "1");
+    (void)sql(f->admin, "SET client_min_messages = error; DROP SCHEMA %s CASCADE", schema);
+}
+
+/* The test's URL for another user. */
+static void url_of_user(char *out, size_t size, struct fixture *f, const char *user,
+                        const char *password)
+{
+    const char *host = strchr(getenv("HEDDLE_TEST_PG_URL"), '@');
+    char base[200];
+
+    assert_non_null(host);
+    (void)snprintf(base, sizeof(base), "postgresql://%s:%s%s", user, password, host);
+    make_url(out, size, base, f->schema, "timeout=2");
+}
+
+static void a_current_schema_needs_no_right_to_create_or_write(void **state)
+{
+    struct fixture *f = *state;
+    struct hd_backend *reader = NULL, *other = NULL;
+    struct hd_cell cells[4];
+    struct hd_op op = put_thread(HD_OP_PUT, cells, HD_S("t"), 5);
+    struct hd_fault fault = {0};
+    char url[400], user[60];
+
+    must_apply(f->store, &op, 1);
+    (void)sql(f->admin, "CREATE ROLE %s_reader LOGIN PASSWORD 'pw'", f->schema);
+    (void)sql(f->admin, "GRANT USAGE ON SCHEMA %s TO %s_reader", f->schema, f->schema);
+    (void)sql(f->admin, "GRANT SELECT ON ALL TABLES IN SCHEMA %s TO %s_reader", f->schema,
+              f->schema);
+    (void)snprintf(user, sizeof(user), "%s_reader", f->schema);
+    url_of_user(url, sizeof(url), f, user, "pw");
+    must_open(&reader, url);
+    assert_int_equal(epoch_of(reader, HD_S("t")), 5);
+    assert_err(apply(reader, &op, 1, NULL, &fault), HD_EACCESS);
+    assert_non_null(strstr(fault.text, "permission denied"));
+    hd_backend_close(reader);
+
+    /* But it cannot make a schema of its own. */
+    (void)snprintf(strstr(url, "schema="), 60, "schema=%s_other", f->schema);
+    fault = (struct hd_fault){0};
+    assert_err(open_store(&other, url, &fault), HD_EACCESS);
+    assert_non_null(strstr(fault.text, "permission denied"));
+    (void)sql(f->admin, "DROP OWNED BY %s_reader; DROP ROLE %s_reader", f->schema, f->schema);
+}
+
+static void the_views_show_text(void **state)
+{
+    struct fixture *f = *state;
+    struct hd_cell threads[3][4], row[7];
+    struct hd_op ops[4];
+
+    ops[0] = put_thread(HD_OP_PUT, threads[0], HD_S("alice:t1"), 1);
+    ops[1] = put_thread(HD_OP_PUT, threads[1], HD_S(":\xff\0:"), INT64_MAX);
+    ops[2] = put_thread(HD_OP_PUT, threads[2], HD_S("bare"), 1);
+    threads[2][HD_THREADS_CREATED] = hd_cell_int(INT64_MIN);
+    row[HD_CHECKPOINTS_THREAD] = TEXT(HD_S("alice:t1"));
+    row[HD_CHECKPOINTS_NS] = TEXT(HD_S(""));
+    row[HD_CHECKPOINTS_ID] = TEXT(HD_S("c1"));
+    row[HD_CHECKPOINTS_PARENT] = hd_cell_null();
+    row[HD_CHECKPOINTS_RUN] = TEXT(HD_S("\xc3\xa9"));
+    row[HD_CHECKPOINTS_METADATA] = TEXT(HD_S("{\"step\": 1}"));
+    row[HD_CHECKPOINTS_BODY] = TEXT(HD_S("\0"));
+    ops[3] = (struct hd_op){.kind = HD_OP_PUT, .table = HD_CHECKPOINTS, .cells = row};
+    must_apply(f->store, ops, 4);
+    assert_string_equal(sql(f->admin,
+                            "SELECT string_agg(principal || '/' || thread_id, ' ' ORDER BY principal, thread_id)"
+                            " FROM %s.thread_list",
+                            f->schema),
+                        "/\\377\\000: /bare alice/t1");
+    assert_string_equal(sql(f->admin,
+                            "SELECT extract(epoch FROM created_at)::int FROM %s.thread_list"
+                            " WHERE thread_id = 't1'",
+                            f->schema),
+                        "1");
+    assert_string_equal(sql(f->admin,
+                            "SELECT principal || thread_id || checkpoint_ns || checkpoint_id ||"
+                            " coalesce(parent_checkpoint_id, '-') || run_id || metadata"
+                            " FROM %s.checkpoint_list",
+                            f->schema),
+                        "alicet1c1-\xc3\xa9{\"step\": 1}");
+}
+
+static void compacting_gives_space_back(void **state)
+{
+    struct fixture *f = *state;
+    struct many *many = make_many(HD_OP_PUT);
+    struct hd_fault fault = {0};
+    long before, after;
+
+    must_apply(f->store, many->ops, MANY);
+    before = strtol(sql(f->admin, "SELECT pg_table_size('%s.chunks')", f->schema), NULL, 10);
+    many->ops[0].kind = HD_OP_DELETE;
+    many->ops[0].key_count = 1;
+    must_apply(f->store, many->ops, 1);
+    assert_err(hd_backend_compact(f->store, &fault), 0);
+    after = strtol(sql(f->admin, "SELECT pg_table_size('%s.chunks')", f->schema), NULL, 10);
+    assert_true(after < before / 4);
+    free(many);
+}
+
+/* ---- messages ---- */
+
+static void check_refused(const char *url, int expected, const char *words)
+{
+    struct hd_backend *store = NULL;
+    struct hd_fault fault = {0};
+
+    assert_err(open_store(&store, url, &fault), expected);
+    assert_null(store);
+    if (!strstr(fault.text, words))
+        fail_msg("\"%s\" does not say \"%s\"", fault.text, words);
+    assert_null(strstr(fault.text, "s3cret"));
+}
+
+static void refusals_say_why_and_never_the_password(void **state)
+{
+    struct fixture *f = *state;
+    char url[400], base[300], *slash;
+
+    url_of_user(url, sizeof(url), f, "heddle", "s3cret");
+    check_refused(url, HD_EACCESS, "password authentication failed");
+    url_of_user(url, sizeof(url), f, "nobody", "s3cret");
+    check_refused(url, HD_EACCESS, "password authentication failed");
+
+    (void)snprintf(base, sizeof(base), "%s", getenv("HEDDLE_TEST_PG_URL"));
+    slash = strrchr(base, '/');
+    (void)snprintf(slash, 10, "/nosuch");
+    make_url(url, sizeof(url), base, f->schema, "timeout=2");
+    check_refused(url, HD_EUNAVAILABLE, "\"nosuch\" does not exist");
+
+    check_refused("postgresql://u:s3cret@127.0.0.1:1/db?timeout=1", HD_EUNAVAILABLE,
+                  "127.0.0.1:1, database db: Connection refused");
+    check_refused("postgresql://u:s3cret@no.such.host.invalid/db?timeout=1", HD_EUNAVAILABLE,
+                  "no.such.host.invalid");
+}
+
+static void urls_that_would_leak_are_refused(void **state)
+{
+    (void)state;
+    check_refused("postgresql://u:p@s3cret@h/db", HD_EINVAL, "percent-encoded");
+    check_refused("postgresql://u:p/s3cret@h/db", HD_EINVAL, "percent-encoded");
+    check_refused("postgresql://u:s3cret%zz@h/db", HD_EINVAL, "percent-encoded");
+    check_refused("postgresql:db", HD_EINVAL, "postgresql://user@host/database");
+    check_refused("postgresql://u:s3cret@h/db?nonsense=1", HD_EINVAL, "nonsense");
+}
+
+static void a_server_that_never_answers_is_given_up(void **state)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    socklen_t size = sizeof(address);
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    int64_t began = hd_clock_monotonic_us();
+    char url[100];
+
+    (void)state;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, size), 0);
+    assert_int_equal(listen(fd, 5), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &size), 0);
+    (void)snprintf(url, sizeof(url), "postgresql://u@127.0.0.1:%d/db?timeout=1",
+                   ntohs(address.sin_port));
+    check_refused(url, HD_EUNAVAILABLE, "not answered in time");
+    assert_in_range(hd_clock_monotonic_us() - began, 900000, 3000000);
+    close(fd);
+}
+
+/* ---- memory ---- */
+
+static int write_and_read(void *arg)
+{
+    struct fixture *f = arg;
+    struct hd_cell cells[4][4];
+    struct hd_op ops[4];
+    int64_t epoch;
+    int err;
+
+    for (int i = 0; i < 4; i++)
+        ops[i] = put_thread(HD_OP_PUT, cells[i], hd_slice(&"abcd"[i], 1), 7);
+    ops[3] = expect_epoch(cells[2], 7);
+    err = apply(f->store, ops, 4, NULL, NULL);
+    if (!err)
+        err = read_epoch(f->store, HD_S("a"), &epoch, NULL);
+    if (!err && epoch != 7)
+        err = HD_ENOTFOUND;
+    return err;
+}
+
+static int open_and_close(void *arg)
+{
+    struct fixture *f = arg;
+    struct hd_backend *store;
+    int err = open_store(&store, f->url, NULL);
+
+    if (!err)
+        hd_backend_close(store);
+    return err;
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    assert_true(check_every_allocation(write_and_read, *state) > 3);
+    assert_true(check_every_allocation(open_and_close, *state) > 3);
+    assert_err(write_and_read(*state), 0);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(arbitrary_bytes_come_back),
+        CASE(a_value_of_64_mib_comes_back),
+        CASE(a_row_over_one_gigabyte_is_refused),
+        CASE(a_key_too_long_for_an_index_is_a_limit),
+        CASE(the_addition_in_the_way_is_named_exactly),
+        CASE(a_key_put_twice_in_a_batch_keeps_the_last),
+        CASE(many_rows_are_deleted_one_by_one_and_by_prefix),
+        CASE(a_batch_is_all_or_nothing),
+        CASE(an_expectation_waits_and_sees_what_was_committed),
+        CASE(a_lock_that_is_never_released_is_busy),
+        CASE(an_exhausted_pool_is_busy),
+        CASE(crosswise_batches_neither_fail_nor_wait_for_each_other),
+        CASE(durability_is_what_the_url_says),
+        CASE(processes_that_start_at_once_create_the_schema_once),
+        CASE(a_newer_schema_is_refused_and_left_alone),
+        CASE(a_migration_that_fails_leaves_nothing),
+        CASE(a_current_schema_needs_no_right_to_create_or_write),
+        CASE(the_views_show_text),
+        CASE(compacting_gives_space_back),
+        CASE(refusals_say_why_and_never_the_password),
+        CASE(urls_that_would_leak_are_refused),
+        CASE(a_server_that_never_answers_is_given_up),
+        CASE(every_allocation_may_fail),
+    };
+
+    if (is_without_server("postgres_test"))
+        return 77;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
