@@ -1,0 +1,38 @@
+/*
+ * A batch under construction: operations, and an arena for what they point to.
+ */
+#ifndef HD_STORE_BATCH_H
+#define HD_STORE_BATCH_H
+
+#include "base/arena.h"
+#include "base/compiler.h"
+#include "store/backend.h"
+
+struct hd_batch_builder {
+    struct hd_arena arena;
+    struct hd_op *ops;
+    size_t count;
+    size_t cap;
+    size_t bytes; /* of the rows put so far, about */
+};
+
+void hd_batch_init(struct hd_batch_builder *builder);
+void hd_batch_fini(struct hd_batch_builder *builder);
+/* Empty again; forgets everything in its arena. */
+void hd_batch_reset(struct hd_batch_builder *builder);
+
+/* A whole row for HD_OP_PUT, HD_OP_PUT_NEW or HD_OP_ADD. Copies the cells, borrows what they point to until applied. */
+HD_MUST_CHECK int hd_batch_row(struct hd_batch_builder *builder, enum hd_op_kind kind,
+                               enum hd_table_id table, const struct hd_cell *cells);
+HD_MUST_CHECK int hd_batch_delete(struct hd_batch_builder *builder, enum hd_table_id table,
+                                  const struct hd_cell *cells, unsigned key_count);
+/* The thread's epoch must be `expected`; then column `set_column` becomes `value` (HD_THREADS_EPOCH or _UPDATED). */
+HD_MUST_CHECK int hd_batch_expect_epoch(struct hd_batch_builder *builder, struct hd_slice thread,
+                                        int64_t expected, unsigned set_column, int64_t value);
+
+static inline struct hd_batch hd_batch_view(const struct hd_batch_builder *builder)
+{
+    return (struct hd_batch){builder->ops, builder->count};
+}
+
+#endif

@@ -1,0 +1,466 @@
+#include "store/cache.h"
+
+#include <sys/random.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+#define MAX_THREADS (1u << 20)
+#define MAX_CHUNKS (1u << 24) /* per thread; beyond that nothing new is shared */
+#define FIRST_SEQ 1
+
+int hd_epoch_create(int64_t *out)
+{
+    uint64_t random;
+
+    if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
+        return HD_EIO;
+    *out = (int64_t)((random >> 2) & ~(uint64_t)1);
+    return 0;
+}
+
+/* ---- threads ---- */
+
+void hd_cache_init(struct hd_cache *cache, size_t limit)
+{
+    memset(cache, 0, sizeof(*cache));
+    hd_map_init(&cache->threads, MAX_THREADS);
+    cache->limit = limit;
+}
+
+static void state_destroy(struct hd_thread_state *state)
+{
+    for (size_t i = 0; i < state->stream_count; i++) {
+        hd_free((void *)state->streams[i].name.ptr);
+        hd_free(state->streams[i].hashes);
+    }
+    for (size_t i = 0; i < HD_STATE_HEADS; i++)
+        hd_free(state->heads[i].memory);
+    hd_free(state->streams);
+    hd_free(state->slots);
+    hd_free((void *)state->key.ptr);
+    hd_free(state);
+}
+
+static void unlink_state(struct hd_cache *cache, struct hd_thread_state *state)
+{
+    *(state->newer ? &state->newer->older : &cache->newest) = state->older;
+    *(state->older ? &state->older->newer : &cache->oldest) = state->newer;
+    state->newer = state->older = NULL;
+}
+
+static void link_newest(struct hd_cache *cache, struct hd_thread_state *state)
+{
+    state->older = cache->newest;
+    *(state->older ? &state->older->newer : &cache->oldest) = state;
+    cache->newest = state;
+}
+
+static void remove_state(struct hd_cache *cache, struct hd_thread_state *state)
+{
+    unlink_state(cache, state);
+    hd_map_remove(&cache->threads, state->key);
+    state_destroy(state);
+}
+
+void hd_cache_fini(struct hd_cache *cache)
+{
+    while (cache->oldest)
+        remove_state(cache, cache->oldest);
+    hd_map_fini(&cache->threads);
+}
+
+/* Sizes are added up here, not kept current at each change: there are few threads per batch. */
+void hd_cache_trim(struct hd_cache *cache)
+{
+    struct hd_thread_state *state = cache->newest;
+    size_t bytes = 0;
+
+    for (; state; state = state->older) {
+        bytes += state->bytes;
+        if (bytes > cache->limit)
+            break;
+    }
+    while (state && cache->oldest != cache->newest) {
+        bool is_last = cache->oldest == state;
+
+        remove_state(cache, cache->oldest);
+        if (is_last)
+            break;
+    }
+}
+
+void hd_cache_drop(struct hd_cache *cache, struct hd_slice key)
+{
+    struct hd_thread_state *state = hd_map_get(&cache->threads, key);
+
+    if (state)
+        remove_state(cache, state);
+}
+
+struct hd_thread_state *hd_cache_find(struct hd_cache *cache, struct hd_slice key)
+{
+    return hd_map_get(&cache->threads, key);
+}
+
+static int read_thread_row(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct hd_thread_state *state = arg;
+
+    (void)which;
+    state->epoch = cells[HD_THREADS_EPOCH].number;
+    state->is_stored = true;
+    return 0;
+}
+
+static int state_create(struct hd_slice key, struct hd_thread_state **out)
+{
+    struct hd_thread_state *state = hd_calloc(1, sizeof(*state));
+    char *copy = hd_malloc(key.len + 1);
+
+    if (!state || !copy) {
+        hd_free(state);
+        hd_free(copy);
+        return HD_ENOMEM;
+    }
+    if (key.len)
+        memcpy(copy, key.ptr, key.len);
+    state->key = hd_slice(copy, key.len);
+    state->bytes = sizeof(*state) + key.len;
+    *out = state;
+    return 0;
+}
+
+static int state_load(const struct hd_cache *cache, struct hd_thread_state *state,
+                      struct hd_backend *backend, struct hd_fault *fault)
+{
+    struct hd_cell prefix = hd_cell_bytes(state->key);
+    struct hd_query query = {.table = HD_THREADS,
+                             .index = HD_PRIMARY,
+                             .prefix = &prefix,
+                             .prefix_count = 1,
+                             .limit = 1,
+                             .columns = HD_ALL_COLUMNS};
+    int err = hd_backend_read(backend, &query, 1, read_thread_row, state, fault);
+
+    if (err || state->is_stored)
+        return err;
+    state->is_new = !cache->is_careful;
+    return hd_epoch_create(&state->epoch);
+}
+
+int hd_cache_thread(struct hd_cache *cache, struct hd_backend *backend, struct hd_slice key,
+                    struct hd_thread_state **out, struct hd_fault *fault)
+{
+    struct hd_thread_state *state = hd_map_get(&cache->threads, key);
+    int err;
+
+    if (state) {
+        unlink_state(cache, state);
+        link_newest(cache, state);
+        *out = state;
+        return 0;
+    }
+    err = state_create(key, &state);
+    if (err)
+        return err;
+    err = state_load(cache, state, backend, fault);
+    if (!err)
+        err = hd_map_put(&cache->threads, state->key, state);
+    if (err) {
+        state_destroy(state);
+        return err;
+    }
+    link_newest(cache, state);
+    *out = state;
+    return 0;
+}
+
+/* ---- chunks ---- */
+
+static bool hash_eq(struct hd_hash128 a, struct hd_hash128 b)
+{
+    return a.lo == b.lo && a.hi == b.hi;
+}
+
+static void slot_insert(struct hd_chunk_slot *slots, size_t cap, struct hd_chunk_slot slot)
+{
+    size_t at = slot.hash.lo & (cap - 1);
+
+    while (slots[at].seq) {
+        if (slots[at].stream == slot.stream && hash_eq(slots[at].hash, slot.hash))
+            return; /* the first chunk with this content stays the one to refer to */
+        at = (at + 1) & (cap - 1);
+    }
+    slots[at] = slot;
+}
+
+static int grow_slots(struct hd_thread_state *state)
+{
+    size_t cap = state->slot_cap ? state->slot_cap * 2 : 64;
+    struct hd_chunk_slot *slots;
+
+    if (cap > MAX_CHUNKS)
+        return HD_ELIMIT;
+    slots = hd_calloc(cap, sizeof(*slots));
+    if (!slots)
+        return HD_ENOMEM;
+    for (size_t i = 0; i < state->slot_cap; i++) {
+        if (state->slots[i].seq)
+            slot_insert(slots, cap, state->slots[i]);
+    }
+    hd_free(state->slots);
+    state->bytes += (cap - state->slot_cap) * sizeof(*slots);
+    state->slots = slots;
+    state->slot_cap = cap;
+    return 0;
+}
+
+static int index_chunk(struct hd_thread_state *state, uint32_t stream, struct hd_hash128 hash,
+                       int64_t seq)
+{
+    if ((state->slot_count + 1) * 4 > state->slot_cap * 3) {
+        int err = grow_slots(state);
+
+        if (err)
+            return err == HD_ELIMIT ? 0 : err; /* stored all the same, only not shared */
+    }
+    slot_insert(state->slots, state->slot_cap,
+                (struct hd_chunk_slot){.hash = hash, .seq = seq, .stream = stream});
+    state->slot_count++;
+    return 0;
+}
+
+static int stream_push(struct hd_thread_state *state, struct hd_stream *stream,
+                       struct hd_hash128 hash)
+{
+    if (stream->count == stream->cap) {
+        size_t cap = stream->cap ? stream->cap * 2 : 16;
+        struct hd_hash128 *grown = hd_realloc(stream->hashes, cap * sizeof(*grown));
+
+        if (!grown)
+            return HD_ENOMEM;
+        state->bytes += (cap - stream->cap) * sizeof(*grown);
+        stream->hashes = grown;
+        stream->cap = cap;
+    }
+    stream->hashes[stream->count++] = hash;
+    return 0;
+}
+
+static int64_t next_seq(const struct hd_stream *stream)
+{
+    return stream->first + (int64_t)stream->count;
+}
+
+struct stream_loader {
+    struct hd_thread_state *state;
+    uint32_t number;
+};
+
+static int load_chunk(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct stream_loader *loader = arg;
+    struct hd_stream *stream = &loader->state->streams[loader->number];
+    int64_t seq = cells[HD_CHUNKS_SEQ].number;
+    struct hd_slice bytes = cells[HD_CHUNKS_HASH].bytes;
+    struct hd_hash128 hash;
+    int err;
+
+    (void)which;
+    if (bytes.len != sizeof(hash) || seq < next_seq(stream))
+        return HD_ECORRUPT;
+    memcpy(&hash, bytes.ptr, sizeof(hash));
+    if (stream->count == 0)
+        stream->first = seq;
+    /* Chunks that were collected leave gaps, which are never referred to; after a huge one the
+     * earlier chunks are given up instead of remembering the gap. */
+    if (seq - next_seq(stream) > 1 << 20) {
+        stream->count = 0;
+        stream->first = seq;
+    }
+    while (next_seq(stream) < seq) {
+        err = stream_push(loader->state, stream, (struct hd_hash128){0, 0});
+        if (err)
+            return err;
+    }
+    err = stream_push(loader->state, stream, hash);
+    return err ? err : index_chunk(loader->state, loader->number, hash, seq);
+}
+
+static int add_stream(struct hd_thread_state *state, struct hd_slice name)
+{
+    struct hd_stream *grown =
+        hd_realloc(state->streams, (state->stream_count + 1) * sizeof(*grown));
+    char *copy;
+
+    if (!grown)
+        return HD_ENOMEM;
+    state->streams = grown;
+    copy = hd_malloc(name.len + 1);
+    if (!copy)
+        return HD_ENOMEM;
+    if (name.len)
+        memcpy(copy, name.ptr, name.len);
+    grown[state->stream_count] =
+        (struct hd_stream){.name = hd_slice(copy, name.len), .first = FIRST_SEQ};
+    state->stream_count++;
+    state->bytes += sizeof(*grown) + name.len;
+    return 0;
+}
+
+static bool find_stream(const struct hd_thread_state *state, struct hd_slice name, uint32_t *out)
+{
+    for (size_t i = 0; i < state->stream_count; i++) {
+        if (hd_slice_eq(state->streams[i].name, name)) {
+            *out = (uint32_t)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool hd_state_has_stream(const struct hd_thread_state *state, struct hd_slice name)
+{
+    uint32_t number;
+
+    return state->is_new || find_stream(state, name, &number);
+}
+
+int hd_state_stream(struct hd_thread_state *state, struct hd_backend *backend, struct hd_slice name,
+                    uint32_t *out, struct hd_fault *fault)
+{
+    struct hd_cell prefix[] = {hd_cell_bytes(state->key), hd_cell_bytes(name)};
+    struct hd_query query = {.table = HD_CHUNKS,
+                             .index = HD_PRIMARY,
+                             .prefix = prefix,
+                             .prefix_count = 2,
+                             .columns = 1u << HD_CHUNKS_HASH};
+    struct stream_loader loader = {.state = state};
+    int err;
+
+    if (find_stream(state, name, out))
+        return 0;
+    err = add_stream(state, name);
+    if (err)
+        return err;
+    loader.number = *out = (uint32_t)(state->stream_count - 1);
+    if (state->is_new)
+        return 0;
+    return hd_backend_read(backend, &query, 1, load_chunk, &loader, fault);
+}
+
+/* While an epoch is odd old chunks may be about to go: nothing is shared then. */
+static bool may_share(const struct hd_thread_state *state)
+{
+    return (state->epoch & 1) == 0;
+}
+
+bool hd_state_is_chunk(const struct hd_thread_state *state, uint32_t number, int64_t seq,
+                       struct hd_hash128 hash)
+{
+    const struct hd_stream *stream = &state->streams[number];
+
+    return seq >= stream->first && seq < next_seq(stream) && may_share(state) &&
+           hash_eq(stream->hashes[seq - stream->first], hash);
+}
+
+int64_t hd_state_find(const struct hd_thread_state *state, uint32_t stream, struct hd_hash128 hash)
+{
+    if (state->slot_cap == 0 || !may_share(state))
+        return 0;
+    for (size_t at = hash.lo & (state->slot_cap - 1); state->slots[at].seq;
+         at = (at + 1) & (state->slot_cap - 1)) {
+        if (state->slots[at].stream == stream && hash_eq(state->slots[at].hash, hash))
+            return state->slots[at].seq;
+    }
+    return 0;
+}
+
+int64_t hd_state_find_any(const struct hd_thread_state *state, struct hd_hash128 hash,
+                          uint32_t *stream)
+{
+    if (state->slot_cap == 0 || !may_share(state))
+        return 0;
+    for (size_t at = hash.lo & (state->slot_cap - 1); state->slots[at].seq;
+         at = (at + 1) & (state->slot_cap - 1)) {
+        if (hash_eq(state->slots[at].hash, hash)) {
+            *stream = state->slots[at].stream;
+            return state->slots[at].seq;
+        }
+    }
+    return 0;
+}
+
+int hd_state_add(struct hd_thread_state *state, uint32_t number, struct hd_hash128 hash,
+                 int64_t *seq)
+{
+    struct hd_stream *stream = &state->streams[number];
+    int64_t mine = next_seq(stream);
+    int err = stream_push(state, stream, hash);
+
+    if (!err)
+        err = index_chunk(state, number, hash, mine);
+    if (!err)
+        *seq = mine;
+    return err;
+}
+
+/* ---- heads ---- */
+
+bool hd_state_head(const struct hd_thread_state *state, struct hd_slice ns, struct hd_slice id,
+                   struct hd_slice *body)
+{
+    for (size_t i = 0; i < HD_STATE_HEADS && state->heads[i].memory; i++) {
+        if (hd_slice_eq(state->heads[i].id, id) && hd_slice_eq(state->heads[i].ns, ns)) {
+            *body = state->heads[i].body;
+            return true;
+        }
+    }
+    return false;
+}
+
+static struct hd_slice place(char **pos, struct hd_slice s)
+{
+    struct hd_slice placed = hd_slice(*pos, s.len);
+
+    if (s.len)
+        memcpy(*pos, s.ptr, s.len);
+    *pos += s.len;
+    return placed;
+}
+
+/* The slot to overwrite: the same checkpoint's, or the oldest. */
+static size_t head_victim(const struct hd_thread_state *state, struct hd_slice ns,
+                          struct hd_slice id)
+{
+    size_t i = 0;
+
+    while (i < HD_STATE_HEADS - 1 && state->heads[i].memory &&
+           !(hd_slice_eq(state->heads[i].id, id) && hd_slice_eq(state->heads[i].ns, ns)))
+        i++;
+    return i;
+}
+
+int hd_state_set_head(struct hd_thread_state *state, struct hd_slice ns, struct hd_slice id,
+                      struct hd_slice body)
+{
+    size_t victim = head_victim(state, ns, id);
+    struct hd_head *old = &state->heads[victim];
+    char *pos = hd_malloc(ns.len + id.len + body.len + 1);
+    struct hd_head head = {.memory = pos};
+
+    if (!pos)
+        return HD_ENOMEM;
+    head.ns = place(&pos, ns);
+    head.id = place(&pos, id);
+    head.body = place(&pos, body);
+    state->bytes += ns.len + id.len + body.len;
+    if (old->memory) {
+        state->bytes -= old->ns.len + old->id.len + old->body.len;
+        hd_free(old->memory);
+    }
+    memmove(&state->heads[1], &state->heads[0], victim * sizeof(state->heads[0]));
+    state->heads[0] = head;
+    return 0;
+}

@@ -1,0 +1,124 @@
+/* Counting what a thread holds, and reading everything to see that it is whole. */
+#include "store/fetch.h"
+#include "store/pack.h"
+#include "store/scan.h"
+
+/* ---- usage ---- */
+
+struct counter {
+    struct heddle_usage *usage;
+    enum hd_table_id table;
+    int64_t *rows;
+};
+
+static int on_counted(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct counter *counter = arg;
+
+    (void)which;
+    (*counter->rows)++;
+    for (unsigned i = 0; i < hd_tables[counter->table].column_count; i++)
+        counter->usage->bytes += cells[i].kind == HD_CELL_BYTES ? (int64_t)cells[i].bytes.len : 8;
+    return 0;
+}
+
+int hd_thread_usage(struct hd_store *store, struct hd_slice thread, struct heddle_usage *out,
+                    struct hd_fault *fault)
+{
+    struct hd_cell key = hd_cell_bytes(thread);
+    struct counter counters[] = {{out, HD_CHECKPOINTS, &out->checkpoints},
+                                 {out, HD_WRITES, &out->writes},
+                                 {out, HD_CHUNKS, &out->chunks}};
+    int err = 0;
+
+    memset(out, 0, sizeof(*out));
+    for (size_t i = 0; !err && i < HD_COUNT(counters); i++) {
+        struct hd_query query = {.table = counters[i].table,
+                                 .index = HD_PRIMARY,
+                                 .prefix = &key,
+                                 .prefix_count = 1,
+                                 .columns = HD_ALL_COLUMNS};
+
+        err = hd_scan(store->backend, query, on_counted, &counters[i], fault);
+    }
+    return err;
+}
+
+/* ---- check ---- */
+
+struct checker {
+    struct hd_store *store;
+    struct hd_fault *fault;
+    struct hd_arena arena; /* of one row */
+    struct hd_reading reading;
+};
+
+static int damaged(struct checker *c, const char *what, struct hd_slice thread, struct hd_slice id)
+{
+    return hd_fault_set(c->fault, HD_ECORRUPT, "%s of checkpoint '%.*s' in thread '%.*s' is damaged",
+                        what, (int)(id.len < 60 ? id.len : 60), id.ptr,
+                        (int)(thread.len < 100 ? thread.len : 100), thread.ptr);
+}
+
+static int check_value(struct checker *c, struct hd_slice thread, struct hd_slice channel,
+                       struct hd_slice ref)
+{
+    struct hd_fetch fetch;
+    struct heddle_bytes value;
+    int err;
+
+    hd_fetch_init(&fetch, &c->arena);
+    c->reading.count = 0;
+    err = hd_fetch_add(&fetch, &c->reading, thread, channel, ref, &value);
+    if (!err)
+        err = hd_reading_run(&c->reading, c->store->backend, c->fault);
+    return err ? err : hd_fetch_finish(&fetch);
+}
+
+static int check_checkpoint(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct checker *c = arg;
+    struct hd_slice thread = cells[HD_CHECKPOINTS_THREAD].bytes, encoded;
+    struct hd_body body = {0};
+    int err;
+
+    (void)which;
+    hd_arena_reset(&c->arena);
+    err = hd_unpack_copy(&c->arena, cells[HD_CHECKPOINTS_BODY].bytes, &encoded);
+    if (!err)
+        err = hd_body_parse(encoded, &c->arena, &body);
+    for (size_t i = 0; !err && i < body.entry_count; i++)
+        err = check_value(c, thread, body.entries[i].channel, body.entries[i].ref);
+    return err == HD_ECORRUPT ? damaged(c, "a value", thread, cells[HD_CHECKPOINTS_ID].bytes) : err;
+}
+
+static int check_write(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct checker *c = arg;
+    struct hd_slice thread = cells[HD_WRITES_THREAD].bytes;
+    int err;
+
+    (void)which;
+    hd_arena_reset(&c->arena);
+    err = check_value(c, thread, cells[HD_WRITES_CHANNEL].bytes, cells[HD_WRITES_VALUE].bytes);
+    return err == HD_ECORRUPT ? damaged(c, "a write", thread, cells[HD_WRITES_CHECKPOINT].bytes)
+                              : err;
+}
+
+int hd_check_values(struct hd_store *store, struct hd_fault *fault)
+{
+    struct checker c = {.store = store, .fault = fault};
+    struct hd_query checkpoints = {
+        .table = HD_CHECKPOINTS, .index = HD_PRIMARY, .columns = HD_ALL_COLUMNS};
+    struct hd_query writes = {.table = HD_WRITES, .index = HD_PRIMARY, .columns = HD_ALL_COLUMNS};
+    int err;
+
+    hd_arena_init(&c.arena, SIZE_MAX / 2);
+    hd_reading_init(&c.reading);
+    err = hd_scan(store->backend, checkpoints, check_checkpoint, &c, fault);
+    if (!err)
+        err = hd_scan(store->backend, writes, check_write, &c, fault);
+    hd_reading_fini(&c.reading);
+    hd_arena_fini(&c.arena);
+    return err;
+}

@@ -1,0 +1,325 @@
+/*
+ * Delta channels: the way back from a checkpoint to the values its channels
+ * were last stored with.
+ *
+ * Ancestors are found by following parents, never by order of ids, so that
+ * sibling branches stay out. Their rows are read in pages all the same: the
+ * ancestors of a checkpoint usually stand right before it.
+ */
+#include "store/delta.h"
+#include "store/fetch.h"
+#include "store/pack.h"
+
+enum { PAGE = 64, ATTEMPTS = 3 };
+
+struct row {
+    struct hd_slice id, parent;
+    struct hd_body body;
+};
+
+struct walker {
+    struct hd_store *store;
+    struct hd_slice thread, ns;
+    struct hd_arena *arena;
+    struct hd_fault *fault;
+    struct row page[PAGE];
+    size_t page_count;
+};
+
+static int on_row(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct walker *w = arg;
+    struct row *row = &w->page[w->page_count];
+    struct hd_slice body;
+    int err = hd_unpack_copy(w->arena, cells[HD_CHECKPOINTS_BODY].bytes, &body);
+
+    (void)which;
+    if (!err)
+        err = hd_body_parse(body, w->arena, &row->body);
+    if (!err)
+        err = hd_arena_copy(w->arena, cells[HD_CHECKPOINTS_ID].bytes, &row->id);
+    if (!err)
+        err = hd_arena_copy(w->arena, cells[HD_CHECKPOINTS_PARENT].bytes, &row->parent);
+    if (!err)
+        w->page_count++;
+    return err;
+}
+
+/* A page that starts at checkpoint `id` and goes back in order of ids. Empty id: from the latest. */
+static int read_page(struct walker *w, struct hd_slice id)
+{
+    struct hd_cell prefix[] = {hd_cell_bytes(w->thread), hd_cell_bytes(w->ns)};
+    struct hd_cell high;
+    struct hd_query query = {.table = HD_CHECKPOINTS,
+                             .index = HD_PRIMARY,
+                             .prefix = prefix,
+                             .prefix_count = 2,
+                             .is_reverse = true,
+                             .limit = PAGE,
+                             .columns = 1u << HD_CHECKPOINTS_PARENT | 1u << HD_CHECKPOINTS_BODY};
+
+    if (id.len) { /* the bound is exclusive: the next string after the id includes it */
+        char *bound = hd_arena_alloc(w->arena, id.len + 1);
+
+        if (!bound)
+            return HD_ENOMEM;
+        memcpy(bound, id.ptr, id.len);
+        bound[id.len] = '\0';
+        high = hd_cell_bytes(hd_slice(bound, id.len + 1));
+        query.high = &high;
+    }
+    w->page_count = 0;
+    return hd_backend_read(w->store->backend, &query, 1, on_row, w, w->fault);
+}
+
+/* NULL without an error: there is no such checkpoint. */
+static int find_row(struct walker *w, struct hd_slice id, const struct row **out)
+{
+    int err;
+
+    *out = NULL;
+    for (size_t i = 0; id.len && i < w->page_count; i++) {
+        if (hd_slice_eq(w->page[i].id, id)) {
+            *out = &w->page[i];
+            return 0;
+        }
+    }
+    err = read_page(w, id);
+    if (!err && w->page_count > 0 && (id.len == 0 || hd_slice_eq(w->page[0].id, id)))
+        *out = &w->page[0];
+    return err;
+}
+
+/* Notes which channels end at this ancestor; returns how many are still open. */
+static size_t note_seeds(struct hd_chain *chain, struct hd_ancestor *ancestor)
+{
+    size_t open = 0;
+
+    for (size_t i = 0; i < chain->channel_count; i++) {
+        if (chain->seeds[i].ancestor)
+            continue;
+        const struct hd_entry *entry = hd_body_entry(&ancestor->body, chain->channels[i]);
+
+        if (entry)
+            chain->seeds[i] = (struct hd_seed){ancestor, entry};
+        else
+            open++;
+    }
+    return open;
+}
+
+static int add_ancestor(struct walker *w, struct hd_chain *chain, const struct row *row,
+                        struct hd_ancestor **out)
+{
+    struct hd_ancestor *ancestor = hd_arena_calloc(w->arena, 1, sizeof(*ancestor));
+
+    if (!ancestor)
+        return HD_ENOMEM;
+    ancestor->id = row->id;
+    ancestor->body = row->body;
+    ancestor->newer = chain->oldest;
+    ancestor->tail = &ancestor->writes;
+    chain->oldest = ancestor;
+    chain->ancestor_count++;
+    *out = ancestor;
+    return 0;
+}
+
+int hd_chain_walk(struct hd_store *store, const struct hd_key *key, struct hd_chain *chain,
+                  struct hd_arena *arena, struct hd_fault *fault)
+{
+    struct walker *w = hd_arena_calloc(arena, 1, sizeof(*w));
+    const struct row *row;
+    size_t open = chain->channel_count;
+    int err;
+
+    chain->seeds = hd_arena_calloc(arena, chain->channel_count, sizeof(*chain->seeds));
+    if (!w || !chain->seeds)
+        return HD_ENOMEM;
+    *w = (struct walker){
+        .store = store, .thread = key->thread, .ns = key->ns, .arena = arena, .fault = fault};
+    err = find_row(w, key->id, &row);
+    while (!err && row && row->parent.len && open > 0) {
+        struct hd_ancestor *ancestor;
+
+        err = find_row(w, row->parent, &row);
+        if (!err && row)
+            err = add_ancestor(w, chain, row, &ancestor);
+        if (!err && row)
+            open = note_seeds(chain, ancestor);
+    }
+    return err;
+}
+
+/* ---- the writes on the way ---- */
+
+struct history_reader {
+    struct hd_store *store;
+    struct hd_slice thread, ns;
+    struct hd_arena *arena;
+    struct hd_fault *fault;
+    struct hd_chain *chain;
+    struct hd_reading reading;
+    struct hd_fetch fetch;
+};
+
+struct hd_delta_write {
+    struct heddle_write write;
+    struct hd_slice ref;
+    struct hd_delta_write *next;
+};
+
+static bool is_wanted(const struct hd_chain *chain, struct hd_slice channel)
+{
+    for (size_t i = 0; i < chain->channel_count; i++) {
+        if (hd_slice_eq(chain->channels[i], channel))
+            return true;
+    }
+    return false;
+}
+
+struct write_receiver {
+    struct history_reader *r;
+    struct hd_ancestor *ancestor;
+};
+
+static int on_write(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct write_receiver *receiver = arg;
+    struct hd_arena *arena = receiver->r->arena;
+    struct hd_delta_write *w;
+    int err;
+
+    (void)which;
+    if (!is_wanted(receiver->r->chain, cells[HD_WRITES_CHANNEL].bytes))
+        return 0;
+    w = hd_arena_calloc(arena, 1, sizeof(*w));
+    if (!w)
+        return HD_ENOMEM;
+    err = hd_copy_write(arena, cells, &w->write, &w->ref);
+    *receiver->ancestor->tail = w;
+    receiver->ancestor->tail = &w->next;
+    return err;
+}
+
+static int ask_writes(struct history_reader *r, struct hd_ancestor *ancestor)
+{
+    struct hd_cell *prefix = hd_arena_alloc(r->arena, 3 * sizeof(*prefix));
+    struct write_receiver *receiver = hd_arena_alloc(r->arena, sizeof(*receiver));
+
+    if (!prefix || !receiver)
+        return HD_ENOMEM;
+    prefix[0] = hd_cell_bytes(r->thread);
+    prefix[1] = hd_cell_bytes(r->ns);
+    prefix[2] = hd_cell_bytes(ancestor->id);
+    *receiver = (struct write_receiver){r, ancestor};
+    return hd_reading_add(&r->reading,
+                          (struct hd_query){.table = HD_WRITES,
+                                            .index = HD_PRIMARY,
+                                            .prefix = prefix,
+                                            .prefix_count = 3,
+                                            .columns = HD_ALL_COLUMNS},
+                          (struct hd_receiver){.fn = on_write, .arg = receiver});
+}
+
+static int read_writes(struct history_reader *r)
+{
+    int err = 0;
+
+    for (struct hd_ancestor *a = r->chain->oldest; !err && a; a = a->newer) {
+        err = ask_writes(r, a);
+        if (!err && r->reading.count == PAGE)
+            err = hd_reading_run(&r->reading, r->store->backend, r->fault);
+    }
+    return err ? err : hd_reading_run(&r->reading, r->store->backend, r->fault);
+}
+
+/* ---- one channel's history ---- */
+
+static size_t count_writes(const struct hd_ancestor *from, struct hd_slice channel)
+{
+    size_t count = 0;
+
+    for (const struct hd_ancestor *a = from; a; a = a->newer) {
+        for (const struct hd_delta_write *w = a->writes; w; w = w->next)
+            count += hd_slice_eq(hd_from_public(w->write.value.channel), channel);
+    }
+    return count;
+}
+
+static int settle_seed(struct history_reader *r, const struct hd_entry *entry,
+                       struct heddle_history *out)
+{
+    struct heddle_value *seed = hd_arena_calloc(r->arena, 1, sizeof(*seed));
+
+    if (!seed)
+        return HD_ENOMEM;
+    seed->channel = hd_to_public(entry->channel);
+    seed->type = hd_to_public(entry->type);
+    out->seed = seed;
+    return hd_fetch_add(&r->fetch, &r->reading, r->thread, entry->channel, entry->ref, &seed->data);
+}
+
+static int settle_channel(struct history_reader *r, size_t channel, struct heddle_history *out)
+{
+    struct hd_slice name = r->chain->channels[channel];
+    const struct hd_seed *seed = &r->chain->seeds[channel];
+    const struct hd_ancestor *from = seed->ancestor ? seed->ancestor : r->chain->oldest;
+    struct heddle_write *writes =
+        hd_arena_calloc(r->arena, count_writes(from, name), sizeof(*writes));
+    int err = writes ? 0 : HD_ENOMEM;
+
+    out->channel = hd_to_public(name);
+    out->writes = writes;
+    if (!err && seed->ancestor)
+        err = settle_seed(r, seed->entry, out);
+    for (const struct hd_ancestor *a = from; !err && a; a = a->newer) {
+        for (const struct hd_delta_write *w = a->writes; !err && w; w = w->next) {
+            if (!hd_slice_eq(hd_from_public(w->write.value.channel), name))
+                continue;
+            writes[out->write_count] = w->write;
+            err = hd_fetch_add(&r->fetch, &r->reading, r->thread, name, w->ref,
+                               &writes[out->write_count].value.data);
+            out->write_count++;
+        }
+    }
+    return err;
+}
+
+static int read_once(struct history_reader *r, const struct hd_key *key,
+                     struct heddle_history *histories)
+{
+    int err = hd_chain_walk(r->store, key, r->chain, r->arena, r->fault);
+
+    if (!err)
+        err = read_writes(r);
+    for (size_t i = 0; !err && i < r->chain->channel_count; i++)
+        err = settle_channel(r, i, &histories[i]);
+    if (!err)
+        err = hd_reading_run(&r->reading, r->store->backend, r->fault);
+    return err ? err : hd_fetch_finish(&r->fetch);
+}
+
+int hd_delta_histories(struct hd_store *store, const struct hd_key *key,
+                       const struct hd_slice *channels, size_t count, struct hd_arena *arena,
+                       struct heddle_history *histories, struct hd_fault *fault)
+{
+    int err = HD_ECORRUPT;
+
+    for (int attempt = 0; err == HD_ECORRUPT && attempt < ATTEMPTS; attempt++) {
+        struct hd_chain chain = {.channels = channels, .channel_count = count};
+        struct history_reader r = {.store = store,
+                                   .thread = key->thread,
+                                   .ns = key->ns,
+                                   .arena = arena,
+                                   .fault = fault,
+                                   .chain = &chain};
+
+        memset(histories, 0, count * sizeof(*histories));
+        hd_reading_init(&r.reading);
+        hd_fetch_init(&r.fetch, arena);
+        err = read_once(&r, key, histories);
+        hd_reading_fini(&r.reading);
+    }
+    return err;
+}

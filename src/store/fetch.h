@@ -1,0 +1,42 @@
+/*
+ * Puts values together from their references: add the values wanted to a
+ * reading, run it, finish.
+ */
+#ifndef HD_STORE_FETCH_H
+#define HD_STORE_FETCH_H
+
+#include "store/reading.h"
+#include "store/store.h"
+#include "store/value.h"
+
+struct hd_target {
+    struct hd_ref ref;
+    char *bytes;
+    size_t filled;
+    size_t segment;  /* the next one to fill */
+    uint64_t in_run; /* chunks of it that came already */
+    struct heddle_bytes *out;
+    struct hd_target *next;
+};
+
+struct hd_fetch {
+    struct hd_arena *arena; /* holds the values */
+    struct hd_target *targets;
+};
+
+void hd_fetch_init(struct hd_fetch *fetch, struct hd_arena *arena);
+
+/* *out is set at once for a short value, by hd_fetch_finish() otherwise. Borrows `ref` and `channel` as long as the arena
+ * lives. */
+HD_MUST_CHECK int hd_fetch_add(struct hd_fetch *fetch, struct hd_reading *reading,
+                               struct hd_slice thread, struct hd_slice channel,
+                               struct hd_slice ref, struct heddle_bytes *out);
+
+/* After the reading was run. HD_ECORRUPT when a chunk is missing or a checksum is wrong. */
+HD_MUST_CHECK int hd_fetch_finish(struct hd_fetch *fetch);
+
+/* A write as its row says it, without the value's bytes: its reference instead. Everything is copied into `arena`. */
+HD_MUST_CHECK int hd_copy_write(struct hd_arena *arena, const struct hd_cell *cells,
+                                struct heddle_write *write, struct hd_slice *ref);
+
+#endif

@@ -1,0 +1,539 @@
+/*
+ * The public API: checks what callers pass, and hands over to the store. No
+ * logic of its own.
+ */
+#include <heddle.h>
+
+#include "base/alloc.h"
+#include "store/delta.h"
+#include "store/lane.h"
+#include "store/scan.h"
+
+/* The public struct is the store itself; callers never see inside. */
+struct heddle {
+    struct hd_store store;
+};
+
+enum { CREW_SIZE = 4 };
+
+_Static_assert(sizeof(struct heddle_error) == sizeof(struct hd_fault), "one layout for both");
+_Static_assert((int)HEDDLE_EACCESS == (int)HD_EACCESS, "public codes follow base/error.h");
+
+static struct hd_fault *fault_of(struct heddle_error *error)
+{
+    struct hd_fault *fault = (struct hd_fault *)error;
+
+    if (fault)
+        memset(fault, 0, sizeof(*fault));
+    return fault;
+}
+
+/* Every failure leaves with a sentence, if only the code's own. */
+static int leave(int err, struct heddle_error *error)
+{
+    if (err)
+        hd_fault_set((struct hd_fault *)error, err, "%s", hd_error_text(err));
+    if (err && error)
+        error->code = err;
+    return err;
+}
+
+const char *heddle_error_text(int code)
+{
+    return hd_error_text(code);
+}
+
+/* ---- keys ---- */
+
+int hd_check_length(struct hd_slice s, size_t max, const char *what, struct hd_fault *fault)
+{
+    if (s.len > max)
+        return hd_fault_set(fault, HD_ELIMIT, "%s has %zu bytes; at most %zu are allowed", what,
+                            s.len, max);
+    return 0;
+}
+
+int hd_thread_key(const struct heddle_thread *thread, struct hd_arena *arena, struct hd_slice *out,
+                  struct hd_fault *fault)
+{
+    struct hd_slice principal = hd_from_public(thread->principal), id = hd_from_public(thread->id);
+    char *key;
+    int err = hd_check_length(principal, HD_MAX_PRINCIPAL, "principal", fault);
+
+    if (!err)
+        err = hd_check_length(id, HD_MAX_THREAD_ID, "thread_id", fault);
+    if (err)
+        return err;
+    if (principal.len && memchr(principal.ptr, ':', principal.len))
+        return hd_fault_set(fault, HD_EINVAL, "principal must not contain ':'");
+    key = hd_arena_alloc(arena, principal.len + 1 + id.len);
+    if (!key)
+        return HD_ENOMEM;
+    if (principal.len)
+        memcpy(key, principal.ptr, principal.len);
+    key[principal.len] = ':';
+    if (id.len)
+        memcpy(key + principal.len + 1, id.ptr, id.len);
+    *out = hd_slice(key, principal.len + 1 + id.len);
+    return 0;
+}
+
+struct heddle_thread hd_thread_from_key(struct hd_slice key)
+{
+    const char *colon = key.len ? memchr(key.ptr, ':', key.len) : NULL;
+    size_t principal = colon ? (size_t)(colon - key.ptr) : 0;
+    size_t id = colon ? principal + 1 : 0;
+
+    return (struct heddle_thread){{key.ptr, principal}, {key.ptr + id, key.len - id}};
+}
+
+/* ---- opening ---- */
+
+static int open_store(struct hd_store *store, const char *text, struct hd_fault *fault)
+{
+    struct hd_arena arena;
+    struct hd_url url;
+    int err;
+
+    hd_arena_init(&arena, 1 << 20);
+    err = hd_url_parse(&url, text, &arena, fault);
+    if (!err)
+        err = hd_backend_open(&store->backend, &url, fault);
+    if (!err)
+        store->max_value = url.max_value;
+    hd_arena_fini(&arena);
+    if (!err)
+        err = hd_lanes_open(store);
+    if (!err)
+        err = hd_crew_open(&store->crew, CREW_SIZE);
+    return err;
+}
+
+void heddle_close(struct heddle *heddle)
+{
+    if (!heddle)
+        return;
+    hd_crew_close(heddle->store.crew);
+    hd_lanes_close(&heddle->store);
+    if (heddle->store.backend)
+        hd_backend_close(heddle->store.backend);
+    hd_free(heddle);
+}
+
+int heddle_open(struct heddle **out, const char *url, struct heddle_error *error)
+{
+    struct hd_fault *fault = fault_of(error);
+    struct heddle *heddle = hd_calloc(1, sizeof(*heddle));
+    int err;
+
+    if (!heddle)
+        return leave(HD_ENOMEM, error);
+    err = open_store(&heddle->store, url, fault);
+    if (err) {
+        heddle_close(heddle);
+        return leave(err, error);
+    }
+    *out = heddle;
+    return 0;
+}
+
+/* ---- writing ---- */
+
+int heddle_put(struct heddle *heddle, const struct heddle_checkpoint *checkpoint,
+               struct heddle_error *error)
+{
+    struct hd_fault *fault = fault_of(error);
+    struct hd_request request;
+    int err = hd_request_put(&heddle->store, &request, checkpoint, fault);
+
+    if (!err) {
+        err = hd_lane_run(&heddle->store, &request, fault);
+        hd_request_fini(&request);
+    }
+    return leave(err, error);
+}
+
+int heddle_put_writes(struct heddle *heddle, const struct heddle_writes *writes,
+                      struct heddle_error *error)
+{
+    struct hd_fault *fault = fault_of(error);
+    struct hd_request request;
+    int err = hd_request_writes(&heddle->store, &request, writes, fault);
+
+    if (!err) {
+        err = hd_lane_run(&heddle->store, &request, fault);
+        hd_request_fini(&request);
+    }
+    return leave(err, error);
+}
+
+/*
+ * What is wrong with the input is reported through `done` like everything else,
+ * so that callers have one place for errors: the request then carries no work.
+ */
+static int queue(struct heddle *heddle, struct hd_request *request, int err,
+                 const struct hd_fault *fault, heddle_done done, void *arg)
+{
+    if (err == HD_ENOMEM) {
+        hd_free(request);
+        return err;
+    }
+    request->done = done;
+    request->done_arg = arg;
+    if (err) {
+        request->err = err;
+        request->fault = *fault;
+        request->is_settled = true;
+    }
+    err = hd_lane_queue(&heddle->store, request);
+    if (err) {
+        hd_request_fini(request);
+        hd_free(request);
+    }
+    return err;
+}
+
+int heddle_put_async(struct heddle *heddle, const struct heddle_checkpoint *checkpoint,
+                     heddle_done done, void *arg)
+{
+    struct hd_request *request = hd_malloc(sizeof(*request));
+    struct hd_fault fault = {0};
+    int err;
+
+    if (!request)
+        return HD_ENOMEM;
+    err = hd_request_put(&heddle->store, request, checkpoint, &fault);
+    return queue(heddle, request, err, &fault, done, arg);
+}
+
+int heddle_put_writes_async(struct heddle *heddle, const struct heddle_writes *writes,
+                            heddle_done done, void *arg)
+{
+    struct hd_request *request = hd_malloc(sizeof(*request));
+    struct hd_fault fault = {0};
+    int err;
+
+    if (!request)
+        return HD_ENOMEM;
+    err = hd_request_writes(&heddle->store, request, writes, &fault);
+    return queue(heddle, request, err, &fault, done, arg);
+}
+
+int heddle_defer(struct heddle *heddle, void (*work)(void *arg), void *arg)
+{
+    return hd_crew_add(heddle->store.crew, work, arg);
+}
+
+/* ---- answers: an arena and what it holds, freed together ---- */
+
+struct tuple_answer {
+    struct heddle_tuple tuple; /* must be first */
+    struct hd_arena arena;
+};
+
+int heddle_get(struct heddle *heddle, const struct heddle_key *key, struct heddle_tuple **out,
+               struct heddle_error *error)
+{
+    struct hd_fault *fault = fault_of(error);
+    struct tuple_answer *answer = hd_calloc(1, sizeof(*answer));
+    struct hd_key stored = {.ns = hd_from_public(key->ns), .id = hd_from_public(key->id)};
+    int err;
+
+    if (!answer)
+        return leave(HD_ENOMEM, error);
+    hd_arena_init(&answer->arena, SIZE_MAX / 2);
+    err = hd_thread_key(&key->thread, &answer->arena, &stored.thread, fault);
+    if (!err)
+        err = hd_read_tuples(&heddle->store, &stored, 1, 0, &answer->arena, &answer->tuple, fault);
+    if (!err && !answer->tuple.id.data)
+        err = HD_ENOTFOUND;
+    if (err) {
+        heddle_tuple_free(&answer->tuple);
+        return leave(err, error);
+    }
+    *out = &answer->tuple;
+    return 0;
+}
+
+void heddle_tuple_free(struct heddle_tuple *tuple)
+{
+    struct tuple_answer *answer = (struct tuple_answer *)tuple;
+
+    if (!answer)
+        return;
+    hd_arena_fini(&answer->arena);
+    hd_free(answer);
+}
+
+int heddle_list_open(struct heddle *heddle, const struct heddle_query *query,
+                     struct heddle_list **out, struct heddle_error *error)
+{
+    return leave(hd_list_open(&heddle->store, query, out, fault_of(error)), error);
+}
+
+int heddle_list_next(struct heddle_list *list, const struct heddle_tuple **out,
+                     struct heddle_error *error)
+{
+    return leave(hd_list_next(list, out, fault_of(error)), error);
+}
+
+void heddle_list_close(struct heddle_list *list)
+{
+    hd_list_close(list);
+}
+
+struct histories_answer {
+    struct heddle_histories histories; /* must be first */
+    struct hd_arena arena;
+};
+
+static int read_histories(struct heddle *heddle, const struct heddle_key *key,
+                          const struct heddle_bytes *channels, size_t count,
+                          struct histories_answer *answer, struct hd_fault *fault)
+{
+    struct hd_arena *arena = &answer->arena;
+    struct heddle_history *histories = hd_arena_calloc(arena, count, sizeof(*histories));
+    struct hd_slice *names = hd_arena_calloc(arena, count, sizeof(*names));
+    struct hd_key stored = {.ns = hd_from_public(key->ns), .id = hd_from_public(key->id)};
+    int err = histories && names ? 0 : HD_ENOMEM;
+
+    for (size_t i = 0; !err && i < count; i++)
+        err = hd_arena_copy(arena, hd_from_public(channels[i]), &names[i]);
+    if (!err)
+        err = hd_thread_key(&key->thread, arena, &stored.thread, fault);
+    if (!err)
+        err = hd_delta_histories(&heddle->store, &stored, names, count, arena, histories, fault);
+    answer->histories = (struct heddle_histories){histories, count};
+    return err;
+}
+
+int heddle_delta_history(struct heddle *heddle, const struct heddle_key *key,
+                         const struct heddle_bytes *channels, size_t channel_count,
+                         struct heddle_histories **out, struct heddle_error *error)
+{
+    struct hd_fault *fault = fault_of(error);
+    struct histories_answer *answer = hd_calloc(1, sizeof(*answer));
+    int err;
+
+    if (!answer)
+        return leave(HD_ENOMEM, error);
+    hd_arena_init(&answer->arena, SIZE_MAX / 2);
+    err = read_histories(heddle, key, channels, channel_count, answer, fault);
+    if (err) {
+        heddle_histories_free(&answer->histories);
+        return leave(err, error);
+    }
+    *out = &answer->histories;
+    return 0;
+}
+
+void heddle_histories_free(struct heddle_histories *histories)
+{
+    struct histories_answer *answer = (struct histories_answer *)histories;
+
+    if (!answer)
+        return;
+    hd_arena_fini(&answer->arena);
+    hd_free(answer);
+}
+
+/* ---- threads ---- */
+
+struct threads_answer {
+    struct heddle_threads threads; /* must be first */
+    struct heddle_thread_info *infos;
+    size_t count;
+    size_t limit;
+    struct hd_slice principal;
+    struct hd_arena arena;
+};
+
+static int on_thread(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct threads_answer *answer = arg;
+    struct heddle_thread_info *grown, *info;
+    struct hd_slice key;
+    int err = hd_arena_copy(&answer->arena, cells[HD_THREADS_ID].bytes, &key);
+
+    (void)which;
+    if (err)
+        return err;
+    grown = hd_realloc(answer->infos, (answer->count + 1) * sizeof(*grown));
+    if (!grown)
+        return HD_ENOMEM;
+    answer->infos = grown;
+    info = &grown[answer->count++];
+    info->thread = hd_thread_from_key(key);
+    info->created_at_us = cells[HD_THREADS_CREATED].number;
+    info->updated_at_us = cells[HD_THREADS_UPDATED].number;
+    return answer->count == answer->limit;
+}
+
+/* Threads of a principal stand between "principal:" and "principal;". */
+static int scan_threads(struct heddle *heddle, struct heddle_bytes principal,
+                        struct heddle_bytes after, struct threads_answer *answer,
+                        struct hd_fault *fault)
+{
+    struct heddle_thread from = {principal, after};
+    struct hd_slice low, end;
+    struct hd_cell low_cell, high_cell;
+    struct hd_query query = {
+        .table = HD_THREADS, .index = HD_PRIMARY, .columns = HD_ALL_COLUMNS};
+    int err = hd_thread_key(&from, &answer->arena, &low, fault);
+
+    if (!err)
+        err = hd_arena_copy(&answer->arena, hd_slice(low.ptr, principal.len + 1), &end);
+    if (err)
+        return err;
+    ((char *)end.ptr)[principal.len] = ':' + 1;
+    low_cell = hd_cell_bytes(low);
+    high_cell = hd_cell_bytes(end);
+    query.low = &low_cell;
+    query.high = &high_cell;
+    if (after.len) {
+        query.after = &low_cell;
+        query.after_count = 1;
+    }
+    return hd_scan(heddle->store.backend, query, on_thread, answer, fault);
+}
+
+int heddle_list_threads(struct heddle *heddle, struct heddle_bytes principal,
+                        struct heddle_bytes after, size_t limit, struct heddle_threads **out,
+                        struct heddle_error *error)
+{
+    struct hd_fault *fault = fault_of(error);
+    struct threads_answer *answer = hd_calloc(1, sizeof(*answer));
+    int err;
+
+    if (!answer)
+        return leave(HD_ENOMEM, error);
+    hd_arena_init(&answer->arena, SIZE_MAX / 2);
+    answer->limit = limit;
+    err = limit ? scan_threads(heddle, principal, after, answer, fault) : 0;
+    answer->threads = (struct heddle_threads){answer->infos, answer->count};
+    if (err) {
+        heddle_threads_free(&answer->threads);
+        return leave(err, error);
+    }
+    *out = &answer->threads;
+    return 0;
+}
+
+void heddle_threads_free(struct heddle_threads *threads)
+{
+    struct threads_answer *answer = (struct threads_answer *)threads;
+
+    if (!answer)
+        return;
+    hd_arena_fini(&answer->arena);
+    hd_free(answer->infos);
+    hd_free(answer);
+}
+
+/* Calls an operation on one or two threads with their stored keys. */
+static int with_keys(struct heddle *heddle, const struct heddle_thread *first,
+                     const struct heddle_thread *second,
+                     int (*fn)(struct hd_store *, struct hd_slice, struct hd_slice, void *,
+                               struct hd_fault *),
+                     void *arg, struct heddle_error *error)
+{
+    struct hd_fault *fault = fault_of(error);
+    struct hd_arena arena;
+    struct hd_slice a, b = {0};
+    int err;
+
+    hd_arena_init(&arena, 1 << 16);
+    err = hd_thread_key(first, &arena, &a, fault);
+    if (!err && second)
+        err = hd_thread_key(second, &arena, &b, fault);
+    if (!err)
+        err = fn(&heddle->store, a, b, arg, fault);
+    hd_arena_fini(&arena);
+    return leave(err, error);
+}
+
+static int call_usage(struct hd_store *store, struct hd_slice a, struct hd_slice b, void *arg,
+                      struct hd_fault *fault)
+{
+    (void)b;
+    return hd_thread_usage(store, a, arg, fault);
+}
+
+int heddle_thread_usage(struct heddle *heddle, const struct heddle_thread *thread,
+                        struct heddle_usage *out, struct heddle_error *error)
+{
+    return with_keys(heddle, thread, NULL, call_usage, out, error);
+}
+
+static int call_delete(struct hd_store *store, struct hd_slice a, struct hd_slice b, void *arg,
+                       struct hd_fault *fault)
+{
+    (void)b;
+    (void)arg;
+    return hd_delete_thread(store, a, fault);
+}
+
+int heddle_delete_thread(struct heddle *heddle, const struct heddle_thread *thread,
+                         struct heddle_error *error)
+{
+    return with_keys(heddle, thread, NULL, call_delete, NULL, error);
+}
+
+static int call_copy(struct hd_store *store, struct hd_slice a, struct hd_slice b, void *arg,
+                     struct hd_fault *fault)
+{
+    (void)arg;
+    return hd_copy_thread(store, a, b, fault);
+}
+
+int heddle_copy_thread(struct heddle *heddle, const struct heddle_thread *source,
+                       const struct heddle_thread *target, struct heddle_error *error)
+{
+    return with_keys(heddle, source, target, call_copy, NULL, error);
+}
+
+static int call_keep_latest(struct hd_store *store, struct hd_slice a, struct hd_slice b, void *arg,
+                            struct hd_fault *fault)
+{
+    (void)b;
+    (void)arg;
+    return hd_keep_latest(store, a, fault);
+}
+
+int heddle_prune(struct heddle *heddle, const struct heddle_thread *threads, size_t thread_count,
+                 enum heddle_prune strategy, struct heddle_error *error)
+{
+    int err = 0;
+
+    if (strategy != HEDDLE_KEEP_LATEST && strategy != HEDDLE_DELETE_ALL)
+        return leave(hd_fault_set(fault_of(error), HD_EINVAL, "no such prune strategy"), error);
+    for (size_t i = 0; !err && i < thread_count; i++)
+        err = with_keys(heddle, &threads[i], NULL,
+                        strategy == HEDDLE_KEEP_LATEST ? call_keep_latest : call_delete, NULL,
+                        error);
+    return err;
+}
+
+int heddle_delete_runs(struct heddle *heddle, struct heddle_bytes principal,
+                       const struct heddle_bytes *run_ids, size_t run_count,
+                       struct heddle_error *error)
+{
+    return leave(hd_delete_runs(&heddle->store, hd_from_public(principal), run_ids, run_count,
+                                fault_of(error)),
+                 error);
+}
+
+int heddle_compact(struct heddle *heddle, struct heddle_error *error)
+{
+    return leave(hd_backend_compact(heddle->store.backend, fault_of(error)), error);
+}
+
+int heddle_check(struct heddle *heddle, struct heddle_error *error)
+{
+    struct hd_fault *fault = fault_of(error);
+    int err = hd_backend_check(heddle->store.backend, fault);
+
+    if (!err)
+        err = hd_check_values(&heddle->store, fault);
+    return leave(err, error);
+}

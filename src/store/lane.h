@@ -1,0 +1,81 @@
+/* A request to write, and the lane that carries it out. Private to lane.c, plan.c and retain.c. */
+#ifndef HD_STORE_LANE_H
+#define HD_STORE_LANE_H
+
+#include <pthread.h>
+
+#include "base/buf.h"
+#include "store/batch.h"
+#include "store/cache.h"
+#include "store/split.h"
+#include "store/store.h"
+
+/* Work that needs the lane for itself, such as a prune. May read and apply as it likes. */
+typedef int (*hd_job_fn)(struct hd_store *store, struct hd_lane *lane, void *arg,
+                         struct hd_fault *fault);
+
+struct hd_request {
+    enum hd_request_kind { HD_REQUEST_PUT, HD_REQUEST_WRITES, HD_REQUEST_JOB } kind;
+    struct hd_slice thread; /* stored key */
+    union {
+        struct heddle_checkpoint put;
+        struct heddle_writes writes;
+        struct {
+            hd_job_fn fn;
+            void *arg;
+        } job;
+    } as;
+    struct hd_pieces *pieces; /* of each value of put or writes that is not stored inline */
+    struct hd_arena arena;    /* the key and the pieces array */
+
+    heddle_done done; /* NULL: somebody waits in hd_lane_run() */
+    void *done_arg;
+
+    size_t first_op; /* where its operations begin in the lane's batch */
+    bool is_settled;  /* the leader knows the outcome */
+    bool is_finished; /* the waiting caller may go on; protected by the lane's lock */
+    int err;
+    struct hd_fault fault;
+    struct hd_request *next;
+};
+
+struct hd_lane {
+    struct hd_store *store;
+    unsigned number;
+
+    /* Protected by `lock`: queue, tail, has_leader, is_closing, has_worker. */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct hd_request *queue;
+    struct hd_request **tail;
+    bool has_leader;
+    bool is_closing;
+    bool has_worker;
+    pthread_t worker; /* leads when nobody waits for the requests in the queue */
+
+    /* The leader's. */
+    struct hd_cache cache;
+    struct hd_batch_builder batch;
+    uint64_t batch_number;
+    struct hd_buf scratch;
+};
+
+/* Checks the input and cuts its values; the slow part that needs no lane. */
+HD_MUST_CHECK int hd_request_put(struct hd_store *store, struct hd_request *request,
+                                 const struct heddle_checkpoint *checkpoint,
+                                 struct hd_fault *fault);
+HD_MUST_CHECK int hd_request_writes(struct hd_store *store, struct hd_request *request,
+                                    const struct heddle_writes *writes, struct hd_fault *fault);
+void hd_request_fini(struct hd_request *request);
+
+/* Runs `fn` with the lane of `thread` to itself. */
+HD_MUST_CHECK int hd_lane_job(struct hd_store *store, struct hd_slice thread, hd_job_fn fn,
+                              void *arg, struct hd_fault *fault);
+
+/*
+ * Appends the request's operations to lane->batch. HD_EBUSY: it must read what
+ * an earlier request of this batch is about to write; commit that first.
+ */
+HD_MUST_CHECK int hd_plan(struct hd_lane *lane, struct hd_request *request, struct hd_fault *fault);
+
+#endif

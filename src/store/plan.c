@@ -1,0 +1,657 @@
+/*
+ * A put or put_writes as rows.
+ *
+ * For each value that changed: its pieces are looked up in the thread's state,
+ * chunks that are already stored are referred to, the others get the next
+ * numbers of the channel's stream. Values that did not change keep the
+ * reference they have in the parent, so a checkpoint's row is complete in
+ * itself and reading it follows no chain.
+ *
+ * What a row costs does not depend on how long the conversation is: the number
+ * of channels, one reference each, and the new chunks.
+ */
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "store/lane.h"
+#include "store/pack.h"
+#include "store/scan.h"
+#include "store/value.h"
+
+/* ---- preparing a request: everything that needs no lane ---- */
+
+static int check_values(struct hd_store *store, const struct heddle_value *values, size_t count,
+                        struct hd_fault *fault)
+{
+    int err = 0;
+
+    for (size_t i = 0; !err && i < count; i++) {
+        const struct heddle_value *value = &values[i];
+
+        if (value->data.len > store->max_value)
+            return hd_fault_set(fault, HD_ELIMIT,
+                                "the value of channel '%.*s' has %zu bytes, more than max_value=%zu",
+                                (int)(value->channel.len < 80 ? value->channel.len : 80),
+                                (const char *)value->channel.data, value->data.len,
+                                store->max_value);
+        err = hd_check_length(hd_from_public(value->channel), HD_MAX_CHANNEL, "channel", fault);
+        if (!err)
+            err = hd_check_length(hd_from_public(value->type), HD_MAX_TYPE, "type", fault);
+    }
+    return err;
+}
+
+static int cut_values(struct hd_request *request, const struct heddle_value *values, size_t count)
+{
+    int err = 0;
+
+    request->pieces = hd_arena_calloc(&request->arena, count, sizeof(*request->pieces));
+    if (!request->pieces)
+        return HD_ENOMEM;
+    for (size_t i = 0; i < count; i++)
+        hd_pieces_init(&request->pieces[i]);
+    for (size_t i = 0; !err && i < count; i++) {
+        if (values[i].data.len > HD_INLINE_MAX)
+            err = hd_split(hd_from_public(values[i].type), hd_from_public(values[i].data),
+                           &request->pieces[i]);
+    }
+    return err;
+}
+
+static size_t value_count(const struct hd_request *request)
+{
+    switch (request->kind) {
+    case HD_REQUEST_PUT:
+        return request->as.put.value_count;
+    case HD_REQUEST_WRITES:
+        return request->as.writes.value_count;
+    case HD_REQUEST_JOB:
+        break;
+    }
+    return 0;
+}
+
+void hd_request_fini(struct hd_request *request)
+{
+    for (size_t i = 0; request->pieces && i < value_count(request); i++)
+        hd_pieces_fini(&request->pieces[i]);
+    request->pieces = NULL;
+    hd_arena_fini(&request->arena);
+}
+
+static void request_init(struct hd_request *request, enum hd_request_kind kind)
+{
+    memset(request, 0, sizeof(*request));
+    request->kind = kind;
+    hd_arena_init(&request->arena, SIZE_MAX / 2);
+}
+
+static int check_id(struct heddle_bytes id, const char *what, struct hd_fault *fault)
+{
+    if (id.len == 0)
+        return hd_fault_set(fault, HD_EINVAL, "%s is empty", what);
+    return hd_check_length(hd_from_public(id), HD_MAX_ID, what, fault);
+}
+
+int hd_request_put(struct hd_store *store, struct hd_request *request,
+                   const struct heddle_checkpoint *put, struct hd_fault *fault)
+{
+    int err;
+
+    request_init(request, HD_REQUEST_PUT);
+    request->as.put = *put;
+    err = hd_thread_key(&put->thread, &request->arena, &request->thread, fault);
+    if (!err)
+        err = hd_check_length(hd_from_public(put->ns), HD_MAX_NS, "checkpoint_ns", fault);
+    if (!err)
+        err = check_id(put->id, "checkpoint_id", fault);
+    if (!err)
+        err = hd_check_length(hd_from_public(put->parent), HD_MAX_ID, "parent checkpoint_id", fault);
+    if (!err)
+        err = check_values(store, put->values, put->value_count, fault);
+    if (!err)
+        err = cut_values(request, put->values, put->value_count);
+    if (err)
+        hd_request_fini(request);
+    return err;
+}
+
+int hd_request_writes(struct hd_store *store, struct hd_request *request,
+                      const struct heddle_writes *writes, struct hd_fault *fault)
+{
+    int err;
+
+    request_init(request, HD_REQUEST_WRITES);
+    request->as.writes = *writes;
+    err = hd_thread_key(&writes->thread, &request->arena, &request->thread, fault);
+    if (!err)
+        err = hd_check_length(hd_from_public(writes->ns), HD_MAX_NS, "checkpoint_ns", fault);
+    if (!err)
+        err = check_id(writes->checkpoint_id, "checkpoint_id", fault);
+    if (!err)
+        err = hd_check_length(hd_from_public(writes->task_id), HD_MAX_ID, "task_id", fault);
+    if (!err)
+        err = hd_check_length(hd_from_public(writes->task_path), HD_MAX_PATH, "task_path", fault);
+    if (!err)
+        err = check_values(store, writes->values, writes->value_count, fault);
+    if (!err)
+        err = cut_values(request, writes->values, writes->value_count);
+    if (err)
+        hd_request_fini(request);
+    return err;
+}
+
+/* ---- values ---- */
+
+struct planner {
+    struct hd_lane *lane;
+    struct hd_request *request;
+    struct hd_thread_state *state;
+    bool was_stored;  /* the thread is in the database, or will be after this batch */
+    bool has_earlier; /* this batch writes to the thread already: reading now would miss that */
+    struct hd_fault *fault;
+};
+
+static int add_chunk(struct planner *p, struct hd_slice name, uint32_t stream,
+                     const struct hd_piece *piece, int64_t *seq)
+{
+    struct hd_arena *arena = &p->lane->batch.arena;
+    struct hd_slice packed, hash;
+    int err = hd_pack(arena, piece->bytes, &packed);
+
+    if (!err)
+        err = hd_arena_copy(arena, hd_slice(&piece->hash, sizeof(piece->hash)), &hash);
+    if (!err)
+        err = hd_state_add(p->state, stream, piece->hash, seq);
+    if (err)
+        return err;
+    struct hd_cell cells[] = {
+        [HD_CHUNKS_THREAD] = hd_cell_bytes(p->request->thread),
+        [HD_CHUNKS_STREAM] = hd_cell_bytes(name),
+        [HD_CHUNKS_SEQ] = hd_cell_int(*seq),
+        [HD_CHUNKS_HASH] = hd_cell_bytes(hash),
+        [HD_CHUNKS_DATA] = hd_cell_bytes(packed),
+    };
+    return hd_batch_row(&p->lane->batch, HD_OP_ADD, HD_CHUNKS, cells);
+}
+
+/*
+ * Where a chunk is or will be stored. `follows` is the number after the chunk
+ * before it: an append-only list matches there without a look-up. Only a
+ * write's value may point into other streams: a channel's value that did would
+ * scatter over them and its reference grow with every turn.
+ */
+static int place_chunk(struct planner *p, struct hd_slice name, const struct hd_piece *piece,
+                       bool may_borrow, int64_t follows, uint32_t *stream, int64_t *seq)
+{
+    uint32_t own = *stream;
+
+    if (hd_state_is_chunk(p->state, own, follows, piece->hash)) {
+        *seq = follows;
+        return 0;
+    }
+    *seq = hd_state_find(p->state, own, piece->hash);
+    if (*seq == 0 && may_borrow)
+        *seq = hd_state_find_any(p->state, piece->hash, stream);
+    return *seq ? 0 : add_chunk(p, name, own, piece, seq);
+}
+
+static int refer_to_pieces(struct planner *p, const struct hd_pieces *pieces, uint32_t own,
+                           bool may_borrow, struct hd_ref_builder *builder)
+{
+    int64_t follows = 0;
+
+    for (size_t i = 0; i < pieces->count; i++) {
+        const struct hd_piece *piece = &pieces->items[i];
+        uint32_t stream = own;
+        int64_t seq;
+        int err;
+
+        if (!piece->is_chunk) {
+            err = hd_ref_builder_literal(builder, piece->bytes, piece->comma);
+        } else {
+            err = place_chunk(p, builder->own, piece, may_borrow, follows, &stream, &seq);
+            if (!err) {
+                follows = seq + 1;
+                err = hd_ref_builder_chunk(builder, p->state->streams[stream].name, seq,
+                                           piece->comma);
+            }
+        }
+        if (err)
+            return err;
+    }
+    return 0;
+}
+
+/* The reference to value number `i` of the request, in the batch's arena. */
+static int record_value(struct planner *p, const struct heddle_value *value, size_t i,
+                        bool may_borrow, struct hd_slice *out)
+{
+    struct hd_slice channel = hd_from_public(value->channel);
+    struct hd_buf *buf = &p->lane->scratch;
+    struct hd_ref_builder builder;
+    uint32_t own;
+    int err;
+
+    hd_buf_reset(buf);
+    if (value->data.len <= HD_INLINE_MAX) {
+        err = hd_ref_write_inline(buf, hd_from_public(value->data));
+        return err ? err : hd_arena_copy(&p->lane->batch.arena, hd_buf_slice(buf), out);
+    }
+    if (!hd_state_has_stream(p->state, channel) && p->has_earlier)
+        return HD_EBUSY;
+    err = hd_state_stream(p->state, p->lane->store->backend, channel, &own, p->fault);
+    if (err)
+        return err;
+    hd_ref_builder_init(&builder, channel);
+    err = refer_to_pieces(p, &p->request->pieces[i], own, may_borrow, &builder);
+    if (!err)
+        err = hd_ref_builder_finish(&builder, hd_from_public(value->data), buf);
+    if (!err)
+        err = hd_arena_copy(&p->lane->batch.arena, hd_buf_slice(buf), out);
+    hd_ref_builder_fini(&builder);
+    return err;
+}
+
+/* ---- the thread ---- */
+
+/* The batch's first operation on a thread: it exists and nothing was taken away from it. */
+static int open_thread(struct planner *p)
+{
+    struct hd_lane *lane = p->lane;
+    int64_t now = hd_clock_now_us();
+    int err = hd_cache_thread(&lane->cache, lane->store->backend, p->request->thread, &p->state,
+                              p->fault);
+
+    if (err)
+        return err;
+    p->was_stored = p->state->is_stored;
+    p->has_earlier = p->state->batch == lane->batch_number;
+    if (p->has_earlier)
+        return 0;
+    if (!p->was_stored) {
+        struct hd_cell cells[] = {
+            [HD_THREADS_ID] = hd_cell_bytes(p->request->thread),
+            [HD_THREADS_EPOCH] = hd_cell_int(p->state->epoch),
+            [HD_THREADS_CREATED] = hd_cell_int(now),
+            [HD_THREADS_UPDATED] = hd_cell_int(now),
+        };
+        err = hd_batch_row(&lane->batch, HD_OP_PUT_NEW, HD_THREADS, cells);
+    }
+    if (!err)
+        err = hd_batch_expect_epoch(&lane->batch, p->request->thread, p->state->epoch,
+                                    HD_THREADS_UPDATED, now);
+    /* True once this batch is applied; if it is not, the state is dropped. */
+    p->state->batch = lane->batch_number;
+    p->state->is_stored = true;
+    return err;
+}
+
+/* ---- put ---- */
+
+struct put_plan {
+    struct planner *p;
+    hd_json_val versions; /* channel_versions of the checkpoint */
+    hd_json_val changed;  /* new_versions */
+    struct hd_entry *entries;
+    size_t entry_count;
+    bool *is_carried; /* of each member of `versions`: still to be found elsewhere */
+    size_t carried_count;
+};
+
+static bool version_eq(hd_json_val a, hd_json_val b)
+{
+    if (hd_json_is_string(a) && hd_json_is_string(b))
+        return hd_slice_eq(hd_json_string(a), hd_json_string(b));
+    return hd_json_is_number(a) && hd_json_is_number(b) &&
+           hd_slice_eq(hd_json_number_text(a), hd_json_number_text(b));
+}
+
+static int check_versions(hd_json_val versions, const char *what, struct hd_fault *fault)
+{
+    struct hd_json_iter it;
+
+    if (!versions)
+        return 0;
+    if (!hd_json_is_object(versions))
+        return hd_fault_set(fault, HD_EINVAL, "%s is %s, not an object", what,
+                            hd_json_type_name(versions));
+    it = hd_json_iter(versions);
+    while (hd_json_next(&it)) {
+        if (!hd_json_is_string(it.val) && !hd_json_is_number(it.val))
+            return hd_fault_set(fault, HD_EINVAL,
+                                "the version of channel '%.*s' in %s is %s; it must be a string or a number",
+                                (int)(it.key.len < 80 ? it.key.len : 80), it.key.ptr, what,
+                                hd_json_type_name(it.val));
+    }
+    return 0;
+}
+
+static const struct heddle_value *find_value(const struct heddle_checkpoint *put,
+                                             struct hd_slice channel, size_t *at)
+{
+    for (size_t i = 0; i < put->value_count; i++) {
+        if (hd_slice_eq(hd_from_public(put->values[i].channel), channel)) {
+            *at = i;
+            return &put->values[i];
+        }
+    }
+    return NULL;
+}
+
+static int record_changed(struct put_plan *plan, struct hd_slice channel)
+{
+    size_t at;
+    const struct heddle_value *value = find_value(&plan->p->request->as.put, channel, &at);
+    struct hd_entry *entry = &plan->entries[plan->entry_count];
+    int err;
+
+    if (!value)
+        return 0; /* empty at this version */
+    entry->channel = channel;
+    entry->type = hd_from_public(value->type);
+    err = record_value(plan->p, value, at, false, &entry->ref);
+    if (!err)
+        plan->entry_count++;
+    return err;
+}
+
+static int record_all_changed(struct put_plan *plan)
+{
+    struct hd_json_iter it = hd_json_iter(plan->versions);
+    size_t i = 0;
+    int err = 0;
+
+    for (; !err && hd_json_next(&it); i++) {
+        hd_json_val changed = hd_json_get(plan->changed, it.key);
+
+        if (changed && version_eq(changed, it.val)) {
+            err = record_changed(plan, it.key);
+        } else {
+            plan->is_carried[i] = true;
+            plan->carried_count++;
+        }
+    }
+    return err;
+}
+
+static int copy_entry(struct put_plan *plan, const struct hd_entry *entry)
+{
+    struct hd_arena *arena = &plan->p->lane->batch.arena;
+    struct hd_entry *copy = &plan->entries[plan->entry_count];
+    int err = hd_arena_copy(arena, entry->channel, &copy->channel);
+
+    if (!err)
+        err = hd_arena_copy(arena, entry->type, &copy->type);
+    if (!err)
+        err = hd_arena_copy(arena, entry->ref, &copy->ref);
+    if (!err)
+        plan->entry_count++;
+    return err;
+}
+
+/* Takes over what another checkpoint's body has at the versions still looked for. */
+static int carry_from(struct put_plan *plan, struct hd_slice encoded)
+{
+    struct hd_json json = {0};
+    struct hd_json_iter it = hd_json_iter(plan->versions);
+    struct hd_body body;
+    hd_json_val theirs;
+    size_t i = 0;
+    int err = hd_body_parse(encoded, &plan->p->lane->batch.arena, &body);
+
+    if (!err)
+        err = hd_json_parse(&json, body.json, plan->p->fault);
+    if (err)
+        return err;
+    theirs = hd_json_get(hd_json_root(&json), HD_S("channel_versions"));
+    for (; !err && hd_json_next(&it); i++) {
+        if (!plan->is_carried[i] || !version_eq(hd_json_get(theirs, it.key), it.val))
+            continue;
+        const struct hd_entry *entry = hd_body_entry(&body, it.key);
+
+        if (entry)
+            err = copy_entry(plan, entry);
+        plan->is_carried[i] = false;
+        plan->carried_count--;
+    }
+    hd_json_fini(&json);
+    return err;
+}
+
+static int carry_row(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct put_plan *plan = arg;
+    struct hd_slice body;
+    int err = hd_unpack_copy(&plan->p->lane->batch.arena, cells[HD_CHECKPOINTS_BODY].bytes, &body);
+
+    (void)which;
+    if (!err)
+        err = carry_from(plan, body);
+    return err ? err : plan->carried_count == 0;
+}
+
+static int carry_from_parent(struct put_plan *plan)
+{
+    const struct heddle_checkpoint *put = &plan->p->request->as.put;
+    struct hd_slice ns = hd_from_public(put->ns), parent = hd_from_public(put->parent);
+    struct hd_cell prefix[] = {hd_cell_bytes(plan->p->request->thread), hd_cell_bytes(ns),
+                               hd_cell_bytes(parent)};
+    struct hd_query query = {.table = HD_CHECKPOINTS,
+                             .index = HD_PRIMARY,
+                             .prefix = prefix,
+                             .prefix_count = 3,
+                             .limit = 1,
+                             .columns = 1u << HD_CHECKPOINTS_BODY};
+    struct hd_slice body;
+
+    if (hd_state_head(plan->p->state, ns, parent, &body))
+        return carry_from(plan, body);
+    if (parent.len == 0 || !plan->p->was_stored)
+        return 0;
+    if (plan->p->has_earlier)
+        return HD_EBUSY;
+    return hd_backend_read(plan->p->lane->store->backend, &query, 1, carry_row, plan,
+                           plan->p->fault);
+}
+
+/* Callers outside of a graph may name versions that the parent does not have: any checkpoint's will do, newest first. */
+static int carry_from_namespace(struct put_plan *plan)
+{
+    struct hd_cell prefix[] = {hd_cell_bytes(plan->p->request->thread),
+                               hd_cell_bytes(hd_from_public(plan->p->request->as.put.ns))};
+    struct hd_query query = {.table = HD_CHECKPOINTS,
+                             .index = HD_PRIMARY,
+                             .prefix = prefix,
+                             .prefix_count = 2,
+                             .is_reverse = true,
+                             .columns = 1u << HD_CHECKPOINTS_BODY};
+
+    return hd_scan(plan->p->lane->store->backend, query, carry_row, plan, plan->p->fault);
+}
+
+static int carry_unchanged(struct put_plan *plan)
+{
+    int err = plan->carried_count ? carry_from_parent(plan) : 0;
+
+    if (err || plan->carried_count == 0 || !plan->p->was_stored)
+        return err;
+    if (plan->p->has_earlier)
+        return HD_EBUSY;
+    return carry_from_namespace(plan);
+}
+
+static int by_channel(const void *a, const void *b)
+{
+    const struct hd_entry *x = a, *y = b;
+
+    return hd_slice_cmp(x->channel, y->channel);
+}
+
+static int64_t format_version(hd_json_val checkpoint)
+{
+    int64_t v;
+
+    return hd_json_int(hd_json_get(checkpoint, HD_S("v")), &v) && v > 0 ? v : 0;
+}
+
+static int put_row(struct put_plan *plan, hd_json_val checkpoint, hd_json_val metadata)
+{
+    const struct heddle_checkpoint *put = &plan->p->request->as.put;
+    struct hd_lane *lane = plan->p->lane;
+    struct hd_body body = {.v = format_version(checkpoint),
+                           .json = hd_from_public(put->checkpoint),
+                           .entries = plan->entries,
+                           .entry_count = plan->entry_count};
+    hd_json_val run = hd_json_get(metadata, HD_S("run_id"));
+    struct hd_slice run_id, packed;
+    int err;
+
+    qsort(plan->entries, plan->entry_count, sizeof(*plan->entries), by_channel);
+    hd_buf_reset(&lane->scratch);
+    err = hd_body_write(&lane->scratch, &body);
+    if (!err)
+        err = hd_pack(&lane->batch.arena, hd_buf_slice(&lane->scratch), &packed);
+    if (!err)
+        err = hd_arena_copy(&lane->batch.arena, hd_json_string(run), &run_id);
+    if (!err)
+        err = hd_state_set_head(plan->p->state, hd_from_public(put->ns), hd_from_public(put->id),
+                                hd_buf_slice(&lane->scratch));
+    if (err)
+        return err;
+    struct hd_cell cells[] = {
+        [HD_CHECKPOINTS_THREAD] = hd_cell_bytes(plan->p->request->thread),
+        [HD_CHECKPOINTS_NS] = hd_cell_bytes(hd_from_public(put->ns)),
+        [HD_CHECKPOINTS_ID] = hd_cell_bytes(hd_from_public(put->id)),
+        [HD_CHECKPOINTS_PARENT] =
+            put->parent.len ? hd_cell_bytes(hd_from_public(put->parent)) : hd_cell_null(),
+        [HD_CHECKPOINTS_RUN] = run_id.len ? hd_cell_bytes(run_id) : hd_cell_null(),
+        [HD_CHECKPOINTS_METADATA] = hd_cell_bytes(hd_from_public(put->metadata)),
+        [HD_CHECKPOINTS_BODY] = hd_cell_bytes(packed),
+    };
+    return hd_batch_row(&lane->batch, HD_OP_PUT, HD_CHECKPOINTS, cells);
+}
+
+static int plan_entries(struct put_plan *plan)
+{
+    struct hd_arena *arena = &plan->p->lane->batch.arena;
+    size_t count = hd_json_size(plan->versions);
+    int err;
+
+    plan->entries = hd_arena_calloc(arena, count + 1, sizeof(*plan->entries));
+    plan->is_carried = hd_arena_calloc(arena, count + 1, sizeof(*plan->is_carried));
+    if (!plan->entries || !plan->is_carried)
+        return HD_ENOMEM;
+    err = record_all_changed(plan);
+    return err ? err : carry_unchanged(plan);
+}
+
+static int parse_object(struct hd_json *json, struct heddle_bytes text, const char *what,
+                        struct hd_fault *fault)
+{
+    struct hd_fault cause = {0};
+    int err = hd_json_parse(json, hd_from_public(text), &cause);
+
+    if (err == HD_EINVAL)
+        return hd_fault_set(fault, err, "%s is not JSON: %s", what, cause.text);
+    if (!err && !hd_json_is_object(hd_json_root(json)))
+        return hd_fault_set(fault, HD_EINVAL, "%s is %s, not an object", what,
+                            hd_json_type_name(hd_json_root(json)));
+    return err;
+}
+
+static int plan_put(struct planner *p)
+{
+    const struct heddle_checkpoint *put = &p->request->as.put;
+    struct hd_json checkpoint = {0}, metadata = {0}, changed = {0};
+    struct put_plan plan = {.p = p};
+    int err = parse_object(&checkpoint, put->checkpoint, "checkpoint", p->fault);
+
+    if (!err)
+        err = parse_object(&metadata, put->metadata, "metadata", p->fault);
+    if (!err)
+        err = parse_object(&changed, put->new_versions, "new_versions", p->fault);
+    if (err)
+        goto free_json;
+    plan.versions = hd_json_get(hd_json_root(&checkpoint), HD_S("channel_versions"));
+    plan.changed = hd_json_root(&changed);
+    err = check_versions(plan.versions, "channel_versions", p->fault);
+    if (!err)
+        err = check_versions(plan.changed, "new_versions", p->fault);
+    if (!err)
+        err = open_thread(p);
+    if (!err)
+        err = plan_entries(&plan);
+    if (!err)
+        err = put_row(&plan, hd_json_root(&checkpoint), hd_json_root(&metadata));
+free_json:
+    hd_json_fini(&checkpoint);
+    hd_json_fini(&metadata);
+    hd_json_fini(&changed);
+    return err;
+}
+
+/* ---- put_writes ---- */
+
+/* Special channels have fixed places below zero and replace what is there. */
+static int64_t write_idx(struct hd_slice channel, size_t position)
+{
+    static const struct {
+        struct hd_slice channel;
+        int64_t idx;
+    } special[] = {
+        {{"__error__", 9}, -1},
+        {{"__scheduled__", 13}, -2},
+        {{"__interrupt__", 13}, -3},
+        {{"__resume__", 10}, -4},
+    };
+
+    for (size_t i = 0; i < HD_COUNT(special); i++) {
+        if (hd_slice_eq(special[i].channel, channel))
+            return special[i].idx;
+    }
+    return (int64_t)position;
+}
+
+static int plan_write(struct planner *p, size_t i)
+{
+    const struct heddle_writes *writes = &p->request->as.writes;
+    const struct heddle_value *value = &writes->values[i];
+    struct hd_slice channel = hd_from_public(value->channel), ref;
+    int64_t idx = write_idx(channel, i);
+    int err = record_value(p, value, i, true, &ref);
+
+    if (err)
+        return err;
+    struct hd_cell cells[] = {
+        [HD_WRITES_THREAD] = hd_cell_bytes(p->request->thread),
+        [HD_WRITES_NS] = hd_cell_bytes(hd_from_public(writes->ns)),
+        [HD_WRITES_CHECKPOINT] = hd_cell_bytes(hd_from_public(writes->checkpoint_id)),
+        [HD_WRITES_TASK] = hd_cell_bytes(hd_from_public(writes->task_id)),
+        [HD_WRITES_IDX] = hd_cell_int(idx),
+        [HD_WRITES_PATH] = hd_cell_bytes(hd_from_public(writes->task_path)),
+        [HD_WRITES_CHANNEL] = hd_cell_bytes(channel),
+        [HD_WRITES_TYPE] = hd_cell_bytes(hd_from_public(value->type)),
+        [HD_WRITES_VALUE] = hd_cell_bytes(ref),
+    };
+    return hd_batch_row(&p->lane->batch, idx < 0 ? HD_OP_PUT : HD_OP_PUT_NEW, HD_WRITES, cells);
+}
+
+static int plan_writes(struct planner *p)
+{
+    size_t count = p->request->as.writes.value_count;
+    int err = count ? open_thread(p) : 0;
+
+    for (size_t i = 0; !err && i < count; i++)
+        err = plan_write(p, i);
+    return err;
+}
+
+int hd_plan(struct hd_lane *lane, struct hd_request *request, struct hd_fault *fault)
+{
+    struct planner p = {.lane = lane, .request = request, .fault = fault};
+
+    return request->kind == HD_REQUEST_PUT ? plan_put(&p) : plan_writes(&p);
+}

@@ -1,0 +1,300 @@
+/*
+ * Rows as tuples. Two round trips as a rule: the checkpoint's row, then its
+ * writes together with the chunks of its values; a third when a write's value
+ * is long enough to be chunked.
+ *
+ * The rows are not read in one transaction. A prune in between can take away
+ * chunks that a row read earlier refers to: then a chunk is missing, and the
+ * whole is read again. A chunk that is missing for good is reported as damage.
+ */
+#include "base/error.h"
+#include "store/fetch.h"
+#include "store/pack.h"
+
+enum { ATTEMPTS = 3, SENDS_BELOW_VERSION = 4 };
+
+struct write_node {
+    struct heddle_write write;
+    struct hd_slice ref;
+    struct write_node *next;
+};
+
+struct write_list {
+    struct write_node *first;
+    struct write_node **tail;
+    size_t count;
+};
+
+struct item {
+    struct hd_key key;
+    struct heddle_tuple *tuple;
+    struct hd_body body;
+    struct write_list writes;
+    struct write_list sends;
+};
+
+struct reader {
+    struct hd_store *store;
+    struct hd_arena *arena;
+    struct hd_fault *fault;
+    struct item *items;
+    size_t count;
+    int flags;
+    struct hd_reading reading;
+    struct hd_fetch fetch;
+};
+
+static int copy(struct reader *r, struct hd_slice s, struct heddle_bytes *out)
+{
+    struct hd_slice copied;
+    int err = hd_arena_copy(r->arena, s, &copied);
+
+    if (!err)
+        *out = hd_to_public(copied);
+    return err;
+}
+
+/* ---- checkpoints ---- */
+
+static int on_checkpoint(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct reader *r = arg;
+    struct item *item = &r->items[which];
+    struct heddle_tuple *tuple = item->tuple;
+    struct hd_slice body;
+    int err = hd_unpack_copy(r->arena, cells[HD_CHECKPOINTS_BODY].bytes, &body);
+
+    if (!err)
+        err = hd_body_parse(body, r->arena, &item->body);
+    if (!err)
+        err = copy(r, cells[HD_CHECKPOINTS_METADATA].bytes, &tuple->metadata);
+    if (!err)
+        err = copy(r, cells[HD_CHECKPOINTS_PARENT].bytes, &tuple->parent);
+    if (!err)
+        err = copy(r, cells[HD_CHECKPOINTS_NS].bytes, &tuple->ns);
+    if (!err)
+        err = copy(r, cells[HD_CHECKPOINTS_ID].bytes, &tuple->id);
+    if (err)
+        return err;
+    tuple->thread = hd_thread_from_key(item->key.thread);
+    tuple->checkpoint = hd_to_public(item->body.json);
+    item->key.id = hd_from_public(tuple->id);
+    return 0;
+}
+
+static int ask_checkpoint(struct reader *r, size_t i)
+{
+    struct item *item = &r->items[i];
+    struct hd_cell *prefix = hd_arena_alloc(r->arena, 3 * sizeof(*prefix));
+
+    if (!prefix)
+        return HD_ENOMEM;
+    prefix[0] = hd_cell_bytes(item->key.thread);
+    prefix[1] = hd_cell_bytes(item->key.ns);
+    prefix[2] = hd_cell_bytes(item->key.id);
+    return hd_reading_add(&r->reading,
+                          (struct hd_query){.table = HD_CHECKPOINTS,
+                                            .index = HD_PRIMARY,
+                                            .prefix = prefix,
+                                            .prefix_count = item->key.id.len ? 3 : 2,
+                                            .is_reverse = true,
+                                            .limit = 1,
+                                            .columns = HD_ALL_COLUMNS},
+                          (struct hd_receiver){.fn = on_checkpoint, .arg = r, .which = i});
+}
+
+/* ---- writes ---- */
+
+static int add_write(struct reader *r, struct write_list *list, const struct hd_cell *cells)
+{
+    struct write_node *node = hd_arena_calloc(r->arena, 1, sizeof(*node));
+    int err = node ? hd_copy_write(r->arena, cells, &node->write, &node->ref) : HD_ENOMEM;
+
+    if (err)
+        return err;
+    *list->tail = node;
+    list->tail = &node->next;
+    list->count++;
+    return 0;
+}
+
+static int on_write(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct reader *r = arg;
+
+    return add_write(r, &r->items[which].writes, cells);
+}
+
+static int on_send(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct reader *r = arg;
+
+    if (!hd_slice_eq(cells[HD_WRITES_CHANNEL].bytes, HD_S("__pregel_tasks")))
+        return 0;
+    return add_write(r, &r->items[which].sends, cells);
+}
+
+static int ask_writes(struct reader *r, size_t i, struct hd_slice checkpoint, hd_row_fn fn)
+{
+    struct hd_cell *prefix = hd_arena_alloc(r->arena, 3 * sizeof(*prefix));
+
+    if (!prefix)
+        return HD_ENOMEM;
+    prefix[0] = hd_cell_bytes(r->items[i].key.thread);
+    prefix[1] = hd_cell_bytes(r->items[i].key.ns);
+    prefix[2] = hd_cell_bytes(checkpoint);
+    return hd_reading_add(&r->reading,
+                          (struct hd_query){.table = HD_WRITES,
+                                            .index = HD_PRIMARY,
+                                            .prefix = prefix,
+                                            .prefix_count = 3,
+                                            .columns = HD_ALL_COLUMNS},
+                          (struct hd_receiver){.fn = fn, .arg = r, .which = i});
+}
+
+/* Lists become arrays, and the values in them are asked for. */
+static int settle_writes(struct reader *r, struct item *item, const struct write_list *list,
+                         const struct heddle_write **out, size_t *out_count)
+{
+    struct heddle_write *writes = hd_arena_calloc(r->arena, list->count, sizeof(*writes));
+    size_t i = 0;
+    int err = writes ? 0 : HD_ENOMEM;
+
+    for (struct write_node *node = list->first; !err && node; node = node->next, i++) {
+        writes[i] = node->write;
+        err = hd_fetch_add(&r->fetch, &r->reading, item->key.thread,
+                           hd_from_public(node->write.value.channel), node->ref,
+                           &writes[i].value.data);
+    }
+    if (!err) {
+        *out = writes;
+        *out_count = list->count;
+    }
+    return err;
+}
+
+/* ---- values ---- */
+
+static int ask_values(struct reader *r, struct item *item)
+{
+    size_t count = item->body.entry_count;
+    struct heddle_value *values = hd_arena_calloc(r->arena, count, sizeof(*values));
+    int err = values ? 0 : HD_ENOMEM;
+
+    for (size_t i = 0; !err && i < count; i++) {
+        const struct hd_entry *entry = &item->body.entries[i];
+
+        values[i].channel = hd_to_public(entry->channel);
+        values[i].type = hd_to_public(entry->type);
+        err = hd_fetch_add(&r->fetch, &r->reading, item->key.thread, entry->channel, entry->ref,
+                           &values[i].data);
+    }
+    if (!err) {
+        item->tuple->values = values;
+        item->tuple->value_count = count;
+    }
+    return err;
+}
+
+static int ask_details(struct reader *r, size_t i)
+{
+    struct item *item = &r->items[i];
+    int err = ask_writes(r, i, item->key.id, on_write);
+
+    if (!err)
+        err = ask_values(r, item);
+    if (!err && item->body.v < SENDS_BELOW_VERSION && item->tuple->parent.len)
+        err = ask_writes(r, i, hd_from_public(item->tuple->parent), on_send);
+    return err;
+}
+
+static int settle_details(struct reader *r, struct item *item)
+{
+    int err = settle_writes(r, item, &item->writes, &item->tuple->writes,
+                            &item->tuple->write_count);
+
+    if (!err)
+        err = settle_writes(r, item, &item->sends, &item->tuple->sends, &item->tuple->send_count);
+    return err;
+}
+
+/* ---- the whole ---- */
+
+static bool is_found(const struct item *item)
+{
+    return item->tuple->id.data != NULL;
+}
+
+static int run(struct reader *r)
+{
+    return hd_reading_run(&r->reading, r->store->backend, r->fault);
+}
+
+static int read_details(struct reader *r)
+{
+    int err = 0;
+
+    for (size_t i = 0; !err && i < r->count; i++) {
+        if (is_found(&r->items[i]))
+            err = ask_details(r, i);
+    }
+    if (!err)
+        err = run(r);
+    if (!err)
+        err = hd_fetch_finish(&r->fetch);
+    for (size_t i = 0; !err && i < r->count; i++) {
+        if (is_found(&r->items[i]))
+            err = settle_details(r, &r->items[i]);
+    }
+    if (!err)
+        err = run(r);
+    return err ? err : hd_fetch_finish(&r->fetch);
+}
+
+static void reset_item(struct item *item, struct hd_key key, struct heddle_tuple *tuple)
+{
+    memset(item, 0, sizeof(*item));
+    memset(tuple, 0, sizeof(*tuple));
+    item->key = key;
+    item->tuple = tuple;
+    item->writes.tail = &item->writes.first;
+    item->sends.tail = &item->sends.first;
+}
+
+static int read_once(struct reader *r, const struct hd_key *keys, struct heddle_tuple *tuples)
+{
+    int err = 0;
+
+    r->reading.count = 0;
+    hd_fetch_init(&r->fetch, r->arena);
+    for (size_t i = 0; !err && i < r->count; i++) {
+        reset_item(&r->items[i], keys[i], &tuples[i]);
+        err = ask_checkpoint(r, i);
+    }
+    if (!err)
+        err = run(r);
+    if (!err && !(r->flags & HEDDLE_LIST_HEADERS))
+        err = read_details(r);
+    return err;
+}
+
+int hd_read_tuples(struct hd_store *store, const struct hd_key *keys, size_t count, int flags,
+                   struct hd_arena *arena, struct heddle_tuple *tuples, struct hd_fault *fault)
+{
+    struct reader r = {
+        .store = store, .arena = arena, .fault = fault, .count = count, .flags = flags};
+    int err = HD_ECORRUPT;
+
+    r.items = hd_arena_calloc(arena, count, sizeof(*r.items));
+    if (!r.items)
+        return HD_ENOMEM;
+    hd_reading_init(&r.reading);
+    for (int attempt = 0; err == HD_ECORRUPT && attempt < ATTEMPTS; attempt++)
+        err = read_once(&r, keys, tuples);
+    hd_reading_fini(&r.reading);
+    if (err == HD_ECORRUPT)
+        return hd_fault_set(fault, err, "a stored value of thread '%.*s' is damaged",
+                            (int)(keys[0].thread.len < 80 ? keys[0].thread.len : 80),
+                            keys[0].thread.ptr);
+    return err;
+}

@@ -1,0 +1,594 @@
+/*
+ * Taking away: threads, runs, old checkpoints, and the chunks nobody refers to
+ * any more.
+ *
+ * Chunks carry no counts of their users: counting would make every put write
+ * to all chunks it shares. Instead, after checkpoints went, the thread's
+ * remaining references are read and what none of them names is deleted. Writers
+ * in other processes go on meanwhile. They stay safe in three steps:
+ *
+ *   1. one batch deletes the checkpoints and makes the epoch odd. From then on
+ *      whoever planned with the old epoch conflicts, reads the new one, and as
+ *      long as it is odd refers to no old chunk at all.
+ *   2. the chunks are listed, then the references are read. A chunk listed in
+ *      this order and referred to by none cannot come into use any more.
+ *   3. those chunks are deleted in batches that expect the odd epoch; the last
+ *      one makes it even again.
+ *
+ * A collector that dies in between leaves an odd epoch: nothing breaks, only
+ * sharing pauses until the next prune, which takes over.
+ */
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/json.h"
+#include "store/delta.h"
+#include "store/lane.h"
+#include "store/pack.h"
+#include "store/scan.h"
+#include "store/value.h"
+
+enum { ATTEMPTS = 10, DELETE_BATCH = 1000 };
+
+static struct hd_query thread_query(enum hd_table_id table, const struct hd_cell *thread,
+                                    unsigned columns)
+{
+    return (struct hd_query){.table = table,
+                             .index = HD_PRIMARY,
+                             .prefix = thread,
+                             .prefix_count = 1,
+                             .columns = columns};
+}
+
+static int apply(struct hd_store *store, struct hd_batch_builder *builder, struct hd_fault *fault)
+{
+    struct hd_batch batch = hd_batch_view(builder);
+    size_t failed;
+
+    return hd_backend_apply(store->backend, &batch, &failed, fault);
+}
+
+/* ---- the whole thread ---- */
+
+int hd_delete_rows(struct hd_store *store, struct hd_slice thread, struct hd_fault *fault)
+{
+    static const enum hd_table_id tables[] = {HD_THREADS, HD_CHECKPOINTS, HD_WRITES, HD_CHUNKS};
+    struct hd_batch_builder batch;
+    struct hd_cell key = hd_cell_bytes(thread);
+    int err = 0;
+
+    hd_batch_init(&batch);
+    for (size_t i = 0; !err && i < HD_COUNT(tables); i++)
+        err = hd_batch_delete(&batch, tables[i], &key, 1);
+    if (!err)
+        err = apply(store, &batch, fault);
+    hd_batch_fini(&batch);
+    return err;
+}
+
+static int delete_job(struct hd_store *store, struct hd_lane *lane, void *arg,
+                      struct hd_fault *fault)
+{
+    (void)lane;
+    return hd_delete_rows(store, *(struct hd_slice *)arg, fault);
+}
+
+int hd_delete_thread(struct hd_store *store, struct hd_slice thread, struct hd_fault *fault)
+{
+    return hd_lane_job(store, thread, delete_job, &thread, fault);
+}
+
+/* ---- collecting chunks ---- */
+
+struct chunk {
+    struct hd_slice stream;
+    int64_t seq;
+    bool is_live;
+};
+
+struct collector {
+    struct hd_store *store;
+    struct hd_slice thread;
+    int64_t epoch;
+    struct hd_fault *fault;
+    struct hd_arena arena;   /* stream names */
+    struct hd_arena scratch; /* of one row */
+    struct chunk *chunks;    /* ordered by (stream, seq) */
+    size_t count;
+    size_t cap;
+};
+
+static int on_chunk(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct collector *c = arg;
+    struct hd_slice stream = cells[HD_CHUNKS_STREAM].bytes;
+    int err = 0;
+
+    (void)which;
+    if (c->count == c->cap) {
+        size_t cap = c->cap ? c->cap * 2 : 256;
+        struct chunk *grown = hd_realloc(c->chunks, cap * sizeof(*grown));
+
+        if (!grown)
+            return HD_ENOMEM;
+        c->chunks = grown;
+        c->cap = cap;
+    }
+    if (c->count > 0 && hd_slice_eq(c->chunks[c->count - 1].stream, stream))
+        stream = c->chunks[c->count - 1].stream;
+    else
+        err = hd_arena_copy(&c->arena, stream, &stream);
+    c->chunks[c->count++] = (struct chunk){.stream = stream, .seq = cells[HD_CHUNKS_SEQ].number};
+    return err;
+}
+
+/* The first chunk that is not before (stream, seq). */
+static size_t lower_bound(const struct collector *c, struct hd_slice stream, int64_t seq)
+{
+    size_t low = 0, high = c->count;
+
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        int order = hd_slice_cmp(c->chunks[mid].stream, stream);
+
+        if (order < 0 || (order == 0 && c->chunks[mid].seq < seq))
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+static int mark(struct collector *c, struct hd_slice encoded, struct hd_slice own)
+{
+    struct hd_ref ref;
+    int err = hd_ref_parse(encoded, own, &c->scratch, &ref);
+
+    if (err)
+        return err;
+    for (size_t i = 0; i < ref.segment_count; i++) {
+        const struct hd_segment *run = &ref.segments[i];
+
+        if (!run->is_run)
+            continue;
+        for (size_t n = lower_bound(c, run->stream, run->start);
+             n < c->count && hd_slice_eq(c->chunks[n].stream, run->stream) &&
+             c->chunks[n].seq < run->start + (int64_t)run->count;
+             n++)
+            c->chunks[n].is_live = true;
+    }
+    return 0;
+}
+
+static int mark_checkpoint(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct collector *c = arg;
+    struct hd_body body;
+    struct hd_slice encoded;
+    int err;
+
+    (void)which;
+    hd_arena_reset(&c->scratch);
+    err = hd_unpack_copy(&c->scratch, cells[HD_CHECKPOINTS_BODY].bytes, &encoded);
+    if (!err)
+        err = hd_body_parse(encoded, &c->scratch, &body);
+    for (size_t i = 0; !err && i < body.entry_count; i++)
+        err = mark(c, body.entries[i].ref, body.entries[i].channel);
+    return err;
+}
+
+static int mark_write(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct collector *c = arg;
+
+    (void)which;
+    hd_arena_reset(&c->scratch);
+    return mark(c, cells[HD_WRITES_VALUE].bytes, cells[HD_WRITES_CHANNEL].bytes);
+}
+
+static int find_dead(struct collector *c)
+{
+    struct hd_cell thread = hd_cell_bytes(c->thread);
+    struct hd_backend *backend = c->store->backend;
+    /* Chunks before references: see the top of this file. */
+    int err = hd_scan(backend, thread_query(HD_CHUNKS, &thread, 0), on_chunk, c, c->fault);
+
+    if (!err)
+        err = hd_scan(backend, thread_query(HD_CHECKPOINTS, &thread, 1u << HD_CHECKPOINTS_BODY),
+                      mark_checkpoint, c, c->fault);
+    if (!err)
+        err = hd_scan(backend,
+                      thread_query(HD_WRITES, &thread,
+                                   1u << HD_WRITES_CHANNEL | 1u << HD_WRITES_VALUE),
+                      mark_write, c, c->fault);
+    return err;
+}
+
+/* Up to DELETE_BATCH dead chunks from *pos on; the last batch ends the collection. */
+static int delete_dead(struct collector *c, struct hd_batch_builder *batch, size_t *pos)
+{
+    size_t dead = 0;
+    int err = 0;
+
+    hd_batch_reset(batch);
+    for (; !err && *pos < c->count && dead < DELETE_BATCH; (*pos)++) {
+        struct hd_cell key[] = {hd_cell_bytes(c->thread), hd_cell_bytes(c->chunks[*pos].stream),
+                                hd_cell_int(c->chunks[*pos].seq)};
+
+        if (c->chunks[*pos].is_live)
+            continue;
+        if (dead++ == 0)
+            err = hd_batch_expect_epoch(batch, c->thread, c->epoch, HD_THREADS_EPOCH, c->epoch);
+        if (!err)
+            err = hd_batch_delete(batch, HD_CHUNKS, key, 3);
+    }
+    if (!err && *pos == c->count)
+        err = hd_batch_expect_epoch(batch, c->thread, c->epoch, HD_THREADS_EPOCH, c->epoch + 1);
+    return err ? err : apply(c->store, batch, c->fault);
+}
+
+/* Deletes what nothing in the thread refers to. The thread's epoch is `epoch`, odd. */
+static int collect(struct hd_store *store, struct hd_slice thread, int64_t epoch,
+                   struct hd_fault *fault)
+{
+    struct collector c = {.store = store, .thread = thread, .epoch = epoch, .fault = fault};
+    struct hd_batch_builder batch;
+    size_t pos = 0;
+    int err;
+
+    hd_arena_init(&c.arena, SIZE_MAX / 2);
+    hd_arena_init(&c.scratch, SIZE_MAX / 2);
+    hd_batch_init(&batch);
+    err = find_dead(&c);
+    do {
+        err = err ? err : delete_dead(&c, &batch, &pos);
+    } while (!err && pos < c.count);
+    hd_batch_fini(&batch);
+    hd_arena_fini(&c.scratch);
+    hd_arena_fini(&c.arena);
+    hd_free(c.chunks);
+    return err;
+}
+
+/* ---- deleting some checkpoints ---- */
+
+struct doomed {
+    struct hd_slice thread;
+    struct hd_key *keys;
+    size_t count;
+    size_t cap;
+    struct hd_arena arena;
+};
+
+static void doomed_init(struct doomed *doomed, struct hd_slice thread)
+{
+    memset(doomed, 0, sizeof(*doomed));
+    doomed->thread = thread;
+    hd_arena_init(&doomed->arena, SIZE_MAX / 2);
+}
+
+static void doomed_fini(struct doomed *doomed)
+{
+    hd_arena_fini(&doomed->arena);
+    hd_free(doomed->keys);
+}
+
+static int doom(struct doomed *doomed, struct hd_slice thread, struct hd_slice ns,
+                struct hd_slice id)
+{
+    struct hd_key key;
+    int err;
+
+    if (doomed->count == doomed->cap) {
+        size_t cap = doomed->cap ? doomed->cap * 2 : 64;
+        struct hd_key *grown = hd_realloc(doomed->keys, cap * sizeof(*grown));
+
+        if (!grown)
+            return HD_ENOMEM;
+        doomed->keys = grown;
+        doomed->cap = cap;
+    }
+    err = hd_arena_copy(&doomed->arena, thread, &key.thread);
+    if (!err)
+        err = hd_arena_copy(&doomed->arena, ns, &key.ns);
+    if (!err)
+        err = hd_arena_copy(&doomed->arena, id, &key.id);
+    if (!err)
+        doomed->keys[doomed->count++] = key;
+    return err;
+}
+
+static int on_thread(void *arg, size_t which, const struct hd_cell *cells)
+{
+    (void)which;
+    *(int64_t *)arg = cells[HD_THREADS_EPOCH].number;
+    return 0;
+}
+
+int hd_read_epoch(struct hd_store *store, struct hd_slice thread, int64_t *epoch,
+                  struct hd_fault *fault)
+{
+    struct hd_cell key = hd_cell_bytes(thread);
+    struct hd_query query = thread_query(HD_THREADS, &key, HD_ALL_COLUMNS);
+    int err;
+
+    *epoch = -1;
+    err = hd_backend_read(store->backend, &query, 1, on_thread, epoch, fault);
+    if (err)
+        return err;
+    return *epoch == -1 ? HD_ENOTFOUND : 0;
+}
+
+static int delete_keys(struct hd_store *store, const struct hd_key *keys, size_t count,
+                       struct hd_slice thread, int64_t epoch, int64_t next, struct hd_fault *fault)
+{
+    struct hd_batch_builder batch;
+    int err;
+
+    hd_batch_init(&batch);
+    err = hd_batch_expect_epoch(&batch, thread, epoch, HD_THREADS_EPOCH, next);
+    for (size_t i = 0; !err && i < count; i++) {
+        struct hd_cell key[] = {hd_cell_bytes(keys[i].thread), hd_cell_bytes(keys[i].ns),
+                                hd_cell_bytes(keys[i].id)};
+
+        err = hd_batch_delete(&batch, HD_CHECKPOINTS, key, 3);
+        if (!err)
+            err = hd_batch_delete(&batch, HD_WRITES, key, 3);
+    }
+    if (!err)
+        err = apply(store, &batch, fault);
+    hd_batch_fini(&batch);
+    return err;
+}
+
+/* The next odd epoch: begins a collection, or takes over one that was left. */
+static int64_t odd_after(int64_t epoch)
+{
+    return epoch & 1 ? epoch + 2 : epoch + 1;
+}
+
+/* Deletes `keys` of one thread at the epoch they were chosen at, then collects. */
+static int delete_and_collect(struct hd_store *store, struct hd_slice thread,
+                              const struct hd_key *keys, size_t count, int64_t epoch,
+                              struct hd_fault *fault)
+{
+    int64_t collecting = odd_after(epoch);
+    int err = delete_keys(store, keys, count, thread, epoch, collecting, fault);
+
+    return err ? err : collect(store, thread, collecting, fault);
+}
+
+/* ---- keep latest ---- */
+
+struct keeper {
+    struct doomed *doomed;
+    struct hd_store *store;
+    struct hd_fault *fault;
+    struct hd_arena arena;   /* of one namespace */
+    struct hd_key candidate; /* the newest seen so far in this namespace */
+    struct hd_slice metadata;
+    size_t first; /* where the doomed of this namespace begin */
+};
+
+/* The channels that the checkpoint rebuilds from earlier ones: their counters are in its metadata. */
+static int delta_channels(struct hd_json *metadata, struct hd_arena *arena,
+                          const struct hd_slice **out, size_t *count)
+{
+    hd_json_val counters =
+        hd_json_get(hd_json_root(metadata), HD_S("counters_since_delta_snapshot"));
+    struct hd_slice *channels = hd_arena_calloc(arena, hd_json_size(counters), sizeof(*channels));
+    struct hd_json_iter it;
+
+    if (!channels)
+        return HD_ENOMEM;
+    *out = channels;
+    *count = 0;
+    if (!hd_json_is_object(counters))
+        return 0;
+    it = hd_json_iter(counters);
+    while (hd_json_next(&it))
+        channels[(*count)++] = it.key;
+    return 0;
+}
+
+static void spare(struct doomed *doomed, size_t first, struct hd_slice id)
+{
+    for (size_t i = first; i < doomed->count; i++) {
+        if (hd_slice_eq(doomed->keys[i].id, id)) {
+            doomed->keys[i] = doomed->keys[--doomed->count];
+            return;
+        }
+    }
+}
+
+/* Ancestors that hold what the kept checkpoint's delta channels need stay too. */
+static int spare_chain(struct keeper *keeper)
+{
+    struct hd_json metadata = {0};
+    struct hd_chain chain = {0};
+    int err = hd_json_parse(&metadata, keeper->metadata, keeper->fault);
+
+    if (!err)
+        err = delta_channels(&metadata, &keeper->arena, &chain.channels, &chain.channel_count);
+    if (!err && chain.channel_count > 0)
+        err = hd_chain_walk(keeper->store, &keeper->candidate, &chain, &keeper->arena,
+                            keeper->fault);
+    for (struct hd_ancestor *a = chain.oldest; !err && a; a = a->newer)
+        spare(keeper->doomed, keeper->first, a->id);
+    hd_json_fini(&metadata);
+    return err;
+}
+
+static int end_namespace(struct keeper *keeper)
+{
+    int err = keeper->candidate.id.ptr ? spare_chain(keeper) : 0;
+
+    hd_arena_reset(&keeper->arena);
+    keeper->candidate = (struct hd_key){.id = {NULL, 0}};
+    keeper->first = keeper->doomed->count;
+    return err;
+}
+
+static int on_checkpoint(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct keeper *keeper = arg;
+    struct hd_key *candidate = &keeper->candidate;
+    struct hd_slice ns = cells[HD_CHECKPOINTS_NS].bytes;
+    int err = 0;
+
+    (void)which;
+    if (candidate->id.ptr && hd_slice_eq(candidate->ns, ns))
+        err = doom(keeper->doomed, candidate->thread, candidate->ns, candidate->id);
+    else
+        err = end_namespace(keeper);
+    if (!err)
+        err = hd_arena_copy(&keeper->arena, cells[HD_CHECKPOINTS_THREAD].bytes, &candidate->thread);
+    if (!err)
+        err = hd_arena_copy(&keeper->arena, ns, &candidate->ns);
+    if (!err)
+        err = hd_arena_copy(&keeper->arena, cells[HD_CHECKPOINTS_ID].bytes, &candidate->id);
+    if (!err)
+        err = hd_arena_copy(&keeper->arena, cells[HD_CHECKPOINTS_METADATA].bytes, &keeper->metadata);
+    return err;
+}
+
+static int choose_old(struct hd_store *store, struct doomed *doomed, struct hd_fault *fault)
+{
+    struct hd_cell thread = hd_cell_bytes(doomed->thread);
+    struct keeper keeper = {.doomed = doomed, .store = store, .fault = fault};
+    int err;
+
+    hd_arena_init(&keeper.arena, SIZE_MAX / 2);
+    err = hd_scan(store->backend,
+                  thread_query(HD_CHECKPOINTS, &thread, 1u << HD_CHECKPOINTS_METADATA),
+                  on_checkpoint, &keeper, fault);
+    if (!err)
+        err = end_namespace(&keeper);
+    hd_arena_fini(&keeper.arena);
+    return err;
+}
+
+static int keep_latest_once(struct hd_store *store, struct hd_slice thread, struct hd_fault *fault)
+{
+    struct doomed doomed;
+    int64_t epoch;
+    int err = hd_read_epoch(store, thread, &epoch, fault);
+
+    if (err)
+        return err == HD_ENOTFOUND ? 0 : err;
+    doomed_init(&doomed, thread);
+    err = choose_old(store, &doomed, fault);
+    if (!err)
+        err = delete_and_collect(store, thread, doomed.keys, doomed.count, epoch, fault);
+    doomed_fini(&doomed);
+    return err;
+}
+
+static int keep_latest_job(struct hd_store *store, struct hd_lane *lane, void *arg,
+                           struct hd_fault *fault)
+{
+    int err = HD_ECONFLICT;
+
+    (void)lane;
+    for (int attempt = 0; err == HD_ECONFLICT && attempt < ATTEMPTS; attempt++)
+        err = keep_latest_once(store, *(struct hd_slice *)arg, fault);
+    return err;
+}
+
+int hd_keep_latest(struct hd_store *store, struct hd_slice thread, struct hd_fault *fault)
+{
+    return hd_lane_job(store, thread, keep_latest_job, &thread, fault);
+}
+
+/* ---- runs ---- */
+
+struct run_search {
+    struct doomed *doomed;
+    struct hd_slice principal;
+};
+
+static int on_run(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct run_search *search = arg;
+    struct hd_slice thread = cells[HD_CHECKPOINTS_THREAD].bytes;
+    struct hd_slice principal = search->principal;
+
+    (void)which;
+    if (thread.len <= principal.len || thread.ptr[principal.len] != ':' ||
+        !hd_slice_starts(thread, principal))
+        return 0;
+    return doom(search->doomed, thread, cells[HD_CHECKPOINTS_NS].bytes,
+                cells[HD_CHECKPOINTS_ID].bytes);
+}
+
+static int by_thread(const void *a, const void *b)
+{
+    const struct hd_key *x = a, *y = b;
+
+    return hd_slice_cmp(x->thread, y->thread);
+}
+
+struct run_job {
+    const struct hd_key *keys;
+    size_t count;
+};
+
+static int delete_runs_job(struct hd_store *store, struct hd_lane *lane, void *arg,
+                           struct hd_fault *fault)
+{
+    const struct run_job *job = arg;
+    struct hd_slice thread = job->keys[0].thread;
+    int err = HD_ECONFLICT;
+
+    (void)lane;
+    for (int attempt = 0; err == HD_ECONFLICT && attempt < ATTEMPTS; attempt++) {
+        int64_t epoch;
+
+        err = hd_read_epoch(store, thread, &epoch, fault);
+        if (!err)
+            err = delete_and_collect(store, thread, job->keys, job->count, epoch, fault);
+    }
+    return err == HD_ENOTFOUND ? 0 : err;
+}
+
+/* Thread by thread, each in its lane. */
+static int delete_groups(struct hd_store *store, struct doomed *doomed, struct hd_fault *fault)
+{
+    int err = 0;
+
+    qsort(doomed->keys, doomed->count, sizeof(*doomed->keys), by_thread);
+    for (size_t i = 0, end; !err && i < doomed->count; i = end) {
+        struct run_job job;
+
+        for (end = i + 1; end < doomed->count &&
+                          hd_slice_eq(doomed->keys[end].thread, doomed->keys[i].thread);)
+            end++;
+        job = (struct run_job){doomed->keys + i, end - i};
+        err = hd_lane_job(store, doomed->keys[i].thread, delete_runs_job, &job, fault);
+    }
+    return err;
+}
+
+int hd_delete_runs(struct hd_store *store, struct hd_slice principal,
+                   const struct heddle_bytes *runs, size_t count, struct hd_fault *fault)
+{
+    struct doomed doomed;
+    struct run_search search = {.doomed = &doomed, .principal = principal};
+    int err = 0;
+
+    doomed_init(&doomed, hd_slice(NULL, 0));
+    for (size_t i = 0; !err && i < count; i++) {
+        struct hd_cell run = hd_cell_bytes(hd_from_public(runs[i]));
+        struct hd_query query = {.table = HD_CHECKPOINTS,
+                                 .index = HD_CHECKPOINTS_BY_RUN,
+                                 .prefix = &run,
+                                 .prefix_count = 1};
+
+        if (runs[i].len > 0)
+            err = hd_backend_read(store->backend, &query, 1, on_run, &search, fault);
+    }
+    if (!err && doomed.count > 0)
+        err = delete_groups(store, &doomed, fault);
+    doomed_fini(&doomed);
+    return err;
+}

@@ -1,0 +1,17 @@
+/*
+ * A scan of any length in pages, so that neither side holds more than a page.
+ * Each page sees what is committed when it is read.
+ */
+#ifndef HD_STORE_SCAN_H
+#define HD_STORE_SCAN_H
+
+#include "store/backend.h"
+
+/*
+ * Runs `query` over its primary key, query.limit rows at a time (0: a default).
+ * `fn` receives every row with which = 0; a positive answer ends the scan.
+ */
+HD_MUST_CHECK int hd_scan(struct hd_backend *backend, struct hd_query query, hd_row_fn fn,
+                          void *arg, struct hd_fault *fault);
+
+#endif

@@ -1,0 +1,132 @@
+/*
+ * The store behind libheddle, and how its files fit together. Reading order:
+ *
+ *   table.c    the four tables            backend.h   what a database must do
+ *   split.h    where values are cut       value.h     how a value is recorded
+ *   cache.h    what a writer remembers    plan.c      a put as a batch of rows
+ *   lane.c     group commit               read.c      rows as a tuple again
+ *   list.c delta.c retain.c copy.c check.c            the other operations
+ *   heddle.c   the public API
+ *
+ * Writes to one thread always go through the same lane, one leader at a time,
+ * so within a process they are ordered; between processes the epoch (cache.h)
+ * keeps them apart. Reads go straight to the backend from the caller's thread.
+ */
+#ifndef HD_STORE_STORE_H
+#define HD_STORE_STORE_H
+
+#include <heddle.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/slice.h"
+#include "store/backend.h"
+
+struct hd_lane;
+struct hd_crew;
+
+struct hd_store {
+    struct hd_backend *backend;
+    size_t max_value;
+    struct hd_lane *lanes;
+    unsigned lane_count;
+    struct hd_crew *crew; /* threads for deferred work */
+};
+
+/* Keys longer than these are refused: databases index them (PostgreSQL: 2,700 bytes in all). */
+enum {
+    HD_MAX_PRINCIPAL = 128,
+    HD_MAX_THREAD_ID = 512,
+    HD_MAX_NS = 1024,
+    HD_MAX_ID = 256, /* checkpoint and task ids */
+    HD_MAX_CHANNEL = 1024,
+    HD_MAX_PATH = 1 << 16,
+    HD_MAX_TYPE = 256
+};
+
+static inline struct hd_slice hd_from_public(struct heddle_bytes bytes)
+{
+    return hd_slice(bytes.data, bytes.len);
+}
+
+static inline struct heddle_bytes hd_to_public(struct hd_slice s)
+{
+    return (struct heddle_bytes){s.ptr, s.len};
+}
+
+/* The stored thread key `principal:thread_id`, in `arena`. Checks both parts. */
+HD_MUST_CHECK int hd_thread_key(const struct heddle_thread *thread, struct hd_arena *arena,
+                                struct hd_slice *out, struct hd_fault *fault);
+/* The two parts of a stored key, borrowed from it. */
+struct heddle_thread hd_thread_from_key(struct hd_slice key);
+
+HD_MUST_CHECK int hd_check_length(struct hd_slice s, size_t max, const char *what,
+                                  struct hd_fault *fault);
+
+/* ---- lane.c: writing ---- */
+
+struct hd_request;
+
+/* Runs the request and waits for it. */
+HD_MUST_CHECK int hd_lane_run(struct hd_store *store, struct hd_request *request,
+                              struct hd_fault *fault);
+/* Takes the request (made by hd_malloc): calls request->done later and frees it. On error it stays the caller's. */
+HD_MUST_CHECK int hd_lane_queue(struct hd_store *store, struct hd_request *request);
+
+HD_MUST_CHECK int hd_lanes_open(struct hd_store *store);
+void hd_lanes_close(struct hd_store *store);
+
+/* ---- crew.c: deferred work ---- */
+
+HD_MUST_CHECK int hd_crew_open(struct hd_crew **out, unsigned limit);
+HD_MUST_CHECK int hd_crew_add(struct hd_crew *crew, void (*work)(void *arg), void *arg);
+/* Waits until everything added has run. */
+void hd_crew_close(struct hd_crew *crew);
+
+/* ---- read.c ---- */
+
+struct hd_key {
+    struct hd_slice thread; /* the stored thread key */
+    struct hd_slice ns;
+    struct hd_slice id; /* empty: the latest */
+};
+
+/*
+ * Reads several checkpoints at once. tuples[i] stays all zero (id.data NULL)
+ * when keys[i] is not there. Everything lives in `arena`, the thread's key
+ * included, and stays valid as long as it does.
+ */
+HD_MUST_CHECK int hd_read_tuples(struct hd_store *store, const struct hd_key *keys, size_t count,
+                                 int flags, struct hd_arena *arena, struct heddle_tuple *tuples,
+                                 struct hd_fault *fault);
+
+/* ---- list.c ---- */
+
+HD_MUST_CHECK int hd_list_open(struct hd_store *store, const struct heddle_query *query,
+                               struct heddle_list **out, struct hd_fault *fault);
+HD_MUST_CHECK int hd_list_next(struct heddle_list *list, const struct heddle_tuple **out,
+                               struct hd_fault *fault);
+void hd_list_close(struct heddle_list *list);
+
+/* ---- retain.c, copy.c, check.c: threads are given by their stored keys ---- */
+
+HD_MUST_CHECK int hd_delete_thread(struct hd_store *store, struct hd_slice thread,
+                                   struct hd_fault *fault);
+/* The same without taking the lane, for jobs that have it. */
+HD_MUST_CHECK int hd_delete_rows(struct hd_store *store, struct hd_slice thread,
+                                 struct hd_fault *fault);
+/* HD_ENOTFOUND when there is no such thread. */
+HD_MUST_CHECK int hd_read_epoch(struct hd_store *store, struct hd_slice thread, int64_t *epoch,
+                                struct hd_fault *fault);
+HD_MUST_CHECK int hd_delete_runs(struct hd_store *store, struct hd_slice principal,
+                                 const struct heddle_bytes *runs, size_t count,
+                                 struct hd_fault *fault);
+HD_MUST_CHECK int hd_keep_latest(struct hd_store *store, struct hd_slice thread,
+                                 struct hd_fault *fault);
+HD_MUST_CHECK int hd_copy_thread(struct hd_store *store, struct hd_slice source,
+                                 struct hd_slice target, struct hd_fault *fault);
+HD_MUST_CHECK int hd_thread_usage(struct hd_store *store, struct hd_slice thread,
+                                  struct heddle_usage *out, struct hd_fault *fault);
+HD_MUST_CHECK int hd_check_values(struct hd_store *store, struct hd_fault *fault);
+
+#endif
