@@ -4,12 +4,15 @@
  */
 #include "store/backend.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const struct hd_backend_ops *const drivers[] = {
     &hd_backend_memory,
     &hd_backend_sqlite,
+#ifdef HD_WITH_POSTGRESQL
     &hd_backend_postgres,
+#endif
 };
 
 /* ---- what is well-formed ---------------------------------------------- */
@@ -122,15 +125,23 @@ static const struct hd_backend_ops *find_driver(const char *scheme)
     return NULL;
 }
 
+static int refuse_scheme(const char *scheme, struct hd_fault *fault)
+{
+    char known[100] = "";
+    size_t len = 0;
+
+    for (size_t i = 0; i < HD_COUNT(drivers) && len < sizeof(known); i++)
+        len += (size_t)snprintf(known + len, sizeof(known) - len, "%s%s:", i ? ", " : "",
+                                drivers[i]->schemes[0]);
+    return hd_fault_set(fault, HD_EINVAL, "no store answers to \"%.60s:\"; known are %s", scheme,
+                        known);
+}
+
 int hd_backend_open(struct hd_backend **out, const struct hd_url *url, struct hd_fault *fault)
 {
     const struct hd_backend_ops *driver = find_driver(url->scheme);
 
-    if (!driver)
-        return hd_fault_set(fault, HD_EINVAL,
-                            "unknown store \"%.60s:\": use memory:, sqlite:PATH or postgresql://…",
-                            url->scheme);
-    return driver->open(out, url, fault);
+    return driver ? driver->open(out, url, fault) : refuse_scheme(url->scheme, fault);
 }
 
 void hd_backend_close(struct hd_backend *backend)

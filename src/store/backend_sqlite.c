@@ -53,7 +53,7 @@ static struct sqlite_backend *sqlite_from(struct hd_backend *backend)
 static int open_reader(struct sqlite_backend *sqlite, struct hd_sqlite_conn **out,
                        struct hd_fault *fault)
 {
-    struct hd_sqlite_conn *conn;
+    struct hd_sqlite_conn *conn = NULL;
     int err = hd_sqlite_conn_open(&conn, sqlite->path, SQLITE_OPEN_READWRITE, sqlite->timeout_ms,
                                   fault);
 
@@ -250,7 +250,7 @@ static int sqlite_read(struct hd_backend *backend, const struct hd_query *querie
                        hd_row_fn fn, void *arg, struct hd_fault *fault)
 {
     struct sqlite_backend *sqlite = sqlite_from(backend);
-    struct hd_sqlite_conn *conn;
+    struct hd_sqlite_conn *conn = NULL;
     int err = take_reader(sqlite, &conn, fault);
 
     if (err)
@@ -382,7 +382,7 @@ static int sqlite_apply(struct hd_backend *backend, const struct hd_batch *batch
 static int sqlite_check(struct hd_backend *backend, struct hd_fault *fault)
 {
     struct sqlite_backend *sqlite = sqlite_from(backend);
-    struct hd_sqlite_conn *conn;
+    struct hd_sqlite_conn *conn = NULL;
     sqlite3_stmt *stmt = NULL;
     int err = take_reader(sqlite, &conn, fault);
 

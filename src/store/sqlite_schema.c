@@ -279,7 +279,7 @@ static void remove_if_empty(struct hd_sqlite_conn *conn, const char *path)
 static int open_once(struct hd_sqlite_conn **out, const char *path, int timeout_ms,
                      struct hd_fault *fault)
 {
-    struct hd_sqlite_conn *conn;
+    struct hd_sqlite_conn *conn = NULL;
     bool exists;
     int err = check_path(path, &exists, fault);
 
@@ -307,7 +307,7 @@ static int open_once(struct hd_sqlite_conn **out, const char *path, int timeout_
 int hd_sqlite_open_file(struct hd_sqlite_conn **out, const char *path, int timeout_ms,
                         struct hd_fault *fault)
 {
-    struct hd_sqlite_conn *conn;
+    struct hd_sqlite_conn *conn = NULL;
     int err;
 
     for (int attempt = 0; attempt < 10; attempt++) {
@@ -325,7 +325,7 @@ int hd_sqlite_open_file(struct hd_sqlite_conn **out, const char *path, int timeo
 
 int hd_sqlite_open_memory(struct hd_sqlite_conn **out, int timeout_ms, struct hd_fault *fault)
 {
-    struct hd_sqlite_conn *conn;
+    struct hd_sqlite_conn *conn = NULL;
     int err;
 
     err = hd_sqlite_conn_open(&conn, ":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,

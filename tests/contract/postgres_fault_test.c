@@ -1,0 +1,315 @@
+/*
+ * Servers that go away: restarts under load, connections cut from the other
+ * side, and PgBouncer, which hands every transaction to another server. What
+ * was acknowledged must be there, nobody may hang, and callers see no error
+ * while the trouble is shorter than the URL's timeout.
+ */
+#include "tests/contract/pg_help.h"
+
+enum { WRITERS = 4 };
+
+/* ---- load ---- */
+
+struct load {
+    struct hd_backend *store;
+    atomic_bool is_over;
+};
+
+/* Adds rows 0, 1, 2, … of its own thread id, one batch each, until told to stop. */
+struct writer {
+    struct load *load;
+    char id[2];
+    int64_t acknowledged; /* rows below this number are durable */
+    int64_t batches_max;  /* 0: no limit */
+    int64_t longest_us;
+    int err;
+    struct hd_fault fault;
+};
+
+static int take_data(void *arg, size_t which, const struct hd_cell *cells)
+{
+    (void)which;
+    *(bool *)arg = hd_slice_eq(cells[HD_CHUNKS_DATA].bytes, HD_S("data"));
+    return 0;
+}
+
+static int read_chunk(struct hd_backend *store, struct hd_slice thread, int64_t seq, bool *is_there,
+                      struct hd_fault *fault)
+{
+    struct hd_cell key[3] = {TEXT(thread), TEXT(HD_S("s")), hd_cell_int(seq)};
+    struct hd_query queries[2];
+
+    queries[0] = (struct hd_query){.table = HD_CHUNKS,
+                                   .index = HD_PRIMARY,
+                                   .prefix = key,
+                                   .prefix_count = 3,
+                                   .columns = HD_ALL_COLUMNS};
+    queries[1] = queries[0];
+    *is_there = false;
+    return hd_backend_read(store, queries, 2, take_data, is_there, fault);
+}
+
+/*
+ * One row of data beside one that must exist. A conflict is right when the
+ * outcome of a first attempt was unknown: then the row must be there.
+ */
+static int write_one(struct writer *w)
+{
+    struct hd_cell cells[HD_MAX_COLUMNS], row[4];
+    struct hd_slice id = hd_slice(w->id, 1);
+    struct hd_op ops[3];
+    size_t failed = 99;
+    bool is_there;
+    int err;
+
+    ops[0] = put_thread(HD_OP_PUT, row, id, 1);
+    ops[1] = expect_epoch(row, 1);
+    ops[2] = put_chunk(HD_OP_ADD, cells, id, w->acknowledged, HD_S("data"));
+    err = apply(w->load->store, ops, 3, &failed, &w->fault);
+    if (err == HD_ECONFLICT && failed == 2)
+        err = 0;
+    if (!err)
+        err = read_chunk(w->load->store, id, w->acknowledged, &is_there, &w->fault);
+    if (!err && !is_there)
+        err = hd_fault_set(&w->fault, HD_ENOTFOUND, "an acknowledged row is not there");
+    return err;
+}
+
+static void *write_rows(void *arg)
+{
+    struct writer *w = arg;
+
+    while (!w->err && !atomic_load(&w->load->is_over) &&
+           (!w->batches_max || w->acknowledged < w->batches_max)) {
+        int64_t began = hd_clock_monotonic_us(), took;
+
+        w->fault = (struct hd_fault){0};
+        w->err = write_one(w);
+        took = hd_clock_monotonic_us() - began;
+        if (took > w->longest_us)
+            w->longest_us = took;
+        if (!w->err)
+            w->acknowledged++;
+    }
+    return NULL;
+}
+
+static void start_writers(struct load *load, struct writer *writers, pthread_t *threads, int count,
+                          char first_id, int64_t batches_max)
+{
+    for (int i = 0; i < count; i++) {
+        writers[i] = (struct writer){.load = load, .batches_max = batches_max};
+        writers[i].id[0] = (char)(first_id + i);
+        assert_int_equal(pthread_create(&threads[i], NULL, write_rows, &writers[i]), 0);
+    }
+}
+
+static void join_writers(struct writer *writers, const pthread_t *threads, int count)
+{
+    for (int i = 0; i < count; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+        if (writers[i].err)
+            fail_msg("writer %d after %lld rows: %s (%s)", i, (long long)writers[i].acknowledged,
+                     hd_error_name(writers[i].err), writers[i].fault.text);
+    }
+}
+
+static void check_rows(struct hd_backend *store, const struct writer *writers, int count)
+{
+    struct hd_fault fault = {0};
+
+    for (int i = 0; i < count; i++) {
+        for (int64_t seq = 0; seq < writers[i].acknowledged; seq++) {
+            bool is_there;
+
+            assert_err(read_chunk(store, hd_slice(writers[i].id, 1), seq, &is_there, &fault), 0);
+            if (!is_there)
+                fail_msg("row %lld of writer %d is lost", (long long)seq, i);
+        }
+    }
+}
+
+/* ---- the server goes away ---- */
+
+static void a_restarted_server_loses_nothing_acknowledged(void **state)
+{
+    struct fixture *f = *state;
+    struct load load = {.store = f->store};
+    struct writer writers[WRITERS];
+    pthread_t threads[WRITERS];
+
+    start_writers(&load, writers, threads, WRITERS, 'a', 0);
+    for (int i = 0; i < 3; i++) {
+        hd_clock_sleep_us(700000);
+        assert_int_equal(system(getenv("HEDDLE_TEST_PG_RESTART")), 0);
+    }
+    hd_clock_sleep_us(700000);
+    atomic_store(&load.is_over, true);
+    join_writers(writers, threads, WRITERS);
+    for (int i = 0; i < WRITERS; i++) {
+        print_message("writer %d: %lld batches, the longest %lld ms\n", i,
+                      (long long)writers[i].acknowledged, (long long)writers[i].longest_us / 1000);
+        assert_true(writers[i].acknowledged > 10);
+        assert_in_range(writers[i].longest_us, 0, 9000000);
+    }
+    check_rows(f->store, writers, WRITERS);
+}
+
+static void idle_connections_that_died_are_not_noticed(void **state)
+{
+    struct fixture *f = *state;
+    struct hd_cell cells[4];
+    struct hd_op op = put_thread(HD_OP_PUT, cells, HD_S("t"), 1);
+
+    for (int i = 0; i < 5; i++) {
+        must_apply(f->store, &op, 1);
+        (void)sql(f->admin, "SELECT pg_terminate_backend(pid, 1000) FROM pg_stat_activity"
+                            " WHERE application_name = 'heddle'");
+        assert_int_equal(epoch_of(f->store, HD_S("t")), 1);
+        (void)sql(f->admin, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                            " WHERE application_name = 'heddle'");
+    }
+}
+
+static void connections_cut_under_load_are_replaced(void **state)
+{
+    struct fixture *f = *state;
+    struct load load = {.store = f->store};
+    struct writer writers[WRITERS];
+    pthread_t threads[WRITERS];
+
+    start_writers(&load, writers, threads, WRITERS, 'a', 0);
+    for (int i = 0; i < 40; i++) {
+        hd_clock_sleep_us(50000);
+        (void)sql(f->admin, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                            " WHERE application_name = 'heddle' AND (pid + %d) %% 2 = 0",
+                  i);
+    }
+    atomic_store(&load.is_over, true);
+    join_writers(writers, threads, WRITERS);
+    check_rows(f->store, writers, WRITERS);
+}
+
+static void too_many_connections_is_waited_for(void **state)
+{
+    struct fixture *f = *state;
+    struct hd_cell cells[4];
+    struct hd_op op = put_thread(HD_OP_PUT, cells, HD_S("t"), 1);
+    struct hd_backend *store = NULL;
+    struct hd_fault fault = {0};
+    char url[400];
+
+    must_apply(f->store, &op, 1);
+    (void)sql(f->admin, "CREATE ROLE %s_one LOGIN PASSWORD 'pw' SUPERUSER", f->schema);
+    (void)sql(f->admin, "ALTER DATABASE heddle CONNECTION LIMIT 1");
+    /* Superusers are exempt from the database's limit, so this takes an ordinary role. */
+    (void)sql(f->admin, "ALTER ROLE %s_one NOSUPERUSER", f->schema);
+    (void)sql(f->admin, "GRANT USAGE ON SCHEMA %s TO %s_one", f->schema, f->schema);
+    (void)sql(f->admin, "GRANT SELECT ON ALL TABLES IN SCHEMA %s TO %s_one", f->schema, f->schema);
+    (void)snprintf(url, sizeof(url), "postgresql://%s_one:pw%s?schema=%s&timeout=1", f->schema,
+                   strchr(getenv("HEDDLE_TEST_PG_URL"), '@'), f->schema);
+    assert_err(open_store(&store, url, &fault), HD_EUNAVAILABLE);
+    assert_non_null(strstr(fault.text, "too many connections"));
+    (void)sql(f->admin, "ALTER DATABASE heddle CONNECTION LIMIT -1");
+    must_open(&store, url);
+    hd_backend_close(store);
+    (void)sql(f->admin, "DROP OWNED BY %s_one; DROP ROLE %s_one", f->schema, f->schema);
+}
+
+/* ---- behind PgBouncer ---- */
+
+enum { STORES = 4, STORE_WRITERS = 3 };
+
+static void open_behind_bouncer(struct hd_backend **out, const char *schema)
+{
+    char url[400];
+
+    make_url(url, sizeof(url), getenv("HEDDLE_TEST_PGBOUNCER_URL"), schema, "pool=3");
+    must_open(out, url);
+}
+
+/* Twelve clients share two server connections, which cannot keep their prepared statements apart. */
+static void a_pooler_in_transaction_mode_is_fine(void **state)
+{
+    struct fixture *f = *state;
+    struct load loads[STORES] = {{0}};
+    struct writer writers[STORES][STORE_WRITERS];
+    pthread_t threads[STORES][STORE_WRITERS];
+    bool is_plain = false;
+
+    if (!getenv("HEDDLE_TEST_PGBOUNCER_URL"))
+        skip();
+    for (int i = 0; i < STORES; i++)
+        open_behind_bouncer(&loads[i].store, f->schema);
+    for (int i = 0; i < STORES; i++)
+        start_writers(&loads[i], writers[i], threads[i], STORE_WRITERS,
+                      (char)('A' + i * STORE_WRITERS), 60);
+    for (int i = 0; i < STORES; i++)
+        join_writers(writers[i], threads[i], STORE_WRITERS);
+    for (int i = 0; i < STORES; i++) {
+        check_rows(f->store, writers[i], STORE_WRITERS);
+        is_plain |= atomic_load(&hd_pg_from(loads[i].store)->is_plain);
+        hd_backend_close(loads[i].store);
+    }
+    /* Otherwise the case has not met what it is about. */
+    assert_true(is_plain);
+}
+
+static void a_restart_behind_a_pooler_loses_nothing_acknowledged(void **state)
+{
+    struct fixture *f = *state;
+    struct load load = {0};
+    struct writer writers[WRITERS];
+    pthread_t threads[WRITERS];
+
+    if (!getenv("HEDDLE_TEST_PGBOUNCER_URL"))
+        skip();
+    open_behind_bouncer(&load.store, f->schema);
+    start_writers(&load, writers, threads, WRITERS, 'a', 0);
+    for (int i = 0; i < 2; i++) {
+        hd_clock_sleep_us(700000);
+        assert_int_equal(system(getenv("HEDDLE_TEST_PG_RESTART")), 0);
+    }
+    hd_clock_sleep_us(2000000);
+    atomic_store(&load.is_over, true);
+    join_writers(writers, threads, WRITERS);
+    check_rows(load.store, writers, WRITERS);
+    hd_backend_close(load.store);
+}
+
+static void a_schema_is_created_through_a_pooler(void **state)
+{
+    struct fixture *f = *state;
+    struct hd_backend *store;
+    char schema[60];
+
+    if (!getenv("HEDDLE_TEST_PGBOUNCER_URL"))
+        skip();
+    (void)snprintf(schema, sizeof(schema), "%s_b", f->schema);
+    open_behind_bouncer(&store, schema);
+    assert_int_equal(epoch_of(store, HD_S("t")), -1);
+    assert_err(hd_backend_compact(store, NULL), 0);
+    hd_backend_close(store);
+    (void)sql(f->admin, "SET client_min_messages = error; DROP SCHEMA %s CASCADE", schema);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(idle_connections_that_died_are_not_noticed),
+        CASE(connections_cut_under_load_are_replaced),
+        CASE(too_many_connections_is_waited_for),
+        CASE(a_pooler_in_transaction_mode_is_fine),
+        CASE(a_schema_is_created_through_a_pooler),
+        CASE(a_restarted_server_loses_nothing_acknowledged),
+        CASE(a_restart_behind_a_pooler_loses_nothing_acknowledged),
+    };
+
+    if (is_without_server("postgres_fault_test"))
+        return 77;
+    /* Nothing here may hang: better dead than waiting. */
+    alarm(240);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

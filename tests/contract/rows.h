@@ -1,0 +1,225 @@
+/*
+ * What the tests of the row layer share: opening a URL, building rows and
+ * operations in a line, and a whole database as a list that can be compared.
+ */
+#ifndef HD_TESTS_CONTRACT_ROWS_H
+#define HD_TESTS_CONTRACT_ROWS_H
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "store/backend.h"
+#include "tests/unit/check.h"
+
+#define T(literal) hd_cell_bytes(HD_S(literal))
+#define N(number) hd_cell_int(number)
+#define NIL hd_cell_null()
+
+/* Rows as arrays of cells, usable where an operation wants them. */
+#define CELLS(...) ((const struct hd_cell[]){__VA_ARGS__})
+#define THREAD(id, epoch) CELLS(T(id), N(epoch), N(100), N(200))
+#define CHECKPOINT(thread, id, run) CELLS(T(thread), T(""), T(id), NIL, run, T("{}"), T("body"))
+#define WRITE(thread, id, idx, value)                                                              \
+    CELLS(T(thread), T(""), T(id), T("task"), N(idx), T("path"), T("channel"), T("json"), T(value))
+#define CHUNK(thread, seq, data) CELLS(T(thread), T("messages"), N(seq), T("hash"), T(data))
+
+#define PUT(id, row) {.kind = HD_OP_PUT, .table = id, .cells = row}
+#define PUT_NEW(id, row) {.kind = HD_OP_PUT_NEW, .table = id, .cells = row}
+#define ADD(id, row) {.kind = HD_OP_ADD, .table = id, .cells = row}
+#define DELETE(id, count, key) {.kind = HD_OP_DELETE, .table = id, .cells = key, .key_count = count}
+#define EXPECT(thread, number)                                                                     \
+    {.kind = HD_OP_EXPECT,                                                                         \
+     .table = HD_THREADS,                                                                          \
+     .cells = CELLS(T(thread)),                                                                    \
+     .column = HD_THREADS_EPOCH,                                                                   \
+     .expected = number}
+#define EXPECT_SET(thread, number, first, count, ...)                                              \
+    {.kind = HD_OP_EXPECT,                                                                         \
+     .table = HD_THREADS,                                                                          \
+     .cells = CELLS(T(thread)),                                                                    \
+     .column = HD_THREADS_EPOCH,                                                                   \
+     .expected = number,                                                                           \
+     .set_column = first,                                                                          \
+     .set_count = count,                                                                           \
+     .set = {__VA_ARGS__}}
+
+/* Applies a list of operations and says what came of it. */
+#define APPLY(backend, ...)                                                                        \
+    apply_ops(backend, (const struct hd_op[]){__VA_ARGS__},                                        \
+              sizeof((const struct hd_op[]){__VA_ARGS__}) / sizeof(struct hd_op))
+
+static size_t last_failed; /* index of the operation in the way, after a conflict */
+
+static inline int apply_ops(struct hd_backend *backend, const struct hd_op *ops, size_t count)
+{
+    struct hd_batch batch = {ops, count};
+    struct hd_fault fault = {0};
+    int err;
+
+    last_failed = SIZE_MAX;
+    err = hd_backend_apply(backend, &batch, &last_failed, &fault);
+    assert_int_equal(fault.code, err);
+    assert_true(err == 0 || fault.text[0] != '\0');
+    return err;
+}
+
+static inline int open_url(struct hd_backend **out, const char *text, struct hd_fault *fault)
+{
+    struct hd_arena arena;
+    struct hd_url url;
+    int err;
+
+    hd_arena_init(&arena, 1 << 16);
+    err = hd_url_parse(&url, text, &arena, fault);
+    if (!err)
+        err = hd_backend_open(out, &url, fault);
+    hd_arena_fini(&arena);
+    return err;
+}
+
+static inline struct hd_backend *must_open(const char *url)
+{
+    struct hd_backend *backend = NULL;
+    struct hd_fault fault = {0};
+    int err = open_url(&backend, url, &fault);
+
+    if (err)
+        fail_msg("%s: %s", url, fault.text);
+    return backend;
+}
+
+/* ---- rows that stay --------------------------------------------------- */
+
+struct kept_row {
+    size_t which;
+    struct hd_cell cells[HD_MAX_COLUMNS];
+};
+
+struct kept {
+    struct hd_arena arena;
+    struct kept_row *rows;
+    size_t count;
+    size_t cap;
+    const enum hd_table_id *tables; /* of each query */
+};
+
+static inline int keep_row(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct kept *kept = arg;
+    struct kept_row *row;
+
+    if (kept->count == kept->cap) {
+        kept->cap = kept->cap ? kept->cap * 2 : 64;
+        kept->rows = realloc(kept->rows, kept->cap * sizeof(*kept->rows));
+        assert_non_null(kept->rows);
+    }
+    row = &kept->rows[kept->count++];
+    memset(row, 0, sizeof(*row));
+    row->which = which;
+    for (unsigned i = 0; i < hd_tables[kept->tables[which]].column_count; i++) {
+        row->cells[i] = cells[i];
+        if (cells[i].kind == HD_CELL_BYTES)
+            assert_int_equal(hd_arena_copy(&kept->arena, cells[i].bytes, &row->cells[i].bytes), 0);
+    }
+    return 0;
+}
+
+static inline void kept_init(struct kept *kept, const enum hd_table_id *tables)
+{
+    *kept = (struct kept){.tables = tables};
+    hd_arena_init(&kept->arena, (size_t)1 << 30);
+}
+
+static inline void kept_fini(struct kept *kept)
+{
+    hd_arena_fini(&kept->arena);
+    free(kept->rows);
+}
+
+static const enum hd_table_id each_table[] = {HD_THREADS, HD_CHECKPOINTS, HD_WRITES, HD_CHUNKS};
+
+/* Everything there is; the run index last, as one more list. */
+static inline void keep_all(struct hd_backend *backend, struct kept *kept)
+{
+    static const enum hd_table_id tables[] = {HD_THREADS, HD_CHECKPOINTS, HD_WRITES, HD_CHUNKS,
+                                              HD_CHECKPOINTS};
+    struct hd_query queries[HD_COUNT(tables)];
+    struct hd_fault fault = {0};
+
+    for (size_t i = 0; i < HD_COUNT(tables); i++)
+        queries[i] = (struct hd_query){.table = tables[i],
+                                       .index = i < HD_COUNT(each_table) ? HD_PRIMARY
+                                                                         : HD_CHECKPOINTS_BY_RUN,
+                                       .columns = HD_ALL_COLUMNS};
+    kept_init(kept, tables);
+    if (hd_backend_read(backend, queries, HD_COUNT(queries), keep_row, kept, &fault) != 0)
+        fail_msg("%s", fault.text);
+}
+
+static inline void assert_same_rows(const struct kept *got, const struct kept *expected)
+{
+    assert_int_equal(got->count, expected->count);
+    for (size_t i = 0; i < got->count; i++) {
+        assert_int_equal(got->rows[i].which, expected->rows[i].which);
+        assert_int_equal(
+            hd_cells_cmp(got->rows[i].cells, expected->rows[i].cells, HD_MAX_COLUMNS), 0);
+    }
+}
+
+/* How many rows of a table begin with these key cells. */
+static inline int count_row(void *arg, size_t which, const struct hd_cell *cells)
+{
+    (void)which;
+    (void)cells;
+    ++*(size_t *)arg;
+    return 0;
+}
+
+static inline size_t count_rows(struct hd_backend *backend, enum hd_table_id table,
+                                const struct hd_cell *prefix, unsigned prefix_count)
+{
+    struct hd_query query = {.table = table,
+                             .index = HD_PRIMARY,
+                             .prefix = prefix,
+                             .prefix_count = prefix_count};
+    size_t count = 0;
+
+    assert_int_equal(hd_backend_read(backend, &query, 1, count_row, &count, NULL), 0);
+    return count;
+}
+
+/* The one row with this key; fails when there is none. The caller releases `kept`. */
+static inline const struct hd_cell *find_row(struct hd_backend *backend, struct kept *kept,
+                                             enum hd_table_id table, const struct hd_cell *key)
+{
+    struct hd_query query = {.table = table,
+                             .index = HD_PRIMARY,
+                             .prefix = key,
+                             .prefix_count = hd_tables[table].key_count,
+                             .columns = HD_ALL_COLUMNS};
+
+    kept_init(kept, &each_table[table]);
+    assert_int_equal(hd_backend_read(backend, &query, 1, keep_row, kept, NULL), 0);
+    assert_int_equal(kept->count, 1);
+    return kept->rows[0].cells;
+}
+
+/* Deletes everything, through the same door as everybody else. */
+static inline void wipe(struct hd_backend *backend)
+{
+    struct kept kept;
+
+    keep_all(backend, &kept);
+    for (size_t i = 0; i < kept.count; i++) {
+        struct hd_op op = {.kind = HD_OP_DELETE,
+                           .table = kept.tables[kept.rows[i].which],
+                           .cells = kept.rows[i].cells,
+                           .key_count = 1};
+
+        assert_int_equal(apply_ops(backend, &op, 1), 0);
+    }
+    kept_fini(&kept);
+}
+
+#endif
