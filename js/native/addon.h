@@ -1,0 +1,193 @@
+/*
+ * The Node-API addon: stores and operations on them.
+ *
+ * A *store* wraps an open libheddle store. An *operation* is one call on it:
+ * its input is copied (or, for buffers, kept alive) on the JavaScript thread,
+ * its work is done on a thread of the store, and its answer is handed back to
+ * the JavaScript thread, which settles a promise. All operations that finish
+ * while JavaScript is busy are settled by one wake-up.
+ *
+ * Functions run on the JavaScript thread unless their comment says otherwise.
+ */
+#ifndef HD_JS_ADDON_H
+#define HD_JS_ADDON_H
+
+#include <node_api.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <heddle.h>
+
+#include "base/arena.h"
+#include "base/compiler.h"
+
+enum hd_js_state { HD_JS_OPEN, HD_JS_CLOSING, HD_JS_CLOSED };
+
+struct hd_js_store {
+    uint32_t magic;
+    struct hd_js_store *prev, *next; /* all stores of this environment */
+    struct hd_js_env *home;
+    struct heddle *core;           /* NULL once closed */
+    napi_threadsafe_function wake; /* NULL once the environment is going */
+    napi_ref self;                 /* strong while promises are pending */
+    unsigned pending;              /* promises not settled yet */
+    unsigned refs;                 /* holders of this struct */
+
+    pthread_mutex_t lock; /* guards all below */
+    pthread_cond_t changed;
+    enum hd_js_state state;
+    bool is_shutting; /* somebody is in hd_js_store_shutdown() */
+    bool is_awake;    /* a wake-up is under way */
+    unsigned running; /* operations that still use core */
+    struct hd_js_op *first, *last; /* finished, to be settled */
+    struct hd_js_list *lists;
+};
+
+/* A listing that is open in the core. Its fields are guarded by the lock of its store. */
+struct hd_js_list {
+    uint32_t magic;
+    struct hd_js_store *store;
+    struct hd_js_list *prev, *next;
+    struct heddle_list *core; /* NULL once closed */
+};
+
+/* What one environment (the main thread or a worker) has open. */
+struct hd_js_env {
+    struct hd_js_store *stores;
+};
+
+/* ---- operations ------------------------------------------------------- */
+
+enum hd_js_items { HD_JS_NO_ITEMS, HD_JS_TEXTS, HD_JS_VALUES };
+
+struct hd_js_op;
+
+/*
+ * One entry of the addon's interface. Called from JavaScript as
+ * name(store, texts, items, number, list) and returns a promise; arguments
+ * after the last one an operation needs may be left out. A text may be null.
+ */
+struct hd_js_operation {
+    const char *name;
+    unsigned text_count;
+    enum hd_js_items items;
+    bool has_list;
+
+    /* Either: starts the work, which ends in hd_js_op_done(). */
+    int (*start)(struct hd_js_op *op);
+    /* Or: does it, on a thread of the store. */
+    int (*work)(struct hd_js_op *op);
+
+    /* Optional. The value of the promise; NULL when an exception is pending. */
+    napi_value (*answer)(napi_env env, struct hd_js_op *op);
+    /* Optional. Frees what start or work left in `out`; may run without an environment. */
+    void (*release)(struct hd_js_op *op);
+};
+
+struct hd_js_page {
+    struct heddle_tuple *tuples; /* copies in the arena */
+    size_t count;
+    bool is_last;
+};
+
+struct hd_js_op {
+    struct hd_js_op *next;
+    const struct hd_js_operation *operation;
+    struct hd_js_store *store;
+    struct hd_js_list *list;
+    napi_deferred deferred;
+    napi_ref kept; /* the items, whose buffers are in use */
+    struct hd_arena arena;
+
+    struct heddle_bytes *texts; /* data is NULL for null */
+    struct heddle_bytes *items; /* HD_JS_TEXTS */
+    struct heddle_value *values; /* HD_JS_VALUES */
+    size_t item_count;
+    int64_t number;
+
+    union {
+        struct heddle_checkpoint checkpoint;
+        struct heddle_writes writes;
+    } in;
+    union {
+        struct heddle_tuple *tuple;
+        struct hd_js_list *list;
+        struct hd_js_page page;
+        struct heddle_histories *histories;
+        struct heddle_threads *threads;
+        struct heddle_usage usage;
+    } out;
+    int code;
+    struct heddle_error error;
+};
+
+extern const struct hd_js_operation hd_js_operations[];
+extern const size_t hd_js_operation_count;
+
+/* The callback of every operation; its data is the struct hd_js_operation. */
+napi_value hd_js_call(napi_env env, napi_callback_info info);
+
+/* For heddle_put_async() and its like, on a thread of the store. */
+void hd_js_op_done(void *op, int code, const struct heddle_error *error);
+
+/* Settles the promise and frees the operation. */
+void hd_js_op_settle(napi_env env, struct hd_js_op *op);
+
+/* Frees the operation; env is NULL when the environment is gone. */
+void hd_js_op_free(napi_env env, struct hd_js_op *op);
+
+/* ---- stores ----------------------------------------------------------- */
+
+napi_value hd_js_store_open(napi_env env, napi_callback_info info);
+napi_value hd_js_store_close(napi_env env, napi_callback_info info);
+/* Closes every store of the environment, waiting for what is under way. */
+napi_value hd_js_store_close_all(napi_env env, napi_callback_info info);
+
+/* NULL when the value is not a store. */
+struct hd_js_store *hd_js_store_from(napi_env env, napi_value value);
+struct hd_js_list *hd_js_list_from(napi_env env, napi_value value);
+
+/* Counts an operation in; false when the store is closing. Pairs with hd_js_store_finish(). */
+bool hd_js_store_begin(struct hd_js_store *store);
+
+/* On any thread: counts an operation out and, unless op is NULL, queues it to be settled. */
+void hd_js_store_finish(struct hd_js_store *store, struct hd_js_op *op);
+
+/* A promise is waited for, or was settled: keeps the process and the store alive meanwhile. */
+void hd_js_store_hold(napi_env env, struct hd_js_store *store);
+void hd_js_store_let_go(napi_env env, struct hd_js_store *store);
+
+/* A listing of the store, closed with it at the latest; NULL when memory is short. On any thread. */
+struct hd_js_list *hd_js_list_create(struct hd_js_store *store, struct heddle_list *core);
+
+/* Takes the listing out of the store's hands; NULL when it was closed already. On any thread. */
+struct heddle_list *hd_js_list_take(struct hd_js_list *list);
+
+/* Closes and frees it. */
+void hd_js_list_drop(struct hd_js_list *list);
+
+/* The external that JavaScript holds; it drops the listing. NULL, and list untouched, on failure. */
+napi_value hd_js_list_wrap(napi_env env, struct hd_js_list *list);
+
+/* ---- JavaScript values ------------------------------------------------ */
+
+/* An error object with a code such as "HEDDLE_EINVAL"; `error` may be NULL. */
+napi_value hd_js_error(napi_env env, int code, const struct heddle_error *error);
+
+/* A rejected promise with that error. */
+napi_value hd_js_rejected(napi_env env, int code, const struct heddle_error *error);
+
+/* Copies a string; null and undefined give data == NULL. HEDDLE_EINVAL when it is something else. */
+HD_MUST_CHECK int hd_js_text(napi_env env, napi_value value, struct hd_arena *arena,
+                             struct heddle_bytes *out);
+
+napi_value hd_js_answer_tuple(napi_env env, struct hd_js_op *op);
+napi_value hd_js_answer_list(napi_env env, struct hd_js_op *op);
+napi_value hd_js_answer_page(napi_env env, struct hd_js_op *op);
+napi_value hd_js_answer_histories(napi_env env, struct hd_js_op *op);
+napi_value hd_js_answer_threads(napi_env env, struct hd_js_op *op);
+napi_value hd_js_answer_usage(napi_env env, struct hd_js_op *op);
+
+#endif
