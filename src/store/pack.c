@@ -111,7 +111,7 @@ int hd_pack(struct hd_arena *arena, struct hd_slice bytes, struct hd_slice *out)
         return HD_ENOMEM;
     if (bytes.len >= MIN_SIZE) {
         struct contexts *contexts = my_contexts();
-        size_t worth = bytes.len - bytes.len / 4; /* each read pays for it: it must buy something */
+        size_t worth = bytes.len - bytes.len / 8; /* each read pays for it: it must buy something */
 
         if (!contexts)
             return HD_ENOMEM;
