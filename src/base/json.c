@@ -55,7 +55,7 @@ static bool is_too_deep(yyjson_doc *doc)
 int hd_json_parse(struct hd_json *json, struct hd_slice text, struct hd_fault *fault)
 {
     /* yyjson does not write to its source without the flag for that, but takes char *. */
-    char *source = (char *)(uintptr_t)(text.ptr ? text.ptr : "");
+    char *source = (char *)(text.ptr ? text.ptr : "");
     yyjson_read_err cause = {0};
 
     json->doc = yyjson_read_opts(source, text.len, YYJSON_READ_NUMBER_AS_RAW, &allocator, &cause);
