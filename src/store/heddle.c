@@ -375,7 +375,7 @@ static int scan_threads(struct heddle *heddle, struct heddle_bytes principal,
                         struct hd_fault *fault)
 {
     struct heddle_thread from = {principal, after};
-    struct hd_slice low, end;
+    struct hd_slice low = {0}, end = {0};
     struct hd_cell low_cell, high_cell;
     struct hd_query query = {
         .table = HD_THREADS, .index = HD_PRIMARY, .columns = HD_ALL_COLUMNS};
@@ -439,7 +439,7 @@ static int with_keys(struct heddle *heddle, const struct heddle_thread *first,
 {
     struct hd_fault *fault = fault_of(error);
     struct hd_arena arena;
-    struct hd_slice a, b = {0};
+    struct hd_slice a = {0}, b = {0};
     int err;
 
     hd_arena_init(&arena, 1 << 16);
