@@ -76,7 +76,7 @@ int hd_batch_expect_epoch(struct hd_batch_builder *builder, struct hd_slice thre
                        .column = HD_THREADS_EPOCH,
                        .expected = expected,
                        .set_column = set_column,
-                       .set_count = 1,
+                       .set_count = set_column ? 1 : 0,
                        .set = {value, 0}};
 
     return add(builder, op, &key, 1);

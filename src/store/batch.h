@@ -26,7 +26,7 @@ HD_MUST_CHECK int hd_batch_row(struct hd_batch_builder *builder, enum hd_op_kind
                                enum hd_table_id table, const struct hd_cell *cells);
 HD_MUST_CHECK int hd_batch_delete(struct hd_batch_builder *builder, enum hd_table_id table,
                                   const struct hd_cell *cells, unsigned key_count);
-/* The thread's epoch must be `expected`; then column `set_column` becomes `value` (HD_THREADS_EPOCH or _UPDATED). */
+/* The thread's epoch must be `expected`; then `set_column` (HD_THREADS_EPOCH, _UPDATED; 0: none) becomes `value`. */
 HD_MUST_CHECK int hd_batch_expect_epoch(struct hd_batch_builder *builder, struct hd_slice thread,
                                         int64_t expected, unsigned set_column, int64_t value);
 

@@ -61,6 +61,7 @@ struct hd_thread_state {
 
     struct hd_head heads[HD_STATE_HEADS]; /* newest puts first */
     uint64_t batch;                       /* the last batch that has operations of this thread */
+    uint64_t put_batch;                   /* … that has a put of this thread */
 
     struct hd_thread_state *newer, *older;
     size_t bytes;

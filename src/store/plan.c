@@ -257,10 +257,26 @@ static int record_value(struct planner *p, const struct heddle_value *value, siz
 
 /* ---- the thread ---- */
 
-/* The batch's first operation on a thread: it exists and nothing was taken away from it. */
+static int add_thread(struct planner *p, int64_t now)
+{
+    struct hd_cell cells[] = {
+        [HD_THREADS_ID] = hd_cell_bytes(p->request->thread),
+        [HD_THREADS_EPOCH] = hd_cell_int(p->state->epoch),
+        [HD_THREADS_CREATED] = hd_cell_int(now),
+        [HD_THREADS_UPDATED] = hd_cell_int(now),
+    };
+
+    return hd_batch_row(&p->lane->batch, HD_OP_PUT_NEW, HD_THREADS, cells);
+}
+
+/*
+ * The batch's first operations on a thread: it exists and nothing was taken
+ * away from it. A put also says when; a write does not, which spares a page.
+ */
 static int open_thread(struct planner *p)
 {
     struct hd_lane *lane = p->lane;
+    bool is_put = p->request->kind == HD_REQUEST_PUT;
     int64_t now = hd_clock_now_us();
     int err = hd_cache_thread(&lane->cache, lane->store->backend, p->request->thread, &p->state,
                               p->fault);
@@ -269,22 +285,15 @@ static int open_thread(struct planner *p)
         return err;
     p->was_stored = p->state->is_stored;
     p->has_earlier = p->state->batch == lane->batch_number;
-    if (p->has_earlier)
-        return 0;
-    if (!p->was_stored) {
-        struct hd_cell cells[] = {
-            [HD_THREADS_ID] = hd_cell_bytes(p->request->thread),
-            [HD_THREADS_EPOCH] = hd_cell_int(p->state->epoch),
-            [HD_THREADS_CREATED] = hd_cell_int(now),
-            [HD_THREADS_UPDATED] = hd_cell_int(now),
-        };
-        err = hd_batch_row(&lane->batch, HD_OP_PUT_NEW, HD_THREADS, cells);
-    }
-    if (!err)
+    if (!p->was_stored)
+        err = add_thread(p, now);
+    if (!err && (!p->has_earlier || (is_put && p->state->put_batch != lane->batch_number)))
         err = hd_batch_expect_epoch(&lane->batch, p->request->thread, p->state->epoch,
-                                    HD_THREADS_UPDATED, now);
+                                    is_put ? HD_THREADS_UPDATED : 0, now);
     /* True once this batch is applied; if it is not, the state is dropped. */
     p->state->batch = lane->batch_number;
+    if (is_put)
+        p->state->put_batch = lane->batch_number;
     p->state->is_stored = true;
     return err;
 }
