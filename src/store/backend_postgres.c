@@ -91,8 +91,8 @@ static int check_url(const struct hd_url *url, PQconninfoOption **out, struct hd
         return 0;
     /* This message names a parameter; others may quote the password. */
     if (message && strstr(message, "query parameter"))
-        (void)hd_fault_set(fault, HD_EINVAL, "PostgreSQL URL: %.*s",
-                           (int)strcspn(message, "\r\n"), message);
+        (void)hd_fault_set(fault, HD_EINVAL, "PostgreSQL URL: %.*s", (int)strcspn(message, "\r\n"),
+                           message);
     else
         (void)hd_fault_set(fault, HD_EINVAL,
                            "PostgreSQL URL: cannot be taken apart; special characters in user and "
@@ -307,7 +307,8 @@ static int deliver(struct hd_pg *pg, const struct reading *reading, size_t which
         int err = read_row(res, row, query, cells);
 
         if (err)
-            return hd_fault_set(fault, err, "PostgreSQL at %s: table %s has a column of a foreign type",
+            return hd_fault_set(fault, err,
+                                "PostgreSQL at %s: table %s has a column of a foreign type",
                                 pg->where, hd_tables[query->table].name);
         answer = fn(arg, which, cells);
     }

@@ -33,7 +33,7 @@
 /* Key 5, low, high, after 5, limit; or a row of 9; or key 5, expected, set 2. */
 #define HD_PG_MAX_PARAMS 16
 
-/* A statement. Its length is bounded by the table declarations, so it never overflows in practice. */
+/* A statement. The table declarations bound its length, so it never overflows. */
 struct hd_pg_sql {
     size_t len;
     char text[4096];
@@ -50,7 +50,7 @@ void hd_pg_sql_expect(struct hd_pg_sql *sql, const char *schema, const struct hd
 void hd_pg_sql_lock(struct hd_pg_sql *sql, const char *schema, const struct hd_table *table);
 void hd_pg_sql_select(struct hd_pg_sql *sql, const char *schema, const struct hd_query *query);
 
-/* Gives each statement that creates the tables and views of version 1 to `emit`, until that fails. */
+/* Gives each statement that creates version 1 to `emit`, until that fails. */
 typedef int (*hd_pg_emit)(void *arg, const char *sql);
 HD_MUST_CHECK int hd_pg_sql_create(const char *schema, hd_pg_emit emit, void *arg);
 
@@ -111,7 +111,8 @@ struct hd_pg_conn {
     size_t sent_count;
     size_t sent_cap;
 
-    /* Hashes of the statements the server knows by name, an open-addressed set; and of those under way. */
+    /* Hashes of the statements the server knows by name (an open-addressed set), and of those
+     * that this pipeline prepares. */
     uint64_t prepared[HD_PG_PREPARED_SLOTS];
     unsigned prepared_count;
     uint64_t pending[HD_PG_PENDING_MAX];

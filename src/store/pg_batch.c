@@ -37,11 +37,11 @@ enum { OID_BYTEA = 17, OID_INT8 = 20 };
 
 struct plan {
     const struct hd_batch *batch;
-    size_t *order;       /* numbers of operations, in the order they are sent */
-    uint64_t *seen;      /* hashes of the keys in a group, an open-addressed set */
-    size_t failed;       /* the operation in the way, when there is a conflict */
-    bool is_one_by_one;  /* additions are not grouped */
-    bool has_grouped;    /* …but some were, in this attempt */
+    size_t *order;         /* numbers of operations, in the order they are sent */
+    uint64_t *seen;        /* hashes of the keys in a group, an open-addressed set */
+    size_t failed;         /* the operation in the way, when there is a conflict */
+    bool is_one_by_one;    /* additions are not grouped */
+    bool has_grouped;      /* …but some were, in this attempt */
     struct hd_arena arena; /* parameters of one statement */
 };
 
@@ -65,7 +65,7 @@ static bool is_insert(enum hd_op_kind kind)
 
 static size_t row_bytes(const struct hd_op *op)
 {
-    unsigned count = is_insert(op->kind)         ? hd_tables[op->table].column_count
+    unsigned count = is_insert(op->kind)        ? hd_tables[op->table].column_count
                      : op->kind == HD_OP_DELETE ? op->key_count
                                                 : hd_tables[op->table].key_count;
     size_t sum = 0;
@@ -79,7 +79,7 @@ static size_t row_bytes(const struct hd_op *op)
     return sum;
 }
 
-/* A hash of the key. Two rows that share one are taken for the same, which only costs a statement. */
+/* Two rows that share a hash are taken for the same, which only costs a statement. */
 static uint64_t hash_key(const struct hd_op *op)
 {
     const struct hd_table *table = &hd_tables[op->table];
@@ -91,8 +91,8 @@ static uint64_t hash_key(const struct hd_op *op)
         if (cell->kind == HD_CELL_INT)
             hash = XXH3_64bits_withSeed(&cell->number, sizeof(cell->number), hash);
         else
-            hash = XXH3_64bits_withSeed(cell->bytes.len ? cell->bytes.ptr : "", cell->bytes.len,
-                                        hash);
+            hash =
+                XXH3_64bits_withSeed(cell->bytes.len ? cell->bytes.ptr : "", cell->bytes.len, hash);
     }
     return hash ? hash : 1;
 }
@@ -406,15 +406,13 @@ int hd_pg_send_begin(struct hd_pg *pg, struct hd_pg_conn *conn, int64_t deadline
                      struct hd_pg_failure *failure)
 {
     /* Of the server's settings only "off" gives up durability: the others at least flush its own disk. */
-    static const char full[] =
-        "SELECT pg_catalog.set_config('lock_timeout', $1::text, true),"
-        " pg_catalog.set_config('statement_timeout', $2::text, true),"
-        " CASE pg_catalog.current_setting('synchronous_commit') WHEN 'off'"
-        " THEN pg_catalog.set_config('synchronous_commit', 'on', true) END";
-    static const char relaxed[] =
-        "SELECT pg_catalog.set_config('lock_timeout', $1::text, true),"
-        " pg_catalog.set_config('statement_timeout', $2::text, true),"
-        " pg_catalog.set_config('synchronous_commit', 'off', true)";
+    static const char full[] = "SELECT pg_catalog.set_config('lock_timeout', $1::text, true),"
+                               " pg_catalog.set_config('statement_timeout', $2::text, true),"
+                               " CASE pg_catalog.current_setting('synchronous_commit') WHEN 'off'"
+                               " THEN pg_catalog.set_config('synchronous_commit', 'on', true) END";
+    static const char relaxed[] = "SELECT pg_catalog.set_config('lock_timeout', $1::text, true),"
+                                  " pg_catalog.set_config('statement_timeout', $2::text, true),"
+                                  " pg_catalog.set_config('synchronous_commit', 'off', true)";
     long long left_ms = (deadline_us - hd_clock_monotonic_us()) / 1000;
     char lock_ms[24], statement_ms[24];
     struct hd_pg_params params = {.count = 2, .values = {lock_ms, statement_ms}};

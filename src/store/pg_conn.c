@@ -123,44 +123,13 @@ static void ignore_notice(void *arg, const PGresult *res)
 static PGconn *start_connecting(const char *conninfo, int timeout_ms)
 {
     char user_timeout[16];
-    const char *names[] = {"fallback_application_name", "keepalives_idle", "keepalives_interval",
-                           "keepalives_count",          "tcp_user_timeout", "dbname",
-                           "client_encoding",           NULL};
+    const char *names[] = {
+        "fallback_application_name", "keepalives_idle", "keepalives_interval", "keepalives_count",
+        "tcp_user_timeout",          "dbname",          "client_encoding",     NULL};
     const char *values[] = {"heddle", "5", "2", "3", user_timeout, conninfo, "UTF8", NULL};
 
     (void)snprintf(user_timeout, sizeof(user_timeout), "%d", timeout_ms);
     return PQconnectStartParams(names, values, 1);
-}
-
-int hd_pg_conn_open(struct hd_pg_conn **out, const char *conninfo, int timeout_ms,
-                    int64_t deadline_us, struct hd_pg_failure *failure)
-{
-    struct hd_pg_conn *conn = hd_calloc(1, sizeof(*conn));
-    int err;
-
-    if (!conn)
-        return hd_pg_fail(failure, HD_ENOMEM, "out of memory");
-    conn->patience_us = 1000 * (HD_PG_STATEMENT_TIMEOUTS * (int64_t)timeout_ms + GRACE_MS);
-    conn->pg = start_connecting(conninfo, timeout_ms);
-    if (!conn->pg) {
-        err = hd_pg_fail(failure, HD_ENOMEM, "out of memory");
-        goto close_conn;
-    }
-    (void)PQsetErrorVerbosity(conn->pg, PQERRORS_VERBOSE);
-    (void)PQsetNoticeReceiver(conn->pg, ignore_notice, NULL);
-    err = wait_connected(conn->pg, deadline_us, failure);
-    if (err)
-        goto close_conn;
-    if (PQsetnonblocking(conn->pg, 1) != 0 || !PQenterPipelineMode(conn->pg)) {
-        err = hd_pg_fail_conn(failure, conn->pg);
-        goto close_conn;
-    }
-    *out = conn;
-    return 0;
-
-close_conn:
-    hd_pg_conn_close(conn);
-    return err;
 }
 
 void hd_pg_conn_close(struct hd_pg_conn *conn)
@@ -320,7 +289,8 @@ int hd_pg_send(struct hd_pg_conn *conn, const char *sql, bool is_named,
         formats[i] = 1;
         conn->unsent += (size_t)params->lengths[i];
     }
-    if (is_named && (is_prepared(conn, hash) || is_pending(conn, hash) || has_room_to_prepare(conn)))
+    if (is_named &&
+        (is_prepared(conn, hash) || is_pending(conn, hash) || has_room_to_prepare(conn)))
         err = send_named(conn, sql, hash, params, formats, tag, failure);
     else
         err = send_unnamed(conn, sql, params, formats, (struct hd_pg_sent){.tag = tag}, failure);
@@ -397,7 +367,7 @@ static int take_result(struct hd_pg_conn *conn, const struct hd_pg_sent *sent, P
     return err;
 }
 
-/* Reads answers up to the end of the pipeline. The first failure is kept; only a lost connection ends early. */
+/* Reads up to the end of the pipeline. The first failure is kept; a lost connection ends early. */
 static int receive(struct hd_pg_conn *conn, PGresult **results, struct hd_pg_failure *failure)
 {
     struct hd_pg_failure later;
@@ -461,5 +431,62 @@ int hd_pg_finish(struct hd_pg_conn *conn, PGresult **results, struct hd_pg_failu
             sync_and_receive(conn, NULL, &ignored))
             failure->is_lost = true;
     }
+    return err;
+}
+
+/* ---- opening ---- */
+
+/*
+ * A plan made while a table is small scans it whole, and would be kept while
+ * the table grows, until the server next looks at it: so never scan a whole
+ * table. That is a setting of the session, which may only be touched when it
+ * is ours. Behind a pooler it is not, and there the process id that we were
+ * told when connecting is not the one that answers.
+ */
+static int settle(struct hd_pg_conn *conn, struct hd_pg_failure *failure)
+{
+    struct hd_pg_params params = {.count = 1};
+    char pid[16];
+    int err;
+
+    if (PQsetnonblocking(conn->pg, 1) != 0 || !PQenterPipelineMode(conn->pg))
+        return hd_pg_fail_conn(failure, conn->pg);
+    params.lengths[0] = snprintf(pid, sizeof(pid), "%d", PQbackendPID(conn->pg));
+    params.values[0] = pid;
+    err = hd_pg_send(conn,
+                     "SELECT CASE pg_catalog.pg_backend_pid()::text WHEN $1::text"
+                     " THEN pg_catalog.set_config('enable_seqscan', 'off', false) ||"
+                     " pg_catalog.set_config('jit', 'off', false) END",
+                     false, &params, HD_PG_NO_TAG, failure);
+    return err ? err : hd_pg_finish(conn, NULL, failure);
+}
+
+int hd_pg_conn_open(struct hd_pg_conn **out, const char *conninfo, int timeout_ms,
+                    int64_t deadline_us, struct hd_pg_failure *failure)
+{
+    struct hd_pg_conn *conn = hd_calloc(1, sizeof(*conn));
+    int err;
+
+    if (!conn)
+        return hd_pg_fail(failure, HD_ENOMEM, "out of memory");
+    conn->patience_us = 1000 * (HD_PG_STATEMENT_TIMEOUTS * (int64_t)timeout_ms + GRACE_MS);
+    conn->pg = start_connecting(conninfo, timeout_ms);
+    if (!conn->pg) {
+        err = hd_pg_fail(failure, HD_ENOMEM, "out of memory");
+        goto close_conn;
+    }
+    (void)PQsetErrorVerbosity(conn->pg, PQERRORS_VERBOSE);
+    (void)PQsetNoticeReceiver(conn->pg, ignore_notice, NULL);
+    err = wait_connected(conn->pg, deadline_us, failure);
+    if (err)
+        goto close_conn;
+    err = settle(conn, failure);
+    if (err)
+        goto close_conn;
+    *out = conn;
+    return 0;
+
+close_conn:
+    hd_pg_conn_close(conn);
     return err;
 }

@@ -21,27 +21,28 @@ static const struct rule {
 } rules[] = {
     {HD_PG_MISMATCH, HD_ECONFLICT, 0},
     {HD_PG_DUPLICATE, HD_ECONFLICT, 0},
-    {"40001", HD_EBUSY, RETRY},               /* serialization failure */
-    {"40P01", HD_EBUSY, RETRY},               /* deadlock: somebody had to yield */
-    {"55P03", HD_EBUSY, 0},                   /* lock timeout: has waited long enough already */
-    {"57014", HD_EBUSY, 0},                   /* statement timeout or cancelled by an administrator */
+    {"40001", HD_EBUSY, RETRY}, /* serialization failure */
+    {"40P01", HD_EBUSY, RETRY}, /* deadlock: somebody had to yield */
+    {"55P03", HD_EBUSY, 0},     /* lock timeout: has waited long enough already */
+    {"57014", HD_EBUSY, 0},     /* statement timeout or cancelled by an administrator */
     {"26000", HD_EUNAVAILABLE, RETRY | PLAIN}, /* no such prepared statement: another server */
     {"42P05", HD_EUNAVAILABLE, RETRY | PLAIN}, /* prepared already: somebody else's server */
-    {"25006", HD_EUNAVAILABLE, RETRY | LOST}, /* read only: the primary has moved */
-    {"25P03", HD_EUNAVAILABLE, RETRY | LOST}, /* idle in transaction for too long */
-    {"3D000", HD_EUNAVAILABLE, 0},            /* no such database */
+    {"25006", HD_EUNAVAILABLE, RETRY | LOST},  /* read only: the primary has moved */
+    {"25P03", HD_EUNAVAILABLE, RETRY | LOST},  /* idle in transaction for too long */
+    {"3D000", HD_EUNAVAILABLE, 0},             /* no such database */
     {"53100", HD_EFULL, 0},
     {"53200", HD_ENOMEM, 0},
     {"53300", HD_EUNAVAILABLE, RETRY | LOST}, /* too many connections */
-    {"57P", HD_EUNAVAILABLE, RETRY | LOST},   /* shutting down, starting, crashed, idle for too long */
-    {"08", HD_EUNAVAILABLE, RETRY | LOST},    /* connection trouble; also how PgBouncer complains */
-    {"28", HD_EACCESS, 0},                    /* authentication */
-    {"42501", HD_EACCESS, 0},                 /* privileges */
-    {"54", HD_ELIMIT, 0},                     /* such as a key too long for an index */
-    {"42P01", HD_ECORRUPT, 0},                /* a table of ours is gone */
-    {"42703", HD_ECORRUPT, 0},                /* a column of ours is gone */
-    {"3F000", HD_ECORRUPT, 0},                /* the schema is gone */
-    {"XX00", HD_ECORRUPT, 0},                 /* damaged page or index, or a bug of the server */
+    {"57P", HD_EUNAVAILABLE,
+     RETRY | LOST},                        /* shutting down, starting, crashed, idle for too long */
+    {"08", HD_EUNAVAILABLE, RETRY | LOST}, /* connection trouble; also how PgBouncer complains */
+    {"28", HD_EACCESS, 0},                 /* authentication */
+    {"42501", HD_EACCESS, 0},              /* privileges */
+    {"54", HD_ELIMIT, 0},                  /* such as a key too long for an index */
+    {"42P01", HD_ECORRUPT, 0},             /* a table of ours is gone */
+    {"42703", HD_ECORRUPT, 0},             /* a column of ours is gone */
+    {"3F000", HD_ECORRUPT, 0},             /* the schema is gone */
+    {"XX00", HD_ECORRUPT, 0},              /* damaged page or index, or a bug of the server */
 };
 
 static const struct rule *rule_of(const char *state)

@@ -29,7 +29,8 @@ int hd_pg_pool_init(struct hd_pg *pg)
 
     if (pthread_condattr_init(&attr) != 0)
         return HD_ENOMEM;
-    failed = pthread_condattr_setclock(&attr, CLOCK_MONOTONIC) || pthread_cond_init(&pg->freed, &attr);
+    failed =
+        pthread_condattr_setclock(&attr, CLOCK_MONOTONIC) || pthread_cond_init(&pg->freed, &attr);
     (void)pthread_condattr_destroy(&attr);
     if (failed)
         return HD_ENOMEM;
@@ -109,9 +110,11 @@ static int take(struct hd_pg *pg, int64_t deadline_us, struct hd_pg_conn **out,
     struct hd_pg_conn *conn;
     int err = take_place(pg, deadline_us, &conn);
 
-    if (err)
-        return hd_pg_fail(failure, err, "all %u connections have been busy for %d s (raise pool=)",
-                          pg->pool, pg->timeout_ms / 1000);
+    if (err) {
+        (void)hd_pg_fail(failure, err, "all %u connections have been busy for %d s (raise pool=)",
+                         pg->pool, pg->timeout_ms / 1000);
+        return err;
+    }
     if (conn && hd_pg_conn_is_dead(conn)) {
         hd_pg_conn_close(conn);
         conn = NULL;

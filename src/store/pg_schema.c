@@ -103,12 +103,13 @@ static int send_probe(struct hd_pg *pg, struct hd_pg_conn *conn, struct hd_pg_fa
 {
     struct hd_pg_params params = text_param(pg->schema);
 
-    return hd_pg_send(conn,
-                      "SELECT EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = $1::text),"
-                      " EXISTS (SELECT FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n"
-                      " ON n.oid = c.relnamespace WHERE n.nspname = $1::text"
-                      " AND c.relname = 'schema_version')",
-                      false, &params, 0, failure);
+    return hd_pg_send(
+        conn,
+        "SELECT EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = $1::text),"
+        " EXISTS (SELECT FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n"
+        " ON n.oid = c.relnamespace WHERE n.nspname = $1::text"
+        " AND c.relname = 'schema_version')",
+        false, &params, 0, failure);
 }
 
 /* Begins the transaction and looks again, now that nobody else can be at it. */
