@@ -238,7 +238,7 @@ void heddle_list_close(struct heddle_list *list);
 /*
  * Delta channels: what must be replayed to rebuild them at a checkpoint. Starts
  * at the parent of `key` and follows parents. For each channel: its writes,
- * oldest checkpoint first and (task_id, idx) within one, back to the nearest
+ * oldest checkpoint first and (task_path, task_id, idx) within one, back to the nearest
  * ancestor that holds a value (the seed; that ancestor's writes included).
  */
 struct heddle_history {

@@ -118,7 +118,6 @@ static int add_ancestor(struct walker *w, struct hd_chain *chain, const struct r
     ancestor->id = row->id;
     ancestor->body = row->body;
     ancestor->newer = chain->oldest;
-    ancestor->tail = &ancestor->writes;
     chain->oldest = ancestor;
     chain->ancestor_count++;
     *out = ancestor;
@@ -178,6 +177,28 @@ static bool is_wanted(const struct hd_chain *chain, struct hd_slice channel)
     return false;
 }
 
+static bool is_behind(const struct hd_delta_write *w, const struct hd_delta_write *other)
+{
+    return hd_slice_cmp(hd_from_public(w->write.task_path), hd_from_public(other->write.task_path)) >=
+           0;
+}
+
+/*
+ * A superstep applies its tasks in the order of their paths. The rows come by
+ * (task, idx), and most of them have the path of the row before.
+ */
+static void insert_by_path(struct hd_ancestor *ancestor, struct hd_delta_write *w)
+{
+    bool is_next = ancestor->last && is_behind(w, ancestor->last);
+    struct hd_delta_write **at = is_next ? &ancestor->last->next : &ancestor->writes;
+
+    while (*at && is_behind(w, *at))
+        at = &(*at)->next;
+    w->next = *at;
+    *at = w;
+    ancestor->last = w;
+}
+
 struct write_receiver {
     struct history_reader *r;
     struct hd_ancestor *ancestor;
@@ -197,8 +218,8 @@ static int on_write(void *arg, size_t which, const struct hd_cell *cells)
     if (!w)
         return HD_ENOMEM;
     err = hd_copy_write(arena, cells, &w->write, &w->ref);
-    *receiver->ancestor->tail = w;
-    receiver->ancestor->tail = &w->next;
+    if (!err)
+        insert_by_path(receiver->ancestor, w);
     return err;
 }
 

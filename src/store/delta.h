@@ -10,8 +10,8 @@ struct hd_delta_write;
 struct hd_ancestor {
     struct hd_slice id;
     struct hd_body body;
-    struct hd_delta_write *writes; /* of the channels asked for, by (task, idx) */
-    struct hd_delta_write **tail;
+    struct hd_delta_write *writes; /* of the channels asked for, by (path, task, idx) */
+    struct hd_delta_write *last;   /* the one put in last */
     struct hd_ancestor *newer;
 };
 
