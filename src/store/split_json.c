@@ -13,8 +13,8 @@
 enum byte_class { PLAIN, SPACE, QUOTE, OPEN, CLOSE, COMMA };
 
 static const unsigned char byte_class[256] = {
-    [' '] = SPACE, ['\t'] = SPACE, ['\n'] = SPACE, ['\r'] = SPACE, ['"'] = QUOTE, ['['] = OPEN,
-    ['{'] = OPEN,  [']'] = CLOSE,  ['}'] = CLOSE,  [','] = COMMA,
+    [' '] = SPACE, ['\t'] = SPACE, ['\n'] = SPACE, ['\r'] = SPACE, ['"'] = QUOTE,
+    ['['] = OPEN,  ['{'] = OPEN,   [']'] = CLOSE,  ['}'] = CLOSE,  [','] = COMMA,
 };
 
 static enum byte_class class_of(const char *p)

@@ -49,8 +49,7 @@ static struct head scalar_head(uint64_t body)
 
 static struct head list_head(enum shape shape, size_t size, uint64_t count)
 {
-    return (struct head){
-        .shape = shape, .size = size, .objects = shape == MAP ? count * 2 : count};
+    return (struct head){.shape = shape, .size = size, .objects = shape == MAP ? count * 2 : count};
 }
 
 /* shape INVALID when the head is not all there. */

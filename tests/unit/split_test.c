@@ -222,15 +222,59 @@ static void nothing_gives_no_pieces(void **state)
 static void any_text_joins_to_itself(void **state)
 {
     static const char *const texts[] = {
-        "null", "0", "\"\"", "[]", "{}", "[ ]", " [\n] ", "[1]", "[1,2,3]", "[1, 2 ,3 ]",
-        "[[],{},\"\",[[[]]]]", "{\"a\":[]}", "{\"a\":[1,2],\"b\":{\"c\":[3]}}",
-        "[\"a\\\"b\",\"c\\\\\",\"\\\\\\\"],[\"]", "[\"],[\",\"}{\"]",
+        "null",
+        "0",
+        "\"\"",
+        "[]",
+        "{}",
+        "[ ]",
+        " [\n] ",
+        "[1]",
+        "[1,2,3]",
+        "[1, 2 ,3 ]",
+        "[[],{},\"\",[[[]]]]",
+        "{\"a\":[]}",
+        "{\"a\":[1,2],\"b\":{\"c\":[3]}}",
+        "[\"a\\\"b\",\"c\\\\\",\"\\\\\\\"],[\"]",
+        "[\"],[\",\"}{\"]",
         "[\"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80\",\"\\ud83d\\ude00\"]",
         /* Not JSON: */
-        "[", "]", "{", "}", "[1", "[1,", "[1,]", "[,1]", "[1,,2]", "[1}", "{1]", "[\"", "[\"\\",
-        "[\"\\\"", "{\"", "{\"a", "{\"a\"", "{\"a\":", "{\"a\":[", "{\"a\":1,", "{\"a\":1,}",
-        "{\"a\" 1}", "{a:1}", "{,}", "[1]]", "[1] x", "{}{}", ",", " ", "\"", "[]]", "[[]",
-        "{\"a\":[1,2}", "{\"a\":[}", "\xff\xfe", "[\xff]",
+        "[",
+        "]",
+        "{",
+        "}",
+        "[1",
+        "[1,",
+        "[1,]",
+        "[,1]",
+        "[1,,2]",
+        "[1}",
+        "{1]",
+        "[\"",
+        "[\"\\",
+        "[\"\\\"",
+        "{\"",
+        "{\"a",
+        "{\"a\"",
+        "{\"a\":",
+        "{\"a\":[",
+        "{\"a\":1,",
+        "{\"a\":1,}",
+        "{\"a\" 1}",
+        "{a:1}",
+        "{,}",
+        "[1]]",
+        "[1] x",
+        "{}{}",
+        ",",
+        " ",
+        "\"",
+        "[]]",
+        "[[]",
+        "{\"a\":[1,2}",
+        "{\"a\":[}",
+        "\xff\xfe",
+        "[\xff]",
     };
     size_t i;
 
@@ -332,7 +376,8 @@ static void long_whitespace_becomes_a_chunk(void **state)
 static void quotes_and_escapes_do_not_end_an_element(void **state)
 {
     static const char *const strings[] = {
-        "\\\"", "\\\\", "\\\\\\\"", "\\\\\\\\", "],[", "},{", "\\\"],[\\\"", "\\u0022", "\\\\\\\\\\\"",
+        "\\\"", "\\\\",        "\\\\\\\"", "\\\\\\\\",     "],[",
+        "},{",  "\\\"],[\\\"", "\\u0022",  "\\\\\\\\\\\"",
     };
     size_t i;
 
@@ -603,12 +648,12 @@ static void put_every_object(struct text *t)
     static const struct {
         unsigned tag, length_size, body, length_unit;
     } heads[] = {
-        {0xc0, 0, 0, 0}, {0xc2, 0, 0, 0}, {0xc3, 0, 0, 0}, {0xc4, 1, 0, 1}, {0xc5, 2, 0, 1},
-        {0xc6, 4, 0, 1}, {0xc7, 1, 1, 1}, {0xc8, 2, 1, 1}, {0xc9, 4, 1, 1}, {0xca, 0, 4, 0},
-        {0xcb, 0, 8, 0}, {0xcc, 0, 1, 0}, {0xcd, 0, 2, 0}, {0xce, 0, 4, 0}, {0xcf, 0, 8, 0},
-        {0xd0, 0, 1, 0}, {0xd1, 0, 2, 0}, {0xd2, 0, 4, 0}, {0xd3, 0, 8, 0}, {0xd4, 0, 2, 0},
+        {0xc0, 0, 0, 0}, {0xc2, 0, 0, 0}, {0xc3, 0, 0, 0}, {0xc4, 1, 0, 1},  {0xc5, 2, 0, 1},
+        {0xc6, 4, 0, 1}, {0xc7, 1, 1, 1}, {0xc8, 2, 1, 1}, {0xc9, 4, 1, 1},  {0xca, 0, 4, 0},
+        {0xcb, 0, 8, 0}, {0xcc, 0, 1, 0}, {0xcd, 0, 2, 0}, {0xce, 0, 4, 0},  {0xcf, 0, 8, 0},
+        {0xd0, 0, 1, 0}, {0xd1, 0, 2, 0}, {0xd2, 0, 4, 0}, {0xd3, 0, 8, 0},  {0xd4, 0, 2, 0},
         {0xd5, 0, 3, 0}, {0xd6, 0, 5, 0}, {0xd7, 0, 9, 0}, {0xd8, 0, 17, 0}, {0xd9, 1, 0, 1},
-        {0xda, 2, 0, 1}, {0xdb, 4, 0, 1}, {0xdc, 2, 0, 1}, {0xdd, 4, 0, 1}, {0xde, 2, 0, 2},
+        {0xda, 2, 0, 1}, {0xdb, 4, 0, 1}, {0xdc, 2, 0, 1}, {0xdd, 4, 0, 1},  {0xde, 2, 0, 2},
         {0xdf, 4, 0, 2},
     };
     size_t i, length;
@@ -618,12 +663,13 @@ static void put_every_object(struct text *t)
             put_byte(t, heads[i].tag);
             put_be(t, length, (int)heads[i].length_size);
             /* 0x01 is a fixint: right inside of arrays and maps as well. */
-            put_fill(t, 1, heads[i].body + (heads[i].length_size ? length * heads[i].length_unit : 0));
+            put_fill(t, 1,
+                     heads[i].body + (heads[i].length_size ? length * heads[i].length_unit : 0));
         }
-    put_str(t, "\x01\x7f\xe0\xff");     /* fixints */
-    put_str(t, "\xa0\xa1x\xa3xyz");     /* fixstr */
-    put_str(t, "\x90\x92\x01\x02");     /* fixarray */
-    put_str(t, "\x80\x81\x01\x02");     /* fixmap */
+    put_str(t, "\x01\x7f\xe0\xff"); /* fixints */
+    put_str(t, "\xa0\xa1x\xa3xyz"); /* fixstr */
+    put_str(t, "\x90\x92\x01\x02"); /* fixarray */
+    put_str(t, "\x80\x81\x01\x02"); /* fixmap */
 }
 
 enum { EVERY_OBJECT = 62 + 4 + 3 + 2 + 2 };
@@ -647,8 +693,8 @@ static void msgpack_of_every_head(void **state)
         put_ext(&t, 2, 300);
         pieces = split("msgpack", &t);
         /* The last element stands alone only if all heads before it were measured right. */
-        assert_true(hd_slice_eq(pieces.items[pieces.count - 1].bytes,
-                                hd_slice(t.ptr + mid, t.len - mid)));
+        assert_true(
+            hd_slice_eq(pieces.items[pieces.count - 1].bytes, hd_slice(t.ptr + mid, t.len - mid)));
         assert_int_equal(pieces.items[0].bytes.len, heads[i] == 0xdc ? 3 : 5);
         assert_false(pieces.items[0].is_chunk);
         assert_int_equal(pieces.items[1].bytes.len, 304);
@@ -801,8 +847,8 @@ static void pieces_keep_their_bounds(void **state)
 {
     static const struct {
         size_t size, avg;
-    } cases[] = {{300, 1 << 10},        {100 << 10, 1 << 10}, {256 << 10, 1 << 10},
-                 {512 << 10, 2 << 10},  {4 << 20, 16 << 10},  {16 << 20, 64 << 10},
+    } cases[] = {{300, 1 << 10},       {100 << 10, 1 << 10}, {256 << 10, 1 << 10},
+                 {512 << 10, 2 << 10}, {4 << 20, 16 << 10},  {16 << 20, 64 << 10},
                  {40 << 20, 64 << 10}};
     size_t k, i;
 
@@ -899,7 +945,8 @@ static void out_of_memory_is_reported_at_every_allocation(void **state)
     static const char *const types[] = {"hd1", "msgpack", "bytes"};
     struct text values[] = {
         messages("{\"note\":\"a long key in front of the list, so that it is no literal ......\""
-                 ",\"m\":[", 0, 200, 300, ", ", "]}"),
+                 ",\"m\":[",
+                 0, 200, 300, ", ", "]}"),
         msgpack_messages(0xdc, 200, 0, 200, 400),
         {0},
     };
@@ -916,7 +963,8 @@ static void out_of_memory_is_reported_at_every_allocation(void **state)
 
             hd_pieces_init(&pieces);
             hd_alloc_fail_at(n, 0);
-            err = hd_split(hd_slice_cstr(types[i]), hd_slice(values[i].ptr, values[i].len), &pieces);
+            err =
+                hd_split(hd_slice_cstr(types[i]), hd_slice(values[i].ptr, values[i].len), &pieces);
             hd_alloc_fail_at(0, 0);
             assert_true(err == 0 || (err == HD_ENOMEM && pieces.count == 0));
             hd_pieces_fini(&pieces);
