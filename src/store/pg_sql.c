@@ -24,6 +24,7 @@ static void say(struct hd_pg_sql *sql, const char *fmt, ...)
     len = vsnprintf(sql->text + sql->len, sizeof(sql->text) - sql->len, fmt, args);
     va_end(args);
     assert(len >= 0 && (size_t)len < sizeof(sql->text) - sql->len);
+    (void)len;
     sql->len += strlen(sql->text + sql->len);
 }
 
@@ -122,31 +123,77 @@ void hd_pg_sql_delete(struct hd_pg_sql *sql, const char *schema, const struct hd
     say(sql, ")");
 }
 
-/*
- * Both forms wait for a concurrent holder of the row and then look at what it
- * committed (READ COMMITTED). No row left: 1 / 0, which fails the transaction
- * with a code that nothing else in our statements can raise.
- */
-void hd_pg_sql_expect(struct hd_pg_sql *sql, const char *schema, const struct hd_op *op)
+/* unnest($1…) AS w ("key"…, expected, set0, set1): what is expected of many rows, as a table. */
+static void say_wanted(struct hd_pg_sql *sql, const struct hd_op *op)
+{
+    const struct hd_table *table = &hd_tables[op->table];
+    unsigned param = 0;
+
+    say(sql, "unnest(");
+    for (; param < table->key_count; param++) {
+        say_param(sql, &table->columns[param], param + 1, "[]");
+        say(sql, ", ");
+    }
+    say(sql, "$%u::bigint[]", ++param);
+    for (unsigned i = 0; i < op->set_count; i++)
+        say(sql, ", $%u::bigint[]", ++param);
+    say(sql, ") AS w (");
+    say_columns(sql, table, table->key_count);
+    say(sql, ", expected");
+    for (unsigned i = 0; i < op->set_count; i++)
+        say(sql, ", set%u", i);
+    say(sql, ")");
+}
+
+static void say_expect_one(struct hd_pg_sql *sql, const struct hd_op *op)
 {
     const struct hd_table *table = &hd_tables[op->table];
     unsigned param = table->key_count + 1;
 
+    for (unsigned i = 0; i < op->set_count; i++)
+        say(sql, "%s\"%s\" = $%u::bigint", i ? ", " : " SET ",
+            table->columns[op->set_column + i].name, param + 1 + i);
+    say(sql, " WHERE ");
+    say_key(sql, table, table->key_count);
+    say(sql, " AND t.\"%s\" = $%u::bigint", table->columns[op->column].name, param);
+}
+
+static void say_expect_many(struct hd_pg_sql *sql, const struct hd_op *op)
+{
+    const struct hd_table *table = &hd_tables[op->table];
+
+    for (unsigned i = 0; i < op->set_count; i++)
+        say(sql, "%s\"%s\" = w.set%u", i ? ", " : " SET ", table->columns[op->set_column + i].name,
+            i);
+    say(sql, op->set_count ? " FROM " : ", ");
+    say_wanted(sql, op);
+    say(sql, " WHERE t.\"%s\" = w.expected", table->columns[op->column].name);
+    for (unsigned i = 0; i < table->key_count; i++)
+        say(sql, " AND t.\"%s\" = w.\"%s\"", table->columns[i].name, table->columns[i].name);
+}
+
+/*
+ * Waits for a concurrent holder of the row and then looks at what it committed
+ * (READ COMMITTED). Too few rows: 1 / 0, which fails the transaction with a
+ * code that nothing else in our statements can raise.
+ */
+void hd_pg_sql_expect(struct hd_pg_sql *sql, const char *schema, const struct hd_op *op,
+                      bool is_many)
+{
     start(sql);
     say(sql, "WITH hit AS (");
     say(sql, op->set_count ? "UPDATE " : "SELECT 1 FROM ");
-    say_table(sql, schema, table);
-    for (unsigned i = 0; i < op->set_count; i++) {
-        const struct hd_column *column = &table->columns[op->set_column + i];
-
-        say(sql, "%s\"%s\" = ", i ? ", " : " SET ", column->name);
-        say_param(sql, column, param + 1 + i, "");
-    }
-    say(sql, " WHERE ");
-    say_key(sql, table, table->key_count);
-    say(sql, " AND \"%s\" = $%u::bigint", table->columns[op->column].name, param);
-    say(sql, "%s) SELECT 1 / count(*) FROM hit",
-        op->set_count ? " RETURNING 1" : " FOR NO KEY UPDATE");
+    say_table(sql, schema, &hd_tables[op->table]);
+    say(sql, " AS t");
+    if (is_many)
+        say_expect_many(sql, op);
+    else
+        say_expect_one(sql, op);
+    say(sql, "%s) SELECT 1 / ", op->set_count ? " RETURNING 1" : " FOR NO KEY UPDATE OF t");
+    if (is_many)
+        say(sql, "(count(*) = cardinality($1))::int FROM hit");
+    else
+        say(sql, "count(*) FROM hit");
 }
 
 void hd_pg_sql_lock(struct hd_pg_sql *sql, const char *schema, const struct hd_table *table)
