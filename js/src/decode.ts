@@ -100,7 +100,7 @@ class Reviver {
       case "command":
         return this.#command(record, depth);
       case "interrupt":
-        return markKind({ id: record.id, value: this.#member(record, "value", depth) }, "interrupt");
+        return this.#interrupt(record, depth);
       case "overwrite":
         return { __overwrite__: this.#member(record, "value", depth) };
       case "delta":
@@ -124,23 +124,29 @@ class Reviver {
   }
 
   #message(record: Fields, depth: number): unknown {
-    const { content } = record;
-    if (typeof text(record, "type") !== "string") throw missing(record, "type");
-    if (typeof content !== "string" && !Array.isArray(content)) throw missing(record, "content");
-    const kind = messageClassByType(record.type);
+    const kind = messageClassByType(text(record, "type"));
     if (kind === undefined) return new ForeignValue(record);
-    if (kind.type === "tool") text(record, "tool_call_id");
     for (const key in record) {
       const member = record[key];
       if (typeof member === "object" && member !== null) record[key] = this.value(member, depth);
     }
+    if (typeof record.content !== "string" && !Array.isArray(record.content)) throw missing(record, "content");
+    for (const name of kind.required) text(record, name);
     return createMessage(kind, record);
   }
 
   #send(record: Fields, depth: number): object {
     const send: Fields = { node: text(record, "node"), args: this.#member(record, "arg", depth) };
-    if (Object.hasOwn(record, "timeout")) send.timeout = this.value(record.timeout, depth);
+    if (Object.hasOwn(record, "timeout")) send.timeout = inMilliseconds(this.value(record.timeout, depth));
     return markKind(send, "send");
+  }
+
+  #interrupt(record: Fields, depth: number): object {
+    const interrupt: Fields = { id: text(record, "id"), value: this.#member(record, "value", depth) };
+    if (Object.hasOwn(record, "response_schema")) {
+      interrupt.response_schema = this.value(record.response_schema, depth);
+    }
+    return markKind(interrupt, "interrupt");
   }
 
   /** The plain form that LangGraph takes for a Command wherever it meets one. */
@@ -203,6 +209,17 @@ function scalar(kind: string, record: Fields): unknown {
   }
 }
 
+/** A record counts seconds, LangGraph's timeouts are milliseconds. */
+function inMilliseconds(timeout: unknown): unknown {
+  if (typeof timeout !== "object" || timeout === null) return timeout;
+  const { run_timeout, idle_timeout, refresh_on } = timeout as Fields;
+  const result: Fields = {};
+  if (typeof run_timeout === "number") result.runTimeout = run_timeout * 1000;
+  if (typeof idle_timeout === "number") result.idleTimeout = idle_timeout * 1000;
+  result.refreshOn = refresh_on ?? "auto";
+  return result;
+}
+
 function integer(digits: string): bigint {
   if (!/^-?\d+$/.test(digits)) throw new Error(`not an integer: ${digits.slice(0, 40)}`);
   return BigInt(digits);
@@ -236,9 +253,7 @@ function datetime(record: Fields): unknown {
 
 function error(name: string, message: string): Error {
   const result = new Error(message);
-  if (name !== "Error") {
-    Object.defineProperty(result, "name", { value: name, configurable: true, writable: true });
-  }
+  if (name !== "Error") result.name = name;
   // The stack of this decoder would only mislead.
   result.stack = `${name}: ${message}`;
   return result;

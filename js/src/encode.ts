@@ -45,10 +45,10 @@ export function encode(
 }
 
 class Encoder {
-  /** Records in the writer's own serialization; each stands in the text as one private marker. */
+  /** Records in the writer's own serialization; each stands in the text as a marker, \0 index \0. */
   #foreign: Promise<[string, Uint8Array]>[] | undefined;
   readonly #dumpForeign: DumpForeign;
-  readonly #dropUndefined: boolean;
+  #dropUndefined: boolean;
 
   constructor(dumpForeign: DumpForeign, dropUndefined: boolean) {
     this.#dumpForeign = dumpForeign;
@@ -184,22 +184,38 @@ class Encoder {
     let text = kind.head;
     if (kind.isRemove) text += '""';
     else text += typeof content === "string" ? quoteContent(message, content) : this.value(content, depth);
-    for (const { name, head, omit } of kind.members) {
+    const isDropping = this.#dropUndefined;
+    // The members of messages are made of optional fields, where undefined means absent.
+    this.#dropUndefined = true;
+    for (const { name, head, omit, fits } of kind.members) {
       const value = memberOf(message, name);
-      if (!isOmitted(value, omit)) text += head + (this.value(value, depth) ?? "null");
+      if (isOmitted(value, omit)) continue;
+      if (!fits(value)) {
+        text = this.#foreignRecord(message);
+        this.#dropUndefined = isDropping;
+        return text;
+      }
+      text += head + (this.value(value, depth) ?? "null");
     }
+    this.#dropUndefined = isDropping;
     return `${text}}`;
   }
 
   #kind(value: Fields, kind: "send" | "interrupt", depth: number): string {
     if (depth > MAX_DEPTH) throw new TooDeep("nested too deep");
-    if (kind === "interrupt") {
-      const inner = this.value(value.value, depth) ?? "null";
-      return `{"$":"interrupt","value":${inner},"id":${this.value(value.id, depth)}}`;
-    }
+    if (kind === "interrupt") return this.#interrupt(value, depth);
     let text = `{"$":"send","node":${quote(value.node as string)}`;
     text += `,"arg":${this.value(value.args, depth) ?? "null"}`;
-    if (value.timeout !== undefined) text += `,"timeout":${this.value(value.timeout, depth)}`;
+    if (value.timeout !== undefined) text += `,"timeout":${this.value(inSeconds(value.timeout), depth)}`;
+    return `${text}}`;
+  }
+
+  #interrupt(value: Fields, depth: number): string {
+    let text = `{"$":"interrupt","value":${this.value(value.value, depth) ?? "null"}`;
+    text += `,"id":${quote(value.id as string)}`;
+    if (value.response_schema !== undefined) {
+      text += `,"response_schema":${this.value(value.response_schema, depth)}`;
+    }
     return `${text}}`;
   }
 
@@ -250,7 +266,7 @@ class Encoder {
   #foreignRecord(value: object): string {
     this.#foreign ??= [];
     this.#foreign.push(this.#dumpForeign(value));
-    return "\0";
+    return `\0${this.#foreign.length - 1}\0`;
   }
 }
 
@@ -258,14 +274,14 @@ async function resolveForeign(
   text: string,
   foreign: readonly Promise<[string, Uint8Array]>[],
 ): Promise<string> {
-  const records = await Promise.all(foreign);
-  const parts = text.split("\0");
-  let result = parts[0] ?? "";
-  records.forEach(([type, data], i) => {
-    result += `{"$":"foreign","type":${JSON.stringify(type)},"v":"${base64(data)}"}`;
-    result += parts[i + 1] ?? "";
-  });
-  return result;
+  const records = (await Promise.all(foreign)).map(
+    ([type, data]) => `{"$":"foreign","type":${JSON.stringify(type)},"v":"${base64(data)}"}`,
+  );
+  // Every second part is the index in a marker.
+  return text
+    .split("\0")
+    .map((part, i) => (i % 2 === 0 ? part : records[Number(part)]))
+    .join("");
 }
 
 /**
@@ -311,6 +327,17 @@ function datetime(date: Date): string {
   return `{"$":"datetime","v":${JSON.stringify(dateText(date))}}`;
 }
 
+/** A timeout of LangGraph's as a record says it: seconds, and only what was set. */
+function inSeconds(timeout: unknown): unknown {
+  if (typeof timeout !== "object" || timeout === null) return timeout;
+  const { runTimeout, idleTimeout, refreshOn } = timeout as Fields;
+  const result: Fields = {};
+  if (typeof runTimeout === "number") result.run_timeout = runTimeout / 1000;
+  if (typeof idleTimeout === "number") result.idle_timeout = idleTimeout / 1000;
+  if (typeof refreshOn === "string" && refreshOn !== "auto") result.refresh_on = refreshOn;
+  return result;
+}
+
 const COMMAND_KEYS = new Set(["lg_name", "lc_direct_tool_output", "graph", "update", "resume", "goto"]);
 
 function isPlainCommand(keys: readonly string[]): boolean {
@@ -323,7 +350,8 @@ function isKind(value: unknown, kind: "send" | "interrupt"): value is Fields {
   const fields = value as Fields;
   const keys = Object.keys(fields);
   if (kind === "interrupt") {
-    return keys.length === 2 && "value" in fields && typeof fields.id === "string";
+    const isKnown = keys.every((key) => key === "value" || key === "id" || key === "response_schema");
+    return isKnown && "value" in fields && typeof fields.id === "string";
   }
   if (typeof fields.node !== "string" || fields.args === undefined) return false;
   return keys.every((key) => key === "node" || key === "args" || key === "timeout" || key === "lg_name");

@@ -26,7 +26,7 @@ import {
 type Fields = Record<string, unknown>;
 type Constructor = new (fields: never) => object;
 
-/** One class of messages: its name in records and the members beyond the common ones. */
+/** One class of messages, and what its records look like. */
 export interface MessageClass {
   readonly type: string;
   /** `{"$":"message","type":"…","content":` */
@@ -35,73 +35,97 @@ export interface MessageClass {
   readonly members: readonly Member[];
   /** Constructor fields that a record can say; others make the message foreign. */
   readonly known: ReadonlySet<string>;
+  /** Members without which a record of this class is damaged. */
+  readonly required: readonly string[];
   readonly isRemove: boolean;
-  readonly isChunk: boolean;
 }
 
 interface Member {
   readonly name: string;
   /** `,"name":` */
   readonly head: string;
-  /** Left out when absent, null, or an empty list or object. */
-  readonly omit: "null" | "empty" | "undefined" | "never";
+  readonly omit: Omit;
+  /** Whether a record can say this value of it; the message is foreign otherwise. */
+  readonly fits: (value: unknown) => boolean;
 }
 
-function member(name: string, omit: Member["omit"]): Member {
-  return { name, head: `,${JSON.stringify(name)}:`, omit };
+/** When a member is left out: if it is null, an empty list or object, not set at all; or never. */
+type Omit = "null" | "empty" | "undefined" | "never";
+
+function member(name: string, omit: Omit, fits: Member["fits"]): Member {
+  return { name, head: `,${JSON.stringify(name)}:`, omit, fits };
 }
 
-const COMMON = [
-  member("id", "null"),
-  member("name", "null"),
-  member("additional_kwargs", "empty"),
-  member("response_metadata", "empty"),
+const isString = (value: unknown) => typeof value === "string";
+const isAny = (value: unknown) => value !== undefined;
+const isObject = (value: unknown) =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+const isObjects = (value: unknown) => Array.isArray(value) && value.every(isObject);
+const isStatus = (value: unknown) => value === "success" || value === "error";
+
+function isToolCalls(value: unknown): boolean {
+  return isObjects(value) && (value as Fields[]).every(({ name, args }) => isString(name) && isObject(args));
+}
+
+const ID = member("id", "null", isString);
+const NAME = member("name", "null", isString);
+const METADATA = [
+  member("additional_kwargs", "empty", isObject),
+  member("response_metadata", "empty", isObject),
 ];
+
+const COMMON = [ID, NAME, ...METADATA];
+const REMOVE = [member("id", "never", isString), NAME, ...METADATA];
+const FUNCTION = [ID, member("name", "never", isString), ...METADATA];
+const CHAT = [...COMMON, member("role", "never", isString)];
 
 const AI = [
-  member("tool_calls", "empty"),
-  member("invalid_tool_calls", "empty"),
-  member("usage_metadata", "null"),
+  ...COMMON,
+  member("tool_calls", "empty", isToolCalls),
+  member("invalid_tool_calls", "empty", isObjects),
+  member("usage_metadata", "null", isObject),
 ];
 
-const AI_CHUNK = [...AI, member("tool_call_chunks", "empty"), member("chunk_position", "null")];
+const AI_CHUNK = [
+  ...AI,
+  member("tool_call_chunks", "empty", isObjects),
+  member("chunk_position", "null", isString),
+];
 
 // JavaScript's class has no default status or artifact, so what was set is written, be it the default.
 const TOOL = [
-  member("tool_call_id", "never"),
-  member("artifact", "undefined"),
-  member("status", "undefined"),
+  ...COMMON,
+  member("tool_call_id", "never", isString),
+  member("artifact", "undefined", isAny),
+  member("status", "undefined", isStatus),
 ];
 
-const CHAT = [member("role", "null")];
-
-function messageClass(type: string, create: Constructor, own: readonly Member[]): MessageClass {
-  const members = [...COMMON, ...own];
+function messageClass(type: string, create: Constructor, members: readonly Member[]): MessageClass {
   return {
     type,
     head: `{"$":"message","type":${JSON.stringify(type)},"content":`,
     create,
     members,
+    required: members.filter(({ omit }) => omit === "never").map(({ name }) => name),
     known: new Set(["content", "type", ...members.map(({ name }) => name)]),
     isRemove: type === "remove",
-    isChunk: type.endsWith("Chunk"),
   };
 }
 
 /** By the name of the class, the last part of its serialization id. */
 const BY_NAME = new Map<string, MessageClass>([
-  ["HumanMessage", messageClass("human", HumanMessage, [])],
+  ["HumanMessage", messageClass("human", HumanMessage, COMMON)],
   ["AIMessage", messageClass("ai", AIMessage, AI)],
   ["ToolMessage", messageClass("tool", ToolMessage, TOOL)],
-  ["SystemMessage", messageClass("system", SystemMessage, [])],
-  ["FunctionMessage", messageClass("function", FunctionMessage, [])],
+  ["SystemMessage", messageClass("system", SystemMessage, COMMON)],
+  ["FunctionMessage", messageClass("function", FunctionMessage, FUNCTION)],
   ["ChatMessage", messageClass("chat", ChatMessage, CHAT)],
-  ["RemoveMessage", messageClass("remove", RemoveMessage, [])],
-  ["HumanMessageChunk", messageClass("HumanMessageChunk", HumanMessageChunk, [])],
+  ["RemoveMessage", messageClass("remove", RemoveMessage, REMOVE)],
+  ["HumanMessageChunk", messageClass("HumanMessageChunk", HumanMessageChunk, COMMON)],
   ["AIMessageChunk", messageClass("AIMessageChunk", AIMessageChunk, AI_CHUNK)],
   ["ToolMessageChunk", messageClass("ToolMessageChunk", ToolMessageChunk, TOOL)],
-  ["SystemMessageChunk", messageClass("SystemMessageChunk", SystemMessageChunk, [])],
-  ["FunctionMessageChunk", messageClass("FunctionMessageChunk", FunctionMessageChunk, [])],
+  ["SystemMessageChunk", messageClass("SystemMessageChunk", SystemMessageChunk, COMMON)],
+  ["FunctionMessageChunk", messageClass("FunctionMessageChunk", FunctionMessageChunk, FUNCTION)],
   ["ChatMessageChunk", messageClass("ChatMessageChunk", ChatMessageChunk, CHAT)],
 ]);
 
@@ -128,7 +152,7 @@ export function messageClassOf(value: object): MessageClass | null {
   return kind;
 }
 
-/** Whether a record can say everything this message was constructed with. */
+/** Whether a record has room for all that this message was constructed with. */
 export function isExpressible(message: Fields, kind: MessageClass): boolean {
   const kwargs = message.lc_kwargs;
   if (typeof kwargs !== "object" || kwargs === null) return false;
@@ -140,7 +164,11 @@ export function isExpressible(message: Fields, kind: MessageClass): boolean {
   const { content } = message;
   if (kind.isRemove) return Array.isArray(content) ? content.length === 0 : content === "";
   if (kind.type === "tool" && message.metadata !== undefined) return false;
-  return typeof content === "string" || Array.isArray(content);
+  return isString(content) || (Array.isArray(content) && content.every(isBlock));
+}
+
+function isBlock(value: unknown): boolean {
+  return isString(value) || isObject(value);
 }
 
 /** `contentBlocks` of the newer output format are what `content` holds already. */
@@ -150,7 +178,7 @@ function isBlocks(key: string, message: Fields): boolean {
 }
 
 /** Whether this member is left out of the record. */
-export function isOmitted(value: unknown, omit: Member["omit"]): boolean {
+export function isOmitted(value: unknown, omit: Omit): boolean {
   if (omit === "never") return false;
   if (value === undefined) return true;
   if (omit === "undefined") return false;
@@ -186,13 +214,12 @@ export function createMessage(kind: MessageClass, record: Fields): object {
     fields.invalid_tool_calls ??= [];
   }
   const message = new kind.create(fields as never) as Fields;
-  if (kind.isChunk) restoreChunk(kind, message, record);
+  if (kind.create === AIMessageChunk) restoreChunk(message, record);
   return message;
 }
 
-/** Constructors of chunks compute some members from others; a record says them all. */
-function restoreChunk(kind: MessageClass, message: Fields, record: Fields): void {
-  if (kind.create !== AIMessageChunk) return;
+/** The constructor computes some members from others; a record says them all. */
+function restoreChunk(message: Fields, record: Fields): void {
   for (const name of ["tool_calls", "invalid_tool_calls", "tool_call_chunks"]) {
     message[name] = record[name] ?? [];
   }

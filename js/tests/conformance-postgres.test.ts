@@ -1,0 +1,4 @@
+import { conformance } from "./lib/conformance.js";
+import { databases } from "./lib/stores.js";
+
+conformance(...databases[2]!);

@@ -1,0 +1,14 @@
+import { defineConfig } from "vitest/config";
+
+export default defineConfig({
+  test: {
+    // The official conformance package uses describe() and it() as globals.
+    globals: true,
+    include: ["tests/**/*.test.ts"],
+    // Two cores in CI, and each file may start stores of its own.
+    fileParallelism: false,
+    testTimeout: 30_000,
+    hookTimeout: 30_000,
+    reporters: ["default", "./tests/lib/totals.mjs"],
+  },
+});
