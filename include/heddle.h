@@ -98,7 +98,10 @@ struct heddle;
  */
 int heddle_open(struct heddle **out, const char *url, struct heddle_error *error);
 
-/* Waits for running calls and pending asynchronous ones, then closes. NULL is fine. */
+/*
+ * Waits for asynchronous calls and deferred work, then closes. No other thread
+ * may be inside a call on the store, or make one later. NULL is fine.
+ */
 void heddle_close(struct heddle *store);
 
 /* ---- writing ---------------------------------------------------------- */
@@ -328,9 +331,11 @@ int heddle_check(struct heddle *store, struct heddle_error *error);
 /* ---- for callers with an event loop ----------------------------------- */
 
 /*
- * Called exactly once, on a thread of the store, never before the call that
- * started the work returned 0. It should only hand over (uv_async_send, a
- * pipe, call_soon_threadsafe). `error` is valid during the call.
+ * Called exactly once, on another thread (one of the store's, or that of a
+ * caller whose write was committed in the same group), and never from inside
+ * the call that started the work. It should only hand over (uv_async_send, a
+ * pipe, call_soon_threadsafe). `error` is valid during the call. A call that
+ * returned an error never calls it.
  */
 typedef void (*heddle_done)(void *arg, int code, const struct heddle_error *error);
 
