@@ -4,6 +4,7 @@ export default defineConfig({
   test: {
     // The official conformance package uses describe() and it() as globals.
     globals: true,
+    globalSetup: ["./tests/lib/build.mjs"],
     include: ["tests/**/*.test.ts"],
     // Two cores in CI, and each file may start stores of its own.
     fileParallelism: false,
