@@ -421,6 +421,7 @@ int hd_canon_write_message(struct hd_jw *jw, hd_json_val message, struct hd_faul
 
     hd_buf_init(&text, SIZE_MAX);
     hd_jw_init(&inner, &text);
+    inner.depth = jw->depth; /* its levels count below those of the caller */
     if (err == 0)
         err = read_source(message, &source, fault);
     if (err == 0 && source.fields)

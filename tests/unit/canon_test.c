@@ -607,6 +607,36 @@ static void maps_that_get_too_deep_are_refused(void **state)
     hd_buf_fini(&out);
 }
 
+/* A message may be as deep as any value, but not together with what is around it. */
+static void messages_count_the_levels_around_them(void **state)
+{
+    static const int around[] = {0, 509, 510, 512};
+    size_t i;
+
+    (void)state;
+    for (i = 0; i < HD_COUNT(around); i++) {
+        struct hd_json json;
+        struct hd_buf out;
+        struct hd_jw jw;
+        int level;
+
+        hd_buf_init(&out, 1 << 20);
+        hd_jw_init(&jw, &out);
+        for (level = 0; level < around[i]; level++)
+            hd_jw_array(&jw);
+        assert_err(hd_canon_write_message(
+                       &jw, parse(&json, "{\"role\":\"user\",\"content\":[{\"a\":1}]}"), NULL),
+                   around[i] <= 509 ? 0 : HD_ELIMIT);
+        for (level = 0; level < around[i]; level++)
+            hd_jw_array_end(&jw);
+        if (around[i] <= 509)
+            assert_valid(text_of(&out));
+        assert_err(hd_jw_finish(&jw), around[i] <= 509 ? 0 : HD_ELIMIT);
+        hd_json_fini(&json);
+        hd_buf_fini(&out);
+    }
+}
+
 /* ---- out of memory ---------------------------------------------------- */
 
 static int validate_text(void *arg)
@@ -687,6 +717,7 @@ int main(void)
         cmocka_unit_test(sends_and_interrupts_are_written),
         cmocka_unit_test(from_json_leaves_nothing_when_it_fails),
         cmocka_unit_test(maps_that_get_too_deep_are_refused),
+        cmocka_unit_test(messages_count_the_levels_around_them),
         cmocka_unit_test(out_of_memory_is_reported_at_every_allocation),
     };
 
