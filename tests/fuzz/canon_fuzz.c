@@ -40,7 +40,7 @@ static void render_and_forget(struct hd_slice text)
     hd_json_fini(&json);
 }
 
-/* Plain JSON there and back. Numbers with an exponent may become an infinity, which JSON has not. */
+/* Plain JSON there and back. With an exponent a number may be infinite, which JSON cannot say. */
 static void check_plain(struct hd_slice text, hd_json_val val)
 {
     bool has_exponent = memchr(text.ptr, 'e', text.len) || memchr(text.ptr, 'E', text.len);

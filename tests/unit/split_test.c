@@ -544,7 +544,7 @@ static void ten_thousand_small_ints_make_few_groups(void **state)
     drop(&c, &more);
 }
 
-/* Whatever the hash of an element says, equal ones are neither a chunk each nor one endless chunk. */
+/* Whatever their hash says, equal elements are neither a chunk each nor one endless chunk. */
 static void equal_elements_are_grouped(void **state)
 {
     char element[32];
