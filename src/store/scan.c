@@ -1,64 +1,111 @@
+/*
+ * Rows are gathered page by page and handed on after the read, so that the
+ * receiver may use the backend itself.
+ */
 #include "store/scan.h"
 
 #include "base/arena.h"
 
-enum { DEFAULT_PAGE = 256 };
+enum { FIRST_PAGE = 16, LAST_PAGE = 256 }; /* rows; a scan that goes on takes longer strides */
+#define PAGE_BYTES ((size_t)1 << 20)       /* long rows make shorter pages */
 
-struct page {
-    hd_row_fn fn;
-    void *arg;
-    const struct hd_query *query;
-    struct hd_arena arena; /* of `last` */
-    struct hd_cell last[HD_MAX_COLUMNS];
-    size_t rows;
-    bool is_ended;
+struct row {
+    struct row *next;
+    struct hd_cell cells[HD_MAX_COLUMNS];
 };
 
-/* Remembers the key columns after the prefix: where the next page goes on. */
-static int remember(struct page *page, const struct hd_cell *cells)
-{
-    const struct hd_query *query = page->query;
-    unsigned count = hd_tables[query->table].key_count - query->prefix_count;
-    int err = 0;
-
-    hd_arena_reset(&page->arena);
-    for (unsigned i = 0; !err && i < count; i++) {
-        page->last[i] = cells[query->prefix_count + i];
-        if (page->last[i].kind == HD_CELL_BYTES)
-            err = hd_arena_copy(&page->arena, page->last[i].bytes, &page->last[i].bytes);
-    }
-    return err;
-}
+struct page {
+    const struct hd_table *table;
+    struct hd_arena arena;
+    struct row *first, **tail;
+    size_t rows;
+    size_t bytes;
+    bool is_full;
+};
 
 static int on_row(void *arg, size_t which, const struct hd_cell *cells)
 {
     struct page *page = arg;
-    int err = page->fn(page->arg, which, cells);
+    struct row *row = hd_arena_calloc(&page->arena, 1, sizeof(*row));
+    int err = row ? 0 : HD_ENOMEM;
 
-    if (err < 0)
+    (void)which;
+    for (unsigned i = 0; !err && i < page->table->column_count; i++) {
+        row->cells[i] = cells[i];
+        if (cells[i].kind != HD_CELL_BYTES)
+            continue;
+        err = hd_arena_copy(&page->arena, cells[i].bytes, &row->cells[i].bytes);
+        page->bytes += cells[i].bytes.len;
+    }
+    if (err)
         return err;
-    page->is_ended = err > 0;
+    *page->tail = row;
+    page->tail = &row->next;
     page->rows++;
-    if (page->rows == page->query->limit && !page->is_ended)
-        return remember(page, cells);
-    return page->is_ended;
+    page->is_full = page->bytes > PAGE_BYTES;
+    return page->is_full;
+}
+
+static int read_page(struct hd_backend *backend, const struct hd_query *query, struct page *page,
+                     struct hd_fault *fault)
+{
+    int err;
+
+    hd_arena_reset(&page->arena);
+    page->first = NULL;
+    page->tail = &page->first;
+    page->rows = page->bytes = 0;
+    page->is_full = false;
+    err = hd_backend_read(backend, query, 1, on_row, page, fault);
+    page->is_full = page->is_full || page->rows == query->limit;
+    return err;
+}
+
+/* Hands the rows on. *last is where the next page goes on: behind it, in its own memory. */
+static int hand_on(const struct page *page, const struct hd_query *query, hd_row_fn fn, void *arg,
+                   struct hd_arena *arena, struct hd_cell *last)
+{
+    int err = 0;
+
+    for (const struct row *row = page->first; !err && row; row = row->next) {
+        err = fn(arg, 0, row->cells);
+        if (err || row->next)
+            continue;
+        hd_arena_reset(arena);
+        for (unsigned i = query->prefix_count; !err && i < page->table->key_count; i++) {
+            struct hd_cell *cell = &last[i - query->prefix_count];
+
+            *cell = row->cells[i];
+            if (cell->kind == HD_CELL_BYTES)
+                err = hd_arena_copy(arena, cell->bytes, &cell->bytes);
+        }
+    }
+    return err;
 }
 
 int hd_scan(struct hd_backend *backend, struct hd_query query, hd_row_fn fn, void *arg,
             struct hd_fault *fault)
 {
-    struct page page = {.fn = fn, .arg = arg, .query = &query};
+    struct page page = {.table = &hd_tables[query.table]};
+    struct hd_cell last[HD_MAX_COLUMNS];
+    struct hd_arena last_arena;
+    bool has_limit = query.limit > 0;
     int err;
 
-    if (query.limit == 0)
-        query.limit = DEFAULT_PAGE;
+    if (!has_limit)
+        query.limit = FIRST_PAGE;
     hd_arena_init(&page.arena, SIZE_MAX / 2);
+    hd_arena_init(&last_arena, SIZE_MAX / 2);
     do {
-        page.rows = 0;
-        err = hd_backend_read(backend, &query, 1, on_row, &page, fault);
-        query.after = page.last;
-        query.after_count = hd_tables[query.table].key_count - query.prefix_count;
-    } while (!err && !page.is_ended && page.rows == query.limit && query.after_count > 0);
+        err = read_page(backend, &query, &page, fault);
+        if (!err)
+            err = hand_on(&page, &query, fn, arg, &last_arena, last);
+        query.after = last;
+        query.after_count = page.table->key_count - query.prefix_count;
+        if (!has_limit && query.limit < LAST_PAGE)
+            query.limit *= 2;
+    } while (!err && page.is_full && query.after_count > 0);
+    hd_arena_fini(&last_arena);
     hd_arena_fini(&page.arena);
-    return err;
+    return err < 0 ? err : 0;
 }

@@ -9,7 +9,7 @@
 
 /*
  * Runs `query` over its primary key, query.limit rows at a time (0: a default).
- * `fn` receives every row with which = 0; a positive answer ends the scan.
+ * `fn` receives every row with which = 0 and may use the backend; a positive answer ends the scan.
  */
 HD_MUST_CHECK int hd_scan(struct hd_backend *backend, struct hd_query query, hd_row_fn fn,
                           void *arg, struct hd_fault *fault);
