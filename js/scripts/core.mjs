@@ -29,6 +29,7 @@ function copy() {
       if (/\.[ch]$/.test(name)) cpSync(join(repository, folder, name), join(to, name));
     }
   }
+  cpSync(join(repository, "LICENSE"), join(packed, "LICENSE"));
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

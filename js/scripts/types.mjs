@@ -1,22 +1,36 @@
-// Compiles src/ into dist/ when this is a checkout with TypeScript installed.
+// Compiles src/ into dist/ (npm's "prepare"). A packed tarball has dist/ already.
+//
+// `npm install PATH` on a checkout runs this without the development
+// dependencies; then they are installed first.
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { packageDir } from "./core.mjs";
 
-function compiler() {
+function findCompiler() {
   try {
-    return createRequire(import.meta.url).resolve("typescript/bin/tsc");
+    return createRequire(join(packageDir, "package.json")).resolve("typescript/bin/tsc");
   } catch {
     return undefined;
   }
 }
 
-const tsc = compiler();
-if (tsc !== undefined) {
-  execFileSync(process.execPath, [tsc, "-p", packageDir], { stdio: "inherit", cwd: packageDir });
-} else if (!existsSync(join(packageDir, "dist", "index.js"))) {
-  console.error("heddle: dist/ is missing: run `npm install` in the package's own directory first");
-  process.exitCode = 1;
+function installDevelopmentDependencies() {
+  const env = { ...process.env, NODE_ENV: "development" };
+  // What the outer npm was told about its own project does not hold for this one.
+  for (const name of ["omit", "production", "only", "save", "local_prefix", "global", "prefix", "dry_run"]) {
+    delete env[`npm_config_${name}`];
+  }
+  const args = ["install", "--ignore-scripts", "--include=dev", "--no-save", "--no-audit", "--no-fund"];
+  const npm = process.env.npm_execpath;
+  const [command, ...first] = npm ? [process.execPath, npm] : ["npm"];
+  execFileSync(command, [...first, ...args], { stdio: "inherit", cwd: packageDir, env });
+}
+
+if (existsSync(join(packageDir, "src"))) {
+  if (findCompiler() === undefined) installDevelopmentDependencies();
+  const compiler = findCompiler();
+  if (compiler === undefined) throw new Error("heddle: TypeScript could not be installed");
+  execFileSync(process.execPath, [compiler, "-p", packageDir], { stdio: "inherit", cwd: packageDir });
 }
