@@ -25,7 +25,11 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 
-enum { GROUP_ROWS_MAX = 1024, SEEN_SLOTS = 4 * GROUP_ROWS_MAX };
+enum {
+    GROUP_ROWS_MAX = 1024,
+    SEEN_SLOTS = 4 * GROUP_ROWS_MAX,
+    EXPECT_GROUP_MIN = 8 /* below, planning the join costs more than it saves */
+};
 
 /* Rows of a group in bytes: the server holds a few copies of the arrays while it works. */
 #define GROUP_BYTES_MAX ((size_t)4 << 20)
@@ -33,15 +37,15 @@ enum { GROUP_ROWS_MAX = 1024, SEEN_SLOTS = 4 * GROUP_ROWS_MAX };
 /* The server's own limit for a message and for a row is 1 GiB; some of it is not ours. */
 #define ROW_BYTES_MAX (((size_t)1 << 30) - ((size_t)1 << 20))
 
-enum { OID_BYTEA = 17, OID_INT8 = 20 };
+enum { OID_BYTEA = 17, OID_INT8 = 20, ARRAY_HEAD = 20 };
 
 struct plan {
     const struct hd_batch *batch;
     size_t *order;         /* numbers of operations, in the order they are sent */
     uint64_t *seen;        /* hashes of the keys in a group, an open-addressed set */
     size_t failed;         /* the operation in the way, when there is a conflict */
-    bool is_one_by_one;    /* additions are not grouped */
-    bool has_grouped;      /* …but some were, in this attempt */
+    bool is_one_by_one;    /* what may conflict is not grouped */
+    bool has_grouped;      /* …but was, in this attempt */
     struct hd_arena arena; /* parameters of one statement */
 };
 
@@ -111,13 +115,21 @@ static bool see_key(struct plan *plan, const struct hd_op *op)
     return true;
 }
 
+static bool may_conflict(enum hd_op_kind kind)
+{
+    return kind == HD_OP_ADD || kind == HD_OP_EXPECT;
+}
+
 /* Whether `op` may be part of the statement that `first` begins, as far as their kinds say. */
 static bool is_alike(const struct plan *plan, const struct hd_op *first, const struct hd_op *op)
 {
-    if (op->kind != first->kind || op->table != first->table || op->kind == HD_OP_EXPECT)
+    if (op->kind != first->kind || op->table != first->table)
         return false;
-    if (op->kind == HD_OP_ADD)
-        return !plan->is_one_by_one;
+    if (plan->is_one_by_one && may_conflict(op->kind))
+        return false;
+    if (op->kind == HD_OP_EXPECT)
+        return op->column == first->column && op->set_column == first->set_column &&
+               op->set_count == first->set_count;
     if (op->kind == HD_OP_DELETE)
         return op->key_count == first->key_count &&
                hd_cells_cmp(op->cells, first->cells, op->key_count - 1) == 0;
@@ -125,8 +137,8 @@ static bool is_alike(const struct plan *plan, const struct hd_op *first, const s
 }
 
 /*
- * The longest group that begins at `position` of the order. An upsert may not
- * meet the same row twice, so a group of puts ends before a repeated key.
+ * The longest group that begins at `position` of the order. Neither an upsert
+ * nor an update may meet the same row twice, so they end before a repeated key.
  */
 static struct group next_group(struct plan *plan, size_t position)
 {
@@ -134,11 +146,11 @@ static struct group next_group(struct plan *plan, size_t position)
     struct group group = {plan->order + position, 1};
     const struct hd_op *head = op_of(plan, group, 0);
     size_t bytes = row_bytes(head);
-    bool is_put = head->kind == HD_OP_PUT;
+    bool is_distinct = head->kind == HD_OP_PUT || head->kind == HD_OP_EXPECT;
 
     if (left == 1 || !is_alike(plan, head, op_of(plan, group, 1)))
         return group;
-    if (is_put) {
+    if (is_distinct) {
         memset(plan->seen, 0, SEEN_SLOTS * sizeof(*plan->seen));
         (void)see_key(plan, head);
     }
@@ -146,9 +158,12 @@ static struct group next_group(struct plan *plan, size_t position)
         const struct hd_op *op = op_of(plan, group, group.count);
 
         bytes += row_bytes(op);
-        if (bytes > GROUP_BYTES_MAX || !is_alike(plan, head, op) || (is_put && !see_key(plan, op)))
+        if (bytes > GROUP_BYTES_MAX || !is_alike(plan, head, op) ||
+            (is_distinct && !see_key(plan, op)))
             break;
     }
+    if (head->kind == HD_OP_EXPECT && group.count < EXPECT_GROUP_MIN)
+        group.count = 1;
     return group;
 }
 
@@ -249,16 +264,24 @@ static char *put_element(char *p, const struct hd_cell *cell)
     return p + cell->bytes.len;
 }
 
-/*
- * One column of a group as an array in the server's binary form: dimensions,
- * whether there are nulls, element type, length, lower bound, elements.
- */
+/* An array in the server's binary form: dimensions, has nulls, type, length, lower bound. */
+static char *put_array_head(char *p, bool has_null, uint32_t type, size_t count)
+{
+    p = put_u32(p, 1);
+    p = put_u32(p, has_null);
+    p = put_u32(p, type);
+    p = put_u32(p, (uint32_t)count);
+    return put_u32(p, 1);
+}
+
+/* One column of a group. */
 static int add_array(struct plan *plan, struct hd_pg_params *params, struct group group,
                      unsigned column)
 {
     const struct hd_table *table = &hd_tables[op_of(plan, group, 0)->table];
+    uint32_t type = table->columns[column].type == HD_COL_INT ? OID_INT8 : OID_BYTEA;
     bool has_null = false;
-    size_t size = 20;
+    size_t size = ARRAY_HEAD;
     char *p, *array;
 
     for (size_t i = 0; i < group.count; i++) {
@@ -267,14 +290,10 @@ static int add_array(struct plan *plan, struct hd_pg_params *params, struct grou
         size += 4 + cell_size(cell);
         has_null |= cell->kind == HD_CELL_NULL;
     }
-    array = p = hd_arena_alloc(&plan->arena, size);
+    array = hd_arena_alloc(&plan->arena, size);
     if (!array)
         return HD_ENOMEM;
-    p = put_u32(p, 1);
-    p = put_u32(p, has_null);
-    p = put_u32(p, table->columns[column].type == HD_COL_INT ? OID_INT8 : OID_BYTEA);
-    p = put_u32(p, (uint32_t)group.count);
-    p = put_u32(p, 1);
+    p = put_array_head(array, has_null, type, group.count);
     for (size_t i = 0; i < group.count; i++)
         p = put_element(p, &op_of(plan, group, i)->cells[column]);
     params->values[params->count] = array;
@@ -282,13 +301,40 @@ static int add_array(struct plan *plan, struct hd_pg_params *params, struct grou
     return 0;
 }
 
+/* What a group expects (`which` 0) or sets (1, 2). */
+static int add_numbers(struct plan *plan, struct hd_pg_params *params, struct group group,
+                       unsigned which)
+{
+    size_t size = ARRAY_HEAD + group.count * (4 + 8);
+    char *array = hd_arena_alloc(&plan->arena, size);
+    char *p;
+
+    if (!array)
+        return HD_ENOMEM;
+    p = put_array_head(array, false, OID_INT8, group.count);
+    for (size_t i = 0; i < group.count; i++) {
+        const struct hd_op *op = op_of(plan, group, i);
+        struct hd_cell cell = hd_cell_int(which ? op->set[which - 1] : op->expected);
+
+        p = put_element(p, &cell);
+    }
+    params->values[params->count] = array;
+    params->lengths[params->count++] = (int)size;
+    return 0;
+}
+
 /* ---- statements ---- */
 
+/*
+ * A join over arrays is planned anew each time: a plan kept from when the table
+ * was small could read all of it when it is large.
+ */
 static int send_statement(struct hd_pg *pg, struct hd_pg_conn *conn, struct plan *plan,
                           const struct hd_pg_sql *sql, const struct hd_pg_params *params,
-                          size_t tag, struct hd_pg_failure *failure)
+                          bool is_join, size_t tag, struct hd_pg_failure *failure)
 {
-    int err = hd_pg_send(conn, sql->text, !atomic_load(&pg->is_plain), params, tag, failure);
+    bool is_named = !is_join && !atomic_load(&pg->is_plain);
+    int err = hd_pg_send(conn, sql->text, is_named, params, tag, failure);
 
     hd_arena_reset(&plan->arena);
     return err;
@@ -325,18 +371,20 @@ static int fill_delete(struct plan *plan, struct hd_pg_params *params, struct gr
     return err;
 }
 
-static int fill_expect(struct plan *plan, struct hd_pg_params *params, const struct hd_op *op,
+static int fill_expect(struct plan *plan, struct hd_pg_params *params, struct group group,
                        struct hd_pg_sql *sql, const char *schema)
 {
+    const struct hd_op *op = op_of(plan, group, 0);
+    unsigned key_count = hd_tables[op->table].key_count;
+    bool is_many = group.count > 1;
     int err = 0;
 
-    hd_pg_sql_expect(sql, schema, op);
-    for (unsigned i = 0; !err && i < hd_tables[op->table].key_count; i++)
-        err = add_cell(plan, params, &op->cells[i]);
-    if (!err)
-        err = add_int(plan, params, op->expected);
-    for (unsigned i = 0; !err && i < op->set_count; i++)
-        err = add_int(plan, params, op->set[i]);
+    hd_pg_sql_expect(sql, schema, op, is_many);
+    for (unsigned i = 0; !err && i < key_count; i++)
+        err = is_many ? add_array(plan, params, group, i) : add_cell(plan, params, &op->cells[i]);
+    for (unsigned i = 0; !err && i <= op->set_count; i++)
+        err = is_many ? add_numbers(plan, params, group, i)
+                      : add_int(plan, params, i ? op->set[i - 1] : op->expected);
     return err;
 }
 
@@ -345,12 +393,12 @@ static int fill_group(struct hd_pg *pg, struct plan *plan, struct group group,
 {
     const struct hd_op *op = op_of(plan, group, 0);
 
+    if (may_conflict(op->kind) && group.count > 1)
+        plan->has_grouped = true;
     if (op->kind == HD_OP_EXPECT)
-        return fill_expect(plan, params, op, sql, pg->schema);
+        return fill_expect(plan, params, group, sql, pg->schema);
     if (op->kind == HD_OP_DELETE)
         return fill_delete(plan, params, group, sql, pg->schema);
-    if (op->kind == HD_OP_ADD && group.count > 1)
-        plan->has_grouped = true;
     return fill_rows(plan, params, group, sql, pg->schema);
 }
 
@@ -366,12 +414,13 @@ static int fail_memory(struct hd_pg_failure *failure)
 static int send_group(struct hd_pg *pg, struct hd_pg_conn *conn, struct plan *plan,
                       struct group group, struct hd_pg_failure *failure)
 {
+    bool is_join = group.count > 1 && op_of(plan, group, 0)->kind == HD_OP_EXPECT;
     struct hd_pg_params params = {0};
     struct hd_pg_sql sql;
 
     if (fill_group(pg, plan, group, &params, &sql))
         return fail_memory(failure);
-    return send_statement(pg, conn, plan, &sql, &params, group.ops[0], failure);
+    return send_statement(pg, conn, plan, &sql, &params, is_join, group.ops[0], failure);
 }
 
 /* Locks what the batch expects of a table, in key order, when it is more than one row. */
@@ -397,7 +446,7 @@ static int send_locks(struct hd_pg *pg, struct hd_pg_conn *conn, struct plan *pl
     if (add_array(plan, &params, (struct group){ops, count}, 0))
         return fail_memory(failure);
     hd_pg_sql_lock(&sql, pg->schema, &hd_tables[table]);
-    return send_statement(pg, conn, plan, &sql, &params, HD_PG_NO_TAG, failure);
+    return send_statement(pg, conn, plan, &sql, &params, false, HD_PG_NO_TAG, failure);
 }
 
 /* ---- the transaction ---- */
@@ -419,8 +468,8 @@ int hd_pg_send_begin(struct hd_pg *pg, struct hd_pg_conn *conn, int64_t deadline
     int err = hd_pg_send_plain(conn, "BEGIN ISOLATION LEVEL READ COMMITTED", false, failure);
 
     params.lengths[0] = snprintf(lock_ms, sizeof(lock_ms), "%lld", left_ms > 1 ? left_ms : 1);
-    params.lengths[1] = snprintf(statement_ms, sizeof(statement_ms), "%lld",
-                                 HD_PG_STATEMENT_TIMEOUTS * (long long)pg->timeout_ms);
+    params.lengths[1] = snprintf(statement_ms, sizeof(statement_ms), "%d",
+                                 HD_PG_STATEMENT_TIMEOUTS * pg->timeout_ms);
     if (err)
         return err;
     return hd_pg_send(conn, pg->is_relaxed ? relaxed : full, !atomic_load(&pg->is_plain), &params,
@@ -470,13 +519,18 @@ static int run_batch(struct hd_pg *pg, struct hd_pg_conn *conn, int64_t deadline
     struct plan *plan = arg;
     int err = run_once(pg, conn, deadline_us, plan, failure);
 
-    if (err == HD_ECONFLICT && plan->has_grouped && !failure->is_lost &&
-        strcmp(failure->state, HD_PG_DUPLICATE) == 0) {
+    if (err == HD_ECONFLICT && plan->has_grouped && !failure->is_lost) {
         plan->is_one_by_one = true;
         err = run_once(pg, conn, deadline_us, plan, failure);
     }
-    if (err == HD_ECONFLICT)
+    if (err == HD_ECONFLICT && failure->tag == HD_PG_NO_TAG)
+        err = failure->err = HD_EIO; /* no operation of ours: somebody added a trigger, say */
+    if (err == HD_ECONFLICT) {
         plan->failed = failure->tag;
+        (void)snprintf(failure->text, sizeof(failure->text),
+                       "a row of %s was changed by somebody else meanwhile",
+                       hd_tables[plan->batch->ops[plan->failed].table].name);
+    }
     return err;
 }
 

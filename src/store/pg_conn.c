@@ -141,15 +141,21 @@ void hd_pg_conn_close(struct hd_pg_conn *conn)
     hd_free(conn);
 }
 
-/* An idle server says nothing, so whatever is readable is a farewell or a change of a parameter. */
+/*
+ * An idle server says nothing, so whatever is readable is news of a parameter,
+ * or a farewell; after that one the end of the stream is readable too.
+ */
 bool hd_pg_conn_is_dead(struct hd_pg_conn *conn)
 {
-    int ready = wait_socket(conn->pg, POLLIN, 0);
+    for (int i = 0; i < 3; i++) {
+        int ready = wait_socket(conn->pg, POLLIN, 0);
 
-    if (ready > 0 && PQconsumeInput(conn->pg))
-        (void)PQisBusy(conn->pg);
-    else if (ready != 0)
-        return true;
+        if (ready == 0)
+            break;
+        if (ready < 0 || !PQconsumeInput(conn->pg))
+            return true;
+        (void)PQisBusy(conn->pg); /* takes the message in */
+    }
     return PQstatus(conn->pg) != CONNECTION_OK;
 }
 
@@ -321,6 +327,8 @@ static int next_result(struct hd_pg_conn *conn, PGresult **out, struct hd_pg_fai
             return err;
     }
     *out = PQgetResult(conn->pg);
+    if (!*out && PQstatus(conn->pg) != CONNECTION_OK)
+        return hd_pg_fail_conn(failure, conn->pg);
     return 0;
 }
 
@@ -370,37 +378,30 @@ static int take_result(struct hd_pg_conn *conn, const struct hd_pg_sent *sent, P
 /* Reads up to the end of the pipeline. The first failure is kept; a lost connection ends early. */
 static int receive(struct hd_pg_conn *conn, PGresult **results, struct hd_pg_failure *failure)
 {
+    static const struct hd_pg_sent nothing = {.tag = HD_PG_NO_TAG};
     struct hd_pg_failure later;
-    size_t at = 0;
     int err = 0;
 
-    for (;;) {
+    for (size_t at = 0; at <= conn->sent_count;) {
+        const struct hd_pg_sent *sent = at < conn->sent_count ? &conn->sent[at] : &nothing;
         PGresult *res = NULL;
-        struct hd_pg_sent *sent = at < conn->sent_count ? &conn->sent[at] : NULL;
-        int broken = next_result(conn, &res, err ? &later : failure);
+        int problem = next_result(conn, &res, err ? &later : failure);
 
-        if (broken)
-            return err ? err : broken;
-        if (res && PQresultStatus(res) == PGRES_PIPELINE_SYNC) {
-            PQclear(res);
-            return err;
-        }
-        if (!res && (!sent || PQstatus(conn->pg) != CONNECTION_OK))
-            return err ? err : hd_pg_fail_conn(failure, conn->pg);
+        if (problem)
+            return err ? err : problem;
         if (!res) {
             at++;
-        } else if (sent) {
-            broken = take_result(conn, sent, res, results, err ? &later : failure);
-            err = err ? err : broken;
-        } else {
-            /* An error between the last statement and the end of the pipeline. */
-            broken = fail_result(conn, res, HD_PG_NO_TAG, err ? &later : failure);
-            err = err ? err : broken;
+        } else if (PQresultStatus(res) == PGRES_PIPELINE_SYNC) {
             PQclear(res);
+            return err;
+        } else {
+            problem = take_result(conn, sent, res, results, err ? &later : failure);
+            err = err ? err : problem;
         }
-        if (PQstatus(conn->pg) != CONNECTION_OK)
-            return err ? err : hd_pg_fail_conn(failure, conn->pg);
     }
+    (void)hd_pg_fail(failure, HD_EIO, "the server answered more than it was asked");
+    failure->is_lost = true;
+    return failure->err;
 }
 
 static int sync_and_receive(struct hd_pg_conn *conn, PGresult **results,

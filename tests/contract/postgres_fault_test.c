@@ -6,6 +6,8 @@
  */
 #include "tests/contract/pg_help.h"
 
+#include <signal.h>
+
 enum { WRITERS = 4 };
 
 /* ---- load ---- */
@@ -191,6 +193,31 @@ static void connections_cut_under_load_are_replaced(void **state)
     check_rows(f->store, writers, WRITERS);
 }
 
+/* The connection is alive, only nobody is at the other end: six timeouts and a grace later we go. */
+static void a_server_that_stops_answering_is_given_up(void **state)
+{
+    struct fixture *f = *state;
+    struct hd_fault fault = {0};
+    char url[400];
+    int64_t epoch, took;
+    pid_t pid;
+
+    hd_backend_close(f->store);
+    make_url(url, sizeof(url), getenv("HEDDLE_TEST_PG_URL"), f->schema, "timeout=1&pool=1");
+    must_open(&f->store, url);
+    pid = (pid_t)strtol(sql(f->admin, "SELECT pid FROM pg_stat_activity"
+                                      " WHERE application_name = 'heddle' AND datname = 'heddle'"),
+                        NULL, 10);
+    assert_int_equal(kill(pid, SIGSTOP), 0);
+    took = -hd_clock_monotonic_us();
+    assert_err(read_epoch(f->store, HD_S("t"), &epoch, &fault), HD_EUNAVAILABLE);
+    took += hd_clock_monotonic_us();
+    assert_int_equal(kill(pid, SIGCONT), 0);
+    assert_non_null(strstr(fault.text, "not answered for 8 s"));
+    assert_in_range(took, 7000000, 10000000);
+    assert_int_equal(epoch_of(f->store, HD_S("t")), -1);
+}
+
 static void too_many_connections_is_waited_for(void **state)
 {
     struct fixture *f = *state;
@@ -301,6 +328,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(idle_connections_that_died_are_not_noticed),
         CASE(connections_cut_under_load_are_replaced),
+        CASE(a_server_that_stops_answering_is_given_up),
         CASE(too_many_connections_is_waited_for),
         CASE(a_pooler_in_transaction_mode_is_fine),
         CASE(a_schema_is_created_through_a_pooler),

@@ -142,6 +142,47 @@ static void the_addition_in_the_way_is_named_exactly(void **state)
     free(many);
 }
 
+static void the_expectation_that_fails_is_named_exactly(void **state)
+{
+    struct fixture *f = *state;
+    struct hd_cell cells[40][4];
+    struct hd_op ops[40];
+    char ids[40][8];
+    size_t failed = 0;
+
+    for (int i = 0; i < 40; i++) {
+        int len = snprintf(ids[i], sizeof(ids[i]), "t%d", i);
+
+        ops[i] = put_thread(HD_OP_PUT, cells[i], hd_slice(ids[i], (size_t)len), 100 + i);
+    }
+    must_apply(f->store, ops, 40);
+    for (int i = 0; i < 40; i++) {
+        ops[i] = expect_epoch(cells[i], 100 + i);
+        ops[i].set_column = HD_THREADS_EPOCH;
+        ops[i].set_count = 2;
+        ops[i].set[0] = 200 + i;
+        ops[i].set[1] = 300 + i;
+    }
+    must_apply(f->store, ops, 40);
+    assert_string_equal(
+        sql(f->admin, "SELECT sum(epoch) || ' ' || sum(created_at) FROM %s.threads", f->schema),
+        "8780 12780");
+    /* Now one row is behind; then a key is expected twice, once with what the first sets. */
+    for (int i = 0; i < 40; i++)
+        ops[i].expected = i == 23 ? 100 : 200 + i;
+    assert_err(apply(f->store, ops, 40, &failed, NULL), HD_ECONFLICT);
+    assert_int_equal(failed, 23);
+    ops[23].expected = 223;
+    ops[39] = ops[0];
+    must_apply(f->store, ops, 40);
+    for (int i = 0; i < 40; i++)
+        ops[i].set_count = 0;
+    must_apply(f->store, ops, 40);
+    ops[30].expected++;
+    assert_err(apply(f->store, ops, 40, &failed, NULL), HD_ECONFLICT);
+    assert_int_equal(failed, 30);
+}
+
 static void a_key_put_twice_in_a_batch_keeps_the_last(void **state)
 {
     struct fixture *f = *state;
@@ -725,6 +766,7 @@ int main(void)
         CASE(a_row_over_one_gigabyte_is_refused),
         CASE(a_key_too_long_for_an_index_is_a_limit),
         CASE(the_addition_in_the_way_is_named_exactly),
+        CASE(the_expectation_that_fails_is_named_exactly),
         CASE(a_key_put_twice_in_a_batch_keeps_the_last),
         CASE(many_rows_are_deleted_one_by_one_and_by_prefix),
         CASE(a_batch_is_all_or_nothing),
