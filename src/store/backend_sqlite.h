@@ -96,7 +96,7 @@ HD_MUST_CHECK int hd_sqlite_op_statement(struct hd_sqlite_conn *conn, const stru
 HD_MUST_CHECK int hd_sqlite_query_statement(struct hd_sqlite_conn *conn,
                                             const struct hd_query *query, sqlite3_stmt **out,
                                             struct hd_fault *fault);
-HD_MUST_CHECK int hd_sqlite_run(struct hd_sqlite_conn *conn, enum hd_sqlite_fixed statement,
+HD_MUST_CHECK int hd_sqlite_run(struct hd_sqlite_conn *conn, enum hd_sqlite_fixed which,
                                 struct hd_fault *fault);
 
 /* Leaves a transaction that cannot be completed. False: it is still in it and must be closed. */

@@ -120,85 +120,6 @@ static int on_commit(void *arg, sqlite3 *db, const char *schema, int pages)
     return SQLITE_OK;
 }
 
-/* ---- life ------------------------------------------------------------- */
-
-int hd_sqlite_conn_open(struct hd_sqlite_conn **out, const char *path, int flags, int timeout_ms,
-                        struct hd_fault *fault)
-{
-    struct hd_sqlite_conn *conn = hd_calloc(1, sizeof(*conn));
-    int err;
-
-    if (!conn)
-        return hd_fault_set(fault, HD_ENOMEM, "sqlite: out of memory");
-    set_name(conn, path);
-    conn->timeout_ms = timeout_ms;
-    conn->restart_at = RESTART_PAGES;
-    /* Each connection is used by one thread at a time: SQLite need not lock it. */
-    if (sqlite3_open_v2(path, &conn->db, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
-                        NULL) != SQLITE_OK ||
-        sqlite3_busy_handler(conn->db, on_busy, conn) != SQLITE_OK) {
-        err = hd_sqlite_fail(conn, "opening", fault);
-        hd_sqlite_conn_close(conn);
-        return err;
-    }
-    *out = conn;
-    return 0;
-}
-
-void hd_sqlite_conn_close(struct hd_sqlite_conn *conn)
-{
-    if (!conn)
-        return;
-    for (unsigned i = 0; i < conn->statement_count; i++)
-        sqlite3_finalize(conn->statements[i].stmt);
-    /* The last connection to a file copies the log into the database and removes it. */
-    sqlite3_close(conn->db);
-    hd_free(conn);
-}
-
-int hd_sqlite_conn_configure(struct hd_sqlite_conn *conn, enum hd_sqlite_role role, bool is_relaxed,
-                             struct hd_fault *fault)
-{
-    bool is_writer = role == HD_SQLITE_WRITER;
-    int err;
-
-    /*
-     * FULL: the log is flushed at every commit, so that what was acknowledged
-     * survives a loss of power. NORMAL flushes at checkpoints only; the file
-     * stays sound, the last commits may be missing.
-     */
-    err = hd_sqlite_exec(conn,
-                         is_relaxed ? "PRAGMA synchronous=NORMAL" : "PRAGMA synchronous=FULL",
-                         "configuring", fault);
-    if (err)
-        return err;
-    /*
-     * secure_delete: Debian builds SQLite so that it overwrites everything it
-     * deletes, which writes each freed page once more. FAST overwrites within
-     * pages that are written anyway: most of what a user deleted is really
-     * gone, at no cost. A memory map is off because an I/O error in it kills
-     * the process. journal_size_limit gives back the log after a burst.
-     */
-    err = hd_sqlite_exec(conn,
-                         "PRAGMA secure_delete=FAST; PRAGMA temp_store=MEMORY;"
-                         "PRAGMA mmap_size=0; PRAGMA cache_size=-4096;"
-                         "PRAGMA journal_size_limit=16777216",
-                         "configuring", fault);
-    if (!err && !is_writer)
-        err = hd_sqlite_exec(conn, "PRAGMA query_only=ON", "configuring", fault);
-    if (!err && is_writer)
-        sqlite3_wal_hook(conn->db, on_commit, conn);
-    return err;
-}
-
-bool hd_sqlite_has_moved(struct hd_sqlite_conn *conn)
-{
-    int moved = 0;
-
-    return sqlite3_file_control(conn->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK &&
-           moved;
-}
-
 /* ---- statements ------------------------------------------------------- */
 
 int hd_sqlite_exec(struct hd_sqlite_conn *conn, const char *sql, const char *doing,
@@ -238,7 +159,20 @@ static sqlite3_stmt *find_statement(const struct hd_sqlite_conn *conn, uint64_t 
     return NULL;
 }
 
-/* Prepares and keeps. When there are too many the oldest goes; none is in use while another is asked for. */
+static const struct {
+    const char *sql;
+    const char *doing;
+} fixed_statements[] = {
+    [HD_SQLITE_BEGIN] = {"BEGIN", "beginning to read"},
+    [HD_SQLITE_BEGIN_IMMEDIATE] = {"BEGIN IMMEDIATE", "waiting to write"},
+    [HD_SQLITE_COMMIT] = {"COMMIT", "committing"},
+    [HD_SQLITE_ROLLBACK] = {"ROLLBACK", "rolling back"},
+};
+
+/*
+ * Prepares and keeps. When there are too many the oldest goes, but none of the
+ * fixed ones, which are the first; none is in use while another is asked for.
+ */
 static int keep_statement(struct hd_sqlite_conn *conn, uint64_t shape, const char *sql, size_t len,
                           sqlite3_stmt **out, struct hd_fault *fault)
 {
@@ -251,7 +185,8 @@ static int keep_statement(struct hd_sqlite_conn *conn, uint64_t shape, const cha
     if (conn->statement_count < HD_SQLITE_STATEMENTS) {
         at = conn->statement_count++;
     } else {
-        at = conn->next_victim++ % HD_SQLITE_STATEMENTS;
+        at = HD_COUNT(fixed_statements) +
+             conn->next_victim++ % (HD_SQLITE_STATEMENTS - HD_COUNT(fixed_statements));
         sqlite3_finalize(conn->statements[at].stmt);
     }
     conn->statements[at].shape = shape;
@@ -300,29 +235,47 @@ int hd_sqlite_query_statement(struct hd_sqlite_conn *conn, const struct hd_query
     return err;
 }
 
-int hd_sqlite_run(struct hd_sqlite_conn *conn, enum hd_sqlite_fixed statement,
-                  struct hd_fault *fault)
+static int fixed_statement(struct hd_sqlite_conn *conn, enum hd_sqlite_fixed which,
+                           sqlite3_stmt **out, struct hd_fault *fault)
 {
-    static const struct {
-        const char *sql;
-        const char *doing;
-    } fixed[] = {
-        [HD_SQLITE_BEGIN] = {"BEGIN", "beginning to read"},
-        [HD_SQLITE_BEGIN_IMMEDIATE] = {"BEGIN IMMEDIATE", "waiting to write"},
-        [HD_SQLITE_COMMIT] = {"COMMIT", "committing"},
-        [HD_SQLITE_ROLLBACK] = {"ROLLBACK", "rolling back"},
-    };
-    const char *sql = fixed[statement].sql;
-    sqlite3_stmt *stmt = find_statement(conn, statement);
-    int err = 0;
+    const char *sql = fixed_statements[which].sql;
 
-    if (!stmt)
-        err = keep_statement(conn, statement, sql, strlen(sql), &stmt, fault);
+    *out = find_statement(conn, which);
+    return *out ? 0 : keep_statement(conn, which, sql, strlen(sql), out, fault);
+}
+
+int hd_sqlite_run(struct hd_sqlite_conn *conn, enum hd_sqlite_fixed which, struct hd_fault *fault)
+{
+    sqlite3_stmt *stmt;
+    int err = fixed_statement(conn, which, &stmt, fault);
+
     if (err)
         return err;
     if (sqlite3_step(stmt) != SQLITE_DONE)
-        err = hd_sqlite_fail(conn, fixed[statement].doing, fault);
+        err = hd_sqlite_fail(conn, fixed_statements[which].doing, fault);
     sqlite3_reset(stmt);
+    return err;
+}
+
+static void drop_statements(struct hd_sqlite_conn *conn)
+{
+    while (conn->statement_count > 0)
+        sqlite3_finalize(conn->statements[--conn->statement_count].stmt);
+}
+
+/*
+ * Rolling back must not need memory, least of all when memory is what ran out.
+ * So the fixed statements are prepared before they are needed, and after the
+ * last change of schema or settings: that would make SQLite prepare them again.
+ */
+static int keep_fixed_statements(struct hd_sqlite_conn *conn, struct hd_fault *fault)
+{
+    sqlite3_stmt *stmt;
+    int err = 0;
+
+    drop_statements(conn);
+    for (size_t i = 0; !err && i < HD_COUNT(fixed_statements); i++)
+        err = fixed_statement(conn, (enum hd_sqlite_fixed)i, &stmt, fault);
     return err;
 }
 
@@ -351,4 +304,84 @@ int hd_sqlite_bind(sqlite3_stmt *stmt, int at, enum hd_column_type type,
         return sqlite3_bind_blob64(stmt, at, bytes, cell->bytes.len, SQLITE_STATIC);
     }
     return SQLITE_MISUSE;
+}
+
+/* ---- life ------------------------------------------------------------- */
+
+int hd_sqlite_conn_open(struct hd_sqlite_conn **out, const char *path, int flags, int timeout_ms,
+                        struct hd_fault *fault)
+{
+    struct hd_sqlite_conn *conn = hd_calloc(1, sizeof(*conn));
+    int err;
+
+    if (!conn)
+        return hd_fault_set(fault, HD_ENOMEM, "sqlite: out of memory");
+    set_name(conn, path);
+    conn->timeout_ms = timeout_ms;
+    conn->restart_at = RESTART_PAGES;
+    /* Each connection is used by one thread at a time: SQLite need not lock it. */
+    if (sqlite3_open_v2(path, &conn->db, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
+                        NULL) != SQLITE_OK ||
+        sqlite3_busy_handler(conn->db, on_busy, conn) != SQLITE_OK) {
+        err = hd_sqlite_fail(conn, "opening", fault);
+        hd_sqlite_conn_close(conn);
+        return err;
+    }
+    *out = conn;
+    return 0;
+}
+
+void hd_sqlite_conn_close(struct hd_sqlite_conn *conn)
+{
+    if (!conn)
+        return;
+    drop_statements(conn);
+    /* The last connection to a file copies the log into the database and removes it. */
+    sqlite3_close(conn->db);
+    hd_free(conn);
+}
+
+int hd_sqlite_conn_configure(struct hd_sqlite_conn *conn, enum hd_sqlite_role role, bool is_relaxed,
+                             struct hd_fault *fault)
+{
+    bool is_writer = role == HD_SQLITE_WRITER;
+    int err;
+
+    /*
+     * FULL: the log is flushed at every commit, so that what was acknowledged
+     * survives a loss of power. NORMAL flushes at checkpoints only; the file
+     * stays sound, the last commits may be missing.
+     */
+    err = hd_sqlite_exec(conn,
+                         is_relaxed ? "PRAGMA synchronous=NORMAL" : "PRAGMA synchronous=FULL",
+                         "configuring", fault);
+    if (err)
+        return err;
+    /*
+     * secure_delete: Debian builds SQLite so that it overwrites everything it
+     * deletes, which writes each freed page once more. FAST overwrites within
+     * pages that are written anyway: most of what a user deleted is really
+     * gone, at no cost. A memory map is off because an I/O error in it kills
+     * the process. journal_size_limit gives back the log after a burst.
+     */
+    err = hd_sqlite_exec(conn,
+                         "PRAGMA secure_delete=FAST; PRAGMA temp_store=MEMORY;"
+                         "PRAGMA mmap_size=0; PRAGMA cache_size=-4096;"
+                         "PRAGMA journal_size_limit=16777216",
+                         "configuring", fault);
+    if (!err && !is_writer)
+        err = hd_sqlite_exec(conn, "PRAGMA query_only=ON", "configuring", fault);
+    if (!err)
+        err = keep_fixed_statements(conn, fault);
+    if (!err && is_writer)
+        sqlite3_wal_hook(conn->db, on_commit, conn);
+    return err;
+}
+
+bool hd_sqlite_has_moved(struct hd_sqlite_conn *conn)
+{
+    int moved = 0;
+
+    return sqlite3_file_control(conn->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK &&
+           moved;
 }

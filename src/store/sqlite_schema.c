@@ -158,7 +158,8 @@ static int look_at(struct hd_sqlite_conn *conn, bool *is_empty, struct hd_fault 
     if (err)
         return err;
     err = identify(conn, is_empty, fault);
-    hd_sqlite_abandon(conn);
+    if (!err)
+        err = hd_sqlite_run(conn, HD_SQLITE_COMMIT, fault);
     return err;
 }
 
@@ -265,11 +266,13 @@ static int make_ours(struct hd_sqlite_conn *conn, struct hd_fault *fault)
 
 /* ---- opening ---------------------------------------------------------- */
 
+/* Removes a file in which nothing was ever committed. The lock must not need disk space: the journal stays in memory. */
 static void remove_if_empty(struct hd_sqlite_conn *conn, const char *path)
 {
     bool is_empty = false;
 
-    if (hd_sqlite_exec(conn, "BEGIN EXCLUSIVE", "", NULL) != 0)
+    if (!hd_sqlite_abandon(conn) ||
+        hd_sqlite_exec(conn, "PRAGMA journal_mode=MEMORY; BEGIN EXCLUSIVE", "", NULL) != 0)
         return;
     if (identify(conn, &is_empty, NULL) == 0 && is_empty && !hd_sqlite_has_moved(conn))
         unlink(path);
@@ -290,17 +293,17 @@ static int open_once(struct hd_sqlite_conn **out, const char *path, int timeout_
         return err;
     if (sqlite3_db_readonly(conn->db, "main") == 1)
         err = hd_fault_set(fault, HD_EACCESS, "%s: the file is read-only", conn->name);
-    if (!err)
+    if (!err) {
         err = make_ours(conn, fault);
+        if (err && !exists)
+            remove_if_empty(conn, path);
+    }
     if (!err)
         err = use_log(conn, fault);
-    if (!err) {
+    if (err)
+        hd_sqlite_conn_close(conn);
+    else
         *out = conn;
-        return 0;
-    }
-    if (!exists)
-        remove_if_empty(conn, path);
-    hd_sqlite_conn_close(conn);
     return err;
 }
 

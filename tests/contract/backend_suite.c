@@ -600,7 +600,7 @@ static void arbitrary_bytes_survive_in_byte_order(struct hd_backend *backend)
 
 static void arbitrary_bytes_work_in_every_table(struct hd_backend *backend)
 {
-    char all[512];
+    char all[512] = {0};
     struct hd_cell text = hd_cell_bytes(hd_slice(all, sizeof(all)));
     struct hd_cell mixed[] = {text, text, text, text, text, text, text};
     struct kept kept;
@@ -637,7 +637,7 @@ static void arbitrary_bytes_work_in_every_table(struct hd_backend *backend)
 static void long_values_come_back_whole(struct hd_backend *backend)
 {
     size_t len = 5 << 20;
-    char *bytes = malloc(len);
+    char *bytes = calloc(1, len);
     struct hd_cell data = hd_cell_bytes(hd_slice(bytes, len));
     struct kept kept;
     uint32_t x = 1;
