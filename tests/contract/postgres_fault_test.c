@@ -193,7 +193,7 @@ static void connections_cut_under_load_are_replaced(void **state)
     check_rows(f->store, writers, WRITERS);
 }
 
-/* The connection is alive, only nobody is at the other end: six timeouts and a grace later we go. */
+/* The connection is alive, but nobody is at the other end: we go after six timeouts and a grace. */
 static void a_server_that_stops_answering_is_given_up(void **state)
 {
     struct fixture *f = *state;
