@@ -81,3 +81,18 @@ int hd_batch_expect_epoch(struct hd_batch_builder *builder, struct hd_slice thre
 
     return add(builder, op, &key, 1);
 }
+
+int hd_batch_renew(struct hd_batch_builder *builder, struct hd_slice thread, int64_t expected,
+                   int64_t epoch, int64_t created)
+{
+    struct hd_cell key = hd_cell_bytes(thread);
+    struct hd_op op = {.kind = HD_OP_EXPECT,
+                       .table = HD_THREADS,
+                       .column = HD_THREADS_EPOCH,
+                       .expected = expected,
+                       .set_column = HD_THREADS_EPOCH, /* HD_THREADS_CREATED follows it */
+                       .set_count = 2,
+                       .set = {epoch, created}};
+
+    return add(builder, op, &key, 1);
+}

@@ -29,6 +29,9 @@ HD_MUST_CHECK int hd_batch_delete(struct hd_batch_builder *builder, enum hd_tabl
 /* The thread's epoch must be `expected`; then `set_column` (HD_THREADS_EPOCH, _UPDATED; 0: none) becomes `value`. */
 HD_MUST_CHECK int hd_batch_expect_epoch(struct hd_batch_builder *builder, struct hd_slice thread,
                                         int64_t expected, unsigned set_column, int64_t value);
+/* The thread's epoch must be `expected`; then it becomes `epoch`, and the time of creation `created`. */
+HD_MUST_CHECK int hd_batch_renew(struct hd_batch_builder *builder, struct hd_slice thread,
+                                 int64_t expected, int64_t epoch, int64_t created);
 
 static inline struct hd_batch hd_batch_view(const struct hd_batch_builder *builder)
 {

@@ -3,6 +3,7 @@
 #include <sys/random.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/error.h"
 
 #define MAX_THREADS (1u << 20)
@@ -109,6 +110,7 @@ static int read_thread_row(void *arg, size_t which, const struct hd_cell *cells)
 
     (void)which;
     state->epoch = cells[HD_THREADS_EPOCH].number;
+    state->created_at = cells[HD_THREADS_CREATED].number;
     state->is_stored = true;
     return 0;
 }
@@ -143,6 +145,7 @@ static int state_load(const struct hd_cache *cache, struct hd_thread_state *stat
                              .columns = HD_ALL_COLUMNS};
     int err = hd_backend_read(backend, &query, 1, read_thread_row, state, fault);
 
+    state->loaded_at = hd_clock_monotonic_us();
     if (err || state->is_stored)
         return err;
     state->is_new = !cache->is_careful;

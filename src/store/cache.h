@@ -50,6 +50,8 @@ struct hd_chunk_slot {
 struct hd_thread_state {
     struct hd_slice key; /* owned */
     int64_t epoch;
+    int64_t created_at; /* 0: somebody is copying into it */
+    int64_t loaded_at;  /* on the monotonic clock */
     bool is_stored; /* the thread has its row; otherwise the next batch adds it */
     bool is_new;    /* it was not there when it was looked for, so streams need not be read */
 

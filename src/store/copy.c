@@ -2,12 +2,15 @@
  * Copying a thread row by row: the same chunks under the same numbers, so the
  * references stay as they are.
  *
- * The target's row comes first, with an odd epoch: whoever writes there
- * meanwhile shares nothing and assumes nothing to be absent. Then the source's
- * checkpoints and writes are read, then its chunks, which are added to the
- * target in batches. If the source's epoch is still the same, all chunks that
- * the rows name were there, and the rows follow all at once: the target is
- * never seen half. Otherwise everything begins again.
+ * The source's checkpoints and writes are read, then its chunks. If its epoch
+ * is still the same then, all chunks that the rows name were there; otherwise
+ * everything begins again. A copy that fits into one batch is one.
+ *
+ * For a larger one the target's row comes first, with an odd epoch and created
+ * at 0: nobody sees such a thread. The chunks are added in batches, and the
+ * rows follow all at once with the epoch made even, so the target is never
+ * seen half. Whoever else wants the thread meanwhile, or after a copier that
+ * died, takes it over by changing the epoch, which all these batches expect.
  */
 #include "base/clock.h"
 #include "store/lane.h"
@@ -20,19 +23,54 @@ struct copier {
     struct hd_store *store;
     struct hd_slice source, target;
     struct hd_fault *fault;
-    struct hd_batch_builder rows;   /* checkpoints and writes */
+    struct hd_batch_builder head;   /* what makes the thread appear */
     struct hd_batch_builder chunks; /* flushed as it fills */
+    struct hd_batch_builder rows;   /* checkpoints and writes */
     enum hd_table_id table;
-    int64_t epoch; /* of the target, odd */
+    int64_t epoch; /* of the target while it is built: odd */
+    bool is_begun; /* the target has its row */
 };
 
-static int flush(struct copier *c, struct hd_batch_builder *builder)
+static int add_thread_row(struct copier *c, int64_t epoch, int64_t created)
+{
+    struct hd_cell cells[] = {
+        [HD_THREADS_ID] = hd_cell_bytes(c->target),
+        [HD_THREADS_EPOCH] = hd_cell_int(epoch),
+        [HD_THREADS_CREATED] = hd_cell_int(created),
+        [HD_THREADS_UPDATED] = hd_cell_int(hd_clock_now_us()),
+    };
+
+    return hd_batch_row(&c->head, HD_OP_ADD, HD_THREADS, cells);
+}
+
+static int apply(struct copier *c, const struct hd_batch_builder *builder)
 {
     struct hd_batch batch = hd_batch_view(builder);
     size_t failed;
-    int err = batch.count ? hd_backend_apply(c->store->backend, &batch, &failed, c->fault) : 0;
 
-    hd_batch_reset(builder);
+    return hd_backend_apply(c->store->backend, &batch, &failed, c->fault);
+}
+
+static int begin(struct copier *c)
+{
+    int err = add_thread_row(c, c->epoch, 0);
+
+    if (!err)
+        err = apply(c, &c->head);
+    hd_batch_reset(&c->head);
+    c->is_begun = !err;
+    return err;
+}
+
+static int flush_chunks(struct copier *c)
+{
+    int err = c->is_begun ? 0 : begin(c);
+
+    if (!err)
+        err = hd_batch_expect_epoch(&c->chunks, c->target, c->epoch, 0, 0);
+    if (!err)
+        err = apply(c, &c->chunks);
+    hd_batch_reset(&c->chunks);
     return err;
 }
 
@@ -54,7 +92,7 @@ static int on_row(void *arg, size_t which, const struct hd_cell *cells)
     if (!err)
         err = hd_batch_row(batch, HD_OP_ADD, c->table, row);
     if (!err && c->chunks.bytes > BATCH_BYTES)
-        err = flush(c, &c->chunks);
+        err = flush_chunks(c);
     return err;
 }
 
@@ -71,54 +109,95 @@ static int copy_table(struct copier *c, enum hd_table_id table)
     return hd_scan(c->store->backend, query, on_row, c, c->fault);
 }
 
-static int add_thread_row(struct copier *c)
+/* HD_EBUSY: the source lost chunks meanwhile. */
+static int check_source(struct copier *c, int64_t epoch)
 {
-    int64_t now = hd_clock_now_us();
-    struct hd_cell cells[] = {
-        [HD_THREADS_ID] = hd_cell_bytes(c->target),
-        [HD_THREADS_EPOCH] = hd_cell_int(c->epoch),
-        [HD_THREADS_CREATED] = hd_cell_int(now),
-        [HD_THREADS_UPDATED] = hd_cell_int(now),
-    };
-    int err = hd_batch_row(&c->rows, HD_OP_ADD, HD_THREADS, cells);
+    int64_t now;
+    int err = hd_read_epoch(c->store, c->source, &now, c->fault);
 
-    return err ? err : flush(c, &c->rows);
+    return !err && now != epoch ? HD_EBUSY : err;
 }
 
-static int copy_rows(struct copier *c)
+/* Everything that is left, as one batch. */
+static int finish(struct copier *c)
 {
-    int err = hd_batch_expect_epoch(&c->rows, c->target, c->epoch, HD_THREADS_EPOCH, c->epoch + 1);
+    const struct hd_batch_builder *parts[] = {&c->head, &c->chunks, &c->rows};
+    struct hd_batch batch = {NULL, 0};
+    struct hd_op *ops;
+    size_t failed;
+    int err = c->is_begun ? hd_batch_renew(&c->head, c->target, c->epoch, c->epoch + 1,
+                                           hd_clock_now_us())
+                          : add_thread_row(c, c->epoch + 1, hd_clock_now_us());
 
+    if (err)
+        return err;
+    ops = hd_arena_calloc(&c->head.arena, c->head.count + c->chunks.count + c->rows.count,
+                          sizeof(*ops));
+    if (!ops)
+        return HD_ENOMEM;
+    for (size_t i = 0; i < HD_COUNT(parts); i++) {
+        if (parts[i]->count)
+            memcpy(ops + batch.count, parts[i]->ops, parts[i]->count * sizeof(*ops));
+        batch.count += parts[i]->count;
+    }
+    batch.ops = ops;
+    return hd_backend_apply(c->store->backend, &batch, &failed, c->fault);
+}
+
+struct target_row {
+    bool is_there;
+    int64_t epoch, created;
+};
+
+static int on_target(void *arg, size_t which, const struct hd_cell *cells)
+{
+    (void)which;
+    *(struct target_row *)arg = (struct target_row){true, cells[HD_THREADS_EPOCH].number,
+                                                    cells[HD_THREADS_CREATED].number};
+    return 0;
+}
+
+/* Something was in the way. HD_EBUSY: not any more, try again. */
+static int examine_target(struct copier *c)
+{
+    struct hd_cell key = hd_cell_bytes(c->target);
+    struct hd_query query = {.table = HD_THREADS,
+                             .index = HD_PRIMARY,
+                             .prefix = &key,
+                             .prefix_count = 1,
+                             .columns = HD_ALL_COLUMNS};
+    struct target_row row = {.is_there = false};
+    int err = hd_backend_read(c->store->backend, &query, 1, on_target, &row, c->fault);
+
+    if (err)
+        return err;
+    if (row.is_there && row.epoch == c->epoch + 1)
+        return 0; /* our own doing: the answer got lost and the batch was sent again */
+    if (row.is_there && row.created != 0)
+        return hd_fault_set(c->fault, HD_EEXISTS, "the target thread exists already");
+    err = row.is_there ? hd_delete_rows(c->store, c->target, &row.epoch, c->fault) : 0;
+    return err && err != HD_ECONFLICT ? err : HD_EBUSY;
+}
+
+static int copy_once(struct copier *c, int64_t source_epoch)
+{
+    int err = hd_epoch_create(&c->epoch);
+
+    c->epoch |= 1;
     if (!err)
         err = copy_table(c, HD_CHECKPOINTS);
     if (!err)
         err = copy_table(c, HD_WRITES);
     if (!err)
         err = copy_table(c, HD_CHUNKS);
-    return err ? err : flush(c, &c->chunks);
-}
-
-/* HD_EBUSY: the source lost chunks meanwhile, or is gone. */
-static int copy_once(struct copier *c, int64_t source_epoch)
-{
-    int64_t now;
-    int err = hd_epoch_create(&c->epoch);
-
-    c->epoch |= 1;
     if (!err)
-        err = add_thread_row(c);
+        err = check_source(c, source_epoch);
+    if (!err)
+        err = finish(c);
     if (err == HD_ECONFLICT)
-        return hd_fault_set(c->fault, HD_EEXISTS, "the target thread exists already");
-    if (!err)
-        err = copy_rows(c);
-    if (!err)
-        err = hd_read_epoch(c->store, c->source, &now, c->fault);
-    if (!err && now != source_epoch)
-        err = HD_EBUSY;
-    if (!err)
-        err = flush(c, &c->rows);
-    if (err) { /* what went wrong matters more than whether this works */
-        int ignored = hd_delete_rows(c->store, c->target, NULL);
+        return examine_target(c);
+    if (err && c->is_begun) { /* what went wrong matters more than whether this works */
+        int ignored = hd_delete_rows(c->store, c->target, &c->epoch, NULL);
 
         (void)ignored;
     }
@@ -132,15 +211,22 @@ static int copy_job(struct hd_store *store, struct hd_lane *lane, void *arg, str
     int err = HD_EBUSY;
 
     (void)lane;
-    c->fault = fault;
     for (int attempt = 0; err == HD_EBUSY && attempt < ATTEMPTS; attempt++) {
-        hd_batch_init(&c->rows);
+        struct hd_fault cause = {0};
+
+        c->fault = &cause;
+        c->is_begun = false;
+        hd_batch_init(&c->head);
         hd_batch_init(&c->chunks);
-        err = hd_read_epoch(store, c->source, &epoch, fault);
+        hd_batch_init(&c->rows);
+        err = hd_read_epoch(store, c->source, &epoch, &cause);
         if (!err)
             err = copy_once(c, epoch);
-        hd_batch_fini(&c->rows);
+        hd_batch_fini(&c->head);
         hd_batch_fini(&c->chunks);
+        hd_batch_fini(&c->rows);
+        if (err && err != HD_EBUSY && cause.code == err)
+            hd_fault_set(fault, err, "%s", cause.text);
     }
     return err == HD_ENOTFOUND ? 0 : err;
 }

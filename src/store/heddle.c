@@ -353,9 +353,12 @@ static int on_thread(void *arg, size_t which, const struct hd_cell *cells)
     struct threads_answer *answer = arg;
     struct heddle_thread_info *grown, *info;
     struct hd_slice key;
-    int err = hd_arena_copy(&answer->arena, cells[HD_THREADS_ID].bytes, &key);
+    int err;
 
     (void)which;
+    if (cells[HD_THREADS_CREATED].number == 0)
+        return 0; /* being copied: see copy.c */
+    err = hd_arena_copy(&answer->arena, cells[HD_THREADS_ID].bytes, &key);
     if (err)
         return err;
     grown = hd_realloc(answer->infos, (answer->count + 1) * sizeof(*grown));

@@ -20,6 +20,8 @@
 #include "store/scan.h"
 #include "store/value.h"
 
+#define TAKE_OVER_US ((int64_t)30 * 1000000)
+
 /* ---- preparing a request: everything that needs no lane ---- */
 
 static int check_values(struct hd_store *store, const struct heddle_value *values, size_t count,
@@ -266,7 +268,47 @@ static int add_thread(struct planner *p, int64_t now)
         [HD_THREADS_UPDATED] = hd_cell_int(now),
     };
 
+    p->state->created_at = now;
     return hd_batch_row(&p->lane->batch, HD_OP_PUT_NEW, HD_THREADS, cells);
+}
+
+/*
+ * A copier that died leaves a thread that nobody sees, a collector that died
+ * one where nothing is shared. The first is taken over at once, the second
+ * when it has been seen long enough to be sure (a living one would only start
+ * over). What is remembered of the chunks may be stale then.
+ */
+static bool must_take_over(const struct hd_thread_state *state)
+{
+    if (!state->is_stored)
+        return false;
+    return state->created_at == 0 || (state->epoch & 1 && hd_clock_monotonic_us() -
+                                                              state->loaded_at > TAKE_OVER_US);
+}
+
+static int take_over(struct planner *p, int64_t now)
+{
+    struct hd_backend *backend = p->lane->store->backend;
+    struct hd_thread_state *state = p->state;
+    struct hd_batch_builder builder;
+    struct hd_batch batch;
+    size_t failed;
+    int err;
+
+    hd_batch_init(&builder);
+    /* Even, and not what the copier itself would make it. */
+    err = hd_batch_renew(&builder, state->key, state->epoch, (state->epoch | 1) + 3,
+                         state->created_at ? state->created_at : now);
+    batch = hd_batch_view(&builder);
+    if (!err)
+        err = hd_backend_apply(backend, &batch, &failed, p->fault);
+    hd_batch_fini(&builder);
+    hd_cache_drop(&p->lane->cache, p->request->thread);
+    if (err == HD_ECONFLICT && p->fault)
+        *p->fault = (struct hd_fault){0}; /* somebody else was faster */
+    if (err && err != HD_ECONFLICT)
+        return err;
+    return hd_cache_thread(&p->lane->cache, backend, p->request->thread, &p->state, p->fault);
 }
 
 /*
@@ -281,6 +323,8 @@ static int open_thread(struct planner *p)
     int err = hd_cache_thread(&lane->cache, lane->store->backend, p->request->thread, &p->state,
                               p->fault);
 
+    if (!err && p->state->batch != lane->batch_number && must_take_over(p->state))
+        err = take_over(p, now);
     if (err)
         return err;
     p->was_stored = p->state->is_stored;

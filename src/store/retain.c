@@ -16,7 +16,8 @@
  *      one makes it even again.
  *
  * A collector that dies in between leaves an odd epoch: nothing breaks, only
- * sharing pauses until the next prune, which takes over.
+ * sharing pauses until the next prune, or a writer that has seen it for half a
+ * minute (plan.c), takes over.
  */
 #include <stdlib.h>
 
@@ -50,7 +51,8 @@ static int apply(struct hd_store *store, struct hd_batch_builder *builder, struc
 
 /* ---- the whole thread ---- */
 
-int hd_delete_rows(struct hd_store *store, struct hd_slice thread, struct hd_fault *fault)
+int hd_delete_rows(struct hd_store *store, struct hd_slice thread, const int64_t *epoch,
+                   struct hd_fault *fault)
 {
     static const enum hd_table_id tables[] = {HD_THREADS, HD_CHECKPOINTS, HD_WRITES, HD_CHUNKS};
     struct hd_batch_builder batch;
@@ -58,6 +60,8 @@ int hd_delete_rows(struct hd_store *store, struct hd_slice thread, struct hd_fau
     int err = 0;
 
     hd_batch_init(&batch);
+    if (epoch)
+        err = hd_batch_expect_epoch(&batch, thread, *epoch, 0, 0);
     for (size_t i = 0; !err && i < HD_COUNT(tables); i++)
         err = hd_batch_delete(&batch, tables[i], &key, 1);
     if (!err)
@@ -70,7 +74,7 @@ static int delete_job(struct hd_store *store, struct hd_lane *lane, void *arg,
                       struct hd_fault *fault)
 {
     (void)lane;
-    return hd_delete_rows(store, *(struct hd_slice *)arg, fault);
+    return hd_delete_rows(store, *(struct hd_slice *)arg, NULL, fault);
 }
 
 int hd_delete_thread(struct hd_store *store, struct hd_slice thread, struct hd_fault *fault)

@@ -112,9 +112,9 @@ void hd_list_close(struct heddle_list *list);
 
 HD_MUST_CHECK int hd_delete_thread(struct hd_store *store, struct hd_slice thread,
                                    struct hd_fault *fault);
-/* The same without taking the lane, for jobs that have it. */
+/* The same without taking the lane, for jobs that have it. HD_ECONFLICT: the epoch, if given, is another. */
 HD_MUST_CHECK int hd_delete_rows(struct hd_store *store, struct hd_slice thread,
-                                 struct hd_fault *fault);
+                                 const int64_t *epoch, struct hd_fault *fault);
 /* HD_ENOTFOUND when there is no such thread. */
 HD_MUST_CHECK int hd_read_epoch(struct hd_store *store, struct hd_slice thread, int64_t *epoch,
                                 struct hd_fault *fault);
