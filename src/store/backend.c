@@ -81,7 +81,10 @@ static int check_op(const struct hd_op *op, struct hd_fault *fault)
     return hd_fault_set(fault, HD_EINVAL, "no operation has number %d", (int)op->kind);
 }
 
-/* The cells of a query that stand for the ordering columns from `first` on. None of them may be null. */
+/*
+ * The cells of a query that stand for the ordering columns from `first` on.
+ * None of them may be null.
+ */
 static bool bounds_fit(const struct hd_query *query, unsigned first, const struct hd_cell *cells,
                        unsigned count)
 {

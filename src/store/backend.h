@@ -26,7 +26,7 @@ enum hd_op_kind {
     HD_OP_PUT,     /* insert, or replace the row with this key */
     HD_OP_PUT_NEW, /* insert unless a row with this key exists */
     HD_OP_ADD,     /* insert; a row with this key is a conflict */
-    HD_OP_DELETE,  /* delete all rows that begin with these key cells (key_count of them, at least 1) */
+    HD_OP_DELETE,  /* delete all rows that begin with these key_count key cells, at least 1 */
     /*
      * The row with this key must exist and its INT column `column` must equal
      * `expected`, else it is a conflict. Locks the row for the rest of the
@@ -73,7 +73,7 @@ struct hd_query {
     unsigned after_count;
     bool is_reverse;
     size_t limit;     /* 0: none */
-    unsigned columns; /* bit n: column n is wanted; others may come as null. Key columns always come. */
+    unsigned columns; /* bit n: column n is wanted. Key columns always come, others may be null. */
 };
 
 enum { HD_PRIMARY = -1 };
@@ -83,12 +83,14 @@ static inline unsigned hd_query_order_count(const struct hd_query *query)
 {
     const struct hd_table *table = &hd_tables[query->table];
 
-    return query->index == HD_PRIMARY ? table->key_count : table->indexes[query->index].column_count;
+    return query->index == HD_PRIMARY ? table->key_count
+                                      : table->indexes[query->index].column_count;
 }
 
 static inline unsigned hd_query_order_column(const struct hd_query *query, unsigned n)
 {
-    return query->index == HD_PRIMARY ? n : hd_tables[query->table].indexes[query->index].columns[n];
+    return query->index == HD_PRIMARY ? n
+                                      : hd_tables[query->table].indexes[query->index].columns[n];
 }
 
 /*
@@ -104,7 +106,10 @@ struct hd_backend;
 struct hd_backend_ops {
     const char *schemes[3]; /* the part of the URL before ':' */
 
-    /* Creates what is missing. On failure *out is untouched, and nothing was created if it could be foreseen. */
+    /*
+     * Creates what is missing. On failure *out is untouched, and nothing was
+     * created if it could be foreseen.
+     */
     int (*open)(struct hd_backend **out, const struct hd_url *url, struct hd_fault *fault);
     void (*close)(struct hd_backend *backend);
 
@@ -116,7 +121,10 @@ struct hd_backend_ops {
     int (*apply)(struct hd_backend *backend, const struct hd_batch *batch, size_t *failed,
                  struct hd_fault *fault);
 
-    /* Called from any thread at any time. Each query sees committed rows; all of them one state where that is cheap. */
+    /*
+     * Called from any thread at any time. Each query sees committed rows; all
+     * of them one state where that is cheap.
+     */
     int (*read)(struct hd_backend *backend, const struct hd_query *queries, size_t count,
                 hd_row_fn fn, void *arg, struct hd_fault *fault);
 
@@ -131,10 +139,13 @@ struct hd_backend {
 };
 
 /* Chooses the driver by the URL's scheme: HD_EINVAL naming the known ones otherwise. */
-HD_MUST_CHECK int hd_backend_open(struct hd_backend **out, const struct hd_url *url, struct hd_fault *fault);
+HD_MUST_CHECK int hd_backend_open(struct hd_backend **out, const struct hd_url *url,
+                                  struct hd_fault *fault);
 void hd_backend_close(struct hd_backend *backend);
-HD_MUST_CHECK int hd_backend_apply(struct hd_backend *backend, const struct hd_batch *batch, size_t *failed, struct hd_fault *fault);
-HD_MUST_CHECK int hd_backend_read(struct hd_backend *backend, const struct hd_query *queries, size_t count, hd_row_fn fn, void *arg, struct hd_fault *fault);
+HD_MUST_CHECK int hd_backend_apply(struct hd_backend *backend, const struct hd_batch *batch,
+                                   size_t *failed, struct hd_fault *fault);
+HD_MUST_CHECK int hd_backend_read(struct hd_backend *backend, const struct hd_query *queries,
+                                  size_t count, hd_row_fn fn, void *arg, struct hd_fault *fault);
 HD_MUST_CHECK int hd_backend_check(struct hd_backend *backend, struct hd_fault *fault);
 HD_MUST_CHECK int hd_backend_compact(struct hd_backend *backend, struct hd_fault *fault);
 

@@ -247,7 +247,10 @@ static void tree_remove(const struct tree *tree, struct row *row)
     *at = left ? left : right;
 }
 
-/* Every row is in the tree of its key, and in that of an index unless the first indexed column is null. */
+/*
+ * Every row is in the tree of its key, and in that of an index unless the first
+ * indexed column is null.
+ */
 static bool belongs(const struct tree *tree, const struct row *row)
 {
     return row->cells[hd_query_order_column(&tree->order, 0)].kind != HD_CELL_NULL;
@@ -275,7 +278,10 @@ static void remove_row(struct memory_backend *memory, enum hd_table_id table, st
 
 /* ---- scans ------------------------------------------------------------ */
 
-/* Where a row stands to the range of a query: before it (negative), in it, or behind it, in tree order. */
+/*
+ * Where a row stands to the range of a query: before it (negative), in it, or
+ * behind it, in tree order.
+ */
 static int place(const struct hd_query *query, const struct hd_cell *cells)
 {
     int order;
@@ -337,16 +343,18 @@ static int collect(const struct hd_query *query, size_t which, struct row *node,
 static int scan(struct memory_backend *memory, const struct hd_query *query, size_t which,
                 struct hits *hits)
 {
-    size_t most = query->limit && query->limit < SIZE_MAX - hits->count
-                      ? hits->count + query->limit
-                      : SIZE_MAX;
+    size_t most = query->limit && query->limit < SIZE_MAX - hits->count ? hits->count + query->limit
+                                                                        : SIZE_MAX;
 
     return collect(query, which, memory->roots[query->table][query->index + 1], hits, most);
 }
 
 /* ---- batches ---------------------------------------------------------- */
 
-/* One change to a table: `removed` went out, `added` came in; either may be NULL. `removed` keeps its reference. */
+/*
+ * One change to a table: `removed` went out, `added` came in; either may be
+ * NULL. `removed` keeps its reference.
+ */
 struct note {
     enum hd_table_id table;
     struct row *removed;

@@ -54,8 +54,8 @@ static int open_reader(struct sqlite_backend *sqlite, struct hd_sqlite_conn **ou
                        struct hd_fault *fault)
 {
     struct hd_sqlite_conn *conn = NULL;
-    int err = hd_sqlite_conn_open(&conn, sqlite->path, SQLITE_OPEN_READWRITE, sqlite->timeout_ms,
-                                  fault);
+    int err =
+        hd_sqlite_conn_open(&conn, sqlite->path, SQLITE_OPEN_READWRITE, sqlite->timeout_ms, fault);
 
     if (err)
         return err;
@@ -187,9 +187,9 @@ static int bind_query(sqlite3_stmt *stmt, const struct hd_query *query)
         code = hd_sqlite_bind(stmt, ++at, table->columns[hd_query_order_column(query, next)].type,
                               query->high);
     for (unsigned i = 0; code == SQLITE_OK && i < query->after_count; i++)
-        code = hd_sqlite_bind(stmt, ++at,
-                              table->columns[hd_query_order_column(query, next + i)].type,
-                              &query->after[i]);
+        code =
+            hd_sqlite_bind(stmt, ++at, table->columns[hd_query_order_column(query, next + i)].type,
+                           &query->after[i]);
     if (code == SQLITE_OK && query->limit)
         code = sqlite3_bind_int64(stmt, ++at,
                                   query->limit > INT64_MAX ? INT64_MAX : (int64_t)query->limit);
@@ -255,7 +255,10 @@ static int sqlite_read(struct hd_backend *backend, const struct hd_query *querie
 
     if (err)
         return err;
-    /* A single statement is a transaction of its own; several need one around them to see one state. */
+    /*
+     * A single statement is a transaction of its own; several need one around
+     * them to see one state.
+     */
     if (count > 1)
         err = hd_sqlite_run(conn, HD_SQLITE_BEGIN, fault);
     for (size_t i = 0; !err && i < count; i++)
@@ -328,7 +331,10 @@ static int apply_all(struct hd_sqlite_conn *conn, const struct hd_batch *batch, 
     return err;
 }
 
-/* A writer that can be trusted: not left in a transaction, and writing to the file that the path names. */
+/*
+ * A writer that can be trusted: not left in a transaction, and writing to the
+ * file that the path names.
+ */
 static int ready_writer(struct sqlite_backend *sqlite, struct hd_fault *fault)
 {
     int err;

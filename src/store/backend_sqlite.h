@@ -117,8 +117,8 @@ int hd_sqlite_bind(sqlite3_stmt *stmt, int at, enum hd_column_type type,
  * Opens `path` as a connection that may write, creating the file and the tables
  * when they are missing. If it fails nothing was created and nothing changed.
  */
-HD_MUST_CHECK int hd_sqlite_open_file(struct hd_sqlite_conn **out, const char *path,
-                                      int timeout_ms, struct hd_fault *fault);
+HD_MUST_CHECK int hd_sqlite_open_file(struct hd_sqlite_conn **out, const char *path, int timeout_ms,
+                                      struct hd_fault *fault);
 
 /* The same for a private database in memory. */
 HD_MUST_CHECK int hd_sqlite_open_memory(struct hd_sqlite_conn **out, int timeout_ms,

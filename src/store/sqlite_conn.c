@@ -65,7 +65,10 @@ int hd_sqlite_fail(struct hd_sqlite_conn *conn, const char *doing, struct hd_fau
                         sqlite3_errmsg(conn->db));
 }
 
-/* Faults have room for a sentence, paths may be longer: their end says more than their beginning. */
+/*
+ * Faults have room for a sentence, paths may be longer: their end says more
+ * than their beginning.
+ */
 static void set_name(struct hd_sqlite_conn *conn, const char *path)
 {
     size_t len = strlen(path);
@@ -286,8 +289,7 @@ bool hd_sqlite_abandon(struct hd_sqlite_conn *conn)
            sqlite3_get_autocommit(conn->db);
 }
 
-int hd_sqlite_bind(sqlite3_stmt *stmt, int at, enum hd_column_type type,
-                   const struct hd_cell *cell)
+int hd_sqlite_bind(sqlite3_stmt *stmt, int at, enum hd_column_type type, const struct hd_cell *cell)
 {
     /* A null pointer would bind NULL, and empty is not that. */
     const char *bytes = cell->bytes.ptr ? cell->bytes.ptr : "";
@@ -352,8 +354,7 @@ int hd_sqlite_conn_configure(struct hd_sqlite_conn *conn, enum hd_sqlite_role ro
      * survives a loss of power. NORMAL flushes at checkpoints only; the file
      * stays sound, the last commits may be missing.
      */
-    err = hd_sqlite_exec(conn,
-                         is_relaxed ? "PRAGMA synchronous=NORMAL" : "PRAGMA synchronous=FULL",
+    err = hd_sqlite_exec(conn, is_relaxed ? "PRAGMA synchronous=NORMAL" : "PRAGMA synchronous=FULL",
                          "configuring", fault);
     if (err)
         return err;

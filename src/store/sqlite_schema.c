@@ -38,22 +38,18 @@
  * For people with a SQLite shell; the library itself never reads them. A thread
  * key is `principal:thread_id`, times are microseconds since 1970.
  */
-#define PRINCIPAL_OF(column) "substr(" column ", 1, instr(" column ", ':') - 1)"
-#define THREAD_OF(column) "substr(" column ", instr(" column ", ':') + 1)"
-#define TIME_OF(column) "strftime('%Y-%m-%dT%H:%M:%fZ', " column " / 1000000.0, 'unixepoch')"
-
 static const char views[] =
     "CREATE VIEW heddle_threads AS\n"
-    "SELECT " PRINCIPAL_OF("t.thread_id") " AS principal,\n"
-    "       " THREAD_OF("t.thread_id") " AS thread_id,\n"
-    "       " TIME_OF("t.created_at") " AS created_at,\n"
-    "       " TIME_OF("t.updated_at") " AS updated_at,\n"
-    "       (SELECT count(*) FROM checkpoints AS c WHERE c.thread_id = t.thread_id)"
-    " AS checkpoints\n"
+    "SELECT substr(t.thread_id, 1, instr(t.thread_id, ':') - 1) AS principal,\n"
+    "       substr(t.thread_id, instr(t.thread_id, ':') + 1) AS thread_id,\n"
+    "       strftime('%Y-%m-%dT%H:%M:%fZ', t.created_at / 1e6, 'unixepoch') AS created_at,\n"
+    "       strftime('%Y-%m-%dT%H:%M:%fZ', t.updated_at / 1e6, 'unixepoch') AS updated_at,\n"
+    "       (SELECT count(*) FROM checkpoints AS c WHERE c.thread_id = t.thread_id)\n"
+    "           AS checkpoints\n"
     "FROM threads AS t;\n"
     "CREATE VIEW heddle_checkpoints AS\n"
-    "SELECT " PRINCIPAL_OF("thread_id") " AS principal,\n"
-    "       " THREAD_OF("thread_id") " AS thread_id,\n"
+    "SELECT substr(thread_id, 1, instr(thread_id, ':') - 1) AS principal,\n"
+    "       substr(thread_id, instr(thread_id, ':') + 1) AS thread_id,\n"
     "       checkpoint_ns, checkpoint_id, parent_checkpoint_id, run_id, metadata\n"
     "FROM checkpoints;\n";
 
@@ -201,7 +197,10 @@ static int create(struct hd_sqlite_conn *conn, struct hd_fault *fault)
     bool is_empty;
     int err;
 
-    /* Both only count before the first page is written, so they cannot be part of the transaction. */
+    /*
+     * Both only count before the first page is written, so they cannot be part
+     * of the transaction.
+     */
     err = hd_sqlite_exec(conn, PAGE_SIZE_SQL ";" AUTO_VACUUM_SQL, "creating the file", fault);
     if (!err)
         err = hd_sqlite_run(conn, HD_SQLITE_BEGIN_IMMEDIATE, fault);
@@ -266,7 +265,10 @@ static int make_ours(struct hd_sqlite_conn *conn, struct hd_fault *fault)
 
 /* ---- opening ---------------------------------------------------------- */
 
-/* Removes a file in which nothing was ever committed. The lock must not need disk space: the journal stays in memory. */
+/*
+ * Removes a file in which nothing was ever committed. The lock must not need
+ * disk space: the journal stays in memory.
+ */
 static void remove_if_empty(struct hd_sqlite_conn *conn, const char *path)
 {
     bool is_empty = false;

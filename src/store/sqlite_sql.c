@@ -69,7 +69,10 @@ enum { FAMILY_OP = 8, FAMILY_QUERY = 9 };
 
 uint64_t hd_sqlite_op_shape(const struct hd_op *op)
 {
-    /* To put a new row and to add one is the same statement; what differs is what a missing change means. */
+    /*
+     * To put a new row and to add one is the same statement; what differs is
+     * what a missing change means.
+     */
     unsigned kind = op->kind == HD_OP_ADD ? HD_OP_PUT_NEW : op->kind;
     unsigned parts[] = {kind, op->table, 0, 0, 0};
 
@@ -163,14 +166,10 @@ static unsigned wanted_columns(const struct hd_query *query)
 uint64_t hd_sqlite_query_shape(const struct hd_query *query)
 {
     unsigned columns = wanted_columns(query);
-    unsigned parts[] = {query->table,
-                        (unsigned)(query->index + 1),
-                        query->prefix_count,
-                        (query->low ? 1u : 0) | (query->high ? 2u : 0),
-                        query->after_count,
-                        (query->is_reverse ? 1u : 0) | (query->limit ? 2u : 0),
-                        columns & 15,
-                        columns >> 4 & 15,
+    unsigned parts[] = {query->table,        (unsigned)(query->index + 1),
+                        query->prefix_count, (query->low ? 1u : 0) | (query->high ? 2u : 0),
+                        query->after_count,  (query->is_reverse ? 1u : 0) | (query->limit ? 2u : 0),
+                        columns & 15,        columns >> 4 & 15,
                         columns >> 8 & 15};
 
     return shape(FAMILY_QUERY, parts, HD_COUNT(parts));
@@ -293,7 +292,10 @@ int hd_sqlite_table_sql(struct hd_buf *out, const struct hd_table *table)
         add_column_declaration(&text, &table->columns[i]);
     add(&text, "    PRIMARY KEY (");
     add_columns(&text, table, 0, table->key_count, "", ", ");
-    /* Long rows spoil a tree that is searched by key: those tables keep their rows apart from it. */
+    /*
+     * Long rows spoil a tree that is searched by key: those tables keep their
+     * rows apart from it.
+     */
     add(&text, table->is_wide ? "));\n" : ")) WITHOUT ROWID;\n");
     for (unsigned i = 0; i < table->index_count; i++)
         add_index_declaration(&text, table, (int)i);

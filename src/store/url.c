@@ -231,7 +231,10 @@ static int normalize_sqlite_path(char **path, struct hd_fault *fault)
 
 /* ---- the whole -------------------------------------------------------- */
 
-/* Splits "scheme:rest" in two; the scheme in lower case. The rest may hold a password: faults never quote it. */
+/*
+ * Splits "scheme:rest" in two; the scheme in lower case. The rest may hold a
+ * password: faults never quote it.
+ */
 static int take_scheme(struct hd_url *url, const char *text, char **rest, struct hd_arena *arena,
                        struct hd_fault *fault)
 {
@@ -260,10 +263,8 @@ static int take_scheme(struct hd_url *url, const char *text, char **rest, struct
 int hd_url_parse(struct hd_url *url, const char *text, struct hd_arena *arena,
                  struct hd_fault *fault)
 {
-    struct hd_url parsed = {.max_value = (size_t)256 << 20,
-                            .pool = 4,
-                            .schema = "heddle",
-                            .timeout_ms = 10000};
+    struct hd_url parsed = {
+        .max_value = (size_t)256 << 20, .pool = 4, .schema = "heddle", .timeout_ms = 10000};
     char *rest = NULL;
     char *query;
     int err;

@@ -14,16 +14,17 @@
 
 struct hd_url {
     const char *scheme;
-    const char *rest;   /* after "scheme:", without our parameters, percent-decoded only for sqlite */
-    const char *full;   /* scheme:rest, for drivers whose library takes URLs */
-    bool is_relaxed;    /* durability=relaxed */
-    size_t max_value;   /* max_value=, default 256 MiB */
-    unsigned pool;      /* pool=, default 4, 1 to 64 */
+    const char *rest; /* after "scheme:", without our parameters, percent-decoded only for sqlite */
+    const char *full; /* scheme:rest, for drivers whose library takes URLs */
+    bool is_relaxed;  /* durability=relaxed */
+    size_t max_value; /* max_value=, default 256 MiB */
+    unsigned pool;    /* pool=, default 4, 1 to 64 */
     const char *schema; /* schema=, default "heddle": [a-z_][a-z0-9_]*, at most 40 characters */
     int timeout_ms;     /* timeout= in seconds, default 10, 1 to 600 */
 };
 
 /* Strings live in `arena`. HD_EINVAL names the parameter and what it takes. */
-HD_MUST_CHECK int hd_url_parse(struct hd_url *url, const char *text, struct hd_arena *arena, struct hd_fault *fault);
+HD_MUST_CHECK int hd_url_parse(struct hd_url *url, const char *text, struct hd_arena *arena,
+                               struct hd_fault *fault);
 
 #endif

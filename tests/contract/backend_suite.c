@@ -161,8 +161,9 @@ static void later_operations_see_earlier_ones(struct hd_backend *backend)
                HD_ECONFLICT);
     assert_int_equal(last_failed, 1);
     assert_int_equal(count_rows(backend, HD_THREADS, NULL, 0), 1);
-    assert_err(APPLY(backend, ADD(HD_CHUNKS, CHUNK("t", 1, "a")), ADD(HD_CHUNKS, CHUNK("t", 2, "b")),
-                     DELETE(HD_CHUNKS, 2, CHUNK("t", 0, "")), ADD(HD_CHUNKS, CHUNK("t", 2, "c"))),
+    assert_err(APPLY(backend, ADD(HD_CHUNKS, CHUNK("t", 1, "a")),
+                     ADD(HD_CHUNKS, CHUNK("t", 2, "b")), DELETE(HD_CHUNKS, 2, CHUNK("t", 0, "")),
+                     ADD(HD_CHUNKS, CHUNK("t", 2, "c"))),
                0);
     assert_int_equal(count_rows(backend, HD_CHUNKS, NULL, 0), 1);
 }
@@ -179,17 +180,16 @@ static void a_conflict_changes_nothing(struct hd_backend *backend)
                0);
     keep_all(backend, &before);
     assert_int_equal(before.count, 243 + 4 + 1);
-    assert_err(APPLY(backend, PUT(HD_CHECKPOINTS, CHECKPOINT("t", "c1", T("other"))),
-                     PUT(HD_CHECKPOINTS, CHECKPOINT("t", "c2", T("run"))),
-                     PUT(HD_CHECKPOINTS, CHECKPOINT("t", "c3", T("run"))),
-                     PUT(HD_CHECKPOINTS, CHECKPOINT("t", "c1", NIL)),
-                     DELETE(HD_WRITES, 1, CELLS(T("a"))), ADD(HD_CHUNKS, CHUNK("t", 2, "more")),
-                     PUT(HD_CHUNKS, CHUNK("t", 1, "changed")),
-                     DELETE(HD_CHUNKS, 1, CELLS(T("t"))), ADD(HD_CHUNKS, CHUNK("t", 1, "again")),
-                     EXPECT_SET("t", 1, HD_THREADS_EPOCH, 2, 2, 3),
-                     PUT_NEW(HD_THREADS, THREAD("u", 1)), DELETE(HD_THREADS, 1, CELLS(T("t"))),
-                     ADD(HD_THREADS, THREAD("u", 1))),
-               HD_ECONFLICT);
+    assert_err(
+        APPLY(backend, PUT(HD_CHECKPOINTS, CHECKPOINT("t", "c1", T("other"))),
+              PUT(HD_CHECKPOINTS, CHECKPOINT("t", "c2", T("run"))),
+              PUT(HD_CHECKPOINTS, CHECKPOINT("t", "c3", T("run"))),
+              PUT(HD_CHECKPOINTS, CHECKPOINT("t", "c1", NIL)), DELETE(HD_WRITES, 1, CELLS(T("a"))),
+              ADD(HD_CHUNKS, CHUNK("t", 2, "more")), PUT(HD_CHUNKS, CHUNK("t", 1, "changed")),
+              DELETE(HD_CHUNKS, 1, CELLS(T("t"))), ADD(HD_CHUNKS, CHUNK("t", 1, "again")),
+              EXPECT_SET("t", 1, HD_THREADS_EPOCH, 2, 2, 3), PUT_NEW(HD_THREADS, THREAD("u", 1)),
+              DELETE(HD_THREADS, 1, CELLS(T("t"))), ADD(HD_THREADS, THREAD("u", 1))),
+        HD_ECONFLICT);
     assert_int_equal(last_failed, 12);
     keep_all(backend, &after);
     assert_same_rows(&after, &before);
@@ -353,10 +353,8 @@ static void drop_unordered(const struct hd_query *query, struct kept *rows)
 static void check_scans(struct hd_backend *backend, enum hd_table_id table, int index)
 {
     for (int reverse = 0; reverse < 2; reverse++) {
-        struct hd_query query = {.table = table,
-                                 .index = index,
-                                 .is_reverse = reverse,
-                                 .columns = HD_ALL_COLUMNS};
+        struct hd_query query = {
+            .table = table, .index = index, .is_reverse = reverse, .columns = HD_ALL_COLUMNS};
         struct hd_query all = {.table = table, .index = HD_PRIMARY, .columns = HD_ALL_COLUMNS};
         struct kept rows;
 
@@ -548,24 +546,28 @@ static void null_is_not_empty(struct hd_backend *backend)
     const struct hd_cell *row;
     const struct hd_cell empty = hd_cell_bytes(hd_slice(NULL, 0));
 
-    assert_err(APPLY(backend,
-                     PUT(HD_CHECKPOINTS, CELLS(empty, empty, empty, empty, NIL, empty, empty))),
-               0);
+    assert_err(
+        APPLY(backend, PUT(HD_CHECKPOINTS, CELLS(empty, empty, empty, empty, NIL, empty, empty))),
+        0);
     row = find_row(backend, &kept, HD_CHECKPOINTS, CELLS(T(""), T(""), T("")));
     for (unsigned i = 0; i < 7; i++) {
-        assert_int_equal(row[i].kind,
-                         i == HD_CHECKPOINTS_RUN ? HD_CELL_NULL : HD_CELL_BYTES);
+        assert_int_equal(row[i].kind, i == HD_CHECKPOINTS_RUN ? HD_CELL_NULL : HD_CELL_BYTES);
         assert_int_equal(row[i].bytes.len, 0);
     }
     kept_fini(&kept);
-    assert_err(APPLY(backend, PUT(HD_CHECKPOINTS, CELLS(empty, empty, empty, NIL, empty, T("m"), empty))), 0);
+    assert_err(
+        APPLY(backend, PUT(HD_CHECKPOINTS, CELLS(empty, empty, empty, NIL, empty, T("m"), empty))),
+        0);
     row = find_row(backend, &kept, HD_CHECKPOINTS, CELLS(T(""), T(""), T("")));
     assert_int_equal(row[HD_CHECKPOINTS_PARENT].kind, HD_CELL_NULL);
     assert_int_equal(row[HD_CHECKPOINTS_RUN].kind, HD_CELL_BYTES);
     kept_fini(&kept);
 }
 
-/* Each byte alone, doubled, between letters, and before each other byte: 1,024 strings in all text and blob columns. */
+/*
+ * Each byte alone, doubled, between letters, and before each other byte: 1,024
+ * strings in all text and blob columns.
+ */
 static void arbitrary_bytes_survive_in_byte_order(struct hd_backend *backend)
 {
     char bytes[1024][3];
@@ -608,7 +610,8 @@ static void arbitrary_bytes_work_in_every_table(struct hd_backend *backend)
     for (size_t i = 0; i < sizeof(all); i++)
         all[i] = (char)(i < 256 ? i : 511 - i);
     assert_err(APPLY(backend, ADD(HD_THREADS, CELLS(text, N(1), N(2), N(3))),
-                     ADD(HD_CHECKPOINTS, mixed), ADD(HD_CHUNKS, CELLS(text, text, N(1), text, text))),
+                     ADD(HD_CHECKPOINTS, mixed),
+                     ADD(HD_CHUNKS, CELLS(text, text, N(1), text, text))),
                0);
     assert_int_equal(hd_cells_cmp(find_row(backend, &kept, HD_CHECKPOINTS, mixed), mixed, 7), 0);
     kept_fini(&kept);
@@ -625,12 +628,11 @@ static void arbitrary_bytes_work_in_every_table(struct hd_backend *backend)
         assert_err(hd_backend_read(backend, &query, 1, count_row, &count, NULL), 0);
         assert_int_equal(count, 1);
     }
-    assert_err(APPLY(backend,
-                     {.kind = HD_OP_EXPECT,
-                      .table = HD_THREADS,
-                      .cells = &text,
-                      .column = HD_THREADS_EPOCH,
-                      .expected = 1}),
+    assert_err(APPLY(backend, {.kind = HD_OP_EXPECT,
+                               .table = HD_THREADS,
+                               .cells = &text,
+                               .column = HD_THREADS_EPOCH,
+                               .expected = 1}),
                0);
 }
 
@@ -650,7 +652,8 @@ static void long_values_come_back_whole(struct hd_backend *backend)
                                           T("type"), data))),
                0);
     assert_int_equal(
-        hd_cell_cmp(find_row(backend, &kept, HD_CHUNKS, CELLS(T("t"), T("s"), N(1))) + 4, &data), 0);
+        hd_cell_cmp(find_row(backend, &kept, HD_CHUNKS, CELLS(T("t"), T("s"), N(1))) + 4, &data),
+        0);
     kept_fini(&kept);
     free(bytes);
 }
@@ -674,7 +677,10 @@ static int read_epoch(void *arg, size_t which, const struct hd_cell *cells)
     return 0;
 }
 
-/* Counts up by compare-and-set, and writes the number into two rows of another table at the same time. */
+/*
+ * Counts up by compare-and-set, and writes the number into two rows of another
+ * table at the same time.
+ */
 static bool count_up(struct crowd *crowd)
 {
     struct hd_query query = {.table = HD_THREADS, .index = HD_PRIMARY, .columns = HD_ALL_COLUMNS};
@@ -844,7 +850,10 @@ struct named_case {
     void (*run)(struct hd_backend *backend);
 };
 
-#define CASE(function) {#function, function}
+#define CASE(function)      \
+    {                       \
+#function, function \
+    }
 
 static const struct named_case cases[] = {
     CASE(put_inserts_and_replaces),

@@ -20,33 +20,43 @@
 #define CELLS(...) ((const struct hd_cell[]){__VA_ARGS__})
 #define THREAD(id, epoch) CELLS(T(id), N(epoch), N(100), N(200))
 #define CHECKPOINT(thread, id, run) CELLS(T(thread), T(""), T(id), NIL, run, T("{}"), T("body"))
-#define WRITE(thread, id, idx, value)                                                              \
+#define WRITE(thread, id, idx, value) \
     CELLS(T(thread), T(""), T(id), T("task"), N(idx), T("path"), T("channel"), T("json"), T(value))
 #define CHUNK(thread, seq, data) CELLS(T(thread), T("messages"), N(seq), T("hash"), T(data))
 
-#define PUT(id, row) {.kind = HD_OP_PUT, .table = id, .cells = row}
-#define PUT_NEW(id, row) {.kind = HD_OP_PUT_NEW, .table = id, .cells = row}
-#define ADD(id, row) {.kind = HD_OP_ADD, .table = id, .cells = row}
-#define DELETE(id, count, key) {.kind = HD_OP_DELETE, .table = id, .cells = key, .key_count = count}
-#define EXPECT(thread, number)                                                                     \
-    {.kind = HD_OP_EXPECT,                                                                         \
-     .table = HD_THREADS,                                                                          \
-     .cells = CELLS(T(thread)),                                                                    \
-     .column = HD_THREADS_EPOCH,                                                                   \
-     .expected = number}
-#define EXPECT_SET(thread, number, first, count, ...)                                              \
-    {.kind = HD_OP_EXPECT,                                                                         \
-     .table = HD_THREADS,                                                                          \
-     .cells = CELLS(T(thread)),                                                                    \
-     .column = HD_THREADS_EPOCH,                                                                   \
-     .expected = number,                                                                           \
-     .set_column = first,                                                                          \
-     .set_count = count,                                                                           \
-     .set = {__VA_ARGS__}}
+#define PUT(id, row)                                 \
+    {                                                \
+        .kind = HD_OP_PUT, .table = id, .cells = row \
+    }
+#define PUT_NEW(id, row)                                 \
+    {                                                    \
+        .kind = HD_OP_PUT_NEW, .table = id, .cells = row \
+    }
+#define ADD(id, row)                                 \
+    {                                                \
+        .kind = HD_OP_ADD, .table = id, .cells = row \
+    }
+#define DELETE(id, count, key)                                              \
+    {                                                                       \
+        .kind = HD_OP_DELETE, .table = id, .cells = key, .key_count = count \
+    }
+#define EXPECT(thread, number)                                                \
+    {                                                                         \
+        .kind = HD_OP_EXPECT, .table = HD_THREADS, .cells = CELLS(T(thread)), \
+        .column = HD_THREADS_EPOCH, .expected = number                        \
+    }
+#define EXPECT_SET(thread, number, first, count, ...)                                            \
+    {                                                                                            \
+        .kind = HD_OP_EXPECT, .table = HD_THREADS, .cells = CELLS(T(thread)),                    \
+        .column = HD_THREADS_EPOCH, .expected = number, .set_column = first, .set_count = count, \
+        .set = {                                                                                 \
+            __VA_ARGS__                                                                          \
+        }                                                                                        \
+    }
 
 /* Applies a list of operations and says what came of it. */
-#define APPLY(backend, ...)                                                                        \
-    apply_ops(backend, (const struct hd_op[]){__VA_ARGS__},                                        \
+#define APPLY(backend, ...)                                 \
+    apply_ops(backend, (const struct hd_op[]){__VA_ARGS__}, \
               sizeof((const struct hd_op[]){__VA_ARGS__}) / sizeof(struct hd_op))
 
 static size_t last_failed; /* index of the operation in the way, after a conflict */
@@ -162,8 +172,8 @@ static inline void assert_same_rows(const struct kept *got, const struct kept *e
     assert_int_equal(got->count, expected->count);
     for (size_t i = 0; i < got->count; i++) {
         assert_int_equal(got->rows[i].which, expected->rows[i].which);
-        assert_int_equal(
-            hd_cells_cmp(got->rows[i].cells, expected->rows[i].cells, HD_MAX_COLUMNS), 0);
+        assert_int_equal(hd_cells_cmp(got->rows[i].cells, expected->rows[i].cells, HD_MAX_COLUMNS),
+                         0);
     }
 }
 
@@ -179,10 +189,8 @@ static inline int count_row(void *arg, size_t which, const struct hd_cell *cells
 static inline size_t count_rows(struct hd_backend *backend, enum hd_table_id table,
                                 const struct hd_cell *prefix, unsigned prefix_count)
 {
-    struct hd_query query = {.table = table,
-                             .index = HD_PRIMARY,
-                             .prefix = prefix,
-                             .prefix_count = prefix_count};
+    struct hd_query query = {
+        .table = table, .index = HD_PRIMARY, .prefix = prefix, .prefix_count = prefix_count};
     size_t count = 0;
 
     assert_int_equal(hd_backend_read(backend, &query, 1, count_row, &count, NULL), 0);

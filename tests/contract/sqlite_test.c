@@ -125,9 +125,7 @@ static void run_sql(const char *sql)
 
 /* ---- files that are not ours ------------------------------------------ */
 
-static void make_nothing(void)
-{
-}
+static void make_nothing(void) {}
 
 static void make_garbage(void)
 {
@@ -406,8 +404,7 @@ static void people_can_read_it(void **state)
     sqlite3 *db;
 
     (void)state;
-    assert_err(APPLY(backend,
-                     PUT(HD_THREADS, CELLS(T("ada:t:1"), N(1), N(1700000000123456), N(0))),
+    assert_err(APPLY(backend, PUT(HD_THREADS, CELLS(T("ada:t:1"), N(1), N(1700000000123456), N(0))),
                      PUT(HD_CHECKPOINTS, CHECKPOINT("ada:t:1", "c1", T("run"))),
                      PUT(HD_CHECKPOINTS, CHECKPOINT("ada:t:1", "c2", NIL)),
                      PUT(HD_CHECKPOINTS, CHECKPOINT("ada:t:2", "c2", NIL))),
@@ -510,7 +507,10 @@ static void deleted_space_is_used_again_and_given_back(void **state)
 
 static atomic_bool is_growing;
 
-/* Transactions of 20 ms, one after the other: with a few threads there is a reader at every moment. */
+/*
+ * Transactions of 20 ms, one after the other: with a few threads there is a
+ * reader at every moment.
+ */
 static void *read_again_and_again(void *arg)
 {
     sqlite3 *db;
@@ -728,7 +728,10 @@ static int read_number(void *arg, size_t which, const struct hd_cell *cells)
     return 0;
 }
 
-/* Opens and closes all the time, so that the log is made, recovered and removed under the others. */
+/*
+ * Opens and closes all the time, so that the log is made, recovered and removed
+ * under the others.
+ */
 static int count_up_by_25(int number)
 {
     struct hd_query query = {.table = HD_THREADS, .index = HD_PRIMARY, .columns = HD_ALL_COLUMNS};
