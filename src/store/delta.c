@@ -7,6 +7,8 @@
  * ancestors of a checkpoint usually stand right before it.
  */
 #include "store/delta.h"
+
+#include "base/map.h"
 #include "store/fetch.h"
 #include "store/pack.h"
 
@@ -24,6 +26,7 @@ struct walker {
     struct hd_fault *fault;
     struct row page[PAGE];
     size_t page_count;
+    struct hd_map seen; /* ids on the way: parents may form a circle */
 };
 
 static int on_row(void *arg, size_t which, const struct hd_cell *cells)
@@ -108,8 +111,7 @@ static size_t note_seeds(struct hd_chain *chain, struct hd_ancestor *ancestor)
     return open;
 }
 
-static int add_ancestor(struct walker *w, struct hd_chain *chain, const struct row *row,
-                        struct hd_ancestor **out)
+static int make_ancestor(struct walker *w, const struct row *row, struct hd_ancestor **out)
 {
     struct hd_ancestor *ancestor = hd_arena_calloc(w->arena, 1, sizeof(*ancestor));
 
@@ -117,19 +119,53 @@ static int add_ancestor(struct walker *w, struct hd_chain *chain, const struct r
         return HD_ENOMEM;
     ancestor->id = row->id;
     ancestor->body = row->body;
-    ancestor->newer = chain->oldest;
-    chain->oldest = ancestor;
-    chain->ancestor_count++;
     *out = ancestor;
     return 0;
+}
+
+/* The next checkpoint on the way back; NULL when there is none, or none that was not met before. */
+static int find_parent(struct walker *w, const struct row **row)
+{
+    struct hd_slice parent = (*row)->parent;
+    int err = hd_map_put(&w->seen, (*row)->id, w);
+
+    *row = NULL;
+    if (err || parent.len == 0 || hd_map_get(&w->seen, parent))
+        return err;
+    return find_row(w, parent, row);
+}
+
+static int walk(struct walker *w, struct hd_slice id, struct hd_chain *chain)
+{
+    size_t open = chain->channel_count;
+    struct hd_ancestor *ancestor;
+    const struct row *row;
+    int err = find_row(w, id, &row);
+
+    if (!err && row && chain->has_own) {
+        err = make_ancestor(w, row, &ancestor);
+        if (!err)
+            open = note_seeds(chain, ancestor);
+    }
+    while (!err && row && open > 0) {
+        err = find_parent(w, &row);
+        if (err || !row)
+            break;
+        err = make_ancestor(w, row, &ancestor);
+        if (err)
+            break;
+        ancestor->newer = chain->oldest;
+        chain->oldest = ancestor;
+        chain->ancestor_count++;
+        open = note_seeds(chain, ancestor);
+    }
+    return err;
 }
 
 int hd_chain_walk(struct hd_store *store, const struct hd_key *key, struct hd_chain *chain,
                   struct hd_arena *arena, struct hd_fault *fault)
 {
     struct walker *w = hd_arena_calloc(arena, 1, sizeof(*w));
-    const struct row *row;
-    size_t open = chain->channel_count;
     int err;
 
     chain->seeds = hd_arena_calloc(arena, chain->channel_count, sizeof(*chain->seeds));
@@ -137,16 +173,9 @@ int hd_chain_walk(struct hd_store *store, const struct hd_key *key, struct hd_ch
         return HD_ENOMEM;
     *w = (struct walker){
         .store = store, .thread = key->thread, .ns = key->ns, .arena = arena, .fault = fault};
-    err = find_row(w, key->id, &row);
-    while (!err && row && row->parent.len && open > 0) {
-        struct hd_ancestor *ancestor;
-
-        err = find_row(w, row->parent, &row);
-        if (!err && row)
-            err = add_ancestor(w, chain, row, &ancestor);
-        if (!err && row)
-            open = note_seeds(chain, ancestor);
-    }
+    hd_map_init(&w->seen, SIZE_MAX / 2);
+    err = walk(w, key->id, chain);
+    hd_map_fini(&w->seen);
     return err;
 }
 

@@ -409,7 +409,7 @@ static void spare(struct doomed *doomed, size_t first, struct hd_slice id)
 static int spare_chain(struct keeper *keeper)
 {
     struct hd_json metadata = {0};
-    struct hd_chain chain = {0};
+    struct hd_chain chain = {.has_own = true};
     int err = hd_json_parse(&metadata, keeper->metadata, keeper->fault);
 
     if (!err)
