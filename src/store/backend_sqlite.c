@@ -385,15 +385,11 @@ static int sqlite_apply(struct hd_backend *backend, const struct hd_batch *batch
 
 /* ---- care ------------------------------------------------------------- */
 
-static int sqlite_check(struct hd_backend *backend, struct hd_fault *fault)
+static int check_integrity(struct hd_sqlite_conn *conn, struct hd_fault *fault)
 {
-    struct sqlite_backend *sqlite = sqlite_from(backend);
-    struct hd_sqlite_conn *conn = NULL;
     sqlite3_stmt *stmt = NULL;
-    int err = take_reader(sqlite, &conn, fault);
+    int err = 0;
 
-    if (err)
-        return err;
     if (sqlite3_prepare_v2(conn->db, "PRAGMA integrity_check(1)", -1, &stmt, NULL) != SQLITE_OK ||
         sqlite3_step(stmt) != SQLITE_ROW) {
         err = hd_sqlite_fail(conn, "checking", fault);
@@ -405,8 +401,32 @@ static int sqlite_check(struct hd_backend *backend, struct hd_fault *fault)
                                found ? found : "the check gave no answer");
     }
     sqlite3_finalize(stmt);
+    return err;
+}
+
+static int check_once(struct sqlite_backend *sqlite, struct hd_fault *fault)
+{
+    struct hd_sqlite_conn *conn = NULL;
+    int err = take_reader(sqlite, &conn, fault);
+
+    if (err)
+        return err;
+    err = check_integrity(conn, fault);
+    conn->is_broken = conn->is_broken || err == HD_ECORRUPT;
     give_reader(sqlite, conn);
     return err;
+}
+
+/* SQLite tells a page that it could not read as damage: only what a new connection finds too is. */
+static int sqlite_check(struct hd_backend *backend, struct hd_fault *fault)
+{
+    struct sqlite_backend *sqlite = sqlite_from(backend);
+    struct hd_fault first = {0};
+    int err = check_once(sqlite, &first);
+
+    if (err == HD_ECORRUPT)
+        return check_once(sqlite, fault);
+    return err ? hd_fault_set(fault, err, "%s", first.text) : 0;
 }
 
 /* Gives back some free pages; *left is what remains. */
