@@ -649,6 +649,52 @@ static void slow_readers_do_not_stop_the_writer(void **state)
     hd_backend_close(gate.backend);
 }
 
+/* Another thread writes after the first row was seen. */
+struct interrupted {
+    struct hd_backend *backend;
+    size_t counts[2];
+};
+
+static void *write_a_thread(void *arg)
+{
+    struct hd_op op = ADD(HD_THREADS, THREAD("later", 1));
+    struct hd_batch batch = {&op, 1};
+
+    return hd_backend_apply(arg, &batch, NULL, NULL) == 0 ? NULL : arg;
+}
+
+static int interrupt_once(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct interrupted *interrupted = arg;
+    void *failed = NULL;
+    pthread_t writer;
+
+    (void)cells;
+    if (which == 0 && interrupted->counts[0] == 0) {
+        assert_int_equal(pthread_create(&writer, NULL, write_a_thread, interrupted->backend), 0);
+        pthread_join(writer, &failed);
+        assert_null(failed);
+    }
+    interrupted->counts[which]++;
+    return 0;
+}
+
+static void all_queries_of_a_read_see_one_state(void **state)
+{
+    const struct hd_query all = {.table = HD_THREADS, .index = HD_PRIMARY};
+    const struct hd_query queries[] = {all, all};
+    struct interrupted interrupted = {.backend = must_open(url)};
+
+    (void)state;
+    assert_err(APPLY(interrupted.backend, ADD(HD_THREADS, THREAD("t", 1))), 0);
+    assert_err(hd_backend_read(interrupted.backend, queries, 2, interrupt_once, &interrupted, NULL),
+               0);
+    assert_int_equal(interrupted.counts[0], 1);
+    assert_int_equal(interrupted.counts[1], 1);
+    assert_int_equal(count_rows(interrupted.backend, HD_THREADS, NULL, 0), 2);
+    hd_backend_close(interrupted.backend);
+}
+
 /* ---- several processes ------------------------------------------------ */
 
 /* Runs work(number) in each of `count` processes, which begin at the same moment. */
@@ -902,6 +948,7 @@ int main(void)
         TEST(the_log_does_not_grow_for_ever),
         TEST(a_lock_is_waited_for_and_then_named),
         TEST(slow_readers_do_not_stop_the_writer),
+        TEST(all_queries_of_a_read_see_one_state),
         TEST(processes_may_create_it_at_once),
         TEST(processes_never_overwrite_each_other),
         TEST(what_was_acknowledged_survives_a_kill),
