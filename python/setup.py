@@ -104,6 +104,12 @@ setup(
                 + glob(f"{CORE}/src/base/*.c")
                 + glob(f"{CORE}/src/store/*.c")
             ),
+            depends=sorted(
+                glob("src/*.h")
+                + glob(f"{CORE}/include/*.h")
+                + glob(f"{CORE}/src/base/*.h")
+                + glob(f"{CORE}/src/store/*.h")
+            ),
             include_dirs=[f"{CORE}/include", f"{CORE}/src", "src"],
             define_macros=[("_GNU_SOURCE", None)],
             extra_compile_args=[
