@@ -28,13 +28,17 @@ static struct hd_fault *fault_of(struct heddle_error *error)
     return fault;
 }
 
-/* Every failure leaves with a sentence, if only the code's own. */
+/* Every failure leaves with a sentence, if only the code's own; a success after failed attempts with none. */
 static int leave(int err, struct heddle_error *error)
 {
-    if (err)
+    if (!error)
+        return err;
+    if (err) {
         hd_fault_set((struct hd_fault *)error, err, "%s", hd_error_text(err));
-    if (err && error)
         error->code = err;
+    } else {
+        memset(error, 0, sizeof(*error));
+    }
     return err;
 }
 
@@ -53,19 +57,24 @@ int hd_check_length(struct hd_slice s, size_t max, const char *what, struct hd_f
     return 0;
 }
 
+int hd_check_principal(struct hd_slice principal, struct hd_fault *fault)
+{
+    if (principal.len && memchr(principal.ptr, ':', principal.len))
+        return hd_fault_set(fault, HD_EINVAL, "principal must not contain ':'");
+    return hd_check_length(principal, HD_MAX_PRINCIPAL, "principal", fault);
+}
+
 int hd_thread_key(const struct heddle_thread *thread, struct hd_arena *arena, struct hd_slice *out,
                   struct hd_fault *fault)
 {
     struct hd_slice principal = hd_from_public(thread->principal), id = hd_from_public(thread->id);
     char *key;
-    int err = hd_check_length(principal, HD_MAX_PRINCIPAL, "principal", fault);
+    int err = hd_check_principal(principal, fault);
 
     if (!err)
         err = hd_check_length(id, HD_MAX_THREAD_ID, "thread_id", fault);
     if (err)
         return err;
-    if (principal.len && memchr(principal.ptr, ':', principal.len))
-        return hd_fault_set(fault, HD_EINVAL, "principal must not contain ':'");
     key = hd_arena_alloc(arena, principal.len + 1 + id.len);
     if (!key)
         return HD_ENOMEM;
@@ -134,7 +143,7 @@ int heddle_open(struct heddle **out, const char *url, struct heddle_error *error
         return leave(err, error);
     }
     *out = heddle;
-    return 0;
+    return leave(0, error);
 }
 
 /* ---- writing ---- */
@@ -184,6 +193,7 @@ static int queue(struct heddle *heddle, struct hd_request *request, int err,
         request->err = err;
         request->fault = *fault;
         request->is_settled = true;
+        request->thread = hd_slice(NULL, 0); /* its memory went with the refusal */
     }
     err = hd_lane_queue(&heddle->store, request);
     if (err) {
@@ -252,7 +262,7 @@ int heddle_get(struct heddle *heddle, const struct heddle_key *key, struct heddl
         return leave(err, error);
     }
     *out = &answer->tuple;
-    return 0;
+    return leave(0, error);
 }
 
 void heddle_tuple_free(struct heddle_tuple *tuple)
@@ -324,7 +334,7 @@ int heddle_delta_history(struct heddle *heddle, const struct heddle_key *key,
         return leave(err, error);
     }
     *out = &answer->histories;
-    return 0;
+    return leave(0, error);
 }
 
 void heddle_histories_free(struct heddle_histories *histories)
@@ -412,14 +422,16 @@ int heddle_list_threads(struct heddle *heddle, struct heddle_bytes principal,
         return leave(HD_ENOMEM, error);
     hd_arena_init(&answer->arena, SIZE_MAX / 2);
     answer->limit = limit;
-    err = limit ? scan_threads(heddle, principal, after, answer, fault) : 0;
+    err = hd_check_principal(hd_from_public(principal), fault);
+    if (!err && limit)
+        err = scan_threads(heddle, principal, after, answer, fault);
     answer->threads = (struct heddle_threads){answer->infos, answer->count};
     if (err) {
         heddle_threads_free(&answer->threads);
         return leave(err, error);
     }
     *out = &answer->threads;
-    return 0;
+    return leave(0, error);
 }
 
 void heddle_threads_free(struct heddle_threads *threads)

@@ -166,11 +166,11 @@ static int list_fill(struct heddle_list *list, const struct heddle_query *query,
 {
     struct gatherer g = {.list = list, .query = query, .fault = fault};
     struct hd_json filter = {0};
-    int err = 0;
+    int err = hd_check_principal(hd_from_public(query->principal), fault);
 
     g.limit = query->limit < 0 ? SIZE_MAX : (size_t)query->limit;
-    if (g.limit == 0)
-        return 0;
+    if (err || g.limit == 0)
+        return err;
     if (query->thread) {
         struct heddle_thread thread = {query->principal, *query->thread};
 

@@ -305,7 +305,8 @@ static int doom(struct doomed *doomed, struct hd_slice thread, struct hd_slice n
 static int on_thread(void *arg, size_t which, const struct hd_cell *cells)
 {
     (void)which;
-    *(int64_t *)arg = cells[HD_THREADS_EPOCH].number;
+    if (cells[HD_THREADS_CREATED].number != 0) /* otherwise it is being copied: see copy.c */
+        *(int64_t *)arg = cells[HD_THREADS_EPOCH].number;
     return 0;
 }
 
@@ -507,8 +508,11 @@ int hd_keep_latest(struct hd_store *store, struct hd_slice thread, struct hd_fau
 /* ---- runs ---- */
 
 struct run_search {
-    struct doomed *doomed;
+    const struct heddle_bytes *runs;
+    size_t run_count;
     struct hd_slice principal;
+    struct hd_slice thread; /* when one is asked for */
+    struct doomed *doomed;
 };
 
 static int on_run(void *arg, size_t which, const struct hd_cell *cells)
@@ -525,6 +529,55 @@ static int on_run(void *arg, size_t which, const struct hd_cell *cells)
                 cells[HD_CHECKPOINTS_ID].bytes);
 }
 
+/* Dooms the checkpoints of the runs, in one thread or in all of the principal. */
+static int find_runs(struct hd_store *store, struct run_search *search, struct hd_fault *fault)
+{
+    int err = 0;
+
+    for (size_t i = 0; !err && i < search->run_count; i++) {
+        struct hd_cell prefix[] = {hd_cell_bytes(hd_from_public(search->runs[i])),
+                                   hd_cell_bytes(search->thread)};
+        struct hd_query query = {.table = HD_CHECKPOINTS,
+                                 .index = HD_CHECKPOINTS_BY_RUN,
+                                 .prefix = prefix,
+                                 .prefix_count = search->thread.len ? 2 : 1};
+
+        if (search->runs[i].len > 0)
+            err = hd_backend_read(store->backend, &query, 1, on_run, search, fault);
+    }
+    return err;
+}
+
+/* What belongs to the runs is looked for at the epoch it is deleted at: a put may have changed it. */
+static int delete_runs_once(struct hd_store *store, struct run_search *search,
+                            struct hd_fault *fault)
+{
+    struct doomed doomed;
+    int64_t epoch;
+    int err = hd_read_epoch(store, search->thread, &epoch, fault);
+
+    if (err)
+        return err == HD_ENOTFOUND ? 0 : err;
+    doomed_init(&doomed, search->thread);
+    search->doomed = &doomed;
+    err = find_runs(store, search, fault);
+    if (!err && doomed.count > 0)
+        err = delete_and_collect(store, search->thread, doomed.keys, doomed.count, epoch, fault);
+    doomed_fini(&doomed);
+    return err;
+}
+
+static int delete_runs_job(struct hd_store *store, struct hd_lane *lane, void *arg,
+                           struct hd_fault *fault)
+{
+    int err = HD_ECONFLICT;
+
+    (void)lane;
+    for (int attempt = 0; err == HD_ECONFLICT && attempt < ATTEMPTS; attempt++)
+        err = delete_runs_once(store, arg, fault);
+    return err;
+}
+
 static int by_thread(const void *a, const void *b)
 {
     const struct hd_key *x = a, *y = b;
@@ -532,67 +585,27 @@ static int by_thread(const void *a, const void *b)
     return hd_slice_cmp(x->thread, y->thread);
 }
 
-struct run_job {
-    const struct hd_key *keys;
-    size_t count;
-};
-
-static int delete_runs_job(struct hd_store *store, struct hd_lane *lane, void *arg,
-                           struct hd_fault *fault)
-{
-    const struct run_job *job = arg;
-    struct hd_slice thread = job->keys[0].thread;
-    int err = HD_ECONFLICT;
-
-    (void)lane;
-    for (int attempt = 0; err == HD_ECONFLICT && attempt < ATTEMPTS; attempt++) {
-        int64_t epoch;
-
-        err = hd_read_epoch(store, thread, &epoch, fault);
-        if (!err)
-            err = delete_and_collect(store, thread, job->keys, job->count, epoch, fault);
-    }
-    return err == HD_ENOTFOUND ? 0 : err;
-}
-
-/* Thread by thread, each in its lane. */
-static int delete_groups(struct hd_store *store, struct doomed *doomed, struct hd_fault *fault)
-{
-    int err = 0;
-
-    qsort(doomed->keys, doomed->count, sizeof(*doomed->keys), by_thread);
-    for (size_t i = 0, end; !err && i < doomed->count; i = end) {
-        struct run_job job;
-
-        for (end = i + 1; end < doomed->count &&
-                          hd_slice_eq(doomed->keys[end].thread, doomed->keys[i].thread);)
-            end++;
-        job = (struct run_job){doomed->keys + i, end - i};
-        err = hd_lane_job(store, doomed->keys[i].thread, delete_runs_job, &job, fault);
-    }
-    return err;
-}
-
 int hd_delete_runs(struct hd_store *store, struct hd_slice principal,
                    const struct heddle_bytes *runs, size_t count, struct hd_fault *fault)
 {
     struct doomed doomed;
-    struct run_search search = {.doomed = &doomed, .principal = principal};
-    int err = 0;
+    struct run_search search = {
+        .runs = runs, .run_count = count, .principal = principal, .doomed = &doomed};
+    int err = hd_check_principal(principal, fault);
 
+    if (err)
+        return err;
     doomed_init(&doomed, hd_slice(NULL, 0));
-    for (size_t i = 0; !err && i < count; i++) {
-        struct hd_cell run = hd_cell_bytes(hd_from_public(runs[i]));
-        struct hd_query query = {.table = HD_CHECKPOINTS,
-                                 .index = HD_CHECKPOINTS_BY_RUN,
-                                 .prefix = &run,
-                                 .prefix_count = 1};
-
-        if (runs[i].len > 0)
-            err = hd_backend_read(store->backend, &query, 1, on_run, &search, fault);
+    err = find_runs(store, &search, fault);
+    if (doomed.count > 1)
+        qsort(doomed.keys, doomed.count, sizeof(*doomed.keys), by_thread);
+    /* Thread by thread, each in its lane. */
+    for (size_t i = 0; !err && i < doomed.count; i++) {
+        if (i > 0 && hd_slice_eq(doomed.keys[i].thread, doomed.keys[i - 1].thread))
+            continue;
+        search.thread = doomed.keys[i].thread;
+        err = hd_lane_job(store, search.thread, delete_runs_job, &search, fault);
     }
-    if (!err && doomed.count > 0)
-        err = delete_groups(store, &doomed, fault);
     doomed_fini(&doomed);
     return err;
 }

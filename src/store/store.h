@@ -54,6 +54,8 @@ static inline struct heddle_bytes hd_to_public(struct hd_slice s)
     return (struct heddle_bytes){s.ptr, s.len};
 }
 
+/* A principal with ':' in it would reach the threads of another. */
+HD_MUST_CHECK int hd_check_principal(struct hd_slice principal, struct hd_fault *fault);
 /* The stored thread key `principal:thread_id`, in `arena`. Checks both parts. */
 HD_MUST_CHECK int hd_thread_key(const struct heddle_thread *thread, struct hd_arena *arena,
                                 struct hd_slice *out, struct hd_fault *fault);
