@@ -125,6 +125,8 @@ int hd_fetch_add(struct hd_fetch *fetch, struct hd_reading *reading, struct hd_s
         *out = hd_to_public(t->ref.inline_bytes);
         return 0;
     }
+    if (t->ref.size > SIZE_MAX / 4) /* from disk: it must not wrap around below */
+        return HD_ECORRUPT;
     t->bytes = hd_arena_alloc(fetch->arena, (size_t)t->ref.size + 1);
     if (!t->bytes)
         return HD_ENOMEM;
