@@ -22,6 +22,7 @@ struct hd_crew {
     pthread_t *threads;
     unsigned thread_count;
     unsigned idle_count;
+    unsigned queued; /* tasks that nobody has taken yet */
     unsigned limit;
     bool is_closing;
 };
@@ -50,6 +51,7 @@ static struct task *take(struct hd_crew *crew)
     struct task *task = crew->queue;
 
     crew->queue = task->next;
+    crew->queued--;
     if (!crew->queue)
         crew->tail = &crew->queue;
     return task;
@@ -79,10 +81,14 @@ static void *serve(void *arg)
     return NULL;
 }
 
-/* One more thread when all are busy. Without any thread the work would never run. */
+/*
+ * One more thread when all are busy or about to be. Without any thread the work
+ * would never run. While the crew closes, whoever adds work runs it himself.
+ */
 static int staff(struct hd_crew *crew)
 {
-    if (crew->idle_count > 0 || crew->thread_count == crew->limit)
+    if (crew->idle_count > crew->queued || crew->thread_count == crew->limit ||
+        (crew->is_closing && crew->thread_count > 0))
         return 0;
     if (pthread_create(&crew->threads[crew->thread_count], NULL, serve, crew) == 0)
         crew->thread_count++;
@@ -103,6 +109,7 @@ int hd_crew_add(struct hd_crew *crew, void (*work)(void *arg), void *arg)
     if (!err) {
         *crew->tail = task;
         crew->tail = &task->next;
+        crew->queued++;
         pthread_cond_signal(&crew->changed);
     }
     pthread_mutex_unlock(&crew->lock);
