@@ -34,6 +34,9 @@ struct hd_stream {
     size_t count;
     size_t cap;
     int64_t first;
+    int64_t unclaimed; /* the first chunk at its end that only writes use so far, or 0 */
+    unsigned hits;     /* how often a value went on with a write's chunk … */
+    unsigned misses;   /* … and how often it did not: see plan.c */
 };
 
 struct hd_head {

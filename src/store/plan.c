@@ -180,29 +180,70 @@ static int add_chunk(struct planner *p, struct hd_slice name, uint32_t stream,
 }
 
 /*
- * Where a chunk is or will be stored. `follows` is the number after the chunk
- * before it: an append-only list matches there without a look-up. Only a
- * write's value may point into other streams: a channel's value that did would
- * scatter over them and its reference grow with every turn.
+ * Writes and the values that come of them share chunks in one stream, as long
+ * as they are the same bytes in the same order: a task writes a message, the
+ * next checkpoint's list ends with it, and its chunk already stands where the
+ * list goes on. Where a reducer changes what was written (a missing id, a dict
+ * that becomes a message, tasks applied in another order) the writes' chunks
+ * would lie between those of the list and cut it into many runs. Where that is
+ * seen more than now and then (two calls may overtake each other), the channel's
+ * writes go to a stream of their own.
  */
-static int place_chunk(struct planner *p, struct hd_slice name, const struct hd_piece *piece,
-                       bool may_borrow, int64_t follows, uint32_t *stream, int64_t *seq)
-{
-    uint32_t own = *stream;
+static const struct hd_slice writes_stream = HD_S_INIT("__writes__");
 
-    if (hd_state_is_chunk(p->state, own, follows, piece->hash)) {
-        *seq = follows;
-        return 0;
+static void claim(struct hd_stream *stream, int64_t follows, int64_t seq)
+{
+    if (stream->unclaimed && seq >= stream->unclaimed) {
+        *(follows && seq != follows ? &stream->misses : &stream->hits) += 1;
+        stream->unclaimed = seq + 1 < stream->first + (int64_t)stream->count ? seq + 1 : 0;
     }
-    *seq = hd_state_find(p->state, own, piece->hash);
-    if (*seq == 0 && may_borrow)
-        *seq = hd_state_find_any(p->state, piece->hash, stream);
-    return *seq ? 0 : add_chunk(p, name, own, piece, seq);
 }
 
-static int refer_to_pieces(struct planner *p, const struct hd_pieces *pieces, uint32_t own,
-                           bool may_borrow, struct hd_ref_builder *builder)
+/*
+ * Where a chunk of a channel's value is or will be stored. `follows` is the
+ * number after the chunk before it: an append-only list matches there without a
+ * look-up. Only its own stream counts: a value that borrowed from others would
+ * scatter over them.
+ */
+static int place_in_value(struct planner *p, struct hd_slice name, uint32_t own,
+                          const struct hd_piece *piece, int64_t follows, int64_t *seq)
 {
+    int err = 0;
+
+    if (hd_state_is_chunk(p->state, own, follows, piece->hash))
+        *seq = follows;
+    else
+        *seq = hd_state_find(p->state, own, piece->hash);
+    if (*seq == 0)
+        err = add_chunk(p, name, own, piece, seq);
+    if (!err)
+        claim(&p->state->streams[own], follows, *seq);
+    return err;
+}
+
+/* The same for a write's value, which may borrow from any stream: it does not grow. */
+static int place_in_write(struct planner *p, struct hd_slice name, uint32_t own,
+                          const struct hd_piece *piece, uint32_t *stream, int64_t *seq)
+{
+    int err;
+
+    *stream = own;
+    *seq = hd_state_find(p->state, own, piece->hash);
+    if (*seq == 0)
+        *seq = hd_state_find_any(p->state, piece->hash, stream);
+    if (*seq)
+        return 0;
+    *stream = own;
+    err = add_chunk(p, name, own, piece, seq);
+    if (!err && p->state->streams[own].unclaimed == 0)
+        p->state->streams[own].unclaimed = *seq;
+    return err;
+}
+
+static int refer_to_pieces(struct planner *p, const struct hd_pieces *pieces, struct hd_slice name,
+                           uint32_t own, struct hd_ref_builder *builder)
+{
+    bool is_write = p->request->kind == HD_REQUEST_WRITES;
     int64_t follows = 0;
 
     for (size_t i = 0; i < pieces->count; i++) {
@@ -214,12 +255,12 @@ static int refer_to_pieces(struct planner *p, const struct hd_pieces *pieces, ui
         if (!piece->is_chunk) {
             err = hd_ref_builder_literal(builder, piece->bytes, piece->comma);
         } else {
-            err = place_chunk(p, builder->own, piece, may_borrow, follows, &stream, &seq);
-            if (!err) {
-                follows = seq + 1;
+            err = is_write ? place_in_write(p, name, own, piece, &stream, &seq)
+                           : place_in_value(p, name, own, piece, follows, &seq);
+            if (!err)
                 err = hd_ref_builder_chunk(builder, p->state->streams[stream].name, seq,
                                            piece->comma);
-            }
+            follows = seq + 1;
         }
         if (err)
             return err;
@@ -227,11 +268,42 @@ static int refer_to_pieces(struct planner *p, const struct hd_pieces *pieces, ui
     return 0;
 }
 
+static int load_stream(struct planner *p, struct hd_slice name, uint32_t *out)
+{
+    if (!hd_state_has_stream(p->state, name) && p->has_earlier)
+        return HD_EBUSY;
+    return hd_state_stream(p->state, p->lane->store->backend, name, out, p->fault);
+}
+
+static bool differs(const struct hd_stream *stream)
+{
+    return stream->misses > 3 + stream->hits / 16;
+}
+
+/* The stream that new chunks of the value go to. */
+static int choose_stream(struct planner *p, struct hd_slice channel, struct hd_slice *name,
+                         uint32_t *out)
+{
+    uint32_t writes;
+    int err = load_stream(p, channel, out);
+
+    *name = channel;
+    if (err || p->request->kind != HD_REQUEST_WRITES)
+        return err;
+    err = load_stream(p, writes_stream, &writes);
+    /* Whoever filled it found the two to differ; that need not be found out again. */
+    if (!err && (differs(&p->state->streams[*out]) || p->state->streams[writes].count > 0)) {
+        *name = writes_stream;
+        *out = writes;
+    }
+    return err;
+}
+
 /* The reference to value number `i` of the request, in the batch's arena. */
 static int record_value(struct planner *p, const struct heddle_value *value, size_t i,
-                        bool may_borrow, struct hd_slice *out)
+                        struct hd_slice *out)
 {
-    struct hd_slice channel = hd_from_public(value->channel);
+    struct hd_slice channel = hd_from_public(value->channel), name;
     struct hd_buf *buf = &p->lane->scratch;
     struct hd_ref_builder builder;
     uint32_t own;
@@ -242,13 +314,11 @@ static int record_value(struct planner *p, const struct heddle_value *value, siz
         err = hd_ref_write_inline(buf, hd_from_public(value->data));
         return err ? err : hd_arena_copy(&p->lane->batch.arena, hd_buf_slice(buf), out);
     }
-    if (!hd_state_has_stream(p->state, channel) && p->has_earlier)
-        return HD_EBUSY;
-    err = hd_state_stream(p->state, p->lane->store->backend, channel, &own, p->fault);
+    err = choose_stream(p, channel, &name, &own);
     if (err)
         return err;
     hd_ref_builder_init(&builder, channel);
-    err = refer_to_pieces(p, &p->request->pieces[i], own, may_borrow, &builder);
+    err = refer_to_pieces(p, &p->request->pieces[i], name, own, &builder);
     if (!err)
         err = hd_ref_builder_finish(&builder, hd_from_public(value->data), buf);
     if (!err)
@@ -405,7 +475,7 @@ static int record_changed(struct put_plan *plan, struct hd_slice channel)
         return 0; /* empty at this version */
     entry->channel = channel;
     entry->type = hd_from_public(value->type);
-    err = record_value(plan->p, value, at, false, &entry->ref);
+    err = record_value(plan->p, value, at, &entry->ref);
     if (!err)
         plan->entry_count++;
     return err;
@@ -674,7 +744,7 @@ static int plan_write(struct planner *p, size_t i)
     const struct heddle_value *value = &writes->values[i];
     struct hd_slice channel = hd_from_public(value->channel), ref;
     int64_t idx = write_idx(channel, i);
-    int err = record_value(p, value, i, true, &ref);
+    int err = record_value(p, value, i, &ref);
 
     if (err)
         return err;

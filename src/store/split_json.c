@@ -184,6 +184,24 @@ static int cut_object(struct hd_cutter *cutter, const char **pos, const char *en
     return cutter->pieces->count > 0 ? 0 : HD_EINVAL;
 }
 
+/* A message on its own, in the canonical encoding or in JavaScript's, as it would stand in a list. */
+static bool is_message(const char *pos, const char *end)
+{
+    struct hd_slice text = hd_slice(pos, (size_t)(end - pos));
+
+    return hd_slice_starts(text, HD_S("{\"$\":\"message\"")) ||
+           hd_slice_starts(text, HD_S("{\"lc\":1,"));
+}
+
+/* It is the same chunk as in a list: what a task writes is often what the list then gets. */
+static int cut_message(struct hd_cutter *cutter, const char **pos, const char *end)
+{
+    const char *begin = *pos;
+
+    *pos = skip_value(begin, end);
+    return *pos ? hd_cutter_element(cutter, begin, *pos) : HD_EINVAL;
+}
+
 int hd_split_json(struct hd_cutter *cutter, struct hd_slice bytes)
 {
     const char *end = bytes.ptr + bytes.len;
@@ -192,6 +210,8 @@ int hd_split_json(struct hd_cutter *cutter, struct hd_slice bytes)
 
     if (pos < end && *pos == '[')
         err = cut_array(cutter, &pos, end);
+    else if (is_message(pos, end))
+        err = cut_message(cutter, &pos, end);
     else if (pos < end && *pos == '{')
         err = cut_object(cutter, &pos, end);
     else

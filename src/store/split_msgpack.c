@@ -184,7 +184,10 @@ int hd_split_msgpack(struct hd_cutter *cutter, struct hd_slice bytes)
 
     if (head.shape == EXT)
         head = enter_delta(head, &pos, end);
-    if (head.shape == ARRAY)
+    if (head.shape == EXT) { /* a message, or another object: the same chunk as in a list */
+        pos = skip(pos, end, 1);
+        err = pos ? hd_cutter_element(cutter, bytes.ptr, pos) : HD_EINVAL;
+    } else if (head.shape == ARRAY)
         err = cut_array(cutter, head, &pos, end);
     else if (head.shape == MAP)
         err = cut_map(cutter, head, &pos, end);

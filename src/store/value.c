@@ -5,6 +5,8 @@
  *   chunked reference   2, size, checksum (8 bytes), number of segments, segments
  *   segment             flags; literal: length, bytes
  *                              run: [length, stream name,] first number, count
+ *                       (the first number of a run counts from the end of the run before,
+ *                       zigzag: lists with regular gaps then compress to next to nothing)
  *   body                1, v, JSON length and text, number of entries,
  *                       each: channel, type, reference (length and bytes)
  *
@@ -33,10 +35,21 @@ int hd_ref_write_inline(struct hd_buf *out, struct hd_slice bytes)
     return err ? err : hd_buf_append_slice(out, bytes);
 }
 
-static int parse_run(struct hd_reader *r, uint8_t flags, struct hd_slice own,
+static uint64_t zigzag(int64_t n)
+{
+    return ((uint64_t)n << 1) ^ (uint64_t)(n >> 63);
+}
+
+static int64_t unzigzag(uint64_t n)
+{
+    return (int64_t)(n >> 1) ^ -(int64_t)(n & 1);
+}
+
+static int parse_run(struct hd_reader *r, uint8_t flags, struct hd_slice own, int64_t *end,
                      struct hd_segment *segment)
 {
-    uint64_t start;
+    uint64_t gap;
+    int64_t start;
     int err;
 
     segment->is_run = true;
@@ -48,18 +61,21 @@ static int parse_run(struct hd_reader *r, uint8_t flags, struct hd_slice own,
         if (err)
             return err;
     }
-    err = hd_read_varint(r, &start);
+    err = hd_read_varint(r, &gap);
     if (!err)
         err = hd_read_varint(r, &segment->count);
     if (err)
         return err;
-    if (start > INT64_MAX || segment->count == 0 || segment->count > (uint64_t)INT64_MAX - start)
+    start = (int64_t)((uint64_t)*end + (uint64_t)unzigzag(gap));
+    if (start < 0 || segment->count == 0 || segment->count > (uint64_t)(INT64_MAX - start))
         return HD_ECORRUPT;
-    segment->start = (int64_t)start;
+    segment->start = start;
+    *end = start + (int64_t)segment->count;
     return 0;
 }
 
-static int parse_segment(struct hd_reader *r, struct hd_slice own, struct hd_segment *segment)
+static int parse_segment(struct hd_reader *r, struct hd_slice own, int64_t *end,
+                         struct hd_segment *segment)
 {
     uint8_t flags;
     int err = hd_read_byte(r, &flags);
@@ -67,7 +83,7 @@ static int parse_segment(struct hd_reader *r, struct hd_slice own, struct hd_seg
     if (err)
         return err;
     if (flags & SEG_RUN)
-        return parse_run(r, flags, own, segment);
+        return parse_run(r, flags, own, end, segment);
     segment->is_run = false;
     return hd_read_lenslice(r, &segment->literal);
 }
@@ -76,6 +92,7 @@ static int parse_chunked(struct hd_reader *r, struct hd_slice own, struct hd_are
                          struct hd_ref *out)
 {
     uint64_t count;
+    int64_t end = 0;
     int err = hd_read_varint(r, &out->size);
 
     if (!err)
@@ -91,7 +108,7 @@ static int parse_chunked(struct hd_reader *r, struct hd_slice own, struct hd_are
         return HD_ENOMEM;
     out->segment_count = (size_t)count;
     for (size_t i = 0; i < out->segment_count; i++) {
-        err = parse_segment(r, own, &out->segments[i]);
+        err = parse_segment(r, own, &end, &out->segments[i]);
         if (err)
             return err;
     }
@@ -145,9 +162,10 @@ static int flush_run(struct hd_ref_builder *builder)
     if (!err && is_named)
         err = hd_buf_append_lenslice(&builder->segments, run->stream);
     if (!err)
-        err = hd_buf_append_varint(&builder->segments, (uint64_t)run->start);
+        err = hd_buf_append_varint(&builder->segments, zigzag(run->start - builder->end));
     if (!err)
         err = hd_buf_append_varint(&builder->segments, run->count);
+    builder->end = run->start + (int64_t)run->count;
     builder->segment_count++;
     run->count = 0;
     return err;

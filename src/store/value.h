@@ -54,6 +54,7 @@ struct hd_ref_builder {
     size_t segment_count;
     struct hd_slice own;
     struct hd_segment run; /* being extended; count 0: none */
+    int64_t end;           /* of the run before it */
 };
 
 void hd_ref_builder_init(struct hd_ref_builder *builder, struct hd_slice own);
