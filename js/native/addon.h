@@ -38,9 +38,9 @@ struct hd_js_store {
     pthread_mutex_t lock; /* guards all below */
     pthread_cond_t changed;
     enum hd_js_state state;
-    bool is_shutting; /* somebody is in hd_js_store_shutdown() */
-    bool is_awake;    /* a wake-up is under way */
-    unsigned running; /* operations that still use core */
+    bool is_shutting;              /* somebody is in hd_js_store_shutdown() */
+    bool is_awake;                 /* a wake-up is under way */
+    unsigned running;              /* operations that still use core */
     struct hd_js_op *first, *last; /* finished, to be settled */
     struct hd_js_list *lists;
 };
@@ -101,8 +101,8 @@ struct hd_js_op {
     napi_ref kept; /* the items, whose buffers are in use */
     struct hd_arena arena;
 
-    struct heddle_bytes *texts; /* data is NULL for null */
-    struct heddle_bytes *items; /* HD_JS_TEXTS */
+    struct heddle_bytes *texts;  /* data is NULL for null */
+    struct heddle_bytes *items;  /* HD_JS_TEXTS */
     struct heddle_value *values; /* HD_JS_VALUES */
     size_t item_count;
     int64_t number;
@@ -147,7 +147,9 @@ napi_value hd_js_store_close_all(napi_env env, napi_callback_info info);
 
 /* NULL when the value is not a store. */
 struct hd_js_store *hd_js_store_from(napi_env env, napi_value value);
-struct hd_js_list *hd_js_list_from(napi_env env, napi_value value);
+
+/* One holder of the struct less. */
+void hd_js_store_unref(struct hd_js_store *store);
 
 /* Counts an operation in; false when the store is closing. Pairs with hd_js_store_finish(). */
 bool hd_js_store_begin(struct hd_js_store *store);
@@ -159,17 +161,22 @@ void hd_js_store_finish(struct hd_js_store *store, struct hd_js_op *op);
 void hd_js_store_hold(napi_env env, struct hd_js_store *store);
 void hd_js_store_let_go(napi_env env, struct hd_js_store *store);
 
-/* A listing of the store, closed with it at the latest; NULL when memory is short. On any thread. */
+/* ---- listings --------------------------------------------------------- */
+
+/* On any thread: a listing, closed with its store at the latest; NULL when memory is short. */
 struct hd_js_list *hd_js_list_create(struct hd_js_store *store, struct heddle_list *core);
 
-/* Takes the listing out of the store's hands; NULL when it was closed already. On any thread. */
+/* On any thread: takes it out of the store's hands; NULL when it was closed already. */
 struct heddle_list *hd_js_list_take(struct hd_js_list *list);
 
 /* Closes and frees it. */
 void hd_js_list_drop(struct hd_js_list *list);
 
-/* The external that JavaScript holds; it drops the listing. NULL, and list untouched, on failure. */
+/* The external that JavaScript holds; it drops the listing. NULL, and nothing done, on failure. */
 napi_value hd_js_list_wrap(napi_env env, struct hd_js_list *list);
+
+/* NULL when the value is not a listing. */
+struct hd_js_list *hd_js_list_from(napi_env env, napi_value value);
 
 /* ---- JavaScript values ------------------------------------------------ */
 
@@ -179,7 +186,10 @@ napi_value hd_js_error(napi_env env, int code, const struct heddle_error *error)
 /* A rejected promise with that error. */
 napi_value hd_js_rejected(napi_env env, int code, const struct heddle_error *error);
 
-/* Copies a string; null and undefined give data == NULL. HEDDLE_EINVAL when it is something else. */
+/* What an external holds; NULL when the value is something else. */
+void *hd_js_external(napi_env env, napi_value value);
+
+/* Copies a string; null and undefined give data == NULL. HD_EINVAL when it is something else. */
 HD_MUST_CHECK int hd_js_text(napi_env env, napi_value value, struct hd_arena *arena,
                              struct heddle_bytes *out);
 

@@ -37,8 +37,7 @@ int hd_js_text(napi_env env, napi_value value, struct hd_arena *arena, struct he
     if (napi_get_value_string_utf16(env, value, NULL, 0, &units) != napi_ok)
         return HD_EINVAL;
     room = units * 3;
-    if (units > SHORT_TEXT &&
-        napi_get_value_string_utf8(env, value, NULL, 0, &room) != napi_ok)
+    if (units > SHORT_TEXT && napi_get_value_string_utf8(env, value, NULL, 0, &room) != napi_ok)
         return HD_EINVAL;
     return copy_text(env, value, arena, room, out);
 }

@@ -83,7 +83,7 @@ static const struct heddle_bytes *optional(const struct hd_js_op *op, unsigned a
     return op->texts[at].data ? &op->texts[at] : NULL;
 }
 
-/* texts: principal, thread, ns, id, before, filter, "headers" when only they are wanted; number: limit */
+/* texts: principal, thread, ns, id, before, filter, anything for headers only; number: limit */
 static int list_open(struct hd_js_op *op)
 {
     struct heddle_query query = {
@@ -140,9 +140,8 @@ static struct heddle_value keep_value(struct hd_arena *arena, const struct heddl
     };
 }
 
-static const struct heddle_value *keep_values(struct hd_arena *arena,
-                                              const struct heddle_value *values, size_t count,
-                                              int *err)
+static const struct heddle_value *
+keep_values(struct hd_arena *arena, const struct heddle_value *values, size_t count, int *err)
 {
     struct heddle_value *copy = *err ? NULL : hd_arena_calloc(arena, count, sizeof(*copy));
 
@@ -153,9 +152,8 @@ static const struct heddle_value *keep_values(struct hd_arena *arena,
     return copy;
 }
 
-static const struct heddle_write *keep_writes(struct hd_arena *arena,
-                                              const struct heddle_write *writes, size_t count,
-                                              int *err)
+static const struct heddle_write *
+keep_writes(struct hd_arena *arena, const struct heddle_write *writes, size_t count, int *err)
 {
     struct heddle_write *copy = *err ? NULL : hd_arena_calloc(arena, count, sizeof(*copy));
 

@@ -14,11 +14,10 @@
 #include "base/error.h"
 
 #define STORE_MAGIC 0x48445354u
-#define LIST_MAGIC 0x48444c53u
 
 /* ---- life of the struct ----------------------------------------------- */
 
-static void store_unref(struct hd_js_store *store)
+void hd_js_store_unref(struct hd_js_store *store)
 {
     if (--store->refs > 0)
         return;
@@ -97,8 +96,8 @@ void hd_js_store_finish(struct hd_js_store *store, struct hd_js_op *op)
         store->last = op;
         /* Under the lock: once running is 0 and the lock free, the function may be gone. */
         if (!store->is_awake && store->wake)
-            store->is_awake = napi_call_threadsafe_function(store->wake, NULL,
-                                                            napi_tsfn_nonblocking) == napi_ok;
+            store->is_awake =
+                napi_call_threadsafe_function(store->wake, NULL, napi_tsfn_nonblocking) == napi_ok;
     }
     store->running--;
     pthread_cond_broadcast(&store->changed);
@@ -227,14 +226,14 @@ static void finalize_store(napi_env env, void *data, void *hint)
     (void)hint;
     shutdown_store(store);
     detach(env, store);
-    store_unref(store);
+    hd_js_store_unref(store);
 }
 
 static void finalize_wake(napi_env env, void *data, void *hint)
 {
     (void)env;
     (void)hint;
-    store_unref(data);
+    hd_js_store_unref(data);
 }
 
 /* ---- open() and close() as asynchronous work -------------------------- */
@@ -336,7 +335,7 @@ static napi_value adopt(napi_env env, struct heddle *core)
         external = wrap_store(env, store, home);
     if (!external)
         shutdown_store(store);
-    store_unref(store);
+    hd_js_store_unref(store);
     return external;
 }
 
@@ -355,9 +354,9 @@ static void complete_open(napi_env env, napi_status status, void *data)
     if (external)
         napi_resolve_deferred(env, request->deferred, external);
     else
-        napi_reject_deferred(env, request->deferred,
-                             hd_js_error(env, request->code ? request->code : HD_ECLOSED,
-                                         &request->error));
+        napi_reject_deferred(
+            env, request->deferred,
+            hd_js_error(env, request->code ? request->code : HD_ECLOSED, &request->error));
     request_free(env, request);
 }
 
@@ -441,7 +440,7 @@ napi_value hd_js_store_close_all(napi_env env, napi_callback_info info)
 
 /* ---- handles ---------------------------------------------------------- */
 
-static void *external_from(napi_env env, napi_value value)
+void *hd_js_external(napi_env env, napi_value value)
 {
     napi_valuetype type;
     void *data = NULL;
@@ -454,95 +453,7 @@ static void *external_from(napi_env env, napi_value value)
 
 struct hd_js_store *hd_js_store_from(napi_env env, napi_value value)
 {
-    struct hd_js_store *store = external_from(env, value);
+    struct hd_js_store *store = hd_js_external(env, value);
 
     return store && store->magic == STORE_MAGIC ? store : NULL;
-}
-
-struct hd_js_list *hd_js_list_from(napi_env env, napi_value value)
-{
-    struct hd_js_list *list = external_from(env, value);
-
-    return list && list->magic == LIST_MAGIC ? list : NULL;
-}
-
-static void unlink_list(struct hd_js_list *list)
-{
-    list->core = NULL;
-    if (list->prev)
-        list->prev->next = list->next;
-    else
-        list->store->lists = list->next;
-    if (list->next)
-        list->next->prev = list->prev;
-}
-
-struct heddle_list *hd_js_list_take(struct hd_js_list *list)
-{
-    struct heddle_list *core;
-
-    pthread_mutex_lock(&list->store->lock);
-    core = list->core;
-    if (core)
-        unlink_list(list);
-    pthread_mutex_unlock(&list->store->lock);
-    return core;
-}
-
-void hd_js_list_drop(struct hd_js_list *list)
-{
-    struct hd_js_store *store = list->store;
-    struct heddle_list *core;
-
-    pthread_mutex_lock(&store->lock);
-    /* Whoever shuts the store down closes its lists; he must be done with this one. */
-    while (store->is_shutting && store->state != HD_JS_CLOSED)
-        pthread_cond_wait(&store->changed, &store->lock);
-    core = list->core;
-    if (core) {
-        unlink_list(list);
-        store->running++;
-    }
-    pthread_mutex_unlock(&store->lock);
-    if (core) {
-        heddle_list_close(core);
-        hd_js_store_finish(store, NULL);
-    }
-    list->magic = 0;
-    hd_free(list);
-}
-
-struct hd_js_list *hd_js_list_create(struct hd_js_store *store, struct heddle_list *core)
-{
-    struct hd_js_list *list = hd_calloc(1, sizeof(*list));
-
-    if (!list)
-        return NULL;
-    list->magic = LIST_MAGIC;
-    list->store = store;
-    list->core = core;
-    pthread_mutex_lock(&store->lock);
-    list->next = store->lists;
-    if (list->next)
-        list->next->prev = list;
-    store->lists = list;
-    pthread_mutex_unlock(&store->lock);
-    return list;
-}
-
-static void finalize_list(napi_env env, void *data, void *hint)
-{
-    (void)env;
-    hd_js_list_drop(data);
-    store_unref(hint);
-}
-
-napi_value hd_js_list_wrap(napi_env env, struct hd_js_list *list)
-{
-    napi_value external;
-
-    if (napi_create_external(env, list, finalize_list, list->store, &external) != napi_ok)
-        return NULL;
-    list->store->refs++;
-    return external;
 }

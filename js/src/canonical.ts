@@ -4,7 +4,7 @@
 import { MemorySaver, type SerializerProtocol } from "@langchain/langgraph-checkpoint";
 import { decode } from "./decode.js";
 import { encode, TooDeep, type EncodeOptions } from "./encode.js";
-import { ForeignValue } from "./foreign.js";
+import { flag, ForeignValue, isFlagged } from "./foreign.js";
 
 /** The tag of values in the canonical encoding. */
 export const CANONICAL = "hd1";
@@ -16,7 +16,8 @@ export type Dumped = readonly [type: string, data: string | Uint8Array];
  * Writes values so that Heddle's C core, its Python package and its server read
  * them as what they are: messages as messages, a `Send` as a `Send`. What the
  * encoding cannot express is kept in the serialization of LangGraph's own
- * serializer; nothing is lost. Reads what that serializer wrote, too.
+ * serializer; nothing is lost. A value that is nothing but bytes is stored as
+ * they are. Reads what that serializer wrote, too.
  */
 export class CanonicalSerializer implements SerializerProtocol {
   readonly #stock: SerializerProtocol;
@@ -44,6 +45,8 @@ export class CanonicalSerializer implements SerializerProtocol {
     if (value instanceof ForeignValue && value.type !== undefined) {
       return [value.type, value.data as Uint8Array];
     }
+    // A copy: the owner of the bytes may change them.
+    if (value instanceof Uint8Array) return [isFlagged(value) ? "bytearray" : "bytes", new Uint8Array(value)];
     try {
       const text = encode(value, this.#dumpForeign, options);
       return typeof text === "string" ? [CANONICAL, text] : tag(text);
@@ -62,8 +65,11 @@ export class CanonicalSerializer implements SerializerProtocol {
       case CANONICAL:
         return decode(data, this.#loadForeign);
       case "json":
-      case "bytes":
         return this.#stock.loadsTyped(type, data);
+      case "bytes":
+        return new Uint8Array(Buffer.from(data as Uint8Array));
+      case "bytearray":
+        return flag(new Uint8Array(Buffer.from(data as Uint8Array)));
       case "null":
         return null;
       default:

@@ -92,7 +92,7 @@ describe("values JSON cannot say", () => {
     ["Infinity", Infinity, '{"$":"float","v":"inf"}'],
     ["-Infinity", -Infinity, '{"$":"float","v":"-inf"}'],
     ["-0", -0, '{"$":"float","v":"-0"}'],
-    ["bytes", new Uint8Array([0, 1, 255]), '{"$":"bytes","v":"AAH/"}'],
+    ["bytes", [new Uint8Array([0, 1, 255])], '[{"$":"bytes","v":"AAH/"}]'],
     ["a Set", new Set([1, "a", new Set()]), '{"$":"set","items":[1,"a",{"$":"set","items":[]}]}'],
     ["a Map", new Map<unknown, unknown>([[1, "a"]]), '{"$":"map","items":[[1,"a"]]}'],
     ["a Map of strings", new Map([["a", 1]]), '{"$":"map","items":[["a",1]],"map":true}'],
@@ -125,6 +125,17 @@ describe("values JSON cannot say", () => {
       a: [1],
       o: { p: 1 },
     });
+  });
+
+  it("stores what is nothing but bytes as they are", async () => {
+    const bytes = new Uint8Array([0, 255]);
+    const dumped = serde.dumpsTyped(bytes);
+    bytes[0] = 9;
+    expect(await dumped).toStrictEqual(["bytes", new Uint8Array([0, 255])]);
+    expect(await serde.loadsTyped("bytes", Buffer.from([0, 255]))).toStrictEqual(new Uint8Array([0, 255]));
+    const mutable = await serde.loadsTyped("bytearray", Buffer.from([7]));
+    expect(mutable).toStrictEqual(new Uint8Array([7]));
+    expect(await serde.dumpsTyped(mutable)).toStrictEqual(["bytearray", new Uint8Array([7])]);
   });
 
   it("writes a Buffer as bytes and reads a Uint8Array", async () => {
