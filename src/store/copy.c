@@ -3,8 +3,11 @@
  * references stay as they are.
  *
  * The source's checkpoints and writes are read, then its chunks. If its epoch
- * is still the same then, all chunks that the rows name were there; otherwise
- * everything begins again. A copy that fits into one batch is one.
+ * is even and still the same then, all chunks that the rows name were there;
+ * otherwise everything begins again. An odd epoch means that a collector takes
+ * chunks away, perhaps those of a write that was replaced after it was read
+ * here: it is made even first, and the collector starts over. A copy that fits
+ * into one batch is one.
  *
  * For a larger one the target's row comes first, with an odd epoch and created
  * at 0: nobody sees such a thread. The chunks are added in batches, and the
@@ -204,12 +207,30 @@ static int copy_once(struct copier *c, int64_t source_epoch)
     return err;
 }
 
+/* HD_ECONFLICT: somebody else changed it meanwhile. */
+static int read_source_epoch(struct copier *c, int64_t *epoch)
+{
+    struct hd_batch_builder builder;
+    int err = hd_read_epoch(c->store, c->source, epoch, c->fault);
+
+    if (err || (*epoch & 1) == 0)
+        return err;
+    hd_batch_init(&builder);
+    err = hd_batch_expect_epoch(&builder, c->source, *epoch, HD_THREADS_EPOCH, *epoch + 1);
+    if (!err)
+        err = apply(c, &builder);
+    hd_batch_fini(&builder);
+    *epoch += 1;
+    return err;
+}
+
 static int copy_job(struct hd_store *store, struct hd_lane *lane, void *arg, struct hd_fault *fault)
 {
     struct copier *c = arg;
     int64_t epoch;
     int err = HD_EBUSY;
 
+    (void)store;
     (void)lane;
     for (int attempt = 0; err == HD_EBUSY && attempt < ATTEMPTS; attempt++) {
         struct hd_fault cause = {0};
@@ -219,9 +240,11 @@ static int copy_job(struct hd_store *store, struct hd_lane *lane, void *arg, str
         hd_batch_init(&c->head);
         hd_batch_init(&c->chunks);
         hd_batch_init(&c->rows);
-        err = hd_read_epoch(store, c->source, &epoch, &cause);
+        err = read_source_epoch(c, &epoch);
         if (!err)
             err = copy_once(c, epoch);
+        else if (err == HD_ECONFLICT)
+            err = HD_EBUSY;
         hd_batch_fini(&c->head);
         hd_batch_fini(&c->chunks);
         hd_batch_fini(&c->rows);
