@@ -46,9 +46,12 @@ int hd_thread_usage(struct hd_store *store, struct hd_slice thread, struct heddl
 
 /* ---- check ---- */
 
+enum { ATTEMPTS = 3 };
+
 struct checker {
     struct hd_store *store;
     struct hd_fault *fault;
+    enum hd_table_id table;
     struct hd_arena arena; /* of one row */
     struct hd_reading reading;
 };
@@ -75,49 +78,66 @@ static int check_value(struct checker *c, struct hd_slice thread, struct hd_slic
     return err ? err : hd_fetch_finish(&fetch);
 }
 
-static int check_checkpoint(void *arg, size_t which, const struct hd_cell *cells)
+static int check_checkpoint(struct checker *c, const struct hd_cell *cells)
 {
-    struct checker *c = arg;
-    struct hd_slice thread = cells[HD_CHECKPOINTS_THREAD].bytes, encoded;
+    struct hd_slice encoded;
     struct hd_body body = {0};
-    int err;
+    int err = hd_unpack_copy(&c->arena, cells[HD_CHECKPOINTS_BODY].bytes, &encoded);
 
-    (void)which;
-    hd_arena_reset(&c->arena);
-    err = hd_unpack_copy(&c->arena, cells[HD_CHECKPOINTS_BODY].bytes, &encoded);
     if (!err)
         err = hd_body_parse(encoded, &c->arena, &body);
     for (size_t i = 0; !err && i < body.entry_count; i++)
-        err = check_value(c, thread, body.entries[i].channel, body.entries[i].ref);
-    return err == HD_ECORRUPT ? damaged(c, "a value", thread, cells[HD_CHECKPOINTS_ID].bytes) : err;
+        err = check_value(c, cells[HD_CHECKPOINTS_THREAD].bytes, body.entries[i].channel,
+                          body.entries[i].ref);
+    return err;
 }
 
-static int check_write(void *arg, size_t which, const struct hd_cell *cells)
+static int check_row(void *arg, size_t which, const struct hd_cell *cells)
 {
     struct checker *c = arg;
-    struct hd_slice thread = cells[HD_WRITES_THREAD].bytes;
-    int err;
 
     (void)which;
     hd_arena_reset(&c->arena);
-    err = check_value(c, thread, cells[HD_WRITES_CHANNEL].bytes, cells[HD_WRITES_VALUE].bytes);
-    return err == HD_ECORRUPT ? damaged(c, "a write", thread, cells[HD_WRITES_CHECKPOINT].bytes)
-                              : err;
+    if (c->table == HD_CHECKPOINTS)
+        return check_checkpoint(c, cells);
+    return check_value(c, cells[HD_WRITES_THREAD].bytes, cells[HD_WRITES_CHANNEL].bytes,
+                       cells[HD_WRITES_VALUE].bytes);
+}
+
+/* What was deleted or replaced after it was read looks damaged. Looking again tells. */
+static int check_again(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct checker *c = arg;
+    struct hd_query query = {.table = c->table,
+                             .index = HD_PRIMARY,
+                             .prefix = cells,
+                             .prefix_count = hd_tables[c->table].key_count,
+                             .columns = HD_ALL_COLUMNS};
+    int err = check_row(arg, which, cells);
+
+    for (int attempt = 1; err == HD_ECORRUPT && attempt < ATTEMPTS; attempt++)
+        err = hd_scan(c->store->backend, query, check_row, c, c->fault);
+    if (err != HD_ECORRUPT)
+        return err;
+    _Static_assert((int)HD_CHECKPOINTS_ID == (int)HD_WRITES_CHECKPOINT, "both name the checkpoint");
+    return damaged(c, c->table == HD_CHECKPOINTS ? "a value" : "a write",
+                   cells[HD_CHECKPOINTS_THREAD].bytes, cells[HD_CHECKPOINTS_ID].bytes);
 }
 
 int hd_check_values(struct hd_store *store, struct hd_fault *fault)
 {
-    struct checker c = {.store = store, .fault = fault};
-    struct hd_query checkpoints = {
-        .table = HD_CHECKPOINTS, .index = HD_PRIMARY, .columns = HD_ALL_COLUMNS};
-    struct hd_query writes = {.table = HD_WRITES, .index = HD_PRIMARY, .columns = HD_ALL_COLUMNS};
+    struct checker c = {.store = store, .fault = fault, .table = HD_CHECKPOINTS};
+    struct hd_query query = {.index = HD_PRIMARY, .columns = HD_ALL_COLUMNS};
     int err;
 
     hd_arena_init(&c.arena, SIZE_MAX / 2);
     hd_reading_init(&c.reading);
-    err = hd_scan(store->backend, checkpoints, check_checkpoint, &c, fault);
-    if (!err)
-        err = hd_scan(store->backend, writes, check_write, &c, fault);
+    query.table = c.table;
+    err = hd_scan(store->backend, query, check_again, &c, fault);
+    if (!err) {
+        query.table = c.table = HD_WRITES;
+        err = hd_scan(store->backend, query, check_again, &c, fault);
+    }
     hd_reading_fini(&c.reading);
     hd_arena_fini(&c.arena);
     return err;
