@@ -7,7 +7,8 @@
  *
  * A batch that conflicts is planned again from what the database says now. A
  * batch that fails otherwise is tried once more request by request, so that
- * one bad request cannot fail its neighbours.
+ * one bad request cannot fail its neighbours; unless the database cannot be
+ * reached, which nobody's request is to blame for.
  */
 #include "store/lane.h"
 
@@ -66,6 +67,24 @@ static void undo_plan(struct hd_lane *lane, struct hd_request *request)
     hd_cache_drop(&lane->cache, request->thread);
 }
 
+/* The database does not answer, after it was waited for: no other request would fare better now. */
+static bool is_out_of_reach(int err)
+{
+    return err == HD_EUNAVAILABLE || err == HD_EBUSY;
+}
+
+/* Fails the next `count` requests, so that they do not wait one after the other. */
+static struct hd_request *fail_group(struct hd_request *first, size_t count, int err)
+{
+    struct hd_request *r = first;
+
+    for (; r && count > 0 && r->kind != HD_REQUEST_JOB; r = r->next, count--) {
+        if (!r->is_settled)
+            finish(r, err, &first->fault);
+    }
+    return r;
+}
+
 /*
  * Plans requests from `first` on and returns the first one that is not in the
  * batch. A request whose plan fails is finished here.
@@ -89,6 +108,8 @@ static struct hd_request *plan_group(struct hd_lane *lane, struct hd_request *fi
             undo_plan(lane, r);
         if (err == HD_EBUSY && r->first_op > 0)
             break;
+        if (is_out_of_reach(err))
+            return fail_group(r, max - n, err);
         if (err) {
             finish(r, err, NULL);
             if (r->first_op > 0)
@@ -128,7 +149,7 @@ static struct hd_request *commit_group(struct hd_lane *lane, struct hd_request *
         if (err)
             forget(lane, first, end);
     }
-    if (err && max > 1) {
+    if (err && max > 1 && !is_out_of_reach(err)) {
         for (struct hd_request *r = first; r != end;)
             r = r->is_settled ? r->next : commit_group(lane, r, 1);
         return end;
