@@ -4,10 +4,11 @@
  *
  * It is only ever a guess about the database, because other processes write
  * there too. Two rules make acting on the guess safe. Every batch expects the
- * thread's *epoch* to be the remembered one: whoever deletes something changes
- * the epoch, so nobody can refer to a chunk that is gone. And new chunks are
- * added, not put: a number that somebody else took meanwhile is a conflict.
- * On any conflict the state is dropped and read anew.
+ * thread's *epoch* to be the remembered one: whoever deletes something or
+ * replaces a checkpoint changes the epoch, so nobody can refer to a chunk that
+ * is gone or carry on a value that was replaced. And new chunks and checkpoints
+ * are added, not put: what somebody else made meanwhile is a conflict. On any
+ * conflict the state is dropped and read anew.
  *
  * An odd epoch means that unreferenced chunks are being collected right now:
  * then nothing old is referred to (see retain.c).
@@ -76,7 +77,7 @@ struct hd_cache {
     struct hd_map threads;
     struct hd_thread_state *newest, *oldest;
     size_t limit;
-    bool is_careful; /* after a conflict: a thread without a row may still have chunks */
+    bool is_careful; /* after a conflict: what looks new may exist, a thread without a row have chunks */
 };
 
 void hd_cache_init(struct hd_cache *cache, size_t limit);

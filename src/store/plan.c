@@ -393,7 +393,7 @@ static int open_thread(struct planner *p)
     int err = hd_cache_thread(&lane->cache, lane->store->backend, p->request->thread, &p->state,
                               p->fault);
 
-    if (!err && p->state->batch != lane->batch_number && must_take_over(p->state))
+    while (!err && p->state->batch != lane->batch_number && must_take_over(p->state))
         err = take_over(p, now);
     if (err)
         return err;
@@ -422,6 +422,8 @@ struct put_plan {
     size_t entry_count;
     bool *is_carried; /* of each member of `versions`: still to be found elsewhere */
     size_t carried_count;
+    bool has_old;        /* the checkpoint exists and is replaced */
+    struct hd_slice old; /* its body */
 };
 
 static bool version_eq(hd_json_val a, hd_json_val b)
@@ -443,6 +445,9 @@ static int check_versions(hd_json_val versions, const char *what, struct hd_faul
                             hd_json_type_name(versions));
     it = hd_json_iter(versions);
     while (hd_json_next(&it)) {
+        if (hd_json_get(versions, it.key) != it.val)
+            return hd_fault_set(fault, HD_EINVAL, "channel '%.*s' is named twice in %s",
+                                (int)(it.key.len < 80 ? it.key.len : 80), it.key.ptr, what);
         if (!hd_json_is_string(it.val) && !hd_json_is_number(it.val))
             return hd_fault_set(fault, HD_EINVAL,
                                 "the version of channel '%.*s' in %s is %s; it must be a string or a number",
@@ -599,12 +604,67 @@ static int carry_unchanged(struct put_plan *plan)
 {
     int err = plan->carried_count ? carry_from_parent(plan) : 0;
 
+    if (!err && plan->carried_count && plan->has_old)
+        err = carry_from(plan, plan->old);
     if (err || plan->carried_count == 0 || !plan->p->was_stored)
         return err;
     if (plan->p->has_earlier)
         return HD_EBUSY;
     return carry_from_namespace(plan);
 }
+
+/* ---- replacing ---- */
+
+static int on_old(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct put_plan *plan = arg;
+
+    (void)which;
+    plan->has_old = true;
+    return hd_unpack_copy(&plan->p->lane->batch.arena, cells[HD_CHECKPOINTS_BODY].bytes,
+                          &plan->old);
+}
+
+/*
+ * Checkpoints are as a rule new, and are added without looking. If that turns
+ * out wrong it is a conflict, and the second attempt looks.
+ */
+static int find_old(struct put_plan *plan)
+{
+    struct planner *p = plan->p;
+    struct hd_slice ns = hd_from_public(p->request->as.put.ns);
+    struct hd_slice id = hd_from_public(p->request->as.put.id);
+    struct hd_cell prefix[] = {hd_cell_bytes(p->request->thread), hd_cell_bytes(ns),
+                               hd_cell_bytes(id)};
+    struct hd_query query = {.table = HD_CHECKPOINTS,
+                             .index = HD_PRIMARY,
+                             .prefix = prefix,
+                             .prefix_count = 3,
+                             .columns = 1u << HD_CHECKPOINTS_BODY};
+
+    plan->has_old = hd_state_head(p->state, ns, id, &plan->old);
+    if (plan->has_old || !p->was_stored || !p->lane->cache.is_careful)
+        return 0;
+    if (p->has_earlier)
+        return HD_EBUSY;
+    return hd_backend_read(p->lane->store->backend, &query, 1, on_old, plan, p->fault);
+}
+
+/*
+ * Others may remember the checkpoint that is replaced here, and carry values on
+ * from it; a collector may have passed the one that took them over and not yet
+ * the one that gives them up. A new epoch makes both look again.
+ */
+static int renew_epoch(struct planner *p)
+{
+    int64_t epoch = p->state->epoch;
+
+    p->state->epoch += 2;
+    return hd_batch_expect_epoch(&p->lane->batch, p->request->thread, epoch, HD_THREADS_EPOCH,
+                                 epoch + 2);
+}
+
+/* ---- the checkpoint's row ---- */
 
 static int by_channel(const void *a, const void *b)
 {
@@ -639,6 +699,8 @@ static int put_row(struct put_plan *plan, hd_json_val checkpoint, hd_json_val me
         err = hd_pack(&lane->batch.arena, hd_buf_slice(&lane->scratch), &packed);
     if (!err)
         err = hd_arena_copy(&lane->batch.arena, hd_json_string(run), &run_id);
+    if (!err && plan->has_old)
+        err = renew_epoch(plan->p);
     if (!err)
         err = hd_state_set_head(plan->p->state, hd_from_public(put->ns), hd_from_public(put->id),
                                 hd_buf_slice(&lane->scratch));
@@ -654,7 +716,7 @@ static int put_row(struct put_plan *plan, hd_json_val checkpoint, hd_json_val me
         [HD_CHECKPOINTS_METADATA] = hd_cell_bytes(hd_from_public(put->metadata)),
         [HD_CHECKPOINTS_BODY] = hd_cell_bytes(packed),
     };
-    return hd_batch_row(&lane->batch, HD_OP_PUT, HD_CHECKPOINTS, cells);
+    return hd_batch_row(&lane->batch, plan->has_old ? HD_OP_PUT : HD_OP_ADD, HD_CHECKPOINTS, cells);
 }
 
 static int plan_entries(struct put_plan *plan)
@@ -704,7 +766,12 @@ static int plan_put(struct planner *p)
     if (!err)
         err = check_versions(plan.changed, "new_versions", p->fault);
     if (!err)
+        err = hd_check_length(hd_json_string(hd_json_get(hd_json_root(&metadata), HD_S("run_id"))),
+                              HD_MAX_ID, "run_id", p->fault);
+    if (!err)
         err = open_thread(p);
+    if (!err)
+        err = find_old(&plan);
     if (!err)
         err = plan_entries(&plan);
     if (!err)

@@ -38,7 +38,7 @@ enum {
     HD_MAX_PRINCIPAL = 128,
     HD_MAX_THREAD_ID = 512,
     HD_MAX_NS = 1024,
-    HD_MAX_ID = 256, /* checkpoint and task ids */
+    HD_MAX_ID = 256, /* checkpoint, task and run ids */
     HD_MAX_CHANNEL = 1024,
     HD_MAX_PATH = 1 << 16,
     HD_MAX_TYPE = 256
