@@ -156,7 +156,9 @@ int heddle_put(struct heddle *heddle, const struct heddle_checkpoint *checkpoint
     int err = hd_request_put(&heddle->store, &request, checkpoint, fault);
 
     if (!err) {
-        err = hd_lane_run(&heddle->store, &request, fault);
+        err = hd_request_cut(&request);
+        if (!err)
+            err = hd_lane_run(&heddle->store, &request, fault);
         hd_request_fini(&request);
     }
     return leave(err, error);
@@ -170,7 +172,9 @@ int heddle_put_writes(struct heddle *heddle, const struct heddle_writes *writes,
     int err = hd_request_writes(&heddle->store, &request, writes, fault);
 
     if (!err) {
-        err = hd_lane_run(&heddle->store, &request, fault);
+        err = hd_request_cut(&request);
+        if (!err)
+            err = hd_lane_run(&heddle->store, &request, fault);
         hd_request_fini(&request);
     }
     return leave(err, error);

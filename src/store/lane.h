@@ -1,4 +1,4 @@
-/* A request to write, and the lane that carries it out. Private to lane.c, plan.c and retain.c. */
+/* A request to write, and the lane that carries it out. Private to request.c, lane.c, plan*.c and retain.c. */
 #ifndef HD_STORE_LANE_H
 #define HD_STORE_LANE_H
 
@@ -60,13 +60,16 @@ struct hd_lane {
     struct hd_buf scratch;
 };
 
-/* Checks the input and cuts its values; the slow part that needs no lane. */
+/* Checks the input. On error there is nothing to be released. */
 HD_MUST_CHECK int hd_request_put(struct hd_store *store, struct hd_request *request,
                                  const struct heddle_checkpoint *checkpoint,
                                  struct hd_fault *fault);
 HD_MUST_CHECK int hd_request_writes(struct hd_store *store, struct hd_request *request,
                                     const struct heddle_writes *writes, struct hd_fault *fault);
 void hd_request_fini(struct hd_request *request);
+
+/* Cuts the values unless that was done; planning does it if nobody did before. 0 or HD_ENOMEM. */
+HD_MUST_CHECK int hd_request_cut(struct hd_request *request);
 
 /* Runs `fn` with the lane of `thread` to itself. */
 HD_MUST_CHECK int hd_lane_job(struct hd_store *store, struct hd_slice thread, hd_job_fn fn,

@@ -12,324 +12,18 @@
  */
 #include <stdlib.h>
 
-#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/json.h"
-#include "store/lane.h"
 #include "store/pack.h"
+#include "store/plan.h"
 #include "store/scan.h"
 #include "store/value.h"
 
 #define TAKE_OVER_US ((int64_t)30 * 1000000)
 
-/* ---- preparing a request: everything that needs no lane ---- */
-
-static int check_values(struct hd_store *store, const struct heddle_value *values, size_t count,
-                        struct hd_fault *fault)
-{
-    int err = 0;
-
-    for (size_t i = 0; !err && i < count; i++) {
-        const struct heddle_value *value = &values[i];
-
-        if (value->data.len > store->max_value)
-            return hd_fault_set(fault, HD_ELIMIT,
-                                "the value of channel '%.*s' has %zu bytes, more than max_value=%zu",
-                                (int)(value->channel.len < 80 ? value->channel.len : 80),
-                                (const char *)value->channel.data, value->data.len,
-                                store->max_value);
-        err = hd_check_length(hd_from_public(value->channel), HD_MAX_CHANNEL, "channel", fault);
-        if (!err)
-            err = hd_check_length(hd_from_public(value->type), HD_MAX_TYPE, "type", fault);
-    }
-    return err;
-}
-
-static int cut_values(struct hd_request *request, const struct heddle_value *values, size_t count)
-{
-    int err = 0;
-
-    request->pieces = hd_arena_calloc(&request->arena, count, sizeof(*request->pieces));
-    if (!request->pieces)
-        return HD_ENOMEM;
-    for (size_t i = 0; i < count; i++)
-        hd_pieces_init(&request->pieces[i]);
-    for (size_t i = 0; !err && i < count; i++) {
-        if (values[i].data.len > HD_INLINE_MAX)
-            err = hd_split(hd_from_public(values[i].type), hd_from_public(values[i].data),
-                           &request->pieces[i]);
-    }
-    return err;
-}
-
-static size_t value_count(const struct hd_request *request)
-{
-    switch (request->kind) {
-    case HD_REQUEST_PUT:
-        return request->as.put.value_count;
-    case HD_REQUEST_WRITES:
-        return request->as.writes.value_count;
-    case HD_REQUEST_JOB:
-        break;
-    }
-    return 0;
-}
-
-void hd_request_fini(struct hd_request *request)
-{
-    for (size_t i = 0; request->pieces && i < value_count(request); i++)
-        hd_pieces_fini(&request->pieces[i]);
-    request->pieces = NULL;
-    hd_arena_fini(&request->arena);
-}
-
-static void request_init(struct hd_request *request, enum hd_request_kind kind)
-{
-    memset(request, 0, sizeof(*request));
-    request->kind = kind;
-    hd_arena_init(&request->arena, SIZE_MAX / 2);
-}
-
-static int check_id(struct heddle_bytes id, const char *what, struct hd_fault *fault)
-{
-    if (id.len == 0)
-        return hd_fault_set(fault, HD_EINVAL, "%s is empty", what);
-    return hd_check_length(hd_from_public(id), HD_MAX_ID, what, fault);
-}
-
-int hd_request_put(struct hd_store *store, struct hd_request *request,
-                   const struct heddle_checkpoint *put, struct hd_fault *fault)
-{
-    int err;
-
-    request_init(request, HD_REQUEST_PUT);
-    request->as.put = *put;
-    err = hd_thread_key(&put->thread, &request->arena, &request->thread, fault);
-    if (!err)
-        err = hd_check_length(hd_from_public(put->ns), HD_MAX_NS, "checkpoint_ns", fault);
-    if (!err)
-        err = check_id(put->id, "checkpoint_id", fault);
-    if (!err)
-        err = hd_check_length(hd_from_public(put->parent), HD_MAX_ID, "parent checkpoint_id", fault);
-    if (!err)
-        err = check_values(store, put->values, put->value_count, fault);
-    if (!err)
-        err = cut_values(request, put->values, put->value_count);
-    if (err)
-        hd_request_fini(request);
-    return err;
-}
-
-int hd_request_writes(struct hd_store *store, struct hd_request *request,
-                      const struct heddle_writes *writes, struct hd_fault *fault)
-{
-    int err;
-
-    request_init(request, HD_REQUEST_WRITES);
-    request->as.writes = *writes;
-    err = hd_thread_key(&writes->thread, &request->arena, &request->thread, fault);
-    if (!err)
-        err = hd_check_length(hd_from_public(writes->ns), HD_MAX_NS, "checkpoint_ns", fault);
-    if (!err)
-        err = check_id(writes->checkpoint_id, "checkpoint_id", fault);
-    if (!err)
-        err = hd_check_length(hd_from_public(writes->task_id), HD_MAX_ID, "task_id", fault);
-    if (!err)
-        err = hd_check_length(hd_from_public(writes->task_path), HD_MAX_PATH, "task_path", fault);
-    if (!err)
-        err = check_values(store, writes->values, writes->value_count, fault);
-    if (!err)
-        err = cut_values(request, writes->values, writes->value_count);
-    if (err)
-        hd_request_fini(request);
-    return err;
-}
-
-/* ---- values ---- */
-
-struct planner {
-    struct hd_lane *lane;
-    struct hd_request *request;
-    struct hd_thread_state *state;
-    bool was_stored;  /* the thread is in the database, or will be after this batch */
-    bool has_earlier; /* this batch writes to the thread already: reading now would miss that */
-    struct hd_fault *fault;
-};
-
-static int add_chunk(struct planner *p, struct hd_slice name, uint32_t stream,
-                     const struct hd_piece *piece, int64_t *seq)
-{
-    struct hd_arena *arena = &p->lane->batch.arena;
-    struct hd_slice packed, hash;
-    int err = hd_pack(arena, piece->bytes, &packed);
-
-    if (!err)
-        err = hd_arena_copy(arena, hd_slice(&piece->hash, sizeof(piece->hash)), &hash);
-    if (!err)
-        err = hd_state_add(p->state, stream, piece->hash, seq);
-    if (err)
-        return err;
-    struct hd_cell cells[] = {
-        [HD_CHUNKS_THREAD] = hd_cell_bytes(p->request->thread),
-        [HD_CHUNKS_STREAM] = hd_cell_bytes(name),
-        [HD_CHUNKS_SEQ] = hd_cell_int(*seq),
-        [HD_CHUNKS_HASH] = hd_cell_bytes(hash),
-        [HD_CHUNKS_DATA] = hd_cell_bytes(packed),
-    };
-    return hd_batch_row(&p->lane->batch, HD_OP_ADD, HD_CHUNKS, cells);
-}
-
-/*
- * Writes and the values that come of them share chunks in one stream, as long
- * as they are the same bytes in the same order: a task writes a message, the
- * next checkpoint's list ends with it, and its chunk already stands where the
- * list goes on. Where a reducer changes what was written (a missing id, a dict
- * that becomes a message, tasks applied in another order) the writes' chunks
- * would lie between those of the list and cut it into many runs. Where that is
- * seen more than now and then (two calls may overtake each other), the channel's
- * writes go to a stream of their own.
- */
-static const struct hd_slice writes_stream = HD_S_INIT("__writes__");
-
-static void claim(struct hd_stream *stream, int64_t follows, int64_t seq)
-{
-    if (stream->unclaimed && seq >= stream->unclaimed) {
-        *(follows && seq != follows ? &stream->misses : &stream->hits) += 1;
-        stream->unclaimed = seq + 1 < stream->first + (int64_t)stream->count ? seq + 1 : 0;
-    }
-}
-
-/*
- * Where a chunk of a channel's value is or will be stored. `follows` is the
- * number after the chunk before it: an append-only list matches there without a
- * look-up. Only its own stream counts: a value that borrowed from others would
- * scatter over them.
- */
-static int place_in_value(struct planner *p, struct hd_slice name, uint32_t own,
-                          const struct hd_piece *piece, int64_t follows, int64_t *seq)
-{
-    int err = 0;
-
-    if (hd_state_is_chunk(p->state, own, follows, piece->hash))
-        *seq = follows;
-    else
-        *seq = hd_state_find(p->state, own, piece->hash);
-    if (*seq == 0)
-        err = add_chunk(p, name, own, piece, seq);
-    if (!err)
-        claim(&p->state->streams[own], follows, *seq);
-    return err;
-}
-
-/* The same for a write's value, which may borrow from any stream: it does not grow. */
-static int place_in_write(struct planner *p, struct hd_slice name, uint32_t own,
-                          const struct hd_piece *piece, uint32_t *stream, int64_t *seq)
-{
-    int err;
-
-    *stream = own;
-    *seq = hd_state_find(p->state, own, piece->hash);
-    if (*seq == 0)
-        *seq = hd_state_find_any(p->state, piece->hash, stream);
-    if (*seq)
-        return 0;
-    *stream = own;
-    err = add_chunk(p, name, own, piece, seq);
-    if (!err && p->state->streams[own].unclaimed == 0)
-        p->state->streams[own].unclaimed = *seq;
-    return err;
-}
-
-static int refer_to_pieces(struct planner *p, const struct hd_pieces *pieces, struct hd_slice name,
-                           uint32_t own, struct hd_ref_builder *builder)
-{
-    bool is_write = p->request->kind == HD_REQUEST_WRITES;
-    int64_t follows = 0;
-
-    for (size_t i = 0; i < pieces->count; i++) {
-        const struct hd_piece *piece = &pieces->items[i];
-        uint32_t stream = own;
-        int64_t seq;
-        int err;
-
-        if (!piece->is_chunk) {
-            err = hd_ref_builder_literal(builder, piece->bytes, piece->comma);
-        } else {
-            err = is_write ? place_in_write(p, name, own, piece, &stream, &seq)
-                           : place_in_value(p, name, own, piece, follows, &seq);
-            if (!err)
-                err = hd_ref_builder_chunk(builder, p->state->streams[stream].name, seq,
-                                           piece->comma);
-            follows = seq + 1;
-        }
-        if (err)
-            return err;
-    }
-    return 0;
-}
-
-static int load_stream(struct planner *p, struct hd_slice name, uint32_t *out)
-{
-    if (!hd_state_has_stream(p->state, name) && p->has_earlier)
-        return HD_EBUSY;
-    return hd_state_stream(p->state, p->lane->store->backend, name, out, p->fault);
-}
-
-static bool differs(const struct hd_stream *stream)
-{
-    return stream->misses > 3 + stream->hits / 16;
-}
-
-/* The stream that new chunks of the value go to. */
-static int choose_stream(struct planner *p, struct hd_slice channel, struct hd_slice *name,
-                         uint32_t *out)
-{
-    uint32_t writes;
-    int err = load_stream(p, channel, out);
-
-    *name = channel;
-    if (err || p->request->kind != HD_REQUEST_WRITES)
-        return err;
-    err = load_stream(p, writes_stream, &writes);
-    /* Whoever filled it found the two to differ; that need not be found out again. */
-    if (!err && (differs(&p->state->streams[*out]) || p->state->streams[writes].count > 0)) {
-        *name = writes_stream;
-        *out = writes;
-    }
-    return err;
-}
-
-/* The reference to value number `i` of the request, in the batch's arena. */
-static int record_value(struct planner *p, const struct heddle_value *value, size_t i,
-                        struct hd_slice *out)
-{
-    struct hd_slice channel = hd_from_public(value->channel), name;
-    struct hd_buf *buf = &p->lane->scratch;
-    struct hd_ref_builder builder;
-    uint32_t own;
-    int err;
-
-    hd_buf_reset(buf);
-    if (value->data.len <= HD_INLINE_MAX) {
-        err = hd_ref_write_inline(buf, hd_from_public(value->data));
-        return err ? err : hd_arena_copy(&p->lane->batch.arena, hd_buf_slice(buf), out);
-    }
-    err = choose_stream(p, channel, &name, &own);
-    if (err)
-        return err;
-    hd_ref_builder_init(&builder, channel);
-    err = refer_to_pieces(p, &p->request->pieces[i], name, own, &builder);
-    if (!err)
-        err = hd_ref_builder_finish(&builder, hd_from_public(value->data), buf);
-    if (!err)
-        err = hd_arena_copy(&p->lane->batch.arena, hd_buf_slice(buf), out);
-    hd_ref_builder_fini(&builder);
-    return err;
-}
-
 /* ---- the thread ---- */
 
-static int add_thread(struct planner *p, int64_t now)
+static int add_thread(struct hd_planner *p, int64_t now)
 {
     struct hd_cell cells[] = {
         [HD_THREADS_ID] = hd_cell_bytes(p->request->thread),
@@ -356,7 +50,7 @@ static bool must_take_over(const struct hd_thread_state *state)
                                                               state->loaded_at > TAKE_OVER_US);
 }
 
-static int take_over(struct planner *p, int64_t now)
+static int take_over(struct hd_planner *p, int64_t now)
 {
     struct hd_backend *backend = p->lane->store->backend;
     struct hd_thread_state *state = p->state;
@@ -385,7 +79,7 @@ static int take_over(struct planner *p, int64_t now)
  * The batch's first operations on a thread: it exists and nothing was taken
  * away from it. A put also says when; a write does not, which spares a page.
  */
-static int open_thread(struct planner *p)
+static int open_thread(struct hd_planner *p)
 {
     struct hd_lane *lane = p->lane;
     bool is_put = p->request->kind == HD_REQUEST_PUT;
@@ -415,7 +109,7 @@ static int open_thread(struct planner *p)
 /* ---- put ---- */
 
 struct put_plan {
-    struct planner *p;
+    struct hd_planner *p;
     hd_json_val versions; /* channel_versions of the checkpoint */
     hd_json_val changed;  /* new_versions */
     struct hd_entry *entries;
@@ -480,7 +174,7 @@ static int record_changed(struct put_plan *plan, struct hd_slice channel)
         return 0; /* empty at this version */
     entry->channel = channel;
     entry->type = hd_from_public(value->type);
-    err = record_value(plan->p, value, at, &entry->ref);
+    err = hd_plan_value(plan->p, value, at, &entry->ref);
     if (!err)
         plan->entry_count++;
     return err;
@@ -631,7 +325,7 @@ static int on_old(void *arg, size_t which, const struct hd_cell *cells)
  */
 static int find_old(struct put_plan *plan)
 {
-    struct planner *p = plan->p;
+    struct hd_planner *p = plan->p;
     struct hd_slice ns = hd_from_public(p->request->as.put.ns);
     struct hd_slice id = hd_from_public(p->request->as.put.id);
     struct hd_cell prefix[] = {hd_cell_bytes(p->request->thread), hd_cell_bytes(ns),
@@ -655,7 +349,7 @@ static int find_old(struct put_plan *plan)
  * from it; a collector may have passed the one that took them over and not yet
  * the one that gives them up. A new epoch makes both look again.
  */
-static int renew_epoch(struct planner *p)
+static int renew_epoch(struct hd_planner *p)
 {
     int64_t epoch = p->state->epoch;
 
@@ -747,7 +441,7 @@ static int parse_object(struct hd_json *json, struct heddle_bytes text, const ch
     return err;
 }
 
-static int plan_put(struct planner *p)
+static int plan_put(struct hd_planner *p)
 {
     const struct heddle_checkpoint *put = &p->request->as.put;
     struct hd_json checkpoint = {0}, metadata = {0}, changed = {0};
@@ -805,13 +499,13 @@ static int64_t write_idx(struct hd_slice channel, size_t position)
     return (int64_t)position;
 }
 
-static int plan_write(struct planner *p, size_t i)
+static int plan_write(struct hd_planner *p, size_t i)
 {
     const struct heddle_writes *writes = &p->request->as.writes;
     const struct heddle_value *value = &writes->values[i];
     struct hd_slice channel = hd_from_public(value->channel), ref;
     int64_t idx = write_idx(channel, i);
-    int err = record_value(p, value, i, &ref);
+    int err = hd_plan_value(p, value, i, &ref);
 
     if (err)
         return err;
@@ -829,7 +523,7 @@ static int plan_write(struct planner *p, size_t i)
     return hd_batch_row(&p->lane->batch, idx < 0 ? HD_OP_PUT : HD_OP_PUT_NEW, HD_WRITES, cells);
 }
 
-static int plan_writes(struct planner *p)
+static int plan_writes(struct hd_planner *p)
 {
     size_t count = p->request->as.writes.value_count;
     int err = count ? open_thread(p) : 0;
@@ -841,7 +535,10 @@ static int plan_writes(struct planner *p)
 
 int hd_plan(struct hd_lane *lane, struct hd_request *request, struct hd_fault *fault)
 {
-    struct planner p = {.lane = lane, .request = request, .fault = fault};
+    struct hd_planner p = {.lane = lane, .request = request, .fault = fault};
+    int err = hd_request_cut(request);
 
+    if (err)
+        return err;
     return request->kind == HD_REQUEST_PUT ? plan_put(&p) : plan_writes(&p);
 }

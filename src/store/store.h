@@ -4,6 +4,7 @@
  *   table.c    the four tables            backend.h   what a database must do
  *   split.h    where values are cut       value.h     how a value is recorded
  *   cache.h    what a writer remembers    plan.c      a put as a batch of rows
+ *   request.c  a request, checked         plan_value.c  a value as chunks and a reference
  *   lane.c     group commit               read.c      rows as a tuple again
  *   list.c delta.c retain.c copy.c check.c            the other operations
  *   heddle.c   the public API

@@ -1,0 +1,23 @@
+/* What the files of planning share: plan.c (threads, checkpoints, writes) and plan_value.c. */
+#ifndef HD_STORE_PLAN_H
+#define HD_STORE_PLAN_H
+
+#include "store/lane.h"
+
+struct hd_planner {
+    struct hd_lane *lane;
+    struct hd_request *request;
+    struct hd_thread_state *state;
+    bool was_stored;  /* the thread is in the database, or will be after this batch */
+    bool has_earlier; /* this batch writes to the thread already: reading now would miss that */
+    struct hd_fault *fault;
+};
+
+/*
+ * The reference to value number `i` of the request, in the batch's arena; adds
+ * the chunks that are not stored yet to the batch. HD_EBUSY as hd_plan() says.
+ */
+HD_MUST_CHECK int hd_plan_value(struct hd_planner *p, const struct heddle_value *value, size_t i,
+                                struct hd_slice *out);
+
+#endif

@@ -1,0 +1,177 @@
+/*
+ * A value as a reference: which of its chunks are stored already, and where
+ * the others go.
+ */
+#include "store/pack.h"
+#include "store/plan.h"
+#include "store/value.h"
+
+static int add_chunk(struct hd_planner *p, struct hd_slice name, uint32_t stream,
+                     const struct hd_piece *piece, int64_t *seq)
+{
+    struct hd_arena *arena = &p->lane->batch.arena;
+    struct hd_slice packed, hash;
+    int err = hd_pack(arena, piece->bytes, &packed);
+
+    if (!err)
+        err = hd_arena_copy(arena, hd_slice(&piece->hash, sizeof(piece->hash)), &hash);
+    if (!err)
+        err = hd_state_add(p->state, stream, piece->hash, seq);
+    if (err)
+        return err;
+    struct hd_cell cells[] = {
+        [HD_CHUNKS_THREAD] = hd_cell_bytes(p->request->thread),
+        [HD_CHUNKS_STREAM] = hd_cell_bytes(name),
+        [HD_CHUNKS_SEQ] = hd_cell_int(*seq),
+        [HD_CHUNKS_HASH] = hd_cell_bytes(hash),
+        [HD_CHUNKS_DATA] = hd_cell_bytes(packed),
+    };
+    return hd_batch_row(&p->lane->batch, HD_OP_ADD, HD_CHUNKS, cells);
+}
+
+/*
+ * Writes and the values that come of them share chunks in one stream, as long
+ * as they are the same bytes in the same order: a task writes a message, the
+ * next checkpoint's list ends with it, and its chunk already stands where the
+ * list goes on. Where a reducer changes what was written (a missing id, a dict
+ * that becomes a message, tasks applied in another order) the writes' chunks
+ * would lie between those of the list and cut it into many runs. Where that is
+ * seen more than now and then (two calls may overtake each other), the channel's
+ * writes go to a stream of their own.
+ */
+static const struct hd_slice writes_stream = HD_S_INIT("__writes__");
+
+static void claim(struct hd_stream *stream, int64_t follows, int64_t seq)
+{
+    if (stream->unclaimed && seq >= stream->unclaimed) {
+        *(follows && seq != follows ? &stream->misses : &stream->hits) += 1;
+        stream->unclaimed = seq + 1 < stream->first + (int64_t)stream->count ? seq + 1 : 0;
+    }
+}
+
+/*
+ * Where a chunk of a channel's value is or will be stored. `follows` is the
+ * number after the chunk before it: an append-only list matches there without a
+ * look-up. Only its own stream counts: a value that borrowed from others would
+ * scatter over them.
+ */
+static int place_in_value(struct hd_planner *p, struct hd_slice name, uint32_t own,
+                          const struct hd_piece *piece, int64_t follows, int64_t *seq)
+{
+    int err = 0;
+
+    if (hd_state_is_chunk(p->state, own, follows, piece->hash))
+        *seq = follows;
+    else
+        *seq = hd_state_find(p->state, own, piece->hash);
+    if (*seq == 0)
+        err = add_chunk(p, name, own, piece, seq);
+    if (!err)
+        claim(&p->state->streams[own], follows, *seq);
+    return err;
+}
+
+/* The same for a write's value, which may borrow from any stream: it does not grow. */
+static int place_in_write(struct hd_planner *p, struct hd_slice name, uint32_t own,
+                          const struct hd_piece *piece, uint32_t *stream, int64_t *seq)
+{
+    int err;
+
+    *stream = own;
+    *seq = hd_state_find(p->state, own, piece->hash);
+    if (*seq == 0)
+        *seq = hd_state_find_any(p->state, piece->hash, stream);
+    if (*seq)
+        return 0;
+    *stream = own;
+    err = add_chunk(p, name, own, piece, seq);
+    if (!err && p->state->streams[own].unclaimed == 0)
+        p->state->streams[own].unclaimed = *seq;
+    return err;
+}
+
+static int refer_to_pieces(struct hd_planner *p, const struct hd_pieces *pieces, struct hd_slice name,
+                           uint32_t own, struct hd_ref_builder *builder)
+{
+    bool is_write = p->request->kind == HD_REQUEST_WRITES;
+    int64_t follows = 0;
+
+    for (size_t i = 0; i < pieces->count; i++) {
+        const struct hd_piece *piece = &pieces->items[i];
+        uint32_t stream = own;
+        int64_t seq;
+        int err;
+
+        if (!piece->is_chunk) {
+            err = hd_ref_builder_literal(builder, piece->bytes, piece->comma);
+        } else {
+            err = is_write ? place_in_write(p, name, own, piece, &stream, &seq)
+                           : place_in_value(p, name, own, piece, follows, &seq);
+            if (!err)
+                err = hd_ref_builder_chunk(builder, p->state->streams[stream].name, seq,
+                                           piece->comma);
+            follows = seq + 1;
+        }
+        if (err)
+            return err;
+    }
+    return 0;
+}
+
+static int load_stream(struct hd_planner *p, struct hd_slice name, uint32_t *out)
+{
+    if (!hd_state_has_stream(p->state, name) && p->has_earlier)
+        return HD_EBUSY;
+    return hd_state_stream(p->state, p->lane->store->backend, name, out, p->fault);
+}
+
+static bool differs(const struct hd_stream *stream)
+{
+    return stream->misses > 3 + stream->hits / 16;
+}
+
+/* The stream that new chunks of the value go to. */
+static int choose_stream(struct hd_planner *p, struct hd_slice channel, struct hd_slice *name,
+                         uint32_t *out)
+{
+    uint32_t writes;
+    int err = load_stream(p, channel, out);
+
+    *name = channel;
+    if (err || p->request->kind != HD_REQUEST_WRITES)
+        return err;
+    err = load_stream(p, writes_stream, &writes);
+    /* Whoever filled it found the two to differ; that need not be found out again. */
+    if (!err && (differs(&p->state->streams[*out]) || p->state->streams[writes].count > 0)) {
+        *name = writes_stream;
+        *out = writes;
+    }
+    return err;
+}
+
+int hd_plan_value(struct hd_planner *p, const struct heddle_value *value, size_t i,
+                  struct hd_slice *out)
+{
+    struct hd_slice channel = hd_from_public(value->channel), name;
+    struct hd_buf *buf = &p->lane->scratch;
+    struct hd_ref_builder builder;
+    uint32_t own;
+    int err;
+
+    hd_buf_reset(buf);
+    if (value->data.len <= HD_INLINE_MAX) {
+        err = hd_ref_write_inline(buf, hd_from_public(value->data));
+        return err ? err : hd_arena_copy(&p->lane->batch.arena, hd_buf_slice(buf), out);
+    }
+    err = choose_stream(p, channel, &name, &own);
+    if (err)
+        return err;
+    hd_ref_builder_init(&builder, channel);
+    err = refer_to_pieces(p, &p->request->pieces[i], name, own, &builder);
+    if (!err)
+        err = hd_ref_builder_finish(&builder, hd_from_public(value->data), buf);
+    if (!err)
+        err = hd_arena_copy(&p->lane->batch.arena, hd_buf_slice(buf), out);
+    hd_ref_builder_fini(&builder);
+    return err;
+}
