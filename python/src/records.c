@@ -637,7 +637,7 @@ static PyObject *dec_float(struct hd_py_dec *dec, hd_json_val val)
     if (!text_member(val, HD_S("v"), "float", &text))
         return NULL;
     if (hd_slice_eq(text, HD_S("nan")))
-        return PyFloat_FromDouble(Py_NAN);
+        return PyFloat_FromDouble((double)NAN);
     if (hd_slice_eq(text, HD_S("inf")))
         return PyFloat_FromDouble(Py_HUGE_VAL);
     if (hd_slice_eq(text, HD_S("-inf")))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections import defaultdict
 from dataclasses import fields, is_dataclass
 from typing import Any
@@ -16,6 +17,7 @@ from pydantic import BaseModel
 
 IDS = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{32}")
 VERSION = re.compile(r"(\d{32})\.[\d.e-]+")
+ASKING = {"two_questions", "nested_subgraphs", "functional", "update_state"}
 NULL_TASK = "00000000-0000-0000-0000-000000000000"
 
 
@@ -89,6 +91,8 @@ async def play(name: str, saver: BaseCheckpointSaver[Any], is_async: bool, durab
 @pytest.mark.parametrize("is_async", [False, True], ids=["invoke", "ainvoke"])
 @pytest.mark.parametrize("name", SCRIPTS)
 async def test_same_states(name: str, is_async: bool, durability: str, url: str) -> None:
+    if is_async and sys.version_info < (3, 11) and name in ASKING:
+        pytest.skip("LangGraph's interrupt() in async nodes needs Python 3.11")
     expected = await play(name, InMemorySaver(), is_async, durability)
     async with HeddleSaver.from_conn_string(url) as saver:
         assert difference(await play(name, saver, is_async, durability), expected) is None

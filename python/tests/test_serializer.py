@@ -219,35 +219,30 @@ def deepest(data: bytes) -> int:
     return found
 
 
-CONTAINERS: dict[str, Any] = {
-    "list": lambda obj: [obj],
-    "dict": lambda obj: {"k": obj},
-    "map": lambda obj: {1: obj},
-    "send": lambda obj: Send("n", obj),
-    "command": lambda obj: Command(update=obj, goto=["x"]),
-    "interrupt": lambda obj: Interrupt(obj, "i"),
+# How to wrap an object, and how to unwrap it: comparing such depths takes too much recursion.
+CONTAINERS: dict[str, tuple[Any, Any]] = {
+    "list": (lambda obj: [obj], lambda box: box[0]),
+    "dict": (lambda obj: {"k": obj}, lambda box: box["k"]),
+    "map": (lambda obj: {1: obj}, lambda box: box[1]),
+    "send": (lambda obj: Send("n", obj), lambda box: box.arg),
+    "command": (lambda obj: Command(update=obj, goto=["x"]), lambda box: box.update),
+    "interrupt": (lambda obj: Interrupt(obj, "i"), lambda box: box.value),
 }
 
 
 @pytest.mark.parametrize("kind", CONTAINERS)
-@pytest.mark.parametrize("core", [1, 2**60, "\ud800", b"x", {1}, [], Decimal(1)], ids=repr)
-def test_deeper_ones_fall_back_and_come_back(
-    kind: str, core: Any, request: pytest.FixtureRequest
-) -> None:
-    # For comparing; neither writing nor reading needs more than usual.
-    limit = sys.getrecursionlimit()
-    request.addfinalizer(lambda: sys.setrecursionlimit(limit))
+@pytest.mark.parametrize("core", [1, 2**60, b"x", {1}, [], Decimal(1)], ids=repr)
+def test_deeper_ones_fall_back_and_come_back(kind: str, core: Any) -> None:
+    wrap, unwrap = CONTAINERS[kind]
     levels = 3 if kind == "map" else 1
     for depth in (*range(505 // levels, 516 // levels + 2), 560 // levels):
-        obj = nest(depth, CONTAINERS[kind], core)
-        tag, data = SERDE.dumps_typed(obj)
+        tag, data = SERDE.dumps_typed(nest(depth, wrap, core))
         assert tag == "hd1" and deepest(data) <= 512
-        # The fallback has no unpaired surrogates.
-        if b"foreign" not in data or core != "\ud800":
-            found = SERDE.loads_typed((tag, data))
-            sys.setrecursionlimit(10000)
-            assert found == obj
-            sys.setrecursionlimit(limit)
+        found = SERDE.loads_typed((tag, data))
+        for _ in range(depth):
+            assert type(found) is type(wrap(1))
+            found = unwrap(found)
+        assert found == core and type(found) is type(core)
 
 
 def test_a_message_too_deep_falls_back() -> None:
