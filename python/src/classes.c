@@ -10,16 +10,15 @@
 #include "classes.h"
 
 static const char *const kind_names[HD_PY_KINDS] = {
-    [HD_PY_SEND] = "send",           [HD_PY_COMMAND] = "command",
-    [HD_PY_INTERRUPT] = "interrupt", [HD_PY_OVERWRITE] = "overwrite",
-    [HD_PY_DELTA] = "delta",         [HD_PY_DATETIME] = "datetime",
+    [HD_PY_SEND] = "send",           [HD_PY_COMMAND] = "command", [HD_PY_INTERRUPT] = "interrupt",
+    [HD_PY_OVERWRITE] = "overwrite", [HD_PY_DELTA] = "delta",     [HD_PY_DATETIME] = "datetime",
     [HD_PY_TIMEOUT] = "timeout",     [HD_PY_FOREIGN] = "foreign",
 };
 
 static const char *const rule_names[] = {
-    [HD_PY_CONTENT] = "content",   [HD_PY_TEXT] = "text",         [HD_PY_OPT_TEXT] = "opt_text",
-    [HD_PY_STATUS] = "status",     [HD_PY_OPT_DICT] = "opt_dict", [HD_PY_OPT_LIST] = "opt_list",
-    [HD_PY_OPT_ANY] = "opt_any",   [HD_PY_TYPE] = "type",         [HD_PY_DEFAULT] = "default",
+    [HD_PY_CONTENT] = "content", [HD_PY_TEXT] = "text",         [HD_PY_OPT_TEXT] = "opt_text",
+    [HD_PY_STATUS] = "status",   [HD_PY_OPT_DICT] = "opt_dict", [HD_PY_OPT_LIST] = "opt_list",
+    [HD_PY_OPT_ANY] = "opt_any", [HD_PY_TYPE] = "type",         [HD_PY_DEFAULT] = "default",
 };
 
 enum hd_py_kind hd_py_classes_find(const struct hd_py_classes *classes, PyTypeObject *type,
@@ -153,8 +152,8 @@ static PyObject *add_message(struct hd_py_classes *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "O!UO!ppp:add_message", &PyType_Type, &type, &tag, &PyTuple_Type,
                           &fields, &has_extra, &is_ai, &is_chunk))
         return NULL;
-    if (self->message_count == HD_PY_MAX_MESSAGES ||
-        PyTuple_GET_SIZE(fields) > HD_PY_MAX_MEMBERS || !PyUnicode_IS_ASCII(tag))
+    if (self->message_count == HD_PY_MAX_MESSAGES || PyTuple_GET_SIZE(fields) > HD_PY_MAX_MEMBERS ||
+        !PyUnicode_IS_ASCII(tag))
         return PyErr_Format(PyExc_ValueError, "too many message classes or fields");
     message = &self->messages[self->message_count];
     message->count = (size_t)PyTuple_GET_SIZE(fields);

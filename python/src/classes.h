@@ -25,15 +25,15 @@ enum hd_py_kind {
 
 /* What a member of a message may hold, and when it is left out. */
 enum hd_py_member_rule {
-    HD_PY_CONTENT,   /* str or list; always written */
-    HD_PY_TEXT,      /* str; always written */
-    HD_PY_OPT_TEXT,  /* str, left out when None */
-    HD_PY_STATUS,    /* str, left out when "success" */
-    HD_PY_OPT_DICT,  /* dict, left out when empty */
-    HD_PY_OPT_LIST,  /* list, left out when empty */
-    HD_PY_OPT_ANY,   /* anything, left out when None */
-    HD_PY_TYPE,      /* the class's own type text; written as "type" */
-    HD_PY_DEFAULT    /* a field of an older or newer class: must have its default, never written */
+    HD_PY_CONTENT,  /* str or list; always written */
+    HD_PY_TEXT,     /* str; always written */
+    HD_PY_OPT_TEXT, /* str, left out when None */
+    HD_PY_STATUS,   /* str, left out when "success" */
+    HD_PY_OPT_DICT, /* dict, left out when empty */
+    HD_PY_OPT_LIST, /* list, left out when empty */
+    HD_PY_OPT_ANY,  /* anything, left out when None */
+    HD_PY_TYPE,     /* the class's own type text; written as "type" */
+    HD_PY_DEFAULT   /* a field of an older or newer class: must have its default, never written */
 };
 
 enum { HD_PY_MAX_MEMBERS = 16 };
@@ -62,11 +62,10 @@ struct hd_py_message {
 enum { HD_PY_MAX_MESSAGES = 24 };
 
 struct hd_py_classes {
-    PyObject_HEAD
-    struct hd_py_ext *ext;
+    PyObject_HEAD struct hd_py_ext *ext;
     PyTypeObject *types[HD_PY_KINDS]; /* NULL: not installed */
-    PyObject *parse_datetime; /* None for a moment out of range, ValueError for no moment */
-    bool has_response_schema; /* Interrupt has the field */
+    PyObject *parse_datetime;         /* None for a moment out of range, ValueError for no moment */
+    bool has_response_schema;         /* Interrupt has the field */
     size_t message_count;
     struct hd_py_message messages[HD_PY_MAX_MESSAGES];
 };

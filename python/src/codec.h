@@ -11,8 +11,7 @@
 #include "classes.h"
 
 struct hd_py_codec {
-    PyObject_HEAD
-    struct hd_py_ext *ext;
+    PyObject_HEAD struct hd_py_ext *ext;
     struct hd_py_classes *classes;
     PyObject *dumps;   /* the wrapped serializer's dumps_typed */
     PyObject *loads;   /* and loads_typed */
@@ -49,7 +48,7 @@ enum { HD_PY_UNFIT = 2 };
 /* text.c: pieces of JSON. Room is reserved inside; -1 with MemoryError when there is none. */
 int hd_py_put_raw(struct hd_buf *out, const char *text, size_t len);
 int hd_py_put_string(struct hd_py_enc *enc, PyObject *str); /* a utf16 record when it must be */
-int hd_py_put_key(struct hd_buf *out, PyObject *str);       /* HD_PY_UNFIT: has unpaired surrogates */
+int hd_py_put_key(struct hd_buf *out, PyObject *str); /* HD_PY_UNFIT: has unpaired surrogates */
 int hd_py_put_long(struct hd_py_enc *enc, PyObject *num);
 int hd_py_put_double(struct hd_py_enc *enc, double num);
 int hd_py_put_base64(struct hd_buf *out, const void *bytes, size_t len); /* with quotes */
@@ -74,8 +73,7 @@ int hd_py_dump(struct hd_py_codec *codec, PyObject *obj, struct hd_buf *out,
                struct hd_py_dumped *dumped);
 
 /* The object again. */
-PyObject *hd_py_load(struct hd_py_codec *codec, struct heddle_bytes type,
-                     struct heddle_bytes data);
+PyObject *hd_py_load(struct hd_py_codec *codec, struct heddle_bytes type, struct heddle_bytes data);
 
 /* The type tag of the canonical encoding. */
 #define HD_PY_TAG "hd1"

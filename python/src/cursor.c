@@ -12,11 +12,10 @@
 enum { FIRST_PAGE = 8, LARGEST_PAGE = 64, PAGE_BYTES = 4 << 20 };
 
 struct hd_py_cursor {
-    PyObject_HEAD
-    struct hd_py_store *store;   /* owned */
-    struct hd_py_codec *codec;   /* owned */
-    PyObject *keep;              /* what the query borrows from */
-    struct heddle_bytes thread;  /* these four: pointed to by query when given */
+    PyObject_HEAD struct hd_py_store *store; /* owned */
+    struct hd_py_codec *codec;               /* owned */
+    PyObject *keep;                          /* what the query borrows from */
+    struct heddle_bytes thread;              /* these four: pointed to by query when given */
     struct heddle_bytes ns;
     struct heddle_bytes id;
     struct heddle_bytes before;
@@ -24,7 +23,7 @@ struct hd_py_cursor {
     struct heddle_query query;
     struct hd_py_reader *reader; /* NULL: not opened yet */
     size_t page_size;
-    bool is_busy;                /* a page is being read */
+    bool is_busy; /* a page is being read */
     bool is_at_end;
 };
 
@@ -90,8 +89,7 @@ static void end_reader(struct hd_py_cursor *cursor)
     cursor->reader = NULL;
     if (!reader)
         return;
-    Py_BEGIN_ALLOW_THREADS
-    hd_py_store_end_reader(cursor->store, reader);
+    Py_BEGIN_ALLOW_THREADS hd_py_store_end_reader(cursor->store, reader);
     Py_END_ALLOW_THREADS
 }
 

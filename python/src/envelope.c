@@ -118,8 +118,7 @@ static int enc_wrapped(struct hd_py_codec *codec, PyObject *value, struct hd_buf
     return rc == 0 ? HD_PY_PUT(out, "}") : -1;
 }
 
-static int enc_member(struct hd_py_codec *codec, PyObject *key, PyObject *value,
-                      struct hd_buf *out)
+static int enc_member(struct hd_py_codec *codec, PyObject *key, PyObject *value, struct hd_buf *out)
 {
     const struct hd_py_names *names = &codec->ext->names;
     struct hd_py_enc enc = {.out = out, .mode = HD_PY_PLAIN, .depth = 1};
@@ -182,13 +181,13 @@ static int unwrap(struct hd_py_codec *codec, PyObject *checkpoint, PyObject *key
         hd_py_dec_refuse("a member of the checkpoint is not readable");
         return -1;
     }
-    bytes = hd_py_base64_decode(
-        hd_slice(PyUnicode_DATA(text), (size_t)PyUnicode_GET_LENGTH(text)), false);
+    bytes = hd_py_base64_decode(hd_slice(PyUnicode_DATA(text), (size_t)PyUnicode_GET_LENGTH(text)),
+                                false);
     if (!bytes)
         return -1;
-    value = hd_py_load(codec,
-                       (struct heddle_bytes){PyUnicode_DATA(type), (size_t)PyUnicode_GET_LENGTH(type)},
-                       (struct heddle_bytes){PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes)});
+    value = hd_py_load(
+        codec, (struct heddle_bytes){PyUnicode_DATA(type), (size_t)PyUnicode_GET_LENGTH(type)},
+        (struct heddle_bytes){PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes)});
     if (value)
         rc = PyDict_SetItem(checkpoint, key, value);
     Py_XDECREF(value);

@@ -15,45 +15,40 @@
 #include "heddle.h"
 
 /* Attribute and method names, interned once. */
-#define HD_PY_NAMES(X)                                                                             \
-    X(arg, "arg")                                                                                  \
-    X(args, "args")                                                                                \
-    X(call_soon_threadsafe, "call_soon_threadsafe")                                                \
-    X(channel_values, "channel_values")                                                            \
-    X(channel_versions, "channel_versions")                                                        \
-    X(create_future, "create_future")                                                              \
-    X(done, "done")                                                                                \
-    X(dumps_typed, "dumps_typed")                                                                  \
-    X(goto_, "goto")                                                                               \
-    X(graph, "graph")                                                                              \
-    X(id, "id")                                                                                    \
-    X(idle_timeout, "idle_timeout")                                                                \
-    X(isoformat, "isoformat")                                                                      \
-    X(items, "items")                                                                              \
-    X(loads_typed, "loads_typed")                                                                  \
-    X(model_construct, "model_construct")                                                          \
-    X(node, "node")                                                                                \
-    X(record, "record")                                                                            \
-    X(refresh_on, "refresh_on")                                                                    \
-    X(response_schema, "response_schema")                                                          \
-    X(resume, "resume")                                                                            \
-    X(run_timeout, "run_timeout")                                                                  \
-    X(seed, "seed")                                                                                \
-    X(set_exception, "set_exception")                                                              \
-    X(set_result, "set_result")                                                                    \
-    X(timeout, "timeout")                                                                          \
-    X(type, "type")                                                                                \
-    X(update, "update")                                                                            \
-    X(updated_channels, "updated_channels")                                                        \
-    X(v, "v")                                                                                      \
-    X(value, "value")                                                                              \
-    X(versions_seen, "versions_seen")                                                              \
-    X(ts, "ts")                                                                                    \
-    X(tool_calls, "tool_calls")                                                                    \
-    X(writes, "writes")                                                                            \
-    X(__dict__, "__dict__")                                                                        \
-    X(__pydantic_extra__, "__pydantic_extra__")                                                    \
-    X(__pydantic_fields_set__, "__pydantic_fields_set__")                                          \
+#define HD_PY_NAMES(X)                                    \
+    X(arg, "arg")                                         \
+    X(args, "args")                                       \
+    X(call_soon_threadsafe, "call_soon_threadsafe")       \
+    X(channel_values, "channel_values")                   \
+    X(channel_versions, "channel_versions")               \
+    X(create_future, "create_future")                     \
+    X(done, "done")                                       \
+    X(goto_, "goto")                                      \
+    X(graph, "graph")                                     \
+    X(id, "id")                                           \
+    X(idle_timeout, "idle_timeout")                       \
+    X(isoformat, "isoformat")                             \
+    X(model_construct, "model_construct")                 \
+    X(node, "node")                                       \
+    X(record, "record")                                   \
+    X(refresh_on, "refresh_on")                           \
+    X(response_schema, "response_schema")                 \
+    X(resume, "resume")                                   \
+    X(run_timeout, "run_timeout")                         \
+    X(seed, "seed")                                       \
+    X(set_exception, "set_exception")                     \
+    X(set_result, "set_result")                           \
+    X(timeout, "timeout")                                 \
+    X(update, "update")                                   \
+    X(updated_channels, "updated_channels")               \
+    X(v, "v")                                             \
+    X(value, "value")                                     \
+    X(versions_seen, "versions_seen")                     \
+    X(ts, "ts")                                           \
+    X(writes, "writes")                                   \
+    X(__dict__, "__dict__")                               \
+    X(__pydantic_extra__, "__pydantic_extra__")           \
+    X(__pydantic_fields_set__, "__pydantic_fields_set__") \
     X(__pydantic_private__, "__pydantic_private__")
 
 struct hd_py_names {
@@ -64,7 +59,7 @@ struct hd_py_names {
 
 struct hd_py_mailbox;
 
-/* The module's state. Objects of the extension keep a pointer: their type keeps the module alive. */
+/* The module's state. Objects keep a pointer to it: their type keeps the module alive. */
 struct hd_py_ext {
     struct hd_py_names names;
     PyObject *make_error;       /* heddle._errors.make_error(code, text) */

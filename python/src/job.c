@@ -128,14 +128,12 @@ static PyObject *call(struct hd_py_job *job)
     PyObject *result = NULL;
     int err;
 
-    Py_BEGIN_ALLOW_THREADS
-    err = hd_py_store_enter(job->store, &job->error);
+    Py_BEGIN_ALLOW_THREADS err = hd_py_store_enter(job->store, &job->error);
     if (err == 0) {
         err = job->run(job);
         hd_py_store_leave(job->store);
     }
-    Py_END_ALLOW_THREADS
-    set_error(job, err, NULL);
+    Py_END_ALLOW_THREADS set_error(job, err, NULL);
     if (err == 0)
         result = job->finish(job);
     else
@@ -380,16 +378,13 @@ static PyObject *start(struct hd_py_job *job)
         return NULL;
     }
     future = Py_NewRef(job->future);
-    Py_BEGIN_ALLOW_THREADS
-    err = hd_py_store_enter(job->store, &job->error);
+    Py_BEGIN_ALLOW_THREADS err = hd_py_store_enter(job->store, &job->error);
     if (err == 0) {
         err = job->start ? job->start(job) : heddle_defer(job->store->handle, work, job);
         if (err != 0)
             hd_py_store_leave(job->store);
     }
-    Py_END_ALLOW_THREADS
-    if (err == 0)
-        return future;
+    Py_END_ALLOW_THREADS if (err == 0) return future;
     set_error(job, err, NULL);
     hd_py_error_raise(job->store->ext, &job->error);
     detach(job);

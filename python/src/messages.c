@@ -27,7 +27,8 @@ static bool read_fields(const struct hd_py_message *message, PyObject *dict, PyO
     while (PyDict_Next(dict, &pos, &key, &value)) {
         const struct hd_py_member *member = &message->members[message->by_slot[slot]];
 
-        if (key != member->name && !(PyUnicode_Check(key) && PyUnicode_Compare(key, member->name) == 0))
+        if (key != member->name &&
+            !(PyUnicode_Check(key) && PyUnicode_Compare(key, member->name) == 0))
             return false;
         values[message->by_slot[slot++]] = value;
     }
@@ -61,8 +62,8 @@ static bool fits(const struct hd_py_message *message, const struct hd_py_member 
         *is_omitted = value == Py_None;
         return *is_omitted || PyUnicode_CheckExact(value);
     case HD_PY_STATUS:
-        *is_omitted = PyUnicode_CheckExact(value) &&
-                      PyUnicode_CompareWithASCIIString(value, "success") == 0;
+        *is_omitted =
+            PyUnicode_CheckExact(value) && PyUnicode_CompareWithASCIIString(value, "success") == 0;
         return PyUnicode_CheckExact(value);
     case HD_PY_OPT_DICT:
         *is_omitted = PyDict_CheckExact(value) && PyDict_GET_SIZE(value) == 0;

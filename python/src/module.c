@@ -63,9 +63,9 @@ PyObject *hd_py_str_of_bytes(struct heddle_bytes bytes)
 
 static int intern_names(struct hd_py_names *names)
 {
-#define X(name, text)                                                                              \
-    names->name = PyUnicode_InternFromString(text);                                                \
-    if (!names->name)                                                                              \
+#define X(name, text)                               \
+    names->name = PyUnicode_InternFromString(text); \
+    if (!names->name)                               \
         return -1;
     HD_PY_NAMES(X)
 #undef X

@@ -50,8 +50,7 @@ static int run_prune(struct hd_py_job *base)
 {
     struct admin_job *job = (struct admin_job *)base;
 
-    return heddle_prune(base->store->handle, job->threads, job->count, job->strategy,
-                        &base->error);
+    return heddle_prune(base->store->handle, job->threads, job->count, job->strategy, &base->error);
 }
 
 static int run_compact(struct hd_py_job *base)
@@ -166,14 +165,14 @@ static PyObject *check(struct hd_py_store *self, PyObject *args, bool is_async)
 }
 
 /* Each operation as a method, and as one that returns a future. */
-#define BOTH(name)                                                                                 \
-    static PyObject *name##_sync(struct hd_py_store *self, PyObject *args)                         \
-    {                                                                                              \
-        return name(self, args, false);                                                            \
-    }                                                                                              \
-    static PyObject *name##_async(struct hd_py_store *self, PyObject *args)                        \
-    {                                                                                              \
-        return name(self, args, true);                                                             \
+#define BOTH(name)                                                          \
+    static PyObject *name##_sync(struct hd_py_store *self, PyObject *args)  \
+    {                                                                       \
+        return name(self, args, false);                                     \
+    }                                                                       \
+    static PyObject *name##_async(struct hd_py_store *self, PyObject *args) \
+    {                                                                       \
+        return name(self, args, true);                                      \
     }
 
 BOTH(delete_thread)
@@ -185,7 +184,9 @@ BOTH(check)
 
 #define ENTRIES(name, doc)                                                                         \
     {#name, (PyCFunction)name##_sync, METH_VARARGS, doc},                                          \
-    {#name "_async", (PyCFunction)name##_async, METH_VARARGS, "As " #name "; returns a future."}
+    {                                                                                              \
+#name "_async", (PyCFunction)name##_async, METH_VARARGS, "As " #name "; returns a future." \
+    }
 
 PyMethodDef hd_py_admin_methods[] = {
     ENTRIES(delete_thread, "delete_thread(principal, thread_id)"),

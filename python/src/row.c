@@ -123,8 +123,7 @@ static PyObject *checkpoint_new(struct hd_py_codec *codec, const struct heddle_t
     return NULL;
 }
 
-PyObject *hd_py_row_new(struct hd_py_codec *codec, const struct heddle_tuple *tuple,
-                        bool is_header)
+PyObject *hd_py_row_new(struct hd_py_codec *codec, const struct heddle_tuple *tuple, bool is_header)
 {
     PyObject *thread = hd_py_str_of_bytes(tuple->thread.id);
     PyObject *ns = thread ? hd_py_str_of_bytes(tuple->ns) : NULL;
@@ -196,15 +195,12 @@ static void *copy_array(struct copier *c, const void *array, size_t count, size_
 static void copy_contents(struct copier *c, struct heddle_tuple *tuple,
                           const struct heddle_tuple *from)
 {
-    struct heddle_value *values =
-        copy_array(c, from->values, from->value_count, sizeof(*values));
-    struct heddle_write *writes =
-        copy_array(c, from->writes, from->write_count, sizeof(*writes));
+    struct heddle_value *values = copy_array(c, from->values, from->value_count, sizeof(*values));
+    struct heddle_write *writes = copy_array(c, from->writes, from->write_count, sizeof(*writes));
     struct heddle_write *sends = copy_array(c, from->sends, from->send_count, sizeof(*sends));
-    struct heddle_bytes *const fields[] = {&tuple->thread.principal, &tuple->thread.id,
-                                           &tuple->ns,               &tuple->id,
-                                           &tuple->parent,           &tuple->checkpoint,
-                                           &tuple->metadata};
+    struct heddle_bytes *const fields[] = {
+        &tuple->thread.principal, &tuple->thread.id,  &tuple->ns,      &tuple->id,
+        &tuple->parent,           &tuple->checkpoint, &tuple->metadata};
 
     for (size_t i = 0; i < HD_COUNT(fields); i++)
         copy_bytes(c, fields[i]);

@@ -134,8 +134,7 @@ static PyObject *store_close(struct hd_py_store *self, PyObject *unused)
 {
     (void)unused;
     if (self->forks == forks) {
-        Py_BEGIN_ALLOW_THREADS
-        close_store(self, 0);
+        Py_BEGIN_ALLOW_THREADS close_store(self, 0);
         Py_END_ALLOW_THREADS
     }
     Py_RETURN_NONE;
@@ -191,13 +190,11 @@ PyObject *hd_py_wait_closed(PyObject *module, PyObject *unused)
 {
     (void)module;
     (void)unused;
-    Py_BEGIN_ALLOW_THREADS
-    pthread_mutex_lock(&orphan_lock);
+    Py_BEGIN_ALLOW_THREADS pthread_mutex_lock(&orphan_lock);
     while (orphans > 0)
         pthread_cond_wait(&orphan_gone, &orphan_lock);
     pthread_mutex_unlock(&orphan_lock);
-    Py_END_ALLOW_THREADS
-    Py_RETURN_NONE;
+    Py_END_ALLOW_THREADS Py_RETURN_NONE;
 }
 
 /* No job is under way: each of them owns a reference. No list is open: they own one, too. */
@@ -284,13 +281,9 @@ PyObject *hd_py_open(PyObject *module, PyObject *url)
 
     if (!job)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    err = run_open(&job->base);
-    Py_END_ALLOW_THREADS
-    if (err == 0)
-        store = finish_open(&job->base);
-    else
-        hd_py_error_raise(job->base.store->ext, &job->base.error);
+    Py_BEGIN_ALLOW_THREADS err = run_open(&job->base);
+    Py_END_ALLOW_THREADS if (err == 0) store = finish_open(&job->base);
+    else hd_py_error_raise(job->base.store->ext, &job->base.error);
     hd_py_job_destroy(&job->base);
     return store;
 }

@@ -3,8 +3,8 @@
  *
  * A job is one call of the core: what it borrows, how to run it without the
  * GIL, and how to make a Python object of the answer. The same job runs on the
- * caller's thread (hd_py_job_call) or on a thread of the store, with a future
- * for the answer (hd_py_job_start).
+ * caller's thread, or on a thread of the store with a future for the answer
+ * (hd_py_job_submit).
  */
 #ifndef HD_PY_STORE_H
 #define HD_PY_STORE_H
@@ -16,8 +16,7 @@
 struct hd_py_reader;
 
 struct hd_py_store {
-    PyObject_HEAD
-    struct hd_py_ext *ext;
+    PyObject_HEAD struct hd_py_ext *ext;
     struct heddle *handle;
     unsigned long forks; /* how often this process had forked when it was opened */
     PyObject *weakrefs;
@@ -79,7 +78,7 @@ struct hd_py_job {
 void *hd_py_job_create(size_t size, struct hd_py_store *store, PyObject *codec);
 void hd_py_job_destroy(struct hd_py_job *job);
 
-/* Both take the job. is_async decides whether the answer is the result or a future of it. */
+/* Takes the job. is_async decides whether the answer is the result or a future of it. */
 PyObject *hd_py_job_submit(struct hd_py_job *job, bool is_async);
 
 /* The callback for heddle_put_async and its kin; arg is the job. No GIL. */

@@ -229,7 +229,8 @@ static int put_utf16(struct hd_py_enc *enc, PyObject *str)
     int rc;
 
     if (enc->mode == HD_PY_PLAIN) {
-        PyErr_SetString(PyExc_ValueError, "a string with unpaired surrogates cannot be stored here");
+        PyErr_SetString(PyExc_ValueError,
+                        "a string with unpaired surrogates cannot be stored here");
         return -1;
     }
     if (enc->depth >= HD_JSON_MAX_DEPTH)
@@ -389,7 +390,8 @@ static int base64_digit(unsigned char c)
 /* Strict: padded, nothing else in between, no stray bits. -1 otherwise. */
 static int unpack_base64(struct hd_slice text, unsigned char *to)
 {
-    size_t pad = text.len && text.ptr[text.len - 1] == '=' ? 1 + (text.ptr[text.len - 2] == '=') : 0;
+    size_t pad =
+        text.len && text.ptr[text.len - 1] == '=' ? 1 + (text.ptr[text.len - 2] == '=') : 0;
 
     for (size_t i = 0; i < text.len; i += 4) {
         size_t digits = i + 4 == text.len ? 4 - pad : 4;
