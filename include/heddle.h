@@ -21,7 +21,10 @@
  * 0 is durable, unless the store was opened with `durability=relaxed`.
  *
  * Errors. Calls return 0 or a negative HEDDLE_E… code and, when `error` is not
- * NULL, a sentence in error->text. A call that failed has changed nothing.
+ * NULL, a sentence in error->text. A call that failed has changed nothing, with
+ * two exceptions: retention that goes thread by thread (see there), and a commit
+ * whose answer got lost with the machine or the connection (HEDDLE_EIO,
+ * HEDDLE_EUNAVAILABLE), of which nobody can say. Every call may be repeated.
  *
  * See examples/remember.c for a complete program.
  */
@@ -300,7 +303,8 @@ int heddle_delete_thread(struct heddle *store, const struct heddle_thread *threa
 
 /*
  * Deletes the checkpoints whose metadata has one of these run ids, and their
- * writes, in any thread of the principal.
+ * writes, in any thread of the principal. All or nothing for each thread; after
+ * an error some threads may be done, and calling it again completes the rest.
  */
 int heddle_delete_runs(struct heddle *store, struct heddle_bytes principal,
                        const struct heddle_bytes *run_ids, size_t run_count,
@@ -316,6 +320,10 @@ enum heddle_prune {
     HEDDLE_DELETE_ALL
 };
 
+/*
+ * All or nothing for each thread; after an error some threads may be done, and
+ * calling it again completes the rest.
+ */
 int heddle_prune(struct heddle *store, const struct heddle_thread *threads, size_t thread_count,
                  enum heddle_prune strategy, struct heddle_error *error);
 
