@@ -6,8 +6,9 @@
  * is even and still the same then, all chunks that the rows name were there;
  * otherwise everything begins again. An odd epoch means that a collector takes
  * chunks away, perhaps those of a write that was replaced after it was read
- * here: it is made even first, and the collector starts over. A copy that fits
- * into one batch is one.
+ * here: it is made even first, and the collector starts over. The last batch
+ * expects the epoch once more, so that what was deleted from the source
+ * meanwhile does not live on in the copy. A copy that fits into one batch is one.
  *
  * For a larger one the target's row comes first, with an odd epoch and created
  * at 0: nobody sees such a thread. The chunks are added in batches, and the
@@ -122,7 +123,7 @@ static int check_source(struct copier *c, int64_t epoch)
 }
 
 /* Everything that is left, as one batch. */
-static int finish(struct copier *c)
+static int finish(struct copier *c, int64_t source_epoch)
 {
     const struct hd_batch_builder *parts[] = {&c->head, &c->chunks, &c->rows};
     struct hd_batch batch = {NULL, 0};
@@ -132,6 +133,8 @@ static int finish(struct copier *c)
                                            hd_clock_now_us())
                           : add_thread_row(c, c->epoch + 1, hd_clock_now_us());
 
+    if (!err)
+        err = hd_batch_expect_epoch(&c->head, c->source, source_epoch, 0, 0);
     if (err)
         return err;
     ops = hd_arena_calloc(&c->head.arena, c->head.count + c->chunks.count + c->rows.count,
@@ -196,7 +199,7 @@ static int copy_once(struct copier *c, int64_t source_epoch)
     if (!err)
         err = check_source(c, source_epoch);
     if (!err)
-        err = finish(c);
+        err = finish(c, source_epoch);
     if (err == HD_ECONFLICT)
         return examine_target(c);
     if (err && c->is_begun) { /* what went wrong matters more than whether this works */

@@ -585,27 +585,39 @@ static int by_thread(const void *a, const void *b)
     return hd_slice_cmp(x->thread, y->thread);
 }
 
-int hd_delete_runs(struct hd_store *store, struct hd_slice principal,
-                   const struct heddle_bytes *runs, size_t count, struct hd_fault *fault)
+/* Thread by thread, each in its lane. *found: there were any. */
+static int delete_found_runs(struct hd_store *store, struct run_search *search, bool *found,
+                             struct hd_fault *fault)
 {
     struct doomed doomed;
-    struct run_search search = {
-        .runs = runs, .run_count = count, .principal = principal, .doomed = &doomed};
-    int err = hd_check_principal(principal, fault);
+    int err;
 
-    if (err)
-        return err;
     doomed_init(&doomed, hd_slice(NULL, 0));
-    err = find_runs(store, &search, fault);
+    search->doomed = &doomed;
+    search->thread = hd_slice(NULL, 0);
+    err = find_runs(store, search, fault);
     if (doomed.count > 1)
         qsort(doomed.keys, doomed.count, sizeof(*doomed.keys), by_thread);
-    /* Thread by thread, each in its lane. */
     for (size_t i = 0; !err && i < doomed.count; i++) {
         if (i > 0 && hd_slice_eq(doomed.keys[i].thread, doomed.keys[i - 1].thread))
             continue;
-        search.thread = doomed.keys[i].thread;
-        err = hd_lane_job(store, search.thread, delete_runs_job, &search, fault);
+        search->thread = doomed.keys[i].thread;
+        err = hd_lane_job(store, search->thread, delete_runs_job, search, fault);
     }
+    *found = doomed.count > 0;
     doomed_fini(&doomed);
+    return err;
+}
+
+/* Until none is left: one of the threads may have been copied before its turn came. */
+int hd_delete_runs(struct hd_store *store, struct hd_slice principal,
+                   const struct heddle_bytes *runs, size_t count, struct hd_fault *fault)
+{
+    struct run_search search = {.runs = runs, .run_count = count, .principal = principal};
+    bool found = true;
+    int err = hd_check_principal(principal, fault);
+
+    for (int attempt = 0; !err && found && attempt < ATTEMPTS; attempt++)
+        err = delete_found_runs(store, &search, &found, fault);
     return err;
 }
