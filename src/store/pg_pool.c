@@ -211,7 +211,7 @@ static bool recover(struct hd_pg *pg, const struct hd_pg_failure *failure, bool 
 int hd_pg_run(struct hd_pg *pg, hd_pg_work work, void *arg, struct hd_fault *fault)
 {
     int64_t deadline_us = hd_clock_monotonic_us() + 1000 * (int64_t)pg->timeout_ms;
-    struct hd_pg_failure failure = {0};
+    struct hd_pg_failure failure = {0}, answer = {0};
 
     for (unsigned tries = 0;; tries++) {
         bool was_idle;
@@ -219,8 +219,11 @@ int hd_pg_run(struct hd_pg *pg, hd_pg_work work, void *arg, struct hd_fault *fau
 
         if (!err)
             return 0;
+        /* What the server said tells more than that the last attempt ran out of time. */
+        if (failure.state[0] || !answer.state[0])
+            answer = failure;
         if (!recover(pg, &failure, was_idle, tries, deadline_us))
-            return hd_fault_set(fault, err, "PostgreSQL at %s: %s", pg->where, failure.text);
+            return hd_fault_set(fault, err, "PostgreSQL at %s: %s", pg->where, answer.text);
         if (tries == 0 && failure.is_lost)
             hd_log(HD_LOG_INFO, "postgres", "%s: %s; trying again", pg->where, failure.text);
     }

@@ -234,7 +234,7 @@ static void too_many_connections_is_waited_for(void **state)
     (void)sql(f->admin, "ALTER ROLE %s_one NOSUPERUSER", f->schema);
     (void)sql(f->admin, "GRANT USAGE ON SCHEMA %s TO %s_one", f->schema, f->schema);
     (void)sql(f->admin, "GRANT SELECT ON ALL TABLES IN SCHEMA %s TO %s_one", f->schema, f->schema);
-    (void)snprintf(url, sizeof(url), "postgresql://%s_one:pw%s?schema=%s&timeout=1", f->schema,
+    (void)snprintf(url, sizeof(url), "postgresql://%s_one:pw%s?schema=%s&timeout=4", f->schema,
                    strchr(getenv("HEDDLE_TEST_PG_URL"), '@'), f->schema);
     assert_err(open_store(&store, url, &fault), HD_EUNAVAILABLE);
     assert_non_null(strstr(fault.text, "too many connections"));
