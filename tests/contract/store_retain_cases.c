@@ -1,0 +1,349 @@
+/* Deleting: threads, runs, old checkpoints; what must stay, and that space comes back. */
+#include "tests/contract/store_cases.h"
+
+#include <sys/stat.h>
+
+static void delete_thread(struct fixture *f, const char *thread)
+{
+    struct heddle_thread t = thread_of(thread);
+
+    assert_ok(heddle_delete_thread(f->store, &t, NULL));
+}
+
+static void delete_run(struct fixture *f, const char *run)
+{
+    struct heddle_bytes id = text(run);
+
+    assert_ok(heddle_delete_runs(f->store, text(""), &id, 1, NULL));
+}
+
+static void prune(struct fixture *f, const char *thread, enum heddle_prune strategy)
+{
+    struct heddle_thread t = thread_of(thread);
+
+    assert_ok(heddle_prune(f->store, &t, 1, strategy, NULL));
+}
+
+static void assert_empty(struct fixture *f, const char *thread)
+{
+    struct heddle_usage usage = usage_of(f->store, thread);
+
+    assert_int_equal(usage.checkpoints, 0);
+    assert_int_equal(usage.writes, 0);
+    assert_int_equal(usage.chunks, 0);
+    assert_int_equal(usage.bytes, 0);
+}
+
+/* A put with one long value in channel a. */
+static void put_long(struct fixture *f, const char *thread, const char *ns, const char *id,
+                     const char *parent, unsigned seed, const char *metadata)
+{
+    char *big = long_json(4000, seed), versions[40];
+    struct put put = {.thread = thread,
+                      .ns = ns,
+                      .id = id,
+                      .parent = parent,
+                      .versions = versions,
+                      .metadata = metadata};
+
+    snprintf(versions, sizeof(versions), "{\"a\":\"%s.%u\"}", id, seed);
+    put.values[0] = (struct heddle_value){text("a"), text("json"), text(big)};
+    assert_ok(try_put(f->store, &put, NULL));
+    free(big);
+}
+
+static void assert_long(struct fixture *f, const char *thread, const char *ns, const char *id,
+                        unsigned seed)
+{
+    char *big = long_json(4000, seed);
+    struct heddle_tuple *tuple = must_get(f->store, thread, ns, id);
+    const struct heddle_value *value = value_of(tuple, "a");
+
+    assert_non_null(value);
+    assert_int_equal(value->data.len, 4000);
+    assert_memory_equal(value->data.data, big, 4000);
+    heddle_tuple_free(tuple);
+    free(big);
+}
+
+static void a_deleted_thread_is_gone(struct fixture *f)
+{
+    delete_thread(f, "t"); /* not there: nothing */
+    put_long(f, "t", "", "1", "", 1, NULL);
+    put_long(f, "t", "n", "1", "", 2, NULL);
+    put_long(f, "u", "", "1", "", 1, NULL);
+    WRITES(f->store, .thread = "t", .id = "1", .task = "k", .values = {VALUE("a", "1")});
+    WRITES(f->store, .thread = "t", .ns = "m", .id = "7", .task = "k", .values = {VALUE("a", "1")});
+    delete_thread(f, "t");
+    assert_get(f->store, "t", "", "", "none");
+    assert_get(f->store, "t", "n", "", "none");
+    assert_empty(f, "t");
+    assert_text(render_threads(f->store, "", "", 10), "u");
+    assert_long(f, "u", "", "1", 1);
+    /* Nothing of it comes back with a new thread of that name. */
+    PUT(f->store, .thread = "t", .id = "1", .versions = "{\"a\":\"1.1\"}", .changed = "{}");
+    PUT(f->store, .thread = "t", .ns = "m", .id = "7");
+    assert_get(f->store, "t", "", "1", "1<");
+    assert_get(f->store, "t", "m", "7", "7<");
+    put_long(f, "t", "", "2", "1", 1, NULL);
+    assert_long(f, "t", "", "2", 1);
+}
+
+static void deleting_leaves_other_principals_alone(struct fixture *f)
+{
+    struct heddle_thread p = {text("p"), text("t")};
+
+    PUT(f->store, .thread = "t", .id = "1", .metadata = "{\"run_id\":\"r\"}");
+    PUT(f->store, .principal = "p", .thread = "t", .id = "1", .metadata = "{\"run_id\":\"r\"}");
+    PUT(f->store, .principal = "pp", .thread = "t", .id = "1", .metadata = "{\"run_id\":\"r\"}");
+    PUT(f->store, .thread = "p", .id = "1", .metadata = "{\"run_id\":\"r\"}");
+    assert_ok(heddle_delete_thread(f->store, &p, NULL));
+    assert_list(f->store, "p//1 t//1");
+    assert_query(f->store, "", .principal = text("p"));
+    assert_query(f->store, "t//1", .principal = text("pp"));
+    delete_run(f, "r");
+    assert_list(f->store, "");
+    assert_query(f->store, "t//1", .principal = text("pp"));
+}
+
+static void the_checkpoints_of_a_run_are_deleted(struct fixture *f)
+{
+    struct heddle_bytes runs[] = {text("r2"), text("none"), text("r2"), text("")};
+
+    put_long(f, "t", "", "1", "", 1, "{\"run_id\":\"r1\"}");
+    put_long(f, "t", "", "2", "1", 2, "{\"run_id\":\"r2\"}");
+    put_long(f, "t", "n", "3", "", 3, "{\"run_id\":\"r2\"}");
+    put_long(f, "u", "", "4", "", 4, "{\"run_id\":\"r2\"}");
+    put_long(f, "u", "", "5", "4", 5, "{}");
+    put_long(f, "u", "", "6", "", 6, "{\"run_id\":7}");
+    WRITES(f->store, .thread = "t", .id = "2", .task = "k", .values = {VALUE("a", "1")});
+    WRITES(f->store, .thread = "t", .id = "1", .task = "k", .values = {VALUE("a", "1")});
+    delete_run(f, "none");
+    delete_run(f, "");
+    delete_run(f, "7");
+    assert_ok(heddle_delete_runs(f->store, text(""), NULL, 0, NULL));
+    assert_list(f->store, "u//6 u//5 u//4 t/n/3 t//2 t//1");
+    assert_ok(heddle_delete_runs(f->store, text(""), runs, 4, NULL));
+    assert_list(f->store, "u//6 u//5 t//1");
+    assert_long(f, "t", "", "1", 1);
+    assert_long(f, "u", "", "5", 5);
+    assert_int_equal(usage_of(f->store, "t").writes, 1);
+    PUT(f->store, .thread = "t", .id = "2", .parent = "1");
+    assert_get(f->store, "t", "", "2", "2<1"); /* its writes went too */
+}
+
+static void a_child_keeps_what_it_took_from_a_deleted_parent(struct fixture *f)
+{
+    put_long(f, "t", "", "1", "", 1, "{\"run_id\":\"r1\"}");
+    PUT(f->store, .thread = "t", .id = "2", .parent = "1", .versions = "{\"a\":\"1.1\"}",
+        .changed = "{}", .metadata = "{\"run_id\":\"r2\"}");
+    delete_run(f, "r1");
+    assert_get(f->store, "t", "", "1", "none");
+    assert_long(f, "t", "", "2", 1);
+    delete_run(f, "r2");
+    assert_int_equal(usage_of(f->store, "t").chunks, 0);
+}
+
+static void a_put_under_another_run_follows_it(struct fixture *f)
+{
+    put_long(f, "t", "", "1", "", 1, "{\"run_id\":\"r1\"}");
+    put_long(f, "t", "", "1", "", 2, "{\"run_id\":\"r2\"}");
+    delete_run(f, "r1");
+    assert_long(f, "t", "", "1", 2);
+    delete_run(f, "r2");
+    assert_get(f->store, "t", "", "1", "none");
+}
+
+static void prune_keeps_the_latest_of_each_namespace(struct fixture *f)
+{
+    put_long(f, "t", "", "1", "", 1, NULL);
+    put_long(f, "t", "", "2", "1", 2, NULL);
+    put_long(f, "t", "", "3", "2", 3, NULL);
+    put_long(f, "t", "n", "1", "", 4, NULL);
+    put_long(f, "t", "n", "9", "1", 5, NULL);
+    put_long(f, "t", "n|m", "0", "", 6, NULL);
+    put_long(f, "u", "", "1", "", 7, NULL);
+    put_long(f, "u", "", "2", "1", 8, NULL);
+    WRITES(f->store, .thread = "t", .id = "3", .task = "k", .values = {VALUE("a", "1")});
+    WRITES(f->store, .thread = "t", .id = "2", .task = "k", .values = {VALUE("a", "1")});
+    prune(f, "t", HEDDLE_KEEP_LATEST);
+    assert_list(f->store, "t/n/9 t//3 u//2 u//1 t/n|m/0");
+    assert_long(f, "t", "", "3", 3);
+    assert_long(f, "t", "n", "9", 5);
+    assert_long(f, "t", "n|m", "0", 6);
+    assert_int_equal(usage_of(f->store, "t").writes, 1);
+    assert_int_equal(usage_of(f->store, "t").checkpoints, 3);
+    prune(f, "t", HEDDLE_KEEP_LATEST); /* again: nothing more to do */
+    assert_list(f->store, "t/n/9 t//3 u//2 u//1 t/n|m/0");
+}
+
+static void prune_takes_lists_of_threads(struct fixture *f)
+{
+    struct heddle_thread both[] = {thread_of("t"), thread_of("none"), thread_of("u")};
+
+    for (int i = 0; i < 2; i++) {
+        PUT(f->store, .thread = "t", .id = i ? "1" : "0");
+        PUT(f->store, .thread = "u", .id = i ? "1" : "0");
+        PUT(f->store, .thread = "v", .id = i ? "1" : "0");
+    }
+    assert_ok(heddle_prune(f->store, NULL, 0, HEDDLE_KEEP_LATEST, NULL));
+    assert_ok(heddle_prune(f->store, both, 3, HEDDLE_KEEP_LATEST, NULL));
+    assert_list(f->store, "t//1 u//1 v//1 v//0");
+    assert_ok(heddle_prune(f->store, both, 3, HEDDLE_DELETE_ALL, NULL));
+    assert_list(f->store, "v//1 v//0");
+    assert_text(render_threads(f->store, "", "", 10), "v");
+    assert_code(heddle_prune(f->store, both, 3, (enum heddle_prune)7, NULL), HEDDLE_EINVAL);
+}
+
+static void prune_gives_back_what_nothing_needs(struct fixture *f)
+{
+    int64_t before;
+
+    for (unsigned i = 1; i <= 20; i++) {
+        char id[16], parent[16];
+
+        snprintf(id, sizeof(id), "%02u", i);
+        snprintf(parent, sizeof(parent), "%02u", i - 1);
+        put_long(f, "t", "", id, parent, i, NULL);
+    }
+    before = usage_of(f->store, "t").bytes;
+    prune(f, "t", HEDDLE_KEEP_LATEST);
+    assert_true(usage_of(f->store, "t").bytes < before / 10);
+    assert_long(f, "t", "", "20", 20);
+    /* And it goes on as before: sharing too. */
+    put_long(f, "t", "", "21", "20", 20, NULL);
+    assert_long(f, "t", "", "21", 20);
+    assert_true(usage_of(f->store, "t").bytes < before / 10);
+    put_long(f, "t", "", "22", "21", 3, NULL);
+    assert_long(f, "t", "", "22", 3);
+    reopen(f);
+    put_long(f, "t", "", "23", "22", 4, NULL);
+    assert_long(f, "t", "", "20", 20);
+    assert_long(f, "t", "", "23", 4);
+}
+
+static void prune_keeps_values_that_are_only_carried(struct fixture *f)
+{
+    put_long(f, "t", "", "1", "", 1, NULL);
+    for (unsigned i = 2; i <= 5; i++) {
+        char id[16], parent[16];
+
+        snprintf(id, sizeof(id), "%u", i);
+        snprintf(parent, sizeof(parent), "%u", i - 1);
+        PUT(f->store, .thread = "t", .id = id, .parent = parent, .versions = "{\"a\":\"1.1\"}",
+            .changed = "{}");
+    }
+    prune(f, "t", HEDDLE_KEEP_LATEST);
+    assert_list(f->store, "t//5");
+    assert_long(f, "t", "", "5", 1);
+}
+
+static void prune_keeps_what_writes_need(struct fixture *f)
+{
+    char *big = long_json(4000, 9);
+    struct writes batch = {.thread = "t", .id = "2", .task = "k"};
+    char expected[4100];
+
+    put_long(f, "t", "", "1", "", 9, NULL);
+    batch.values[0] = (struct heddle_value){text("a"), text("json"), text(big)};
+    assert_ok(try_writes(f->store, &batch, NULL)); /* shares with 1 */
+    PUT(f->store, .thread = "t", .id = "2", .parent = "1");
+    prune(f, "t", HEDDLE_KEEP_LATEST);
+    snprintf(expected, sizeof(expected), "2<1 | k/0 a=json:%s", big);
+    assert_get(f->store, "t", "", "2", expected);
+    /* Writes whose checkpoint has yet to come stay as well. */
+    batch.id = "3";
+    assert_ok(try_writes(f->store, &batch, NULL));
+    prune(f, "t", HEDDLE_KEEP_LATEST);
+    PUT(f->store, .thread = "t", .id = "3");
+    snprintf(expected, sizeof(expected), "3< | k/0 a=json:%s", big);
+    assert_get(f->store, "t", "", "3", expected);
+    free(big);
+}
+
+static void everything_deleted_leaves_nothing(struct fixture *f)
+{
+    for (unsigned i = 1; i <= 30; i++) {
+        char id[16];
+
+        snprintf(id, sizeof(id), "%02u", i);
+        put_long(f, "t", i % 3 ? "" : "n", id, "", i, "{\"run_id\":\"r\"}");
+    }
+    delete_run(f, "r");
+    assert_empty(f, "t");
+    put_long(f, "t", "", "1", "", 1, NULL);
+    assert_long(f, "t", "", "1", 1);
+    prune(f, "t", HEDDLE_DELETE_ALL);
+    assert_empty(f, "t");
+    assert_text(render_threads(f->store, "", "", 10), "");
+}
+
+/* The file does not grow when as much is deleted as is written, and shrinks when asked to. */
+static void freed_space_is_used_again(struct fixture *f)
+{
+    struct stat once, often, compacted;
+    char path[512];
+
+    if (strcmp(f->base, "sqlite:") != 0)
+        return;
+    snprintf(path, sizeof(path), "%s", f->url + 7);
+    for (int round = 0; round < 12; round++) {
+        for (unsigned i = 1; i <= 60; i++) {
+            char id[24];
+
+            snprintf(id, sizeof(id), "%02d.%02u", round, i);
+            put_long(f, "t", "", id, "", (unsigned)round * 100 + i, NULL);
+        }
+        if (round % 2)
+            prune(f, "t", HEDDLE_KEEP_LATEST);
+        else
+            delete_thread(f, "t");
+        reopen(f); /* the log goes into the file */
+        if (round == 1)
+            assert_int_equal(stat(path, &once), 0);
+    }
+    assert_int_equal(stat(path, &often), 0);
+    assert_true(often.st_size < once.st_size * 3 / 2);
+    delete_thread(f, "t");
+    assert_ok(heddle_compact(f->store, NULL));
+    assert_int_equal(stat(path, &compacted), 0);
+    assert_true(compacted.st_size < once.st_size / 2);
+}
+
+static void prune_of_a_large_thread_is_complete(struct fixture *f)
+{
+    enum { COUNT = 1300 }; /* more than one batch of chunks and several pages of rows */
+    char id[16], versions[40];
+    struct put put = {.thread = "t", .id = id, .versions = versions};
+
+    for (unsigned i = 0; i < COUNT; i++) {
+        char *value = long_json(200, i);
+
+        snprintf(id, sizeof(id), "%05u", i);
+        snprintf(versions, sizeof(versions), "{\"a\":%u}", i);
+        put.values[0] = (struct heddle_value){text("a"), text("json"), text(value)};
+        assert_ok(try_put(f->store, &put, NULL));
+        free(value);
+    }
+    assert_int_equal(usage_of(f->store, "t").chunks, COUNT);
+    prune(f, "t", HEDDLE_KEEP_LATEST);
+    assert_int_equal(usage_of(f->store, "t").checkpoints, 1);
+    assert_int_equal(usage_of(f->store, "t").chunks, 1);
+}
+
+const struct store_case retain_cases[] = {
+    STORE_CASE(a_deleted_thread_is_gone),
+    STORE_CASE(deleting_leaves_other_principals_alone),
+    STORE_CASE(the_checkpoints_of_a_run_are_deleted),
+    STORE_CASE(a_child_keeps_what_it_took_from_a_deleted_parent),
+    STORE_CASE(a_put_under_another_run_follows_it),
+    STORE_CASE(prune_keeps_the_latest_of_each_namespace),
+    STORE_CASE(prune_takes_lists_of_threads),
+    STORE_CASE(prune_gives_back_what_nothing_needs),
+    STORE_CASE(prune_keeps_values_that_are_only_carried),
+    STORE_CASE(prune_keeps_what_writes_need),
+    STORE_CASE(everything_deleted_leaves_nothing),
+    STORE_CASE(freed_space_is_used_again),
+    STORE_CASE(prune_of_a_large_thread_is_complete),
+    {NULL, NULL},
+};
