@@ -324,13 +324,11 @@ static void await_child(struct harness *h, unsigned process, int wanted)
 
 /* ---- verification ---- */
 
-static bool matches(struct harness *h, const struct worker *worker, unsigned conv,
-                    const char *actual)
+static bool matches(const struct worker *worker, unsigned conv, const char *actual)
 {
     char *wanted = dump_model(worker, conv);
     bool is_same = strcmp(wanted, actual) == 0;
 
-    (void)h;
     free(wanted);
     return is_same;
 }
@@ -343,14 +341,14 @@ static bool verify_conv(struct harness *h, struct worker *worker, unsigned conv,
     char *wanted;
     char text[120];
 
-    if (matches(h, worker, conv, actual)) {
+    if (matches(worker, conv, actual)) {
         h->lost += in_flight->touched >> conv & 1;
         return true;
     }
     if (in_flight->touched & 1u << conv) {
         conv_copy(&before, &worker->convs[conv]);
         op_model(in_flight, worker, 1u << conv);
-        if (matches(h, worker, conv, actual)) {
+        if (matches(worker, conv, actual)) {
             conv_fini(&before);
             h->survived++;
             return true;
@@ -427,13 +425,48 @@ static bool verify_worker(struct harness *h, struct worker *worker, struct heddl
     return is_well;
 }
 
-static bool all_match(struct harness *h, const struct worker *worker, char *const actual[CONVS])
+static void convs_copy(struct conv to[CONVS], const struct worker *worker)
 {
-    for (unsigned i = 0; i < CONVS; i++) {
-        if (!matches(h, worker, i, actual[i]))
-            return false;
+    for (unsigned i = 0; i < CONVS; i++)
+        conv_copy(&to[i], &worker->convs[i]);
+}
+
+static void convs_fini(struct conv convs[CONVS])
+{
+    for (unsigned i = 0; i < CONVS; i++)
+        conv_fini(&convs[i]);
+}
+
+/*
+ * The state as it is now, or between the threads of a deletion that comes next:
+ * that is all or nothing only for each of them. Takes over what of it was done.
+ */
+static bool all_match(struct worker *worker, char *const actual[CONVS])
+{
+    struct conv before[CONVS];
+    unsigned differ = 0;
+    struct op next;
+    bool is_same;
+
+    for (unsigned i = 0; i < CONVS; i++)
+        differ |= matches(worker, i, actual[i]) ? 0 : 1u << i;
+    if (!differ)
+        return true;
+    op_make(worker, &next);
+    convs_copy(before, worker);
+    is_same = next.kind == OP_DELETE_RUNS && !(differ & ~next.touched);
+    if (is_same)
+        op_model(&next, worker, differ);
+    for (unsigned i = 0; is_same && i < CONVS; i++)
+        is_same = matches(worker, i, actual[i]);
+    if (is_same) {
+        convs_fini(before);
+    } else {
+        convs_fini(worker->convs);
+        memcpy(worker->convs, before, sizeof(before));
     }
-    return true;
+    op_fini(&next);
+    return is_same;
 }
 
 /* Some number of operations, possibly the one in flight too, and nothing of the later ones. */
@@ -445,7 +478,7 @@ static bool verify_prefix(struct harness *h, struct worker *worker, struct heddl
 
     if (!read_convs(h, worker, store, actual))
         return false;
-    is_found = all_match(h, worker, actual);
+    is_found = all_match(worker, actual);
     while (!is_found && worker->count < last) {
         struct op op;
 
@@ -453,7 +486,7 @@ static bool verify_prefix(struct harness *h, struct worker *worker, struct heddl
         op_model(&op, worker, ~0u);
         op_fini(&op);
         worker->count++;
-        is_found = all_match(h, worker, actual);
+        is_found = all_match(worker, actual);
     }
     if (is_found) {
         h->kept_ops += worker->count - first;

@@ -135,7 +135,7 @@ void conv_fini(struct conv *conv);
 
 /* ---- dump.c ---- */
 
-/* The caller frees them. That of the store is NULL when reading failed, with the cause in `error`. */
+/* The caller frees them. NULL when reading the store failed, with the cause in `error`. */
 char *dump_model(const struct worker *worker, unsigned conv);
 char *dump_store(const struct worker *worker, unsigned conv, struct heddle *store,
                  struct heddle_error *error);

@@ -25,7 +25,7 @@
 
 enum { PREPARED_OPS = 24 };
 
-/* When all later ones fail too it is mostly the first that counts: not every n is worth its time. */
+/* When all later ones fail too it is mostly the first that counts: some values of n will do. */
 enum { STICKY_STRIDE = 7 };
 
 struct test {
@@ -240,7 +240,7 @@ static bool is_clean(struct test *t, int err, const struct heddle_error *error)
     return fail(t, "not the right error", text);
 }
 
-/* Goes thread by thread and in two steps: it may be done in part, and is completed when called again. */
+/* Goes thread by thread and in two steps: may be done in part, and calling again completes it. */
 static bool may_be_done(const struct op *op)
 {
     return op->kind == OP_KEEP_LATEST || op->kind == OP_DELETE_RUNS;

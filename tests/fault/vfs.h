@@ -38,7 +38,7 @@ void vfs_fail(enum vfs_kind kind, long n, bool sticky, bool is_full);
 /* How many calls failed since vfs_fail(). */
 long vfs_failures(void);
 
-/* From now on what is not synced may be lost; call number n (of any kind) loses it. 0: none does. */
+/* From now on what is not synced may be lost; call number n of any kind loses it. 0: none does. */
 void vfs_power(uint64_t seed, long n);
 /* Calls so far. */
 long vfs_calls(void);

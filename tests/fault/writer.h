@@ -40,7 +40,7 @@ struct writer {
 /* In the parent: SIGUSR1 asks a writer to stop, from its first moment on. */
 void writer_prepare(void);
 
-/* In the child. Returns when SIGUSR1 came or, if it ends itself, its work is done; 0: all is well. */
+/* In the child. Returns when SIGUSR1 came or, if it ends itself, its work is done; 0: all well. */
 int writer_run(struct writer *writer);
 
 #endif
