@@ -27,14 +27,24 @@ struct hd_val *hd_val_ref(const struct hd_val *val)
     return counted;
 }
 
+/*
+ * The last view takes the buffer with it. The one that reaches to the buffer's
+ * end takes what it has added: no other view ends behind `from`, since it would
+ * have to begin at this one's end. So whoever holds the view before it can go
+ * on there again.
+ */
 static void free_array(struct hd_val_array *array)
 {
     struct hd_val_buffer *buffer = array->buffer;
+    size_t keep;
 
-    if (!buffer || --buffer->refs > 0)
+    if (!buffer)
         return;
-    for (size_t i = 0; i < buffer->used; i++)
-        hd_val_unref(buffer->items[i]);
+    keep = --buffer->refs == 0 ? 0 : array->count == buffer->used ? array->from : buffer->used;
+    while (buffer->used > keep)
+        hd_val_unref(buffer->items[--buffer->used]);
+    if (buffer->refs > 0)
+        return;
     hd_free(buffer->items);
     hd_free(buffer);
 }

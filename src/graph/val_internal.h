@@ -35,6 +35,7 @@ struct hd_val_array {
     struct hd_val base;
     struct hd_val_buffer *buffer; /* NULL when count is 0 */
     size_t count;
+    size_t from; /* the buffer's end when this view began to go on there */
 };
 
 struct hd_val_pair {

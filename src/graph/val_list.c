@@ -1,7 +1,8 @@
 /*
  * Lists. A list is a view on the first `count` elements of a buffer; whoever
- * holds the view that reaches to the buffer's end may go on there. Elements
- * behind the end of all views that are left stay until the buffer goes.
+ * holds the view that reaches to the buffer's end may go on there. The views on
+ * a buffer all end at different places: one that does not go on is the same
+ * list.
  */
 #include "graph/val.h"
 
@@ -12,6 +13,7 @@
 #include "graph/val_internal.h"
 
 #define FIRST_CAP 4
+#define PATIENCE 4096
 
 static const struct hd_val_array *array_of(const struct hd_val *list)
 {
@@ -104,7 +106,7 @@ static struct hd_val_array *array_share(const struct hd_val_array *from)
         return NULL;
     view->buffer = from->buffer;
     view->buffer->refs++;
-    view->count = from->count;
+    view->count = view->from = from->count;
     view->base.depth = from->base.depth;
     return view;
 }
@@ -120,17 +122,54 @@ static void trim(struct hd_val_array *array)
         hd_val_unref(buffer->items[--buffer->used]);
 }
 
+/* Whether a view on the buffer is somewhere in `val`; after a long search it may be. */
+static bool contains(const struct hd_val *val, const struct hd_val_buffer *buffer, int *patience)
+{
+    const struct hd_val_array *array = array_of(val);
+    size_t count = hd_val_count(val);
+
+    if (val->depth == 0)
+        return false;
+    if (array && array->buffer == buffer)
+        return true;
+    for (size_t i = 0; i < count; i++) {
+        if (--*patience < 0 ||
+            contains(array ? hd_val_at(val, i) : hd_val_member(val, i, NULL), buffer, patience))
+            return true;
+    }
+    return false;
+}
+
+/* Nothing in a buffer may hold a view on it: neither would ever be freed. */
+static bool would_hold_itself(const struct hd_val_array *array, const struct hd_val *val)
+{
+    int patience = PATIENCE;
+
+    if (!array->buffer || (array->buffer->refs == 1 && array->base.refs == 1))
+        return false;
+    return contains(val, array->buffer, &patience);
+}
+
+/* The same for all elements of a list. Those of one buffer hold no view on it already. */
+static bool would_hold_elements(const struct hd_val_array *array, const struct hd_val_array *more)
+{
+    size_t i = array->buffer == more->buffer ? more->count : 0;
+
+    while (i < more->count && !would_hold_itself(array, more->buffer->items[i]))
+        i++;
+    return i < more->count;
+}
+
 /*
  * Takes the list; gives one that nobody else holds, whose view ends at the
  * buffer's end, with room for `more`.
  */
-static struct hd_val_array *open_end(struct hd_val *list, size_t more)
+static struct hd_val_array *open_end(struct hd_val *list, size_t more, bool must_copy)
 {
     struct hd_val_array *array = (struct hd_val_array *)list, *own = array;
 
-    if (list->refs == 1)
-        trim(array);
-    if (!array->buffer || array->buffer->used != array->count)
+    trim(array);
+    if (must_copy || !array->buffer || array->buffer->used != array->count)
         own = array_copy(array, array->count, more);
     else if (list->refs > 1)
         own = array_share(array);
@@ -162,7 +201,7 @@ struct hd_val *hd_val_append(struct hd_val *list, struct hd_val *val)
         hd_val_unref(val);
         return NULL;
     }
-    own = open_end(list, 1);
+    own = open_end(list, 1, would_hold_itself((struct hd_val_array *)list, val));
     if (!own || !note_depth(&own->base, val->depth)) {
         hd_val_unref(own ? &own->base : NULL);
         hd_val_unref(val);
@@ -186,7 +225,7 @@ struct hd_val *hd_val_extend(struct hd_val *list, const struct hd_val *more)
     }
     if (count == 0)
         return list;
-    own = open_end(list, count);
+    own = open_end(list, count, would_hold_elements((struct hd_val_array *)list, from));
     if (!own)
         return NULL;
     /* `more` may be a view on the same buffer: its items are looked up after that has grown. */

@@ -1,0 +1,101 @@
+/*
+ * Running graphs: the engine's public face.
+ *
+ * An engine belongs to one uv loop and one store. A run is one call of a graph
+ * on a thread: it loads the thread's checkpoint, works in supersteps as
+ * LangGraph does, saves a checkpoint after each, and ends when nothing is left
+ * to do, a question waits for an answer, a breakpoint is reached, something
+ * failed or somebody cancelled it. Whenever it ends, what is stored can be
+ * resumed.
+ *
+ * Everything happens on the loop's thread; calls from other threads are not
+ * allowed. Events come while the run works, `on_done` exactly once and last.
+ */
+#ifndef HD_GRAPH_RUN_H
+#define HD_GRAPH_RUN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <uv.h>
+
+#include "base/compiler.h"
+#include "base/slice.h"
+#include "graph/graph.h"
+#include "graph/val.h"
+
+struct heddle;
+struct hd_engine;
+struct hd_run;
+struct hd_event;
+
+enum hd_durability {
+    HD_DURABLE_ASYNC, /* saves while the next step works */
+    HD_DURABLE_SYNC,  /* a step begins when the checkpoint before it is stored */
+    HD_DURABLE_EXIT   /* saves once, at the end */
+};
+
+/*
+ * `is_direct`: calls on the store never wait for a disk or a network (memory:),
+ * so they are made on the loop. `store` must outlive the engine; NULL: nothing is
+ * saved, every run begins empty.
+ */
+HD_MUST_CHECK int hd_engine_create(struct heddle *store, uv_loop_t *loop, bool is_direct,
+                                   struct hd_engine **out);
+/* No run may be at work. The memory goes when the loop has closed the engine's handle. */
+void hd_engine_destroy(struct hd_engine *engine);
+
+/* Which nodes to stop at: those named, or all. */
+struct hd_stops {
+    bool all;
+    const struct hd_slice *names;
+    size_t count;
+};
+
+enum hd_run_status {
+    HD_RUN_DONE,
+    HD_RUN_INTERRUPTED, /* by a question or a breakpoint */
+    HD_RUN_FAILED,
+    HD_RUN_CANCELLED
+};
+
+/* How a run ended; valid during on_done. */
+struct hd_run_result {
+    enum hd_run_status status;
+    const struct hd_val *output;     /* the graph's output; NULL when it failed */
+    const struct hd_val *interrupts; /* list of interrupt records; NULL: none */
+    const char *error_type;          /* of HD_RUN_FAILED: the name of Python's class */
+    const char *error_text;
+};
+
+typedef void (*hd_event_fn)(void *ctx, const struct hd_event *event);
+typedef void (*hd_run_done_fn)(void *ctx, const struct hd_run_result *result);
+
+/* What to run. Zero-initialise. Everything is borrowed for the call, but `graph` until on_done. */
+struct hd_run_options {
+    const struct hd_graph *graph;
+    struct hd_slice principal;
+    struct hd_slice thread;
+    struct hd_slice checkpoint_id;       /* empty: the latest */
+    const struct hd_val *checkpoint_map; /* namespace to checkpoint id; NULL: none */
+    const struct hd_val *input;          /* NULL or null: go on where the thread stands */
+    const struct hd_val *command;        /* a command record, instead of an input */
+    enum hd_durability durability;
+    struct hd_stops before, after; /* empty: the graph's own breakpoints */
+    int recursion_limit;           /* 0: the graph's */
+    const struct hd_val *config;   /* `configurable`; object or NULL */
+    const struct hd_val *context;
+    const struct hd_val *metadata; /* members are added to each checkpoint's metadata */
+    bool shows_output;             /* events show the graph's output channels, not its state */
+
+    hd_event_fn on_event; /* may be NULL */
+    hd_run_done_fn on_done;
+    void *ctx;
+};
+
+/* Never calls back before it returned. */
+HD_MUST_CHECK int hd_run_start(struct hd_engine *engine, const struct hd_run_options *options,
+                               struct hd_run **out);
+/* Stops it as soon as what it has produced is stored. Nothing happens when it ends already. */
+void hd_run_cancel(struct hd_run *run);
+
+#endif
