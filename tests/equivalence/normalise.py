@@ -1,0 +1,288 @@
+"""Makes two records of the same scenario comparable.
+
+Ids, versions and times are different in every run. They become symbols, numbered in
+the order of first appearance, so that relations stay: the same id is the same symbol,
+and a checkpoint that has another parent shows. README.md says what is made
+deterministic beyond that, and why LangGraph itself does not say it.
+"""
+
+import json
+import re
+
+NULL_TASK = "00000000-0000-0000-0000-000000000000"
+UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+# The id of a model's message has a prefix and may have a suffix; an interrupt's is 32 digits.
+ID = re.compile(rf"(?:lc_)?run-+{UUID}(?:-\d+)?|{UUID}|\b[0-9a-f]{{32}}\b")
+VERSION = re.compile(r"^(\d{32})\.\S+$")
+TIME = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?([+-]\d\d:\d\d|Z)$")
+ELAPSED = re.compile(r"\(elapsed: [\d.]+s\)")
+SERVER = re.compile(r"http://127\.0\.0\.1:\d+")
+SPECIAL = ("__error__", "__scheduled__", "__interrupt__", "__resume__")
+# What a tracing library adds to the metadata of tasks and messages.
+TRACING = re.compile(r"^(ls_|lc_|LANGSMITH|revision_id$)")
+
+
+def text(value):
+    return json.dumps(value, sort_keys=True, ensure_ascii=False)
+
+
+def bare(value):
+    """The text of a value with its ids taken out: what can be ordered before ids have symbols."""
+    return ID.sub("?", value if isinstance(value, str) else text(value))
+
+
+# The order of events.
+#
+# Within a superstep the tasks run concurrently, and LangGraph (threads, or asyncio with
+# threads for plain functions) promises nothing about how their events interleave. So the
+# events of a superstep are ordered by task, in the order in which the tasks started; those
+# of one task keep their order, and so does everything that the loop itself emits.
+
+
+def is_start(event):
+    return event["mode"] == "tasks" and "result" not in event["data"]
+
+
+def is_result(event):
+    return event["mode"] == "tasks" and "result" in event["data"]
+
+
+def waits_for_result(event):
+    """Whether a task's result event follows that says whose this is."""
+    data = event["data"]
+    if event["mode"] == "updates":
+        return data.get("__interrupt__") != [] and "__metadata__" not in data
+    return event["mode"] == "values" and bool(data.get("__interrupt__"))
+
+
+class Supersteps:
+    """Orders the events of one namespace and those below it."""
+
+    def __init__(self, depth):
+        self.depth = depth
+        self.output = []
+        self.begin()
+
+    def begin(self):
+        self.started = {}  # task id to name, in the order of their start
+        self.groups = {}  # task id to its events
+        self.unknown = []  # events of some task, nothing says which
+        self.waiting = []  # events whose task the next result says
+
+    def flush(self):
+        for event in sorted(self.unknown, key=text):
+            self.output.append(event)
+        order = list(self.started) + [task for task in self.groups if task not in self.started]
+        for task in order:
+            self.output += self.arrange(self.groups.get(task, []))
+        self.output += self.waiting
+        self.begin()
+
+    def arrange(self, events):
+        """One task's events: those of its subgraphs are in order among themselves."""
+        below = [event for event in events if len(event["ns"]) > self.depth]
+        if not below:
+            return events
+        first = events.index(below[0])
+        own = [event for event in events[first:] if len(event["ns"]) == self.depth]
+        return events[:first] + order_events(below, self.depth + 1) + own
+
+    def named(self, name):
+        tasks = [task for task, other in self.started.items() if other == name]
+        return tasks[0] if len(tasks) == 1 else None
+
+    def owner(self, event):
+        """The task that an event belongs to, or None when nothing says it."""
+        ns, mode, data = event["ns"], event["mode"], event["data"]
+        if len(ns) > self.depth or mode == "messages":
+            path = ns if len(ns) > self.depth else data[1]["langgraph_checkpoint_ns"].split("|")
+            name, colon, task = path[self.depth].partition(":")
+            return task if colon else self.named(name)
+        if mode == "custom":
+            if len(self.started) == 1:
+                return next(iter(self.started))
+            return self.named(data["node"]) if isinstance(data, dict) and "node" in data else None
+        return data["payload"]["id"] if mode == "debug" else data["id"]
+
+    def add(self, event):
+        here = len(event["ns"]) == self.depth
+        if here and waits_for_result(event):
+            self.waiting.append(event)
+        elif here and self.is_from_loop(event):
+            if self.groups or self.unknown or self.waiting:
+                self.flush()
+            if is_start(event):
+                self.started[event["data"]["id"]] = event["data"]["name"]
+            self.output.append(event)
+        else:
+            task = self.owner(event)
+            group = self.unknown if task is None else self.groups.setdefault(task, [])
+            if here and is_result(event):
+                group += self.waiting
+                self.waiting = []
+            group.append(event)
+
+    @staticmethod
+    def is_from_loop(event):
+        if event["mode"] == "debug":
+            return event["data"]["type"] != "task_result"
+        return not is_result(event) and event["mode"] not in ("custom", "messages")
+
+
+def order_events(events, depth=0):
+    steps = Supersteps(depth)
+    for event in events:
+        steps.add(event)
+    steps.flush()
+    return steps.output
+
+
+# The rest of the order, and what is left out.
+
+
+def is_interrupt(value):
+    return isinstance(value, dict) and {"id", "value"} <= set(value) <= {"$", "id", "value"}
+
+
+def clean(value):
+    """Without times, tracing metadata and advice after an error; interrupts of several tasks in the order of their values."""
+    if isinstance(value, dict):
+        value = {key: clean(item) for key, item in value.items() if not TRACING.match(key)}
+        # A task's metadata that holds nothing but tracing is no metadata.
+        return {key: item for key, item in value.items() if (key, item) != ("metadata", {})}
+    if isinstance(value, list):
+        value = [clean(item) for item in value]
+        if len(value) > 1 and all(is_interrupt(item) for item in value):
+            value.sort(key=lambda item: text(item["value"]))
+        return value
+    if isinstance(value, str):
+        if TIME.match(value):
+            return "TIME"
+        value = value.partition("\nFor troubleshooting")[0]
+        return SERVER.sub("SERVER", ELAPSED.sub("(elapsed: TIME)", value))
+    return value
+
+
+class Symbols:
+    """Ids to symbols, numbered by kind in the order of first appearance."""
+
+    def __init__(self):
+        self.known = {}
+        self.counts = {}
+
+    def symbol(self, id, kind):
+        if id == NULL_TASK:
+            return "null-task"
+        key = re.sub(rf"^.*?({UUID}).*$", r"\1", id)
+        if key not in self.known:
+            self.counts[kind] = self.counts.get(kind, 0) + 1
+            self.known[key] = f"{kind}-{self.counts[kind]}"
+        return self.known[key]
+
+    @staticmethod
+    def kind(match, key, parent):
+        if "-" not in match.group():
+            return "interrupt"
+        before = match.string[: match.start()]
+        if before.endswith(":") or key == "task_id":
+            return "task"
+        if key == "id":
+            if parent.get("$") == "message":
+                return "message"
+            return "checkpoint" if "channel_versions" in parent else "task"
+        if key == "checkpoint_id" or key in ("", None) or "|" in key or ":" in key:
+            return "checkpoint"
+        return "id"
+
+    def put(self, value, key=None, parent=None):
+        """The value with symbols for ids; objects in the order of their names."""
+        if isinstance(value, dict):
+            names = sorted(value, key=lambda name: (bare(name), self.rank(name)))
+            named = [(self.put(name, "", value), name) for name in names]
+            return {new: self.put(value[name], name, value) for new, name in named}
+        if isinstance(value, list):
+            return [self.put(item, key, parent or {}) for item in value]
+        if isinstance(value, str):
+            return ID.sub(lambda m: self.symbol(m.group(), self.kind(m, key, parent or {})), value)
+        return value
+
+    def rank(self, string):
+        """Orders strings by the ids in them: known ones by their symbols, then unknown ones."""
+        numbers = []
+        for match in ID.finditer(string):
+            known = self.known.get(re.sub(rf"^.*?({UUID}).*$", r"\1", match.group()))
+            numbers.append(int(known.rpartition("-")[2]) if known else 1 << 30)
+        return numbers
+
+
+class Versions:
+    """Channel versions of one namespace: the number, and which of those with this number it is."""
+
+    def __init__(self):
+        self.seen = {}
+
+    def put(self, version):
+        match = VERSION.match(version) if isinstance(version, str) else None
+        if not match:
+            return version
+        number = int(match.group(1))
+        same = self.seen.setdefault(number, [])
+        if version not in same:
+            same.append(version)
+        return f"v{number}.{same.index(version) + 1}"
+
+    def put_checkpoint(self, checkpoint):
+        def put_all(versions):
+            return {channel: self.put(versions[channel]) for channel in sorted(versions)}
+
+        seen = checkpoint["versions_seen"]
+        return {
+            **checkpoint,
+            "channel_versions": put_all(checkpoint["channel_versions"]),
+            "versions_seen": {node: put_all(seen[node]) for node in sorted(seen)},
+        }
+
+
+def order_writes(writes, symbols):
+    """Writes by task; savers differ in the order of tasks and in where special channels are."""
+    tasks = {}
+    for write in writes:
+        tasks.setdefault(write["task_id"], []).append(write)
+    for own in tasks.values():
+        own.sort(key=lambda w: w["channel"] if w["channel"] in SPECIAL else "")
+    groups = sorted(tasks.values(), key=lambda own: (symbols.rank(own[0]["task_id"]), bare(own)))
+    return [write for own in groups for write in own]
+
+
+def normalise_thread(namespaces, symbols):
+    result = {}
+    for ns in sorted(namespaces, key=lambda ns: (bare(ns), symbols.rank(ns))):
+        versions = Versions()
+        items = []
+        for item in namespaces[ns]:
+            item = {
+                **item,
+                "checkpoint": versions.put_checkpoint(item["checkpoint"]),
+                "pending_writes": order_writes(item["pending_writes"], symbols),
+            }
+            items.append(symbols.put(clean(item)))
+        result[symbols.put(ns)] = items
+    return result
+
+
+def normalise(document):
+    symbols = Symbols()
+    steps = []
+    for step in document["steps"]:
+        if "events" in step:
+            step = {**step, "events": order_events(step["events"])}
+        # What happened first is numbered first.
+        names = ["do", "thread", "events", "result", "error", "state"]
+        step = {name: symbols.put(clean(step[name]), name) for name in names if name in step}
+        steps.append(step)
+    threads = document["threads"]
+    return {
+        "scenario": document["scenario"],
+        "steps": steps,
+        "threads": {name: normalise_thread(threads[name], symbols) for name in sorted(threads)},
+    }
