@@ -12,6 +12,7 @@ import operator
 import urllib.request
 from typing import Annotated
 
+from langchain_core.runnables import RunnableLambda
 from langgraph.channels import (
     AnyValue,
     BinaryOperatorAggregate,
@@ -120,7 +121,8 @@ def make_sleep(spec, graphs):
 def make_fail(spec, graphs):
     left = [spec.get("times")]
 
-    def fail(state):
+    async def fail(state):
+        await asyncio.sleep(spec.get("delay_ms", 0) / 1000)
         if left[0] == 0:
             return None
         if left[0] is not None:
@@ -219,21 +221,26 @@ def add_node(builder, name, spec, graphs, state):
 
 
 def targets(routes):
-    names = [name for route in routes for name in ([route["to"]] if isinstance(route["to"], str) else route["to"])]
-    return list(dict.fromkeys(names))
+    ends = {}
+    for route in routes:
+        to = route["to"]
+        ends.update(dict.fromkeys([to] if isinstance(to, str) else to))
+    return list(ends)
 
 
-def add_edge(builder, edge):
+def add_edge(builder, edge, number):
     if isinstance(edge, list):
         builder.add_edge(*edge)
-    elif "routes" in edge:
-        routes = edge["routes"]
-        builder.add_conditional_edges(edge["from"], lambda state: choose(routes, state), targets(routes))
-    elif "fanout" in edge:
-        spec = edge["fanout"]
-        builder.add_conditional_edges(edge["from"], lambda state: sends(spec, state), [spec["to"]])
-    else:
+    elif "to" in edge:
         builder.add_edge(edge["from"], edge["to"])
+    else:
+        if "routes" in edge:
+            ends = targets(edge["routes"])
+            path = RunnableLambda(lambda state: choose(edge["routes"], state), name=f"path_{number}")
+        else:
+            ends = [edge["fanout"]["to"]]
+            path = RunnableLambda(lambda state: sends(edge["fanout"], state), name=f"path_{number}")
+        builder.add_conditional_edges(edge["from"], path, ends)
 
 
 def build(declaration, checkpointer, graphs=None):
@@ -246,8 +253,8 @@ def build(declaration, checkpointer, graphs=None):
     builder = StateGraph(schema("State", state), **options)
     for name, spec in declaration["nodes"].items():
         add_node(builder, name, spec, graphs, state)
-    for edge in declaration.get("edges", []):
-        add_edge(builder, edge)
+    for number, edge in enumerate(declaration.get("edges", [])):
+        add_edge(builder, edge, number)
     stops = {key: declaration[key] for key in ("interrupt_before", "interrupt_after") if key in declaration}
     graph = builder.compile(checkpointer=checkpointer, **stops)
     if "recursion_limit" in declaration:
