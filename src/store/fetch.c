@@ -3,15 +3,31 @@
  *
  * Each run of chunks is one range scan; all scans go to the backend at once
  * and their rows come back in order, so a value is filled from front to back
- * as they arrive.
+ * as they arrive. A run that lies within one that is already asked for is not
+ * read again: a history of ten checkpoints reads the conversation once and
+ * copies what they have in common.
  */
 #include "store/fetch.h"
 
 #include "store/pack.h"
 
+/* A run that is read, and where its chunks came to lie in the target's bytes. */
 struct hd_range {
+    struct hd_slice thread;
+    struct hd_target *target;
+    const struct hd_segment *segment;
+    size_t *begins; /* of each chunk, without the comma before it */
+    size_t *ends;
+    uint64_t count; /* chunks that came */
     struct hd_cell prefix[2];
     struct hd_cell low, high;
+    struct hd_range *next;
+};
+
+/* For each run of a target: the range it is copied from, or its own. */
+struct hd_source {
+    const struct hd_range *range;
+    bool is_own;
 };
 
 static int append(struct hd_target *t, const void *bytes, size_t len)
@@ -24,20 +40,40 @@ static int append(struct hd_target *t, const void *bytes, size_t len)
     return 0;
 }
 
-/* Fills literals up to the next run that still lacks chunks. */
-static int fill_literals(struct hd_target *t)
+/* A run that was read for somebody else, earlier in the same reading. */
+static int copy_run(struct hd_target *t, const struct hd_segment *segment,
+                    const struct hd_range *range)
+{
+    size_t first = (size_t)(segment->start - range->segment->start);
+    size_t last = first + (size_t)segment->count - 1;
+    int err = 0;
+
+    if (last >= range->count)
+        return HD_ECORRUPT; /* chunks are missing */
+    if (segment->first_comma)
+        err = append(t, ",", 1);
+    return err ? err
+               : append(t, range->target->bytes + range->begins[first],
+                        range->ends[last] - range->begins[first]);
+}
+
+/* Fills what needs no more rows, up to the next run of its own that still lacks chunks. */
+static int fill(struct hd_target *t)
 {
     int err = 0;
 
     while (!err && t->segment < t->ref.segment_count) {
         const struct hd_segment *segment = &t->ref.segments[t->segment];
+        const struct hd_source *source = &t->sources[t->segment];
 
-        if (segment->is_run) {
+        if (!segment->is_run) {
+            err = append(t, segment->literal.ptr, segment->literal.len);
+        } else if (!source->is_own) {
+            err = copy_run(t, segment, source->range);
+        } else {
             if (t->in_run < segment->count)
                 break;
             t->in_run = 0;
-        } else {
-            err = append(t, segment->literal.ptr, segment->literal.len);
         }
         t->segment++;
     }
@@ -46,17 +82,17 @@ static int fill_literals(struct hd_target *t)
 
 static int on_chunk(void *arg, size_t which, const struct hd_cell *cells)
 {
-    struct hd_target *t = arg;
-    const struct hd_segment *segment;
+    struct hd_range *range = arg;
+    struct hd_target *t = range->target;
+    const struct hd_segment *segment = range->segment;
     size_t len;
-    int err = fill_literals(t);
+    int err = fill(t);
 
     (void)which;
     if (err)
         return err;
-    if (t->segment == t->ref.segment_count)
+    if (t->segment == t->ref.segment_count || segment != &t->ref.segments[t->segment])
         return HD_ECORRUPT;
-    segment = &t->ref.segments[t->segment];
     if (cells[HD_CHUNKS_SEQ].number != segment->start + (int64_t)t->in_run)
         return HD_ECORRUPT; /* a chunk is missing */
     if (t->in_run == 0 ? segment->first_comma : segment->rest_comma)
@@ -66,14 +102,16 @@ static int on_chunk(void *arg, size_t which, const struct hd_cell *cells)
                         (size_t)t->ref.size - t->filled, &len);
     if (err)
         return err;
+    range->begins[range->count] = t->filled;
     t->filled += len;
+    range->ends[range->count++] = t->filled;
     t->in_run++;
     return 0;
 }
 
 static int finish_target(struct hd_target *t)
 {
-    int err = fill_literals(t);
+    int err = fill(t);
     struct hd_slice value = hd_slice(t->bytes, t->filled);
 
     if (err)
@@ -85,17 +123,62 @@ static int finish_target(struct hd_target *t)
     return 0;
 }
 
-static int add_range(struct hd_reading *reading, struct hd_target *t, struct hd_slice thread,
-                     const struct hd_segment *segment, struct hd_arena *arena)
+static bool covers(const struct hd_range *range, struct hd_slice thread,
+                   const struct hd_segment *segment)
 {
-    struct hd_range *range = hd_arena_alloc(arena, sizeof(*range));
+    const struct hd_segment *whole = range->segment;
 
+    return segment->start >= whole->start &&
+           segment->start + (int64_t)segment->count <= whole->start + (int64_t)whole->count &&
+           (segment->count == 1 || segment->rest_comma == whole->rest_comma) &&
+           hd_slice_eq(segment->stream, whole->stream) && hd_slice_eq(thread, range->thread);
+}
+
+static int range_create(struct hd_fetch *fetch, struct hd_target *t, struct hd_slice thread,
+                        const struct hd_segment *segment, struct hd_range **out)
+{
+    struct hd_range *range = hd_arena_calloc(fetch->arena, 1, sizeof(*range));
+    size_t count = (size_t)segment->count;
+
+    /* A count from disk may be anything; more chunks than bytes there are not. */
+    if (segment->count > t->ref.size)
+        return HD_ECORRUPT;
     if (!range)
         return HD_ENOMEM;
+    range->begins = hd_arena_alloc(fetch->arena, 2 * count * sizeof(*range->begins));
+    if (!range->begins)
+        return HD_ENOMEM;
+    range->ends = range->begins + count;
+    range->thread = thread;
+    range->target = t;
+    range->segment = segment;
     range->prefix[0] = hd_cell_bytes(thread);
     range->prefix[1] = hd_cell_bytes(segment->stream);
     range->low = hd_cell_int(segment->start);
     range->high = hd_cell_int(segment->start + (int64_t)segment->count);
+    range->next = fetch->ranges;
+    fetch->ranges = range;
+    *out = range;
+    return 0;
+}
+
+static int add_run(struct hd_fetch *fetch, struct hd_reading *reading, struct hd_target *t,
+                   struct hd_slice thread, size_t at)
+{
+    const struct hd_segment *segment = &t->ref.segments[at];
+    struct hd_range *range = fetch->ranges;
+    int err;
+
+    for (; range; range = range->next) {
+        if (covers(range, thread, segment)) {
+            t->sources[at] = (struct hd_source){.range = range};
+            return 0;
+        }
+    }
+    err = range_create(fetch, t, thread, segment, &range);
+    if (err)
+        return err;
+    t->sources[at] = (struct hd_source){.range = range, .is_own = true};
     return hd_reading_add(reading,
                           (struct hd_query){.table = HD_CHUNKS,
                                             .index = HD_PRIMARY,
@@ -104,13 +187,14 @@ static int add_range(struct hd_reading *reading, struct hd_target *t, struct hd_
                                             .low = &range->low,
                                             .high = &range->high,
                                             .columns = 1u << HD_CHUNKS_DATA},
-                          (struct hd_receiver){.fn = on_chunk, .arg = t});
+                          (struct hd_receiver){.fn = on_chunk, .arg = range});
 }
 
 void hd_fetch_init(struct hd_fetch *fetch, struct hd_arena *arena)
 {
     memset(fetch, 0, sizeof(*fetch));
     fetch->arena = arena;
+    fetch->tail = &fetch->targets;
 }
 
 int hd_fetch_add(struct hd_fetch *fetch, struct hd_reading *reading, struct hd_slice thread,
@@ -128,14 +212,15 @@ int hd_fetch_add(struct hd_fetch *fetch, struct hd_reading *reading, struct hd_s
     if (t->ref.size > SIZE_MAX / 4) /* from disk: it must not wrap around below */
         return HD_ECORRUPT;
     t->bytes = hd_arena_alloc(fetch->arena, (size_t)t->ref.size + 1);
-    if (!t->bytes)
+    t->sources = hd_arena_calloc(fetch->arena, t->ref.segment_count, sizeof(*t->sources));
+    if (!t->bytes || !t->sources)
         return HD_ENOMEM;
     t->out = out;
-    t->next = fetch->targets;
-    fetch->targets = t;
+    *fetch->tail = t;
+    fetch->tail = &t->next;
     for (size_t i = 0; !err && i < t->ref.segment_count; i++) {
         if (t->ref.segments[i].is_run)
-            err = add_range(reading, t, thread, &t->ref.segments[i], fetch->arena);
+            err = add_run(fetch, reading, t, thread, i);
     }
     return err;
 }
@@ -146,7 +231,7 @@ int hd_fetch_finish(struct hd_fetch *fetch)
 
     for (struct hd_target *t = fetch->targets; !err && t; t = t->next)
         err = finish_target(t);
-    fetch->targets = NULL;
+    hd_fetch_init(fetch, fetch->arena);
     return err;
 }
 

@@ -9,8 +9,12 @@
 #include "store/store.h"
 #include "store/value.h"
 
+struct hd_range;
+struct hd_source;
+
 struct hd_target {
     struct hd_ref ref;
+    struct hd_source *sources; /* one for each segment; those of runs are used */
     char *bytes;
     size_t filled;
     size_t segment;  /* the next one to fill */
@@ -21,7 +25,8 @@ struct hd_target {
 
 struct hd_fetch {
     struct hd_arena *arena; /* holds the values */
-    struct hd_target *targets;
+    struct hd_target *targets, **tail;
+    struct hd_range *ranges; /* what is read, the latest first */
 };
 
 void hd_fetch_init(struct hd_fetch *fetch, struct hd_arena *arena);
@@ -29,8 +34,8 @@ void hd_fetch_init(struct hd_fetch *fetch, struct hd_arena *arena);
 /* *out is set at once for a short value, by hd_fetch_finish() otherwise. Borrows `ref` and `channel` as long as the arena
  * lives. */
 HD_MUST_CHECK int hd_fetch_add(struct hd_fetch *fetch, struct hd_reading *reading,
-                               struct hd_slice thread, struct hd_slice channel,
-                               struct hd_slice ref, struct heddle_bytes *out);
+                               struct hd_slice thread, struct hd_slice channel, struct hd_slice ref,
+                               struct heddle_bytes *out);
 
 /* After the reading was run. HD_ECORRUPT when a chunk is missing or a checksum is wrong. */
 HD_MUST_CHECK int hd_fetch_finish(struct hd_fetch *fetch);
