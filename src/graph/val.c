@@ -160,13 +160,12 @@ struct hd_val *hd_val_cstr(const char *text)
     return hd_val_string(hd_slice_cstr(text));
 }
 
-struct hd_val *hd_val_printf(const char *fmt, ...)
+struct hd_val *hd_val_vprintf(const char *fmt, va_list args)
 {
     struct hd_val_text *text = NULL;
-    va_list args, again;
+    va_list again;
     int len;
 
-    va_start(args, fmt);
     va_copy(again, args);
     len = vsnprintf(NULL, 0, fmt, args);
     if (len >= 0)
@@ -174,8 +173,18 @@ struct hd_val *hd_val_printf(const char *fmt, ...)
     if (text)
         (void)vsnprintf(text->bytes, (size_t)len + 1, fmt, again);
     va_end(again);
-    va_end(args);
     return text ? &text->base : NULL;
+}
+
+struct hd_val *hd_val_printf(const char *fmt, ...)
+{
+    struct hd_val *val;
+    va_list args;
+
+    va_start(args, fmt);
+    val = hd_val_vprintf(fmt, args);
+    va_end(args);
+    return val;
 }
 
 bool hd_val_is_true(const struct hd_val *val)

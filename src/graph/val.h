@@ -24,6 +24,7 @@
 #ifndef HD_GRAPH_VAL_H
 #define HD_GRAPH_VAL_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -99,6 +100,7 @@ HD_MUST_CHECK struct hd_val *hd_val_float(double value);
 HD_MUST_CHECK struct hd_val *hd_val_string(struct hd_slice text);
 HD_MUST_CHECK struct hd_val *hd_val_cstr(const char *text);
 HD_MUST_CHECK struct hd_val *hd_val_printf(const char *fmt, ...) HD_PRINTF(1, 2);
+HD_MUST_CHECK struct hd_val *hd_val_vprintf(const char *fmt, va_list args) HD_PRINTF(1, 0);
 
 /* ---- reading ---------------------------------------------------------- */
 
