@@ -238,45 +238,77 @@ int heddle_defer(struct heddle *heddle, void (*work)(void *arg), void *arg)
     return hd_crew_add(heddle->store.crew, work, arg);
 }
 
-/* ---- answers: an arena and what it holds, freed together ---- */
+/* ---- answers ---- */
 
-struct tuple_answer {
-    struct heddle_tuple tuple; /* must be first */
+/* What a call hands out, with the arena that holds all of it. */
+struct answer {
     struct hd_arena arena;
+    union {
+        struct heddle_tuple tuple;
+        struct heddle_histories histories;
+        struct heddle_threads threads;
+    } as;
 };
+
+static struct answer *answer_create(void)
+{
+    struct answer *answer = hd_calloc(1, sizeof(*answer));
+
+    if (answer)
+        hd_arena_init(&answer->arena, SIZE_MAX / 2);
+    return answer;
+}
+
+static void answer_destroy(struct answer *answer)
+{
+    if (!answer)
+        return;
+    hd_arena_fini(&answer->arena);
+    hd_free(answer);
+}
+
+/* `handed_out` is one of the members of `as`, or NULL. */
+static void answer_free(void *handed_out)
+{
+    if (handed_out)
+        answer_destroy((struct answer *)((char *)handed_out - offsetof(struct answer, as)));
+}
+
+/* Ends a call that makes an answer: without an error *out is taken, otherwise the answer goes. */
+static int leave_answer(struct answer *answer, int err, struct heddle_error *error)
+{
+    if (err)
+        answer_destroy(answer);
+    return leave(err, error);
+}
+
+static int read_tuple(struct heddle *heddle, const struct heddle_key *key, struct answer *answer,
+                      struct hd_fault *fault)
+{
+    struct hd_key stored = {.ns = hd_from_public(key->ns), .id = hd_from_public(key->id)};
+    int err = hd_thread_key(&key->thread, &answer->arena, &stored.thread, fault);
+
+    if (!err)
+        err =
+            hd_read_tuples(&heddle->store, &stored, 1, 0, &answer->arena, &answer->as.tuple, fault);
+    return !err && !answer->as.tuple.id.data ? HD_ENOTFOUND : err;
+}
 
 int heddle_get(struct heddle *heddle, const struct heddle_key *key, struct heddle_tuple **out,
                struct heddle_error *error)
 {
     struct hd_fault *fault = fault_of(error);
-    struct tuple_answer *answer = hd_calloc(1, sizeof(*answer));
-    struct hd_key stored = {.ns = hd_from_public(key->ns), .id = hd_from_public(key->id)};
-    int err;
+    struct answer *answer = answer_create();
+    int err = answer ? read_tuple(heddle, key, answer, fault) : HD_ENOMEM;
 
-    if (!answer)
-        return leave(HD_ENOMEM, error);
-    hd_arena_init(&answer->arena, SIZE_MAX / 2);
-    err = hd_thread_key(&key->thread, &answer->arena, &stored.thread, fault);
     if (!err)
-        err = hd_read_tuples(&heddle->store, &stored, 1, 0, &answer->arena, &answer->tuple, fault);
-    if (!err && !answer->tuple.id.data)
-        err = HD_ENOTFOUND;
-    if (err) {
-        heddle_tuple_free(&answer->tuple);
-        return leave(err, error);
-    }
-    *out = &answer->tuple;
-    return leave(0, error);
+        *out = &answer->as.tuple;
+    return leave_answer(answer, err, error);
 }
 
 void heddle_tuple_free(struct heddle_tuple *tuple)
 {
-    struct tuple_answer *answer = (struct tuple_answer *)tuple;
-
-    if (!answer)
-        return;
-    hd_arena_fini(&answer->arena);
-    hd_free(answer);
+    answer_free(tuple);
 }
 
 int heddle_list_open(struct heddle *heddle, const struct heddle_query *query,
@@ -296,14 +328,9 @@ void heddle_list_close(struct heddle_list *list)
     hd_list_close(list);
 }
 
-struct histories_answer {
-    struct heddle_histories histories; /* must be first */
-    struct hd_arena arena;
-};
-
 static int read_histories(struct heddle *heddle, const struct heddle_key *key,
-                          const struct heddle_bytes *channels, size_t count,
-                          struct histories_answer *answer, struct hd_fault *fault)
+                          const struct heddle_bytes *channels, size_t count, struct answer *answer,
+                          struct hd_fault *fault)
 {
     struct hd_arena *arena = &answer->arena;
     struct heddle_history *histories = hd_arena_calloc(arena, count, sizeof(*histories));
@@ -317,7 +344,7 @@ static int read_histories(struct heddle *heddle, const struct heddle_key *key,
         err = hd_thread_key(&key->thread, arena, &stored.thread, fault);
     if (!err)
         err = hd_delta_histories(&heddle->store, &stored, names, count, arena, histories, fault);
-    answer->histories = (struct heddle_histories){histories, count};
+    answer->as.histories = (struct heddle_histories){histories, count};
     return err;
 }
 
@@ -326,80 +353,82 @@ int heddle_delta_history(struct heddle *heddle, const struct heddle_key *key,
                          struct heddle_histories **out, struct heddle_error *error)
 {
     struct hd_fault *fault = fault_of(error);
-    struct histories_answer *answer = hd_calloc(1, sizeof(*answer));
-    int err;
+    struct answer *answer = answer_create();
+    int err =
+        answer ? read_histories(heddle, key, channels, channel_count, answer, fault) : HD_ENOMEM;
 
-    if (!answer)
-        return leave(HD_ENOMEM, error);
-    hd_arena_init(&answer->arena, SIZE_MAX / 2);
-    err = read_histories(heddle, key, channels, channel_count, answer, fault);
-    if (err) {
-        heddle_histories_free(&answer->histories);
-        return leave(err, error);
-    }
-    *out = &answer->histories;
-    return leave(0, error);
+    if (!err)
+        *out = &answer->as.histories;
+    return leave_answer(answer, err, error);
 }
 
 void heddle_histories_free(struct heddle_histories *histories)
 {
-    struct histories_answer *answer = (struct histories_answer *)histories;
-
-    if (!answer)
-        return;
-    hd_arena_fini(&answer->arena);
-    hd_free(answer);
+    answer_free(histories);
 }
 
 /* ---- threads ---- */
 
-struct threads_answer {
-    struct heddle_threads threads; /* must be first */
+struct thread_lister {
+    struct hd_arena *arena;
     struct heddle_thread_info *infos;
     size_t count;
+    size_t cap;
     size_t limit;
-    struct hd_slice principal;
-    struct hd_arena arena;
 };
+
+static int make_room(struct thread_lister *lister)
+{
+    size_t cap = lister->cap ? lister->cap * 2 : 16;
+    struct heddle_thread_info *grown;
+
+    if (lister->count < lister->cap)
+        return 0;
+    grown = hd_arena_alloc(lister->arena, cap * sizeof(*grown));
+    if (!grown)
+        return HD_ENOMEM;
+    if (lister->count)
+        memcpy(grown, lister->infos, lister->count * sizeof(*grown));
+    lister->infos = grown;
+    lister->cap = cap;
+    return 0;
+}
 
 static int on_thread(void *arg, size_t which, const struct hd_cell *cells)
 {
-    struct threads_answer *answer = arg;
-    struct heddle_thread_info *grown, *info;
+    struct thread_lister *lister = arg;
+    struct heddle_thread_info *info;
     struct hd_slice key;
     int err;
 
     (void)which;
     if (cells[HD_THREADS_CREATED].number == 0)
         return 0; /* being copied: see copy.c */
-    err = hd_arena_copy(&answer->arena, cells[HD_THREADS_ID].bytes, &key);
+    err = hd_arena_copy(lister->arena, cells[HD_THREADS_ID].bytes, &key);
+    if (!err)
+        err = make_room(lister);
     if (err)
         return err;
-    grown = hd_realloc(answer->infos, (answer->count + 1) * sizeof(*grown));
-    if (!grown)
-        return HD_ENOMEM;
-    answer->infos = grown;
-    info = &grown[answer->count++];
+    info = &lister->infos[lister->count++];
     info->thread = hd_thread_from_key(key);
     info->created_at_us = cells[HD_THREADS_CREATED].number;
     info->updated_at_us = cells[HD_THREADS_UPDATED].number;
-    return answer->count == answer->limit;
+    return lister->count == lister->limit;
 }
 
 /* Threads of a principal stand between "principal:" and "principal;". */
 static int scan_threads(struct heddle *heddle, struct heddle_bytes principal,
-                        struct heddle_bytes after, struct threads_answer *answer,
+                        struct heddle_bytes after, struct thread_lister *lister,
                         struct hd_fault *fault)
 {
     struct heddle_thread from = {principal, after};
     struct hd_slice low = {0}, end = {0};
     struct hd_cell low_cell, high_cell;
-    struct hd_query query = {
-        .table = HD_THREADS, .index = HD_PRIMARY, .columns = HD_ALL_COLUMNS};
-    int err = hd_thread_key(&from, &answer->arena, &low, fault);
+    struct hd_query query = {.table = HD_THREADS, .index = HD_PRIMARY, .columns = HD_ALL_COLUMNS};
+    int err = hd_thread_key(&from, lister->arena, &low, fault);
 
     if (!err)
-        err = hd_arena_copy(&answer->arena, hd_slice(low.ptr, principal.len + 1), &end);
+        err = hd_arena_copy(lister->arena, hd_slice(low.ptr, principal.len + 1), &end);
     if (err)
         return err;
     ((char *)end.ptr)[principal.len] = ':' + 1;
@@ -411,7 +440,7 @@ static int scan_threads(struct heddle *heddle, struct heddle_bytes principal,
         query.after = &low_cell;
         query.after_count = 1;
     }
-    return hd_scan(heddle->store.backend, query, on_thread, answer, fault);
+    return hd_scan(heddle->store.backend, query, on_thread, lister, fault);
 }
 
 int heddle_list_threads(struct heddle *heddle, struct heddle_bytes principal,
@@ -419,34 +448,22 @@ int heddle_list_threads(struct heddle *heddle, struct heddle_bytes principal,
                         struct heddle_error *error)
 {
     struct hd_fault *fault = fault_of(error);
-    struct threads_answer *answer = hd_calloc(1, sizeof(*answer));
-    int err;
+    struct answer *answer = answer_create();
+    struct thread_lister lister = {.arena = answer ? &answer->arena : NULL, .limit = limit};
+    int err = answer ? hd_check_principal(hd_from_public(principal), fault) : HD_ENOMEM;
 
-    if (!answer)
-        return leave(HD_ENOMEM, error);
-    hd_arena_init(&answer->arena, SIZE_MAX / 2);
-    answer->limit = limit;
-    err = hd_check_principal(hd_from_public(principal), fault);
     if (!err && limit)
-        err = scan_threads(heddle, principal, after, answer, fault);
-    answer->threads = (struct heddle_threads){answer->infos, answer->count};
-    if (err) {
-        heddle_threads_free(&answer->threads);
-        return leave(err, error);
+        err = scan_threads(heddle, principal, after, &lister, fault);
+    if (!err) {
+        answer->as.threads = (struct heddle_threads){lister.infos, lister.count};
+        *out = &answer->as.threads;
     }
-    *out = &answer->threads;
-    return leave(0, error);
+    return leave_answer(answer, err, error);
 }
 
 void heddle_threads_free(struct heddle_threads *threads)
 {
-    struct threads_answer *answer = (struct threads_answer *)threads;
-
-    if (!answer)
-        return;
-    hd_arena_fini(&answer->arena);
-    hd_free(answer->infos);
-    hd_free(answer);
+    answer_free(threads);
 }
 
 /* Calls an operation on one or two threads with their stored keys. */
@@ -527,9 +544,9 @@ int heddle_prune(struct heddle *heddle, const struct heddle_thread *threads, siz
     if (strategy != HEDDLE_KEEP_LATEST && strategy != HEDDLE_DELETE_ALL)
         return leave(hd_fault_set(fault_of(error), HD_EINVAL, "no such prune strategy"), error);
     for (size_t i = 0; !err && i < thread_count; i++)
-        err = with_keys(heddle, &threads[i], NULL,
-                        strategy == HEDDLE_KEEP_LATEST ? call_keep_latest : call_delete, NULL,
-                        error);
+        err =
+            with_keys(heddle, &threads[i], NULL,
+                      strategy == HEDDLE_KEEP_LATEST ? call_keep_latest : call_delete, NULL, error);
     return err;
 }
 
