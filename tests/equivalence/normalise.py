@@ -149,7 +149,8 @@ def clean(value):
     if isinstance(value, dict):
         value = {key: clean(item) for key, item in value.items() if not TRACING.match(key)}
         # A task's metadata that holds nothing but tracing is no metadata.
-        return {key: item for key, item in value.items() if (key, item) != ("metadata", {})}
+        empty = (("metadata", {}), ("response_schema", None))
+        return {key: item for key, item in value.items() if (key, item) not in empty}
     if isinstance(value, list):
         value = [clean(item) for item in value]
         if len(value) > 1 and all(is_interrupt(item) for item in value):

@@ -109,6 +109,13 @@ def show_checkpoint(item):
     }
 
 
+def find_interrupt(pending, which):
+    """By number, or by the value that it asks with."""
+    if isinstance(which, int):
+        return pending[which]
+    return next(item for item in pending if encode(item.value) == which)
+
+
 def show_error(error):
     return {"type": type(error).__name__, "message": str(error)}
 
@@ -155,7 +162,10 @@ class Player:
         members = {key: decode(value) for key, value in spec.items() if key != "resume_ids"}
         if "resume_ids" in spec:
             pending = (await self.graph.aget_state(thread)).interrupts
-            members["resume"] = {pending[i].id: decode(value) for i, value in spec["resume_ids"]}
+            members["resume"] = {
+                find_interrupt(pending, which).id: decode(answer)
+                for which, answer in spec["resume_ids"]
+            }
         return Command(**members)
 
     async def run_arguments(self, step):

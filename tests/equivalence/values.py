@@ -62,7 +62,7 @@ def encode(value):
         return {"$": "overwrite", "value": encode(value.value)}
     if isinstance(value, Command):
         members = {name: getattr(value, name) for name in ("graph", "update", "resume", "goto")}
-        return {"$": "command"} | {k: encode(v) for k, v in members.items() if v not in (None, ())}
+        return {"$": "command"} | {k: encode(v) for k, v in members.items() if v not in (None, (), [])}
     if isinstance(value, BaseException):
         return repr(value)
     if isinstance(value, (set, frozenset)):
