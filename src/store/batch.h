@@ -29,7 +29,7 @@ HD_MUST_CHECK int hd_batch_delete(struct hd_batch_builder *builder, enum hd_tabl
 /* The thread's epoch must be `expected`; then `set_column` (HD_THREADS_EPOCH, _UPDATED; 0: none) becomes `value`. */
 HD_MUST_CHECK int hd_batch_expect_epoch(struct hd_batch_builder *builder, struct hd_slice thread,
                                         int64_t expected, unsigned set_column, int64_t value);
-/* The thread's epoch must be `expected`; then it becomes `epoch`, and the time of creation `created`. */
+/* The thread's epoch must be `expected`; then it and the time of creation are set. */
 HD_MUST_CHECK int hd_batch_renew(struct hd_batch_builder *builder, struct hd_slice thread,
                                  int64_t expected, int64_t epoch, int64_t created);
 

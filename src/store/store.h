@@ -115,7 +115,7 @@ void hd_list_close(struct heddle_list *list);
 
 HD_MUST_CHECK int hd_delete_thread(struct hd_store *store, struct hd_slice thread,
                                    struct hd_fault *fault);
-/* The same without taking the lane, for jobs that have it. HD_ECONFLICT: the epoch, if given, is another. */
+/* The same for jobs that have the lane. HD_ECONFLICT: the epoch, if one is given, is another. */
 HD_MUST_CHECK int hd_delete_rows(struct hd_store *store, struct hd_slice thread,
                                  const int64_t *epoch, struct hd_fault *fault);
 /* HD_ENOTFOUND when there is no such thread. */

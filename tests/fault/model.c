@@ -298,10 +298,9 @@ static size_t put_words(char *out, size_t len, uint64_t *random)
 
     while (at < len) {
         const char *word = words[random_below(random, sizeof(words) / sizeof(words[0]))];
-        size_t n = strlen(word) < len - at ? strlen(word) : len - at;
 
-        memcpy(out + at, word, n);
-        at += n;
+        while (*word && at < len)
+            out[at++] = *word++;
     }
     return len;
 }
@@ -517,7 +516,7 @@ static enum op_kind choose(const struct worker *worker, struct op *op, uint64_t 
                  {OP_COPY, 7}, {OP_DELETE, 4},  {OP_PRUNE_ALL, 3}};
     const struct conv *conv = &worker->convs[op->conv];
     uint32_t at = random_below(random, 100);
-    size_t limit = worker->is_small || worker->is_big ? 8 : 40;
+    size_t limit = worker->is_small || worker->is_big ? 8 : 20;
     enum op_kind kind = OP_PUT;
 
     for (size_t i = 0, sum = 0; i < sizeof(kinds) / sizeof(kinds[0]) && at >= sum; i++) {

@@ -173,7 +173,7 @@ static bool prepare(struct test *t, uint32_t number)
     bool is_well;
 
     remove_files(t->path);
-    if (t->snapshot) {
+    if (t->snapshot && t->path) {
         int fd = open(t->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
         if (fd < 0 || write(fd, t->snapshot, t->snapshot_size) != (ssize_t)t->snapshot_size)
