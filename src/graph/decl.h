@@ -65,6 +65,15 @@ struct hd_pending {
     size_t node;
 };
 
+/* A node or a channel of the graph around, which is not known yet. */
+struct hd_outward {
+    struct hd_outward *next;
+    struct hd_slice name;
+    const char *path;
+    bool is_channel;
+    bool is_send;
+};
+
 /* A graph that is being read. */
 struct hd_draft {
     struct hd_draft *next; /* all drafts of the declaration */
@@ -78,8 +87,12 @@ struct hd_draft {
     const char *path;
     struct hd_pending *pending;
     struct hd_pending **pending_end;
-    bool has_limit; /* recursion_limit is in the file */
-    bool sends_anywhere;
+    struct hd_outward *outward;
+    struct hd_outward **outward_end;
+    bool goes_outward;   /* to a node that only the state knows */
+    bool has_limit;      /* recursion_limit is in the file */
+    bool sends_anywhere; /* to a node that only the state knows */
+    bool is_used;
     int height; /* levels from here down; 0: not known yet, -1: being asked for */
 };
 
@@ -231,6 +244,11 @@ HD_MUST_CHECK int hd_decl_add_exit(struct hd_decl *decl, size_t node, bool is_se
 /* `goto`: a node, a list, sends, or an expression that gives them. */
 HD_MUST_CHECK int hd_decl_read_goto(struct hd_decl *decl, const struct hd_at *at, unsigned places,
                                     const struct hd_expr **out);
+/* The update of a command for the graph around. */
+HD_MUST_CHECK int hd_decl_read_outward(struct hd_decl *decl, const struct hd_at *at,
+                                       const struct hd_expr **out);
+/* Members that nodes of all kinds have. */
+extern const struct hd_fields hd_node_common;
 
 /* decl_edges.c */
 HD_MUST_CHECK int hd_decl_read_edges(struct hd_decl *decl, const struct hd_at *at);
@@ -244,6 +262,8 @@ size_t hd_decl_count_joins(hd_json_val edges);
 
 /* decl_check.c: everything that needs all graphs. */
 HD_MUST_CHECK int hd_decl_check(struct hd_decl *decl);
+/* decl_reach.c: every node can be reached, and no run goes on for ever. */
+HD_MUST_CHECK int hd_decl_check_reach(struct hd_decl *decl);
 /* The graph that a node of the current draft means by a name; NULL when there is none. */
 struct hd_draft *hd_decl_find_graph(struct hd_draft *draft, struct hd_slice name);
 

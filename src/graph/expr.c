@@ -314,21 +314,36 @@ static int literal_names(const struct hd_val *val, hd_expr_name_fn fn, void *ctx
     return err;
 }
 
+/* Sends that an expression makes somewhere; what becomes of them is not known. */
+static int find_sends(const struct hd_expr *expr, hd_expr_name_fn fn, void *ctx)
+{
+    int err = 0;
+
+    if (expr->op == HD_EXPR_CALL && hd_slice_eq(hd_slice_cstr(expr->call->name), HD_S("@send")))
+        err = fn(ctx, hd_val_get_string(hd_expr_literal(&expr->items[0])), true);
+    for (size_t i = 0; i < expr->count && err == 0; i++)
+        err = find_sends(&expr->items[i], fn, ctx);
+    return err;
+}
+
 static int call_names(const struct hd_expr *expr, hd_expr_name_fn fn, void *ctx, bool *is_complete)
 {
     struct hd_slice name = hd_slice_cstr(expr->call->name);
+    size_t first = 0;
     int err = 0;
 
-    if (hd_slice_eq(name, HD_S("@if"))) {
-        for (size_t i = 1; i < expr->count && err == 0; i++)
-            err = hd_expr_names(&expr->items[i], fn, ctx, is_complete);
-    } else if (hd_slice_eq(name, HD_S("@map"))) {
-        err = hd_expr_names(&expr->items[1], fn, ctx, is_complete);
-    } else if (hd_slice_eq(name, HD_S("@send")) && expr->items[0].op == HD_EXPR_LITERAL) {
-        err = fn(ctx, hd_val_get_string(expr->items[0].literal), true);
-    } else {
-        *is_complete = false;
+    if (hd_slice_eq(name, HD_S("@send"))) {
+        *is_complete = *is_complete && hd_expr_literal(&expr->items[0]);
+        return find_sends(expr, fn, ctx);
     }
+    if (hd_slice_eq(name, HD_S("@if")) || hd_slice_eq(name, HD_S("@map"))) {
+        first = 1;
+    } else if (!hd_slice_eq(name, HD_S("@add")) && !hd_slice_eq(name, HD_S("@default"))) {
+        *is_complete = false;
+        return find_sends(expr, fn, ctx);
+    }
+    for (size_t i = first; i < expr->count && err == 0; i++)
+        err = hd_expr_names(&expr->items[i], fn, ctx, is_complete);
     return err;
 }
 

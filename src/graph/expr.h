@@ -55,9 +55,10 @@ HD_MUST_CHECK int hd_expr_holds(const struct hd_expr *expr, const struct hd_scop
 const struct hd_val *hd_expr_literal(const struct hd_expr *expr);
 
 /*
- * The strings that may come out where the name of a node is wanted, and the node
- * of each send: as far as they stand in the expression. `fn` gets each; an error
- * of it ends the walk. *is_complete: nothing else can come out.
+ * The strings that may come out where names of nodes are wanted, and the node of
+ * each send (empty when only the state knows it): as far as they stand in the
+ * expression. `fn` gets each; an error of it ends the walk. *is_complete becomes
+ * false when something else may come out.
  */
 typedef int (*hd_expr_name_fn)(void *ctx, struct hd_slice name, bool is_send);
 HD_MUST_CHECK int hd_expr_names(const struct hd_expr *expr, hd_expr_name_fn fn, void *ctx,

@@ -190,6 +190,8 @@ struct hd_node {
     bool goes_to_parent;
     /* Whether it always goes to one of its exits (false: it may go nowhere). */
     bool must_exit;
+    /* A run may stop here: to ask, or by an error. */
+    bool may_stop;
     /* A send may start it; the send's argument is then its input. */
     bool is_sent_to;
     /* The graph that this node runs; NULL for all kinds but `subgraph`. */

@@ -1,0 +1,249 @@
+/* Calls that make and look at text. */
+#include <string.h>
+
+#include "base/utf8.h"
+#include "graph/calls.h"
+
+static int give_null(struct hd_val **out)
+{
+    *out = hd_val_null();
+    return 0;
+}
+
+static bool is_space(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+/* ---- joining ---------------------------------------------------------- */
+
+static int concat(struct hd_eval *ev, const struct hd_call *call, struct hd_val *const *args,
+                  size_t count, struct hd_val **out)
+{
+    struct hd_buf buf;
+    int err = 0;
+
+    (void)call;
+    hd_eval_buf(ev, &buf);
+    for (size_t i = 0; i < count && err == 0; i++)
+        err = hd_val_write_text(&buf, args[i]);
+    return hd_eval_take(ev, &buf, err, out);
+}
+
+static int join(struct hd_eval *ev, const struct hd_call *call, struct hd_val *const *args,
+                size_t count, struct hd_val **out)
+{
+    struct hd_buf buf;
+    int err;
+
+    (void)call;
+    (void)count;
+    if (!hd_val_is_list(args[0]))
+        return give_null(out);
+    err = hd_eval_step(ev, hd_val_count(args[0]));
+    if (err != 0)
+        return err;
+    hd_eval_buf(ev, &buf);
+    for (size_t i = 0; i < hd_val_count(args[0]) && err == 0; i++) {
+        if (i > 0)
+            err = hd_val_write_text(&buf, args[1]);
+        if (err == 0)
+            err = hd_val_write_text(&buf, hd_val_at(args[0], i));
+    }
+    return hd_eval_take(ev, &buf, err, out);
+}
+
+/* ---- splitting -------------------------------------------------------- */
+
+struct pieces {
+    struct hd_eval *ev;
+    struct hd_val *list;
+    int err;
+};
+
+static void add_piece(struct pieces *pieces, const char *start, const char *end)
+{
+    if (pieces->err != 0)
+        return;
+    pieces->err = hd_eval_step(pieces->ev, 1);
+    if (pieces->err == 0)
+        pieces->err = hd_eval_bytes(pieces->ev, (size_t)(end - start) + 64);
+    if (pieces->err != 0)
+        return;
+    pieces->list =
+        hd_val_append(pieces->list, hd_val_string(hd_slice(start, (size_t)(end - start))));
+    if (!pieces->list)
+        pieces->err = HD_ENOMEM;
+}
+
+static void split_spaces(struct pieces *pieces, struct hd_slice text)
+{
+    const char *pos = text.ptr, *end = text.ptr + text.len;
+
+    while (pos < end && pieces->err == 0) {
+        const char *start = pos;
+
+        while (pos < end && !is_space(*pos))
+            pos++;
+        if (pos > start)
+            add_piece(pieces, start, pos);
+        while (pos < end && is_space(*pos))
+            pos++;
+    }
+}
+
+static void split_characters(struct pieces *pieces, struct hd_slice text)
+{
+    const char *pos = text.ptr, *end = text.ptr + text.len;
+
+    while (pos < end && pieces->err == 0) {
+        size_t len = hd_utf8_char(pos, end);
+
+        len = len ? len : 1;
+        add_piece(pieces, pos, pos + len);
+        pos += len;
+    }
+}
+
+static void split_at(struct pieces *pieces, struct hd_slice text, struct hd_slice separator)
+{
+    const char *pos = text.ptr, *end = text.ptr + text.len;
+
+    while (pieces->err == 0) {
+        const char *next = memmem(pos, (size_t)(end - pos), separator.ptr, separator.len);
+
+        add_piece(pieces, pos, next ? next : end);
+        if (!next)
+            break;
+        pos = next + separator.len;
+    }
+}
+
+static int split(struct hd_eval *ev, const struct hd_call *call, struct hd_val *const *args,
+                 size_t count, struct hd_val **out)
+{
+    struct hd_slice text = hd_val_get_string(args[0]);
+    bool has_separator = count > 1 && !hd_val_is_null(args[1]);
+    struct pieces pieces = {.ev = ev};
+
+    (void)call;
+    if (!hd_val_is_string(args[0]) || (has_separator && !hd_val_is_string(args[1])))
+        return give_null(out);
+    pieces.list = hd_val_list();
+    if (!pieces.list)
+        return HD_ENOMEM;
+    if (!has_separator)
+        split_spaces(&pieces, text);
+    else if (hd_val_get_string(args[1]).len == 0)
+        split_characters(&pieces, text);
+    else
+        split_at(&pieces, text, hd_val_get_string(args[1]));
+    if (pieces.err == 0)
+        return hd_eval_give(pieces.list, out);
+    hd_val_unref(pieces.list);
+    return pieces.err;
+}
+
+/* ---- letters and spaces ----------------------------------------------- */
+
+static int change_case(struct hd_eval *ev, const struct hd_call *call, struct hd_val *const *args,
+                       size_t count, struct hd_val **out)
+{
+    struct hd_slice text = hd_val_get_string(args[0]);
+    char first = call->text[0];
+    struct hd_buf buf;
+    int err;
+
+    (void)count;
+    if (!hd_val_is_string(args[0]))
+        return give_null(out);
+    hd_eval_buf(ev, &buf);
+    err = hd_buf_append_slice(&buf, text);
+    for (size_t i = 0; i < buf.len; i++) {
+        if (buf.ptr[i] >= first && buf.ptr[i] <= first + 25)
+            buf.ptr[i] ^= 0x20;
+    }
+    return hd_eval_take(ev, &buf, err, out);
+}
+
+static int trim(struct hd_eval *ev, const struct hd_call *call, struct hd_val *const *args,
+                size_t count, struct hd_val **out)
+{
+    struct hd_slice text = hd_val_get_string(args[0]);
+    int err;
+
+    (void)call;
+    (void)count;
+    if (!hd_val_is_string(args[0]))
+        return give_null(out);
+    while (text.len > 0 && is_space(text.ptr[0]))
+        text = hd_slice(text.ptr + 1, text.len - 1);
+    while (text.len > 0 && is_space(text.ptr[text.len - 1]))
+        text.len--;
+    err = hd_eval_bytes(ev, text.len);
+    return err == 0 ? hd_eval_give(hd_val_string(text), out) : err;
+}
+
+static int starts_ends(struct hd_eval *ev, const struct hd_call *call, struct hd_val *const *args,
+                       size_t count, struct hd_val **out)
+{
+    struct hd_slice text = hd_val_get_string(args[0]);
+    struct hd_slice part = hd_val_get_string(args[1]);
+    bool are_strings = hd_val_is_string(args[0]) && hd_val_is_string(args[1]);
+
+    (void)ev;
+    (void)count;
+    if (call->text[0] == '$' && text.len > part.len)
+        text = hd_slice(text.ptr + text.len - part.len, part.len);
+    *out = hd_val_bool(are_strings && hd_slice_starts(text, part));
+    return 0;
+}
+
+/* ---- JSON ------------------------------------------------------------- */
+
+static int to_json(struct hd_eval *ev, const struct hd_call *call, struct hd_val *const *args,
+                   size_t count, struct hd_val **out)
+{
+    struct hd_buf buf;
+    int err;
+
+    (void)call;
+    (void)count;
+    hd_eval_buf(ev, &buf);
+    err = hd_val_render(&buf, args[0]);
+    return hd_eval_take(ev, &buf, err, out);
+}
+
+static int from_json(struct hd_eval *ev, const struct hd_call *call, struct hd_val *const *args,
+                     size_t count, struct hd_val **out)
+{
+    struct hd_slice text = hd_val_get_string(args[0]);
+    int err;
+
+    (void)call;
+    (void)count;
+    if (!hd_val_is_string(args[0]))
+        return give_null(out);
+    /* One byte of text may become one value. */
+    err = hd_eval_bytes(ev, text.len * 4);
+    if (err == 0)
+        err = hd_eval_step(ev, text.len / 8);
+    if (err == 0)
+        err = hd_val_parse_json(text, out, NULL);
+    return err == HD_EINVAL ? give_null(out) : err;
+}
+
+static const struct hd_call calls[] = {
+    {"@concat", HD_ARGS_ANY, 0, 0, concat, NULL, NULL, NULL},
+    {"@join", HD_ARGS_LIST, 2, 2, join, NULL, NULL, NULL},
+    {"@split", HD_ARGS_LIST, 1, 2, split, NULL, NULL, NULL},
+    {"@upper", HD_ARGS_ONE, 0, 0, change_case, NULL, NULL, "a"},
+    {"@lower", HD_ARGS_ONE, 0, 0, change_case, NULL, NULL, "A"},
+    {"@trim", HD_ARGS_ONE, 0, 0, trim, NULL, NULL, NULL},
+    {"@starts", HD_ARGS_LIST, 2, 2, starts_ends, NULL, NULL, "^"},
+    {"@ends", HD_ARGS_LIST, 2, 2, starts_ends, NULL, NULL, "$"},
+    {"@json", HD_ARGS_ONE, 0, 0, to_json, NULL, NULL, NULL},
+    {"@parse", HD_ARGS_ONE, 0, 0, from_json, NULL, NULL, NULL},
+};
+
+const struct hd_calls hd_calls_text = {calls, HD_COUNT(calls)};
