@@ -1,0 +1,35 @@
+"""Branches from several checkpoints, a branch of a branch, and the replay of a finished run."""
+
+import operator
+from typing import Annotated
+
+from langgraph.graph import START, StateGraph
+from typing_extensions import TypedDict
+
+
+class State(TypedDict):
+    value: str
+    log: Annotated[list, operator.add]
+
+
+def a(state: State):
+    return {"log": [f"a {state['value']}"]}
+
+
+def b(state: State):
+    return {"log": [f"b {state['value']}"]}
+
+
+def c(state: State):
+    return {"log": [f"c {state['value']}"]}
+
+
+def make(checkpointer):
+    builder = StateGraph(State)
+    builder.add_node("a", a)
+    builder.add_node("b", b)
+    builder.add_node("c", c)
+    builder.add_edge(START, "a")
+    builder.add_edge("a", "b")
+    builder.add_edge("b", "c")
+    return builder.compile(checkpointer=checkpointer)
