@@ -17,6 +17,7 @@ enum hd_expr_op {
     HD_EXPR_TEXT, /* a string with paths in it: items are literals and paths */
     HD_EXPR_LIST,
     HD_EXPR_OBJECT, /* keys[i] → items[i] */
+    HD_EXPR_RECORD, /* the same, of kind `slot` */
     HD_EXPR_CALL
 };
 
@@ -44,7 +45,7 @@ struct hd_path {
 struct hd_expr {
     enum hd_expr_op op;
     bool is_spread; /* a call: its one argument gives the list of arguments */
-    size_t slot;    /* a loop: its variable */
+    size_t slot;    /* a loop: its variable; a record: enum hd_val_kind */
     struct hd_val *literal;
     const struct hd_path *path;
     const struct hd_call *call;
@@ -136,5 +137,16 @@ HD_MUST_CHECK int hd_decl_path_read(struct hd_decl *decl, const struct hd_at *at
 HD_MUST_CHECK int hd_decl_string_expr(struct hd_decl *decl, const struct hd_at *at,
                                       const struct hd_names *names, struct hd_expr *out);
 HD_MUST_CHECK int hd_decl_literal(struct hd_decl *decl, struct hd_val *val, struct hd_expr *out);
+
+/* expr_record.c: an object that begins with `$`. */
+bool hd_decl_is_record(hd_json_val val);
+/* Whether there is one anywhere in it. */
+bool hd_decl_has_record(hd_json_val val);
+/* One without expressions, checked; and the kind of one with. */
+HD_MUST_CHECK int hd_decl_record(struct hd_decl *decl, const struct hd_at *at, struct hd_expr *out);
+HD_MUST_CHECK int hd_decl_record_kind(struct hd_decl *decl, const struct hd_at *at, size_t *out);
+/* Takes an object with the members and makes it a record; null when it has not what it needs. */
+HD_MUST_CHECK int hd_eval_record(struct hd_eval *ev, size_t kind, struct hd_val *members,
+                                 struct hd_val **out);
 
 #endif

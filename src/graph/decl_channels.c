@@ -1,6 +1,7 @@
 /* `state`: the channels that a graph declares, and those that it makes itself. */
 #include <string.h>
 
+#include "graph/calls.h"
 #include "graph/decl.h"
 
 /* ---- what can be declared --------------------------------------------- */
@@ -199,7 +200,10 @@ static int read_default(struct hd_decl *decl, const struct channel_spec *spec, s
     if (!is_of_type(at->val, spec->type))
         return hd_decl_fail(decl, at, "must be of the channel's type, %s, not %s",
                             types[spec->type], hd_json_type_name(at->val));
-    err = hd_val_from_json(at->val, out, &fault);
+    if (hd_decl_has_record(at->val))
+        err = hd_val_from_canon(at->val, out, &fault);
+    else
+        err = hd_val_from_json(at->val, out, &fault);
     if (err == HD_EINVAL)
         return hd_decl_fail(decl, at, "%s", fault.text);
     if (err == 0 && spec->reducer->value == HD_REDUCE_MESSAGES)

@@ -222,9 +222,8 @@ int hd_decl_read_outward(struct hd_decl *decl, const struct hd_at *at, const str
 struct common {
     const struct hd_node_kind *kind;
     bool is_deferred;
-    struct hd_indexes reads;
-    struct hd_slices tags;
-    struct hd_at metadata, retry, emit, destinations;
+    struct hd_slices tags, args;
+    struct hd_at input, metadata, retry, emit, destinations;
     int64_t timeout_ms;
 };
 
@@ -251,7 +250,8 @@ static int read_kind(struct hd_decl *decl, const struct hd_at *at, const struct 
 static const struct hd_field common_fields[] = {
     {"kind", read_kind, offsetof(struct common, kind), true, 0, 0, 0},
     {"defer", hd_read_bool, offsetof(struct common, is_deferred), false, 0, 0, 0},
-    {"reads", hd_read_channels, offsetof(struct common, reads), false, 0, 0, 0},
+    {"input", hd_read_raw, offsetof(struct common, input), false, 0, 0, 0},
+    {"args", hd_read_names, offsetof(struct common, args), false, 0, HD_GRAPH_MAX_NAME, 0},
     {"tags", hd_read_names, offsetof(struct common, tags), false, 0, 0, 0},
     {"metadata", hd_read_raw, offsetof(struct common, metadata), false, 0, 0, 0},
     {"timeout_ms", hd_read_int, offsetof(struct common, timeout_ms), false, 1, HD_GRAPH_MAX_WAIT_MS,
@@ -269,6 +269,21 @@ int hd_decl_node_fields(struct hd_decl *decl, const struct hd_at *at, const stru
     const struct hd_fields fields = {list, count, &hd_node_common};
 
     return hd_decl_fields(decl, at, &fields, out);
+}
+
+/* A list says which channels the node reads; what else a subgraph's `input` is, its kind reads. */
+static int read_input(struct hd_decl *decl, const struct hd_at *at, struct hd_node *node)
+{
+    static const struct hd_field field = {.name = "input"};
+    struct hd_indexes reads = {0};
+    int err;
+
+    if (!hd_raw(at) || (node->kind == &hd_node_subgraph && !hd_json_is_array(at->val)))
+        return 0;
+    err = hd_read_channels(decl, at, &field, &reads);
+    node->reads = reads.list;
+    node->read_count = reads.count;
+    return err;
 }
 
 static int read_metadata(struct hd_decl *decl, const struct hd_at *at, struct hd_node *node)
@@ -402,14 +417,16 @@ static int set_common(struct hd_decl *decl, const struct common *common, struct 
 
     node->kind = common->kind;
     node->is_deferred = common->is_deferred;
-    node->reads = common->reads.list;
-    node->read_count = common->reads.count;
     node->tags = common->tags.list;
     node->tag_count = common->tags.count;
+    node->args = common->args.list;
+    node->arg_count = common->args.count;
     node->timeout_ms = common->timeout_ms;
     if (node->is_deferred)
         decl->draft->channels[node->triggers[0]].reducer = HD_REDUCE_TRIGGER_AFTER;
-    err = read_metadata(decl, &common->metadata, node);
+    err = read_input(decl, &common->input, node);
+    if (err == 0)
+        err = read_metadata(decl, &common->metadata, node);
     if (err == 0)
         err = read_retry(decl, &common->retry, node);
     if (err == 0)

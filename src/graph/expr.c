@@ -157,6 +157,8 @@ static int eval_object(struct hd_eval *ev, const struct hd_expr *expr, struct hd
         if (!object)
             err = HD_ENOMEM;
     }
+    if (err == 0 && expr->op == HD_EXPR_RECORD)
+        return hd_eval_record(ev, expr->slot, object, out);
     if (err == 0)
         return hd_eval_give(object, out);
     hd_val_unref(object);
@@ -249,6 +251,7 @@ int hd_eval(struct hd_eval *ev, const struct hd_expr *expr, struct hd_val **out)
     case HD_EXPR_LIST:
         return eval_list(ev, expr, out);
     case HD_EXPR_OBJECT:
+    case HD_EXPR_RECORD:
         return eval_object(ev, expr, out);
     case HD_EXPR_CALL:
         return eval_call(ev, expr, out);

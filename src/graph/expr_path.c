@@ -181,15 +181,27 @@ static int fail_name(struct scan *s, const struct hd_names *names, struct hd_sli
                         HD_SHOW(name), hd_near_text(&near));
 }
 
+static bool is_arg(const struct hd_node *node, struct hd_slice name)
+{
+    for (size_t i = 0; i < node->arg_count; i++) {
+        if (hd_slice_eq(node->args[i], name))
+            return true;
+    }
+    return false;
+}
+
 /* Only a send can bring it: whether one does is not known before the whole graph is. */
 static int expect_input(struct scan *s, struct hd_path *path)
 {
     struct hd_draft *draft = s->decl->draft;
-    struct hd_pending *pending = hd_arena_calloc(&s->decl->hold->arena, 1, sizeof(*pending));
+    struct hd_pending *pending;
 
+    path->root = HD_ROOT_INPUT;
+    if (is_arg(s->decl->node, path->name))
+        return 0;
+    pending = hd_arena_calloc(&s->decl->hold->arena, 1, sizeof(*pending));
     if (!pending)
         return HD_ENOMEM;
-    path->root = HD_ROOT_INPUT;
     pending->name = path->name;
     pending->node = s->decl->node->index;
     pending->path = hd_decl_path(s->decl, s->at);
@@ -217,7 +229,7 @@ static int resolve(struct scan *s, const struct hd_names *names, struct hd_path 
         path->slot = (size_t)(channel - draft->channels);
         if (!node_reads(s->decl->node, path->slot))
             return hd_decl_fail(s->decl, s->at,
-                                "channel \"%.*s\" is not among the node's \"reads\"",
+                                "channel \"%.*s\" is not among the node's \"input\"",
                                 HD_SHOW(path->name));
         return 0;
     }

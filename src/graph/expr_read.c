@@ -272,6 +272,8 @@ static int read_member(struct hd_decl *decl, const struct hd_at *at, const struc
         return hd_decl_fail(decl, at,
                             "a call must be the only member of its object; data with such "
                             "names goes into \"@literal\"");
+    if (hd_slice_eq(at->key, HD_S("$")))
+        return hd_decl_fail(decl, at, "must be the first member: it makes the object a record");
     key = hd_val_string(at->key);
     err = hd_hold_keep(decl->hold, key);
     if (err == 0) {
@@ -292,6 +294,12 @@ static int read_object(struct hd_decl *decl, const struct hd_at *at, const struc
     out->keys = hd_arena_calloc(&decl->hold->arena, size ? size : 1, sizeof(struct hd_val *));
     if (err != 0 || !out->keys)
         return HD_ENOMEM;
+    if (hd_decl_is_record(at->val)) {
+        out->op = HD_EXPR_RECORD;
+        out->count--;
+        err = hd_decl_record_kind(decl, at, &out->slot);
+        (void)hd_json_next(&it);
+    }
     while (err == 0 && hd_json_next(&it)) {
         struct hd_at member = hd_at_key(at, it.key, it.val);
 
@@ -305,8 +313,8 @@ static int read_object(struct hd_decl *decl, const struct hd_at *at, const struc
 
 /* ---- all -------------------------------------------------------------- */
 
-/* Neither paths nor calls anywhere in it, and not too deep. */
-static bool is_plain(hd_json_val val, int depth)
+/* Neither paths nor calls anywhere in it, and not too deep. `$` is left to closer looks. */
+static bool is_plain(hd_json_val val, bool records_too, int depth)
 {
     struct hd_json_iter it = hd_json_iter(val);
     struct hd_slice text = hd_json_string(val);
@@ -314,9 +322,11 @@ static bool is_plain(hd_json_val val, int depth)
 
     if (text.len > 0 && memmem(text.ptr, text.len, "{{", 2))
         return false;
-    while (is_so && hd_json_next(&it))
-        is_so =
-            !(it.is_object && hd_slice_starts(it.key, HD_S("@"))) && is_plain(it.val, depth + 1);
+    while (is_so && hd_json_next(&it)) {
+        is_so = !(it.is_object && hd_slice_starts(it.key, HD_S("@"))) &&
+                (records_too || !(it.is_object && hd_slice_eq(it.key, HD_S("$")))) &&
+                is_plain(it.val, records_too, depth + 1);
+    }
     return is_so;
 }
 
@@ -325,8 +335,10 @@ static int read_expr(struct hd_decl *decl, const struct hd_at *at, const struct 
 {
     if (depth >= HD_EXPR_MAX_DEPTH)
         return hd_decl_fail(decl, at, "an expression has at most %d levels", HD_EXPR_MAX_DEPTH);
-    if (is_plain(at->val, depth + 1))
+    if (is_plain(at->val, false, depth + 1))
         return read_literal(decl, at, out);
+    if (hd_decl_is_record(at->val) && is_plain(at->val, true, depth + 1))
+        return hd_decl_record(decl, at, out);
     if (hd_json_is_string(at->val))
         return hd_decl_string_expr(decl, at, names, out);
     if (hd_json_is_object(at->val))

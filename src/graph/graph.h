@@ -162,6 +162,8 @@ struct hd_node {
     bool stops_before, stops_after; /* breakpoints */
     const size_t *reads;            /* channels; NULL: the whole state */
     size_t read_count;
+    const struct hd_slice *args; /* names that a send from outside may bring */
+    size_t arg_count;
     const struct hd_slice *tags;
     size_t tag_count;
     struct hd_val *metadata; /* NULL: none */

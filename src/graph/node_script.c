@@ -9,7 +9,7 @@
 #define MAX_TOKENS INT64_C(1000000000)
 
 struct usage {
-    int64_t input_tokens, output_tokens;
+    int64_t input_tokens, output_tokens, total_tokens;
     bool is_given;
 };
 
@@ -49,6 +49,7 @@ struct script_spec {
 static const struct hd_field usage_fields[] = {
     {"input_tokens", hd_read_int, offsetof(struct usage, input_tokens), false, 0, MAX_TOKENS, 0},
     {"output_tokens", hd_read_int, offsetof(struct usage, output_tokens), false, 0, MAX_TOKENS, 0},
+    {"total_tokens", hd_read_int, offsetof(struct usage, total_tokens), false, 0, MAX_TOKENS, 0},
 };
 
 static int read_usage(struct hd_decl *decl, const struct hd_at *at, const struct hd_field *field,
@@ -56,10 +57,15 @@ static int read_usage(struct hd_decl *decl, const struct hd_at *at, const struct
 {
     static const struct hd_fields fields = HD_FIELDS(usage_fields, NULL);
     struct usage *usage = out;
+    int err;
 
     (void)field;
     usage->is_given = true;
-    return hd_decl_fields(decl, at, &fields, usage);
+    usage->total_tokens = -1;
+    err = hd_decl_fields(decl, at, &fields, usage);
+    if (usage->total_tokens < 0)
+        usage->total_tokens = usage->input_tokens + usage->output_tokens;
+    return err;
 }
 
 struct tool_call {

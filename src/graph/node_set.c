@@ -1,4 +1,4 @@
-/* `set`: returns an update, and may say where to go next. */
+/* `set`: returns an update or none, and may say where to go next. */
 #include "graph/decl.h"
 #include "graph/nodes.h"
 
@@ -50,8 +50,6 @@ static int read(struct hd_decl *decl, const struct hd_at *at, struct hd_node *no
     if (!spec)
         return HD_ENOMEM;
     node->spec = spec;
-    if (err == 0 && !hd_raw(&members.update) && !hd_raw(&members.go_to))
-        return hd_decl_fail(decl, at, "needs a member \"update\" or \"goto\"");
     if (err == 0)
         err = read_graph(decl, &members.graph, node);
     if (err == 0)

@@ -44,6 +44,8 @@ static int read_graph(struct hd_decl *decl, const struct hd_at *at, const struct
 static int read_input(struct hd_decl *decl, const struct hd_at *at, const struct hd_field *field,
                       void *out)
 {
+    if (hd_json_is_array(at->val)) /* the channels that it reads, as for all kinds */
+        return 0;
     if (!hd_json_is_object(at->val) && !hd_slice_starts(hd_json_string(at->val), HD_S("{{")))
         return hd_decl_fail_type(decl, at, "an object of channels to values");
     return hd_read_expr(decl, at, field, out);
