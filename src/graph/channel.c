@@ -303,7 +303,8 @@ static int refuse_stranger(const struct hd_channel *channel, const struct hd_val
     int err;
 
     hd_buf_init(&text, SIZE_MAX / 2);
-    err = hd_val_write_text(&text, name);
+    err = hd_val_is_null(name) ? hd_buf_append_slice(&text, HD_S("None"))
+                               : hd_val_write_text(&text, name);
     if (!err)
         err = hd_buf_append_slice(&text, HD_S(" not in {"));
     for (size_t i = 0; !err && i < channel->decl->source_count; i++)

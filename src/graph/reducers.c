@@ -25,65 +25,6 @@ int hd_combine_add(struct hd_channel *channel, struct hd_val *left, const struct
     return err;
 }
 
-static bool is_dict(const struct hd_val *val)
-{
-    return hd_val_is_object(val) && hd_val_kind(val) == HD_KIND_NONE;
-}
-
-int hd_combine_merge(struct hd_channel *channel, struct hd_val *left, const struct hd_val *right,
-                     struct hd_val **out, struct hd_refusal *refusal)
-{
-    struct hd_val *merged;
-    int err;
-
-    (void)channel;
-    if (!is_dict(left) || !is_dict(right)) {
-        err = refuse_operands(refusal, "|", left, right);
-        hd_val_unref(left);
-        return err;
-    }
-    merged = hd_val_merge(left, right);
-    if (merged)
-        *out = merged;
-    return merged ? 0 : HD_ENOMEM;
-}
-
-/* Of two that are equal, and of two that have no order, the first. */
-static int choose(struct hd_val *left, const struct hd_val *right, int wanted, const char *sign,
-                  struct hd_val **out, struct hd_refusal *refusal)
-{
-    int order, err = hd_val_compare(right, left, &order, NULL);
-
-    if (err) {
-        err =
-            hd_refuse(refusal, "TypeError", "'%s' not supported between instances of '%s' and '%s'",
-                      sign, hd_val_python_type(right), hd_val_python_type(left));
-        hd_val_unref(left);
-        return err;
-    }
-    if (order != wanted) {
-        *out = left;
-        return 0;
-    }
-    hd_val_unref(left);
-    *out = hd_val_ref(right);
-    return 0;
-}
-
-int hd_combine_max(struct hd_channel *channel, struct hd_val *left, const struct hd_val *right,
-                   struct hd_val **out, struct hd_refusal *refusal)
-{
-    (void)channel;
-    return choose(left, right, 1, ">", out, refusal);
-}
-
-int hd_combine_min(struct hd_channel *channel, struct hd_val *left, const struct hd_val *right,
-                   struct hd_val **out, struct hd_refusal *refusal)
-{
-    (void)channel;
-    return choose(left, right, -1, "<", out, refusal);
-}
-
 static bool as_bits(const struct hd_val *val, int64_t *out)
 {
     if (hd_val_type(val) != HD_VAL_BOOL)
@@ -112,6 +53,60 @@ static int join_bits(struct hd_val *left, const struct hd_val *right, bool is_an
     if (made)
         *out = made;
     return made ? 0 : HD_ENOMEM;
+}
+
+static bool is_dict(const struct hd_val *val)
+{
+    return hd_val_is_object(val) && hd_val_kind(val) == HD_KIND_NONE;
+}
+
+int hd_combine_merge(struct hd_channel *channel, struct hd_val *left, const struct hd_val *right,
+                     struct hd_val **out, struct hd_refusal *refusal)
+{
+    struct hd_val *merged;
+
+    (void)channel;
+    if (!is_dict(left) || !is_dict(right))
+        return join_bits(left, right, false, out, refusal);
+    merged = hd_val_merge(left, right);
+    if (merged)
+        *out = merged;
+    return merged ? 0 : HD_ENOMEM;
+}
+
+/* Of two that are equal, and of two that have no order, the first. */
+static int choose(struct hd_val *left, const struct hd_val *right, int wanted, struct hd_val **out,
+                  struct hd_refusal *refusal)
+{
+    struct hd_fault fault = {0};
+    int order, err = hd_val_compare(right, left, &order, &fault);
+
+    if (err) {
+        hd_val_unref(left);
+        fault.text[1] = wanted > 0 ? '>' : '<'; /* '<' not supported between … */
+        return hd_refuse(refusal, "TypeError", "%s", fault.text);
+    }
+    if (order != wanted) {
+        *out = left;
+        return 0;
+    }
+    hd_val_unref(left);
+    *out = hd_val_ref(right);
+    return 0;
+}
+
+int hd_combine_max(struct hd_channel *channel, struct hd_val *left, const struct hd_val *right,
+                   struct hd_val **out, struct hd_refusal *refusal)
+{
+    (void)channel;
+    return choose(left, right, 1, out, refusal);
+}
+
+int hd_combine_min(struct hd_channel *channel, struct hd_val *left, const struct hd_val *right,
+                   struct hd_val **out, struct hd_refusal *refusal)
+{
+    (void)channel;
+    return choose(left, right, -1, out, refusal);
 }
 
 int hd_combine_and(struct hd_channel *channel, struct hd_val *left, const struct hd_val *right,

@@ -192,8 +192,13 @@ static int compare_lists(const struct hd_val *a, const struct hd_val *b, int *ou
     size_t x = hd_val_count(a), y = hd_val_count(b);
 
     for (size_t i = 0; i < x && i < y; i++) {
-        if (!hd_val_equal(hd_val_at(a, i), hd_val_at(b, i)))
-            return hd_val_compare(hd_val_at(a, i), hd_val_at(b, i), out, fault);
+        int err;
+
+        if (hd_val_equal(hd_val_at(a, i), hd_val_at(b, i)))
+            continue;
+        err = hd_val_compare(hd_val_at(a, i), hd_val_at(b, i), out, fault);
+        if (err || *out != 0) /* true and 1 differ and yet have the same rank */
+            return err;
     }
     *out = x < y ? -1 : x > y;
     return 0;

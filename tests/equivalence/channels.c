@@ -2,7 +2,7 @@
  * One channel, driven from outside: channels_check.py runs the same operations
  * on LangGraph's channels and compares.
  *
- * Each line of the input is a list of cases' operations, in the canonical
+ * Each line of the input is a channel and what happens to it, in the canonical
  * encoding:
  *
  *   {"reducer":"add","initial":V,"accumulate":true,"names":[…],"ops":[OP,…]}
@@ -95,25 +95,33 @@ static void refuse(struct hd_val **answer, struct hd_refusal *refusal)
     hd_refusal_fini(refusal);
 }
 
-/* What would come of it must be what then comes of it. */
-static void check_peek(struct driver *d, struct hd_val *const *values, size_t count, int expected,
-                       const struct hd_val *value)
+/* Messages without an id get one that nobody can foresee. */
+static bool is_foreseeable(const struct driver *d, const struct hd_val *value)
 {
-    struct hd_val *seen = NULL;
-    int err = hd_channel_peek(&d->channel, values, count, &seen, NULL);
+    struct hd_val *ready = NULL;
+    bool is_ready = hd_messages_prepare(value, &ready, NULL) != 0 || ready == value;
 
-    if (err != expected || (!err && !hd_val_equal(seen, value)))
-        die("what was foreseen is not what came");
-    hd_val_unref(seen);
+    hd_val_unref(ready);
+    return is_ready || d->decl.reducer != HD_REDUCE_MESSAGES;
 }
 
-static bool has_missing_ids(const struct hd_val *update)
+/* What would come of an update must be what then comes of it. */
+static int peek_and_update(struct driver *d, struct hd_val *const *values, size_t count,
+                           bool *has_changed, struct hd_refusal *refusal)
 {
-    struct hd_val *list = NULL;
-    bool is_changed = hd_messages_prepare(update, &list, NULL) == 0 && list != update;
+    struct hd_val *before = hd_val_ref(d->channel.value), *foreseen = NULL;
+    int peeked = hd_channel_peek(&d->channel, values, count, &foreseen, NULL);
+    int err = hd_channel_update(&d->channel, values, count, has_changed, refusal);
+    bool is_same = peeked == err && (err || hd_val_equal(foreseen, hd_channel_get(&d->channel)));
 
-    hd_val_unref(list);
-    return is_changed;
+    for (size_t i = 0; i < count; i++)
+        is_same |= !is_foreseeable(d, values[i]);
+    is_same |= !is_foreseeable(d, before);
+    hd_val_unref(before);
+    hd_val_unref(foreseen);
+    if (!is_same || (err && err != HD_EINVAL))
+        die("what came is not what was foreseen");
+    return err;
 }
 
 static void update(struct driver *d, const struct hd_val *updates, struct hd_val **answer)
@@ -121,41 +129,87 @@ static void update(struct driver *d, const struct hd_val *updates, struct hd_val
     size_t count = hd_val_count(updates);
     struct hd_val **values = calloc(count + 1, sizeof(struct hd_val *));
     struct hd_refusal refusal = {0};
-    struct hd_channel before = {0};
-    bool has_changed = false, is_random = false;
-    struct hd_val *saved;
-    int err;
+    bool has_changed = false;
 
-    if (!values || hd_channel_checkpoint(&d->channel, &saved) != 0)
+    if (!values)
         die("no memory");
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         values[i] = hd_val_at(updates, i);
-        is_random |= d->decl.reducer == HD_REDUCE_MESSAGES && has_missing_ids(values[i]);
+    if (peek_and_update(d, values, count, &has_changed, &refusal) != 0) {
+        has_changed = false;
+        refuse(answer, &refusal);
     }
-    is_random |= d->decl.reducer == HD_REDUCE_UNTRACKED; /* it is not saved, so there is no copy */
-    before = d->channel;
+    *answer = hd_val_with(*answer, HD_S("changed"), hd_val_bool(has_changed));
+    free(values);
+}
+
+static void save(struct driver *d)
+{
+    struct hd_val *saved;
+
+    if (hd_channel_checkpoint(&d->channel, &saved) != 0)
+        die("no memory");
+    hd_channel_fini(&d->channel);
     hd_channel_init(&d->channel, &d->graph, 0);
     if (hd_channel_restore(&d->channel, saved, NULL) != 0)
         die("what was saved cannot be restored");
-    struct hd_channel copy = d->channel;
-    d->channel = before;
-    if (!is_random)
-        err = hd_channel_peek(&d->channel, values, count, &(struct hd_val *){NULL}, NULL) & 0;
-    err = hd_channel_update(&d->channel, values, count, &has_changed, &refusal);
-    if (err && err != HD_EINVAL)
-        die(hd_error_text(err));
-    if (!is_random) {
-        struct hd_channel real = d->channel;
-
-        d->channel = copy;
-        check_peek(d, values, count, err, hd_channel_get(&real));
-        copy = d->channel;
-        d->channel = real;
-    }
-    hd_channel_fini(&copy);
     hd_val_unref(saved);
-    free(values);
-    *answer = hd_val_with(*answer, HD_S("changed"), hd_val_bool(has_changed && !err));
-    if (err)
-        refuse(answer, &refusal);
+}
+
+static void run(struct driver *d, const struct hd_val *op)
+{
+    struct hd_slice name = hd_val_get_string(hd_val_at(op, 0));
+    struct hd_val *answer = hd_val_object(), *saved;
+
+    if (hd_slice_eq(name, HD_S("update")))
+        update(d, hd_val_at(op, 1), &answer);
+    else if (hd_slice_eq(name, HD_S("consume")))
+        answer = hd_val_with(answer, HD_S("changed"), hd_val_bool(hd_channel_consume(&d->channel)));
+    else if (hd_slice_eq(name, HD_S("finish")))
+        answer = hd_val_with(answer, HD_S("changed"), hd_val_bool(hd_channel_finish(&d->channel)));
+    else
+        save(d);
+    if (hd_channel_get(&d->channel))
+        answer = hd_val_with(answer, HD_S("value"), hd_val_ref(hd_channel_get(&d->channel)));
+    if (hd_channel_checkpoint(&d->channel, &saved) != 0)
+        die("no memory");
+    if (saved)
+        answer = hd_val_with(answer, HD_S("saved"), saved);
+    d->answers = hd_val_append(d->answers, answer);
+}
+
+static void serve(const struct hd_val *request)
+{
+    const struct hd_val *ops = hd_val_get(request, HD_S("ops"));
+    struct driver d;
+    struct hd_buf out;
+
+    set_up(&d, request);
+    for (size_t i = 0; i < hd_val_count(ops); i++)
+        run(&d, hd_val_at(ops, i));
+    hd_buf_init(&out, SIZE_MAX / 2);
+    if (!d.answers || hd_val_write(&out, d.answers) != 0)
+        die("the answer cannot be written");
+    printf("%.*s\n", (int)out.len, out.ptr);
+    hd_buf_fini(&out);
+    hd_channel_fini(&d.channel);
+    hd_val_unref(d.answers);
+}
+
+int main(void)
+{
+    struct hd_fault fault = {0};
+    struct hd_val *request;
+    char *line = NULL;
+    size_t cap = 0;
+    ssize_t len;
+
+    while ((len = getline(&line, &cap, stdin)) > 0) {
+        if (hd_val_parse(hd_slice(line, (size_t)len), &request, &fault) != 0)
+            die(fault.text);
+        serve(request);
+        hd_val_unref(request);
+    }
+    free(line);
+    return 0;
 }
