@@ -411,7 +411,7 @@ static int restore_pair(struct hd_channel *channel, const struct hd_val *saved,
 static int restore_last_after(struct hd_channel *channel, const struct hd_val *saved,
                               struct hd_fault *fault)
 {
-    const struct hd_val *kept;
+    const struct hd_val *kept = NULL;
     int err = restore_pair(channel, saved, &kept, fault);
 
     if (!err)
@@ -452,7 +452,7 @@ static int checkpoint_barrier_after(const struct hd_channel *channel, struct hd_
 static int restore_barrier_after(struct hd_channel *channel, const struct hd_val *saved,
                                  struct hd_fault *fault)
 {
-    const struct hd_val *kept;
+    const struct hd_val *kept = NULL;
     int err = restore_pair(channel, saved, &kept, fault);
 
     return err ? err : restore_barrier(channel, kept, fault);
