@@ -144,10 +144,32 @@ def is_interrupt(value):
     return isinstance(value, dict) and {"id", "value"} <= set(value) <= {"$", "id", "value"}
 
 
+def without_new_ids(value):
+    """A saved write with generated message ids left out.
+
+    LangGraph gives a message its id when the reducer runs, on the object that is being saved
+    in the background: whether the saved write has the id already is a matter of luck.
+    """
+    if isinstance(value, dict):
+        made = value.get("$") == "message" and ID.fullmatch(value.get("id") or "")
+        return {k: without_new_ids(v) for k, v in value.items() if not (made and k == "id")}
+    return [without_new_ids(item) for item in value] if isinstance(value, list) else value
+
+
+def is_saved_write(key, parent):
+    if key == "result":  # of a task in a snapshot
+        return "state" in parent
+    return key in ("pending_writes", "__start__")
+
+
 def clean(value):
     """Without times, tracing metadata and advice after an error; interrupts of several tasks in the order of their values."""
     if isinstance(value, dict):
-        value = {key: clean(item) for key, item in value.items() if not TRACING.match(key)}
+        value = {
+            key: clean(without_new_ids(item) if is_saved_write(key, value) else item)
+            for key, item in value.items()
+            if not TRACING.match(key)
+        }
         # A task's metadata that holds nothing but tracing is no metadata.
         empty = (("metadata", {}), ("response_schema", None))
         return {key: item for key, item in value.items() if (key, item) not in empty}

@@ -23,7 +23,7 @@ def good(state: State):
 
 async def bad(state: State):
     global failures
-    await asyncio.sleep(0.08)
+    await asyncio.sleep(0.3)
     if failures < 1:
         failures += 1
         raise ValueError("not now")

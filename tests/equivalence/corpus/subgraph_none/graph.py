@@ -17,7 +17,7 @@ failures = 0
 
 async def bad(state: State):
     global failures
-    await asyncio.sleep(0.06)
+    await asyncio.sleep(0.3)
     if failures < 1:
         failures += 1
         raise ValueError("once")
