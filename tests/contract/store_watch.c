@@ -1,5 +1,7 @@
 #include "tests/contract/store_watch.h"
 
+#include "base/clock.h"
+
 static struct watch *watch_from(struct hd_backend *backend)
 {
     return (struct watch *)backend;
@@ -17,6 +19,14 @@ static bool step(struct watch *watch)
     return watch->dies_at && call >= watch->dies_at;
 }
 
+static int die(const struct watch *watch, struct hd_fault *fault)
+{
+    int err = watch->death ? watch->death : HD_EIO;
+
+    hd_clock_sleep_us((int64_t)watch->death_takes_ms * 1000);
+    return hd_fault_set(fault, err, "dead");
+}
+
 static int watch_apply(struct hd_backend *backend, const struct hd_batch *batch, size_t *failed,
                        struct hd_fault *fault)
 {
@@ -24,7 +34,7 @@ static int watch_apply(struct hd_backend *backend, const struct hd_batch *batch,
 
     atomic_fetch_add(&watch->applies, 1);
     if (step(watch))
-        return hd_fault_set(fault, HD_EIO, "dead");
+        return die(watch, fault);
     if (watch->on_apply)
         watch->on_apply(watch->on_apply_arg, batch);
     return watch->inner->ops->apply(watch->inner, batch, failed, fault);
@@ -36,7 +46,7 @@ static int watch_read(struct hd_backend *backend, const struct hd_query *queries
     struct watch *watch = watch_from(backend);
 
     if (step(watch))
-        return hd_fault_set(fault, HD_EIO, "dead");
+        return die(watch, fault);
     return watch->inner->ops->read(watch->inner, queries, count, fn, arg, fault);
 }
 

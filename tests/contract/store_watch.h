@@ -18,6 +18,8 @@ struct watch {
     atomic_int calls;   /* reads and applies so far */
     atomic_int applies; /* of those */
     int dies_at;        /* from this call on nothing gets through; 0: never */
+    int death;          /* the error then; 0: HD_EIO */
+    int death_takes_ms; /* as a timeout would */
     int pauses_at;      /* before this call `pause` is called, once; 0: never */
     void (*pause)(void *arg);
     void *pause_arg;
