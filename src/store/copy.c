@@ -129,9 +129,9 @@ static int finish(struct copier *c, int64_t source_epoch)
     struct hd_batch batch = {NULL, 0};
     struct hd_op *ops;
     size_t failed;
-    int err = c->is_begun ? hd_batch_renew(&c->head, c->target, c->epoch, c->epoch + 1,
-                                           hd_clock_now_us())
-                          : add_thread_row(c, c->epoch + 1, hd_clock_now_us());
+    int err = c->is_begun
+                  ? hd_batch_renew(&c->head, c->target, c->epoch, c->epoch + 1, hd_clock_now_us())
+                  : add_thread_row(c, c->epoch + 1, hd_clock_now_us());
 
     if (!err)
         err = hd_batch_expect_epoch(&c->head, c->source, source_epoch, 0, 0);
@@ -158,8 +158,8 @@ struct target_row {
 static int on_target(void *arg, size_t which, const struct hd_cell *cells)
 {
     (void)which;
-    *(struct target_row *)arg = (struct target_row){true, cells[HD_THREADS_EPOCH].number,
-                                                    cells[HD_THREADS_CREATED].number};
+    *(struct target_row *)arg =
+        (struct target_row){true, cells[HD_THREADS_EPOCH].number, cells[HD_THREADS_CREATED].number};
     return 0;
 }
 

@@ -403,6 +403,16 @@ static bool is_running(const struct harness *h, const struct worker *worker)
     return worker->index < last->first + last->count;
 }
 
+/*
+ * Whether an operation happened or not, its number and ids are not used again;
+ * nor is the next one, for which it may have left writes that nobody sees yet.
+ */
+static void use_up(struct harness *h, struct worker *worker, uint32_t number)
+{
+    worker->count = number + 1;
+    h->acked[worker->index] = worker->count;
+}
+
 static bool verify_worker(struct harness *h, struct worker *worker, struct heddle *store)
 {
     char *actual[CONVS];
@@ -420,8 +430,7 @@ static bool verify_worker(struct harness *h, struct worker *worker, struct heddl
         free(actual[i]);
     }
     op_fini(&in_flight);
-    worker->count++; /* whether it happened or not, its number and ids are used up */
-    h->acked[worker->index] = worker->count;
+    use_up(h, worker, worker->count + 1);
     return is_well;
 }
 
@@ -496,8 +505,7 @@ static bool verify_prefix(struct harness *h, struct worker *worker, struct heddl
     }
     for (unsigned i = 0; i < CONVS; i++)
         free(actual[i]);
-    worker->count = last; /* numbers are never used twice */
-    h->acked[worker->index] = last;
+    use_up(h, worker, last);
     return is_found;
 }
 
