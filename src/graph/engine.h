@@ -45,6 +45,8 @@ void hd_failure_set(struct hd_failure *failure, const char *type, const char *fm
     HD_PRINTF(3, 4);
 void hd_failure_set_text(struct hd_failure *failure, struct hd_slice type, struct hd_slice text);
 void hd_failure_code(struct hd_failure *failure, int err, const struct hd_fault *fault);
+/* The same for what a channel says; lets the refusal go. */
+void hd_failure_refusal(struct hd_failure *failure, int err, struct hd_refusal *refusal);
 void hd_failure_fini(struct hd_failure *failure);
 static inline bool hd_failed(const struct hd_failure *failure)
 {
@@ -246,8 +248,7 @@ struct hd_task {
     bool was_retried;
     struct hd_val *questions; /* ASKING: list of interrupt records */
     struct hd_failure failure;
-    struct hd_val *command;   /* LEFT: the command, and where it goes: */
-    char *command_ns;
+    struct hd_val *command;   /* LEFT: update and goto for the graph around */
     uv_timer_t *timer;        /* of the kind, or between attempts */
     uv_timer_t *deadline;
     void (*on_timer)(struct hd_task *task);
@@ -395,26 +396,27 @@ struct hd_loop {
     bool is_replaying;
     bool has_tasks;
     struct hd_tasks tasks;
-    struct hd_val *resume_map; /* of the run; borrowed */
+    struct hd_val *null_resume; /* the answer that came with this tick, for whoever asks first */
     bool null_resume_used;
-    struct hd_val *null_resume; /* of this tick */
 
     size_t running;
     bool is_advancing;
-    bool is_broken; /* a task failed: the others are being stopped */
+    bool is_starting;
+    bool is_working; /* the tasks of a superstep were started and not yet looked at */
     struct hd_val *latest;     /* the last values event (subgraphs) */
     struct hd_val *interrupts; /* list */
     struct hd_failure failure;
     struct hd_val *command; /* LEFT */
-    char *command_ns;
+    struct hd_val *input;   /* what it was started with; NULL: none */
+    struct hd_val *input_command;
 
     struct hd_save *puts, **puts_end; /* checkpoints that wait for their turn */
     bool is_putting;
     size_t saving; /* calls on the store under way */
     char (*written)[HD_UUID_SIZE]; /* tasks that wrote in this run: exit mode */
     size_t written_count, written_cap;
-    bool waits_for_put; /* sync */
-    bool is_exit_save;
+    struct hd_failure save_failure;
+    bool is_given_up; /* cancelled: ends when its saves are done */
 
     void (*on_end)(struct hd_loop *loop);
 };
@@ -428,7 +430,7 @@ struct hd_run {
     struct hd_replay *replay;
     struct hd_val *seen_messages; /* object: ids that the messages mode has shown */
     bool is_cancelled;
-    uv_timer_t *starter;
+    uv_timer_t starter;
 };
 
 HD_MUST_CHECK int hd_loop_create(struct hd_run *run, struct hd_task *outer,
@@ -438,8 +440,12 @@ void hd_loop_destroy(struct hd_loop *loop);
 /* Begins with the input (taken; NULL: none) or command. on_end is called once, maybe at once. */
 void hd_loop_start(struct hd_loop *loop, struct hd_val *input, struct hd_val *command);
 void hd_loop_cancel(struct hd_loop *loop);
-/* A task has ended: goes on when it was the last. */
+/* The same when nobody waits for it any more: it goes when what it has to store is stored. */
+void hd_loop_abandon(struct hd_loop *loop);
+/* Does what can be done; the loop may be gone afterwards. */
 void hd_loop_advance(struct hd_loop *loop);
+/* A task has ended: goes on when it was the last. */
+void hd_loop_ended_task(struct hd_loop *loop, const struct hd_task *task);
 /* A save has ended. */
 void hd_loop_saved(struct hd_loop *loop);
 /* first.c: applies the input, the command or what a resume means. */
@@ -447,6 +453,9 @@ HD_MUST_CHECK int hd_loop_first(struct hd_loop *loop, struct hd_val *input,
                                 struct hd_val *command);
 HD_MUST_CHECK int hd_loop_put_writes(struct hd_loop *loop, const char *task_id,
                                      const struct hd_write *list, size_t count);
+/* The writes of a task as events. */
+HD_MUST_CHECK int hd_loop_output_writes(struct hd_loop *loop, struct hd_task *task,
+                                        const struct hd_writes *writes, bool is_cached);
 /* `source` NULL: the end of a run in exit mode. */
 HD_MUST_CHECK int hd_loop_put_checkpoint(struct hd_loop *loop, const char *source);
 struct hd_slice hd_loop_ns(const struct hd_loop *loop);
@@ -457,6 +466,9 @@ const size_t *hd_loop_output(const struct hd_loop *loop, size_t *count);
 /* command.c */
 HD_MUST_CHECK int hd_command_writes(const struct hd_graph *graph, const struct hd_val *command,
                                     struct hd_writes *out, struct hd_failure *failure);
+/* The sends of a fanout. */
+HD_MUST_CHECK int hd_fanout_writes(const struct hd_graph *graph, const struct hd_fanout *fanout,
+                                   const struct hd_scope *scope, struct hd_writes *out);
 /*
  * What a node that ends writes: its update (an object, or NULL), its goto (a list, or
  * NULL), its edges, its branches.

@@ -1,5 +1,6 @@
 /* `branch`: goes where the first route that holds says. */
 #include "graph/decl.h"
+#include "graph/engine.h"
 #include "graph/nodes.h"
 
 struct branch_members {
@@ -23,7 +24,7 @@ static int add_exits(struct hd_decl *decl, const struct hd_branch *branch)
     return err;
 }
 
-static int read(struct hd_decl *decl, const struct hd_at *at, struct hd_node *node)
+static int read_node(struct hd_decl *decl, const struct hd_at *at, struct hd_node *node)
 {
     struct hd_branch *branch = hd_arena_calloc(&decl->hold->arena, 1, sizeof(*branch));
     struct branch_members members = {0};
@@ -37,7 +38,46 @@ static int read(struct hd_decl *decl, const struct hd_at *at, struct hd_node *no
     return err == 0 ? add_exits(decl, branch) : err;
 }
 
+/* The names of where the first route that holds leads. */
+static int choose(struct hd_task *task, struct hd_val **out)
+{
+    const struct hd_branch *branch = task->node->spec;
+    struct hd_scope scope = hd_task_scope(task);
+    bool holds = false;
+    int err = 0;
+
+    *out = hd_val_list();
+    for (size_t i = 0; i < branch->route_count && !holds && !err; i++) {
+        const struct hd_route *route = &branch->routes[i];
+
+        holds = true;
+        if (route->when)
+            err = hd_expr_holds(route->when, &scope, &holds);
+        for (size_t j = 0; holds && !err && j < route->to_count; j++) {
+            if (route->to[j].node != HD_GRAPH_END)
+                *out = hd_val_append(*out,
+                                     hd_val_string(task->graph->nodes[route->to[j].node].name));
+        }
+    }
+    if (!err && !*out)
+        err = HD_ENOMEM;
+    if (err)
+        hd_val_unref(*out);
+    return err;
+}
+
+static int start(struct hd_task *task)
+{
+    struct hd_val *go;
+    int err = choose(task, &go);
+
+    if (!err)
+        hd_task_finish(task, NULL, go, false);
+    return err;
+}
+
 const struct hd_node_kind hd_node_branch = {
     .name = "branch",
-    .read = read,
+    .read = read_node,
+    .start = start,
 };

@@ -1,5 +1,6 @@
 /* `fail`: fails, always or the first few times. */
 #include "graph/decl.h"
+#include "graph/engine.h"
 #include "graph/nodes.h"
 
 #define MAX_TIMES 1000000
@@ -8,6 +9,7 @@ struct fail_spec {
     const struct hd_expr *error;
     struct hd_slice type;
     int64_t times; /* 0: always */
+    int64_t *used; /* how often it has failed, in this process */
     int64_t delay_ms;
 };
 
@@ -19,11 +21,14 @@ static const struct hd_field fields[] = {
      0},
 };
 
-static int read(struct hd_decl *decl, const struct hd_at *at, struct hd_node *node)
+static int read_node(struct hd_decl *decl, const struct hd_at *at, struct hd_node *node)
 {
     struct fail_spec *spec = hd_arena_calloc(&decl->hold->arena, 1, sizeof(*spec));
 
     if (!spec)
+        return HD_ENOMEM;
+    spec->used = hd_arena_calloc(&decl->hold->arena, 1, sizeof(*spec->used));
+    if (!spec->used)
         return HD_ENOMEM;
     spec->type = HD_S("RuntimeError");
     node->spec = spec;
@@ -31,7 +36,33 @@ static int read(struct hd_decl *decl, const struct hd_at *at, struct hd_node *no
     return hd_decl_node_fields(decl, at, fields, HD_COUNT(fields), spec);
 }
 
+static int start(struct hd_task *task)
+{
+    const struct fail_spec *spec = task->node->spec;
+    struct hd_scope scope = hd_task_scope(task);
+    struct hd_buf text;
+    struct hd_val *val;
+    int err;
+
+    if (spec->times > 0 && *spec->used >= spec->times) {
+        hd_task_finish(task, NULL, NULL, false);
+        return 0;
+    }
+    *spec->used += 1;
+    err = hd_expr_eval(spec->error, &scope, &val);
+    if (err)
+        return err;
+    hd_buf_init(&text, HD_EXPR_MAX_BYTES);
+    err = hd_val_write_text(&text, val);
+    if (!err)
+        hd_task_fail_text(task, spec->type, hd_buf_slice(&text));
+    hd_buf_fini(&text);
+    hd_val_unref(val);
+    return err;
+}
+
 const struct hd_node_kind hd_node_fail = {
     .name = "fail",
-    .read = read,
+    .read = read_node,
+    .start = start,
 };

@@ -1,7 +1,11 @@
 /* `http`: asks a server. */
 #include <string.h>
+#include <strings.h>
 
+#include "base/alloc.h"
 #include "graph/decl.h"
+#include "graph/engine.h"
+#include "graph/http.h"
 #include "graph/nodes.h"
 
 #define MAX_HEADERS 64
@@ -107,7 +111,7 @@ static const struct hd_field fields[] = {
     {"expect", hd_read_expr, offsetof(struct http_spec, expect), false, 0, 0, HD_PLACE(RESPONSE)},
 };
 
-static int read(struct hd_decl *decl, const struct hd_at *at, struct hd_node *node)
+static int read_node(struct hd_decl *decl, const struct hd_at *at, struct hd_node *node)
 {
     struct http_spec *spec = hd_arena_calloc(&decl->hold->arena, 1, sizeof(*spec));
     int err;
@@ -121,7 +125,216 @@ static int read(struct hd_decl *decl, const struct hd_at *at, struct hd_node *no
     return err;
 }
 
+/* ---- running ---------------------------------------------------------- */
+
+static void cancel(struct hd_task *task)
+{
+    hd_http_cancel(task->work);
+}
+
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+/* Lines "Name: value" become an object with names in lower case. */
+static struct hd_val *read_header_lines(struct hd_slice text)
+{
+    struct hd_val *headers = hd_val_object();
+    const char *line = text.ptr, *end = text.ptr + text.len;
+
+    while (headers && line && line < end) {
+        const char *stop = memchr(line, '\n', (size_t)(end - line));
+        const char *colon = memchr(line, ':', (size_t)((stop ? stop : end) - line));
+        const char *last = stop ? stop : end;
+        char name[256];
+        size_t len = colon ? (size_t)(colon - line) : 0;
+
+        if (colon && len < sizeof(name)) {
+            for (size_t i = 0; i < len; i++)
+                name[i] = lower(line[i]);
+            colon++;
+            while (colon < last && *colon == ' ')
+                colon++;
+            while (last > colon && (last[-1] == '\r' || last[-1] == ' '))
+                last--;
+            headers = hd_val_with(headers, hd_slice(name, len),
+                                  hd_val_string(hd_slice(colon, (size_t)(last - colon))));
+        }
+        line = stop ? stop + 1 : NULL;
+    }
+    return headers;
+}
+
+static struct hd_val *make_response(const struct hd_response *response)
+{
+    struct hd_val *val = hd_val_object(), *body = NULL;
+
+    if (hd_val_parse_json(response->body, &body, NULL) != 0)
+        body = hd_val_string(response->body);
+    val = hd_val_with(val, HD_S("status"), hd_val_int(response->status));
+    val = hd_val_with(val, HD_S("headers"), read_header_lines(response->headers));
+    return hd_val_with(val, HD_S("body"), body);
+}
+
+static int is_expected(const struct http_spec *spec, const struct hd_scope *scope, long status,
+                       bool *out)
+{
+    *out = status >= 200 && status <= 299;
+    return spec->expect ? hd_expr_holds(spec->expect, scope, out) : 0;
+}
+
+static void on_response(void *ctx, const struct hd_response *response)
+{
+    struct hd_task *task = ctx;
+    const struct http_spec *spec = task->node->spec;
+    struct hd_scope scope = hd_task_scope(task);
+    struct hd_val *val;
+    bool is_fine = false;
+    int err = 0;
+
+    task->work = NULL;
+    if (response->error) {
+        hd_task_fail(task, "ConnectionError", "%s", response->error);
+        return;
+    }
+    val = make_response(response);
+    scope.places[HD_PLACE_RESPONSE] = val;
+    err = val ? is_expected(spec, &scope, response->status, &is_fine) : HD_ENOMEM;
+    if (err)
+        hd_task_fail_code(task, err, NULL);
+    else if (!is_fine)
+        hd_task_fail(task, "HTTPError", "HTTP Error %ld", response->status);
+    else
+        hd_task_finish_exprs(task, &scope, spec->update, NULL, false);
+    hd_val_unref(val);
+}
+
+/* ---- asking ----------------------------------------------------------- */
+
+/* A request while it is put together. */
+struct asking {
+    struct hd_buf url, body, header_text;
+    const char *headers[MAX_HEADERS + 1];
+    size_t offsets[MAX_HEADERS + 1];
+    size_t header_count;
+};
+
+static int eval_text(const struct hd_expr *expr, const struct hd_scope *scope, struct hd_buf *out)
+{
+    struct hd_val *val;
+    int err = hd_expr_eval(expr, scope, &val);
+
+    if (err)
+        return err;
+    err = hd_val_write_text(out, val);
+    hd_val_unref(val);
+    return err;
+}
+
+static bool has_control(struct hd_slice text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        if ((unsigned char)text.ptr[i] < 0x20 && text.ptr[i] != '\t')
+            return true;
+    }
+    return false;
+}
+
+static int eval_headers(struct asking *asking, const struct http_spec *spec,
+                        const struct hd_scope *scope)
+{
+    bool has_type = false;
+    int err = 0;
+
+    for (size_t i = 0; i < spec->headers.count && !err; i++) {
+        struct hd_slice name = spec->headers.list[i].name;
+        size_t start = asking->header_text.len;
+
+        has_type = has_type || (name.len == 12 && strncasecmp(name.ptr, "content-type", 12) == 0);
+        asking->offsets[asking->header_count++] = start;
+        err = hd_buf_printf(&asking->header_text, "%.*s: ", (int)name.len, name.ptr);
+        if (!err)
+            err = eval_text(spec->headers.list[i].value, scope, &asking->header_text);
+        if (!err && has_control(hd_slice(asking->header_text.ptr + start,
+                                         asking->header_text.len - start)))
+            err = HD_EINVAL;
+        if (!err)
+            err = hd_buf_append_byte(&asking->header_text, 0);
+    }
+    if (!err && !has_type) {
+        asking->offsets[asking->header_count++] = asking->header_text.len;
+        err = hd_buf_append(&asking->header_text, "Content-Type: application/json", 31);
+    }
+    for (size_t i = 0; i < asking->header_count && !err; i++)
+        asking->headers[i] = asking->header_text.ptr + asking->offsets[i];
+    return err;
+}
+
+static int eval_body(struct asking *asking, const struct http_spec *spec,
+                     const struct hd_scope *scope)
+{
+    struct hd_val *val;
+    int err;
+
+    if (!spec->body)
+        return 0;
+    err = hd_expr_eval(spec->body, scope, &val);
+    if (err)
+        return err;
+    err = hd_val_render(&asking->body, val);
+    hd_val_unref(val);
+    return err;
+}
+
+static int ask(struct hd_task *task, struct asking *asking)
+{
+    const struct http_spec *spec = task->node->spec;
+    struct hd_engine *engine = task->loop->run->engine;
+    struct hd_scope scope = hd_task_scope(task);
+    struct hd_request *request;
+    struct hd_http *http = engine->http;
+    int err = http ? 0 : hd_http_create(engine->uv, &http);
+
+    engine->http = http;
+    if (!err)
+        err = eval_text(spec->url, &scope, &asking->url);
+    if (!err)
+        err = hd_buf_append_byte(&asking->url, 0);
+    if (!err)
+        err = eval_headers(asking, spec, &scope);
+    if (!err)
+        err = eval_body(asking, spec, &scope);
+    if (!err)
+        err = hd_http_start(http, spec->method.ptr, asking->url.ptr, asking->headers,
+                            asking->header_count, hd_buf_slice(&asking->body), on_response, task,
+                            &request);
+    if (!err)
+        task->work = request;
+    return err;
+}
+
+static int start(struct hd_task *task)
+{
+    struct asking *asking = hd_calloc(1, sizeof(*asking));
+    int err;
+
+    if (!asking)
+        return HD_ENOMEM;
+    hd_buf_init(&asking->url, (size_t)1 << 20);
+    hd_buf_init(&asking->header_text, (size_t)1 << 20);
+    hd_buf_init(&asking->body, HD_EXPR_MAX_BYTES);
+    err = ask(task, asking);
+    hd_buf_fini(&asking->url);
+    hd_buf_fini(&asking->header_text);
+    hd_buf_fini(&asking->body);
+    hd_free(asking);
+    return err;
+}
+
 const struct hd_node_kind hd_node_http = {
     .name = "http",
-    .read = read,
+    .read = read_node,
+    .start = start,
+    .cancel = cancel,
 };

@@ -1,7 +1,10 @@
 /* `script`: a scripted model; the first reply whose `when` holds becomes a message. */
+#include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "graph/decl.h"
+#include "graph/engine.h"
 #include "graph/nodes.h"
 
 #define MAX_REPLIES 1000
@@ -238,7 +241,7 @@ static int find_channel(struct hd_decl *decl, const struct hd_at *at, struct scr
     return err;
 }
 
-static int read(struct hd_decl *decl, const struct hd_at *at, struct hd_node *node)
+static int read_node(struct hd_decl *decl, const struct hd_at *at, struct hd_node *node)
 {
     struct script_spec *spec = hd_arena_calloc(&decl->hold->arena, 1, sizeof(*spec));
     int err;
@@ -253,7 +256,337 @@ static int read(struct hd_decl *decl, const struct hd_at *at, struct hd_node *no
     return err;
 }
 
+/* ---- running ---------------------------------------------------------- */
+
+/* An answer on its way. */
+struct answer {
+    const struct reply *reply;
+    struct hd_val *content;
+    struct hd_val *calls; /* list */
+    struct hd_val *name;  /* NULL: none */
+    char id[HD_UUID_SIZE + 16];
+    size_t at;   /* bytes of the content that were streamed */
+    size_t call; /* tool calls that were */
+};
+
+static void free_answer(struct answer *answer)
+{
+    hd_val_unref(answer->content);
+    hd_val_unref(answer->calls);
+    hd_val_unref(answer->name);
+    hd_free(answer);
+}
+
+static void cancel(struct hd_task *task)
+{
+    free_answer(task->work);
+}
+
+/* How many messages of the channel this reply has made, as far as one can see. */
+static int64_t count_used(const struct hd_val *messages, const struct hd_val *content)
+{
+    int64_t used = 0;
+
+    for (size_t i = 0; i < hd_val_count(messages); i++) {
+        const struct hd_val *message = hd_val_at(messages, i);
+
+        used += hd_slice_eq(hd_val_get_string(hd_val_get(message, HD_S("type"))), HD_S("ai")) &&
+                hd_val_equal(hd_val_get(message, HD_S("content")), content);
+    }
+    return used;
+}
+
+static int is_fitting(struct hd_task *task, const struct hd_scope *scope,
+                      const struct reply *reply, bool *out)
+{
+    const struct script_spec *spec = task->node->spec;
+    struct hd_val *content;
+    int err = 0;
+
+    *out = true;
+    if (reply->when)
+        err = hd_expr_holds(reply->when, scope, out);
+    if (err || !*out || reply->times == 0 || !reply->content)
+        return err;
+    err = hd_expr_eval(reply->content, scope, &content);
+    if (!err) {
+        *out = count_used(task->channels[spec->channel], content) < reply->times;
+        hd_val_unref(content);
+    }
+    return err;
+}
+
+/* What providers call a tool call has a type besides. */
+static struct hd_val *typed_calls(struct hd_val *calls)
+{
+    struct hd_val *typed = hd_val_list();
+
+    for (size_t i = 0; i < hd_val_count(calls); i++) {
+        struct hd_val *call = hd_val_at(calls, i), *made = hd_val_object();
+        struct hd_val *args = hd_val_get(call, HD_S("args")), *id = hd_val_get(call, HD_S("id"));
+
+        made = hd_val_with(made, HD_S("name"), hd_val_ref(hd_val_get(call, HD_S("name"))));
+        made = hd_val_with(made, HD_S("args"), args ? hd_val_ref(args) : hd_val_object());
+        made = hd_val_with(made, HD_S("id"), id ? hd_val_ref(id) : hd_val_null());
+        made = hd_val_with(made, HD_S("type"), hd_val_cstr("tool_call"));
+        typed = hd_val_append(typed, made);
+    }
+    hd_val_unref(calls);
+    return typed;
+}
+
+static int eval_answer(struct answer *answer, const struct hd_scope *scope)
+{
+    const struct reply *reply = answer->reply;
+    struct hd_val *id = NULL;
+    char uuid[HD_UUID_SIZE];
+    int err = 0;
+
+    hd_uuid_v7(uuid);
+    snprintf(answer->id, sizeof(answer->id), "lc_run--%s", uuid);
+    if (reply->content)
+        err = hd_expr_eval(reply->content, scope, &answer->content);
+    if (!err && reply->tool_calls)
+        err = hd_expr_eval(reply->tool_calls, scope, &answer->calls);
+    if (!err && reply->name)
+        err = hd_expr_eval(reply->name, scope, &answer->name);
+    if (!err && reply->id)
+        err = hd_expr_eval(reply->id, scope, &id);
+    if (!err && hd_val_is_string(id))
+        snprintf(answer->id, sizeof(answer->id), "%s", hd_val_get_string(id).ptr);
+    hd_val_unref(id);
+    if (err)
+        return err;
+    if (hd_val_is_null(answer->content)) {
+        hd_val_unref(answer->content);
+        answer->content = hd_val_cstr("");
+    }
+    answer->calls = typed_calls(answer->calls);
+    return answer->content && answer->calls ? 0 : HD_ENOMEM;
+}
+
+static struct hd_val *make_usage(const struct usage *usage)
+{
+    struct hd_val *val = hd_val_object();
+
+    val = hd_val_with(val, HD_S("input_tokens"), hd_val_int(usage->input_tokens));
+    val = hd_val_with(val, HD_S("output_tokens"), hd_val_int(usage->output_tokens));
+    return hd_val_with(val, HD_S("total_tokens"), hd_val_int(usage->total_tokens));
+}
+
+static struct hd_val *whole_message(const struct answer *answer)
+{
+    struct hd_val *message = hd_val_message("ai", hd_val_ref(answer->content), answer->id);
+
+    if (answer->name)
+        message = hd_val_with(message, HD_S("name"), hd_val_ref(answer->name));
+    if (hd_val_count(answer->calls) > 0)
+        message = hd_val_with(message, HD_S("tool_calls"), hd_val_ref(answer->calls));
+    if (answer->reply->usage.is_given)
+        message = hd_val_with(message, HD_S("usage_metadata"), make_usage(&answer->reply->usage));
+    return message;
+}
+
+static void fail_as_told(struct hd_task *task, const struct reply *reply)
+{
+    struct hd_scope scope = hd_task_scope(task);
+    struct hd_buf text;
+    struct hd_val *val;
+    int err = hd_expr_eval(reply->error, &scope, &val);
+
+    hd_buf_init(&text, HD_EXPR_MAX_BYTES);
+    if (!err) {
+        err = hd_val_write_text(&text, val);
+        hd_val_unref(val);
+    }
+    if (err)
+        hd_task_fail_code(task, err, NULL);
+    else
+        hd_task_fail_text(task, HD_S("RuntimeError"), hd_buf_slice(&text));
+    hd_buf_fini(&text);
+}
+
+static void finish(struct hd_task *task)
+{
+    const struct script_spec *spec = task->node->spec;
+    struct answer *answer = task->work;
+    struct hd_val *list, *update;
+
+    if (answer->reply->error) {
+        fail_as_told(task, answer->reply);
+        return;
+    }
+    list = hd_val_append(hd_val_list(), whole_message(answer));
+    update = hd_val_with(hd_val_object(), task->graph->channels[spec->channel].name, list);
+    if (!update)
+        hd_task_fail_code(task, HD_ENOMEM, NULL);
+    else
+        hd_task_finish(task, update, NULL, false);
+}
+
+/* ---- streaming -------------------------------------------------------- */
+
+static bool is_space(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+/* Bytes of the next piece of the text. */
+static size_t next_piece(const struct stream *stream, struct hd_slice text, size_t at)
+{
+    size_t end = at;
+
+    if (stream->by == STREAM_WORDS) {
+        while (at > 0 && end < text.len && !is_space(text.ptr[end]))
+            end++;
+        if (at == 0 && !is_space(text.ptr[0])) {
+            while (end < text.len && !is_space(text.ptr[end]))
+                end++;
+        }
+        while (end < text.len && is_space(text.ptr[end]))
+            end++;
+        return end - at;
+    }
+    for (int64_t i = 0; i < stream->size && end < text.len; i++) {
+        end++;
+        while (end < text.len && ((unsigned char)text.ptr[end] & 0xc0) == 0x80)
+            end++;
+    }
+    return end - at;
+}
+
+static struct hd_val *call_chunk(const struct answer *answer)
+{
+    struct hd_val *call = hd_val_at(answer->calls, answer->call);
+    struct hd_val *chunk = hd_val_message("AIMessageChunk", hd_val_cstr(""), answer->id);
+    struct hd_val *part = hd_val_object();
+    struct hd_buf args;
+
+    hd_buf_init(&args, HD_EXPR_MAX_BYTES);
+    if (hd_val_render(&args, hd_val_get(call, HD_S("args"))) != 0) {
+        hd_val_unref(part);
+        part = NULL;
+    }
+    part = hd_val_with(part, HD_S("name"), hd_val_ref(hd_val_get(call, HD_S("name"))));
+    part = hd_val_with(part, HD_S("args"), hd_val_string(hd_buf_slice(&args)));
+    part = hd_val_with(part, HD_S("id"), hd_val_ref(hd_val_get(call, HD_S("id"))));
+    part = hd_val_with(part, HD_S("index"), hd_val_int((int64_t)answer->call));
+    part = hd_val_with(part, HD_S("type"), hd_val_cstr("tool_call_chunk"));
+    hd_buf_fini(&args);
+    chunk = hd_val_with(chunk, HD_S("tool_calls"),
+                        hd_val_append(hd_val_list(), hd_val_ref(call)));
+    return hd_val_with(chunk, HD_S("tool_call_chunks"), hd_val_append(hd_val_list(), part));
+}
+
+/* The next piece, NULL with *is_last when there is no more. */
+static struct hd_val *next_chunk(const struct script_spec *spec, struct answer *answer,
+                                 bool *is_last)
+{
+    struct hd_slice text = hd_val_get_string(answer->content);
+    struct hd_val *chunk;
+
+    *is_last = false;
+    if (answer->at < text.len) {
+        size_t len = next_piece(&spec->stream, text, answer->at);
+
+        chunk = hd_val_message("AIMessageChunk",
+                               hd_val_string(hd_slice(text.ptr + answer->at, len)), answer->id);
+        answer->at += len;
+        return chunk;
+    }
+    if (answer->call < hd_val_count(answer->calls)) {
+        chunk = call_chunk(answer);
+        answer->call++;
+        return chunk;
+    }
+    *is_last = true;
+    if (answer->reply->error)
+        return NULL;
+    chunk = hd_val_message("AIMessageChunk", hd_val_cstr(""), answer->id);
+    if (answer->reply->usage.is_given)
+        chunk = hd_val_with(chunk, HD_S("usage_metadata"), make_usage(&answer->reply->usage));
+    return hd_val_with(chunk, HD_S("chunk_position"), hd_val_cstr("last"));
+}
+
+static void stream_on(struct hd_task *task)
+{
+    const struct script_spec *spec = task->node->spec;
+    bool is_last = false;
+
+    while (!is_last) {
+        struct hd_val *chunk = next_chunk(spec, task->work, &is_last);
+
+        if (chunk)
+            hd_task_message(task, chunk);
+        else if (!is_last)
+            break;
+        hd_val_unref(chunk);
+        if (!is_last && spec->stream.delay_ms > 0) {
+            if (hd_task_wait(task, spec->stream.delay_ms, stream_on) == 0)
+                return;
+            break;
+        }
+    }
+    if (is_last)
+        finish(task);
+    else
+        hd_task_fail_code(task, HD_ENOMEM, NULL);
+}
+
+static void begin_stream(struct hd_task *task)
+{
+    const struct script_spec *spec = task->node->spec;
+    const struct answer *answer = task->work;
+
+    if (spec->stream.by == STREAM_NOT || !hd_val_is_string(answer->content))
+        finish(task);
+    else if (spec->stream.delay_ms == 0)
+        stream_on(task);
+    else if (hd_task_wait(task, spec->stream.delay_ms, stream_on) != 0)
+        hd_task_fail_code(task, HD_ENOMEM, NULL);
+}
+
+static int start(struct hd_task *task)
+{
+    const struct script_spec *spec = task->node->spec;
+    struct hd_scope scope = hd_task_scope(task);
+    const struct reply *reply = NULL;
+    struct answer *answer;
+    int err = 0;
+
+    for (size_t i = 0; i < spec->replies.count && !reply && !err; i++) {
+        bool fits;
+
+        err = is_fitting(task, &scope, &spec->replies.list[i], &fits);
+        if (!err && fits)
+            reply = &spec->replies.list[i];
+    }
+    if (err)
+        return err;
+    if (!reply) {
+        hd_task_fail(task, "RuntimeError", "the script has no reply that fits");
+        return 0;
+    }
+    answer = hd_calloc(1, sizeof(*answer));
+    if (!answer)
+        return HD_ENOMEM;
+    answer->reply = reply;
+    err = eval_answer(answer, &scope);
+    if (err) {
+        free_answer(answer);
+        return err;
+    }
+    task->work = answer;
+    if (reply->delay_ms == 0)
+        begin_stream(task);
+    else
+        err = hd_task_wait(task, reply->delay_ms, begin_stream);
+    return err;
+}
+
 const struct hd_node_kind hd_node_script = {
     .name = "script",
-    .read = read,
+    .read = read_node,
+    .start = start,
+    .cancel = cancel,
 };

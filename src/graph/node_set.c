@@ -1,5 +1,6 @@
 /* `set`: returns an update or none, and may say where to go next. */
 #include "graph/decl.h"
+#include "graph/engine.h"
 #include "graph/nodes.h"
 
 struct set_spec {
@@ -41,7 +42,7 @@ static int read_update(struct hd_decl *decl, const struct hd_at *at, const struc
     return hd_read_update(decl, at, &field, &spec->update);
 }
 
-static int read(struct hd_decl *decl, const struct hd_at *at, struct hd_node *node)
+static int read_node(struct hd_decl *decl, const struct hd_at *at, struct hd_node *node)
 {
     struct set_spec *spec = hd_arena_calloc(&decl->hold->arena, 1, sizeof(*spec));
     struct set_members members = {0};
@@ -59,7 +60,17 @@ static int read(struct hd_decl *decl, const struct hd_at *at, struct hd_node *no
     return err;
 }
 
+static int start(struct hd_task *task)
+{
+    const struct set_spec *spec = task->node->spec;
+    struct hd_scope scope = hd_task_scope(task);
+
+    hd_task_finish_exprs(task, &scope, spec->update, spec->go_to, task->node->goes_to_parent);
+    return 0;
+}
+
 const struct hd_node_kind hd_node_set = {
     .name = "set",
-    .read = read,
+    .read = read_node,
+    .start = start,
 };

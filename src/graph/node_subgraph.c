@@ -1,5 +1,6 @@
 /* `subgraph`: runs a graph as a node. What it shares with it is checked in decl_check.c. */
 #include "graph/decl.h"
+#include "graph/engine.h"
 #include "graph/nodes.h"
 #include "graph/subgraph.h"
 
@@ -59,7 +60,7 @@ static const struct hd_field fields[] = {
     {"memory", read_memory, offsetof(struct hd_subgraph_spec, memory), false, 0, 0, 0},
 };
 
-static int read(struct hd_decl *decl, const struct hd_at *at, struct hd_node *node)
+static int read_node(struct hd_decl *decl, const struct hd_at *at, struct hd_node *node)
 {
     struct hd_subgraph_spec *spec = hd_arena_calloc(&decl->hold->arena, 1, sizeof(*spec));
 
@@ -69,7 +70,141 @@ static int read(struct hd_decl *decl, const struct hd_at *at, struct hd_node *no
     return hd_decl_node_fields(decl, at, fields, HD_COUNT(fields), spec);
 }
 
+/* ---- running ---------------------------------------------------------- */
+
+/* The graph has ended: so does the node. */
+static void on_end(struct hd_loop *inner)
+{
+    const struct hd_subgraph_spec *spec = inner->outer->node->spec;
+    struct hd_task *task = inner->outer;
+    struct hd_scope scope = hd_task_scope(task);
+    struct hd_val *result = hd_val_ref(inner->latest);
+    struct hd_val *asked = hd_val_ref(inner->interrupts);
+    struct hd_val *command = hd_val_ref(inner->command);
+    struct hd_failure failure = inner->failure;
+    enum hd_loop_end end = inner->end;
+
+    inner->failure = (struct hd_failure){NULL, NULL};
+    task->inner = NULL;
+    task->work = NULL;
+    hd_loop_destroy(inner);
+    switch (end) {
+    case HD_END_DONE:
+        scope.places[HD_PLACE_RESULT] = result;
+        if (spec->update || spec->input)
+            hd_task_finish_exprs(task, &scope, spec->update, NULL, false);
+        else
+            hd_task_finish(task, hd_val_ref(result), NULL, false);
+        break;
+    case HD_END_INTERRUPTED:
+        hd_task_ask(task, asked ? hd_val_ref(asked) : hd_val_list());
+        break;
+    case HD_END_LEFT:
+        hd_task_finish(task, hd_val_ref(hd_val_get(command, HD_S("update"))),
+                       hd_val_ref(hd_val_get(command, HD_S("goto"))), false);
+        break;
+    case HD_END_FAILED:
+        hd_task_fail_text(task, hd_slice_cstr(failure.type), hd_slice_cstr(failure.text));
+        break;
+    case HD_END_CANCELLED:
+        task->status = HD_TASK_CANCELLED;
+        hd_loop_ended_task(task->loop, task);
+    }
+    hd_val_unref(result);
+    hd_val_unref(asked);
+    hd_val_unref(command);
+    hd_failure_fini(&failure);
+}
+
+/* Where its checkpoints are: `…|node:task`; with its own memory the same for all tasks. */
+static int make_ns(struct hd_task *task, enum hd_memory memory, struct hd_buf *out)
+{
+    size_t kept = 0;
+    bool is_id = false;
+    int err = hd_task_ns(task, hd_loop_ns(task->loop), out);
+
+    if (!err && task->subgraph_count > 0)
+        err = hd_buf_printf(out, "|%zu", task->subgraph_count);
+    task->subgraph_count++;
+    for (size_t i = 0; !err && memory == HD_MEMORY_OWN && i < out->len; i++) {
+        if (out->ptr[i] == '|')
+            is_id = false;
+        else if (out->ptr[i] == ':')
+            is_id = true;
+        if (!is_id)
+            out->ptr[kept++] = out->ptr[i];
+    }
+    if (!err && memory == HD_MEMORY_OWN)
+        out->len = kept;
+    return err ? err : hd_buf_append_byte(out, 0);
+}
+
+static int make_loop(struct hd_task *task, struct hd_loop **out)
+{
+    const struct hd_subgraph_spec *spec = task->node->spec;
+    struct hd_loop *outer = task->loop, *inner = NULL;
+    struct hd_buf ns;
+    int err;
+
+    hd_buf_init(&ns, (size_t)1 << 20);
+    err = make_ns(task, spec->memory, &ns);
+    if (!err)
+        err = hd_loop_create(outer->run, task, task->node->graph, ns.ptr, &inner);
+    hd_buf_fini(&ns);
+    if (err)
+        return err;
+    inner->saves = outer->saves && spec->memory != HD_MEMORY_NONE;
+    inner->resuming = task->was_retried ? 1 : outer->resuming;
+    inner->on_end = on_end;
+    hd_val_unref(inner->parents);
+    inner->parents = hd_val_with(hd_val_ref(outer->parents), hd_loop_ns(outer),
+                                 hd_val_cstr(outer->live.id));
+    if (!inner->parents) {
+        hd_loop_destroy(inner);
+        return HD_ENOMEM;
+    }
+    *out = inner;
+    return 0;
+}
+
+static int start(struct hd_task *task)
+{
+    const struct hd_subgraph_spec *spec = task->node->spec;
+    struct hd_scope scope = hd_task_scope(task);
+    struct hd_val *input = NULL;
+    struct hd_loop *inner;
+    int err = 0;
+
+    if (spec->input)
+        err = hd_expr_eval(spec->input, &scope, &input);
+    else
+        input = hd_val_ref(hd_task_input(task, &task->loop->live));
+    if (!err && !input)
+        err = HD_ENOMEM;
+    if (!err)
+        err = make_loop(task, &inner);
+    if (err) {
+        hd_val_unref(input);
+        return err;
+    }
+    task->inner = inner;
+    task->work = inner;
+    hd_loop_start(inner, input, NULL);
+    return 0;
+}
+
+/* What it has stored stays; what is being stored is waited for without the task. */
+static void cancel(struct hd_task *task)
+{
+    struct hd_loop *inner = task->inner;
+
+    task->inner = NULL;
+    hd_loop_abandon(inner);
+}
+
 const struct hd_node_kind hd_node_subgraph = {
     .name = "subgraph",
-    .read = read,
+    .read = read_node,
+    .start = start,
+    .cancel = cancel,
 };

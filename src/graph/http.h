@@ -1,0 +1,35 @@
+/* HTTP requests on the loop: one libcurl multi handle for an engine. */
+#ifndef HD_GRAPH_HTTP_H
+#define HD_GRAPH_HTTP_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "base/compiler.h"
+#include "base/slice.h"
+
+struct hd_http;
+struct hd_request;
+
+struct hd_response {
+    const char *error;       /* NULL: there is an answer */
+    long status;
+    struct hd_slice headers; /* as they came, all lines */
+    struct hd_slice body;
+};
+
+typedef void (*hd_response_fn)(void *ctx, const struct hd_response *response);
+
+HD_MUST_CHECK int hd_http_create(uv_loop_t *loop, struct hd_http **out);
+/* No request may be under way. */
+void hd_http_destroy(struct hd_http *http);
+
+/* `headers` are lines. `done` is called once, later, unless the request is cancelled. */
+HD_MUST_CHECK int hd_http_start(struct hd_http *http, const char *method, const char *url,
+                                const char *const *headers, size_t header_count,
+                                struct hd_slice body, hd_response_fn done, void *ctx,
+                                struct hd_request **out);
+void hd_http_cancel(struct hd_request *request);
+
+#endif

@@ -1,0 +1,962 @@
+/*
+ * The loop of a graph: supersteps until nothing is left to do.
+ *
+ *   load → first (first.c) → [tick: prepare, stop before?, start tasks
+ *        → all tasks ended → after: apply, save, stop after?]* → end
+ *
+ * hd_loop_advance() does as much as can be done without waiting; whoever ends
+ * a task or a save calls it again.
+ */
+#include "graph/engine.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+/* ---- creating --------------------------------------------------------- */
+
+int hd_loop_create(struct hd_run *run, struct hd_task *outer, const struct hd_graph *graph,
+                   const char *ns, struct hd_loop **out)
+{
+    struct hd_loop *loop = hd_calloc(1, sizeof(*loop));
+    size_t len = strlen(ns);
+    int err = HD_ENOMEM;
+
+    if (!loop)
+        return HD_ENOMEM;
+    loop->run = run;
+    loop->outer = outer;
+    loop->graph = graph;
+    loop->saves = run->engine->store != NULL;
+    loop->resuming = -1;
+    loop->puts_end = &loop->puts;
+    loop->ns = hd_malloc(len + 1);
+    loop->saved_versions = hd_calloc(graph->channel_count, sizeof(struct hd_val *));
+    loop->parents = hd_val_object();
+    loop->metadata = hd_val_with(hd_val_object(), HD_S("step"), hd_val_int(-2));
+    if (loop->ns && loop->saved_versions && loop->parents && loop->metadata) {
+        memcpy(loop->ns, ns, len + 1);
+        err = hd_live_init(&loop->live, graph);
+    }
+    if (err) {
+        hd_loop_destroy(loop);
+        return err;
+    }
+    *out = loop;
+    return 0;
+}
+
+void hd_loop_destroy(struct hd_loop *loop)
+{
+    if (!loop)
+        return;
+    hd_tasks_fini(&loop->tasks);
+    hd_live_fini(&loop->live);
+    hd_pends_fini(&loop->pends);
+    for (size_t i = 0; loop->saved_versions && i < loop->graph->channel_count; i++)
+        hd_val_unref(loop->saved_versions[i]);
+    hd_free(loop->saved_versions);
+    heddle_tuple_free(loop->load.tuple);
+    hd_val_unref(loop->parents);
+    hd_val_unref(loop->metadata);
+    hd_val_unref(loop->null_resume);
+    hd_val_unref(loop->latest);
+    hd_val_unref(loop->interrupts);
+    hd_val_unref(loop->command);
+    hd_val_unref(loop->input);
+    hd_val_unref(loop->input_command);
+    hd_failure_fini(&loop->failure);
+    hd_failure_fini(&loop->save_failure);
+    hd_free(loop->written);
+    hd_free(loop->ns);
+    hd_free(loop);
+}
+
+struct hd_slice hd_loop_ns(const struct hd_loop *loop)
+{
+    return hd_slice_cstr(loop->ns);
+}
+
+const size_t *hd_loop_output(const struct hd_loop *loop, size_t *count)
+{
+    *count = loop->graph->output_count;
+    return loop->outer || loop->run->options.shows_output ? loop->graph->output : NULL;
+}
+
+static bool is_output(const struct hd_loop *loop, int channel)
+{
+    size_t count;
+    const size_t *output = hd_loop_output(loop, &count);
+
+    if (!output)
+        return channel >= 0 && (size_t)channel < loop->graph->state_count;
+    for (size_t i = 0; i < count; i++) {
+        if (channel >= 0 && output[i] == (size_t)channel)
+            return true;
+    }
+    return false;
+}
+
+/* ---- events ----------------------------------------------------------- */
+
+int hd_loop_emit_values(struct hd_loop *loop)
+{
+    struct hd_event event = {.type = HD_EVENT_VALUES, .loop = loop};
+
+    /* The graph around wants the last ones as the node's result. */
+    if (loop->outer) {
+        size_t count;
+        const size_t *output = hd_loop_output(loop, &count);
+
+        hd_val_unref(loop->latest);
+        loop->latest = hd_live_read(&loop->live, output, count);
+        if (!loop->latest)
+            return HD_ENOMEM;
+    }
+    hd_emit(loop, &event);
+    return 0;
+}
+
+int hd_loop_output_writes(struct hd_loop *loop, struct hd_task *task,
+                          const struct hd_writes *writes, bool is_cached)
+{
+    struct hd_event event = {.loop = loop, .task = task, .writes = writes,
+                             .is_cached = is_cached};
+
+    if (task->node->index == HD_GRAPH_START || writes->count == 0)
+        return 0;
+    if (writes->list[0].channel == HD_W_INTERRUPT) {
+        event.type = HD_EVENT_INTERRUPT;
+        event.value = writes->list[0].val;
+        hd_emit(loop, &event);
+    } else if (writes->list[0].channel != HD_W_ERROR) {
+        event.type = HD_EVENT_UPDATE;
+        hd_emit(loop, &event);
+    }
+    if (!is_cached) {
+        event.type = HD_EVENT_TASK_RESULT;
+        hd_emit(loop, &event);
+    }
+    return 0;
+}
+
+/* ---- saving ----------------------------------------------------------- */
+
+static bool is_old_special(const struct hd_pend *pend, const void *task)
+{
+    return memcmp(pend->task, task, HD_UUID_LEN) == 0 && hd_write_is_special(&pend->write);
+}
+
+static bool is_of(const struct hd_pend *pend, const void *task)
+{
+    return memcmp(pend->task, task, HD_UUID_LEN) == 0;
+}
+
+static int note_written(struct hd_loop *loop, const char *task)
+{
+    for (size_t i = 0; i < loop->written_count; i++) {
+        if (memcmp(loop->written[i], task, HD_UUID_LEN) == 0)
+            return 0;
+    }
+    if (loop->written_count == loop->written_cap) {
+        size_t cap = loop->written_cap ? loop->written_cap * 2 : 4;
+        void *more = hd_realloc(loop->written, cap * sizeof(*loop->written));
+
+        if (!more)
+            return HD_ENOMEM;
+        loop->written = more;
+        loop->written_cap = cap;
+    }
+    memcpy(loop->written[loop->written_count], task, HD_UUID_LEN);
+    loop->written[loop->written_count++][HD_UUID_LEN] = '\0';
+    return 0;
+}
+
+/* When all are special one of each kind is enough: the last. */
+static int drop_repeated(struct hd_writes *writes)
+{
+    for (size_t i = 0; i < writes->count; i++) {
+        if (!hd_write_is_special(&writes->list[i]))
+            return 0;
+    }
+    for (size_t i = 0; i < writes->count; i++) {
+        for (size_t j = i + 1; j < writes->count;) {
+            if (writes->list[j].channel != writes->list[i].channel) {
+                j++;
+                continue;
+            }
+            hd_val_unref(writes->list[i].val);
+            writes->list[i].val = writes->list[j].val;
+            memmove(&writes->list[j], &writes->list[j + 1],
+                    (writes->count - j - 1) * sizeof(*writes->list));
+            writes->count--;
+        }
+    }
+    return 0;
+}
+
+/* A stable partition: what a saver keeps by position must not move when the rest changes. */
+static int specials_last(struct hd_writes *writes)
+{
+    struct hd_writes sorted = {NULL, 0, 0};
+    int err = 0;
+
+    for (int special = 0; special < 2 && !err; special++) {
+        for (size_t i = 0; i < writes->count && !err; i++) {
+            if (hd_write_is_special(&writes->list[i]) == (special == 1))
+                err = hd_writes_copy(&sorted, &writes->list[i], 1);
+        }
+    }
+    hd_writes_fini(writes);
+    *writes = sorted;
+    return err;
+}
+
+static bool is_untracked(const struct hd_graph *graph, int channel)
+{
+    return channel >= 0 && graph->channels[channel].reducer == HD_REDUCE_UNTRACKED;
+}
+
+/* A send's argument without what must never be stored. */
+static struct hd_val *clean_send(const struct hd_graph *graph, struct hd_val *send)
+{
+    struct hd_val *arg = hd_val_ref(hd_val_get(send, HD_S("arg")));
+
+    if (!hd_val_is_object(arg) || hd_val_kind(arg) != HD_KIND_NONE) {
+        hd_val_unref(arg);
+        return send;
+    }
+    for (size_t i = 0; i < graph->state_count && arg; i++) {
+        if (is_untracked(graph, (int)i) && hd_val_get(arg, graph->channels[i].name))
+            arg = hd_val_without(arg, graph->channels[i].name);
+    }
+    return hd_val_with(send, HD_S("arg"), arg);
+}
+
+/* Copies what may be stored. */
+static int storable(const struct hd_graph *graph, const struct hd_write *list, size_t count,
+                    struct hd_writes *out)
+{
+    bool has_untracked = false;
+    int err = 0;
+
+    for (size_t i = 0; i < graph->state_count; i++)
+        has_untracked = has_untracked || is_untracked(graph, (int)i);
+    for (size_t i = 0; i < count && !err; i++) {
+        struct hd_write *last;
+
+        if (is_untracked(graph, list[i].channel))
+            continue;
+        err = hd_writes_copy(out, &list[i], 1);
+        if (err || !has_untracked || list[i].channel != (int)graph->tasks_channel)
+            continue;
+        last = &out->list[out->count - 1];
+        last->val = clean_send(graph, last->val);
+        if (!last->val) {
+            out->count--;
+            err = HD_ENOMEM;
+        }
+    }
+    return err;
+}
+
+static int save_writes(struct hd_loop *loop, const char *task_id, const struct hd_write *list,
+                       size_t count)
+{
+    struct hd_task *task = loop->has_tasks ? hd_tasks_find(&loop->tasks, task_id) : NULL;
+    struct hd_writes stored = {NULL, 0, 0};
+    struct hd_buf path;
+    int err = storable(loop->graph, list, count, &stored);
+
+    hd_buf_init(&path, (size_t)1 << 16);
+    if (!err && task)
+        err = hd_task_path(task, &path);
+    if (!err)
+        err = hd_buf_append_byte(&path, 0);
+    if (!err && stored.count > 0)
+        err = hd_save_writes(loop, task_id, path.ptr, stored.list, stored.count);
+    hd_buf_fini(&path);
+    hd_writes_fini(&stored);
+    return err;
+}
+
+/* All writes of a task that the checkpoint has. */
+static int pends_of(const struct hd_loop *loop, const char *task, struct hd_writes *out)
+{
+    int err = 0;
+
+    for (size_t i = 0; i < loop->pends.count && !err; i++) {
+        if (is_of(&loop->pends.list[i], task))
+            err = hd_writes_copy(out, &loop->pends.list[i].write, 1);
+    }
+    return err;
+}
+
+/* The run's own writes are added to those before; a task's replace them. */
+static int put_writes(struct hd_loop *loop, const char *task_id, struct hd_writes *writes)
+{
+    struct hd_writes stored = {NULL, 0, 0};
+    int err = 0;
+
+    if (hd_is_null_task(task_id)) {
+        hd_pends_filter(&loop->pends, is_old_special, task_id);
+        err = specials_last(writes);
+        if (!err)
+            err = pends_of(loop, task_id, &stored);
+    } else {
+        hd_pends_filter(&loop->pends, is_of, task_id);
+    }
+    if (!err)
+        err = hd_writes_copy(&stored, writes->list, writes->count);
+    for (size_t i = 0; i < writes->count && !err; i++)
+        err = hd_pends_add(&loop->pends, task_id, &writes->list[i]);
+    if (!err && loop->saves && loop->run->options.durability != HD_DURABLE_EXIT)
+        err = save_writes(loop, task_id, stored.list, stored.count);
+    hd_writes_fini(&stored);
+    return err;
+}
+
+int hd_loop_put_writes(struct hd_loop *loop, const char *task_id, const struct hd_write *list,
+                       size_t count)
+{
+    struct hd_writes writes = {NULL, 0, 0};
+    struct hd_task *task = loop->has_tasks ? hd_tasks_find(&loop->tasks, task_id) : NULL;
+    int err;
+
+    if (count == 0)
+        return 0;
+    err = note_written(loop, task_id);
+    if (!err)
+        err = hd_writes_copy(&writes, list, count);
+    if (!err)
+        err = drop_repeated(&writes);
+    if (!err)
+        err = put_writes(loop, task_id, &writes);
+    if (!err && task && !loop->run->is_cancelled && task->status != HD_TASK_CANCELLED)
+        err = hd_loop_output_writes(loop, task, &writes, false);
+    hd_writes_fini(&writes);
+    return err;
+}
+
+static struct hd_val *make_metadata(const struct hd_loop *loop, const char *source)
+{
+    struct hd_val *metadata = hd_val_with(hd_val_object(), HD_S("source"), hd_val_cstr(source));
+
+    metadata = hd_val_with(metadata, HD_S("step"), hd_val_int(loop->step));
+    return hd_val_with(metadata, HD_S("parents"), hd_val_ref(loop->parents));
+}
+
+int hd_loop_put_checkpoint(struct hd_loop *loop, const char *source)
+{
+    bool is_exit = source == NULL;
+    bool is_stored =
+        loop->saves && (is_exit || loop->run->options.durability != HD_DURABLE_EXIT);
+    char id[HD_UUID_SIZE];
+    int err;
+
+    if (is_exit && strcmp(loop->live.id, loop->loaded_id) == 0)
+        return 0; /* it is there already */
+    if (!is_exit) {
+        struct hd_val *metadata = make_metadata(loop, source);
+
+        if (!metadata)
+            return HD_ENOMEM;
+        hd_val_unref(loop->metadata);
+        loop->metadata = metadata;
+    }
+    memcpy(id, loop->live.id, sizeof(id));
+    hd_live_renew(&loop->live, (int)loop->step);
+    if (is_exit)
+        memcpy(loop->live.id, id, sizeof(id));
+    if (is_stored) {
+        err = hd_save_checkpoint(loop);
+        if (err)
+            return err;
+        memcpy(loop->parent_id, loop->saved_id, sizeof(loop->parent_id));
+        memcpy(loop->saved_id, loop->live.id, sizeof(loop->saved_id));
+    }
+    if (!is_exit)
+        loop->step++;
+    return 0;
+}
+
+/* Exit mode: what the tasks of the last step have left. */
+static int put_pending(struct hd_loop *loop)
+{
+    int err = 0;
+
+    for (size_t i = 0; i < loop->written_count && !err && loop->saves; i++) {
+        struct hd_writes writes = {NULL, 0, 0};
+
+        err = pends_of(loop, loop->written[i], &writes);
+        if (!err && writes.count > 0)
+            err = save_writes(loop, loop->written[i], writes.list, writes.count);
+        hd_writes_fini(&writes);
+    }
+    return err;
+}
+
+/* ---- the end ---------------------------------------------------------- */
+
+static bool has_own_memory(const struct hd_loop *loop)
+{
+    return strchr(loop->ns, ':') == NULL;
+}
+
+static int apply_tasks(struct hd_loop *loop, bool *updated)
+{
+    struct hd_applied *list = hd_calloc(loop->tasks.count + 1, sizeof(*list));
+    int err;
+
+    if (!list)
+        return HD_ENOMEM;
+    for (size_t i = 0; i < loop->tasks.count; i++)
+        list[i] = hd_task_applied(loop->tasks.list[i]);
+    err = hd_apply(&loop->live, list, loop->tasks.count, true, updated, &loop->failure);
+    hd_free(list);
+    return err;
+}
+
+/* Values are told when output channels changed and a task of the step wrote to one. */
+static int tell_values(struct hd_loop *loop, const bool *updated)
+{
+    bool changed = false, wrote = false;
+
+    for (size_t i = 0; i < loop->graph->state_count; i++)
+        changed = changed || (updated[i] && is_output(loop, (int)i));
+    for (size_t i = 0; i < loop->tasks.count && changed && !wrote; i++) {
+        const struct hd_writes *writes = &loop->tasks.list[i]->writes;
+
+        for (size_t j = 0; j < writes->count && !wrote; j++)
+            wrote = is_output(loop, writes->list[j].channel);
+    }
+    return changed && wrote ? hd_loop_emit_values(loop) : 0;
+}
+
+/* What is finished of an interrupted step is shown, though not yet part of the state. */
+static int show_unfinished(struct hd_loop *loop)
+{
+    bool any = false;
+    bool *updated;
+    int err;
+
+    for (size_t i = 0; loop->has_tasks && i < loop->tasks.count; i++)
+        any = any || loop->tasks.list[i]->writes.count > 0;
+    if (!any || loop->pends.count == 0)
+        return 0;
+    updated = hd_calloc(loop->graph->channel_count, sizeof(*updated));
+    if (!updated)
+        return HD_ENOMEM;
+    err = apply_tasks(loop, updated);
+    if (!err)
+        err = tell_values(loop, updated);
+    hd_free(updated);
+    return err;
+}
+
+static int end_interrupted(struct hd_loop *loop)
+{
+    struct hd_event event = {.type = HD_EVENT_INTERRUPT, .loop = loop};
+    int err = 0;
+
+    if (loop->outer)
+        return 0;
+    err = show_unfinished(loop);
+    if (!err && hd_val_count(loop->interrupts) == 0)
+        hd_emit(loop, &event);
+    return err;
+}
+
+static void finish(struct hd_loop *loop, enum hd_loop_end end)
+{
+    /* Too many steps is an error that comes after an ordinary end. */
+    bool is_late = end == HD_END_FAILED && loop->step > loop->stop;
+    bool is_ordinary = end == HD_END_DONE || is_late;
+    int err = 0;
+
+    loop->status = HD_LOOP_ENDING;
+    loop->end = end;
+    if (loop->run->options.durability == HD_DURABLE_EXIT && end != HD_END_CANCELLED &&
+        (!loop->outer || !is_ordinary || has_own_memory(loop))) {
+        err = hd_loop_put_checkpoint(loop, NULL);
+        if (!err)
+            err = put_pending(loop);
+    }
+    if (!err && end == HD_END_INTERRUPTED)
+        err = end_interrupted(loop);
+    if (err) {
+        hd_failure_code(&loop->failure, err, NULL);
+        loop->end = HD_END_FAILED;
+    }
+}
+
+static void fail(struct hd_loop *loop, int err)
+{
+    hd_failure_code(&loop->failure, err, NULL);
+    finish(loop, HD_END_FAILED);
+}
+
+/* ---- a superstep ------------------------------------------------------ */
+
+static void drop_tasks(struct hd_loop *loop)
+{
+    hd_tasks_fini(&loop->tasks);
+    loop->has_tasks = false;
+    hd_val_unref(loop->null_resume);
+    loop->null_resume = NULL;
+    loop->null_resume_used = false;
+}
+
+static int prepare(struct hd_loop *loop)
+{
+    struct hd_event event = {.type = HD_EVENT_CHECKPOINT, .loop = loop};
+    int err;
+
+    drop_tasks(loop);
+    err = hd_tasks_prepare(&loop->tasks, &loop->live, hd_loop_ns(loop), loop->step,
+                           loop->live.has_updated);
+    loop->has_tasks = err == 0;
+    for (size_t i = 0; i < loop->pends.count && !loop->null_resume; i++) {
+        const struct hd_pend *pend = &loop->pends.list[i];
+
+        if (pend->write.channel == HD_W_RESUME && hd_is_null_task(pend->task))
+            loop->null_resume = hd_val_ref(pend->write.val);
+    }
+    for (size_t i = 0; i < loop->tasks.count && !err; i++) {
+        loop->tasks.list[i]->loop = loop;
+        err = hd_resume_prepare(loop->tasks.list[i]);
+    }
+    if (!err && loop->saves)
+        hd_emit(loop, &event);
+    return err;
+}
+
+/* Tasks that an earlier run has finished keep what they made. */
+static int reapply(struct hd_loop *loop)
+{
+    int err = 0;
+
+    for (size_t i = 0; i < loop->tasks.count && !err; i++) {
+        struct hd_task *task = loop->tasks.list[i];
+
+        err = hd_status_output(&loop->pends, task->id, &task->writes);
+        if (task->writes.count > 0)
+            task->status = HD_TASK_DONE;
+    }
+    return err;
+}
+
+static bool is_stop(const struct hd_stops *stops, bool is_declared, const struct hd_node *node)
+{
+    if (!stops->all && stops->count == 0)
+        return is_declared;
+    if (stops->all)
+        return node->index != HD_GRAPH_START;
+    for (size_t i = 0; i < stops->count; i++) {
+        if (hd_slice_eq(stops->names[i], node->name))
+            return true;
+    }
+    return false;
+}
+
+/* Breakpoints hold once for each change: not again when the run goes on from there. */
+static bool should_stop(const struct hd_loop *loop, bool is_before)
+{
+    static const struct hd_stops none = {false, NULL, 0};
+    const struct hd_run_options *options = &loop->run->options;
+    const struct hd_stops *stops =
+        loop->outer ? &none : is_before ? &options->before : &options->after;
+    const struct hd_seen *seen = &loop->live.seen[hd_seen_interrupt(loop->graph)];
+    bool is_new = false, is_there = false;
+
+    for (size_t i = 0; i < loop->tasks.count && !is_there; i++) {
+        const struct hd_node *node = loop->tasks.list[i]->node;
+
+        is_there = is_stop(stops, is_before ? node->stops_before : node->stops_after, node);
+    }
+    for (size_t i = 0; i < loop->graph->channel_count && is_there && !is_new; i++)
+        is_new = hd_version_after(loop->live.versions[i], hd_seen_get(seen, i));
+    return is_there && is_new;
+}
+
+static int announce(struct hd_loop *loop)
+{
+    int err = 0;
+
+    for (size_t i = 0; i < loop->tasks.count; i++) {
+        struct hd_event event = {.type = HD_EVENT_TASK, .loop = loop,
+                                 .task = loop->tasks.list[i]};
+
+        if (event.task->node->index != HD_GRAPH_START)
+            hd_emit(loop, &event);
+    }
+    for (size_t i = 0; i < loop->tasks.count && !err; i++) {
+        struct hd_task *task = loop->tasks.list[i];
+
+        if (task->writes.count > 0)
+            err = hd_loop_output_writes(loop, task, &task->writes, true);
+    }
+    return err;
+}
+
+static void stop_others(struct hd_loop *loop);
+
+static void start_tasks(struct hd_loop *loop)
+{
+    bool is_broken = false;
+
+    loop->is_starting = true;
+    loop->is_working = true;
+    for (size_t i = 0; i < loop->tasks.count; i++)
+        loop->running += loop->tasks.list[i]->writes.count == 0;
+    for (size_t i = 0; i < loop->tasks.count; i++) {
+        if (loop->tasks.list[i]->status == HD_TASK_READY)
+            hd_task_start(loop->tasks.list[i]);
+    }
+    loop->is_starting = false;
+    for (size_t i = 0; i < loop->tasks.count; i++)
+        is_broken = is_broken || loop->tasks.list[i]->status == HD_TASK_FAILED;
+    if (is_broken)
+        stop_others(loop);
+}
+
+static void tick(struct hd_loop *loop)
+{
+    int err = prepare(loop);
+
+    if (!err && loop->step > loop->stop) {
+        hd_failure_set(&loop->failure, "GraphRecursionError",
+                       "Recursion limit of %lld reached without hitting a stop condition. You can "
+                       "increase the limit by setting the `recursion_limit` config key.\nFor "
+                       "troubleshooting, visit: https://docs.langchain.com/oss/python/langgraph/"
+                       "errors/GRAPH_RECURSION_LIMIT",
+                       (long long)loop->run->recursion_limit);
+        finish(loop, HD_END_FAILED);
+        return;
+    }
+    if (!err && loop->tasks.count == 0) {
+        finish(loop, HD_END_DONE);
+        return;
+    }
+    if (!err && !loop->is_replaying)
+        err = reapply(loop);
+    if (!err && should_stop(loop, true)) {
+        finish(loop, HD_END_INTERRUPTED);
+        return;
+    }
+    if (!err)
+        err = announce(loop);
+    if (err)
+        fail(loop, err);
+    else
+        start_tasks(loop);
+}
+
+/* A task failed: those that still work are stopped, and that is stored as their error. */
+static void stop_others(struct hd_loop *loop)
+{
+    for (size_t i = 0; i < loop->tasks.count; i++) {
+        struct hd_task *task = loop->tasks.list[i];
+        int err;
+
+        if (task->status != HD_TASK_RUNNING)
+            continue;
+        hd_task_stop(task);
+        task->status = HD_TASK_CANCELLED;
+        loop->running--;
+        err = hd_writes_add(&task->writes, HD_W_ERROR, hd_val_cstr("CancelledError()"));
+        if (!err)
+            err = hd_loop_put_writes(loop, task->id, task->writes.list, task->writes.count);
+        if (err)
+            hd_failure_code(&loop->failure, err, NULL);
+    }
+}
+
+/* The end of a superstep in which every task has done its work. */
+static int complete(struct hd_loop *loop)
+{
+    bool *updated = hd_calloc(loop->graph->channel_count, sizeof(*updated));
+    int err = updated ? apply_tasks(loop, updated) : HD_ENOMEM;
+
+    if (!err) {
+        memcpy(loop->live.updated, updated, loop->graph->channel_count * sizeof(*updated));
+        loop->live.has_updated = true;
+        err = tell_values(loop, updated);
+    }
+    hd_free(updated);
+    if (err)
+        return err;
+    hd_pends_fini(&loop->pends);
+    loop->is_replaying = false;
+    return hd_loop_put_checkpoint(loop, "loop");
+}
+
+static int gather_interrupts(struct hd_loop *loop)
+{
+    loop->interrupts = hd_val_list();
+    for (size_t i = 0; i < loop->tasks.count && loop->interrupts; i++) {
+        if (loop->tasks.list[i]->questions)
+            loop->interrupts = hd_val_extend(loop->interrupts, loop->tasks.list[i]->questions);
+    }
+    return loop->interrupts ? 0 : HD_ENOMEM;
+}
+
+static struct hd_task *find_status(const struct hd_loop *loop, enum hd_task_status status)
+{
+    for (size_t i = 0; i < loop->tasks.count; i++) {
+        if (loop->tasks.list[i]->status == status)
+            return loop->tasks.list[i];
+    }
+    return NULL;
+}
+
+/* All tasks have ended, one way or another. */
+static void after(struct hd_loop *loop)
+{
+    struct hd_task *task;
+    int err = 0;
+
+    loop->is_working = false;
+    if (hd_failed(&loop->failure)) {
+        finish(loop, HD_END_FAILED);
+        return;
+    }
+    if ((task = find_status(loop, HD_TASK_FAILED))) {
+        hd_failure_set_text(&loop->failure, hd_slice_cstr(task->failure.type),
+                            hd_slice_cstr(task->failure.text));
+        finish(loop, HD_END_FAILED);
+        return;
+    }
+    if ((task = find_status(loop, HD_TASK_LEFT))) {
+        loop->command = hd_val_ref(task->command);
+        finish(loop, HD_END_LEFT);
+        return;
+    }
+    if (find_status(loop, HD_TASK_ASKING)) {
+        err = gather_interrupts(loop);
+        if (!err)
+            finish(loop, HD_END_INTERRUPTED);
+        else
+            fail(loop, err);
+        return;
+    }
+    err = complete(loop);
+    if (!err && should_stop(loop, false)) {
+        err = prepare(loop);
+        if (!err) {
+            finish(loop, HD_END_INTERRUPTED);
+            return;
+        }
+    }
+    loop->resuming = -1;
+    if (err)
+        fail(loop, err);
+}
+
+/* Whether nothing can happen before a checkpoint is stored. */
+static bool must_wait(const struct hd_loop *loop)
+{
+    return loop->run->options.durability == HD_DURABLE_SYNC && !loop->is_working &&
+           (loop->is_putting || loop->puts);
+}
+
+void hd_loop_advance(struct hd_loop *loop)
+{
+    if (loop->is_advancing || loop->is_starting)
+        return;
+    loop->is_advancing = true;
+    while (loop->status == HD_LOOP_RUNNING && loop->running == 0 && !must_wait(loop)) {
+        if (loop->is_given_up)
+            finish(loop, HD_END_CANCELLED);
+        else if (hd_failed(&loop->save_failure) &&
+                 loop->run->options.durability == HD_DURABLE_SYNC)
+            finish(loop, HD_END_FAILED);
+        else if (loop->is_working)
+            after(loop);
+        else
+            tick(loop);
+    }
+    loop->is_advancing = false;
+    if (loop->status != HD_LOOP_ENDING || loop->saving > 0 || loop->puts)
+        return;
+    loop->status = HD_LOOP_ENDED;
+    if (hd_failed(&loop->save_failure) && loop->end != HD_END_CANCELLED) {
+        hd_failure_set_text(&loop->failure, hd_slice_cstr(loop->save_failure.type),
+                            hd_slice_cstr(loop->save_failure.text));
+        loop->end = HD_END_FAILED;
+    }
+    loop->on_end(loop); /* may destroy it */
+}
+
+void hd_loop_saved(struct hd_loop *loop)
+{
+    hd_loop_advance(loop);
+}
+
+void hd_loop_ended_task(struct hd_loop *loop, const struct hd_task *task)
+{
+    bool is_failure = task->status == HD_TASK_FAILED;
+
+    loop->running--;
+    if (is_failure && !loop->is_starting)
+        stop_others(loop);
+    hd_loop_advance(loop);
+}
+
+void hd_loop_cancel(struct hd_loop *loop)
+{
+    loop->is_given_up = true;
+    if (loop->status == HD_LOOP_LOADING || loop->status >= HD_LOOP_ENDING)
+        return; /* it will notice, or ends anyway */
+    for (size_t i = 0; i < loop->tasks.count; i++) {
+        struct hd_task *task = loop->tasks.list[i];
+
+        if (task->status != HD_TASK_RUNNING)
+            continue;
+        if (task->inner) {
+            hd_loop_cancel(task->inner); /* ends later, when its saves are done */
+            continue;
+        }
+        hd_task_stop(task);
+        task->status = HD_TASK_CANCELLED;
+        loop->running--;
+    }
+    hd_loop_advance(loop);
+}
+
+static void on_gone(struct hd_loop *loop)
+{
+    struct hd_loop *root = loop->run->root;
+
+    hd_loop_destroy(loop);
+    root->saving--;
+    hd_loop_advance(root);
+}
+
+/* The run lives until everything is stored, also what nobody waits for. */
+void hd_loop_abandon(struct hd_loop *loop)
+{
+    loop->run->root->saving++;
+    loop->outer = NULL;
+    loop->on_end = on_gone;
+    hd_loop_cancel(loop);
+}
+
+/* ---- the beginning ---------------------------------------------------- */
+
+static int take_tuple(struct hd_loop *loop, const struct heddle_tuple *tuple)
+{
+    struct hd_fault fault = {0};
+    struct hd_val *metadata = NULL;
+    int64_t step;
+    int err = hd_live_load(&loop->live, &loop->pends, tuple, &fault);
+
+    if (!err)
+        err = hd_val_parse_json(hd_slice(tuple->metadata.data, tuple->metadata.len), &metadata,
+                                &fault);
+    if (err) {
+        hd_failure_code(&loop->failure, err, &fault);
+        return err;
+    }
+    hd_val_unref(loop->metadata);
+    loop->metadata = metadata;
+    memcpy(loop->saved_id, loop->live.id, sizeof(loop->saved_id));
+    if (tuple->parent.len == HD_UUID_LEN)
+        memcpy(loop->parent_id, tuple->parent.data, HD_UUID_LEN);
+    for (size_t i = 0; i < loop->graph->channel_count; i++)
+        loop->saved_versions[i] = hd_val_ref(loop->live.versions[i]);
+    loop->step = hd_val_get_int(hd_val_get(metadata, HD_S("step")), &step) ? step + 1 : -1;
+    return 0;
+}
+
+static void on_loaded(struct hd_loop *loop, int code, const char *text)
+{
+    struct hd_fault fault = {.code = code};
+    int err = 0;
+
+    if (code) {
+        snprintf(fault.text, sizeof(fault.text), "%s", text[0] ? text : heddle_error_text(code));
+        hd_failure_code(&loop->failure, code, &fault);
+        err = code;
+    }
+    loop->status = HD_LOOP_RUNNING;
+    loop->step = -1;
+    if (!err && loop->load.tuple)
+        err = take_tuple(loop, loop->load.tuple);
+    heddle_tuple_free(loop->load.tuple);
+    loop->load.tuple = NULL;
+    memcpy(loop->loaded_id, loop->live.id, sizeof(loop->loaded_id));
+    loop->stop = loop->step + loop->run->recursion_limit + 1;
+    if (!err && !loop->is_given_up)
+        err = hd_loop_first(loop, loop->input, loop->input_command);
+    if (err) {
+        hd_failure_code(&loop->failure, err, NULL);
+        finish(loop, HD_END_FAILED);
+    }
+    hd_loop_advance(loop);
+}
+
+/* The part of a namespace that stays the same when the node runs again. */
+static struct hd_slice stable_ns(const char *ns)
+{
+    const char *end = strrchr(ns, ':');
+
+    return hd_slice(ns, end ? (size_t)(end - ns) : strlen(ns));
+}
+
+/* Each subgraph of a replay looks once for what was there before. */
+static int first_visit(struct hd_loop *loop, bool *is_first)
+{
+    struct hd_replay *replay = loop->run->replay;
+    struct hd_slice ns = stable_ns(loop->ns);
+
+    for (size_t i = 0; i < hd_val_count(replay->visited); i++) {
+        if (hd_slice_eq(hd_val_get_string(hd_val_at(replay->visited, i)), ns)) {
+            *is_first = false;
+            return 0;
+        }
+    }
+    *is_first = true;
+    replay->visited = hd_val_append(replay->visited, hd_val_string(ns));
+    return replay->visited ? 0 : HD_ENOMEM;
+}
+
+static int begin_load(struct hd_loop *loop)
+{
+    const struct hd_val *own = hd_val_get(loop->parents, hd_loop_ns(loop));
+    struct hd_slice id = hd_val_get_string(own), before = {NULL, 0};
+    int err = 0;
+
+    if (!loop->outer && id.len == 0)
+        id = loop->run->options.checkpoint_id;
+    loop->has_checkpoint_id = id.len > 0;
+    if (id.len == 0 && loop->outer && loop->run->replay) {
+        bool is_first;
+
+        loop->has_checkpoint_id = true;
+        err = first_visit(loop, &is_first);
+        if (!err && is_first)
+            before = hd_slice_cstr(loop->run->replay->id);
+        loop->resuming = -1;
+    }
+    if (id.len > 0 && id.len == HD_UUID_LEN)
+        memcpy(loop->saved_id, id.ptr, id.len); /* its children name it, even if it is not there */
+    return err ? err : hd_load_start(loop, id, before, on_loaded);
+}
+
+void hd_loop_start(struct hd_loop *loop, struct hd_val *input, struct hd_val *command)
+{
+    int err = 0;
+
+    loop->input = input;
+    loop->input_command = command;
+    loop->status = HD_LOOP_LOADING;
+    if (!loop->saves) {
+        on_loaded(loop, 0, "");
+        return;
+    }
+    err = begin_load(loop);
+    if (err)
+        on_loaded(loop, err, "");
+}

@@ -1,0 +1,579 @@
+/*
+ * The engine's calls on the store.
+ *
+ * The checkpoints of a loop are stored one after the other, in order; writes of
+ * tasks go at once and may arrive before the checkpoint they belong to. A loop
+ * ends only when everything it asked for is stored.
+ *
+ * A direct store is called on the loop. Others work on threads of the store; what
+ * they finish comes back through one list and one uv_async for all runs.
+ */
+#include "graph/engine.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/json.h"
+#include "graph/http.h"
+
+enum kind { LOAD, PUT, WRITES };
+
+/* One call: owns everything that the store may still look at. */
+struct hd_save {
+    struct hd_save *next;
+    struct hd_engine *engine;
+    struct hd_loop *loop;
+    enum kind kind;
+    struct hd_packed packed;
+    struct hd_buf checkpoint, metadata, versions, ids;
+    struct heddle_checkpoint put;
+    struct heddle_writes writes;
+    int code;
+    struct heddle_error error;
+
+    /* LOAD */
+    hd_loaded_fn loaded;
+    char id[HD_UUID_SIZE];
+    char before[HD_UUID_SIZE];
+    struct hd_load load;
+};
+
+static struct heddle_bytes bytes(struct hd_slice s)
+{
+    return (struct heddle_bytes){s.ptr, s.len};
+}
+
+static void free_save(struct hd_save *save)
+{
+    hd_packed_fini(&save->packed);
+    hd_buf_fini(&save->checkpoint);
+    hd_buf_fini(&save->metadata);
+    hd_buf_fini(&save->versions);
+    hd_buf_fini(&save->ids);
+    hd_free(save);
+}
+
+static struct hd_save *new_save(struct hd_loop *loop, enum kind kind)
+{
+    struct hd_save *save = hd_calloc(1, sizeof(*save));
+
+    if (!save)
+        return NULL;
+    save->engine = loop->run->engine;
+    save->loop = loop;
+    save->kind = kind;
+    hd_buf_init(&save->packed.text, HD_ENGINE_MAX_VALUE);
+    hd_buf_init(&save->checkpoint, HD_ENGINE_MAX_VALUE);
+    hd_buf_init(&save->metadata, HD_ENGINE_MAX_VALUE);
+    hd_buf_init(&save->versions, HD_ENGINE_MAX_VALUE);
+    hd_buf_init(&save->ids, (size_t)1 << 20);
+    return save;
+}
+
+static struct heddle_thread thread_of(const struct hd_loop *loop)
+{
+    return (struct heddle_thread){bytes(loop->run->options.principal),
+                                  bytes(loop->run->options.thread)};
+}
+
+/* ---- encoding --------------------------------------------------------- */
+
+/* While the buffer grows values are remembered by offset. */
+static int pack(struct hd_packed *packed, size_t index, struct hd_slice channel,
+                const struct hd_val *val)
+{
+    size_t start = packed->text.len;
+    int err = hd_val_write(&packed->text, val);
+
+    packed->values[index] =
+        (struct heddle_value){bytes(channel), bytes(HD_S("hd1")),
+                              {(const void *)(uintptr_t)start, packed->text.len - start}};
+    return err;
+}
+
+static void settle(struct hd_packed *packed)
+{
+    for (size_t i = 0; i < packed->value_count; i++) {
+        struct heddle_bytes *data = &packed->values[i].data;
+
+        data->data = packed->text.ptr + (uintptr_t)data->data;
+    }
+}
+
+static int pack_channel(struct hd_packed *packed, const struct hd_live *live, size_t channel)
+{
+    struct hd_val *val = NULL;
+    int err = hd_channel_checkpoint(&live->channels[channel], &val);
+
+    if (!err && val) {
+        err = pack(packed, packed->value_count, live->graph->channels[channel].name, val);
+        packed->value_count += !err;
+    }
+    hd_val_unref(val);
+    return err;
+}
+
+int hd_pack_values(struct hd_packed *packed, const struct hd_live *live,
+                   struct hd_val *const *previous, struct hd_buf *new_versions)
+{
+    struct hd_jw jw;
+    int err = 0;
+
+    packed->values = hd_calloc(live->graph->channel_count, sizeof(*packed->values));
+    if (!packed->values)
+        return HD_ENOMEM;
+    hd_jw_init(&jw, new_versions);
+    hd_jw_object(&jw);
+    for (size_t i = 0; i < live->graph->channel_count && !err; i++) {
+        if (!hd_version_after(live->versions[i], previous ? previous[i] : NULL))
+            continue;
+        hd_jw_key(&jw, live->graph->channels[i].name);
+        hd_val_put_rendered(&jw, live->versions[i]);
+        err = pack_channel(packed, live, i);
+    }
+    hd_jw_object_end(&jw);
+    settle(packed);
+    return err ? err : hd_jw_finish(&jw);
+}
+
+int hd_pack_writes(struct hd_packed *packed, const struct hd_graph *graph,
+                   const struct hd_write *list, size_t count)
+{
+    int err = 0;
+
+    packed->values = hd_calloc(count ? count : 1, sizeof(*packed->values));
+    if (!packed->values)
+        return HD_ENOMEM;
+    for (size_t i = 0; i < count && !err; i++) {
+        if (list[i].channel == HD_W_OTHER)
+            continue; /* nobody has such a channel, now or later */
+        err = pack(packed, packed->value_count, hd_write_name(graph, &list[i]), list[i].val);
+        packed->value_count += !err;
+    }
+    settle(packed);
+    return err;
+}
+
+void hd_packed_fini(struct hd_packed *packed)
+{
+    hd_buf_fini(&packed->text);
+    hd_free(packed->values);
+    packed->values = NULL;
+    packed->value_count = 0;
+}
+
+/* ---- going and coming back -------------------------------------------- */
+
+static void done(void *arg, int code, const struct heddle_error *error)
+{
+    struct hd_save *save = arg;
+    struct hd_engine *engine = save->engine;
+
+    save->code = code;
+    if (error)
+        save->error = *error;
+    uv_mutex_lock(&engine->lock);
+    save->next = engine->finished;
+    engine->finished = save;
+    uv_mutex_unlock(&engine->lock);
+    uv_async_send(&engine->async);
+}
+
+static void put_next(struct hd_loop *loop);
+
+static void note_failure(struct hd_loop *loop, const struct hd_save *save)
+{
+    struct hd_fault fault = {.code = save->code};
+
+    if (!save->code)
+        return;
+    snprintf(fault.text, sizeof(fault.text), "%s",
+             save->error.text[0] ? save->error.text : heddle_error_text(save->code));
+    hd_failure_code(&loop->save_failure, save->code, &fault);
+}
+
+/* On the loop: the call is over. */
+static void finished(struct hd_save *save)
+{
+    struct hd_loop *loop = save->loop;
+
+    loop->saving--;
+    if (save->kind == LOAD) {
+        hd_loaded_fn loaded = save->loaded;
+        char text[sizeof(save->error.text)];
+        int code = save->code;
+
+        snprintf(text, sizeof(text), "%s", save->error.text);
+        loop->load = save->load;
+        free_save(save);
+        loaded(loop, code, text);
+        return;
+    }
+    note_failure(loop, save);
+    if (save->kind == PUT)
+        loop->is_putting = false;
+    free_save(save);
+    put_next(loop);
+    hd_loop_saved(loop);
+}
+
+static void on_async(uv_async_t *async)
+{
+    struct hd_engine *engine = async->data;
+    struct hd_save *list, *turned = NULL;
+
+    uv_mutex_lock(&engine->lock);
+    list = engine->finished;
+    engine->finished = NULL;
+    uv_mutex_unlock(&engine->lock);
+    while (list) {
+        struct hd_save *next = list->next;
+
+        list->next = turned;
+        turned = list;
+        list = next;
+    }
+    while (turned) {
+        struct hd_save *next = turned->next;
+
+        if (--engine->in_flight == 0)
+            uv_unref((uv_handle_t *)&engine->async);
+        finished(turned);
+        turned = next;
+    }
+}
+
+static void begin(struct hd_engine *engine)
+{
+    if (engine->in_flight++ == 0)
+        uv_ref((uv_handle_t *)&engine->async);
+}
+
+static void undo_begin(struct hd_engine *engine)
+{
+    if (--engine->in_flight == 0)
+        uv_unref((uv_handle_t *)&engine->async);
+}
+
+/* ---- loading ---------------------------------------------------------- */
+
+static int newest_before(struct hd_save *save)
+{
+    struct hd_loop *loop = save->loop;
+    struct heddle_thread thread = thread_of(loop);
+    struct heddle_bytes ns = bytes(hd_loop_ns(loop));
+    struct heddle_bytes before = bytes(hd_slice_cstr(save->before));
+    struct heddle_query query = {.principal = thread.principal, .thread = &thread.id,
+                                 .ns = &ns, .before = &before, .limit = 1,
+                                 .flags = HEDDLE_LIST_HEADERS};
+    struct heddle_list *list;
+    const struct heddle_tuple *found;
+    int code = heddle_list_open(save->engine->store, &query, &list, &save->error);
+
+    if (code)
+        return code;
+    code = heddle_list_next(list, &found, &save->error);
+    if (!code)
+        code = heddle_get(save->engine->store,
+                          &(struct heddle_key){thread, ns, found->id}, &save->load.tuple,
+                          &save->error);
+    heddle_list_close(list);
+    return code;
+}
+
+/* Whether the thread has a newer checkpoint than the one that was asked for. */
+static int look_for_newer(struct hd_save *save)
+{
+    struct heddle_thread thread = thread_of(save->loop);
+    struct heddle_bytes ns = bytes(hd_loop_ns(save->loop));
+    struct heddle_query query = {.principal = thread.principal, .thread = &thread.id,
+                                 .ns = &ns, .limit = 1, .flags = HEDDLE_LIST_HEADERS};
+    struct heddle_list *list;
+    const struct heddle_tuple *found;
+    int code = heddle_list_open(save->engine->store, &query, &list, &save->error);
+
+    if (code)
+        return code;
+    code = heddle_list_next(list, &found, &save->error);
+    if (!code)
+        save->load.is_superseded =
+            !hd_slice_eq(hd_slice(found->id.data, found->id.len), hd_slice_cstr(save->id));
+    heddle_list_close(list);
+    return code;
+}
+
+static void load(struct hd_save *save)
+{
+    struct heddle_key key = {thread_of(save->loop), bytes(hd_loop_ns(save->loop)),
+                             bytes(hd_slice_cstr(save->id))};
+
+    if (save->before[0])
+        save->code = newest_before(save);
+    else
+        save->code = heddle_get(save->engine->store, &key, &save->load.tuple, &save->error);
+    if (!save->code && save->id[0])
+        save->code = look_for_newer(save);
+    if (save->code == HEDDLE_ENOTFOUND)
+        save->code = 0;
+}
+
+static void load_elsewhere(void *arg)
+{
+    struct hd_save *save = arg;
+    struct heddle_error error;
+
+    load(save);
+    error = save->error;
+    done(save, save->code, &error);
+}
+
+int hd_load_start(struct hd_loop *loop, struct hd_slice id, struct hd_slice before,
+                  hd_loaded_fn fn)
+{
+    struct hd_save *save = new_save(loop, LOAD);
+    int code;
+
+    if (!save)
+        return HD_ENOMEM;
+    snprintf(save->id, sizeof(save->id), "%.*s", (int)id.len, id.ptr ? id.ptr : "");
+    snprintf(save->before, sizeof(save->before), "%.*s", (int)before.len,
+             before.ptr ? before.ptr : "");
+    save->loaded = fn;
+    loop->saving++;
+    if (save->engine->is_direct) {
+        load(save);
+        finished(save);
+        return 0;
+    }
+    begin(save->engine);
+    code = heddle_defer(save->engine->store, load_elsewhere, save);
+    if (code) {
+        undo_begin(save->engine);
+        loop->saving--;
+        free_save(save);
+    }
+    return code;
+}
+
+/* ---- storing ---------------------------------------------------------- */
+
+/* Without the store's threads: the answer is there at once. */
+static void store_now(struct hd_save *save)
+{
+    if (save->kind == PUT)
+        save->code = heddle_put(save->engine->store, &save->put, &save->error);
+    else
+        save->code = heddle_put_writes(save->engine->store, &save->writes, &save->error);
+    note_failure(save->loop, save);
+    free_save(save);
+}
+
+static void store(struct hd_save *save)
+{
+    struct hd_loop *loop = save->loop;
+    int code;
+
+    begin(save->engine);
+    loop->saving++;
+    if (save->kind == PUT)
+        code = heddle_put_async(save->engine->store, &save->put, done, save);
+    else
+        code = heddle_put_writes_async(save->engine->store, &save->writes, done, save);
+    if (!code)
+        return;
+    undo_begin(save->engine);
+    loop->saving--;
+    save->code = code;
+    note_failure(loop, save);
+    free_save(save);
+}
+
+static void put_next(struct hd_loop *loop)
+{
+    while (!loop->is_putting && loop->puts) {
+        struct hd_save *save = loop->puts;
+
+        loop->puts = save->next;
+        if (!loop->puts)
+            loop->puts_end = &loop->puts;
+        save->next = NULL;
+        /* What comes after a checkpoint that is missing would hang in the air. */
+        if (hd_failed(&loop->save_failure)) {
+            free_save(save);
+            continue;
+        }
+        loop->is_putting = true;
+        store(save);
+        if (hd_failed(&loop->save_failure))
+            loop->is_putting = false;
+    }
+}
+
+static int write_metadata(const struct hd_loop *loop, struct hd_buf *out)
+{
+    const struct hd_val *more = loop->run->options.metadata;
+    struct hd_val *all = hd_val_ref(loop->metadata);
+    int err;
+
+    for (size_t i = 0; i < hd_val_count(more) && all; i++) {
+        struct hd_val *key, *val = hd_val_member(more, i, &key);
+        enum hd_val_type type = hd_val_type(val);
+
+        if (hd_val_get(all, hd_val_get_string(key)) ||
+            (type != HD_VAL_STRING && type != HD_VAL_INT && type != HD_VAL_BOOL &&
+             type != HD_VAL_FLOAT))
+            continue;
+        all = hd_val_with_key(all, hd_val_ref(key), hd_val_ref(val));
+    }
+    err = all ? hd_val_render(out, all) : HD_ENOMEM;
+    hd_val_unref(all);
+    return err;
+}
+
+static int append_id(struct hd_buf *out, const char *id, size_t *offset)
+{
+    *offset = out->len;
+    return hd_buf_append(out, id, strlen(id) + 1);
+}
+
+static int fill_put(struct hd_save *save)
+{
+    struct hd_loop *loop = save->loop;
+    size_t id, parent;
+    int err = hd_live_write(&loop->live, &save->checkpoint);
+
+    if (!err)
+        err = write_metadata(loop, &save->metadata);
+    if (!err)
+        err = hd_pack_values(&save->packed, &loop->live, loop->saved_versions, &save->versions);
+    if (!err)
+        err = append_id(&save->ids, loop->live.id, &id);
+    if (!err)
+        err = append_id(&save->ids, loop->saved_id, &parent);
+    if (err)
+        return err;
+    save->put = (struct heddle_checkpoint){
+        .thread = thread_of(loop),
+        .ns = bytes(hd_loop_ns(loop)),
+        .id = bytes(hd_slice_cstr(save->ids.ptr + id)),
+        .parent = bytes(hd_slice_cstr(save->ids.ptr + parent)),
+        .checkpoint = bytes(hd_buf_slice(&save->checkpoint)),
+        .metadata = bytes(hd_buf_slice(&save->metadata)),
+        .new_versions = bytes(hd_buf_slice(&save->versions)),
+        .values = save->packed.values,
+        .value_count = save->packed.value_count};
+    return 0;
+}
+
+int hd_save_checkpoint(struct hd_loop *loop)
+{
+    struct hd_save *save = new_save(loop, PUT);
+    int err = save ? fill_put(save) : HD_ENOMEM;
+
+    if (err) {
+        if (save)
+            free_save(save);
+        return err;
+    }
+    for (size_t i = 0; i < loop->graph->channel_count; i++) {
+        hd_val_unref(loop->saved_versions[i]);
+        loop->saved_versions[i] = hd_val_ref(loop->live.versions[i]);
+    }
+    if (save->engine->is_direct) {
+        store_now(save);
+        return 0;
+    }
+    *loop->puts_end = save;
+    loop->puts_end = &save->next;
+    put_next(loop);
+    return 0;
+}
+
+static int fill_writes(struct hd_save *save, const char *task, const char *path,
+                       const struct hd_write *list, size_t count)
+{
+    struct hd_loop *loop = save->loop;
+    size_t id, task_id, task_path;
+    int err = hd_pack_writes(&save->packed, loop->graph, list, count);
+
+    if (!err)
+        err = append_id(&save->ids, loop->live.id, &id);
+    if (!err)
+        err = append_id(&save->ids, task, &task_id);
+    if (!err)
+        err = append_id(&save->ids, path, &task_path);
+    if (err)
+        return err;
+    save->writes = (struct heddle_writes){
+        .thread = thread_of(loop),
+        .ns = bytes(hd_loop_ns(loop)),
+        .checkpoint_id = bytes(hd_slice_cstr(save->ids.ptr + id)),
+        .task_id = bytes(hd_slice_cstr(save->ids.ptr + task_id)),
+        .task_path = bytes(hd_slice_cstr(save->ids.ptr + task_path)),
+        .values = save->packed.values,
+        .value_count = save->packed.value_count};
+    return 0;
+}
+
+int hd_save_writes(struct hd_loop *loop, const char *task, const char *path,
+                   const struct hd_write *list, size_t count)
+{
+    struct hd_save *save = new_save(loop, WRITES);
+    int err = save ? fill_writes(save, task, path, list, count) : HD_ENOMEM;
+
+    if (err) {
+        if (save)
+            free_save(save);
+        return err;
+    }
+    if (save->engine->is_direct)
+        store_now(save);
+    else
+        store(save);
+    return 0;
+}
+
+/* ---- the engine ------------------------------------------------------- */
+
+int hd_engine_create(struct heddle *store, uv_loop_t *loop, bool is_direct,
+                     struct hd_engine **out)
+{
+    struct hd_engine *engine = hd_calloc(1, sizeof(*engine));
+
+    if (!engine)
+        return HD_ENOMEM;
+    engine->store = store;
+    engine->uv = loop;
+    engine->is_direct = is_direct;
+    if (uv_mutex_init(&engine->lock) != 0)
+        goto free_engine;
+    if (uv_async_init(loop, &engine->async, on_async) != 0)
+        goto destroy_lock;
+    engine->async.data = engine;
+    uv_unref((uv_handle_t *)&engine->async);
+    *out = engine;
+    return 0;
+
+destroy_lock:
+    uv_mutex_destroy(&engine->lock);
+free_engine:
+    hd_free(engine);
+    return HD_EIO;
+}
+
+static void on_close(uv_handle_t *handle)
+{
+    struct hd_engine *engine = handle->data;
+
+    uv_mutex_destroy(&engine->lock);
+    hd_free(engine);
+}
+
+void hd_engine_destroy(struct hd_engine *engine)
+{
+    if (!engine)
+        return;
+    hd_http_destroy(engine->http);
+    uv_close((uv_handle_t *)&engine->async, on_close);
+}
