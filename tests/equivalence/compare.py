@@ -22,6 +22,7 @@ import os
 import shlex
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import traceback
@@ -29,7 +30,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from normalise import normalise
-from run_langgraph import play
+from run_langgraph import load_scenario, play
 
 HERE = Path(__file__).resolve().parent
 CORPUS = HERE / "corpus"
@@ -150,8 +151,14 @@ class Server(ThreadingHTTPServer):
 
 def run_native(folder):
     template = os.environ.get("HEDDLE_SCENARIO", COMMAND)
-    words = [word.replace("{}", str(folder)) for word in shlex.split(template)]
-    done = subprocess.run(words, cwd=HERE.parents[1], capture_output=True, text=True, timeout=TIMEOUT)
+    with tempfile.TemporaryDirectory() as temporary:
+        # A copy in which the test server's address is the real one.
+        copy = Path(temporary, folder.name)
+        copy.mkdir()
+        (copy / "graph.json").write_text((folder / "graph.json").read_text())
+        (copy / "scenario.json").write_text(json.dumps(load_scenario(folder)))
+        words = [word.replace("{}", str(copy)) for word in shlex.split(template)]
+        done = subprocess.run(words, cwd=HERE.parents[1], capture_output=True, text=True, timeout=TIMEOUT)
     if done.returncode != 0:
         raise RuntimeError(f"{shlex.join(words)}: status {done.returncode}\n{done.stderr.strip()}")
     return json.loads(done.stdout)

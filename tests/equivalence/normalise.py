@@ -16,6 +16,7 @@ ID = re.compile(rf"(?:lc_)?run-+{UUID}(?:-\d+)?|{UUID}|\b[0-9a-f]{{32}}\b")
 VERSION = re.compile(r"^(\d{32})\.\S+$")
 TIME = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?([+-]\d\d:\d\d|Z)$")
 ELAPSED = re.compile(r"\(elapsed: [\d.]+s\)")
+ADVICE = re.compile(r"(?<=\.)\s.*", re.DOTALL)  # after the first sentence of an error
 SERVER = re.compile(r"http://127\.0\.0\.1:\d+")
 SPECIAL = ("__error__", "__scheduled__", "__interrupt__", "__resume__")
 # What a tracing library adds to the metadata of tasks and messages.
@@ -165,6 +166,8 @@ def is_saved_write(key, parent):
 def clean(value):
     """Without times, tracing metadata and advice after an error; interrupts of several tasks in the order of their values."""
     if isinstance(value, dict):
+        if set(value) == {"type", "message"}:
+            value = {**value, "message": ADVICE.sub("", value["message"])}
         value = {
             key: clean(without_new_ids(item) if is_saved_write(key, value) else item)
             for key, item in value.items()
@@ -181,7 +184,6 @@ def clean(value):
     if isinstance(value, str):
         if TIME.match(value):
             return "TIME"
-        value = value.partition("\nFor troubleshooting")[0]
         return SERVER.sub("SERVER", ELAPSED.sub("(elapsed: TIME)", value))
     return value
 
@@ -300,12 +302,12 @@ def normalise(document):
         if "events" in step:
             step = {**step, "events": order_events(step["events"])}
         # What happened first is numbered first.
-        names = ["do", "thread", "events", "result", "error", "state"]
+        names = dict.fromkeys(("do", "thread", "events", "result", "error", "state", *sorted(step)))
         step = {name: symbols.put(clean(step[name]), name) for name in names if name in step}
         steps.append(step)
     threads = document["threads"]
     return {
-        "scenario": document["scenario"],
+        **document,
         "steps": steps,
         "threads": {name: normalise_thread(threads[name], symbols) for name in sorted(threads)},
     }
