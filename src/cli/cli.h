@@ -1,0 +1,54 @@
+/*
+ * The command line: one file and one const struct for each command, one table
+ * in main.c.
+ */
+#ifndef HD_CLI_CLI_H
+#define HD_CLI_CLI_H
+
+#include "base/buf.h"
+#include "base/compiler.h"
+
+/* What a command may end with. */
+enum {
+    HD_EXIT_OK = 0,
+    HD_EXIT_FAILED = 1, /* said why on stderr */
+    HD_EXIT_USAGE = 2   /* wrong arguments */
+};
+
+struct hd_command {
+    const char *name;
+    const char *arguments; /* as the usage line shows them */
+    const char *summary;   /* one line, for the list of commands */
+    const char *help;      /* all else that `heddle help <name>` says; ends with a newline */
+
+    /* argv[0] is the command's name. Returns one of the above. */
+    int (*run)(int argc, char **argv);
+};
+
+extern const struct hd_command hd_command_graph;
+extern const struct hd_command hd_command_help;
+extern const struct hd_command hd_command_version;
+
+/* By name; NULL when there is none. */
+const struct hd_command *hd_command_find(const char *name);
+/* Number `index` of all commands; NULL after the last. */
+const struct hd_command *hd_command_at(size_t index);
+
+/* ---- for commands: common.c ------------------------------------------- */
+
+/* "heddle graph: …" on stderr; returns HD_EXIT_USAGE. */
+int hd_usage_error(const struct hd_command *command, const char *fmt, ...) HD_PRINTF(2, 3);
+
+/*
+ * An option that takes a value, as "--name value" or "--name=value": *value is
+ * set and *index moved to what was used. False: argv[*index] is something else.
+ * A value that is missing is NULL.
+ */
+bool hd_option_value(int argc, char **argv, int *index, const char *name, const char **value);
+
+/* A whole file, "-" for standard input; false after saying why on stderr. */
+bool hd_read_file(const char *path, size_t limit, struct hd_buf *out);
+/* True when all of it could be written. */
+bool hd_write_out(struct hd_slice text);
+
+#endif

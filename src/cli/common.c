@@ -1,0 +1,84 @@
+/* What commands share. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "cli/cli.h"
+
+#define READ_SIZE 65536
+
+int hd_usage_error(const struct hd_command *command, const char *fmt, ...)
+{
+    va_list args;
+
+    (void)fprintf(stderr, "heddle %s: ", command->name);
+    va_start(args, fmt);
+    (void)vfprintf(stderr, fmt, args);
+    va_end(args);
+    (void)fprintf(stderr, "\nusage: heddle %s %s\n", command->name, command->arguments);
+    return HD_EXIT_USAGE;
+}
+
+bool hd_option_value(int argc, char **argv, int *index, const char *name, const char **value)
+{
+    size_t len = strlen(name);
+    const char *arg = argv[*index];
+
+    if (strncmp(arg, name, len) != 0 || (arg[len] != '\0' && arg[len] != '='))
+        return false;
+    if (arg[len] == '=') {
+        *value = arg + len + 1;
+    } else {
+        *value = *index + 1 < argc ? argv[*index + 1] : NULL;
+        ++*index;
+    }
+    return true;
+}
+
+static int read_stream(FILE *file, struct hd_buf *out)
+{
+    int err = 0;
+
+    while (err == 0 && !feof(file) && !ferror(file)) {
+        err = hd_buf_reserve(out, READ_SIZE);
+        if (err == 0)
+            out->len += fread(out->ptr + out->len, 1, READ_SIZE, file);
+    }
+    return err != 0 ? err : ferror(file) ? HD_EIO : 0;
+}
+
+bool hd_read_file(const char *path, size_t limit, struct hd_buf *out)
+{
+    bool is_stdin = strcmp(path, "-") == 0;
+    FILE *file = is_stdin ? stdin : fopen(path, "rb");
+    int err;
+
+    /* One more byte than allowed, and what is read ahead: so that a larger file is noticed. */
+    hd_buf_init(out, limit + 1 + (size_t)2 * READ_SIZE);
+    if (!file) {
+        (void)fprintf(stderr, "%s: %s\n", path, strerror(errno));
+        return false;
+    }
+    errno = 0;
+    err = read_stream(file, out);
+    if (err != 0 && err != HD_ELIMIT)
+        (void)fprintf(stderr, "%s: %s\n", path, errno ? strerror(errno) : hd_error_text(err));
+    else if (err == HD_ELIMIT || out->len > limit)
+        (void)fprintf(stderr, "%s: larger than %zu bytes\n", path, limit);
+    if (!is_stdin)
+        (void)fclose(file);
+    if (err == 0 && out->len <= limit)
+        return true;
+    hd_buf_fini(out);
+    return false;
+}
+
+bool hd_write_out(struct hd_slice text)
+{
+    if (fwrite(text.ptr ? text.ptr : "", 1, text.len, stdout) == text.len && fflush(stdout) == 0)
+        return true;
+    (void)fprintf(stderr, "heddle: cannot write: %s\n", strerror(errno));
+    return false;
+}

@@ -1,0 +1,50 @@
+/* heddle help: all commands, or one. */
+#include <stdio.h>
+
+#include "cli/cli.h"
+
+static void list_commands(void)
+{
+    const struct hd_command *command;
+
+    (void)printf("heddle remembers, runs and branches agent conversations.\n"
+                 "\n"
+                 "usage: heddle COMMAND [ARGUMENTS]\n"
+                 "\n"
+                 "commands:\n");
+    for (size_t i = 0; (command = hd_command_at(i)); i++)
+        (void)printf("  %-10s %s\n", command->name, command->summary);
+    (void)printf(
+        "\n"
+        "heddle help COMMAND says more about one, with examples.\n"
+        "\n"
+        "Graphs are JSON files: docs/graphs.md says how they are written, and\n"
+        "examples/graphs has some to begin with.\n"
+        "\n"
+        "Commands end with 0 when all went well, with 1 when something was wrong (it is\n"
+        "said on standard error) and with 2 when they did not understand their arguments.\n");
+}
+
+static int run(int argc, char **argv)
+{
+    const struct hd_command *command;
+
+    if (argc < 2) {
+        list_commands();
+        return HD_EXIT_OK;
+    }
+    command = argc == 2 ? hd_command_find(argv[1]) : NULL;
+    if (!command)
+        return hd_usage_error(&hd_command_help, "no such command: %s", argv[argc - 1]);
+    (void)printf("heddle %s: %s\n\nusage: heddle %s %s\n\n%s", command->name, command->summary,
+                 command->name, command->arguments, command->help);
+    return HD_EXIT_OK;
+}
+
+const struct hd_command hd_command_help = {
+    .name = "help",
+    .arguments = "[COMMAND]",
+    .summary = "list the commands, or explain one",
+    .help = "Without COMMAND it lists all of them.\n",
+    .run = run,
+};

@@ -1,0 +1,66 @@
+/* heddle: finds the command and runs it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+/* One line for each command; a command is one file. */
+static const struct hd_command *const commands[] = {
+    &hd_command_graph,
+    &hd_command_help,
+    &hd_command_version,
+};
+
+const struct hd_command *hd_command_at(size_t index)
+{
+    return index < HD_COUNT(commands) ? commands[index] : NULL;
+}
+
+const struct hd_command *hd_command_find(const char *name)
+{
+    for (size_t i = 0; i < HD_COUNT(commands); i++) {
+        if (strcmp(commands[i]->name, name) == 0)
+            return commands[i];
+    }
+    return NULL;
+}
+
+/* Options that people try first mean commands. */
+static const char *command_name(const char *arg)
+{
+    if (strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0)
+        return "help";
+    if (strcmp(arg, "--version") == 0 || strcmp(arg, "-V") == 0)
+        return "version";
+    return arg;
+}
+
+int main(int argc, char **argv)
+{
+    const struct hd_command *command;
+    char help[] = "help";
+    int status;
+
+    if (argc < 2) {
+        (void)fprintf(stderr,
+                      "usage: heddle COMMAND [ARGUMENTS]; heddle help lists the commands\n");
+        return HD_EXIT_USAGE;
+    }
+    command = hd_command_find(command_name(argv[1]));
+    if (!command) {
+        (void)fprintf(stderr, "heddle: no such command: %s; heddle help lists them\n", argv[1]);
+        return HD_EXIT_USAGE;
+    }
+    /* heddle graph --help is heddle help graph. */
+    if (argc == 3 && (strcmp(argv[2], "--help") == 0 || strcmp(argv[2], "-h") == 0)) {
+        char *help_argv[] = {help, argv[1], NULL};
+
+        status = hd_command_help.run(2, help_argv);
+    } else {
+        status = command->run(argc - 1, argv + 1);
+    }
+    /* What was printed may still fail to be written. */
+    if (fflush(stdout) != 0 && status == HD_EXIT_OK)
+        status = HD_EXIT_FAILED;
+    return status;
+}
