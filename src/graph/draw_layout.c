@@ -61,6 +61,7 @@ struct level {
     size_t **layers;
     size_t *layer_sizes;
     size_t layer_count;
+    double *tops, *bottoms; /* of layers */
     size_t *bends_left;
 };
 
@@ -392,7 +393,9 @@ static int fill_layers(struct level *l)
     }
     l->layers = hd_arena_calloc(l->arena, l->layer_count + 1, sizeof(*l->layers));
     l->layer_sizes = hd_arena_calloc(l->arena, l->layer_count + 1, sizeof(*l->layer_sizes));
-    if (!l->layers || !l->layer_sizes)
+    l->tops = hd_arena_calloc(l->arena, l->layer_count + 1, sizeof(*l->tops));
+    l->bottoms = hd_arena_calloc(l->arena, l->layer_count + 1, sizeof(*l->bottoms));
+    if (!l->layers || !l->layer_sizes || !l->tops || !l->bottoms)
         return HD_ENOMEM;
     for (size_t i = 0; i < l->item_count; i++)
         l->layer_sizes[l->items[i].layer]++;
@@ -619,6 +622,8 @@ static void place_y(struct level *l)
             height = fmax(height, l->items[l->layers[i][j]].box.h);
         for (size_t j = 0; j < l->layer_sizes[i]; j++)
             l->items[l->layers[i][j]].box.y = y + height / 2;
+        l->tops[i] = y;
+        l->bottoms[i] = y + height;
         y += height + (i + 1 < l->layer_count ? GAP_Y : PAD);
     }
     for (size_t i = 0; i < l->item_count; i++) {
@@ -635,25 +640,50 @@ static void place_y(struct level *l)
 
 /* ---- results ---------------------------------------------------------- */
 
-static int keep_bends(const struct level *l, const struct link *link)
+/* Straight through a layer: from its top to its bottom. */
+static void pass_layer(const struct level *l, const struct item *item, struct hd_point *points)
+{
+    points[0] = (struct hd_point){item->box.x, l->tops[item->layer]};
+    points[1] = (struct hd_point){item->box.x, l->bottoms[item->layer]};
+}
+
+static void reverse(struct hd_point *points, size_t count)
+{
+    for (size_t i = 0; i < count / 2; i++) {
+        struct hd_point point = points[i];
+
+        points[i] = points[count - 1 - i];
+        points[count - 1 - i] = point;
+    }
+}
+
+/*
+ * Edges are upright within layers and bend between them. The ends themselves are
+ * not known before everything has its place: connect() sets them.
+ */
+static int keep_line(const struct level *l, const struct link *link)
 {
     struct hd_route_line *line = &l->layout->edges[link->edge];
+    const struct item *from = &l->items[link->from], *to = &l->items[link->to];
+    size_t count = 2 * link->bend_count + 4;
 
-    /* Two more for the ends, which are known when everything has its place. */
-    line->points = hd_arena_calloc(l->arena, link->bend_count + 2, sizeof(*line->points));
+    line->points = hd_arena_calloc(l->arena, count, sizeof(*line->points));
     if (!line->points)
         return HD_ENOMEM;
-    line->count = link->bend_count + 2;
+    line->count = count;
+    line->points[1] = (struct hd_point){from->box.x, l->bottoms[from->layer]};
+    line->points[count - 2] = (struct hd_point){to->box.x, l->tops[to->layer]};
     for (size_t i = 0; i < link->bend_count; i++) {
         const struct item *item = &l->items[link->bends[i]];
-        size_t place = link->is_turned ? link->bend_count - i : i + 1;
 
-        line->points[place] = (struct hd_point){item->box.x, item->box.y};
+        pass_layer(l, item, line->points + 2 + 2 * i);
         if (item->box.h > 0) {
             line->has_label = true;
-            line->label = line->points[place];
+            line->label = (struct hd_point){item->box.x, item->box.y};
         }
     }
+    if (link->is_turned)
+        reverse(line->points, count);
     return 0;
 }
 
@@ -670,7 +700,7 @@ static int keep_places(const struct level *l)
             l->layout->clusters[item->cluster] = item->box;
     }
     for (size_t i = 0; i < l->link_count && err == 0; i++)
-        err = keep_bends(l, &l->links[i]);
+        err = keep_line(l, &l->links[i]);
     return err;
 }
 
@@ -758,20 +788,20 @@ static void move_line(const struct hd_box *outer, struct hd_route_line *line)
 
 /* ---- ends of edges ---------------------------------------------------- */
 
-/* An end of an edge at a node: sorted by side and by where it leads. */
+/* An end of an edge at a box: sorted by side and by where it leads. */
 struct port {
-    size_t node;
+    size_t owner; /* a node, or after them a cluster */
     bool is_below;
     double toward;
-    struct hd_point *point;
+    struct hd_point *end, *next;
 };
 
 static int compare_ports(const void *a, const void *b)
 {
     const struct port *x = a, *y = b;
 
-    if (x->node != y->node)
-        return x->node < y->node ? -1 : 1;
+    if (x->owner != y->owner)
+        return x->owner < y->owner ? -1 : 1;
     if (x->is_below != y->is_below)
         return (int)x->is_below - (int)y->is_below;
     if (x->toward != y->toward)
@@ -779,30 +809,59 @@ static int compare_ports(const void *a, const void *b)
     return 0;
 }
 
-static void spread(const struct hd_layout *layout, const struct port *ports, size_t count)
+/* Moves an end, and the point above or below it, to its place at the border of the box. */
+static void set_port(const struct port *port, const struct hd_box *box, double x)
 {
-    const struct hd_box *box = &layout->nodes[ports[0].node];
+    port->end->x = x;
+    port->end->y = box->y + (port->is_below ? box->h : -box->h) / 2;
+    port->next->x = x;
+}
+
+/* Side by side around the middle of a node; away from it at a cluster, where others go in. */
+static void spread(const struct hd_drawing *d, const struct hd_layout *layout,
+                   const struct port *ports, size_t count)
+{
+    bool is_node = ports[0].owner < d->node_count;
+    const struct hd_box *box = is_node ? &layout->nodes[ports[0].owner]
+                                       : &layout->clusters[ports[0].owner - d->node_count];
     double gap = count > 1 ? fmin(PORT_GAP, (box->w - 24) / (double)(count - 1)) : 0;
 
     for (size_t i = 0; i < count; i++) {
-        ports[i].point->x = box->x + gap * ((double)i - (double)(count - 1) / 2);
-        ports[i].point->y = box->y + (ports[i].is_below ? box->h : -box->h) / 2;
+        double x = box->x + gap * ((double)i - (double)(count - 1) / 2);
+
+        if (!is_node)
+            x = box->x + (ports[i].toward > box->x ? 1 : -1) * (box->w / 4 + gap * (double)i / 2);
+        set_port(&ports[i], box, x);
     }
 }
 
-static void spread_ports(const struct hd_layout *layout, struct port *ports, size_t count)
+static void spread_ports(const struct hd_drawing *d, const struct hd_layout *layout,
+                         struct port *ports, size_t count)
 {
     size_t begin = 0;
 
     if (count > 1)
         qsort(ports, count, sizeof(*ports), compare_ports);
     for (size_t i = 1; i <= count; i++) {
-        if (i < count && ports[i].node == ports[begin].node &&
+        if (i < count && ports[i].owner == ports[begin].owner &&
             ports[i].is_below == ports[begin].is_below)
             continue;
-        spread(layout, ports + begin, i - begin);
+        spread(d, layout, ports + begin, i - begin);
         begin = i;
     }
+}
+
+/*
+ * An edge that goes up would have to pass the nodes above or below in its
+ * cluster: it comes from the border of the cluster instead, or ends there.
+ */
+static size_t owner_of(const struct hd_drawing *d, size_t node, size_t common, bool goes_down)
+{
+    size_t cluster = d->nodes[node].cluster;
+
+    if (goes_down || cluster == common)
+        return node;
+    return d->node_count + child_cluster(d, common, cluster);
 }
 
 static int connect(struct hd_drawing *d, struct hd_arena *arena, struct hd_layout *layout)
@@ -815,19 +874,19 @@ static int connect(struct hd_drawing *d, struct hd_arena *arena, struct hd_layou
     for (size_t i = 0; i < d->edge_count; i++) {
         const struct hd_drawing_edge *edge = &d->edges[i];
         struct hd_route_line *line = &layout->edges[i];
-        const struct hd_box *from = &layout->nodes[edge->from], *to = &layout->nodes[edge->to];
-        bool goes_down = from->y < to->y;
-        size_t last = line->count - 1;
+        bool goes_down = layout->nodes[edge->from].y < layout->nodes[edge->to].y;
+        size_t common = common_cluster(d, edge);
+        struct hd_point *first = line->points, *last;
 
         if (line->count == 0)
             continue;
-        line->points[0] = (struct hd_point){from->x, from->y};
-        line->points[last] = (struct hd_point){to->x, to->y};
-        ports[count++] = (struct port){edge->from, goes_down, line->points[1].x, &line->points[0]};
-        ports[count++] =
-            (struct port){edge->to, !goes_down, line->points[last - 1].x, &line->points[last]};
+        last = first + line->count - 1;
+        ports[count++] = (struct port){owner_of(d, edge->from, common, goes_down), goes_down,
+                                       first[2].x, first, first + 1};
+        ports[count++] = (struct port){owner_of(d, edge->to, common, goes_down), !goes_down,
+                                       last[-2].x, last, last - 1};
     }
-    spread_ports(layout, ports, count);
+    spread_ports(d, layout, ports, count);
     return 0;
 }
 

@@ -147,18 +147,45 @@ static int make_layout(struct svg *s, struct hd_arena *arena)
     return hd_layout_make(d, arena, layout);
 }
 
+/* ---- shapes ----------------------------------------------------------- */
+
+static void put_rect(struct svg *s, const char *class, const struct hd_box *box, double radius)
+{
+    if (s->err == 0)
+        s->err = hd_buf_printf(
+            s->out,
+            "<rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"%.1f\"/>",
+            class, box->x - box->w / 2, box->y - box->h / 2, box->w, box->h, radius);
+}
+
+static void put_line(struct svg *s, const char *class, double x, double y, struct hd_slice text)
+{
+    if (s->err == 0)
+        s->err = hd_buf_printf(s->out, "<text class=\"%s\" x=\"%.1f\" y=\"%.1f\">", class, x, y);
+    put_short(s, text);
+    put(s, "</text>");
+}
+
 /* ---- edges ------------------------------------------------------------ */
 
 /* Upright at every point, so that bends make no corners. */
 static void put_curve(struct svg *s, const struct hd_point *points, size_t count)
 {
-    if (s->err == 0)
-        s->err = hd_buf_printf(s->out, "M%.1f,%.1f", points[0].x, points[0].y);
-    for (size_t i = 1; i < count && s->err == 0; i++) {
-        double middle = (points[i - 1].y + points[i].y) / 2;
+    struct hd_point at = points[0];
 
-        s->err = hd_buf_printf(s->out, " C%.1f,%.1f %.1f,%.1f %.1f,%.1f", points[i - 1].x, middle,
-                               points[i].x, middle, points[i].x, points[i].y);
+    if (s->err == 0)
+        s->err = hd_buf_printf(s->out, "M%.1f,%.1f", at.x, at.y);
+    for (size_t i = 1; i < count && s->err == 0; i++) {
+        double middle = (at.y + points[i].y) / 2;
+
+        if (fabs(at.x - points[i].x) < 0.5 && fabs(at.y - points[i].y) < 0.5)
+            continue;
+        if (fabs(at.x - points[i].x) < 0.5)
+            s->err = hd_buf_printf(s->out, " L%.1f,%.1f", points[i].x, points[i].y);
+        else
+            s->err = hd_buf_printf(s->out, " C%.1f,%.1f %.1f,%.1f %.1f,%.1f", at.x, middle,
+                                   points[i].x, middle, points[i].x, points[i].y);
+        at = points[i];
     }
 }
 
@@ -173,13 +200,17 @@ static void put_loop(struct svg *s, const struct hd_box *box)
                           right + 26, box->y - 18, right + 26, box->y + 18, right + 1, box->y + 9);
 }
 
-static void put_label(struct svg *s, const struct hd_route_line *line, struct hd_slice label)
+/* On a plate, so that the line does not run through the text. */
+static void put_label(struct svg *s, size_t index)
 {
-    if (s->err == 0)
-        s->err = hd_buf_printf(s->out, "<text class=\"label\" x=\"%.1f\" y=\"%.1f\">",
-                               line->label.x, line->label.y + 4);
-    put_short(s, label);
-    put(s, "</text>\n");
+    struct hd_box plate = s->layout.labels[index];
+    const struct hd_route_line *line = &s->layout.edges[index];
+
+    plate.x = line->label.x;
+    plate.y = line->label.y;
+    put_rect(s, "plate", &plate, 5);
+    put_line(s, "label", plate.x, plate.y + 4, s->drawing->edges[index].label);
+    put(s, "\n");
 }
 
 static void put_edge(struct svg *s, size_t index)
@@ -198,27 +229,10 @@ static void put_edge(struct svg *s, size_t index)
     put_text(s, s->drawing->nodes[edge->to].id);
     put(s, "</title></path>\n");
     if (line->has_label)
-        put_label(s, line, edge->label);
+        put_label(s, index);
 }
 
 /* ---- boxes ------------------------------------------------------------ */
-
-static void put_rect(struct svg *s, const char *class, const struct hd_box *box, double radius)
-{
-    if (s->err == 0)
-        s->err = hd_buf_printf(
-            s->out,
-            "<rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"%.1f\"/>",
-            class, box->x - box->w / 2, box->y - box->h / 2, box->w, box->h, radius);
-}
-
-static void put_line(struct svg *s, const char *class, double x, double y, struct hd_slice text)
-{
-    if (s->err == 0)
-        s->err = hd_buf_printf(s->out, "<text class=\"%s\" x=\"%.1f\" y=\"%.1f\">", class, x, y);
-    put_short(s, text);
-    put(s, "</text>");
-}
 
 static void put_title(struct svg *s, const struct hd_drawing_node *node)
 {
@@ -269,14 +283,14 @@ static void put_cluster(struct svg *s, size_t index)
 
 static const char style[] =
     "<style>\n"
-    "svg{background:#ffffff}\n"
+    ".paper{fill:#ffffff}\n"
     "text{font-family:system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif;"
     "text-anchor:middle;fill:#1f2430}\n"
     ".name{font-size:14px;font-weight:600}\n"
     ".kind{font-size:11px;fill:#667085}\n"
     ".terminal{font-size:13px;fill:#475467}\n"
-    ".label{font-size:12px;fill:#475467;stroke:#ffffff;stroke-width:5px;paint-order:stroke;"
-    "stroke-linejoin:round}\n"
+    ".label{font-size:12px;fill:#475467}\n"
+    ".plate{fill:#ffffff}\n"
     ".group{font-size:12px;font-weight:600;text-anchor:start;fill:#475467}\n"
     ".node{fill:#f8f9fc;stroke:#98a2b3;stroke-width:1.4}\n"
     ".script{fill:#f4f0ff;stroke:#8b6fe8}\n"
@@ -293,10 +307,11 @@ static const char style[] =
     ".maybe{stroke-dasharray:5 4}\n"
     ".head{fill:#667085}\n"
     "@media (prefers-color-scheme:dark){\n"
-    "svg{background:#14171d}\n"
+    ".paper{fill:#14171d}\n"
     "text{fill:#e6e9ef}\n"
     ".kind,.terminal,.group{fill:#9aa5b8}\n"
-    ".label{fill:#c3cbd9;stroke:#14171d}\n"
+    ".label{fill:#c3cbd9}\n"
+    ".plate{fill:#14171d}\n"
     ".node{fill:#1e232c;stroke:#5c6779}\n"
     ".script{fill:#282140;stroke:#8f78e6}\n"
     ".branch,.fanout{fill:#332914;stroke:#c8932f}\n"
@@ -331,7 +346,8 @@ static void put_head(struct svg *s)
     put(s, style);
     put(s, "<defs><marker id=\"arrow\" viewBox=\"0 0 10 10\" refX=\"9\" refY=\"5\" "
            "markerWidth=\"7\" markerHeight=\"7\" orient=\"auto\">"
-           "<path class=\"head\" d=\"M0,1 L10,5 L0,9 z\"/></marker></defs>\n");
+           "<path class=\"head\" d=\"M0,1 L10,5 L0,9 z\"/></marker></defs>\n"
+           "<rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n");
 }
 
 static void put_all(struct svg *s)
