@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "store/delta.h"
+#include "store/growth.h"
 #include "store/lane.h"
 #include "store/scan.h"
 
@@ -148,20 +149,27 @@ int heddle_open(struct heddle **out, const char *url, struct heddle_error *error
 
 /* ---- writing ---- */
 
-int heddle_put(struct heddle *heddle, const struct heddle_checkpoint *checkpoint,
-               struct heddle_error *error)
+int hd_put_grown(struct heddle *heddle, const struct heddle_checkpoint *checkpoint,
+                 const struct hd_growth *const *growths, struct heddle_error *error)
 {
     struct hd_fault *fault = fault_of(error);
     struct hd_request request;
     int err = hd_request_put(&heddle->store, &request, checkpoint, fault);
 
     if (!err) {
+        request.growths = growths;
         err = hd_request_cut(&request);
         if (!err)
             err = hd_lane_run(&heddle->store, &request, fault);
         hd_request_fini(&request);
     }
     return leave(err, error);
+}
+
+int heddle_put(struct heddle *heddle, const struct heddle_checkpoint *checkpoint,
+               struct heddle_error *error)
+{
+    return hd_put_grown(heddle, checkpoint, NULL, error);
 }
 
 int heddle_put_writes(struct heddle *heddle, const struct heddle_writes *writes,
@@ -207,8 +215,8 @@ static int queue(struct heddle *heddle, struct hd_request *request, int err,
     return err;
 }
 
-int heddle_put_async(struct heddle *heddle, const struct heddle_checkpoint *checkpoint,
-                     heddle_done done, void *arg)
+int hd_put_grown_async(struct heddle *heddle, const struct heddle_checkpoint *checkpoint,
+                       const struct hd_growth *const *growths, heddle_done done, void *arg)
 {
     struct hd_request *request = hd_malloc(sizeof(*request));
     struct hd_fault fault = {0};
@@ -217,7 +225,14 @@ int heddle_put_async(struct heddle *heddle, const struct heddle_checkpoint *chec
     if (!request)
         return HD_ENOMEM;
     err = hd_request_put(&heddle->store, request, checkpoint, &fault);
+    request->growths = growths;
     return queue(heddle, request, err, &fault, done, arg);
+}
+
+int heddle_put_async(struct heddle *heddle, const struct heddle_checkpoint *checkpoint,
+                     heddle_done done, void *arg)
+{
+    return hd_put_grown_async(heddle, checkpoint, NULL, done, arg);
 }
 
 int heddle_put_writes_async(struct heddle *heddle, const struct heddle_writes *writes,

@@ -14,6 +14,8 @@
 typedef int (*hd_job_fn)(struct hd_store *store, struct hd_lane *lane, void *arg,
                          struct hd_fault *fault);
 
+struct hd_growth;
+
 struct hd_request {
     enum hd_request_kind { HD_REQUEST_PUT, HD_REQUEST_WRITES, HD_REQUEST_JOB } kind;
     struct hd_slice thread; /* stored key */
@@ -25,6 +27,7 @@ struct hd_request {
             void *arg;
         } job;
     } as;
+    const struct hd_growth *const *growths; /* of put: by value, instead of its data; or NULL */
     struct hd_pieces *pieces; /* of each value of put or writes that is not stored inline */
     struct hd_arena arena;    /* the key and the pieces array */
 

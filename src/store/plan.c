@@ -174,7 +174,10 @@ static int record_changed(struct put_plan *plan, struct hd_slice channel)
         return 0; /* empty at this version */
     entry->channel = channel;
     entry->type = hd_from_public(value->type);
-    err = hd_plan_value(plan->p, value, at, &entry->ref);
+    if (plan->p->request->growths && plan->p->request->growths[at])
+        err = hd_plan_growth(plan->p, at, &entry->ref);
+    else
+        err = hd_plan_value(plan->p, value, at, &entry->ref);
     if (!err)
         plan->entry_count++;
     return err;

@@ -1,8 +1,9 @@
-/* What the files of planning share: plan.c (threads, checkpoints, writes) and plan_value.c. */
+/* What the files of planning share: plan.c (threads, checkpoints, writes), plan_value.c, plan_growth.c. */
 #ifndef HD_STORE_PLAN_H
 #define HD_STORE_PLAN_H
 
 #include "store/lane.h"
+#include "store/value.h"
 
 struct hd_planner {
     struct hd_lane *lane;
@@ -19,5 +20,20 @@ struct hd_planner {
  */
 HD_MUST_CHECK int hd_plan_value(struct hd_planner *p, const struct heddle_value *value, size_t i,
                                 struct hd_slice *out);
+
+/* A chunked value: the segments it begins with, and the pieces that follow them. */
+struct hd_plan_parts {
+    const struct hd_segment *base;
+    size_t base_count;
+    const struct hd_pieces *pieces;
+    uint64_t size;
+    uint64_t checksum;
+};
+
+HD_MUST_CHECK int hd_plan_parts(struct hd_planner *p, struct hd_slice channel,
+                                const struct hd_plan_parts *parts, struct hd_slice *out);
+
+/* hd_plan_value() for a value that is given as a growth. */
+HD_MUST_CHECK int hd_plan_growth(struct hd_planner *p, size_t i, struct hd_slice *out);
 
 #endif

@@ -91,10 +91,9 @@ static int place_in_write(struct hd_planner *p, struct hd_slice name, uint32_t o
 }
 
 static int refer_to_pieces(struct hd_planner *p, const struct hd_pieces *pieces, struct hd_slice name,
-                           uint32_t own, struct hd_ref_builder *builder)
+                           uint32_t own, int64_t follows, struct hd_ref_builder *builder)
 {
     bool is_write = p->request->kind == HD_REQUEST_WRITES;
-    int64_t follows = 0;
 
     for (size_t i = 0; i < pieces->count; i++) {
         const struct hd_piece *piece = &pieces->items[i];
@@ -149,29 +148,63 @@ static int choose_stream(struct hd_planner *p, struct hd_slice channel, struct h
     return err;
 }
 
-int hd_plan_value(struct hd_planner *p, const struct heddle_value *value, size_t i,
+/* Begins with what another reference has; *follows is the number after its last chunk. */
+static int refer_to_base(const struct hd_plan_parts *parts, struct hd_ref_builder *builder,
+                         int64_t *follows)
+{
+    int err = 0;
+
+    *follows = 0;
+    for (size_t i = 0; !err && i < parts->base_count; i++) {
+        const struct hd_segment *segment = &parts->base[i];
+
+        err = hd_ref_builder_segment(builder, segment);
+        if (segment->is_run)
+            *follows = segment->start + (int64_t)segment->count;
+    }
+    return err;
+}
+
+int hd_plan_parts(struct hd_planner *p, struct hd_slice channel, const struct hd_plan_parts *parts,
                   struct hd_slice *out)
 {
-    struct hd_slice channel = hd_from_public(value->channel), name;
     struct hd_buf *buf = &p->lane->scratch;
     struct hd_ref_builder builder;
+    struct hd_slice name;
+    int64_t follows;
     uint32_t own;
-    int err;
+    int err = choose_stream(p, channel, &name, &own);
 
-    hd_buf_reset(buf);
-    if (value->data.len <= HD_INLINE_MAX) {
-        err = hd_ref_write_inline(buf, hd_from_public(value->data));
-        return err ? err : hd_arena_copy(&p->lane->batch.arena, hd_buf_slice(buf), out);
-    }
-    err = choose_stream(p, channel, &name, &own);
     if (err)
         return err;
+    hd_buf_reset(buf);
     hd_ref_builder_init(&builder, channel);
-    err = refer_to_pieces(p, &p->request->pieces[i], name, own, &builder);
+    err = refer_to_base(parts, &builder, &follows);
     if (!err)
-        err = hd_ref_builder_finish(&builder, hd_from_public(value->data), buf);
+        err = refer_to_pieces(p, parts->pieces, name, own, follows, &builder);
+    if (!err)
+        err = hd_ref_builder_finish(&builder, parts->size, parts->checksum, buf);
     if (!err)
         err = hd_arena_copy(&p->lane->batch.arena, hd_buf_slice(buf), out);
     hd_ref_builder_fini(&builder);
     return err;
+}
+
+int hd_plan_value(struct hd_planner *p, const struct heddle_value *value, size_t i,
+                  struct hd_slice *out)
+{
+    struct hd_slice data = hd_from_public(value->data);
+    struct hd_buf *buf = &p->lane->scratch;
+    struct hd_plan_parts parts;
+    int err;
+
+    if (data.len <= HD_INLINE_MAX) {
+        hd_buf_reset(buf);
+        err = hd_ref_write_inline(buf, data);
+        return err ? err : hd_arena_copy(&p->lane->batch.arena, hd_buf_slice(buf), out);
+    }
+    parts = (struct hd_plan_parts){.pieces = &p->request->pieces[i],
+                                   .size = data.len,
+                                   .checksum = hd_value_checksum(data)};
+    return hd_plan_parts(p, hd_from_public(value->channel), &parts, out);
 }

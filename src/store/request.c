@@ -60,7 +60,7 @@ int hd_request_cut(struct hd_request *request)
     for (size_t i = 0; i < count; i++)
         hd_pieces_init(&pieces[i]);
     for (size_t i = 0; !err && i < count; i++) {
-        if (values[i].data.len > HD_INLINE_MAX)
+        if (values[i].data.len > HD_INLINE_MAX && !(request->growths && request->growths[i]))
             err = hd_split(hd_from_public(values[i].type), hd_from_public(values[i].data),
                            &pieces[i]);
     }

@@ -55,7 +55,7 @@ static int add(struct hd_pieces *pieces, const struct hd_piece *piece)
     return 0;
 }
 
-static int add_literal(struct hd_pieces *pieces, struct hd_slice bytes)
+int hd_pieces_add_literal(struct hd_pieces *pieces, struct hd_slice bytes)
 {
     struct hd_piece piece = {.bytes = bytes};
 
@@ -95,7 +95,7 @@ static int add_glue(struct hd_pieces *pieces, struct hd_slice bytes)
     if (bytes.len == 0)
         return 0;
     if (bytes.len <= HD_LITERAL_MAX)
-        return add_literal(pieces, bytes);
+        return hd_pieces_add_literal(pieces, bytes);
     return add_by_content(pieces, bytes, false);
 }
 

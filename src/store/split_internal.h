@@ -34,6 +34,9 @@ HD_MUST_CHECK int hd_cutter_element(struct hd_cutter *cutter, const char *begin,
 /* Closes the open group: what follows belongs to another list, or to none. */
 HD_MUST_CHECK int hd_cutter_flush(struct hd_cutter *cutter);
 
+/* At most HD_LITERAL_MAX bytes that are kept beside the value. 0 or HD_ENOMEM. */
+HD_MUST_CHECK int hd_pieces_add_literal(struct hd_pieces *pieces, struct hd_slice bytes);
+
 /* A place to go back to when a list turns out too short to be cut. Only valid between groups. */
 struct hd_cutter_mark {
     const char *done;

@@ -210,16 +210,28 @@ int hd_ref_builder_chunk(struct hd_ref_builder *builder, struct hd_slice stream,
     return err;
 }
 
-int hd_ref_builder_finish(struct hd_ref_builder *builder, struct hd_slice value, struct hd_buf *out)
+int hd_ref_builder_segment(struct hd_ref_builder *builder, const struct hd_segment *segment)
+{
+    int err;
+
+    if (!segment->is_run)
+        return hd_ref_builder_literal(builder, segment->literal, false);
+    err = flush_run(builder);
+    builder->run = *segment;
+    return err;
+}
+
+int hd_ref_builder_finish(struct hd_ref_builder *builder, uint64_t size, uint64_t checksum,
+                          struct hd_buf *out)
 {
     int err = flush_run(builder);
 
     if (!err)
         err = hd_buf_append_byte(out, REF_CHUNKED);
     if (!err)
-        err = hd_buf_append_varint(out, value.len);
+        err = hd_buf_append_varint(out, size);
     if (!err)
-        err = hd_buf_append_u64(out, hd_value_checksum(value));
+        err = hd_buf_append_u64(out, checksum);
     if (!err)
         err = hd_buf_append_varint(out, builder->segment_count);
     if (!err)

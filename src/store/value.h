@@ -64,8 +64,11 @@ HD_MUST_CHECK int hd_ref_builder_literal(struct hd_ref_builder *builder, struct 
 /* `stream` is borrowed until finish. */
 HD_MUST_CHECK int hd_ref_builder_chunk(struct hd_ref_builder *builder, struct hd_slice stream,
                                        int64_t seq, bool comma);
-HD_MUST_CHECK int hd_ref_builder_finish(struct hd_ref_builder *builder, struct hd_slice value,
-                                        struct hd_buf *out);
+/* A segment of another reference, as it is. */
+HD_MUST_CHECK int hd_ref_builder_segment(struct hd_ref_builder *builder,
+                                         const struct hd_segment *segment);
+HD_MUST_CHECK int hd_ref_builder_finish(struct hd_ref_builder *builder, uint64_t size,
+                                        uint64_t checksum, struct hd_buf *out);
 
 uint64_t hd_value_checksum(struct hd_slice value);
 

@@ -1,0 +1,78 @@
+/*
+ * Putting a list that has grown, at the cost of what was added.
+ *
+ * heddle_put() takes a value as bytes: to put a list of a thousand messages
+ * again means to write, cut and hash a thousand messages. Who keeps the list
+ * between puts can do better. A *listing* is the text of a list as it grows: it
+ * remembers how far the text is hashed and cut. Each put takes a *growth* of it:
+ * what the list is now, said as what it was at the growth before and what came
+ * since.
+ *
+ * The rows are the same as if the whole text had been put. If the store does not
+ * know any more what the growth builds on (another parent, a checkpoint that was
+ * never stored, a restart, a conflict, a collection under way), it takes the
+ * whole text, which the growth still has.
+ *
+ * A listing and its growths belong to one thread, but while a put is under way
+ * the store's threads read the growth.
+ */
+#ifndef HD_STORE_GROWTH_H
+#define HD_STORE_GROWTH_H
+
+#include <heddle.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/slice.h"
+#include "store/split.h"
+
+struct hd_listing;
+
+/* Bytes of a listing and of what its growths share, all in all. */
+struct hd_text;
+
+struct hd_growth {
+    struct hd_text *text;
+    size_t size;             /* of the list's text */
+    uint64_t checksum;       /* of the list's text */
+    struct hd_pieces pieces; /* of the whole text; or, with a base, those after the base's */
+
+    /* The value it goes on from; without one the pieces are all there are. */
+    bool has_base;
+    uint64_t base_size;
+    uint64_t base_checksum;
+    bool drops_chunk; /* the base's last chunk is part of the pieces again */
+};
+
+/* NULL when memory is exhausted. The list is empty. */
+HD_MUST_CHECK struct hd_listing *hd_listing_create(void);
+void hd_listing_destroy(struct hd_listing *listing);
+
+/* The next element, as compact JSON text; copies it. 0 or HD_ENOMEM; then it must be reset. */
+HD_MUST_CHECK int hd_listing_add(struct hd_listing *listing, struct hd_slice element);
+
+/* Empties the list. */
+void hd_listing_reset(struct hd_listing *listing);
+
+/* What the list is now. Give it back with hd_growth_destroy(). 0 or HD_ENOMEM. */
+HD_MUST_CHECK int hd_listing_grow(struct hd_listing *listing, struct hd_growth **out);
+void hd_growth_destroy(struct hd_growth *growth);
+
+/* The text as one value of growth->size bytes. */
+void hd_growth_write(const struct hd_growth *growth, char *out);
+
+/*
+ * As heddle_put() and heddle_put_async(). Where growths[i] is not NULL it stands
+ * for the data of checkpoint->values[i]: data.len must be its size, data.data is
+ * not looked at.
+ */
+HD_MUST_CHECK int hd_put_grown(struct heddle *store, const struct heddle_checkpoint *checkpoint,
+                               const struct hd_growth *const *growths, struct heddle_error *error);
+HD_MUST_CHECK int hd_put_grown_async(struct heddle *store,
+                                     const struct heddle_checkpoint *checkpoint,
+                                     const struct hd_growth *const *growths, heddle_done done,
+                                     void *arg);
+
+#endif
