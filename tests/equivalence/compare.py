@@ -158,7 +158,9 @@ def run_native(folder):
         (copy / "graph.json").write_text((folder / "graph.json").read_text())
         (copy / "scenario.json").write_text(json.dumps(load_scenario(folder)))
         words = [word.replace("{}", str(copy)) for word in shlex.split(template)]
-        done = subprocess.run(words, cwd=HERE.parents[1], capture_output=True, text=True, timeout=TIMEOUT)
+        done = subprocess.run(
+            words, cwd=HERE.parents[1], capture_output=True, text=True, timeout=TIMEOUT
+        )
     if done.returncode != 0:
         raise RuntimeError(f"{shlex.join(words)}: status {done.returncode}\n{done.stderr.strip()}")
     return json.loads(done.stdout)

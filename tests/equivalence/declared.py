@@ -195,8 +195,13 @@ def retry_policy(spec):
     if spec is None:
         return None
     types = tuple(getattr(builtins, name) for name in spec["on"])
-    return RetryPolicy(max_attempts=spec["attempts"], initial_interval=spec.get("delay_ms", 0) / 1000,
-                       backoff_factor=spec.get("backoff", 1), jitter=False, retry_on=types)
+    return RetryPolicy(
+        max_attempts=spec["attempts"],
+        initial_interval=spec.get("delay_ms", 500) / 1000,
+        backoff_factor=spec.get("backoff", 2),
+        jitter=False,
+        retry_on=types,
+    )
 
 
 def asynchronous(action):
@@ -235,11 +240,13 @@ def add_edge(builder, edge, number):
         builder.add_edge(edge["from"], edge["to"])
     else:
         if "routes" in edge:
-            ends = targets(edge["routes"])
-            path = RunnableLambda(lambda state: choose(edge["routes"], state), name=f"path_{number}")
+            routes = edge["routes"]
+            path, ends = lambda state: choose(routes, state), targets(routes)
         else:
-            ends = [edge["fanout"]["to"]]
-            path = RunnableLambda(lambda state: sends(edge["fanout"], state), name=f"path_{number}")
+            fanout = edge["fanout"]
+            path, ends = lambda state: sends(fanout, state), [fanout["to"]]
+        # Each needs a name of its own.
+        path = RunnableLambda(path, name=f"path_{number}")
         builder.add_conditional_edges(edge["from"], path, ends)
 
 
@@ -255,7 +262,8 @@ def build(declaration, checkpointer, graphs=None):
         add_node(builder, name, spec, graphs, state)
     for number, edge in enumerate(declaration.get("edges", [])):
         add_edge(builder, edge, number)
-    stops = {key: declaration[key] for key in ("interrupt_before", "interrupt_after") if key in declaration}
+    names = ("interrupt_before", "interrupt_after")
+    stops = {name: declaration[name] for name in names if name in declaration}
     graph = builder.compile(checkpointer=checkpointer, **stops)
     if "recursion_limit" in declaration:
         graph = graph.with_config(recursion_limit=declaration["recursion_limit"])

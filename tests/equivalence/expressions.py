@@ -77,7 +77,7 @@ def join(*values):
     return total
 
 
-def each(spec, scope, member):
+def each(spec, scope):
     """The scopes of a call over the elements of a list, with the element under its name."""
     for value in evaluate(spec["over"], scope):
         yield value, {**scope, spec.get("as", "item"): value}
@@ -138,9 +138,9 @@ def call(name, spec, scope):
         condition, yes, no = spec
         return evaluate(yes if evaluate(condition, scope) else no, scope)
     if name == "@map":
-        return [evaluate(spec["value"], inner) for _, inner in each(spec, scope, "value")]
+        return [evaluate(spec["value"], inner) for _, inner in each(spec, scope)]
     if name == "@filter":
-        return [value for value, inner in each(spec, scope, "when") if evaluate(spec["when"], inner)]
+        return [value for value, inner in each(spec, scope) if evaluate(spec["when"], inner)]
     if name in CALLS:
         return CALLS[name](*(evaluate(item, scope) for item in spec))
     return CALLS_OF_ONE[name](evaluate(spec, scope))

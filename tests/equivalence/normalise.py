@@ -18,6 +18,7 @@ TIME = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?([+-]\d\d:\d\d|Z)$")
 ELAPSED = re.compile(r"\(elapsed: [\d.]+s\)")
 ADVICE = re.compile(r"(?<=\.)\s.*", re.DOTALL)  # after the first sentence of an error
 SERVER = re.compile(r"http://127\.0\.0\.1:\d+")
+CANCELLED = "CancelledError()"
 SPECIAL = ("__error__", "__scheduled__", "__interrupt__", "__resume__")
 # What a tracing library adds to the metadata of tasks and messages.
 TRACING = re.compile(r"^(ls_|lc_|LANGSMITH|revision_id$)")
@@ -130,10 +131,21 @@ class Supersteps:
         return not is_result(event) and event["mode"] not in ("custom", "messages")
 
 
+def is_cancelled(event):
+    """Whether it reports a task that was stopped because another failed."""
+    data = event["data"]
+    if event["mode"] == "debug":
+        data = data["payload"]
+    elif event["mode"] != "tasks":
+        return False
+    return data.get("error") == CANCELLED
+
+
 def order_events(events, depth=0):
     steps = Supersteps(depth)
     for event in events:
-        steps.add(event)
+        if not is_cancelled(event):
+            steps.add(event)
     steps.flush()
     return steps.output
 
@@ -164,7 +176,7 @@ def is_saved_write(key, parent):
 
 
 def clean(value):
-    """Without times, tracing metadata and advice after an error; interrupts of several tasks in the order of their values."""
+    """Without what README.md says is left out; interrupts in the order of their values."""
     if isinstance(value, dict):
         if set(value) == {"type", "message"}:
             value = {**value, "message": ADVICE.sub("", value["message"])}
@@ -184,6 +196,8 @@ def clean(value):
     if isinstance(value, str):
         if TIME.match(value):
             return "TIME"
+        if value == CANCELLED:
+            return None
         return SERVER.sub("SERVER", ELAPSED.sub("(elapsed: TIME)", value))
     return value
 
@@ -272,6 +286,8 @@ def order_writes(writes, symbols):
     """Writes by task; savers differ in the order of tasks and in where special channels are."""
     tasks = {}
     for write in writes:
+        if write["value"] == CANCELLED:
+            continue
         tasks.setdefault(write["task_id"], []).append(write)
     for own in tasks.values():
         own.sort(key=lambda w: w["channel"] if w["channel"] in SPECIAL else "")

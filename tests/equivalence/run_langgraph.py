@@ -36,7 +36,8 @@ async def open_saver(kind):
     from heddle import HeddleSaver
 
     with tempfile.TemporaryDirectory() as folder:
-        async with HeddleSaver.from_conn_string(f"sqlite:{folder}/h.db?durability=relaxed") as saver:
+        url = f"sqlite:{folder}/h.db?durability=relaxed"
+        async with HeddleSaver.from_conn_string(url) as saver:
             yield saver
 
 
@@ -262,7 +263,8 @@ class UnexpectedOutcome(Exception):
 def check_outcome(number, step, record):
     wanted, got = step.get("error"), record["error"] and record["error"]["type"]
     if wanted != got:
-        raise UnexpectedOutcome(f"step {number}: expected {wanted or 'success'}, got {record['error']}")
+        got = record["error"] or "success"
+        raise UnexpectedOutcome(f"step {number}: expected {wanted or 'success'}, got {got}")
 
 
 async def play(folder, saver_kind="memory", graph_kind="python"):

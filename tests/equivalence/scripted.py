@@ -50,8 +50,9 @@ class ScriptedModel(BaseChatModel):
         for piece in pieces(self.reply.get("content", ""), self.stream_by):
             yield AIMessageChunk(content=piece)
         for index, call in enumerate(self.reply.get("tool_calls", [])):
-            part = {"name": call["name"], "args": json.dumps(call["args"], separators=(",", ":")), "id": call["id"],
-                    "index": index, "type": "tool_call_chunk"}
+            args = json.dumps(call["args"], ensure_ascii=False, separators=(",", ":"))
+            part = {"name": call["name"], "args": args, "id": call["id"], "index": index,
+                    "type": "tool_call_chunk"}
             yield AIMessageChunk(content="", tool_call_chunks=[part])
         # An error comes in the middle of the answer: after what there is of it.
         self._fail()

@@ -38,9 +38,9 @@ def encode_message(message):
     record = {"$": "message", "type": message.type, "content": encode(message.content)}
     for member in MEMBERS:
         value = getattr(message, member, None)
-        if value or member == "tool_call_id" and value is not None:
-            if (member, value) != ("status", "success"):
-                record[member] = encode(value)
+        is_given = bool(value) or (member == "tool_call_id" and value is not None)
+        if is_given and (member, value) != ("status", "success"):
+            record[member] = encode(value)
     return record
 
 
@@ -62,7 +62,8 @@ def encode(value):
         return {"$": "overwrite", "value": encode(value.value)}
     if isinstance(value, Command):
         members = {name: getattr(value, name) for name in ("graph", "update", "resume", "goto")}
-        return {"$": "command"} | {k: encode(v) for k, v in members.items() if v not in (None, (), [])}
+        given = {name: item for name, item in members.items() if item not in (None, (), [])}
+        return {"$": "command"} | encode(given)
     if isinstance(value, BaseException):
         return repr(value)
     if isinstance(value, (set, frozenset)):

@@ -1,4 +1,4 @@
-"""Custom events of plain values, of parallel nodes, of a subgraph, and again when a node runs again."""
+"""Custom events of plain values, parallel nodes, a subgraph, and of a node that runs again."""
 
 import operator
 from typing import Annotated

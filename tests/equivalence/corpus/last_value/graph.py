@@ -1,8 +1,7 @@
 """Two nodes after each other; the later value replaces the earlier one."""
 
-from typing_extensions import TypedDict
-
 from langgraph.graph import END, START, StateGraph
+from typing_extensions import TypedDict
 
 
 class State(TypedDict):

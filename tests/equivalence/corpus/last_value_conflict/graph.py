@@ -1,8 +1,7 @@
 """Two nodes write one plain channel in the same step: an error, and the thread is stuck there."""
 
-from typing_extensions import TypedDict
-
 from langgraph.graph import START, StateGraph
+from typing_extensions import TypedDict
 
 
 class State(TypedDict):

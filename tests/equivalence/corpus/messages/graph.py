@@ -1,6 +1,12 @@
 """Messages are added, replaced by id and removed; missing ids are made."""
 
-from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, SystemMessage, ToolMessage
+from langchain_core.messages import (
+    AIMessage,
+    HumanMessage,
+    RemoveMessage,
+    SystemMessage,
+    ToolMessage,
+)
 from langgraph.graph import START, MessagesState, StateGraph
 
 

@@ -1,4 +1,4 @@
-"""Nodes that fail and are tried again: until they succeed, until no attempt is left, or not at all."""
+"""Nodes that fail and are tried again: until they succeed, until none is left, or not at all."""
 
 import operator
 from typing import Annotated

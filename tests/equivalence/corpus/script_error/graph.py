@@ -3,6 +3,7 @@
 import asyncio
 
 from langgraph.graph import START, MessagesState, StateGraph
+
 from scripted import ScriptedModel
 
 

@@ -1,7 +1,8 @@
-"""Models at work in two parallel nodes, of which one is a subgraph; messages shared with the parent."""
+"""Models at work in two parallel nodes, of which one is a subgraph with shared messages."""
 
 from langchain_core.messages import AIMessage
 from langgraph.graph import START, MessagesState, StateGraph
+
 from scripted import ScriptedModel
 
 

@@ -1,4 +1,4 @@
-"""One task for each element, sent by an edge; the results are combined in the order of the sends."""
+"""One task for each element, sent by an edge; results are combined in the order of the sends."""
 
 import operator
 from typing import Annotated
