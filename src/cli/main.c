@@ -8,6 +8,7 @@
 static const struct hd_command *const commands[] = {
     &hd_command_graph,
     &hd_command_help,
+    &hd_command_run,
     &hd_command_version,
 };
 

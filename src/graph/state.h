@@ -1,0 +1,74 @@
+/*
+ * Looking at what is stored of a graph's threads, and changing it by hand: what
+ * LangGraph calls get_state, get_state_history, update_state and
+ * bulk_update_state. These wait for the store; no run is needed, and none is
+ * disturbed.
+ *
+ * A state is an object:
+ *
+ *   {"values": {…}, "next": [node, …],
+ *    "tasks": [{"id", "name", "path", "error", "interrupts", "state", "result"}, …],
+ *    "metadata": {…}, "created_at": time, "config": C, "parent_config": C,
+ *    "interrupts": […]}
+ *
+ * where C is {"thread_id", "checkpoint_ns", "checkpoint_id"} and, in subgraphs,
+ * "checkpoint_map". A task's `state` is null, the C of its subgraph, or, when
+ * subgraphs are asked for, a state.
+ */
+#ifndef HD_GRAPH_STATE_H
+#define HD_GRAPH_STATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/slice.h"
+#include "graph/graph.h"
+#include "graph/val.h"
+
+struct heddle;
+struct hd_failure;
+
+/* Which checkpoint of which graph. Borrows everything for the call. */
+struct hd_address {
+    struct heddle *store;
+    const struct hd_graph *graph; /* the root graph, also when `ns` is a subgraph's */
+    struct hd_slice principal;
+    struct hd_slice thread;
+    struct hd_slice ns;            /* empty: the root graph */
+    struct hd_slice checkpoint_id; /* empty: the latest */
+};
+
+/*
+ * HD_EINVAL and others with the cause in `failure`, which the caller lets go. A
+ * thread without checkpoints has a state too: without values and metadata.
+ */
+HD_MUST_CHECK int hd_state_get(const struct hd_address *at, bool subgraphs, struct hd_val **out,
+                               struct hd_failure *failure);
+
+/* Newest first. `state` is borrowed; not 0 ends the listing and is returned. */
+typedef int (*hd_state_fn)(void *ctx, const struct hd_val *state);
+
+/* `limit` negative: all. `before`, `filter`: as in heddle_query; may be empty. */
+HD_MUST_CHECK int hd_state_history(const struct hd_address *at, int64_t limit,
+                                   struct hd_slice before, struct hd_slice filter, hd_state_fn fn,
+                                   void *ctx, struct hd_failure *failure);
+
+struct hd_update {
+    const struct hd_val *values; /* an object, a command, or NULL */
+    struct hd_slice as_node;     /* empty: whoever wrote last */
+    struct hd_slice task_id;     /* empty: the task's that it stands for */
+};
+
+struct hd_superstep {
+    const struct hd_update *updates;
+    size_t count;
+};
+
+/* *out: the C of the new checkpoint. `metadata` (may be NULL) is added to the checkpoints'. */
+HD_MUST_CHECK int hd_state_update(const struct hd_address *at, const struct hd_superstep *steps,
+                                  size_t count, const struct hd_val *metadata,
+                                  struct hd_val **out, struct hd_failure *failure);
+
+#endif

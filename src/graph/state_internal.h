@@ -1,0 +1,38 @@
+/* What state.c and update.c share. */
+#ifndef HD_GRAPH_STATE_INTERNAL_H
+#define HD_GRAPH_STATE_INTERNAL_H
+
+#include "graph/engine.h"
+#include "graph/state.h"
+
+/* A checkpoint as it was found. */
+struct hd_found {
+    const struct hd_graph *graph; /* the graph of the namespace */
+    char *ns;                     /* where its checkpoints are */
+    bool is_there;
+    struct hd_live live;
+    struct hd_pends pends;
+    struct hd_val *metadata; /* object; NULL: not there */
+    char parent[HD_UUID_SIZE];
+    int64_t step; /* of the checkpoint; -1 when there is none */
+};
+
+HD_MUST_CHECK int hd_found_load(struct hd_found *found, const struct hd_address *at,
+                                struct hd_failure *failure);
+HD_MUST_CHECK int hd_found_take(struct hd_found *found, const struct heddle_tuple *tuple,
+                                struct hd_failure *failure);
+HD_MUST_CHECK int hd_found_init(struct hd_found *found, const struct hd_address *at,
+                                struct hd_failure *failure);
+void hd_found_fini(struct hd_found *found);
+
+/* The C of state.h; `id` empty: null. */
+HD_MUST_CHECK struct hd_val *hd_state_config(struct hd_slice thread, const char *ns,
+                                             const char *id, const struct hd_val *metadata);
+/* Applies the writes that belong to no task, without or with new versions. */
+HD_MUST_CHECK int hd_found_apply_null(struct hd_found *found, bool is_versioned,
+                                      struct hd_failure *failure);
+/* Gives the tasks what their stored writes say they made, and applies that. */
+HD_MUST_CHECK int hd_found_apply_tasks(struct hd_found *found, struct hd_tasks *tasks, bool all,
+                                       bool is_versioned, struct hd_failure *failure);
+
+#endif
