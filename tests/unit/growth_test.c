@@ -358,6 +358,29 @@ static void what_is_stored_is_not_looked_at_again(void **state)
     pair_fini(&pair);
 }
 
+/* A parent that has something else of the same size. */
+static void size_alone_does_not_make_a_base(void **state)
+{
+    struct hd_growth *lost;
+    struct pair pair;
+
+    (void)state;
+    pair_init(&pair, 4);
+    for (int i = 0; i < 100; i++)
+        add(&pair, HD_S("{\"content\":\"one text of some length, and another\"}"));
+    put(&pair, "");
+    start_over(&pair);
+    for (int i = 0; i < 100; i++)
+        add(&pair, HD_S("{\"content\":\"two text of some length, and another\"}"));
+    assert_err(hd_listing_grow(pair.listing, &lost), 0);
+    hd_growth_destroy(lost);
+    add(&pair, HD_S("3"));
+    put(&pair, pair.last);
+    assert_same_rows(&pair);
+    assert_reads_back(&pair, pair.last);
+    pair_fini(&pair);
+}
+
 /* ---- without waiting -------------------------------------------------- */
 
 struct waiter {
@@ -523,6 +546,7 @@ int main(void)
         cmocka_unit_test(a_list_from_nothing),
         cmocka_unit_test(rows_are_those_of_the_whole_text),
         cmocka_unit_test(what_is_stored_is_not_looked_at_again),
+        cmocka_unit_test(size_alone_does_not_make_a_base),
         cmocka_unit_test(the_list_may_grow_while_it_is_put),
         cmocka_unit_test(every_allocation_may_fail),
     };

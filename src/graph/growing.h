@@ -1,0 +1,33 @@
+/*
+ * A channel's list between two saves: what to hand to the store so that a save
+ * costs what was added (store/growth.h). One for each channel of a loop, on the
+ * loop's thread; the growths it gives out may outlive it.
+ */
+#ifndef HD_GRAPH_GROWING_H
+#define HD_GRAPH_GROWING_H
+
+#include "base/compiler.h"
+#include "graph/val.h"
+#include "store/growth.h"
+
+/* Shorter lists are written anew each time: that costs less than to remember their text. */
+#define HD_GROWING_MIN 32
+
+/* Zero-initialise it. */
+struct hd_growing {
+    struct hd_listing *listing;
+    struct hd_val *list; /* whose text it is */
+};
+
+void hd_growing_fini(struct hd_growing *growing);
+
+/*
+ * What `val`, a channel's checkpoint value, has become since the last call; NULL
+ * when it is to be written as a whole. Give it back with hd_growth_destroy() when
+ * the put is done. 0, HD_ENOMEM or HD_ELIMIT (too deep); the next call starts
+ * afresh then.
+ */
+HD_MUST_CHECK int hd_growing_save(struct hd_growing *growing, const struct hd_val *val,
+                                  struct hd_growth **out);
+
+#endif
