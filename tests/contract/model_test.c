@@ -5,7 +5,7 @@
  *   HEDDLE_TEST_SEED     repeats a sequence (printed when one fails)
  *   HEDDLE_MODEL_STEPS   how many steps, instead of as many as the time allows:
  *                        lower it to the step that failed, then look for less
- *   HEDDLE_MODEL_SECONDS how long each case goes on (3)
+ *   HEDDLE_MODEL_SECONDS how long each case goes on (2)
  */
 #include <stdio.h>
 #include <time.h>
@@ -787,7 +787,7 @@ static void run_model(struct fixture *f, int handle_count)
 {
     struct world w = {.f = f, .handle_count = handle_count};
     long most = setting("HEDDLE_MODEL_STEPS", 0);
-    double until = now() + (double)setting("HEDDLE_MODEL_SECONDS", 3);
+    double until = now() + (double)setting("HEDDLE_MODEL_SECONDS", 2);
     long total = 0;
 
     check_names();

@@ -7,7 +7,7 @@
  * Every acknowledged put is noted in a file; afterwards the conversations that
  * nobody deletes from must hold all of them.
  *
- *   HEDDLE_CROWD_SECONDS   how long each case goes on (4)
+ *   HEDDLE_CROWD_SECONDS   how long each case goes on (1.5)
  *   HEDDLE_TEST_SEED       another course of events
  */
 #include <fcntl.h>
@@ -572,7 +572,7 @@ static double seconds(void)
 {
     const char *value = getenv("HEDDLE_CROWD_SECONDS");
 
-    return value ? strtod(value, NULL) : 4;
+    return value ? strtod(value, NULL) : 1.5;
 }
 
 static unsigned seed(void)

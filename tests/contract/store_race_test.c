@@ -9,8 +9,13 @@
  * that stands in the way of others.
  *
  * Each attempt uses a principal of its own, so they share one database.
+ *
+ *   HEDDLE_RACE_SECONDS   how long each case goes on (0.4): gaps are chosen by lot
+ *   HEDDLE_TEST_LONG=1    all of them, however long it takes
+ *   HEDDLE_TEST_SEED      repeats a choice (printed when one fails)
  */
 #include <stdio.h>
+#include <time.h>
 
 #include "tests/contract/store_help.h"
 #include "tests/contract/store_watch.h"
@@ -20,7 +25,17 @@ struct stage {
     struct heddle *a, *b; /* b is f->store when it has a database of its own to open */
     struct watch watch_a, watch_b;
     char principal[24];
+    unsigned seed, lot;
+    double until;
 };
+
+static double now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
 
 struct act {
     struct heddle *store;
@@ -420,7 +435,11 @@ static bool all_lines_in(const char *lines, const char *one, const char *other)
 
 static void open_stage(struct stage *stage, struct fixture *f)
 {
+    const char *seconds = getenv("HEDDLE_RACE_SECONDS"), *seed = getenv("HEDDLE_TEST_SEED");
+
     memset(stage, 0, sizeof(*stage));
+    stage->until = now() + (seconds ? strtod(seconds, NULL) : 0.4);
+    stage->lot = stage->seed = seed ? (unsigned)strtoul(seed, NULL, 10) : (unsigned)time(NULL);
     stage->f = f;
     stage->a = f->store;
     watch_store(&stage->watch_a, stage->a);
@@ -527,8 +546,8 @@ static void carry_on(struct stage *stage)
     }
 }
 
-static void judge(const struct op *one, const struct op *other, char *got, const char *ab,
-                  const char *ba, int gap, bool warm)
+static void judge(const struct stage *stage, const struct op *one, const struct op *other,
+                  char *got, const char *ab, const char *ba, int gap, bool warm)
 {
     bool is_right = strcmp(got, ab) == 0 || strcmp(got, ba) == 0;
 
@@ -538,36 +557,46 @@ static void judge(const struct op *one, const struct op *other, char *got, const
                       (other->run == prune && one->may_keep_more)))
         is_right = all_lines_in(got, ab, ba);
     if (!is_right) {
-        print_error("%s in gap %d of %s (%s):\n%s\none after the other:\n%s\nthe other way:\n%s\n",
-                    other->name, gap, one->name, warm ? "warm" : "cold", got, ab, ba);
+        print_error(
+            "seed %u, %s in gap %d of %s (%s):\n%s\none after the other:\n%s\nthe other way:\n%s\n",
+            stage->seed, other->name, gap, one->name, warm ? "warm" : "cold", got, ab, ba);
         fail();
     }
     free(got);
 }
 
-/* Some of the gaps, chosen by lot, fewer where a call takes longer. HEDDLE_TEST_LONG: all of them. */
-static bool is_chosen(const struct stage *stage, unsigned *lot)
+static unsigned draw(struct stage *stage, unsigned count)
 {
-    unsigned percent = strcmp(stage->f->base, "memory:") == 0      ? 30
-                       : strncmp(stage->f->base, "sqlite", 6) == 0 ? 8
-                                                                   : 3;
-
-    *lot = *lot * 1103515245u + 12345u;
-    return getenv("HEDDLE_TEST_LONG") || (*lot >> 16) % 100 < percent;
+    stage->lot = stage->lot * 1103515245u + 12345u;
+    return (stage->lot >> 16) % count;
 }
 
-static void interleave(struct stage *stage, const struct op *one, const struct op *other,
-                       unsigned *lot)
+/* Some of the gaps, fewer where a call takes longer. */
+static bool is_chosen(struct stage *stage)
+{
+    unsigned percent = strcmp(stage->f->base, "memory:") == 0      ? 30
+                       : strncmp(stage->f->base, "sqlite", 6) == 0 ? 10
+                                                                   : 4;
+
+    return getenv("HEDDLE_TEST_LONG") || draw(stage, 100) < percent;
+}
+
+static bool is_over(const struct stage *stage)
+{
+    return !getenv("HEDDLE_TEST_LONG") && now() > stage->until;
+}
+
+static void interleave(struct stage *stage, const struct op *one, const struct op *other)
 {
     char *ab = NULL, *ba = NULL;
 
     for (int warm = 0; warm < 2; warm++) {
         struct intruder intruder = {.has_run = true};
 
-        for (int gap = 1; intruder.has_run; gap++) {
+        for (int gap = 1; intruder.has_run && !is_over(stage); gap++) {
             struct act a, b;
 
-            if (gap < 100 && !is_chosen(stage, lot)) {
+            if (gap < 100 && !is_chosen(stage)) {
                 if (gap > 14)
                     break; /* where nothing is run, nothing says how many gaps there are */
                 continue;
@@ -587,7 +616,7 @@ static void interleave(struct stage *stage, const struct op *one, const struct o
             a.code = one->run(&a);
             if (!intruder.has_run)
                 break;
-            judge(one, other, outcome(stage, &a, &b), ab, ba, gap, warm);
+            judge(stage, one, other, outcome(stage, &a, &b), ab, ba, gap, warm);
             carry_on(stage);
         }
     }
@@ -597,18 +626,21 @@ static void interleave(struct stage *stage, const struct op *one, const struct o
 
 /* ---- the cases ---- */
 
+/* Begins with any of them, so that all have their turn when there is not time for all. */
 static void meet_all(struct fixture *f, const struct op *one)
 {
-    const char *seed = getenv("HEDDLE_TEST_SEED");
-    unsigned lot = seed ? (unsigned)strtoul(seed, NULL, 10) : 1;
     struct stage stage;
+    unsigned first;
 
-    lot += (unsigned)(one - ops) * 7919u;
     open_stage(&stage, f);
-    for (size_t i = 0; i < OPS; i++) {
+    stage.lot += (unsigned)(one - ops) * 7919u;
+    first = draw(&stage, OPS);
+    for (unsigned i = 0; i < OPS && !is_over(&stage); i++) {
+        const struct op *other = &ops[(first + i) % OPS];
+
         /* The large copy is slow, and of interest to those who want its target. */
-        if (!ops[i].prepare || strstr(one->name, "copy"))
-            interleave(&stage, one, &ops[i], &lot);
+        if (!other->prepare || strstr(one->name, "copy"))
+            interleave(&stage, one, other);
     }
     close_stage(&stage);
 }
@@ -640,7 +672,7 @@ MEETS(delete_and_begin_again, 18)
 MEETS(copy_much, 19)
 
 /* A handle dies before or after any of its calls. */
-static void die_everywhere(struct stage *stage, const struct op *op, unsigned *lot)
+static void die_everywhere(struct stage *stage, const struct op *op)
 {
     char *before, *after;
     struct act a, b;
@@ -668,7 +700,7 @@ static void die_everywhere(struct stage *stage, const struct op *op, unsigned *l
         }
         free(got);
         carry_on(stage);
-        if (!is_chosen(stage, lot))
+        while (has_died && gap < 60 && !is_chosen(stage))
             gap++;
     }
     free(before);
@@ -678,13 +710,17 @@ static void die_everywhere(struct stage *stage, const struct op *op, unsigned *l
 static void a_handle_that_dies_leaves_whole_things(struct fixture *f)
 {
     struct stage stage;
-    unsigned lot = 1;
+    unsigned first;
 
     open_stage(&stage, f);
-    for (size_t i = 0; i < OPS; i++) {
+    stage.until += 1; /* there is only one case of these */
+    first = draw(&stage, OPS);
+    for (unsigned i = 0; i < OPS && !is_over(&stage); i++) {
+        const struct op *op = &ops[(first + i) % OPS];
+
         /* Runs are deleted thread by thread. */
-        if (!ops[i].is_more_than_one && ops[i].run != delete_runs)
-            die_everywhere(&stage, &ops[i], &lot);
+        if (!op->is_more_than_one && op->run != delete_runs)
+            die_everywhere(&stage, op);
     }
     close_stage(&stage);
 }
@@ -722,7 +758,7 @@ static void a_copy_left_half_done_is_not_seen(struct fixture *f)
     struct act a, b;
 
     open_stage(&stage, f);
-    for (int gap = 1; gap < 40; gap++) {
+    for (int gap = 1; gap < 40 && !is_over(&stage); gap++) {
         struct heddle_threads *threads;
         char *expected, *got;
 
@@ -749,9 +785,9 @@ static void a_copy_left_half_done_is_not_seen(struct fixture *f)
 
 /* ---- readers ---- */
 
-static void reader_meets(struct stage *stage, const struct op *other, unsigned *lot)
+static void reader_meets(struct stage *stage, const struct op *other)
 {
-    for (int gap = 1; gap < 12; gap++) {
+    for (int gap = 1; gap < 12 && !is_over(stage); gap++) {
         struct act a, b;
         struct intruder intruder;
         struct heddle_key key;
@@ -761,7 +797,7 @@ static void reader_meets(struct stage *stage, const struct op *other, unsigned *
         struct heddle_error error = {0};
         int code;
 
-        if (!is_chosen(stage, lot))
+        if (!is_chosen(stage))
             continue;
         new_scene(stage, other, other, gap % 2, &a, &b);
         key = (struct heddle_key){thread_in(&a, "t"), text(""), text("")};
@@ -789,12 +825,14 @@ static void reader_meets(struct stage *stage, const struct op *other, unsigned *
 static void readers_never_see_damage(struct fixture *f)
 {
     struct stage stage;
-    unsigned lot = 1;
+    unsigned first;
 
     open_stage(&stage, f);
-    for (size_t i = 0; i < OPS; i++) {
-        if (ops[i].prepare == NULL)
-            reader_meets(&stage, &ops[i], &lot);
+    stage.until += 1;
+    first = draw(&stage, OPS);
+    for (unsigned i = 0; i < OPS && !is_over(&stage); i++) {
+        if (ops[(first + i) % OPS].prepare == NULL)
+            reader_meets(&stage, &ops[(first + i) % OPS]);
     }
     close_stage(&stage);
 }
