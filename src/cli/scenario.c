@@ -110,6 +110,12 @@ static struct hd_graph *load_graph(const char *folder)
     return graph;
 }
 
+static struct hd_val *make_error(const char *type, const char *text)
+{
+    return hd_val_with(hd_val_with(hd_val_object(), HD_S("type"), hd_val_cstr(type)),
+                       HD_S("message"), hd_val_cstr(text));
+}
+
 /* ---- finding checkpoints ---------------------------------------------- */
 
 static struct hd_address address(struct player *p, struct hd_slice thread,
@@ -131,10 +137,10 @@ static struct hd_val *get_state(struct player *p, struct hd_slice thread,
     int err = hd_state_get(&at, subgraphs, &state, &failure);
 
     if (err) {
-        (void)fprintf(stderr, "state: %s: %s\n", failure.type ? failure.type : "",
-                      failure.text ? failure.text : "");
+        /* Reading fails where saved writes cannot be applied. */
+        state = hd_val_with(hd_val_object(), HD_S("error"),
+                            make_error(failure.type, failure.text ? failure.text : ""));
         hd_failure_fini(&failure);
-        return NULL;
     }
     return state;
 }
@@ -285,12 +291,6 @@ static void on_event(void *ctx, const struct hd_event *event)
         p->err = err;
 }
 
-static struct hd_val *make_error(const char *type, const char *text)
-{
-    return hd_val_with(hd_val_with(hd_val_object(), HD_S("type"), hd_val_cstr(type)),
-                       HD_S("message"), hd_val_cstr(text));
-}
-
 static void on_done(void *ctx, const struct hd_run_result *result)
 {
     struct player *p = ctx;
@@ -310,7 +310,22 @@ static struct hd_stops read_stops(const struct hd_val *val, struct hd_slice *nam
     return stops;
 }
 
-/* Answers are given by the number of the question. */
+/* The id of a question, by its number or by what it asks. */
+static struct hd_slice find_interrupt(const struct hd_val *state, const struct hd_val *which)
+{
+    const struct hd_val *pending = hd_val_get(state, HD_S("interrupts"));
+    int64_t index;
+
+    if (hd_val_get_int(which, &index))
+        return text_of(hd_val_at_signed(pending, index), "id");
+    for (size_t i = 0; i < hd_val_count(pending); i++) {
+        if (hd_val_equal(hd_val_get(hd_val_at(pending, i), HD_S("value")), which))
+            return text_of(hd_val_at(pending, i), "id");
+    }
+    return hd_slice("", 0);
+}
+
+/* Answers are given for questions of the thread as it stands. */
 static struct hd_val *make_command(struct player *p, struct hd_slice thread,
                                    const struct hd_val *spec)
 {
@@ -329,13 +344,9 @@ static struct hd_val *make_command(struct player *p, struct hd_slice thread,
     state = get_state(p, thread, NULL, false);
     for (size_t i = 0; i < hd_val_count(ids); i++) {
         const struct hd_val *pair = hd_val_at(ids, i);
-        int64_t index = 0;
 
-        if (hd_val_get_int(hd_val_at(pair, 0), &index))
-            map = hd_val_with(
-                map,
-                text_of(hd_val_at(hd_val_get(state, HD_S("interrupts")), (size_t)index), "id"),
-                hd_val_ref(hd_val_at(pair, 1)));
+        map = hd_val_with(map, find_interrupt(state, hd_val_at(pair, 0)),
+                          hd_val_ref(hd_val_at(pair, 1)));
     }
     hd_val_unref(state);
     return hd_val_with(command, HD_S("resume"), map);
@@ -456,6 +467,20 @@ static void note_thread(struct player *p, struct hd_slice thread)
     p->threads = hd_val_append(p->threads, hd_val_string(thread));
 }
 
+static void do_state(struct player *p, struct hd_slice thread, const struct hd_val *step,
+                     const struct hd_val *config)
+{
+    struct hd_val *state =
+        get_state(p, thread, config, hd_val_is_true(hd_val_get(step, HD_S("subgraphs"))));
+    struct hd_val *error = hd_val_get(state, HD_S("error"));
+
+    if (error)
+        p->record = hd_val_with(p->record, HD_S("error"), hd_val_ref(error));
+    else
+        p->record = hd_val_with(p->record, HD_S("result"), hd_val_ref(state));
+    hd_val_unref(state);
+}
+
 static void do_history(struct player *p, struct hd_slice thread, const struct hd_val *step,
                        const struct hd_val *config)
 {
@@ -470,7 +495,7 @@ static struct hd_val *perform(struct player *p, const struct hd_val *step)
     struct hd_slice what = text_of(step, "do"), thread = text_of(step, "thread");
     const struct hd_val *from = hd_val_get(step, HD_S("from"));
     bool only_looks = hd_slice_eq(what, HD_S("state")) || hd_slice_eq(what, HD_S("history"));
-    struct hd_val *config, *state;
+    struct hd_val *config;
 
     if (thread.len == 0)
         thread = HD_S("main");
@@ -484,9 +509,7 @@ static struct hd_val *perform(struct player *p, const struct hd_val *step)
     if (p->is_invoke || hd_slice_eq(what, HD_S("stream"))) {
         do_run(p, thread, step, config);
     } else if (hd_slice_eq(what, HD_S("state"))) {
-        state = get_state(p, thread, config,
-                          hd_val_is_true(hd_val_get(step, HD_S("subgraphs"))));
-        p->record = hd_val_with(p->record, HD_S("result"), state);
+        do_state(p, thread, step, config);
     } else if (hd_slice_eq(what, HD_S("history"))) {
         do_history(p, thread, step, config);
     } else {

@@ -105,25 +105,32 @@ static bool is_input(const struct hd_graph *graph, size_t channel)
     return !graph->input;
 }
 
+/* Takes. */
+static struct hd_val *with_id(struct hd_val *val)
+{
+    char id[HD_UUID_SIZE];
+
+    if (hd_val_kind(val) != HD_KIND_MESSAGE || hd_val_get(val, HD_S("id")))
+        return val;
+    hd_uuid_v4(id);
+    return hd_val_with(val, HD_S("id"), hd_val_cstr(id));
+}
+
 /* Messages get their ids now, so that they are the same in events, writes and state. */
 static int add_state(const struct hd_graph *graph, size_t channel, const struct hd_val *val,
                      struct hd_writes *out)
 {
-    struct hd_val *prepared = NULL;
+    struct hd_val *made = with_id(hd_val_ref(val));
 
-    if (graph->channels[channel].reducer == HD_REDUCE_MESSAGES &&
-        hd_val_kind(val) != HD_KIND_OVERWRITE &&
-        hd_messages_prepare(val, &prepared, NULL) == 0) {
-        /* A message alone stays alone, as the node wrote it. */
-        if (!hd_val_is_list(val) && hd_val_count(prepared) == 1) {
-            struct hd_val *only = hd_val_ref(hd_val_at(prepared, 0));
+    if (graph->channels[channel].reducer != HD_REDUCE_MESSAGES || !hd_val_is_list(val))
+        return hd_writes_add(out, (int)channel, made);
+    for (size_t i = 0; i < hd_val_count(val) && made; i++) {
+        struct hd_val *item = hd_val_at(val, i);
 
-            hd_val_unref(prepared);
-            prepared = only;
-        }
-        return hd_writes_add(out, (int)channel, prepared);
+        if (hd_val_kind(item) == HD_KIND_MESSAGE && !hd_val_get(item, HD_S("id")))
+            made = hd_val_replace(made, i, with_id(hd_val_ref(item)));
     }
-    return hd_writes_add(out, (int)channel, hd_val_ref(val));
+    return hd_writes_add(out, (int)channel, made);
 }
 
 /* Members that are no channels of the state are left out, as LangGraph does. */
@@ -140,7 +147,10 @@ static int add_updates(const struct hd_graph *graph, const struct hd_node *node,
 
         hd_buf_init(&text, (size_t)1 << 20);
         if (hd_val_write_text(&text, update) == 0)
-            hd_failure_set(failure, "InvalidUpdateError", "Expected dict, got %.*s",
+            hd_failure_set(failure, "InvalidUpdateError",
+                           "Expected dict, got %.*s\nFor troubleshooting, visit: "
+                           "https://docs.langchain.com/oss/python/langgraph/errors/"
+                           "INVALID_GRAPH_NODE_RETURN_VALUE",
                            (int)(text.len < 1000 ? text.len : 1000), text.ptr);
         hd_failure_set(failure, "InvalidUpdateError", "Expected dict");
         hd_buf_fini(&text);

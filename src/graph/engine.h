@@ -254,7 +254,7 @@ struct hd_task {
     void (*on_timer)(struct hd_task *task);
     void *work;               /* the kind's own */
     struct hd_loop *inner;    /* subgraph */
-    uint64_t serial;          /* of the attempt: late callbacks of another are ignored */
+    int64_t began_us;         /* the attempt */
 };
 
 struct hd_tasks {
@@ -281,6 +281,8 @@ HD_MUST_CHECK int hd_task_path(const struct hd_task *task, struct hd_buf *out);
 HD_MUST_CHECK struct hd_val *hd_task_path_val(const struct hd_task *task);
 /* The channels that triggered it, sorted; `__pregel_push` for sends. */
 HD_MUST_CHECK struct hd_val *hd_task_triggers(const struct hd_task *task);
+/* Whether it runs a graph that has checkpoints. */
+bool hd_node_has_states(const struct hd_node *node);
 struct hd_applied hd_task_applied(const struct hd_task *task);
 
 /* XXH3-128 of the text, 32 hexadecimal digits. */

@@ -36,6 +36,7 @@ struct hd_event {
     const struct hd_writes *writes; /* TASK_RESULT, UPDATE */
     bool is_cached;                 /* UPDATE: of an earlier run */
     const struct hd_val *value;     /* INTERRUPT: the list; MESSAGE, CUSTOM */
+    bool is_from_model;             /* MESSAGE: not just part of a result */
 };
 
 /* Where an event comes from: "" for the root graph, else `node:task|…`. */

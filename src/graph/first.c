@@ -280,8 +280,9 @@ int hd_loop_first(struct hd_loop *loop, struct hd_val *input, struct hd_val *com
         err = apply_null_writes(loop, &s);
     if (!err && s.is_resuming) {
         err = go_on(loop, &s, bound);
-    } else if (!err && s.input) {
-        err = apply_input(loop, s.input);
+    } else if (!err && (s.input || command)) {
+        /* A command on a thread that has nothing yet is its input. */
+        err = apply_input(loop, command ? command : s.input);
     } else if (!err && loop->resuming < 0) {
         hd_failure_set(&loop->failure, "EmptyInputError", "Received no input for %s",
                        "__start__");

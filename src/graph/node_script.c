@@ -410,13 +410,16 @@ static void finish(struct hd_task *task)
 {
     const struct script_spec *spec = task->node->spec;
     struct answer *answer = task->work;
-    struct hd_val *list, *update;
+    struct hd_val *message, *list, *update;
 
     if (answer->reply->error) {
         fail_as_told(task, answer->reply);
         return;
     }
-    list = hd_val_append(hd_val_list(), whole_message(answer));
+    message = whole_message(answer);
+    if (message && answer->at == 0 && answer->call == 0)
+        hd_task_message(task, message); /* nobody has seen pieces of it */
+    list = hd_val_append(hd_val_list(), message);
     update = hd_val_with(hd_val_object(), task->graph->channels[spec->channel].name, list);
     if (!update)
         hd_task_fail_code(task, HD_ENOMEM, NULL);

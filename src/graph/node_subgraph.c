@@ -70,6 +70,13 @@ static int read_node(struct hd_decl *decl, const struct hd_at *at, struct hd_nod
     return hd_decl_node_fields(decl, at, fields, HD_COUNT(fields), spec);
 }
 
+bool hd_node_has_states(const struct hd_node *node)
+{
+    const struct hd_subgraph_spec *spec = node->spec;
+
+    return node->graph && spec->memory != HD_MEMORY_NONE;
+}
+
 /* ---- running ---------------------------------------------------------- */
 
 /* The graph has ended: so does the node. */

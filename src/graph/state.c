@@ -51,7 +51,7 @@ static const struct hd_node *find_inner(const struct hd_graph *graph, struct hd_
             continue;
         node = hd_graph_find_node(graph,
                                   hd_slice(part.ptr, colon ? (size_t)(colon - part.ptr) : part.len));
-        if (node == HD_GRAPH_END || !graph->nodes[node].graph)
+        if (node == HD_GRAPH_END || !hd_node_has_states(&graph->nodes[node]))
             return NULL;
         found = &graph->nodes[node];
         graph = found->graph;
@@ -83,10 +83,6 @@ int hd_found_init(struct hd_found *found, const struct hd_address *at, struct hd
     if (at->ns.len > 0 && !node) {
         hd_failure_set(failure, "ValueError", "Subgraph %.*s not found", (int)at->ns.len,
                        at->ns.ptr);
-        return HD_EINVAL;
-    }
-    if (spec && spec->memory == HD_MEMORY_NONE) {
-        hd_failure_set(failure, "ValueError", "No checkpointer set");
         return HD_EINVAL;
     }
     found->ns = hd_malloc(at->ns.len + 1);
@@ -243,7 +239,7 @@ static int inner_state(const struct hd_address *at, const struct hd_found *found
     int err;
 
     *out = hd_val_null();
-    if (!task->node->graph)
+    if (!hd_node_has_states(task->node))
         return 0;
     hd_buf_init(&ns, (size_t)1 << 20);
     err = hd_task_ns(task, hd_slice_cstr(found->ns), &ns);

@@ -273,7 +273,7 @@ static struct hd_val *task_state(const struct hd_loop *loop, const struct hd_tas
     struct hd_val *inner = hd_val_object();
     struct hd_buf ns;
 
-    if (!task->node->graph) {
+    if (!hd_node_has_states(task->node)) {
         hd_val_unref(inner);
         return hd_val_null();
     }
@@ -363,7 +363,20 @@ static struct hd_val *message_metadata(const struct hd_event *event)
     metadata = hd_val_with(metadata, HD_S("langgraph_path"), hd_task_path_val(task));
     metadata = hd_val_with(metadata, HD_S("langgraph_checkpoint_ns"),
                            hd_val_string(hd_buf_slice(&ns)));
-    metadata = hd_val_with(metadata, HD_S("checkpoint_ns"), hd_val_string(hd_buf_slice(&ns)));
+    /* The namespace that the configuration had where it had one first. */
+    if (loop->outer) {
+        while (loop->outer->loop->outer)
+            loop = loop->outer->loop;
+        hd_buf_reset(&ns);
+        task = loop->outer;
+        if (hd_task_ns(task, HD_S(""), &ns) != 0) {
+            hd_val_unref(metadata);
+            metadata = NULL;
+        }
+    }
+    if (event->is_from_model || event->loop->outer)
+        metadata =
+            hd_val_with(metadata, HD_S("checkpoint_ns"), hd_val_string(hd_buf_slice(&ns)));
     hd_buf_fini(&ns);
     return metadata;
 }

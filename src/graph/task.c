@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 
 /* ---- timers ----------------------------------------------------------- */
 
@@ -226,6 +227,15 @@ static bool was_given(const struct hd_task *task, struct hd_slice id)
     return false;
 }
 
+static void tell_message(struct hd_task *task, const struct hd_val *message, bool is_from_model)
+{
+    struct hd_event event = {.type = HD_EVENT_MESSAGE, .loop = task->loop, .task = task,
+                             .value = message, .is_from_model = is_from_model};
+
+    if (mark_shown(task->loop->run, hd_val_get_string(hd_val_get(message, HD_S("id")))) == 0)
+        hd_emit(task->loop, &event);
+}
+
 static void show(struct hd_task *task, const struct hd_val *message)
 {
     struct hd_slice id = hd_val_get_string(hd_val_get(message, HD_S("id")));
@@ -233,7 +243,7 @@ static void show(struct hd_task *task, const struct hd_val *message)
     if (hd_val_kind(message) != HD_KIND_MESSAGE)
         return;
     if (id.len == 0 || (!was_shown(task->loop->run, id) && !was_given(task, id)))
-        hd_task_message(task, message);
+        tell_message(task, message, false);
 }
 
 /* Messages in the result that were not shown while the node worked. */
@@ -253,11 +263,8 @@ static void show_result(struct hd_task *task)
 
 void hd_task_message(struct hd_task *task, const struct hd_val *message)
 {
-    struct hd_event event = {.type = HD_EVENT_MESSAGE, .loop = task->loop, .task = task,
-                             .value = message};
-
-    if (mark_shown(task->loop->run, hd_val_get_string(hd_val_get(message, HD_S("id")))) == 0)
-        hd_emit(task->loop, &event);
+    if (hd_run_listens(task->loop->run))
+        tell_message(task, message, true);
 }
 
 void hd_task_emit(struct hd_task *task, const struct hd_val *value)
@@ -404,8 +411,10 @@ static void on_deadline(uv_timer_t *timer)
     struct hd_task *task = timer->data;
     struct hd_slice name = task->node->name;
 
-    hd_task_fail(task, "NodeTimeoutError", "Node '%.*s' exceeded its run timeout of %g seconds",
-                 (int)name.len, name.ptr, (double)task->node->timeout_ms / 1000);
+    hd_task_fail(task, "NodeTimeoutError",
+                 "Node '%.*s' exceeded its run timeout of %.3fs (elapsed: %.3fs).",
+                 (int)name.len, name.ptr, (double)task->node->timeout_ms / 1000,
+                 (double)(hd_clock_monotonic_us() - task->began_us) / 1e6);
 }
 
 static void attempt(struct hd_task *task)
@@ -416,6 +425,7 @@ static void attempt(struct hd_task *task)
     task->asked = 0;
     hd_writes_clear(&task->writes);
     hd_failure_fini(&task->failure);
+    task->began_us = hd_clock_monotonic_us();
     if (task->node->timeout_ms > 0)
         err = start_timer(task, &task->deadline, task->node->timeout_ms, on_deadline);
     if (!err)
@@ -426,13 +436,25 @@ static void attempt(struct hd_task *task)
         hd_task_fail_code(task, err, NULL);
 }
 
+/* __start__ passes the input on; a command may be one. */
+static void start_graph(struct hd_task *task)
+{
+    struct hd_val *input = hd_task_input(task, &task->loop->live);
+
+    if (hd_val_kind(input) == HD_KIND_COMMAND)
+        hd_task_finish(task, hd_val_ref(hd_val_get(input, HD_S("update"))),
+                       hd_val_ref(hd_val_get(input, HD_S("goto"))), false);
+    else
+        hd_task_finish(task, hd_val_ref(input), NULL, false);
+}
+
 void hd_task_start(struct hd_task *task)
 {
     int err = fill_channels(task);
 
     task->status = HD_TASK_RUNNING;
     if (!err && task->node->index == HD_GRAPH_START) {
-        hd_task_finish(task, hd_val_ref(hd_task_input(task, &task->loop->live)), NULL, false);
+        start_graph(task);
         return;
     }
     if (err)

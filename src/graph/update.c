@@ -114,7 +114,7 @@ static int put(struct updating *u, const char *source, int64_t step, int64_t id_
     hd_buf_init(&texts.packed.text, HD_ENGINE_MAX_VALUE);
     snprintf(base, sizeof(base), "%s", u->base.is_there ? u->base.live.id : "");
     hd_live_renew(&u->base.live, (int)id_step);
-    u->base.live.has_updated = copies && u->base.live.has_updated;
+    u->base.live.has_updated = false;
     err = make_texts(u, metadata, copies, &texts);
     if (!err)
         err = put_texts(u, parent, &texts);

@@ -282,6 +282,10 @@ class Versions:
         }
 
 
+def is_edge(write):
+    return write["channel"].startswith("branch:to:")
+
+
 def order_writes(writes, symbols):
     """Writes by task; savers differ in the order of tasks and in where special channels are."""
     tasks = {}
@@ -290,7 +294,8 @@ def order_writes(writes, symbols):
             continue
         tasks.setdefault(write["task_id"], []).append(write)
     for own in tasks.values():
-        own.sort(key=lambda w: w["channel"] if w["channel"] in SPECIAL else "")
+        # StateGraph keeps edges in a set: which comes first is new in every process.
+        own.sort(key=lambda w: w["channel"] if w["channel"] in SPECIAL or is_edge(w) else "")
     groups = sorted(tasks.values(), key=lambda own: (symbols.rank(own[0]["task_id"]), bare(own)))
     return [write for own in groups for write in own]
 
