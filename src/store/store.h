@@ -5,6 +5,7 @@
  *   split.h    where values are cut       value.h     how a value is recorded
  *   cache.h    what a writer remembers    plan.c      a put as a batch of rows
  *   request.c  a request, checked         plan_value.c  a value as chunks and a reference
+ *   growth.h   lists that grow            plan_growth.c  … and what a put of one refers to
  *   lane.c     group commit               read.c      rows as a tuple again
  *   list.c delta.c retain.c copy.c check.c            the other operations
  *   heddle.c   the public API
