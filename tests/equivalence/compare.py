@@ -5,7 +5,7 @@
 
 The reference is graph.py run by LangGraph with its in-memory saver. The sides:
 
-    again     the same once more: shows that the reference is deterministic
+    again     the same in another process: shows that the reference is deterministic
     heddle    graph.py with HeddleSaver on SQLite: shows that the saver is right
     json      graph.json run by LangGraph: shows that both files are the same graph
     native    graph.json run by Heddle's engine: HEDDLE_SCENARIO, a command in which {}
@@ -166,9 +166,33 @@ def run_native(folder):
     return json.loads(done.stdout)
 
 
+class Other:
+    """A second process that runs references: Python orders sets anew in each."""
+
+    process = None
+
+    @classmethod
+    def run(cls, folder):
+        if cls.process is None:
+            # Random here too, even when this process was given a seed.
+            cls.process = subprocess.Popen(
+                [sys.executable, HERE / "run_langgraph.py", "--serve"],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                env={**os.environ, "PYTHONHASHSEED": "random"},
+            )
+        cls.process.stdin.write(f"{folder}\n")
+        cls.process.stdin.flush()
+        document = json.loads(cls.process.stdout.readline())
+        if "failure" in document:
+            raise RuntimeError(document["failure"])
+        return document
+
+
 def run_side(side, folder):
     if side == "native":
         return normalise(run_native(folder))
+    if side == "again":
+        return normalise(Other.run(folder))
     saver = "heddle" if side == "heddle" else "memory"
     graph = "json" if side == "json" else "python"
     return normalise(asyncio.run(play(folder, saver, graph)))

@@ -2,6 +2,7 @@
 """Performs a scenario with the real LangGraph and prints what happened.
 
     run_langgraph.py [--saver memory|heddle] [--graph python|json] [--raw] DIRECTORY
+    run_langgraph.py --serve    reads directories, one in a line; prints a raw document for each
 
 The directory holds graph.py (or, for --graph json, graph.json) and scenario.json.
 The document is described in README.md; without --raw it is normalised.
@@ -14,6 +15,7 @@ import json
 import os
 import sys
 import tempfile
+import traceback
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -281,13 +283,27 @@ async def play(folder, saver_kind="memory", graph_kind="python"):
     return {"scenario": folder.name, "steps": steps, "threads": threads}
 
 
+def serve():
+    for line in sys.stdin:
+        try:
+            answer = asyncio.run(play(line.rstrip("\n")))
+        except Exception:
+            answer = {"failure": traceback.format_exc()}
+        print(json.dumps(answer), flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("folder", type=Path, nargs="?")
+    parser.add_argument("--serve", action="store_true")
     parser.add_argument("--saver", choices=("memory", "heddle"), default="memory")
     parser.add_argument("--graph", choices=("python", "json"), default="python")
     parser.add_argument("--raw", action="store_true", help="with real ids, versions and times")
     options = parser.parse_args()
+    if options.serve:
+        return serve()
+    if options.folder is None:
+        parser.error("no directory given")
     document = asyncio.run(play(options.folder, options.saver, options.graph))
     if not options.raw:
         document = normalise(document)
