@@ -275,7 +275,7 @@ HD_MUST_CHECK int hd_val_to_message(const struct hd_val *val, struct hd_val **ou
 /* Numbers: the sum. Strings and lists: one after the other. Takes `a`. */
 HD_MUST_CHECK int hd_val_add(struct hd_val *a, const struct hd_val *b, struct hd_val **out,
                              struct hd_fault *fault);
-/* *out: a < b is negative, equal 0, a > b positive; 2 when there is no order between numbers (NaN). */
+/* *out: -1 for a < b, 0 when equal, 1 for a > b; 2 when there is no order (NaN). */
 HD_MUST_CHECK int hd_val_compare(const struct hd_val *a, const struct hd_val *b, int *out,
                                  struct hd_fault *fault);
 

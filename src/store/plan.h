@@ -1,4 +1,4 @@
-/* What the files of planning share: plan.c (threads, checkpoints, writes), plan_value.c, plan_growth.c. */
+/* What the files of planning share: plan.c (threads, checkpoints, writes) and plan_*.c (values). */
 #ifndef HD_STORE_PLAN_H
 #define HD_STORE_PLAN_H
 

@@ -90,8 +90,9 @@ static int place_in_write(struct hd_planner *p, struct hd_slice name, uint32_t o
     return err;
 }
 
-static int refer_to_pieces(struct hd_planner *p, const struct hd_pieces *pieces, struct hd_slice name,
-                           uint32_t own, int64_t follows, struct hd_ref_builder *builder)
+static int refer_to_pieces(struct hd_planner *p, const struct hd_pieces *pieces,
+                           struct hd_slice name, uint32_t own, int64_t follows,
+                           struct hd_ref_builder *builder)
 {
     bool is_write = p->request->kind == HD_REQUEST_WRITES;
 
@@ -203,8 +204,7 @@ int hd_plan_value(struct hd_planner *p, const struct heddle_value *value, size_t
         err = hd_ref_write_inline(buf, data);
         return err ? err : hd_arena_copy(&p->lane->batch.arena, hd_buf_slice(buf), out);
     }
-    parts = (struct hd_plan_parts){.pieces = &p->request->pieces[i],
-                                   .size = data.len,
-                                   .checksum = hd_value_checksum(data)};
+    parts = (struct hd_plan_parts){
+        .pieces = &p->request->pieces[i], .size = data.len, .checksum = hd_value_checksum(data)};
     return hd_plan_parts(p, hd_from_public(value->channel), &parts, out);
 }

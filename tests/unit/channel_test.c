@@ -520,7 +520,7 @@ static void the_list_may_come_from_elsewhere(void **state)
     one_fini(&one);
 }
 
-/* A list that only grows keeps its buffer, whoever holds what it was and whatever was only tried. */
+/* A list that only grows keeps its buffer, whoever holds views on it and whatever was tried. */
 static void long_lists_cost_what_is_added(void **state)
 {
     struct hd_val *message, *tried, *views[10] = {0};
