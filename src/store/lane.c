@@ -174,10 +174,14 @@ static void lead(struct hd_lane *lane, struct hd_request *first)
             r = commit_group(lane, r, GROUP_MAX);
         }
     }
-    if (lane->batch_number % TRIM_INTERVAL == 0)
+    if (lane->batch_number - lane->trimmed_at >= TRIM_INTERVAL) {
         hd_cache_trim(&lane->cache);
-    if (lane->scratch.cap > SCRATCH_KEEP)
+        lane->trimmed_at = lane->batch_number;
+    }
+    if (lane->scratch.cap > SCRATCH_KEEP) {
         hd_buf_fini(&lane->scratch);
+        hd_buf_init(&lane->scratch, SIZE_MAX / 2);
+    }
     hd_batch_reset(&lane->batch);
 }
 

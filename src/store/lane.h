@@ -60,6 +60,7 @@ struct hd_lane {
     struct hd_cache cache;
     struct hd_batch_builder batch;
     uint64_t batch_number;
+    uint64_t trimmed_at; /* the batch after which the cache was last trimmed */
     struct hd_buf scratch;
 };
 

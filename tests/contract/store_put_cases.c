@@ -391,6 +391,31 @@ static void values_of_every_size_come_back(struct fixture *f)
     free(data);
 }
 
+/* What a large put needs for a while must not be missing afterwards. */
+static void puts_go_on_after_a_large_checkpoint(struct fixture *f)
+{
+    char *filler = long_json(3 << 20, 8), *json = malloc((3 << 20) + 100);
+    struct heddle_checkpoint put = {.thread = thread_of("t"),
+                                    .id = text("1"),
+                                    .metadata = text("{}"),
+                                    .new_versions = text("{}")};
+    struct heddle_tuple *tuple;
+
+    assert_non_null(json);
+    snprintf(json, (3 << 20) + 100, "{\"v\":4,\"filler\":%s}", filler);
+    put.checkpoint = text(json);
+    assert_ok(heddle_put(f->store, &put, NULL));
+    PUT(f->store, .thread = "t", .id = "2", .versions = "{\"a\":1}", .values = {VALUE("a", "1")});
+    WRITES(f->store, .thread = "t", .id = "2", .task = "k", .values = {VALUE("a", "1")});
+    assert_get(f->store, "t", "", "2", "2< a=json:1 | k/0 a=json:1");
+    tuple = must_get(f->store, "t", "", "1");
+    assert_int_equal(tuple->checkpoint.len, strlen(json));
+    assert_memory_equal(tuple->checkpoint.data, json, strlen(json));
+    heddle_tuple_free(tuple);
+    free(filler);
+    free(json);
+}
+
 static void many_channels_come_in_byte_order(struct fixture *f)
 {
     enum { CHANNELS = 300 };
@@ -477,6 +502,7 @@ const struct store_case put_cases[] = {
     STORE_CASE(one_content_under_two_types_stays_apart),
     STORE_CASE(a_conversation_costs_what_was_said),
     STORE_CASE(values_of_every_size_come_back),
+    STORE_CASE(puts_go_on_after_a_large_checkpoint),
     STORE_CASE(many_channels_come_in_byte_order),
     STORE_CASE(the_thread_list_says_when),
     {NULL, NULL},
