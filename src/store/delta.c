@@ -12,7 +12,7 @@
 #include "store/fetch.h"
 #include "store/pack.h"
 
-enum { PAGE = 64, ATTEMPTS = 3 };
+enum { PAGE = 64, ATTEMPTS = 5 };
 
 struct row {
     struct hd_slice id, parent;

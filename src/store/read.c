@@ -7,11 +7,12 @@
  * chunks that a row read earlier refers to: then a chunk is missing, and the
  * whole is read again. A chunk that is missing for good is reported as damage.
  */
+#include "base/clock.h"
 #include "base/error.h"
 #include "store/fetch.h"
 #include "store/pack.h"
 
-enum { ATTEMPTS = 3, SENDS_BELOW_VERSION = 4 };
+enum { ATTEMPTS = 5, SENDS_BELOW_VERSION = 4 };
 
 struct write_node {
     struct heddle_write write;
@@ -289,8 +290,10 @@ int hd_read_tuples(struct hd_store *store, const struct hd_key *keys, size_t cou
     if (!r.items)
         return HD_ENOMEM;
     hd_reading_init(&r.reading);
-    for (int attempt = 0; err == HD_ECORRUPT && attempt < ATTEMPTS; attempt++)
+    for (int attempt = 0; err == HD_ECORRUPT && attempt < ATTEMPTS; attempt++) {
+        hd_clock_sleep_us(attempt * 200); /* whoever takes away needs not follow in step */
         err = read_once(&r, keys, tuples);
+    }
     hd_reading_fini(&r.reading);
     if (err == HD_ECORRUPT)
         return hd_fault_set(fault, err, "a stored value of thread '%.*s' is damaged",
