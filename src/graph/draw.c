@@ -241,13 +241,13 @@ static int sketch_level(struct sketch *s, const struct hd_graph *graph)
  * The only node without an edge to it (from it, when `is_last`), leaving out
  * node `without` and its edges; HD_GRAPH_END when there is none or more.
  */
-static size_t find_only(const struct sketch *s, bool is_last, size_t without)
+static int find_only(const struct sketch *s, bool is_last, size_t without, size_t *out)
 {
     size_t found = HD_GRAPH_END, count = 0;
     bool *is_taken = hd_arena_calloc(s->arena, s->node_count + 1, sizeof(*is_taken));
 
     if (!is_taken)
-        return HD_GRAPH_END;
+        return HD_ENOMEM;
     for (size_t i = 0; i < s->edge_count; i++) {
         const struct hd_drawing_edge *edge = &s->edges[i];
 
@@ -260,7 +260,16 @@ static size_t find_only(const struct sketch *s, bool is_last, size_t without)
             count++;
         }
     }
-    return count == 1 ? found : HD_GRAPH_END;
+    *out = count == 1 ? found : HD_GRAPH_END;
+    return 0;
+}
+
+/* Both ends at once. */
+static int find_ends(const struct sketch *s, size_t *first, size_t *last)
+{
+    int err = find_only(s, false, HD_GRAPH_END, first);
+
+    return err == 0 ? find_only(s, true, HD_GRAPH_END, last) : err;
 }
 
 static size_t count_edges(const struct sketch *s, size_t node)
@@ -290,13 +299,16 @@ static void remove_node(struct sketch *s, size_t node)
     s->node_count--;
 }
 
-static void trim(struct sketch *s, bool is_last)
+static int trim(struct sketch *s, bool is_last)
 {
-    size_t node = find_only(s, is_last, HD_GRAPH_END);
+    size_t node = 0, next = HD_GRAPH_END;
+    int err = find_only(s, is_last, HD_GRAPH_END, &node);
 
-    if (node != HD_GRAPH_END && find_only(s, is_last, node) != HD_GRAPH_END &&
-        count_edges(s, node) == 1)
+    if (err == 0 && node != HD_GRAPH_END)
+        err = find_only(s, is_last, node, &next);
+    if (err == 0 && next != HD_GRAPH_END && count_edges(s, node) == 1)
         remove_node(s, node);
+    return err;
 }
 
 /* ---- opening subgraphs ------------------------------------------------ */
@@ -315,14 +327,13 @@ static int prefixed(struct hd_arena *arena, struct hd_slice prefix, struct hd_sl
     return 0;
 }
 
-/* Puts `inner` in the place of the node. */
+/* Puts `inner`, which has one first and one last node, in the place of the node. */
 static int replace(struct sketch *s, size_t node, const struct sketch *inner)
 {
-    size_t first = find_only(inner, false, HD_GRAPH_END);
-    size_t last = find_only(inner, true, HD_GRAPH_END);
+    size_t first = 0, last = 0;
     size_t base = s->node_count, outer_edges = s->edge_count;
     struct hd_slice prefix = s->nodes[node].id, id = {0};
-    int err = first == HD_GRAPH_END || last == HD_GRAPH_END ? HD_ENOMEM : 0;
+    int err = find_ends(inner, &first, &last);
 
     for (size_t i = 0; i < inner->node_count && err == 0; i++) {
         err = prefixed(s->arena, prefix, inner->nodes[i].id, &id);
@@ -361,16 +372,17 @@ static size_t find_node(const struct sketch *s, struct hd_slice id)
 static int open_node(struct sketch *s, const struct hd_node *node, int levels)
 {
     struct sketch inner = {.arena = s->arena, .work = s->work};
+    size_t first = HD_GRAPH_END, last = HD_GRAPH_END;
     int err = sketch_graph(&inner, node->graph, levels - 1);
 
-    if (err != 0)
+    if (err == 0)
+        err = find_ends(&inner, &first, &last);
+    if (err != 0 || inner.node_count < 2 || first == HD_GRAPH_END || last == HD_GRAPH_END)
         return err;
-    if (inner.node_count < 2 || find_only(&inner, false, HD_GRAPH_END) == HD_GRAPH_END ||
-        find_only(&inner, true, HD_GRAPH_END) == HD_GRAPH_END)
-        return 0;
-    trim(&inner, false);
-    trim(&inner, true);
-    return replace(s, find_node(s, node->name), &inner);
+    err = trim(&inner, false);
+    if (err == 0)
+        err = trim(&inner, true);
+    return err == 0 ? replace(s, find_node(s, node->name), &inner) : err;
 }
 
 static int sketch_graph(struct sketch *s, const struct hd_graph *graph, int levels)
