@@ -27,7 +27,9 @@ struct hd_command {
 
 extern const struct hd_command hd_command_graph;
 extern const struct hd_command hd_command_help;
+extern const struct hd_command hd_command_history;
 extern const struct hd_command hd_command_run;
+extern const struct hd_command hd_command_state;
 extern const struct hd_command hd_command_version;
 
 /* By name; NULL when there is none. */

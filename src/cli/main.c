@@ -8,7 +8,9 @@
 static const struct hd_command *const commands[] = {
     &hd_command_graph,
     &hd_command_help,
+    &hd_command_history,
     &hd_command_run,
+    &hd_command_state,
     &hd_command_version,
 };
 

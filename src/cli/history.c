@@ -1,0 +1,210 @@
+/* heddle history: the checkpoints of a thread as a tree. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "cli/cli.h"
+#include "heddle.h"
+
+#define MAX_DEPTH 512 /* branches within branches that are drawn */
+
+struct item {
+    char *id, *parent, *text;
+    size_t child, sibling; /* index + 1; 0: none */
+    bool is_child;
+};
+
+struct history {
+    struct item *items; /* oldest first after loading */
+    size_t count, cap;
+};
+
+static char *copy(struct heddle_bytes bytes)
+{
+    char *text = hd_malloc(bytes.len + 1);
+
+    if (!text)
+        return NULL;
+    if (bytes.len > 0)
+        memcpy(text, bytes.data, bytes.len);
+    text[bytes.len] = '\0';
+    return text;
+}
+
+/* "step 3  loop  2026-01-31T12:34:56" */
+static char *describe(const struct heddle_tuple *tuple)
+{
+    struct hd_json metadata = {NULL}, checkpoint = {NULL};
+    struct hd_slice source, ts;
+    int64_t step = 0;
+    char *text = NULL;
+
+    if (hd_json_parse(&metadata, hd_slice(tuple->metadata.data, tuple->metadata.len), NULL) != 0 ||
+        hd_json_parse(&checkpoint, hd_slice(tuple->checkpoint.data, tuple->checkpoint.len),
+                      NULL) != 0)
+        goto done;
+    source = hd_json_string(hd_json_get(hd_json_root(&metadata), HD_S("source")));
+    ts = hd_json_string(hd_json_get(hd_json_root(&checkpoint), HD_S("ts")));
+    (void)hd_json_int(hd_json_get(hd_json_root(&metadata), HD_S("step")), &step);
+    text = hd_malloc(128);
+    if (text)
+        (void)snprintf(text, 128, "step %-3lld %-6.*s %.*s", (long long)step, (int)source.len,
+                       source.ptr, (int)(ts.len < 19 ? ts.len : 19), ts.ptr);
+done:
+    hd_json_fini(&metadata);
+    hd_json_fini(&checkpoint);
+    return text ? text : copy((struct heddle_bytes){"?", 1});
+}
+
+static int add(struct history *history, const struct heddle_tuple *tuple)
+{
+    struct item *item;
+
+    if (history->count == history->cap) {
+        size_t cap = history->cap ? history->cap * 2 : 64;
+        struct item *items = hd_realloc(history->items, cap * sizeof(*items));
+
+        if (!items)
+            return HD_ENOMEM;
+        history->items = items;
+        history->cap = cap;
+    }
+    item = &history->items[history->count++];
+    *item = (struct item){copy(tuple->id), copy(tuple->parent), describe(tuple), 0, 0, false};
+    return item->id && item->parent && item->text ? 0 : HD_ENOMEM;
+}
+
+static int load(struct heddle *store, const char *thread, const char *ns,
+                struct history *history, struct heddle_error *error)
+{
+    struct heddle_bytes id = {thread, strlen(thread)}, space = {ns, strlen(ns)};
+    struct heddle_query query = {.thread = &id, .ns = &space, .limit = -1,
+                                 .flags = HEDDLE_LIST_HEADERS};
+    const struct heddle_tuple *tuple;
+    struct heddle_list *list;
+    int err = heddle_list_open(store, &query, &list, error);
+
+    if (err)
+        return err;
+    while (!err) {
+        err = heddle_list_next(list, &tuple, error);
+        if (!err)
+            err = add(history, tuple);
+    }
+    heddle_list_close(list);
+    return err == HEDDLE_ENOTFOUND ? 0 : err;
+}
+
+static int by_id(const void *a, const void *b)
+{
+    return strcmp(((const struct item *)a)->id, ((const struct item *)b)->id);
+}
+
+/* Children by age; a parent that is not there makes a root. */
+static void link_items(struct history *history)
+{
+    qsort(history->items, history->count, sizeof(*history->items), by_id);
+    for (size_t i = history->count; i-- > 0;) {
+        struct item wanted = {.id = history->items[i].parent};
+        struct item *parent = bsearch(&wanted, history->items, history->count,
+                                      sizeof(*history->items), by_id);
+
+        /* Ids grow; one that is its own ancestor would never end. */
+        if (!parent || strcmp(parent->id, history->items[i].id) >= 0)
+            continue;
+        history->items[i].is_child = true;
+        history->items[i].sibling = parent->child;
+        parent->child = i + 1;
+    }
+}
+
+/* A line for each checkpoint; where it branches, each branch is set off. */
+static void draw(const struct history *history, size_t index, int depth)
+{
+    while (index) {
+        const struct item *item = &history->items[index - 1];
+
+        (void)printf("%*s%s  %s\n", depth * 2, "", item->text, item->id);
+        index = item->child;
+        if (!index || !history->items[index - 1].sibling)
+            continue;
+        for (; index; index = history->items[index - 1].sibling) {
+            (void)printf("%*s└ branch\n", depth * 2, "");
+            draw(history, index, depth < MAX_DEPTH ? depth + 1 : depth);
+        }
+        return;
+    }
+}
+
+static void free_history(struct history *history)
+{
+    for (size_t i = 0; i < history->count; i++) {
+        hd_free(history->items[i].id);
+        hd_free(history->items[i].parent);
+        hd_free(history->items[i].text);
+    }
+    hd_free(history->items);
+}
+
+static int show(const char *url, const char *thread, const char *ns)
+{
+    struct history history = {NULL, 0, 0};
+    struct heddle_error error = {0};
+    struct heddle *store = NULL;
+    int err = heddle_open(&store, url, &error);
+
+    if (!err)
+        err = load(store, thread, ns, &history, &error);
+    if (!err && history.count == 0) {
+        (void)fprintf(stderr, "heddle history: thread %s has no checkpoints\n", thread);
+        err = HD_ENOTFOUND;
+    } else if (err) {
+        (void)fprintf(stderr, "heddle history: %s\n",
+                      error.text[0] ? error.text : hd_error_text(err));
+    }
+    link_items(&history);
+    for (size_t i = 0; !err && i < history.count; i++) {
+        if (!history.items[i].is_child)
+            draw(&history, i + 1, 0);
+    }
+    free_history(&history);
+    heddle_close(store);
+    return err ? HD_EXIT_FAILED : HD_EXIT_OK;
+}
+
+static int run(int argc, char **argv)
+{
+    const char *url = NULL, *thread = NULL, *ns = "";
+
+    for (int i = 1; i < argc; i++) {
+        if (hd_option_value(argc, argv, &i, "--ns", &ns))
+            continue;
+        if (argv[i][0] == '-')
+            return hd_usage_error(&hd_command_history, "unknown option %s", argv[i]);
+        if (!url)
+            url = argv[i];
+        else if (!thread)
+            thread = argv[i];
+        else
+            return hd_usage_error(&hd_command_history, "what is %s?", argv[i]);
+    }
+    if (!url || !thread || !ns)
+        return hd_usage_error(&hd_command_history, "which URL and THREAD?");
+    return show(url, thread, ns);
+}
+
+const struct hd_command hd_command_history = {
+    .name = "history",
+    .arguments = "URL THREAD [--ns NAMESPACE]",
+    .summary = "show the checkpoints of a thread",
+    .help = "Prints the checkpoints of a thread, oldest first: step, source, time and id.\n"
+            "Where the thread was forked, its branches are set off.\n"
+            "\n"
+            "  --ns NAMESPACE   those of a subgraph, such as child:9ec5acbc-…\n"
+            "\n"
+            "  heddle history sqlite:agent.db my-thread\n",
+    .run = run,
+};
