@@ -252,7 +252,7 @@ static void open_behind_bouncer(struct hd_backend **out, const char *schema)
 {
     char url[400];
 
-    make_url(url, sizeof(url), getenv("HEDDLE_TEST_PGBOUNCER_URL"), schema, "pool=3");
+    make_url(url, sizeof(url), getenv("HEDDLE_TEST_PGBOUNCER_URL"), schema, "pool=3&timeout=60");
     must_open(out, url);
 }
 

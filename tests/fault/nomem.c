@@ -134,7 +134,7 @@ static bool route_sqlite(void)
 static void remove_files(const char *path)
 {
     static const char *const tails[] = {"", "-wal", "-shm", "-journal"};
-    char name[300];
+    char name[4096 + 16];
 
     for (size_t i = 0; path && i < sizeof(tails) / sizeof(tails[0]); i++) {
         (void)snprintf(name, sizeof(name), "%s%s", path, tails[i]);
