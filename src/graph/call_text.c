@@ -1,5 +1,8 @@
 /* Calls that make and look at text. */
+#include <locale.h>
+#include <pthread.h>
 #include <string.h>
+#include <wctype.h>
 
 #include "base/utf8.h"
 #include "graph/calls.h"
@@ -146,22 +149,68 @@ static int split(struct hd_eval *ev, const struct hd_call *call, struct hd_val *
 
 /* ---- letters and spaces ----------------------------------------------- */
 
+/* Letters of all scripts, one for one, whatever the process's own locale is. */
+static locale_t letters;
+static pthread_once_t letters_once = PTHREAD_ONCE_INIT;
+
+static void find_letters(void)
+{
+    letters = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+}
+
+/* The code point of a valid character of `len` bytes. */
+static uint32_t decode(const char *pos, size_t len)
+{
+    static const unsigned char masks[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
+    uint32_t code = (unsigned char)pos[0] & masks[len];
+
+    for (size_t i = 1; i < len; i++)
+        code = code << 6 | ((unsigned char)pos[i] & 0x3f);
+    return code;
+}
+
+static int append_code(struct hd_buf *buf, uint32_t code)
+{
+    char out[4];
+    size_t len = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+    static const unsigned char heads[] = {0, 0, 0xc0, 0xe0, 0xf0};
+
+    for (size_t i = len; i-- > 1; code >>= 6)
+        out[i] = (char)(0x80 | (code & 0x3f));
+    out[0] = (char)(heads[len] | code);
+    return hd_buf_append(buf, out, len);
+}
+
+static uint32_t other_case(uint32_t code, bool is_upper)
+{
+    if (letters == (locale_t)0)
+        return code;
+    return (uint32_t)(is_upper ? towupper_l((wint_t)code, letters)
+                               : towlower_l((wint_t)code, letters));
+}
+
 static int change_case(struct hd_eval *ev, const struct hd_call *call, struct hd_val *const *args,
                        size_t count, struct hd_val **out)
 {
     struct hd_slice text = hd_val_get_string(args[0]);
-    char first = call->text[0];
+    const char *pos = text.ptr, *end = pos + text.len;
+    bool is_upper = call->text[0] == 'a';
     struct hd_buf buf;
-    int err;
+    int err = 0;
 
     (void)count;
     if (!hd_val_is_string(args[0]))
         return give_null(out);
+    (void)pthread_once(&letters_once, find_letters);
     hd_eval_buf(ev, &buf);
-    err = hd_buf_append_slice(&buf, text);
-    for (size_t i = 0; i < buf.len; i++) {
-        if (buf.ptr[i] >= first && buf.ptr[i] <= first + 25)
-            buf.ptr[i] ^= 0x20;
+    while (!err && pos < end) {
+        size_t len = hd_utf8_char(pos, end);
+
+        if (len == 0) /* not UTF-8: as it is */
+            err = hd_buf_append(&buf, pos++, 1);
+        else
+            err = append_code(&buf, other_case(decode(pos, len), is_upper));
+        pos += len;
     }
     return hd_eval_take(ev, &buf, err, out);
 }
