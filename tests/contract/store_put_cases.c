@@ -416,6 +416,77 @@ static void puts_go_on_after_a_large_checkpoint(struct fixture *f)
     free(json);
 }
 
+/* More than one batch takes; twice, with a small change, and something small in between. */
+static void very_large_values_come_back(struct fixture *f)
+{
+    enum { SIZE = 40 << 20 };
+    char *data = malloc(SIZE);
+    uint64_t x = 3;
+    struct heddle_tuple *tuple;
+
+    assert_non_null(data);
+    for (size_t i = 0; i < SIZE; i += 8) {
+        x = x * 6364136223846793005u + 1442695040888963407u;
+        memcpy(data + i, &x, 8);
+    }
+    for (int i = 0; i < 2; i++) {
+        struct put put = {
+            .thread = "t", .id = i ? "2" : "1", .versions = i ? "{\"a\":2}" : "{\"a\":1}"};
+
+        data[SIZE / 2] = (char)i;
+        put.values[0] = (struct heddle_value){text("a"), text("raw"), bytes(data, SIZE)};
+        assert_ok(try_put(f->store, &put, NULL));
+        PUT(f->store, .thread = "u", .id = put.id);
+    }
+    tuple = must_get(f->store, "t", "", "2");
+    assert_int_equal(tuple->values[0].data.len, SIZE);
+    assert_memory_equal(tuple->values[0].data.data, data, SIZE);
+    heddle_tuple_free(tuple);
+    assert_true(usage_of(f->store, "t").bytes < SIZE + SIZE / 10); /* shared but for the change */
+    free(data);
+}
+
+/* More threads than a writer remembers, each visited again when it was forgotten. */
+static void forgotten_threads_are_read_again(struct fixture *f)
+{
+    enum { THREADS = 48, ROUNDS = 9, FILLER = 100000 };
+    char *filler = long_json(FILLER, 8), *json = malloc(FILLER + 200), *big = long_json(1000, 9);
+    char thread[16], id[16], parent[16];
+
+    assert_non_null(json);
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int t = 0; t < THREADS; t++) {
+            struct put put = {.thread = thread,
+                              .id = id,
+                              .parent = round ? parent : "",
+                              .checkpoint = json,
+                              .changed = round ? "{}" : "{\"a\":1}"};
+
+            snprintf(thread, sizeof(thread), "t%d", t);
+            snprintf(id, sizeof(id), "%02d", round);
+            snprintf(parent, sizeof(parent), "%02d", round - 1);
+            snprintf(json, FILLER + 200, "{\"v\":4,\"channel_versions\":{\"a\":1},\"x\":%s}",
+                     filler);
+            put.values[0] = (struct heddle_value){text("a"), text("json"), text(big)};
+            assert_ok(try_put(f->store, &put, NULL));
+        }
+    }
+    for (int t = 0; t < THREADS; t++) {
+        struct heddle_tuple *tuple;
+
+        snprintf(thread, sizeof(thread), "t%d", t);
+        tuple = must_get(f->store, thread, "", "");
+        assert_int_equal(tuple->value_count, 1);
+        assert_memory_equal(tuple->values[0].data.data, big, 1000);
+        heddle_tuple_free(tuple);
+        assert_int_equal(usage_of(f->store, thread).checkpoints, ROUNDS);
+        assert_in_range(usage_of(f->store, thread).chunks, 1, 4);
+    }
+    free(filler);
+    free(json);
+    free(big);
+}
+
 static void many_channels_come_in_byte_order(struct fixture *f)
 {
     enum { CHANNELS = 300 };
@@ -503,6 +574,8 @@ const struct store_case put_cases[] = {
     STORE_CASE(a_conversation_costs_what_was_said),
     STORE_CASE(values_of_every_size_come_back),
     STORE_CASE(puts_go_on_after_a_large_checkpoint),
+    STORE_CASE(very_large_values_come_back),
+    STORE_CASE(forgotten_threads_are_read_again),
     STORE_CASE(many_channels_come_in_byte_order),
     STORE_CASE(the_thread_list_says_when),
     {NULL, NULL},

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "store/lane.h"
 #include "tests/contract/store_help.h"
 #include "tests/contract/store_watch.h"
 
@@ -752,6 +753,53 @@ static void sharing_goes_on_after_a_dead_collector(struct fixture *f)
     close_stage(&stage);
 }
 
+/* As if the state had been loaded half a minute ago. */
+static void let_time_pass(struct heddle *store)
+{
+    struct hd_store *inner = (struct hd_store *)store;
+
+    for (unsigned i = 0; i < inner->lane_count; i++) {
+        struct hd_thread_state *state = inner->lanes[i].cache.newest;
+
+        for (; state; state = state->older)
+            state->loaded_at -= (int64_t)31 * 1000000;
+    }
+}
+
+/* Nobody prunes, but a writer that has waited long enough ends the collection itself. */
+static void a_writer_ends_a_collection_that_nobody_finishes(struct fixture *f)
+{
+    struct stage stage;
+    struct act a, b;
+    struct heddle_thread t;
+    struct heddle_usage before, paused, after;
+
+    open_stage(&stage, f);
+    new_scene(&stage, &ops[9], &ops[9], true, &a, &b);
+    t = thread_in(&a, "t");
+    watch_reset(&stage.watch_a);
+    /* Dies when the old checkpoints are gone and the chunks are not. */
+    for (int gap = 1; atomic_load(&stage.watch_a.applies) < 2; gap++) {
+        watch_reset(&stage.watch_a);
+        stage.watch_a.dies_at = gap;
+        assert_int_not_equal(prune(&a), 0);
+    }
+    watch_reset(&stage.watch_a);
+    assert_ok(heddle_thread_usage(stage.b, &t, &before, NULL));
+    assert_int_equal(before.checkpoints, 2);
+    assert_ok(put_step(&b, "t", "6", "5", 6, "r1"));
+    assert_ok(heddle_thread_usage(stage.b, &t, &paused, NULL));
+    assert_true(paused.chunks >= before.chunks + 6); /* nothing is shared meanwhile */
+    let_time_pass(stage.b);
+    assert_ok(put_step(&b, "t", "7", "6", 7, "r1"));
+    assert_ok(put_step(&b, "t", "8", "7", 8, "r1"));
+    assert_ok(put_step(&a, "t", "9", "8", 9, "r1"));
+    assert_ok(heddle_thread_usage(stage.b, &t, &after, NULL));
+    assert_int_equal(after.chunks, paused.chunks + 3);
+    carry_on(&stage);
+    close_stage(&stage);
+}
+
 static void a_copy_left_half_done_is_not_seen(struct fixture *f)
 {
     struct stage stage;
@@ -862,6 +910,7 @@ int main(void)
         STORE_CASE(copy_much_meets_everything),
         STORE_CASE(a_handle_that_dies_leaves_whole_things),
         STORE_CASE(sharing_goes_on_after_a_dead_collector),
+        STORE_CASE(a_writer_ends_a_collection_that_nobody_finishes),
         STORE_CASE(a_copy_left_half_done_is_not_seen),
         STORE_CASE(readers_never_see_damage),
         {NULL, NULL},
