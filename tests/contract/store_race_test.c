@@ -726,6 +726,18 @@ static void a_handle_that_dies_leaves_whole_things(struct fixture *f)
     close_stage(&stage);
 }
 
+/* A prune dies when the old checkpoints are gone and the chunks are not. */
+static void leave_a_collection(struct stage *stage, struct act *a)
+{
+    watch_reset(&stage->watch_a);
+    for (int gap = 1; atomic_load(&stage->watch_a.applies) < 2; gap++) {
+        watch_reset(&stage->watch_a);
+        stage->watch_a.dies_at = gap;
+        assert_int_not_equal(prune(a), 0);
+    }
+    watch_reset(&stage->watch_a);
+}
+
 /* After a collector died sharing pauses; a prune by anybody starts it again. */
 static void sharing_goes_on_after_a_dead_collector(struct fixture *f)
 {
@@ -737,11 +749,7 @@ static void sharing_goes_on_after_a_dead_collector(struct fixture *f)
     open_stage(&stage, f);
     new_scene(&stage, &ops[9], &ops[9], true, &a, &b);
     t = thread_in(&a, "t");
-    for (stage.watch_a.dies_at = 1; prune(&a) != 0 && atomic_load(&stage.watch_a.applies) < 2;) {
-        watch_reset(&stage.watch_a);
-        stage.watch_a.dies_at = 4;
-    }
-    watch_reset(&stage.watch_a);
+    leave_a_collection(&stage, &a);
     assert_ok(put_step(&b, "t", "6", "5", 6, "r1"));
     assert_ok(put_step(&b, "t", "7", "6", 7, "r1"));
     assert_ok(prune(&b));
@@ -777,14 +785,7 @@ static void a_writer_ends_a_collection_that_nobody_finishes(struct fixture *f)
     open_stage(&stage, f);
     new_scene(&stage, &ops[9], &ops[9], true, &a, &b);
     t = thread_in(&a, "t");
-    watch_reset(&stage.watch_a);
-    /* Dies when the old checkpoints are gone and the chunks are not. */
-    for (int gap = 1; atomic_load(&stage.watch_a.applies) < 2; gap++) {
-        watch_reset(&stage.watch_a);
-        stage.watch_a.dies_at = gap;
-        assert_int_not_equal(prune(&a), 0);
-    }
-    watch_reset(&stage.watch_a);
+    leave_a_collection(&stage, &a);
     assert_ok(heddle_thread_usage(stage.b, &t, &before, NULL));
     assert_int_equal(before.checkpoints, 2);
     assert_ok(put_step(&b, "t", "6", "5", 6, "r1"));
