@@ -310,7 +310,11 @@ int heddle_delete_runs(struct heddle *store, struct heddle_bytes principal,
                        const struct heddle_bytes *run_ids, size_t run_count,
                        struct heddle_error *error);
 
-/* HEDDLE_EEXISTS when the target holds anything. A source that does not exist copies nothing. */
+/*
+ * HEDDLE_EEXISTS when the target is a thread already, if only an emptied one.
+ * A source that does not exist copies nothing. HEDDLE_EBUSY when the source
+ * changes so fast that no whole state of it could be read.
+ */
 int heddle_copy_thread(struct heddle *store, const struct heddle_thread *source,
                        const struct heddle_thread *target, struct heddle_error *error);
 
