@@ -137,7 +137,7 @@ struct hd_fanout {
     size_t to;
 };
 
-/* A conditional edge: the first route that holds, or sends. Reads the state with the node's writes. */
+/* A conditional edge: the first route that holds, or sends. Sees the node's writes. */
 struct hd_branch {
     const struct hd_route *routes;
     size_t route_count;

@@ -36,29 +36,48 @@ static int read_node(struct hd_decl *decl, const struct hd_at *at, struct hd_nod
     return hd_decl_node_fields(decl, at, fields, HD_COUNT(fields), spec);
 }
 
-static int start(struct hd_task *task)
+static int write_error(struct hd_task *task, struct hd_buf *out)
 {
     const struct fail_spec *spec = task->node->spec;
     struct hd_scope scope = hd_task_scope(task);
-    struct hd_buf text;
     struct hd_val *val;
+    int err = hd_expr_eval(spec->error, &scope, &val);
+
+    if (err)
+        return err;
+    err = hd_val_write_text(out, val);
+    hd_val_unref(val);
+    return err;
+}
+
+static void fail(struct hd_task *task)
+{
+    const struct fail_spec *spec = task->node->spec;
+    struct hd_buf text;
     int err;
 
     if (spec->times > 0 && *spec->used >= spec->times) {
         hd_task_finish(task, NULL, NULL, false);
-        return 0;
+        return;
     }
     *spec->used += 1;
-    err = hd_expr_eval(spec->error, &scope, &val);
-    if (err)
-        return err;
     hd_buf_init(&text, HD_EXPR_MAX_BYTES);
-    err = hd_val_write_text(&text, val);
-    if (!err)
+    err = write_error(task, &text);
+    if (err)
+        hd_task_fail_code(task, err, NULL);
+    else
         hd_task_fail_text(task, spec->type, hd_buf_slice(&text));
     hd_buf_fini(&text);
-    hd_val_unref(val);
-    return err;
+}
+
+static int start(struct hd_task *task)
+{
+    const struct fail_spec *spec = task->node->spec;
+
+    if (spec->delay_ms > 0)
+        return hd_task_wait(task, spec->delay_ms, fail);
+    fail(task);
+    return 0;
 }
 
 const struct hd_node_kind hd_node_fail = {

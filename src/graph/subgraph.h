@@ -10,7 +10,7 @@ enum hd_memory {
     HD_MEMORY_NONE
 };
 
-/* Without `input` it gets the channels of the same name; without either, these are shared both ways. */
+/* Without `input` it gets the channels of the same name; without either they are shared. */
 struct hd_subgraph_spec {
     const struct hd_expr *input;  /* NULL: channels of the same name */
     const struct hd_expr *update; /* sees the result; NULL: nothing, unless `input` is NULL too */
