@@ -24,6 +24,7 @@ struct options {
     const char *thread;
     const char *store;
     const char *scenario;
+    const char *durability;
     bool is_json;
 };
 
@@ -99,6 +100,7 @@ static void print_chunk(void *ctx, struct hd_slice ns, enum hd_stream_mode mode,
     line = hd_val_with(line, HD_S("data"), hd_val_ref(data));
     print_value(line);
     (void)putchar('\n');
+    (void)fflush(stdout); /* a program that follows sees it at once */
     hd_val_unref(line);
 }
 
@@ -141,12 +143,20 @@ static void on_done(void *ctx, const struct hd_run_result *result)
 
 /* ---- running ---------------------------------------------------------- */
 
+static enum hd_durability durability(const struct session *s)
+{
+    if (strcmp(s->options->durability, "async") == 0)
+        return HD_DURABLE_ASYNC;
+    return strcmp(s->options->durability, "exit") == 0 ? HD_DURABLE_EXIT : HD_DURABLE_SYNC;
+}
+
 static int run_once(struct session *s, const struct hd_val *input, const struct hd_val *command)
 {
     struct hd_run_options options = {.graph = s->graph,
                                      .thread = hd_slice_cstr(s->options->thread),
                                      .input = input,
                                      .command = command,
+                                     .durability = durability(s),
                                      .on_event = on_event,
                                      .on_done = on_done,
                                      .ctx = s};
@@ -240,6 +250,7 @@ static int parse(int argc, char **argv, struct options *options)
         {"--input", &options->input},   {"--resume", &options->resume},
         {"--thread", &options->thread}, {"--store", &options->store},
         {"--scenario", &options->scenario},
+        {"--durability", &options->durability},
     };
 
     for (int i = 1; i < argc; i++) {
@@ -260,6 +271,9 @@ static int parse(int argc, char **argv, struct options *options)
     }
     if (!options->file && !options->scenario)
         return hd_usage_error(&hd_command_run, "which FILE?");
+    if (strcmp(options->durability, "sync") != 0 && strcmp(options->durability, "async") != 0 &&
+        strcmp(options->durability, "exit") != 0)
+        return hd_usage_error(&hd_command_run, "--durability is sync, async or exit");
     return 0;
 }
 
@@ -319,7 +333,7 @@ static int run_with_store(struct session *s, struct hd_val *input, struct hd_val
 static int run(int argc, char **argv)
 {
     char thread[HD_UUID_SIZE];
-    struct options options = {.store = "memory:", .thread = thread};
+    struct options options = {.store = "memory:", .thread = thread, .durability = "async"};
     struct session s = {.options = &options};
     struct hd_val *input = NULL, *answer = NULL, *command = NULL;
     int status;
@@ -348,7 +362,8 @@ static int run(int argc, char **argv)
 
 const struct hd_command hd_command_run = {
     .name = "run",
-    .arguments = "FILE [--input JSON|-] [--resume JSON] [--thread ID] [--store URL] [--json]",
+    .arguments = "FILE [--input JSON|-] [--resume JSON] [--thread ID] [--store URL]\n"
+                 "                  [--durability D] [--json]",
     .summary = "run a graph",
     .help = "Runs the graph that FILE declares (docs/graphs.md) and shows what it does: nodes\n"
             "that begin, what models say, what changes. Questions are asked and answered on\n"
@@ -358,6 +373,8 @@ const struct hd_command hd_command_run = {
             "  --resume JSON    the answer to the question that a thread waits for\n"
             "  --thread ID      which conversation (default: a new one)\n"
             "  --store URL      where it is kept, such as sqlite:agent.db (default: memory:)\n"
+            "  --durability D   sync: each step is stored before the next begins; async (default):\n"
+            "                   while it works; exit: all at the end\n"
             "  --json           one line of JSON for each event, and no questions\n"
             "  --scenario DIR   perform DIR/scenario.json on DIR/graph.json, print a record\n"
             "\n"
