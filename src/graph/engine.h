@@ -25,6 +25,7 @@
 #include "graph/events.h"
 #include "graph/expr.h"
 #include "graph/graph.h"
+#include "graph/growing.h"
 #include "graph/run.h"
 #include "graph/val.h"
 #include "heddle.h"
@@ -341,10 +342,13 @@ HD_MUST_CHECK int hd_save_writes(struct hd_loop *loop, const char *task, const c
 struct hd_packed {
     struct hd_buf text;
     struct heddle_value *values;
+    struct hd_growth **growths; /* by value: a list that has grown, else NULL */
     size_t value_count;
 };
+/* `growing`, by channel, knows what was saved before; NULL: nothing does. */
 HD_MUST_CHECK int hd_pack_values(struct hd_packed *packed, const struct hd_live *live,
-                                 struct hd_val *const *previous, struct hd_buf *new_versions);
+                                 struct hd_val *const *previous, struct hd_growing *growing,
+                                 struct hd_buf *new_versions);
 HD_MUST_CHECK int hd_pack_writes(struct hd_packed *packed, const struct hd_graph *graph,
                                  const struct hd_write *list, size_t count);
 void hd_packed_fini(struct hd_packed *packed);
@@ -390,6 +394,7 @@ struct hd_loop {
     struct hd_live live;
     struct hd_pends pends;
     struct hd_val **saved_versions; /* of the last checkpoint that was stored */
+    struct hd_growing *growing;     /* by channel: lists as they were stored last */
     struct hd_val *metadata;        /* of the checkpoint; object */
     char saved_id[HD_UUID_SIZE];    /* the checkpoint that was loaded or stored last; empty: none */
     char parent_id[HD_UUID_SIZE];   /* its parent's; empty: none */

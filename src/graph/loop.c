@@ -33,9 +33,10 @@ int hd_loop_create(struct hd_run *run, struct hd_task *outer, const struct hd_gr
     loop->puts_end = &loop->puts;
     loop->ns = hd_malloc(len + 1);
     loop->saved_versions = hd_calloc(graph->channel_count, sizeof(struct hd_val *));
+    loop->growing = hd_calloc(graph->channel_count, sizeof(*loop->growing));
     loop->parents = hd_val_object();
     loop->metadata = hd_val_with(hd_val_object(), HD_S("step"), hd_val_int(-2));
-    if (loop->ns && loop->saved_versions && loop->parents && loop->metadata) {
+    if (loop->ns && loop->saved_versions && loop->growing && loop->parents && loop->metadata) {
         memcpy(loop->ns, ns, len + 1);
         err = hd_live_init(&loop->live, graph);
     }
@@ -57,6 +58,9 @@ void hd_loop_destroy(struct hd_loop *loop)
     for (size_t i = 0; loop->saved_versions && i < loop->graph->channel_count; i++)
         hd_val_unref(loop->saved_versions[i]);
     hd_free(loop->saved_versions);
+    for (size_t i = 0; loop->growing && i < loop->graph->channel_count; i++)
+        hd_growing_fini(&loop->growing[i]);
+    hd_free(loop->growing);
     heddle_tuple_free(loop->load.tuple);
     hd_val_unref(loop->parents);
     hd_val_unref(loop->metadata);
@@ -326,9 +330,9 @@ int hd_loop_put_writes(struct hd_loop *loop, const char *task_id, const struct h
 
     if (count == 0)
         return 0;
-    err = note_written(loop, task_id);
-    if (!err)
-        err = hd_writes_copy(&writes, list, count);
+    err = hd_writes_copy(&writes, list, count);
+    if (!err && loop->run->options.durability == HD_DURABLE_EXIT)
+        err = note_written(loop, task_id);
     if (!err)
         err = drop_repeated(&writes);
     if (!err)
@@ -688,6 +692,7 @@ static int complete(struct hd_loop *loop)
     if (err)
         return err;
     hd_pends_fini(&loop->pends);
+    loop->written_count = 0;
     loop->is_replaying = false;
     return hd_loop_put_checkpoint(loop, "loop");
 }

@@ -97,17 +97,27 @@ static void settle(struct hd_packed *packed)
     for (size_t i = 0; i < packed->value_count; i++) {
         struct heddle_bytes *data = &packed->values[i].data;
 
-        data->data = packed->text.ptr + (uintptr_t)data->data;
+        if (!packed->growths || !packed->growths[i])
+            data->data = packed->text.ptr + (uintptr_t)data->data;
     }
 }
 
-static int pack_channel(struct hd_packed *packed, const struct hd_live *live, size_t channel)
+static int pack_channel(struct hd_packed *packed, const struct hd_live *live, size_t channel,
+                        struct hd_growing *growing)
 {
+    struct hd_slice name = live->graph->channels[channel].name;
+    struct hd_growth *growth = NULL;
     struct hd_val *val = NULL;
     int err = hd_channel_checkpoint(&live->channels[channel], &val);
 
-    if (!err && val) {
-        err = pack(packed, packed->value_count, live->graph->channels[channel].name, val);
+    if (!err && val && growing)
+        err = hd_growing_save(&growing[channel], val, &growth);
+    if (!err && growth) {
+        packed->values[packed->value_count] =
+            (struct heddle_value){bytes(name), bytes(HD_S("hd1")), {NULL, growth->size}};
+        packed->growths[packed->value_count++] = growth;
+    } else if (!err && val) {
+        err = pack(packed, packed->value_count, name, val);
         packed->value_count += !err;
     }
     hd_val_unref(val);
@@ -115,13 +125,15 @@ static int pack_channel(struct hd_packed *packed, const struct hd_live *live, si
 }
 
 int hd_pack_values(struct hd_packed *packed, const struct hd_live *live,
-                   struct hd_val *const *previous, struct hd_buf *new_versions)
+                   struct hd_val *const *previous, struct hd_growing *growing,
+                   struct hd_buf *new_versions)
 {
     struct hd_jw jw;
     int err = 0;
 
     packed->values = hd_calloc(live->graph->channel_count, sizeof(*packed->values));
-    if (!packed->values)
+    packed->growths = hd_calloc(live->graph->channel_count, sizeof(struct hd_growth *));
+    if (!packed->values || !packed->growths)
         return HD_ENOMEM;
     hd_jw_init(&jw, new_versions);
     hd_jw_object(&jw);
@@ -130,7 +142,7 @@ int hd_pack_values(struct hd_packed *packed, const struct hd_live *live,
             continue;
         hd_jw_key(&jw, live->graph->channels[i].name);
         hd_val_put_rendered(&jw, live->versions[i]);
-        err = pack_channel(packed, live, i);
+        err = pack_channel(packed, live, i, growing);
     }
     hd_jw_object_end(&jw);
     settle(packed);
@@ -157,9 +169,13 @@ int hd_pack_writes(struct hd_packed *packed, const struct hd_graph *graph,
 
 void hd_packed_fini(struct hd_packed *packed)
 {
+    for (size_t i = 0; packed->growths && i < packed->value_count; i++)
+        hd_growth_destroy(packed->growths[i]);
     hd_buf_fini(&packed->text);
     hd_free(packed->values);
+    hd_free(packed->growths);
     packed->values = NULL;
+    packed->growths = NULL;
     packed->value_count = 0;
 }
 
@@ -362,7 +378,9 @@ int hd_load_start(struct hd_loop *loop, struct hd_slice id, struct hd_slice befo
 static void store_now(struct hd_save *save)
 {
     if (save->kind == PUT)
-        save->code = heddle_put(save->engine->store, &save->put, &save->error);
+        save->code = hd_put_grown(save->engine->store, &save->put,
+                                  (const struct hd_growth *const *)save->packed.growths,
+                                  &save->error);
     else
         save->code = heddle_put_writes(save->engine->store, &save->writes, &save->error);
     note_failure(save->loop, save);
@@ -377,7 +395,9 @@ static void store(struct hd_save *save)
     begin(save->engine);
     loop->saving++;
     if (save->kind == PUT)
-        code = heddle_put_async(save->engine->store, &save->put, done, save);
+        code = hd_put_grown_async(save->engine->store, &save->put,
+                                  (const struct hd_growth *const *)save->packed.growths, done,
+                                  save);
     else
         code = heddle_put_writes_async(save->engine->store, &save->writes, done, save);
     if (!code)
@@ -446,7 +466,8 @@ static int fill_put(struct hd_save *save)
     if (!err)
         err = write_metadata(loop, &save->metadata);
     if (!err)
-        err = hd_pack_values(&save->packed, &loop->live, loop->saved_versions, &save->versions);
+        err = hd_pack_values(&save->packed, &loop->live, loop->saved_versions, loop->growing,
+                             &save->versions);
     if (!err)
         err = append_id(&save->ids, loop->live.id, &id);
     if (!err)

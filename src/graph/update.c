@@ -76,7 +76,7 @@ static int make_texts(struct updating *u, const struct hd_val *metadata, bool co
     if (!err && copies)
         err = hd_buf_append_slice(&texts->versions, HD_S("{}"));
     else if (!err)
-        err = hd_pack_values(&texts->packed, &u->base.live, u->previous, &texts->versions);
+        err = hd_pack_values(&texts->packed, &u->base.live, u->previous, NULL, &texts->versions);
     return err;
 }
 
