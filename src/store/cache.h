@@ -77,7 +77,8 @@ struct hd_cache {
     struct hd_map threads;
     struct hd_thread_state *newest, *oldest;
     size_t limit;
-    bool is_careful; /* after a conflict: what looks new may exist, a thread without a row have chunks */
+    /* After a conflict: what looks new may exist, and a thread without a row have chunks. */
+    bool is_careful;
 };
 
 void hd_cache_init(struct hd_cache *cache, size_t limit);

@@ -58,8 +58,9 @@ struct checker {
 
 static int damaged(struct checker *c, const char *what, struct hd_slice thread, struct hd_slice id)
 {
-    return hd_fault_set(c->fault, HD_ECORRUPT, "%s of checkpoint '%.*s' in thread '%.*s' is damaged",
-                        what, (int)(id.len < 60 ? id.len : 60), id.ptr,
+    return hd_fault_set(c->fault, HD_ECORRUPT,
+                        "%s of checkpoint '%.*s' in thread '%.*s' is damaged", what,
+                        (int)(id.len < 60 ? id.len : 60), id.ptr,
                         (int)(thread.len < 100 ? thread.len : 100), thread.ptr);
 }
 

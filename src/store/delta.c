@@ -208,8 +208,8 @@ static bool is_wanted(const struct hd_chain *chain, struct hd_slice channel)
 
 static bool is_behind(const struct hd_delta_write *w, const struct hd_delta_write *other)
 {
-    return hd_slice_cmp(hd_from_public(w->write.task_path), hd_from_public(other->write.task_path)) >=
-           0;
+    return hd_slice_cmp(hd_from_public(w->write.task_path),
+                        hd_from_public(other->write.task_path)) >= 0;
 }
 
 /*

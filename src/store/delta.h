@@ -24,7 +24,8 @@ struct hd_seed {
 struct hd_chain {
     const struct hd_slice *channels;
     size_t channel_count;
-    bool has_own; /* set by the caller: a channel that has a value at `key` itself needs no ancestor */
+    /* Set by the caller: a channel that has a value at `key` itself needs no ancestor. */
+    bool has_own;
     struct hd_seed *seeds;      /* one for each channel */
     struct hd_ancestor *oldest; /* linked towards the parent of the checkpoint */
     size_t ancestor_count;

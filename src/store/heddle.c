@@ -29,7 +29,7 @@ static struct hd_fault *fault_of(struct heddle_error *error)
     return fault;
 }
 
-/* Every failure leaves with a sentence, if only the code's own; a success after failed attempts with none. */
+/* A failure leaves with a sentence, if only the code's own; a success leaves none behind. */
 static int leave(int err, struct heddle_error *error)
 {
     if (!error)

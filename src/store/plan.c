@@ -46,8 +46,8 @@ static bool must_take_over(const struct hd_thread_state *state)
 {
     if (!state->is_stored)
         return false;
-    return state->created_at == 0 || (state->epoch & 1 && hd_clock_monotonic_us() -
-                                                              state->loaded_at > TAKE_OVER_US);
+    return state->created_at == 0 ||
+           (state->epoch & 1 && hd_clock_monotonic_us() - state->loaded_at > TAKE_OVER_US);
 }
 
 static int take_over(struct hd_planner *p, int64_t now)
@@ -143,10 +143,11 @@ static int check_versions(hd_json_val versions, const char *what, struct hd_faul
             return hd_fault_set(fault, HD_EINVAL, "channel '%.*s' is named twice in %s",
                                 (int)(it.key.len < 80 ? it.key.len : 80), it.key.ptr, what);
         if (!hd_json_is_string(it.val) && !hd_json_is_number(it.val))
-            return hd_fault_set(fault, HD_EINVAL,
-                                "the version of channel '%.*s' in %s is %s; it must be a string or a number",
-                                (int)(it.key.len < 80 ? it.key.len : 80), it.key.ptr, what,
-                                hd_json_type_name(it.val));
+            return hd_fault_set(
+                fault, HD_EINVAL,
+                "the version of channel '%.*s' in %s is %s; it must be a string or a number",
+                (int)(it.key.len < 80 ? it.key.len : 80), it.key.ptr, what,
+                hd_json_type_name(it.val));
     }
     return 0;
 }

@@ -201,10 +201,10 @@ static int find_dead(struct collector *c)
         err = hd_scan(backend, thread_query(HD_CHECKPOINTS, &thread, 1u << HD_CHECKPOINTS_BODY),
                       mark_checkpoint, c, c->fault);
     if (!err)
-        err = hd_scan(backend,
-                      thread_query(HD_WRITES, &thread,
-                                   1u << HD_WRITES_CHANNEL | 1u << HD_WRITES_VALUE),
-                      mark_write, c, c->fault);
+        err = hd_scan(
+            backend,
+            thread_query(HD_WRITES, &thread, 1u << HD_WRITES_CHANNEL | 1u << HD_WRITES_VALUE),
+            mark_write, c, c->fault);
     return err;
 }
 
@@ -375,7 +375,7 @@ struct keeper {
     size_t first; /* where the doomed of this namespace begin */
 };
 
-/* The channels that the checkpoint rebuilds from earlier ones: their counters are in its metadata. */
+/* The channels that a checkpoint rebuilds from earlier ones: their counters are in its metadata. */
 static int delta_channels(struct hd_json *metadata, struct hd_arena *arena,
                           const struct hd_slice **out, size_t *count)
 {
@@ -416,8 +416,8 @@ static int spare_chain(struct keeper *keeper)
     if (!err)
         err = delta_channels(&metadata, &keeper->arena, &chain.channels, &chain.channel_count);
     if (!err && chain.channel_count > 0)
-        err = hd_chain_walk(keeper->store, &keeper->candidate, &chain, &keeper->arena,
-                            keeper->fault);
+        err =
+            hd_chain_walk(keeper->store, &keeper->candidate, &chain, &keeper->arena, keeper->fault);
     for (struct hd_ancestor *a = chain.oldest; !err && a; a = a->newer)
         spare(keeper->doomed, keeper->first, a->id);
     hd_json_fini(&metadata);
@@ -453,7 +453,8 @@ static int on_checkpoint(void *arg, size_t which, const struct hd_cell *cells)
     if (!err)
         err = hd_arena_copy(&keeper->arena, cells[HD_CHECKPOINTS_ID].bytes, &candidate->id);
     if (!err)
-        err = hd_arena_copy(&keeper->arena, cells[HD_CHECKPOINTS_METADATA].bytes, &keeper->metadata);
+        err =
+            hd_arena_copy(&keeper->arena, cells[HD_CHECKPOINTS_METADATA].bytes, &keeper->metadata);
     return err;
 }
 
@@ -548,7 +549,7 @@ static int find_runs(struct hd_store *store, struct run_search *search, struct h
     return err;
 }
 
-/* What belongs to the runs is looked for at the epoch it is deleted at: a put may have changed it. */
+/* What belongs to the runs is looked for at the epoch it is deleted at: puts may change it. */
 static int delete_runs_once(struct hd_store *store, struct run_search *search,
                             struct hd_fault *fault)
 {

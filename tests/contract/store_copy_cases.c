@@ -33,7 +33,7 @@ static char *text_of(struct fixture *f, const char *thread)
     return all;
 }
 
-/* Three namespaces, a fork, long and short values, writes of both kinds, writes without checkpoint. */
+/* Three namespaces, long and short values, writes of both kinds, writes without checkpoint. */
 static void fill(struct fixture *f, const char *thread)
 {
     char *big = long_json(6000, 1);

@@ -64,7 +64,7 @@ struct store_case {
     }
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Runs every case on every kind of database, each on a fresh one that must pass heddle_check() afterwards. */
+/* Runs every case on every kind of database, on a fresh one that must be whole afterwards. */
 int run_cases(const char *group, const struct store_case *const *tables, size_t table_count,
               const char *extra);
 
@@ -143,7 +143,7 @@ int try_writes(struct heddle *store, const struct writes *writes, struct heddle_
 #define PUT(store, ...) assert_ok(try_put(store, &(struct put){__VA_ARGS__}, NULL))
 #define WRITES(store, ...) assert_ok(try_writes(store, &(struct writes){__VA_ARGS__}, NULL))
 
-/* A JSON string of `len` characters that does not repeat; different for each seed. Freed by the caller. */
+/* A JSON string of `len` characters, another for each seed. Freed by the caller. */
 char *long_json(size_t len, unsigned seed);
 
 /* ---- reading ---- */

@@ -1,4 +1,4 @@
-/* What comes from outside: any bytes in ids, and input that must be refused with nothing changed. */
+/* What comes from outside: any bytes in ids, and input that is refused with nothing changed. */
 #include "tests/contract/store_cases.h"
 
 /* Ids that break whoever joins, splits, terminates or pads. */

@@ -115,7 +115,7 @@ static int put_writes(struct act *act, const char *thread, const char *id, const
     return code;
 }
 
-/* Thread t: five checkpoints in a line, another namespace, writes, a resume value; thread s: two. */
+/* Thread t: five checkpoints in a line, another namespace, writes; thread s: two. */
 static void set_up(struct heddle *store, const char *principal)
 {
     struct act act = {store, principal, 0};
