@@ -44,7 +44,9 @@ void hd_pg_sql_insert(struct hd_pg_sql *sql, const char *schema, const struct hd
 /* Deletes by `key_count` cells; when `is_many` the last parameter is an array. */
 void hd_pg_sql_delete(struct hd_pg_sql *sql, const char *schema, const struct hd_table *table,
                       unsigned key_count, bool is_many);
-/* Fails with HD_PG_MISMATCH when a row is not as expected. `is_many`: each parameter is an array. */
+/*
+ * Fails with HD_PG_MISMATCH when a row is not as expected. `is_many`: each parameter is an array.
+ */
 void hd_pg_sql_expect(struct hd_pg_sql *sql, const char *schema, const struct hd_op *op,
                       bool is_many);
 /* Locks the rows whose first key column is in the array $1, in key order. */

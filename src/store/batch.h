@@ -21,12 +21,18 @@ void hd_batch_fini(struct hd_batch_builder *builder);
 /* Empty again; forgets everything in its arena. */
 void hd_batch_reset(struct hd_batch_builder *builder);
 
-/* A whole row for HD_OP_PUT, HD_OP_PUT_NEW or HD_OP_ADD. Copies the cells, borrows what they point to until applied. */
+/*
+ * A whole row for HD_OP_PUT, HD_OP_PUT_NEW or HD_OP_ADD. Copies the cells, borrows what they point
+ * to until applied.
+ */
 HD_MUST_CHECK int hd_batch_row(struct hd_batch_builder *builder, enum hd_op_kind kind,
                                enum hd_table_id table, const struct hd_cell *cells);
 HD_MUST_CHECK int hd_batch_delete(struct hd_batch_builder *builder, enum hd_table_id table,
                                   const struct hd_cell *cells, unsigned key_count);
-/* The thread's epoch must be `expected`; then `set_column` (HD_THREADS_EPOCH, _UPDATED; 0: none) becomes `value`. */
+/*
+ * The thread's epoch must be `expected`; then `set_column` (HD_THREADS_EPOCH, _UPDATED; 0: none)
+ * becomes `value`.
+ */
 HD_MUST_CHECK int hd_batch_expect_epoch(struct hd_batch_builder *builder, struct hd_slice thread,
                                         int64_t expected, unsigned set_column, int64_t value);
 /* The thread's epoch must be `expected`; then it and the time of creation are set. */

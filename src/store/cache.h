@@ -56,8 +56,8 @@ struct hd_thread_state {
     int64_t epoch;
     int64_t created_at; /* 0: somebody is copying into it */
     int64_t loaded_at;  /* on the monotonic clock */
-    bool is_stored; /* the thread has its row; otherwise the next batch adds it */
-    bool is_new;    /* it was not there when it was looked for, so streams need not be read */
+    bool is_stored;     /* the thread has its row; otherwise the next batch adds it */
+    bool is_new;        /* it was not there when it was looked for, so streams need not be read */
 
     struct hd_stream *streams;
     size_t stream_count;

@@ -48,7 +48,9 @@ static int on_row(void *arg, size_t which, const struct hd_cell *cells)
     return err;
 }
 
-/* A page that starts at checkpoint `id` and goes back in order of ids. Empty id: from the latest. */
+/*
+ * A page that starts at checkpoint `id` and goes back in order of ids. Empty id: from the latest.
+ */
 static int read_page(struct walker *w, struct hd_slice id)
 {
     struct hd_cell prefix[] = {hd_cell_bytes(w->thread), hd_cell_bytes(w->ns)};

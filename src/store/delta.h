@@ -1,4 +1,7 @@
-/* The ancestors that a checkpoint's delta channels are rebuilt from. Used by the history query and by prune. */
+/*
+ * The ancestors that a checkpoint's delta channels are rebuilt from. Used by the history query and
+ * by prune.
+ */
 #ifndef HD_STORE_DELTA_H
 #define HD_STORE_DELTA_H
 
@@ -15,7 +18,10 @@ struct hd_ancestor {
     struct hd_ancestor *newer;
 };
 
-/* Where a channel's value was found; ancestor is NULL when there is none back to the first checkpoint. */
+/*
+ * Where a channel's value was found; ancestor is NULL when there is none back to the first
+ * checkpoint.
+ */
 struct hd_seed {
     struct hd_ancestor *ancestor;
     const struct hd_entry *entry;
@@ -31,7 +37,10 @@ struct hd_chain {
     size_t ancestor_count;
 };
 
-/* Walks from the parent of `key` until every channel has its seed. Fills `chain`, whose channels are set by the caller. */
+/*
+ * Walks from the parent of `key` until every channel has its seed. Fills `chain`, whose channels
+ * are set by the caller.
+ */
 HD_MUST_CHECK int hd_chain_walk(struct hd_store *store, const struct hd_key *key,
                                 struct hd_chain *chain, struct hd_arena *arena,
                                 struct hd_fault *fault);

@@ -31,8 +31,10 @@ struct hd_fetch {
 
 void hd_fetch_init(struct hd_fetch *fetch, struct hd_arena *arena);
 
-/* *out is set at once for a short value, by hd_fetch_finish() otherwise. Borrows `ref` and `channel` as long as the arena
- * lives. */
+/*
+ * *out is set at once for a short value, by hd_fetch_finish() otherwise. Borrows `ref` and
+ * `channel` as long as the arena lives.
+ */
 HD_MUST_CHECK int hd_fetch_add(struct hd_fetch *fetch, struct hd_reading *reading,
                                struct hd_slice thread, struct hd_slice channel, struct hd_slice ref,
                                struct heddle_bytes *out);
@@ -40,7 +42,10 @@ HD_MUST_CHECK int hd_fetch_add(struct hd_fetch *fetch, struct hd_reading *readin
 /* After the reading was run. HD_ECORRUPT when a chunk is missing or a checksum is wrong. */
 HD_MUST_CHECK int hd_fetch_finish(struct hd_fetch *fetch);
 
-/* A write as its row says it, without the value's bytes: its reference instead. Everything is copied into `arena`. */
+/*
+ * A write as its row says it, without the value's bytes: its reference instead. Everything is
+ * copied into `arena`.
+ */
 HD_MUST_CHECK int hd_copy_write(struct hd_arena *arena, const struct hd_cell *cells,
                                 struct heddle_write *write, struct hd_slice *ref);
 

@@ -1,4 +1,7 @@
-/* A request to write, and the lane that carries it out. Private to request.c, lane.c, plan*.c and retain.c. */
+/*
+ * A request to write, and the lane that carries it out. Private to request.c, lane.c, plan*.c and
+ * retain.c.
+ */
 #ifndef HD_STORE_LANE_H
 #define HD_STORE_LANE_H
 
@@ -34,7 +37,7 @@ struct hd_request {
     heddle_done done; /* NULL: somebody waits in hd_lane_run() */
     void *done_arg;
 
-    size_t first_op; /* where its operations begin in the lane's batch */
+    size_t first_op;  /* where its operations begin in the lane's batch */
     bool is_settled;  /* the leader knows the outcome */
     bool is_finished; /* the waiting caller may go on; protected by the lane's lock */
     int err;

@@ -18,10 +18,14 @@ HD_MUST_CHECK int hd_pack(struct hd_arena *arena, struct hd_slice bytes, struct 
 /* How long the unpacked form is; HD_ECORRUPT when it cannot be. */
 HD_MUST_CHECK int hd_unpacked_size(struct hd_slice packed, size_t *out);
 
-/* Writes exactly hd_unpacked_size() bytes to `out`, which has room for `cap`; HD_ECORRUPT otherwise. */
+/*
+ * Writes exactly hd_unpacked_size() bytes to `out`, which has room for `cap`; HD_ECORRUPT
+ * otherwise.
+ */
 HD_MUST_CHECK int hd_unpack(struct hd_slice packed, char *out, size_t cap, size_t *len);
 
 /* Unpacks into memory of `arena`. */
-HD_MUST_CHECK int hd_unpack_copy(struct hd_arena *arena, struct hd_slice packed, struct hd_slice *out);
+HD_MUST_CHECK int hd_unpack_copy(struct hd_arena *arena, struct hd_slice packed,
+                                 struct hd_slice *out);
 
 #endif

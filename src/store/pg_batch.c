@@ -454,7 +454,10 @@ static int send_locks(struct hd_pg *pg, struct hd_pg_conn *conn, struct plan *pl
 int hd_pg_send_begin(struct hd_pg *pg, struct hd_pg_conn *conn, int64_t deadline_us,
                      struct hd_pg_failure *failure)
 {
-    /* Of the server's settings only "off" gives up durability: the others at least flush its own disk. */
+    /*
+     * Of the server's settings only "off" gives up durability: the others at least flush its own
+     * disk.
+     */
     static const char full[] = "SELECT pg_catalog.set_config('lock_timeout', $1::text, true),"
                                " pg_catalog.set_config('statement_timeout', $2::text, true),"
                                " CASE pg_catalog.current_setting('synchronous_commit') WHEN 'off'"

@@ -283,7 +283,10 @@ static int carry_from_parent(struct put_plan *plan)
                            plan->p->fault);
 }
 
-/* Callers outside of a graph may name versions that the parent does not have: any checkpoint's will do, newest first. */
+/*
+ * Callers outside of a graph may name versions that the parent does not have: any checkpoint's will
+ * do, newest first.
+ */
 static int carry_from_namespace(struct put_plan *plan)
 {
     struct hd_cell prefix[] = {hd_cell_bytes(plan->p->request->thread),

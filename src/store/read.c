@@ -211,8 +211,8 @@ static int ask_details(struct reader *r, size_t i)
 
 static int settle_details(struct reader *r, struct item *item)
 {
-    int err = settle_writes(r, item, &item->writes, &item->tuple->writes,
-                            &item->tuple->write_count);
+    int err =
+        settle_writes(r, item, &item->writes, &item->tuple->writes, &item->tuple->write_count);
 
     if (!err)
         err = settle_writes(r, item, &item->sends, &item->tuple->sends, &item->tuple->send_count);

@@ -17,11 +17,11 @@ static int check_values(struct hd_store *store, const struct heddle_value *value
         const struct heddle_value *value = &values[i];
 
         if (value->data.len > store->max_value)
-            return hd_fault_set(fault, HD_ELIMIT,
-                                "the value of channel '%.*s' has %zu bytes, more than max_value=%zu",
-                                (int)(value->channel.len < 80 ? value->channel.len : 80),
-                                (const char *)value->channel.data, value->data.len,
-                                store->max_value);
+            return hd_fault_set(
+                fault, HD_ELIMIT,
+                "the value of channel '%.*s' has %zu bytes, more than max_value=%zu",
+                (int)(value->channel.len < 80 ? value->channel.len : 80),
+                (const char *)value->channel.data, value->data.len, store->max_value);
         err = hd_check_length(hd_from_public(value->channel), HD_MAX_CHANNEL, "channel", fault);
         if (!err)
             err = hd_check_length(hd_from_public(value->type), HD_MAX_TYPE, "type", fault);
@@ -109,7 +109,8 @@ int hd_request_put(struct hd_store *store, struct hd_request *request,
     if (!err)
         err = check_id(put->id, "checkpoint_id", fault);
     if (!err)
-        err = hd_check_length(hd_from_public(put->parent), HD_MAX_ID, "parent checkpoint_id", fault);
+        err =
+            hd_check_length(hd_from_public(put->parent), HD_MAX_ID, "parent checkpoint_id", fault);
     if (!err)
         err = check_values(store, put->values, put->value_count, fault);
     if (err)

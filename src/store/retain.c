@@ -564,6 +564,7 @@ static int delete_runs_once(struct hd_store *store, struct run_search *search,
     err = find_runs(store, search, fault);
     if (!err && doomed.count > 0)
         err = delete_and_collect(store, search->thread, doomed.keys, doomed.count, epoch, fault);
+    search->doomed = NULL;
     doomed_fini(&doomed);
     return err;
 }
@@ -606,6 +607,7 @@ static int delete_found_runs(struct hd_store *store, struct run_search *search, 
         err = hd_lane_job(store, search->thread, delete_runs_job, search, fault);
     }
     *found = doomed.count > 0;
+    search->doomed = NULL;
     doomed_fini(&doomed);
     return err;
 }

@@ -21,15 +21,15 @@
 #include "base/compiler.h"
 #include "base/slice.h"
 
-#define HD_LITERAL_MAX 64        /* a literal piece is never longer */
-#define HD_CHUNK_MAX (1u << 20)  /* a chunk is never longer */
+#define HD_LITERAL_MAX 64       /* a literal piece is never longer */
+#define HD_CHUNK_MAX (1u << 20) /* a chunk is never longer */
 
 struct hd_hash128 {
     uint64_t lo, hi;
 };
 
 struct hd_piece {
-    struct hd_slice bytes; /* borrows from the value */
+    struct hd_slice bytes;  /* borrows from the value */
     struct hd_hash128 hash; /* XXH3-128 of bytes; chunks only */
     bool is_chunk;
     bool comma; /* one ',' stands before it in the value */

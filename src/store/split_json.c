@@ -184,7 +184,9 @@ static int cut_object(struct hd_cutter *cutter, const char **pos, const char *en
     return cutter->pieces->count > 0 ? 0 : HD_EINVAL;
 }
 
-/* A message on its own, in the canonical encoding or in JavaScript's, as it would stand in a list. */
+/*
+ * A message on its own, in the canonical encoding or in JavaScript's, as it would stand in a list.
+ */
 static bool is_message(const char *pos, const char *end)
 {
     struct hd_slice text = hd_slice(pos, (size_t)(end - pos));

@@ -74,7 +74,10 @@ struct hd_request;
 /* Runs the request and waits for it. */
 HD_MUST_CHECK int hd_lane_run(struct hd_store *store, struct hd_request *request,
                               struct hd_fault *fault);
-/* Takes the request (made by hd_malloc): calls request->done later and frees it. On error it stays the caller's. */
+/*
+ * Takes the request (made by hd_malloc): calls request->done later and frees it. On error it stays
+ * the caller's.
+ */
 HD_MUST_CHECK int hd_lane_queue(struct hd_store *store, struct hd_request *request);
 
 HD_MUST_CHECK int hd_lanes_open(struct hd_store *store);

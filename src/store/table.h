@@ -32,7 +32,10 @@ struct hd_column {
     bool nullable;
 };
 
-/* An ordered secondary index over some columns; rows whose first indexed column is null are not in it. */
+/*
+ * An ordered secondary index over some columns; rows whose first indexed column is null are not in
+ * it.
+ */
 struct hd_index {
     const char *name;
     unsigned column_count;

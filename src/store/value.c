@@ -37,7 +37,7 @@ int hd_ref_write_inline(struct hd_buf *out, struct hd_slice bytes)
 
 static uint64_t zigzag(int64_t n)
 {
-    return ((uint64_t)n << 1) ^ (uint64_t)(n >> 63);
+    return n < 0 ? ~((uint64_t)n << 1) : (uint64_t)n << 1;
 }
 
 static int64_t unzigzag(uint64_t n)
@@ -151,9 +151,9 @@ static int flush_run(struct hd_ref_builder *builder)
 {
     struct hd_segment *run = &builder->run;
     bool is_named = !hd_slice_eq(run->stream, builder->own);
-    uint8_t flags = (uint8_t)(SEG_RUN | (run->first_comma ? SEG_FIRST_COMMA : 0) |
-                              (run->rest_comma ? SEG_REST_COMMA : 0) |
-                              (is_named ? SEG_NAMED_STREAM : 0));
+    uint8_t flags =
+        (uint8_t)(SEG_RUN | (run->first_comma ? SEG_FIRST_COMMA : 0) |
+                  (run->rest_comma ? SEG_REST_COMMA : 0) | (is_named ? SEG_NAMED_STREAM : 0));
     int err;
 
     if (run->count == 0)

@@ -19,8 +19,8 @@
 #include "base/compiler.h"
 #include "base/slice.h"
 
-#define HD_INLINE_MAX 128            /* longer values are chunked */
-#define HD_REF_MAX (64u << 20)       /* an encoded reference is never longer */
+#define HD_INLINE_MAX 128      /* longer values are chunked */
+#define HD_REF_MAX (64u << 20) /* an encoded reference is never longer */
 
 struct hd_segment {
     bool is_run;
@@ -41,7 +41,10 @@ struct hd_ref {
     size_t segment_count;
 };
 
-/* `own` is the stream meant when a run names none. Slices borrow from `encoded`, segments live in `arena`. */
+/*
+ * `own` is the stream meant when a run names none. Slices borrow from `encoded`, segments live in
+ * `arena`.
+ */
 HD_MUST_CHECK int hd_ref_parse(struct hd_slice encoded, struct hd_slice own, struct hd_arena *arena,
                                struct hd_ref *out);
 
