@@ -43,8 +43,8 @@ static char *describe(const struct heddle_tuple *tuple)
     char *text = NULL;
 
     if (hd_json_parse(&metadata, hd_slice(tuple->metadata.data, tuple->metadata.len), NULL) != 0 ||
-        hd_json_parse(&checkpoint, hd_slice(tuple->checkpoint.data, tuple->checkpoint.len),
-                      NULL) != 0)
+        hd_json_parse(&checkpoint, hd_slice(tuple->checkpoint.data, tuple->checkpoint.len), NULL) !=
+            0)
         goto done;
     source = hd_json_string(hd_json_get(hd_json_root(&metadata), HD_S("source")));
     ts = hd_json_string(hd_json_get(hd_json_root(&checkpoint), HD_S("ts")));
@@ -77,12 +77,12 @@ static int add(struct history *history, const struct heddle_tuple *tuple)
     return item->id && item->parent && item->text ? 0 : HD_ENOMEM;
 }
 
-static int load(struct heddle *store, const char *thread, const char *ns,
-                struct history *history, struct heddle_error *error)
+static int load(struct heddle *store, const char *thread, const char *ns, struct history *history,
+                struct heddle_error *error)
 {
     struct heddle_bytes id = {thread, strlen(thread)}, space = {ns, strlen(ns)};
-    struct heddle_query query = {.thread = &id, .ns = &space, .limit = -1,
-                                 .flags = HEDDLE_LIST_HEADERS};
+    struct heddle_query query = {
+        .thread = &id, .ns = &space, .limit = -1, .flags = HEDDLE_LIST_HEADERS};
     const struct heddle_tuple *tuple;
     struct heddle_list *list;
     int err = heddle_list_open(store, &query, &list, error);
@@ -109,8 +109,8 @@ static void link_items(struct history *history)
     qsort(history->items, history->count, sizeof(*history->items), by_id);
     for (size_t i = history->count; i-- > 0;) {
         struct item wanted = {.id = history->items[i].parent};
-        struct item *parent = bsearch(&wanted, history->items, history->count,
-                                      sizeof(*history->items), by_id);
+        struct item *parent =
+            bsearch(&wanted, history->items, history->count, sizeof(*history->items), by_id);
 
         /* Ids grow; one that is its own ancestor would never end. */
         if (!parent || strcmp(parent->id, history->items[i].id) >= 0)

@@ -247,10 +247,9 @@ static int parse(int argc, char **argv, struct options *options)
         const char *name;
         const char **value;
     } known[] = {
-        {"--input", &options->input},   {"--resume", &options->resume},
-        {"--thread", &options->thread}, {"--store", &options->store},
-        {"--scenario", &options->scenario},
-        {"--durability", &options->durability},
+        {"--input", &options->input},       {"--resume", &options->resume},
+        {"--thread", &options->thread},     {"--store", &options->store},
+        {"--scenario", &options->scenario}, {"--durability", &options->durability},
     };
 
     for (int i = 1; i < argc; i++) {
@@ -349,8 +348,8 @@ static int run(int argc, char **argv)
     if (s.graph && read_argument("--input", options.input, &input) &&
         read_argument("--resume", options.resume, &answer)) {
         if (answer)
-            command = hd_val_with(hd_val_record(HD_KIND_COMMAND), HD_S("resume"),
-                                  hd_val_ref(answer));
+            command =
+                hd_val_with(hd_val_record(HD_KIND_COMMAND), HD_S("resume"), hd_val_ref(answer));
         status = run_with_store(&s, input, command);
     }
     hd_val_unref(input);
@@ -365,19 +364,20 @@ const struct hd_command hd_command_run = {
     .arguments = "FILE [--input JSON|-] [--resume JSON] [--thread ID] [--store URL]\n"
                  "                  [--durability D] [--json]",
     .summary = "run a graph",
-    .help = "Runs the graph that FILE declares (docs/graphs.md) and shows what it does: nodes\n"
-            "that begin, what models say, what changes. Questions are asked and answered on\n"
-            "the terminal (JSON, or plain text).\n"
-            "\n"
-            "  --input JSON     what the graph gets; - reads it from standard input\n"
-            "  --resume JSON    the answer to the question that a thread waits for\n"
-            "  --thread ID      which conversation (default: a new one)\n"
-            "  --store URL      where it is kept, such as sqlite:agent.db (default: memory:)\n"
-            "  --durability D   sync: each step is stored before the next begins; async (default):\n"
-            "                   while it works; exit: all at the end\n"
-            "  --json           one line of JSON for each event, and no questions\n"
-            "  --scenario DIR   perform DIR/scenario.json on DIR/graph.json, print a record\n"
-            "\n"
-            "  heddle run examples/graphs/echo.json --input '{\"messages\": [\"Hello\"]}'\n",
+    .help =
+        "Runs the graph that FILE declares (docs/graphs.md) and shows what it does: nodes\n"
+        "that begin, what models say, what changes. Questions are asked and answered on\n"
+        "the terminal (JSON, or plain text).\n"
+        "\n"
+        "  --input JSON     what the graph gets; - reads it from standard input\n"
+        "  --resume JSON    the answer to the question that a thread waits for\n"
+        "  --thread ID      which conversation (default: a new one)\n"
+        "  --store URL      where it is kept, such as sqlite:agent.db (default: memory:)\n"
+        "  --durability D   sync: each step is stored before the next begins; async (default):\n"
+        "                   while it works; exit: all at the end\n"
+        "  --json           one line of JSON for each event, and no questions\n"
+        "  --scenario DIR   perform DIR/scenario.json on DIR/graph.json, print a record\n"
+        "\n"
+        "  heddle run examples/graphs/echo.json --input '{\"messages\": [\"Hello\"]}'\n",
     .run = run,
 };

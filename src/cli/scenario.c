@@ -29,8 +29,8 @@ struct player {
     struct hd_val *returned; /* the config that each step returned, or null */
 
     /* of the step at work */
-    struct hd_val *record; /* object */
-    struct hd_val *events; /* list */
+    struct hd_val *record;              /* object */
+    struct hd_val *events;              /* list */
     struct hd_val *latest, *interrupts; /* invoke */
     bool is_invoke;
     bool is_direct;
@@ -62,9 +62,8 @@ static int replace_server(struct hd_buf *text)
 
     hd_buf_init(&out, MAX_OUTPUT);
     while (at < text->len && !err) {
-        const char *found = server ? memmem(text->ptr + at, text->len - at, SERVER,
-                                            sizeof(SERVER) - 1)
-                                   : NULL;
+        const char *found =
+            server ? memmem(text->ptr + at, text->len - at, SERVER, sizeof(SERVER) - 1) : NULL;
         size_t len = found ? (size_t)(found - text->ptr) - at : text->len - at;
 
         err = hd_buf_append(&out, text->ptr + at, len);
@@ -87,8 +86,7 @@ static struct hd_val *load_scenario(const char *folder)
 
     if (!read_in(folder, "scenario.json", &text))
         return NULL;
-    if (replace_server(&text) == 0 &&
-        hd_val_parse(hd_buf_slice(&text), &scenario, &fault) != 0)
+    if (replace_server(&text) == 0 && hd_val_parse(hd_buf_slice(&text), &scenario, &fault) != 0)
         (void)fprintf(stderr, "%s/scenario.json: %s\n", folder, fault.text);
     hd_buf_fini(&text);
     return scenario;
@@ -171,8 +169,7 @@ static struct hd_val *get_history(struct player *p, struct hd_slice thread,
 static struct hd_val *find(struct player *p, struct hd_slice thread, const struct hd_val *ref);
 
 /* The state of a task's subgraph, by names with slashes between. */
-static struct hd_val *find_task(struct player *p, struct hd_slice thread,
-                                const struct hd_val *ref)
+static struct hd_val *find_task(struct player *p, struct hd_slice thread, const struct hd_val *ref)
 {
     const struct hd_val *of = hd_val_get(ref, HD_S("of"));
     struct hd_val *at = of ? find(p, thread, of) : hd_val_object();
@@ -446,8 +443,8 @@ static void do_update(struct player *p, struct hd_slice thread, const struct hd_
         steps[count++] = (struct hd_superstep){updates, 1};
     }
     if (hd_state_update(&at, steps, count, NULL, &result, &failure) == 0) {
-        p->returned = hd_val_replace(p->returned, hd_val_count(p->returned) - 1,
-                                     hd_val_ref(result));
+        p->returned =
+            hd_val_replace(p->returned, hd_val_count(p->returned) - 1, hd_val_ref(result));
         p->record = hd_val_with(p->record, HD_S("result"), result);
     } else {
         p->record = hd_val_with(p->record, HD_S("error"),
@@ -541,8 +538,8 @@ static struct hd_val *show_ids(const struct heddle_tuple *tuple, struct heddle_b
 
     if (id.len == 0)
         return hd_val_null();
-    config = hd_val_with(hd_val_object(), HD_S("thread_id"),
-                         hd_val_string(slice(tuple->thread.id)));
+    config =
+        hd_val_with(hd_val_object(), HD_S("thread_id"), hd_val_string(slice(tuple->thread.id)));
     config = hd_val_with(config, HD_S("checkpoint_ns"), hd_val_string(slice(tuple->ns)));
     return hd_val_with(config, HD_S("checkpoint_id"), hd_val_string(slice(id)));
 }
@@ -552,12 +549,11 @@ static struct hd_val *show_tuple(const struct heddle_tuple *tuple)
     struct hd_val *values = hd_val_object(), *writes = hd_val_list(), *shown, *checkpoint;
 
     for (size_t i = 0; i < tuple->value_count; i++)
-        values = hd_val_with(values, slice(tuple->values[i].channel),
-                             parse(tuple->values[i].data));
+        values = hd_val_with(values, slice(tuple->values[i].channel), parse(tuple->values[i].data));
     for (size_t i = 0; i < tuple->write_count; i++) {
         const struct heddle_write *write = &tuple->writes[i];
-        struct hd_val *one = hd_val_with(hd_val_object(), HD_S("task_id"),
-                                         hd_val_string(slice(write->task_id)));
+        struct hd_val *one =
+            hd_val_with(hd_val_object(), HD_S("task_id"), hd_val_string(slice(write->task_id)));
 
         one = hd_val_with(one, HD_S("channel"), hd_val_string(slice(write->value.channel)));
         one = hd_val_with(one, HD_S("value"), parse(write->value.data));
@@ -607,8 +603,8 @@ static struct hd_val *play(struct player *p, const char *folder, const struct hd
 
         threads = hd_val_with(threads, thread, dump_thread(p, thread));
     }
-    document = hd_val_with(hd_val_object(), HD_S("scenario"),
-                           hd_val_cstr(name ? name + 1 : folder));
+    document =
+        hd_val_with(hd_val_object(), HD_S("scenario"), hd_val_cstr(name ? name + 1 : folder));
     document = hd_val_with(document, HD_S("steps"), records);
     return hd_val_with(document, HD_S("threads"), threads);
 }

@@ -87,8 +87,7 @@ static void print_tuple(const struct heddle_tuple *tuple)
 {
     (void)printf("checkpoint: %.*s\n", (int)tuple->id.len, (const char *)tuple->id.data);
     (void)printf("parent: %.*s\n", (int)tuple->parent.len, (const char *)tuple->parent.data);
-    (void)printf("metadata: %.*s\n", (int)tuple->metadata.len,
-                 (const char *)tuple->metadata.data);
+    (void)printf("metadata: %.*s\n", (int)tuple->metadata.len, (const char *)tuple->metadata.data);
     (void)printf("values:\n");
     for (size_t i = 0; i < tuple->value_count; i++) {
         const struct heddle_value *value = &tuple->values[i];

@@ -128,8 +128,7 @@ static int load_head(struct hd_live *live, struct hd_slice text, struct hd_fault
 }
 
 /* Only the canonical encoding can be read here; `null` is what Python calls an absent value. */
-static int load_value(const struct heddle_value *value, struct hd_val **out,
-                      struct hd_fault *fault)
+static int load_value(const struct heddle_value *value, struct hd_val **out, struct hd_fault *fault)
 {
     struct hd_slice type = slice(value->type);
 
@@ -139,10 +138,10 @@ static int load_value(const struct heddle_value *value, struct hd_val **out,
         *out = hd_val_null();
         return 0;
     }
-    return hd_fault_set(fault, HD_EUNSUPPORTED,
-                        "channel %.*s is stored as %.*s, which only the program that wrote it reads",
-                        (int)value->channel.len, (const char *)value->channel.data, (int)type.len,
-                        type.ptr);
+    return hd_fault_set(
+        fault, HD_EUNSUPPORTED,
+        "channel %.*s is stored as %.*s, which only the program that wrote it reads",
+        (int)value->channel.len, (const char *)value->channel.data, (int)type.len, type.ptr);
 }
 
 static int load_values(struct hd_live *live, const struct heddle_tuple *tuple,

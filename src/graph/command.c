@@ -39,9 +39,8 @@ static int go_to(const struct hd_graph *graph, const struct hd_val *target, stru
     return HD_EINVAL;
 }
 
-static int go_everywhere(const struct hd_graph *graph, const struct hd_val *go,
-                         struct hd_val *mark, bool end_is_nowhere, struct hd_writes *out,
-                         struct hd_failure *failure)
+static int go_everywhere(const struct hd_graph *graph, const struct hd_val *go, struct hd_val *mark,
+                         bool end_is_nowhere, struct hd_writes *out, struct hd_failure *failure)
 {
     int err = 0;
 
@@ -64,8 +63,7 @@ static int add_update(const struct hd_graph *graph, const struct hd_val *update,
     for (size_t i = 0; i < hd_val_count(update) && !err; i++) {
         struct hd_val *pair = is_list ? hd_val_at(update, i) : NULL;
         struct hd_val *key = is_list ? hd_val_at(pair, 0) : NULL;
-        struct hd_val *val =
-            is_list ? hd_val_at(pair, 1) : hd_val_member(update, i, &key);
+        struct hd_val *val = is_list ? hd_val_at(pair, 1) : hd_val_member(update, i, &key);
 
         err = hd_writes_add_name(out, graph, hd_val_get_string(key),
                                  val ? hd_val_ref(val) : hd_val_null());
@@ -190,8 +188,7 @@ static int add_route(const struct hd_graph *graph, const struct hd_route *route,
 
     for (size_t i = 0; i < route->to_count && !err; i++) {
         if (route->to[i].node != HD_GRAPH_END)
-            err = branch_channel(graph, graph->nodes[route->to[i].node].name, out,
-                                 hd_val_null());
+            err = branch_channel(graph, graph->nodes[route->to[i].node].name, out, hd_val_null());
     }
     return err;
 }

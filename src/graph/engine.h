@@ -234,7 +234,7 @@ struct hd_task {
     const struct hd_graph *graph;
     const struct hd_node *node;
     char id[HD_UUID_SIZE];
-    size_t push; /* index of the send, or HD_PULL */
+    size_t push;          /* index of the send, or HD_PULL */
     struct hd_val *arg;   /* of the send */
     struct hd_val *input; /* made when somebody asks: hd_task_input() */
     struct hd_writes writes;
@@ -249,13 +249,13 @@ struct hd_task {
     bool was_retried;
     struct hd_val *questions; /* ASKING: list of interrupt records */
     struct hd_failure failure;
-    struct hd_val *command;   /* LEFT: update and goto for the graph around */
-    uv_timer_t *timer;        /* of the kind, or between attempts */
+    struct hd_val *command; /* LEFT: update and goto for the graph around */
+    uv_timer_t *timer;      /* of the kind, or between attempts */
     uv_timer_t *deadline;
     void (*on_timer)(struct hd_task *task);
-    void *work;               /* the kind's own */
-    struct hd_loop *inner;    /* subgraph */
-    int64_t began_us;         /* the attempt */
+    void *work;            /* the kind's own */
+    struct hd_loop *inner; /* subgraph */
+    int64_t began_us;      /* the attempt */
 };
 
 struct hd_tasks {
@@ -303,8 +303,8 @@ struct hd_val *hd_status_error(const struct hd_pends *pends, const char *task);
 HD_MUST_CHECK int hd_status_pending(const struct hd_pends *pends, size_t *count);
 /* `tasks` of a state and of checkpoint events share this: output as one object. */
 HD_MUST_CHECK struct hd_val *hd_status_result(const struct hd_graph *graph,
-                                              const struct hd_writes *writes,
-                                              const size_t *indexes, size_t count);
+                                              const struct hd_writes *writes, const size_t *indexes,
+                                              size_t count);
 
 /* ---- engine, saving: save.c ------------------------------------------- */
 
@@ -409,7 +409,7 @@ struct hd_loop {
     size_t running;
     bool is_advancing;
     bool is_starting;
-    bool is_working; /* the tasks of a superstep were started and not yet looked at */
+    bool is_working;           /* the tasks of a superstep were started and not yet looked at */
     struct hd_val *latest;     /* the last values event (subgraphs) */
     struct hd_val *interrupts; /* list */
     struct hd_failure failure;
@@ -419,11 +419,12 @@ struct hd_loop {
 
     struct hd_save *puts, **puts_end; /* checkpoints that wait for their turn */
     bool is_putting;
-    size_t saving; /* calls on the store under way */
+    size_t saving;                 /* calls on the store under way */
     char (*written)[HD_UUID_SIZE]; /* tasks that wrote in this run: exit mode */
     size_t written_count, written_cap;
     struct hd_failure save_failure;
     bool is_given_up; /* cancelled: ends when its saves are done */
+    uv_idle_t *pause; /* lets others have the loop after many steps without waiting */
 
     void (*on_end)(struct hd_loop *loop);
 };
@@ -456,10 +457,13 @@ void hd_loop_ended_task(struct hd_loop *loop, const struct hd_task *task);
 /* A save has ended. */
 void hd_loop_saved(struct hd_loop *loop);
 /* first.c: applies the input, the command or what a resume means. */
-HD_MUST_CHECK int hd_loop_first(struct hd_loop *loop, struct hd_val *input,
-                                struct hd_val *command);
+HD_MUST_CHECK int hd_loop_first(struct hd_loop *loop, struct hd_val *input, struct hd_val *command);
 HD_MUST_CHECK int hd_loop_put_writes(struct hd_loop *loop, const char *task_id,
                                      const struct hd_write *list, size_t count);
+/* Exit mode: what the tasks of the last step have left. */
+HD_MUST_CHECK int hd_loop_put_pending(struct hd_loop *loop);
+/* It ends like that, as soon as everything is stored. */
+void hd_loop_finish(struct hd_loop *loop, enum hd_loop_end end);
 /* The writes of a task as events. */
 HD_MUST_CHECK int hd_loop_output_writes(struct hd_loop *loop, struct hd_task *task,
                                         const struct hd_writes *writes, bool is_cached);
@@ -494,8 +498,7 @@ void hd_task_stop(struct hd_task *task);
 /* For the kinds. All end the task's work; later calls for the same attempt are ignored. */
 
 /* Takes both; NULL: none. `to_parent`: a command for the graph around. */
-void hd_task_finish(struct hd_task *task, struct hd_val *update, struct hd_val *go,
-                    bool to_parent);
+void hd_task_finish(struct hd_task *task, struct hd_val *update, struct hd_val *go, bool to_parent);
 void hd_task_fail(struct hd_task *task, const char *type, const char *fmt, ...) HD_PRINTF(3, 4);
 void hd_task_fail_code(struct hd_task *task, int err, const struct hd_fault *fault);
 void hd_task_fail_text(struct hd_task *task, struct hd_slice type, struct hd_slice text);

@@ -36,8 +36,7 @@ static bool is_same_run(const struct hd_loop *loop)
 {
     const struct hd_val *stored = hd_val_get(loop->metadata, HD_S("run_id"));
 
-    return stored &&
-           hd_val_equal(hd_val_get(loop->run->options.metadata, HD_S("run_id")), stored);
+    return stored && hd_val_equal(hd_val_get(loop->run->options.metadata, HD_S("run_id")), stored);
 }
 
 static void judge(struct hd_loop *loop, struct stand *s)
@@ -50,8 +49,7 @@ static void judge(struct hd_loop *loop, struct stand *s)
     s->is_resuming =
         hd_live_has_versions(&loop->live) && (loop->resuming >= 0 ? loop->resuming : goes_on);
     s->is_travelling = loop->has_checkpoint_id && (names_own || !answers);
-    s->forks = s->is_resuming && s->is_travelling &&
-               (!is_edit(loop) || loop->load.is_superseded);
+    s->forks = s->is_resuming && s->is_travelling && (!is_edit(loop) || loop->load.is_superseded);
     loop->is_replaying = s->is_travelling || loop->load.is_superseded;
 }
 
@@ -284,8 +282,7 @@ int hd_loop_first(struct hd_loop *loop, struct hd_val *input, struct hd_val *com
         /* A command on a thread that has nothing yet is its input. */
         err = apply_input(loop, command ? command : s.input);
     } else if (!err && loop->resuming < 0) {
-        hd_failure_set(&loop->failure, "EmptyInputError", "Received no input for %s",
-                       "__start__");
+        hd_failure_set(&loop->failure, "EmptyInputError", "Received no input for %s", "__start__");
         err = HD_EINVAL;
     }
     if (!err)

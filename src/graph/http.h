@@ -13,7 +13,7 @@ struct hd_http;
 struct hd_request;
 
 struct hd_response {
-    const char *error;       /* NULL: there is an answer */
+    const char *error; /* NULL: there is an answer */
     long status;
     struct hd_slice headers; /* as they came, all lines */
     struct hd_slice body;

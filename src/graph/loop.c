@@ -14,6 +14,10 @@
 
 #include "base/alloc.h"
 
+#define MAX_TURNS 64 /* of the state machine, before other runs get their turn */
+
+static void end_pause(struct hd_loop *loop);
+
 /* ---- creating --------------------------------------------------------- */
 
 int hd_loop_create(struct hd_run *run, struct hd_task *outer, const struct hd_graph *graph,
@@ -52,6 +56,7 @@ void hd_loop_destroy(struct hd_loop *loop)
 {
     if (!loop)
         return;
+    end_pause(loop);
     hd_tasks_fini(&loop->tasks);
     hd_live_fini(&loop->live);
     hd_pends_fini(&loop->pends);
@@ -125,8 +130,7 @@ int hd_loop_emit_values(struct hd_loop *loop)
 int hd_loop_output_writes(struct hd_loop *loop, struct hd_task *task,
                           const struct hd_writes *writes, bool is_cached)
 {
-    struct hd_event event = {.loop = loop, .task = task, .writes = writes,
-                             .is_cached = is_cached};
+    struct hd_event event = {.loop = loop, .task = task, .writes = writes, .is_cached = is_cached};
 
     if (task->node->index == HD_GRAPH_START || writes->count == 0)
         return 0;
@@ -143,262 +147,6 @@ int hd_loop_output_writes(struct hd_loop *loop, struct hd_task *task,
         hd_emit(loop, &event);
     }
     return 0;
-}
-
-/* ---- saving ----------------------------------------------------------- */
-
-static bool is_old_special(const struct hd_pend *pend, const void *task)
-{
-    return memcmp(pend->task, task, HD_UUID_LEN) == 0 && hd_write_is_special(&pend->write);
-}
-
-static bool is_of(const struct hd_pend *pend, const void *task)
-{
-    return memcmp(pend->task, task, HD_UUID_LEN) == 0;
-}
-
-static int note_written(struct hd_loop *loop, const char *task)
-{
-    for (size_t i = 0; i < loop->written_count; i++) {
-        if (memcmp(loop->written[i], task, HD_UUID_LEN) == 0)
-            return 0;
-    }
-    if (loop->written_count == loop->written_cap) {
-        size_t cap = loop->written_cap ? loop->written_cap * 2 : 4;
-        void *more = hd_realloc(loop->written, cap * sizeof(*loop->written));
-
-        if (!more)
-            return HD_ENOMEM;
-        loop->written = more;
-        loop->written_cap = cap;
-    }
-    memcpy(loop->written[loop->written_count], task, HD_UUID_LEN);
-    loop->written[loop->written_count++][HD_UUID_LEN] = '\0';
-    return 0;
-}
-
-/* When all are special one of each kind is enough: the last. */
-static int drop_repeated(struct hd_writes *writes)
-{
-    for (size_t i = 0; i < writes->count; i++) {
-        if (!hd_write_is_special(&writes->list[i]))
-            return 0;
-    }
-    for (size_t i = 0; i < writes->count; i++) {
-        for (size_t j = i + 1; j < writes->count;) {
-            if (writes->list[j].channel != writes->list[i].channel) {
-                j++;
-                continue;
-            }
-            hd_val_unref(writes->list[i].val);
-            writes->list[i].val = writes->list[j].val;
-            memmove(&writes->list[j], &writes->list[j + 1],
-                    (writes->count - j - 1) * sizeof(*writes->list));
-            writes->count--;
-        }
-    }
-    return 0;
-}
-
-/* A stable partition: what a saver keeps by position must not move when the rest changes. */
-static int specials_last(struct hd_writes *writes)
-{
-    struct hd_writes sorted = {NULL, 0, 0};
-    int err = 0;
-
-    for (int special = 0; special < 2 && !err; special++) {
-        for (size_t i = 0; i < writes->count && !err; i++) {
-            if (hd_write_is_special(&writes->list[i]) == (special == 1))
-                err = hd_writes_copy(&sorted, &writes->list[i], 1);
-        }
-    }
-    hd_writes_fini(writes);
-    *writes = sorted;
-    return err;
-}
-
-static bool is_untracked(const struct hd_graph *graph, int channel)
-{
-    return channel >= 0 && graph->channels[channel].reducer == HD_REDUCE_UNTRACKED;
-}
-
-/* A send's argument without what must never be stored. */
-static struct hd_val *clean_send(const struct hd_graph *graph, struct hd_val *send)
-{
-    struct hd_val *arg = hd_val_ref(hd_val_get(send, HD_S("arg")));
-
-    if (!hd_val_is_object(arg) || hd_val_kind(arg) != HD_KIND_NONE) {
-        hd_val_unref(arg);
-        return send;
-    }
-    for (size_t i = 0; i < graph->state_count && arg; i++) {
-        if (is_untracked(graph, (int)i) && hd_val_get(arg, graph->channels[i].name))
-            arg = hd_val_without(arg, graph->channels[i].name);
-    }
-    return hd_val_with(send, HD_S("arg"), arg);
-}
-
-/* Copies what may be stored. */
-static int storable(const struct hd_graph *graph, const struct hd_write *list, size_t count,
-                    struct hd_writes *out)
-{
-    bool has_untracked = false;
-    int err = 0;
-
-    for (size_t i = 0; i < graph->state_count; i++)
-        has_untracked = has_untracked || is_untracked(graph, (int)i);
-    for (size_t i = 0; i < count && !err; i++) {
-        struct hd_write *last;
-
-        if (is_untracked(graph, list[i].channel))
-            continue;
-        err = hd_writes_copy(out, &list[i], 1);
-        if (err || !has_untracked || list[i].channel != (int)graph->tasks_channel)
-            continue;
-        last = &out->list[out->count - 1];
-        last->val = clean_send(graph, last->val);
-        if (!last->val) {
-            out->count--;
-            err = HD_ENOMEM;
-        }
-    }
-    return err;
-}
-
-static int save_writes(struct hd_loop *loop, const char *task_id, const struct hd_write *list,
-                       size_t count)
-{
-    struct hd_task *task = loop->has_tasks ? hd_tasks_find(&loop->tasks, task_id) : NULL;
-    struct hd_writes stored = {NULL, 0, 0};
-    struct hd_buf path;
-    int err = storable(loop->graph, list, count, &stored);
-
-    hd_buf_init(&path, (size_t)1 << 16);
-    if (!err && task)
-        err = hd_task_path(task, &path);
-    if (!err)
-        err = hd_buf_append_byte(&path, 0);
-    if (!err && stored.count > 0)
-        err = hd_save_writes(loop, task_id, path.ptr, stored.list, stored.count);
-    hd_buf_fini(&path);
-    hd_writes_fini(&stored);
-    return err;
-}
-
-/* All writes of a task that the checkpoint has. */
-static int pends_of(const struct hd_loop *loop, const char *task, struct hd_writes *out)
-{
-    int err = 0;
-
-    for (size_t i = 0; i < loop->pends.count && !err; i++) {
-        if (is_of(&loop->pends.list[i], task))
-            err = hd_writes_copy(out, &loop->pends.list[i].write, 1);
-    }
-    return err;
-}
-
-/* The run's own writes are added to those before; a task's replace them. */
-static int put_writes(struct hd_loop *loop, const char *task_id, struct hd_writes *writes)
-{
-    struct hd_writes stored = {NULL, 0, 0};
-    int err = 0;
-
-    if (hd_is_null_task(task_id)) {
-        hd_pends_filter(&loop->pends, is_old_special, task_id);
-        err = specials_last(writes);
-        if (!err)
-            err = pends_of(loop, task_id, &stored);
-    } else {
-        hd_pends_filter(&loop->pends, is_of, task_id);
-    }
-    if (!err)
-        err = hd_writes_copy(&stored, writes->list, writes->count);
-    for (size_t i = 0; i < writes->count && !err; i++)
-        err = hd_pends_add(&loop->pends, task_id, &writes->list[i]);
-    if (!err && loop->saves && loop->run->options.durability != HD_DURABLE_EXIT)
-        err = save_writes(loop, task_id, stored.list, stored.count);
-    hd_writes_fini(&stored);
-    return err;
-}
-
-int hd_loop_put_writes(struct hd_loop *loop, const char *task_id, const struct hd_write *list,
-                       size_t count)
-{
-    struct hd_writes writes = {NULL, 0, 0};
-    struct hd_task *task = loop->has_tasks ? hd_tasks_find(&loop->tasks, task_id) : NULL;
-    int err;
-
-    if (count == 0)
-        return 0;
-    err = hd_writes_copy(&writes, list, count);
-    if (!err && loop->run->options.durability == HD_DURABLE_EXIT)
-        err = note_written(loop, task_id);
-    if (!err)
-        err = drop_repeated(&writes);
-    if (!err)
-        err = put_writes(loop, task_id, &writes);
-    if (!err && task && !loop->run->is_cancelled && task->status != HD_TASK_CANCELLED)
-        err = hd_loop_output_writes(loop, task, &writes, false);
-    hd_writes_fini(&writes);
-    return err;
-}
-
-static struct hd_val *make_metadata(const struct hd_loop *loop, const char *source)
-{
-    struct hd_val *metadata = hd_val_with(hd_val_object(), HD_S("source"), hd_val_cstr(source));
-
-    metadata = hd_val_with(metadata, HD_S("step"), hd_val_int(loop->step));
-    return hd_val_with(metadata, HD_S("parents"), hd_val_ref(loop->parents));
-}
-
-int hd_loop_put_checkpoint(struct hd_loop *loop, const char *source)
-{
-    bool is_exit = source == NULL;
-    bool is_stored =
-        loop->saves && (is_exit || loop->run->options.durability != HD_DURABLE_EXIT);
-    char id[HD_UUID_SIZE];
-    int err;
-
-    if (is_exit && strcmp(loop->live.id, loop->loaded_id) == 0)
-        return 0; /* it is there already */
-    if (!is_exit) {
-        struct hd_val *metadata = make_metadata(loop, source);
-
-        if (!metadata)
-            return HD_ENOMEM;
-        hd_val_unref(loop->metadata);
-        loop->metadata = metadata;
-    }
-    memcpy(id, loop->live.id, sizeof(id));
-    hd_live_renew(&loop->live, (int)loop->step);
-    if (is_exit)
-        memcpy(loop->live.id, id, sizeof(id));
-    if (is_stored) {
-        err = hd_save_checkpoint(loop);
-        if (err)
-            return err;
-        memcpy(loop->parent_id, loop->saved_id, sizeof(loop->parent_id));
-        memcpy(loop->saved_id, loop->live.id, sizeof(loop->saved_id));
-    }
-    if (!is_exit)
-        loop->step++;
-    return 0;
-}
-
-/* Exit mode: what the tasks of the last step have left. */
-static int put_pending(struct hd_loop *loop)
-{
-    int err = 0;
-
-    for (size_t i = 0; i < loop->written_count && !err && loop->saves; i++) {
-        struct hd_writes writes = {NULL, 0, 0};
-
-        err = pends_of(loop, loop->written[i], &writes);
-        if (!err && writes.count > 0)
-            err = save_writes(loop, loop->written[i], writes.list, writes.count);
-        hd_writes_fini(&writes);
-    }
-    return err;
 }
 
 /* ---- the end ---------------------------------------------------------- */
@@ -472,7 +220,7 @@ static int end_interrupted(struct hd_loop *loop)
     return err;
 }
 
-static void finish(struct hd_loop *loop, enum hd_loop_end end)
+void hd_loop_finish(struct hd_loop *loop, enum hd_loop_end end)
 {
     /* Too many steps is an error that comes after an ordinary end. */
     bool is_late = end == HD_END_FAILED && loop->step > loop->stop;
@@ -485,7 +233,7 @@ static void finish(struct hd_loop *loop, enum hd_loop_end end)
         (!loop->outer || !is_ordinary || has_own_memory(loop))) {
         err = hd_loop_put_checkpoint(loop, NULL);
         if (!err)
-            err = put_pending(loop);
+            err = hd_loop_put_pending(loop);
     }
     if (!err && end == HD_END_INTERRUPTED)
         err = end_interrupted(loop);
@@ -498,7 +246,7 @@ static void finish(struct hd_loop *loop, enum hd_loop_end end)
 static void fail(struct hd_loop *loop, int err)
 {
     hd_failure_code(&loop->failure, err, NULL);
-    finish(loop, HD_END_FAILED);
+    hd_loop_finish(loop, HD_END_FAILED);
 }
 
 /* ---- a superstep ------------------------------------------------------ */
@@ -569,8 +317,9 @@ static bool should_stop(const struct hd_loop *loop, bool is_before)
 {
     static const struct hd_stops none = {false, NULL, 0};
     const struct hd_run_options *options = &loop->run->options;
-    const struct hd_stops *stops =
-        loop->outer ? &none : is_before ? &options->before : &options->after;
+    const struct hd_stops *stops = loop->outer ? &none
+                                   : is_before ? &options->before
+                                               : &options->after;
     const struct hd_seen *seen = &loop->live.seen[hd_seen_interrupt(loop->graph)];
     bool is_new = false, is_there = false;
 
@@ -589,8 +338,7 @@ static int announce(struct hd_loop *loop)
     int err = 0;
 
     for (size_t i = 0; i < loop->tasks.count; i++) {
-        struct hd_event event = {.type = HD_EVENT_TASK, .loop = loop,
-                                 .task = loop->tasks.list[i]};
+        struct hd_event event = {.type = HD_EVENT_TASK, .loop = loop, .task = loop->tasks.list[i]};
 
         if (event.task->node->index != HD_GRAPH_START)
             hd_emit(loop, &event);
@@ -636,17 +384,17 @@ static void tick(struct hd_loop *loop)
                        "troubleshooting, visit: https://docs.langchain.com/oss/python/langgraph/"
                        "errors/GRAPH_RECURSION_LIMIT",
                        (long long)loop->run->recursion_limit);
-        finish(loop, HD_END_FAILED);
+        hd_loop_finish(loop, HD_END_FAILED);
         return;
     }
     if (!err && loop->tasks.count == 0) {
-        finish(loop, HD_END_DONE);
+        hd_loop_finish(loop, HD_END_DONE);
         return;
     }
     if (!err && !loop->is_replaying)
         err = reapply(loop);
     if (!err && should_stop(loop, true)) {
-        finish(loop, HD_END_INTERRUPTED);
+        hd_loop_finish(loop, HD_END_INTERRUPTED);
         return;
     }
     if (!err)
@@ -724,24 +472,24 @@ static void after(struct hd_loop *loop)
 
     loop->is_working = false;
     if (hd_failed(&loop->failure)) {
-        finish(loop, HD_END_FAILED);
+        hd_loop_finish(loop, HD_END_FAILED);
         return;
     }
     if ((task = find_status(loop, HD_TASK_FAILED))) {
         hd_failure_set_text(&loop->failure, hd_slice_cstr(task->failure.type),
                             hd_slice_cstr(task->failure.text));
-        finish(loop, HD_END_FAILED);
+        hd_loop_finish(loop, HD_END_FAILED);
         return;
     }
     if ((task = find_status(loop, HD_TASK_LEFT))) {
         loop->command = hd_val_ref(task->command);
-        finish(loop, HD_END_LEFT);
+        hd_loop_finish(loop, HD_END_LEFT);
         return;
     }
     if (find_status(loop, HD_TASK_ASKING)) {
         err = gather_interrupts(loop);
         if (!err)
-            finish(loop, HD_END_INTERRUPTED);
+            hd_loop_finish(loop, HD_END_INTERRUPTED);
         else
             fail(loop, err);
         return;
@@ -750,7 +498,7 @@ static void after(struct hd_loop *loop)
     if (!err && should_stop(loop, false)) {
         err = prepare(loop);
         if (!err) {
-            finish(loop, HD_END_INTERRUPTED);
+            hd_loop_finish(loop, HD_END_INTERRUPTED);
             return;
         }
     }
@@ -766,17 +514,55 @@ static bool must_wait(const struct hd_loop *loop)
            (loop->is_putting || loop->puts);
 }
 
+static void free_handle(uv_handle_t *handle)
+{
+    hd_free(handle);
+}
+
+static void end_pause(struct hd_loop *loop)
+{
+    if (!loop->pause)
+        return;
+    uv_idle_stop(loop->pause);
+    uv_close((uv_handle_t *)loop->pause, free_handle);
+    loop->pause = NULL;
+}
+
+static void on_pause(uv_idle_t *idle)
+{
+    struct hd_loop *loop = idle->data;
+
+    end_pause(loop);
+    hd_loop_advance(loop);
+}
+
+/* Goes on after everybody else had a turn. When that cannot be arranged it goes on at once. */
+static bool pause_for_others(struct hd_loop *loop)
+{
+    loop->pause = hd_calloc(1, sizeof(*loop->pause));
+    if (!loop->pause)
+        return false;
+    /* Not a timer: those that are due run all at once, also the ones that they start. */
+    uv_idle_init(loop->run->engine->uv, loop->pause);
+    loop->pause->data = loop;
+    uv_idle_start(loop->pause, on_pause);
+    return true;
+}
+
 void hd_loop_advance(struct hd_loop *loop)
 {
-    if (loop->is_advancing || loop->is_starting)
+    int turns = 0;
+
+    if (loop->is_advancing || loop->is_starting || loop->pause)
         return;
     loop->is_advancing = true;
     while (loop->status == HD_LOOP_RUNNING && loop->running == 0 && !must_wait(loop)) {
+        if (++turns > MAX_TURNS && !loop->is_given_up && pause_for_others(loop))
+            break;
         if (loop->is_given_up)
-            finish(loop, HD_END_CANCELLED);
-        else if (hd_failed(&loop->save_failure) &&
-                 loop->run->options.durability == HD_DURABLE_SYNC)
-            finish(loop, HD_END_FAILED);
+            hd_loop_finish(loop, HD_END_CANCELLED);
+        else if (hd_failed(&loop->save_failure) && loop->run->options.durability == HD_DURABLE_SYNC)
+            hd_loop_finish(loop, HD_END_FAILED);
         else if (loop->is_working)
             after(loop);
         else
@@ -812,6 +598,7 @@ void hd_loop_ended_task(struct hd_loop *loop, const struct hd_task *task)
 void hd_loop_cancel(struct hd_loop *loop)
 {
     loop->is_given_up = true;
+    end_pause(loop);
     if (loop->status == HD_LOOP_LOADING || loop->status >= HD_LOOP_ENDING)
         return; /* it will notice, or ends anyway */
     for (size_t i = 0; i < loop->tasks.count; i++) {
@@ -846,122 +633,4 @@ void hd_loop_abandon(struct hd_loop *loop)
     loop->outer = NULL;
     loop->on_end = on_gone;
     hd_loop_cancel(loop);
-}
-
-/* ---- the beginning ---------------------------------------------------- */
-
-static int take_tuple(struct hd_loop *loop, const struct heddle_tuple *tuple)
-{
-    struct hd_fault fault = {0};
-    struct hd_val *metadata = NULL;
-    int64_t step;
-    int err = hd_live_load(&loop->live, &loop->pends, tuple, &fault);
-
-    if (!err)
-        err = hd_val_parse_json(hd_slice(tuple->metadata.data, tuple->metadata.len), &metadata,
-                                &fault);
-    if (err) {
-        hd_failure_code(&loop->failure, err, &fault);
-        return err;
-    }
-    hd_val_unref(loop->metadata);
-    loop->metadata = metadata;
-    memcpy(loop->saved_id, loop->live.id, sizeof(loop->saved_id));
-    if (tuple->parent.len == HD_UUID_LEN)
-        memcpy(loop->parent_id, tuple->parent.data, HD_UUID_LEN);
-    for (size_t i = 0; i < loop->graph->channel_count; i++)
-        loop->saved_versions[i] = hd_val_ref(loop->live.versions[i]);
-    loop->step = hd_val_get_int(hd_val_get(metadata, HD_S("step")), &step) ? step + 1 : -1;
-    return 0;
-}
-
-static void on_loaded(struct hd_loop *loop, int code, const char *text)
-{
-    struct hd_fault fault = {.code = code};
-    int err = 0;
-
-    if (code) {
-        snprintf(fault.text, sizeof(fault.text), "%s", text[0] ? text : heddle_error_text(code));
-        hd_failure_code(&loop->failure, code, &fault);
-        err = code;
-    }
-    loop->status = HD_LOOP_RUNNING;
-    loop->step = -1;
-    if (!err && loop->load.tuple)
-        err = take_tuple(loop, loop->load.tuple);
-    heddle_tuple_free(loop->load.tuple);
-    loop->load.tuple = NULL;
-    memcpy(loop->loaded_id, loop->live.id, sizeof(loop->loaded_id));
-    loop->stop = loop->step + loop->run->recursion_limit + 1;
-    if (!err && !loop->is_given_up)
-        err = hd_loop_first(loop, loop->input, loop->input_command);
-    if (err) {
-        hd_failure_code(&loop->failure, err, NULL);
-        finish(loop, HD_END_FAILED);
-    }
-    hd_loop_advance(loop);
-}
-
-/* The part of a namespace that stays the same when the node runs again. */
-static struct hd_slice stable_ns(const char *ns)
-{
-    const char *end = strrchr(ns, ':');
-
-    return hd_slice(ns, end ? (size_t)(end - ns) : strlen(ns));
-}
-
-/* Each subgraph of a replay looks once for what was there before. */
-static int first_visit(struct hd_loop *loop, bool *is_first)
-{
-    struct hd_replay *replay = loop->run->replay;
-    struct hd_slice ns = stable_ns(loop->ns);
-
-    for (size_t i = 0; i < hd_val_count(replay->visited); i++) {
-        if (hd_slice_eq(hd_val_get_string(hd_val_at(replay->visited, i)), ns)) {
-            *is_first = false;
-            return 0;
-        }
-    }
-    *is_first = true;
-    replay->visited = hd_val_append(replay->visited, hd_val_string(ns));
-    return replay->visited ? 0 : HD_ENOMEM;
-}
-
-static int begin_load(struct hd_loop *loop)
-{
-    const struct hd_val *own = hd_val_get(loop->parents, hd_loop_ns(loop));
-    struct hd_slice id = hd_val_get_string(own), before = {NULL, 0};
-    int err = 0;
-
-    if (!loop->outer && id.len == 0)
-        id = loop->run->options.checkpoint_id;
-    loop->has_checkpoint_id = id.len > 0;
-    if (id.len == 0 && loop->outer && loop->run->replay) {
-        bool is_first;
-
-        loop->has_checkpoint_id = true;
-        err = first_visit(loop, &is_first);
-        if (!err && is_first)
-            before = hd_slice_cstr(loop->run->replay->id);
-        loop->resuming = -1;
-    }
-    if (id.len > 0 && id.len == HD_UUID_LEN)
-        memcpy(loop->saved_id, id.ptr, id.len); /* its children name it, even if it is not there */
-    return err ? err : hd_load_start(loop, id, before, on_loaded);
-}
-
-void hd_loop_start(struct hd_loop *loop, struct hd_val *input, struct hd_val *command)
-{
-    int err = 0;
-
-    loop->input = input;
-    loop->input_command = command;
-    loop->status = HD_LOOP_LOADING;
-    if (!loop->saves) {
-        on_loaded(loop, 0, "");
-        return;
-    }
-    err = begin_load(loop);
-    if (err)
-        on_loaded(loop, err, "");
 }

@@ -55,8 +55,8 @@ static int choose(struct hd_task *task, struct hd_val **out)
             err = hd_expr_holds(route->when, &scope, &holds);
         for (size_t j = 0; holds && !err && j < route->to_count; j++) {
             if (route->to[j].node != HD_GRAPH_END)
-                *out = hd_val_append(*out,
-                                     hd_val_string(task->graph->nodes[route->to[j].node].name));
+                *out =
+                    hd_val_append(*out, hd_val_string(task->graph->nodes[route->to[j].node].name));
         }
     }
     if (!err && !*out)

@@ -256,8 +256,8 @@ static int eval_headers(struct asking *asking, const struct http_spec *spec,
         err = hd_buf_printf(&asking->header_text, "%.*s: ", (int)name.len, name.ptr);
         if (!err)
             err = eval_text(spec->headers.list[i].value, scope, &asking->header_text);
-        if (!err && has_control(hd_slice(asking->header_text.ptr + start,
-                                         asking->header_text.len - start)))
+        if (!err &&
+            has_control(hd_slice(asking->header_text.ptr + start, asking->header_text.len - start)))
             err = HD_EINVAL;
         if (!err)
             err = hd_buf_append_byte(&asking->header_text, 0);

@@ -51,8 +51,7 @@ static int ask_all(struct hd_task *task, struct hd_scope *scope, struct hd_val *
             break;
         err = hd_task_answer(task, &answer);
         if (err == HD_ENOTFOUND) {
-            hd_task_ask(task,
-                        hd_val_append(hd_val_list(), hd_task_question(task, question)));
+            hd_task_ask(task, hd_val_append(hd_val_list(), hd_task_question(task, question)));
             return err;
         }
         hd_val_unref(question);

@@ -296,8 +296,8 @@ static int64_t count_used(const struct hd_val *messages, const struct hd_val *co
     return used;
 }
 
-static int is_fitting(struct hd_task *task, const struct hd_scope *scope,
-                      const struct reply *reply, bool *out)
+static int is_fitting(struct hd_task *task, const struct hd_scope *scope, const struct reply *reply,
+                      bool *out)
 {
     const struct script_spec *spec = task->node->spec;
     struct hd_val *content;
@@ -476,8 +476,7 @@ static struct hd_val *call_chunk(const struct answer *answer)
     part = hd_val_with(part, HD_S("index"), hd_val_int((int64_t)answer->call));
     part = hd_val_with(part, HD_S("type"), hd_val_cstr("tool_call_chunk"));
     hd_buf_fini(&args);
-    chunk = hd_val_with(chunk, HD_S("tool_calls"),
-                        hd_val_append(hd_val_list(), hd_val_ref(call)));
+    chunk = hd_val_with(chunk, HD_S("tool_calls"), hd_val_append(hd_val_list(), hd_val_ref(call)));
     return hd_val_with(chunk, HD_S("tool_call_chunks"), hd_val_append(hd_val_list(), part));
 }
 

@@ -164,8 +164,8 @@ static int make_loop(struct hd_task *task, struct hd_loop **out)
     inner->resuming = task->was_retried ? 1 : outer->resuming;
     inner->on_end = on_end;
     hd_val_unref(inner->parents);
-    inner->parents = hd_val_with(hd_val_ref(outer->parents), hd_loop_ns(outer),
-                                 hd_val_cstr(outer->live.id));
+    inner->parents =
+        hd_val_with(hd_val_ref(outer->parents), hd_loop_ns(outer), hd_val_cstr(outer->live.id));
     if (!inner->parents) {
         hd_loop_destroy(inner);
         return HD_ENOMEM;

@@ -112,8 +112,7 @@ int hd_task_answer(struct hd_task *task, struct hd_val **out)
 
     if (index < hd_val_count(task->resume)) {
         *out = hd_val_at(task->resume, index);
-        return hd_writes_add(&task->writes, HD_W_RESUME,
-                             hd_val_slice(task->resume, 0, index + 1));
+        return hd_writes_add(&task->writes, HD_W_RESUME, hd_val_slice(task->resume, 0, index + 1));
     }
     answer = take_null_resume(task->loop);
     if (!answer)

@@ -118,10 +118,8 @@ static void on_closed(uv_handle_t *handle)
 static void on_end(struct hd_loop *loop)
 {
     static const enum hd_run_status statuses[] = {
-        [HD_END_DONE] = HD_RUN_DONE,
-        [HD_END_INTERRUPTED] = HD_RUN_INTERRUPTED,
-        [HD_END_FAILED] = HD_RUN_FAILED,
-        [HD_END_LEFT] = HD_RUN_FAILED,
+        [HD_END_DONE] = HD_RUN_DONE,           [HD_END_INTERRUPTED] = HD_RUN_INTERRUPTED,
+        [HD_END_FAILED] = HD_RUN_FAILED,       [HD_END_LEFT] = HD_RUN_FAILED,
         [HD_END_CANCELLED] = HD_RUN_CANCELLED,
     };
     struct hd_run *run = loop->run;
@@ -177,8 +175,8 @@ int hd_run_start(struct hd_engine *engine, const struct hd_run_options *options,
     if (!run)
         return HD_ENOMEM;
     run->engine = engine;
-    run->recursion_limit = options->recursion_limit > 0 ? options->recursion_limit
-                                                        : options->graph->recursion_limit;
+    run->recursion_limit =
+        options->recursion_limit > 0 ? options->recursion_limit : options->graph->recursion_limit;
     err = copy_options(run, options);
     if (!err)
         err = create_root(run);

@@ -87,7 +87,8 @@ static int pack(struct hd_packed *packed, size_t index, struct hd_slice channel,
     int err = hd_val_write(&packed->text, val);
 
     packed->values[index] =
-        (struct heddle_value){bytes(channel), bytes(HD_S("hd1")),
+        (struct heddle_value){bytes(channel),
+                              bytes(HD_S("hd1")),
                               {(const void *)(uintptr_t)start, packed->text.len - start}};
     return err;
 }
@@ -280,8 +281,11 @@ static int newest_before(struct hd_save *save)
     struct heddle_thread thread = thread_of(loop);
     struct heddle_bytes ns = bytes(hd_loop_ns(loop));
     struct heddle_bytes before = bytes(hd_slice_cstr(save->before));
-    struct heddle_query query = {.principal = thread.principal, .thread = &thread.id,
-                                 .ns = &ns, .before = &before, .limit = 1,
+    struct heddle_query query = {.principal = thread.principal,
+                                 .thread = &thread.id,
+                                 .ns = &ns,
+                                 .before = &before,
+                                 .limit = 1,
                                  .flags = HEDDLE_LIST_HEADERS};
     struct heddle_list *list;
     const struct heddle_tuple *found;
@@ -291,9 +295,8 @@ static int newest_before(struct hd_save *save)
         return code;
     code = heddle_list_next(list, &found, &save->error);
     if (!code)
-        code = heddle_get(save->engine->store,
-                          &(struct heddle_key){thread, ns, found->id}, &save->load.tuple,
-                          &save->error);
+        code = heddle_get(save->engine->store, &(struct heddle_key){thread, ns, found->id},
+                          &save->load.tuple, &save->error);
     heddle_list_close(list);
     return code;
 }
@@ -303,8 +306,11 @@ static int look_for_newer(struct hd_save *save)
 {
     struct heddle_thread thread = thread_of(save->loop);
     struct heddle_bytes ns = bytes(hd_loop_ns(save->loop));
-    struct heddle_query query = {.principal = thread.principal, .thread = &thread.id,
-                                 .ns = &ns, .limit = 1, .flags = HEDDLE_LIST_HEADERS};
+    struct heddle_query query = {.principal = thread.principal,
+                                 .thread = &thread.id,
+                                 .ns = &ns,
+                                 .limit = 1,
+                                 .flags = HEDDLE_LIST_HEADERS};
     struct heddle_list *list;
     const struct heddle_tuple *found;
     int code = heddle_list_open(save->engine->store, &query, &list, &save->error);
@@ -344,8 +350,7 @@ static void load_elsewhere(void *arg)
     done(save, save->code, &error);
 }
 
-int hd_load_start(struct hd_loop *loop, struct hd_slice id, struct hd_slice before,
-                  hd_loaded_fn fn)
+int hd_load_start(struct hd_loop *loop, struct hd_slice id, struct hd_slice before, hd_loaded_fn fn)
 {
     struct hd_save *save = new_save(loop, LOAD);
     int code;
@@ -378,9 +383,9 @@ int hd_load_start(struct hd_loop *loop, struct hd_slice id, struct hd_slice befo
 static void store_now(struct hd_save *save)
 {
     if (save->kind == PUT)
-        save->code = hd_put_grown(save->engine->store, &save->put,
-                                  (const struct hd_growth *const *)save->packed.growths,
-                                  &save->error);
+        save->code =
+            hd_put_grown(save->engine->store, &save->put,
+                         (const struct hd_growth *const *)save->packed.growths, &save->error);
     else
         save->code = heddle_put_writes(save->engine->store, &save->writes, &save->error);
     note_failure(save->loop, save);
@@ -395,9 +400,9 @@ static void store(struct hd_save *save)
     begin(save->engine);
     loop->saving++;
     if (save->kind == PUT)
-        code = hd_put_grown_async(save->engine->store, &save->put,
-                                  (const struct hd_growth *const *)save->packed.growths, done,
-                                  save);
+        code =
+            hd_put_grown_async(save->engine->store, &save->put,
+                               (const struct hd_growth *const *)save->packed.growths, done, save);
     else
         code = heddle_put_writes_async(save->engine->store, &save->writes, done, save);
     if (!code)
@@ -474,16 +479,15 @@ static int fill_put(struct hd_save *save)
         err = append_id(&save->ids, loop->saved_id, &parent);
     if (err)
         return err;
-    save->put = (struct heddle_checkpoint){
-        .thread = thread_of(loop),
-        .ns = bytes(hd_loop_ns(loop)),
-        .id = bytes(hd_slice_cstr(save->ids.ptr + id)),
-        .parent = bytes(hd_slice_cstr(save->ids.ptr + parent)),
-        .checkpoint = bytes(hd_buf_slice(&save->checkpoint)),
-        .metadata = bytes(hd_buf_slice(&save->metadata)),
-        .new_versions = bytes(hd_buf_slice(&save->versions)),
-        .values = save->packed.values,
-        .value_count = save->packed.value_count};
+    save->put = (struct heddle_checkpoint){.thread = thread_of(loop),
+                                           .ns = bytes(hd_loop_ns(loop)),
+                                           .id = bytes(hd_slice_cstr(save->ids.ptr + id)),
+                                           .parent = bytes(hd_slice_cstr(save->ids.ptr + parent)),
+                                           .checkpoint = bytes(hd_buf_slice(&save->checkpoint)),
+                                           .metadata = bytes(hd_buf_slice(&save->metadata)),
+                                           .new_versions = bytes(hd_buf_slice(&save->versions)),
+                                           .values = save->packed.values,
+                                           .value_count = save->packed.value_count};
     return 0;
 }
 
@@ -526,14 +530,14 @@ static int fill_writes(struct hd_save *save, const char *task, const char *path,
         err = append_id(&save->ids, path, &task_path);
     if (err)
         return err;
-    save->writes = (struct heddle_writes){
-        .thread = thread_of(loop),
-        .ns = bytes(hd_loop_ns(loop)),
-        .checkpoint_id = bytes(hd_slice_cstr(save->ids.ptr + id)),
-        .task_id = bytes(hd_slice_cstr(save->ids.ptr + task_id)),
-        .task_path = bytes(hd_slice_cstr(save->ids.ptr + task_path)),
-        .values = save->packed.values,
-        .value_count = save->packed.value_count};
+    save->writes =
+        (struct heddle_writes){.thread = thread_of(loop),
+                               .ns = bytes(hd_loop_ns(loop)),
+                               .checkpoint_id = bytes(hd_slice_cstr(save->ids.ptr + id)),
+                               .task_id = bytes(hd_slice_cstr(save->ids.ptr + task_id)),
+                               .task_path = bytes(hd_slice_cstr(save->ids.ptr + task_path)),
+                               .values = save->packed.values,
+                               .value_count = save->packed.value_count};
     return 0;
 }
 
@@ -557,8 +561,7 @@ int hd_save_writes(struct hd_loop *loop, const char *task, const char *path,
 
 /* ---- the engine ------------------------------------------------------- */
 
-int hd_engine_create(struct heddle *store, uv_loop_t *loop, bool is_direct,
-                     struct hd_engine **out)
+int hd_engine_create(struct heddle *store, uv_loop_t *loop, bool is_direct, struct hd_engine **out)
 {
     struct hd_engine *engine = hd_calloc(1, sizeof(*engine));
 

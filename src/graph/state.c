@@ -49,8 +49,8 @@ static const struct hd_node *find_inner(const struct hd_graph *graph, struct hd_
         ns = hd_slice(ns.ptr + part.len + (bar != NULL), ns.len - part.len - (bar != NULL));
         if (is_number(part))
             continue;
-        node = hd_graph_find_node(graph,
-                                  hd_slice(part.ptr, colon ? (size_t)(colon - part.ptr) : part.len));
+        node = hd_graph_find_node(
+            graph, hd_slice(part.ptr, colon ? (size_t)(colon - part.ptr) : part.len));
         if (node == HD_GRAPH_END || !hd_node_has_states(&graph->nodes[node]))
             return NULL;
         found = &graph->nodes[node];
@@ -212,8 +212,8 @@ struct hd_val *hd_state_config(struct hd_slice thread, const char *ns, const cha
 /* A state of a thread that has none. */
 static struct hd_val *empty_state(const struct hd_address *at, const struct hd_found *found)
 {
-    struct hd_val *config = hd_val_with(hd_val_object(), HD_S("thread_id"),
-                                        hd_val_string(at->thread));
+    struct hd_val *config =
+        hd_val_with(hd_val_object(), HD_S("thread_id"), hd_val_string(at->thread));
     struct hd_val *state = hd_val_with(hd_val_object(), HD_S("values"), hd_val_object());
 
     if (at->ns.len > 0)
@@ -262,8 +262,8 @@ static struct hd_val *task_result(const struct hd_found *found, const struct hd_
     struct hd_val *result = NULL;
 
     if (hd_status_output(&found->pends, task->id, &output) == 0)
-        result = output.count > 0 ? hd_status_result(found->graph, &output, NULL, 0)
-                                  : hd_val_null();
+        result =
+            output.count > 0 ? hd_status_result(found->graph, &output, NULL, 0) : hd_val_null();
     hd_writes_fini(&output);
     return result;
 }
@@ -279,9 +279,9 @@ static struct hd_val *show_task(const struct hd_found *found, const struct hd_ta
     shown = hd_val_with(shown, HD_S("name"), hd_val_string(task->node->name));
     shown = hd_val_with(shown, HD_S("path"), hd_task_path_val(task));
     shown = hd_val_with(shown, HD_S("error"), error ? hd_val_ref(error) : hd_val_null());
-    shown = hd_val_with(shown, HD_S("interrupts"),
-                        is_answered ? hd_val_list()
-                                    : hd_status_interrupts(&found->pends, task->id));
+    shown =
+        hd_val_with(shown, HD_S("interrupts"),
+                    is_answered ? hd_val_list() : hd_status_interrupts(&found->pends, task->id));
     shown = hd_val_with(shown, HD_S("state"), inner);
     return hd_val_with(shown, HD_S("result"), task_result(found, task));
 }
@@ -320,20 +320,19 @@ static int show_tasks(struct showing *s, struct hd_failure *failure)
 static struct hd_val *assemble(struct showing *s)
 {
     const struct hd_found *found = s->found;
-    struct hd_val *state = hd_val_with(hd_val_object(), HD_S("values"),
-                                       hd_live_read(&found->live, NULL, 0));
+    struct hd_val *state =
+        hd_val_with(hd_val_object(), HD_S("values"), hd_live_read(&found->live, NULL, 0));
 
     state = hd_val_with(state, HD_S("next"), hd_val_ref(s->next));
     state = hd_val_with(state, HD_S("tasks"), hd_val_ref(s->shown));
     state = hd_val_with(state, HD_S("metadata"), hd_val_ref(found->metadata));
     state = hd_val_with(state, HD_S("created_at"), hd_val_cstr(found->live.ts));
     state = hd_val_with(state, HD_S("config"),
-                        hd_state_config(s->at->thread, found->ns, found->live.id,
-                                        found->metadata));
-    state = hd_val_with(state, HD_S("parent_config"),
-                        found->parent[0] ? hd_state_config(s->at->thread, found->ns,
-                                                           found->parent, found->metadata)
-                                         : hd_val_null());
+                        hd_state_config(s->at->thread, found->ns, found->live.id, found->metadata));
+    state = hd_val_with(
+        state, HD_S("parent_config"),
+        found->parent[0] ? hd_state_config(s->at->thread, found->ns, found->parent, found->metadata)
+                         : hd_val_null());
     return hd_val_with(state, HD_S("interrupts"), hd_val_ref(s->interrupts));
 }
 
@@ -342,8 +341,8 @@ static int show(const struct hd_address *at, struct hd_found *found, bool is_liv
                 struct hd_val **out, struct hd_failure *failure)
 {
     struct showing s = {.at = at, .found = found, .is_live = is_live, .subgraphs = subgraphs};
-    int err = hd_tasks_prepare(&s.tasks, &found->live, hd_slice_cstr(found->ns), found->step + 1,
-                               false);
+    int err =
+        hd_tasks_prepare(&s.tasks, &found->live, hd_slice_cstr(found->ns), found->step + 1, false);
 
     if (!err)
         err = hd_found_apply_null(found, false, failure);
@@ -403,16 +402,18 @@ static int show_listed(const struct hd_address *at, const struct heddle_tuple *t
 }
 
 int hd_state_history(const struct hd_address *at, int64_t limit, struct hd_slice before,
-                     struct hd_slice filter, hd_state_fn fn, void *ctx,
-                     struct hd_failure *failure)
+                     struct hd_slice filter, hd_state_fn fn, void *ctx, struct hd_failure *failure)
 {
     struct heddle_error error = {0};
     struct heddle_bytes thread = bytes(at->thread), ns, id = bytes(at->checkpoint_id);
     struct heddle_bytes older = bytes(before);
-    struct heddle_query query = {.principal = bytes(at->principal), .thread = &thread, .ns = &ns,
+    struct heddle_query query = {.principal = bytes(at->principal),
+                                 .thread = &thread,
+                                 .ns = &ns,
                                  .id = id.len > 0 ? &id : NULL,
                                  .before = before.len > 0 ? &older : NULL,
-                                 .filter = bytes(filter), .limit = limit};
+                                 .filter = bytes(filter),
+                                 .limit = limit};
     const struct heddle_tuple *tuple;
     struct heddle_list *list;
     struct hd_found found;

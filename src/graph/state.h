@@ -68,7 +68,7 @@ struct hd_superstep {
 
 /* *out: the C of the new checkpoint. `metadata` (may be NULL) is added to the checkpoints'. */
 HD_MUST_CHECK int hd_state_update(const struct hd_address *at, const struct hd_superstep *steps,
-                                  size_t count, const struct hd_val *metadata,
-                                  struct hd_val **out, struct hd_failure *failure);
+                                  size_t count, const struct hd_val *metadata, struct hd_val **out,
+                                  struct hd_failure *failure);
 
 #endif

@@ -26,8 +26,8 @@ HD_MUST_CHECK int hd_found_init(struct hd_found *found, const struct hd_address 
 void hd_found_fini(struct hd_found *found);
 
 /* The C of state.h; `id` empty: null. */
-HD_MUST_CHECK struct hd_val *hd_state_config(struct hd_slice thread, const char *ns,
-                                             const char *id, const struct hd_val *metadata);
+HD_MUST_CHECK struct hd_val *hd_state_config(struct hd_slice thread, const char *ns, const char *id,
+                                             const struct hd_val *metadata);
 /* Applies the writes that belong to no task, without or with new versions. */
 HD_MUST_CHECK int hd_found_apply_null(struct hd_found *found, bool is_versioned,
                                       struct hd_failure *failure);

@@ -89,8 +89,7 @@ int hd_status_pending(const struct hd_pends *pends, size_t *count)
             continue;
         }
         for (size_t j = 0; j < hd_val_count(list); j++) {
-            struct hd_slice id =
-                hd_val_get_string(hd_val_get(hd_val_at(list, j), HD_S("id")));
+            struct hd_slice id = hd_val_get_string(hd_val_get(hd_val_at(list, j), HD_S("id")));
 
             *count += !counted_before(pends, i, j, id);
         }

@@ -19,9 +19,12 @@ static const struct {
     enum hd_stream_mode mode;
     const char *name;
 } names[] = {
-    {HD_STREAM_VALUES, "values"},           {HD_STREAM_UPDATES, "updates"},
-    {HD_STREAM_TASKS, "tasks"},             {HD_STREAM_DEBUG, "debug"},
-    {HD_STREAM_CHECKPOINTS, "checkpoints"}, {HD_STREAM_CUSTOM, "custom"},
+    {HD_STREAM_VALUES, "values"},
+    {HD_STREAM_UPDATES, "updates"},
+    {HD_STREAM_TASKS, "tasks"},
+    {HD_STREAM_DEBUG, "debug"},
+    {HD_STREAM_CHECKPOINTS, "checkpoints"},
+    {HD_STREAM_CUSTOM, "custom"},
     {HD_STREAM_MESSAGES, "messages"},
 };
 
@@ -121,11 +124,10 @@ static struct hd_val *update_value(const struct hd_event *event)
             continue;
         name = graph->channels[write->channel].name;
         if (is_list)
-            result = hd_val_append(result,
-                                   hd_val_with(hd_val_object(), name, hd_val_ref(write->val)));
+            result =
+                hd_val_append(result, hd_val_with(hd_val_object(), name, hd_val_ref(write->val)));
         else
-            result = hd_val_with(result ? result : hd_val_object(), name,
-                                 hd_val_ref(write->val));
+            result = hd_val_with(result ? result : hd_val_object(), name, hd_val_ref(write->val));
         if (!result)
             return NULL;
     }
@@ -152,9 +154,9 @@ static int map_interrupt(const struct mapping *m)
     int err = give(m, HD_STREAM_UPDATES, data);
 
     if (!err && m->event->task && (m->modes & HD_STREAM_VALUES))
-        err = give(m, HD_STREAM_VALUES,
-                   hd_val_with(current_values(m->event->loop), HD_S("__interrupt__"),
-                               hd_val_ref(list)));
+        err = give(
+            m, HD_STREAM_VALUES,
+            hd_val_with(current_values(m->event->loop), HD_S("__interrupt__"), hd_val_ref(list)));
     hd_val_unref(list);
     return err;
 }
@@ -180,8 +182,8 @@ static struct hd_val *user_metadata(const struct hd_task *task)
     if (task->node->metadata)
         metadata = hd_val_merge(metadata, task->node->metadata);
     if (task->node->tag_count > 0)
-        metadata = hd_val_with(metadata, HD_S("tags"),
-                               strings(task->node->tags, task->node->tag_count));
+        metadata =
+            hd_val_with(metadata, HD_S("tags"), strings(task->node->tags, task->node->tag_count));
     return metadata;
 }
 
@@ -361,8 +363,8 @@ static struct hd_val *message_metadata(const struct hd_event *event)
     metadata = hd_val_with(metadata, HD_S("langgraph_node"), hd_val_string(task->node->name));
     metadata = hd_val_with(metadata, HD_S("langgraph_triggers"), hd_task_triggers(task));
     metadata = hd_val_with(metadata, HD_S("langgraph_path"), hd_task_path_val(task));
-    metadata = hd_val_with(metadata, HD_S("langgraph_checkpoint_ns"),
-                           hd_val_string(hd_buf_slice(&ns)));
+    metadata =
+        hd_val_with(metadata, HD_S("langgraph_checkpoint_ns"), hd_val_string(hd_buf_slice(&ns)));
     /* The namespace that the configuration had where it had one first. */
     if (loop->outer) {
         while (loop->outer->loop->outer)
@@ -375,8 +377,7 @@ static struct hd_val *message_metadata(const struct hd_event *event)
         }
     }
     if (event->is_from_model || event->loop->outer)
-        metadata =
-            hd_val_with(metadata, HD_S("checkpoint_ns"), hd_val_string(hd_buf_slice(&ns)));
+        metadata = hd_val_with(metadata, HD_S("checkpoint_ns"), hd_val_string(hd_buf_slice(&ns)));
     hd_buf_fini(&ns);
     return metadata;
 }
@@ -405,9 +406,8 @@ int hd_stream_map(const struct hd_event *event, unsigned modes, hd_stream_fn fn,
     case HD_EVENT_UPDATE:
         return map_update(&m);
     case HD_EVENT_VALUES:
-        return modes & HD_STREAM_VALUES
-                   ? give(&m, HD_STREAM_VALUES, current_values(event->loop))
-                   : 0;
+        return modes & HD_STREAM_VALUES ? give(&m, HD_STREAM_VALUES, current_values(event->loop))
+                                        : 0;
     case HD_EVENT_INTERRUPT:
         return map_interrupt(&m);
     case HD_EVENT_MESSAGE:

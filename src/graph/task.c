@@ -194,8 +194,8 @@ static int mark_shown(struct hd_run *run, struct hd_slice id)
 {
     if (id.len == 0 || was_shown(run, id))
         return 0;
-    run->seen_messages = hd_val_with(
-        run->seen_messages ? run->seen_messages : hd_val_object(), id, hd_val_bool(true));
+    run->seen_messages = hd_val_with(run->seen_messages ? run->seen_messages : hd_val_object(), id,
+                                     hd_val_bool(true));
     return run->seen_messages ? 0 : HD_ENOMEM;
 }
 
@@ -229,8 +229,11 @@ static bool was_given(const struct hd_task *task, struct hd_slice id)
 
 static void tell_message(struct hd_task *task, const struct hd_val *message, bool is_from_model)
 {
-    struct hd_event event = {.type = HD_EVENT_MESSAGE, .loop = task->loop, .task = task,
-                             .value = message, .is_from_model = is_from_model};
+    struct hd_event event = {.type = HD_EVENT_MESSAGE,
+                             .loop = task->loop,
+                             .task = task,
+                             .value = message,
+                             .is_from_model = is_from_model};
 
     if (mark_shown(task->loop->run, hd_val_get_string(hd_val_get(message, HD_S("id")))) == 0)
         hd_emit(task->loop, &event);
@@ -269,8 +272,8 @@ void hd_task_message(struct hd_task *task, const struct hd_val *message)
 
 void hd_task_emit(struct hd_task *task, const struct hd_val *value)
 {
-    struct hd_event event = {.type = HD_EVENT_CUSTOM, .loop = task->loop, .task = task,
-                             .value = value};
+    struct hd_event event = {
+        .type = HD_EVENT_CUSTOM, .loop = task->loop, .task = task, .value = value};
 
     hd_emit(task->loop, &event);
 }
@@ -303,9 +306,8 @@ static int fill_channels(struct hd_task *task)
 
 struct hd_scope hd_task_scope(struct hd_task *task)
 {
-    struct hd_scope scope = {.channels = task->channels,
-                             .channel_count = task->graph->state_count,
-                             .input = task->arg};
+    struct hd_scope scope = {
+        .channels = task->channels, .channel_count = task->graph->state_count, .input = task->arg};
 
     scope.places[HD_PLACE_CONFIG] = task->loop->run->options.config;
     scope.places[HD_PLACE_CONTEXT] = task->loop->run->options.context;
@@ -364,8 +366,7 @@ static void leave(struct hd_task *task, const struct hd_val *update, const struc
     end(task, HD_TASK_LEFT);
 }
 
-void hd_task_finish(struct hd_task *task, struct hd_val *update, struct hd_val *go,
-                    bool to_parent)
+void hd_task_finish(struct hd_task *task, struct hd_val *update, struct hd_val *go, bool to_parent)
 {
     struct hd_scope scope = hd_task_scope(task);
     int err = 0;
@@ -412,8 +413,8 @@ static void on_deadline(uv_timer_t *timer)
     struct hd_slice name = task->node->name;
 
     hd_task_fail(task, "NodeTimeoutError",
-                 "Node '%.*s' exceeded its run timeout of %.3fs (elapsed: %.3fs).",
-                 (int)name.len, name.ptr, (double)task->node->timeout_ms / 1000,
+                 "Node '%.*s' exceeded its run timeout of %.3fs (elapsed: %.3fs).", (int)name.len,
+                 name.ptr, (double)task->node->timeout_ms / 1000,
                  (double)(hd_clock_monotonic_us() - task->began_us) / 1e6);
 }
 

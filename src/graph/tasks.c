@@ -221,8 +221,8 @@ static int add_sends(struct hd_tasks *tasks, const struct hd_live *live, struct 
             hd_graph_find_node(live->graph, hd_val_get_string(hd_val_get(send, HD_S("node"))));
 
         if (hd_val_kind(send) == HD_KIND_SEND && node != HD_GRAPH_END)
-            err = add(tasks, live, &live->graph->nodes[node], i, hd_val_get(send, HD_S("arg")),
-                      ns, step);
+            err = add(tasks, live, &live->graph->nodes[node], i, hd_val_get(send, HD_S("arg")), ns,
+                      step);
     }
     return err;
 }

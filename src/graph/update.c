@@ -50,8 +50,8 @@ static struct hd_val *make_metadata(const struct updating *u, const char *source
     struct hd_val *metadata = hd_val_with(hd_val_object(), HD_S("source"), hd_val_cstr(source));
 
     metadata = hd_val_with(metadata, HD_S("step"), hd_val_int(step));
-    metadata = hd_val_with(metadata, HD_S("parents"),
-                           parents ? hd_val_ref(parents) : hd_val_object());
+    metadata =
+        hd_val_with(metadata, HD_S("parents"), parents ? hd_val_ref(parents) : hd_val_object());
     for (size_t i = 0; i < hd_val_count(u->metadata) && metadata; i++) {
         struct hd_val *key, *val = hd_val_member(u->metadata, i, &key);
 
@@ -83,16 +83,15 @@ static int make_texts(struct updating *u, const struct hd_val *metadata, bool co
 static int put_texts(struct updating *u, const char *parent, const struct texts *texts)
 {
     struct heddle_error error = {0};
-    struct heddle_checkpoint put = {
-        .thread = {bytes(u->at.principal), bytes(u->at.thread)},
-        .ns = bytes(hd_slice_cstr(u->base.ns)),
-        .id = bytes(hd_slice_cstr(u->base.live.id)),
-        .parent = bytes(hd_slice_cstr(parent)),
-        .checkpoint = bytes(hd_buf_slice(&texts->checkpoint)),
-        .metadata = bytes(hd_buf_slice(&texts->metadata)),
-        .new_versions = bytes(hd_buf_slice(&texts->versions)),
-        .values = texts->packed.values,
-        .value_count = texts->packed.value_count};
+    struct heddle_checkpoint put = {.thread = {bytes(u->at.principal), bytes(u->at.thread)},
+                                    .ns = bytes(hd_slice_cstr(u->base.ns)),
+                                    .id = bytes(hd_slice_cstr(u->base.live.id)),
+                                    .parent = bytes(hd_slice_cstr(parent)),
+                                    .checkpoint = bytes(hd_buf_slice(&texts->checkpoint)),
+                                    .metadata = bytes(hd_buf_slice(&texts->metadata)),
+                                    .new_versions = bytes(hd_buf_slice(&texts->versions)),
+                                    .values = texts->packed.values,
+                                    .value_count = texts->packed.value_count};
 
     return stored(u, heddle_put(u->at.store, &put, &error), &error);
 }
@@ -145,14 +144,13 @@ static int put_writes(struct updating *u, const char *task, size_t index,
     hd_buf_init(&packed.text, HD_ENGINE_MAX_VALUE);
     err = hd_pack_writes(&packed, u->base.graph, writes->list, writes->count);
     if (!err && packed.value_count > 0) {
-        struct heddle_writes all = {
-            .thread = {bytes(u->at.principal), bytes(u->at.thread)},
-            .ns = bytes(hd_slice_cstr(u->base.ns)),
-            .checkpoint_id = bytes(hd_slice_cstr(u->base.live.id)),
-            .task_id = bytes(hd_slice_cstr(task)),
-            .task_path = bytes(hd_slice_cstr(path)),
-            .values = packed.values,
-            .value_count = packed.value_count};
+        struct heddle_writes all = {.thread = {bytes(u->at.principal), bytes(u->at.thread)},
+                                    .ns = bytes(hd_slice_cstr(u->base.ns)),
+                                    .checkpoint_id = bytes(hd_slice_cstr(u->base.live.id)),
+                                    .task_id = bytes(hd_slice_cstr(task)),
+                                    .task_path = bytes(hd_slice_cstr(path)),
+                                    .values = packed.values,
+                                    .value_count = packed.value_count};
 
         err = stored(u, heddle_put_writes(u->at.store, &all, &error), &error);
     }
@@ -260,8 +258,8 @@ static int make_writes(struct updating *u, const struct hd_update *update, size_
         go = hd_val_get(values, HD_S("goto"));
         values = hd_val_get(values, HD_S("update"));
     }
-    return hd_node_writes(u->base.graph, &u->base.graph->nodes[node], &u->base.live, &scope,
-                          values, go, out, u->failure);
+    return hd_node_writes(u->base.graph, &u->base.graph->nodes[node], &u->base.live, &scope, values,
+                          go, out, u->failure);
 }
 
 struct made {
@@ -277,8 +275,8 @@ static int make_all(struct updating *u, struct made *made)
     int err = 0;
 
     if (u->base.is_there)
-        err = hd_tasks_prepare(&tasks, &u->base.live, hd_slice_cstr(u->base.ns),
-                               u->base.step + 1, false);
+        err = hd_tasks_prepare(&tasks, &u->base.live, hd_slice_cstr(u->base.ns), u->base.step + 1,
+                               false);
     if (!err) {
         taken = hd_calloc(tasks.count + 1, sizeof(*taken));
         err = taken ? 0 : HD_ENOMEM;
@@ -303,8 +301,8 @@ static int apply_made(struct updating *u, const struct made *made)
     if (!list)
         return HD_ENOMEM;
     for (size_t i = 0; i < u->step->count; i++)
-        list[i] = (struct hd_applied){.row = made[i].node, .bumps = true,
-                                      .writes = &made[i].writes, .rank = 1, .index = i};
+        list[i] = (struct hd_applied){
+            .row = made[i].node, .bumps = true, .writes = &made[i].writes, .rank = 1, .index = i};
     err = hd_apply(&u->base.live, list, u->step->count, true, NULL, u->failure);
     hd_free(list);
     return err;
@@ -341,8 +339,8 @@ static int clear_tasks(struct updating *u, struct hd_val **config)
     if (u->step->count > 1)
         return refuse(u, "Cannot apply multiple updates when clearing state");
     if (u->base.is_there) {
-        err = hd_tasks_prepare(&tasks, &u->base.live, hd_slice_cstr(u->base.ns),
-                               u->base.step + 1, false);
+        err = hd_tasks_prepare(&tasks, &u->base.live, hd_slice_cstr(u->base.ns), u->base.step + 1,
+                               false);
         if (!err)
             err = hd_found_apply_null(&u->base, true, u->failure);
         if (!err)
@@ -415,8 +413,7 @@ static int superstep(struct updating *u, struct hd_val **config)
 }
 
 int hd_state_update(const struct hd_address *at, const struct hd_superstep *steps, size_t count,
-                    const struct hd_val *metadata, struct hd_val **out,
-                    struct hd_failure *failure)
+                    const struct hd_val *metadata, struct hd_val **out, struct hd_failure *failure)
 {
     struct hd_val *config = NULL;
     int err = 0;
@@ -428,8 +425,11 @@ int hd_state_update(const struct hd_address *at, const struct hd_superstep *step
         return HD_EINVAL;
     }
     for (size_t i = 0; i < count && !err; i++) {
-        struct updating u = {.at = *at, .step = &steps[i], .is_first = i == 0,
-                             .metadata = metadata, .failure = failure};
+        struct updating u = {.at = *at,
+                             .step = &steps[i],
+                             .is_first = i == 0,
+                             .metadata = metadata,
+                             .failure = failure};
         struct hd_val *before = config;
 
         if (before)

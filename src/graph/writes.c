@@ -71,8 +71,8 @@ int hd_writes_add(struct hd_writes *writes, int channel, struct hd_val *val)
     return push(writes, channel, NULL, val);
 }
 
-int hd_writes_add_name(struct hd_writes *writes, const struct hd_graph *graph,
-                       struct hd_slice name, struct hd_val *val)
+int hd_writes_add_name(struct hd_writes *writes, const struct hd_graph *graph, struct hd_slice name,
+                       struct hd_val *val)
 {
     int channel = hd_write_channel(graph, name);
 
@@ -117,8 +117,8 @@ int hd_pends_add(struct hd_pends *pends, const char *task, const struct hd_write
     pend = &pends->list[pends->count++];
     memcpy(pend->task, task, HD_UUID_LEN);
     pend->task[HD_UUID_LEN] = '\0';
-    pend->write = (struct hd_write){write->channel, hd_val_ref(write->name),
-                                    hd_val_ref(write->val)};
+    pend->write =
+        (struct hd_write){write->channel, hd_val_ref(write->name), hd_val_ref(write->val)};
     return 0;
 }
 

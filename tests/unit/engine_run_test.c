@@ -19,18 +19,18 @@
 #include "graph/state.h"
 #include "heddle.h"
 
-#define LINE                                                                            \
-    "{\"name\":\"line\",\"state\":{\"log\":{\"reducer\":\"add\",\"type\":\"list\"}},"   \
-    "\"nodes\":{\"a\":{\"kind\":\"set\",\"update\":{\"log\":[\"a\"]}},"                 \
-    "\"b\":{\"kind\":\"set\",\"update\":{\"log\":[\"b\"]}}},"                           \
+#define LINE                                                                          \
+    "{\"name\":\"line\",\"state\":{\"log\":{\"reducer\":\"add\",\"type\":\"list\"}}," \
+    "\"nodes\":{\"a\":{\"kind\":\"set\",\"update\":{\"log\":[\"a\"]}},"               \
+    "\"b\":{\"kind\":\"set\",\"update\":{\"log\":[\"b\"]}}},"                         \
     "\"edges\":[[\"__start__\",\"a\"],[\"a\",\"b\"],[\"b\",\"__end__\"]]}"
 
-#define SLEEPERS                                                                        \
+#define SLEEPERS                                                                          \
     "{\"name\":\"sleepers\",\"state\":{\"log\":{\"reducer\":\"add\",\"type\":\"list\"}}," \
-    "\"nodes\":{\"x\":{\"kind\":\"sleep\",\"ms\":150,\"update\":{\"log\":[\"x\"]}},"    \
-    "\"y\":{\"kind\":\"sleep\",\"ms\":150,\"update\":{\"log\":[\"y\"]}},"               \
-    "\"z\":{\"kind\":\"set\",\"update\":{\"log\":[\"z\"]}}},"                           \
-    "\"edges\":[[\"__start__\",\"x\"],[\"__start__\",\"y\"],[\"__start__\",\"z\"],"     \
+    "\"nodes\":{\"x\":{\"kind\":\"sleep\",\"ms\":150,\"update\":{\"log\":[\"x\"]}},"      \
+    "\"y\":{\"kind\":\"sleep\",\"ms\":150,\"update\":{\"log\":[\"y\"]}},"                 \
+    "\"z\":{\"kind\":\"set\",\"update\":{\"log\":[\"z\"]}}},"                             \
+    "\"edges\":[[\"__start__\",\"x\"],[\"__start__\",\"y\"],[\"__start__\",\"z\"],"       \
     "[\"x\",\"__end__\"]]}"
 
 #define NESTED                                                                          \
@@ -114,8 +114,12 @@ static void on_done(void *ctx, const struct hd_run_result *result)
 static int start(struct world *w, const struct hd_graph *graph, const struct hd_val *input,
                  const struct hd_val *command)
 {
-    struct hd_run_options options = {.graph = graph, .thread = HD_S("t"), .input = input,
-                                     .command = command, .on_done = on_done, .ctx = w};
+    struct hd_run_options options = {.graph = graph,
+                                     .thread = HD_S("t"),
+                                     .input = input,
+                                     .command = command,
+                                     .on_done = on_done,
+                                     .ctx = w};
 
     w->ends = 0;
     w->error[0] = '\0';
@@ -279,6 +283,27 @@ static void a_run_can_be_cancelled_before_it_starts(void **unused)
     hd_graph_destroy(graph);
 }
 
+/* A graph that never waits must not keep the loop for itself. */
+static void an_endless_run_can_be_cancelled(void **unused)
+{
+    struct hd_graph *graph = read_graph(
+        "{\"name\":\"endless\",\"state\":{\"log\":{\"type\":\"list\"}},\"recursion_limit\":10000,"
+        "\"nodes\":{\"a\":{\"kind\":\"set\",\"update\":{\"log\":[1]}},"
+        "\"b\":{\"kind\":\"set\",\"update\":{\"log\":[2]}}},"
+        "\"edges\":[[\"__start__\",\"a\"],[\"a\",\"b\"],[\"b\",\"a\"]]}");
+    struct hd_val *state;
+    struct world w;
+
+    (void)unused;
+    open_world(&w, true);
+    cancel_after(&w, graph, 1);
+    state = state_of(&w, graph);
+    assert_int_equal(hd_val_count(hd_val_get(state, HD_S("next"))), 1);
+    hd_val_unref(state);
+    close_world(&w);
+    hd_graph_destroy(graph);
+}
+
 static void a_subgraph_can_be_cancelled(void **unused)
 {
     struct hd_graph *graph = read_graph(NESTED);
@@ -372,6 +397,7 @@ int main(void)
         cmocka_unit_test(tasks_of_a_step_overlap),
         cmocka_unit_test(a_cancelled_run_can_be_resumed),
         cmocka_unit_test(a_run_can_be_cancelled_before_it_starts),
+        cmocka_unit_test(an_endless_run_can_be_cancelled),
         cmocka_unit_test(a_subgraph_can_be_cancelled),
         cmocka_unit_test(a_question_in_a_subgraph_is_answered),
         cmocka_unit_test(an_empty_thread_cannot_go_on),
