@@ -287,6 +287,7 @@ static void on_history_done(void *ctx, const struct hd_run_result *result)
     h->is_done = true;
 }
 
+/* Sync, so that what a superstep saves is in its own window. */
 static int measure_history(const char *folder, const char *url, int rounds)
 {
     struct history h = {0};
@@ -297,6 +298,7 @@ static int measure_history(const char *folder, const char *url, int rounds)
     for (int i = 0; i < rounds; i++) {
         char thread[HD_UUID_SIZE];
         struct hd_run_options options = {.graph = b.graph, .input = input,
+                                         .durability = HD_DURABLE_SYNC,
                                          .on_event = on_history_event,
                                          .on_done = on_history_done, .ctx = &h};
         struct hd_run *run;
@@ -371,6 +373,12 @@ static void start_waiting(struct bench *b, struct crowd *crowd, struct hd_run **
     hd_val_unref(input);
 }
 
+/* Lets uv_run(UV_RUN_ONCE) return although everybody waits. */
+static void on_tick(uv_timer_t *timer)
+{
+    (void)timer;
+}
+
 static int measure_waiting(const char *folder, const char *url, long count)
 {
     struct hd_run **runs = need(hd_calloc((size_t)count, sizeof(*runs)));
@@ -378,8 +386,11 @@ static int measure_waiting(const char *folder, const char *url, long count)
     struct bench b = {0};
     double began = seconds(CLOCK_MONOTONIC);
     long before, during;
+    uv_timer_t tick;
 
     open_bench(&b, folder, "wait", url);
+    uv_timer_init(&b.uv, &tick);
+    uv_timer_start(&tick, on_tick, 10, 10);
     before = resident();
     for (long i = 0; i < count; i++)
         start_waiting(&b, &crowd, &runs[i]);
@@ -393,6 +404,7 @@ static int measure_waiting(const char *folder, const char *url, long count)
         uv_run(&b.uv, UV_RUN_ONCE);
     (void)printf("{\"runs\": %ld, \"rss_mb\": %.1f, \"kb_per_run\": %.2f, \"seconds\": %.2f}\n",
                  count, (double)during / 1024, (double)(during - before) / (double)count, began);
+    uv_close((uv_handle_t *)&tick, NULL);
     close_bench(&b);
     hd_free(runs);
     return 0;
