@@ -25,6 +25,7 @@ import os
 import random
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -154,11 +155,12 @@ def all_nodes(graph):
 class Store:
     """A database and the directory that `heddle run --scenario` wants."""
 
-    def __init__(self, program, folder, graph):
+    def __init__(self, program, folder, graph, is_relaxed=True):
         self.program = program
         self.folder = folder
         folder.mkdir()
-        self.url = f"sqlite:{folder}/h.db?durability=relaxed"  # processes die, not the machine
+        # Processes die, not the machine; but waiting for the disk shows who does not wait for it.
+        self.url = f"sqlite:{folder}/h.db" + ("?durability=relaxed" if is_relaxed else "")
         (folder / "graph.json").write_text(json.dumps(graph))
 
     def scenario_command(self, steps):
@@ -393,7 +395,8 @@ class Own:
     def make(self, kind):
         run = f"{self.name}.{self.durability}.{kind}.{next(self.bench.numbers)}"
         graph, given = GRAPHS[self.name](f"{self.bench.server.url}/{run}")
-        return run, Store(self.bench.program, self.bench.work / run, graph), given
+        store = Store(self.bench.program, self.bench.work / run, graph, is_relaxed=False)
+        return run, store, given
 
     def command(self, store, given):
         command = [self.bench.program, "run", str(store.folder / "graph.json"), "--json",
@@ -426,8 +429,7 @@ class Own:
         stored = set()
         while self.kills < MAX_KILLS:
             since = len(self.bench.server.seen(run))
-            delay = self.random.uniform(self.bench.startup, took * 0.6)
-            ended = disturb(self.command(store, given), delay)
+            ended = self.kill(run, self.command(store, given), since, took)
             stored = self.after_kill(run, store, since, stored)
             if ended:
                 break
@@ -448,6 +450,13 @@ class Own:
         if set(self.requested(run)) != keys:
             raise Failure("other tasks asked than in the undisturbed run")
         self.repeated = len(self.requested(run)) - len(keys)
+
+    def kill(self, run, command, since, took):
+        """At any time, or in the moment when a task asks; whether it had ended before."""
+        if self.random.random() < 0.4:
+            return disturb(command, self.random.uniform(self.bench.startup, took * 0.6))
+        number = since + self.random.randint(2, 8)
+        return disturb(command, 0, lambda child: self.bench.server.wait(run, number, child))
 
     def after_kill(self, run, store, since, stored):
         """Checks the requests of one life; the keys whose tasks are stored now."""
@@ -496,6 +505,38 @@ class Waiting(Own):
         self.repeated = 1
 
 
+class Locked(Own):
+    """Killed while nothing can be stored: sync stands still, async has gone on and lost it."""
+
+    def kill(self, run, command, since, took):
+        if self.kills > 0:
+            return super().kill(run, command, since, took)
+
+        def lock(child):
+            self.bench.server.wait(run, since + 3, child)
+            holder.execute("BEGIN IMMEDIATE")
+            newest.append(self.newest_step(run))
+            time.sleep(0.5)
+
+        newest = []
+        database = self.bench.work / run / "h.db"
+        holder = sqlite3.connect(database, isolation_level=None, timeout=TIMEOUT)
+        try:
+            ended = disturb(command, 0, lock)
+        finally:
+            holder.close()
+        newest.append(self.newest_step(run))
+        if self.durability == "async" and newest[1] < 5:
+            raise Failure(f"async waited for the store at step {newest[1]}")
+        # The step after the one that was seen may have been stored already.
+        if self.durability == "sync" and newest[1] > newest[0] + 1:
+            raise Failure(f"sync did not wait for the store: step {newest[0]}, then {newest[1]}")
+        return ended
+
+    def newest_step(self, run):
+        return max(int(key.split(".")[1]) for key in self.requested(run))
+
+
 # All of it.
 
 
@@ -521,7 +562,8 @@ class Bench:
 
 
 def cases(names):
-    found = [(Waiting if name == "waiting" else Own, name, durability)
+    special = {"waiting": Waiting, "locked": Locked}
+    found = [(special.get(name, Own), name, durability)
              for durability in ("sync", "async") for name in GRAPHS]
     found += [(Corpus, folder.name, durability)
               for folder in sorted(CORPUS.iterdir()) if folder.name not in SKIPPED
@@ -545,10 +587,18 @@ def attempt(bench, kind, name, durability, seed):
     return True
 
 
+def new(name, seen):
+    is_new = name not in seen
+    seen.add(name)
+    return is_new
+
+
 def play(bench, names, seed, results):
     chosen = cases(names)
     random.Random(seed).shuffle(chosen)
-    chosen.sort(key=lambda case: case[0] is Corpus)
+    # Our own first, then every graph of the corpus once, then with the other durability.
+    seen = set()
+    chosen.sort(key=lambda case: 0 if case[0] is not Corpus else 1 if new(case[1], seen) else 2)
     with ThreadPoolExecutor(2) as pool:
         outcomes = [pool.submit(attempt, bench, *case, seed + number)
                     for number, case in enumerate(chosen)]

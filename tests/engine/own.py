@@ -116,4 +116,5 @@ def waiting(url):
 
 
 GRAPHS = {"loop": loop, "fanout": fanout, "lines": lines, "nested": nested("inherit"),
-          "nested_own": nested("own"), "chat": chat, "waiting": waiting}
+          "nested_own": nested("own"), "chat": chat, "waiting": waiting,
+          "locked": lines}
