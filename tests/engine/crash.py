@@ -602,10 +602,11 @@ def play(bench, names, seed, results):
     with ThreadPoolExecutor(2) as pool:
         outcomes = [pool.submit(attempt, bench, *case, seed + number)
                     for number, case in enumerate(chosen)]
-        for case, outcome in zip(chosen, outcomes):
-            results[outcome.result()] += 1
-            if outcome.result() is None and results["rounds"] == 0:
-                print(f"no time for {case[1]}, {case[2]}")
+        left = [f"{case[1]} {case[2]}" for case, outcome in zip(chosen, outcomes)
+                if outcome.result() is None]
+    results.update(outcome.result() for outcome in outcomes)
+    if left and results["rounds"] == 0:
+        print(f"no time for {len(left)}: {', '.join(sorted(left))}")
     results["rounds"] += 1
 
 
