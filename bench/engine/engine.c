@@ -234,7 +234,7 @@ static int measure_runs(const char *folder, const char *url, const char *name, d
     if (!w || at_once < 1 || at_once > MAX_AT_ONCE)
         return 2;
     open_bench(&b, folder, w->graph, url);
-    (void)work(&b, w, length / 10, at_once);
+    (void)work(&b, w, length < 2 ? 1 : length / 2, at_once);
     wall = seconds(CLOCK_MONOTONIC);
     cpu = seconds(CLOCK_PROCESS_CPUTIME_ID);
     steps = (double)work(&b, w, length, at_once) * w->supersteps;

@@ -121,7 +121,7 @@ def main() -> None:
             end = time.perf_counter() + seconds
             return sum(pool.map(lambda _: work(graph, workload, end), range(at_once)))
 
-        all_work(length / 10)
+        all_work(max(1, length / 2))
         start, cpu = time.perf_counter(), time.process_time()
         steps = all_work(length)
         wall, cpu = time.perf_counter() - start, time.process_time() - cpu
