@@ -309,7 +309,8 @@ class Corpus:
     def step(self, run, store, number, step, outcome, allowed):
         wanted = outcome[0]
         can_kill = step["do"] in ("stream", "invoke") and \
-            step.get("error") not in UNDISTURBED_ERRORS
+            step.get("error") not in UNDISTURBED_ERRORS and \
+            "task" not in step.get("from", {})  # its checkpoint map is an argument of the run
         current = step
         for _ in range(self.random.randint(1, 2) if can_kill else 0):
             since = len(self.bench.server.seen(run))
