@@ -266,7 +266,7 @@ static void a_pooler_in_transaction_mode_is_fine(void **state)
     bool is_plain = false;
 
     if (!getenv("HEDDLE_TEST_PGBOUNCER_URL"))
-        skip();
+        skip(); /* with-postgres found no PgBouncer installed */
     for (int i = 0; i < STORES; i++)
         open_behind_bouncer(&loads[i].store, f->schema);
     for (int i = 0; i < STORES; i++)
@@ -291,7 +291,7 @@ static void a_restart_behind_a_pooler_loses_nothing_acknowledged(void **state)
     pthread_t threads[WRITERS];
 
     if (!getenv("HEDDLE_TEST_PGBOUNCER_URL"))
-        skip();
+        skip(); /* with-postgres found no PgBouncer installed */
     open_behind_bouncer(&load.store, f->schema);
     start_writers(&load, writers, threads, WRITERS, 'a', 0);
     for (int i = 0; i < 2; i++) {
@@ -312,7 +312,7 @@ static void a_schema_is_created_through_a_pooler(void **state)
     char schema[60];
 
     if (!getenv("HEDDLE_TEST_PGBOUNCER_URL"))
-        skip();
+        skip(); /* with-postgres found no PgBouncer installed */
     (void)snprintf(schema, sizeof(schema), "%s_b", f->schema);
     open_behind_bouncer(&store, schema);
     assert_int_equal(epoch_of(store, HD_S("t")), -1);
