@@ -54,4 +54,8 @@ bool hd_read_file(const char *path, size_t limit, struct hd_buf *out);
 /* True when all of it could be written. */
 bool hd_write_out(struct hd_slice text);
 
+/* Reads a declaration; NULL after saying on standard error what is wrong with it. */
+struct hd_graph;
+HD_MUST_CHECK struct hd_graph *hd_read_graph(const char *path);
+
 #endif

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "cli/cli.h"
+#include "graph/graph.h"
 
 #define READ_SIZE 65536
 
@@ -81,4 +82,21 @@ bool hd_write_out(struct hd_slice text)
         return true;
     (void)fprintf(stderr, "heddle: cannot write: %s\n", strerror(errno));
     return false;
+}
+
+struct hd_graph *hd_read_graph(const char *path)
+{
+    struct hd_graph_error error;
+    struct hd_graph *graph = NULL;
+    struct hd_buf text;
+
+    if (!hd_read_file(path, HD_GRAPH_MAX_TEXT, &text))
+        return NULL;
+    if (hd_graph_read(hd_buf_slice(&text), &graph, &error) != 0) {
+        graph = NULL;
+        (void)fprintf(stderr, "%s: %s%s%s\n", path, error.path, error.path[0] ? ": " : "",
+                      error.text);
+    }
+    hd_buf_fini(&text);
+    return graph;
 }

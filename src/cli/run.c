@@ -276,23 +276,6 @@ static int parse(int argc, char **argv, struct options *options)
     return 0;
 }
 
-static struct hd_graph *load(const char *path)
-{
-    struct hd_graph_error error;
-    struct hd_graph *graph = NULL;
-    struct hd_buf text;
-
-    if (!hd_read_file(path, HD_GRAPH_MAX_TEXT, &text))
-        return NULL;
-    if (hd_graph_read(hd_buf_slice(&text), &graph, &error) != 0) {
-        graph = NULL;
-        (void)fprintf(stderr, "%s: %s%s%s\n", path, error.path, error.path[0] ? ": " : "",
-                      error.text);
-    }
-    hd_buf_fini(&text);
-    return graph;
-}
-
 /* A JSON argument, "-" for what comes on standard input. False after saying why. */
 static bool read_argument(const char *name, const char *text, struct hd_val **out)
 {
@@ -344,7 +327,7 @@ static int run(int argc, char **argv)
     if (options.scenario)
         return hd_scenario_run(options.scenario, options.store);
     status = HD_EXIT_FAILED;
-    s.graph = load(options.file);
+    s.graph = hd_read_graph(options.file);
     if (s.graph && read_argument("--input", options.input, &input) &&
         read_argument("--resume", options.resume, &answer)) {
         if (answer)

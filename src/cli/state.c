@@ -18,26 +18,9 @@ struct options {
 
 /* ---- with its graph: everything ---------------------------------------- */
 
-static struct hd_graph *load(const char *path)
-{
-    struct hd_graph_error error;
-    struct hd_graph *graph = NULL;
-    struct hd_buf text;
-
-    if (!hd_read_file(path, HD_GRAPH_MAX_TEXT, &text))
-        return NULL;
-    if (hd_graph_read(hd_buf_slice(&text), &graph, &error) != 0) {
-        graph = NULL;
-        (void)fprintf(stderr, "%s: %s%s%s\n", path, error.path, error.path[0] ? ": " : "",
-                      error.text);
-    }
-    hd_buf_fini(&text);
-    return graph;
-}
-
 static int show_graph(struct heddle *store, const struct options *options)
 {
-    struct hd_graph *graph = load(options->graph);
+    struct hd_graph *graph = hd_read_graph(options->graph);
     struct hd_address at = {.store = store,
                             .graph = graph,
                             .thread = hd_slice_cstr(options->thread),
