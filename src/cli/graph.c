@@ -149,25 +149,6 @@ static int draw_or_describe(const struct options *options, const struct format *
     return status;
 }
 
-static struct hd_graph *load(const char *path)
-{
-    struct hd_graph_error error;
-    struct hd_graph *graph = NULL;
-    struct hd_buf text;
-
-    if (!hd_read_file(path, HD_GRAPH_MAX_TEXT, &text))
-        return NULL;
-    if (hd_graph_read(hd_buf_slice(&text), &graph, &error) != 0) {
-        graph = NULL;
-        if (error.path[0])
-            (void)fprintf(stderr, "%s: %s: %s\n", path, error.path, error.text);
-        else
-            (void)fprintf(stderr, "%s: %s\n", path, error.text);
-    }
-    hd_buf_fini(&text);
-    return graph;
-}
-
 static int run(int argc, char **argv)
 {
     struct options options = {.format = "mermaid"};
@@ -179,7 +160,7 @@ static int run(int argc, char **argv)
         return status;
     if (!format)
         return hd_usage_error(&hd_command_graph, "unknown format %s", options.format);
-    graph = load(options.file);
+    graph = hd_read_graph(options.file);
     if (!graph)
         return HD_EXIT_FAILED;
     status = draw_or_describe(&options, format, graph);
