@@ -1,0 +1,62 @@
+/*
+ * A request as it came: what the parser makes and the handler reads. Everything
+ * in it is borrowed and lives until the exchange it belongs to has ended.
+ */
+#ifndef HD_HTTP_REQUEST_H
+#define HD_HTTP_REQUEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/slice.h"
+
+enum hd_method {
+    HD_METHOD_OTHER, /* a method that HTTP knows and no route can have */
+    HD_METHOD_GET,
+    HD_METHOD_HEAD,
+    HD_METHOD_POST,
+    HD_METHOD_PUT,
+    HD_METHOD_PATCH,
+    HD_METHOD_DELETE,
+    HD_METHOD_OPTIONS
+};
+
+#define HD_METHOD_BIT(method) (1u << (unsigned)(method))
+
+struct hd_header {
+    struct hd_slice name;  /* in lower case */
+    struct hd_slice value; /* without the white space around it */
+};
+
+struct hd_http_request {
+    enum hd_method method;
+    struct hd_slice method_name; /* as written, for logs */
+    struct hd_slice path;        /* begins with '/', still percent-encoded */
+    struct hd_slice query;       /* what follows '?', still percent-encoded */
+    const struct hd_header *headers;
+    size_t header_count;
+    struct hd_slice body; /* whole; empty when there is none */
+    bool is_http10;
+    bool is_kept_alive; /* the client wants to send another one */
+};
+
+/* "GET"; "" for HD_METHOD_OTHER. */
+const char *hd_method_name(enum hd_method method);
+
+/* The methods of a mask as "GET, HEAD, POST"; `out` needs 64 bytes. Returns the length. */
+size_t hd_method_list(unsigned mask, char out[64]);
+
+/* The value of the first header of that name (in lower case); false when there is none. */
+bool hd_request_header(const struct hd_http_request *request, struct hd_slice name,
+                       struct hd_slice *out);
+
+/* As above, with an empty value for "none". */
+struct hd_slice hd_request_value(const struct hd_http_request *request, struct hd_slice name);
+
+/* Whether Accept-Encoding allows gzip ("gzip", "x-gzip" or "*", not with q=0). */
+bool hd_request_accepts_gzip(const struct hd_http_request *request);
+
+/* Equal but for the case of ASCII letters. */
+bool hd_slice_eq_nocase(struct hd_slice a, struct hd_slice b);
+
+#endif

@@ -1,0 +1,64 @@
+/*
+ * Which route a method and a path mean. Pure: a table goes in, a tree of segments is
+ * made of it once, and a match copies nothing but parameters that were percent-encoded.
+ *
+ * A pattern is segments of fixed text or of one parameter: "/threads/{thread_id}/state".
+ * The last may be "{name*}", which takes the rest of the path, slashes and all. Fixed
+ * text goes before a parameter; a route that has the path but not the method does not
+ * hide one that has both. A slash at the end and several at the beginning are forgiven.
+ */
+#ifndef HD_HTTP_ROUTER_H
+#define HD_HTTP_ROUTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/slice.h"
+#include "http/request.h"
+
+#define HD_ROUTER_MAX_PARAMS 8
+#define HD_ROUTER_MAX_SEGMENTS 16
+
+struct hd_router;
+
+struct hd_router_entry {
+    enum hd_method method; /* neither HEAD (that is GET) nor OPTIONS */
+    const char *pattern;
+};
+
+enum hd_match_kind {
+    HD_MATCH_FOUND,
+    HD_MATCH_OPTIONS,   /* asked what is allowed: 204 with `methods` as Allow */
+    HD_MATCH_NO_PATH,   /* 404 */
+    HD_MATCH_NO_METHOD, /* 405 with `methods` as Allow */
+    HD_MATCH_MALFORMED  /* 400: percent-encoding that is wrong, or is not UTF-8, or has a NUL */
+};
+
+struct hd_match {
+    enum hd_match_kind kind;
+    size_t route;     /* index in the table given; when found */
+    unsigned methods; /* HD_METHOD_BIT of all that this path has */
+    size_t param_count;
+    struct hd_slice params[HD_ROUTER_MAX_PARAMS]; /* decoded, in the order of the pattern */
+};
+
+/* HD_EINVAL for a pattern that is none or that is there twice. Copies the table. */
+HD_MUST_CHECK int hd_router_create(struct hd_router **out, const struct hd_router_entry *entries,
+                                   size_t count, struct hd_fault *fault);
+void hd_router_destroy(struct hd_router *router);
+
+/*
+ * 0 with the outcome in *out, or HD_ENOMEM. `path` is as in the request, percent-encoded.
+ * Parameters are borrowed from `path` or are in the arena. Safe from any thread.
+ */
+HD_MUST_CHECK int hd_router_match(const struct hd_router *router, enum hd_method method,
+                                  struct hd_slice path, struct hd_arena *arena,
+                                  struct hd_match *out);
+
+/* The name of the route's n-th parameter; empty when it has fewer. */
+struct hd_slice hd_router_param_name(const struct hd_router *router, size_t route, size_t n);
+
+#endif

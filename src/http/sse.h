@@ -1,0 +1,21 @@
+/* Frames of server-sent events. Pure; what they are sent with is in exchange.h. */
+#ifndef HD_HTTP_SSE_H
+#define HD_HTTP_SSE_H
+
+#include "base/buf.h"
+#include "base/compiler.h"
+#include "base/slice.h"
+
+/* Keeps proxies and watchdogs content. Send it regularly for all of a stream, or never. */
+#define HD_SSE_HEARTBEAT HD_S(": heartbeat\n\n")
+
+/*
+ * Appends `event: …`, `data: …`, `id: …` (in this order, each with LF) and the blank
+ * line. An empty event or id has no line. Data with line breaks becomes several data
+ * lines, as the format demands; empty data is one empty line, which clients read as null.
+ * HD_EINVAL for a line break or NUL in event or id; when it fails nothing is appended.
+ */
+HD_MUST_CHECK int hd_sse_frame(struct hd_buf *out, struct hd_slice event, struct hd_slice data,
+                               struct hd_slice id);
+
+#endif
