@@ -1,0 +1,61 @@
+"""What the Python suites share: the server, the clients, and a few words to write tests with."""
+
+from __future__ import annotations
+
+import uuid
+
+import clients
+import httpx
+import pytest
+from server import Server, is_peer
+
+
+def pytest_collection_modifyitems(items):
+    # The test that looks back on what the others have called comes last.
+    items.sort(key=lambda item: item.path.name == "test_every_method.py")
+    for item in items:
+        mark = item.get_closest_marker("beyond_peer")
+        if mark and is_peer():
+            item.add_marker(pytest.mark.skip(reason=f"the peer: {mark.args[0]}"))
+
+
+@pytest.fixture(scope="session")
+def server():
+    """One server for all tests that do not hurt it. Its end is judged, too."""
+    with Server.create() as running:
+        yield running
+
+
+@pytest.fixture
+def own_server():
+    """A server to be stopped, killed and restarted."""
+    running = Server.create()
+    try:
+        yield running.start()
+        running.stop()
+    finally:
+        running.remove()
+
+
+@pytest.fixture
+def http(server):
+    """Plain HTTP."""
+    with httpx.Client(base_url=server.url, timeout=60) as client:
+        yield client
+
+
+@pytest.fixture(params=["async", "sync"])
+async def client(request, server):
+    """The official client in both of its kinds; the sync one is awaited, too (clients.Awaited)."""
+    async with clients.open_client(request.param, server.url) as client:
+        yield client
+
+
+@pytest.fixture
+async def thread(client) -> str:
+    return (await client.threads.create())["thread_id"]
+
+
+@pytest.fixture
+def unknown() -> str:
+    return str(uuid.uuid4())

@@ -1,0 +1,43 @@
+"""A small HTTP server that keeps what it is sent: the far end of a webhook."""
+
+from __future__ import annotations
+
+import json
+import queue
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+class Listener:
+    """Answers each POST with the next of `statuses` (the last one for ever)."""
+
+    def __init__(self, statuses: tuple[int, ...] = (200,)):
+        self.received: queue.Queue[dict] = queue.Queue()
+        left = list(statuses)
+        received = self.received
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                status = left.pop(0) if len(left) > 1 else left[0]
+                received.put({"path": self.path, "headers": dict(self.headers), "body": json.loads(body)})
+                self.send_response(status)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *_) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+
+    def next(self, timeout: float = 30) -> dict:
+        return self.received.get(timeout=timeout)
+
+    def __enter__(self) -> Listener:
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.server.shutdown()
+        self.server.server_close()

@@ -1,0 +1,18 @@
+"""Runs a command with a server beside it, whose address is in HEDDLE_API_URL.
+
+    python3 tests/api/lib/with_server.py node --test …
+
+Ends with the command's status, or with 1 when the server did not end well.
+"""
+
+import os
+import subprocess
+import sys
+
+from server import Server
+
+with Server.create() as server:
+    status = subprocess.run(sys.argv[1:], env={**os.environ, "HEDDLE_API_URL": server.url}).returncode
+    if status != 0:
+        print(server.tail(20), file=sys.stderr)
+sys.exit(status)
