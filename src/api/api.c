@@ -1,0 +1,336 @@
+#include "api/api.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "http/server.h"
+#include "run/config.h"
+#include "run/defer.h"
+
+#define MAX_ANSWER ((size_t)1 << 30)
+
+struct hd_api {
+    struct hd_app *app;
+    struct hd_router *router;
+    const struct hd_server *server;
+};
+
+/* ---- the life of a call ----------------------------------------------- */
+
+static struct hd_call *make_call(struct hd_api *api, struct hd_exchange *ex)
+{
+    struct hd_arena *arena = hd_exchange_arena(ex);
+    struct hd_call *call = hd_arena_calloc(arena, 1, sizeof(*call));
+
+    if (!call)
+        return NULL;
+    call->app = api->app;
+    call->api = api;
+    call->exchange = ex;
+    call->arena = arena;
+    call->status = 200;
+    call->content_type = HD_TYPE_JSON;
+    hd_buf_init(&call->out, MAX_ANSWER);
+    hd_jw_init(&call->jw, &call->out);
+    return call;
+}
+
+/* Lets go what is not in the arena. The call itself ends with the exchange. */
+static void release(struct hd_call *call)
+{
+    hd_json_fini(&call->json);
+    hd_buf_fini(&call->out);
+}
+
+void hd_call_free(struct hd_call *call)
+{
+    release(call);
+}
+
+void hd_call_answer(struct hd_call *call)
+{
+    struct hd_exchange *ex = call->exchange;
+    struct hd_buf out = call->out;
+
+    for (const struct hd_call_header *header = call->headers; header; header = header->next)
+        hd_answer_header(ex, header->name, header->value);
+    hd_buf_init(&call->out, 0);
+    hd_json_fini(&call->json);
+    if (out.len == 0) {
+        hd_buf_fini(&out);
+        hd_answer_empty(ex, call->status);
+        return;
+    }
+    hd_answer(ex, call->status, call->content_type, &out);
+    hd_buf_fini(&out);
+}
+
+/* The body of a refusal: {"detail"} or, when that is wished, the sentence alone. */
+static void write_refusal(struct hd_call *call, int status, const char *text)
+{
+    int err;
+
+    hd_buf_reset(&call->out);
+    hd_jw_init(&call->jw, &call->out);
+    call->status = status;
+    if (call->app->config->errors_plain_text) {
+        call->content_type = HD_TYPE_TEXT;
+        err = hd_buf_append_slice(&call->out, hd_slice_cstr(text));
+    } else {
+        call->content_type = HD_TYPE_JSON;
+        hd_jw_object(&call->jw);
+        hd_jw_key(&call->jw, HD_S("detail"));
+        hd_jw_string(&call->jw, hd_slice_cstr(text));
+        hd_jw_object_end(&call->jw);
+        err = hd_jw_finish(&call->jw);
+    }
+    if (err)
+        hd_buf_reset(&call->out);
+}
+
+int hd_refuse(struct hd_call *call, int status, const char *fmt, ...)
+{
+    char text[1024];
+    va_list args;
+
+    va_start(args, fmt);
+    vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    write_refusal(call, status, text);
+    return HD_CALL_ANSWERED;
+}
+
+void hd_call_header(struct hd_call *call, struct hd_slice name, struct hd_slice value)
+{
+    struct hd_call_header *header = hd_arena_calloc(call->arena, 1, sizeof(*header));
+
+    if (!header || hd_arena_copy(call->arena, name, &header->name) ||
+        hd_arena_copy(call->arena, value, &header->value)) {
+        call->jw.err = HD_ENOMEM;
+        return;
+    }
+    header->next = call->headers;
+    call->headers = header;
+}
+
+int hd_refuse_thread(struct hd_call *call, struct hd_slice thread_id)
+{
+    return hd_refuse(call, 404, "Thread with ID %.*s not found", (int)thread_id.len,
+                     thread_id.ptr);
+}
+
+static void set_error(struct hd_call *call, int err)
+{
+    int status = hd_error_http_status(err);
+
+    if (status >= 500)
+        hd_log(HD_LOG_ERROR, "api", "%s: %s", call->route ? call->route->pattern : "request",
+               call->fault.code ? call->fault.text : hd_error_text(err));
+    write_refusal(call, status, call->fault.code ? call->fault.text : hd_error_text(err));
+}
+
+void hd_call_fail(struct hd_call *call, int err)
+{
+    set_error(call, err);
+    hd_call_answer(call);
+}
+
+/* ---- work on store threads -------------------------------------------- */
+
+/* What a call does away from the loop. */
+struct errand {
+    struct hd_call *call;
+    hd_work_fn work;
+    void (*then)(struct hd_call *call, int err);
+    int err;
+};
+
+static void do_errand(void *arg)
+{
+    struct errand *errand = arg;
+    struct hd_call *call = errand->call;
+
+    errand->err = errand->work(call);
+    if (errand->err == HD_CALL_ANSWERED && call->jw.err)
+        errand->err = call->jw.err;
+    if (errand->err == HD_CALL_ANSWERED && call->out.len > 0 &&
+        hd_exchange_compress(call->exchange, call->content_type, &call->out))
+        hd_log(HD_LOG_DEBUG, "api", "an answer goes out as it is");
+}
+
+static void errand_done(void *arg)
+{
+    struct errand *errand = arg;
+
+    errand->then(errand->call, errand->err);
+}
+
+int hd_call_defer(struct hd_call *call, hd_work_fn work,
+                  void (*then)(struct hd_call *call, int err))
+{
+    struct errand *errand = hd_arena_alloc(call->arena, sizeof(*errand));
+
+    if (!errand)
+        return HD_ENOMEM;
+    *errand = (struct errand){.call = call, .work = work, .then = then};
+    return hd_defer_run(call->app->defer, do_errand, errand_done, errand);
+}
+
+/* ---- from request to route -------------------------------------------- */
+
+static void go_on(struct hd_call *call, int err)
+{
+    if (err == HD_CALL_GOES_ON)
+        call->route->then(call);
+    else if (err < 0)
+        hd_call_fail(call, err);
+    else
+        hd_call_answer(call);
+}
+
+static int parse_body(struct hd_call *call)
+{
+    const struct hd_http_request *request = hd_exchange_request(call->exchange);
+    int err;
+
+    if (!call->route->body)
+        return 0;
+    if (request->body.len == 0) {
+        if (call->route->body[0] == '?')
+            return 0;
+        return hd_fault_set(&call->fault, HD_EINVAL, "a JSON body is required");
+    }
+    err = hd_json_parse(&call->json, request->body, &call->fault);
+    if (err)
+        return err;
+    call->body = hd_json_root(&call->json);
+    if (hd_json_is_null(call->body))
+        call->body = NULL;
+    if (call->body && !hd_json_is_object(call->body) && call->route->body[0] != '[')
+        return hd_fault_set(&call->fault, HD_EINVAL, "the body must be an object, not %s",
+                            hd_json_type_name(call->body));
+    if (!call->body && call->route->body[0] != '?')
+        return hd_fault_set(&call->fault, HD_EINVAL, "a JSON body is required");
+    return 0;
+}
+
+/* The body is parsed where the work is done: a large one would hold up the loop. */
+static int parse_and_work(struct hd_call *call)
+{
+    int err = parse_body(call);
+
+    if (err)
+        return err;
+    return call->route->work ? call->route->work(call) : HD_CALL_GOES_ON;
+}
+
+static void start(struct hd_call *call)
+{
+    const struct hd_http_request *request = hd_exchange_request(call->exchange);
+    int err = hd_params_parse(&call->query, request->query, call->arena, &call->fault);
+
+    if (!err && !call->route->work && !call->route->body) {
+        call->route->then(call);
+        return;
+    }
+    if (!err)
+        err = hd_call_defer(call, parse_and_work, go_on);
+    if (err)
+        hd_call_fail(call, err);
+}
+
+static void say_allowed(struct hd_exchange *ex, unsigned methods)
+{
+    char text[64];
+
+    hd_method_list(methods, text);
+    hd_answer_header(ex, HD_S("Allow"), hd_slice_cstr(text));
+}
+
+void hd_api_handle(void *ctx, struct hd_exchange *ex)
+{
+    struct hd_api *api = ctx;
+    const struct hd_http_request *request = hd_exchange_request(ex);
+    struct hd_call *call = make_call(api, ex);
+    struct hd_match match;
+
+    if (!call ||
+        hd_router_match(api->router, request->method, request->path, call->arena, &match)) {
+        hd_answer_error(ex, 503, "out of memory");
+        return;
+    }
+    switch (match.kind) {
+    case HD_MATCH_FOUND:
+        call->route = hd_route_at(match.route);
+        memcpy(call->params, match.params, sizeof(call->params));
+        start(call);
+        return;
+    case HD_MATCH_OPTIONS:
+        say_allowed(ex, match.methods);
+        call->status = 204;
+        break;
+    case HD_MATCH_NO_PATH:
+        hd_refuse(call, 404, "Not Found");
+        break;
+    case HD_MATCH_NO_METHOD:
+        say_allowed(ex, match.methods);
+        hd_refuse(call, 405, "Method Not Allowed");
+        break;
+    case HD_MATCH_MALFORMED:
+        hd_refuse(call, 400, "the path is not percent-encoded UTF-8");
+        break;
+    }
+    hd_call_answer(call);
+}
+
+/* ---- the whole -------------------------------------------------------- */
+
+static size_t count_routes(void)
+{
+    size_t count = 0;
+
+    while (hd_route_at(count))
+        count++;
+    return count;
+}
+
+int hd_api_create(struct hd_app *app, struct hd_api **out, struct hd_fault *fault)
+{
+    struct hd_api *api = hd_calloc(1, sizeof(*api));
+    size_t count = count_routes();
+    struct hd_router_entry *entries = hd_calloc(count, sizeof(*entries));
+    int err = api && entries ? 0 : HD_ENOMEM;
+
+    for (size_t i = 0; !err && i < count; i++)
+        entries[i] = (struct hd_router_entry){.method = hd_route_at(i)->method,
+                                              .pattern = hd_route_at(i)->pattern};
+    if (!err)
+        err = hd_router_create(&api->router, entries, count, fault);
+    hd_free(entries);
+    if (err) {
+        hd_free(api);
+        return err;
+    }
+    api->app = app;
+    *out = api;
+    return 0;
+}
+
+void hd_api_destroy(struct hd_api *api)
+{
+    if (!api)
+        return;
+    hd_router_destroy(api->router);
+    hd_free(api);
+}
+
+void hd_api_set_server(struct hd_api *api, const struct hd_server *server)
+{
+    api->server = server;
+}
+
+const struct hd_server *hd_api_server(const struct hd_api *api)
+{
+    return api->server;
+}

@@ -1,0 +1,177 @@
+/*
+ * How a request becomes an answer.
+ *
+ * A route has up to two parts. `work` runs on a thread of the store, where it may
+ * wait for the database: it touches the call, the store, the configuration and
+ * the graphs, and nothing else. `then` runs on the loop, where runs, feeds and
+ * connections are. Most routes only have `work`, which fills in the answer.
+ *
+ * To add an endpoint: write the function in the file of its resource and add
+ * one line to the table of that file (routes.c names all tables). The router,
+ * /openapi.json and /docs come from these tables.
+ */
+#ifndef HD_API_API_H
+#define HD_API_API_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "base/slice.h"
+#include "http/exchange.h"
+#include "http/query.h"
+#include "http/request.h"
+#include "http/router.h"
+#include "run/app.h"
+
+struct hd_api;
+struct hd_call;
+
+/* What `work` returns besides error codes, which are negative. */
+enum {
+    HD_CALL_ANSWERED = 0, /* the answer is in the call */
+    HD_CALL_GOES_ON = 1   /* `then` goes on, on the loop */
+};
+
+/*
+ * An error code becomes its HTTP status with the sentence of call->fault, or
+ * with the code's own text when there is none.
+ */
+typedef int (*hd_work_fn)(struct hd_call *call);
+/* Owns the call: ends it with hd_call_answer() or, after a stream, hd_call_free(). */
+typedef void (*hd_then_fn)(struct hd_call *call);
+
+struct hd_route {
+    enum hd_method method;
+    const char *pattern;
+    hd_work_fn work; /* may be NULL */
+    hd_then_fn then; /* may be NULL */
+
+    /* For /openapi.json: names in its components (schemas.c); NULL: none. */
+    const char *tag;
+    const char *summary;
+    const char *query;  /* parameters, separated by spaces: "limit offset" */
+    const char *body;   /* the schema of the body; its name begins with '?' when it may be left out */
+    const char *answer; /* the schema of the answer; "text/event-stream" for streams */
+    int status;         /* of success; 0: 200 */
+};
+
+struct hd_routes {
+    const struct hd_route *list;
+    size_t count;
+};
+
+/* All tables, one for each resource. */
+extern const struct hd_routes hd_routes_assistants;
+extern const struct hd_routes hd_routes_threads;
+extern const struct hd_routes hd_routes_states;
+extern const struct hd_routes hd_routes_branches;
+extern const struct hd_routes hd_routes_runs;
+extern const struct hd_routes hd_routes_streams;
+extern const struct hd_routes hd_routes_items;
+extern const struct hd_routes hd_routes_crons;
+extern const struct hd_routes hd_routes_system;
+
+/* Number `index` of all routes; NULL after the last. */
+const struct hd_route *hd_route_at(size_t index);
+
+struct hd_call_header {
+    struct hd_call_header *next;
+    struct hd_slice name;
+    struct hd_slice value;
+};
+
+/* One request on its way. */
+struct hd_call {
+    struct hd_app *app;
+    struct hd_api *api;
+    const struct hd_route *route;
+    struct hd_exchange *exchange;
+    struct hd_arena *arena;                       /* the exchange's */
+    struct hd_slice params[HD_ROUTER_MAX_PARAMS]; /* of the path, decoded */
+    struct hd_params query;
+    struct hd_json json;
+    hd_json_val body; /* NULL: none was sent */
+    struct hd_slice principal;
+
+    int status; /* 200 at first */
+    struct hd_call_header *headers;
+    struct hd_slice content_type;
+    struct hd_buf out;
+    struct hd_jw jw; /* writes to `out` */
+    struct hd_fault fault;
+    void *state; /* the route's own; in the arena, or freed by it */
+};
+
+/* ---- for routes ------------------------------------------------------- */
+
+/*
+ * A refusal with this status and sentence: `return hd_refuse(call, 404, "…")`.
+ * For `work`; in `then` hd_call_answer() has to follow.
+ */
+int hd_refuse(struct hd_call *call, int status, const char *fmt, ...) HD_PRINTF(3, 4);
+/* The same with the texts of the contract. */
+int hd_refuse_thread(struct hd_call *call, struct hd_slice thread_id);
+
+/* A header of the answer; sent by hd_call_answer(), in any order. Copies both. */
+void hd_call_header(struct hd_call *call, struct hd_slice name, struct hd_slice value);
+void hd_call_header_int(struct hd_call *call, struct hd_slice name, int64_t value);
+/* X-Pagination-Total, and X-Pagination-Next when there are more. */
+void hd_call_pages(struct hd_call *call, int64_t offset, int64_t limit, int64_t total);
+
+/* Members of the body. NULL or null is not there. HD_EINVAL names the member. */
+hd_json_val hd_body_get(const struct hd_call *call, const char *name);
+HD_MUST_CHECK int hd_body_string(struct hd_call *call, const char *name, struct hd_slice *out);
+HD_MUST_CHECK int hd_body_object(struct hd_call *call, const char *name, hd_json_val *out);
+HD_MUST_CHECK int hd_body_bool(struct hd_call *call, const char *name, bool *out);
+HD_MUST_CHECK int hd_body_int(struct hd_call *call, const char *name, int64_t min, int64_t max,
+                              int64_t *out);
+/* One of `words`, which NULL ends; *out is its index and stays as it was when there is none. */
+HD_MUST_CHECK int hd_body_word(struct hd_call *call, const char *name, const char *const *words,
+                               int *out);
+/* A list of strings in the arena; *count 0 when there is none. */
+HD_MUST_CHECK int hd_body_strings(struct hd_call *call, const char *name, struct hd_slice **out,
+                                  size_t *count);
+/* HD_EINVAL unless the path's parameter `n` is a UUID; makes it lower case. */
+HD_MUST_CHECK int hd_path_uuid(struct hd_call *call, size_t n, const char *what,
+                               struct hd_slice *out);
+
+/* The compact text of a part of the body, in the arena; empty for NULL. */
+HD_MUST_CHECK int hd_call_text(struct hd_call *call, hd_json_val val, struct hd_slice *out);
+/* A time as the answers show it. */
+void hd_jw_time(struct hd_jw *jw, int64_t us);
+/* `text` is JSON; `otherwise` when it is empty. */
+void hd_jw_json(struct hd_jw *jw, struct hd_slice text, const char *otherwise);
+
+/* ---- for `then` ------------------------------------------------------- */
+
+/* Sends what is in the call and frees it. */
+void hd_call_answer(struct hd_call *call);
+/* The exchange has ended otherwise. */
+void hd_call_free(struct hd_call *call);
+/*
+ * More work on a store thread, then `then` on the loop, whatever work returned
+ * (`err` is what it was). Returns an error when it could not begin.
+ */
+HD_MUST_CHECK int hd_call_defer(struct hd_call *call, hd_work_fn work,
+                                void (*then)(struct hd_call *call, int err));
+/* Makes the answer of an error code and sends it. */
+void hd_call_fail(struct hd_call *call, int err);
+
+/* ---- the whole -------------------------------------------------------- */
+
+HD_MUST_CHECK int hd_api_create(struct hd_app *app, struct hd_api **out, struct hd_fault *fault);
+void hd_api_destroy(struct hd_api *api);
+/* The handler of the HTTP server; ctx is the struct hd_api. */
+void hd_api_handle(void *ctx, struct hd_exchange *ex);
+
+/* Statistics of the HTTP server, for /metrics; given by whoever has it. */
+struct hd_server;
+void hd_api_set_server(struct hd_api *api, const struct hd_server *server);
+const struct hd_server *hd_api_server(const struct hd_api *api);
+
+#endif

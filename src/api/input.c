@@ -1,0 +1,170 @@
+/* Reading requests and writing answers: what all resources share. */
+#include <ctype.h>
+#include <string.h>
+
+#include "api/api.h"
+#include "base/clock.h"
+#include "base/uuid.h"
+
+static int wrong(struct hd_call *call, const char *name, const char *wanted, hd_json_val val)
+{
+    return hd_fault_set(&call->fault, HD_EINVAL, "%s: expected %s, not %s", name, wanted,
+                        hd_json_type_name(val));
+}
+
+hd_json_val hd_body_get(const struct hd_call *call, const char *name)
+{
+    hd_json_val val = hd_json_get(call->body, hd_slice_cstr(name));
+
+    return hd_json_is_null(val) ? NULL : val;
+}
+
+int hd_body_string(struct hd_call *call, const char *name, struct hd_slice *out)
+{
+    hd_json_val val = hd_body_get(call, name);
+
+    if (val && !hd_json_is_string(val))
+        return wrong(call, name, "a string", val);
+    if (val)
+        *out = hd_json_string(val);
+    return 0;
+}
+
+int hd_body_object(struct hd_call *call, const char *name, hd_json_val *out)
+{
+    hd_json_val val = hd_body_get(call, name);
+
+    if (val && !hd_json_is_object(val))
+        return wrong(call, name, "an object", val);
+    *out = val;
+    return 0;
+}
+
+int hd_body_bool(struct hd_call *call, const char *name, bool *out)
+{
+    hd_json_val val = hd_body_get(call, name);
+
+    if (val && !hd_json_is_bool(val))
+        return wrong(call, name, "true or false", val);
+    if (val)
+        *out = hd_json_is_true(val);
+    return 0;
+}
+
+int hd_body_int(struct hd_call *call, const char *name, int64_t min, int64_t max, int64_t *out)
+{
+    hd_json_val val = hd_body_get(call, name);
+    int64_t number;
+
+    if (!val)
+        return 0;
+    if (!hd_json_int(val, &number) || number < min || number > max)
+        return hd_fault_set(&call->fault, HD_EINVAL,
+                            "%s: expected an integer from %lld to %lld", name, (long long)min,
+                            (long long)max);
+    *out = number;
+    return 0;
+}
+
+int hd_body_word(struct hd_call *call, const char *name, const char *const *words, int *out)
+{
+    hd_json_val val = hd_body_get(call, name);
+    struct hd_slice word = hd_json_string(val);
+    char list[512] = "";
+
+    if (!val)
+        return 0;
+    for (int i = 0; words[i]; i++) {
+        size_t len = strlen(list);
+
+        if (hd_json_is_string(val) && hd_slice_eq(word, hd_slice_cstr(words[i]))) {
+            *out = i;
+            return 0;
+        }
+        snprintf(list + len, sizeof(list) - len, "%s\"%s\"", i > 0 ? ", " : "", words[i]);
+    }
+    return hd_fault_set(&call->fault, HD_EINVAL, "%s: expected one of %s", name, list);
+}
+
+int hd_body_strings(struct hd_call *call, const char *name, struct hd_slice **out, size_t *count)
+{
+    hd_json_val val = hd_body_get(call, name);
+    struct hd_json_iter it = hd_json_iter(val);
+
+    *out = NULL;
+    *count = 0;
+    if (!val)
+        return 0;
+    if (!hd_json_is_array(val))
+        return wrong(call, name, "a list of strings", val);
+    *out = hd_arena_calloc(call->arena, hd_json_size(val) + 1, sizeof(**out));
+    if (!*out)
+        return HD_ENOMEM;
+    while (hd_json_next(&it)) {
+        if (!hd_json_is_string(it.val))
+            return wrong(call, name, "a list of strings", it.val);
+        (*out)[(*count)++] = hd_json_string(it.val);
+    }
+    return 0;
+}
+
+int hd_path_uuid(struct hd_call *call, size_t n, const char *what, struct hd_slice *out)
+{
+    struct hd_slice text = call->params[n];
+    uint8_t bytes[16];
+    char *copy;
+
+    if (!hd_uuid_parse(text, bytes))
+        return hd_fault_set(&call->fault, HD_EINVAL, "%s: \"%.*s\" is not a UUID", what,
+                            (int)(text.len < 80 ? text.len : 80), text.ptr);
+    copy = hd_arena_alloc(call->arena, HD_UUID_SIZE);
+    if (!copy)
+        return HD_ENOMEM;
+    hd_uuid_format(bytes, copy);
+    *out = hd_slice(copy, HD_UUID_LEN);
+    return 0;
+}
+
+int hd_call_text(struct hd_call *call, hd_json_val val, struct hd_slice *out)
+{
+    struct hd_buf buf;
+    int err;
+
+    *out = hd_slice(NULL, 0);
+    if (!val)
+        return 0;
+    hd_buf_init(&buf, SIZE_MAX);
+    err = hd_json_write_val(&buf, val);
+    if (!err)
+        err = hd_arena_copy(call->arena, hd_buf_slice(&buf), out);
+    hd_buf_fini(&buf);
+    return err;
+}
+
+void hd_jw_time(struct hd_jw *jw, int64_t us)
+{
+    char text[33];
+
+    hd_clock_format_iso(us, text);
+    hd_jw_string(jw, hd_slice_cstr(text));
+}
+
+void hd_jw_json(struct hd_jw *jw, struct hd_slice text, const char *otherwise)
+{
+    hd_jw_raw(jw, text.len > 0 ? text : hd_slice_cstr(otherwise));
+}
+
+void hd_call_header_int(struct hd_call *call, struct hd_slice name, int64_t value)
+{
+    char text[24];
+
+    snprintf(text, sizeof(text), "%lld", (long long)value);
+    hd_call_header(call, name, hd_slice_cstr(text));
+}
+
+void hd_call_pages(struct hd_call *call, int64_t offset, int64_t limit, int64_t total)
+{
+    hd_call_header_int(call, HD_S("X-Pagination-Total"), total);
+    if (offset + limit < total)
+        hd_call_header_int(call, HD_S("X-Pagination-Next"), offset + limit);
+}

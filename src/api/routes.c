@@ -1,0 +1,18 @@
+/* All endpoints: each table is in the file of its resource. */
+#include "api/api.h"
+
+static const struct hd_routes *const tables[] = {
+    &hd_routes_assistants, &hd_routes_threads, &hd_routes_states,
+    &hd_routes_branches,   &hd_routes_runs,    &hd_routes_streams,
+    &hd_routes_items,      &hd_routes_crons,   &hd_routes_system,
+};
+
+const struct hd_route *hd_route_at(size_t index)
+{
+    for (size_t i = 0; i < HD_COUNT(tables); i++) {
+        if (index < tables[i]->count)
+            return &tables[i]->list[index];
+        index -= tables[i]->count;
+    }
+    return NULL;
+}

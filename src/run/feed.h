@@ -1,0 +1,138 @@
+/*
+ * The event log of a thread: what its runs told, numbered for the life of the
+ * thread. An event is rendered once and kept once; whoever reads has a cursor.
+ *
+ * In memory a feed keeps the newest events, within limits; a reader that falls
+ * behind what is kept is *lost* and has to come again. Events of runs that must
+ * be picked up again later are stored too, in pages, and a feed can be given
+ * its pages back after a restart.
+ *
+ * Everything here happens on the loop, but for hd_pages_read().
+ */
+#ifndef HD_RUN_FEED_H
+#define HD_RUN_FEED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "base/arena.h"
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/slice.h"
+#include "base/uuid.h"
+
+struct heddle;
+struct hd_feeds;
+struct hd_feed;
+
+struct hd_feed_limits {
+    size_t feed_bytes;   /* kept in memory of one thread */
+    size_t total_bytes;  /* and of all */
+    int64_t idle_us;     /* how long after the last event, when nobody reads */
+    size_t stored_pages; /* of one thread */
+};
+
+struct hd_entry {
+    struct hd_entry *next;
+    uint64_t seq;
+    uint32_t mode;   /* one of enum hd_mode; 0: belongs to all (metadata, error, end) */
+    bool is_last;    /* nothing of this run comes after it */
+    char run_id[HD_UUID_SIZE];
+    size_t name_len; /* 0: not for clients */
+    size_t data_len;
+    char text[]; /* the event's name, then its data */
+};
+
+static inline struct hd_slice hd_entry_name(const struct hd_entry *entry)
+{
+    return hd_slice(entry->text, entry->name_len);
+}
+static inline struct hd_slice hd_entry_data(const struct hd_entry *entry)
+{
+    return hd_slice(entry->text + entry->name_len, entry->data_len);
+}
+
+/* ---- all feeds of the process ----------------------------------------- */
+
+HD_MUST_CHECK int hd_feeds_create(uv_loop_t *loop, struct heddle *store,
+                                  const struct hd_feed_limits *limits, struct hd_feeds **out);
+/* No cursor may be open; pages under way are waited for by closing the store. */
+void hd_feeds_destroy(struct hd_feeds *feeds);
+size_t hd_feeds_bytes(const struct hd_feeds *feeds);
+
+/* NULL: nobody has asked for it lately. */
+struct hd_feed *hd_feed_find(struct hd_feeds *feeds, struct hd_slice principal,
+                             struct hd_slice thread);
+/*
+ * The feed of a thread, made when it is not there; NULL: no memory. Its numbers
+ * go on behind `seq` at least, the last one that is stored.
+ */
+HD_MUST_CHECK struct hd_feed *hd_feed_get(struct hd_feeds *feeds, struct hd_slice principal,
+                                          struct hd_slice thread, uint64_t seq);
+/* The thread is gone: readers find themselves lost. */
+void hd_feed_drop(struct hd_feed *feed);
+
+/* Keeps the feed while a run is at work on its thread. */
+void hd_feed_hold(struct hd_feed *feed);
+void hd_feed_release(struct hd_feed *feed);
+
+bool hd_feed_has_readers(const struct hd_feed *feed);
+uint64_t hd_feed_seq(const struct hd_feed *feed);
+/* Leaves a gap: events that were told before a crash had numbers nobody knows now. */
+void hd_feed_skip(struct hd_feed *feed);
+
+struct hd_news {
+    struct hd_slice run_id;
+    uint32_t mode;
+    struct hd_slice name;
+    struct hd_slice data; /* JSON */
+    bool is_stored;
+    bool is_last;
+    bool is_held; /* not shown before hd_feed_show() */
+};
+
+/* 0, or HD_ENOMEM: then the event is missing and its readers are told that they are lost. */
+HD_MUST_CHECK int hd_feed_add(struct hd_feed *feed, const struct hd_news *news);
+void hd_feed_show(struct hd_feed *feed);
+/* Stores what was added; otherwise that happens by itself, soon. */
+void hd_feed_flush(struct hd_feed *feed);
+
+/* ---- pages ------------------------------------------------------------ */
+
+/* What is stored of a thread, oldest first; entries live in `arena`. For store threads. */
+HD_MUST_CHECK int hd_pages_read(struct heddle *store, struct hd_slice principal,
+                                struct hd_slice thread, struct hd_arena *arena,
+                                struct hd_entry **out, struct hd_fault *fault);
+/* Puts them before what the feed has, unless somebody did; HD_ENOMEM changes nothing. */
+HD_MUST_CHECK int hd_feed_prepend(struct hd_feed *feed, const struct hd_entry *stored);
+bool hd_feed_has_pages(const struct hd_feed *feed);
+
+/* ---- reading ---------------------------------------------------------- */
+
+struct hd_cursor {
+    struct hd_feed *feed;
+    const struct hd_entry *at; /* the next one; NULL: all were read */
+    bool is_lost;
+    char run_id[HD_UUID_SIZE]; /* empty: of all runs */
+    uint32_t modes;            /* of these only */
+    void (*on_more)(void *ctx); /* there is something to read, after there was nothing */
+    void *ctx;
+    struct hd_cursor *next;
+    struct hd_cursor **link;
+};
+
+#define HD_FROM_NOW UINT64_MAX
+
+/*
+ * Reads what comes after number `after`: 0 everything that is kept, HD_FROM_NOW
+ * nothing that is there already. Set run_id, modes, on_more and ctx before.
+ */
+void hd_cursor_open(struct hd_cursor *cursor, struct hd_feed *feed, uint64_t after);
+void hd_cursor_close(struct hd_cursor *cursor);
+/* The next entry that the cursor is for; NULL: none yet, or lost. */
+const struct hd_entry *hd_cursor_peek(struct hd_cursor *cursor);
+void hd_cursor_advance(struct hd_cursor *cursor);
+
+#endif

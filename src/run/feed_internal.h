@@ -1,0 +1,64 @@
+/* What feed.c and pages.c share. */
+#ifndef HD_RUN_FEED_INTERNAL_H
+#define HD_RUN_FEED_INTERNAL_H
+
+#include "base/buf.h"
+#include "base/map.h"
+#include "run/feed.h"
+
+#define HD_PAGE_LIMIT ((size_t)64 << 20) /* bytes of a page before it is packed */
+
+struct hd_feeds {
+    uv_timer_t timer;
+    struct heddle *store;
+    struct hd_feed_limits limits;
+    struct hd_map map;      /* by principal:thread */
+    struct hd_feed *oldest; /* list in the order of use */
+    struct hd_feed **newest;
+    struct hd_feed *dirty; /* those with a page to store */
+    size_t bytes;
+};
+
+struct hd_feed {
+    struct hd_feeds *feeds;
+    struct hd_feed *next;
+    struct hd_feed **link;
+    int64_t touched_at;
+    unsigned holds;
+
+    struct hd_entry *head;
+    struct hd_entry **tail;
+    const struct hd_entry *held; /* the first that is not shown yet */
+    size_t bytes;
+    uint64_t seq;
+    bool has_forgotten; /* something that was in memory */
+    bool has_pages;     /* what is stored was put before the rest */
+    struct hd_cursor *cursors;
+
+    struct hd_buf page; /* entries to be stored, encoded */
+    char page_run[HD_UUID_SIZE];
+    uint64_t page_first;
+    uint64_t page_last;
+    bool is_dirty;
+    struct hd_feed *next_dirty;
+
+    size_t key_len;
+    size_t principal_len;
+    char key[]; /* principal:thread */
+};
+
+static inline struct hd_slice hd_feed_principal(const struct hd_feed *feed)
+{
+    return hd_slice(feed->key, feed->principal_len);
+}
+static inline struct hd_slice hd_feed_thread(const struct hd_feed *feed)
+{
+    return hd_slice(feed->key + feed->principal_len + 1, feed->key_len - feed->principal_len - 1);
+}
+
+/* Adds the entry to the page that is stored next. A page that cannot take it is stored without. */
+void hd_page_add(struct hd_feed *feed, const struct hd_entry *entry);
+/* Throws away what was to be stored next. */
+void hd_page_forget(struct hd_feed *feed);
+
+#endif

@@ -1,0 +1,254 @@
+/*
+ * Feeds on disk. A page holds some events of one run, in order:
+ *
+ *   for each event: varint seq, varint mode, byte is_last, name, data (with their lengths)
+ *
+ * and is packed as chunks are. A page that could not be stored is lost: its
+ * events can be read as long as the process lives, but not after.
+ */
+#include <heddle.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "run/feed_internal.h"
+#include "store/batch.h"
+#include "store/pack.h"
+#include "store/rows.h"
+
+#define PAGE_BYTES ((size_t)64 << 10) /* a page is stored when it has as many */
+
+/* ---- writing ---------------------------------------------------------- */
+
+static int encode(struct hd_buf *page, const struct hd_entry *entry)
+{
+    size_t before = page->len;
+    int err;
+
+    err = hd_buf_append_varint(page, entry->seq);
+    if (!err)
+        err = hd_buf_append_varint(page, entry->mode);
+    if (!err)
+        err = hd_buf_append_byte(page, entry->is_last);
+    if (!err)
+        err = hd_buf_append_lenslice(page, hd_entry_name(entry));
+    if (!err)
+        err = hd_buf_append_lenslice(page, hd_entry_data(entry));
+    if (err)
+        page->len = before;
+    return err;
+}
+
+void hd_page_add(struct hd_feed *feed, const struct hd_entry *entry)
+{
+    if (feed->page.len > 0 && memcmp(feed->page_run, entry->run_id, HD_UUID_SIZE) != 0)
+        hd_feed_flush(feed);
+    if (encode(&feed->page, entry)) {
+        hd_log(HD_LOG_WARN, "feed", "an event is too large to be stored (%zu bytes)",
+               entry->data_len);
+        return;
+    }
+    if (!feed->is_dirty) {
+        feed->is_dirty = true;
+        feed->next_dirty = feed->feeds->dirty;
+        feed->feeds->dirty = feed;
+        feed->page_first = entry->seq;
+        memcpy(feed->page_run, entry->run_id, HD_UUID_SIZE);
+    }
+    feed->page_last = entry->seq;
+    if (feed->page.len >= PAGE_BYTES)
+        hd_feed_flush(feed);
+}
+
+void hd_page_forget(struct hd_feed *feed)
+{
+    struct hd_feed **link = &feed->feeds->dirty;
+
+    hd_buf_reset(&feed->page);
+    if (!feed->is_dirty)
+        return;
+    while (*link != feed)
+        link = &(*link)->next_dirty;
+    *link = feed->next_dirty;
+    feed->is_dirty = false;
+}
+
+static void on_stored(void *arg, int code, const struct heddle_error *error)
+{
+    (void)arg;
+    if (code)
+        hd_log(HD_LOG_ERROR, "feed", "a page of events was not stored: %s", error->text);
+}
+
+/* The page as a row; everything it points to is in the builder's arena. */
+static int add_row(struct hd_batch_builder *batch, const struct hd_feed *feed)
+{
+    struct hd_slice principal, thread, run, data;
+    struct hd_arena *arena = &batch->arena;
+
+    if (hd_arena_copy(arena, hd_feed_principal(feed), &principal) ||
+        hd_arena_copy(arena, hd_feed_thread(feed), &thread) ||
+        hd_arena_copy(arena, hd_slice_cstr(feed->page_run), &run) ||
+        hd_pack(arena, hd_buf_slice(&feed->page), &data))
+        return HD_ENOMEM;
+
+    const struct hd_cell row[] = {
+        [HD_EVENT_PAGES_PRINCIPAL] = hd_cell_bytes(principal),
+        [HD_EVENT_PAGES_THREAD] = hd_cell_bytes(thread),
+        [HD_EVENT_PAGES_FIRST] = hd_cell_int((int64_t)feed->page_first),
+        [HD_EVENT_PAGES_LAST] = hd_cell_int((int64_t)feed->page_last),
+        [HD_EVENT_PAGES_RUN] = hd_cell_bytes(run),
+        [HD_EVENT_PAGES_CREATED] = hd_cell_int(hd_clock_now_us()),
+        [HD_EVENT_PAGES_DATA] = hd_cell_bytes(data),
+    };
+
+    return hd_batch_row(batch, HD_OP_PUT, HD_EVENT_PAGES, row);
+}
+
+void hd_feed_flush(struct hd_feed *feed)
+{
+    struct hd_batch_builder batch;
+    int err;
+
+    if (feed->page.len == 0)
+        return;
+    hd_batch_init(&batch);
+    err = add_row(&batch, feed);
+    if (!err)
+        err = hd_rows_apply_async(feed->feeds->store, hd_slice(feed->key, feed->key_len), &batch,
+                                  on_stored, NULL);
+    if (err) {
+        hd_batch_fini(&batch);
+        hd_log(HD_LOG_ERROR, "feed", "a page of events was not stored: %s", hd_error_text(err));
+    }
+    hd_page_forget(feed);
+}
+
+/* ---- reading ---------------------------------------------------------- */
+
+struct reading {
+    struct hd_arena *arena;
+    struct hd_entry **tail;
+};
+
+static int decode(struct reading *reading, struct hd_reader *r, struct hd_slice run)
+{
+    struct hd_slice name, data;
+    struct hd_entry *entry;
+    uint64_t seq, mode;
+    uint8_t is_last;
+
+    if (hd_read_varint(r, &seq) || hd_read_varint(r, &mode) || hd_read_byte(r, &is_last) ||
+        hd_read_lenslice(r, &name) || hd_read_lenslice(r, &data) || run.len > HD_UUID_LEN)
+        return HD_ECORRUPT;
+    entry = hd_arena_calloc(reading->arena, 1, sizeof(*entry) + name.len + data.len);
+    if (!entry)
+        return HD_ENOMEM;
+    entry->seq = seq;
+    entry->mode = (uint32_t)mode;
+    entry->is_last = is_last != 0;
+    if (run.len > 0)
+        memcpy(entry->run_id, run.ptr, run.len);
+    entry->name_len = name.len;
+    entry->data_len = data.len;
+    if (name.len > 0)
+        memcpy(entry->text, name.ptr, name.len);
+    if (data.len > 0)
+        memcpy(entry->text + name.len, data.ptr, data.len);
+    *reading->tail = entry;
+    reading->tail = &entry->next;
+    return 0;
+}
+
+static int on_page(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct reading *reading = arg;
+    struct hd_slice plain;
+    struct hd_reader r;
+    int err;
+
+    (void)which;
+    err = hd_unpack_copy(reading->arena, cells[HD_EVENT_PAGES_DATA].bytes, &plain);
+    if (err)
+        return err;
+    r = hd_reader(plain);
+    while (!err && r.pos < r.end)
+        err = decode(reading, &r, cells[HD_EVENT_PAGES_RUN].bytes);
+    return err;
+}
+
+int hd_pages_read(struct heddle *store, struct hd_slice principal, struct hd_slice thread,
+                  struct hd_arena *arena, struct hd_entry **out, struct hd_fault *fault)
+{
+    const struct hd_cell prefix[] = {hd_cell_bytes(principal), hd_cell_bytes(thread)};
+    struct hd_query query = {.table = HD_EVENT_PAGES,
+                             .index = HD_PRIMARY,
+                             .prefix = prefix,
+                             .prefix_count = HD_COUNT(prefix),
+                             .columns = HD_ALL_COLUMNS};
+    struct reading reading = {.arena = arena, .tail = out};
+
+    *out = NULL;
+    return hd_rows_read(store, &query, 1, on_page, &reading, fault);
+}
+
+/* Copies the stored entries that are older than what the feed has. */
+static int copy_older(const struct hd_feed *feed, const struct hd_entry *stored,
+                      struct hd_entry ***tail, size_t *bytes)
+{
+    uint64_t end = feed->head ? feed->head->seq : UINT64_MAX;
+
+    for (; stored && stored->seq < end; stored = stored->next) {
+        size_t size = sizeof(*stored) + stored->name_len + stored->data_len;
+        struct hd_entry *copy = hd_malloc(size);
+
+        if (!copy)
+            return HD_ENOMEM;
+        memcpy(copy, stored, size);
+        copy->next = NULL;
+        **tail = copy;
+        *tail = &copy->next;
+        *bytes += size;
+    }
+    return 0;
+}
+
+int hd_feed_prepend(struct hd_feed *feed, const struct hd_entry *stored)
+{
+    struct hd_entry *first = NULL;
+    struct hd_entry **tail = &first;
+    size_t bytes = 0;
+
+    if (feed->has_pages)
+        return 0;
+    if (copy_older(feed, stored, &tail, &bytes)) {
+        while (first) {
+            struct hd_entry *next = first->next;
+
+            hd_free(first);
+            first = next;
+        }
+        return HD_ENOMEM;
+    }
+    feed->has_pages = true;
+    if (!first)
+        return 0;
+    *tail = feed->head;
+    if (!feed->head) {
+        feed->tail = tail;
+        for (const struct hd_entry *entry = first; entry; entry = entry->next) {
+            if (entry->seq > feed->seq)
+                feed->seq = entry->seq;
+        }
+    }
+    feed->head = first;
+    feed->bytes += bytes;
+    feed->feeds->bytes += bytes;
+    return 0;
+}
+
+bool hd_feed_has_pages(const struct hd_feed *feed)
+{
+    return feed->has_pages;
+}

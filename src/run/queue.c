@@ -1,0 +1,454 @@
+#include "run/queue.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "run/config.h"
+#include "run/defer.h"
+#include "run/ticket.h"
+
+#define MAX_TURNS ((size_t)1 << 22)
+#define TICK_MS 1000 /* how exact timeouts are */
+#define MAX_TICKET ((size_t)512 << 20)
+
+static void on_tick(uv_timer_t *timer);
+static void go_on(struct hd_queue *queue);
+
+int hd_queue_create(struct hd_app *app, struct hd_queue **out)
+{
+    struct hd_queue *queue = hd_calloc(1, sizeof(*queue));
+
+    if (!queue)
+        return HD_ENOMEM;
+    if (uv_timer_init(app->loop, &queue->timer)) {
+        hd_free(queue);
+        return HD_EIO;
+    }
+    queue->timer.data = queue;
+    queue->app = app;
+    queue->ready_tail = &queue->ready;
+    hd_map_init(&queue->turns, MAX_TURNS);
+    hd_buf_init(&queue->scratch, HD_ENGINE_EVENT_LIMIT);
+    *out = queue;
+    return 0;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    hd_free(handle->data);
+}
+
+static void free_ticket(struct hd_ticket *ticket)
+{
+    hd_work_fini(ticket);
+    hd_arena_fini(&ticket->arena);
+    hd_free(ticket);
+}
+
+void hd_queue_destroy(struct hd_queue *queue)
+{
+    struct hd_slice key;
+    size_t pos = 0;
+    void *value;
+
+    if (!queue)
+        return;
+    while (hd_map_next(&queue->turns, &pos, &key, &value)) {
+        struct hd_turn *turn = value;
+
+        while (turn->first) {
+            struct hd_ticket *ticket = turn->first;
+
+            turn->first = ticket->next;
+            free_ticket(ticket);
+        }
+        hd_free(turn);
+    }
+    hd_map_fini(&queue->turns);
+    hd_buf_fini(&queue->scratch);
+    uv_close((uv_handle_t *)&queue->timer, on_closed);
+}
+
+struct hd_queue_counts hd_queue_counts(const struct hd_queue *queue)
+{
+    return (struct hd_queue_counts){.running = queue->running,
+                                    .pending = queue->pending,
+                                    .ended = queue->ended,
+                                    .failed = queue->failed};
+}
+
+/* ---- turns ------------------------------------------------------------ */
+
+static bool make_key(struct hd_slice principal, struct hd_slice thread, struct hd_buf *room,
+                     struct hd_slice *key)
+{
+    hd_buf_reset(room);
+    if (hd_buf_append_slice(room, principal) || hd_buf_append_byte(room, ':') ||
+        hd_buf_append_slice(room, thread))
+        return false;
+    *key = hd_buf_slice(room);
+    return true;
+}
+
+static struct hd_turn *find_turn(struct hd_queue *queue, struct hd_slice principal,
+                                 struct hd_slice thread)
+{
+    struct hd_slice key;
+
+    return make_key(principal, thread, &queue->scratch, &key) ? hd_map_get(&queue->turns, key)
+                                                              : NULL;
+}
+
+static struct hd_turn *get_turn(struct hd_queue *queue, struct hd_slice principal,
+                                struct hd_slice thread)
+{
+    struct hd_turn *turn = find_turn(queue, principal, thread);
+    struct hd_slice key = hd_buf_slice(&queue->scratch);
+
+    if (turn)
+        return turn;
+    turn = hd_calloc(1, sizeof(*turn) + key.len);
+    if (!turn || hd_map_put(&queue->turns, key, turn)) {
+        hd_free(turn);
+        return NULL;
+    }
+    turn->queue = queue;
+    turn->key_len = key.len;
+    memcpy(turn->key, key.ptr, key.len);
+    return turn;
+}
+
+static void drop_turn(struct hd_turn *turn)
+{
+    hd_map_remove(&turn->queue->turns, hd_slice(turn->key, turn->key_len));
+    hd_free(turn);
+}
+
+static struct hd_ticket *find_ticket(struct hd_queue *queue, struct hd_slice principal,
+                                     struct hd_slice thread, struct hd_slice run_id)
+{
+    struct hd_turn *turn = find_turn(queue, principal, thread);
+    struct hd_ticket *ticket = turn ? turn->first : NULL;
+
+    while (ticket && !hd_slice_eq(ticket->rec.run_id, run_id))
+        ticket = ticket->next;
+    return ticket;
+}
+
+/* In the order of due times; what is at work stays the first. */
+static void insert(struct hd_turn *turn, struct hd_ticket *ticket)
+{
+    struct hd_ticket **link = &turn->first;
+
+    if (turn->is_busy && *link)
+        link = &(*link)->next;
+    while (*link && (*link)->rec.due_at <= ticket->rec.due_at)
+        link = &(*link)->next;
+    ticket->next = *link;
+    *link = ticket;
+}
+
+/* ---- beginning -------------------------------------------------------- */
+
+/* The record of a run that waited says now that it is at work. */
+struct promotion {
+    struct hd_ticket *ticket;
+    int err;
+    bool is_gone; /* cancelled or deleted meanwhile */
+    struct hd_fault fault;
+};
+
+static void promote(void *arg)
+{
+    struct promotion *promotion = arg;
+    struct hd_ticket *ticket = promotion->ticket;
+
+    promotion->err = hd_run_mark_running(ticket->app->store, &ticket->rec, &promotion->fault);
+}
+
+static void begin(struct hd_ticket *ticket)
+{
+    ticket->is_started = true;
+    hd_work_begin(ticket);
+}
+
+static void on_promoted(void *arg)
+{
+    struct promotion *promotion = arg;
+    struct hd_ticket *ticket = promotion->ticket;
+
+    if (promotion->err == HD_ENOTFOUND || ticket->stop != HD_STOP_NONE) {
+        ticket->outcome.status = HD_RUN_STATE_INTERRUPTED;
+        hd_finish(ticket);
+    } else if (promotion->err) {
+        hd_log(HD_LOG_ERROR, "run", "cannot begin a run: %s", promotion->fault.text);
+        ticket->outcome.status = HD_RUN_STATE_ERROR;
+        ticket->outcome.error_type = HD_S("RuntimeError");
+        ticket->outcome.error_text = HD_S("the database did not answer");
+        hd_finish(ticket);
+    } else {
+        begin(ticket);
+    }
+    hd_free(promotion);
+}
+
+static void start_first(struct hd_turn *turn)
+{
+    struct hd_queue *queue = turn->queue;
+    struct hd_ticket *ticket = turn->first;
+    struct promotion *promotion;
+
+    turn->is_busy = true;
+    queue->pending--;
+    queue->running++;
+    if (ticket->rec.status == HD_RUN_STATE_RUNNING) {
+        begin(ticket);
+        return;
+    }
+    promotion = hd_calloc(1, sizeof(*promotion));
+    if (promotion)
+        promotion->ticket = ticket;
+    if (!promotion || hd_defer_run(queue->app->defer, promote, on_promoted, promotion)) {
+        hd_free(promotion);
+        ticket->outcome.status = HD_RUN_STATE_ERROR;
+        hd_finish(ticket);
+    }
+}
+
+static void enqueue_ready(struct hd_turn *turn)
+{
+    if (turn->is_ready)
+        return;
+    turn->is_ready = true;
+    turn->next_ready = NULL;
+    *turn->queue->ready_tail = turn;
+    turn->queue->ready_tail = &turn->next_ready;
+}
+
+static struct hd_turn *dequeue_ready(struct hd_queue *queue)
+{
+    struct hd_turn *turn = queue->ready;
+
+    if (!turn)
+        return NULL;
+    queue->ready = turn->next_ready;
+    if (!queue->ready)
+        queue->ready_tail = &queue->ready;
+    turn->is_ready = false;
+    return turn;
+}
+
+static bool is_due(const struct hd_turn *turn)
+{
+    return turn->first && !turn->is_busy && turn->first->stop == HD_STOP_NONE &&
+           turn->first->rec.due_at <= hd_clock_now_us();
+}
+
+/* Begins what may begin. */
+static void go_on(struct hd_queue *queue)
+{
+    size_t limit = (size_t)queue->app->config->max_runs;
+
+    while (!queue->is_draining && queue->running < limit && queue->ready) {
+        struct hd_turn *turn = dequeue_ready(queue);
+
+        if (is_due(turn))
+            start_first(turn);
+        else if (!turn->first)
+            drop_turn(turn);
+    }
+}
+
+/* ---- time ------------------------------------------------------------- */
+
+static void set_timer(struct hd_queue *queue, int64_t wait_us)
+{
+    uint64_t wait = wait_us <= 0 ? 1 : (uint64_t)wait_us / 1000 + 1;
+
+    if (wait > TICK_MS)
+        wait = TICK_MS;
+    if (!uv_is_active((uv_handle_t *)&queue->timer) || uv_timer_get_due_in(&queue->timer) > wait)
+        uv_timer_start(&queue->timer, on_tick, wait, 0);
+}
+
+/* Ends what takes too long, begins what has become due, and comes again if there is more. */
+static void on_tick(uv_timer_t *timer)
+{
+    struct hd_queue *queue = timer->data;
+    int64_t now = hd_clock_now_us(), mono = hd_clock_monotonic_us();
+    int64_t next = queue->running > 0 ? (int64_t)TICK_MS * 1000 : INT64_MAX;
+    struct hd_slice key;
+    size_t pos = 0;
+    void *value;
+
+    while (hd_map_next(&queue->turns, &pos, &key, &value)) {
+        struct hd_turn *turn = value;
+        struct hd_ticket *ticket = turn->first;
+
+        if (!ticket)
+            continue;
+        if (turn->is_busy && ticket->run && mono > ticket->deadline) {
+            hd_work_stop(ticket, HD_STOP_TIMEOUT);
+        } else if (!turn->is_busy && ticket->rec.due_at > now) {
+            if (ticket->rec.due_at - now < next)
+                next = ticket->rec.due_at - now;
+        } else if (!turn->is_busy) {
+            enqueue_ready(turn);
+        }
+    }
+    go_on(queue);
+    if (next != INT64_MAX)
+        set_timer(queue, next);
+}
+
+/* ---- in and out ------------------------------------------------------- */
+
+int hd_queue_add(struct hd_queue *queue, const struct hd_run_rec *run, int64_t event_seq,
+                 bool is_streamed)
+{
+    struct hd_turn *turn = get_turn(queue, run->principal, run->thread_id);
+    struct hd_ticket *ticket = turn ? hd_calloc(1, sizeof(*ticket)) : NULL;
+    int err = HD_ENOMEM;
+
+    if (ticket) {
+        hd_arena_init(&ticket->arena, MAX_TICKET);
+        hd_buf_init(&ticket->values, HD_ENGINE_EVENT_LIMIT);
+        hd_buf_init(&ticket->interrupts, HD_ENGINE_EVENT_LIMIT);
+        hd_buf_init(&ticket->error, HD_ENGINE_EVENT_LIMIT);
+        err = hd_run_rec_copy(&ticket->arena, run, &ticket->rec);
+    }
+    if (err) {
+        if (ticket)
+            free_ticket(ticket);
+        if (turn && !turn->first)
+            drop_turn(turn);
+        return err;
+    }
+    ticket->app = queue->app;
+    ticket->turn = turn;
+    ticket->event_seq = event_seq;
+    ticket->is_streamed = is_streamed;
+    ticket->is_continued = run->attempt > 1;
+    queue->pending++;
+    insert(turn, ticket);
+    if (is_due(turn))
+        enqueue_ready(turn);
+    go_on(queue);
+    set_timer(queue, run->due_at - hd_clock_now_us());
+    return 0;
+}
+
+void hd_queue_ended(struct hd_ticket *ticket)
+{
+    struct hd_turn *turn = ticket->turn;
+    struct hd_queue *queue = turn->queue;
+    struct hd_ticket **link = &turn->first;
+    bool was_first = turn->first == ticket && turn->is_busy;
+
+    while (*link != ticket)
+        link = &(*link)->next;
+    *link = ticket->next;
+    if (was_first) {
+        turn->is_busy = false;
+        queue->running--;
+    } else {
+        queue->pending--;
+    }
+    queue->ended++;
+    queue->failed += ticket->outcome.status == HD_RUN_STATE_ERROR;
+    free_ticket(ticket);
+    if (is_due(turn))
+        enqueue_ready(turn);
+    else if (turn->first)
+        set_timer(queue, turn->first->rec.due_at - hd_clock_now_us());
+    else if (!turn->is_ready)
+        drop_turn(turn);
+    go_on(queue);
+    if (queue->is_draining && queue->running == 0 && queue->drained) {
+        void (*drained)(void *) = queue->drained;
+
+        queue->drained = NULL;
+        drained(queue->drained_ctx);
+    }
+}
+
+/* ---- waiting and stopping --------------------------------------------- */
+
+bool hd_queue_wait(struct hd_queue *queue, struct hd_slice principal, struct hd_slice thread,
+                   struct hd_slice run_id, struct hd_waiter *waiter)
+{
+    struct hd_ticket *ticket = find_ticket(queue, principal, thread, run_id);
+
+    if (!ticket)
+        return false;
+    waiter->next = ticket->waiters;
+    waiter->link = &ticket->waiters;
+    if (waiter->next)
+        waiter->next->link = &waiter->next;
+    ticket->waiters = waiter;
+    return true;
+}
+
+void hd_waiter_leave(struct hd_waiter *waiter)
+{
+    if (!waiter->link)
+        return;
+    *waiter->link = waiter->next;
+    if (waiter->next)
+        waiter->next->link = waiter->link;
+    waiter->link = NULL;
+}
+
+bool hd_queue_cancel(struct hd_queue *queue, struct hd_slice principal, struct hd_slice thread,
+                     struct hd_slice run_id, enum hd_cancel action)
+{
+    struct hd_ticket *ticket = find_ticket(queue, principal, thread, run_id);
+    enum hd_stop stop = action == HD_CANCEL_ROLLBACK ? HD_STOP_ROLLBACK : HD_STOP_INTERRUPT;
+    bool was_stopped;
+
+    if (!ticket)
+        return false;
+    was_stopped = ticket->stop != HD_STOP_NONE;
+    hd_work_stop(ticket, stop);
+    /* One that has not begun ends here; the others when the engine says so. */
+    if (!was_stopped && !(ticket->turn->is_busy && ticket->turn->first == ticket)) {
+        ticket->outcome.status = HD_RUN_STATE_INTERRUPTED;
+        hd_finish(ticket);
+    }
+    return true;
+}
+
+void hd_queue_drain(struct hd_queue *queue, void (*done)(void *ctx), void *ctx)
+{
+    struct hd_slice key;
+    size_t pos = 0;
+    void *value;
+
+    queue->is_draining = true;
+    if (queue->running == 0) {
+        done(ctx);
+        return;
+    }
+    queue->drained = done;
+    queue->drained_ctx = ctx;
+    while (hd_map_next(&queue->turns, &pos, &key, &value)) {
+        struct hd_turn *turn = value;
+
+        if (turn->is_busy && turn->first->run)
+            hd_work_stop(turn->first, HD_STOP_DRAIN);
+    }
+}
+
+/* ---- after a crash ---------------------------------------------------- */
+
+static int on_in_flight(void *arg, const struct hd_run_rec *run, int64_t event_seq)
+{
+    return hd_queue_add(arg, run, event_seq, false);
+}
+
+int hd_queue_recover(struct hd_queue *queue, struct hd_fault *fault)
+{
+    return hd_runs_recover(queue->app->store, HD_MAX_ATTEMPTS, on_in_flight, queue, fault);
+}

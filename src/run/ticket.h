@@ -1,0 +1,102 @@
+/*
+ * A run in flight, and what the files that handle it share: queue.c says when it
+ * begins, work.c runs it, finish.c stores how it ended.
+ */
+#ifndef HD_RUN_TICKET_H
+#define HD_RUN_TICKET_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/map.h"
+#include "graph/run.h"
+#include "graph/val.h"
+#include "run/app.h"
+#include "run/feed.h"
+#include "run/queue.h"
+
+struct hd_partials;
+struct hd_turn;
+
+enum hd_stop {
+    HD_STOP_NONE,
+    HD_STOP_INTERRUPT, /* somebody cancelled it */
+    HD_STOP_ROLLBACK,  /* … and wants no trace of it */
+    HD_STOP_TIMEOUT,
+    HD_STOP_DRAIN /* the process ends; the next one goes on with it */
+};
+
+struct hd_ticket {
+    struct hd_app *app;
+    struct hd_turn *turn;
+    struct hd_ticket *next; /* behind it on the same thread */
+    struct hd_arena arena;  /* what `rec` points to */
+    struct hd_run_rec rec;
+    int64_t event_seq;
+    struct hd_waiter *waiters;
+    bool is_streamed;
+    bool is_continued; /* of an earlier process: it may have checkpoints already */
+    enum hd_stop stop;
+
+    /* At work. */
+    bool is_started;
+    struct hd_run *run; /* NULL: not begun, or done */
+    const struct hd_app_graph *graph;
+    struct hd_val *kwargs;
+    struct hd_slice root; /* the namespace of its root graph */
+    struct hd_feed *feed;
+    struct hd_partials *partials;
+    uint32_t modes;
+    bool subgraphs;
+    bool is_resumable;
+    bool is_temporary; /* its thread goes with it */
+    int64_t started_at;
+    int64_t deadline; /* monotonic */
+
+    /* How it ended; set by work.c, stored by finish.c. */
+    struct hd_outcome outcome;
+    struct hd_buf values;
+    struct hd_buf interrupts; /* JSON: task id to list */
+    struct hd_buf error;      /* JSON */
+    bool has_next;
+    bool has_made_checkpoint;
+};
+
+struct hd_turn { /* the runs of one thread, the first perhaps at work */
+    struct hd_queue *queue;
+    struct hd_ticket *first;
+    struct hd_turn *next_ready;
+    bool is_ready; /* waits for a free place */
+    bool is_busy;  /* its first is at work, being stored, or about to begin */
+    size_t key_len;
+    char key[];
+};
+
+struct hd_queue {
+    struct hd_app *app;
+    struct hd_map turns; /* by principal:thread */
+    uv_timer_t timer;
+    size_t running;
+    size_t pending;
+    uint64_t ended;
+    uint64_t failed;
+    struct hd_turn *ready;
+    struct hd_turn **ready_tail;
+    struct hd_buf scratch;
+
+    bool is_draining;
+    void (*drained)(void *ctx);
+    void *drained_ctx;
+};
+
+/* work.c: begins; calls hd_finish() sooner or later, also when it could not begin. */
+void hd_work_begin(struct hd_ticket *ticket);
+void hd_work_stop(struct hd_ticket *ticket, enum hd_stop stop);
+void hd_work_fini(struct hd_ticket *ticket);
+
+/* finish.c: stores the end, tells those who wait, then calls hd_queue_ended(). */
+void hd_finish(struct hd_ticket *ticket);
+
+/* queue.c: the end of the first of its turn is stored. Frees the ticket. */
+void hd_queue_ended(struct hd_ticket *ticket);
+
+#endif

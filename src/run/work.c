@@ -1,0 +1,397 @@
+/*
+ * One run at work: from what its record says to the engine's options, and from
+ * the engine's events to the thread's feed.
+ */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "graph/events.h"
+#include "graph/partials.h"
+#include "run/command.h"
+#include "run/config.h"
+#include "run/modes.h"
+#include "run/ticket.h"
+
+#define MAX_STOPS 1024
+
+/* ---- telling ---------------------------------------------------------- */
+
+/* Whether there is, or may come, somebody who reads. */
+static bool is_heard(const struct hd_ticket *ticket)
+{
+    return ticket->is_streamed || ticket->is_resumable || hd_feed_has_readers(ticket->feed);
+}
+
+static void tell(struct hd_ticket *ticket, uint32_t mode, struct hd_slice name,
+                 struct hd_slice data)
+{
+    const struct hd_news news = {.run_id = ticket->rec.run_id,
+                                 .mode = mode,
+                                 .name = name,
+                                 .data = data,
+                                 .is_stored = ticket->is_resumable};
+
+    if (hd_feed_add(ticket->feed, &news))
+        hd_log(HD_LOG_WARN, "run", "out of memory: an event is missing");
+}
+
+static void tell_val(struct hd_ticket *ticket, uint32_t mode, struct hd_slice name,
+                     const struct hd_val *data)
+{
+    struct hd_buf *scratch = &ticket->app->queue->scratch;
+
+    hd_buf_reset(scratch);
+    if (hd_val_render(scratch, data)) {
+        hd_log(HD_LOG_WARN, "run", "an event is too large");
+        return;
+    }
+    tell(ticket, mode, name, hd_buf_slice(scratch));
+}
+
+static void on_partial(void *ctx, const char *name, const struct hd_val *data)
+{
+    tell_val(ctx, HD_MODE_MESSAGES, hd_slice_cstr(name), data);
+}
+
+/* `values`, or `values|node:task` of a subgraph. */
+static struct hd_slice event_name(struct hd_ticket *ticket, enum hd_stream_mode mode,
+                                  struct hd_slice ns, char *room, size_t size)
+{
+    const char *name = hd_stream_mode_name(mode);
+    int len;
+
+    if (ns.len == 0 || !ticket->subgraphs)
+        return hd_slice_cstr(name);
+    len = snprintf(room, size, "%s|%.*s", name, (int)ns.len, ns.ptr);
+    return hd_slice(room, len > 0 && (size_t)len < size ? (size_t)len : strlen(room));
+}
+
+static void on_stream(void *ctx, struct hd_slice ns, enum hd_stream_mode mode,
+                      const struct hd_val *data)
+{
+    struct hd_ticket *ticket = ctx;
+    char room[2048];
+
+    if (mode == HD_STREAM_MESSAGES && (ticket->modes & HD_MODE_MESSAGES) &&
+        hd_partials_add(ticket->partials, data, on_partial, ticket))
+        hd_log(HD_LOG_WARN, "run", "out of memory: an event is missing");
+    if (!(ticket->modes & (uint32_t)mode))
+        return;
+    /* What models say inside subgraphs is always streamed, as the official server does. */
+    if (ns.len > 0 && !ticket->subgraphs && mode != HD_STREAM_MESSAGES)
+        return;
+    tell_val(ticket, (uint32_t)mode, event_name(ticket, mode, ns, room, sizeof(room)), data);
+}
+
+static void on_event(void *ctx, const struct hd_event *event)
+{
+    struct hd_ticket *ticket = ctx;
+    unsigned modes = ticket->modes & HD_STREAM_ALL;
+
+    if (ticket->modes & HD_MODE_MESSAGES)
+        modes |= HD_STREAM_MESSAGES;
+    if (!is_heard(ticket))
+        return;
+    if (hd_stream_map(event, modes, on_stream, ticket))
+        hd_log(HD_LOG_WARN, "run", "out of memory: an event is missing");
+}
+
+static void tell_metadata(struct hd_ticket *ticket)
+{
+    struct hd_buf *scratch = &ticket->app->queue->scratch;
+    struct hd_jw jw;
+
+    hd_buf_reset(scratch);
+    hd_jw_init(&jw, scratch);
+    hd_jw_object(&jw);
+    hd_jw_key(&jw, HD_S("run_id"));
+    hd_jw_string(&jw, ticket->rec.run_id);
+    hd_jw_key(&jw, HD_S("attempt"));
+    hd_jw_int(&jw, ticket->rec.attempt);
+    hd_jw_key(&jw, HD_S("thread_id"));
+    hd_jw_string(&jw, ticket->rec.thread_id);
+    hd_jw_key(&jw, HD_S("assistant_id"));
+    hd_jw_string(&jw, ticket->rec.assistant_id);
+    hd_jw_key(&jw, HD_S("checkpoint_ns"));
+    hd_jw_string(&jw, ticket->app->config->namespaces_show ? ticket->root : HD_S(""));
+    hd_jw_object_end(&jw);
+    if (hd_jw_finish(&jw))
+        hd_log(HD_LOG_WARN, "run", "out of memory: an event is missing");
+    else
+        tell(ticket, 0, HD_S("metadata"), hd_buf_slice(scratch));
+}
+
+/* ---- ending ----------------------------------------------------------- */
+
+static void set_error(struct hd_ticket *ticket, const char *type, const char *text)
+{
+    struct hd_jw jw;
+
+    ticket->outcome.status = HD_RUN_STATE_ERROR;
+    hd_buf_reset(&ticket->error);
+    hd_jw_init(&jw, &ticket->error);
+    hd_jw_object(&jw);
+    hd_jw_key(&jw, HD_S("error"));
+    hd_jw_string(&jw, hd_slice_cstr(type));
+    hd_jw_key(&jw, HD_S("message"));
+    hd_jw_string(&jw, hd_slice_cstr(text));
+    hd_jw_object_end(&jw);
+    if (hd_jw_finish(&jw))
+        hd_buf_reset(&ticket->error);
+    if (hd_arena_copy(&ticket->arena, hd_slice_cstr(type), &ticket->outcome.error_type) ||
+        hd_arena_copy(&ticket->arena, hd_slice_cstr(text), &ticket->outcome.error_text))
+        ticket->outcome.error_type = HD_S("MemoryError");
+}
+
+/* It could not begin. */
+static void fail(struct hd_ticket *ticket, const char *type, const char *text)
+{
+    set_error(ticket, type, text);
+    hd_finish(ticket);
+}
+
+static enum hd_run_state stopped_state(const struct hd_ticket *ticket)
+{
+    return ticket->stop == HD_STOP_TIMEOUT ? HD_RUN_STATE_TIMEOUT : HD_RUN_STATE_INTERRUPTED;
+}
+
+/* What `wait` answers: the output, and the questions that wait for an answer. */
+static void keep_values(struct hd_ticket *ticket, const struct hd_run_result *result)
+{
+    struct hd_val *values = hd_val_ref(result->output);
+
+    if (values && hd_val_is_object(values) && result->interrupts)
+        values = hd_val_with(values, HD_S("__interrupt__"), hd_val_ref(result->interrupts));
+    hd_buf_reset(&ticket->values);
+    if (!values || hd_val_render(&ticket->values, values))
+        hd_buf_reset(&ticket->values);
+    hd_val_unref(values);
+}
+
+static void on_done(void *ctx, const struct hd_run_result *result)
+{
+    struct hd_ticket *ticket = ctx;
+    struct hd_outcome *outcome = &ticket->outcome;
+
+    ticket->run = NULL;
+    switch (result->status) {
+    case HD_RUN_DONE:
+    case HD_RUN_INTERRUPTED:
+        outcome->status = HD_RUN_STATE_SUCCESS;
+        break;
+    case HD_RUN_FAILED:
+        set_error(ticket, result->error_type, result->error_text);
+        break;
+    case HD_RUN_CANCELLED:
+        outcome->status = stopped_state(ticket);
+        break;
+    }
+    outcome->step = result->step;
+    ticket->has_next = hd_val_count(result->next) > 0;
+    if (result->checkpoint_id &&
+        hd_arena_copy(&ticket->arena, hd_slice_cstr(result->checkpoint_id),
+                      &outcome->checkpoint_id))
+        outcome->checkpoint_id = hd_slice(NULL, 0);
+    hd_buf_reset(&ticket->interrupts);
+    if (result->task_interrupts && hd_val_render(&ticket->interrupts, result->task_interrupts))
+        hd_buf_reset(&ticket->interrupts);
+    if (ticket->waiters || hd_val_is_string(hd_val_get(ticket->kwargs, HD_S("webhook"))))
+        keep_values(ticket, result);
+    hd_finish(ticket);
+}
+
+/* ---- beginning -------------------------------------------------------- */
+
+static bool flag(const struct hd_val *kwargs, struct hd_slice name)
+{
+    return hd_val_is_true(hd_val_get(kwargs, name));
+}
+
+static uint32_t modes_of(const struct hd_val *list)
+{
+    uint32_t modes = 0;
+
+    for (size_t i = 0; i < hd_val_count(list); i++) {
+        if (hd_mode_add(hd_val_get_string(hd_val_at(list, i)), &modes, NULL))
+            continue; /* of a newer version */
+    }
+    return modes ? modes : HD_MODE_VALUES;
+}
+
+/* "*" or a list; `names` has room for MAX_STOPS. */
+static struct hd_stops stops_of(const struct hd_val *val, struct hd_slice *names)
+{
+    struct hd_stops stops = {.all = hd_val_is_string(val), .names = names};
+
+    for (size_t i = 0; i < hd_val_count(val) && i < MAX_STOPS; i++)
+        names[stops.count++] = hd_val_get_string(hd_val_at(val, i));
+    return stops;
+}
+
+static enum hd_durability durability_of(const struct hd_val *kwargs)
+{
+    struct hd_slice name = hd_val_get_string(hd_val_get(kwargs, HD_S("durability")));
+
+    if (hd_slice_eq(name, HD_S("sync")))
+        return HD_DURABLE_SYNC;
+    return hd_slice_eq(name, HD_S("exit")) ? HD_DURABLE_EXIT : HD_DURABLE_ASYNC;
+}
+
+static int read_kwargs(struct hd_ticket *ticket, struct hd_fault *fault)
+{
+    const struct hd_val *configurable;
+    int err = hd_val_parse_json(ticket->rec.kwargs, &ticket->kwargs, fault);
+
+    if (err)
+        return err;
+    configurable =
+        hd_val_get(hd_val_get(ticket->kwargs, HD_S("config")), HD_S("configurable"));
+    ticket->root = hd_val_get_string(hd_val_get(configurable, HD_S("checkpoint_ns")));
+    ticket->modes = modes_of(hd_val_get(ticket->kwargs, HD_S("stream_mode")));
+    ticket->subgraphs = flag(ticket->kwargs, HD_S("subgraphs"));
+    ticket->is_resumable = flag(ticket->kwargs, HD_S("resumable"));
+    ticket->is_temporary = flag(ticket->kwargs, HD_S("temporary"));
+    ticket->graph = hd_app_graph(
+        ticket->app, hd_val_get_string(hd_val_get(configurable, HD_S("graph_id"))));
+    return 0;
+}
+
+/* What every checkpoint of the run says of it. */
+static struct hd_val *checkpoint_metadata(const struct hd_ticket *ticket)
+{
+    struct hd_val *metadata =
+        hd_val_ref(hd_val_get(hd_val_get(ticket->kwargs, HD_S("config")), HD_S("metadata")));
+
+    if (!hd_val_is_object(metadata)) {
+        hd_val_unref(metadata);
+        metadata = hd_val_object();
+    }
+    metadata = hd_val_with(metadata, HD_S("run_id"), hd_val_string(ticket->rec.run_id));
+    metadata = hd_val_with(metadata, HD_S("thread_id"), hd_val_string(ticket->rec.thread_id));
+    metadata = hd_val_with(metadata, HD_S("graph_id"), hd_val_string(ticket->graph->id));
+    metadata = hd_val_with(metadata, HD_S("assistant_id"), hd_val_string(ticket->rec.assistant_id));
+    return hd_val_with(metadata, HD_S("run_attempt"), hd_val_int(ticket->rec.attempt));
+}
+
+static int start_engine(struct hd_ticket *ticket, const struct hd_val *metadata,
+                        const struct hd_val *command)
+{
+    const struct hd_val *config = hd_val_get(ticket->kwargs, HD_S("config"));
+    const struct hd_val *configurable = hd_val_get(config, HD_S("configurable"));
+    struct hd_slice *names = hd_calloc((size_t)2 * MAX_STOPS, sizeof(*names));
+    int64_t limit = 0;
+    int err;
+
+    if (!names)
+        return HD_ENOMEM;
+    if (hd_val_get_int(hd_val_get(config, HD_S("recursion_limit")), &limit) && limit > INT32_MAX)
+        limit = INT32_MAX;
+
+    struct hd_run_options options = {
+        .graph = ticket->graph->graph,
+        .principal = ticket->rec.principal,
+        .thread = ticket->rec.thread_id,
+        .root = ticket->root,
+        .durability = durability_of(ticket->kwargs),
+        .before = stops_of(hd_val_get(ticket->kwargs, HD_S("interrupt_before")), names),
+        .after = stops_of(hd_val_get(ticket->kwargs, HD_S("interrupt_after")), names + MAX_STOPS),
+        .recursion_limit = (int)limit,
+        .config = configurable,
+        .context = hd_val_get(ticket->kwargs, HD_S("context")),
+        .metadata = metadata,
+        .shows_output = true,
+        .on_event = on_event,
+        .on_done = on_done,
+        .ctx = ticket,
+    };
+
+    /* What has begun goes on where it stands. */
+    if (!ticket->is_continued) {
+        options.checkpoint_id = hd_val_get_string(hd_val_get(configurable, HD_S("checkpoint_id")));
+        options.checkpoint_map = hd_val_get(configurable, HD_S("checkpoint_map"));
+        options.command = command;
+        if (!command)
+            options.input = hd_val_get(ticket->kwargs, HD_S("input"));
+    }
+    err = hd_run_start(ticket->app->engine, &options, &ticket->run);
+    hd_free(names);
+    return err;
+}
+
+/* The command record that a request's `command` stands for; NULL without one. */
+static int make_command(const struct hd_ticket *ticket, struct hd_val **out)
+{
+    const struct hd_val *given = hd_val_get(ticket->kwargs, HD_S("command"));
+
+    *out = NULL;
+    if (!hd_val_is_object(given))
+        return 0;
+    *out = hd_command_make(given);
+    return *out ? 0 : HD_ENOMEM;
+}
+
+static int begin(struct hd_ticket *ticket)
+{
+    struct hd_val *metadata = checkpoint_metadata(ticket);
+    struct hd_val *command = NULL;
+    int err = metadata ? make_command(ticket, &command) : HD_ENOMEM;
+
+    if (!err)
+        err = start_engine(ticket, metadata, command);
+    hd_val_unref(command);
+    hd_val_unref(metadata);
+    return err;
+}
+
+void hd_work_begin(struct hd_ticket *ticket)
+{
+    struct hd_app *app = ticket->app;
+    struct hd_fault fault = {0};
+    int err = read_kwargs(ticket, &fault);
+
+    ticket->started_at = hd_clock_now_us();
+    ticket->deadline = hd_clock_monotonic_us() + app->config->run_timeout_us;
+    ticket->feed = hd_feed_get(app->feeds, ticket->rec.principal, ticket->rec.thread_id,
+                               (uint64_t)ticket->event_seq);
+    if (!err && !ticket->feed)
+        err = HD_ENOMEM;
+    if (!err)
+        err = hd_partials_create(&ticket->partials);
+    if (err) {
+        fail(ticket, "RuntimeError", fault.code ? fault.text : hd_error_text(err));
+        return;
+    }
+    hd_feed_hold(ticket->feed);
+    if (ticket->is_continued)
+        hd_feed_skip(ticket->feed);
+    tell_metadata(ticket);
+    if (!ticket->graph) {
+        fail(ticket, "ValueError", "the graph of this run is not served any more");
+        return;
+    }
+    err = begin(ticket);
+    if (err)
+        fail(ticket, "RuntimeError", hd_error_text(err));
+}
+
+void hd_work_stop(struct hd_ticket *ticket, enum hd_stop stop)
+{
+    if (ticket->stop == HD_STOP_NONE || stop == HD_STOP_ROLLBACK)
+        ticket->stop = stop;
+    if (ticket->run)
+        hd_run_cancel(ticket->run);
+}
+
+void hd_work_fini(struct hd_ticket *ticket)
+{
+    if (ticket->feed)
+        hd_feed_release(ticket->feed);
+    hd_partials_destroy(ticket->partials);
+    hd_val_unref(ticket->kwargs);
+    hd_buf_fini(&ticket->values);
+    hd_buf_fini(&ticket->interrupts);
+    hd_buf_fini(&ticket->error);
+}
