@@ -380,7 +380,8 @@ struct hd_loop {
     struct hd_run *run;
     struct hd_task *outer; /* whose subgraph it is; NULL: the root */
     const struct hd_graph *graph;
-    char *ns;
+    char *place;            /* the namespace as it is stored */
+    char *ns;               /* the same, relative to the run's root: the end of `place` */
     struct hd_val *parents; /* checkpoint_map of the graphs around; object */
     bool saves;             /* false: no memory */
     bool has_checkpoint_id; /* the run addressed a checkpoint */
@@ -470,6 +471,8 @@ HD_MUST_CHECK int hd_loop_output_writes(struct hd_loop *loop, struct hd_task *ta
 /* `source` NULL: the end of a run in exit mode. */
 HD_MUST_CHECK int hd_loop_put_checkpoint(struct hd_loop *loop, const char *source);
 struct hd_slice hd_loop_ns(const struct hd_loop *loop);
+/* Where its checkpoints are stored. */
+struct hd_slice hd_loop_place(const struct hd_loop *loop);
 HD_MUST_CHECK int hd_loop_emit_values(struct hd_loop *loop);
 /* The channels that values and updates show. */
 const size_t *hd_loop_output(const struct hd_loop *loop, size_t *count);

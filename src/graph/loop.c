@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "graph/ns.h"
 
 #define MAX_TURNS 64 /* of the state machine, before other runs get their turn */
 
@@ -24,7 +25,6 @@ int hd_loop_create(struct hd_run *run, struct hd_task *outer, const struct hd_gr
                    const char *ns, struct hd_loop **out)
 {
     struct hd_loop *loop = hd_calloc(1, sizeof(*loop));
-    size_t len = strlen(ns);
     int err = HD_ENOMEM;
 
     if (!loop)
@@ -35,15 +35,13 @@ int hd_loop_create(struct hd_run *run, struct hd_task *outer, const struct hd_gr
     loop->saves = run->engine->store != NULL;
     loop->resuming = -1;
     loop->puts_end = &loop->puts;
-    loop->ns = hd_malloc(len + 1);
+    loop->place = hd_ns_join(run->options.root, hd_slice_cstr(ns), &loop->ns);
     loop->saved_versions = hd_calloc(graph->channel_count, sizeof(struct hd_val *));
     loop->growing = hd_calloc(graph->channel_count, sizeof(*loop->growing));
     loop->parents = hd_val_object();
     loop->metadata = hd_val_with(hd_val_object(), HD_S("step"), hd_val_int(-2));
-    if (loop->ns && loop->saved_versions && loop->growing && loop->parents && loop->metadata) {
-        memcpy(loop->ns, ns, len + 1);
+    if (loop->place && loop->saved_versions && loop->growing && loop->parents && loop->metadata)
         err = hd_live_init(&loop->live, graph);
-    }
     if (err) {
         hd_loop_destroy(loop);
         return err;
@@ -78,13 +76,18 @@ void hd_loop_destroy(struct hd_loop *loop)
     hd_failure_fini(&loop->failure);
     hd_failure_fini(&loop->save_failure);
     hd_free(loop->written);
-    hd_free(loop->ns);
+    hd_free(loop->place);
     hd_free(loop);
 }
 
 struct hd_slice hd_loop_ns(const struct hd_loop *loop)
 {
     return hd_slice_cstr(loop->ns);
+}
+
+struct hd_slice hd_loop_place(const struct hd_loop *loop)
+{
+    return hd_slice_cstr(loop->place);
 }
 
 const size_t *hd_loop_output(const struct hd_loop *loop, size_t *count)

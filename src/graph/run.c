@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "graph/ns.h"
 
 static int copy_slice(struct hd_slice *slice)
 {
@@ -53,7 +54,7 @@ static void free_stops(struct hd_stops *stops)
 static int copy_options(struct hd_run *run, const struct hd_run_options *options)
 {
     struct hd_run_options *own = &run->options;
-    struct hd_slice *slices[] = {&own->principal, &own->thread, &own->checkpoint_id};
+    struct hd_slice *slices[] = {&own->principal, &own->thread, &own->root, &own->checkpoint_id};
     int err = 0;
 
     *own = *options;
@@ -63,12 +64,8 @@ static int copy_options(struct hd_run *run, const struct hd_run_options *options
     own->context = hd_val_ref(options->context);
     own->metadata = hd_val_ref(options->metadata);
     own->checkpoint_map = hd_val_ref(options->checkpoint_map);
-    own->principal = own->thread = own->checkpoint_id = (struct hd_slice){NULL, 0};
     own->before = own->after = (struct hd_stops){options->before.all, NULL, 0};
     own->after.all = options->after.all;
-    own->principal = options->principal;
-    own->thread = options->thread;
-    own->checkpoint_id = options->checkpoint_id;
     for (size_t i = 0; i < HD_COUNT(slices); i++) {
         if (err)
             slices[i]->ptr = NULL;
@@ -99,6 +96,7 @@ static void free_run(struct hd_run *run)
         hd_val_unref((struct hd_val *)(uintptr_t)vals[i]);
     free_slice(&own->principal);
     free_slice(&own->thread);
+    free_slice(&own->root);
     free_slice(&own->checkpoint_id);
     free_stops(&own->before);
     free_stops(&own->after);
@@ -174,6 +172,10 @@ int hd_run_start(struct hd_engine *engine, const struct hd_run_options *options,
 
     if (!run)
         return HD_ENOMEM;
+    if (!hd_ns_is_root(options->root)) {
+        hd_free(run);
+        return HD_EINVAL;
+    }
     run->engine = engine;
     run->recursion_limit =
         options->recursion_limit > 0 ? options->recursion_limit : options->graph->recursion_limit;

@@ -75,8 +75,9 @@ struct hd_run_options {
     const struct hd_graph *graph;
     struct hd_slice principal;
     struct hd_slice thread;
+    struct hd_slice root;                /* where its checkpoints are stored: ns.h; empty: "" */
     struct hd_slice checkpoint_id;       /* empty: the latest */
-    const struct hd_val *checkpoint_map; /* namespace to checkpoint id; NULL: none */
+    const struct hd_val *checkpoint_map; /* namespace (relative) to checkpoint id; NULL: none */
     const struct hd_val *input;          /* NULL or null: go on where the thread stands */
     const struct hd_val *command;        /* a command record, instead of an input */
     enum hd_durability durability;
@@ -92,7 +93,7 @@ struct hd_run_options {
     void *ctx;
 };
 
-/* Never calls back before it returned. */
+/* Never calls back before it returned. HD_EINVAL: no such root can be. */
 HD_MUST_CHECK int hd_run_start(struct hd_engine *engine, const struct hd_run_options *options,
                                struct hd_run **out);
 /* Stops it as soon as what it has produced is stored. Nothing happens when it ends already. */

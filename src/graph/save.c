@@ -279,7 +279,7 @@ static int newest_before(struct hd_save *save)
 {
     struct hd_loop *loop = save->loop;
     struct heddle_thread thread = thread_of(loop);
-    struct heddle_bytes ns = bytes(hd_loop_ns(loop));
+    struct heddle_bytes ns = bytes(hd_loop_place(loop));
     struct heddle_bytes before = bytes(hd_slice_cstr(save->before));
     struct heddle_query query = {.principal = thread.principal,
                                  .thread = &thread.id,
@@ -305,7 +305,7 @@ static int newest_before(struct hd_save *save)
 static int look_for_newer(struct hd_save *save)
 {
     struct heddle_thread thread = thread_of(save->loop);
-    struct heddle_bytes ns = bytes(hd_loop_ns(save->loop));
+    struct heddle_bytes ns = bytes(hd_loop_place(save->loop));
     struct heddle_query query = {.principal = thread.principal,
                                  .thread = &thread.id,
                                  .ns = &ns,
@@ -327,7 +327,7 @@ static int look_for_newer(struct hd_save *save)
 
 static void load(struct hd_save *save)
 {
-    struct heddle_key key = {thread_of(save->loop), bytes(hd_loop_ns(save->loop)),
+    struct heddle_key key = {thread_of(save->loop), bytes(hd_loop_place(save->loop)),
                              bytes(hd_slice_cstr(save->id))};
 
     if (save->before[0])
@@ -480,7 +480,7 @@ static int fill_put(struct hd_save *save)
     if (err)
         return err;
     save->put = (struct heddle_checkpoint){.thread = thread_of(loop),
-                                           .ns = bytes(hd_loop_ns(loop)),
+                                           .ns = bytes(hd_loop_place(loop)),
                                            .id = bytes(hd_slice_cstr(save->ids.ptr + id)),
                                            .parent = bytes(hd_slice_cstr(save->ids.ptr + parent)),
                                            .checkpoint = bytes(hd_buf_slice(&save->checkpoint)),
@@ -532,7 +532,7 @@ static int fill_writes(struct hd_save *save, const char *task, const char *path,
         return err;
     save->writes =
         (struct heddle_writes){.thread = thread_of(loop),
-                               .ns = bytes(hd_loop_ns(loop)),
+                               .ns = bytes(hd_loop_place(loop)),
                                .checkpoint_id = bytes(hd_slice_cstr(save->ids.ptr + id)),
                                .task_id = bytes(hd_slice_cstr(save->ids.ptr + task_id)),
                                .task_path = bytes(hd_slice_cstr(save->ids.ptr + task_path)),

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "graph/ns.h"
 #include "graph/state_internal.h"
 #include "graph/subgraph.h"
 
@@ -80,21 +81,22 @@ int hd_found_init(struct hd_found *found, const struct hd_address *at, struct hd
     int err;
 
     *found = (struct hd_found){.graph = node ? node->graph : at->graph, .step = -1};
+    if (!hd_ns_is_root(at->root)) {
+        hd_failure_set(failure, "ValueError", "A root namespace has no '|' in it");
+        return HD_EINVAL;
+    }
     if (at->ns.len > 0 && !node) {
         hd_failure_set(failure, "ValueError", "Subgraph %.*s not found", (int)at->ns.len,
                        at->ns.ptr);
         return HD_EINVAL;
     }
-    found->ns = hd_malloc(at->ns.len + 1);
-    err = found->ns ? hd_live_init(&found->live, found->graph) : HD_ENOMEM;
+    found->place = hd_ns_join(at->root, at->ns, &found->ns);
+    err = found->place ? hd_live_init(&found->live, found->graph) : HD_ENOMEM;
     if (err) {
         hd_failure_code(failure, err, NULL);
-        hd_free(found->ns);
+        hd_free(found->place);
         return err;
     }
-    if (at->ns.len > 0)
-        memcpy(found->ns, at->ns.ptr, at->ns.len);
-    found->ns[at->ns.len] = '\0';
     if (spec && spec->memory == HD_MEMORY_OWN)
         strip_ids(found->ns);
     return 0;
@@ -102,7 +104,7 @@ int hd_found_init(struct hd_found *found, const struct hd_address *at, struct hd
 
 void hd_found_fini(struct hd_found *found)
 {
-    hd_free(found->ns);
+    hd_free(found->place);
     hd_live_fini(&found->live);
     hd_pends_fini(&found->pends);
     hd_val_unref(found->metadata);
@@ -140,7 +142,7 @@ int hd_found_load(struct hd_found *found, const struct hd_address *at, struct hd
     if (err)
         return err;
     key = (struct heddle_key){{bytes(at->principal), bytes(at->thread)},
-                              bytes(hd_slice_cstr(found->ns)),
+                              bytes(hd_slice_cstr(found->place)),
                               bytes(at->checkpoint_id)};
     err = heddle_get(at->store, &key, &tuple, &error);
     if (err == HEDDLE_ENOTFOUND)
@@ -421,7 +423,7 @@ int hd_state_history(const struct hd_address *at, int64_t limit, struct hd_slice
 
     if (err)
         return err;
-    ns = bytes(hd_slice_cstr(found.ns));
+    ns = bytes(hd_slice_cstr(found.place));
     err = heddle_list_open(at->store, &query, &list, &error);
     if (err) {
         hd_found_fini(&found);

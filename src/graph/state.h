@@ -12,7 +12,7 @@
  *    "interrupts": […]}
  *
  * where C is {"thread_id", "checkpoint_ns", "checkpoint_id"} and, in subgraphs,
- * "checkpoint_map". A task's `state` is null, the C of its subgraph, or, when
+ * "checkpoint_map"; namespaces are relative to the address's root. A task's `state` is null, the C of its subgraph, or, when
  * subgraphs are asked for, a state.
  */
 #ifndef HD_GRAPH_STATE_H
@@ -36,7 +36,8 @@ struct hd_address {
     const struct hd_graph *graph; /* the root graph, also when `ns` is a subgraph's */
     struct hd_slice principal;
     struct hd_slice thread;
-    struct hd_slice ns;            /* empty: the root graph */
+    struct hd_slice root;          /* where its checkpoints are stored: ns.h; empty: "" */
+    struct hd_slice ns;            /* relative to `root`; empty: the root graph */
     struct hd_slice checkpoint_id; /* empty: the latest */
 };
 

@@ -8,7 +8,8 @@
 /* A checkpoint as it was found. */
 struct hd_found {
     const struct hd_graph *graph; /* the graph of the namespace */
-    char *ns;                     /* where its checkpoints are */
+    char *place;                  /* where its checkpoints are stored */
+    char *ns;                     /* the same, relative to the address's root: its end */
     bool is_there;
     struct hd_live live;
     struct hd_pends pends;

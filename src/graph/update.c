@@ -84,7 +84,7 @@ static int put_texts(struct updating *u, const char *parent, const struct texts 
 {
     struct heddle_error error = {0};
     struct heddle_checkpoint put = {.thread = {bytes(u->at.principal), bytes(u->at.thread)},
-                                    .ns = bytes(hd_slice_cstr(u->base.ns)),
+                                    .ns = bytes(hd_slice_cstr(u->base.place)),
                                     .id = bytes(hd_slice_cstr(u->base.live.id)),
                                     .parent = bytes(hd_slice_cstr(parent)),
                                     .checkpoint = bytes(hd_buf_slice(&texts->checkpoint)),
@@ -145,7 +145,7 @@ static int put_writes(struct updating *u, const char *task, size_t index,
     err = hd_pack_writes(&packed, u->base.graph, writes->list, writes->count);
     if (!err && packed.value_count > 0) {
         struct heddle_writes all = {.thread = {bytes(u->at.principal), bytes(u->at.thread)},
-                                    .ns = bytes(hd_slice_cstr(u->base.ns)),
+                                    .ns = bytes(hd_slice_cstr(u->base.place)),
                                     .checkpoint_id = bytes(hd_slice_cstr(u->base.live.id)),
                                     .task_id = bytes(hd_slice_cstr(task)),
                                     .task_path = bytes(hd_slice_cstr(path)),
