@@ -136,6 +136,7 @@ struct hd_backend_ops {
 struct hd_backend {
     const struct hd_backend_ops *ops;
     unsigned lanes; /* how many batches may be applied at the same time; at least 1 */
+    bool keeps_raw; /* rows cost no disk and no network: packing would only take time */
 };
 
 /* Chooses the driver by the URL's scheme: HD_EINVAL naming the known ones otherwise. */

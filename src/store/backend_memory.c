@@ -25,7 +25,7 @@
 
 #include "base/alloc.h"
 
-enum { MAX_TREES = 2 }; /* per table: the key's, then its indexes' */
+enum { MAX_TREES = 1 + HD_MAX_INDEXES }; /* per table: the key's, then its indexes' */
 
 struct row;
 
@@ -568,7 +568,7 @@ static int memory_open(struct hd_backend **out, const struct hd_url *url, struct
     memory = hd_calloc(1, sizeof(*memory));
     if (!memory)
         return hd_fault_set(fault, HD_ENOMEM, "memory: out of memory");
-    memory->base = (struct hd_backend){.ops = &hd_backend_memory, .lanes = 1};
+    memory->base = (struct hd_backend){.ops = &hd_backend_memory, .lanes = 1, .keeps_raw = true};
     if (pthread_mutex_init(&memory->gate, NULL) != 0)
         goto free_memory;
     if (pthread_rwlock_init(&memory->lock, NULL) != 0)

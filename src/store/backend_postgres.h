@@ -30,7 +30,7 @@
 
 /* ---- pg_sql.c ---- */
 
-/* Key 5, low, high, after 5, limit; or a row of 9; or key 5, expected, set 2. */
+/* Key 5, low, high, after 5, limit; or a row of 10; or key 5, expected, set 2. */
 #define HD_PG_MAX_PARAMS 16
 
 /* A statement. The table declarations bound its length, so it never overflows. */
@@ -49,13 +49,13 @@ void hd_pg_sql_delete(struct hd_pg_sql *sql, const char *schema, const struct hd
  */
 void hd_pg_sql_expect(struct hd_pg_sql *sql, const char *schema, const struct hd_op *op,
                       bool is_many);
-/* Locks the rows whose first key column is in the array $1, in key order. */
+/* Locks the rows whose key is in the arrays, one for each key column, in key order. */
 void hd_pg_sql_lock(struct hd_pg_sql *sql, const char *schema, const struct hd_table *table);
 void hd_pg_sql_select(struct hd_pg_sql *sql, const char *schema, const struct hd_query *query);
 
-/* Gives each statement that creates version 1 to `emit`, until that fails. */
+/* Gives each statement that leads from version - 1 to `version` to `emit`, until that fails. */
 typedef int (*hd_pg_emit)(void *arg, const char *sql);
-HD_MUST_CHECK int hd_pg_sql_create(const char *schema, hd_pg_emit emit, void *arg);
+HD_MUST_CHECK int hd_pg_sql_create(const char *schema, int version, hd_pg_emit emit, void *arg);
 
 /* Which columns a query selects: those asked for and the key. */
 bool hd_pg_is_selected(const struct hd_query *query, unsigned column);

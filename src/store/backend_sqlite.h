@@ -48,9 +48,12 @@ HD_MUST_CHECK int hd_sqlite_query_sql(struct hd_buf *out, const struct hd_query 
 /* Appends CREATE TABLE and CREATE INDEX for one table, each closed by a semicolon. */
 HD_MUST_CHECK int hd_sqlite_table_sql(struct hd_buf *out, const struct hd_table *table);
 
+/* The same for CREATE VIEW: heddle_<table>, without blobs and with times as text. */
+HD_MUST_CHECK int hd_sqlite_view_sql(struct hd_buf *out, const struct hd_table *table);
+
 /* ---- sqlite_conn.c ---------------------------------------------------- */
 
-#define HD_SQLITE_STATEMENTS 64
+#define HD_SQLITE_STATEMENTS 128
 #define HD_SQLITE_NAME_SIZE 128
 
 struct hd_sqlite_conn {

@@ -27,36 +27,53 @@ void hd_batch_reset(struct hd_batch_builder *builder)
     builder->bytes = 0;
 }
 
+/* Room for `more` operations. */
+static int reserve(struct hd_batch_builder *builder, size_t more)
+{
+    size_t cap = builder->cap ? builder->cap : 32;
+    struct hd_op *grown;
+
+    if (more <= builder->cap - builder->count)
+        return 0;
+    while (cap - builder->count < more)
+        cap *= 2;
+    grown = hd_realloc(builder->ops, cap * sizeof(*grown));
+    if (!grown)
+        return HD_ENOMEM;
+    builder->ops = grown;
+    builder->cap = cap;
+    return 0;
+}
+
 static int add(struct hd_batch_builder *builder, struct hd_op op, const struct hd_cell *cells,
                unsigned cell_count)
 {
     struct hd_cell *copy = hd_arena_alloc(&builder->arena, cell_count * sizeof(*copy));
+    int err = copy ? reserve(builder, 1) : HD_ENOMEM;
 
-    if (!copy)
-        return HD_ENOMEM;
+    if (err)
+        return err;
     memcpy(copy, cells, cell_count * sizeof(*copy));
-    if (builder->count == builder->cap) {
-        size_t cap = builder->cap ? builder->cap * 2 : 32;
-        struct hd_op *grown = hd_realloc(builder->ops, cap * sizeof(*grown));
-
-        if (!grown)
-            return HD_ENOMEM;
-        builder->ops = grown;
-        builder->cap = cap;
-    }
     op.cells = copy;
     builder->ops[builder->count++] = op;
     return 0;
 }
 
+static size_t row_bytes(enum hd_table_id table, const struct hd_cell *cells)
+{
+    size_t bytes = 0;
+
+    for (unsigned i = 0; i < hd_tables[table].column_count; i++)
+        bytes += cells[i].bytes.len;
+    return bytes;
+}
+
 int hd_batch_row(struct hd_batch_builder *builder, enum hd_op_kind kind, enum hd_table_id table,
                  const struct hd_cell *cells)
 {
-    unsigned count = hd_tables[table].column_count;
-
-    for (unsigned i = 0; i < count; i++)
-        builder->bytes += cells[i].bytes.len;
-    return add(builder, (struct hd_op){.kind = kind, .table = table}, cells, count);
+    builder->bytes += row_bytes(table, cells);
+    return add(builder, (struct hd_op){.kind = kind, .table = table}, cells,
+               hd_tables[table].column_count);
 }
 
 int hd_batch_delete(struct hd_batch_builder *builder, enum hd_table_id table,
@@ -65,6 +82,29 @@ int hd_batch_delete(struct hd_batch_builder *builder, enum hd_table_id table,
     return add(builder,
                (struct hd_op){.kind = HD_OP_DELETE, .table = table, .key_count = key_count}, cells,
                key_count);
+}
+
+int hd_batch_expect(struct hd_batch_builder *builder, enum hd_table_id table,
+                    const struct hd_cell *key, unsigned column, int64_t expected)
+{
+    struct hd_op op = {
+        .kind = HD_OP_EXPECT, .table = table, .column = column, .expected = expected};
+
+    return add(builder, op, key, hd_tables[table].key_count);
+}
+
+int hd_batch_append(struct hd_batch_builder *builder, const struct hd_batch *batch)
+{
+    int err = reserve(builder, batch->count);
+
+    for (size_t i = 0; !err && i < batch->count; i++) {
+        const struct hd_op *op = &batch->ops[i];
+
+        if (op->kind != HD_OP_DELETE && op->kind != HD_OP_EXPECT)
+            builder->bytes += row_bytes(op->table, op->cells);
+        builder->ops[builder->count++] = *op;
+    }
+    return err;
 }
 
 int hd_batch_expect_epoch(struct hd_batch_builder *builder, struct hd_slice thread,

@@ -29,6 +29,11 @@ HD_MUST_CHECK int hd_batch_row(struct hd_batch_builder *builder, enum hd_op_kind
                                enum hd_table_id table, const struct hd_cell *cells);
 HD_MUST_CHECK int hd_batch_delete(struct hd_batch_builder *builder, enum hd_table_id table,
                                   const struct hd_cell *cells, unsigned key_count);
+/* The row with this key must have `expected` in its INT column; copies the key's cells. */
+HD_MUST_CHECK int hd_batch_expect(struct hd_batch_builder *builder, enum hd_table_id table,
+                                  const struct hd_cell *key, unsigned column, int64_t expected);
+/* All operations of `batch`. Borrows their cells and what those point to. */
+HD_MUST_CHECK int hd_batch_append(struct hd_batch_builder *builder, const struct hd_batch *batch);
 /*
  * The thread's epoch must be `expected`; then `set_column` (HD_THREADS_EPOCH, _UPDATED; 0: none)
  * becomes `value`.

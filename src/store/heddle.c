@@ -15,6 +15,11 @@ struct heddle {
     struct hd_store store;
 };
 
+struct hd_store *hd_store_of(struct heddle *heddle)
+{
+    return &heddle->store;
+}
+
 enum { CREW_SIZE = 4 };
 
 _Static_assert(sizeof(struct heddle_error) == sizeof(struct hd_fault), "one layout for both");

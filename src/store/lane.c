@@ -5,10 +5,11 @@
  * pays no thread switch. Only when nobody waits (asynchronous requests) a
  * worker leads.
  *
- * A batch that conflicts is planned again from what the database says now. A
- * batch that fails otherwise is tried once more request by request, so that
- * one bad request cannot fail its neighbours; unless the database cannot be
- * reached, which nobody's request is to blame for.
+ * A batch that conflicts is planned again from what the database says now.
+ * Rows that were planned by the caller cannot be: those in the way are refused,
+ * and only those. A batch that fails otherwise is tried once more request by
+ * request, so that one bad request cannot fail its neighbours; unless the
+ * database cannot be reached, which nobody's request is to blame for.
  */
 #include "store/lane.h"
 
@@ -119,12 +120,12 @@ static struct hd_request *plan_group(struct hd_lane *lane, struct hd_request *fi
     return r;
 }
 
-static int apply(struct hd_lane *lane, struct hd_fault *fault)
+static int apply(struct hd_lane *lane, size_t *failed, struct hd_fault *fault)
 {
     struct hd_batch batch = hd_batch_view(&lane->batch);
-    size_t failed;
 
-    return batch.count ? hd_backend_apply(lane->store->backend, &batch, &failed, fault) : 0;
+    *failed = 0;
+    return batch.count ? hd_backend_apply(lane->store->backend, &batch, failed, fault) : 0;
 }
 
 static void wait_a_little(int attempt)
@@ -133,21 +134,54 @@ static void wait_a_little(int attempt)
         hd_clock_sleep_us((int64_t)50 << (attempt < 9 ? attempt : 9));
 }
 
+/*
+ * Deals with a conflict over operation `failed` if rows are to blame: they are
+ * refused when they stand first in the batch. Otherwise the conflict may be
+ * with those before them, which are not committed yet: `max` becomes their
+ * number, and the rows lead the next group. False when a put is to blame.
+ */
+static bool blame_rows(struct hd_request *first, struct hd_request *end, size_t failed, size_t *max,
+                       const struct hd_fault *fault)
+{
+    struct hd_request *blamed = NULL;
+    size_t before = 0, n = 0;
+
+    for (struct hd_request *r = first; r != end; r = r->next, n++) {
+        if (!r->is_settled && r->first_op <= failed) {
+            blamed = r;
+            before = n;
+        }
+    }
+    if (!blamed || blamed->kind != HD_REQUEST_ROWS)
+        return false;
+    if (blamed->first_op > 0) {
+        *max = before;
+        return true;
+    }
+    blamed->as.rows.failed = failed;
+    finish(blamed, HD_ECONFLICT, fault);
+    return true;
+}
+
 /* Commits up to `max` requests from `first` on; returns the first that remains. */
 static struct hd_request *commit_group(struct hd_lane *lane, struct hd_request *first, size_t max)
 {
     struct hd_fault fault = {0};
     struct hd_request *end = first;
-    int err = HD_ECONFLICT;
+    int err = HD_ECONFLICT, attempt = 0;
 
-    for (int attempt = 0; err == HD_ECONFLICT && attempt < CONFLICTS_MAX; attempt++) {
+    while (err == HD_ECONFLICT && attempt < CONFLICTS_MAX) {
+        size_t failed;
+
         fault = (struct hd_fault){0};
         wait_a_little(attempt);
         lane->cache.is_careful = attempt > 0;
         end = plan_group(lane, first, max);
-        err = apply(lane, &fault);
+        err = apply(lane, &failed, &fault);
         if (err)
             forget(lane, first, end);
+        if (err == HD_ECONFLICT && !blame_rows(first, end, failed, &max, &fault))
+            attempt++;
     }
     if (err && max > 1 && !is_out_of_reach(err)) {
         for (struct hd_request *r = first; r != end;)

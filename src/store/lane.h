@@ -20,11 +20,21 @@ typedef int (*hd_job_fn)(struct hd_store *store, struct hd_lane *lane, void *arg
 struct hd_growth;
 
 struct hd_request {
-    enum hd_request_kind { HD_REQUEST_PUT, HD_REQUEST_WRITES, HD_REQUEST_JOB } kind;
+    enum hd_request_kind {
+        HD_REQUEST_PUT,
+        HD_REQUEST_WRITES,
+        HD_REQUEST_ROWS, /* rows as they are: store/rows.h */
+        HD_REQUEST_JOB
+    } kind;
     struct hd_slice thread; /* stored key */
     union {
         struct heddle_checkpoint put;
         struct heddle_writes writes;
+        struct {
+            struct hd_batch batch;
+            struct hd_batch_builder owned; /* holds the batch of an asynchronous request */
+            size_t failed;                 /* the operation that was in the way */
+        } rows;
         struct {
             hd_job_fn fn;
             void *arg;
@@ -73,6 +83,8 @@ HD_MUST_CHECK int hd_request_put(struct hd_store *store, struct hd_request *requ
                                  struct hd_fault *fault);
 HD_MUST_CHECK int hd_request_writes(struct hd_store *store, struct hd_request *request,
                                     const struct heddle_writes *writes, struct hd_fault *fault);
+/* Borrows the key and the batch; cannot fail. */
+void hd_request_rows(struct hd_request *request, struct hd_slice key, const struct hd_batch *batch);
 void hd_request_fini(struct hd_request *request);
 
 /* Cuts the values unless that was done; planning does it if nobody did before. 0 or HD_ENOMEM. */

@@ -119,6 +119,24 @@ static size_t compress(struct contexts *contexts, struct hd_slice bytes, char *o
     return ZSTD_compressCCtx(contexts->compress, out, cap, bytes.ptr, bytes.len, LEVEL);
 }
 
+static struct hd_slice store_raw(char *memory, struct hd_slice bytes)
+{
+    memory[0] = CODEC_RAW;
+    if (bytes.len)
+        memcpy(memory + 1, bytes.ptr, bytes.len);
+    return hd_slice(memory, bytes.len + 1);
+}
+
+int hd_pack_raw(struct hd_arena *arena, struct hd_slice bytes, struct hd_slice *out)
+{
+    char *memory = hd_arena_alloc(arena, bytes.len + 1);
+
+    if (!memory)
+        return HD_ENOMEM;
+    *out = store_raw(memory, bytes);
+    return 0;
+}
+
 int hd_pack(struct hd_arena *arena, struct hd_slice bytes, struct hd_slice *out)
 {
     char *memory = hd_arena_alloc(arena, bytes.len + 1);
@@ -136,13 +154,7 @@ int hd_pack(struct hd_arena *arena, struct hd_slice bytes, struct hd_slice *out)
         if (ZSTD_isError(packed))
             packed = 0; /* does not fit: not worth it */
     }
-    if (packed == 0) {
-        memory[0] = CODEC_RAW;
-        if (bytes.len)
-            memcpy(memory + 1, bytes.ptr, bytes.len);
-        packed = bytes.len;
-    }
-    *out = hd_slice(memory, packed + 1);
+    *out = packed ? hd_slice(memory, packed + 1) : store_raw(memory, bytes);
     return 0;
 }
 

@@ -15,6 +15,9 @@
 /* The packed form, in `arena`; 0 or HD_ENOMEM. */
 HD_MUST_CHECK int hd_pack(struct hd_arena *arena, struct hd_slice bytes, struct hd_slice *out);
 
+/* The same without trying to make it shorter. */
+HD_MUST_CHECK int hd_pack_raw(struct hd_arena *arena, struct hd_slice bytes, struct hd_slice *out);
+
 /* How long the unpacked form is; HD_ECORRUPT when it cannot be. */
 HD_MUST_CHECK int hd_unpacked_size(struct hd_slice packed, size_t *out);
 

@@ -433,7 +433,7 @@ static int send_locks(struct hd_pg *pg, struct hd_pg_conn *conn, struct plan *pl
 
     for (size_t i = 0; i < plan->batch->count; i++)
         count += plan->batch->ops[i].table == table && plan->batch->ops[i].kind == HD_OP_EXPECT;
-    if (count < 2 || hd_tables[table].key_count != 1)
+    if (count < 2)
         return 0;
     ops = hd_arena_alloc(&plan->arena, count * sizeof(*ops));
     if (!ops)
@@ -443,10 +443,13 @@ static int send_locks(struct hd_pg *pg, struct hd_pg_conn *conn, struct plan *pl
         if (plan->batch->ops[i].table == table && plan->batch->ops[i].kind == HD_OP_EXPECT)
             ops[count++] = i;
     }
-    if (add_array(plan, &params, (struct group){ops, count}, 0))
-        return fail_memory(failure);
+    for (unsigned i = 0; i < hd_tables[table].key_count; i++) {
+        if (add_array(plan, &params, (struct group){ops, count}, i))
+            return fail_memory(failure);
+    }
     hd_pg_sql_lock(&sql, pg->schema, &hd_tables[table]);
-    return send_statement(pg, conn, plan, &sql, &params, false, HD_PG_NO_TAG, failure);
+    return send_statement(pg, conn, plan, &sql, &params, hd_tables[table].key_count > 1,
+                          HD_PG_NO_TAG, failure);
 }
 
 /* ---- the transaction ---- */

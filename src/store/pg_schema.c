@@ -14,14 +14,6 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-/* What leads from version - 1 to version. A new version appends its step here. */
-static const struct migration {
-    int version;
-    int (*emit)(const char *schema, hd_pg_emit emit, void *arg);
-} migrations[] = {
-    {1, hd_pg_sql_create},
-};
-
 /* The state of a schema, as found. */
 struct found {
     bool has_schema;
@@ -183,10 +175,8 @@ static int send_migrations(struct hd_pg *pg, struct emitter *emitter, const stru
         err = emit_formatted(emitter, "CREATE SCHEMA \"%s\"", pg->schema);
     if (!err && !found->has_version)
         err = emit_version_table(emitter, pg->schema);
-    for (size_t i = 0; !err && i < HD_COUNT(migrations); i++) {
-        if (migrations[i].version > found->version)
-            err = migrations[i].emit(pg->schema, emit, emitter);
-    }
+    for (int version = (int)found->version + 1; !err && version <= HD_SCHEMA_VERSION; version++)
+        err = hd_pg_sql_create(pg->schema, version, emit, emitter);
     if (!err)
         err = emit_formatted(emitter, "UPDATE \"%s\".schema_version SET version = %d", pg->schema,
                              HD_SCHEMA_VERSION);

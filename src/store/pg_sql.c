@@ -2,7 +2,7 @@
  * The text of every statement, made from the declarations in table.c.
  *
  * TEXT columns are bytea as well: ids are arbitrary bytes and their order is
- * byte order, which no collation gives us. Two views show them as text. Names
+ * byte order, which no collation gives us. Views show them as text. Names
  * are always qualified and quoted, so neither search_path nor a keyword
  * matters. Every parameter is cast, so the same text always means the same
  * types and may be prepared under a name made from it.
@@ -196,14 +196,33 @@ void hd_pg_sql_expect(struct hd_pg_sql *sql, const char *schema, const struct hd
         say(sql, "count(*) FROM hit");
 }
 
+/* ("a", "b") IN (SELECT * FROM unnest($1, $2)): a key of several columns in the arrays. */
+static void say_keys_in(struct hd_pg_sql *sql, const struct hd_table *table)
+{
+    say(sql, "(");
+    say_columns(sql, table, table->key_count);
+    say(sql, ") IN (SELECT * FROM unnest(");
+    for (unsigned i = 0; i < table->key_count; i++) {
+        say(sql, "%s", i ? ", " : "");
+        say_param(sql, &table->columns[i], i + 1, "[]");
+    }
+    say(sql, "))");
+}
+
 void hd_pg_sql_lock(struct hd_pg_sql *sql, const char *schema, const struct hd_table *table)
 {
     start(sql);
     say(sql, "SELECT 1 FROM ");
     say_table(sql, schema, table);
-    say(sql, " WHERE \"%s\" = ANY (", table->columns[0].name);
-    say_param(sql, &table->columns[0], 1, "[]");
-    say(sql, ") ORDER BY ");
+    say(sql, " WHERE ");
+    if (table->key_count == 1) {
+        say(sql, "\"%s\" = ANY (", table->columns[0].name);
+        say_param(sql, &table->columns[0], 1, "[]");
+        say(sql, ")");
+    } else {
+        say_keys_in(sql, table);
+    }
+    say(sql, " ORDER BY ");
     say_columns(sql, table, table->key_count);
     say(sql, " FOR NO KEY UPDATE");
 }
@@ -265,6 +284,7 @@ static void say_select_list(struct hd_pg_sql *sql, const struct hd_query *query)
 
 void hd_pg_sql_select(struct hd_pg_sql *sql, const char *schema, const struct hd_query *query)
 {
+    const struct hd_column *first = order_column(query, 0);
     unsigned param = 0;
 
     start(sql);
@@ -273,10 +293,10 @@ void hd_pg_sql_select(struct hd_pg_sql *sql, const char *schema, const struct hd
     say(sql, " FROM ");
     say_table(sql, schema, &hd_tables[query->table]);
     /* An index leaves rows with a null out; saying so lets the planner use it. */
-    if (query->index == HD_PRIMARY)
+    if (query->index == HD_PRIMARY || !first->nullable)
         say(sql, " WHERE true");
     else
-        say(sql, " WHERE \"%s\" IS NOT NULL", order_column(query, 0)->name);
+        say(sql, " WHERE \"%s\" IS NOT NULL", first->name);
     for (unsigned i = 0; i < query->prefix_count; i++)
         say_bound(sql, query, i, "=", &param);
     if (query->low)
@@ -330,11 +350,15 @@ static bool say_storage(struct hd_pg_sql *sql, const char *schema, const struct 
 static void say_create_index(struct hd_pg_sql *sql, const char *schema,
                              const struct hd_table *table, const struct hd_index *index)
 {
+    const struct hd_column *first = &table->columns[index->columns[0]];
+
     say(sql, "CREATE INDEX \"%s\" ON ", index->name);
     say_table(sql, schema, table);
     for (unsigned i = 0; i < index->column_count; i++)
         say(sql, "%s\"%s\"", i ? ", " : " (", table->columns[index->columns[i]].name);
-    say(sql, ") WHERE \"%s\" IS NOT NULL", table->columns[index->columns[0]].name);
+    say(sql, ")");
+    if (first->nullable)
+        say(sql, " WHERE \"%s\" IS NOT NULL", first->name);
 }
 
 /*
@@ -352,9 +376,9 @@ static void say_readable(struct hd_pg_sql *sql, const char *schema)
 }
 
 static void say_readable_column(struct hd_pg_sql *sql, const char *schema,
-                                const struct hd_column *column)
+                                const struct hd_column *column, const char *between)
 {
-    say(sql, ", \"%s\".readable(\"%s\") AS \"%s\"", schema, column->name, column->name);
+    say(sql, "%s\"%s\".readable(\"%s\") AS \"%s\"", between, schema, column->name, column->name);
 }
 
 /* The two halves of a stored thread key, `principal:thread_id`. */
@@ -371,12 +395,12 @@ static void say_thread_key(struct hd_pg_sql *sql, const char *schema,
 }
 
 /* Microseconds as a time, and null where they are none. */
-static void say_time(struct hd_pg_sql *sql, const struct hd_column *column)
+static void say_time(struct hd_pg_sql *sql, const struct hd_column *column, const char *between)
 {
     say(sql,
-        ", CASE WHEN \"%s\" BETWEEN 0 AND 253402300799999999"
+        "%sCASE WHEN \"%s\" BETWEEN 0 AND 253402300799999999"
         " THEN to_timestamp(\"%s\" / 1000000.0) END AS \"%s\"",
-        column->name, column->name, column->name);
+        between, column->name, column->name, column->name);
 }
 
 static void say_thread_list(struct hd_pg_sql *sql, const char *schema)
@@ -385,8 +409,8 @@ static void say_thread_list(struct hd_pg_sql *sql, const char *schema)
 
     say(sql, "CREATE VIEW \"%s\".thread_list AS SELECT ", schema);
     say_thread_key(sql, schema, &table->columns[HD_THREADS_ID]);
-    say_time(sql, &table->columns[HD_THREADS_CREATED]);
-    say_time(sql, &table->columns[HD_THREADS_UPDATED]);
+    say_time(sql, &table->columns[HD_THREADS_CREATED], ", ");
+    say_time(sql, &table->columns[HD_THREADS_UPDATED], ", ");
     say(sql, " FROM ");
     say_table(sql, schema, table);
 }
@@ -399,10 +423,63 @@ static void say_checkpoint_list(struct hd_pg_sql *sql, const char *schema)
     say_thread_key(sql, schema, &table->columns[HD_CHECKPOINTS_THREAD]);
     for (unsigned i = HD_CHECKPOINTS_NS; i < table->column_count; i++) {
         if (table->columns[i].type == HD_COL_TEXT)
-            say_readable_column(sql, schema, &table->columns[i]);
+            say_readable_column(sql, schema, &table->columns[i], ", ");
     }
     say(sql, " FROM ");
     say_table(sql, schema, table);
+}
+
+/* Whether an INT column is a time: they are all called so. */
+static bool is_time(const struct hd_column *column)
+{
+    size_t len = strlen(column->name);
+
+    return column->type == HD_COL_INT && len > 3 && strcmp(column->name + len - 3, "_at") == 0;
+}
+
+/* A table of the server, all but its blobs: ids and bodies as text, times as times. */
+static void say_table_list(struct hd_pg_sql *sql, const char *schema, const struct hd_table *table,
+                           const char *name)
+{
+    say(sql, "CREATE VIEW \"%s\".%s AS SELECT ", schema, name);
+    for (unsigned i = 0; i < table->column_count; i++) {
+        const struct hd_column *column = &table->columns[i];
+        const char *between = i ? ", " : "";
+
+        if (column->type == HD_COL_TEXT)
+            say_readable_column(sql, schema, column, between);
+        else if (is_time(column))
+            say_time(sql, column, between);
+        else if (column->type == HD_COL_INT)
+            say(sql, "%s\"%s\"", between, column->name);
+    }
+    say(sql, " FROM ");
+    say_table(sql, schema, table);
+}
+
+static void say_assistant_list(struct hd_pg_sql *sql, const char *schema)
+{
+    say_table_list(sql, schema, &hd_tables[HD_ASSISTANTS], "assistant_list");
+}
+
+static void say_thread_info_list(struct hd_pg_sql *sql, const char *schema)
+{
+    say_table_list(sql, schema, &hd_tables[HD_THREAD_INFO], "thread_info_list");
+}
+
+static void say_run_list(struct hd_pg_sql *sql, const char *schema)
+{
+    say_table_list(sql, schema, &hd_tables[HD_RUNS], "run_list");
+}
+
+static void say_item_list(struct hd_pg_sql *sql, const char *schema)
+{
+    say_table_list(sql, schema, &hd_tables[HD_ITEMS], "item_list");
+}
+
+static void say_cron_list(struct hd_pg_sql *sql, const char *schema)
+{
+    say_table_list(sql, schema, &hd_tables[HD_CRONS], "cron_list");
 }
 
 static int create_table(struct hd_pg_sql *sql, const char *schema, const struct hd_table *table,
@@ -424,21 +501,30 @@ static int create_table(struct hd_pg_sql *sql, const char *schema, const struct 
     return err;
 }
 
-int hd_pg_sql_create(const char *schema, hd_pg_emit emit, void *arg)
+/* What there is beside the tables, by the version that brought it. */
+static const struct {
+    int since;
+    void (*say)(struct hd_pg_sql *, const char *);
+} others[] = {
+    {1, say_readable},       {1, say_thread_list},      {1, say_checkpoint_list},
+    {2, say_assistant_list}, {2, say_thread_info_list}, {2, say_run_list},
+    {2, say_item_list},      {2, say_cron_list},
+};
+
+int hd_pg_sql_create(const char *schema, int version, hd_pg_emit emit, void *arg)
 {
-    static void (*const others[])(struct hd_pg_sql *, const char *) = {
-        say_readable,
-        say_thread_list,
-        say_checkpoint_list,
-    };
     struct hd_pg_sql sql;
     int err = 0;
 
-    for (unsigned i = 0; !err && i < HD_TABLE_COUNT; i++)
-        err = create_table(&sql, schema, &hd_tables[i], emit, arg);
+    for (unsigned i = 0; !err && i < HD_TABLE_COUNT; i++) {
+        if (hd_tables[i].since == version)
+            err = create_table(&sql, schema, &hd_tables[i], emit, arg);
+    }
     for (unsigned i = 0; !err && i < HD_COUNT(others); i++) {
+        if (others[i].since != version)
+            continue;
         start(&sql);
-        others[i](&sql, schema);
+        others[i].say(&sql, schema);
         err = emit(arg, sql.text);
     }
     return err;

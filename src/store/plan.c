@@ -397,7 +397,7 @@ static int put_row(struct put_plan *plan, hd_json_val checkpoint, hd_json_val me
     hd_buf_reset(&lane->scratch);
     err = hd_body_write(&lane->scratch, &body);
     if (!err)
-        err = hd_pack(&lane->batch.arena, hd_buf_slice(&lane->scratch), &packed);
+        err = hd_plan_pack(plan->p, hd_buf_slice(&lane->scratch), &packed);
     if (!err)
         err = hd_arena_copy(&lane->batch.arena, hd_json_string(run), &run_id);
     if (!err && plan->has_old)
@@ -543,8 +543,11 @@ static int plan_writes(struct hd_planner *p)
 int hd_plan(struct hd_lane *lane, struct hd_request *request, struct hd_fault *fault)
 {
     struct hd_planner p = {.lane = lane, .request = request, .fault = fault};
-    int err = hd_request_cut(request);
+    int err;
 
+    if (request->kind == HD_REQUEST_ROWS)
+        return hd_batch_append(&lane->batch, &request->as.rows.batch);
+    err = hd_request_cut(request);
     if (err)
         return err;
     return request->kind == HD_REQUEST_PUT ? plan_put(&p) : plan_writes(&p);

@@ -14,6 +14,9 @@ struct hd_planner {
     struct hd_fault *fault;
 };
 
+/* Bytes as the backend is to keep them, in the batch's arena. */
+HD_MUST_CHECK int hd_plan_pack(struct hd_planner *p, struct hd_slice bytes, struct hd_slice *out);
+
 /*
  * The reference to value number `i` of the request, in the batch's arena; adds
  * the chunks that are not stored yet to the batch. HD_EBUSY as hd_plan() says.

@@ -6,12 +6,20 @@
 #include "store/plan.h"
 #include "store/value.h"
 
+int hd_plan_pack(struct hd_planner *p, struct hd_slice bytes, struct hd_slice *out)
+{
+    struct hd_arena *arena = &p->lane->batch.arena;
+
+    return p->lane->store->backend->keeps_raw ? hd_pack_raw(arena, bytes, out)
+                                              : hd_pack(arena, bytes, out);
+}
+
 static int add_chunk(struct hd_planner *p, struct hd_slice name, uint32_t stream,
                      const struct hd_piece *piece, int64_t *seq)
 {
     struct hd_arena *arena = &p->lane->batch.arena;
     struct hd_slice packed, hash;
-    int err = hd_pack(arena, piece->bytes, &packed);
+    int err = hd_plan_pack(p, piece->bytes, &packed);
 
     if (!err)
         err = hd_arena_copy(arena, hd_slice(&piece->hash, sizeof(piece->hash)), &hash);

@@ -38,6 +38,7 @@ static const struct heddle_value *values_of(const struct hd_request *request, si
     case HD_REQUEST_WRITES:
         *count = request->as.writes.value_count;
         return request->as.writes.values;
+    case HD_REQUEST_ROWS:
     case HD_REQUEST_JOB:
         break;
     }
@@ -79,6 +80,8 @@ void hd_request_fini(struct hd_request *request)
     for (size_t i = 0; request->pieces && i < count; i++)
         hd_pieces_fini(&request->pieces[i]);
     request->pieces = NULL;
+    if (request->kind == HD_REQUEST_ROWS)
+        hd_batch_fini(&request->as.rows.owned);
     hd_arena_fini(&request->arena);
 }
 
@@ -139,4 +142,12 @@ int hd_request_writes(struct hd_store *store, struct hd_request *request,
     if (err)
         hd_request_fini(request);
     return err;
+}
+
+void hd_request_rows(struct hd_request *request, struct hd_slice key, const struct hd_batch *batch)
+{
+    request_init(request, HD_REQUEST_ROWS);
+    request->thread = key;
+    request->as.rows.batch = *batch;
+    hd_batch_init(&request->as.rows.owned);
 }

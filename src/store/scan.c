@@ -72,10 +72,10 @@ static int hand_on(const struct page *page, const struct hd_query *query, hd_row
         if (err || row->next)
             continue;
         hd_arena_reset(arena);
-        for (unsigned i = query->prefix_count; !err && i < page->table->key_count; i++) {
+        for (unsigned i = query->prefix_count; !err && i < hd_query_order_count(query); i++) {
             struct hd_cell *cell = &last[i - query->prefix_count];
 
-            *cell = row->cells[i];
+            *cell = row->cells[hd_query_order_column(query, i)];
             if (cell->kind == HD_CELL_BYTES)
                 err = hd_arena_copy(arena, cell->bytes, &cell->bytes);
         }
@@ -101,7 +101,7 @@ int hd_scan(struct hd_backend *backend, struct hd_query query, hd_row_fn fn, voi
         if (!err)
             err = hand_on(&page, &query, fn, arg, &last_arena, last);
         query.after = last;
-        query.after_count = page.table->key_count - query.prefix_count;
+        query.after_count = hd_query_order_count(&query) - query.prefix_count;
         if (!has_limit && query.limit < LAST_PAGE)
             query.limit *= 2;
     } while (!err && page.is_full && query.after_count > 0);

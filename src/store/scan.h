@@ -8,7 +8,7 @@
 #include "store/backend.h"
 
 /*
- * Runs `query` over its primary key, query.limit rows at a time (0: a default).
+ * Runs `query` along its key or index, query.limit rows at a time (0: a default).
  * `fn` receives every row with which = 0 and may use the backend; a positive answer ends the scan.
  */
 HD_MUST_CHECK int hd_scan(struct hd_backend *backend, struct hd_query query, hd_row_fn fn,

@@ -36,7 +36,8 @@
 
 /*
  * For people with a SQLite shell; the library itself never reads them. A thread
- * key is `principal:thread_id`, times are microseconds since 1970.
+ * key is `principal:thread_id`, times are microseconds since 1970. The views of
+ * the server's tables are made from their declarations.
  */
 static const char views[] =
     "CREATE VIEW heddle_threads AS\n"
@@ -119,8 +120,11 @@ static int check_path(const char *path, bool *exists, struct hd_fault *fault)
 
 /* ---- identity --------------------------------------------------------- */
 
-/* Inside a transaction, so that the three answers belong together. */
-static int identify(struct hd_sqlite_conn *conn, bool *is_empty, struct hd_fault *fault)
+/*
+ * The schema's version, 0 for an empty file. Inside a transaction, so that the three answers belong
+ * together.
+ */
+static int identify(struct hd_sqlite_conn *conn, int *out, struct hd_fault *fault)
 {
     int64_t objects, application, version;
     int err;
@@ -132,8 +136,8 @@ static int identify(struct hd_sqlite_conn *conn, bool *is_empty, struct hd_fault
         err = hd_sqlite_ask(conn, "PRAGMA user_version", &version, fault);
     if (err)
         return err;
-    *is_empty = objects == 0 && application == 0;
-    if (*is_empty)
+    *out = 0;
+    if (objects == 0 && application == 0)
         return 0;
     if (application != HD_SQLITE_APPLICATION_ID)
         return hd_fault_set(fault, HD_EINVAL, "%s: is a SQLite database of another application",
@@ -144,16 +148,17 @@ static int identify(struct hd_sqlite_conn *conn, bool *is_empty, struct hd_fault
                             conn->name, (long long)version, HD_SCHEMA_VERSION);
     if (version < 1)
         return hd_fault_set(fault, HD_ECORRUPT, "%s: its schema version is missing", conn->name);
+    *out = (int)version;
     return 0;
 }
 
-static int look_at(struct hd_sqlite_conn *conn, bool *is_empty, struct hd_fault *fault)
+static int look_at(struct hd_sqlite_conn *conn, int *version, struct hd_fault *fault)
 {
     int err = hd_sqlite_run(conn, HD_SQLITE_BEGIN, fault);
 
     if (err)
         return err;
-    err = identify(conn, is_empty, fault);
+    err = identify(conn, version, fault);
     if (!err)
         err = hd_sqlite_run(conn, HD_SQLITE_COMMIT, fault);
     return err;
@@ -161,13 +166,19 @@ static int look_at(struct hd_sqlite_conn *conn, bool *is_empty, struct hd_fault 
 
 /* ---- creation --------------------------------------------------------- */
 
-static int write_schema(struct hd_buf *sql)
+/* What leads from `version` to ours. */
+static int write_schema(struct hd_buf *sql, int version)
 {
     int err = 0;
 
-    for (int i = 0; !err && i < HD_TABLE_COUNT; i++)
+    for (int i = 0; !err && i < HD_TABLE_COUNT; i++) {
+        if (hd_tables[i].since <= version)
+            continue;
         err = hd_sqlite_table_sql(sql, &hd_tables[i]);
-    if (!err)
+        if (!err && i >= HD_ASSISTANTS)
+            err = hd_sqlite_view_sql(sql, &hd_tables[i]);
+    }
+    if (!err && version < 1)
         err = hd_buf_append(sql, views, sizeof(views) - 1);
     if (!err)
         err = hd_buf_printf(sql, "PRAGMA application_id=%d; PRAGMA user_version=%d;",
@@ -177,13 +188,13 @@ static int write_schema(struct hd_buf *sql)
     return err;
 }
 
-static int create_tables(struct hd_sqlite_conn *conn, struct hd_fault *fault)
+static int create_tables(struct hd_sqlite_conn *conn, int version, struct hd_fault *fault)
 {
     struct hd_buf sql;
     int err;
 
     hd_buf_init(&sql, MAX_SCHEMA_SQL);
-    err = write_schema(&sql);
+    err = write_schema(&sql, version);
     if (err)
         hd_fault_set(fault, err, "%s: %s", conn->name, hd_error_text(err));
     else
@@ -192,10 +203,10 @@ static int create_tables(struct hd_sqlite_conn *conn, struct hd_fault *fault)
     return err;
 }
 
+/* Everything that is missing in an empty file or in one of an older version. */
 static int create(struct hd_sqlite_conn *conn, struct hd_fault *fault)
 {
-    bool is_empty;
-    int err;
+    int version, err;
 
     /*
      * Both only count before the first page is written, so they cannot be part
@@ -206,9 +217,9 @@ static int create(struct hd_sqlite_conn *conn, struct hd_fault *fault)
         err = hd_sqlite_run(conn, HD_SQLITE_BEGIN_IMMEDIATE, fault);
     if (err)
         return err;
-    err = identify(conn, &is_empty, fault);
-    if (!err && is_empty)
-        err = create_tables(conn, fault);
+    err = identify(conn, &version, fault);
+    if (!err && version < HD_SCHEMA_VERSION)
+        err = create_tables(conn, version, fault);
     if (!err)
         err = hd_sqlite_run(conn, HD_SQLITE_COMMIT, fault);
     if (err)
@@ -255,10 +266,10 @@ static int use_log(struct hd_sqlite_conn *conn, struct hd_fault *fault)
 
 static int make_ours(struct hd_sqlite_conn *conn, struct hd_fault *fault)
 {
-    bool is_empty;
-    int err = look_at(conn, &is_empty, fault);
+    int version;
+    int err = look_at(conn, &version, fault);
 
-    if (!err && is_empty)
+    if (!err && version < HD_SCHEMA_VERSION)
         err = create(conn, fault);
     return err;
 }
@@ -271,12 +282,12 @@ static int make_ours(struct hd_sqlite_conn *conn, struct hd_fault *fault)
  */
 static void remove_if_empty(struct hd_sqlite_conn *conn, const char *path)
 {
-    bool is_empty = false;
+    int version = 0;
 
     if (!hd_sqlite_abandon(conn) ||
         hd_sqlite_exec(conn, "PRAGMA journal_mode=MEMORY; BEGIN EXCLUSIVE", "", NULL) != 0)
         return;
-    if (identify(conn, &is_empty, NULL) == 0 && is_empty && !hd_sqlite_has_moved(conn))
+    if (identify(conn, &version, NULL) == 0 && version == 0 && !hd_sqlite_has_moved(conn))
         unlink(path);
     hd_sqlite_abandon(conn);
 }

@@ -56,6 +56,9 @@ static void add_ordering_columns(struct text *text, const struct hd_query *query
 
 /* ---- operations ------------------------------------------------------- */
 
+/* Every part of a shape must fit its four bits, and the columns of a row three of those. */
+_Static_assert(HD_TABLE_COUNT <= 16 && HD_MAX_COLUMNS <= 12, "a shape's parts have four bits each");
+
 static uint64_t shape(unsigned family, const unsigned *parts, size_t count)
 {
     uint64_t number = family;
@@ -210,12 +213,13 @@ static void add_bound(struct text *text, const struct hd_query *query, const cha
 
 static void add_where(struct text *text, const struct hd_query *query)
 {
-    const struct hd_table *table = &hd_tables[query->table];
+    const struct hd_column *first =
+        &hd_tables[query->table].columns[hd_query_order_column(query, 0)];
 
     add(text, " WHERE 1");
-    if (query->index != HD_PRIMARY) {
+    if (query->index != HD_PRIMARY && first->nullable) {
         add(text, " AND ");
-        add(text, table->columns[hd_query_order_column(query, 0)].name);
+        add(text, first->name);
         add(text, " IS NOT NULL");
     }
     for (unsigned i = 0; i < query->prefix_count; i++) {
@@ -269,6 +273,7 @@ static void add_index_declaration(struct text *text, const struct hd_table *tabl
 {
     const struct hd_query order = {.table = (enum hd_table_id)(table - hd_tables), .index = number};
     const struct hd_index *index = &table->indexes[number];
+    const struct hd_column *first = &table->columns[index->columns[0]];
 
     add(text, "CREATE INDEX ");
     add(text, index->name);
@@ -276,9 +281,13 @@ static void add_index_declaration(struct text *text, const struct hd_table *tabl
     add(text, table->name);
     add(text, " (");
     add_ordering_columns(text, &order, 0, index->column_count, "");
-    add(text, ") WHERE ");
-    add(text, table->columns[index->columns[0]].name);
-    add(text, " IS NOT NULL;\n");
+    if (first->nullable) {
+        add(text, ") WHERE ");
+        add(text, first->name);
+        add(text, " IS NOT NULL;\n");
+    } else {
+        add(text, ");\n");
+    }
 }
 
 int hd_sqlite_table_sql(struct hd_buf *out, const struct hd_table *table)
@@ -299,5 +308,37 @@ int hd_sqlite_table_sql(struct hd_buf *out, const struct hd_table *table)
     add(&text, table->is_wide ? "));\n" : ")) WITHOUT ROWID;\n");
     for (unsigned i = 0; i < table->index_count; i++)
         add_index_declaration(&text, table, (int)i);
+    return text.err;
+}
+
+/* Microseconds as text; all INT columns that end in _at are times. */
+static void add_view_column(struct text *text, const struct hd_column *column)
+{
+    size_t len = strlen(column->name);
+
+    if (column->type == HD_COL_INT && len > 3 && strcmp(column->name + len - 3, "_at") == 0) {
+        add(text, "strftime('%Y-%m-%dT%H:%M:%fZ', ");
+        add(text, column->name);
+        add(text, " / 1e6, 'unixepoch') AS ");
+    }
+    add(text, column->name);
+}
+
+int hd_sqlite_view_sql(struct hd_buf *out, const struct hd_table *table)
+{
+    struct text text = {.buf = out};
+
+    add(&text, "CREATE VIEW heddle_");
+    add(&text, table->name);
+    add(&text, " AS\nSELECT ");
+    for (unsigned i = 0; i < table->column_count; i++) {
+        if (table->columns[i].type == HD_COL_BLOB)
+            continue;
+        add(&text, i ? ",\n       " : "");
+        add_view_column(&text, &table->columns[i]);
+    }
+    add(&text, "\nFROM ");
+    add(&text, table->name);
+    add(&text, ";\n");
     return text.err;
 }

@@ -1,14 +1,14 @@
 /*
  * The store behind libheddle, and how its files fit together. Reading order:
  *
- *   table.c    the four tables            backend.h   what a database must do
+ *   table.c    the tables                 backend.h   what a database must do
  *   split.h    where values are cut       value.h     how a value is recorded
  *   cache.h    what a writer remembers    plan.c      a put as a batch of rows
  *   request.c  a request, checked         plan_value.c  a value as chunks and a reference
  *   growth.h   lists that grow            plan_growth.c  … and what a put of one refers to
  *   lane.c     group commit               read.c      rows as a tuple again
  *   list.c delta.c retain.c copy.c check.c            the other operations
- *   heddle.c   the public API
+ *   heddle.c   the public API             rows.h      the tables of the server
  *
  * Writes to one thread always go through the same lane, one leader at a time,
  * so within a process they are ordered; between processes the epoch (cache.h)
@@ -45,6 +45,9 @@ enum {
     HD_MAX_PATH = 1 << 16,
     HD_MAX_TYPE = 256
 };
+
+/* What is behind the public handle. */
+struct hd_store *hd_store_of(struct heddle *heddle);
 
 static inline struct hd_slice hd_from_public(struct heddle_bytes bytes)
 {

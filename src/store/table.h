@@ -14,11 +14,25 @@
 
 #include "base/slice.h"
 
-#define HD_SCHEMA_VERSION 1
-#define HD_MAX_COLUMNS 9
+#define HD_SCHEMA_VERSION 2
+#define HD_MAX_COLUMNS 10
+#define HD_MAX_INDEXES 2
 #define HD_MAX_INDEX_COLUMNS 5
 
-enum hd_table_id { HD_THREADS, HD_CHECKPOINTS, HD_WRITES, HD_CHUNKS, HD_TABLE_COUNT };
+enum hd_table_id {
+    HD_THREADS, /* the library's: checkpoints and what belongs to them */
+    HD_CHECKPOINTS,
+    HD_WRITES,
+    HD_CHUNKS,
+    HD_ASSISTANTS, /* the server's, through store/rows.h */
+    HD_ASSISTANT_VERSIONS,
+    HD_THREAD_INFO,
+    HD_RUNS,
+    HD_EVENT_PAGES,
+    HD_ITEMS,
+    HD_CRONS,
+    HD_TABLE_COUNT
+};
 
 enum hd_column_type {
     HD_COL_TEXT, /* arbitrary bytes that are usually text */
@@ -33,8 +47,8 @@ struct hd_column {
 };
 
 /*
- * An ordered secondary index over some columns; rows whose first indexed column is null are not in
- * it.
+ * An ordered secondary index over some columns, all those of the key among them. Only the first
+ * may be null: such rows are not in the index.
  */
 struct hd_index {
     const char *name;
@@ -48,8 +62,9 @@ struct hd_table {
     unsigned column_count;
     struct hd_column columns[HD_MAX_COLUMNS];
     unsigned index_count;
-    struct hd_index indexes[1];
-    bool is_wide; /* rows carry long blobs: a backend may keep key and row apart */
+    struct hd_index indexes[HD_MAX_INDEXES];
+    bool is_wide; /* rows are long: a backend may keep key and row apart */
+    int since;    /* the schema version that brought it */
 };
 
 extern const struct hd_table hd_tables[HD_TABLE_COUNT];
@@ -78,6 +93,89 @@ enum {
     HD_WRITES_VALUE
 };
 enum { HD_CHUNKS_THREAD, HD_CHUNKS_STREAM, HD_CHUNKS_SEQ, HD_CHUNKS_HASH, HD_CHUNKS_DATA };
+
+/*
+ * The server's tables. Times are microseconds since 1970, a `body` is a JSON object, and `rev`
+ * grows with each change of its row: what HD_OP_EXPECT compares.
+ */
+enum {
+    HD_ASSISTANTS_PRINCIPAL,
+    HD_ASSISTANTS_ID,
+    HD_ASSISTANTS_GRAPH,
+    HD_ASSISTANTS_CREATED,
+    HD_ASSISTANTS_UPDATED,
+    HD_ASSISTANTS_VERSION, /* the one in use */
+    HD_ASSISTANTS_NAME,
+    HD_ASSISTANTS_BODY
+};
+enum {
+    HD_ASSISTANT_VERSIONS_PRINCIPAL,
+    HD_ASSISTANT_VERSIONS_ID,
+    HD_ASSISTANT_VERSIONS_VERSION,
+    HD_ASSISTANT_VERSIONS_CREATED,
+    HD_ASSISTANT_VERSIONS_BODY
+};
+enum {
+    HD_THREAD_INFO_PRINCIPAL,
+    HD_THREAD_INFO_ID,
+    HD_THREAD_INFO_REV,
+    HD_THREAD_INFO_STATUS,
+    HD_THREAD_INFO_CREATED,
+    HD_THREAD_INFO_UPDATED,
+    HD_THREAD_INFO_STATE_UPDATED,
+    HD_THREAD_INFO_EXPIRES,   /* null: never */
+    HD_THREAD_INFO_EVENT_SEQ, /* the greatest number an event of the thread may have */
+    HD_THREAD_INFO_BODY
+};
+enum {
+    HD_THREAD_INFO_BY_CREATED, /* index: principal, created_at, id */
+    HD_THREAD_INFO_BY_EXPIRY   /* index: expires_at, principal, id */
+};
+enum {
+    HD_RUNS_PRINCIPAL,
+    HD_RUNS_THREAD,
+    HD_RUNS_ID,
+    HD_RUNS_REV,
+    HD_RUNS_STATUS,
+    HD_RUNS_CREATED,
+    HD_RUNS_UPDATED,
+    HD_RUNS_DUE, /* not to be started before; null: the run has ended */
+    HD_RUNS_BODY
+};
+enum {
+    HD_RUNS_BY_STATUS, /* index: status, principal, thread, id */
+    HD_RUNS_BY_RUN     /* index: id, principal, thread */
+};
+enum {
+    HD_EVENT_PAGES_PRINCIPAL,
+    HD_EVENT_PAGES_THREAD,
+    HD_EVENT_PAGES_FIRST,
+    HD_EVENT_PAGES_LAST,
+    HD_EVENT_PAGES_RUN,
+    HD_EVENT_PAGES_CREATED,
+    HD_EVENT_PAGES_DATA
+};
+enum { HD_EVENT_PAGES_BY_AGE }; /* index: created_at, principal, thread, first */
+enum {
+    HD_ITEMS_PRINCIPAL,
+    HD_ITEMS_NAMESPACE,
+    HD_ITEMS_KEY,
+    HD_ITEMS_CREATED,
+    HD_ITEMS_UPDATED,
+    HD_ITEMS_EXPIRES, /* null: never */
+    HD_ITEMS_TTL,     /* how long it lives after each write or read, or null */
+    HD_ITEMS_VALUE
+};
+enum { HD_ITEMS_BY_EXPIRY }; /* index: expires_at, principal, namespace, key */
+enum {
+    HD_CRONS_PRINCIPAL,
+    HD_CRONS_ID,
+    HD_CRONS_REV,
+    HD_CRONS_NEXT, /* null: never again */
+    HD_CRONS_CREATED,
+    HD_CRONS_BODY
+};
+enum { HD_CRONS_DUE }; /* index: next_at, principal, id */
 
 struct hd_cell {
     enum hd_cell_kind { HD_CELL_NULL, HD_CELL_INT, HD_CELL_BYTES } kind;

@@ -55,6 +55,7 @@ static void declarations_are_sound(void **state)
         assert_true(table->key_count >= 1 && table->key_count < table->column_count);
         assert_true(table->column_count <= HD_MAX_COLUMNS);
         assert_true(table->index_count <= HD_COUNT(table->indexes));
+        assert_true(table->since >= 1 && table->since <= HD_SCHEMA_VERSION);
         for (unsigned i = 0; i < table->column_count; i++)
             assert_non_null(table->columns[i].name);
         for (unsigned i = 0; i < table->key_count; i++)
@@ -62,10 +63,19 @@ static void declarations_are_sound(void **state)
         for (unsigned i = 0; i < table->index_count; i++) {
             const struct hd_index *index = &table->indexes[i];
 
-            assert_true(index->column_count > table->key_count);
-            /* Only the first may be null, and the key is all there: the order has no ties. */
-            for (unsigned k = 1; k < index->column_count; k++)
-                assert_int_equal(index->columns[k], k - 1);
+            unsigned seen = 0, key = (1u << table->key_count) - 1;
+
+            assert_true(index->column_count <= HD_MAX_INDEX_COLUMNS);
+            for (unsigned k = 0; k < index->column_count; k++) {
+                const struct hd_column *column = &table->columns[index->columns[k]];
+
+                assert_true(index->columns[k] < table->column_count);
+                assert_true(column->type != HD_COL_BLOB && (k == 0 || !column->nullable));
+                seen |= 1u << index->columns[k];
+            }
+            /* The key is all there, and nothing twice: the order has no ties. */
+            assert_int_equal(seen & key, key);
+            assert_int_equal(__builtin_popcount(seen), index->column_count);
         }
     }
 }

@@ -1,0 +1,68 @@
+#include "store/rows.h"
+
+#include "base/alloc.h"
+#include "store/lane.h"
+#include "store/scan.h"
+
+int hd_rows_apply(struct heddle *store, struct hd_slice lane_key, const struct hd_batch *batch,
+                  size_t *failed, struct hd_fault *fault)
+{
+    struct hd_request request;
+    int err;
+
+    hd_request_rows(&request, lane_key, batch);
+    err = hd_lane_run(hd_store_of(store), &request, fault);
+    if (err == HD_ECONFLICT && failed)
+        *failed = request.as.rows.failed;
+    hd_request_fini(&request);
+    return err;
+}
+
+/* Moves the batch into the request, which outlives the caller's builder. */
+static int own(struct hd_request *request, struct hd_batch_builder *taken)
+{
+    int err = hd_arena_copy(&request->arena, request->thread, &request->thread);
+
+    if (err)
+        return err;
+    request->as.rows.owned = *taken;
+    hd_batch_init(taken);
+    return 0;
+}
+
+int hd_rows_apply_async(struct heddle *store, struct hd_slice lane_key,
+                        struct hd_batch_builder *taken, heddle_done done, void *arg)
+{
+    struct hd_request *request = hd_malloc(sizeof(*request));
+    struct hd_batch batch = hd_batch_view(taken);
+    int err;
+
+    if (!request)
+        return HD_ENOMEM;
+    hd_request_rows(request, lane_key, &batch);
+    request->done = done;
+    request->done_arg = arg;
+    err = own(request, taken);
+    if (!err) {
+        err = hd_lane_queue(hd_store_of(store), request);
+        if (!err)
+            return 0;
+        *taken = request->as.rows.owned;
+        hd_batch_init(&request->as.rows.owned);
+    }
+    hd_request_fini(request);
+    hd_free(request);
+    return err;
+}
+
+int hd_rows_read(struct heddle *store, const struct hd_query *queries, size_t count, hd_row_fn fn,
+                 void *arg, struct hd_fault *fault)
+{
+    return hd_backend_read(hd_store_of(store)->backend, queries, count, fn, arg, fault);
+}
+
+int hd_rows_scan(struct heddle *store, struct hd_query query, hd_row_fn fn, void *arg,
+                 struct hd_fault *fault)
+{
+    return hd_scan(hd_store_of(store)->backend, query, fn, arg, fault);
+}

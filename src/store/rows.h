@@ -1,0 +1,54 @@
+/*
+ * The server's tables: rows in, rows out, beside the checkpoints.
+ *
+ * A write enters the lane of its key like a put does and is committed in the same group, so it
+ * costs no disk flush of its own. It is planned by the caller from what it has read before, and
+ * names with HD_OP_EXPECT and HD_OP_ADD what must still be true. If that is not so, nothing of this
+ * write happens, the others of its group do, and the caller reads again and tries again. It is the
+ * lane that is shared, nothing else: writes that do not concern a thread may take any key.
+ *
+ * All functions are safe to call from any thread, the library's own tables are not meant for them.
+ */
+#ifndef HD_STORE_ROWS_H
+#define HD_STORE_ROWS_H
+
+#include <heddle.h>
+
+#include "base/error.h"
+#include "base/slice.h"
+#include "store/backend.h"
+#include "store/batch.h"
+
+/*
+ * Applies the batch, atomic and durable, and waits for it. `lane_key` is the stored key of a thread
+ * (hd_thread_key()): what is written under one key takes effect in the order of the calls. On
+ * HD_ECONFLICT *failed (may be NULL) is the index of the operation that was in the way.
+ */
+HD_MUST_CHECK int hd_rows_apply(struct heddle *store, struct hd_slice lane_key,
+                                const struct hd_batch *batch, size_t *failed,
+                                struct hd_fault *fault);
+
+/*
+ * The same without waiting; `done` is called once, as heddle_put_async() says. Takes what is in the
+ * builder and leaves it empty, also when there is nothing to do; copies the key. What the
+ * operations point to must be in the builder's arena, or stay until `done`. On error `done` is not
+ * called and the builder is as it was.
+ */
+HD_MUST_CHECK int hd_rows_apply_async(struct heddle *store, struct hd_slice lane_key,
+                                      struct hd_batch_builder *taken, heddle_done done, void *arg);
+
+/*
+ * Hands the rows of all queries to `fn`, see hd_row_fn: the cells are valid during the call only,
+ * and `fn` must not use the store. Several queries see one state. Blocks.
+ */
+HD_MUST_CHECK int hd_rows_read(struct heddle *store, const struct hd_query *queries, size_t count,
+                               hd_row_fn fn, void *arg, struct hd_fault *fault);
+
+/*
+ * Runs one query of any length in pages of query.limit rows (0: a default). Each page sees what is
+ * committed when it is read; `fn` may use the store, and a positive answer ends the scan. Blocks.
+ */
+HD_MUST_CHECK int hd_rows_scan(struct heddle *store, struct hd_query query, hd_row_fn fn, void *arg,
+                               struct hd_fault *fault);
+
+#endif
