@@ -314,6 +314,8 @@ int hd_graph_read(struct hd_slice text, struct hd_graph **out, struct hd_graph_e
     hd_hold_init(&root->hold);
     decl.hold = &root->hold;
     err = read_text(&decl, text, &root->graph);
+    if (err == 0)
+        err = hd_hold_freeze(&root->hold);
     if (err == 0) {
         *out = &root->graph;
         return 0;

@@ -28,14 +28,17 @@
 
 /* ---- memory ----------------------------------------------------------- */
 
-/* What is compiled lives in an arena; the values in it are counted and must be let go. */
+/* What is compiled lives in an arena; the values in it are counted, or frozen, and must be let go. */
 struct hd_hold {
     struct hd_arena arena;
     struct hd_kept *kept;
+    struct hd_kept *frozen; /* each once */
 };
 
 void hd_hold_init(struct hd_hold *hold);
 void hd_hold_fini(struct hd_hold *hold);
+/* Freezes all that was kept: from now on any thread may use it. Nothing is kept afterwards. */
+HD_MUST_CHECK int hd_hold_freeze(struct hd_hold *hold);
 /* Takes `val`, which may be NULL (HD_ENOMEM), and keeps it as long as the hold. */
 HD_MUST_CHECK int hd_hold_keep(struct hd_hold *hold, struct hd_val *val);
 /*

@@ -22,29 +22,54 @@ struct hd_kept {
 void hd_hold_init(struct hd_hold *hold)
 {
     hd_arena_init(&hold->arena, MAX_MEMORY);
-    hold->kept = NULL;
+    hold->kept = hold->frozen = NULL;
 }
 
 void hd_hold_fini(struct hd_hold *hold)
 {
     for (struct hd_kept *kept = hold->kept; kept; kept = kept->next)
         hd_val_unref(kept->val);
-    hold->kept = NULL;
+    for (struct hd_kept *kept = hold->frozen; kept; kept = kept->next)
+        hd_val_release(kept->val);
+    hold->kept = hold->frozen = NULL;
     hd_arena_fini(&hold->arena);
+}
+
+static int push_kept(struct hd_hold *hold, struct hd_kept **list, struct hd_val *val)
+{
+    struct hd_kept *kept = hd_arena_alloc(&hold->arena, sizeof(*kept));
+
+    if (!kept)
+        return HD_ENOMEM;
+    kept->val = val;
+    kept->next = *list;
+    *list = kept;
+    return 0;
 }
 
 int hd_hold_keep(struct hd_hold *hold, struct hd_val *val)
 {
-    struct hd_kept *kept = val ? hd_arena_alloc(&hold->arena, sizeof(*kept)) : NULL;
+    int err = val ? push_kept(hold, &hold->kept, val) : HD_ENOMEM;
 
-    if (!kept) {
+    if (err)
         hd_val_unref(val);
-        return HD_ENOMEM;
-    }
-    kept->val = val;
-    kept->next = hold->kept;
-    hold->kept = kept;
-    return 0;
+    return err;
+}
+
+static int keep_frozen(void *ctx, struct hd_val *val)
+{
+    struct hd_hold *hold = ctx;
+
+    return push_kept(hold, &hold->frozen, val);
+}
+
+int hd_hold_freeze(struct hd_hold *hold)
+{
+    int err = 0;
+
+    for (struct hd_kept *kept = hold->kept; kept && !err; kept = kept->next)
+        err = hd_val_freeze(kept->val, keep_frozen, hold);
+    return err;
 }
 
 void *hd_hold_push(struct hd_hold *hold, void *array, size_t *count, size_t size)

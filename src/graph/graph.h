@@ -8,8 +8,10 @@
  * `branch:to:<node>` for each node, and a `join:<a>+<b>:<node>` for each edge
  * that waits for several nodes, their names in the order of the declaration.
  *
- * A graph owns its subgraphs and everything that can be reached from it. It
- * holds values, and so belongs to one thread (see val.h).
+ * A graph owns its subgraphs and everything that can be reached from it. Nothing
+ * in it changes while it is used, the counts of its values included: any number of
+ * threads may use it at once. States, results and events may refer to values of
+ * the graph, which must outlive them.
  */
 #ifndef HD_GRAPH_GRAPH_H
 #define HD_GRAPH_GRAPH_H
@@ -236,6 +238,7 @@ struct hd_graph_error {
  */
 HD_MUST_CHECK int hd_graph_read(struct hd_slice text, struct hd_graph **out,
                                 struct hd_graph_error *error);
+/* Nothing that was made with it may be in use any more. */
 void hd_graph_destroy(struct hd_graph *graph);
 
 /* By name; HD_GRAPH_END when there is none. */

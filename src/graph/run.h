@@ -70,7 +70,8 @@ struct hd_run_result {
 typedef void (*hd_event_fn)(void *ctx, const struct hd_event *event);
 typedef void (*hd_run_done_fn)(void *ctx, const struct hd_run_result *result);
 
-/* What to run. Zero-initialise. Everything is borrowed for the call, but `graph` until on_done. */
+/* What to run. Zero-initialise. Everything is borrowed for the call, but `graph`
+ * until the run's memory is gone: after on_done, when the loop has turned once more. */
 struct hd_run_options {
     const struct hd_graph *graph;
     struct hd_slice principal;

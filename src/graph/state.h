@@ -2,7 +2,9 @@
  * Looking at what is stored of a graph's threads, and changing it by hand: what
  * LangGraph calls get_state, get_state_history, update_state and
  * bulk_update_state. These wait for the store; no run is needed, and none is
- * disturbed.
+ * disturbed. They may be called on any thread (heddle_defer), also while the loop
+ * and other threads use the same graph: each call makes values of its own, which
+ * belong to the thread that made them, or to whom it hands them all over.
  *
  * A state is an object:
  *

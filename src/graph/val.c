@@ -9,12 +9,10 @@
 #include "base/alloc.h"
 #include "graph/val_internal.h"
 
-#define FOREVER UINT32_MAX
-
-static struct hd_val null_val = {.refs = FOREVER, .type = HD_VAL_NULL};
-static struct hd_val false_val = {.refs = FOREVER, .type = HD_VAL_BOOL};
-static struct hd_val true_val = {.refs = FOREVER, .type = HD_VAL_BOOL};
-static struct hd_val empty_val = {.refs = FOREVER, .type = HD_VAL_STRING};
+static struct hd_val null_val = {.refs = HD_VAL_FOREVER, .type = HD_VAL_NULL};
+static struct hd_val false_val = {.refs = HD_VAL_FOREVER, .type = HD_VAL_BOOL};
+static struct hd_val true_val = {.refs = HD_VAL_FOREVER, .type = HD_VAL_BOOL};
+static struct hd_val empty_val = {.refs = HD_VAL_FOREVER, .type = HD_VAL_STRING};
 
 /* ---- counting --------------------------------------------------------- */
 
@@ -22,7 +20,7 @@ struct hd_val *hd_val_ref(const struct hd_val *val)
 {
     struct hd_val *counted = (struct hd_val *)val;
 
-    if (counted && counted->refs != FOREVER)
+    if (counted && counted->refs != HD_VAL_FOREVER)
         counted->refs++;
     return counted;
 }
@@ -63,13 +61,76 @@ static void free_members(struct hd_val_members *object)
 /* Goes as deep as values are, which HD_VAL_MAX_DEPTH bounds. */
 void hd_val_unref(struct hd_val *val)
 {
-    if (!val || val->refs == FOREVER || --val->refs > 0)
+    if (!val || val->refs == HD_VAL_FOREVER || --val->refs > 0)
         return;
     if (val->type == HD_VAL_LIST)
         free_array((struct hd_val_array *)val);
     else if (val->type == HD_VAL_OBJECT)
         free_members((struct hd_val_members *)val);
     hd_free(val);
+}
+
+/* ---- freezing --------------------------------------------------------- */
+
+static int freeze_members(struct hd_val_members *object, hd_val_keep_fn keep, void *ctx)
+{
+    int err = object->name ? hd_val_freeze(object->name, keep, ctx) : 0;
+
+    for (size_t i = 0; i < object->count && !err; i++) {
+        err = hd_val_freeze(object->pairs[i].key, keep, ctx);
+        if (!err)
+            err = hd_val_freeze(object->pairs[i].val, keep, ctx);
+    }
+    return err;
+}
+
+/*
+ * What lies behind the end of a view is in the buffer too, and goes with it. Several
+ * views on one buffer are all frozen, or else one could be changed through another:
+ * that is why nobody else may use the value.
+ */
+static int freeze_array(struct hd_val_array *array, hd_val_keep_fn keep, void *ctx)
+{
+    int err = 0;
+
+    for (size_t i = 0; array->buffer && i < array->buffer->used && !err; i++)
+        err = hd_val_freeze(array->buffer->items[i], keep, ctx);
+    return err;
+}
+
+int hd_val_freeze(struct hd_val *val, hd_val_keep_fn keep, void *ctx)
+{
+    int err = 0;
+
+    if (val->refs == HD_VAL_FOREVER)
+        return 0;
+    if (val->type == HD_VAL_LIST)
+        err = freeze_array((struct hd_val_array *)val, keep, ctx);
+    else if (val->type == HD_VAL_OBJECT)
+        err = freeze_members((struct hd_val_members *)val, keep, ctx);
+    if (!err)
+        err = keep(ctx, val);
+    if (!err)
+        val->refs = HD_VAL_FOREVER;
+    return err;
+}
+
+void hd_val_release(struct hd_val *frozen)
+{
+    if (frozen->type == HD_VAL_LIST) {
+        struct hd_val_buffer *buffer = ((struct hd_val_array *)frozen)->buffer;
+
+        if (buffer && --buffer->refs == 0) {
+            hd_free(buffer->items);
+            hd_free(buffer);
+        }
+    } else if (frozen->type == HD_VAL_OBJECT) {
+        struct hd_val_members *object = (struct hd_val_members *)frozen;
+
+        hd_free(object->pairs);
+        hd_free(object->slots);
+    }
+    hd_free(frozen);
 }
 
 /* ---- scalars ---------------------------------------------------------- */

@@ -7,8 +7,10 @@
  * were added.
  *
  * Values never change, so everybody may keep one: hd_val_ref() counts. Counts
- * are not atomic: a value belongs to one thread (the loop's). null, the
- * booleans and the empty string are never freed and belong to all.
+ * are not atomic: a value belongs to one thread. null, the booleans and the empty
+ * string are never freed and belong to all; so do values that were frozen, such as
+ * those in a graph: their counts are not touched any more, and whatever is made
+ * of them is new. They must outlive everything that refers to them.
  *
  * Lists are views on a buffer that several may share. To append to the list
  * whose view ends where the buffer ends costs the same at any length and leaves
@@ -89,6 +91,16 @@ struct hd_val {
 /* Both accept NULL. */
 struct hd_val *hd_val_ref(const struct hd_val *val);
 void hd_val_unref(struct hd_val *val);
+
+/*
+ * Freezes the value and all that is in it. `keep` gets each that was not frozen
+ * before, after those inside, and remembers it for hd_val_release(); an error of
+ * it ends the walk, and is returned. Nobody but the caller may use the value yet.
+ */
+typedef int (*hd_val_keep_fn)(void *ctx, struct hd_val *val);
+HD_MUST_CHECK int hd_val_freeze(struct hd_val *val, hd_val_keep_fn keep, void *ctx);
+/* Frees the memory of one frozen value, without what is in it. */
+void hd_val_release(struct hd_val *frozen);
 
 /* ---- scalars ---------------------------------------------------------- */
 

@@ -53,6 +53,9 @@ struct hd_val_members {
     struct hd_val *name; /* of an unknown kind */
 };
 
+/* Whether nobody counts its references: everybody may have one. */
+#define HD_VAL_FOREVER UINT32_MAX
+
 /* Makes a number that is written as `text`; an empty one is written by its value. */
 HD_MUST_CHECK struct hd_val *hd_val_int_as(int64_t value, struct hd_slice text);
 HD_MUST_CHECK struct hd_val *hd_val_float_as(double value, struct hd_slice text);

@@ -168,7 +168,10 @@ static struct hd_val_array *open_end(struct hd_val *list, size_t more, bool must
 {
     struct hd_val_array *array = (struct hd_val_array *)list, *own = array;
 
-    trim(array);
+    if (list->refs == HD_VAL_FOREVER)
+        must_copy = true; /* its buffer is everybody's */
+    else
+        trim(array);
     if (must_copy || !array->buffer || array->buffer->used != array->count)
         own = array_copy(array, array->count, more);
     else if (list->refs > 1)

@@ -784,6 +784,73 @@ static void every_allocation_may_fail(void **state)
     assert_true(check_every_allocation(read_change_and_write, NULL) > 50);
 }
 
+/* ---- frozen values ---------------------------------------------------- */
+
+#define FROZEN_ROOM 64
+
+struct frozen {
+    struct hd_val *list[FROZEN_ROOM];
+    size_t count, room;
+};
+
+static int keep_frozen(void *ctx, struct hd_val *val)
+{
+    struct frozen *frozen = ctx;
+
+    if (frozen->count == frozen->room)
+        return HD_ENOMEM;
+    frozen->list[frozen->count++] = val;
+    return 0;
+}
+
+static void release_all(struct frozen *frozen)
+{
+    for (size_t i = 0; i < frozen->count; i++)
+        hd_val_release(frozen->list[i]);
+}
+
+static void what_is_made_of_frozen_values_is_new(void **unused)
+{
+    struct frozen frozen = {.room = FROZEN_ROOM};
+    struct hd_val *val = NULL, *list, *object;
+
+    (void)unused;
+    /* The key "a" occurs twice and is one value. */
+    assert_int_equal(hd_val_parse(HD_S("{\"a\":[1,\"x\",[2]],\"b\":{\"a\":1.5}}"), &val, NULL), 0);
+    assert_int_equal(hd_val_freeze(val, keep_frozen, &frozen), 0);
+    assert_int_equal(hd_val_freeze(val, keep_frozen, &frozen), 0); /* nothing more to do */
+    assert_int_equal(frozen.count, 10);
+    list = hd_val_append(hd_val_ref(hd_val_get(val, HD_S("a"))), hd_val_int(3));
+    object = hd_val_with(hd_val_ref(val), HD_S("c"), hd_val_ref(list));
+    assert_int_equal(hd_val_count(list), 4);
+    assert_int_equal(hd_val_count(object), 3);
+    list = hd_val_replace(hd_val_extend(list, hd_val_get(val, HD_S("a"))), 0, hd_val_null());
+    assert_int_equal(hd_val_count(list), 7);
+    hd_val_unref(list);
+    hd_val_unref(object);
+    hd_val_unref(val); /* means nothing */
+    assert_int_equal(hd_val_count(val), 2);
+    assert_int_equal(hd_val_count(hd_val_get(val, HD_S("a"))), 3);
+    release_all(&frozen);
+}
+
+/* Wherever it ends: what is frozen is released, the rest is counted as before. */
+static void freezing_can_be_given_up(void **unused)
+{
+    (void)unused;
+    for (size_t room = 0; room < 10; room++) {
+        struct frozen frozen = {.room = room};
+        struct hd_val *val = NULL;
+
+        assert_int_equal(hd_val_parse(HD_S("{\"a\":[1,\"x\",[2]],\"b\":{\"a\":1.5}}"), &val, NULL),
+                         0);
+        assert_int_equal(hd_val_freeze(val, keep_frozen, &frozen), HD_ENOMEM);
+        assert_int_equal(frozen.count, room);
+        hd_val_unref(val);
+        release_all(&frozen);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -812,6 +879,8 @@ int main(void)
         cmocka_unit_test(templates_show_strings_as_they_are),
         cmocka_unit_test(depth_is_bounded),
         cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(what_is_made_of_frozen_values_is_new),
+        cmocka_unit_test(freezing_can_be_given_up),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
