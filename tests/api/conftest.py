@@ -10,6 +10,10 @@ import pytest
 from server import Server, is_peer
 
 
+def pytest_addoption(parser):
+    parser.addoption("--whole", action="store_true", help="the whole suite runs: check that nothing was left out")
+
+
 def pytest_collection_modifyitems(items):
     # The test that looks back on what the others have called comes last.
     items.sort(key=lambda item: item.path.name == "test_every_method.py")

@@ -7,6 +7,8 @@ import contextlib
 import functools
 import inspect
 
+import httpx
+import pytest
 from langgraph_sdk import get_client, get_sync_client
 
 RESOURCES = ("assistants", "threads", "runs", "crons", "store")
@@ -101,3 +103,13 @@ async def until(check, seconds: float = 30):
             return found
         await asyncio.sleep(0.02)
     raise AssertionError(f"{check.__name__} did not become true in {seconds} s")
+
+
+@contextlib.contextmanager
+def refused(status: int, text: str = ""):
+    """The call is answered with that status; runs.wait and runs.join raise httpx's plain error."""
+    with pytest.raises(httpx.HTTPStatusError) as caught:
+        yield
+    assert caught.value.response.status_code == status
+    said = [str(caught.value), *getattr(caught.value, "__notes__", [])]
+    assert any(text in each for each in said), said
