@@ -48,7 +48,7 @@ struct hd_arena *hd_exchange_arena(struct hd_exchange *ex);
 struct hd_slice hd_exchange_id(const struct hd_exchange *ex);
 
 /* The address of the peer, without port: "127.0.0.1". */
-struct hd_slice hd_exchange_peer(struct hd_exchange *ex);
+struct hd_slice hd_exchange_peer(const struct hd_exchange *ex);
 
 /*
  * Asks to be told when the peer goes away before the answer is complete: it

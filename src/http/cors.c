@@ -1,0 +1,89 @@
+/* What lets a page of another origin use the API (the Fetch standard's CORS protocol). */
+#include "base/error.h"
+#include "http/internal.h"
+
+#define EXPOSED                                                           \
+    "content-location, location, x-pagination-total, x-pagination-next, " \
+    "x-request-id"
+#define METHODS "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
+
+static bool is_allowed(const struct hd_cors *cors, struct hd_slice origin)
+{
+    for (size_t i = 0; i < cors->origin_count; i++) {
+        if (hd_slice_eq(cors->origins[i], origin) || hd_slice_eq(cors->origins[i], HD_S("*")))
+            return true;
+    }
+    return cors->origin_count == 0;
+}
+
+static bool is_any(const struct hd_cors *cors)
+{
+    return cors->origin_count == 0 ||
+           (cors->origin_count == 1 && hd_slice_eq(cors->origins[0], HD_S("*")));
+}
+
+/* With a list the answer depends on who asks, and caches must know. */
+static int write_origin(struct hd_buf *out, const struct hd_cors *cors, struct hd_slice origin)
+{
+    int err;
+
+    if (is_any(cors))
+        return hd_buf_append_slice(out, HD_S("access-control-allow-origin: *\r\n"));
+    err = hd_buf_append_slice(out, HD_S("vary: origin\r\n"));
+    if (err || !is_allowed(cors, origin))
+        return err;
+    err = hd_buf_append_slice(out, HD_S("access-control-allow-origin: "));
+    if (!err)
+        err = hd_buf_append_slice(out, origin);
+    if (!err)
+        err = hd_buf_append_slice(out, HD_S("\r\n"));
+    if (!err && cors->allow_credentials)
+        err = hd_buf_append_slice(out, HD_S("access-control-allow-credentials: true\r\n"));
+    return err;
+}
+
+bool hd_cors_is_preflight(const struct hd_cors *cors, const struct hd_http_request *request)
+{
+    struct hd_slice unused;
+
+    return !cors->is_off && request->method == HD_METHOD_OPTIONS &&
+           hd_request_header(request, HD_S("origin"), &unused) &&
+           hd_request_header(request, HD_S("access-control-request-method"), &unused);
+}
+
+int hd_cors_write(struct hd_buf *out, const struct hd_cors *cors,
+                  const struct hd_http_request *request)
+{
+    struct hd_slice origin;
+    int err;
+
+    if (cors->is_off || !hd_request_header(request, HD_S("origin"), &origin))
+        return 0;
+    err = write_origin(out, cors, origin);
+    if (err || !is_allowed(cors, origin))
+        return err;
+    return hd_buf_append_slice(out, HD_S("access-control-expose-headers: " EXPOSED "\r\n"));
+}
+
+/* The headers asked for are allowed as they are named: "*" would not cover Authorization. */
+int hd_cors_write_preflight(struct hd_buf *out, const struct hd_cors *cors,
+                            const struct hd_http_request *request)
+{
+    struct hd_slice wanted = hd_request_value(request, HD_S("access-control-request-headers"));
+    struct hd_slice private =
+        hd_request_value(request, HD_S("access-control-request-private-network"));
+    int err;
+
+    if (!is_allowed(cors, hd_request_value(request, HD_S("origin"))))
+        return 0;
+    err = hd_buf_append_slice(out, HD_S("access-control-allow-methods: " METHODS "\r\n"));
+    if (!err && wanted.len > 0)
+        err = hd_buf_append_slice(out, HD_S("access-control-allow-headers: "));
+    if (!err && wanted.len > 0)
+        err = hd_buf_append_slice(out, wanted);
+    if (!err && wanted.len > 0)
+        err = hd_buf_append_slice(out, HD_S("\r\n"));
+    if (!err && cors->allow_private_network && hd_slice_eq(private, HD_S("true")))
+        err = hd_buf_append_slice(out, HD_S("access-control-allow-private-network: true\r\n"));
+    return err ? err : hd_buf_printf(out, "access-control-max-age: %d\r\n", cors->max_age);
+}

@@ -1,0 +1,425 @@
+/*
+ * Listening, the loop's part of the hub, and the end of it all. What is ready is done at the end of
+ * each turn (uv_check_t); the idle handle is active while something is ready, so that the loop
+ * does not go to sleep over it.
+ */
+#include "http/server.h"
+
+#include <assert.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "http/internal.h"
+
+#define READ_BUFFER ((size_t)64 * 1024)
+#define MOST_LISTENERS 16
+#define MOST_ADDRESSES 8
+#define PORTS_TO_TRY 100
+#define BACKLOG 1024
+#define LONGEST_TICK_MS 1000
+#define SHORTEST_TICK_MS 10
+
+struct listener {
+    struct hd_server *server;
+    uv_tcp_t tcp;
+    bool is_waiting; /* a connection was announced and not accepted yet */
+};
+
+struct hd_server {
+    struct hd_hub hub; /* must be first */
+    uv_loop_t *loop;
+    struct listener *listeners[MOST_LISTENERS];
+    size_t listener_count;
+    size_t open_listeners;
+    uv_check_t check;
+    uv_idle_t idle;
+    uv_timer_t tick;
+    unsigned open_handles; /* of the three above */
+    int64_t deadline_ms;
+    void (*done)(void *arg);
+    void *arg;
+    char *read_buffer;
+};
+
+static struct hd_server *server_of(const struct hd_hub *hub)
+{
+    return (struct hd_server *)(uintptr_t)hub;
+}
+
+uv_loop_t *hd_server_loop(const struct hd_hub *hub)
+{
+    return server_of(hub)->loop;
+}
+
+uv_buf_t hd_server_read_buffer(struct hd_hub *hub)
+{
+    return uv_buf_init(server_of(hub)->read_buffer, (unsigned)READ_BUFFER);
+}
+
+static void run(struct hd_server *server)
+{
+    hd_hub_run(&server->hub);
+    if (!server->hub.ready)
+        (void)uv_idle_stop(&server->idle);
+}
+
+static void on_check(uv_check_t *handle)
+{
+    struct hd_server *server = handle->data;
+
+    if (server->hub.ready)
+        run(server);
+}
+
+static void on_idle(uv_idle_t *handle)
+{
+    run(handle->data);
+}
+
+void hd_server_wake(struct hd_hub *hub)
+{
+    (void)uv_idle_start(&server_of(hub)->idle, on_idle);
+}
+
+static void on_handle_closed(uv_handle_t *handle)
+{
+    struct hd_server *server = handle->data;
+    void (*done)(void *arg) = server->done;
+    void *arg = server->arg;
+
+    if (--server->open_handles > 0)
+        return;
+    hd_hub_fini(&server->hub);
+    hd_free(server->read_buffer);
+    hd_free(server);
+    if (done)
+        done(arg);
+}
+
+/* The end: no listeners, no connections, and nobody holds an exchange. */
+static void close_when_empty(struct hd_server *server)
+{
+    if (!server->hub.is_closing || server->open_listeners > 0 || server->hub.conns ||
+        uv_is_closing((uv_handle_t *)&server->check))
+        return;
+    uv_close((uv_handle_t *)&server->check, on_handle_closed);
+    uv_close((uv_handle_t *)&server->idle, on_handle_closed);
+    uv_close((uv_handle_t *)&server->tick, on_handle_closed);
+}
+
+/* Calls on_gone, through the list of ready ones, where it is set. */
+static void break_all(struct hd_server *server)
+{
+    struct hd_conn *conn = server->hub.conns, *next;
+
+    for (; conn; conn = next) {
+        next = conn->next;
+        hd_conn_break(conn);
+    }
+}
+
+static void on_tick(uv_timer_t *handle)
+{
+    struct hd_server *server = handle->data;
+
+    hd_hub_tick(&server->hub);
+    if (server->hub.is_closing && (int64_t)uv_now(server->loop) >= server->deadline_ms)
+        break_all(server);
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* A quarter of the shortest time that is watched over. */
+static uint64_t tick_ms(const struct hd_server *server)
+{
+    const struct hd_server_limits *limits = &server->hub.config.limits;
+    int64_t shortest = least(least(limits->idle_ms, limits->head_ms),
+                             least(limits->body_ms, least(limits->write_ms, limits->linger_ms)));
+    int64_t ms = least(shortest / 4, LONGEST_TICK_MS);
+
+    return (uint64_t)(ms > SHORTEST_TICK_MS ? ms : SHORTEST_TICK_MS);
+}
+
+/* It runs only while there are connections, so that an idle server sleeps. */
+static void start_ticking(struct hd_server *server, uint64_t first_ms)
+{
+    (void)uv_timer_start(&server->tick, on_tick, first_ms, tick_ms(server));
+}
+
+static void accept_one(struct listener *listener)
+{
+    struct hd_server *server = listener->server;
+    int err;
+
+    listener->is_waiting = false;
+    if (!server->hub.conns)
+        start_ticking(server, tick_ms(server));
+    err = hd_wire_accept(&server->hub, (uv_stream_t *)&listener->tcp);
+    if (err) {
+        hd_log(HD_LOG_WARN, "http", "cannot take a connection: %s", hd_error_text(err));
+        listener->is_waiting = true;
+    }
+}
+
+/* At the limit the connection waits; libuv announces no other before it is accepted. */
+static void on_connection(uv_stream_t *stream, int status)
+{
+    struct listener *listener = stream->data;
+    struct hd_server *server = listener->server;
+
+    if (status != 0) {
+        hd_log(HD_LOG_WARN, "http", "cannot take a connection: %s", uv_strerror(status));
+        return;
+    }
+    if (server->hub.stats.connections_open < server->hub.config.limits.connections) {
+        accept_one(listener);
+        return;
+    }
+    listener->is_waiting = true;
+    (void)hd_hub_evict(&server->hub);
+}
+
+void hd_server_released(struct hd_hub *hub)
+{
+    struct hd_server *server = server_of(hub);
+
+    for (size_t i = 0; !hub->is_closing && i < server->listener_count; i++) {
+        if (server->listeners[i]->is_waiting &&
+            hub->stats.connections_open < hub->config.limits.connections)
+            accept_one(server->listeners[i]);
+    }
+    if (!hub->conns)
+        (void)uv_timer_stop(&server->tick);
+    close_when_empty(server);
+}
+
+static int check_config(const struct hd_server_config *config, struct hd_fault *fault)
+{
+    const struct hd_server_limits *l = &config->limits;
+
+    if (!config->handler)
+        return hd_fault_set(fault, HD_EINVAL, "the server has no handler");
+    if (l->head < 256 || l->head > (size_t)16 << 20 || l->headers == 0 || l->connections == 0 ||
+        l->rate == 0 || l->stream_buffer < 64 || l->stream_buffer > (size_t)1 << 24 ||
+        l->stream_kernel > (size_t)1 << 30 || l->pipelined > (size_t)1 << 30)
+        return hd_fault_set(fault, HD_EINVAL, "a size limit of the HTTP server is out of range");
+    if (l->idle_ms <= 0 || l->head_ms <= 0 || l->body_ms <= 0 || l->write_ms <= 0 ||
+        l->linger_ms <= 0)
+        return hd_fault_set(fault, HD_EINVAL, "a time limit of the HTTP server is not positive");
+    return 0;
+}
+
+int hd_server_create(struct hd_server **out, uv_loop_t *loop, const struct hd_server_config *config,
+                     struct hd_fault *fault)
+{
+    struct hd_server *server;
+    int err;
+
+    err = check_config(config, fault);
+    if (err)
+        return err;
+    server = hd_calloc(1, sizeof(*server));
+    if (!server)
+        return HD_ENOMEM;
+    server->read_buffer = hd_malloc(READ_BUFFER);
+    if (!server->read_buffer) {
+        hd_free(server);
+        return HD_ENOMEM;
+    }
+    hd_hub_init(&server->hub, &hd_wire_uv, config);
+    server->loop = loop;
+    /* None of these can fail. */
+    (void)uv_check_init(loop, &server->check);
+    (void)uv_idle_init(loop, &server->idle);
+    (void)uv_timer_init(loop, &server->tick);
+    server->check.data = server->idle.data = server->tick.data = server;
+    server->open_handles = 3;
+    (void)uv_check_start(&server->check, on_check);
+    uv_unref((uv_handle_t *)&server->check);
+    uv_unref((uv_handle_t *)&server->tick);
+    *out = server;
+    return 0;
+}
+
+static void on_listener_closed(uv_handle_t *handle)
+{
+    struct listener *listener = handle->data;
+    struct hd_server *server = listener->server;
+
+    hd_free(listener);
+    server->open_listeners--;
+    close_when_empty(server);
+}
+
+static void close_listener(struct listener *listener)
+{
+    uv_close((uv_handle_t *)&listener->tcp, on_listener_closed);
+}
+
+/* 0 or an error of libuv. The listener is among the server's when it listens. */
+static int listen_on(struct hd_server *server, const struct sockaddr *address)
+{
+    struct listener *listener;
+    int err;
+
+    if (server->listener_count == MOST_LISTENERS)
+        return UV_EMFILE;
+    listener = hd_calloc(1, sizeof(*listener));
+    if (!listener)
+        return UV_ENOMEM;
+    listener->server = server;
+    err = uv_tcp_init(server->loop, &listener->tcp);
+    if (err) {
+        hd_free(listener);
+        return err;
+    }
+    listener->tcp.data = listener;
+    server->open_listeners++;
+    err = uv_tcp_bind(&listener->tcp, address, 0);
+    if (!err)
+        err = uv_listen((uv_stream_t *)&listener->tcp, BACKLOG, on_connection);
+    if (err) {
+        close_listener(listener);
+        return err;
+    }
+    server->listeners[server->listener_count++] = listener;
+    return 0;
+}
+
+static void set_port(struct sockaddr_storage *address, int port)
+{
+    if (address->ss_family == AF_INET6)
+        ((struct sockaddr_in6 *)address)->sin6_port = htons((uint16_t)port);
+    else
+        ((struct sockaddr_in *)address)->sin_port = htons((uint16_t)port);
+}
+
+static int port_of(const struct listener *listener)
+{
+    struct sockaddr_storage address = {0};
+    int len = sizeof(address);
+
+    if (uv_tcp_getsockname(&listener->tcp, (struct sockaddr *)&address, &len) != 0)
+        return 0;
+    return ntohs(address.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&address)->sin6_port
+                                               : ((struct sockaddr_in *)&address)->sin_port);
+}
+
+/* An address of a family that this machine does not have. */
+static bool is_missing(int err)
+{
+    return err == UV_EADDRNOTAVAIL || err == UV_EAFNOSUPPORT;
+}
+
+/*
+ * All addresses with one port, or none of them. Those that this machine does not have are left
+ * out as long as one is there.
+ */
+static int listen_on_all(struct hd_server *server, struct sockaddr_storage *addresses, size_t count,
+                         int port)
+{
+    size_t before = server->listener_count;
+    int err, missing = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        set_port(&addresses[i], port);
+        err = listen_on(server, (struct sockaddr *)&addresses[i]);
+        if (err && !is_missing(err)) {
+            while (server->listener_count > before)
+                close_listener(server->listeners[--server->listener_count]);
+            return err;
+        }
+        if (err)
+            missing = err;
+        else if (port == 0)
+            port = port_of(server->listeners[server->listener_count - 1]);
+    }
+    return server->listener_count > before ? 0 : missing;
+}
+
+static int resolve(uv_loop_t *loop, const char *host, struct sockaddr_storage *out, size_t *count)
+{
+    struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+    uv_getaddrinfo_t req;
+    int err;
+
+    *count = 0;
+    err = uv_getaddrinfo(loop, &req, NULL, host, NULL, &hints);
+    if (err)
+        return err;
+    for (struct addrinfo *info = req.addrinfo; info && *count < MOST_ADDRESSES;
+         info = info->ai_next) {
+        if (info->ai_family == AF_INET || info->ai_family == AF_INET6) {
+            memset(&out[*count], 0, sizeof(*out));
+            memcpy(&out[(*count)++], info->ai_addr, info->ai_addrlen);
+        }
+    }
+    uv_freeaddrinfo(req.addrinfo);
+    return *count > 0 ? 0 : UV_EAI_NODATA;
+}
+
+int hd_server_listen(struct hd_server *server, const char *host, int port, bool or_next,
+                     int *port_out, struct hd_fault *fault)
+{
+    struct sockaddr_storage addresses[MOST_ADDRESSES];
+    int err, tried = port;
+    size_t count;
+
+    if (port < 0 || port > 65535)
+        return hd_fault_set(fault, HD_EINVAL, "%d is no port (0 to 65535)", port);
+    err = resolve(server->loop, host, addresses, &count);
+    if (err)
+        return hd_fault_set(fault, HD_EINVAL, "the address '%s' is not known: %s", host,
+                            uv_strerror(err));
+    err = listen_on_all(server, addresses, count, tried);
+    while (err == UV_EADDRINUSE && or_next && tried < port + PORTS_TO_TRY && tried < 65535)
+        err = listen_on_all(server, addresses, count, ++tried);
+    if (err == UV_EADDRINUSE)
+        return hd_fault_set(fault, HD_EEXISTS, "port %d on %s is taken", port, host);
+    if (err)
+        return hd_fault_set(fault, err == UV_EACCES ? HD_EACCESS : HD_EIO,
+                            "cannot listen on %s port %d: %s", host, tried, uv_strerror(err));
+    if (port_out)
+        *port_out = port_of(server->listeners[server->listener_count - 1]);
+    return 0;
+}
+
+const struct hd_server_stats *hd_server_stats(const struct hd_server *server)
+{
+    return &server->hub.stats;
+}
+
+bool hd_server_is_closing(const struct hd_server *server)
+{
+    return server->hub.is_closing;
+}
+
+void hd_server_close(struct hd_server *server, int64_t grace_ms, void (*done)(void *arg), void *arg)
+{
+    int64_t deadline = (int64_t)uv_now(server->loop) + (grace_ms > 0 ? grace_ms : 0);
+    struct hd_conn *conn, *next;
+
+    server->done = done;
+    server->arg = arg;
+    if (server->hub.is_closing) {
+        server->deadline_ms = least(server->deadline_ms, deadline);
+    } else {
+        server->hub.is_closing = true;
+        server->deadline_ms = deadline;
+        while (server->listener_count > 0)
+            close_listener(server->listeners[--server->listener_count]);
+    }
+    for (conn = server->hub.conns; conn; conn = next) {
+        next = conn->next;
+        hd_conn_finish(conn);
+    }
+    if (server->hub.conns)
+        start_ticking(server, grace_ms > 0 ? tick_ms(server) : 0);
+    close_when_empty(server);
+}

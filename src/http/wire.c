@@ -1,0 +1,204 @@
+/* A connection's wire that is a TCP socket on the loop. */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "http/internal.h"
+
+#define MOST_PARTS 4
+#define KEEPALIVE_SECONDS 60
+
+struct wire {
+    struct hd_conn conn; /* must be first */
+    uv_tcp_t tcp;
+    uv_write_t write;
+    uv_shutdown_t shutdown;
+};
+
+static struct wire *wire_of(const struct hd_conn *conn)
+{
+    return (struct wire *)(uintptr_t)conn;
+}
+
+static uv_stream_t *stream_of(const struct hd_conn *conn)
+{
+    return (uv_stream_t *)&wire_of(conn)->tcp;
+}
+
+static unsigned fill(uv_buf_t bufs[MOST_PARTS], const struct hd_slice *parts, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        bufs[i] = uv_buf_init((char *)(uintptr_t)parts[i].ptr, (unsigned)parts[i].len);
+    return (unsigned)count;
+}
+
+static ptrdiff_t try_write(struct hd_conn *conn, const struct hd_slice *parts, size_t count)
+{
+    uv_buf_t bufs[MOST_PARTS];
+    int done = uv_try_write(stream_of(conn), bufs, fill(bufs, parts, count));
+
+    return done == UV_EAGAIN ? 0 : done;
+}
+
+static void on_written(uv_write_t *req, int status)
+{
+    hd_conn_sent(req->data, status != 0);
+}
+
+static int send_all(struct hd_conn *conn, const struct hd_slice *parts, size_t count)
+{
+    struct wire *wire = wire_of(conn);
+    uv_buf_t bufs[MOST_PARTS];
+
+    wire->write.data = conn;
+    return uv_write(&wire->write, stream_of(conn), bufs, fill(bufs, parts, count), on_written);
+}
+
+static size_t unsent(const struct hd_conn *conn)
+{
+    return uv_stream_get_write_queue_size(stream_of(conn));
+}
+
+static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
+{
+    struct hd_conn *conn = handle->data;
+
+    (void)suggested;
+    *buf = hd_server_read_buffer(conn->hub);
+}
+
+static void on_read(uv_stream_t *stream, ssize_t len, const uv_buf_t *buf)
+{
+    struct hd_conn *conn = stream->data;
+
+    if (len > 0)
+        hd_conn_read(conn, buf->base, (size_t)len);
+    else if (len == UV_EOF)
+        hd_conn_end(conn);
+    else if (len < 0)
+        hd_conn_break(conn);
+}
+
+static void set_reading(struct hd_conn *conn, bool is_on)
+{
+    if (!is_on)
+        (void)uv_read_stop(stream_of(conn));
+    else if (uv_read_start(stream_of(conn), on_alloc, on_read) != 0)
+        hd_conn_break(conn);
+}
+
+static bool is_hung_up(struct hd_conn *conn)
+{
+    struct pollfd fd = {.events = POLLRDHUP};
+
+    if (uv_fileno((uv_handle_t *)stream_of(conn), &fd.fd) != 0)
+        return true;
+    return poll(&fd, 1, 0) == 1 && (fd.revents & (POLLRDHUP | POLLHUP | POLLERR));
+}
+
+/* The kernel doubles what it is asked for, to have room for its own records. */
+static void bound_kernel(struct hd_conn *conn, size_t bytes)
+{
+    int value = (int)(bytes / 2);
+
+    (void)uv_send_buffer_size((uv_handle_t *)stream_of(conn), &value);
+}
+
+static void on_shut_down(uv_shutdown_t *req, int status)
+{
+    (void)req;
+    (void)status;
+}
+
+static void shut_down(struct hd_conn *conn)
+{
+    (void)uv_shutdown(&wire_of(conn)->shutdown, stream_of(conn), on_shut_down);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    hd_conn_closed(handle->data);
+}
+
+static void close_wire(struct hd_conn *conn)
+{
+    uv_close((uv_handle_t *)stream_of(conn), on_closed);
+}
+
+static void release(struct hd_conn *conn)
+{
+    struct hd_hub *hub = conn->hub;
+
+    hd_free(wire_of(conn));
+    hd_server_released(hub);
+}
+
+static int64_t now(const struct hd_hub *hub)
+{
+    return (int64_t)uv_now(hd_server_loop(hub));
+}
+
+const struct hd_wire_ops hd_wire_uv = {
+    .try_write = try_write,
+    .send = send_all,
+    .unsent = unsent,
+    .set_reading = set_reading,
+    .is_hung_up = is_hung_up,
+    .bound_kernel = bound_kernel,
+    .shut_down = shut_down,
+    .close = close_wire,
+    .release = release,
+    .wake = hd_server_wake,
+    .now = now,
+};
+
+/* Who is at the other end, as text, and whether that is this machine. */
+static void find_peer(struct wire *wire)
+{
+    static const char mapped[] = "::ffff:";
+    struct sockaddr_storage peer = {0};
+    struct hd_conn *conn = &wire->conn;
+    int len = sizeof(peer);
+    const void *address = &((struct sockaddr_in *)&peer)->sin_addr;
+
+    if (uv_tcp_getpeername(&wire->tcp, (struct sockaddr *)&peer, &len) != 0)
+        return;
+    if (peer.ss_family == AF_INET6)
+        address = &((struct sockaddr_in6 *)&peer)->sin6_addr;
+    if (!inet_ntop(peer.ss_family, address, conn->peer, sizeof(conn->peer)))
+        return;
+    if (strncmp(conn->peer, mapped, strlen(mapped)) == 0)
+        memmove(conn->peer, conn->peer + strlen(mapped), strlen(conn->peer + strlen(mapped)) + 1);
+    conn->is_loopback = strncmp(conn->peer, "127.", 4) == 0 || strcmp(conn->peer, "::1") == 0;
+}
+
+int hd_wire_accept(struct hd_hub *hub, uv_stream_t *listener)
+{
+    struct wire *wire = hd_calloc(1, sizeof(*wire));
+    int err;
+
+    if (!wire)
+        return HD_ENOMEM;
+    err = uv_tcp_init(hd_server_loop(hub), &wire->tcp);
+    if (err) {
+        hd_free(wire);
+        return HD_EIO;
+    }
+    hd_conn_init(&wire->conn, hub);
+    wire->tcp.data = &wire->conn;
+    err = uv_accept(listener, (uv_stream_t *)&wire->tcp);
+    if (!err)
+        err = uv_tcp_nodelay(&wire->tcp, 1);
+    if (!err)
+        err = uv_tcp_keepalive(&wire->tcp, 1, KEEPALIVE_SECONDS);
+    if (!err) {
+        find_peer(wire);
+        set_reading(&wire->conn, true);
+    } else {
+        hd_conn_break(&wire->conn);
+    }
+    return 0;
+}
