@@ -1,0 +1,301 @@
+/*
+ * The server's records: threads, runs, assistants, items and crons as structs.
+ *
+ * Reading waits for the store: for store threads. Writing appends operations to
+ * a batch, so that several records change together; hd_rows_apply() applies it. A
+ * record with a `rev` is put only if nobody has changed it since it was read, and
+ * has the next one then: on HD_ECONFLICT read again, decide again, try again.
+ *
+ * What a record points to is in the arena it was read into, or lives as long as
+ * the callback it was given to. A batch borrows what its records point to until
+ * it is applied. Members called JSON are kept as text, byte for byte; they must
+ * be valid JSON, and an empty slice says that there is none.
+ *
+ *   record_body.c       bodies: objects whose members are taken out as text
+ *   record_thread.c record_run.c record_recover.c
+ *   record_assistant.c record_item.c record_cron.c
+ */
+#ifndef HD_RUN_RECORD_H
+#define HD_RUN_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/slice.h"
+#include "run/request.h"
+#include "store/batch.h"
+
+struct heddle;
+
+/* ---- threads ---------------------------------------------------------- */
+
+enum hd_thread_status { HD_THREAD_IDLE, HD_THREAD_BUSY, HD_THREAD_INTERRUPTED, HD_THREAD_ERROR };
+
+const char *hd_thread_status_name(enum hd_thread_status status);
+/* False when there is no such status; *out is untouched then. */
+bool hd_thread_status_find(struct hd_slice name, enum hd_thread_status *out);
+
+/* The checkpoint whose values are the thread's. All empty: there is none. */
+struct hd_head {
+    struct hd_slice ns;
+    struct hd_slice checkpoint_id;
+    struct hd_slice graph_id;
+    struct hd_slice assistant_id;
+};
+
+struct hd_thread_rec {
+    struct hd_slice principal;
+    struct hd_slice id;
+    int64_t rev; /* 0: it is not stored yet */
+    enum hd_thread_status status;
+    int64_t created_at; /* all times in microseconds since 1970 */
+    int64_t updated_at;
+    int64_t state_updated_at;
+    int64_t expires_at;       /* 0: never */
+    int64_t event_seq;        /* no event of the thread has a greater number */
+    struct hd_slice metadata; /* JSON object */
+    struct hd_slice config;   /* JSON object */
+    struct hd_slice ttl;      /* JSON */
+    struct hd_head head;
+    struct hd_slice heads;      /* JSON object: namespace to the checkpoint that somebody chose */
+    struct hd_slice interrupts; /* JSON object: task id to list */
+    struct hd_slice error;      /* JSON */
+};
+
+/* A new one: idle, all else 0 or empty. Borrows both. */
+void hd_thread_init(struct hd_thread_rec *thread, struct hd_slice principal, struct hd_slice id);
+/* HD_ENOTFOUND: there is none. */
+HD_MUST_CHECK int hd_thread_read(struct heddle *store, struct hd_slice principal,
+                                 struct hd_slice id, struct hd_arena *arena,
+                                 struct hd_thread_rec *out, struct hd_fault *fault);
+/* Conflicts when there is one already; stores rev 1. */
+HD_MUST_CHECK int hd_thread_add(struct hd_batch_builder *batch, const struct hd_thread_rec *thread);
+/* Conflicts unless the stored one has thread->rev; stores rev + 1. */
+HD_MUST_CHECK int hd_thread_put(struct hd_batch_builder *batch, const struct hd_thread_rec *thread);
+/* The key of the lane that writes to this thread, for hd_rows_apply(). */
+HD_MUST_CHECK int hd_thread_lane(struct hd_arena *arena, struct hd_slice principal,
+                                 struct hd_slice id, struct hd_slice *out);
+
+/* A negative answer ends the scan with this error, a positive one without. May use the store. */
+typedef int (*hd_thread_fn)(void *arg, const struct hd_thread_rec *thread);
+
+/* All threads of a principal, by their time of creation. */
+HD_MUST_CHECK int hd_threads_scan(struct heddle *store, struct hd_slice principal,
+                                  bool is_newest_first, hd_thread_fn fn, void *arg,
+                                  struct hd_fault *fault);
+/* Threads of everybody whose time has come, the first to expire first. */
+HD_MUST_CHECK int hd_threads_expired(struct heddle *store, int64_t now, hd_thread_fn fn, void *arg,
+                                     struct hd_fault *fault);
+
+/* ---- runs ------------------------------------------------------------- */
+
+enum hd_run_state {
+    HD_RUN_STATE_PENDING,
+    HD_RUN_STATE_RUNNING,
+    HD_RUN_STATE_ERROR,
+    HD_RUN_STATE_SUCCESS,
+    HD_RUN_STATE_TIMEOUT,
+    HD_RUN_STATE_INTERRUPTED
+};
+
+const char *hd_run_state_name(enum hd_run_state state);
+bool hd_run_state_find(struct hd_slice name, enum hd_run_state *out);
+
+struct hd_run_rec {
+    struct hd_slice principal;
+    struct hd_slice thread_id;
+    struct hd_slice run_id; /* sorts by time: hd_uuid_v7() */
+    int64_t rev;            /* 0: it is not stored yet */
+    enum hd_run_state status;
+    int64_t created_at;
+    int64_t updated_at;
+    int64_t due_at; /* when it may begin; 0: it has ended */
+    int attempt;    /* 1 when it has never been begun again */
+    struct hd_slice assistant_id;
+    enum hd_multitask multitask;
+    struct hd_slice metadata; /* JSON object */
+    struct hd_slice kwargs;   /* JSON object */
+};
+
+/* Copies the record and everything it points to. */
+HD_MUST_CHECK int hd_run_rec_copy(struct hd_arena *arena, const struct hd_run_rec *run,
+                                  struct hd_run_rec *out);
+/* HD_ENOTFOUND: there is none. */
+HD_MUST_CHECK int hd_run_read(struct heddle *store, struct hd_slice principal,
+                              struct hd_slice thread_id, struct hd_slice run_id,
+                              struct hd_arena *arena, struct hd_run_rec *out,
+                              struct hd_fault *fault);
+/* The same when its thread is not known. */
+HD_MUST_CHECK int hd_run_find(struct heddle *store, struct hd_slice principal,
+                              struct hd_slice run_id, struct hd_arena *arena,
+                              struct hd_run_rec *out, struct hd_fault *fault);
+/* Conflicts when there is one already; stores rev 1. */
+HD_MUST_CHECK int hd_run_add(struct hd_batch_builder *batch, const struct hd_run_rec *run);
+/* Conflicts unless the stored one has run->rev; stores rev + 1. */
+HD_MUST_CHECK int hd_run_put(struct hd_batch_builder *batch, const struct hd_run_rec *run);
+HD_MUST_CHECK int hd_run_delete(struct hd_batch_builder *batch, const struct hd_run_rec *run);
+
+/* The runs of a thread that are pending or at work: these first, then by age. */
+HD_MUST_CHECK int hd_runs_active(struct heddle *store, struct hd_slice principal,
+                                 struct hd_slice thread_id, struct hd_arena *arena,
+                                 struct hd_run_rec **out, size_t *count, struct hd_fault *fault);
+/* A page of the runs of a thread, newest first; only those of `status` unless it is NULL. */
+HD_MUST_CHECK int hd_runs_list(struct heddle *store, struct hd_slice principal,
+                               struct hd_slice thread_id, const enum hd_run_state *status,
+                               size_t offset, size_t limit, struct hd_arena *arena,
+                               struct hd_run_rec **out, size_t *count, struct hd_fault *fault);
+
+/*
+ * A pending run is at work from now on. Changes `run` too: its status, rev and
+ * time. HD_ENOTFOUND: it is not pending any more, or not there.
+ */
+HD_MUST_CHECK int hd_run_mark_running(struct heddle *store, struct hd_run_rec *run,
+                                      struct hd_fault *fault);
+
+/* `event_seq` is that of its thread. An error ends the recovery. */
+typedef int (*hd_run_recovered_fn)(void *arg, const struct hd_run_rec *run, int64_t event_seq);
+
+/*
+ * After a start: hands over all runs that have not ended. What was at work has
+ * one attempt more than before, which is stored first; what would have more than
+ * `max_attempts` ends with an error instead, and its thread with it.
+ */
+HD_MUST_CHECK int hd_runs_recover(struct heddle *store, int max_attempts, hd_run_recovered_fn fn,
+                                  void *arg, struct hd_fault *fault);
+
+/* ---- assistants ------------------------------------------------------- */
+
+struct hd_assistant_rec {
+    struct hd_slice principal;
+    struct hd_slice id;
+    int64_t version; /* from 1 on */
+    int64_t created_at;
+    int64_t updated_at; /* of a version: when it was made */
+    struct hd_slice graph_id;
+    struct hd_slice name;
+    struct hd_slice description; /* JSON: a string, or empty */
+    struct hd_slice config;      /* JSON object */
+    struct hd_slice context;     /* JSON */
+    struct hd_slice metadata;    /* JSON object */
+};
+
+HD_MUST_CHECK int hd_assistant_read(struct heddle *store, struct hd_slice principal,
+                                    struct hd_slice id, struct hd_arena *arena,
+                                    struct hd_assistant_rec *out, struct hd_fault *fault);
+/* What it was in one of its versions. */
+HD_MUST_CHECK int hd_assistant_read_version(struct heddle *store, struct hd_slice principal,
+                                            struct hd_slice id, int64_t version,
+                                            struct hd_arena *arena, struct hd_assistant_rec *out,
+                                            struct hd_fault *fault);
+/* The greatest number of its versions, 0 when there is none. */
+HD_MUST_CHECK int hd_assistant_last_version(struct heddle *store, struct hd_slice principal,
+                                            struct hd_slice id, int64_t *out,
+                                            struct hd_fault *fault);
+/* The assistant and its version. Conflicts when either exists. */
+HD_MUST_CHECK int hd_assistant_add(struct hd_batch_builder *batch,
+                                   const struct hd_assistant_rec *assistant);
+/*
+ * Conflicts unless the stored one has the version `from`. `is_new_version`: adds
+ * assistant->version to its versions, which conflicts when it exists.
+ */
+HD_MUST_CHECK int hd_assistant_put(struct hd_batch_builder *batch,
+                                   const struct hd_assistant_rec *assistant, int64_t from,
+                                   bool is_new_version);
+/* With all its versions. */
+HD_MUST_CHECK int hd_assistant_delete(struct hd_batch_builder *batch, struct hd_slice principal,
+                                      struct hd_slice id);
+
+/* As hd_thread_fn. */
+typedef int (*hd_assistant_fn)(void *arg, const struct hd_assistant_rec *assistant);
+
+/* All assistants of a principal, by id. */
+HD_MUST_CHECK int hd_assistants_scan(struct heddle *store, struct hd_slice principal,
+                                     hd_assistant_fn fn, void *arg, struct hd_fault *fault);
+/* All versions of an assistant, newest first. */
+HD_MUST_CHECK int hd_assistant_versions_scan(struct heddle *store, struct hd_slice principal,
+                                             struct hd_slice id, hd_assistant_fn fn, void *arg,
+                                             struct hd_fault *fault);
+
+/* ---- items ------------------------------------------------------------ */
+
+struct hd_item_rec {
+    struct hd_slice principal;
+    struct hd_slice ns; /* its labels, joined by dots */
+    struct hd_slice key;
+    int64_t created_at;
+    int64_t updated_at;
+    int64_t expires_at;    /* 0: never. One whose time has come is not seen any more */
+    int64_t ttl_us;        /* 0: none */
+    struct hd_slice value; /* JSON object */
+};
+
+/* HD_ELIMIT: a key or namespace that no database could index. */
+HD_MUST_CHECK int hd_item_check(struct hd_slice ns, struct hd_slice key, struct hd_fault *fault);
+HD_MUST_CHECK int hd_item_read(struct heddle *store, struct hd_slice principal, struct hd_slice ns,
+                               struct hd_slice key, struct hd_arena *arena, struct hd_item_rec *out,
+                               struct hd_fault *fault);
+/* Replaces one that is there. */
+HD_MUST_CHECK int hd_item_put(struct hd_batch_builder *batch, const struct hd_item_rec *item);
+HD_MUST_CHECK int hd_item_delete(struct hd_batch_builder *batch, struct hd_slice principal,
+                                 struct hd_slice ns, struct hd_slice key);
+
+/* As hd_thread_fn. */
+typedef int (*hd_item_fn)(void *arg, const struct hd_item_rec *item);
+typedef int (*hd_ns_fn)(void *arg, struct hd_slice ns);
+
+/* All items in the namespace `prefix` and below it; all there are when it is empty. */
+HD_MUST_CHECK int hd_items_scan(struct heddle *store, struct hd_slice principal,
+                                struct hd_slice prefix, hd_item_fn fn, void *arg,
+                                struct hd_fault *fault);
+/* Every namespace once that has items, in byte order, one read for each. */
+HD_MUST_CHECK int hd_namespaces_scan(struct heddle *store, struct hd_slice principal, hd_ns_fn fn,
+                                     void *arg, struct hd_fault *fault);
+/* Items of everybody whose time has come; `value` is empty. */
+HD_MUST_CHECK int hd_items_expired(struct heddle *store, int64_t now, hd_item_fn fn, void *arg,
+                                   struct hd_fault *fault);
+
+/* ---- crons ------------------------------------------------------------ */
+
+struct hd_cron_rec {
+    struct hd_slice principal;
+    struct hd_slice id;
+    int64_t rev;     /* 0: it is not stored yet */
+    int64_t next_at; /* 0: never again, or it is not enabled */
+    int64_t created_at;
+    int64_t updated_at;
+    int64_t end_at; /* 0: none */
+    bool is_enabled;
+    bool keeps_threads;       /* those made for its runs */
+    struct hd_slice schedule; /* five fields */
+    struct hd_slice timezone; /* empty: UTC */
+    struct hd_slice assistant_id;
+    struct hd_slice thread_id; /* empty: a new one each time */
+    struct hd_slice metadata;  /* JSON object */
+    struct hd_slice payload;   /* JSON object: the body of its runs */
+};
+
+HD_MUST_CHECK int hd_cron_read(struct heddle *store, struct hd_slice principal, struct hd_slice id,
+                               struct hd_arena *arena, struct hd_cron_rec *out,
+                               struct hd_fault *fault);
+/* Conflicts when there is one already; stores rev 1. */
+HD_MUST_CHECK int hd_cron_add(struct hd_batch_builder *batch, const struct hd_cron_rec *cron);
+/* Conflicts unless the stored one has cron->rev; stores rev + 1. */
+HD_MUST_CHECK int hd_cron_put(struct hd_batch_builder *batch, const struct hd_cron_rec *cron);
+HD_MUST_CHECK int hd_cron_delete(struct hd_batch_builder *batch, struct hd_slice principal,
+                                 struct hd_slice id);
+
+/* As hd_thread_fn. */
+typedef int (*hd_cron_fn)(void *arg, const struct hd_cron_rec *cron);
+
+/* All crons of a principal, by id. */
+HD_MUST_CHECK int hd_crons_scan(struct heddle *store, struct hd_slice principal, hd_cron_fn fn,
+                                void *arg, struct hd_fault *fault);
+/* Crons of everybody with next_at < before, the first due first. */
+HD_MUST_CHECK int hd_crons_due(struct heddle *store, int64_t before, hd_cron_fn fn, void *arg,
+                               struct hd_fault *fault);
+
+#endif
