@@ -1,0 +1,162 @@
+/*
+ * The server's configuration. One table (config_table.c) says all there is: a
+ * setting's name, type, default and meaning. Everything else follows from the name:
+ *
+ *   stream.end_event             the name, and the member of the JSON file, nested or not
+ *   --stream-end-event           the flag
+ *   HEDDLE_STREAM_END_EVENT      the environment variable
+ *
+ * A flag wins over the environment, the environment over the file, the file over
+ * the default. Every value is checked, and an error says where it came from.
+ */
+#ifndef HD_RUN_CONFIG_H
+#define HD_RUN_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/slice.h"
+
+#define HD_CONFIG_MAX_FILE (1 << 20)
+#define HD_CONFIG_MAX_ITEMS 1000 /* of a list */
+#define HD_CONFIG_MAX_NAME 64
+
+struct hd_config_graph {
+    struct hd_slice id;
+    const char *file;            /* a path; from the JSON file, relative to that file's folder */
+    struct hd_slice description; /* may be empty */
+};
+
+struct hd_config_graphs {
+    struct hd_config_graph *items;
+    size_t count;
+};
+
+struct hd_config_list {
+    struct hd_slice *items;
+    size_t count;
+};
+
+struct hd_config_ports {
+    int *items;
+    size_t count;
+};
+
+enum hd_ttl_strategy { HD_TTL_DELETE, HD_TTL_KEEP_LATEST };
+enum hd_log_format { HD_LOG_TEXT, HD_LOG_JSON };
+
+/* All strings are NUL-terminated and live as long as the configuration. Never changes. */
+struct hd_config {
+    const char *host;
+    int port;
+    bool port_is_given; /* otherwise the next free one will do */
+    const char *store;  /* a URL */
+    struct hd_config_graphs graphs;
+
+    size_t max_body;
+    size_t max_connections;
+    int64_t idle_timeout_us;
+    int max_runs;
+    int64_t run_timeout_us;
+    int64_t drain_us;
+
+    bool stream_end_event;
+    int64_t stream_heartbeat_ms;
+    size_t stream_memory; /* of all threads */
+    int64_t stream_retention_us;
+    size_t stream_retention_events; /* of one thread, like the bytes */
+    size_t stream_retention_bytes;
+
+    bool errors_plain_text;
+    bool namespaces_show;
+    struct hd_config_list cors_allow_origins; /* empty: all */
+
+    int64_t ttl_threads_us; /* 0: for ever */
+    int ttl_strategy;       /* enum hd_ttl_strategy */
+    int64_t ttl_items_us;   /* 0: for ever */
+    bool ttl_refresh_on_read;
+    int64_t ttl_sweep_interval_us;
+
+    bool webhooks_require_https;
+    bool webhooks_allow_loopback;
+    struct hd_config_list webhooks_allowed_domains; /* empty: all */
+    struct hd_config_ports webhooks_allowed_ports;  /* empty: all */
+    const char *webhooks_secret;                    /* "": no signature */
+    int webhooks_retries;
+    int64_t webhooks_timeout_us;
+
+    int log_level;  /* enum hd_log_level */
+    int log_format; /* enum hd_log_format */
+    bool metrics;
+
+    struct hd_arena arena; /* private */
+};
+
+struct hd_config_source {
+    int argc;    /* of the flags; the first is the command's name and skipped */
+    char **argv; /* may be NULL */
+    char **env;  /* "NAME=value", …, NULL; may be NULL */
+};
+
+/*
+ * Reads everything, also the file that --config or HEDDLE_CONFIG names. HD_EINVAL
+ * (or HD_ENOMEM) with a sentence; nothing is to be freed then.
+ */
+HD_MUST_CHECK int hd_config_load(struct hd_config *config, const struct hd_config_source *source,
+                                 struct hd_fault *fault);
+void hd_config_fini(struct hd_config *config);
+
+/* 127.0.0.0/8, ::1 (with or without brackets, also as ::ffff:127.0.0.1), localhost. */
+bool hd_host_is_loopback(const char *host);
+/* HD_EINVAL, saying what to do, when nobody authenticates and the host is not loopback. */
+HD_MUST_CHECK int hd_config_check_host(const char *host, bool has_authentication,
+                                       struct hd_fault *fault);
+
+/* ---- the table -------------------------------------------------------- */
+
+enum hd_setting_type {
+    HD_SETTING_TEXT,     /* const char * */
+    HD_SETTING_BOOL,     /* bool */
+    HD_SETTING_INT,      /* int */
+    HD_SETTING_SIZE,     /* size_t; k, m and g after the number are 2^10, 2^20 and 2^30 */
+    HD_SETTING_DURATION, /* int64_t: the number given, which may have decimals, times `scale` */
+    HD_SETTING_CHOICE,   /* int: the index in `choices` */
+    HD_SETTING_LIST,     /* struct hd_config_list */
+    HD_SETTING_PORTS,    /* struct hd_config_ports */
+    HD_SETTING_GRAPHS,   /* struct hd_config_graphs */
+    HD_SETTING_FILE      /* nothing: the configuration's own file */
+};
+
+struct hd_setting {
+    const char *name;
+    enum hd_setting_type type;
+    size_t offset;        /* in struct hd_config */
+    const char *standard; /* the default, written as a flag would be */
+    const char *value;    /* what the help calls the value */
+    const char *help;     /* one line */
+    const char *title;    /* of the group that begins here, or NULL */
+    int64_t min, max;     /* numbers and sizes; durations: in the unit they are given in */
+    int64_t scale;
+    const char *const *choices;                             /* NULL after the last */
+    bool is_secret;                                         /* never shown */
+    int (*check)(const char *text, struct hd_fault *fault); /* texts: may be NULL */
+};
+
+/* NULL after the last. */
+const struct hd_setting *hd_setting_at(size_t index);
+const struct hd_setting *hd_setting_find(struct hd_slice name);
+/* "--stream-end-event" and "HEDDLE_STREAM_END_EVENT". */
+void hd_setting_flag(const struct hd_setting *setting, char out[HD_CONFIG_MAX_NAME]);
+void hd_setting_variable(const struct hd_setting *setting, char out[HD_CONFIG_MAX_NAME]);
+
+/* The options in `heddle serve --help`. */
+HD_MUST_CHECK int hd_config_help(struct hd_buf *out);
+
+#endif

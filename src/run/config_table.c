@@ -1,0 +1,212 @@
+/* All settings of the server, and their names. To add one: a line here, a member in config.h. */
+#include <string.h>
+
+#include "base/buf.h"
+#include "run/config_internal.h"
+#include "store/url.h"
+
+#define SECOND INT64_C(1000000)
+#define MINUTE (60 * SECOND)
+#define MIB (INT64_C(1) << 20)
+#define GIB (INT64_C(1) << 30)
+#define DAY_SECONDS 86400
+#define YEAR_MINUTES (INT64_C(366) * 24 * 60)
+
+#define AT(member) offsetof(struct hd_config, member)
+
+static const char *const strategies[] = {"delete", "keep_latest", NULL};
+static const char *const levels[] = {"debug", "info", "warn", "error", "off", NULL};
+static const char *const formats[] = {"text", "json", NULL};
+
+static int check_host(const char *text, struct hd_fault *fault)
+{
+    for (const char *c = text; *c; c++) {
+        if (*c <= ' ' || *c > '~' || *c == '/')
+            return hd_fault_set(fault, HD_EINVAL, "not a host's name or address");
+    }
+    return *text ? 0 : hd_fault_set(fault, HD_EINVAL, "a value is missing");
+}
+
+static int check_store(const char *text, struct hd_fault *fault)
+{
+    struct hd_arena arena;
+    struct hd_url url;
+    int err;
+
+    hd_arena_init(&arena, (size_t)4 * HD_CONFIG_MAX_FILE);
+    err = hd_url_parse(&url, text, &arena, fault);
+    hd_arena_fini(&arena);
+    return err;
+}
+
+static const struct hd_setting settings[] = {
+    {"host", HD_SETTING_TEXT, AT(host), "127.0.0.1", "ADDRESS",
+     .help = "address to listen on: a loopback one", .title = "Where", .check = check_host},
+    {"port", HD_SETTING_INT, AT(port), "2024", "NUMBER",
+     .help = "port, 0 for any; the default one, when taken: the next free", .max = 65535},
+    {"store", HD_SETTING_TEXT, AT(store), "sqlite:heddle.db", "URL",
+     .help = "database: sqlite:FILE, postgresql://…, memory:", .is_secret = true,
+     .check = check_store},
+    {"graphs", HD_SETTING_GRAPHS, AT(graphs), "", "ID=FILE",
+     .help = "a graph to serve and its declaration; repeat it for more"},
+    {"config", HD_SETTING_FILE, 0, "", "FILE", .help = "JSON file with any of these settings"},
+
+    {"max_body", HD_SETTING_SIZE, AT(max_body), "64m", "BYTES", .help = "largest body of a request",
+     .title = "Limits", .min = 1024, .max = GIB},
+    {"max_connections", HD_SETTING_SIZE, AT(max_connections), "10000", "NUMBER",
+     .help = "connections at once", .min = 1, .max = 1000000},
+    {"idle_timeout", HD_SETTING_DURATION, AT(idle_timeout_us), "75", "SECONDS",
+     .help = "connections without a request are closed after this", .min = 1, .max = DAY_SECONDS,
+     .scale = SECOND},
+    {"max_runs", HD_SETTING_INT, AT(max_runs), "1000", "NUMBER", .help = "runs at work at once",
+     .min = 1, .max = 1000000},
+    {"run_timeout", HD_SETTING_DURATION, AT(run_timeout_us), "3600", "SECONDS",
+     .help = "a run that takes longer is ended", .min = 1, .max = 366 * DAY_SECONDS,
+     .scale = SECOND},
+    {"drain", HD_SETTING_DURATION, AT(drain_us), "10", "SECONDS",
+     .help = "for answers under way when the server is stopped", .max = DAY_SECONDS,
+     .scale = SECOND},
+
+    {"stream.end_event", HD_SETTING_BOOL, AT(stream_end_event), "true", "",
+     .help = "end streams with an `end` event: run, checkpoint, status", .title = "Streams"},
+    {"stream.heartbeat", HD_SETTING_DURATION, AT(stream_heartbeat_ms), "5", "SECONDS",
+     .help = "a comment is sent when nothing else was for so long", .min = 1, .max = 3600,
+     .scale = 1000},
+    {"stream.memory", HD_SETTING_SIZE, AT(stream_memory), "256m", "BYTES",
+     .help = "memory for the events of all threads", .min = MIB, .max = 1024 * GIB},
+    {"stream.retention.minutes", HD_SETTING_DURATION, AT(stream_retention_us), "1440", "MINUTES",
+     .help = "how long events of resumable runs are stored", .max = YEAR_MINUTES, .scale = MINUTE},
+    {"stream.retention.events", HD_SETTING_SIZE, AT(stream_retention_events), "100000", "NUMBER",
+     .help = "how many of them for one thread", .min = 1, .max = 1000000000},
+    {"stream.retention.bytes", HD_SETTING_SIZE, AT(stream_retention_bytes), "64m", "BYTES",
+     .help = "how many bytes of them for one thread", .min = 1024, .max = 1024 * GIB},
+
+    {"errors.plain_text", HD_SETTING_BOOL, AT(errors_plain_text), "false", "",
+     .help = "errors as plain text instead of {\"detail\": …}", .title = "Answers"},
+    {"namespaces.show", HD_SETTING_BOOL, AT(namespaces_show), "true", "",
+     .help = "show an agent's root namespace; false: \"\" as in LangGraph"},
+    {"cors.allow_origins", HD_SETTING_LIST, AT(cors_allow_origins), "", "ORIGIN,…",
+     .help = "origins of pages that may use the server; none: all"},
+
+    {"ttl.threads", HD_SETTING_DURATION, AT(ttl_threads_us), "0", "MINUTES",
+     .help = "threads expire so long after their last change; 0: never", .title = "Expiry",
+     .max = 100 * YEAR_MINUTES, .scale = MINUTE},
+    {"ttl.strategy", HD_SETTING_CHOICE, AT(ttl_strategy), "delete", "WORD",
+     .help = "what becomes of them: delete or keep_latest (state)", .choices = strategies},
+    {"ttl.items", HD_SETTING_DURATION, AT(ttl_items_us), "0", "MINUTES",
+     .help = "items of the store expire so long after their use; 0: never",
+     .max = 100 * YEAR_MINUTES, .scale = MINUTE},
+    {"ttl.refresh_on_read", HD_SETTING_BOOL, AT(ttl_refresh_on_read), "true", "",
+     .help = "reading an item is a use"},
+    {"ttl.sweep_interval", HD_SETTING_DURATION, AT(ttl_sweep_interval_us), "5", "MINUTES",
+     .help = "how often what has expired is removed; 0: never", .max = YEAR_MINUTES,
+     .scale = MINUTE},
+
+    {"webhooks.require_https", HD_SETTING_BOOL, AT(webhooks_require_https), "false", "",
+     .help = "only https URLs", .title = "Webhooks"},
+    {"webhooks.allow_loopback", HD_SETTING_BOOL, AT(webhooks_allow_loopback), "true", "",
+     .help = "URLs of this machine too, and paths of this server"},
+    {"webhooks.allowed_domains", HD_SETTING_LIST, AT(webhooks_allowed_domains), "", "DOMAIN,…",
+     .help = "only these; *.example.com is all below it; none: all"},
+    {"webhooks.allowed_ports", HD_SETTING_PORTS, AT(webhooks_allowed_ports), "", "PORT,…",
+     .help = "only these; none: all"},
+    {"webhooks.secret", HD_SETTING_TEXT, AT(webhooks_secret), "", "TEXT",
+     .help = "key of the header Heddle-Signature; none: no header", .is_secret = true},
+    {"webhooks.retries", HD_SETTING_INT, AT(webhooks_retries), "5", "NUMBER",
+     .help = "further attempts after the first", .max = 20},
+    {"webhooks.timeout", HD_SETTING_DURATION, AT(webhooks_timeout_us), "10", "SECONDS",
+     .help = "for one attempt", .min = 1, .max = 600, .scale = SECOND},
+
+    {"log.level", HD_SETTING_CHOICE, AT(log_level), "info", "LEVEL",
+     .help = "debug, info, warn, error or off", .title = "Operation", .choices = levels},
+    {"log.format", HD_SETTING_CHOICE, AT(log_format), "text", "FORMAT", .help = "text or json",
+     .choices = formats},
+    {"metrics", HD_SETTING_BOOL, AT(metrics), "true", "",
+     .help = "answer GET /metrics (Prometheus)"},
+};
+
+const struct hd_setting *hd_setting_at(size_t index)
+{
+    return index < HD_COUNT(settings) ? &settings[index] : NULL;
+}
+
+const struct hd_setting *hd_setting_find(struct hd_slice name)
+{
+    for (size_t i = 0; i < HD_COUNT(settings); i++) {
+        if (hd_slice_eq(hd_slice_cstr(settings[i].name), name))
+            return &settings[i];
+    }
+    return NULL;
+}
+
+static void spell(const char *prefix, const char *name, char separator, int is_upper,
+                  char out[HD_CONFIG_MAX_NAME])
+{
+    int len = snprintf(out, HD_CONFIG_MAX_NAME, "%s%s", prefix, name);
+
+    for (int i = (int)strlen(prefix); i < len && i < HD_CONFIG_MAX_NAME; i++) {
+        if (out[i] == '.' || out[i] == '_')
+            out[i] = separator;
+        else if (is_upper && out[i] >= 'a' && out[i] <= 'z')
+            out[i] = (char)(out[i] - 'a' + 'A');
+    }
+}
+
+/* Graphs are given one by one, so their flag is singular. */
+void hd_setting_flag(const struct hd_setting *setting, char out[HD_CONFIG_MAX_NAME])
+{
+    spell("--", setting->type == HD_SETTING_GRAPHS ? "graph" : setting->name, '-', 0, out);
+}
+
+void hd_setting_variable(const struct hd_setting *setting, char out[HD_CONFIG_MAX_NAME])
+{
+    spell("HEDDLE_", setting->name, '_', 1, out);
+}
+
+/* ---- help -------------------------------------------------------------- */
+
+#define HELP_COLUMN 33
+
+static int help_line(struct hd_buf *out, const struct hd_setting *setting)
+{
+    bool is_switch = setting->type == HD_SETTING_BOOL;
+    char flag[HD_CONFIG_MAX_NAME], left[2 * HD_CONFIG_MAX_NAME];
+    int err;
+
+    hd_setting_flag(setting, flag);
+    (void)snprintf(left, sizeof(left), "  %s%s%s", flag, is_switch ? "" : " ", setting->value);
+    err = hd_buf_printf(out, "%-*s", HELP_COLUMN - 1, left);
+    /* An option that is too long has its meaning on the next line. */
+    if (!err && strlen(left) >= HELP_COLUMN - 1)
+        err = hd_buf_printf(out, "\n%*s", HELP_COLUMN - 1, "");
+    if (!err)
+        err = hd_buf_printf(out, " %s", setting->help);
+    if (!err && *setting->standard)
+        err = hd_buf_printf(out, " [%s]", setting->standard);
+    return err ? err : hd_buf_append_byte(out, '\n');
+}
+
+int hd_config_help(struct hd_buf *out)
+{
+    int err = 0;
+
+    for (size_t i = 0; !err && i < HD_COUNT(settings); i++) {
+        if (settings[i].title)
+            err = hd_buf_printf(out, "%s%s:\n", i > 0 ? "\n" : "", settings[i].title);
+        if (!err)
+            err = help_line(out, &settings[i]);
+    }
+    if (!err)
+        err = hd_buf_printf(
+            out,
+            "\n"
+            "Values follow as --port 2024 or --port=2024. Switches need none: --metrics,\n"
+            "--no-metrics or --metrics=false. Sizes may end in k, m or g; times may have "
+            "decimals.\n"
+            "\n"
+            "Every option is an environment variable too (--stream-end-event is\n"
+            "HEDDLE_STREAM_END_EVENT, --graph is HEDDLE_GRAPHS) and a member of the JSON file\n"
+            "({\"stream\": {\"end_event\": false}}). A flag wins over the environment, the\n"
+            "environment over the file. docs/configuration.md says more.\n");
+    return err;
+}
