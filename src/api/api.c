@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "api/beat.h"
 #include "base/alloc.h"
 #include "base/log.h"
 #include "http/server.h"
@@ -13,6 +14,7 @@
 struct hd_api {
     struct hd_app *app;
     struct hd_router *router;
+    struct hd_beats *beats;
     const struct hd_server *server;
 };
 
@@ -48,13 +50,18 @@ void hd_call_free(struct hd_call *call)
     release(call);
 }
 
+void hd_call_send_headers(struct hd_call *call)
+{
+    for (const struct hd_call_header *header = call->headers; header; header = header->next)
+        hd_answer_header(call->exchange, header->name, header->value);
+}
+
 void hd_call_answer(struct hd_call *call)
 {
     struct hd_exchange *ex = call->exchange;
     struct hd_buf out = call->out;
 
-    for (const struct hd_call_header *header = call->headers; header; header = header->next)
-        hd_answer_header(ex, header->name, header->value);
+    hd_call_send_headers(call);
     hd_buf_init(&call->out, 0);
     hd_json_fini(&call->json);
     if (out.len == 0) {
@@ -307,8 +314,12 @@ int hd_api_create(struct hd_app *app, struct hd_api **out, struct hd_fault *faul
                                               .pattern = hd_route_at(i)->pattern};
     if (!err)
         err = hd_router_create(&api->router, entries, count, fault);
+    if (!err)
+        err = hd_beats_create(app->loop, (uint64_t)app->config->stream_heartbeat_ms, &api->beats);
     hd_free(entries);
     if (err) {
+        if (api)
+            hd_router_destroy(api->router);
         hd_free(api);
         return err;
     }
@@ -321,8 +332,14 @@ void hd_api_destroy(struct hd_api *api)
 {
     if (!api)
         return;
+    hd_beats_destroy(api->beats);
     hd_router_destroy(api->router);
     hd_free(api);
+}
+
+struct hd_beats *hd_api_beats(const struct hd_api *api)
+{
+    return api->beats;
 }
 
 void hd_api_set_server(struct hd_api *api, const struct hd_server *server)

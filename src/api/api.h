@@ -70,6 +70,7 @@ extern const struct hd_routes hd_routes_assistants;
 extern const struct hd_routes hd_routes_threads;
 extern const struct hd_routes hd_routes_states;
 extern const struct hd_routes hd_routes_branches;
+extern const struct hd_routes hd_routes_run_create;
 extern const struct hd_routes hd_routes_runs;
 extern const struct hd_routes hd_routes_streams;
 extern const struct hd_routes hd_routes_items;
@@ -151,6 +152,8 @@ void hd_jw_json(struct hd_jw *jw, struct hd_slice text, const char *otherwise);
 
 /* Sends what is in the call and frees it. */
 void hd_call_answer(struct hd_call *call);
+/* The headers alone, before a stream begins. */
+void hd_call_send_headers(struct hd_call *call);
 /* The exchange has ended otherwise. */
 void hd_call_free(struct hd_call *call);
 /*
@@ -168,6 +171,9 @@ HD_MUST_CHECK int hd_api_create(struct hd_app *app, struct hd_api **out, struct 
 void hd_api_destroy(struct hd_api *api);
 /* The handler of the HTTP server; ctx is the struct hd_api. */
 void hd_api_handle(void *ctx, struct hd_exchange *ex);
+
+struct hd_beats;
+struct hd_beats *hd_api_beats(const struct hd_api *api);
 
 /* Statistics of the HTTP server, for /metrics; given by whoever has it. */
 struct hd_server;

@@ -150,7 +150,7 @@ static void free_entries(struct hd_feed *feed)
         struct hd_entry *entry = feed->head;
 
         feed->head = entry->next;
-        hd_free(entry);
+        hd_entry_unref(entry);
     }
     feed->tail = &feed->head;
     feed->feeds->bytes -= feed->bytes;
@@ -212,6 +212,21 @@ void hd_feed_skip(struct hd_feed *feed)
     feed->seq = (feed->seq / GAP + 2) * GAP;
 }
 
+const struct hd_entry *hd_entry_ref(const struct hd_entry *entry)
+{
+    if (entry)
+        ((struct hd_entry *)entry)->refs++;
+    return entry;
+}
+
+void hd_entry_unref(const struct hd_entry *entry)
+{
+    struct hd_entry *own = (struct hd_entry *)entry;
+
+    if (own && --own->refs == 0)
+        hd_free(own);
+}
+
 /* ---- limits ----------------------------------------------------------- */
 
 static size_t entry_size(const struct hd_entry *entry)
@@ -241,7 +256,7 @@ static void forget_oldest(struct hd_feed *feed)
                 cursor->on_more(cursor->ctx);
         }
     }
-    hd_free(entry);
+    hd_entry_unref(entry);
 }
 
 static void keep_limits(struct hd_feed *feed)
@@ -289,7 +304,8 @@ static struct hd_entry *make_entry(const struct hd_news *news, uint64_t seq)
 
     if (!entry)
         return NULL;
-    *entry = (struct hd_entry){.seq = seq,
+    *entry = (struct hd_entry){.refs = 1,
+                               .seq = seq,
                                .mode = news->mode,
                                .is_last = news->is_last,
                                .name_len = news->name.len,

@@ -36,6 +36,7 @@ struct hd_feed_limits {
 
 struct hd_entry {
     struct hd_entry *next;
+    unsigned refs;
     uint64_t seq;
     uint32_t mode;   /* one of enum hd_mode; 0: belongs to all (metadata, error, end) */
     bool is_last;    /* nothing of this run comes after it */
@@ -53,6 +54,10 @@ static inline struct hd_slice hd_entry_data(const struct hd_entry *entry)
 {
     return hd_slice(entry->text + entry->name_len, entry->data_len);
 }
+
+/* Keeps an entry that is being sent when the feed forgets it. */
+const struct hd_entry *hd_entry_ref(const struct hd_entry *entry);
+void hd_entry_unref(const struct hd_entry *entry);
 
 /* ---- all feeds of the process ----------------------------------------- */
 

@@ -207,6 +207,7 @@ static int copy_older(const struct hd_feed *feed, const struct hd_entry *stored,
             return HD_ENOMEM;
         memcpy(copy, stored, size);
         copy->next = NULL;
+        copy->refs = 1;
         **tail = copy;
         *tail = &copy->next;
         *bytes += size;

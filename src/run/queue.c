@@ -137,6 +137,12 @@ static struct hd_ticket *find_ticket(struct hd_queue *queue, struct hd_slice pri
     return ticket;
 }
 
+bool hd_queue_has(struct hd_queue *queue, struct hd_slice principal, struct hd_slice thread,
+                  struct hd_slice run_id)
+{
+    return find_ticket(queue, principal, thread, run_id) != NULL;
+}
+
 /* In the order of due times; what is at work stays the first. */
 static void insert(struct hd_turn *turn, struct hd_ticket *ticket)
 {
@@ -152,7 +158,10 @@ static void insert(struct hd_turn *turn, struct hd_ticket *ticket)
 
 /* ---- beginning -------------------------------------------------------- */
 
-/* The record of a run that waited says now that it is at work. */
+/*
+ * The record of a run that waited says now that it is at work. Of one that was at
+ * work when an earlier process ended: how far it came.
+ */
 struct promotion {
     struct hd_ticket *ticket;
     int err;
@@ -165,7 +174,13 @@ static void promote(void *arg)
     struct promotion *promotion = arg;
     struct hd_ticket *ticket = promotion->ticket;
 
-    promotion->err = hd_run_mark_running(ticket->app->store, &ticket->rec, &promotion->fault);
+    struct heddle *store = ticket->app->store;
+
+    if (ticket->rec.attempt > 1)
+        promotion->err = hd_run_has_checkpoint(store, &ticket->rec, &ticket->is_continued,
+                                               &promotion->fault);
+    if (!promotion->err && ticket->rec.status == HD_RUN_STATE_PENDING)
+        promotion->err = hd_run_mark_running(store, &ticket->rec, &promotion->fault);
 }
 
 static void begin(struct hd_ticket *ticket)
@@ -184,10 +199,7 @@ static void on_promoted(void *arg)
         hd_finish(ticket);
     } else if (promotion->err) {
         hd_log(HD_LOG_ERROR, "run", "cannot begin a run: %s", promotion->fault.text);
-        ticket->outcome.status = HD_RUN_STATE_ERROR;
-        ticket->outcome.error_type = HD_S("RuntimeError");
-        ticket->outcome.error_text = HD_S("the database did not answer");
-        hd_finish(ticket);
+        hd_work_fail(ticket, "RuntimeError", "the database did not answer");
     } else {
         begin(ticket);
     }
@@ -203,7 +215,7 @@ static void start_first(struct hd_turn *turn)
     turn->is_busy = true;
     queue->pending--;
     queue->running++;
-    if (ticket->rec.status == HD_RUN_STATE_RUNNING) {
+    if (ticket->rec.status == HD_RUN_STATE_RUNNING && ticket->rec.attempt == 1) {
         begin(ticket);
         return;
     }
@@ -212,8 +224,7 @@ static void start_first(struct hd_turn *turn)
         promotion->ticket = ticket;
     if (!promotion || hd_defer_run(queue->app->defer, promote, on_promoted, promotion)) {
         hd_free(promotion);
-        ticket->outcome.status = HD_RUN_STATE_ERROR;
-        hd_finish(ticket);
+        hd_work_fail(ticket, "MemoryError", "out of memory");
     }
 }
 
@@ -330,7 +341,6 @@ int hd_queue_add(struct hd_queue *queue, const struct hd_run_rec *run, int64_t e
     ticket->turn = turn;
     ticket->event_seq = event_seq;
     ticket->is_streamed = is_streamed;
-    ticket->is_continued = run->attempt > 1;
     queue->pending++;
     insert(turn, ticket);
     if (is_due(turn))
@@ -445,10 +455,21 @@ void hd_queue_drain(struct hd_queue *queue, void (*done)(void *ctx), void *ctx)
 
 static int on_in_flight(void *arg, const struct hd_run_rec *run, int64_t event_seq)
 {
-    return hd_queue_add(arg, run, event_seq, false);
+    struct hd_queue *queue = arg;
+
+    queue->recovered++;
+    return hd_queue_add(queue, run, event_seq, false);
 }
 
 int hd_queue_recover(struct hd_queue *queue, struct hd_fault *fault)
 {
-    return hd_runs_recover(queue->app->store, HD_MAX_ATTEMPTS, on_in_flight, queue, fault);
+    int err;
+
+    queue->is_draining = true; /* nothing begins before all is known */
+    err = hd_runs_recover(queue->app->store, HD_MAX_ATTEMPTS, on_in_flight, queue, fault);
+    queue->is_draining = false;
+    if (queue->recovered > 0)
+        hd_log(HD_LOG_INFO, "run", "%zu runs were in flight: they go on", queue->recovered);
+    go_on(queue);
+    return err;
 }

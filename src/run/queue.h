@@ -43,6 +43,9 @@ HD_MUST_CHECK int hd_queue_recover(struct hd_queue *queue, struct hd_fault *faul
 HD_MUST_CHECK int hd_queue_add(struct hd_queue *queue, const struct hd_run_rec *run,
                                int64_t event_seq, bool is_streamed);
 
+bool hd_queue_has(struct hd_queue *queue, struct hd_slice principal, struct hd_slice thread,
+                  struct hd_slice run_id);
+
 struct hd_queue_counts {
     size_t running;
     size_t pending;

@@ -34,7 +34,7 @@ struct hd_ticket {
     int64_t event_seq;
     struct hd_waiter *waiters;
     bool is_streamed;
-    bool is_continued; /* of an earlier process: it may have checkpoints already */
+    bool is_continued; /* it has made checkpoints in an earlier process */
     enum hd_stop stop;
 
     /* At work. */
@@ -54,7 +54,8 @@ struct hd_ticket {
 
     /* How it ended; set by work.c, stored by finish.c. */
     struct hd_outcome outcome;
-    struct hd_buf values;
+    struct hd_val *output; /* NULL: none */
+    struct hd_buf values;  /* the output as JSON, when somebody wants it */
     struct hd_buf interrupts; /* JSON: task id to list */
     struct hd_buf error;      /* JSON */
     bool has_next;
@@ -79,6 +80,7 @@ struct hd_queue {
     size_t pending;
     uint64_t ended;
     uint64_t failed;
+    size_t recovered;
     struct hd_turn *ready;
     struct hd_turn **ready_tail;
     struct hd_buf scratch;
@@ -90,6 +92,8 @@ struct hd_queue {
 
 /* work.c: begins; calls hd_finish() sooner or later, also when it could not begin. */
 void hd_work_begin(struct hd_ticket *ticket);
+/* Ends one that cannot begin. */
+void hd_work_fail(struct hd_ticket *ticket, const char *type, const char *text);
 void hd_work_stop(struct hd_ticket *ticket, enum hd_stop stop);
 void hd_work_fini(struct hd_ticket *ticket);
 

@@ -146,8 +146,7 @@ static void set_error(struct hd_ticket *ticket, const char *type, const char *te
         ticket->outcome.error_type = HD_S("MemoryError");
 }
 
-/* It could not begin. */
-static void fail(struct hd_ticket *ticket, const char *type, const char *text)
+void hd_work_fail(struct hd_ticket *ticket, const char *type, const char *text)
 {
     set_error(ticket, type, text);
     hd_finish(ticket);
@@ -159,16 +158,13 @@ static enum hd_run_state stopped_state(const struct hd_ticket *ticket)
 }
 
 /* What `wait` answers: the output, and the questions that wait for an answer. */
-static void keep_values(struct hd_ticket *ticket, const struct hd_run_result *result)
+static struct hd_val *make_output(const struct hd_run_result *result)
 {
-    struct hd_val *values = hd_val_ref(result->output);
+    struct hd_val *output = hd_val_ref(result->output);
 
-    if (values && hd_val_is_object(values) && result->interrupts)
-        values = hd_val_with(values, HD_S("__interrupt__"), hd_val_ref(result->interrupts));
-    hd_buf_reset(&ticket->values);
-    if (!values || hd_val_render(&ticket->values, values))
-        hd_buf_reset(&ticket->values);
-    hd_val_unref(values);
+    if (output && hd_val_is_object(output) && hd_val_count(result->interrupts) > 0)
+        output = hd_val_with(output, HD_S("__interrupt__"), hd_val_ref(result->interrupts));
+    return output;
 }
 
 static void on_done(void *ctx, const struct hd_run_result *result)
@@ -198,8 +194,7 @@ static void on_done(void *ctx, const struct hd_run_result *result)
     hd_buf_reset(&ticket->interrupts);
     if (result->task_interrupts && hd_val_render(&ticket->interrupts, result->task_interrupts))
         hd_buf_reset(&ticket->interrupts);
-    if (ticket->waiters || hd_val_is_string(hd_val_get(ticket->kwargs, HD_S("webhook"))))
-        keep_values(ticket, result);
+    ticket->output = make_output(result);
     hd_finish(ticket);
 }
 
@@ -361,20 +356,20 @@ void hd_work_begin(struct hd_ticket *ticket)
     if (!err)
         err = hd_partials_create(&ticket->partials);
     if (err) {
-        fail(ticket, "RuntimeError", fault.code ? fault.text : hd_error_text(err));
+        hd_work_fail(ticket, "RuntimeError", fault.code ? fault.text : hd_error_text(err));
         return;
     }
     hd_feed_hold(ticket->feed);
-    if (ticket->is_continued)
+    if (ticket->rec.attempt > 1)
         hd_feed_skip(ticket->feed);
     tell_metadata(ticket);
     if (!ticket->graph) {
-        fail(ticket, "ValueError", "the graph of this run is not served any more");
+        hd_work_fail(ticket, "ValueError", "the graph of this run is not served any more");
         return;
     }
     err = begin(ticket);
     if (err)
-        fail(ticket, "RuntimeError", hd_error_text(err));
+        hd_work_fail(ticket, "RuntimeError", hd_error_text(err));
 }
 
 void hd_work_stop(struct hd_ticket *ticket, enum hd_stop stop)
@@ -390,6 +385,7 @@ void hd_work_fini(struct hd_ticket *ticket)
     if (ticket->feed)
         hd_feed_release(ticket->feed);
     hd_partials_destroy(ticket->partials);
+    hd_val_unref(ticket->output);
     hd_val_unref(ticket->kwargs);
     hd_buf_fini(&ticket->values);
     hd_buf_fini(&ticket->interrupts);

@@ -1,0 +1,246 @@
+#include "api/events.h"
+
+#include <string.h>
+
+#include "api/beat.h"
+#include "base/alloc.h"
+#include "http/sse.h"
+#include "run/queue.h"
+
+#define FRAME_PARTS 7
+
+struct stream {
+    struct hd_call *call;
+    struct hd_cursor cursor;
+    struct hd_events events;
+
+    const struct hd_entry *entry; /* being sent; NULL: none */
+    size_t sent;                  /* bytes of its frame */
+    char id[24];
+    char done[96]; /* of a lifecycle: the data that takes the place of the entry's */
+    bool is_pumping;
+
+    struct hd_beat beat;
+    size_t beat_left; /* bytes of a heartbeat that is being sent */
+};
+
+/* ---- the end ---------------------------------------------------------- */
+
+/* The exchange has ended, or is about to. */
+static void finish(struct stream *stream)
+{
+    hd_beat_stop(&stream->beat);
+    hd_cursor_close(&stream->cursor);
+    hd_entry_unref(stream->entry);
+    hd_call_free(stream->call);
+    hd_free(stream);
+}
+
+static void end(struct stream *stream)
+{
+    struct hd_exchange *ex = stream->call->exchange;
+
+    finish(stream);
+    hd_stream_end(ex);
+}
+
+/* The reader was too slow: it must not take this for the end. */
+static void break_off(struct stream *stream)
+{
+    struct hd_exchange *ex = stream->call->exchange;
+
+    finish(stream);
+    hd_stream_abort(ex);
+}
+
+static void on_gone(void *ctx)
+{
+    struct stream *stream = ctx;
+    struct hd_app *app = stream->call->app;
+
+    if (stream->events.is_cancelling)
+        hd_queue_cancel(app->queue, stream->call->principal, stream->events.thread_id,
+                        stream->events.run_id, HD_CANCEL_INTERRUPT);
+    finish(stream);
+}
+
+/* ---- frames ----------------------------------------------------------- */
+
+static struct hd_slice frame_name(const struct stream *stream)
+{
+    return stream->done[0] ? HD_S("metadata") : hd_entry_name(stream->entry);
+}
+
+static struct hd_slice frame_data(const struct stream *stream)
+{
+    return stream->done[0] ? hd_slice_cstr(stream->done) : hd_entry_data(stream->entry);
+}
+
+/* What is left of the frame; returns the number of parts. */
+static size_t frame_parts(const struct stream *stream, struct hd_slice parts[FRAME_PARTS])
+{
+    const struct hd_slice all[FRAME_PARTS] = {
+        HD_S("event: "),    frame_name(stream), HD_S("\ndata: "),
+        frame_data(stream), HD_S("\nid: "),     hd_slice_cstr(stream->id),
+        HD_S("\n\n"),
+    };
+    size_t skip = stream->sent, count = 0;
+
+    for (size_t i = 0; i < FRAME_PARTS; i++) {
+        if (skip >= all[i].len) {
+            skip -= all[i].len;
+            continue;
+        }
+        parts[count++] = hd_slice(all[i].ptr + skip, all[i].len - skip);
+        skip = 0;
+    }
+    return count;
+}
+
+/* True when the whole frame is on its way. */
+static bool send_frame(struct stream *stream)
+{
+    struct hd_slice parts[FRAME_PARTS];
+    size_t count = frame_parts(stream, parts), left = 0;
+    size_t taken = hd_stream_write(stream->call->exchange, parts, count);
+
+    for (size_t i = 0; i < count; i++)
+        left += parts[i].len;
+    stream->sent += taken;
+    return taken == left;
+}
+
+/* Of a lifecycle only the beginning and the end of runs are told. */
+static bool is_told(struct stream *stream, const struct hd_entry *entry)
+{
+    stream->done[0] = '\0';
+    if (!stream->events.is_lifecycle)
+        return entry->name_len > 0;
+    if (entry->is_last)
+        snprintf(stream->done, sizeof(stream->done),
+                 "{\"status\":\"run_done\",\"run_id\":\"%s\"}", entry->run_id);
+    return entry->is_last || hd_slice_eq(hd_entry_name(entry), HD_S("metadata"));
+}
+
+/* The next entry to be sent becomes stream->entry. */
+static bool take_next(struct stream *stream)
+{
+    const struct hd_entry *entry = hd_cursor_peek(&stream->cursor);
+
+    if (!entry)
+        return false;
+    stream->entry = hd_entry_ref(entry);
+    stream->sent = 0;
+    snprintf(stream->id, sizeof(stream->id), "%llu", (unsigned long long)entry->seq);
+    hd_cursor_advance(&stream->cursor);
+    return true;
+}
+
+/* ---- sending ---------------------------------------------------------- */
+
+/* False: not all of the heartbeat fits. */
+static bool send_beat(struct stream *stream)
+{
+    struct hd_slice beat = HD_SSE_HEARTBEAT;
+    struct hd_slice rest = hd_slice(beat.ptr + beat.len - stream->beat_left, stream->beat_left);
+
+    stream->beat_left -= hd_stream_write(stream->call->exchange, &rest, 1);
+    return stream->beat_left == 0;
+}
+
+/* Sends what there is and fits; true when the stream was ended. */
+static bool pump_all(struct stream *stream)
+{
+    if (stream->beat_left > 0 && !send_beat(stream))
+        return false;
+    for (;;) {
+        bool is_last;
+
+        if (!stream->entry && !take_next(stream)) {
+            if (stream->cursor.is_lost) {
+                break_off(stream);
+                return true;
+            }
+            if (stream->events.is_over) {
+                end(stream);
+                return true;
+            }
+            return false;
+        }
+        if (stream->sent > 0 || is_told(stream, stream->entry)) {
+            if (!send_frame(stream))
+                return false;
+        }
+        is_last = stream->entry->is_last && stream->events.run_id.len > 0;
+        hd_entry_unref(stream->entry);
+        stream->entry = NULL;
+        if (is_last) {
+            end(stream);
+            return true;
+        }
+    }
+}
+
+/* Telling a feed's readers may come from inside one of them. */
+static void pump(void *ctx)
+{
+    struct stream *stream = ctx;
+
+    if (stream->is_pumping)
+        return;
+    stream->is_pumping = true;
+    if (!pump_all(stream))
+        stream->is_pumping = false;
+}
+
+/* A heartbeat comes between frames; while a frame waits for room it says enough. */
+static void on_beat(void *ctx)
+{
+    struct stream *stream = ctx;
+
+    if (stream->entry || stream->beat_left > 0)
+        return;
+    stream->beat_left = HD_SSE_HEARTBEAT.len;
+    pump(stream);
+}
+
+/* ---- the beginning ---------------------------------------------------- */
+
+static struct stream *make_stream(struct hd_call *call, const struct hd_events *events)
+{
+    struct stream *stream = hd_calloc(1, sizeof(*stream));
+
+    if (!stream)
+        return NULL;
+    stream->call = call;
+    stream->events = *events;
+    /* The run is cancelled by these names after the arena's owner has gone. */
+    if (hd_arena_copy(call->arena, events->thread_id, &stream->events.thread_id) ||
+        hd_arena_copy(call->arena, events->run_id, &stream->events.run_id)) {
+        hd_free(stream);
+        return NULL;
+    }
+    stream->cursor.modes = events->modes;
+    stream->cursor.on_more = pump;
+    stream->cursor.ctx = stream;
+    if (events->run_id.len == HD_UUID_LEN)
+        memcpy(stream->cursor.run_id, events->run_id.ptr, HD_UUID_LEN);
+    return stream;
+}
+
+void hd_events_send(struct hd_call *call, struct hd_feed *feed, const struct hd_events *events)
+{
+    struct stream *stream = make_stream(call, events);
+
+    if (!stream) {
+        hd_call_fail(call, HD_ENOMEM);
+        return;
+    }
+    hd_call_send_headers(call);
+    if (feed)
+        hd_cursor_open(&stream->cursor, feed, events->after);
+    else
+        stream->events.is_over = true;
+    hd_beat_start(hd_api_beats(call->api), &stream->beat, on_beat, stream);
+    hd_stream_begin_sse(call->exchange, call->status, pump, on_gone, stream);
+}

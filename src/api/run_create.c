@@ -1,0 +1,327 @@
+/* Runs are created here: in the background, to be streamed, to be waited for; on a thread or without. */
+#include <string.h>
+
+#include "api/api.h"
+#include "api/events.h"
+#include "api/run_view.h"
+#include "api/wait.h"
+#include "base/log.h"
+#include "run/admit.h"
+#include "run/modes.h"
+#include "run/queue.h"
+
+#define MAX_BATCH 1000
+
+/* One run that was asked for; in the arena of its call. */
+struct creation {
+    struct hd_run_request request;
+    struct hd_admission admission;
+};
+
+struct creations {
+    struct creation *list;
+    size_t count;
+};
+
+/* ---- headers ---------------------------------------------------------- */
+
+/* Names that may carry a secret are not for graphs, and not to be stored. */
+static bool is_secret(struct hd_slice name)
+{
+    static const char *const parts[] = {"key",    "token",  "secret", "auth",
+                                        "cookie", "passwd", "password", "tenant", NULL};
+
+    for (size_t i = 0; parts[i]; i++) {
+        if (memmem(name.ptr, name.len, parts[i], strlen(parts[i])))
+            return true;
+    }
+    return false;
+}
+
+/* Headers that begin with x-, and the user agent, as an object. */
+static int write_headers(struct hd_call *call, struct hd_slice *out)
+{
+    const struct hd_http_request *request = hd_exchange_request(call->exchange);
+    struct hd_buf buf;
+    struct hd_jw jw;
+    int err;
+
+    hd_buf_init(&buf, (size_t)1 << 20);
+    hd_jw_init(&jw, &buf);
+    hd_jw_object(&jw);
+    for (size_t i = 0; i < request->header_count; i++) {
+        const struct hd_header *header = &request->headers[i];
+
+        if ((!hd_slice_starts(header->name, HD_S("x-")) &&
+             !hd_slice_eq(header->name, HD_S("user-agent"))) ||
+            is_secret(header->name))
+            continue;
+        hd_jw_key(&jw, header->name);
+        hd_jw_string(&jw, header->value);
+    }
+    hd_jw_object_end(&jw);
+    err = hd_jw_finish(&jw);
+    if (!err)
+        err = hd_arena_copy(call->arena, hd_buf_slice(&buf), out);
+    hd_buf_fini(&buf);
+    return err;
+}
+
+/* ---- admission (store thread) ----------------------------------------- */
+
+static int admit(struct hd_call *call, struct creation *creation, hd_json_val body,
+                 struct hd_slice thread_id)
+{
+    struct hd_admission *admission = &creation->admission;
+    int err = hd_run_request_read(&creation->request, body, &call->fault);
+
+    admission->app = call->app;
+    admission->arena = call->arena;
+    admission->principal = call->principal;
+    admission->thread_id = thread_id;
+    admission->request = &creation->request;
+    if (!err)
+        err = write_headers(call, &admission->headers);
+    if (!err)
+        err = hd_admit(admission, &call->fault);
+    return err;
+}
+
+static int admit_one(struct hd_call *call, struct hd_slice thread_id)
+{
+    struct creations *all = hd_arena_calloc(call->arena, 1, sizeof(*all));
+    int err;
+
+    if (!all)
+        return HD_ENOMEM;
+    all->list = hd_arena_calloc(call->arena, 1, sizeof(*all->list));
+    if (!all->list)
+        return HD_ENOMEM;
+    all->count = 1;
+    call->state = all;
+    err = admit(call, all->list, call->body, thread_id);
+    if (err)
+        return err;
+    if (all->list->admission.refusal)
+        return hd_refuse(call, all->list->admission.refusal, "%s", call->fault.text);
+    return HD_CALL_GOES_ON;
+}
+
+static int work_on_thread(struct hd_call *call)
+{
+    struct hd_slice thread_id;
+    int err = hd_path_uuid(call, 0, "thread_id", &thread_id);
+
+    return err ? err : admit_one(call, thread_id);
+}
+
+static int work_alone(struct hd_call *call)
+{
+    return admit_one(call, hd_slice(NULL, 0));
+}
+
+/* All or none of a batch would need a transaction over many threads: the first refusal ends it. */
+static int work_batch(struct hd_call *call)
+{
+    struct creations *all = hd_arena_calloc(call->arena, 1, sizeof(*all));
+    struct hd_json_iter it = hd_json_iter(call->body);
+    size_t count = hd_json_size(call->body);
+    int err = 0;
+
+    if (!hd_json_is_array(call->body) || count == 0 || count > MAX_BATCH)
+        return hd_fault_set(&call->fault, HD_EINVAL,
+                            "the body must be a list of 1 to %d runs", MAX_BATCH);
+    if (!all)
+        return HD_ENOMEM;
+    call->state = all;
+    all->list = hd_arena_calloc(call->arena, count, sizeof(*all->list));
+    if (!all->list)
+        return HD_ENOMEM;
+    while (!err && hd_json_next(&it)) {
+        struct hd_run_request request;
+
+        err = hd_run_request_read(&request, it.val, &call->fault);
+    }
+    it = hd_json_iter(call->body);
+    while (!err && hd_json_next(&it)) {
+        struct creation *creation = &all->list[all->count];
+
+        err = admit(call, creation, it.val, hd_slice(NULL, 0));
+        if (!err && creation->admission.refusal) {
+            hd_refuse(call, creation->admission.refusal, "%s", call->fault.text);
+            break;
+        }
+        all->count += !err;
+    }
+    return err && all->count == 0 ? err : HD_CALL_GOES_ON;
+}
+
+/* ---- the queue (loop) ------------------------------------------------- */
+
+/* The run is stored: whatever happens now, it is found in flight by the next process at least. */
+static void enqueue(struct hd_call *call, const struct creation *creation, bool is_streamed)
+{
+    const struct hd_admission *admission = &creation->admission;
+    enum hd_cancel action = creation->request.multitask == HD_MULTITASK_ROLLBACK
+                                ? HD_CANCEL_ROLLBACK
+                                : HD_CANCEL_INTERRUPT;
+    int err = hd_queue_add(call->app->queue, &admission->run, admission->event_seq, is_streamed);
+
+    if (err)
+        hd_log(HD_LOG_ERROR, "run", "run %.*s waits for a restart: %s",
+               (int)admission->run.run_id.len, admission->run.run_id.ptr, hd_error_text(err));
+    for (size_t i = 0; i < admission->cancelled_count; i++)
+        hd_queue_cancel(call->app->queue, call->principal, admission->run.thread_id,
+                        admission->cancelled[i], action);
+}
+
+/* Where the run is found. Of a stateless one without its thread, which is nobody's business. */
+static void say_location(struct hd_call *call, const struct creation *creation, const char *suffix)
+{
+    const struct hd_run_rec *run = &creation->admission.run;
+    const char *format = creation->admission.thread_id.len > 0 ? "/threads/%.*s/runs/%.*s%s"
+                                                               : "%.*s/runs/%.*s%s";
+    int thread_len =
+        creation->admission.thread_id.len > 0 ? (int)run->thread_id.len : 0;
+    char *content = hd_arena_printf(call->arena, format, thread_len, run->thread_id.ptr,
+                                    (int)run->run_id.len, run->run_id.ptr, "");
+    char *location = hd_arena_printf(call->arena, format, thread_len, run->thread_id.ptr,
+                                     (int)run->run_id.len, run->run_id.ptr, suffix);
+
+    if (!content || !location)
+        return;
+    hd_call_header(call, HD_S("Content-Location"), hd_slice_cstr(content));
+    if (suffix[0])
+        hd_call_header(call, HD_S("Location"), hd_slice_cstr(location));
+}
+
+/* What was admitted is shown as it was asked for, though it may be at work already. */
+static void show(struct hd_call *call, const struct creation *creation)
+{
+    struct hd_run_rec run = creation->admission.run;
+
+    run.status = HD_RUN_STATE_PENDING;
+    hd_run_view(&call->jw, &run);
+}
+
+static void then_create(struct hd_call *call)
+{
+    struct creations *all = call->state;
+
+    say_location(call, all->list, "");
+    show(call, all->list);
+    enqueue(call, all->list, false);
+    hd_call_answer(call);
+}
+
+static void then_batch(struct hd_call *call)
+{
+    struct creations *all = call->state;
+    bool is_refused = call->status != 200;
+
+    if (!is_refused)
+        hd_jw_array(&call->jw);
+    for (size_t i = 0; i < all->count; i++) {
+        if (!is_refused)
+            show(call, &all->list[i]);
+        enqueue(call, &all->list[i], false);
+    }
+    if (!is_refused)
+        hd_jw_array_end(&call->jw);
+    hd_call_answer(call);
+}
+
+static void then_stream(struct hd_call *call)
+{
+    struct creations *all = call->state;
+    struct creation *creation = all->list;
+    const struct hd_run_rec *run = &creation->admission.run;
+    struct hd_feed *feed = hd_feed_get(call->app->feeds, call->principal, run->thread_id,
+                                       (uint64_t)creation->admission.event_seq);
+    const struct hd_events events = {.thread_id = run->thread_id,
+                                     .run_id = run->run_id,
+                                     .modes = creation->request.modes,
+                                     .after = HD_FROM_NOW,
+                                     .is_cancelling = creation->request.cancels_on_disconnect};
+
+    say_location(call, creation, "/stream");
+    /* The reader first: it must not miss the beginning. */
+    if (feed)
+        hd_feed_hold(feed);
+    hd_events_send(call, feed, &events);
+    enqueue(call, creation, true);
+    if (feed)
+        hd_feed_release(feed);
+}
+
+static void then_wait(struct hd_call *call)
+{
+    struct creations *all = call->state;
+    struct creation *creation = all->list;
+    const struct hd_run_rec *run = &creation->admission.run;
+
+    say_location(call, creation, "/join");
+    enqueue(call, creation, false);
+    hd_wait_send(call, run->thread_id, run->run_id, creation->request.cancels_on_disconnect);
+}
+
+static const struct hd_route routes[] = {
+    {.method = HD_METHOD_POST,
+     .pattern = "/threads/{thread_id}/runs",
+     .work = work_on_thread,
+     .then = then_create,
+     .tag = "Runs",
+     .summary = "Start a run in the background",
+     .body = "RunCreate",
+     .answer = "Run"},
+    {.method = HD_METHOD_POST,
+     .pattern = "/threads/{thread_id}/runs/stream",
+     .work = work_on_thread,
+     .then = then_stream,
+     .tag = "Runs",
+     .summary = "Start a run and stream its events",
+     .body = "RunCreate",
+     .answer = "text/event-stream"},
+    {.method = HD_METHOD_POST,
+     .pattern = "/threads/{thread_id}/runs/wait",
+     .work = work_on_thread,
+     .then = then_wait,
+     .tag = "Runs",
+     .summary = "Start a run and wait for its values",
+     .body = "RunCreate",
+     .answer = "Any"},
+    {.method = HD_METHOD_POST,
+     .pattern = "/runs",
+     .work = work_alone,
+     .then = then_create,
+     .tag = "Stateless runs",
+     .summary = "Start a run on a thread of its own",
+     .body = "RunCreate",
+     .answer = "Run"},
+    {.method = HD_METHOD_POST,
+     .pattern = "/runs/stream",
+     .work = work_alone,
+     .then = then_stream,
+     .tag = "Stateless runs",
+     .summary = "Start a run on a thread of its own and stream its events",
+     .body = "RunCreate",
+     .answer = "text/event-stream"},
+    {.method = HD_METHOD_POST,
+     .pattern = "/runs/wait",
+     .work = work_alone,
+     .then = then_wait,
+     .tag = "Stateless runs",
+     .summary = "Start a run on a thread of its own and wait for its values",
+     .body = "RunCreate",
+     .answer = "Any"},
+    {.method = HD_METHOD_POST,
+     .pattern = "/runs/batch",
+     .work = work_batch,
+     .then = then_batch,
+     .tag = "Stateless runs",
+     .summary = "Start several runs, each on a thread of its own",
+     .body = "[RunCreate",
+     .answer = "[Run"},
+};
+
+const struct hd_routes hd_routes_run_create = {routes, HD_COUNT(routes)};

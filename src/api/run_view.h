@@ -1,0 +1,13 @@
+/* Runs as clients see them. */
+#ifndef HD_API_RUN_VIEW_H
+#define HD_API_RUN_VIEW_H
+
+#include "api/api.h"
+#include "run/record.h"
+
+void hd_run_view(struct hd_jw *jw, const struct hd_run_rec *run);
+/* Only the members named; all when there are none. */
+void hd_run_view_some(struct hd_jw *jw, const struct hd_run_rec *run, const struct hd_slice *names,
+                      size_t count);
+
+#endif

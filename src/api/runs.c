@@ -1,0 +1,493 @@
+/* Runs that exist: looked at, cancelled, deleted. */
+#include <heddle.h>
+
+#include "api/api.h"
+#include "api/run_view.h"
+#include "base/clock.h"
+#include "run/queue.h"
+#include "run/record.h"
+#include "store/rows.h"
+
+#define MAX_CANCEL 1000
+
+/* ---- views ------------------------------------------------------------ */
+
+struct view {
+    const char *name;
+    void (*put)(struct hd_jw *jw, const struct hd_run_rec *run);
+};
+
+static void put_run_id(struct hd_jw *jw, const struct hd_run_rec *run)
+{
+    hd_jw_string(jw, run->run_id);
+}
+static void put_thread_id(struct hd_jw *jw, const struct hd_run_rec *run)
+{
+    hd_jw_string(jw, run->thread_id);
+}
+static void put_assistant_id(struct hd_jw *jw, const struct hd_run_rec *run)
+{
+    hd_jw_string(jw, run->assistant_id);
+}
+static void put_created_at(struct hd_jw *jw, const struct hd_run_rec *run)
+{
+    hd_jw_time(jw, run->created_at);
+}
+static void put_updated_at(struct hd_jw *jw, const struct hd_run_rec *run)
+{
+    hd_jw_time(jw, run->updated_at);
+}
+static void put_status(struct hd_jw *jw, const struct hd_run_rec *run)
+{
+    hd_jw_string(jw, hd_slice_cstr(hd_run_state_name(run->status)));
+}
+static void put_metadata(struct hd_jw *jw, const struct hd_run_rec *run)
+{
+    hd_jw_json(jw, run->metadata, "{}");
+}
+static void put_kwargs(struct hd_jw *jw, const struct hd_run_rec *run)
+{
+    hd_jw_json(jw, run->kwargs, "{}");
+}
+static void put_multitask(struct hd_jw *jw, const struct hd_run_rec *run)
+{
+    hd_jw_string(jw, hd_slice_cstr(hd_multitask_name(run->multitask)));
+}
+
+static const struct view views[] = {
+    {"run_id", put_run_id},         {"thread_id", put_thread_id},
+    {"assistant_id", put_assistant_id}, {"created_at", put_created_at},
+    {"updated_at", put_updated_at}, {"status", put_status},
+    {"metadata", put_metadata},     {"kwargs", put_kwargs},
+    {"multitask_strategy", put_multitask},
+};
+
+static bool is_named(const char *name, const struct hd_slice *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (hd_slice_eq(names[i], hd_slice_cstr(name)))
+            return true;
+    }
+    return count == 0;
+}
+
+void hd_run_view_some(struct hd_jw *jw, const struct hd_run_rec *run, const struct hd_slice *names,
+                      size_t count)
+{
+    hd_jw_object(jw);
+    for (size_t i = 0; i < HD_COUNT(views); i++) {
+        if (!is_named(views[i].name, names, count))
+            continue;
+        hd_jw_key(jw, hd_slice_cstr(views[i].name));
+        views[i].put(jw, run);
+    }
+    hd_jw_object_end(jw);
+}
+
+void hd_run_view(struct hd_jw *jw, const struct hd_run_rec *run)
+{
+    hd_run_view_some(jw, run, NULL, 0);
+}
+
+/* ---- one -------------------------------------------------------------- */
+
+/* The run of the path: 404 `Run not found`, as a fault. */
+static int read_run(struct hd_call *call, struct hd_run_rec *run)
+{
+    struct hd_slice thread_id, run_id;
+    int err = hd_path_uuid(call, 0, "thread_id", &thread_id);
+
+    if (!err)
+        err = hd_path_uuid(call, 1, "run_id", &run_id);
+    if (!err)
+        err = hd_run_read(call->app->store, call->principal, thread_id, run_id, call->arena, run,
+                          &call->fault);
+    if (err == HD_ENOTFOUND) {
+        call->fault = (struct hd_fault){0};
+        return hd_fault_set(&call->fault, HD_ENOTFOUND, "Run not found");
+    }
+    return err;
+}
+
+static int get_run(struct hd_call *call)
+{
+    struct hd_run_rec run;
+    int err = read_run(call, &run);
+
+    if (!err)
+        hd_run_view(&call->jw, &run);
+    return err;
+}
+
+/* ---- list ------------------------------------------------------------- */
+
+struct listing {
+    struct hd_call *call;
+    struct hd_slice *names;
+    size_t name_count;
+};
+
+static int on_run(void *arg, const struct hd_run_rec *run)
+{
+    struct listing *listing = arg;
+
+    hd_run_view_some(&listing->call->jw, run, listing->names, listing->name_count);
+    return listing->call->jw.err;
+}
+
+static int read_status(struct hd_call *call, int *status)
+{
+    struct hd_slice name;
+
+    *status = -1;
+    if (!hd_params_get(&call->query, HD_S("status"), &name))
+        return 0;
+    *status = hd_run_state_of(name);
+    if (*status >= 0)
+        return 0;
+    return hd_fault_set(&call->fault, HD_EINVAL,
+                        "status: expected pending, running, error, success, timeout or "
+                        "interrupted");
+}
+
+static int check_thread(struct hd_call *call, struct hd_slice *thread_id)
+{
+    struct hd_thread_rec thread;
+    int err = hd_path_uuid(call, 0, "thread_id", thread_id);
+
+    if (!err)
+        err = hd_thread_read(call->app->store, call->principal, *thread_id, call->arena, &thread,
+                             &call->fault);
+    return err;
+}
+
+static int list_runs(struct hd_call *call)
+{
+    struct listing listing = {.call = call};
+    struct hd_slice thread_id = {NULL, 0};
+    int64_t limit, offset;
+    int status;
+    int err = check_thread(call, &thread_id);
+
+    if (err == HD_ENOTFOUND)
+        return hd_refuse_thread(call, thread_id);
+    if (!err)
+        err = hd_params_int(&call->query, HD_S("limit"), 1, 1000, 10, &limit, &call->fault);
+    if (!err)
+        err = hd_params_int(&call->query, HD_S("offset"), 0, INT32_MAX, 0, &offset, &call->fault);
+    if (!err)
+        err = read_status(call, &status);
+    if (!err)
+        err = hd_params_list(&call->query, HD_S("select"), call->arena, &listing.names,
+                             &listing.name_count, &call->fault);
+    if (err)
+        return err;
+    hd_jw_array(&call->jw);
+    err = hd_runs_list(call->app->store, call->principal, thread_id, status, (size_t)offset,
+                       (size_t)limit, on_run, &listing, &call->fault);
+    hd_jw_array_end(&call->jw);
+    return err;
+}
+
+/* ---- cancel ----------------------------------------------------------- */
+
+/* Runs that are to be cancelled, and what to wait for; in the arena of the call. */
+struct cancelling {
+    struct hd_call *call;
+    enum hd_cancel action;
+    bool waits;
+    struct hd_run_rec run;
+    struct hd_waiter waiter;
+};
+
+static int read_action(struct hd_call *call, enum hd_cancel *action)
+{
+    struct hd_slice name;
+
+    *action = HD_CANCEL_INTERRUPT;
+    if (!hd_params_get(&call->query, HD_S("action"), &name) ||
+        hd_slice_eq(name, HD_S("interrupt")))
+        return 0;
+    *action = HD_CANCEL_ROLLBACK;
+    if (hd_slice_eq(name, HD_S("rollback")))
+        return 0;
+    return hd_fault_set(&call->fault, HD_EINVAL, "action: expected interrupt or rollback");
+}
+
+static int cancel_work(struct hd_call *call)
+{
+    struct cancelling *cancelling = hd_arena_calloc(call->arena, 1, sizeof(*cancelling));
+    int err = cancelling ? read_run(call, &cancelling->run) : HD_ENOMEM;
+
+    call->state = cancelling;
+    if (!err)
+        err = hd_params_bool(&call->query, HD_S("wait"), false, &cancelling->waits, &call->fault);
+    if (!err)
+        err = read_action(call, &cancelling->action);
+    return err ? err : HD_CALL_GOES_ON;
+}
+
+/* The receipt: what became of the run, and where it stopped. */
+static void put_receipt(struct hd_jw *jw, const struct hd_run_rec *run, const char *status,
+                        const struct hd_outcome *outcome)
+{
+    hd_jw_object(jw);
+    hd_jw_key(jw, HD_S("run_id"));
+    hd_jw_string(jw, run->run_id);
+    hd_jw_key(jw, HD_S("status"));
+    hd_jw_string(jw, hd_slice_cstr(status));
+    if (outcome) {
+        hd_jw_key(jw, HD_S("stopped_at_step"));
+        hd_jw_int(jw, outcome->step);
+        hd_jw_key(jw, HD_S("checkpoint_id"));
+        if (outcome->checkpoint_id.len > 0 && !outcome->is_deleted)
+            hd_jw_string(jw, outcome->checkpoint_id);
+        else
+            hd_jw_null(jw);
+    }
+    hd_jw_object_end(jw);
+}
+
+static void on_cancelled(void *ctx, const struct hd_outcome *outcome)
+{
+    struct cancelling *cancelling = ctx;
+
+    cancelling->waiter.link = NULL;
+    put_receipt(&cancelling->call->jw, &cancelling->run,
+                outcome->is_deleted ? "deleted" : hd_run_state_name(outcome->status), outcome);
+    hd_call_answer(cancelling->call);
+}
+
+static void cancel_then(struct hd_call *call)
+{
+    struct cancelling *cancelling = call->state;
+    const struct hd_run_rec *run = &cancelling->run;
+    bool is_in_flight = hd_queue_cancel(call->app->queue, call->principal, run->thread_id,
+                                        run->run_id, cancelling->action);
+
+    if (is_in_flight && cancelling->waits) {
+        cancelling->call = call;
+        cancelling->waiter.fn = on_cancelled;
+        cancelling->waiter.ctx = cancelling;
+        /* It is there: it was cancelled a moment ago, and ends later. */
+        if (hd_queue_wait(call->app->queue, call->principal, run->thread_id, run->run_id,
+                          &cancelling->waiter))
+            return;
+    }
+    call->status = is_in_flight ? 202 : 200;
+    put_receipt(&call->jw, run, is_in_flight ? "cancelling" : hd_run_state_name(run->status),
+                NULL);
+    hd_call_answer(call);
+}
+
+/* ---- cancel many ------------------------------------------------------ */
+
+struct many {
+    struct hd_call *call;
+    enum hd_cancel action;
+    int status; /* -1: any that is in flight */
+    struct hd_run_rec runs[MAX_CANCEL];
+    size_t count;
+};
+
+static int keep_run(struct many *many, const struct hd_run_rec *run)
+{
+    if (many->count == MAX_CANCEL)
+        return 1;
+    return hd_run_rec_copy(many->call->arena, run, &many->runs[many->count++]);
+}
+
+static int on_active(void *arg, const struct hd_run_rec *run)
+{
+    struct many *many = arg;
+
+    if (!hd_slice_eq(run->principal, many->call->principal))
+        return 0;
+    if (many->status >= 0 && (int)run->status != many->status)
+        return 0;
+    return keep_run(many, run);
+}
+
+static int find_named(struct hd_call *call, struct many *many, struct hd_slice thread_id)
+{
+    struct hd_slice *ids;
+    size_t count;
+    int err = hd_body_strings(call, "run_ids", &ids, &count);
+
+    for (size_t i = 0; !err && i < count && many->count < MAX_CANCEL; i++) {
+        err = hd_run_read(call->app->store, call->principal, thread_id, ids[i], call->arena,
+                          &many->runs[many->count], &call->fault);
+        if (err == HD_ENOTFOUND)
+            err = 0;
+        else
+            many->count += !err;
+    }
+    return err;
+}
+
+static int find_by_status(struct hd_call *call, struct many *many)
+{
+    static const char *const words[] = {"pending", "running", "all", NULL};
+    int word = 2;
+    int err = hd_body_word(call, "status", words, &word);
+
+    many->status = word == 2 ? -1 : word == 0 ? HD_RUN_STATE_PENDING : HD_RUN_STATE_RUNNING;
+    if (!err)
+        err = hd_runs_in_flight(call->app->store, on_active, many, &call->fault);
+    return err > 0 ? 0 : err;
+}
+
+static int cancel_many_work(struct hd_call *call)
+{
+    struct many *many = hd_arena_calloc(call->arena, 1, sizeof(*many));
+    bool has_status = hd_body_get(call, "status");
+    bool has_ids = hd_body_get(call, "run_ids") || hd_body_get(call, "thread_id");
+    struct hd_slice thread_id = {NULL, 0};
+    int err = many ? read_action(call, &many->action) : HD_ENOMEM;
+
+    call->state = many;
+    if (err)
+        return err;
+    many->call = call;
+    if (has_status == has_ids)
+        return hd_fault_set(&call->fault, HD_EINVAL,
+                            "expected either status, or thread_id and run_ids");
+    err = hd_body_string(call, "thread_id", &thread_id);
+    if (!err && has_ids && (thread_id.len == 0 || !hd_body_get(call, "run_ids")))
+        return hd_fault_set(&call->fault, HD_EINVAL, "expected both thread_id and run_ids");
+    if (!err)
+        err = has_status ? find_by_status(call, many) : find_named(call, many, thread_id);
+    if (!err && many->count == 0)
+        return hd_refuse(call, 404, "No runs found to cancel");
+    return err ? err : HD_CALL_GOES_ON;
+}
+
+static void cancel_many_then(struct hd_call *call)
+{
+    struct many *many = call->state;
+
+    for (size_t i = 0; i < many->count; i++)
+        hd_queue_cancel(call->app->queue, call->principal, many->runs[i].thread_id,
+                        many->runs[i].run_id, many->action);
+    call->status = 204;
+    hd_call_answer(call);
+}
+
+/* ---- delete ----------------------------------------------------------- */
+
+/* One that is in flight is rolled back, which deletes it; of another the record and checkpoints. */
+static int delete_stored(struct hd_call *call)
+{
+    struct cancelling *cancelling = call->state;
+    const struct hd_run_rec *run = &cancelling->run;
+    const struct heddle_bytes id = {run->run_id.ptr, run->run_id.len};
+    const struct heddle_bytes principal = {run->principal.ptr, run->principal.len};
+    struct heddle_error error = {0};
+    struct hd_batch_builder batch;
+    struct hd_batch view;
+    struct hd_slice lane;
+    int err = heddle_delete_runs(call->app->store, principal, &id, 1, &error);
+
+    if (err)
+        return hd_fault_set(&call->fault, err, "%s", error.text);
+    err = hd_thread_lane(call->arena, run->principal, run->thread_id, &lane);
+    hd_batch_init(&batch);
+    if (!err)
+        err = hd_run_delete(&batch, run);
+    view = hd_batch_view(&batch);
+    if (!err)
+        err = hd_rows_apply(call->app->store, lane, &view, NULL, &call->fault);
+    hd_batch_fini(&batch);
+    call->status = 204;
+    return err;
+}
+
+static void on_deleted(struct hd_call *call, int err)
+{
+    if (err)
+        hd_call_fail(call, err);
+    else
+        hd_call_answer(call);
+}
+
+static void on_rolled_back(void *ctx, const struct hd_outcome *outcome)
+{
+    struct cancelling *cancelling = ctx;
+
+    (void)outcome;
+    cancelling->waiter.link = NULL;
+    cancelling->call->status = 204;
+    hd_call_answer(cancelling->call);
+}
+
+static void delete_then(struct hd_call *call)
+{
+    struct cancelling *cancelling = call->state;
+    const struct hd_run_rec *run = &cancelling->run;
+    int err;
+
+    if (hd_queue_cancel(call->app->queue, call->principal, run->thread_id, run->run_id,
+                        HD_CANCEL_ROLLBACK)) {
+        cancelling->call = call;
+        cancelling->waiter.fn = on_rolled_back;
+        cancelling->waiter.ctx = cancelling;
+        if (hd_queue_wait(call->app->queue, call->principal, run->thread_id, run->run_id,
+                          &cancelling->waiter))
+            return;
+    }
+    err = hd_call_defer(call, delete_stored, on_deleted);
+    if (err)
+        hd_call_fail(call, err);
+}
+
+static int delete_work(struct hd_call *call)
+{
+    struct cancelling *cancelling = hd_arena_calloc(call->arena, 1, sizeof(*cancelling));
+    int err = cancelling ? read_run(call, &cancelling->run) : HD_ENOMEM;
+
+    call->state = cancelling;
+    return err ? err : HD_CALL_GOES_ON;
+}
+
+static const struct hd_route routes[] = {
+    {.method = HD_METHOD_GET,
+     .pattern = "/threads/{thread_id}/runs",
+     .work = list_runs,
+     .tag = "Runs",
+     .summary = "List the runs of a thread, newest first",
+     .query = "limit offset status select",
+     .answer = "[Run"},
+    {.method = HD_METHOD_GET,
+     .pattern = "/threads/{thread_id}/runs/{run_id}",
+     .work = get_run,
+     .tag = "Runs",
+     .summary = "Get a run",
+     .answer = "Run"},
+    {.method = HD_METHOD_DELETE,
+     .pattern = "/threads/{thread_id}/runs/{run_id}",
+     .work = delete_work,
+     .then = delete_then,
+     .tag = "Runs",
+     .summary = "Delete a run and the checkpoints it made",
+     .status = 204},
+    {.method = HD_METHOD_POST,
+     .pattern = "/threads/{thread_id}/runs/{run_id}/cancel",
+     .work = cancel_work,
+     .then = cancel_then,
+     .tag = "Runs",
+     .summary = "Stop a run",
+     .query = "wait action",
+     .body = "?Any",
+     .answer = "CancelReceipt"},
+    {.method = HD_METHOD_POST,
+     .pattern = "/runs/cancel",
+     .work = cancel_many_work,
+     .then = cancel_many_then,
+     .tag = "Runs",
+     .summary = "Stop many runs",
+     .query = "action",
+     .body = "RunsCancel",
+     .status = 204},
+};
+
+const struct hd_routes hd_routes_runs = {routes, HD_COUNT(routes)};

@@ -1,0 +1,288 @@
+/* Streams that somebody joins: of a run, and of a thread across its runs. */
+#include <stdlib.h>
+
+#include "api/api.h"
+#include "api/events.h"
+#include "api/wait.h"
+#include "run/modes.h"
+#include "run/queue.h"
+#include "run/record.h"
+
+#define MAX_PAGES ((size_t)256 << 20) /* bytes of stored events that are read at once */
+
+/* What joining needs to know; in the arena of the call. */
+struct join {
+    struct hd_slice thread_id;
+    struct hd_slice run_id;
+    struct hd_thread_rec thread;
+    struct hd_arena pages;
+    struct hd_entry *stored;
+    struct hd_events events;
+    bool is_resuming;
+};
+
+static struct hd_slice last_event_id(struct hd_call *call)
+{
+    return hd_request_value(hd_exchange_request(call->exchange), HD_S("last-event-id"));
+}
+
+/* "-1" and "-": everything that is kept. HD_FROM_NOW without one, or with what is no number. */
+static uint64_t after_of(struct hd_slice id)
+{
+    uint64_t number = 0;
+
+    if (hd_slice_eq(id, HD_S("-1")) || hd_slice_eq(id, HD_S("-")))
+        return 0;
+    if (id.len == 0 || id.len > 18)
+        return HD_FROM_NOW;
+    for (size_t i = 0; i < id.len; i++) {
+        if (id.ptr[i] < '0' || id.ptr[i] > '9')
+            return HD_FROM_NOW;
+        number = number * 10 + (uint64_t)(id.ptr[i] - '0');
+    }
+    return number;
+}
+
+static int read_modes(struct hd_call *call, uint32_t *modes)
+{
+    struct hd_slice *names;
+    size_t count;
+    int err = hd_params_list(&call->query, HD_S("stream_mode"), call->arena, &names, &count,
+                             &call->fault);
+
+    *modes = 0;
+    for (size_t i = 0; !err && i < count; i++)
+        err = hd_mode_add(names[i], modes, &call->fault);
+    if (*modes == 0)
+        *modes = HD_MODES_OF_RUNS;
+    return err;
+}
+
+/* ---- a run ------------------------------------------------------------ */
+
+static struct join *make_join(struct hd_call *call)
+{
+    struct join *join = hd_arena_calloc(call->arena, 1, sizeof(*join));
+
+    if (join)
+        hd_arena_init(&join->pages, MAX_PAGES);
+    call->state = join;
+    return join;
+}
+
+/* The events that were stored, when the client wants to go on behind one. */
+static int read_stored(struct hd_call *call, struct join *join)
+{
+    struct hd_slice id = last_event_id(call);
+    int err;
+
+    join->events.after = after_of(id);
+    join->is_resuming = join->events.after != HD_FROM_NOW;
+    if (!join->is_resuming)
+        return 0;
+    err = hd_pages_read(call->app->store, call->principal, join->thread_id, &join->pages,
+                        &join->stored, &call->fault);
+    if (err)
+        hd_arena_fini(&join->pages);
+    return err;
+}
+
+static int find_run(struct hd_call *call, struct join *join)
+{
+    struct hd_run_rec run;
+    int err = hd_run_read(call->app->store, call->principal, join->thread_id, join->run_id,
+                          call->arena, &run, &call->fault);
+
+    if (err == HD_ENOTFOUND)
+        return hd_fault_set(&call->fault, HD_ENOTFOUND, "Run not found");
+    return err;
+}
+
+static int join_work(struct hd_call *call)
+{
+    struct join *join = make_join(call);
+    int err = join ? hd_path_uuid(call, 0, "thread_id", &join->thread_id) : HD_ENOMEM;
+
+    if (!err)
+        err = hd_path_uuid(call, 1, "run_id", &join->run_id);
+    if (!err)
+        err = read_modes(call, &join->events.modes);
+    if (!err)
+        err = hd_params_bool(&call->query, HD_S("cancel_on_disconnect"), false,
+                             &join->events.is_cancelling, &call->fault);
+    if (!err)
+        err = find_run(call, join);
+    if (!err)
+        err = read_stored(call, join);
+    return err ? err : HD_CALL_GOES_ON;
+}
+
+/* The run is known by its id alone. */
+static int join_stateless_work(struct hd_call *call)
+{
+    struct join *join = make_join(call);
+    struct hd_run_rec run;
+    int err = join ? hd_path_uuid(call, 0, "run_id", &join->run_id) : HD_ENOMEM;
+
+    if (!err)
+        err = read_modes(call, &join->events.modes);
+    if (!err)
+        err = hd_run_find(call->app->store, call->principal, join->run_id, call->arena, &run,
+                          &call->fault);
+    if (err == HD_ENOTFOUND)
+        return hd_refuse(call, 404, "Run not found");
+    join->thread_id = run.thread_id;
+    if (!err)
+        err = read_stored(call, join);
+    return err ? err : HD_CALL_GOES_ON;
+}
+
+/* The feed with what was stored of it; NULL when it cannot be had. */
+static struct hd_feed *open_feed(struct hd_call *call, struct join *join)
+{
+    struct hd_feed *feed = hd_feed_get(call->app->feeds, call->principal, join->thread_id, 0);
+    int err = 0;
+
+    if (feed && join->is_resuming)
+        err = hd_feed_prepend(feed, join->stored);
+    hd_arena_fini(&join->pages);
+    return err ? NULL : feed;
+}
+
+static void join_then(struct hd_call *call)
+{
+    struct join *join = call->state;
+    struct hd_feed *feed = open_feed(call, join);
+
+    if (!feed) {
+        hd_call_fail(call, HD_ENOMEM);
+        return;
+    }
+    join->events.thread_id = join->thread_id;
+    join->events.run_id = join->run_id;
+    join->events.is_over =
+        !hd_queue_has(call->app->queue, call->principal, join->thread_id, join->run_id);
+    hd_events_send(call, feed, &join->events);
+}
+
+/* ---- waiting for a run ------------------------------------------------ */
+
+static int wait_work(struct hd_call *call)
+{
+    struct join *join = make_join(call);
+    int err = join ? hd_path_uuid(call, 0, "thread_id", &join->thread_id) : HD_ENOMEM;
+
+    if (!err)
+        err = hd_path_uuid(call, 1, "run_id", &join->run_id);
+    if (!err)
+        err = hd_params_bool(&call->query, HD_S("cancel_on_disconnect"), false,
+                             &join->events.is_cancelling, &call->fault);
+    if (!err)
+        err = find_run(call, join);
+    return err ? err : HD_CALL_GOES_ON;
+}
+
+static void wait_then(struct hd_call *call)
+{
+    struct join *join = call->state;
+
+    hd_wait_send(call, join->thread_id, join->run_id, join->events.is_cancelling);
+}
+
+/* ---- a thread --------------------------------------------------------- */
+
+static int read_thread_modes(struct hd_call *call, struct hd_events *events)
+{
+    struct hd_slice *names;
+    bool has_runs = false;
+    size_t count;
+    int err = hd_params_list(&call->query, HD_S("stream_mode"), call->arena, &names, &count,
+                             &call->fault);
+
+    if (!err && count == 0)
+        err = hd_params_list(&call->query, HD_S("stream_modes"), call->arena, &names, &count,
+                             &call->fault);
+    for (size_t i = 0; !err && i < count; i++) {
+        if (hd_slice_eq(names[i], HD_S("run_modes")))
+            has_runs = true;
+        else if (hd_slice_eq(names[i], HD_S("state_update")))
+            events->modes |= HD_MODE_STATE_UPDATE;
+        else if (hd_slice_eq(names[i], HD_S("lifecycle")))
+            events->is_lifecycle = true;
+        else
+            err = hd_fault_set(&call->fault, HD_EINVAL,
+                               "stream_mode: expected run_modes, lifecycle or state_update");
+    }
+    if (has_runs || count == 0) {
+        events->modes |= HD_MODES_OF_RUNS;
+        events->is_lifecycle = false;
+    }
+    return err;
+}
+
+static int thread_work(struct hd_call *call)
+{
+    struct join *join = make_join(call);
+    int err = join ? hd_path_uuid(call, 0, "thread_id", &join->thread_id) : HD_ENOMEM;
+
+    if (!err)
+        err = read_thread_modes(call, &join->events);
+    if (!err)
+        err = hd_thread_read(call->app->store, call->principal, join->thread_id, call->arena,
+                             &join->thread, &call->fault);
+    if (err == HD_ENOTFOUND)
+        return hd_refuse_thread(call, join->thread_id);
+    if (!err)
+        err = read_stored(call, join);
+    return err ? err : HD_CALL_GOES_ON;
+}
+
+static void thread_then(struct hd_call *call)
+{
+    struct join *join = call->state;
+    struct hd_feed *feed = open_feed(call, join);
+
+    if (!feed) {
+        hd_call_fail(call, HD_ENOMEM);
+        return;
+    }
+    join->events.thread_id = join->thread_id;
+    hd_events_send(call, feed, &join->events);
+}
+
+static const struct hd_route routes[] = {
+    {.method = HD_METHOD_GET,
+     .pattern = "/threads/{thread_id}/runs/{run_id}/stream",
+     .work = join_work,
+     .then = join_then,
+     .tag = "Runs",
+     .summary = "Join the stream of a run; Last-Event-ID resumes it",
+     .query = "stream_mode cancel_on_disconnect",
+     .answer = "text/event-stream"},
+    {.method = HD_METHOD_GET,
+     .pattern = "/threads/{thread_id}/runs/{run_id}/join",
+     .work = wait_work,
+     .then = wait_then,
+     .tag = "Runs",
+     .summary = "Wait for a run and get its values",
+     .query = "cancel_on_disconnect",
+     .answer = "Any"},
+    {.method = HD_METHOD_GET,
+     .pattern = "/runs/{run_id}/stream",
+     .work = join_stateless_work,
+     .then = join_then,
+     .tag = "Stateless runs",
+     .summary = "Join the stream of a stateless run",
+     .query = "stream_mode",
+     .answer = "text/event-stream"},
+    {.method = HD_METHOD_GET,
+     .pattern = "/threads/{thread_id}/stream",
+     .work = thread_work,
+     .then = thread_then,
+     .tag = "Threads",
+     .summary = "The events of a thread, across its runs",
+     .query = "thread_stream_mode",
+     .answer = "text/event-stream"},
+};
+
+const struct hd_routes hd_routes_streams = {routes, HD_COUNT(routes)};

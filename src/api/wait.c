@@ -1,0 +1,162 @@
+#include "api/wait.h"
+
+#include "api/beat.h"
+#include "api/thread_view.h"
+#include "base/alloc.h"
+#include "run/queue.h"
+
+/* In the arena of its call. */
+struct wait {
+    struct hd_call *call;
+    struct hd_slice thread_id;
+    struct hd_slice run_id;
+    bool is_cancelling;
+    bool is_begun; /* as a stream, because it takes long */
+    bool is_ended; /* the answer is there; what is left of it is being sent */
+    struct hd_waiter waiter;
+    struct hd_beat beat;
+    size_t sent;
+};
+
+static void leave(struct wait *wait)
+{
+    hd_beat_stop(&wait->beat);
+    hd_waiter_leave(&wait->waiter);
+}
+
+static void on_gone(void *ctx)
+{
+    struct wait *wait = ctx;
+
+    leave(wait);
+    if (wait->is_cancelling && !wait->is_ended)
+        hd_queue_cancel(wait->call->app->queue, wait->call->principal, wait->thread_id,
+                        wait->run_id, HD_CANCEL_INTERRUPT);
+    hd_call_free(wait->call);
+}
+
+/* Sends what fits of the answer; the rest when there is room. */
+static void on_room(void *ctx)
+{
+    struct wait *wait = ctx;
+    struct hd_exchange *ex = wait->call->exchange;
+    struct hd_slice rest;
+
+    if (!wait->is_ended)
+        return;
+    rest = hd_slice(wait->call->out.ptr + wait->sent, wait->call->out.len - wait->sent);
+    wait->sent += hd_stream_write(ex, &rest, 1);
+    if (wait->sent < wait->call->out.len)
+        return;
+    hd_call_free(wait->call);
+    hd_stream_end(ex);
+}
+
+/* Clients and proxies give up on silence; JSON may begin with white space. */
+static void on_beat(void *ctx)
+{
+    struct wait *wait = ctx;
+    struct hd_slice space = HD_S("\n");
+
+    if (!wait->is_begun) {
+        wait->is_begun = true;
+        hd_call_send_headers(wait->call);
+        hd_stream_begin(wait->call->exchange, 200, HD_TYPE_JSON, on_room, on_gone, wait);
+    }
+    hd_stream_write(wait->call->exchange, &space, 1);
+}
+
+/* What is in the call is the answer. */
+static void answer(struct wait *wait)
+{
+    leave(wait);
+    wait->is_ended = true;
+    if (wait->is_begun) {
+        on_room(wait);
+        return;
+    }
+    hd_exchange_on_gone(wait->call->exchange, NULL, NULL);
+    hd_call_answer(wait->call);
+}
+
+static void answer_error(struct wait *wait, struct hd_slice type, struct hd_slice text)
+{
+    struct hd_jw *jw = &wait->call->jw;
+
+    hd_jw_object(jw);
+    hd_jw_key(jw, HD_S("__error__"));
+    hd_jw_object(jw);
+    hd_jw_key(jw, HD_S("error"));
+    hd_jw_string(jw, type);
+    hd_jw_key(jw, HD_S("message"));
+    hd_jw_string(jw, text);
+    hd_jw_object_end(jw);
+    hd_jw_object_end(jw);
+    answer(wait);
+}
+
+/* ---- what the thread has now ------------------------------------------ */
+
+static int read_values(struct hd_call *call)
+{
+    struct wait *wait = call->state;
+
+    return hd_thread_values(call, wait->thread_id, &call->out);
+}
+
+static void on_read(struct hd_call *call, int err)
+{
+    struct wait *wait = call->state;
+
+    if (err == HD_ENOTFOUND) /* a temporary thread, gone with its run */
+        hd_jw_null(&call->jw);
+    if (err && err != HD_ENOTFOUND)
+        answer_error(wait, HD_S("RuntimeError"),
+                     hd_slice_cstr(call->fault.code ? call->fault.text : hd_error_text(err)));
+    else
+        answer(wait);
+}
+
+static void answer_values(struct wait *wait)
+{
+    int err = hd_call_defer(wait->call, read_values, on_read);
+
+    if (err)
+        on_read(wait->call, err);
+}
+
+static void on_outcome(void *ctx, const struct hd_outcome *outcome)
+{
+    struct wait *wait = ctx;
+
+    wait->waiter.link = NULL;
+    if (outcome->status == HD_RUN_STATE_ERROR || outcome->status == HD_RUN_STATE_TIMEOUT) {
+        answer_error(wait, outcome->error_type, outcome->error_text);
+    } else {
+        hd_jw_json(&wait->call->jw, outcome->values, "null");
+        answer(wait);
+    }
+}
+
+void hd_wait_send(struct hd_call *call, struct hd_slice thread_id, struct hd_slice run_id,
+                  bool is_cancelling)
+{
+    struct wait *wait = hd_arena_calloc(call->arena, 1, sizeof(*wait));
+
+    if (!wait || hd_arena_copy(call->arena, thread_id, &wait->thread_id) ||
+        hd_arena_copy(call->arena, run_id, &wait->run_id)) {
+        hd_call_fail(call, HD_ENOMEM);
+        return;
+    }
+    call->state = wait;
+    wait->call = call;
+    wait->is_cancelling = is_cancelling;
+    wait->waiter.fn = on_outcome;
+    wait->waiter.ctx = wait;
+    if (!hd_queue_wait(call->app->queue, call->principal, thread_id, run_id, &wait->waiter)) {
+        answer_values(wait);
+        return;
+    }
+    hd_exchange_on_gone(call->exchange, on_gone, wait);
+    hd_beat_start(hd_api_beats(call->api), &wait->beat, on_beat, wait);
+}

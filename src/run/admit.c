@@ -1,0 +1,602 @@
+#include "run/admit.h"
+
+#include <heddle.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/uuid.h"
+#include "graph/val.h"
+#include "run/modes.h"
+#include "store/rows.h"
+
+#define MAX_TRIES 50
+#define MAX_KWARGS ((size_t)256 << 20)
+
+/* What one try found out. */
+struct attempt {
+    struct hd_admission *a;
+    struct hd_fault *fault;
+    struct hd_assistant_rec assistant;
+    struct hd_thread_rec thread;
+    bool is_new_thread;
+    struct hd_slice ns;
+    struct hd_slice checkpoint_id;
+    struct hd_slice checkpoint_map;
+    struct hd_run_rec *active; /* in flight on the thread */
+    size_t active_count;
+};
+
+static int refuse(struct attempt *t, int status, const char *fmt, ...) HD_PRINTF(3, 4);
+
+/* Ends the admission; returns a code that ends the try. */
+static int refuse(struct attempt *t, int status, const char *fmt, ...)
+{
+    char text[200];
+    va_list args;
+
+    va_start(args, fmt);
+    vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    t->a->refusal = status;
+    return hd_fault_set(t->fault, HD_EINVAL, "%s", text);
+}
+
+/* ---- where ------------------------------------------------------------ */
+
+int hd_assistant_ns(struct hd_arena *arena, struct hd_slice assistant_id, struct hd_slice *out)
+{
+    char *text = hd_arena_printf(arena, "assistant:%.*s", (int)assistant_id.len, assistant_id.ptr);
+
+    *out = hd_slice_cstr(text);
+    return text ? 0 : HD_ENOMEM;
+}
+
+static struct hd_slice first_segment(struct hd_slice ns)
+{
+    const char *bar = ns.len > 0 ? memchr(ns.ptr, '|', ns.len) : NULL;
+
+    return bar ? hd_slice(ns.ptr, (size_t)(bar - ns.ptr)) : ns;
+}
+
+static struct hd_slice configured(const struct hd_run_request *request, const char *name)
+{
+    return hd_json_string(hd_json_get(request->configurable, hd_slice_cstr(name)));
+}
+
+/*
+ * The namespace is the assistant's own unless the configurable names another. A
+ * checkpoint of another assistant's (clients send the head of what they show, and
+ * the user may have changed the assistant) says nothing to this one.
+ */
+static int choose_place(struct attempt *t)
+{
+    const struct hd_run_request *request = t->a->request;
+    struct hd_slice wanted = configured(request, "checkpoint_ns");
+    struct hd_slice shown = first_segment(request->checkpoint_ns);
+    struct hd_slice own;
+    int err = hd_assistant_ns(t->a->arena, t->assistant.id, &own);
+
+    if (err)
+        return err;
+    t->ns = wanted.len > 0 ? first_segment(wanted) : own;
+    t->checkpoint_id = configured(request, "checkpoint_id");
+    if (t->checkpoint_id.len == 0)
+        t->checkpoint_id = request->checkpoint_id;
+    if (shown.len == 0 || hd_slice_eq(shown, t->ns))
+        return 0;
+    if (wanted.len == 0 && !hd_slice_starts(shown, HD_S("assistant:")))
+        t->ns = shown;
+    else
+        t->checkpoint_id = hd_slice(NULL, 0);
+    return 0;
+}
+
+/* A subgraph's checkpoint is reached through the root's, which the map names. */
+static int follow_map(struct attempt *t)
+{
+    const struct hd_run_request *request = t->a->request;
+    hd_json_val root = hd_json_get(request->checkpoint_map, HD_S(""));
+    struct hd_buf buf;
+    int err;
+
+    if (request->checkpoint_ns.len == first_segment(request->checkpoint_ns).len ||
+        t->checkpoint_id.len == 0)
+        return 0;
+    if (!hd_json_is_string(root))
+        return refuse(t, 422,
+                      "checkpoint_map: needed to run from the checkpoint of a subgraph");
+    hd_buf_init(&buf, MAX_KWARGS);
+    err = hd_json_write_val(&buf, request->checkpoint_map);
+    if (!err)
+        err = hd_arena_copy(t->a->arena, hd_buf_slice(&buf), &t->checkpoint_map);
+    hd_buf_fini(&buf);
+    t->checkpoint_id = hd_json_string(root);
+    return err;
+}
+
+/* The head that somebody chose, when the request names no checkpoint. */
+static int follow_head(struct attempt *t)
+{
+    struct hd_json heads = {NULL};
+    int err = 0;
+
+    if (t->checkpoint_id.len > 0 || t->thread.heads.len == 0)
+        return 0;
+    err = hd_json_parse(&heads, t->thread.heads, t->fault);
+    if (!err)
+        err = hd_arena_copy(t->a->arena, hd_json_string(hd_json_get(hd_json_root(&heads), t->ns)),
+                            &t->checkpoint_id);
+    hd_json_fini(&heads);
+    return err;
+}
+
+static int check_checkpoint(struct attempt *t)
+{
+    struct heddle_bytes thread = {t->thread.id.ptr, t->thread.id.len};
+    struct heddle_bytes ns = {t->ns.ptr, t->ns.len};
+    struct heddle_bytes id = {t->checkpoint_id.ptr, t->checkpoint_id.len};
+    struct heddle_query query = {.principal = {t->a->principal.ptr, t->a->principal.len},
+                                 .thread = &thread,
+                                 .ns = &ns,
+                                 .id = &id,
+                                 .limit = 1,
+                                 .flags = HEDDLE_LIST_HEADERS};
+    const struct heddle_tuple *tuple;
+    struct heddle_error error = {0};
+    struct heddle_list *list;
+    int err;
+
+    if (t->checkpoint_id.len == 0)
+        return 0;
+    err = heddle_list_open(t->a->app->store, &query, &list, &error);
+    if (!err) {
+        err = heddle_list_next(list, &tuple, &error);
+        heddle_list_close(list);
+    }
+    if (err == HD_ENOTFOUND)
+        return refuse(t, 404, "Checkpoint not found");
+    return err ? hd_fault_set(t->fault, err, "%s", error.text) : 0;
+}
+
+/* ---- what is there ---------------------------------------------------- */
+
+static int find_assistant(struct attempt *t)
+{
+    struct hd_slice id = t->a->request->assistant_id;
+    int err = hd_assistant_resolve(t->a->app, t->a->principal, id, t->a->arena, &t->assistant,
+                                   t->fault);
+
+    if (err != HD_ENOTFOUND)
+        return err;
+    return refuse(t, 404,
+                  "No assistant found for \"%.*s\". Make sure the assistant ID is for a valid "
+                  "assistant or a valid graph ID.",
+                  (int)(id.len < 60 ? id.len : 60), id.ptr);
+}
+
+static int find_thread(struct attempt *t)
+{
+    struct hd_admission *a = t->a;
+    char *id;
+    int err;
+
+    t->is_new_thread = a->thread_id.len == 0;
+    if (t->is_new_thread) {
+        id = hd_arena_alloc(a->arena, HD_UUID_SIZE);
+        if (!id)
+            return HD_ENOMEM;
+        hd_uuid_v4(id);
+        hd_thread_init(&t->thread, a->principal, hd_slice(id, HD_UUID_LEN));
+        return 0;
+    }
+    err = hd_thread_read(a->app->store, a->principal, a->thread_id, a->arena, &t->thread,
+                         t->fault);
+    if (err != HD_ENOTFOUND)
+        return err;
+    if (!a->request->creates_thread)
+        return refuse(t, 404, "Thread with ID %.*s not found", (int)a->thread_id.len,
+                      a->thread_id.ptr);
+    t->is_new_thread = true;
+    hd_thread_init(&t->thread, a->principal, a->thread_id);
+    return 0;
+}
+
+static int check_active(struct attempt *t)
+{
+    int err = 0;
+
+    /* A thread that is not busy has none. */
+    if (t->thread.status == HD_THREAD_BUSY)
+        err = hd_runs_active(t->a->app->store, t->a->principal, t->thread.id, t->a->arena,
+                             &t->active, &t->active_count, t->fault);
+    if (err)
+        return err;
+    if (t->active_count > 0 && t->a->request->multitask == HD_MULTITASK_REJECT)
+        return refuse(t, 409,
+                      "Thread is already running a task. Wait for it to finish or choose a "
+                      "different multitask strategy.");
+    return 0;
+}
+
+/* ---- what it will be given -------------------------------------------- */
+
+/* Keys of the configurable that concern one run and not the thread. */
+static bool is_of_run(struct hd_slice key)
+{
+    static const char *const names[] = {"checkpoint_id", "checkpoint_ns", "checkpoint_map",
+                                        "run_id",        "thread_id",     "assistant_id",
+                                        "graph_id",      "cron_id",       NULL};
+
+    for (size_t i = 0; names[i]; i++) {
+        if (hd_slice_eq(key, hd_slice_cstr(names[i])))
+            return true;
+    }
+    return hd_slice_starts(key, HD_S("__")) || hd_slice_starts(key, HD_S("langgraph_auth"));
+}
+
+/* `text` is JSON; anything but an object is an empty one. Takes and returns `into`. */
+static struct hd_val *merge_text(struct hd_val *into, struct hd_slice text)
+{
+    struct hd_val *more = NULL;
+
+    if (text.len == 0)
+        return into;
+    if (hd_val_parse_json(text, &more, NULL) || !hd_val_is_object(more)) {
+        hd_val_unref(more);
+        return into;
+    }
+    into = hd_val_merge(into, more);
+    hd_val_unref(more);
+    return into;
+}
+
+static struct hd_val *merge_json(struct hd_val *into, hd_json_val json)
+{
+    struct hd_val *more = NULL;
+
+    if (!hd_json_is_object(json) || hd_val_from_json(json, &more, NULL))
+        return into;
+    into = hd_val_merge(into, more);
+    hd_val_unref(more);
+    return into;
+}
+
+/* The member `name` of the object that `text` is. */
+static struct hd_val *merge_member(struct hd_val *into, struct hd_slice text, const char *name)
+{
+    struct hd_val *object = NULL;
+
+    if (text.len == 0 || hd_val_parse_json(text, &object, NULL))
+        return into;
+    if (hd_val_is_object(hd_val_get(object, hd_slice_cstr(name))))
+        into = hd_val_merge(into, hd_val_get(object, hd_slice_cstr(name)));
+    hd_val_unref(object);
+    return into;
+}
+
+static struct hd_val *without_run_keys(const struct hd_val *configurable)
+{
+    struct hd_val *kept = hd_val_object();
+
+    for (size_t i = 0; i < hd_val_count(configurable); i++) {
+        struct hd_val *key;
+        struct hd_val *val = hd_val_member(configurable, i, &key);
+
+        if (!is_of_run(hd_val_get_string(key)))
+            kept = hd_val_with(kept, hd_val_get_string(key), hd_val_ref(val));
+    }
+    return kept;
+}
+
+static struct hd_val *with_text(struct hd_val *object, const char *key, struct hd_slice text)
+{
+    return text.len > 0 ? hd_val_with(object, hd_slice_cstr(key), hd_val_string(text)) : object;
+}
+
+static struct hd_val *merged_configurable(const struct attempt *t)
+{
+    struct hd_val *configurable = hd_val_object();
+
+    configurable = merge_member(configurable, t->assistant.config, "configurable");
+    configurable = merge_member(configurable, t->thread.config, "configurable");
+    configurable = merge_text(configurable, t->a->headers);
+    return merge_json(configurable, t->a->request->configurable);
+}
+
+static struct hd_val *run_configurable(const struct attempt *t, const struct hd_val *merged)
+{
+    struct hd_val *configurable = hd_val_merge(hd_val_object(), merged);
+
+    configurable = with_text(configurable, "run_id", t->a->run.run_id);
+    configurable = with_text(configurable, "thread_id", t->thread.id);
+    configurable = with_text(configurable, "graph_id", t->assistant.graph_id);
+    configurable = with_text(configurable, "assistant_id", t->assistant.id);
+    configurable = with_text(configurable, "cron_id", t->a->cron_id);
+    configurable = with_text(configurable, "checkpoint_ns", t->ns);
+    configurable = hd_val_without(configurable, HD_S("checkpoint_id"));
+    configurable = hd_val_without(configurable, HD_S("checkpoint_map"));
+    configurable = with_text(configurable, "checkpoint_id", t->checkpoint_id);
+    if (t->checkpoint_map.len > 0)
+        configurable = hd_val_with(configurable, HD_S("checkpoint_map"),
+                                   merge_text(hd_val_object(), t->checkpoint_map));
+    return configurable;
+}
+
+static struct hd_val *run_metadata(const struct attempt *t)
+{
+    const struct hd_run_request *request = t->a->request;
+    struct hd_val *metadata = hd_val_object();
+
+    metadata = merge_text(metadata, t->assistant.metadata);
+    metadata = merge_text(metadata, t->thread.metadata);
+    metadata = merge_json(metadata, hd_json_get(request->config, HD_S("metadata")));
+    metadata = merge_json(metadata, request->metadata);
+    return with_text(metadata, "assistant_id", t->assistant.id);
+}
+
+static struct hd_val *run_config(const struct attempt *t, const struct hd_val *merged,
+                                 const struct hd_val *metadata)
+{
+    struct hd_val *config = merge_text(hd_val_object(), t->assistant.config);
+
+    config = merge_json(config, t->a->request->config);
+    config = hd_val_with(config, HD_S("configurable"), run_configurable(t, merged));
+    return hd_val_with(config, HD_S("metadata"), hd_val_ref(metadata));
+}
+
+/* ---- records ---------------------------------------------------------- */
+
+static int render(struct hd_arena *arena, struct hd_val *val, struct hd_slice *out)
+{
+    struct hd_buf buf;
+    int err = val ? 0 : HD_ENOMEM;
+
+    hd_buf_init(&buf, MAX_KWARGS);
+    if (!err)
+        err = hd_val_render(&buf, val);
+    if (!err)
+        err = hd_arena_copy(arena, hd_buf_slice(&buf), out);
+    hd_buf_fini(&buf);
+    return err;
+}
+
+static void put_json(struct hd_jw *jw, const char *name, hd_json_val val)
+{
+    if (!val)
+        return;
+    hd_jw_key(jw, hd_slice_cstr(name));
+    hd_jw_val(jw, val);
+}
+
+static void put_modes(struct hd_jw *jw, uint32_t modes)
+{
+    const char *name;
+    uint32_t mode;
+
+    hd_jw_key(jw, HD_S("stream_mode"));
+    hd_jw_array(jw);
+    for (size_t i = 0; (name = hd_mode_at(i, &mode)); i++) {
+        if (modes & mode)
+            hd_jw_string(jw, hd_slice_cstr(name));
+    }
+    hd_jw_array_end(jw);
+}
+
+static void put_flag(struct hd_jw *jw, const char *name, bool value)
+{
+    hd_jw_key(jw, hd_slice_cstr(name));
+    hd_jw_bool(jw, value);
+}
+
+static void put_context(struct hd_jw *jw, const struct attempt *t)
+{
+    struct hd_val *context = merge_text(hd_val_object(), t->assistant.context);
+
+    context = merge_json(context, t->a->request->context);
+    hd_jw_key(jw, HD_S("context"));
+    if (t->a->request->context && !hd_json_is_object(t->a->request->context))
+        hd_jw_val(jw, t->a->request->context);
+    else
+        hd_val_put_rendered(jw, context);
+    hd_val_unref(context);
+}
+
+static const char *const durability_names[] = {
+    [HD_DURABLE_ASYNC] = "async", [HD_DURABLE_SYNC] = "sync", [HD_DURABLE_EXIT] = "exit"};
+
+/* What the run is given, as it is shown to clients and as it is begun from. */
+static int write_kwargs(const struct attempt *t, const struct hd_val *config, struct hd_buf *out)
+{
+    const struct hd_run_request *request = t->a->request;
+    struct hd_jw jw;
+
+    hd_jw_init(&jw, out);
+    hd_jw_object(&jw);
+    hd_jw_key(&jw, HD_S("input"));
+    if (request->input)
+        hd_jw_val(&jw, request->input);
+    else
+        hd_jw_null(&jw);
+    put_json(&jw, "command", request->command);
+    hd_jw_key(&jw, HD_S("config"));
+    hd_val_put_rendered(&jw, config);
+    put_context(&jw, t);
+    if (request->webhook.len > 0) {
+        hd_jw_key(&jw, HD_S("webhook"));
+        hd_jw_string(&jw, request->webhook);
+    }
+    put_modes(&jw, request->modes);
+    put_json(&jw, "feedback_keys", request->feedback_keys);
+    put_json(&jw, "interrupt_before", request->interrupt_before);
+    put_json(&jw, "interrupt_after", request->interrupt_after);
+    put_flag(&jw, "temporary", t->a->thread_id.len == 0 && !request->keeps_thread);
+    put_flag(&jw, "subgraphs", request->subgraphs);
+    put_flag(&jw, "resumable", request->is_resumable);
+    hd_jw_key(&jw, HD_S("durability"));
+    hd_jw_string(&jw, hd_slice_cstr(durability_names[request->durability]));
+    hd_jw_object_end(&jw);
+    return hd_jw_finish(&jw);
+}
+
+static int make_run(struct attempt *t, const struct hd_val *merged)
+{
+    struct hd_admission *a = t->a;
+    struct hd_val *metadata = run_metadata(t);
+    struct hd_val *config = run_config(t, merged, metadata);
+    struct hd_buf kwargs;
+    int err = metadata && config ? 0 : HD_ENOMEM;
+
+    hd_buf_init(&kwargs, MAX_KWARGS);
+    if (!err)
+        err = write_kwargs(t, config, &kwargs);
+    if (!err)
+        err = hd_arena_copy(a->arena, hd_buf_slice(&kwargs), &a->run.kwargs);
+    if (!err)
+        err = render(a->arena, metadata, &a->run.metadata);
+    hd_buf_fini(&kwargs);
+    hd_val_unref(config);
+    hd_val_unref(metadata);
+    return err;
+}
+
+static void fill_run(struct attempt *t, int64_t now)
+{
+    struct hd_run_rec *run = &t->a->run;
+    bool begins = t->active_count == 0 && t->a->request->delay_us == 0;
+
+    run->principal = t->a->principal;
+    run->thread_id = t->thread.id;
+    run->assistant_id = t->assistant.id;
+    run->status = begins ? HD_RUN_STATE_RUNNING : HD_RUN_STATE_PENDING;
+    run->created_at = now + t->a->request->delay_us;
+    run->updated_at = now;
+    run->due_at = run->created_at;
+    run->attempt = 1;
+    run->multitask = t->a->request->multitask;
+}
+
+/* The thread remembers whose it was last, and what was configured. */
+static int fill_thread(struct attempt *t, const struct hd_val *merged, int64_t now)
+{
+    struct hd_thread_rec *thread = &t->thread;
+    struct hd_val *metadata = merge_text(hd_val_object(), thread->metadata);
+    struct hd_val *config = merge_text(hd_val_object(), t->assistant.config);
+    int err;
+
+    metadata = with_text(metadata, "graph_id", t->assistant.graph_id);
+    metadata = with_text(metadata, "assistant_id", t->assistant.id);
+    config = merge_text(config, thread->config);
+    config = merge_json(config, t->a->request->config);
+    config = hd_val_without(config, HD_S("metadata"));
+    config = hd_val_with(config, HD_S("configurable"), without_run_keys(merged));
+    err = render(t->a->arena, metadata, &thread->metadata);
+    if (!err)
+        err = render(t->a->arena, config, &thread->config);
+    hd_val_unref(metadata);
+    hd_val_unref(config);
+    thread->status = HD_THREAD_BUSY;
+    thread->updated_at = now;
+    thread->head = (struct hd_head){.ns = t->ns,
+                                    .checkpoint_id = t->checkpoint_id,
+                                    .graph_id = t->assistant.graph_id,
+                                    .assistant_id = t->assistant.id};
+    if (t->is_new_thread)
+        thread->created_at = thread->state_updated_at = now;
+    return err;
+}
+
+static int store(struct attempt *t)
+{
+    struct hd_batch_builder batch;
+    struct hd_batch view;
+    struct hd_slice lane;
+    int err;
+
+    hd_batch_init(&batch);
+    err = t->is_new_thread ? hd_thread_add(&batch, &t->thread) : hd_thread_put(&batch, &t->thread);
+    if (!err)
+        err = hd_run_add(&batch, &t->a->run);
+    if (!err)
+        err = hd_thread_lane(t->a->arena, t->a->principal, t->thread.id, &lane);
+    view = hd_batch_view(&batch);
+    if (!err)
+        err = hd_rows_apply(t->a->app->store, lane, &view, NULL, t->fault);
+    hd_batch_fini(&batch);
+    return err;
+}
+
+/* Which runs have to make way: all that were in flight before. */
+static int list_cancelled(struct attempt *t)
+{
+    struct hd_admission *a = t->a;
+
+    if (a->request->multitask != HD_MULTITASK_INTERRUPT &&
+        a->request->multitask != HD_MULTITASK_ROLLBACK)
+        return 0;
+    a->cancelled = hd_arena_calloc(a->arena, t->active_count + 1, sizeof(*a->cancelled));
+    if (!a->cancelled)
+        return HD_ENOMEM;
+    for (size_t i = 0; i < t->active_count; i++)
+        a->cancelled[a->cancelled_count++] = t->active[i].run_id;
+    return 0;
+}
+
+static int find_all(struct attempt *t)
+{
+    int err = find_assistant(t);
+
+    if (!err)
+        err = find_thread(t);
+    if (!err)
+        err = check_active(t);
+    if (!err)
+        err = choose_place(t);
+    if (!err)
+        err = follow_map(t);
+    if (!err)
+        err = follow_head(t);
+    if (!err)
+        err = check_checkpoint(t);
+    return err;
+}
+
+static int try_once(struct attempt *t)
+{
+    int64_t now = hd_clock_now_us();
+    struct hd_val *merged;
+    int err = find_all(t);
+
+    if (err)
+        return err;
+    merged = merged_configurable(t);
+    fill_run(t, now);
+    err = merged ? make_run(t, merged) : HD_ENOMEM;
+    if (!err)
+        err = fill_thread(t, merged, now);
+    hd_val_unref(merged);
+    if (!err)
+        err = list_cancelled(t);
+    if (!err)
+        err = store(t);
+    t->a->event_seq = t->thread.event_seq;
+    return err;
+}
+
+int hd_admit(struct hd_admission *a, struct hd_fault *fault)
+{
+    char *id = hd_arena_alloc(a->arena, HD_UUID_SIZE);
+    int err = HD_ECONFLICT;
+
+    if (!id)
+        return HD_ENOMEM;
+    hd_uuid_v7(id);
+    a->run.run_id = hd_slice(id, HD_UUID_LEN);
+    for (int i = 0; i < MAX_TRIES && err == HD_ECONFLICT; i++) {
+        struct attempt t = {.a = a, .fault = fault};
+
+        *fault = (struct hd_fault){0};
+        a->cancelled_count = 0;
+        err = try_once(&t);
+    }
+    return a->refusal ? 0 : err;
+}

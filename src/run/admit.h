@@ -1,0 +1,45 @@
+/*
+ * From a request for a run to its record: which assistant, which thread, where
+ * in it, and whether it may run now, later or not at all. Waits for the store;
+ * for store threads.
+ */
+#ifndef HD_RUN_ADMIT_H
+#define HD_RUN_ADMIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/slice.h"
+#include "run/app.h"
+#include "run/record.h"
+#include "run/request.h"
+
+struct hd_admission {
+    /* What is asked. */
+    struct hd_app *app;
+    struct hd_arena *arena; /* for everything below */
+    struct hd_slice principal;
+    struct hd_slice thread_id; /* empty: a thread of its own, made for the run */
+    const struct hd_run_request *request;
+    struct hd_slice headers; /* JSON: what of the request's headers goes to the configurable */
+    struct hd_slice cron_id; /* empty: none */
+
+    /* What became of it. */
+    int refusal; /* an HTTP status; 0: there is a run. The sentence is in `fault` */
+    struct hd_run_rec run;
+    int64_t event_seq;             /* of its thread */
+    struct hd_slice *cancelled;    /* runs that make way for it */
+    size_t cancelled_count;
+};
+
+/* 0, also when it was refused, or what kept the store from answering. */
+HD_MUST_CHECK int hd_admit(struct hd_admission *admission, struct hd_fault *fault);
+
+/* The root namespace of an assistant's checkpoints: assistant:<id>. */
+HD_MUST_CHECK int hd_assistant_ns(struct hd_arena *arena, struct hd_slice assistant_id,
+                                  struct hd_slice *out);
+
+#endif

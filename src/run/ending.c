@@ -1,0 +1,351 @@
+#include "run/ending.h"
+
+#include <heddle.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "store/rows.h"
+
+#define MAX_TRIES 100
+#define MAX_READ ((size_t)256 << 20)
+
+static struct heddle_bytes bytes_of(struct hd_slice s)
+{
+    return (struct heddle_bytes){s.ptr, s.len};
+}
+
+/* ---- what the thread becomes ------------------------------------------ */
+
+static enum hd_thread_status status_after(const struct hd_ending *ending, size_t others,
+                                          const struct hd_thread_rec *thread)
+{
+    if (others > 0)
+        return HD_THREAD_BUSY;
+    if (ending->status == HD_RUN_STATE_ERROR || ending->status == HD_RUN_STATE_TIMEOUT)
+        return HD_THREAD_ERROR;
+    if (ending->has_begun && !ending->is_rolled_back && ending->has_next)
+        return HD_THREAD_INTERRUPTED;
+    if ((!ending->has_begun || ending->is_rolled_back) && thread->interrupts.len > 2)
+        return HD_THREAD_INTERRUPTED; /* as it was before */
+    return HD_THREAD_IDLE;
+}
+
+/* The heads that users chose, without the one of `ns`: the run's own end is the head now. */
+static int forget_head(struct hd_arena *arena, struct hd_slice *heads, struct hd_slice ns)
+{
+    struct hd_json json = {NULL};
+    struct hd_json_iter it;
+    struct hd_buf out;
+    struct hd_jw jw;
+    int err;
+
+    if (heads->len == 0)
+        return 0;
+    hd_buf_init(&out, MAX_READ);
+    hd_jw_init(&jw, &out);
+    err = hd_json_parse(&json, *heads, NULL);
+    it = hd_json_iter(hd_json_root(&json));
+    hd_jw_object(&jw);
+    while (!err && hd_json_next(&it)) {
+        if (hd_slice_eq(it.key, ns))
+            continue;
+        hd_jw_key(&jw, it.key);
+        hd_jw_val(&jw, it.val);
+    }
+    hd_jw_object_end(&jw);
+    if (!err)
+        err = hd_jw_finish(&jw);
+    if (!err)
+        err = hd_arena_copy(arena, hd_buf_slice(&out), heads);
+    hd_json_fini(&json);
+    hd_buf_fini(&out);
+    return err;
+}
+
+static int change_thread(struct hd_thread_rec *thread, const struct hd_ending *ending,
+                         size_t others, struct hd_arena *arena)
+{
+    int64_t now = hd_clock_now_us();
+
+    thread->status = status_after(ending, others, thread);
+    thread->updated_at = now;
+    thread->expires_at = hd_thread_expiry(thread, now);
+    if (ending->event_seq > thread->event_seq)
+        thread->event_seq = ending->event_seq;
+    if (!ending->has_begun || ending->is_rolled_back)
+        return 0;
+    thread->state_updated_at = now;
+    thread->interrupts = ending->interrupts;
+    thread->error = ending->error;
+    if (ending->checkpoint_id.len == 0)
+        return 0;
+    thread->head.ns = ending->ns;
+    thread->head.checkpoint_id = ending->checkpoint_id;
+    thread->head.graph_id = ending->graph_id;
+    thread->head.assistant_id = ending->run->assistant_id;
+    return forget_head(arena, &thread->heads, ending->ns);
+}
+
+/* After a rollback the latest run is another one, or none. */
+static int restore_head(struct heddle *store, struct hd_thread_rec *thread,
+                        const struct hd_run_rec *run, struct hd_arena *arena,
+                        struct hd_fault *fault)
+{
+    struct hd_run_rec *runs = NULL, *latest = NULL;
+    struct hd_json json = {NULL};
+    hd_json_val configurable;
+    size_t count = 0;
+    int err = hd_runs_list(store, run->principal, run->thread_id, NULL, 0, 2, arena, &runs, &count,
+                           fault);
+
+    for (size_t i = 0; !err && i < count && !latest; i++)
+        latest = hd_slice_eq(runs[i].run_id, run->run_id) ? NULL : &runs[i];
+    thread->head = (struct hd_head){.ns = {NULL, 0}};
+    if (err || !latest)
+        return err;
+    err = hd_json_parse(&json, latest->kwargs, fault);
+    configurable = hd_json_get(hd_json_get(hd_json_root(&json), HD_S("config")),
+                               HD_S("configurable"));
+    if (!err)
+        err = hd_arena_copy(arena, hd_json_string(hd_json_get(configurable, HD_S("checkpoint_ns"))),
+                            &thread->head.ns);
+    if (!err)
+        err = hd_arena_copy(arena, hd_json_string(hd_json_get(configurable, HD_S("graph_id"))),
+                            &thread->head.graph_id);
+    thread->head.assistant_id = latest->assistant_id;
+    hd_json_fini(&json);
+    return err;
+}
+
+/* ---- one try ---------------------------------------------------------- */
+
+static int count_others(struct heddle *store, const struct hd_run_rec *run, struct hd_arena *arena,
+                        size_t *others, struct hd_fault *fault)
+{
+    struct hd_run_rec *active = NULL;
+    size_t count = 0;
+    int err = hd_runs_active(store, run->principal, run->thread_id, arena, &active, &count, fault);
+
+    *others = 0;
+    for (size_t i = 0; !err && i < count; i++)
+        *others += !hd_slice_eq(active[i].run_id, run->run_id);
+    return err;
+}
+
+static int add_run(struct hd_batch_builder *batch, const struct hd_ending *ending)
+{
+    struct hd_run_rec run = *ending->run;
+
+    if (ending->is_rolled_back)
+        return hd_run_delete(batch, &run);
+    run.rev = stored_rev;
+    run.status = ending->status;
+    run.updated_at = hd_clock_now_us();
+    run.due_at = 0;
+    return hd_run_put(batch, &run);
+}
+
+static int try_once(struct heddle *store, const struct hd_ending *ending, struct hd_arena *arena,
+                    struct hd_fault *fault)
+{
+    const struct hd_run_rec *run = ending->run;
+    struct hd_batch_builder batch;
+    struct hd_thread_rec thread;
+    struct hd_batch view;
+    struct hd_slice lane;
+    size_t others;
+    int err;
+
+    err = hd_thread_read(store, run->principal, run->thread_id, arena, &thread, fault);
+    if (err == HD_ENOTFOUND)
+        return 0; /* deleted meanwhile, its runs too */
+    if (!err)
+        err = count_others(store, run, arena, &others, fault);
+    if (!err)
+        err = change_thread(&thread, ending, others, arena);
+    if (!err && ending->is_rolled_back)
+        err = restore_head(store, &thread, run, arena, fault);
+    if (!err)
+        err = hd_thread_lane(arena, run->principal, run->thread_id, &lane);
+    if (err)
+        return err;
+    hd_batch_init(&batch);
+    err = hd_thread_put(&batch, &thread);
+    if (!err)
+        err = add_run(&batch, ending);
+    view = hd_batch_view(&batch);
+    if (!err)
+        err = hd_rows_apply(store, lane, &view, NULL, fault);
+    hd_batch_fini(&batch);
+    return err;
+}
+
+/* ---- events ----------------------------------------------------------- */
+
+/* The first numbers of the pages beyond those that are kept, newest first. */
+struct old_pages {
+    size_t keep;
+    size_t seen;
+    int64_t first[64];
+    size_t count;
+};
+
+static int on_page(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct old_pages *old = arg;
+
+    (void)which;
+    if (old->seen++ < old->keep)
+        return 0;
+    if (old->count == HD_COUNT(old->first))
+        return 1;
+    old->first[old->count++] = cells[HD_EVENT_PAGES_FIRST].number;
+    return 0;
+}
+
+static int delete_pages(struct heddle *store, const struct hd_run_rec *run,
+                        const struct old_pages *old, struct hd_arena *arena,
+                        struct hd_fault *fault)
+{
+    struct hd_batch_builder batch;
+    struct hd_batch view;
+    struct hd_slice lane;
+    int err = hd_thread_lane(arena, run->principal, run->thread_id, &lane);
+
+    hd_batch_init(&batch);
+    for (size_t i = 0; !err && i < old->count; i++) {
+        const struct hd_cell key[] = {hd_cell_bytes(run->principal), hd_cell_bytes(run->thread_id),
+                                      hd_cell_int(old->first[i])};
+
+        err = hd_batch_delete(&batch, HD_EVENT_PAGES, key, HD_COUNT(key));
+    }
+    view = hd_batch_view(&batch);
+    if (!err && batch.count > 0)
+        err = hd_rows_apply(store, lane, &view, NULL, fault);
+    hd_batch_fini(&batch);
+    return err;
+}
+
+static int trim_pages(struct heddle *store, const struct hd_ending *ending, struct hd_arena *arena,
+                      struct hd_fault *fault)
+{
+    const struct hd_run_rec *run = ending->run;
+    const struct hd_cell prefix[] = {hd_cell_bytes(run->principal), hd_cell_bytes(run->thread_id)};
+    const struct hd_query query = {.table = HD_EVENT_PAGES,
+                                   .index = HD_PRIMARY,
+                                   .prefix = prefix,
+                                   .prefix_count = HD_COUNT(prefix),
+                                   .is_reverse = true,
+                                   .columns = 0};
+    struct old_pages old = {.keep = ending->stored_pages};
+    int err;
+
+    if (ending->stored_pages == 0)
+        return 0;
+    err = hd_rows_read(store, &query, 1, on_page, &old, fault);
+    return err ? err : delete_pages(store, run, &old, arena, fault);
+}
+
+/* ---- all of it -------------------------------------------------------- */
+
+static int roll_back(struct heddle *store, const struct hd_run_rec *run, struct hd_fault *fault)
+{
+    const struct heddle_bytes id = bytes_of(run->run_id);
+    struct heddle_error error = {0};
+    int err = heddle_delete_runs(store, bytes_of(run->principal), &id, 1, &error);
+
+    return err ? hd_fault_set(fault, err, "%s", error.text) : 0;
+}
+
+int hd_ending_store(struct hd_app *app, const struct hd_ending *ending, struct hd_fault *fault)
+{
+    struct hd_arena arena;
+    int err = HD_ECONFLICT;
+
+    if (ending->deletes_thread)
+        return hd_thread_delete(app->store, ending->run->principal, ending->run->thread_id, fault);
+    if (ending->is_rolled_back) {
+        err = roll_back(app->store, ending->run, fault);
+        if (err)
+            return err;
+        err = HD_ECONFLICT;
+    }
+    hd_arena_init(&arena, MAX_READ);
+    for (int i = 0; i < MAX_TRIES && err == HD_ECONFLICT; i++) {
+        *fault = (struct hd_fault){0};
+        hd_arena_reset(&arena);
+        err = try_once(app->store, ending, &arena, fault);
+    }
+    if (!err)
+        err = trim_pages(app->store, ending, &arena, fault);
+    hd_arena_fini(&arena);
+    return err;
+}
+
+static int on_any(void *arg, size_t which, const struct hd_cell *cells)
+{
+    (void)which;
+    (void)cells;
+    *(bool *)arg = true;
+    return 1;
+}
+
+int hd_run_has_checkpoint(struct heddle *store, const struct hd_run_rec *run, bool *out,
+                          struct hd_fault *fault)
+{
+    struct hd_arena arena;
+    struct hd_slice thread;
+    int err;
+
+    *out = false;
+    hd_arena_init(&arena, 4096);
+    err = hd_thread_lane(&arena, run->principal, run->thread_id, &thread);
+    if (!err) {
+        const struct hd_cell key[] = {hd_cell_bytes(run->run_id), hd_cell_bytes(thread)};
+        const struct hd_query query = {.table = HD_CHECKPOINTS,
+                                       .index = HD_CHECKPOINTS_BY_RUN,
+                                       .prefix = key,
+                                       .prefix_count = HD_COUNT(key),
+                                       .limit = 1,
+                                       .columns = 0};
+
+        err = hd_rows_read(store, &query, 1, on_any, out, fault);
+    }
+    hd_arena_fini(&arena);
+    return err > 0 ? 0 : err;
+}
+
+int hd_thread_delete(struct heddle *store, struct hd_slice principal, struct hd_slice thread_id,
+                     struct hd_fault *fault)
+{
+    const struct hd_cell key[] = {hd_cell_bytes(principal), hd_cell_bytes(thread_id)};
+    const struct heddle_thread thread = {bytes_of(principal), bytes_of(thread_id)};
+    struct heddle_error error = {0};
+    struct hd_batch_builder batch;
+    struct hd_arena arena;
+    struct hd_batch view;
+    struct hd_slice lane;
+    int err;
+
+    hd_arena_init(&arena, MAX_READ);
+    hd_batch_init(&batch);
+    err = hd_thread_lane(&arena, principal, thread_id, &lane);
+    if (!err)
+        err = hd_batch_delete(&batch, HD_THREAD_INFO, key, 2);
+    if (!err)
+        err = hd_batch_delete(&batch, HD_RUNS, key, 2);
+    if (!err)
+        err = hd_batch_delete(&batch, HD_EVENT_PAGES, key, 2);
+    view = hd_batch_view(&batch);
+    if (!err)
+        err = hd_rows_apply(store, lane, &view, NULL, fault);
+    if (!err) {
+        err = heddle_delete_thread(store, &thread, &error);
+        if (err)
+            hd_fault_set(fault, err, "%s", error.text);
+    }
+    hd_batch_fini(&batch);
+    hd_arena_fini(&arena);
+    return err;
+}

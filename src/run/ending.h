@@ -1,0 +1,41 @@
+/* What the end of a run means for what is stored. For store threads. */
+#ifndef HD_RUN_ENDING_H
+#define HD_RUN_ENDING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/slice.h"
+#include "run/app.h"
+#include "run/record.h"
+
+struct hd_ending {
+    const struct hd_run_rec *run;
+    enum hd_run_state status;
+    struct hd_slice ns;            /* where it worked */
+    struct hd_slice graph_id;
+    struct hd_slice checkpoint_id; /* empty: it made none */
+    struct hd_slice interrupts;    /* JSON; empty: none */
+    struct hd_slice error;         /* JSON; empty: none */
+    bool has_begun;
+    bool has_next;       /* its last checkpoint has something left to do */
+    bool is_rolled_back; /* nothing of it shall stay */
+    bool deletes_thread;
+    int64_t event_seq;
+    size_t stored_pages; /* of events, that are kept of the thread; 0: not to be looked at */
+};
+
+HD_MUST_CHECK int hd_ending_store(struct hd_app *app, const struct hd_ending *ending,
+                                  struct hd_fault *fault);
+
+/* Whether the run has made a checkpoint. */
+HD_MUST_CHECK int hd_run_has_checkpoint(struct heddle *store, const struct hd_run_rec *run,
+                                        bool *out, struct hd_fault *fault);
+
+/* A thread and everything of it: checkpoints, runs, events. Nothing of it may be at work. */
+HD_MUST_CHECK int hd_thread_delete(struct heddle *store, struct hd_slice principal,
+                                   struct hd_slice thread_id, struct hd_fault *fault);
+
+#endif
