@@ -272,6 +272,8 @@ HD_MUST_CHECK int hd_tasks_prepare(struct hd_tasks *tasks, const struct hd_live 
                                    struct hd_slice ns, int64_t step, bool uses_updated);
 void hd_tasks_fini(struct hd_tasks *tasks);
 struct hd_task *hd_tasks_find(const struct hd_tasks *tasks, const char *id);
+/* In the order in which states show them: sends, then nodes as they were declared. */
+void hd_tasks_sort(struct hd_tasks *tasks);
 
 HD_MUST_CHECK struct hd_val *hd_task_input(struct hd_task *task, const struct hd_live *live);
 /* `parent|node:id` */
@@ -402,7 +404,8 @@ struct hd_loop {
     char loaded_id[HD_UUID_SIZE];   /* what was found at the beginning, also when it was made up */
     int64_t step, stop;
     bool is_replaying;
-    bool has_tasks;
+    bool has_stored; /* there is a checkpoint with saved_id */
+    bool has_tasks;  /* `tasks` are those of the checkpoint it stands on */
     struct hd_tasks tasks;
     struct hd_val *null_resume; /* the answer that came with this tick, for whoever asks first */
     bool null_resume_used;

@@ -232,7 +232,7 @@ void hd_loop_finish(struct hd_loop *loop, enum hd_loop_end end)
 
     loop->status = HD_LOOP_ENDING;
     loop->end = end;
-    if (loop->run->options.durability == HD_DURABLE_EXIT && end != HD_END_CANCELLED &&
+    if (loop->run->options.durability == HD_DURABLE_EXIT &&
         (!loop->outer || !is_ordinary || has_own_memory(loop))) {
         err = hd_loop_put_checkpoint(loop, NULL);
         if (!err)
@@ -443,6 +443,7 @@ static int complete(struct hd_loop *loop)
     if (err)
         return err;
     hd_pends_fini(&loop->pends);
+    loop->has_tasks = false;
     loop->written_count = 0;
     loop->is_replaying = false;
     return hd_loop_put_checkpoint(loop, "loop");

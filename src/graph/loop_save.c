@@ -239,6 +239,7 @@ int hd_loop_put_checkpoint(struct hd_loop *loop, const char *source)
             return err;
         memcpy(loop->parent_id, loop->saved_id, sizeof(loop->parent_id));
         memcpy(loop->saved_id, loop->live.id, sizeof(loop->saved_id));
+        loop->has_stored = true;
     }
     if (!is_exit)
         loop->step++;

@@ -113,6 +113,56 @@ static void on_closed(uv_handle_t *handle)
     free_run(handle->data);
 }
 
+/* ---- the end ---------------------------------------------------------- */
+
+/* What is left to do, and who waits for an answer. */
+static int describe(const struct hd_loop *loop, struct hd_tasks *tasks, struct hd_val **next,
+                    struct hd_val **asked)
+{
+    *next = hd_val_list();
+    *asked = hd_val_object();
+    hd_tasks_sort(tasks);
+    for (size_t i = 0; i < tasks->count && *next && *asked; i++) {
+        const struct hd_task *task = tasks->list[i];
+        struct hd_val *questions;
+
+        if (hd_status_is_finished(&loop->pends, task->id))
+            continue;
+        *next = hd_val_append(*next, hd_val_string(task->node->name));
+        questions = hd_status_interrupts(&loop->pends, task->id);
+        if (!questions || hd_val_count(questions) > 0)
+            *asked = hd_val_with(*asked, hd_slice_cstr(task->id), questions);
+        else
+            hd_val_unref(questions);
+    }
+    return *next && *asked ? 0 : HD_ENOMEM;
+}
+
+/* The tasks are at hand, unless it ended between two steps or before the first. */
+static int describe_end(struct hd_loop *loop, struct hd_val **next, struct hd_val **asked)
+{
+    struct hd_tasks tasks = {NULL, 0, 0};
+    int err;
+
+    if (loop->has_tasks)
+        return describe(loop, &loop->tasks, next, asked);
+    err = hd_tasks_prepare(&tasks, &loop->live, hd_loop_ns(loop), loop->step, false);
+    if (!err)
+        err = describe(loop, &tasks, next, asked);
+    hd_tasks_fini(&tasks);
+    return err;
+}
+
+static void describe_place(const struct hd_loop *loop, struct hd_run_result *result)
+{
+    bool is_known = loop->has_stored && !hd_failed(&loop->save_failure);
+
+    result->checkpoint_id = is_known ? loop->saved_id : "";
+    result->stopped_at = loop->step;
+    if (!hd_val_get_int(hd_val_get(loop->metadata, HD_S("step")), &result->step))
+        result->step = -2;
+}
+
 static void on_end(struct hd_loop *loop)
 {
     static const enum hd_run_status statuses[] = {
@@ -122,25 +172,31 @@ static void on_end(struct hd_loop *loop)
     };
     struct hd_run *run = loop->run;
     struct hd_run_result result = {.status = statuses[loop->end]};
-    struct hd_val *output = NULL;
+    struct hd_val *output = NULL, *next = NULL, *asked = NULL;
+    int err = describe_end(loop, &next, &asked);
 
     if (loop->end == HD_END_LEFT)
         hd_failure_set(&loop->failure, "ParentCommand", "there is no graph around");
     if (result.status == HD_RUN_DONE || result.status == HD_RUN_INTERRUPTED) {
         output = hd_live_read(&loop->live, loop->graph->output, loop->graph->output_count);
-        if (!output) {
+        if (err || !output) {
             hd_failure_code(&loop->failure, HD_ENOMEM, NULL);
             result.status = HD_RUN_FAILED;
         }
     }
-    result.output = output;
+    result.output = result.status == HD_RUN_FAILED ? NULL : output;
     result.interrupts = loop->interrupts;
+    result.next = next;
+    result.asked = asked;
+    describe_place(loop, &result);
     if (result.status == HD_RUN_FAILED) {
         result.error_type = loop->failure.type;
         result.error_text = loop->failure.text ? loop->failure.text : "out of memory";
     }
     run->options.on_done(run->options.ctx, &result);
     hd_val_unref(output);
+    hd_val_unref(next);
+    hd_val_unref(asked);
     uv_close((uv_handle_t *)&run->starter, on_closed);
 }
 

@@ -16,6 +16,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <uv.h>
 
 #include "base/compiler.h"
@@ -58,13 +59,26 @@ enum hd_run_status {
     HD_RUN_CANCELLED
 };
 
-/* How a run ended; valid during on_done. */
+/*
+ * How a run ended, and where: what hd_state_get() would say of the thread, without
+ * reading it. Valid during on_done.
+ */
 struct hd_run_result {
     enum hd_run_status status;
-    const struct hd_val *output;     /* the graph's output; NULL when it failed */
+    const struct hd_val *output;     /* the graph's output; NULL when it failed or was cancelled */
     const struct hd_val *interrupts; /* list of interrupt records; NULL: none */
     const char *error_type;          /* of HD_RUN_FAILED: the name of Python's class */
     const char *error_text;
+
+    /*
+     * The root graph's checkpoint that it made last, or else the one that it began
+     * with. Empty: there is none, or it could not be stored.
+     */
+    const char *checkpoint_id;
+    int64_t step;               /* of that checkpoint, as its metadata say; -2: there is none */
+    int64_t stopped_at;         /* the step that was at work, or would have been next */
+    const struct hd_val *next;  /* list of the nodes that are still to run; NULL: out of memory */
+    const struct hd_val *asked; /* object: id of a task to list of interrupt records; likewise */
 };
 
 typedef void (*hd_event_fn)(void *ctx, const struct hd_event *event);

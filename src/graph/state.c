@@ -132,27 +132,35 @@ int hd_found_take(struct hd_found *found, const struct heddle_tuple *tuple,
     return 0;
 }
 
-int hd_found_load(struct hd_found *found, const struct hd_address *at, struct hd_failure *failure)
+int hd_found_fetch(struct hd_found *found, const struct hd_address *at, struct heddle_tuple **tuple,
+                   struct hd_failure *failure)
 {
     struct heddle_error error = {0};
-    struct heddle_tuple *tuple;
     struct heddle_key key;
     int err = hd_found_init(found, at, failure);
 
     if (err)
         return err;
+    *tuple = NULL;
     key = (struct heddle_key){{bytes(at->principal), bytes(at->thread)},
                               bytes(hd_slice_cstr(found->place)),
                               bytes(at->checkpoint_id)};
-    err = heddle_get(at->store, &key, &tuple, &error);
-    if (err == HEDDLE_ENOTFOUND)
+    err = heddle_get(at->store, &key, tuple, &error);
+    if (!err || err == HEDDLE_ENOTFOUND)
         return 0;
-    if (!err) {
-        err = hd_found_take(found, tuple, failure);
-        heddle_tuple_free(tuple);
-    } else {
-        report(failure, err, &error);
-    }
+    hd_found_fini(found);
+    return report(failure, err, &error);
+}
+
+int hd_found_load(struct hd_found *found, const struct hd_address *at, struct hd_failure *failure)
+{
+    struct heddle_tuple *tuple;
+    int err = hd_found_fetch(found, at, &tuple, failure);
+
+    if (err || !tuple)
+        return err;
+    err = hd_found_take(found, tuple, failure);
+    heddle_tuple_free(tuple);
     if (err)
         hd_found_fini(found);
     return err;

@@ -24,7 +24,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/compiler.h"
+#include "base/json.h"
 #include "base/slice.h"
 #include "graph/graph.h"
 #include "graph/val.h"
@@ -57,6 +59,26 @@ typedef int (*hd_state_fn)(void *ctx, const struct hd_val *state);
 HD_MUST_CHECK int hd_state_history(const struct hd_address *at, int64_t limit,
                                    struct hd_slice before, struct hd_slice filter, hd_state_fn fn,
                                    void *ctx, struct hd_failure *failure);
+
+/*
+ * Only what hd_state_get() calls `values`, appended as the JSON that clients see: {}
+ * for a thread without checkpoints. Costs reading the checkpoint and writing it out.
+ */
+HD_MUST_CHECK int hd_state_values(const struct hd_address *at, struct hd_buf *out,
+                                  struct hd_failure *failure);
+
+/*
+ * A state as the HTTP API shows it (ThreadState): `config` is called `checkpoint`,
+ * a task names the place of its subgraph's states in `checkpoint`, or has one in
+ * `state`. `thread_id` is what clients call the thread. Namespaces are shown below
+ * `root`, as they are stored; with an empty one they stay relative. HD_ELIMIT when it
+ * does not fit the buffer, or HD_ENOMEM; appends nothing then.
+ */
+HD_MUST_CHECK int hd_state_render(struct hd_buf *out, const struct hd_val *state,
+                                  struct hd_slice thread_id, struct hd_slice root);
+/* The same into a writer, which keeps the error. */
+void hd_state_put(struct hd_jw *jw, const struct hd_val *state, struct hd_slice thread_id,
+                  struct hd_slice root);
 
 struct hd_update {
     const struct hd_val *values; /* an object, a command, or NULL */

@@ -20,6 +20,9 @@ struct hd_found {
 
 HD_MUST_CHECK int hd_found_load(struct hd_found *found, const struct hd_address *at,
                                 struct hd_failure *failure);
+/* Finds the place and reads what is stored there; *tuple is NULL when that is nothing. */
+HD_MUST_CHECK int hd_found_fetch(struct hd_found *found, const struct hd_address *at,
+                                 struct heddle_tuple **tuple, struct hd_failure *failure);
 HD_MUST_CHECK int hd_found_take(struct hd_found *found, const struct heddle_tuple *tuple,
                                 struct hd_failure *failure);
 HD_MUST_CHECK int hd_found_init(struct hd_found *found, const struct hd_address *at,

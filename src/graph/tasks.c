@@ -313,6 +313,24 @@ struct hd_task *hd_tasks_find(const struct hd_tasks *tasks, const char *id)
     return NULL;
 }
 
+static int by_declaration(const void *a, const void *b)
+{
+    const struct hd_task *const *x = a, *const *y = b;
+    size_t left = (*x)->push, right = (*y)->push; /* HD_PULL is the greatest */
+
+    if (left == right) {
+        left = (*x)->node->index;
+        right = (*y)->node->index;
+    }
+    return left < right ? -1 : left > right;
+}
+
+void hd_tasks_sort(struct hd_tasks *tasks)
+{
+    if (tasks->count > 1)
+        qsort(tasks->list, tasks->count, sizeof(struct hd_task *), by_declaration);
+}
+
 struct hd_val *hd_task_input(struct hd_task *task, const struct hd_live *live)
 {
     const struct hd_node *node = task->node;

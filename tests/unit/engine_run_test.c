@@ -54,34 +54,6 @@ static void tasks_of_a_step_overlap(void **unused)
     hd_graph_destroy(graph);
 }
 
-static void cancel_now(uv_timer_t *timer)
-{
-    struct world *w = timer->data;
-
-    if (w->run)
-        hd_run_cancel(w->run);
-    uv_close((uv_handle_t *)timer, NULL);
-}
-
-static void cancel_after(struct world *w, const struct hd_graph *graph, int ms)
-{
-    struct hd_val *in = json("{\"log\":[\"in\"]}");
-
-    assert_int_equal(start(w, graph, in, NULL), 0);
-    uv_timer_init(&w->uv, &w->timer);
-    w->timer.data = w;
-    if (ms < 0) {
-        hd_run_cancel(w->run);
-        uv_close((uv_handle_t *)&w->timer, NULL);
-    } else {
-        uv_timer_start(&w->timer, cancel_now, (uint64_t)ms, 0);
-    }
-    uv_run(&w->uv, UV_RUN_DEFAULT);
-    assert_int_equal(w->ends, 1);
-    assert_int_equal(w->status, HD_RUN_CANCELLED);
-    hd_val_unref(in);
-}
-
 /* What is finished stays finished: only the sleepers run again. */
 static void a_cancelled_run_can_be_resumed(void **unused)
 {

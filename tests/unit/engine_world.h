@@ -57,9 +57,14 @@ struct world {
     uv_loop_t uv;
     struct hd_engine *engine;
     const char *thread, *root; /* of the runs and states; NULL: "t" and none */
+    enum hd_durability durability;
+    struct hd_stops before, after;
     int ends;
     enum hd_run_status status;
     char error[128];
+    char checkpoint_id[HD_UUID_SIZE];
+    int64_t step, stopped_at;
+    struct hd_val *next, *asked;
     struct hd_run *run;
     uv_timer_t timer;
 };
@@ -88,6 +93,8 @@ static inline void open_world(struct world *w, bool is_direct)
 
 static inline void close_world(struct world *w)
 {
+    hd_val_unref(w->next);
+    hd_val_unref(w->asked);
     hd_engine_destroy(w->engine);
     uv_run(&w->uv, UV_RUN_DEFAULT);
     assert_int_equal(uv_loop_close(&w->uv), 0);
@@ -121,6 +128,13 @@ static inline void on_done(void *ctx, const struct hd_run_result *result)
     w->status = result->status;
     w->run = NULL;
     snprintf(w->error, sizeof(w->error), "%s", result->error_type ? result->error_type : "");
+    snprintf(w->checkpoint_id, sizeof(w->checkpoint_id), "%s", result->checkpoint_id);
+    w->step = result->step;
+    w->stopped_at = result->stopped_at;
+    hd_val_unref(w->next);
+    hd_val_unref(w->asked);
+    w->next = hd_val_ref(result->next);
+    w->asked = hd_val_ref(result->asked);
 }
 
 static inline int start(struct world *w, const struct hd_graph *graph, const struct hd_val *input,
@@ -129,6 +143,9 @@ static inline int start(struct world *w, const struct hd_graph *graph, const str
     struct hd_run_options options = {.graph = graph,
                                      .thread = slice_or(w->thread, "t"),
                                      .root = slice_or(w->root, ""),
+                                     .durability = w->durability,
+                                     .before = w->before,
+                                     .after = w->after,
                                      .input = input,
                                      .command = command,
                                      .on_done = on_done,
@@ -137,19 +154,6 @@ static inline int start(struct world *w, const struct hd_graph *graph, const str
     w->ends = 0;
     w->error[0] = '\0';
     return hd_run_start(w->engine, &options, &w->run);
-}
-
-static inline void run(struct world *w, const struct hd_graph *graph, const char *input,
-                       const char *command)
-{
-    struct hd_val *in = input ? json(input) : NULL, *cmd = command ? json(command) : NULL;
-
-    assert_int_equal(start(w, graph, in, cmd), 0);
-    assert_int_equal(w->ends, 0); /* never before hd_run_start() returned */
-    uv_run(&w->uv, UV_RUN_DEFAULT);
-    assert_int_equal(w->ends, 1);
-    hd_val_unref(in);
-    hd_val_unref(cmd);
 }
 
 static inline struct hd_val *state_of(struct world *w, const struct hd_graph *graph)
@@ -177,6 +181,104 @@ static inline void assert_member(const struct hd_val *state, const char *key, co
         fail_msg("%s is %.*s, not %s", key, (int)text.len, text.ptr, wanted);
     hd_buf_fini(&text);
     hd_val_unref(val);
+}
+
+static inline void assert_equal(const char *what, const struct hd_val *got,
+                                const struct hd_val *wanted)
+{
+    struct hd_buf text;
+
+    if (hd_val_equal(got, wanted))
+        return;
+    hd_buf_init(&text, 1000000);
+    assert_int_equal(hd_val_write(&text, got), 0);
+    assert_int_equal(hd_buf_append_slice(&text, HD_S(" is not ")), 0);
+    assert_int_equal(hd_val_write(&text, wanted), 0);
+    fail_msg("%s: %.*s", what, (int)text.len, text.ptr);
+}
+
+/* What the run said of its end is what the thread's state says, in all ways to read that. */
+static inline void assert_end_is_state(struct world *w, const struct hd_graph *graph)
+{
+    struct hd_address at = {.store = w->store,
+                            .graph = graph,
+                            .thread = slice_or(w->thread, "t"),
+                            .root = slice_or(w->root, "")};
+    struct hd_val *state = state_of(w, graph), *asked = hd_val_object();
+    const struct hd_val *tasks = hd_val_get(state, HD_S("tasks"));
+    struct hd_slice id =
+        hd_val_get_string(hd_val_get(hd_val_get(state, HD_S("config")), HD_S("checkpoint_id")));
+    struct hd_failure failure = {NULL, NULL};
+    struct hd_buf values, again;
+    int64_t step = -2;
+
+    (void)hd_val_get_int(hd_val_get(hd_val_get(state, HD_S("metadata")), HD_S("step")), &step);
+    assert_true(hd_slice_eq(hd_slice_cstr(w->checkpoint_id), id));
+    assert_int_equal(w->step, step);
+    assert_int_equal(w->stopped_at, step + 1);
+    assert_equal("next", w->next, hd_val_get(state, HD_S("next")));
+    for (size_t i = 0; i < hd_val_count(tasks); i++) {
+        const struct hd_val *task = hd_val_at(tasks, i);
+        const struct hd_val *questions = hd_val_get(task, HD_S("interrupts"));
+
+        if (hd_val_count(questions) > 0)
+            asked = hd_val_with(asked, hd_val_get_string(hd_val_get(task, HD_S("id"))),
+                                hd_val_ref(questions));
+    }
+    assert_equal("asked", w->asked, asked);
+    hd_buf_init(&values, 10000000);
+    hd_buf_init(&again, 10000000);
+    assert_int_equal(hd_state_values(&at, &values, &failure), 0);
+    assert_int_equal(hd_val_render(&again, hd_val_get(state, HD_S("values"))), 0);
+    assert_int_equal(values.len, again.len);
+    assert_memory_equal(values.ptr, again.ptr, again.len);
+    hd_buf_fini(&values);
+    hd_buf_fini(&again);
+    hd_val_unref(asked);
+    hd_val_unref(state);
+}
+
+static inline void run(struct world *w, const struct hd_graph *graph, const char *input,
+                       const char *command)
+{
+    struct hd_val *in = input ? json(input) : NULL, *cmd = command ? json(command) : NULL;
+
+    assert_int_equal(start(w, graph, in, cmd), 0);
+    assert_int_equal(w->ends, 0); /* never before hd_run_start() returned */
+    uv_run(&w->uv, UV_RUN_DEFAULT);
+    assert_int_equal(w->ends, 1);
+    assert_end_is_state(w, graph);
+    hd_val_unref(in);
+    hd_val_unref(cmd);
+}
+
+static inline void cancel_now(uv_timer_t *timer)
+{
+    struct world *w = timer->data;
+
+    if (w->run)
+        hd_run_cancel(w->run);
+    uv_close((uv_handle_t *)timer, NULL);
+}
+
+static inline void cancel_after(struct world *w, const struct hd_graph *graph, int ms)
+{
+    struct hd_val *in = json("{\"log\":[\"in\"]}");
+
+    assert_int_equal(start(w, graph, in, NULL), 0);
+    uv_timer_init(&w->uv, &w->timer);
+    w->timer.data = w;
+    if (ms < 0) {
+        hd_run_cancel(w->run);
+        uv_close((uv_handle_t *)&w->timer, NULL);
+    } else {
+        uv_timer_start(&w->timer, cancel_now, (uint64_t)ms, 0);
+    }
+    uv_run(&w->uv, UV_RUN_DEFAULT);
+    assert_int_equal(w->ends, 1);
+    assert_int_equal(w->status, HD_RUN_CANCELLED);
+    assert_end_is_state(w, graph);
+    hd_val_unref(in);
 }
 
 #endif
