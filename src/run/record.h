@@ -3,8 +3,9 @@
  *
  * Reading waits for the store: for store threads. Writing appends operations to
  * a batch, so that several records change together; hd_rows_apply() applies it. A
- * record with a `rev` is put only if nobody has changed it since it was read, and
- * has the next one then: on HD_ECONFLICT read again, decide again, try again.
+ * record with a `rev` is put only if nobody has changed it since it was read. Adding
+ * and putting set the rev that it has once the batch is applied; if the batch is not,
+ * on HD_ECONFLICT, read again, decide again, try again.
  *
  * What a record points to is in the arena it was read into, or lives as long as
  * the callback it was given to. A batch borrows what its records point to until
@@ -72,10 +73,10 @@ void hd_thread_init(struct hd_thread_rec *thread, struct hd_slice principal, str
 HD_MUST_CHECK int hd_thread_read(struct heddle *store, struct hd_slice principal,
                                  struct hd_slice id, struct hd_arena *arena,
                                  struct hd_thread_rec *out, struct hd_fault *fault);
-/* Conflicts when there is one already; stores rev 1. */
-HD_MUST_CHECK int hd_thread_add(struct hd_batch_builder *batch, const struct hd_thread_rec *thread);
-/* Conflicts unless the stored one has thread->rev; stores rev + 1. */
-HD_MUST_CHECK int hd_thread_put(struct hd_batch_builder *batch, const struct hd_thread_rec *thread);
+/* Conflicts when there is one already. */
+HD_MUST_CHECK int hd_thread_add(struct hd_batch_builder *batch, struct hd_thread_rec *thread);
+/* Conflicts unless the stored one has thread->rev. */
+HD_MUST_CHECK int hd_thread_put(struct hd_batch_builder *batch, struct hd_thread_rec *thread);
 /* The key of the lane that writes to this thread, for hd_rows_apply(). */
 HD_MUST_CHECK int hd_thread_lane(struct hd_arena *arena, struct hd_slice principal,
                                  struct hd_slice id, struct hd_slice *out);
@@ -133,10 +134,10 @@ HD_MUST_CHECK int hd_run_read(struct heddle *store, struct hd_slice principal,
 HD_MUST_CHECK int hd_run_find(struct heddle *store, struct hd_slice principal,
                               struct hd_slice run_id, struct hd_arena *arena,
                               struct hd_run_rec *out, struct hd_fault *fault);
-/* Conflicts when there is one already; stores rev 1. */
-HD_MUST_CHECK int hd_run_add(struct hd_batch_builder *batch, const struct hd_run_rec *run);
-/* Conflicts unless the stored one has run->rev; stores rev + 1. */
-HD_MUST_CHECK int hd_run_put(struct hd_batch_builder *batch, const struct hd_run_rec *run);
+/* Conflicts when there is one already. */
+HD_MUST_CHECK int hd_run_add(struct hd_batch_builder *batch, struct hd_run_rec *run);
+/* Conflicts unless the stored one has run->rev. */
+HD_MUST_CHECK int hd_run_put(struct hd_batch_builder *batch, struct hd_run_rec *run);
 HD_MUST_CHECK int hd_run_delete(struct hd_batch_builder *batch, const struct hd_run_rec *run);
 
 /* The runs of a thread that are pending or at work: these first, then by age. */
@@ -281,10 +282,10 @@ struct hd_cron_rec {
 HD_MUST_CHECK int hd_cron_read(struct heddle *store, struct hd_slice principal, struct hd_slice id,
                                struct hd_arena *arena, struct hd_cron_rec *out,
                                struct hd_fault *fault);
-/* Conflicts when there is one already; stores rev 1. */
-HD_MUST_CHECK int hd_cron_add(struct hd_batch_builder *batch, const struct hd_cron_rec *cron);
-/* Conflicts unless the stored one has cron->rev; stores rev + 1. */
-HD_MUST_CHECK int hd_cron_put(struct hd_batch_builder *batch, const struct hd_cron_rec *cron);
+/* Conflicts when there is one already. */
+HD_MUST_CHECK int hd_cron_add(struct hd_batch_builder *batch, struct hd_cron_rec *cron);
+/* Conflicts unless the stored one has cron->rev. */
+HD_MUST_CHECK int hd_cron_put(struct hd_batch_builder *batch, struct hd_cron_rec *cron);
 HD_MUST_CHECK int hd_cron_delete(struct hd_batch_builder *batch, struct hd_slice principal,
                                  struct hd_slice id);
 

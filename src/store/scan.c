@@ -94,6 +94,9 @@ int hd_scan(struct hd_backend *backend, struct hd_query query, hd_row_fn fn, voi
 
     if (!has_limit)
         query.limit = FIRST_PAGE;
+    /* The next page begins behind these. */
+    for (unsigned i = 0; i < hd_query_order_count(&query); i++)
+        query.columns |= 1u << hd_query_order_column(&query, i);
     hd_arena_init(&page.arena, SIZE_MAX / 2);
     hd_arena_init(&last_arena, SIZE_MAX / 2);
     do {

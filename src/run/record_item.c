@@ -1,0 +1,181 @@
+#include "base/clock.h"
+#include "run/record_internal.h"
+#include "store/store.h"
+
+enum { MAX_NS = 1024, MAX_KEY = 1024 };
+
+int hd_item_check(struct hd_slice ns, struct hd_slice key, struct hd_fault *fault)
+{
+    int err = hd_check_length(ns, MAX_NS, "namespace", fault);
+
+    return err ? err : hd_check_length(key, MAX_KEY, "key", fault);
+}
+
+/* ---- reading ---------------------------------------------------------- */
+
+/* Borrows from the cells. */
+static void decode(const struct hd_cell *cells, struct hd_item_rec *out)
+{
+    *out = (struct hd_item_rec){
+        .principal = cells[HD_ITEMS_PRINCIPAL].bytes,
+        .ns = cells[HD_ITEMS_NAMESPACE].bytes,
+        .key = cells[HD_ITEMS_KEY].bytes,
+        .created_at = cells[HD_ITEMS_CREATED].number,
+        .updated_at = cells[HD_ITEMS_UPDATED].number,
+        .expires_at = cells[HD_ITEMS_EXPIRES].number,
+        .ttl_us = cells[HD_ITEMS_TTL].number,
+        .value = cells[HD_ITEMS_VALUE].bytes,
+    };
+}
+
+static bool is_over(const struct hd_item_rec *item, int64_t now)
+{
+    return item->expires_at != 0 && item->expires_at <= now;
+}
+
+int hd_item_read(struct heddle *store, struct hd_slice principal, struct hd_slice ns,
+                 struct hd_slice key, struct hd_arena *arena, struct hd_item_rec *out,
+                 struct hd_fault *fault)
+{
+    const struct hd_cell prefix[] = {hd_cell_bytes(principal), hd_cell_bytes(ns),
+                                     hd_cell_bytes(key)};
+    struct hd_query query = {.table = HD_ITEMS,
+                             .index = HD_PRIMARY,
+                             .prefix = prefix,
+                             .prefix_count = HD_COUNT(prefix),
+                             .columns = HD_ALL_COLUMNS};
+    struct hd_cell cells[HD_MAX_COLUMNS];
+    int err = hd_record_first(store, query, arena, cells, fault);
+
+    if (err)
+        return err;
+    decode(cells, out);
+    return is_over(out, hd_clock_now_us()) ? HD_ENOTFOUND : 0;
+}
+
+struct scan {
+    hd_item_fn fn;
+    void *arg;
+    int64_t now; /* 0: also those whose time has come */
+    bool is_ended;
+};
+
+static int on_row(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct scan *scan = arg;
+    struct hd_item_rec item;
+    int answer;
+
+    (void)which;
+    decode(cells, &item);
+    if (scan->now && is_over(&item, scan->now))
+        return 0;
+    answer = scan->fn(scan->arg, &item);
+    scan->is_ended = answer != 0;
+    return answer;
+}
+
+/* Namespaces below "a" begin with "a.": they stand from there up to "a/". */
+static int scan_below(struct heddle *store, struct hd_query query, struct hd_slice ns,
+                      struct scan *scan, struct hd_fault *fault)
+{
+    char low[MAX_NS + 1], high[MAX_NS + 1];
+    struct hd_cell bounds[] = {hd_cell_bytes(hd_slice(low, ns.len + 1)),
+                               hd_cell_bytes(hd_slice(high, ns.len + 1))};
+
+    if (ns.len > MAX_NS)
+        return 0;
+    memcpy(low, ns.ptr, ns.len);
+    memcpy(high, ns.ptr, ns.len);
+    low[ns.len] = '.';
+    high[ns.len] = '.' + 1;
+    query.prefix_count = 1;
+    query.low = &bounds[0];
+    query.high = &bounds[1];
+    return hd_rows_scan(store, query, on_row, scan, fault);
+}
+
+int hd_items_scan(struct heddle *store, struct hd_slice principal, struct hd_slice prefix,
+                  hd_item_fn fn, void *arg, struct hd_fault *fault)
+{
+    const struct hd_cell cells[] = {hd_cell_bytes(principal), hd_cell_bytes(prefix)};
+    struct scan scan = {.fn = fn, .arg = arg, .now = hd_clock_now_us()};
+    struct hd_query query = {.table = HD_ITEMS,
+                             .index = HD_PRIMARY,
+                             .prefix = cells,
+                             .prefix_count = prefix.len ? 2 : 1,
+                             .columns = HD_ALL_COLUMNS};
+    int err = hd_rows_scan(store, query, on_row, &scan, fault);
+
+    if (err || scan.is_ended || prefix.len == 0)
+        return err;
+    return scan_below(store, query, prefix, &scan, fault);
+}
+
+int hd_items_expired(struct heddle *store, int64_t now, hd_item_fn fn, void *arg,
+                     struct hd_fault *fault)
+{
+    const struct hd_cell high = hd_cell_int(now + 1);
+    struct hd_query query = {.table = HD_ITEMS,
+                             .index = HD_ITEMS_BY_EXPIRY,
+                             .high = &high,
+                             .columns = HD_ALL_COLUMNS & ~(1u << HD_ITEMS_VALUE)};
+    struct scan scan = {.fn = fn, .arg = arg};
+
+    return hd_rows_scan(store, query, on_row, &scan, fault);
+}
+
+int hd_namespaces_scan(struct heddle *store, struct hd_slice principal, hd_ns_fn fn, void *arg,
+                       struct hd_fault *fault)
+{
+    const struct hd_cell prefix = hd_cell_bytes(principal);
+    struct hd_cell low = hd_cell_bytes(hd_slice("", 0));
+    struct hd_query query = {
+        .table = HD_ITEMS, .index = HD_PRIMARY, .prefix = &prefix, .prefix_count = 1, .low = &low};
+    struct hd_cell cells[HD_MAX_COLUMNS];
+    struct hd_arena arena, last;
+    int err;
+
+    hd_arena_init(&arena, SIZE_MAX / 2);
+    hd_arena_init(&last, SIZE_MAX / 2);
+    while (!(err = hd_record_first(store, query, &arena, cells, fault)) &&
+           !(err = fn(arg, cells[HD_ITEMS_NAMESPACE].bytes))) {
+        /* The next greater one is this one with a NUL behind it, which an arena's copy has. */
+        hd_arena_reset(&last);
+        err = hd_arena_copy(&last, cells[HD_ITEMS_NAMESPACE].bytes, &low.bytes);
+        if (err)
+            break;
+        low.bytes.len++;
+        hd_arena_reset(&arena);
+    }
+    hd_arena_fini(&last);
+    hd_arena_fini(&arena);
+    return err == HD_ENOTFOUND || err > 0 ? 0 : err;
+}
+
+/* ---- writing ---------------------------------------------------------- */
+
+int hd_item_put(struct hd_batch_builder *batch, const struct hd_item_rec *item)
+{
+    const struct hd_cell row[] = {
+        [HD_ITEMS_PRINCIPAL] = hd_cell_bytes(item->principal),
+        [HD_ITEMS_NAMESPACE] = hd_cell_bytes(item->ns),
+        [HD_ITEMS_KEY] = hd_cell_bytes(item->key),
+        [HD_ITEMS_CREATED] = hd_cell_int(item->created_at),
+        [HD_ITEMS_UPDATED] = hd_cell_int(item->updated_at),
+        [HD_ITEMS_EXPIRES] = hd_record_time(item->expires_at),
+        [HD_ITEMS_TTL] = hd_record_time(item->ttl_us),
+        [HD_ITEMS_VALUE] = hd_cell_bytes(item->value),
+    };
+
+    return hd_batch_row(batch, HD_OP_PUT, HD_ITEMS, row);
+}
+
+int hd_item_delete(struct hd_batch_builder *batch, struct hd_slice principal, struct hd_slice ns,
+                   struct hd_slice key)
+{
+    const struct hd_cell cells[] = {hd_cell_bytes(principal), hd_cell_bytes(ns),
+                                    hd_cell_bytes(key)};
+
+    return hd_batch_delete(batch, HD_ITEMS, cells, HD_COUNT(cells));
+}
