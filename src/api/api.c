@@ -269,7 +269,7 @@ void hd_api_handle(void *ctx, struct hd_exchange *ex)
     }
     switch (match.kind) {
     case HD_MATCH_FOUND:
-        call->route = hd_route_at(match.route);
+        call->route = hd_endpoint_at(match.route);
         memcpy(call->params, match.params, sizeof(call->params));
         start(call);
         return;
@@ -297,7 +297,7 @@ static size_t count_routes(void)
 {
     size_t count = 0;
 
-    while (hd_route_at(count))
+    while (hd_endpoint_at(count))
         count++;
     return count;
 }
@@ -310,8 +310,8 @@ int hd_api_create(struct hd_app *app, struct hd_api **out, struct hd_fault *faul
     int err = api && entries ? 0 : HD_ENOMEM;
 
     for (size_t i = 0; !err && i < count; i++)
-        entries[i] = (struct hd_router_entry){.method = hd_route_at(i)->method,
-                                              .pattern = hd_route_at(i)->pattern};
+        entries[i] = (struct hd_router_entry){.method = hd_endpoint_at(i)->method,
+                                              .pattern = hd_endpoint_at(i)->pattern};
     if (!err)
         err = hd_router_create(&api->router, entries, count, fault);
     if (!err)

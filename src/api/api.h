@@ -45,7 +45,7 @@ typedef int (*hd_work_fn)(struct hd_call *call);
 /* Owns the call: ends it with hd_call_answer() or, after a stream, hd_call_free(). */
 typedef void (*hd_then_fn)(struct hd_call *call);
 
-struct hd_route {
+struct hd_endpoint {
     enum hd_method method;
     const char *pattern;
     hd_work_fn work; /* may be NULL */
@@ -61,7 +61,7 @@ struct hd_route {
 };
 
 struct hd_routes {
-    const struct hd_route *list;
+    const struct hd_endpoint *list;
     size_t count;
 };
 
@@ -78,7 +78,7 @@ extern const struct hd_routes hd_routes_crons;
 extern const struct hd_routes hd_routes_system;
 
 /* Number `index` of all routes; NULL after the last. */
-const struct hd_route *hd_route_at(size_t index);
+const struct hd_endpoint *hd_endpoint_at(size_t index);
 
 struct hd_call_header {
     struct hd_call_header *next;
@@ -90,7 +90,7 @@ struct hd_call_header {
 struct hd_call {
     struct hd_app *app;
     struct hd_api *api;
-    const struct hd_route *route;
+    const struct hd_endpoint *route;
     struct hd_exchange *exchange;
     struct hd_arena *arena;                       /* the exchange's */
     struct hd_slice params[HD_ROUTER_MAX_PARAMS]; /* of the path, decoded */

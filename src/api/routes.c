@@ -8,7 +8,7 @@ static const struct hd_routes *const tables[] = {
     &hd_routes_system,
 };
 
-const struct hd_route *hd_route_at(size_t index)
+const struct hd_endpoint *hd_endpoint_at(size_t index)
 {
     for (size_t i = 0; i < HD_COUNT(tables); i++) {
         if (index < tables[i]->count)

@@ -265,7 +265,7 @@ static void then_wait(struct hd_call *call)
     hd_wait_send(call, run->thread_id, run->run_id, creation->request.cancels_on_disconnect);
 }
 
-static const struct hd_route routes[] = {
+static const struct hd_endpoint routes[] = {
     {.method = HD_METHOD_POST,
      .pattern = "/threads/{thread_id}/runs",
      .work = work_on_thread,

@@ -8,8 +8,6 @@
 #include "run/record.h"
 #include "store/rows.h"
 
-#define MAX_CANCEL 1000
-
 /* ---- views ------------------------------------------------------------ */
 
 struct view {
@@ -121,33 +119,20 @@ static int get_run(struct hd_call *call)
 
 /* ---- list ------------------------------------------------------------- */
 
-struct listing {
-    struct hd_call *call;
-    struct hd_slice *names;
-    size_t name_count;
-};
-
-static int on_run(void *arg, const struct hd_run_rec *run)
-{
-    struct listing *listing = arg;
-
-    hd_run_view_some(&listing->call->jw, run, listing->names, listing->name_count);
-    return listing->call->jw.err;
-}
-
-static int read_status(struct hd_call *call, int *status)
+/* *out stays NULL when any status will do. */
+static int read_status(struct hd_call *call, enum hd_run_state *room, const enum hd_run_state **out)
 {
     struct hd_slice name;
 
-    *status = -1;
+    *out = NULL;
     if (!hd_params_get(&call->query, HD_S("status"), &name))
         return 0;
-    *status = hd_run_state_of(name);
-    if (*status >= 0)
-        return 0;
-    return hd_fault_set(&call->fault, HD_EINVAL,
-                        "status: expected pending, running, error, success, timeout or "
-                        "interrupted");
+    if (!hd_run_state_find(name, room))
+        return hd_fault_set(&call->fault, HD_EINVAL,
+                            "status: expected pending, running, error, success, timeout or "
+                            "interrupted");
+    *out = room;
+    return 0;
 }
 
 static int check_thread(struct hd_call *call, struct hd_slice *thread_id)
@@ -163,10 +148,13 @@ static int check_thread(struct hd_call *call, struct hd_slice *thread_id)
 
 static int list_runs(struct hd_call *call)
 {
-    struct listing listing = {.call = call};
     struct hd_slice thread_id = {NULL, 0};
+    const enum hd_run_state *status = NULL;
+    enum hd_run_state state;
+    struct hd_run_rec *runs;
+    struct hd_slice *names;
+    size_t name_count, count;
     int64_t limit, offset;
-    int status;
     int err = check_thread(call, &thread_id);
 
     if (err == HD_ENOTFOUND)
@@ -176,17 +164,20 @@ static int list_runs(struct hd_call *call)
     if (!err)
         err = hd_params_int(&call->query, HD_S("offset"), 0, INT32_MAX, 0, &offset, &call->fault);
     if (!err)
-        err = read_status(call, &status);
+        err = read_status(call, &state, &status);
     if (!err)
-        err = hd_params_list(&call->query, HD_S("select"), call->arena, &listing.names,
-                             &listing.name_count, &call->fault);
+        err = hd_params_list(&call->query, HD_S("select"), call->arena, &names, &name_count,
+                             &call->fault);
+    if (!err)
+        err = hd_runs_list(call->app->store, call->principal, thread_id, status, (size_t)offset,
+                           (size_t)limit, call->arena, &runs, &count, &call->fault);
     if (err)
         return err;
     hd_jw_array(&call->jw);
-    err = hd_runs_list(call->app->store, call->principal, thread_id, status, (size_t)offset,
-                       (size_t)limit, on_run, &listing, &call->fault);
+    for (size_t i = 0; i < count; i++)
+        hd_run_view_some(&call->jw, &runs[i], names, name_count);
     hd_jw_array_end(&call->jw);
-    return err;
+    return 0;
 }
 
 /* ---- cancel ----------------------------------------------------------- */
@@ -282,82 +273,68 @@ static void cancel_then(struct hd_call *call)
 
 /* ---- cancel many ------------------------------------------------------ */
 
+/* Either all of a status, or those of a list; in the arena of the call. */
 struct many {
-    struct hd_call *call;
     enum hd_cancel action;
-    int status; /* -1: any that is in flight */
-    struct hd_run_rec runs[MAX_CANCEL];
+    bool running;
+    bool pending;
+    struct hd_slice thread_id;
+    struct hd_slice *ids;
     size_t count;
 };
 
-static int keep_run(struct many *many, const struct hd_run_rec *run)
+static int read_many(struct hd_call *call, struct many *many)
 {
-    if (many->count == MAX_CANCEL)
-        return 1;
-    return hd_run_rec_copy(many->call->arena, run, &many->runs[many->count++]);
-}
+    static const char *const words[] = {"pending", "running", "all", NULL};
+    bool has_status = hd_body_get(call, "status");
+    bool has_ids = hd_body_get(call, "run_ids") || hd_body_get(call, "thread_id");
+    int word = 2;
+    int err;
 
-static int on_active(void *arg, const struct hd_run_rec *run)
-{
-    struct many *many = arg;
-
-    if (!hd_slice_eq(run->principal, many->call->principal))
-        return 0;
-    if (many->status >= 0 && (int)run->status != many->status)
-        return 0;
-    return keep_run(many, run);
-}
-
-static int find_named(struct hd_call *call, struct many *many, struct hd_slice thread_id)
-{
-    struct hd_slice *ids;
-    size_t count;
-    int err = hd_body_strings(call, "run_ids", &ids, &count);
-
-    for (size_t i = 0; !err && i < count && many->count < MAX_CANCEL; i++) {
-        err = hd_run_read(call->app->store, call->principal, thread_id, ids[i], call->arena,
-                          &many->runs[many->count], &call->fault);
-        if (err == HD_ENOTFOUND)
-            err = 0;
-        else
-            many->count += !err;
-    }
+    if (has_status == has_ids)
+        return hd_fault_set(&call->fault, HD_EINVAL,
+                            "expected either status, or thread_id and run_ids");
+    err = hd_body_word(call, "status", words, &word);
+    many->pending = has_status && word != 1;
+    many->running = has_status && word != 0;
+    if (!err)
+        err = hd_body_string(call, "thread_id", &many->thread_id);
+    if (!err)
+        err = hd_body_strings(call, "run_ids", &many->ids, &many->count);
+    if (!err && has_ids && (many->thread_id.len == 0 || many->count == 0))
+        return hd_fault_set(&call->fault, HD_EINVAL, "expected both thread_id and run_ids");
     return err;
 }
 
-static int find_by_status(struct hd_call *call, struct many *many)
+/* Runs of the list that have ended already count as found. */
+static int find_named(struct hd_call *call, const struct many *many, size_t *found)
 {
-    static const char *const words[] = {"pending", "running", "all", NULL};
-    int word = 2;
-    int err = hd_body_word(call, "status", words, &word);
+    struct hd_run_rec run;
+    int err = 0;
 
-    many->status = word == 2 ? -1 : word == 0 ? HD_RUN_STATE_PENDING : HD_RUN_STATE_RUNNING;
-    if (!err)
-        err = hd_runs_in_flight(call->app->store, on_active, many, &call->fault);
-    return err > 0 ? 0 : err;
+    *found = 0;
+    for (size_t i = 0; !err && i < many->count; i++) {
+        err = hd_run_read(call->app->store, call->principal, many->thread_id, many->ids[i],
+                          call->arena, &run, &call->fault);
+        *found += !err;
+        if (err == HD_ENOTFOUND)
+            err = 0;
+    }
+    return err;
 }
 
 static int cancel_many_work(struct hd_call *call)
 {
     struct many *many = hd_arena_calloc(call->arena, 1, sizeof(*many));
-    bool has_status = hd_body_get(call, "status");
-    bool has_ids = hd_body_get(call, "run_ids") || hd_body_get(call, "thread_id");
-    struct hd_slice thread_id = {NULL, 0};
+    size_t found = 0;
     int err = many ? read_action(call, &many->action) : HD_ENOMEM;
 
     call->state = many;
-    if (err)
-        return err;
-    many->call = call;
-    if (has_status == has_ids)
-        return hd_fault_set(&call->fault, HD_EINVAL,
-                            "expected either status, or thread_id and run_ids");
-    err = hd_body_string(call, "thread_id", &thread_id);
-    if (!err && has_ids && (thread_id.len == 0 || !hd_body_get(call, "run_ids")))
-        return hd_fault_set(&call->fault, HD_EINVAL, "expected both thread_id and run_ids");
     if (!err)
-        err = has_status ? find_by_status(call, many) : find_named(call, many, thread_id);
-    if (!err && many->count == 0)
+        err = read_many(call, many);
+    if (!err && many->count > 0)
+        err = find_named(call, many, &found);
+    if (!err && many->count > 0 && found == 0)
         return hd_refuse(call, 404, "No runs found to cancel");
     return err ? err : HD_CALL_GOES_ON;
 }
@@ -365,11 +342,17 @@ static int cancel_many_work(struct hd_call *call)
 static void cancel_many_then(struct hd_call *call)
 {
     struct many *many = call->state;
+    struct hd_queue *queue = call->app->queue;
+    size_t count = many->count;
 
     for (size_t i = 0; i < many->count; i++)
-        hd_queue_cancel(call->app->queue, call->principal, many->runs[i].thread_id,
-                        many->runs[i].run_id, many->action);
+        hd_queue_cancel(queue, call->principal, many->thread_id, many->ids[i], many->action);
+    if (many->count == 0)
+        count = hd_queue_cancel_all(queue, call->principal, many->running, many->pending,
+                                    many->action);
     call->status = 204;
+    if (count == 0)
+        hd_refuse(call, 404, "No runs found to cancel");
     hd_call_answer(call);
 }
 
@@ -449,7 +432,7 @@ static int delete_work(struct hd_call *call)
     return err ? err : HD_CALL_GOES_ON;
 }
 
-static const struct hd_route routes[] = {
+static const struct hd_endpoint routes[] = {
     {.method = HD_METHOD_GET,
      .pattern = "/threads/{thread_id}/runs",
      .work = list_runs,

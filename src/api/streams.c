@@ -250,7 +250,7 @@ static void thread_then(struct hd_call *call)
     hd_events_send(call, feed, &join->events);
 }
 
-static const struct hd_route routes[] = {
+static const struct hd_endpoint routes[] = {
     {.method = HD_METHOD_GET,
      .pattern = "/threads/{thread_id}/runs/{run_id}/stream",
      .work = join_work,

@@ -1,11 +1,15 @@
 #include "run/admit.h"
 
 #include <heddle.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/uuid.h"
 #include "graph/val.h"
+#include "run/assistant.h"
 #include "run/modes.h"
 #include "store/rows.h"
 

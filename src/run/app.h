@@ -22,7 +22,6 @@ struct hd_config;
 struct hd_defer;
 struct hd_engine;
 struct hd_feeds;
-struct hd_http;
 struct hd_queue;
 
 /* A graph that can be run, under the id that clients know it by. */
@@ -44,11 +43,17 @@ struct hd_app {
     struct hd_defer *defer;
     struct hd_engine *engine;
     struct hd_feeds *feeds;
-    struct hd_http *http; /* requests to others: webhooks */
     struct hd_queue *queue;
-    struct hd_crons *crons;
-    struct hd_sweeper *sweeper;
 };
+
+/*
+ * Opens the store that the configuration names and everything on it; `loop`,
+ * `config` and the graphs must be set before. What was in flight goes on.
+ */
+HD_MUST_CHECK int hd_app_open(struct hd_app *app, struct hd_fault *fault);
+/* Nothing may be at work. The loop must run until its handles are closed; the store last. */
+void hd_app_close(struct hd_app *app);
+void hd_app_close_store(struct hd_app *app);
 
 /* NULL: there is no graph of that id. */
 const struct hd_app_graph *hd_app_graph(const struct hd_app *app, struct hd_slice id);

@@ -70,7 +70,7 @@ static int change_thread(struct hd_thread_rec *thread, const struct hd_ending *e
 
     thread->status = status_after(ending, others, thread);
     thread->updated_at = now;
-    thread->expires_at = hd_thread_expiry(thread, now);
+    thread->expires_at = hd_ttl_expiry(thread->ttl, now);
     if (ending->event_seq > thread->event_seq)
         thread->event_seq = ending->event_seq;
     if (!ending->has_begun || ending->is_rolled_back)
@@ -120,26 +120,34 @@ static int restore_head(struct heddle *store, struct hd_thread_rec *thread,
 
 /* ---- one try ---------------------------------------------------------- */
 
+/* How many other runs of the thread are in flight; *rev is the run's own, 0 when it is not there. */
 static int count_others(struct heddle *store, const struct hd_run_rec *run, struct hd_arena *arena,
-                        size_t *others, struct hd_fault *fault)
+                        size_t *others, int64_t *rev, struct hd_fault *fault)
 {
     struct hd_run_rec *active = NULL;
     size_t count = 0;
     int err = hd_runs_active(store, run->principal, run->thread_id, arena, &active, &count, fault);
 
     *others = 0;
-    for (size_t i = 0; !err && i < count; i++)
-        *others += !hd_slice_eq(active[i].run_id, run->run_id);
+    *rev = 0;
+    for (size_t i = 0; !err && i < count; i++) {
+        if (hd_slice_eq(active[i].run_id, run->run_id))
+            *rev = active[i].rev;
+        else
+            (*others)++;
+    }
     return err;
 }
 
-static int add_run(struct hd_batch_builder *batch, const struct hd_ending *ending)
+static int add_run(struct hd_batch_builder *batch, const struct hd_ending *ending, int64_t rev)
 {
     struct hd_run_rec run = *ending->run;
 
     if (ending->is_rolled_back)
         return hd_run_delete(batch, &run);
-    run.rev = stored_rev;
+    if (rev == 0)
+        return 0; /* deleted meanwhile */
+    run.rev = rev;
     run.status = ending->status;
     run.updated_at = hd_clock_now_us();
     run.due_at = 0;
@@ -155,13 +163,14 @@ static int try_once(struct heddle *store, const struct hd_ending *ending, struct
     struct hd_batch view;
     struct hd_slice lane;
     size_t others;
+    int64_t rev;
     int err;
 
     err = hd_thread_read(store, run->principal, run->thread_id, arena, &thread, fault);
     if (err == HD_ENOTFOUND)
         return 0; /* deleted meanwhile, its runs too */
     if (!err)
-        err = count_others(store, run, arena, &others, fault);
+        err = count_others(store, run, arena, &others, &rev, fault);
     if (!err)
         err = change_thread(&thread, ending, others, arena);
     if (!err && ending->is_rolled_back)
@@ -173,7 +182,7 @@ static int try_once(struct heddle *store, const struct hd_ending *ending, struct
     hd_batch_init(&batch);
     err = hd_thread_put(&batch, &thread);
     if (!err)
-        err = add_run(&batch, ending);
+        err = add_run(&batch, ending, rev);
     view = hd_batch_view(&batch);
     if (!err)
         err = hd_rows_apply(store, lane, &view, NULL, fault);
@@ -256,6 +265,21 @@ static int roll_back(struct heddle *store, const struct hd_run_rec *run, struct 
     int err = heddle_delete_runs(store, bytes_of(run->principal), &id, 1, &error);
 
     return err ? hd_fault_set(fault, err, "%s", error.text) : 0;
+}
+
+int64_t hd_ttl_expiry(struct hd_slice ttl, int64_t from)
+{
+    struct hd_json json = {NULL};
+    double minutes = 0;
+    int64_t at = 0;
+
+    if (ttl.len == 0 || hd_json_parse(&json, ttl, NULL))
+        return 0;
+    if (hd_json_double(hd_json_get(hd_json_root(&json), HD_S("ttl")), &minutes) && minutes > 0 &&
+        minutes < 1e9)
+        at = from + (int64_t)(minutes * 60e6);
+    hd_json_fini(&json);
+    return at;
 }
 
 int hd_ending_store(struct hd_app *app, const struct hd_ending *ending, struct hd_fault *fault)

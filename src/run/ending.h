@@ -30,6 +30,9 @@ struct hd_ending {
 HD_MUST_CHECK int hd_ending_store(struct hd_app *app, const struct hd_ending *ending,
                                   struct hd_fault *fault);
 
+/* When a thread with this `ttl` ({"ttl": minutes, …}, JSON) that was used at `from` ends; 0: never. */
+int64_t hd_ttl_expiry(struct hd_slice ttl, int64_t from);
+
 /* Whether the run has made a checkpoint. */
 HD_MUST_CHECK int hd_run_has_checkpoint(struct heddle *store, const struct hd_run_rec *run,
                                         bool *out, struct hd_fault *fault);

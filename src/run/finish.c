@@ -12,7 +12,8 @@
 #include "run/defer.h"
 #include "run/ending.h"
 #include "run/ticket.h"
-#include "run/webhook.h"
+
+#define MAX_PAGES 256 /* of stored events of one thread */
 
 /* ---- telling ---------------------------------------------------------- */
 
@@ -111,7 +112,6 @@ static void end(struct hd_ticket *ticket)
     if (ticket->feed)
         hd_feed_show(ticket->feed);
     tell_waiters(ticket);
-    hd_webhook_send(ticket);
     if (ticket->is_temporary && ticket->feed) {
         struct hd_feed *feed = ticket->feed;
 
@@ -151,7 +151,7 @@ static struct hd_ending describe(struct hd_ticket *ticket)
         .is_rolled_back = ticket->stop == HD_STOP_ROLLBACK,
         .deletes_thread = ticket->is_temporary,
         .event_seq = ticket->feed ? (int64_t)hd_feed_seq(ticket->feed) : 0,
-        .stored_pages = ticket->is_resumable ? ticket->app->config->stream_stored_pages : 0,
+        .stored_pages = ticket->is_resumable ? MAX_PAGES : 0,
     };
 }
 

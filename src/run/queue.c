@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "run/config.h"
 #include "run/defer.h"
+#include "run/ending.h"
 #include "run/ticket.h"
 
 #define MAX_TURNS ((size_t)1 << 22)
@@ -30,7 +31,7 @@ int hd_queue_create(struct hd_app *app, struct hd_queue **out)
     queue->app = app;
     queue->ready_tail = &queue->ready;
     hd_map_init(&queue->turns, MAX_TURNS);
-    hd_buf_init(&queue->scratch, HD_ENGINE_EVENT_LIMIT);
+    hd_buf_init(&queue->scratch, HD_EVENT_LIMIT);
     *out = queue;
     return 0;
 }
@@ -325,9 +326,9 @@ int hd_queue_add(struct hd_queue *queue, const struct hd_run_rec *run, int64_t e
 
     if (ticket) {
         hd_arena_init(&ticket->arena, MAX_TICKET);
-        hd_buf_init(&ticket->values, HD_ENGINE_EVENT_LIMIT);
-        hd_buf_init(&ticket->interrupts, HD_ENGINE_EVENT_LIMIT);
-        hd_buf_init(&ticket->error, HD_ENGINE_EVENT_LIMIT);
+        hd_buf_init(&ticket->values, HD_EVENT_LIMIT);
+        hd_buf_init(&ticket->interrupts, HD_EVENT_LIMIT);
+        hd_buf_init(&ticket->error, HD_EVENT_LIMIT);
         err = hd_run_rec_copy(&ticket->arena, run, &ticket->rec);
     }
     if (err) {
@@ -411,23 +412,53 @@ void hd_waiter_leave(struct hd_waiter *waiter)
     waiter->link = NULL;
 }
 
+static bool is_at_work(const struct hd_ticket *ticket)
+{
+    return ticket->turn->is_busy && ticket->turn->first == ticket;
+}
+
+static void cancel(struct hd_ticket *ticket, enum hd_cancel action)
+{
+    enum hd_stop stop = action == HD_CANCEL_ROLLBACK ? HD_STOP_ROLLBACK : HD_STOP_INTERRUPT;
+    bool was_stopped = ticket->stop != HD_STOP_NONE;
+
+    hd_work_stop(ticket, stop);
+    /* One that has not begun ends here; the others when the engine says so. */
+    if (!was_stopped && !is_at_work(ticket)) {
+        ticket->outcome.status = HD_RUN_STATE_INTERRUPTED;
+        hd_finish(ticket);
+    }
+}
+
 bool hd_queue_cancel(struct hd_queue *queue, struct hd_slice principal, struct hd_slice thread,
                      struct hd_slice run_id, enum hd_cancel action)
 {
     struct hd_ticket *ticket = find_ticket(queue, principal, thread, run_id);
-    enum hd_stop stop = action == HD_CANCEL_ROLLBACK ? HD_STOP_ROLLBACK : HD_STOP_INTERRUPT;
-    bool was_stopped;
 
-    if (!ticket)
-        return false;
-    was_stopped = ticket->stop != HD_STOP_NONE;
-    hd_work_stop(ticket, stop);
-    /* One that has not begun ends here; the others when the engine says so. */
-    if (!was_stopped && !(ticket->turn->is_busy && ticket->turn->first == ticket)) {
-        ticket->outcome.status = HD_RUN_STATE_INTERRUPTED;
-        hd_finish(ticket);
+    if (ticket)
+        cancel(ticket, action);
+    return ticket != NULL;
+}
+
+size_t hd_queue_cancel_all(struct hd_queue *queue, struct hd_slice principal, bool running,
+                           bool pending, enum hd_cancel action)
+{
+    struct hd_slice key;
+    size_t pos = 0, count = 0;
+    void *value;
+
+    while (hd_map_next(&queue->turns, &pos, &key, &value)) {
+        struct hd_turn *turn = value;
+
+        for (struct hd_ticket *ticket = turn->first; ticket; ticket = ticket->next) {
+            if (!hd_slice_eq(ticket->rec.principal, principal) ||
+                !(is_at_work(ticket) ? running : pending))
+                continue;
+            cancel(ticket, action);
+            count++;
+        }
     }
-    return true;
+    return count;
 }
 
 void hd_queue_drain(struct hd_queue *queue, void (*done)(void *ctx), void *ctx)

@@ -23,6 +23,8 @@ struct hd_app;
 struct hd_queue;
 struct hd_ticket;
 
+enum hd_cancel { HD_CANCEL_INTERRUPT, HD_CANCEL_ROLLBACK };
+
 HD_MUST_CHECK int hd_queue_create(struct hd_app *app, struct hd_queue **out);
 /* Nothing may be at work. */
 void hd_queue_destroy(struct hd_queue *queue);
@@ -45,6 +47,10 @@ HD_MUST_CHECK int hd_queue_add(struct hd_queue *queue, const struct hd_run_rec *
 
 bool hd_queue_has(struct hd_queue *queue, struct hd_slice principal, struct hd_slice thread,
                   struct hd_slice run_id);
+
+/* Cancels all of a principal's that are at work, or all that wait, or both; how many there were. */
+size_t hd_queue_cancel_all(struct hd_queue *queue, struct hd_slice principal, bool running,
+                           bool pending, enum hd_cancel action);
 
 struct hd_queue_counts {
     size_t running;
@@ -83,8 +89,6 @@ bool hd_queue_wait(struct hd_queue *queue, struct hd_slice principal, struct hd_
 void hd_waiter_leave(struct hd_waiter *waiter);
 
 /* ---- stopping --------------------------------------------------------- */
-
-enum hd_cancel { HD_CANCEL_INTERRUPT, HD_CANCEL_ROLLBACK };
 
 /*
  * Stops a run, at work or not, at once; wait for the end to know that it stopped.

@@ -14,6 +14,8 @@
 #include "run/feed.h"
 #include "run/queue.h"
 
+#define HD_EVENT_LIMIT ((size_t)256 << 20) /* bytes of one event, or of an answer */
+
 struct hd_partials;
 struct hd_turn;
 

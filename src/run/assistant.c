@@ -1,0 +1,74 @@
+#include "run/assistant.h"
+
+#include "base/clock.h"
+#include "base/uuid.h"
+#include "store/rows.h"
+
+int hd_assistant_system_id(struct hd_slice graph_id, char out[37])
+{
+    /* 6ba7b821-9dad-11d1-80b4-00c04fd430c8, as all servers of this API use it. */
+    static const uint8_t ns[16] = {0x6b, 0xa7, 0xb8, 0x21, 0x9d, 0xad, 0x11, 0xd1,
+                                   0x80, 0xb4, 0x00, 0xc0, 0x4f, 0xd4, 0x30, 0xc8};
+
+    return hd_uuid_v5(ns, graph_id, out);
+}
+
+static int install(struct hd_app *app, const struct hd_app_graph *graph, struct hd_fault *fault)
+{
+    int64_t now = hd_clock_now_us();
+    const struct hd_assistant_rec assistant = {
+        .id = hd_slice_cstr(graph->assistant_id),
+        .version = 1,
+        .created_at = now,
+        .updated_at = now,
+        .graph_id = graph->id,
+        .name = graph->id,
+        .description = graph->description,
+        .config = HD_S("{}"),
+        .context = HD_S("{}"),
+        .metadata = HD_S("{\"created_by\":\"system\"}"),
+    };
+    struct hd_batch_builder batch;
+    struct hd_batch view;
+    int err;
+
+    hd_batch_init(&batch);
+    err = hd_assistant_add(&batch, &assistant);
+    view = hd_batch_view(&batch);
+    if (!err)
+        err = hd_rows_apply(app->store, assistant.id, &view, NULL, fault);
+    hd_batch_fini(&batch);
+    return err == HD_ECONFLICT ? 0 : err; /* another process was faster */
+}
+
+int hd_assistants_install(struct hd_app *app, struct hd_fault *fault)
+{
+    struct hd_assistant_rec found;
+    struct hd_arena arena;
+    int err = 0;
+
+    hd_arena_init(&arena, (size_t)16 << 20);
+    for (size_t i = 0; !err && i < app->graph_count; i++) {
+        err = hd_assistant_read(app->store, hd_slice(NULL, 0),
+                                hd_slice_cstr(app->graphs[i].assistant_id), &arena, &found, fault);
+        if (err == HD_ENOTFOUND)
+            err = install(app, &app->graphs[i], fault);
+    }
+    hd_arena_fini(&arena);
+    return err;
+}
+
+int hd_assistant_resolve(const struct hd_app *app, struct hd_slice principal, struct hd_slice id,
+                         struct hd_arena *arena, struct hd_assistant_rec *out,
+                         struct hd_fault *fault)
+{
+    const struct hd_app_graph *graph = hd_app_graph(app, id);
+    int err;
+
+    if (graph)
+        id = hd_slice_cstr(graph->assistant_id);
+    err = hd_assistant_read(app->store, principal, id, arena, out, fault);
+    if (err == HD_ENOTFOUND && principal.len > 0)
+        err = hd_assistant_read(app->store, hd_slice(NULL, 0), id, arena, out, fault);
+    return err;
+}
