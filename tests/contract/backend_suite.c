@@ -47,13 +47,16 @@ static void add_refuses_an_existing_row(struct hd_backend *backend)
     struct kept kept;
 
     for (size_t i = 0; i < HD_COUNT(each_table); i++) {
-        const struct hd_cell *const rows[] = {THREAD("t", 1), CHECKPOINT("t", "c", NIL),
-                                              WRITE("t", "c", 0, "v"), CHUNK("t", 1, "d")};
+        struct hd_cell row[HD_MAX_COLUMNS];
+        char room[HD_MAX_COLUMNS][8];
 
-        assert_err(APPLY(backend, ADD(each_table[i], rows[i])), 0);
-        assert_err(APPLY(backend, ADD(each_table[i], rows[i])), HD_ECONFLICT);
+        make_row(each_table[i], 1, row, room);
+        assert_err(APPLY(backend, ADD(each_table[i], row)), 0);
+        assert_err(APPLY(backend, ADD(each_table[i], row)), HD_ECONFLICT);
         assert_int_equal(last_failed, 0);
     }
+    wipe(backend);
+    assert_err(APPLY(backend, ADD(HD_CHUNKS, CHUNK("t", 1, "d"))), 0);
     assert_err(APPLY(backend, PUT(HD_CHUNKS, CHUNK("t", 2, "new")),
                      ADD(HD_CHUNKS, CHUNK("t", 1, "other"))),
                HD_ECONFLICT);
@@ -434,6 +437,52 @@ static void scans_of_chunks_and_threads_answer_every_shape(struct hd_backend *ba
     }
     check_scans(backend, HD_CHUNKS, HD_PRIMARY);
     check_scans(backend, HD_THREADS, HD_PRIMARY);
+}
+
+/* The server's tables, along their keys and every index. */
+static void scans_of_server_tables_answer_every_shape(struct hd_backend *backend)
+{
+    enum { ROWS = 40 };
+
+    for (unsigned table = HD_ASSISTANTS; table < HD_TABLE_COUNT; table++) {
+        struct hd_cell rows[ROWS][HD_MAX_COLUMNS];
+        char room[ROWS][HD_MAX_COLUMNS][8];
+        struct hd_op ops[ROWS];
+
+        for (int i = 0; i < ROWS; i++) {
+            make_row(each_table[table], i, rows[i], room[i]);
+            ops[i] = (struct hd_op)ADD(each_table[table], rows[i]);
+        }
+        assert_err(apply_ops(backend, ops, ROWS), 0);
+        assert_int_equal(count_rows(backend, each_table[table], NULL, 0), ROWS);
+        for (int index = HD_PRIMARY; index < (int)hd_tables[table].index_count; index++)
+            check_scans(backend, each_table[table], index);
+    }
+}
+
+/* Each number null and not, one after the other and both at once. */
+static void indexes_follow_numbers_that_come_and_go(struct hd_backend *backend)
+{
+    struct hd_query by_created = {.table = HD_THREAD_INFO, .index = HD_THREAD_INFO_BY_CREATED};
+    struct hd_query by_expiry = {.table = HD_THREAD_INFO, .index = HD_THREAD_INFO_BY_EXPIRY};
+
+    for (int64_t i = 0; i < 8; i++) {
+        struct hd_cell expires = i & 1 ? N(i - 4) : NIL, high = N(i - 3);
+        size_t all = 0, created = 0, expiring = 0;
+
+        assert_err(
+            APPLY(backend, PUT(HD_THREAD_INFO, CELLS(T(""), T("t"), N(i), T("idle"), N(100 - i),
+                                                     N(0), N(0), expires, N(0), T("{}")))),
+            0);
+        assert_err(hd_backend_read(backend, &by_created, 1, count_row, &created, NULL), 0);
+        assert_err(hd_backend_read(backend, &by_expiry, 1, count_row, &all, NULL), 0);
+        by_expiry.high = &high;
+        assert_err(hd_backend_read(backend, &by_expiry, 1, count_row, &expiring, NULL), 0);
+        by_expiry.high = NULL;
+        assert_int_equal(created, 1);
+        assert_int_equal(all, i & 1);
+        assert_int_equal(expiring, i & 1);
+    }
 }
 
 static void a_thousand_rows_are_paged_both_ways(struct hd_backend *backend)
@@ -870,6 +919,8 @@ static const struct named_case cases[] = {
     CASE(scans_of_checkpoints_answer_every_shape),
     CASE(scans_by_run_answer_every_shape),
     CASE(scans_of_chunks_and_threads_answer_every_shape),
+    CASE(scans_of_server_tables_answer_every_shape),
+    CASE(indexes_follow_numbers_that_come_and_go),
     CASE(a_thousand_rows_are_paged_both_ways),
     CASE(the_receiver_decides_how_far_to_read),
     CASE(the_run_index_follows_its_rows),

@@ -147,24 +147,57 @@ static inline void kept_fini(struct kept *kept)
     free(kept->rows);
 }
 
-static const enum hd_table_id each_table[] = {HD_THREADS, HD_CHECKPOINTS, HD_WRITES, HD_CHUNKS};
+/* Every table, at its own number. */
+static const enum hd_table_id each_table[] = {
+    HD_THREADS,     HD_CHECKPOINTS, HD_WRITES,      HD_CHUNKS, HD_ASSISTANTS, HD_ASSISTANT_VERSIONS,
+    HD_THREAD_INFO, HD_RUNS,        HD_EVENT_PAGES, HD_ITEMS,  HD_CRONS};
 
-/* Everything there is; the run index last, as one more list. */
+_Static_assert(HD_COUNT(each_table) == HD_TABLE_COUNT, "a table is missing");
+
+/* Everything there is; each index behind its table, as one more list. */
 static inline void keep_all(struct hd_backend *backend, struct kept *kept)
 {
-    static const enum hd_table_id tables[] = {HD_THREADS, HD_CHECKPOINTS, HD_WRITES, HD_CHUNKS,
-                                              HD_CHECKPOINTS};
+    static enum hd_table_id tables[HD_TABLE_COUNT * (1 + HD_MAX_INDEXES)];
     struct hd_query queries[HD_COUNT(tables)];
     struct hd_fault fault = {0};
+    size_t count = 0;
 
-    for (size_t i = 0; i < HD_COUNT(tables); i++)
-        queries[i] = (struct hd_query){.table = tables[i],
-                                       .index = i < HD_COUNT(each_table) ? HD_PRIMARY
-                                                                         : HD_CHECKPOINTS_BY_RUN,
-                                       .columns = HD_ALL_COLUMNS};
+    for (size_t i = 0; i < HD_COUNT(each_table); i++) {
+        for (int index = HD_PRIMARY; index < (int)hd_tables[i].index_count; index++, count++) {
+            tables[count] = each_table[i];
+            queries[count] = (struct hd_query){
+                .table = each_table[i], .index = index, .columns = HD_ALL_COLUMNS};
+        }
+    }
     kept_init(kept, tables);
-    if (hd_backend_read(backend, queries, HD_COUNT(queries), keep_row, kept, &fault) != 0)
+    if (hd_backend_read(backend, queries, count, keep_row, kept, &fault) != 0)
         fail_msg("%s", fault.text);
+}
+
+/*
+ * Row number `n` of any table. Columns repeat after different counts, so that every
+ * prefix of a key or an index has several rows; the last one of the key never does.
+ * Where a column may be null every third row is. `room` holds the texts.
+ */
+static inline void make_row(enum hd_table_id id, int n, struct hd_cell cells[HD_MAX_COLUMNS],
+                            char room[HD_MAX_COLUMNS][8])
+{
+    const struct hd_table *table = &hd_tables[id];
+
+    for (unsigned i = 0; i < table->column_count; i++) {
+        bool is_last = i + 1 == table->key_count;
+        int value = is_last ? n : n * 7 % (int)(2 + i);
+
+        if (table->columns[i].nullable && n % 3 == 0) {
+            cells[i] = hd_cell_null();
+        } else if (table->columns[i].type == HD_COL_INT) {
+            cells[i] = hd_cell_int(is_last ? n : (value - 2) * 1000000007ll);
+        } else {
+            int len = snprintf(room[i], sizeof(room[i]), "%c%d", "xyz"[value % 3], value / 3);
+
+            cells[i] = hd_cell_bytes(hd_slice(room[i], (size_t)len));
+        }
+    }
 }
 
 static inline void assert_same_rows(const struct kept *got, const struct kept *expected)
