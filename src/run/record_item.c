@@ -80,8 +80,7 @@ static int scan_below(struct heddle *store, struct hd_query query, struct hd_sli
                       struct scan *scan, struct hd_fault *fault)
 {
     char low[MAX_NS + 1], high[MAX_NS + 1];
-    struct hd_cell bounds[] = {hd_cell_bytes(hd_slice(low, ns.len + 1)),
-                               hd_cell_bytes(hd_slice(high, ns.len + 1))};
+    struct hd_cell bounds[2];
 
     if (ns.len > MAX_NS)
         return 0;
@@ -89,6 +88,8 @@ static int scan_below(struct heddle *store, struct hd_query query, struct hd_sli
     memcpy(high, ns.ptr, ns.len);
     low[ns.len] = '.';
     high[ns.len] = '.' + 1;
+    bounds[0] = hd_cell_bytes(hd_slice(low, ns.len + 1));
+    bounds[1] = hd_cell_bytes(hd_slice(high, ns.len + 1));
     query.prefix_count = 1;
     query.low = &bounds[0];
     query.high = &bounds[1];
