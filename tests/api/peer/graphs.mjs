@@ -191,3 +191,11 @@ export const settings = new StateGraph(Annotation.Root({ seen: list() }))
   .addEdge(START, "tell")
   .addEdge("tell", END)
   .compile();
+
+const ANSWERS = { Hello: "Hi there!", "How are you?": "I am fine." };
+const myAssistant = new StateGraph(MessagesAnnotation)
+  .addNode("reply", says(new Script((all) => ANSWERS[latest(all).content] ?? "Let us.")))
+  .addEdge(START, "reply")
+  .addEdge("reply", END)
+  .compile();
+export { myAssistant as "my-assistant" };
