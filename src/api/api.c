@@ -96,7 +96,7 @@ static void write_refusal(struct hd_call *call, int status, const char *text)
         hd_buf_reset(&call->out);
 }
 
-int hd_refuse(struct hd_call *call, int status, const char *fmt, ...)
+int hd_call_refuse(struct hd_call *call, int status, const char *fmt, ...)
 {
     char text[1024];
     va_list args;
@@ -121,9 +121,9 @@ void hd_call_header(struct hd_call *call, struct hd_slice name, struct hd_slice 
     call->headers = header;
 }
 
-int hd_refuse_thread(struct hd_call *call, struct hd_slice thread_id)
+int hd_call_refuse_thread(struct hd_call *call, struct hd_slice thread_id)
 {
-    return hd_refuse(call, 404, "Thread with ID %.*s not found", (int)thread_id.len,
+    return hd_call_refuse(call, 404, "Thread with ID %.*s not found", (int)thread_id.len,
                      thread_id.ptr);
 }
 
@@ -278,14 +278,14 @@ void hd_api_handle(void *ctx, struct hd_exchange *ex)
         call->status = 204;
         break;
     case HD_MATCH_NO_PATH:
-        hd_refuse(call, 404, "Not Found");
+        hd_call_refuse(call, 404, "Not Found");
         break;
     case HD_MATCH_NO_METHOD:
         say_allowed(ex, match.methods);
-        hd_refuse(call, 405, "Method Not Allowed");
+        hd_call_refuse(call, 405, "Method Not Allowed");
         break;
     case HD_MATCH_MALFORMED:
-        hd_refuse(call, 400, "the path is not percent-encoded UTF-8");
+        hd_call_refuse(call, 400, "the path is not percent-encoded UTF-8");
         break;
     }
     hd_call_answer(call);
@@ -340,6 +340,11 @@ void hd_api_destroy(struct hd_api *api)
 struct hd_beats *hd_api_beats(const struct hd_api *api)
 {
     return api->beats;
+}
+
+void hd_api_end_streams(struct hd_api *api)
+{
+    hd_beats_fire(api->beats);
 }
 
 void hd_api_set_server(struct hd_api *api, const struct hd_server *server)

@@ -111,12 +111,12 @@ struct hd_call {
 /* ---- for routes ------------------------------------------------------- */
 
 /*
- * A refusal with this status and sentence: `return hd_refuse(call, 404, "…")`.
+ * A refusal with this status and sentence: `return hd_call_refuse(call, 404, "…")`.
  * For `work`; in `then` hd_call_answer() has to follow.
  */
-int hd_refuse(struct hd_call *call, int status, const char *fmt, ...) HD_PRINTF(3, 4);
+int hd_call_refuse(struct hd_call *call, int status, const char *fmt, ...) HD_PRINTF(3, 4);
 /* The same with the texts of the contract. */
-int hd_refuse_thread(struct hd_call *call, struct hd_slice thread_id);
+int hd_call_refuse_thread(struct hd_call *call, struct hd_slice thread_id);
 
 /* A header of the answer; sent by hd_call_answer(), in any order. Copies both. */
 void hd_call_header(struct hd_call *call, struct hd_slice name, struct hd_slice value);
@@ -171,6 +171,9 @@ HD_MUST_CHECK int hd_api_create(struct hd_app *app, struct hd_api **out, struct 
 void hd_api_destroy(struct hd_api *api);
 /* The handler of the HTTP server; ctx is the struct hd_api. */
 void hd_api_handle(void *ctx, struct hd_exchange *ex);
+
+/* The process ends: streams that have no end of their own are ended. */
+void hd_api_end_streams(struct hd_api *api);
 
 struct hd_beats;
 struct hd_beats *hd_api_beats(const struct hd_api *api);

@@ -8,15 +8,19 @@ struct hd_beats {
     struct hd_beat *first;
 };
 
-static void on_timer(uv_timer_t *timer)
+void hd_beats_fire(struct hd_beats *beats)
 {
-    struct hd_beats *beats = timer->data;
     struct hd_beat *next;
 
     for (struct hd_beat *beat = beats->first; beat; beat = next) {
         next = beat->next;
         beat->fn(beat->ctx);
     }
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    hd_beats_fire(timer->data);
 }
 
 int hd_beats_create(uv_loop_t *loop, uint64_t interval_ms, struct hd_beats **out)

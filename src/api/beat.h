@@ -23,6 +23,9 @@ struct hd_beat {
 HD_MUST_CHECK int hd_beats_create(uv_loop_t *loop, uint64_t interval_ms, struct hd_beats **out);
 void hd_beats_destroy(struct hd_beats *beats);
 
+/* All at once, now. */
+void hd_beats_fire(struct hd_beats *beats);
+
 void hd_beat_start(struct hd_beats *beats, struct hd_beat *beat, void (*fn)(void *ctx), void *ctx);
 void hd_beat_stop(struct hd_beat *beat);
 

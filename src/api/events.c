@@ -4,6 +4,7 @@
 
 #include "api/beat.h"
 #include "base/alloc.h"
+#include "http/server.h"
 #include "http/sse.h"
 #include "run/queue.h"
 
@@ -198,6 +199,8 @@ static void on_beat(void *ctx)
 {
     struct stream *stream = ctx;
 
+    if (stream->events.run_id.len == 0 && hd_server_is_closing(hd_api_server(stream->call->api)))
+        stream->events.is_over = true;
     if (stream->entry || stream->beat_left > 0)
         return;
     stream->beat_left = HD_SSE_HEARTBEAT.len;

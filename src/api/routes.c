@@ -2,10 +2,9 @@
 #include "api/api.h"
 
 static const struct hd_routes *const tables[] = {
-    &hd_routes_assistants, &hd_routes_threads, &hd_routes_states,
-    &hd_routes_branches,   &hd_routes_run_create, &hd_routes_runs,
-    &hd_routes_streams,    &hd_routes_items,      &hd_routes_crons,
-    &hd_routes_system,
+    &hd_routes_run_create,
+    &hd_routes_runs,
+    &hd_routes_streams,
 };
 
 const struct hd_endpoint *hd_endpoint_at(size_t index)

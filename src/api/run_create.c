@@ -103,7 +103,7 @@ static int admit_one(struct hd_call *call, struct hd_slice thread_id)
     if (err)
         return err;
     if (all->list->admission.refusal)
-        return hd_refuse(call, all->list->admission.refusal, "%s", call->fault.text);
+        return hd_call_refuse(call, all->list->admission.refusal, "%s", call->fault.text);
     return HD_CALL_GOES_ON;
 }
 
@@ -148,7 +148,7 @@ static int work_batch(struct hd_call *call)
 
         err = admit(call, creation, it.val, hd_slice(NULL, 0));
         if (!err && creation->admission.refusal) {
-            hd_refuse(call, creation->admission.refusal, "%s", call->fault.text);
+            hd_call_refuse(call, creation->admission.refusal, "%s", call->fault.text);
             break;
         }
         all->count += !err;

@@ -158,7 +158,7 @@ static int list_runs(struct hd_call *call)
     int err = check_thread(call, &thread_id);
 
     if (err == HD_ENOTFOUND)
-        return hd_refuse_thread(call, thread_id);
+        return hd_call_refuse_thread(call, thread_id);
     if (!err)
         err = hd_params_int(&call->query, HD_S("limit"), 1, 1000, 10, &limit, &call->fault);
     if (!err)
@@ -335,7 +335,7 @@ static int cancel_many_work(struct hd_call *call)
     if (!err && many->count > 0)
         err = find_named(call, many, &found);
     if (!err && many->count > 0 && found == 0)
-        return hd_refuse(call, 404, "No runs found to cancel");
+        return hd_call_refuse(call, 404, "No runs found to cancel");
     return err ? err : HD_CALL_GOES_ON;
 }
 
@@ -352,7 +352,7 @@ static void cancel_many_then(struct hd_call *call)
                                     many->action);
     call->status = 204;
     if (count == 0)
-        hd_refuse(call, 404, "No runs found to cancel");
+        hd_call_refuse(call, 404, "No runs found to cancel");
     hd_call_answer(call);
 }
 

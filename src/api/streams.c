@@ -130,7 +130,7 @@ static int join_stateless_work(struct hd_call *call)
         err = hd_run_find(call->app->store, call->principal, join->run_id, call->arena, &run,
                           &call->fault);
     if (err == HD_ENOTFOUND)
-        return hd_refuse(call, 404, "Run not found");
+        return hd_call_refuse(call, 404, "Run not found");
     join->thread_id = run.thread_id;
     if (!err)
         err = read_stored(call, join);
@@ -231,7 +231,7 @@ static int thread_work(struct hd_call *call)
         err = hd_thread_read(call->app->store, call->principal, join->thread_id, call->arena,
                              &join->thread, &call->fault);
     if (err == HD_ENOTFOUND)
-        return hd_refuse_thread(call, join->thread_id);
+        return hd_call_refuse_thread(call, join->thread_id);
     if (!err)
         err = read_stored(call, join);
     return err ? err : HD_CALL_GOES_ON;

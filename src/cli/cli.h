@@ -21,6 +21,8 @@ struct hd_command {
     const char *summary;   /* one line, for the list of commands */
     const char *help;      /* all else that `heddle help <name>` says; ends with a newline */
 
+    void (*more)(void);    /* prints what follows the help; may be NULL */
+
     /* argv[0] is the command's name. Returns one of the above. */
     int (*run)(int argc, char **argv);
 };
@@ -29,6 +31,7 @@ extern const struct hd_command hd_command_graph;
 extern const struct hd_command hd_command_help;
 extern const struct hd_command hd_command_history;
 extern const struct hd_command hd_command_run;
+extern const struct hd_command hd_command_serve;
 extern const struct hd_command hd_command_state;
 extern const struct hd_command hd_command_version;
 

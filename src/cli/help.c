@@ -38,6 +38,8 @@ static int run(int argc, char **argv)
         return hd_usage_error(&hd_command_help, "no such command: %s", argv[argc - 1]);
     (void)printf("heddle %s: %s\n\nusage: heddle %s %s\n\n%s", command->name, command->summary,
                  command->name, command->arguments, command->help);
+    if (command->more)
+        command->more();
     return HD_EXIT_OK;
 }
 

@@ -10,6 +10,7 @@ static const struct hd_command *const commands[] = {
     &hd_command_help,
     &hd_command_history,
     &hd_command_run,
+    &hd_command_serve,
     &hd_command_state,
     &hd_command_version,
 };

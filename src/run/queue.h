@@ -71,7 +71,7 @@ struct hd_outcome {
     struct hd_slice error_type; /* of a failed one */
     struct hd_slice error_text;
     struct hd_slice checkpoint_id; /* the last one it made or stood on; may be empty */
-    int step;                      /* where it stopped */
+    int64_t step;                  /* where it stopped */
 };
 
 typedef void (*hd_outcome_fn)(void *ctx, const struct hd_outcome *outcome);

@@ -9,7 +9,6 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "graph/events.h"
-#include "graph/partials.h"
 #include "run/command.h"
 #include "run/config.h"
 #include "run/modes.h"
@@ -51,11 +50,6 @@ static void tell_val(struct hd_ticket *ticket, uint32_t mode, struct hd_slice na
     tell(ticket, mode, name, hd_buf_slice(scratch));
 }
 
-static void on_partial(void *ctx, const char *name, const struct hd_val *data)
-{
-    tell_val(ctx, HD_MODE_MESSAGES, hd_slice_cstr(name), data);
-}
-
 /* `values`, or `values|node:task` of a subgraph. */
 static struct hd_slice event_name(struct hd_ticket *ticket, enum hd_stream_mode mode,
                                   struct hd_slice ns, char *room, size_t size)
@@ -75,9 +69,6 @@ static void on_stream(void *ctx, struct hd_slice ns, enum hd_stream_mode mode,
     struct hd_ticket *ticket = ctx;
     char room[2048];
 
-    if (mode == HD_STREAM_MESSAGES && (ticket->modes & HD_MODE_MESSAGES) &&
-        hd_partials_add(ticket->partials, data, on_partial, ticket))
-        hd_log(HD_LOG_WARN, "run", "out of memory: an event is missing");
     if (!(ticket->modes & (uint32_t)mode))
         return;
     /* What models say inside subgraphs is always streamed, as the official server does. */
@@ -185,14 +176,14 @@ static void on_done(void *ctx, const struct hd_run_result *result)
         outcome->status = stopped_state(ticket);
         break;
     }
-    outcome->step = result->step;
+    outcome->step = result->status == HD_RUN_CANCELLED ? result->stopped_at : result->step;
     ticket->has_next = hd_val_count(result->next) > 0;
-    if (result->checkpoint_id &&
+    if (result->checkpoint_id && result->checkpoint_id[0] &&
         hd_arena_copy(&ticket->arena, hd_slice_cstr(result->checkpoint_id),
                       &outcome->checkpoint_id))
         outcome->checkpoint_id = hd_slice(NULL, 0);
     hd_buf_reset(&ticket->interrupts);
-    if (result->task_interrupts && hd_val_render(&ticket->interrupts, result->task_interrupts))
+    if (hd_val_count(result->asked) > 0 && hd_val_render(&ticket->interrupts, result->asked))
         hd_buf_reset(&ticket->interrupts);
     ticket->output = make_output(result);
     hd_finish(ticket);
@@ -353,8 +344,6 @@ void hd_work_begin(struct hd_ticket *ticket)
                                (uint64_t)ticket->event_seq);
     if (!err && !ticket->feed)
         err = HD_ENOMEM;
-    if (!err)
-        err = hd_partials_create(&ticket->partials);
     if (err) {
         hd_work_fail(ticket, "RuntimeError", fault.code ? fault.text : hd_error_text(err));
         return;
@@ -384,7 +373,6 @@ void hd_work_fini(struct hd_ticket *ticket)
 {
     if (ticket->feed)
         hd_feed_release(ticket->feed);
-    hd_partials_destroy(ticket->partials);
     hd_val_unref(ticket->output);
     hd_val_unref(ticket->kwargs);
     hd_buf_fini(&ticket->values);

@@ -1,0 +1,278 @@
+/* heddle serve: the server, from its configuration to its end. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <uv.h>
+
+#include "api/api.h"
+#include "base/alloc.h"
+#include "base/log.h"
+#include "cli/cli.h"
+#include "graph/decl.h"
+#include "graph/graph.h"
+#include "http/server.h"
+#include "run/app.h"
+#include "run/assistant.h"
+#include "run/config.h"
+#include "run/queue.h"
+
+extern char **environ;
+extern const char hd_builtin_graph[];
+extern const size_t hd_builtin_graph_len;
+
+struct serving {
+    struct hd_config config;
+    uv_loop_t loop;
+    uv_signal_t signals[2];
+    struct hd_app app;
+    struct hd_api *api;
+    struct hd_server *server;
+    int port;
+    bool is_ending;
+};
+
+/* ---- the end ---------------------------------------------------------- */
+
+/* Nothing is at work and nobody is connected: what is left are handles. */
+static void on_quiet(void *ctx)
+{
+    struct serving *s = ctx;
+
+    hd_api_destroy(s->api);
+    s->api = NULL;
+    hd_app_close(&s->app);
+    for (size_t i = 0; i < HD_COUNT(s->signals); i++)
+        uv_close((uv_handle_t *)&s->signals[i], NULL);
+}
+
+static void on_closed(void *arg)
+{
+    struct serving *s = arg;
+
+    s->server = NULL;
+    hd_queue_drain(s->app.queue, on_quiet, s);
+}
+
+/* The first signal ends gently, the second at once: what was acknowledged is stored anyway. */
+static void on_signal(uv_signal_t *handle, int signum)
+{
+    struct serving *s = handle->data;
+
+    if (s->is_ending) {
+        (void)fprintf(stderr, "heddle: stopped\n");
+        _exit(128 + signum);
+    }
+    s->is_ending = true;
+    hd_log(HD_LOG_INFO, "serve", "ending; once more to stop at once");
+    hd_server_close(s->server, s->config.drain_us / 1000, on_closed, s);
+    hd_api_end_streams(s->api);
+}
+
+/* ---- graphs ----------------------------------------------------------- */
+
+static bool add_graph(struct serving *s, struct hd_slice id, struct hd_graph *graph,
+                      struct hd_slice description)
+{
+    struct hd_app_graph *entry = &s->app.graphs[s->app.graph_count];
+
+    if (!graph || hd_assistant_system_id(id, entry->assistant_id)) {
+        hd_graph_destroy(graph);
+        return false;
+    }
+    entry->id = id;
+    entry->graph = graph;
+    entry->description = description;
+    s->app.graph_count++;
+    return true;
+}
+
+static bool read_builtin(struct serving *s)
+{
+    struct hd_graph_error error;
+    struct hd_graph *graph = NULL;
+
+    if (hd_graph_read(hd_slice(hd_builtin_graph, hd_builtin_graph_len), &graph, &error)) {
+        (void)fprintf(stderr, "heddle serve: the built-in graph: %s: %s\n", error.path, error.text);
+        return false;
+    }
+    return add_graph(s, HD_S("agent"), graph, hd_slice(NULL, 0));
+}
+
+static bool read_graphs(struct serving *s)
+{
+    const struct hd_config_graphs *graphs = &s->config.graphs;
+
+    s->app.graphs = hd_calloc(graphs->count + 1, sizeof(*s->app.graphs));
+    if (!s->app.graphs)
+        return false;
+    if (graphs->count == 0)
+        return read_builtin(s);
+    for (size_t i = 0; i < graphs->count; i++) {
+        const struct hd_config_graph *graph = &graphs->items[i];
+
+        if (!add_graph(s, graph->id, hd_read_graph(graph->file), graph->description))
+            return false;
+    }
+    return true;
+}
+
+/* ---- the beginning ---------------------------------------------------- */
+
+static int open_server(struct serving *s, struct hd_fault *fault)
+{
+    const struct hd_config *config = &s->config;
+    struct hd_server_config http;
+    int err;
+
+    hd_server_config_init(&http);
+    http.limits.body = config->max_body;
+    http.limits.connections = config->max_connections;
+    http.limits.idle_ms = config->idle_timeout_us / 1000;
+    http.cors.origins = config->cors_allow_origins.items;
+    http.cors.origin_count = config->cors_allow_origins.count;
+    http.handler = hd_api_handle;
+    http.ctx = s->api;
+    err = hd_server_create(&s->server, &s->loop, &http, fault);
+    if (!err)
+        err = hd_server_listen(s->server, config->host, config->port, !config->port_is_given,
+                               &s->port, fault);
+    if (!err)
+        hd_api_set_server(s->api, s->server);
+    return err;
+}
+
+static int open_signals(struct serving *s)
+{
+    static const int numbers[] = {SIGINT, SIGTERM};
+
+    signal(SIGPIPE, SIG_IGN);
+    for (size_t i = 0; i < HD_COUNT(numbers); i++) {
+        if (uv_signal_init(&s->loop, &s->signals[i]))
+            return HD_EIO;
+        s->signals[i].data = s;
+        if (uv_signal_start(&s->signals[i], on_signal, numbers[i]))
+            return HD_EIO;
+    }
+    return 0;
+}
+
+static const char *shown_host(const char *host)
+{
+    return strcmp(host, "127.0.0.1") == 0 ? "localhost" : host;
+}
+
+static void greet(const struct serving *s)
+{
+    const char *host = shown_host(s->config.host);
+    struct hd_slice id = s->app.graphs[0].id;
+
+    if (s->port != s->config.port)
+        printf("Port %d is taken, so this is port %d.\n", s->config.port, s->port);
+    printf("Heddle serves http://%s:%d, stores in %s, and runs", host, s->port, s->config.store);
+    for (size_t i = 0; i < s->app.graph_count; i++)
+        printf("%s %.*s", i > 0 ? "," : "", (int)s->app.graphs[i].id.len, s->app.graphs[i].id.ptr);
+    printf(".\n\nThree things to try:\n"
+           "  open http://%s:%d/docs\n"
+           "  curl -s http://%s:%d/info\n"
+           "  curl -sN http://%s:%d/runs/stream -H 'Content-Type: application/json' \\\n"
+           "    -d '{\"assistant_id\": \"%.*s\", \"stream_mode\": \"messages-tuple\", \"input\": "
+           "{\"messages\": [{\"role\": \"user\", \"content\": \"hello\"}]}}'\n\n"
+           "Ctrl-C ends it.\n",
+           host, s->port, host, s->port, host, s->port, (int)id.len, id.ptr);
+    (void)fflush(stdout);
+}
+
+static int start(struct serving *s, struct hd_fault *fault)
+{
+    int err = hd_config_check_host(s->config.host, false, fault);
+
+    s->app.loop = &s->loop;
+    s->app.config = &s->config;
+    if (!err)
+        err = hd_app_open(&s->app, fault);
+    if (err)
+        return err;
+    err = hd_api_create(&s->app, &s->api, fault);
+    if (!err)
+        err = open_server(s, fault);
+    if (!err)
+        err = open_signals(s);
+    return err;
+}
+
+static void free_graphs(struct serving *s)
+{
+    for (size_t i = 0; i < s->app.graph_count; i++)
+        hd_graph_destroy(s->app.graphs[i].graph);
+    hd_free(s->app.graphs);
+}
+
+/* Serves until a signal ends it. */
+static int serve(struct serving *s)
+{
+    struct hd_fault fault = {0};
+    int err;
+
+    if (uv_loop_init(&s->loop))
+        return HD_EXIT_FAILED;
+    err = start(s, &fault);
+    if (err) {
+        (void)fprintf(stderr, "heddle serve: %s\n",
+                      fault.code ? fault.text : hd_error_text(err));
+        return HD_EXIT_FAILED; /* the process ends; the store is sound whatever was open */
+    }
+    greet(s);
+    uv_run(&s->loop, UV_RUN_DEFAULT);
+    hd_app_close_store(&s->app);
+    uv_run(&s->loop, UV_RUN_DEFAULT);
+    if (uv_loop_close(&s->loop))
+        hd_log(HD_LOG_WARN, "serve", "something was left open");
+    return HD_EXIT_OK;
+}
+
+static int run(int argc, char **argv)
+{
+    struct hd_config_source source = {.argc = argc, .argv = argv, .env = environ};
+    struct hd_fault fault = {0};
+    struct serving *s = hd_calloc(1, sizeof(*s));
+    int status = HD_EXIT_FAILED;
+
+    if (!s)
+        return HD_EXIT_FAILED;
+    if (hd_config_load(&s->config, &source, &fault)) {
+        (void)fprintf(stderr, "heddle serve: %s\n", fault.text);
+        hd_free(s);
+        return HD_EXIT_USAGE;
+    }
+    hd_log_set_level((enum hd_log_level)s->config.log_level);
+    if (read_graphs(s))
+        status = serve(s);
+    free_graphs(s);
+    hd_config_fini(&s->config);
+    hd_free(s);
+    return status;
+}
+
+static void more(void)
+{
+    struct hd_buf text;
+
+    hd_buf_init(&text, (size_t)1 << 20);
+    if (!hd_config_help(&text))
+        printf("\n%.*s", (int)text.len, text.ptr);
+    hd_buf_fini(&text);
+}
+
+const struct hd_command hd_command_serve = {
+    .name = "serve",
+    .arguments = "[OPTIONS]",
+    .summary = "serve the LangGraph API: threads, runs, streams, branches",
+    .help = "Serves until SIGTERM or Ctrl-C. Without graphs there is a scripted one, `agent`,\n"
+            "to try things with. Everything that was acknowledged is stored; runs that a crash\n"
+            "interrupted go on when the server is started again.\n"
+            "\n"
+            "Every option is also an environment variable (HEDDLE_PORT) and a member of the JSON\n"
+            "file that --config names; docs/configuration.md has them all.\n",
+    .more = more,
+    .run = run,
+};
