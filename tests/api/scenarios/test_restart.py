@@ -1,0 +1,128 @@
+"""A server that is killed or told to end, and comes back with the same database."""
+
+import httpx
+import pytest
+from clients import until
+from plain import Thread, events, human, texts
+
+pytestmark = pytest.mark.beyond_peer("keeps its data in memory")
+
+
+@pytest.fixture
+def http(own_server):
+    with httpx.Client(base_url=own_server.url, timeout=60) as client:
+        yield client
+
+
+def crash(server):
+    server.kill()
+    server.restart()
+
+
+def status(thread, run):
+    return thread.ask("GET", thread.path(f"/runs/{run['run_id']}"))["status"]
+
+
+def test_everything_is_still_there(own_server, http):
+    assistant = http.post("/assistants", json={"graph_id": "echo", "name": "kept"}).json()
+    thread = Thread(http, metadata={"kept": True})
+    thread.say(assistant["assistant_id"], "one")
+    http.put("/store/items", json={"namespace": ["a"], "key": "k", "value": {"n": 1}})
+    cron = http.post("/runs/crons", json={"assistant_id": "echo", "schedule": "0 0 1 1 *"}).json()
+    before = (thread.record(), thread.state(), thread.history(), thread.ask("GET", thread.path("/runs")))
+    for end in (own_server.kill, own_server.stop):
+        end()
+        own_server.restart()
+        assert http.get(f"/assistants/{assistant['assistant_id']}").json() == assistant
+        assert (thread.record(), thread.state(), thread.history(), thread.ask("GET", thread.path("/runs"))) == before
+        assert http.get("/store/items?namespace=a&key=k").json()["value"] == {"n": 1}
+        assert http.post("/runs/crons/search", json={}).json() == [cron]
+    assert texts(thread.say(assistant["assistant_id"], "two"))[::2] == ["one", "two"]
+
+
+def test_a_question_waits_for_its_answer(own_server, http):
+    thread = Thread(http)
+    [asked] = thread.say("approval", "may I?")["__interrupt__"]
+    crash(own_server)
+    assert thread.record()["status"] == "interrupted"
+    assert [each["id"] for each in thread.state()["tasks"][0]["interrupts"]] == [asked["id"]]
+    assert thread.run("approval", command={"resume": {asked["id"]: "yes"}})["verdict"] == "yes"
+
+
+async def test_a_run_goes_on_where_it_was(own_server, http):
+    thread = Thread(http)
+    run = thread.ask("POST", thread.path("/runs"), json={"assistant_id": "nap", "input": {"ms": 1500}})
+
+    async def sleeps():
+        return thread.state()["next"] == ["sleep"]
+
+    await until(sleeps)
+    crash(own_server)
+    assert thread.ask("GET", thread.path(f"/runs/{run['run_id']}/join"))["log"] == ["before", "slept", "after"]
+    assert status(thread, run) == "success" and thread.record()["status"] == "idle"
+    first_step = [state for state in thread.history() if state["metadata"]["source"] == "input"]
+    assert len(first_step) == 1  # it did not begin anew
+
+
+def test_runs_that_wait_are_not_forgotten(own_server, http):
+    thread = Thread(http)
+    runs = [
+        thread.ask("POST", thread.path("/runs"), json={"assistant_id": "nap", "input": {"ms": ms}})
+        for ms in (800, 1, 2)
+    ]
+    crash(own_server)
+    thread.ask("GET", thread.path(f"/runs/{runs[-1]['run_id']}/join"))
+    assert [status(thread, run) for run in runs] == ["success"] * 3
+    assert thread.state()["values"]["log"] == ["before", "slept", "after"] * 3
+
+
+def test_a_run_for_later_keeps_its_time(own_server, http):
+    thread = Thread(http)
+    body = {"assistant_id": "echo", "input": human("later"), "after_seconds": 2}
+    run = thread.ask("POST", thread.path("/runs"), json=body)
+    crash(own_server)
+    assert thread.record()["status"] == "busy"
+    assert texts(thread.ask("GET", thread.path(f"/runs/{run['run_id']}/join"))) == ["later", "You said: later"]
+
+
+async def test_a_run_that_kills_the_server_is_given_up(own_server, http):
+    """At most three attempts; then it has failed and the thread is free again."""
+    thread = Thread(http)
+    run = thread.ask("POST", thread.path("/runs"), json={"assistant_id": "nap", "input": {"ms": 600_000}})
+
+    async def running():
+        return status(thread, run) == "running"
+
+    for _ in range(3):
+        await until(running)
+        crash(own_server)
+
+    async def given_up():
+        return status(thread, run) == "error"
+
+    await until(given_up)
+    assert thread.record()["status"] == "error"
+    assert thread.run("loop", input={"count": 0})["count"] == 5
+
+
+def test_a_stream_is_picked_up_after_a_restart(own_server, http):
+    thread = Thread(http)
+    body = {"assistant_id": "echo", "input": human("one"), "stream_resumable": True}
+    seen = events(http.post(thread.path("/runs/stream"), json=body).text)
+    run_id = seen[0][1]["run_id"]
+    crash(own_server)
+    path = thread.path(f"/runs/{run_id}/stream")
+    assert events(http.get(path, headers={"Last-Event-ID": "-1"}).text) == seen
+    assert events(http.get(path, headers={"Last-Event-ID": seen[1][2]}).text) == seen[2:]
+    more = events(http.post(thread.path("/runs/stream"), json=body).text)
+    assert int(more[0][2]) > int(seen[-1][2])  # numbers grow on
+
+
+def test_a_server_that_is_told_to_end_finishes_what_it_answers(own_server, http):
+    """SIGTERM while a run streams: the run is not lost."""
+    thread = Thread(http)
+    run = thread.ask("POST", thread.path("/runs"), json={"assistant_id": "slow", "input": human("hi")})
+    own_server.stop()
+    own_server.restart()
+    values = thread.ask("GET", thread.path(f"/runs/{run['run_id']}/join"))
+    assert texts(values)[-1] == "one two three four five six seven eight nine ten"
