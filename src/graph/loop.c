@@ -511,11 +511,14 @@ static void after(struct hd_loop *loop)
         fail(loop, err);
 }
 
-/* Whether nothing can happen before a checkpoint is stored. */
+/*
+ * Whether nothing can happen before something is stored: the checkpoint that a step starts
+ * from, or the command that a run starts with.
+ */
 static bool must_wait(const struct hd_loop *loop)
 {
     return loop->run->options.durability == HD_DURABLE_SYNC && !loop->is_working &&
-           (loop->is_putting || loop->puts);
+           (loop->saving > 0 || loop->puts);
 }
 
 static void free_handle(uv_handle_t *handle)
