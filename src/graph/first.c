@@ -39,18 +39,44 @@ static bool is_same_run(const struct hd_loop *loop)
     return stored && hd_val_equal(hd_val_get(loop->run->options.metadata, HD_S("run_id")), stored);
 }
 
-static void judge(struct hd_loop *loop, struct stand *s)
+/*
+ * A subgraph with a memory of its own finds there what an earlier visit has left. When that
+ * one came to its end, and at another checkpoint of the graph around, then the visit that the
+ * run goes on with has stored nothing yet: it begins, with its input.
+ */
+static int is_earlier_visit(const struct hd_loop *loop, bool *out)
+{
+    const struct hd_val *parents = hd_val_get(loop->metadata, HD_S("parents"));
+    const struct hd_loop *outer = loop->outer ? loop->outer->loop : NULL;
+    struct hd_tasks left = {NULL, 0, 0};
+    int err;
+
+    *out = false;
+    if (!outer || loop->resuming != 1 || loop->pends.count > 0 ||
+        hd_slice_eq(hd_val_get_string(hd_val_get(parents, hd_loop_ns(outer))),
+                    hd_slice_cstr(outer->live.id)))
+        return 0;
+    err = hd_tasks_prepare(&left, &loop->live, hd_loop_ns(loop), loop->step, false);
+    *out = !err && left.count == 0;
+    hd_tasks_fini(&left);
+    return err;
+}
+
+static int judge(struct hd_loop *loop, struct stand *s)
 {
     const struct hd_val *answer = hd_val_get(s->command, HD_S("resume"));
     bool goes_on = !s->input || s->command || (!loop->outer && is_same_run(loop));
     bool names_own = loop->outer && hd_val_get(loop->parents, hd_loop_ns(loop));
     bool answers = (s->command && !hd_val_is_null(answer)) || loop->resuming == 1;
+    bool is_earlier;
+    int err = is_earlier_visit(loop, &is_earlier);
 
-    s->is_resuming =
-        hd_live_has_versions(&loop->live) && (loop->resuming >= 0 ? loop->resuming : goes_on);
+    s->is_resuming = hd_live_has_versions(&loop->live) && !is_earlier &&
+                     (loop->resuming >= 0 ? loop->resuming : goes_on);
     s->is_travelling = loop->has_checkpoint_id && (names_own || !answers);
     s->forks = s->is_resuming && s->is_travelling && (!is_edit(loop) || loop->load.is_superseded);
     loop->is_replaying = s->is_travelling || loop->load.is_superseded;
+    return err;
 }
 
 static bool is_resume(const struct hd_pend *pend, const void *arg)
@@ -265,14 +291,14 @@ int hd_loop_first(struct hd_loop *loop, struct hd_val *input, struct hd_val *com
 {
     struct stand s = {.input = hd_val_is_null(input) ? NULL : input, .command = command};
     char bound[HD_UUID_SIZE] = "";
-    int err = 0;
+    int err;
 
     if (!hd_live_any_updated(&loop->live))
         loop->live.has_updated = false; /* nothing updated is as good as nothing known */
-    judge(loop, &s);
+    err = judge(loop, &s);
     if (s.is_travelling)
         hd_pends_filter(&loop->pends, is_resume, NULL);
-    if (command)
+    if (!err && command)
         err = apply_command(loop, &s);
     if (!err)
         err = apply_null_writes(loop, &s);

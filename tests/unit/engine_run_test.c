@@ -152,6 +152,41 @@ static void a_question_in_a_subgraph_is_answered(void **unused)
     hd_graph_destroy(graph);
 }
 
+/* A visit that has stored nothing yet is not taken for the one before, which came to its end. */
+static void a_subgraph_with_a_memory_is_visited_each_time(void **unused)
+{
+    struct hd_graph *graph = read_graph(
+        "{\"name\":\"visits\",\"state\":{\"n\":{\"type\":\"number\"},"
+        "\"log\":{\"reducer\":\"add\",\"type\":\"list\"}},"
+        "\"graphs\":{\"inner\":{\"name\":\"inner\",\"state\":{\"n\":{\"type\":\"number\"},"
+        "\"done\":{\"reducer\":\"add\",\"type\":\"list\"}},"
+        "\"nodes\":{\"visit\":{\"kind\":\"set\",\"update\":{\"done\":[\"{{n}}\"]}}},"
+        "\"edges\":[[\"__start__\",\"visit\"]]}},"
+        "\"nodes\":{\"sub\":{\"kind\":\"subgraph\",\"graph\":\"inner\",\"memory\":\"own\","
+        "\"input\":{\"n\":\"{{n}}\"},\"update\":{\"log\":[\"{{result.done}}\"]}},"
+        "\"next\":{\"kind\":\"set\",\"update\":{\"n\":{\"@add\":[\"{{n}}\",1]}}}},"
+        "\"edges\":[[\"__start__\",\"sub\"],[\"sub\",\"next\"],{\"from\":\"next\",\"routes\":"
+        "[{\"when\":{\"@lt\":[\"{{n}}\",3]},\"to\":\"sub\"},{\"to\":\"__end__\"}]}]}");
+    const struct hd_slice sub = HD_S("sub");
+    struct hd_val *state;
+    struct world w;
+
+    (void)unused;
+    open_world(&w, true);
+    w.before = (struct hd_stops){.names = &sub, .count = 1};
+    run(&w, graph, "{\"n\":0}", NULL);
+    for (int visits = 0; visits < 3; visits++) {
+        assert_int_equal(w.status, HD_RUN_INTERRUPTED);
+        run(&w, graph, NULL, NULL);
+    }
+    assert_int_equal(w.status, HD_RUN_DONE);
+    state = state_of(&w, graph);
+    assert_member(state, "values", "{\"n\":3,\"log\":[[0],[0,1],[0,1,2]]}");
+    hd_val_unref(state);
+    close_world(&w);
+    hd_graph_destroy(graph);
+}
+
 static void an_empty_thread_cannot_go_on(void **unused)
 {
     struct hd_graph *graph = read_graph(LINE);
@@ -210,6 +245,7 @@ int main(void)
         cmocka_unit_test(an_endless_run_can_be_cancelled),
         cmocka_unit_test(a_subgraph_can_be_cancelled),
         cmocka_unit_test(a_question_in_a_subgraph_is_answered),
+        cmocka_unit_test(a_subgraph_with_a_memory_is_visited_each_time),
         cmocka_unit_test(an_empty_thread_cannot_go_on),
         cmocka_unit_test(ends_once_when_memory_is_short),
     };
