@@ -12,19 +12,19 @@ Nodes ask a server that counts. A task whose writes were stored when the process
 not ask again; with durability sync only a task that was at work may.
 
 The graphs: those of own.py, and every one of tests/equivalence/corpus with its plain nodes
-replaced by ones that ask the server. All of them are done once in an order that the seed
-decides, and again while there is time; those that there was no time for are named.
+replaced by ones that ask the server, each with durability sync and async. All of them are
+done once in an order that the seed decides, and again as long as there are seconds left.
 Ends with "N passed, N failed".
 """
 
 import argparse
 import collections
+import contextlib
 import itertools
 import json
 import os
 import random
 import re
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -32,7 +32,6 @@ import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -40,87 +39,17 @@ CORPUS = HERE.parent / "equivalence" / "corpus"
 sys.path.insert(0, str(HERE.parent / "equivalence"))
 
 from compare import report  # noqa: E402
-from normalise import ID, NULL_TASK, normalise  # noqa: E402
+from normalise import NULL_TASK, normalise  # noqa: E402
 from own import GRAPHS  # noqa: E402
+from server import Server  # noqa: E402
 
 TIMEOUT = 60
 MAX_KILLS = 12
+ATTEMPTS = 5  # to kill a case at all
 
 
 class Failure(Exception):
     pass
-
-
-# The server.
-
-
-class Server(ThreadingHTTPServer):
-    """Counts: each request is POST /RUN/NODE with a body that tells the task from others."""
-
-    daemon_threads = True
-    request_queue_size = 256
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_POST(self):
-            body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
-            _, run, node = self.path.split("/")
-            body = ID.sub("?", body)
-            self.server.count(run, node, body)
-            time.sleep(self.server.delay(node, body))
-            try:
-                self.answer(json.dumps({"path": self.path}).encode())
-            except OSError:
-                pass  # who asked was killed
-
-        def do_GET(self):
-            self.answer(json.dumps({"method": "GET", "path": self.path, "body": None}).encode())
-
-        def answer(self, text):
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(text)))
-            self.end_headers()
-            self.wfile.write(text)
-
-        def log_message(self, *arguments):
-            pass
-
-    def __init__(self):
-        super().__init__(("127.0.0.1", 0), self.Handler)
-        self.lock = threading.Condition()
-        self.requests = collections.defaultdict(list)  # run to [(node, body)]
-        self.url = "http://127.0.0.1:%d" % self.server_address[1]
-        os.environ["HEDDLE_TEST_SERVER"] = self.url
-        threading.Thread(target=self.serve_forever, daemon=True).start()
-
-    def handle_error(self, request, client_address):
-        pass  # connections of killed processes
-
-    def count(self, run, node, body):
-        with self.lock:
-            self.requests[run].append((node, body))
-            self.lock.notify_all()
-
-    def seen(self, run):
-        with self.lock:
-            return list(self.requests[run])
-
-    def wait(self, run, number, child):
-        """Until a run has asked so often, or its process ends, or for a while."""
-        with self.lock:
-            for _ in range(500):
-                if len(self.requests[run]) >= number or child.poll() is not None:
-                    return
-                self.lock.wait(0.01)
-
-    @staticmethod
-    def delay(node, body):
-        """How long a task takes: the same for every request of it."""
-        if node.startswith("slow"):
-            return 1.5
-        return 0.001 * (sum(body.encode()) % 7)
 
 
 # The graphs of the corpus, with side effects.
@@ -153,28 +82,41 @@ def all_nodes(graph):
 
 
 class Store:
-    """A database and the directory that `heddle run --scenario` wants."""
+    """A database, and a directory for each command that `heddle run --scenario` gets."""
 
-    def __init__(self, program, folder, graph, is_relaxed=True):
+    def __init__(self, program, folder, graph, server, is_relaxed=True):
         self.program = program
         self.folder = folder
+        self.made = itertools.count()
         folder.mkdir()
         # Processes die, not the machine; but waiting for the disk shows who does not wait for it.
-        self.url = f"sqlite:{folder}/h.db" + ("?durability=relaxed" if is_relaxed else "")
-        (folder / "graph.json").write_text(json.dumps(graph))
+        self.url = f"sqlite:{folder}/h.db?timeout={TIMEOUT}"
+        self.url += "&durability=relaxed" if is_relaxed else ""
+        self.environment = {**os.environ, "HEDDLE_TEST_SERVER": server.url}
+        self.graph = folder / "graph.json"
+        self.graph.write_text(json.dumps(graph))
 
     def scenario_command(self, steps):
-        (self.folder / "scenario.json").write_text(json.dumps({"steps": steps}))
-        return [self.program, "run", "--scenario", str(self.folder), "--json",
-                "--store", self.url]
+        folder = self.folder / str(next(self.made))
+        folder.mkdir()
+        (folder / "graph.json").symlink_to(self.graph)
+        (folder / "scenario.json").write_text(json.dumps({"steps": steps}))
+        return [self.program, "run", "--scenario", str(folder), "--json", "--store", self.url]
+
+    def run(self, command):
+        """What a command that is not disturbed prints."""
+        try:
+            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                  timeout=TIMEOUT, check=False, env=self.environment)
+        except subprocess.TimeoutExpired as expired:
+            raise Failure(f"no end after {TIMEOUT} s") from expired
+        if done.returncode != 0:
+            raise Failure(f"status {done.returncode}: {done.stderr.decode()[-500:]}")
+        return done.stdout
 
     def perform(self, steps):
         """The document of steps that are not disturbed."""
-        done = subprocess.run(self.scenario_command(steps), stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, timeout=TIMEOUT, check=False)
-        if done.returncode != 0:
-            raise Failure(f"status {done.returncode}: {done.stderr.decode()[-500:]}")
-        document = json.loads(done.stdout)
+        document = json.loads(self.run(self.scenario_command(steps)))
         document["scenario"] = ""
         return document
 
@@ -189,18 +131,35 @@ class Store:
         return document, record
 
 
-def disturb(command, delay, wait=None):
-    """Runs a command and kills it after so many seconds; whether it had ended before."""
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as child:
-        try:
-            if wait:
-                wait(child)
-            child.wait(delay)
-            return True
-        except subprocess.TimeoutExpired:
-            child.send_signal(signal.SIGKILL)
-            child.wait()
-            return False
+class Case:
+    """A graph with one durability: a run that nobody disturbs, and one that is killed."""
+
+    def __init__(self, bench, name, durability, seed):
+        self.bench = bench
+        self.server = bench.server()
+        self.name = name
+        self.durability = durability
+        self.random = random.Random(seed)
+        self.kills = 0
+        self.repeated = None  # requests, where that is counted
+
+    def run_name(self, kind):
+        return f"{self.name}.{self.durability}.{kind}.{next(self.bench.numbers)}"
+
+    def disturb(self, store, command, delay, wait=None):
+        """Runs a command and kills it after so many seconds; whether it had ended before."""
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                              env=store.environment) as child:
+            try:
+                if wait:
+                    wait(child)
+                child.wait(delay)
+            except subprocess.TimeoutExpired:
+                pass
+            finally:
+                child.kill()
+        self.server.settle()
+        return child.returncode >= 0
 
 
 def unfinished(state):
@@ -214,8 +173,12 @@ def unfinished(state):
     return names
 
 
-def plain(document):
+def plain(document, durability):
     """Normalised, without the note that a run was continued: that alone may differ."""
+    if durability != "sync":
+        # What a lost step's subgraph had stored stays, under the id of a task that never was.
+        root = {name: {"": spaces.get("", [])} for name, spaces in document["threads"].items()}
+        document = {**document, "threads": root}
     document = normalise(document)
     for spaces in document["threads"].values():
         for item in itertools.chain(*spaces.values()):
@@ -226,9 +189,24 @@ def plain(document):
 def sent_to(namespaces):
     """Nodes that a command has sent the thread to: not seen as tasks before a step is done."""
     newest = namespaces.get("", [None])[0]
-    return {write["channel"].removeprefix("branch:to:")
-            for write in (newest["pending_writes"] if newest else ())
-            if write["task_id"] == NULL_TASK}
+    names = set()
+    for write in newest["pending_writes"] if newest else ():
+        if write["task_id"] == NULL_TASK and write["channel"] == "__pregel_tasks":
+            names.add(write["value"]["node"])
+        elif write["task_id"] == NULL_TASK:
+            names.add(write["channel"].removeprefix("branch:to:"))
+    return names
+
+
+@contextlib.contextmanager
+def held(store):
+    """Nobody can write to the database."""
+    holder = sqlite3.connect(store.folder / "h.db", isolation_level=None, timeout=TIMEOUT)
+    holder.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    finally:
+        holder.close()
 
 
 def check_equal(what, wanted, got):
@@ -248,15 +226,13 @@ SKIPPED = {
 UNDISTURBED_ERRORS = ("GraphRecursionError",)
 
 
-class Corpus:
+class Corpus(Case):
     def __init__(self, bench, name, durability, seed):
-        self.bench = bench
-        self.name = name
-        self.durability = durability
+        super().__init__(bench, name, durability, seed)
         folder = CORPUS / name
         self.graph = json.loads((folder / "graph.json").read_text())
         text = (folder / "scenario.json").read_text()
-        self.steps = json.loads(text.replace("http://heddle.test", bench.server.url))["steps"]
+        self.steps = json.loads(text.replace("http://heddle.test", self.server.url))["steps"]
         for step in self.steps:
             if step["do"] in ("stream", "invoke") and step.get("durability") != "exit":
                 step["durability"] = durability
@@ -264,13 +240,11 @@ class Corpus:
         if any(node["kind"] == "fail" and "times" in node for node in all_nodes(self.graph)):
             self.steps = self.steps[:1]  # how often it fails is counted in the process
         self.threads = list(dict.fromkeys(step.get("thread", "main") for step in self.steps))
-        self.kills = 0
-        self.random = random.Random(seed)
 
     def make(self, kind):
-        run = f"{self.name}.{self.durability}.{kind}.{next(self.bench.numbers)}"
-        graph = counted(self.graph, self.bench.server.url, run)
-        return run, Store(self.bench.program, self.bench.work / run, graph)
+        run = self.run_name(kind)
+        graph = counted(self.graph, self.server.url, run)
+        return run, Store(self.bench.program, self.bench.work / run, graph, self.server)
 
     def reference(self):
         """After each step: what is stored, what was asked so far; how long the step took."""
@@ -283,18 +257,19 @@ class Corpus:
             error = record["error"] and record["error"]["type"]
             if error != step.get("error"):
                 raise Failure(f"step {number}, undisturbed: {record['error']}")
-            asked = collections.Counter(self.bench.server.seen(run))
-            outcomes.append((self.comparable(document), asked, took))
+            asked = collections.Counter(self.server.seen(run))
+            outcomes.append((plain(document, self.durability), asked, took))
         return outcomes
 
-    def comparable(self, document):
-        document = plain(document)
-        if self.durability != "sync":
-            # What a lost step's subgraph had stored stays, under the id of a task that never was.
-            document["threads"] = {
-                name: {"": [item["checkpoint"]["channel_values"] for item in spaces.get("", [])]}
-                for name, spaces in document["threads"].items()}
-        return document
+    def can_kill(self, step):
+        if step["do"] not in ("stream", "invoke") or step.get("error") in UNDISTURBED_ERRORS:
+            return False
+        if "task" in step.get("from", {}):
+            return False  # its checkpoint map is an argument of the run
+        # What is stored at the end only, is stored of a subgraph first. One with a memory of
+        # its own would find there a visit that the graph around it has not made.
+        return step["durability"] != "exit" or \
+            all(node.get("memory") != "own" for node in all_nodes(self.graph))
 
     def check(self):
         outcomes = self.reference()
@@ -307,41 +282,39 @@ class Corpus:
                 self.count(run, number, outcome[1], allowed)
 
     def step(self, run, store, number, step, outcome, allowed):
-        wanted = outcome[0]
-        can_kill = step["do"] in ("stream", "invoke") and \
-            step.get("error") not in UNDISTURBED_ERRORS and \
-            "task" not in step.get("from", {})  # its checkpoint map is an argument of the run
         current = step
-        for _ in range(self.random.randint(1, 2) if can_kill else 0):
-            since = len(self.bench.server.seen(run))
+        times = self.random.randint(1, 2) if self.can_kill(step) else 0
+        for _ in range(times):
+            since = len(self.server.seen(run))
             if self.kill(run, store, current, outcome):
+                current = None
                 break
             self.kills += 1
             after, _ = store.observe(self.threads)
-            if self.comparable(after) == wanted:
+            if plain(after, self.durability) == outcome[0]:
                 return after["threads"]  # it had stored everything
-            self.allow(after, self.bench.server.seen(run)[since:], step, allowed)
-            if after["threads"] != self.stored:
+            self.allow(after, self.server.seen(run)[since:], step, allowed)
+            if self.has_begun(after["threads"]):
                 current = self.go_on(step)
-        else:
-            after, _ = store.observe(self.threads, current)
-            check_equal(f"step {number}, {self.kills} kills so far", wanted,
-                        self.comparable(after))
-            return after["threads"]
-        after, _ = store.observe(self.threads)
-        check_equal(f"step {number}, {self.kills} kills so far", wanted, self.comparable(after))
+        after, _ = store.observe(self.threads, current)
+        check_equal(f"step {number}, {self.kills} kills so far", outcome[0],
+                    plain(after, self.durability))
         return after["threads"]
+
+    def has_begun(self, threads):
+        """Whether something is stored of the step: of the graph itself, not of a subgraph."""
+        return any(spaces.get("") != self.stored[name].get("")
+                   for name, spaces in threads.items())
 
     def kill(self, run, store, step, outcome):
         """Kills it around one of its requests, or at any time; whether it had ended before."""
-        server = self.bench.server
         command = store.scenario_command([step])
-        left = (outcome[1] - collections.Counter(server.seen(run))).total()
+        left = (outcome[1] - collections.Counter(self.server.seen(run))).total()
         if left == 0 or self.random.random() < 0.2:
-            return disturb(command, self.random.uniform(0, outcome[2]))
-        number = len(server.seen(run)) + self.random.randint(1, left)
-        return disturb(command, self.random.uniform(0, 0.008),
-                       lambda child: server.wait(run, number, child))
+            return self.disturb(store, command, self.random.uniform(0, outcome[2]))
+        number = len(self.server.seen(run)) + self.random.randint(1, left)
+        return self.disturb(store, command, self.random.uniform(0, 0.008),
+                            lambda child: self.server.wait(run, number, child, TIMEOUT))
 
     @staticmethod
     def allow(after, requests, step, allowed):
@@ -362,7 +335,7 @@ class Corpus:
         return {"input": None, **{name: step[name] for name in names if name in step}}
 
     def count(self, run, number, wanted, allowed):
-        got = collections.Counter(self.bench.server.seen(run))
+        got = collections.Counter(self.server.seen(run))
         for request in wanted | got:
             low, high = wanted[request], wanted[request] + allowed[request]
             if not low <= got[request] <= high:
@@ -384,34 +357,24 @@ def keys_stored(document):
 KEY = re.compile(r"key:[\w.:-]+")
 
 
-class Own:
-    def __init__(self, bench, name, durability, seed):
-        self.bench = bench
-        self.name = name
-        self.durability = durability
-        self.kills = 0
-        self.random = random.Random(seed)
-        self.repeated = 0
-
+class Own(Case):
     def make(self, kind):
-        run = f"{self.name}.{self.durability}.{kind}.{next(self.bench.numbers)}"
-        graph, given = GRAPHS[self.name](f"{self.bench.server.url}/{run}")
-        store = Store(self.bench.program, self.bench.work / run, graph, is_relaxed=False)
+        run = self.run_name(kind)
+        graph, given = GRAPHS[self.name](f"{self.server.url}/{run}")
+        store = Store(self.bench.program, self.bench.work / run, graph, self.server,
+                      is_relaxed=False)
         return run, store, given
 
     def command(self, store, given):
-        command = [self.bench.program, "run", str(store.folder / "graph.json"), "--json",
+        command = [self.bench.program, "run", str(store.graph), "--json",
                    "--thread", "main", "--store", store.url, "--durability", self.durability]
         return command if given is None else [*command, "--input", json.dumps(given)]
 
     def finish(self, store, given):
-        done = subprocess.run(self.command(store, given), stdout=subprocess.DEVNULL,
-                              stderr=subprocess.PIPE, timeout=TIMEOUT, check=False)
-        if done.returncode != 0:
-            raise Failure(f"status {done.returncode}: {done.stderr.decode()[-500:]}")
+        store.run(self.command(store, given))
 
     def requested(self, run, since=0):
-        return [KEY.search(body).group() for _, body in self.bench.server.seen(run)[since:]]
+        return [KEY.search(body).group() for _, body in self.server.seen(run)[since:]]
 
     def reference(self):
         run, store, given = self.make("reference")
@@ -422,15 +385,15 @@ class Own:
         document = store.observe(["main"])[0]
         if len(set(keys)) != len(keys) or set(keys) != keys_stored(document):
             raise Failure("the undisturbed run does not ask once for each key")
-        return plain(document), set(keys), took
+        return plain(document, self.durability), set(keys), took
 
     def check(self):
         wanted, keys, took = self.reference()
         run, store, given = self.make("killed")
         stored = set()
         while self.kills < MAX_KILLS:
-            since = len(self.bench.server.seen(run))
-            ended = self.kill(run, self.command(store, given), since, took)
+            since = len(self.server.seen(run))
+            ended = self.kill(run, store, given, since, took)
             stored = self.after_kill(run, store, since, stored)
             if ended:
                 break
@@ -438,26 +401,36 @@ class Own:
             if store.observe(["main"])[0]["threads"]["main"]:
                 given = None
         else:
-            since = len(self.bench.server.seen(run))
+            since = len(self.server.seen(run))
             self.finish(store, given)
             self.after_kill(run, store, since, stored)
-        got = plain(store.observe(["main"])[0])
-        if self.durability != "sync":
-            # Subgraphs of lost steps leave checkpoints that belong to nothing.
-            for document in (got, wanted):
-                document["threads"] = document["threads"]["main"].get("", [])
+        got = plain(store.observe(["main"])[0], self.durability)
         check_equal(f"{self.kills} kills", wanted["steps"], got["steps"])
         check_equal(f"{self.kills} kills", wanted["threads"], got["threads"])
         if set(self.requested(run)) != keys:
             raise Failure("other tasks asked than in the undisturbed run")
         self.repeated = len(self.requested(run)) - len(keys)
 
-    def kill(self, run, command, since, took):
+    def kill(self, run, store, given, since, took):
         """At any time, or in the moment when a task asks; whether it had ended before."""
+        command = self.command(store, given)
         if self.random.random() < 0.4:
-            return disturb(command, self.random.uniform(self.bench.startup, took * 0.6))
+            return self.disturb(store, command,
+                                self.random.uniform(self.bench.startup, took * 0.6))
         number = since + self.random.randint(2, 8)
-        return disturb(command, 0, lambda child: self.bench.server.wait(run, number, child))
+        return self.disturb(store, command, 0,
+                            lambda child: self.server.wait(run, number, child, TIMEOUT))
+
+    def stored(self, store):
+        return keys_stored(store.observe(["main"])[0])
+
+    def wait_stored(self, store, keys, child):
+        """Until the writes of these tasks are stored."""
+        deadline = time.monotonic() + TIMEOUT
+        while not keys <= self.stored(store):
+            if child.poll() is not None or time.monotonic() > deadline:
+                raise Failure(f"not stored: {sorted(keys)}")
+            time.sleep(0.01)
 
     def after_kill(self, run, store, since, stored):
         """Checks the requests of one life; the keys whose tasks are stored now."""
@@ -467,7 +440,7 @@ class Own:
                 raise Failure(f"{key} asked {times} times within one process")
             if key in stored:
                 raise Failure(f"{key} asked again, though its writes were stored")
-        now = keys_stored(store.observe(["main"])[0])
+        now = self.stored(store)
         if not stored <= now:
             raise Failure(f"no longer stored: {sorted(stored - now)}")
         if self.durability == "sync":
@@ -488,17 +461,20 @@ class Own:
 
 
 class Waiting(Own):
-    """Quick tasks are done long before the kill, a slow one of their step is not."""
+    """Quick tasks are stored while a slow one of their step still works."""
 
     def check(self):
         run, store, given = self.make("killed")
         quick = {f"key:quick.1.{number}" for number in range(6)}
-        if disturb(self.command(store, given), 1.2):
-            raise Failure("ended before the slow task could")
-        self.kills = 1
-        now = keys_stored(store.observe(["main"])[0])
-        if now != quick:
-            raise Failure(f"stored while another task works: {sorted(now)}")
+        self.server.hold("slow")
+        try:
+            self.disturb(store, self.command(store, given), 0,
+                         lambda child: self.wait_stored(store, quick, child))
+        finally:
+            self.server.hold()
+        self.kills += 1
+        if self.stored(store) != quick:
+            raise Failure(f"stored while another task works: {sorted(self.stored(store))}")
         self.finish(store, None)
         asked = collections.Counter(self.requested(run))
         if asked != collections.Counter([*quick, "key:slow.1.0", "key:slow.1.0"]):
@@ -506,36 +482,88 @@ class Waiting(Own):
         self.repeated = 1
 
 
+LINES_REQUESTS = 9  # until the longer line of `lines` has come to its last step
+LINES_LAST = 5
+
+
 class Locked(Own):
     """Killed while nothing can be stored: sync stands still, async has gone on and lost it."""
 
-    def kill(self, run, command, since, took):
+    def kill(self, run, store, given, since, took):
         if self.kills > 0:
-            return super().kill(run, command, since, took)
+            return super().kill(run, store, given, since, took)
 
         def lock(child):
-            self.bench.server.wait(run, since + 3, child)
-            holder.execute("BEGIN IMMEDIATE")
-            newest.append(self.newest_step(run))
+            self.server.wait(run, since + 3, child, TIMEOUT)
+            stack.enter_context(held(store))
+            before = self.newest_step(run)
+            if self.durability == "async":
+                self.server.wait(run, LINES_REQUESTS, child, TIMEOUT)
+                if self.newest_step(run) < LINES_LAST:
+                    raise Failure(f"async waited for the store at step {self.newest_step(run)}")
+                return
             time.sleep(0.5)
+            # The step after the one that was seen may have been stored already.
+            if self.newest_step(run) > before + 1:
+                raise Failure(f"sync did not wait for the store at step {before}")
 
-        newest = []
-        database = self.bench.work / run / "h.db"
-        holder = sqlite3.connect(database, isolation_level=None, timeout=TIMEOUT)
-        try:
-            ended = disturb(command, 0, lock)
-        finally:
-            holder.close()
-        newest.append(self.newest_step(run))
-        if self.durability == "async" and newest[1] < 5:
-            raise Failure(f"async waited for the store at step {newest[1]}")
-        # The step after the one that was seen may have been stored already.
-        if self.durability == "sync" and newest[1] > newest[0] + 1:
-            raise Failure(f"sync did not wait for the store: step {newest[0]}, then {newest[1]}")
-        return ended
+        with contextlib.ExitStack() as stack:
+            return self.disturb(store, self.command(store, given), 0, lock)
 
     def newest_step(self, run):
-        return max(int(key.split(".")[1]) for key in self.requested(run))
+        return max((int(key.split(".")[1]) for key in self.requested(run)), default=0)
+
+
+class Commanded(Own):
+    """Killed after a command before it is stored, and after that between its tasks' results.
+
+    With durability sync nothing that a command starts begins before the command is stored.
+    With async it does; the command is lost, and given again."""
+
+    def check(self):
+        step = {"do": "stream", "thread": "main", "durability": self.durability}
+        command = {**step, "command": {"goto": ["quick", "slow"]}}
+        _, store = self.start("reference")
+        wanted = plain(store.observe(["main"], command)[0], self.durability)
+        run, store = self.start("killed")
+        self.kill_unstored(run, store, command)
+        lost = len(self.requested(run))
+        self.kill_stored(store, command)
+        after, _ = store.observe(["main"], {**step, "input": None})
+        check_equal("continued", wanted, plain(after, self.durability))
+        asked = collections.Counter(self.requested(run)[lost:])
+        if asked != {"key:quick.1.0": 1, "key:slow.1.0": 2}:
+            raise Failure(f"asked: {asked}")
+        self.repeated = lost + 1
+
+    def start(self, kind):
+        """A thread that waits for an answer."""
+        run, store, given = self.make(kind)
+        store.perform([{"do": "stream", "thread": "main", "input": given}])
+        return run, store
+
+    def kill_unstored(self, run, store, command):
+        def wait(child):
+            self.server.wait(run, 2, child, 0.5 if self.durability == "sync" else TIMEOUT)
+
+        before = store.observe(["main"])[0]
+        with held(store):
+            self.disturb(store, store.scenario_command([command]), 0, wait)
+        self.kills += 1
+        asked = len(self.requested(run))
+        if asked != (0 if self.durability == "sync" else 2):
+            raise Failure(f"{asked} tasks of a command that was not stored")
+        if store.observe(["main"])[0] != before:
+            raise Failure("something is stored though nothing could be")
+
+    def kill_stored(self, store, command):
+        self.server.hold("slow")
+        try:
+            self.disturb(store, store.scenario_command([command]), 0,
+                         lambda child: self.wait_stored(store, {"key:quick.1.0"}, child))
+        finally:
+            self.server.hold()
+        self.kills += 1
 
 
 # All of it.
@@ -546,16 +574,23 @@ class Bench:
         self.program = os.path.abspath(options.heddle)
         self.work = work
         self.deadline = time.monotonic() + options.seconds
-        self.server = Server()
         self.numbers = itertools.count()
+        self.local = threading.local()
         self.startup = self.measure()
+
+    def server(self):
+        """One for each thread, so that a case knows when its own processes are heard out."""
+        if not hasattr(self.local, "server"):
+            self.local.server = Server()
+        return self.local.server
 
     def measure(self):
         """How long a process takes that does nothing on a new database."""
         best = TIMEOUT
-        graph, _ = GRAPHS["loop"](self.server.url)
+        server = self.server()
+        graph, _ = GRAPHS["loop"](server.url)
         for _ in range(3):
-            store = Store(self.program, self.work / f"startup.{next(self.numbers)}", graph)
+            store = Store(self.program, self.work / f"startup.{next(self.numbers)}", graph, server)
             began = time.monotonic()
             store.observe(["main"])
             best = min(best, time.monotonic() - began)
@@ -563,69 +598,64 @@ class Bench:
 
 
 def cases(names):
-    special = {"waiting": Waiting, "locked": Locked}
-    found = [(special.get(name, Own), name, durability)
-             for durability in ("sync", "async") for name in GRAPHS]
-    found += [(Corpus, folder.name, durability)
-              for folder in sorted(CORPUS.iterdir()) if folder.name not in SKIPPED
-              for durability in ("sync", "async")]
-    return [case for case in found if not names or case[1] in names]
+    special = {"waiting": Waiting, "locked": Locked, "commanded": Commanded}
+    found = [(special.get(name, Own), name) for name in GRAPHS]
+    found += [(Corpus, folder.name) for folder in sorted(CORPUS.iterdir())
+              if folder.name not in SKIPPED]
+    unknown = set(names) - {name for _, name in found} - SKIPPED.keys()
+    if unknown:
+        sys.exit(f"no such graph: {', '.join(sorted(unknown))}")
+    return [(kind, name, durability) for kind, name in found if not names or name in names
+            for durability in ("sync", "async")]
 
 
 def attempt(bench, kind, name, durability, seed):
-    """True, False, or None when there is no time for it."""
+    """A case; again when it was too quick to be killed. Its kills, or -1 for a failure."""
     label = f"{name}, {durability}"
-    if time.monotonic() > bench.deadline:
-        return None
-    case = kind(bench, name, durability, seed)
-    try:
-        case.check()
-    except (Failure, subprocess.TimeoutExpired) as failure:
-        print(f"failed: {label}: {failure}", flush=True)
-        return False
-    repeated = f", {case.repeated} requests repeated" if kind is not Corpus else ""
+    for number in range(ATTEMPTS):
+        case = kind(bench, name, durability, seed + number)
+        try:
+            case.check()
+        except (Failure, TimeoutError) as failure:
+            print(f"failed: {label}: {failure} (seed {seed + number})", flush=True)
+            return -1
+        if case.kills > 0:
+            break
+    repeated = "" if case.repeated is None else f", {case.repeated} requests repeated"
     print(f"ok: {label}: {case.kills} kills{repeated}", flush=True)
-    return True
+    return case.kills
 
 
-def new(name, seen):
-    is_new = name not in seen
-    seen.add(name)
-    return is_new
-
-
-def play(bench, names, seed, results):
-    chosen = cases(names)
+def play(bench, chosen, seed):
+    """Every case once, in an order that the seed decides: the kills of each."""
+    chosen = list(enumerate(chosen))
     random.Random(seed).shuffle(chosen)
-    # Our own first, then every graph of the corpus once, then with the other durability.
-    seen = set()
-    chosen.sort(key=lambda case: 0 if case[0] is not Corpus else 1 if new(case[1], seen) else 2)
     with ThreadPoolExecutor(2) as pool:
-        outcomes = [pool.submit(attempt, bench, *case, seed + number)
-                    for number, case in enumerate(chosen)]
-        left = [f"{case[1]} {case[2]}" for case, outcome in zip(chosen, outcomes)
-                if outcome.result() is None]
-    results.update(outcome.result() for outcome in outcomes)
-    if left and results["rounds"] == 0:
-        print(f"no time for {len(left)}: {', '.join(sorted(left))}")
-    results["rounds"] += 1
+        return list(pool.map(lambda case: attempt(bench, *case[1], seed + case[0] * ATTEMPTS),
+                             chosen))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--heddle", default="build/heddle")
     parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(4), "big"))
-    parser.add_argument("--seconds", type=float, default=40)
+    parser.add_argument("--seconds", type=float, default=0)
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
     print(f"seed {options.seed}")
-    results = collections.Counter()
+    chosen = cases(options.names)
+    kills = []
+    rounds = 0
     with tempfile.TemporaryDirectory(prefix="heddle-engine-") as work:
         bench = Bench(options, Path(work))
-        while results["rounds"] == 0 or time.monotonic() < bench.deadline:
-            play(bench, options.names, options.seed + 1000 * results["rounds"], results)
-    print(f"{results[True]} passed, {results[False]} failed")
-    return 1 if results[False] or not results[True] else 0
+        while rounds == 0 or time.monotonic() < bench.deadline:
+            kills += play(bench, chosen, options.seed + 1000 * rounds)
+            rounds += 1
+    print(f"{len(chosen)} cases of {len({name for _, name, _ in chosen})} graphs, all done "
+          f"{rounds} times: {sum(kill for kill in kills if kill > 0)} kills, "
+          f"{kills.count(0)} times too quick to be killed")
+    print(f"{len(kills) - kills.count(-1)} passed, {kills.count(-1)} failed")
+    return 1 if -1 in kills or not any(kills) else 0
 
 
 if __name__ == "__main__":

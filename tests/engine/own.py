@@ -115,6 +115,15 @@ def waiting(url):
             "edges": [["__start__", name] for name in nodes]}, {"log": []}
 
 
+def commanded(url):
+    """Waits for an answer; a command can go to both of what follows."""
+    nodes = {"ask": {"kind": "interrupt", "ask": ["now?"], "update": {"log": ["asked"]}},
+             "quick": ask(url, "quick", "key:quick.1.0"),
+             "slow": ask(url, "slow", "key:slow.1.0")}
+    return {"name": "commanded", "state": {"log": LOG}, "nodes": nodes,
+            "edges": [["__start__", "ask"], ["ask", "quick"], ["ask", "slow"]]}, {"log": []}
+
+
 GRAPHS = {"loop": loop, "fanout": fanout, "lines": lines, "nested": nested("inherit"),
           "nested_own": nested("own"), "chat": chat, "waiting": waiting,
-          "locked": lines}
+          "locked": lines, "commanded": commanded}
