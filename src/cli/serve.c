@@ -24,6 +24,7 @@ struct serving {
     struct hd_config config;
     uv_loop_t loop;
     uv_signal_t signals[2];
+    size_t signal_count;
     struct hd_app app;
     struct hd_api *api;
     struct hd_server *server;
@@ -41,7 +42,7 @@ static void on_quiet(void *ctx)
     hd_api_destroy(s->api);
     s->api = NULL;
     hd_app_close(&s->app);
-    for (size_t i = 0; i < HD_COUNT(s->signals); i++)
+    for (size_t i = 0; i < s->signal_count; i++)
         uv_close((uv_handle_t *)&s->signals[i], NULL);
 }
 
@@ -150,6 +151,7 @@ static int open_signals(struct serving *s)
         if (uv_signal_init(&s->loop, &s->signals[i]))
             return HD_EIO;
         s->signals[i].data = s;
+        s->signal_count++;
         if (uv_signal_start(&s->signals[i], on_signal, numbers[i]))
             return HD_EIO;
     }
@@ -207,6 +209,15 @@ static void free_graphs(struct serving *s)
     hd_free(s->app.graphs);
 }
 
+/* It could not begin: what is open already is closed by the loop. */
+static void give_up(struct serving *s)
+{
+    if (s->server)
+        hd_server_close(s->server, 0, on_closed, s);
+    else if (s->app.queue)
+        hd_queue_drain(s->app.queue, on_quiet, s);
+}
+
 /* Serves until a signal ends it. */
 static int serve(struct serving *s)
 {
@@ -219,15 +230,16 @@ static int serve(struct serving *s)
     if (err) {
         (void)fprintf(stderr, "heddle serve: %s\n",
                       fault.code ? fault.text : hd_error_text(err));
-        return HD_EXIT_FAILED; /* the process ends; the store is sound whatever was open */
+        give_up(s);
+    } else {
+        greet(s);
     }
-    greet(s);
     uv_run(&s->loop, UV_RUN_DEFAULT);
     hd_app_close_store(&s->app);
     uv_run(&s->loop, UV_RUN_DEFAULT);
     if (uv_loop_close(&s->loop))
         hd_log(HD_LOG_WARN, "serve", "something was left open");
-    return HD_EXIT_OK;
+    return err ? HD_EXIT_FAILED : HD_EXIT_OK;
 }
 
 static int run(int argc, char **argv)
