@@ -256,6 +256,9 @@ struct hd_task {
     void *work;            /* the kind's own */
     struct hd_loop *inner; /* subgraph */
     int64_t began_us;      /* the attempt */
+    /* Ids that the events mode shows, of the task and of the model it calls; empty: not yet. */
+    char trace[HD_UUID_SIZE];
+    char call_trace[HD_UUID_SIZE];
 };
 
 struct hd_tasks {
@@ -427,8 +430,9 @@ struct hd_loop {
     char (*written)[HD_UUID_SIZE]; /* tasks that wrote in this run: exit mode */
     size_t written_count, written_cap;
     struct hd_failure save_failure;
-    bool is_given_up; /* cancelled: ends when its saves are done */
-    uv_idle_t *pause; /* lets others have the loop after many steps without waiting */
+    bool is_given_up;         /* cancelled: ends when its saves are done */
+    char trace[HD_UUID_SIZE]; /* its id in the events mode; empty: not yet */
+    uv_idle_t *pause;         /* lets others have the loop after many steps without waiting */
 
     void (*on_end)(struct hd_loop *loop);
 };
@@ -520,7 +524,14 @@ HD_MUST_CHECK int hd_task_answer(struct hd_task *task, struct hd_val **out);
 /* The question as an interrupt record; takes `value`. */
 HD_MUST_CHECK struct hd_val *hd_task_question(struct hd_task *task, struct hd_val *value);
 void hd_task_emit(struct hd_task *task, const struct hd_val *value);
-void hd_task_message(struct hd_task *task, const struct hd_val *message);
+/* What a model says: whole, or a piece of it. `model` is its name. */
+void hd_task_message(struct hd_task *task, const char *model, const struct hd_val *message);
+/*
+ * A model is called, or (`answer` given) has answered. `id`, at most 36 characters, is
+ * what the call is known by; NULL: any.
+ */
+void hd_task_call(struct hd_task *task, const char *model, const char *id,
+                  const struct hd_val *messages, const struct hd_val *answer);
 /* Calls `fn` after so long; one at a time. */
 HD_MUST_CHECK int hd_task_wait(struct hd_task *task, int64_t ms, void (*fn)(struct hd_task *));
 /* Evaluates the update and the goto (each may be NULL) and finishes. */

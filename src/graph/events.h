@@ -18,12 +18,16 @@ struct hd_task;
 struct hd_writes;
 
 enum hd_event_type {
+    HD_EVENT_GRAPH,      /* a graph begins: the outermost, or a subgraph */
+    HD_EVENT_GRAPH_END,  /* it has ended, done or (the outermost) interrupted */
     HD_EVENT_CHECKPOINT, /* a superstep is about to begin (or nothing is left) */
     HD_EVENT_TASK,       /* a task begins */
     HD_EVENT_TASK_RESULT,
     HD_EVENT_UPDATE,    /* what a task wrote */
     HD_EVENT_VALUES,    /* the state changed */
     HD_EVENT_INTERRUPT, /* questions were asked, or a breakpoint was reached (then none) */
+    HD_EVENT_MODEL,     /* a task calls a model */
+    HD_EVENT_MODEL_END, /* and has its answer */
     HD_EVENT_MESSAGE,   /* a message, or a piece of one, from a model or in a result */
     HD_EVENT_CUSTOM
 };
@@ -32,10 +36,13 @@ enum hd_event_type {
 struct hd_event {
     enum hd_event_type type;
     struct hd_loop *loop;
-    struct hd_task *task;           /* NULL for CHECKPOINT, VALUES and breakpoints */
+    struct hd_task *task;           /* NULL for GRAPH…, CHECKPOINT, VALUES and breakpoints */
     const struct hd_writes *writes; /* TASK_RESULT, UPDATE */
     bool is_cached;                 /* UPDATE: of an earlier run */
-    const struct hd_val *value;     /* INTERRUPT: the list; MESSAGE, CUSTOM */
+    const struct hd_val *value;     /* INTERRUPT: the list; MESSAGE, CUSTOM; GRAPH: the input;
+                                       GRAPH_END, MODEL_END: what came of it */
+    const struct hd_val *input;     /* MODEL, MODEL_END: the messages it is called with */
+    const char *name;               /* MODEL, MODEL_END, MESSAGE from one: the model's */
     bool is_from_model;             /* MESSAGE: not just part of a result */
 };
 
@@ -53,7 +60,8 @@ enum hd_stream_mode {
     HD_STREAM_CHECKPOINTS = 16,
     HD_STREAM_CUSTOM = 32,
     HD_STREAM_MESSAGES = 64,
-    HD_STREAM_ALL = 127
+    HD_STREAM_ALL = 127,
+    HD_STREAM_EVENTS = 128 /* not one of LangGraph's own modes: LangChain's astream_events */
 };
 
 const char *hd_stream_mode_name(enum hd_stream_mode mode);

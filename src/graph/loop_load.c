@@ -107,11 +107,14 @@ static int begin_load(struct hd_loop *loop)
 
 void hd_loop_start(struct hd_loop *loop, struct hd_val *input, struct hd_val *command)
 {
+    struct hd_event event = {
+        .type = HD_EVENT_GRAPH, .loop = loop, .value = command ? command : input};
     int err = 0;
 
     loop->input = input;
     loop->input_command = command;
     loop->status = HD_LOOP_LOADING;
+    hd_emit(loop, &event);
     if (!loop->saves) {
         on_loaded(loop, 0, "");
         return;

@@ -10,6 +10,8 @@
 #define MAX_REPLIES 1000
 #define MAX_TIMES 1000000
 #define MAX_TOKENS INT64_C(1000000000)
+#define MODEL "ScriptedModel" /* what clients see as its name */
+#define ID_PREFIX "lc_run--"
 
 struct usage {
     int64_t input_tokens, output_tokens, total_tokens;
@@ -343,7 +345,7 @@ static int eval_answer(struct answer *answer, const struct hd_scope *scope)
     int err = 0;
 
     hd_uuid_v7(uuid);
-    snprintf(answer->id, sizeof(answer->id), "lc_run--%s", uuid);
+    snprintf(answer->id, sizeof(answer->id), ID_PREFIX "%s", uuid);
     if (reply->content)
         err = hd_expr_eval(reply->content, scope, &answer->content);
     if (!err && reply->tool_calls)
@@ -417,8 +419,10 @@ static void finish(struct hd_task *task)
         return;
     }
     message = whole_message(answer);
+    if (message)
+        hd_task_call(task, MODEL, NULL, task->channels[spec->channel], message);
     if (message && answer->at == 0 && answer->call == 0)
-        hd_task_message(task, message); /* nobody has seen pieces of it */
+        hd_task_message(task, MODEL, message); /* nobody has seen pieces of it */
     list = hd_val_append(hd_val_list(), message);
     update = hd_val_with(hd_val_object(), task->graph->channels[spec->channel].name, list);
     if (!update)
@@ -519,7 +523,7 @@ static void stream_on(struct hd_task *task)
         struct hd_val *chunk = next_chunk(spec, task->work, &is_last);
 
         if (chunk)
-            hd_task_message(task, chunk);
+            hd_task_message(task, MODEL, chunk);
         else if (!is_last)
             break;
         hd_val_unref(chunk);
@@ -579,6 +583,8 @@ static int start(struct hd_task *task)
         return err;
     }
     task->work = answer;
+    hd_task_call(task, MODEL, reply->id ? NULL : answer->id + strlen(ID_PREFIX),
+                 task->channels[spec->channel], NULL);
     if (reply->delay_ms == 0)
         begin_stream(task);
     else

@@ -89,8 +89,11 @@ static void on_end(struct hd_loop *inner)
     struct hd_val *asked = hd_val_ref(inner->interrupts);
     struct hd_val *command = hd_val_ref(inner->command);
     struct hd_failure failure = inner->failure;
+    struct hd_event event = {.type = HD_EVENT_GRAPH_END, .loop = inner, .value = result};
     enum hd_loop_end end = inner->end;
 
+    if (end == HD_END_DONE)
+        hd_emit(inner, &event);
     inner->failure = (struct hd_failure){NULL, NULL};
     task->inner = NULL;
     task->work = NULL;

@@ -63,6 +63,7 @@ static int copy_options(struct hd_run *run, const struct hd_run_options *options
     own->config = hd_val_ref(options->config);
     own->context = hd_val_ref(options->context);
     own->metadata = hd_val_ref(options->metadata);
+    own->tags = hd_val_ref(options->tags);
     own->checkpoint_map = hd_val_ref(options->checkpoint_map);
     own->before = own->after = (struct hd_stops){options->before.all, NULL, 0};
     own->after.all = options->after.all;
@@ -88,8 +89,8 @@ static int copy_options(struct hd_run *run, const struct hd_run_options *options
 static void free_run(struct hd_run *run)
 {
     struct hd_run_options *own = &run->options;
-    const struct hd_val *vals[] = {own->input,   own->command,  own->config,
-                                   own->context, own->metadata, own->checkpoint_map};
+    const struct hd_val *vals[] = {own->input,    own->command, own->config,        own->context,
+                                   own->metadata, own->tags,    own->checkpoint_map};
 
     hd_loop_destroy(run->root);
     for (size_t i = 0; i < HD_COUNT(vals); i++)
@@ -163,6 +164,15 @@ static void describe_place(const struct hd_loop *loop, struct hd_run_result *res
         result->step = -2;
 }
 
+/* `output` NULL: it has failed or was cancelled. */
+static void tell_end(struct hd_loop *loop, const struct hd_val *output)
+{
+    struct hd_event event = {.type = HD_EVENT_GRAPH_END, .loop = loop, .value = output};
+
+    if (output)
+        hd_emit(loop, &event);
+}
+
 static void on_end(struct hd_loop *loop)
 {
     static const enum hd_run_status statuses[] = {
@@ -189,6 +199,7 @@ static void on_end(struct hd_loop *loop)
     result.next = next;
     result.asked = asked;
     describe_place(loop, &result);
+    tell_end(loop, result.output);
     if (result.status == HD_RUN_FAILED) {
         result.error_type = loop->failure.type;
         result.error_text = loop->failure.text ? loop->failure.text : "out of memory";

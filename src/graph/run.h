@@ -101,6 +101,7 @@ struct hd_run_options {
     const struct hd_val *config;   /* `configurable`; object or NULL */
     const struct hd_val *context;
     const struct hd_val *metadata; /* members are added to each checkpoint's metadata */
+    const struct hd_val *tags;     /* list of strings, shown with what models say; or NULL */
     bool shows_output;             /* events show the graph's output channels, not its state */
 
     hd_event_fn on_event; /* may be NULL */

@@ -2,18 +2,11 @@
  * From events to what clients see: LangGraph's stream modes. `debug` is what
  * `tasks` and `checkpoints` say, with the step, the time and the type around it.
  */
-#include "graph/engine.h"
+#include "graph/stream_internal.h"
 
 #include <string.h>
 
 #include "base/clock.h"
-
-struct mapping {
-    const struct hd_event *event;
-    unsigned modes;
-    hd_stream_fn fn;
-    void *ctx;
-};
 
 static const struct {
     enum hd_stream_mode mode;
@@ -26,6 +19,7 @@ static const struct {
     {HD_STREAM_CHECKPOINTS, "checkpoints"},
     {HD_STREAM_CUSTOM, "custom"},
     {HD_STREAM_MESSAGES, "messages"},
+    {HD_STREAM_EVENTS, "events"},
 };
 
 const char *hd_stream_mode_name(enum hd_stream_mode mode)
@@ -37,8 +31,7 @@ const char *hd_stream_mode_name(enum hd_stream_mode mode)
     return "";
 }
 
-/* Takes `data`; NULL is HD_ENOMEM. */
-static int give(const struct mapping *m, enum hd_stream_mode mode, struct hd_val *data)
+int hd_mapping_give(const struct hd_mapping *m, enum hd_stream_mode mode, struct hd_val *data)
 {
     if (!data)
         return HD_ENOMEM;
@@ -49,7 +42,7 @@ static int give(const struct mapping *m, enum hd_stream_mode mode, struct hd_val
 }
 
 /* The same for `mode` and, wrapped, for debug. */
-static int give_both(const struct mapping *m, enum hd_stream_mode mode, const char *type,
+static int give_both(const struct hd_mapping *m, enum hd_stream_mode mode, const char *type,
                      struct hd_val *data)
 {
     int64_t step = m->event->loop->step - (mode == HD_STREAM_CHECKPOINTS);
@@ -59,7 +52,7 @@ static int give_both(const struct mapping *m, enum hd_stream_mode mode, const ch
 
     if (!data)
         return HD_ENOMEM;
-    err = give(m, mode, hd_val_ref(data));
+    err = hd_mapping_give(m, mode, hd_val_ref(data));
     if (err || !(m->modes & HD_STREAM_DEBUG)) {
         hd_val_unref(data);
         return err;
@@ -68,7 +61,7 @@ static int give_both(const struct mapping *m, enum hd_stream_mode mode, const ch
     wrapped = hd_val_with(hd_val_object(), HD_S("step"), hd_val_int(step));
     wrapped = hd_val_with(wrapped, HD_S("timestamp"), hd_val_cstr(now));
     wrapped = hd_val_with(wrapped, HD_S("type"), hd_val_cstr(type));
-    return give(m, HD_STREAM_DEBUG, hd_val_with(wrapped, HD_S("payload"), data));
+    return hd_mapping_give(m, HD_STREAM_DEBUG, hd_val_with(wrapped, HD_S("payload"), data));
 }
 
 /* ---- values and updates ----------------------------------------------- */
@@ -110,7 +103,7 @@ static bool writes_twice(const struct hd_event *event)
     return false;
 }
 
-static struct hd_val *update_value(const struct hd_event *event)
+struct hd_val *hd_stream_update(const struct hd_event *event)
 {
     const struct hd_graph *graph = event->loop->graph;
     bool is_list = writes_twice(event);
@@ -134,27 +127,32 @@ static struct hd_val *update_value(const struct hd_event *event)
     return result ? result : hd_val_null();
 }
 
-static int map_update(const struct mapping *m)
+static int map_update(const struct hd_mapping *m)
 {
     struct hd_val *data;
 
     if (!(m->modes & HD_STREAM_UPDATES))
         return 0;
-    data = hd_val_with(hd_val_object(), m->event->task->node->name, update_value(m->event));
+    data = hd_val_with(hd_val_object(), m->event->task->node->name, hd_stream_update(m->event));
     if (m->event->is_cached)
         data = hd_val_with(data, HD_S("__metadata__"),
                            hd_val_with(hd_val_object(), HD_S("cached"), hd_val_bool(true)));
-    return give(m, HD_STREAM_UPDATES, data);
+    return hd_mapping_give(m, HD_STREAM_UPDATES, data);
 }
 
-static int map_interrupt(const struct mapping *m)
+struct hd_val *hd_stream_questions(const struct hd_event *event)
 {
-    struct hd_val *list = m->event->value ? hd_val_ref(m->event->value) : hd_val_list();
+    return event->value ? hd_val_ref(event->value) : hd_val_list();
+}
+
+static int map_interrupt(const struct hd_mapping *m)
+{
+    struct hd_val *list = hd_stream_questions(m->event);
     struct hd_val *data = hd_val_with(hd_val_object(), HD_S("__interrupt__"), hd_val_ref(list));
-    int err = give(m, HD_STREAM_UPDATES, data);
+    int err = hd_mapping_give(m, HD_STREAM_UPDATES, data);
 
     if (!err && m->event->task && (m->modes & HD_STREAM_VALUES))
-        err = give(
+        err = hd_mapping_give(
             m, HD_STREAM_VALUES,
             hd_val_with(current_values(m->event->loop), HD_S("__interrupt__"), hd_val_ref(list)));
     hd_val_unref(list);
@@ -172,22 +170,54 @@ static struct hd_val *strings(const struct hd_slice *list, size_t count)
     return val;
 }
 
+/* Takes `metadata`. The run's tags are those of whoever the task calls. */
+static struct hd_val *with_tags(struct hd_val *metadata, const struct hd_task *task, bool of_run)
+{
+    const struct hd_val *more = of_run ? task->loop->run->options.tags : NULL;
+    struct hd_val *tags;
+
+    if (task->node->tag_count + hd_val_count(more) == 0)
+        return metadata;
+    tags = strings(task->node->tags, task->node->tag_count);
+    if (more && tags)
+        tags = hd_val_extend(tags, more);
+    return hd_val_with(metadata, HD_S("tags"), tags);
+}
+
+/* The run's metadata and what its configuration says of it, but for the thread. */
+static struct hd_val *known_of_run(const struct hd_run *run)
+{
+    static const char *const shown[] = {"run_id", "assistant_id", "graph_id"};
+    const struct hd_run_options *options = &run->options;
+    struct hd_val *metadata = hd_val_object();
+
+    if (options->metadata)
+        metadata = hd_val_merge(metadata, options->metadata);
+    for (size_t i = 0; i < HD_COUNT(shown); i++) {
+        const struct hd_val *val = hd_val_get(options->config, hd_slice_cstr(shown[i]));
+
+        if (metadata && hd_val_truth(val) && !hd_val_get(metadata, hd_slice_cstr(shown[i])))
+            metadata = hd_val_with(metadata, hd_slice_cstr(shown[i]), hd_val_ref(val));
+    }
+    return hd_val_without(metadata, HD_S("thread_id"));
+}
+
+struct hd_val *hd_stream_run_metadata(const struct hd_run *run)
+{
+    return hd_val_with(known_of_run(run), HD_S("thread_id"), hd_val_string(run->options.thread));
+}
+
 /* What users have put on the node and on the run. */
 static struct hd_val *user_metadata(const struct hd_task *task)
 {
-    struct hd_val *metadata = hd_val_object();
+    struct hd_val *metadata = known_of_run(task->loop->run);
 
-    if (task->loop->run->options.metadata)
-        metadata = hd_val_merge(metadata, task->loop->run->options.metadata);
     if (task->node->metadata)
         metadata = hd_val_merge(metadata, task->node->metadata);
-    if (task->node->tag_count > 0)
-        metadata =
-            hd_val_with(metadata, HD_S("tags"), strings(task->node->tags, task->node->tag_count));
-    return metadata;
+    return with_tags(metadata, task, true);
 }
 
-static int map_task(const struct mapping *m)
+static int map_task(const struct hd_mapping *m)
 {
     struct hd_task *task = m->event->task;
     struct hd_val *data = hd_val_with(hd_val_object(), HD_S("id"), hd_val_cstr(task->id));
@@ -234,7 +264,7 @@ static const struct hd_val *find_special(const struct hd_writes *writes, int cha
     return NULL;
 }
 
-static int map_result(const struct mapping *m)
+static int map_result(const struct hd_mapping *m)
 {
     const struct hd_task *task = m->event->task;
     const struct hd_writes *writes = m->event->writes;
@@ -324,7 +354,7 @@ static struct hd_val *show_task(const struct hd_loop *loop, const struct hd_task
     return hd_val_with(data, HD_S("state"), task_state(loop, task));
 }
 
-static int map_checkpoint(const struct mapping *m)
+static int map_checkpoint(const struct hd_mapping *m)
 {
     const struct hd_loop *loop = m->event->loop;
     struct hd_val *next = hd_val_list(), *tasks = hd_val_list();
@@ -345,58 +375,76 @@ static int map_checkpoint(const struct mapping *m)
 
 /* ---- messages --------------------------------------------------------- */
 
-static struct hd_val *message_metadata(const struct hd_event *event)
+/* Where the configuration had a namespace first: in a subgraph that of the outermost's task. */
+static int first_ns(const struct hd_task *task, struct hd_buf *out)
 {
-    const struct hd_task *task = event->task;
-    const struct hd_loop *loop = event->loop;
-    struct hd_val *metadata = user_metadata(task);
-    struct hd_buf ns;
+    const struct hd_loop *loop = task->loop;
+
+    if (!loop->outer)
+        return hd_task_ns(task, hd_loop_ns(loop), out);
+    while (loop->outer->loop->outer)
+        loop = loop->outer->loop;
+    return hd_task_ns(loop->outer, HD_S(""), out);
+}
+
+struct hd_val *hd_stream_metadata(const struct hd_task *task, bool is_inner)
+{
+    const struct hd_loop *loop = task->loop;
+    struct hd_val *metadata = hd_stream_run_metadata(loop->run);
+    struct hd_buf ns, first;
 
     hd_buf_init(&ns, (size_t)1 << 20);
-    if (hd_task_ns(task, hd_loop_ns(loop), &ns) != 0) {
+    hd_buf_init(&first, (size_t)1 << 20);
+    if (task->node->metadata)
+        metadata = hd_val_merge(metadata, task->node->metadata);
+    if (hd_task_ns(task, hd_loop_ns(loop), &ns) != 0 || first_ns(task, &first) != 0) {
         hd_val_unref(metadata);
-        hd_buf_fini(&ns);
-        return NULL;
+        metadata = NULL;
     }
-    metadata = hd_val_with(metadata, HD_S("thread_id"), hd_val_string(loop->run->options.thread));
     metadata = hd_val_with(metadata, HD_S("langgraph_step"), hd_val_int(loop->step));
     metadata = hd_val_with(metadata, HD_S("langgraph_node"), hd_val_string(task->node->name));
     metadata = hd_val_with(metadata, HD_S("langgraph_triggers"), hd_task_triggers(task));
     metadata = hd_val_with(metadata, HD_S("langgraph_path"), hd_task_path_val(task));
     metadata =
         hd_val_with(metadata, HD_S("langgraph_checkpoint_ns"), hd_val_string(hd_buf_slice(&ns)));
-    /* The namespace that the configuration had where it had one first. */
-    if (loop->outer) {
-        while (loop->outer->loop->outer)
-            loop = loop->outer->loop;
-        hd_buf_reset(&ns);
-        task = loop->outer;
-        if (hd_task_ns(task, HD_S(""), &ns) != 0) {
-            hd_val_unref(metadata);
-            metadata = NULL;
-        }
-    }
-    if (event->is_from_model || event->loop->outer)
-        metadata = hd_val_with(metadata, HD_S("checkpoint_ns"), hd_val_string(hd_buf_slice(&ns)));
+    if (is_inner || loop->outer)
+        metadata =
+            hd_val_with(metadata, HD_S("checkpoint_ns"), hd_val_string(hd_buf_slice(&first)));
     hd_buf_fini(&ns);
+    hd_buf_fini(&first);
     return metadata;
 }
 
-static int map_message(const struct mapping *m)
+static struct hd_val *message_metadata(const struct hd_event *event)
+{
+    struct hd_val *metadata = hd_stream_metadata(event->task, event->is_from_model);
+
+    return with_tags(metadata, event->task, event->is_from_model);
+}
+
+static int map_message(const struct hd_mapping *m)
 {
     struct hd_val *pair;
 
     if (!(m->modes & HD_STREAM_MESSAGES))
         return 0;
     pair = hd_val_append(hd_val_list(), hd_val_ref(m->event->value));
-    return give(m, HD_STREAM_MESSAGES, hd_val_append(pair, message_metadata(m->event)));
+    return hd_mapping_give(m, HD_STREAM_MESSAGES, hd_val_append(pair, message_metadata(m->event)));
 }
 
 int hd_stream_map(const struct hd_event *event, unsigned modes, hd_stream_fn fn, void *ctx)
 {
-    struct mapping m = {event, modes, fn, ctx};
+    struct hd_mapping m = {event, modes, fn, ctx};
+    int err = modes & HD_STREAM_EVENTS ? hd_stream_map_events(&m) : 0;
 
+    if (err)
+        return err;
     switch (event->type) {
+    case HD_EVENT_GRAPH:
+    case HD_EVENT_GRAPH_END:
+    case HD_EVENT_MODEL:
+    case HD_EVENT_MODEL_END:
+        return 0;
     case HD_EVENT_CHECKPOINT:
         return modes & (HD_STREAM_CHECKPOINTS | HD_STREAM_DEBUG) ? map_checkpoint(&m) : 0;
     case HD_EVENT_TASK:
@@ -406,14 +454,15 @@ int hd_stream_map(const struct hd_event *event, unsigned modes, hd_stream_fn fn,
     case HD_EVENT_UPDATE:
         return map_update(&m);
     case HD_EVENT_VALUES:
-        return modes & HD_STREAM_VALUES ? give(&m, HD_STREAM_VALUES, current_values(event->loop))
-                                        : 0;
+        return modes & HD_STREAM_VALUES
+                   ? hd_mapping_give(&m, HD_STREAM_VALUES, current_values(event->loop))
+                   : 0;
     case HD_EVENT_INTERRUPT:
         return map_interrupt(&m);
     case HD_EVENT_MESSAGE:
         return map_message(&m);
     case HD_EVENT_CUSTOM:
-        return give(&m, HD_STREAM_CUSTOM, hd_val_ref(event->value));
+        return hd_mapping_give(&m, HD_STREAM_CUSTOM, hd_val_ref(event->value));
     }
     return 0;
 }

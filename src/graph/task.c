@@ -227,13 +227,14 @@ static bool was_given(const struct hd_task *task, struct hd_slice id)
     return false;
 }
 
-static void tell_message(struct hd_task *task, const struct hd_val *message, bool is_from_model)
+static void tell_message(struct hd_task *task, const struct hd_val *message, const char *model)
 {
     struct hd_event event = {.type = HD_EVENT_MESSAGE,
                              .loop = task->loop,
                              .task = task,
                              .value = message,
-                             .is_from_model = is_from_model};
+                             .name = model,
+                             .is_from_model = model != NULL};
 
     if (mark_shown(task->loop->run, hd_val_get_string(hd_val_get(message, HD_S("id")))) == 0)
         hd_emit(task->loop, &event);
@@ -246,7 +247,7 @@ static void show(struct hd_task *task, const struct hd_val *message)
     if (hd_val_kind(message) != HD_KIND_MESSAGE)
         return;
     if (id.len == 0 || (!was_shown(task->loop->run, id) && !was_given(task, id)))
-        tell_message(task, message, false);
+        tell_message(task, message, NULL);
 }
 
 /* Messages in the result that were not shown while the node worked. */
@@ -264,10 +265,25 @@ static void show_result(struct hd_task *task)
     }
 }
 
-void hd_task_message(struct hd_task *task, const struct hd_val *message)
+void hd_task_message(struct hd_task *task, const char *model, const struct hd_val *message)
 {
     if (hd_run_listens(task->loop->run))
-        tell_message(task, message, true);
+        tell_message(task, message, model);
+}
+
+void hd_task_call(struct hd_task *task, const char *model, const char *id,
+                  const struct hd_val *messages, const struct hd_val *answer)
+{
+    struct hd_event event = {.type = answer ? HD_EVENT_MODEL_END : HD_EVENT_MODEL,
+                             .loop = task->loop,
+                             .task = task,
+                             .value = answer,
+                             .input = messages,
+                             .name = model};
+
+    if (!answer)
+        snprintf(task->call_trace, sizeof(task->call_trace), "%s", id ? id : "");
+    hd_emit(task->loop, &event);
 }
 
 void hd_task_emit(struct hd_task *task, const struct hd_val *value)
