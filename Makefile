@@ -4,15 +4,18 @@ BUILD := build
 JOBS := $(shell nproc)
 
 .DEFAULT_GOAL := all
-.PHONY: all bench clean help install lint test
+.PHONY: all bench clean help install lint serve test
 
-all: $(BUILD)/build.ninja ## build the library, optimised, in build/ (installs what is missing)
+all: $(BUILD)/build.ninja ## build the program and the library, optimised, in build/ (installs what is missing)
 	@meson compile -C $(BUILD) -j $(JOBS)
 
 # Meson reruns itself when a meson.build changes; this is for the first time only.
 $(BUILD)/build.ninja:
 	@scripts/install-deps build
 	@meson setup $(BUILD) --buildtype=release -Dtests=disabled -Dwerror=false
+
+serve: all ## build and serve on port 2024, or the next free one
+	@exec $(BUILD)/heddle serve $(ARGS)
 
 test: ## build with two compilers and sanitizers, run every test, sum up
 	@scripts/test
