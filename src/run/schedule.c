@@ -110,7 +110,7 @@ static int value_count(const struct field *field)
     return field == &fields[WEEKDAY] ? 7 : field->max - field->min + 1;
 }
 
-/* A step over all values is fine (one a day is every 24 hours), a longer one an error in thought. */
+/* A step over all values is fine (every 24 hours is once a day), a longer one is an error. */
 static int parse_step(const struct field *field, struct hd_slice text, int *out,
                       struct hd_fault *fault)
 {

@@ -3,13 +3,14 @@
  *
  * Five fields: minute (0-59), hour (0-23), day of the month (1-31 or L, the last),
  * month (1-12 or JAN-DEC), weekday (0-7 or SUN-SAT, 0 and 7 are Sunday). A field is
- * `*` or a list of values, ranges and steps: "1,15", "9-17", "* / 10" without the
- * blanks, "8-18/2", "5/15" (from 5 to the end). A range may go over the end
- * ("22-2", "FRI-MON"). `?` is `*` for days. Or one of @yearly @annually @monthly
- * @weekly @daily @midnight @hourly.
+ * `*` or a list of values and ranges ("1,15", "9-17"), each with or without a step
+ * ("8-18/2"; a step behind a single value goes from there to the end: "5/15"). A
+ * range may go over the end ("22-2", "FRI-MON"). `?` is `*` for days. Or one of
+ * @yearly @annually @monthly @weekly @daily @midnight @hourly.
  *
  * When both days are restricted, one of them is enough ("0 0 13 * 5": each 13th
- * and each Friday). A day is unrestricted when its field is `*` or "every 1 of *".
+ * and each Friday). A day is unrestricted when its field is `*`, with
+ * a step of 1 or without.
  *
  * Where local time jumps (daylight-saving time):
  *   - a schedule that names hours fires for local times that are skipped at the
