@@ -389,26 +389,41 @@ struct crosser {
     int err;
 };
 
-/* Ten rows in one direction, while another thread goes the other way. */
+/* A row whose key has two columns. */
+static struct hd_op put_cron(struct hd_cell cells[6], struct hd_slice principal)
+{
+    cells[HD_CRONS_PRINCIPAL] = TEXT(principal);
+    cells[HD_CRONS_ID] = TEXT(HD_S("c"));
+    cells[HD_CRONS_REV] = hd_cell_int(1);
+    cells[HD_CRONS_NEXT] = hd_cell_null();
+    cells[HD_CRONS_CREATED] = hd_cell_int(1);
+    cells[HD_CRONS_BODY] = TEXT(HD_S("{}"));
+    return (struct hd_op){.kind = HD_OP_PUT, .table = HD_CRONS, .cells = cells};
+}
+
+/* Ten rows of two tables in one direction, while another thread goes the other way. */
 static void *cross(void *arg)
 {
     struct crosser *c = arg;
     char ids[10][2];
-    struct hd_cell cells[10][4];
-    struct hd_op ops[10];
+    struct hd_cell threads[10][4], crons[10][6];
+    struct hd_op ops[20];
 
     for (int i = 0; i < 10; i++) {
         ids[i][0] = (char)('0' + (c->is_reverse ? 9 - i : i));
-        ops[i] = put_thread(HD_OP_PUT, cells[i], hd_slice(ids[i], 1), 1);
-        if (!c->is_put)
-            ops[i] = expect_epoch(cells[i], 1);
+        ops[i] = put_thread(HD_OP_PUT, threads[i], hd_slice(ids[i], 1), 1);
+        ops[10 + i] = put_cron(crons[i], hd_slice(ids[i], 1));
+        if (c->is_put)
+            continue;
+        ops[i] = expect_epoch(threads[i], 1);
+        ops[10 + i] = (struct hd_op){.kind = HD_OP_EXPECT,
+                                     .table = HD_CRONS,
+                                     .cells = crons[i],
+                                     .column = HD_CRONS_REV,
+                                     .expected = 1};
     }
-    for (int i = 0; !c->err && i < (c->is_put ? 5 : ROUNDS); i++) {
-        for (int k = 0; c->is_put && k < 10 && !c->err; k += 5)
-            c->err = apply(c->f->store, ops, 10, NULL, NULL);
-        if (!c->is_put)
-            c->err = apply(c->f->store, ops, 10, NULL, NULL);
-    }
+    for (int i = 0; !c->err && i < (c->is_put ? 10 : ROUNDS); i++)
+        c->err = apply(c->f->store, ops, HD_COUNT(ops), NULL, NULL);
     return NULL;
 }
 
