@@ -172,7 +172,7 @@ void hd_conn_settle(struct hd_conn *conn)
 void hd_conn_answered(struct hd_conn *conn)
 {
     hd_conn_settle(conn);
-    if (conn->closes || conn->hub->is_closing) {
+    if (conn->closes || conn->hub->is_closing || conn->hub->is_crowded) {
         close_gently(conn);
         return;
     }
@@ -280,7 +280,8 @@ static void open_exchange(struct hd_conn *conn)
         hd_hub_new_id(conn->hub, ex->id_text);
         ex->id = hd_slice(ex->id_text, HD_UUID_LEN);
     }
-    conn->closes = conn->is_refused || conn->hub->is_closing || !ex->request.is_kept_alive;
+    conn->closes = conn->is_refused || conn->hub->is_closing || conn->hub->is_crowded ||
+                   !ex->request.is_kept_alive;
     conn->hub->stats.requests_open++;
     conn->hub->stats.requests_total++;
 }

@@ -94,13 +94,14 @@ void hd_hub_tick(struct hd_hub *hub)
     }
 }
 
+/* The list has the newest first: of those that are idle equally long the oldest goes. */
 bool hd_hub_evict(struct hd_hub *hub)
 {
     struct hd_conn *oldest = NULL;
 
     for (struct hd_conn *conn = hub->conns; conn; conn = conn->next) {
         if (conn->state == HD_CONN_IDLE && conn->ready == 0 &&
-            (!oldest || conn->since_ms < oldest->since_ms))
+            (!oldest || conn->since_ms <= oldest->since_ms))
             oldest = conn;
     }
     if (oldest)

@@ -62,6 +62,7 @@ struct hd_hub {
     struct hd_conn *ready;
     struct hd_conn **ready_tail;
     bool is_closing;
+    bool is_crowded; /* a connection waits for another to end */
     uint8_t id_seed[10];
     uint64_t id_count;
     int64_t date_second;
@@ -228,6 +229,8 @@ uv_loop_t *hd_server_loop(const struct hd_hub *hub);
 /* One for all connections: what is read is used up at once. */
 uv_buf_t hd_server_read_buffer(struct hd_hub *hub);
 void hd_server_wake(struct hd_hub *hub);
+/* A connection was closed: there may be room for another. */
+void hd_server_has_room(struct hd_hub *hub);
 /* A connection's memory was given back. */
 void hd_server_released(struct hd_hub *hub);
 

@@ -7,6 +7,7 @@
 #include "http/parse.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -409,12 +410,22 @@ void hd_parser_fini(struct hd_parser *parser)
     *parser = (struct hd_parser){0};
 }
 
+/* llhttp has one code for a version that it does not know and for a line that ends wrongly. */
+static bool is_version_error(const llhttp_t *http, llhttp_errno_t error)
+{
+    static const char other[] = "Expected CRLF after version";
+
+    if (error == HPE_PAUSED_H2_UPGRADE)
+        return true;
+    return error == HPE_INVALID_VERSION && strcmp(llhttp_get_error_reason(http), other) != 0;
+}
+
 /* What llhttp found wrong. */
 static enum hd_parse_outcome refuse_error(struct hd_parser *parser, llhttp_errno_t error)
 {
     char text[sizeof(parser->reason)];
 
-    if (error == HPE_INVALID_VERSION || error == HPE_PAUSED_H2_UPGRADE) {
+    if (is_version_error(&parser->http, error)) {
         (void)refuse(parser, 505, "only HTTP/1.1 and HTTP/1.0 are spoken here");
         return HD_PARSE_REFUSED;
     }

@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -181,22 +182,40 @@ static void on_connection(uv_stream_t *stream, int status)
         accept_one(listener);
         return;
     }
-    listener->is_waiting = true;
+    listener->is_waiting = server->hub.is_crowded = true;
     (void)hd_hub_evict(&server->hub);
+}
+
+void hd_server_has_room(struct hd_hub *hub)
+{
+    struct hd_server *server = server_of(hub);
+
+    hub->is_crowded = false;
+    for (size_t i = 0; i < server->listener_count; i++) {
+        struct listener *listener = server->listeners[i];
+
+        if (listener->is_waiting && hub->stats.connections_open < hub->config.limits.connections)
+            accept_one(listener);
+        hub->is_crowded |= listener->is_waiting;
+    }
 }
 
 void hd_server_released(struct hd_hub *hub)
 {
     struct hd_server *server = server_of(hub);
 
-    for (size_t i = 0; !hub->is_closing && i < server->listener_count; i++) {
-        if (server->listeners[i]->is_waiting &&
-            hub->stats.connections_open < hub->config.limits.connections)
-            accept_one(server->listeners[i]);
-    }
     if (!hub->conns)
         (void)uv_timer_stop(&server->tick);
     close_when_empty(server);
+}
+
+/* Writing to a peer that has gone is an error like any other, not the end of the process. */
+static void ignore_broken_pipes(void)
+{
+    struct sigaction action;
+
+    if (sigaction(SIGPIPE, NULL, &action) == 0 && action.sa_handler == SIG_DFL)
+        (void)signal(SIGPIPE, SIG_IGN);
 }
 
 static int check_config(const struct hd_server_config *config, struct hd_fault *fault)
@@ -232,6 +251,7 @@ int hd_server_create(struct hd_server **out, uv_loop_t *loop, const struct hd_se
         hd_free(server);
         return HD_ENOMEM;
     }
+    ignore_broken_pipes();
     hd_hub_init(&server->hub, &hd_wire_uv, config);
     server->loop = loop;
     /* None of these can fail. */

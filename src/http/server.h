@@ -87,7 +87,10 @@ struct hd_server_stats {
 /* Sane limits, CORS for everybody, gzip from 32 KiB on; no handler. */
 void hd_server_config_init(struct hd_server_config *config);
 
-/* Copies the configuration but borrows the origins for as long as the server lives. */
+/*
+ * Copies the configuration but borrows the origins for as long as the server lives. From now
+ * on the process ignores SIGPIPE, unless it has a handler for it.
+ */
 HD_MUST_CHECK int hd_server_create(struct hd_server **out, uv_loop_t *loop,
                                    const struct hd_server_config *config, struct hd_fault *fault);
 

@@ -120,7 +120,14 @@ static void shut_down(struct hd_conn *conn)
 
 static void on_closed(uv_handle_t *handle)
 {
-    hd_conn_closed(handle->data);
+    struct hd_conn *conn = handle->data;
+    struct hd_hub *hub = conn->hub;
+
+    conn->pins++;
+    hd_conn_closed(conn);
+    hd_server_has_room(hub);
+    conn->pins--;
+    hd_conn_release(conn);
 }
 
 static void close_wire(struct hd_conn *conn)
