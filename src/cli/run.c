@@ -16,6 +16,7 @@
 
 #define INPUT_LIMIT ((size_t)64 << 20)
 #define MAX_LINE ((size_t)256 << 20)
+#define MODES (HD_STREAM_ALL & ~(unsigned)HD_STREAM_DEBUG)
 
 struct options {
     const char *file;
@@ -26,6 +27,7 @@ struct options {
     const char *scenario;
     const char *durability;
     bool is_json;
+    bool has_events; /* only those of the events mode */
 };
 
 struct session {
@@ -111,7 +113,8 @@ static void on_event(void *ctx, const struct hd_event *event)
     int err = 0;
 
     if (s->options->is_json) {
-        err = hd_stream_map(event, HD_STREAM_ALL & ~(unsigned)HD_STREAM_DEBUG, print_chunk, s);
+        err =
+            hd_stream_map(event, s->options->has_events ? HD_STREAM_EVENTS : MODES, print_chunk, s);
     } else if (event->type == HD_EVENT_TASK) {
         end_line(s);
         (void)printf("▸ %.*s\n", (int)node.len, node.ptr);
@@ -261,6 +264,8 @@ static int parse(int argc, char **argv, struct options *options)
             continue;
         if (strcmp(argv[i], "--json") == 0)
             options->is_json = true;
+        else if (strcmp(argv[i], "--events") == 0)
+            options->is_json = options->has_events = true;
         else if (argv[i][0] == '-')
             return hd_usage_error(&hd_command_run, "unknown option %s", argv[i]);
         else if (options->file)
@@ -345,7 +350,7 @@ static int run(int argc, char **argv)
 const struct hd_command hd_command_run = {
     .name = "run",
     .arguments = "FILE [--input JSON|-] [--resume JSON] [--thread ID] [--store URL]\n"
-                 "                  [--durability D] [--json]",
+                 "                  [--durability D] [--json|--events]",
     .summary = "run a graph",
     .help =
         "Runs the graph that FILE declares (docs/graphs.md) and shows what it does: nodes\n"
@@ -359,6 +364,7 @@ const struct hd_command hd_command_run = {
         "  --durability D   sync: each step is stored before the next begins; async (default):\n"
         "                   while it works; exit: all at the end\n"
         "  --json           one line of JSON for each event, and no questions\n"
+        "  --events         the same with LangChain's events of graphs, nodes and models\n"
         "  --scenario DIR   perform DIR/scenario.json on DIR/graph.json, print a record\n"
         "\n"
         "  heddle run examples/graphs/echo.json --input '{\"messages\": [\"Hello\"]}'\n",

@@ -100,7 +100,23 @@ static struct hd_val *join_calls(struct hd_val *calls, const struct hd_val *piec
     return calls;
 }
 
-/* What the pieces of calls amount to; arguments that are not finished are left out. */
+/* Arguments that are not finished are none yet; NULL: HD_ENOMEM. */
+static struct hd_val *read_args(const struct hd_val *piece)
+{
+    struct hd_slice text = hd_val_get_string(hd_val_get(piece, HD_S("args")));
+    struct hd_val *args = NULL;
+    int err = hd_val_parse_json(text, &args, NULL);
+
+    if (err == HD_ENOMEM)
+        return NULL;
+    if (!err && hd_val_is_object(args))
+        return args;
+    if (!err)
+        hd_val_unref(args);
+    return hd_val_object();
+}
+
+/* What the pieces of calls amount to. */
 static struct hd_val *made_calls(const struct hd_val *pieces)
 {
     struct hd_val *calls = hd_val_list();
@@ -108,15 +124,10 @@ static struct hd_val *made_calls(const struct hd_val *pieces)
     for (size_t i = 0; i < hd_val_count(pieces); i++) {
         const struct hd_val *piece = hd_val_at(pieces, i), *name = hd_val_get(piece, HD_S("name"));
         const struct hd_val *id = hd_val_get(piece, HD_S("id"));
-        struct hd_val *args = NULL, *call = hd_val_object();
+        struct hd_val *call = hd_val_object();
 
-        if (hd_val_parse_json(hd_val_get_string(hd_val_get(piece, HD_S("args"))), &args, NULL) ||
-            !hd_val_is_object(args)) {
-            hd_val_unref(args);
-            args = hd_val_object();
-        }
         call = hd_val_with(call, HD_S("name"), name ? hd_val_ref(name) : hd_val_cstr(""));
-        call = hd_val_with(call, HD_S("args"), args);
+        call = hd_val_with(call, HD_S("args"), read_args(piece));
         call = hd_val_with(call, HD_S("id"), id ? hd_val_ref(id) : hd_val_null());
         call = hd_val_with(call, HD_S("type"), hd_val_cstr("tool_call"));
         calls = hd_val_append(calls, call);
