@@ -149,7 +149,7 @@ static int read_limit(const struct hd_run_request *request, struct hd_fault *fau
 static int read_checkpoint(struct hd_run_request *request, hd_json_val body,
                            struct hd_fault *fault)
 {
-    hd_json_val checkpoint;
+    hd_json_val checkpoint = NULL;
     int err;
 
     err = read_string(body, "checkpoint_id", &request->checkpoint_id, fault);
