@@ -1,0 +1,811 @@
+/* The server's records, in memory and on SQLite. */
+#include "run/record_internal.h"
+
+#include <heddle.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "tests/unit/check.h"
+
+#define MAX_ARENA ((size_t)1 << 26)
+#define ADA HD_S("ada")
+#define JOB HD_S("job")
+
+/* ---- bodies ----------------------------------------------------------- */
+
+static void members_come_out_byte_for_byte(void **state)
+{
+    struct hd_slice a, b, c, none;
+    const struct hd_member members[] = {{"a", &a}, {"b", &b}, {"c", &c}, {"none", &none}};
+
+    (void)state;
+    assert_err(hd_record_split(HD_S("{\"a\":{\"x\":\"}\\\"]\",\"b\":[1, 2]},\"other\":[{}, \"{\"],"
+                                    " \"b\" : 1.50 ,\n\"c\":\"\\u0041\"}"),
+                               members, HD_COUNT(members)),
+               0);
+    assert_slice(a, HD_S("{\"x\":\"}\\\"]\",\"b\":[1, 2]}"));
+    assert_slice(b, HD_S("1.50"));
+    assert_slice(c, HD_S("\"\\u0041\""));
+    assert_slice(none, HD_S(""));
+    assert_err(hd_record_split(HD_S(" { } "), members, HD_COUNT(members)), 0);
+    assert_slice(a, HD_S(""));
+}
+
+/* In memory of exactly its length, so that a step too far is found. */
+static int split_copy(const char *text, size_t len)
+{
+    char *copy = malloc(len ? len : 1);
+    struct hd_slice a;
+    const struct hd_member member = {"a", &a};
+    int err;
+
+    assert_non_null(copy);
+    memcpy(copy, text, len);
+    err = hd_record_split(hd_slice(copy, len), &member, 1);
+    free(copy);
+    return err;
+}
+
+static void damaged_bodies_are_told(void **state)
+{
+    static const char whole[] = "{\"a\":{\"b\":[1,\"x\\\\\"]},\"c\":tru}";
+    static const char *const bad[] = {
+        "",         "null",         "[]",          "{\"a\"}",       "{\"a\":}",
+        "{a:1}",    "{\"a\":1,}",   "{\"a\":1 2}", "{\"a\":[1}",    "{,}",
+        "{\"a\":,", "{\"a\":\"\\}", "{\"a\" 1}",   "{\"a\":1\"b\"", "{\"a\":{]}",
+    };
+
+    (void)state;
+    assert_err(split_copy(whole, sizeof(whole) - 1), 0);
+    for (size_t len = 0; len < sizeof(whole) - 1; len++)
+        assert_err(split_copy(whole, len), HD_ECORRUPT);
+    for (size_t i = 0; i < HD_COUNT(bad); i++) {
+        /* Brackets are counted, not paired: "{]" and "[}" are found by whoever reads the member. */
+        if (split_copy(bad[i], strlen(bad[i])) != HD_ECORRUPT && !strpbrk(bad[i], "[]"))
+            fail_msg("%s was taken", bad[i]);
+    }
+}
+
+static void texts_and_numbers_are_read(void **state)
+{
+    struct hd_arena arena;
+    struct hd_slice text;
+    int64_t number = 5;
+
+    (void)state;
+    hd_arena_init(&arena, MAX_ARENA);
+    assert_err(hd_record_text(HD_S("\"plain\""), &arena, &text), 0);
+    assert_slice(text, HD_S("plain"));
+    assert_err(hd_record_text(HD_S("\"a\\n\\\"\\u00e9\""), &arena, &text), 0);
+    assert_slice(text, HD_S("a\n\"\xc3\xa9"));
+    assert_err(hd_record_text(HD_S(""), &arena, &text), 0);
+    assert_slice(text, HD_S(""));
+    assert_err(hd_record_text(HD_S("12"), &arena, &text), HD_ECORRUPT);
+    assert_err(hd_record_text(HD_S("\"\\q\""), &arena, &text), HD_ECORRUPT);
+    assert_err(hd_record_int(HD_S("-9223372036854775807"), &number), 0);
+    assert_int_equal(number, -INT64_MAX);
+    assert_err(hd_record_int(HD_S("9223372036854775808"), &number), HD_ECORRUPT);
+    assert_err(hd_record_int(HD_S("99999999999999999999"), &number), HD_ECORRUPT);
+    assert_err(hd_record_int(HD_S("1.5"), &number), HD_ECORRUPT);
+    assert_err(hd_record_int(HD_S(""), &number), 0);
+    assert_int_equal(number, 0);
+    hd_arena_fini(&arena);
+}
+
+/* ---- a store ---------------------------------------------------------- */
+
+struct world {
+    struct heddle *store;
+    struct hd_arena arena;
+    struct hd_fault fault;
+};
+
+static struct world *world_open(const char *url)
+{
+    struct world *w = calloc(1, sizeof(*w));
+    struct heddle_error error = {0};
+
+    assert_non_null(w);
+    hd_arena_init(&w->arena, MAX_ARENA);
+    if (heddle_open(&w->store, url, &error))
+        fail_msg("%s", error.text);
+    return w;
+}
+
+static int setup_memory(void **state)
+{
+    *state = world_open("memory:");
+    return 0;
+}
+
+static int setup_sqlite(void **state)
+{
+    *state = world_open("sqlite::memory:");
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct world *w = *state;
+
+    heddle_close(w->store);
+    hd_arena_fini(&w->arena);
+    free(w);
+    return 0;
+}
+
+/* Applies and ends the batch. */
+static int apply(struct world *w, struct hd_batch_builder *builder)
+{
+    struct hd_batch batch = hd_batch_view(builder);
+    int err = hd_rows_apply(w->store, HD_S("ada:job"), &batch, NULL, NULL);
+
+    hd_batch_fini(builder);
+    return err;
+}
+
+#define APPLY(w, call)                     \
+    do {                                   \
+        struct hd_batch_builder batch;     \
+        hd_batch_init(&batch);             \
+        assert_err((call), 0);             \
+        assert_err(apply((w), &batch), 0); \
+    } while (0)
+#define REFUSED(w, call)                              \
+    do {                                              \
+        struct hd_batch_builder batch;                \
+        hd_batch_init(&batch);                        \
+        assert_err((call), 0);                        \
+        assert_err(apply((w), &batch), HD_ECONFLICT); \
+    } while (0)
+
+/* ---- threads ---------------------------------------------------------- */
+
+static void a_thread_comes_back_as_it_was(void **state)
+{
+    struct world *w = *state;
+    struct hd_thread_rec thread, back;
+
+    hd_thread_init(&thread, ADA, JOB);
+    assert_err(hd_thread_read(w->store, ADA, JOB, &w->arena, &back, &w->fault), HD_ENOTFOUND);
+    assert_int_equal(w->fault.code, 0);
+    thread.status = HD_THREAD_INTERRUPTED;
+    thread.created_at = 1;
+    thread.updated_at = 2;
+    thread.state_updated_at = 3;
+    thread.expires_at = 4;
+    thread.event_seq = 5;
+    thread.metadata = HD_S("{\"n\": 1.0}");
+    thread.config = HD_S("{\"tags\":[\"a\"]}");
+    thread.ttl = HD_S("{\"ttl\":5}");
+    thread.head = (struct hd_head){HD_S("assistant:\"x\"\\"), HD_S("c1"), HD_S("g"), HD_S("a")};
+    thread.heads = HD_S("{\"ns\":\"c0\"}");
+    thread.interrupts = HD_S("{\"task\":[]}");
+    thread.error = HD_S("\"boom\"");
+    APPLY(w, hd_thread_add(&batch, &thread));
+    assert_int_equal(thread.rev, 1);
+    assert_err(hd_thread_read(w->store, ADA, JOB, &w->arena, &back, &w->fault), 0);
+    assert_slice(back.principal, ADA);
+    assert_slice(back.id, JOB);
+    assert_int_equal(back.rev, 1);
+    assert_int_equal(back.status, HD_THREAD_INTERRUPTED);
+    assert_int_equal(back.created_at, 1);
+    assert_int_equal(back.updated_at, 2);
+    assert_int_equal(back.state_updated_at, 3);
+    assert_int_equal(back.expires_at, 4);
+    assert_int_equal(back.event_seq, 5);
+    assert_slice(back.metadata, thread.metadata);
+    assert_slice(back.config, thread.config);
+    assert_slice(back.ttl, thread.ttl);
+    assert_slice(back.head.ns, thread.head.ns);
+    assert_slice(back.head.checkpoint_id, thread.head.checkpoint_id);
+    assert_slice(back.head.graph_id, thread.head.graph_id);
+    assert_slice(back.head.assistant_id, thread.head.assistant_id);
+    assert_slice(back.heads, thread.heads);
+    assert_slice(back.interrupts, thread.interrupts);
+    assert_slice(back.error, thread.error);
+}
+
+static void a_bare_thread_comes_back_bare(void **state)
+{
+    struct world *w = *state;
+    struct hd_thread_rec thread, back;
+
+    hd_thread_init(&thread, HD_S(""), JOB);
+    APPLY(w, hd_thread_add(&batch, &thread));
+    assert_err(hd_thread_read(w->store, HD_S(""), JOB, &w->arena, &back, &w->fault), 0);
+    assert_int_equal(back.status, HD_THREAD_IDLE);
+    assert_int_equal(back.expires_at, 0);
+    assert_slice(back.metadata, HD_S(""));
+    assert_slice(back.head.checkpoint_id, HD_S(""));
+    assert_slice(back.error, HD_S(""));
+}
+
+static void who_was_slower_is_refused(void **state)
+{
+    struct world *w = *state;
+    struct hd_thread_rec first, second;
+
+    hd_thread_init(&first, ADA, JOB);
+    APPLY(w, hd_thread_add(&batch, &first));
+    second = first;
+    REFUSED(w, hd_thread_add(&batch, &second));
+    assert_err(hd_thread_read(w->store, ADA, JOB, &w->arena, &second, &w->fault), 0);
+    first.status = HD_THREAD_BUSY;
+    APPLY(w, hd_thread_put(&batch, &first));
+    assert_int_equal(first.rev, 2);
+    second.status = HD_THREAD_ERROR;
+    REFUSED(w, hd_thread_put(&batch, &second));
+    first.status = HD_THREAD_INTERRUPTED; /* it knows its rev without reading */
+    APPLY(w, hd_thread_put(&batch, &first));
+    assert_err(hd_thread_read(w->store, ADA, JOB, &w->arena, &second, &w->fault), 0);
+    assert_int_equal(second.status, HD_THREAD_INTERRUPTED);
+    assert_int_equal(second.rev, 3);
+}
+
+/* Names that were handed over, one after the other. */
+struct seen {
+    char text[256];
+    size_t count;
+    size_t stop; /* answers 1 to this one */
+};
+
+static int see(struct seen *seen, struct hd_slice name)
+{
+    size_t len = strlen(seen->text);
+
+    snprintf(seen->text + len, sizeof(seen->text) - len, "%.*s ", (int)name.len, name.ptr);
+    return ++seen->count == seen->stop;
+}
+
+static int on_thread(void *arg, const struct hd_thread_rec *thread)
+{
+    return see(arg, thread->id);
+}
+
+static void threads_are_listed_by_age_and_by_expiry(void **state)
+{
+    static const char *const ids[] = {"a", "b", "c", "d"};
+    static const int64_t created[] = {30, 10, 20, 40};
+    static const int64_t expires[] = {0, 9, 5, 10};
+    struct world *w = *state;
+    struct seen seen = {.stop = 0};
+
+    for (size_t i = 0; i < HD_COUNT(ids); i++) {
+        struct hd_thread_rec thread;
+
+        hd_thread_init(&thread, i == 3 ? HD_S("bob") : ADA, hd_slice_cstr(ids[i]));
+        thread.created_at = created[i];
+        thread.expires_at = expires[i];
+        APPLY(w, hd_thread_add(&batch, &thread));
+    }
+    assert_err(hd_threads_scan(w->store, ADA, true, on_thread, &seen, &w->fault), 0);
+    assert_string_equal(seen.text, "a c b ");
+    seen = (struct seen){.stop = 2};
+    assert_err(hd_threads_scan(w->store, ADA, false, on_thread, &seen, &w->fault), 0);
+    assert_string_equal(seen.text, "b c ");
+    seen = (struct seen){.stop = 0};
+    assert_err(hd_threads_expired(w->store, 9, on_thread, &seen, &w->fault), 0);
+    assert_string_equal(seen.text, "c b ");
+}
+
+static void lanes_are_those_of_the_checkpoints(void **state)
+{
+    struct world *w = *state;
+    struct hd_slice lane;
+
+    assert_err(hd_thread_lane(&w->arena, ADA, JOB, &lane), 0);
+    assert_slice(lane, HD_S("ada:job"));
+    assert_err(hd_thread_lane(&w->arena, HD_S("a:b"), JOB, &lane), HD_EINVAL);
+}
+
+static void a_damaged_row_is_told(void **state)
+{
+    struct world *w = *state;
+    struct hd_thread_rec thread;
+    const struct hd_cell row[] = {hd_cell_bytes(ADA), hd_cell_bytes(JOB),
+                                  hd_cell_int(1),     hd_cell_bytes(HD_S("idle")),
+                                  hd_cell_int(0),     hd_cell_int(0),
+                                  hd_cell_int(0),     hd_cell_null(),
+                                  hd_cell_int(0),     hd_cell_bytes(HD_S("{\"head\":[}"))};
+
+    APPLY(w, hd_batch_row(&batch, HD_OP_PUT, HD_THREAD_INFO, row));
+    assert_err(hd_thread_read(w->store, ADA, JOB, &w->arena, &thread, &w->fault), HD_ECORRUPT);
+    assert_non_null(strstr(w->fault.text, "job"));
+}
+
+/* ---- runs ------------------------------------------------------------- */
+
+static struct hd_run_rec make_run(const char *thread, const char *id, enum hd_run_state status)
+{
+    return (struct hd_run_rec){
+        .principal = ADA,
+        .thread_id = hd_slice_cstr(thread),
+        .run_id = hd_slice_cstr(id),
+        .status = status,
+        .created_at = 1,
+        .updated_at = 2,
+        .due_at = status <= HD_RUN_STATE_RUNNING ? 3 : 0,
+        .attempt = 1,
+        .assistant_id = HD_S("assistant"),
+        .multitask = HD_MULTITASK_INTERRUPT,
+        .metadata = HD_S("{\"m\":1}"),
+        .kwargs = HD_S("{\"input\":{\"a\":\"}\"}}"),
+    };
+}
+
+static void add_run(struct world *w, const char *thread, const char *id, enum hd_run_state status)
+{
+    struct hd_run_rec run = make_run(thread, id, status);
+
+    APPLY(w, hd_run_add(&batch, &run));
+    assert_int_equal(run.rev, 1);
+}
+
+static void a_run_comes_back_as_it_was(void **state)
+{
+    struct world *w = *state;
+    struct hd_run_rec run = make_run("job", "r1", HD_RUN_STATE_PENDING), back, copy;
+    struct hd_arena other;
+
+    APPLY(w, hd_run_add(&batch, &run));
+    assert_err(hd_run_read(w->store, ADA, JOB, HD_S("r1"), &w->arena, &back, &w->fault), 0);
+    assert_err(hd_run_find(w->store, HD_S("bob"), HD_S("r1"), &w->arena, &copy, &w->fault),
+               HD_ENOTFOUND);
+    assert_err(hd_run_find(w->store, ADA, HD_S("r1"), &w->arena, &copy, &w->fault), 0);
+    assert_slice(copy.thread_id, JOB);
+    hd_arena_init(&other, MAX_ARENA);
+    assert_err(hd_run_rec_copy(&other, &back, &copy), 0);
+    hd_arena_reset(&w->arena);
+    assert_slice(copy.principal, ADA);
+    assert_slice(copy.thread_id, JOB);
+    assert_slice(copy.run_id, HD_S("r1"));
+    assert_int_equal(copy.rev, 1);
+    assert_int_equal(copy.status, HD_RUN_STATE_PENDING);
+    assert_int_equal(copy.created_at, 1);
+    assert_int_equal(copy.updated_at, 2);
+    assert_int_equal(copy.due_at, 3);
+    assert_int_equal(copy.attempt, 1);
+    assert_slice(copy.assistant_id, HD_S("assistant"));
+    assert_int_equal(copy.multitask, HD_MULTITASK_INTERRUPT);
+    assert_slice(copy.metadata, run.metadata);
+    assert_slice(copy.kwargs, run.kwargs);
+    hd_arena_fini(&other);
+    run.due_at = 0;
+    run.status = HD_RUN_STATE_SUCCESS;
+    APPLY(w, hd_run_put(&batch, &run));
+    assert_err(hd_run_read(w->store, ADA, JOB, HD_S("r1"), &w->arena, &back, &w->fault), 0);
+    assert_int_equal(back.status, HD_RUN_STATE_SUCCESS);
+    assert_int_equal(back.due_at, 0);
+    APPLY(w, hd_run_delete(&batch, &run));
+    assert_err(hd_run_read(w->store, ADA, JOB, HD_S("r1"), &w->arena, &back, &w->fault),
+               HD_ENOTFOUND);
+}
+
+static void assert_runs(const struct hd_run_rec *runs, size_t count, const char *expected)
+{
+    struct seen seen = {.stop = 0};
+
+    for (size_t i = 0; i < count; i++)
+        see(&seen, runs[i].run_id);
+    assert_string_equal(seen.text, expected);
+}
+
+static void runs_of_a_thread_are_listed(void **state)
+{
+    static const enum hd_run_state success = HD_RUN_STATE_SUCCESS;
+    struct world *w = *state;
+    struct hd_run_rec *runs;
+    size_t count;
+
+    add_run(w, "job", "1", HD_RUN_STATE_SUCCESS);
+    add_run(w, "job", "2", HD_RUN_STATE_PENDING);
+    add_run(w, "job", "3", HD_RUN_STATE_RUNNING);
+    add_run(w, "job", "4", HD_RUN_STATE_SUCCESS);
+    add_run(w, "job", "5", HD_RUN_STATE_PENDING);
+    add_run(w, "job2", "6", HD_RUN_STATE_PENDING);
+    assert_err(hd_runs_active(w->store, ADA, JOB, &w->arena, &runs, &count, &w->fault), 0);
+    assert_runs(runs, count, "3 2 5 ");
+    assert_err(hd_runs_active(w->store, ADA, HD_S("no"), &w->arena, &runs, &count, &w->fault), 0);
+    assert_int_equal(count, 0);
+    assert_err(hd_runs_list(w->store, ADA, JOB, NULL, 0, 10, &w->arena, &runs, &count, &w->fault),
+               0);
+    assert_runs(runs, count, "5 4 3 2 1 ");
+    assert_err(hd_runs_list(w->store, ADA, JOB, NULL, 1, 2, &w->arena, &runs, &count, &w->fault),
+               0);
+    assert_runs(runs, count, "4 3 ");
+    assert_err(
+        hd_runs_list(w->store, ADA, JOB, &success, 0, 10, &w->arena, &runs, &count, &w->fault), 0);
+    assert_runs(runs, count, "4 1 ");
+    assert_err(hd_runs_list(w->store, ADA, JOB, NULL, 9, 2, &w->arena, &runs, &count, &w->fault),
+               0);
+    assert_int_equal(count, 0);
+    assert_err(hd_runs_list(w->store, ADA, JOB, NULL, 0, 0, &w->arena, &runs, &count, &w->fault),
+               0);
+    assert_int_equal(count, 0);
+}
+
+static void a_pending_run_is_begun_once(void **state)
+{
+    struct world *w = *state;
+    struct hd_run_rec run = make_run("job", "r", HD_RUN_STATE_PENDING), other, back;
+
+    APPLY(w, hd_run_add(&batch, &run));
+    other = run;
+    APPLY(w, hd_run_put(&batch, &other)); /* somebody changes it, and it stays pending */
+    assert_err(hd_run_mark_running(w->store, &run, &w->fault), 0);
+    assert_int_equal(run.status, HD_RUN_STATE_RUNNING);
+    assert_int_equal(run.rev, 3);
+    assert_err(hd_run_read(w->store, ADA, JOB, HD_S("r"), &w->arena, &back, &w->fault), 0);
+    assert_int_equal(back.status, HD_RUN_STATE_RUNNING);
+    assert_int_equal(back.rev, 3);
+    assert_err(hd_run_mark_running(w->store, &other, &w->fault), HD_ENOTFOUND);
+    run.status = HD_RUN_STATE_ERROR; /* and whoever began it may end it */
+    APPLY(w, hd_run_put(&batch, &run));
+    APPLY(w, hd_run_delete(&batch, &run));
+    assert_err(hd_run_mark_running(w->store, &other, &w->fault), HD_ENOTFOUND);
+}
+
+struct recovered {
+    char text[256];
+};
+
+static int on_recovered(void *arg, const struct hd_run_rec *run, int64_t event_seq)
+{
+    struct recovered *recovered = arg;
+    size_t len = strlen(recovered->text);
+
+    snprintf(recovered->text + len, sizeof(recovered->text) - len, "%.*s#%d@%lld ",
+             (int)run->run_id.len, run->run_id.ptr, run->attempt, (long long)event_seq);
+    return 0;
+}
+
+static void add_thread(struct world *w, const char *id, int64_t event_seq)
+{
+    struct hd_thread_rec thread;
+
+    hd_thread_init(&thread, ADA, hd_slice_cstr(id));
+    thread.status = HD_THREAD_BUSY;
+    thread.event_seq = event_seq;
+    APPLY(w, hd_thread_add(&batch, &thread));
+}
+
+static void assert_thread_status(struct world *w, const char *id, enum hd_thread_status status)
+{
+    struct hd_thread_rec thread;
+
+    assert_err(hd_thread_read(w->store, ADA, hd_slice_cstr(id), &w->arena, &thread, &w->fault), 0);
+    assert_int_equal(thread.status, status);
+}
+
+static void runs_are_recovered_a_few_times(void **state)
+{
+    struct world *w = *state;
+    struct hd_run_rec run;
+
+    add_thread(w, "t1", 7);
+    add_thread(w, "t2", 9);
+    add_run(w, "t1", "r1", HD_RUN_STATE_RUNNING);
+    add_run(w, "t1", "r2", HD_RUN_STATE_PENDING);
+    add_run(w, "t2", "r3", HD_RUN_STATE_RUNNING);
+    add_run(w, "t2", "r4", HD_RUN_STATE_SUCCESS);
+    add_run(w, "gone", "r5", HD_RUN_STATE_RUNNING);
+    for (int attempt = 2; attempt <= 3; attempt++) {
+        struct recovered recovered = {""};
+        char expected[64];
+
+        snprintf(expected, sizeof(expected), "r1#%d@7 r3#%d@9 r2#1@7 ", attempt, attempt);
+        assert_err(hd_runs_recover(w->store, 3, on_recovered, &recovered, &w->fault), 0);
+        assert_string_equal(recovered.text, expected);
+    }
+    {
+        struct recovered recovered = {""};
+
+        assert_err(hd_runs_recover(w->store, 3, on_recovered, &recovered, &w->fault), 0);
+        assert_string_equal(recovered.text, "r2#1@7 ");
+    }
+    assert_err(hd_run_read(w->store, ADA, HD_S("t1"), HD_S("r1"), &w->arena, &run, &w->fault), 0);
+    assert_int_equal(run.status, HD_RUN_STATE_ERROR);
+    assert_int_equal(run.due_at, 0);
+    assert_thread_status(w, "t1", HD_THREAD_BUSY); /* r2 goes on */
+    assert_thread_status(w, "t2", HD_THREAD_ERROR);
+    assert_err(hd_run_find(w->store, ADA, HD_S("r5"), &w->arena, &run, &w->fault), HD_ENOTFOUND);
+}
+
+/* ---- assistants ------------------------------------------------------- */
+
+static int on_assistant(void *arg, const struct hd_assistant_rec *assistant)
+{
+    return see(arg, assistant->name);
+}
+
+static void assistants_have_versions(void **state)
+{
+    struct world *w = *state;
+    struct hd_assistant_rec a = {.principal = ADA,
+                                 .id = JOB,
+                                 .version = 1,
+                                 .created_at = 10,
+                                 .updated_at = 10,
+                                 .graph_id = HD_S("graph"),
+                                 .name = HD_S("first \"one\""),
+                                 .description = HD_S("\"what it does\""),
+                                 .config = HD_S("{\"c\":1}"),
+                                 .context = HD_S("{\"x\":1}"),
+                                 .metadata = HD_S("{\"m\":1}")};
+    struct hd_assistant_rec back;
+    struct seen seen = {.stop = 0};
+    int64_t last;
+
+    assert_err(hd_assistant_last_version(w->store, ADA, JOB, &last, &w->fault), 0);
+    assert_int_equal(last, 0);
+    APPLY(w, hd_assistant_add(&batch, &a));
+    REFUSED(w, hd_assistant_add(&batch, &a));
+    assert_err(hd_assistant_read(w->store, ADA, JOB, &w->arena, &back, &w->fault), 0);
+    assert_slice(back.id, JOB);
+    assert_int_equal(back.version, 1);
+    assert_int_equal(back.created_at, 10);
+    assert_slice(back.graph_id, a.graph_id);
+    assert_slice(back.name, a.name);
+    assert_slice(back.description, a.description);
+    assert_slice(back.config, a.config);
+    assert_slice(back.context, a.context);
+    assert_slice(back.metadata, a.metadata);
+    a.version = 2;
+    a.updated_at = 20;
+    a.name = HD_S("second");
+    APPLY(w, hd_assistant_put(&batch, &a, 1, true));
+    REFUSED(w, hd_assistant_put(&batch, &a, 1, true)); /* it has version 2 now */
+    REFUSED(w, hd_assistant_put(&batch, &a, 2, true)); /* and there is such a version */
+    assert_err(hd_assistant_last_version(w->store, ADA, JOB, &last, &w->fault), 0);
+    assert_int_equal(last, 2);
+    assert_err(hd_assistant_read_version(w->store, ADA, JOB, 1, &w->arena, &back, &w->fault), 0);
+    assert_slice(back.name, HD_S("first \"one\""));
+    assert_int_equal(back.created_at, 10);
+    back.updated_at = 30;
+    APPLY(w, hd_assistant_put(&batch, &back, 2, false));
+    assert_err(hd_assistant_versions_scan(w->store, ADA, JOB, on_assistant, &seen, &w->fault), 0);
+    assert_string_equal(seen.text, "second first \"one\" ");
+    seen = (struct seen){.stop = 0};
+    assert_err(hd_assistants_scan(w->store, ADA, on_assistant, &seen, &w->fault), 0);
+    assert_string_equal(seen.text, "first \"one\" ");
+    APPLY(w, hd_assistant_delete(&batch, ADA, JOB));
+    assert_err(hd_assistant_read(w->store, ADA, JOB, &w->arena, &back, &w->fault), HD_ENOTFOUND);
+    assert_err(hd_assistant_read_version(w->store, ADA, JOB, 2, &w->arena, &back, &w->fault),
+               HD_ENOTFOUND);
+}
+
+/* ---- items ------------------------------------------------------------ */
+
+static void put_item(struct world *w, const char *ns, const char *key, int64_t expires_at)
+{
+    struct hd_item_rec item = {.principal = ADA,
+                               .ns = hd_slice_cstr(ns),
+                               .key = hd_slice_cstr(key),
+                               .created_at = 1,
+                               .updated_at = 2,
+                               .expires_at = expires_at,
+                               .ttl_us = expires_at ? 60 : 0,
+                               .value = HD_S("{\"v\":1}")};
+
+    APPLY(w, hd_item_put(&batch, &item));
+}
+
+static int on_item(void *arg, const struct hd_item_rec *item)
+{
+    return see(arg, item->key);
+}
+
+static int on_ns(void *arg, struct hd_slice ns)
+{
+    return see(arg, ns);
+}
+
+static void items_are_found_below_their_namespace(void **state)
+{
+    struct world *w = *state;
+    struct hd_item_rec item;
+    struct seen seen = {.stop = 0};
+    char *wide = calloc(1, 2000);
+
+    put_item(w, "a", "1", 0);
+    put_item(w, "a-b", "2", 0);
+    put_item(w, "a.b", "3", 0);
+    put_item(w, "a.b.c", "4", 0);
+    put_item(w, "ab", "5", 0);
+    put_item(w, "a.b", "6", 0);
+    assert_err(hd_items_scan(w->store, ADA, HD_S("a"), on_item, &seen, &w->fault), 0);
+    assert_string_equal(seen.text, "1 3 6 4 ");
+    seen = (struct seen){.stop = 1};
+    assert_err(hd_items_scan(w->store, ADA, HD_S("a"), on_item, &seen, &w->fault), 0);
+    assert_string_equal(seen.text, "1 ");
+    seen = (struct seen){.stop = 0};
+    assert_err(hd_items_scan(w->store, ADA, HD_S("a.b"), on_item, &seen, &w->fault), 0);
+    assert_string_equal(seen.text, "3 6 4 ");
+    seen = (struct seen){.stop = 0};
+    assert_err(hd_items_scan(w->store, ADA, HD_S(""), on_item, &seen, &w->fault), 0);
+    assert_int_equal(seen.count, 6);
+    seen = (struct seen){.stop = 0};
+    assert_err(hd_namespaces_scan(w->store, ADA, on_ns, &seen, &w->fault), 0);
+    assert_string_equal(seen.text, "a a-b a.b a.b.c ab ");
+    seen = (struct seen){.stop = 3};
+    assert_err(hd_namespaces_scan(w->store, ADA, on_ns, &seen, &w->fault), 0);
+    assert_string_equal(seen.text, "a a-b a.b ");
+    assert_err(hd_item_read(w->store, ADA, HD_S("a.b"), HD_S("6"), &w->arena, &item, &w->fault), 0);
+    assert_slice(item.value, HD_S("{\"v\":1}"));
+    assert_int_equal(item.created_at, 1);
+    APPLY(w, hd_item_delete(&batch, ADA, HD_S("a.b"), HD_S("6")));
+    assert_err(hd_item_read(w->store, ADA, HD_S("a.b"), HD_S("6"), &w->arena, &item, &w->fault),
+               HD_ENOTFOUND);
+    assert_non_null(wide);
+    assert_err(hd_item_check(HD_S("a"), HD_S("b"), &w->fault), 0);
+    assert_err(hd_item_check(hd_slice(wide, 2000), HD_S("b"), &w->fault), HD_ELIMIT);
+    assert_err(hd_items_scan(w->store, ADA, hd_slice(wide, 2000), on_item, &seen, NULL), 0);
+    free(wide);
+}
+
+static void items_end_with_their_time(void **state)
+{
+    struct world *w = *state;
+    int64_t now = hd_clock_now_us();
+    struct seen seen = {.stop = 0};
+    struct hd_item_rec item;
+
+    put_item(w, "n", "old", 1000);
+    put_item(w, "n", "older", 500);
+    put_item(w, "n", "new", now + 3600000000);
+    put_item(w, "n", "stays", 0);
+    assert_err(hd_item_read(w->store, ADA, HD_S("n"), HD_S("old"), &w->arena, &item, &w->fault),
+               HD_ENOTFOUND);
+    assert_err(hd_item_read(w->store, ADA, HD_S("n"), HD_S("new"), &w->arena, &item, &w->fault), 0);
+    assert_int_equal(item.ttl_us, 60);
+    assert_err(hd_items_scan(w->store, ADA, HD_S("n"), on_item, &seen, &w->fault), 0);
+    assert_string_equal(seen.text, "new stays ");
+    seen = (struct seen){.stop = 0};
+    assert_err(hd_items_expired(w->store, now, on_item, &seen, &w->fault), 0);
+    assert_string_equal(seen.text, "older old ");
+}
+
+/* ---- crons ------------------------------------------------------------ */
+
+static int on_cron(void *arg, const struct hd_cron_rec *cron)
+{
+    return see(arg, cron->id);
+}
+
+static void crons_come_back_and_become_due(void **state)
+{
+    struct world *w = *state;
+    struct hd_cron_rec cron = {.principal = ADA,
+                               .id = HD_S("c1"),
+                               .next_at = 50,
+                               .created_at = 1,
+                               .updated_at = 2,
+                               .end_at = 3,
+                               .is_enabled = true,
+                               .keeps_threads = true,
+                               .schedule = HD_S("*/5 * * * *"),
+                               .timezone = HD_S("Europe/Berlin"),
+                               .assistant_id = HD_S("a"),
+                               .thread_id = HD_S("t"),
+                               .metadata = HD_S("{}"),
+                               .payload = HD_S("{\"input\":null}")};
+    struct hd_cron_rec other = {.principal = HD_S("bob"), .id = HD_S("c2"), .next_at = 40}, back;
+    struct seen seen = {.stop = 0};
+
+    APPLY(w, hd_cron_add(&batch, &cron));
+    APPLY(w, hd_cron_add(&batch, &other));
+    assert_err(hd_cron_read(w->store, ADA, HD_S("c1"), &w->arena, &back, &w->fault), 0);
+    assert_int_equal(back.rev, 1);
+    assert_int_equal(back.next_at, 50);
+    assert_int_equal(back.created_at, 1);
+    assert_int_equal(back.updated_at, 2);
+    assert_int_equal(back.end_at, 3);
+    assert_true(back.is_enabled && back.keeps_threads);
+    assert_slice(back.schedule, cron.schedule);
+    assert_slice(back.timezone, cron.timezone);
+    assert_slice(back.assistant_id, cron.assistant_id);
+    assert_slice(back.thread_id, cron.thread_id);
+    assert_slice(back.metadata, cron.metadata);
+    assert_slice(back.payload, cron.payload);
+    assert_err(hd_crons_due(w->store, 50, on_cron, &seen, &w->fault), 0);
+    assert_string_equal(seen.text, "c2 ");
+    seen = (struct seen){.stop = 0};
+    assert_err(hd_crons_due(w->store, 51, on_cron, &seen, &w->fault), 0);
+    assert_string_equal(seen.text, "c2 c1 ");
+    cron.next_at = 0;
+    cron.is_enabled = false;
+    APPLY(w, hd_cron_put(&batch, &cron));
+    REFUSED(w, hd_cron_put(&batch, &back));
+    assert_err(hd_cron_read(w->store, ADA, HD_S("c1"), &w->arena, &back, &w->fault), 0);
+    assert_false(back.is_enabled);
+    assert_int_equal(back.next_at, 0);
+    seen = (struct seen){.stop = 0};
+    assert_err(hd_crons_due(w->store, INT64_MAX, on_cron, &seen, &w->fault), 0);
+    assert_string_equal(seen.text, "c2 ");
+    seen = (struct seen){.stop = 0};
+    assert_err(hd_crons_scan(w->store, ADA, on_cron, &seen, &w->fault), 0);
+    assert_string_equal(seen.text, "c1 ");
+    APPLY(w, hd_cron_delete(&batch, ADA, HD_S("c1")));
+    assert_err(hd_cron_read(w->store, ADA, HD_S("c1"), &w->arena, &back, &w->fault), HD_ENOTFOUND);
+}
+
+/* ---- memory ----------------------------------------------------------- */
+
+static int write_and_read(void *arg)
+{
+    struct world *w = arg;
+    struct hd_run_rec run = make_run("job", "m", HD_RUN_STATE_PENDING), *runs;
+    struct hd_batch_builder builder;
+    struct hd_batch batch;
+    struct hd_arena arena;
+    size_t count;
+    int err;
+
+    hd_arena_init(&arena, MAX_ARENA);
+    hd_batch_init(&builder);
+    err = hd_run_delete(&builder, &run);
+    if (!err)
+        err = hd_run_add(&builder, &run);
+    batch = hd_batch_view(&builder);
+    if (!err)
+        err = hd_rows_apply(w->store, HD_S("ada:job"), &batch, NULL, NULL);
+    hd_batch_fini(&builder);
+    if (!err)
+        err = hd_runs_active(w->store, ADA, JOB, &arena, &runs, &count, NULL);
+    if (!err)
+        assert_int_equal(count, 1);
+    hd_arena_fini(&arena);
+    return err;
+}
+
+/* A write that failed for want of memory may be tried again below, and succeed. */
+static void a_failed_allocation_is_an_error_at_most(void **state)
+{
+    long asked = 1;
+
+    for (long n = 1; asked >= n; n++) {
+        int err;
+
+        (void)hd_alloc_fail_at(n, n & 1);
+        err = write_and_read(*state);
+        asked = hd_alloc_fail_at(0, 0);
+        assert_true(err == HD_ENOMEM || err == 0);
+    }
+    assert_err(write_and_read(*state), 0);
+}
+
+int main(void)
+{
+#define BOTH(function)                                                 \
+    cmocka_unit_test_setup_teardown(function, setup_memory, teardown), \
+    {                                                                  \
+        "sqlite " #function, function, setup_sqlite, teardown, NULL    \
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(members_come_out_byte_for_byte),
+        cmocka_unit_test(damaged_bodies_are_told),
+        cmocka_unit_test(texts_and_numbers_are_read),
+        BOTH(a_thread_comes_back_as_it_was),
+        BOTH(a_bare_thread_comes_back_bare),
+        BOTH(who_was_slower_is_refused),
+        BOTH(threads_are_listed_by_age_and_by_expiry),
+        BOTH(lanes_are_those_of_the_checkpoints),
+        BOTH(a_damaged_row_is_told),
+        BOTH(a_run_comes_back_as_it_was),
+        BOTH(runs_of_a_thread_are_listed),
+        BOTH(a_pending_run_is_begun_once),
+        BOTH(runs_are_recovered_a_few_times),
+        BOTH(assistants_have_versions),
+        BOTH(items_are_found_below_their_namespace),
+        BOTH(items_end_with_their_time),
+        BOTH(crons_come_back_and_become_due),
+        cmocka_unit_test_setup_teardown(a_failed_allocation_is_an_error_at_most, setup_memory,
+                                        teardown),
+    };
+#undef BOTH
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
