@@ -320,6 +320,8 @@ struct hd_engine {
     uv_loop_t *uv;
     bool is_direct;
     uv_async_t async;
+    uv_prepare_t sender; /* starts the store on what was queued in this turn of the loop */
+    unsigned open_handles;
     uv_mutex_t lock;
     struct hd_save *finished; /* by other threads; newest first */
     size_t in_flight;
@@ -424,8 +426,8 @@ struct hd_loop {
     struct hd_val *input;   /* what it was started with; NULL: none */
     struct hd_val *input_command;
 
-    struct hd_save *puts, **puts_end; /* checkpoints that wait for their turn */
-    bool is_putting;
+    struct hd_train train;         /* its checkpoints, in order */
+    size_t putting;                /* of them: not yet stored */
     size_t saving;                 /* calls on the store under way */
     char (*written)[HD_UUID_SIZE]; /* tasks that wrote in this run: exit mode */
     size_t written_count, written_cap;

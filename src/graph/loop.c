@@ -34,7 +34,6 @@ int hd_loop_create(struct hd_run *run, struct hd_task *outer, const struct hd_gr
     loop->graph = graph;
     loop->saves = run->engine->store != NULL;
     loop->resuming = -1;
-    loop->puts_end = &loop->puts;
     loop->place = hd_ns_join(run->options.root, hd_slice_cstr(ns), &loop->ns);
     loop->saved_versions = hd_calloc(graph->channel_count, sizeof(struct hd_val *));
     loop->growing = hd_calloc(graph->channel_count, sizeof(*loop->growing));
@@ -518,7 +517,11 @@ static void after(struct hd_loop *loop)
 static bool must_wait(const struct hd_loop *loop)
 {
     return loop->run->options.durability == HD_DURABLE_SYNC && !loop->is_working &&
+<<<<<<< ours
            (loop->saving > 0 || loop->puts);
+=======
+           loop->putting > 0;
+>>>>>>> theirs
 }
 
 static void free_handle(uv_handle_t *handle)
@@ -576,7 +579,7 @@ void hd_loop_advance(struct hd_loop *loop)
             tick(loop);
     }
     loop->is_advancing = false;
-    if (loop->status != HD_LOOP_ENDING || loop->saving > 0 || loop->puts)
+    if (loop->status != HD_LOOP_ENDING || loop->saving > 0)
         return;
     loop->status = HD_LOOP_ENDED;
     if (hd_failed(&loop->save_failure) && loop->end != HD_END_CANCELLED) {

@@ -1,9 +1,9 @@
 /*
  * The engine's calls on the store.
  *
- * The checkpoints of a loop are stored one after the other, in order; writes of
- * tasks go at once and may arrive before the checkpoint they belong to. A loop
- * ends only when everything it asked for is stored.
+ * Checkpoints and writes of a loop are stored in the order in which it made them;
+ * those of one turn of the uv loop, of all runs, are handed over together and
+ * share a commit. A loop ends only when everything it asked for is stored.
  *
  * A direct store is called on the loop. Others work on threads of the store; what
  * they finish comes back through one list and one uv_async for all runs.
@@ -197,8 +197,6 @@ static void done(void *arg, int code, const struct heddle_error *error)
     uv_async_send(&engine->async);
 }
 
-static void put_next(struct hd_loop *loop);
-
 static void note_failure(struct hd_loop *loop, const struct hd_save *save)
 {
     struct hd_fault fault = {.code = save->code};
@@ -229,9 +227,8 @@ static void finished(struct hd_save *save)
     }
     note_failure(loop, save);
     if (save->kind == PUT)
-        loop->is_putting = false;
+        loop->putting--;
     free_save(save);
-    put_next(loop);
     hd_loop_saved(loop);
 }
 
@@ -392,47 +389,37 @@ static void store_now(struct hd_save *save)
     free_save(save);
 }
 
-static void store(struct hd_save *save)
+/* Before the loop waits for anything: all that this turn of it has to store goes together. */
+static void on_prepare(uv_prepare_t *sender)
 {
-    struct hd_loop *loop = save->loop;
-    int code;
+    struct hd_engine *engine = sender->data;
 
-    begin(save->engine);
-    loop->saving++;
-    if (save->kind == PUT)
-        code =
-            hd_put_grown_async(save->engine->store, &save->put,
-                               (const struct hd_growth *const *)save->packed.growths, done, save);
-    else
-        code = heddle_put_writes_async(save->engine->store, &save->writes, done, save);
-    if (!code)
-        return;
-    undo_begin(save->engine);
-    loop->saving--;
-    save->code = code;
-    note_failure(loop, save);
-    free_save(save);
+    uv_prepare_stop(sender);
+    hd_queue_go(engine->store);
 }
 
-static void put_next(struct hd_loop *loop)
+static void store(struct hd_save *save)
 {
-    while (!loop->is_putting && loop->puts) {
-        struct hd_save *save = loop->puts;
+    struct hd_engine *engine = save->engine;
+    struct hd_loop *loop = save->loop;
 
-        loop->puts = save->next;
-        if (!loop->puts)
-            loop->puts_end = &loop->puts;
-        save->next = NULL;
-        /* What comes after a checkpoint that is missing would hang in the air. */
-        if (hd_failed(&loop->save_failure)) {
-            free_save(save);
-            continue;
-        }
-        loop->is_putting = true;
-        store(save);
-        if (hd_failed(&loop->save_failure))
-            loop->is_putting = false;
-    }
+    begin(engine);
+    loop->saving++;
+    loop->putting += save->kind == PUT;
+    if (save->kind == PUT)
+        save->code = hd_queue_put(engine->store, &save->put,
+                                  (const struct hd_growth *const *)save->packed.growths,
+                                  &loop->train, done, save, &save->error);
+    else
+        save->code = hd_queue_writes(engine->store, &save->writes, done, save, &save->error);
+    uv_prepare_start(&engine->sender, on_prepare);
+    if (!save->code)
+        return;
+    undo_begin(engine);
+    loop->saving--;
+    loop->putting -= save->kind == PUT;
+    note_failure(loop, save);
+    free_save(save);
 }
 
 static int write_metadata(const struct hd_loop *loop, struct hd_buf *out)
@@ -505,13 +492,12 @@ int hd_save_checkpoint(struct hd_loop *loop)
         hd_val_unref(loop->saved_versions[i]);
         loop->saved_versions[i] = hd_val_ref(loop->live.versions[i]);
     }
-    if (save->engine->is_direct) {
+    if (save->engine->is_direct)
         store_now(save);
-        return 0;
-    }
-    *loop->puts_end = save;
-    loop->puts_end = &save->next;
-    put_next(loop);
+    else if (hd_failed(&loop->save_failure))
+        free_save(save); /* what comes after a checkpoint that is missing would hang in the air */
+    else
+        store(save);
     return 0;
 }
 
@@ -574,8 +560,11 @@ int hd_engine_create(struct heddle *store, uv_loop_t *loop, bool is_direct, stru
         goto free_engine;
     if (uv_async_init(loop, &engine->async, on_async) != 0)
         goto destroy_lock;
-    engine->async.data = engine;
+    uv_prepare_init(loop, &engine->sender); /* cannot fail */
+    engine->async.data = engine->sender.data = engine;
+    engine->open_handles = 2;
     uv_unref((uv_handle_t *)&engine->async);
+    uv_unref((uv_handle_t *)&engine->sender); /* what is under way holds the other */
     *out = engine;
     return 0;
 
@@ -590,6 +579,8 @@ static void on_close(uv_handle_t *handle)
 {
     struct hd_engine *engine = handle->data;
 
+    if (--engine->open_handles > 0)
+        return;
     uv_mutex_destroy(&engine->lock);
     hd_free(engine);
 }
@@ -600,4 +591,5 @@ void hd_engine_destroy(struct hd_engine *engine)
         return;
     hd_http_destroy(engine->http);
     uv_close((uv_handle_t *)&engine->async, on_close);
+    uv_close((uv_handle_t *)&engine->sender, on_close);
 }

@@ -64,15 +64,32 @@ void hd_growth_destroy(struct hd_growth *growth);
 void hd_growth_write(const struct hd_growth *growth, char *out);
 
 /*
- * As heddle_put() and heddle_put_async(). Where growths[i] is not NULL it stands
- * for the data of checkpoint->values[i]: data.len must be its size, data.data is
- * not looked at.
+ * As heddle_put(). Where growths[i] is not NULL it stands for the data of
+ * checkpoint->values[i]: data.len must be its size, data.data is not looked at.
  */
 HD_MUST_CHECK int hd_put_grown(struct heddle *store, const struct heddle_checkpoint *checkpoint,
                                const struct hd_growth *const *growths, struct heddle_error *error);
-HD_MUST_CHECK int hd_put_grown_async(struct heddle *store,
-                                     const struct heddle_checkpoint *checkpoint,
-                                     const struct hd_growth *const *growths, heddle_done done,
-                                     void *arg);
+
+/*
+ * Puts of one thread that mean nothing without those before them: when one
+ * fails, those behind it fail too. Zero-initialise it; it must stay until all of
+ * them are answered.
+ */
+struct hd_train {
+    int err; /* the lane's */
+};
+
+/*
+ * As heddle_put_async() and heddle_put_writes_async() for who has several things
+ * to write: they are only queued, in this order, until hd_queue_go(); then they
+ * share a commit. What is wrong with the input is answered at once, not through
+ * `done`. `train` may be NULL.
+ */
+HD_MUST_CHECK int hd_queue_put(struct heddle *store, const struct heddle_checkpoint *checkpoint,
+                               const struct hd_growth *const *growths, struct hd_train *train,
+                               heddle_done done, void *arg, struct heddle_error *error);
+HD_MUST_CHECK int hd_queue_writes(struct heddle *store, const struct heddle_writes *writes,
+                                  heddle_done done, void *arg, struct heddle_error *error);
+void hd_queue_go(struct heddle *store);
 
 #endif

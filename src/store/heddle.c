@@ -193,25 +193,13 @@ int heddle_put_writes(struct heddle *heddle, const struct heddle_writes *writes,
     return leave(err, error);
 }
 
-/*
- * What is wrong with the input is reported through `done` like everything else,
- * so that callers have one place for errors: the request then carries no work.
- */
-static int queue(struct heddle *heddle, struct hd_request *request, int err,
-                 const struct hd_fault *fault, heddle_done done, void *arg)
+/* Takes the request, also when it fails. */
+static int queue(struct heddle *heddle, struct hd_request *request, heddle_done done, void *arg)
 {
-    if (err == HD_ENOMEM) {
-        hd_free(request);
-        return err;
-    }
+    int err;
+
     request->done = done;
     request->done_arg = arg;
-    if (err) {
-        request->err = err;
-        request->fault = *fault;
-        request->is_settled = true;
-        request->thread = hd_slice(NULL, 0); /* its memory went with the refusal */
-    }
     err = hd_lane_queue(&heddle->store, request);
     if (err) {
         hd_request_fini(request);
@@ -220,8 +208,30 @@ static int queue(struct heddle *heddle, struct hd_request *request, int err,
     return err;
 }
 
-int hd_put_grown_async(struct heddle *heddle, const struct heddle_checkpoint *checkpoint,
-                       const struct hd_growth *const *growths, heddle_done done, void *arg)
+/*
+ * What is wrong with the input is reported through `done` like everything else,
+ * so that callers have one place for errors: the request then carries no work.
+ */
+static int queue_and_go(struct heddle *heddle, struct hd_request *request, int err,
+                        const struct hd_fault *fault, heddle_done done, void *arg)
+{
+    if (err == HD_ENOMEM) {
+        hd_free(request);
+        return err;
+    }
+    if (err) {
+        request->err = err;
+        request->fault = *fault;
+        request->is_settled = true;
+        request->thread = hd_slice(NULL, 0); /* its memory went with the refusal */
+    }
+    err = queue(heddle, request, done, arg);
+    hd_lanes_wake(&heddle->store);
+    return err;
+}
+
+int heddle_put_async(struct heddle *heddle, const struct heddle_checkpoint *checkpoint,
+                     heddle_done done, void *arg)
 {
     struct hd_request *request = hd_malloc(sizeof(*request));
     struct hd_fault fault = {0};
@@ -230,14 +240,7 @@ int hd_put_grown_async(struct heddle *heddle, const struct heddle_checkpoint *ch
     if (!request)
         return HD_ENOMEM;
     err = hd_request_put(&heddle->store, request, checkpoint, &fault);
-    request->growths = growths;
-    return queue(heddle, request, err, &fault, done, arg);
-}
-
-int heddle_put_async(struct heddle *heddle, const struct heddle_checkpoint *checkpoint,
-                     heddle_done done, void *arg)
-{
-    return hd_put_grown_async(heddle, checkpoint, NULL, done, arg);
+    return queue_and_go(heddle, request, err, &fault, done, arg);
 }
 
 int heddle_put_writes_async(struct heddle *heddle, const struct heddle_writes *writes,
@@ -250,7 +253,47 @@ int heddle_put_writes_async(struct heddle *heddle, const struct heddle_writes *w
     if (!request)
         return HD_ENOMEM;
     err = hd_request_writes(&heddle->store, request, writes, &fault);
-    return queue(heddle, request, err, &fault, done, arg);
+    return queue_and_go(heddle, request, err, &fault, done, arg);
+}
+
+int hd_queue_put(struct heddle *heddle, const struct heddle_checkpoint *checkpoint,
+                 const struct hd_growth *const *growths, struct hd_train *train, heddle_done done,
+                 void *arg, struct heddle_error *error)
+{
+    struct hd_request *request = hd_malloc(sizeof(*request));
+    int err;
+
+    if (!request)
+        return leave(HD_ENOMEM, error);
+    err = hd_request_put(&heddle->store, request, checkpoint, fault_of(error));
+    if (err) {
+        hd_free(request);
+        return leave(err, error);
+    }
+    request->growths = growths;
+    request->train = train;
+    return leave(queue(heddle, request, done, arg), error);
+}
+
+int hd_queue_writes(struct heddle *heddle, const struct heddle_writes *writes, heddle_done done,
+                    void *arg, struct heddle_error *error)
+{
+    struct hd_request *request = hd_malloc(sizeof(*request));
+    int err;
+
+    if (!request)
+        return leave(HD_ENOMEM, error);
+    err = hd_request_writes(&heddle->store, request, writes, fault_of(error));
+    if (err) {
+        hd_free(request);
+        return leave(err, error);
+    }
+    return leave(queue(heddle, request, done, arg), error);
+}
+
+void hd_queue_go(struct heddle *heddle)
+{
+    hd_lanes_wake(&heddle->store);
 }
 
 int heddle_defer(struct heddle *heddle, void (*work)(void *arg), void *arg)

@@ -19,6 +19,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "store/growth.h"
 
 enum {
     GROUP_MAX = 256,        /* requests in a batch */
@@ -49,6 +50,8 @@ static void finish(struct hd_request *request, int err, const struct hd_fault *f
         request->fault = *fault;
     if (err && request->fault.code == 0)
         hd_fault_set(&request->fault, err, "%s", hd_error_text(err));
+    if (err && request->train)
+        request->train->err = err;
     request->is_settled = true;
 }
 
@@ -103,6 +106,10 @@ static struct hd_request *plan_group(struct hd_lane *lane, struct hd_request *fi
             break;
         if (r->is_settled)
             continue; /* refused when it was made */
+        if (r->train && r->train->err) {
+            finish(r, r->train->err, NULL);
+            continue;
+        }
         r->first_op = lane->batch.count;
         err = hd_plan(lane, r, &r->fault);
         if (err)
@@ -266,6 +273,7 @@ static void lead_once(struct hd_lane *lane)
 
     lane->queue = NULL;
     lane->tail = &lane->queue;
+    lane->is_woken = false;
     lane->has_leader = true;
     pthread_mutex_unlock(&lane->lock);
     lead(lane, group);
@@ -314,7 +322,7 @@ static void *work(void *arg)
 
     pthread_mutex_lock(&lane->lock);
     while (!lane->is_closing || lane->queue) {
-        if (lane->queue && !lane->has_leader)
+        if (lane->queue && !lane->has_leader && (lane->is_woken || lane->is_closing))
             lead_once(lane);
         else
             pthread_cond_wait(&lane->changed, &lane->lock);
@@ -333,12 +341,24 @@ int hd_lane_queue(struct hd_store *store, struct hd_request *request)
         lane->has_worker = pthread_create(&lane->worker, NULL, work, lane) == 0;
         err = lane->has_worker ? 0 : HD_ENOMEM;
     }
-    if (!err) {
+    if (!err)
         enqueue(lane, request);
-        pthread_cond_broadcast(&lane->changed);
-    }
     pthread_mutex_unlock(&lane->lock);
     return err;
+}
+
+void hd_lanes_wake(struct hd_store *store)
+{
+    for (unsigned i = 0; i < store->lane_count; i++) {
+        struct hd_lane *lane = &store->lanes[i];
+
+        pthread_mutex_lock(&lane->lock);
+        if (lane->queue) {
+            lane->is_woken = true;
+            pthread_cond_broadcast(&lane->changed);
+        }
+        pthread_mutex_unlock(&lane->lock);
+    }
 }
 
 int hd_lane_job(struct hd_store *store, struct hd_slice thread, hd_job_fn fn, void *arg,

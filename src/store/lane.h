@@ -18,6 +18,7 @@ typedef int (*hd_job_fn)(struct hd_store *store, struct hd_lane *lane, void *arg
                          struct hd_fault *fault);
 
 struct hd_growth;
+struct hd_train;
 
 struct hd_request {
     enum hd_request_kind {
@@ -41,6 +42,7 @@ struct hd_request {
         } job;
     } as;
     const struct hd_growth *const *growths; /* of put: by value, instead of its data; or NULL */
+    struct hd_train *train;                 /* of put; or NULL */
     struct hd_pieces *pieces; /* of each value of put or writes that is not stored inline */
     struct hd_arena arena;    /* the key and the pieces array */
 
@@ -59,11 +61,12 @@ struct hd_lane {
     struct hd_store *store;
     unsigned number;
 
-    /* Protected by `lock`: queue, tail, has_leader, is_closing, has_worker. */
+    /* Protected by `lock`: queue, tail, is_woken, has_leader, is_closing, has_worker. */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     struct hd_request *queue;
     struct hd_request **tail;
+    bool is_woken; /* the worker is to lead what is queued */
     bool has_leader;
     bool is_closing;
     bool has_worker;

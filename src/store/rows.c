@@ -45,8 +45,10 @@ int hd_rows_apply_async(struct heddle *store, struct hd_slice lane_key,
     err = own(request, taken);
     if (!err) {
         err = hd_lane_queue(hd_store_of(store), request);
-        if (!err)
+        if (!err) {
+            hd_lanes_wake(hd_store_of(store));
             return 0;
+        }
         *taken = request->as.rows.owned;
         hd_batch_init(&request->as.rows.owned);
     }

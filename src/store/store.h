@@ -79,9 +79,10 @@ HD_MUST_CHECK int hd_lane_run(struct hd_store *store, struct hd_request *request
                               struct hd_fault *fault);
 /*
  * Takes the request (made by hd_malloc): calls request->done later and frees it. On error it stays
- * the caller's.
+ * the caller's. It may stay in the queue until somebody wakes the lanes.
  */
 HD_MUST_CHECK int hd_lane_queue(struct hd_store *store, struct hd_request *request);
+void hd_lanes_wake(struct hd_store *store);
 
 HD_MUST_CHECK int hd_lanes_open(struct hd_store *store);
 void hd_lanes_close(struct hd_store *store);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "store/growth.h"
 #include "tests/contract/store_help.h"
 #include "tests/contract/store_watch.h"
 
@@ -445,6 +446,84 @@ static void a_broken_database_is_told_to_everybody(struct fixture *f)
     }
 }
 
+/* ---- queues ---- */
+
+/* What is queued waits for hd_queue_go(), and then needs one commit. */
+static void what_is_queued_goes_together(struct fixture *f)
+{
+    enum { COUNT = 20 };
+    static struct call calls[COUNT];
+    struct hd_train train = {0};
+    struct watch watch;
+
+    make_call(&calls[0], 0, 999, 50);
+    assert_ok(heddle_put(f->store, &calls[0].checkpoint, NULL));
+    free(calls[0].value);
+    watch_store(&watch, f->store);
+    for (int i = 0; i < COUNT; i++) {
+        make_call(&calls[i], 0, i, 300);
+        if (i % 2)
+            assert_ok(hd_queue_writes(f->store, &calls[i].batch, on_done, &calls[i], NULL));
+        else
+            assert_ok(hd_queue_put(f->store, &calls[i].checkpoint, NULL, &train, on_done, &calls[i],
+                                   NULL));
+    }
+    nanosleep(&(struct timespec){0, 20000000}, NULL);
+    for (int i = 0; i < COUNT; i++)
+        assert_int_equal(atomic_load(&calls[i].answers), 0);
+    hd_queue_go(f->store);
+    for (int i = 0; i < COUNT; i++) {
+        assert_int_equal(wait_for(&calls[i]), 0);
+        free(calls[i].value);
+    }
+    assert_int_equal(atomic_load(&watch.applies), 1);
+    ((struct hd_store *)f->store)->backend = watch.inner;
+    assert_int_equal(usage_of(f->store, "t0").checkpoints, COUNT / 2 + 1);
+}
+
+/* Each is stored, or fails, as those before it in its train. */
+static void a_train_stops_where_it_breaks(struct fixture *f)
+{
+    enum { COUNT = 9, BROKEN = 4 };
+    static struct call calls[COUNT];
+    struct hd_train train = {0};
+
+    for (int i = 0; i < COUNT; i++) {
+        make_call(&calls[i], 0, i, 300);
+        if (i == BROKEN)
+            calls[i].checkpoint.metadata = text("no JSON");
+        assert_ok(hd_queue_put(f->store, &calls[i].checkpoint, NULL, i == COUNT - 1 ? NULL : &train,
+                               on_done, &calls[i], NULL));
+        if (i % 3 == 0)
+            hd_queue_go(f->store);
+    }
+    hd_queue_go(f->store);
+    for (int i = 0; i < COUNT; i++) {
+        assert_int_equal(wait_for(&calls[i]), i < BROKEN || i == COUNT - 1 ? 0 : HEDDLE_EINVAL);
+        free(calls[i].value);
+    }
+    assert_non_null(strstr(calls[BROKEN].text, "metadata is not JSON"));
+    assert_int_equal(usage_of(f->store, "t0").checkpoints, BROKEN + 1);
+}
+
+/* A refusal is told at once: nothing was queued. */
+static void what_cannot_be_queued_is_refused(struct fixture *f)
+{
+    struct heddle_error error = {0};
+    struct call call;
+
+    make_call(&call, 0, 1, 50);
+    call.checkpoint.id = text("");
+    call.batch.checkpoint_id = text("");
+    assert_int_equal(hd_queue_put(f->store, &call.checkpoint, NULL, NULL, on_done, &call, &error),
+                     HEDDLE_EINVAL);
+    assert_non_null(strstr(error.text, "checkpoint_id is empty"));
+    assert_int_equal(hd_queue_writes(f->store, &call.batch, on_done, &call, &error), HEDDLE_EINVAL);
+    hd_queue_go(f->store);
+    assert_int_equal(atomic_load(&call.answers), 0);
+    free(call.value);
+}
+
 /* ---- deferred work ---- */
 
 struct deferred {
@@ -528,6 +607,9 @@ int main(void)
         STORE_CASE(bad_input_is_answered_and_harms_nobody),
         STORE_CASE(an_absent_database_fails_a_group_at_once),
         STORE_CASE(a_broken_database_is_told_to_everybody),
+        STORE_CASE(what_is_queued_goes_together),
+        STORE_CASE(a_train_stops_where_it_breaks),
+        STORE_CASE(what_cannot_be_queued_is_refused),
         STORE_CASE(closing_waits_for_deferred_work),
         STORE_CASE(deferred_work_runs_side_by_side),
         {NULL, NULL},

@@ -420,7 +420,10 @@ static void queue_put(struct pair *pair, struct queued *q, int number, struct wa
     snprintf(q->changed, sizeof(q->changed), "{\"messages\":%d}", number);
     q->value = (struct heddle_value){bytes("messages"), bytes("hd1"), {NULL, q->growth->size}};
     q->cp = checkpoint(q->id, number > 1 ? q->parent : "", q->row, q->changed, &q->value, 1);
-    assert_err(hd_put_grown_async(pair->stores[GROWN], &q->cp, q->growths, on_done, waiter), 0);
+    assert_err(hd_queue_put(pair->stores[GROWN], &q->cp, q->growths, NULL, on_done, waiter, NULL),
+               0);
+    if (number % 3 == 0)
+        hd_queue_go(pair->stores[GROWN]);
 }
 
 static void the_list_may_grow_while_it_is_put(void **state)
@@ -441,6 +444,7 @@ static void the_list_may_grow_while_it_is_put(void **state)
         add(&pair, hd_slice_cstr(element));
         queue_put(&pair, &queued[i], (int)i + 1, &waiter);
     }
+    hd_queue_go(pair.stores[GROWN]);
     pthread_mutex_lock(&waiter.lock);
     while (waiter.left > 0)
         pthread_cond_wait(&waiter.changed, &waiter.lock);
