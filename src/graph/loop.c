@@ -517,11 +517,7 @@ static void after(struct hd_loop *loop)
 static bool must_wait(const struct hd_loop *loop)
 {
     return loop->run->options.durability == HD_DURABLE_SYNC && !loop->is_working &&
-<<<<<<< ours
-           (loop->saving > 0 || loop->puts);
-=======
-           loop->putting > 0;
->>>>>>> theirs
+           loop->saving > 0;
 }
 
 static void free_handle(uv_handle_t *handle)
