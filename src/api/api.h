@@ -68,8 +68,12 @@ struct hd_routes {
 /* All tables, one for each resource. */
 extern const struct hd_routes hd_routes_assistants;
 extern const struct hd_routes hd_routes_threads;
+extern const struct hd_routes hd_routes_thread_search;
+extern const struct hd_routes hd_routes_thread_delete;
 extern const struct hd_routes hd_routes_states;
+extern const struct hd_routes hd_routes_history;
 extern const struct hd_routes hd_routes_branches;
+extern const struct hd_routes hd_routes_timeline;
 extern const struct hd_routes hd_routes_run_create;
 extern const struct hd_routes hd_routes_runs;
 extern const struct hd_routes hd_routes_streams;
@@ -139,6 +143,9 @@ HD_MUST_CHECK int hd_body_strings(struct hd_call *call, const char *name, struct
                                   size_t *count);
 /* HD_EINVAL unless the path's parameter `n` is a UUID; makes it lower case. */
 HD_MUST_CHECK int hd_path_uuid(struct hd_call *call, size_t n, const char *what,
+                               struct hd_slice *out);
+/* The same of any text. */
+HD_MUST_CHECK int hd_call_uuid(struct hd_call *call, const char *what, struct hd_slice text,
                                struct hd_slice *out);
 
 /* The compact text of a part of the body, in the arena; empty for NULL. */

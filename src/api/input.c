@@ -108,9 +108,9 @@ int hd_body_strings(struct hd_call *call, const char *name, struct hd_slice **ou
     return 0;
 }
 
-int hd_path_uuid(struct hd_call *call, size_t n, const char *what, struct hd_slice *out)
+int hd_call_uuid(struct hd_call *call, const char *what, struct hd_slice text,
+                 struct hd_slice *out)
 {
-    struct hd_slice text = call->params[n];
     uint8_t bytes[16];
     char *copy;
 
@@ -123,6 +123,11 @@ int hd_path_uuid(struct hd_call *call, size_t n, const char *what, struct hd_sli
     hd_uuid_format(bytes, copy);
     *out = hd_slice(copy, HD_UUID_LEN);
     return 0;
+}
+
+int hd_path_uuid(struct hd_call *call, size_t n, const char *what, struct hd_slice *out)
+{
+    return hd_call_uuid(call, what, call->params[n], out);
 }
 
 int hd_call_text(struct hd_call *call, hd_json_val val, struct hd_slice *out)

@@ -5,6 +5,7 @@ static const struct hd_routes *const tables[] = {
     &hd_routes_run_create,
     &hd_routes_runs,
     &hd_routes_streams,
+    &hd_routes_thread_search,
 };
 
 const struct hd_endpoint *hd_endpoint_at(size_t index)

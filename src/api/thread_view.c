@@ -1,32 +1,235 @@
 #include "api/thread_view.h"
 
+#include "api/spot.h"
 #include "graph/engine.h"
-#include "graph/state.h"
-#include "run/record.h"
+
+/* ---- values ----------------------------------------------------------- */
+
+/* Nothing of a thread that has no checkpoint, or one of a graph that is not served any more. */
+static int has_values(struct hd_call *call, const struct hd_spot *spot, struct hd_slice values,
+                      bool *out)
+{
+    *out = true;
+    if (values.len != 2)
+        return 0;
+    /* {}: a state without values, or no state at all. */
+    return hd_spot_has(call, spot, hd_slice(NULL, 0), out);
+}
+
+int hd_thread_rec_values(struct hd_call *call, const struct hd_thread_rec *thread,
+                         struct hd_buf *out)
+{
+    struct hd_spot spot = {.thread = *thread};
+    struct hd_failure failure = {NULL, NULL};
+    size_t before = out->len;
+    struct hd_address at;
+    bool is_there;
+    int err = 0;
+
+    /* Whatever made a state of it has left a head. */
+    if (thread->head.ns.len > 0)
+        err = hd_spot_of_thread(call, &spot);
+    if (err)
+        return err;
+    if (!spot.graph)
+        return hd_buf_append_slice(out, HD_S("null"));
+    at = hd_spot_address(call, &spot, spot.chosen);
+    err = hd_call_failure(call, hd_state_values(&at, out, &failure), &failure);
+    if (!err)
+        err = has_values(call, &spot, hd_slice(out->ptr + before, out->len - before), &is_there);
+    if (!err && !is_there) {
+        out->len = before;
+        err = hd_buf_append_slice(out, HD_S("null"));
+    }
+    return err;
+}
 
 int hd_thread_values(struct hd_call *call, struct hd_slice thread_id, struct hd_buf *out)
 {
-    const struct hd_app_graph *graph;
-    struct hd_failure failure = {NULL};
     struct hd_thread_rec thread;
     int err = hd_thread_read(call->app->store, call->principal, thread_id, call->arena, &thread,
                              &call->fault);
 
-    if (err)
-        return err;
-    graph = hd_app_graph(call->app, thread.head.graph_id);
-    if (!graph || thread.head.ns.len == 0)
-        return hd_buf_append_slice(out, HD_S("null"));
+    return err ? err : hd_thread_rec_values(call, &thread, out);
+}
 
-    const struct hd_address at = {.store = call->app->store,
-                                  .graph = graph->graph,
-                                  .principal = call->principal,
-                                  .thread = thread_id,
-                                  .root = thread.head.ns};
+/* ---- members ---------------------------------------------------------- */
 
-    err = hd_state_values(&at, out, &failure);
-    if (err)
-        hd_fault_set(&call->fault, err, "%s", failure.text ? failure.text : hd_error_text(err));
-    hd_failure_fini(&failure);
+struct view {
+    struct hd_call *call;
+    struct hd_jw *jw;
+    const struct hd_thread_rec *thread;
+};
+
+static int put_id(struct view *view)
+{
+    hd_jw_string(view->jw, view->thread->id);
+    return 0;
+}
+
+static int put_created_at(struct view *view)
+{
+    hd_jw_time(view->jw, view->thread->created_at);
+    return 0;
+}
+
+static int put_updated_at(struct view *view)
+{
+    hd_jw_time(view->jw, view->thread->updated_at);
+    return 0;
+}
+
+static int put_state_updated_at(struct view *view)
+{
+    hd_jw_time(view->jw, view->thread->state_updated_at);
+    return 0;
+}
+
+static int put_metadata(struct view *view)
+{
+    hd_jw_json(view->jw, view->thread->metadata, "{}");
+    return 0;
+}
+
+static int put_config(struct view *view)
+{
+    hd_jw_json(view->jw, view->thread->config, "{}");
+    return 0;
+}
+
+static int put_status(struct view *view)
+{
+    hd_jw_string(view->jw, hd_slice_cstr(hd_thread_status_name(view->thread->status)));
+    return 0;
+}
+
+/* They go straight to where the writer writes. */
+static int put_values(struct view *view)
+{
+    int err = view->jw->err;
+
+    if (!err)
+        err = hd_thread_rec_values(view->call, view->thread, view->jw->out);
+    hd_jw_raw(view->jw, HD_S(""));
+    return err;
+}
+
+static int put_interrupts(struct view *view)
+{
+    hd_jw_json(view->jw, view->thread->interrupts, "{}");
+    return 0;
+}
+
+static int put_error(struct view *view)
+{
+    hd_jw_json(view->jw, view->thread->error, "null");
+    return 0;
+}
+
+/* What was asked for, and when it ends if nothing happens any more. */
+static int put_ttl(struct view *view)
+{
+    struct hd_json json = {NULL};
+    struct hd_json_iter it;
+    int err;
+
+    if (view->thread->ttl.len == 0) {
+        hd_jw_null(view->jw);
+        return 0;
+    }
+    err = hd_json_parse(&json, view->thread->ttl, &view->call->fault);
+    it = hd_json_iter(hd_json_root(&json));
+    hd_jw_object(view->jw);
+    while (hd_json_next(&it)) {
+        hd_jw_key(view->jw, it.key);
+        hd_jw_val(view->jw, it.val);
+    }
+    hd_jw_key(view->jw, HD_S("expires_at"));
+    if (view->thread->expires_at > 0)
+        hd_jw_time(view->jw, view->thread->expires_at);
+    else
+        hd_jw_null(view->jw);
+    hd_jw_object_end(view->jw);
+    hd_json_fini(&json);
+    return err;
+}
+
+/* `put` NULL: clients may ask for it, but threads have none. */
+static const struct member {
+    const char *name;
+    unsigned bit;
+    int (*put)(struct view *view);
+} members_table[] = {
+    {"thread_id", 4, put_id},
+    {"created_at", 8, put_created_at},
+    {"updated_at", 16, put_updated_at},
+    {"state_updated_at", 32, put_state_updated_at},
+    {"metadata", 64, put_metadata},
+    {"status", 128, put_status},
+    {"config", 256, put_config},
+    {"context", 512, NULL},
+    {"values", HD_THREAD_SHOWS_VALUES, put_values},
+    {"interrupts", 1024, put_interrupts},
+    {"error", 2048, put_error},
+    {"ttl", HD_THREAD_SHOWS_TTL, put_ttl},
+};
+
+unsigned hd_thread_members(void)
+{
+    unsigned members = 0;
+
+    for (size_t i = 0; i < HD_COUNT(members_table); i++)
+        members |= members_table[i].bit;
+    return members & ~(unsigned)HD_THREAD_SHOWS_TTL;
+}
+
+unsigned hd_thread_member(struct hd_slice name)
+{
+    for (size_t i = 0; i < HD_COUNT(members_table); i++) {
+        if (hd_slice_eq(name, hd_slice_cstr(members_table[i].name)))
+            return members_table[i].bit;
+    }
+    return 0;
+}
+
+int hd_thread_select(struct hd_call *call, const struct hd_slice *names, size_t count,
+                     unsigned *members)
+{
+    *members = count == 0 ? hd_thread_members() : 0;
+    for (size_t i = 0; i < count; i++) {
+        unsigned member = hd_thread_member(names[i]);
+
+        if (member == 0)
+            return hd_fault_set(&call->fault, HD_EINVAL, "select: threads have no \"%.*s\"",
+                                (int)(names[i].len < 80 ? names[i].len : 80), names[i].ptr);
+        *members |= member;
+    }
+    return 0;
+}
+
+int hd_thread_view_members(struct hd_call *call, struct hd_jw *jw,
+                           const struct hd_thread_rec *thread, unsigned members)
+{
+    struct view view = {call, jw, thread};
+    int err = 0;
+
+    for (size_t i = 0; !err && i < HD_COUNT(members_table); i++) {
+        const struct member *member = &members_table[i];
+
+        if (!(members & member->bit) || !member->put)
+            continue;
+        hd_jw_key(jw, hd_slice_cstr(member->name));
+        err = member->put(&view);
+    }
+    return err ? err : jw->err;
+}
+
+int hd_thread_view(struct hd_call *call, const struct hd_thread_rec *thread, unsigned members)
+{
+    int err;
+
+    hd_jw_object(&call->jw);
+    err = hd_thread_view_members(call, &call->jw, thread, members);
+    hd_jw_object_end(&call->jw);
     return err;
 }

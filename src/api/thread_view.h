@@ -1,14 +1,42 @@
-/* Threads as clients see them. */
+/*
+ * Threads as clients see them. The values are not part of the record: they are
+ * those of a checkpoint, and read only when they are wanted. For store threads.
+ */
 #ifndef HD_API_THREAD_VIEW_H
 #define HD_API_THREAD_VIEW_H
 
 #include "api/api.h"
+#include "run/record.h"
+
+enum hd_thread_member {
+    HD_THREAD_SHOWS_VALUES = 1,
+    HD_THREAD_SHOWS_TTL = 2
+    /* The others are private: bits of the table in thread_view.c. */
+};
+
+/* All members that are shown without being asked for. */
+unsigned hd_thread_members(void);
+/* The members that are named, all for none. HD_EINVAL when there is no such member. */
+HD_MUST_CHECK int hd_thread_select(struct hd_call *call, const struct hd_slice *names, size_t count,
+                                   unsigned *members);
+/* The member of that name; 0: there is none. */
+unsigned hd_thread_member(struct hd_slice name);
+
+/* Writes the object to call->jw. */
+HD_MUST_CHECK int hd_thread_view(struct hd_call *call, const struct hd_thread_rec *thread,
+                                 unsigned members);
+/* The same without the brackets: members of an object that is being written to `jw`. */
+HD_MUST_CHECK int hd_thread_view_members(struct hd_call *call, struct hd_jw *jw,
+                                         const struct hd_thread_rec *thread, unsigned members);
 
 /*
- * Appends the JSON of the thread's values. HD_ENOTFOUND: no such thread; null
- * when it has no state. For store threads.
+ * Appends the JSON of the current values of a thread: null when it has no state.
+ * HD_ENOTFOUND: there is no such thread.
  */
 HD_MUST_CHECK int hd_thread_values(struct hd_call *call, struct hd_slice thread_id,
                                    struct hd_buf *out);
+/* The same when its record is known. */
+HD_MUST_CHECK int hd_thread_rec_values(struct hd_call *call, const struct hd_thread_rec *thread,
+                                       struct hd_buf *out);
 
 #endif

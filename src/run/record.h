@@ -43,7 +43,7 @@ bool hd_thread_status_find(struct hd_slice name, enum hd_thread_status *out);
 /* The checkpoint whose values are the thread's. All empty: there is none. */
 struct hd_head {
     struct hd_slice ns;
-    struct hd_slice checkpoint_id;
+    struct hd_slice checkpoint_id; /* empty: the newest of the namespace */
     struct hd_slice graph_id;
     struct hd_slice assistant_id;
 };

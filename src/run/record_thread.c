@@ -169,7 +169,7 @@ static int encode_head(const struct hd_head *head, struct hd_arena *arena, struc
     struct hd_record_writer writer;
 
     *out = hd_slice(NULL, 0);
-    if (head->checkpoint_id.len == 0)
+    if (head->ns.len == 0 && head->checkpoint_id.len == 0)
         return 0;
     hd_record_begin(&writer);
     hd_record_put_text(&writer, "ns", head->ns);

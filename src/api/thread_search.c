@@ -1,0 +1,479 @@
+/*
+ * Finding threads. What is asked for decides what is read: records in the order of
+ * their creation for the usual page, values only when they are filtered by, and
+ * for a page only when they are shown.
+ */
+#include <stdlib.h>
+
+#include "api/api.h"
+#include "api/spot.h"
+#include "api/thread_view.h"
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "run/extract.h"
+#include "store/rows.h"
+
+#define MAX_VALUES ((size_t)1 << 30)
+#define MAX_FOUND ((size_t)1 << 30) /* bytes of the ids that are sorted */
+#define MAX_IDS 1000
+
+enum sort { BY_CREATED, BY_UPDATED, BY_STATE_UPDATED, BY_ID, BY_STATUS };
+
+static const char *const sort_names[] = {[BY_CREATED] = "created_at",
+                                         [BY_UPDATED] = "updated_at",
+                                         [BY_STATE_UPDATED] = "state_updated_at",
+                                         [BY_ID] = "thread_id",
+                                         [BY_STATUS] = "status",
+                                         NULL};
+
+/* A thread that matches, for sorting. */
+struct found {
+    int64_t number;
+    int64_t created_at;
+    struct hd_slice text;
+    struct hd_slice id;
+};
+
+struct search {
+    struct hd_call *call;
+    hd_json_val metadata;
+    hd_json_val values;
+    int status; /* -1: any */
+    struct hd_slice *ids;
+    size_t id_count;
+    int sort;
+    bool is_descending;
+    int64_t limit, offset;
+    unsigned members;
+    unsigned extracted; /* members that `extract` needs */
+    struct hd_extract extract;
+    bool counts_only;
+
+    int64_t now;
+    int64_t total;
+    bool is_cut; /* the scan ended when the page was full */
+    struct found *found;
+    size_t found_count, found_cap;
+    struct hd_arena arena; /* of what was found */
+    struct hd_buf scratch;
+};
+
+/* ---- what is asked for ------------------------------------------------ */
+
+static int read_filters(struct hd_call *call, struct search *search)
+{
+    static const char *const statuses[] = {"idle", "busy", "interrupted", "error", NULL};
+    int err = hd_body_object(call, "metadata", &search->metadata);
+
+    search->status = -1;
+    if (!err)
+        err = hd_body_object(call, "values", &search->values);
+    if (!err)
+        err = hd_body_word(call, "status", statuses, &search->status);
+    /* An empty object is in everything. */
+    if (hd_json_size(search->metadata) == 0)
+        search->metadata = NULL;
+    if (hd_json_size(search->values) == 0)
+        search->values = NULL;
+    return err;
+}
+
+static int compare_slices(const void *a, const void *b)
+{
+    return hd_slice_cmp(*(const struct hd_slice *)a, *(const struct hd_slice *)b);
+}
+
+static int read_ids(struct hd_call *call, struct search *search)
+{
+    size_t kept = 0;
+    int err = hd_body_strings(call, "ids", &search->ids, &search->id_count);
+
+    if (!err && search->id_count > MAX_IDS)
+        return hd_fault_set(&call->fault, HD_EINVAL, "ids: more than %d", MAX_IDS);
+    for (size_t i = 0; !err && i < search->id_count; i++)
+        err = hd_call_uuid(call, "ids", search->ids[i], &search->ids[i]);
+    if (err || search->id_count == 0)
+        return err;
+    qsort(search->ids, search->id_count, sizeof(*search->ids), compare_slices);
+    for (size_t i = 0; i < search->id_count; i++) {
+        if (kept == 0 || !hd_slice_eq(search->ids[i], search->ids[kept - 1]))
+            search->ids[kept++] = search->ids[i];
+    }
+    search->id_count = kept;
+    return 0;
+}
+
+static int read_order(struct hd_call *call, struct search *search)
+{
+    static const char *const orders[] = {"asc", "desc", NULL};
+    int order = 1;
+    int err = hd_body_word(call, "sort_by", sort_names, &search->sort);
+
+    if (!err)
+        err = hd_body_word(call, "sort_order", orders, &order);
+    search->is_descending = order == 1;
+    search->limit = 10;
+    if (!err)
+        err = hd_body_int(call, "limit", 1, 1000, &search->limit);
+    if (!err)
+        err = hd_body_int(call, "offset", 0, INT32_MAX, &search->offset);
+    return err;
+}
+
+static int read_members(struct hd_call *call, struct search *search)
+{
+    struct hd_slice *names;
+    size_t count;
+    int err = hd_body_strings(call, "select", &names, &count);
+
+    if (!err)
+        err = hd_thread_select(call, names, count, &search->members);
+    if (!err)
+        err = hd_extract_parse(&search->extract, hd_body_get(call, "extract"), call->arena,
+                               &call->fault);
+    for (size_t i = 0; !err && i < search->extract.count; i++)
+        search->extracted |= hd_thread_member(hd_extract_member(&search->extract.paths[i]));
+    return err;
+}
+
+/* ---- what matches ----------------------------------------------------- */
+
+static int contains(struct search *search, struct hd_slice text, hd_json_val part, bool *out)
+{
+    struct hd_json json = {NULL};
+    int err = hd_json_parse(&json, text, &search->call->fault);
+
+    *out = !err && hd_json_contains(hd_json_root(&json), part);
+    hd_json_fini(&json);
+    return err;
+}
+
+static int matches(struct search *search, const struct hd_thread_rec *thread, bool *out)
+{
+    int err = 0;
+
+    *out = (search->status < 0 || (int)thread->status == search->status) &&
+           !hd_thread_is_over(thread, search->now);
+    if (*out && search->metadata)
+        err = thread->metadata.len > 0
+                  ? contains(search, thread->metadata, search->metadata, out)
+                  : (*out = false, 0);
+    if (err || !*out || !search->values)
+        return err;
+    hd_buf_reset(&search->scratch);
+    err = hd_thread_rec_values(search->call, thread, &search->scratch);
+    if (!err)
+        err = contains(search, hd_buf_slice(&search->scratch), search->values, out);
+    return err;
+}
+
+/* ---- showing ---------------------------------------------------------- */
+
+static void put_extracted(struct search *search, hd_json_val thread)
+{
+    struct hd_jw *jw = &search->call->jw;
+
+    hd_jw_key(jw, HD_S("extracted"));
+    hd_jw_object(jw);
+    for (size_t i = 0; i < search->extract.count; i++) {
+        const struct hd_extract_path *path = &search->extract.paths[i];
+        hd_json_val val =
+            hd_extract_find(path, hd_json_get(thread, hd_extract_member(path)));
+
+        hd_jw_key(jw, path->name);
+        if (val)
+            hd_jw_val(jw, val);
+        else
+            hd_jw_null(jw);
+    }
+    hd_jw_object_end(jw);
+}
+
+/* The members that are needed are written, read again and looked into. */
+static int extract(struct search *search, const struct hd_thread_rec *thread)
+{
+    struct hd_json json = {NULL};
+    struct hd_jw jw;
+    int err;
+
+    hd_buf_reset(&search->scratch);
+    hd_jw_init(&jw, &search->scratch);
+    hd_jw_object(&jw);
+    err = hd_thread_view_members(search->call, &jw, thread, search->extracted);
+    hd_jw_object_end(&jw);
+    if (!err)
+        err = hd_json_parse(&json, hd_buf_slice(&search->scratch), &search->call->fault);
+    if (!err)
+        put_extracted(search, hd_json_root(&json));
+    hd_json_fini(&json);
+    return err;
+}
+
+static int show(struct search *search, const struct hd_thread_rec *thread)
+{
+    struct hd_jw *jw = &search->call->jw;
+    int err;
+
+    hd_jw_object(jw);
+    err = hd_thread_view_members(search->call, jw, thread, search->members);
+    if (!err && search->extract.count > 0)
+        err = extract(search, thread);
+    hd_jw_object_end(jw);
+    return err ? err : jw->err;
+}
+
+/* ---- in the order of creation ----------------------------------------- */
+
+static bool is_filtered(const struct search *search)
+{
+    return search->metadata || search->values || search->status >= 0;
+}
+
+static int on_next(void *arg, const struct hd_thread_rec *thread)
+{
+    struct search *search = arg;
+    bool is_match;
+    int64_t number;
+    int err = matches(search, thread, &is_match);
+
+    if (err || !is_match)
+        return err;
+    number = search->total++;
+    if (search->counts_only || number < search->offset)
+        return 0;
+    if (number < search->offset + search->limit)
+        return show(search, thread);
+    search->is_cut = !is_filtered(search);
+    return search->is_cut;
+}
+
+static int on_counted(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct search *search = arg;
+
+    (void)which;
+    (void)cells;
+    search->total++;
+    return 0;
+}
+
+static int on_expired(void *arg, const struct hd_thread_rec *thread)
+{
+    struct search *search = arg;
+
+    if (hd_slice_eq(thread->principal, search->call->principal) &&
+        hd_thread_is_over(thread, search->now))
+        search->total--;
+    return 0;
+}
+
+/* How many there are, from the index alone. */
+static int count_all(struct search *search)
+{
+    struct hd_call *call = search->call;
+    const struct hd_cell prefix = hd_cell_bytes(call->principal);
+    struct hd_query query = {.table = HD_THREAD_INFO,
+                             .index = HD_THREAD_INFO_BY_CREATED,
+                             .prefix = &prefix,
+                             .prefix_count = 1,
+                             .columns = 0};
+    int err;
+
+    search->total = 0;
+    err = hd_rows_scan(call->app->store, query, on_counted, search, &call->fault);
+    if (!err)
+        err = hd_threads_expired(call->app->store, search->now, on_expired, search, &call->fault);
+    return err;
+}
+
+static int scan(struct search *search)
+{
+    struct hd_call *call = search->call;
+    int err;
+
+    if (search->counts_only && !is_filtered(search))
+        return count_all(search);
+    err = hd_threads_scan(call->app->store, call->principal, search->is_descending, on_next, search,
+                          &call->fault);
+    if (!err && search->is_cut)
+        err = count_all(search);
+    return err;
+}
+
+/* ---- in another order ------------------------------------------------- */
+
+static int keep(struct search *search, const struct hd_thread_rec *thread)
+{
+    struct found *found;
+    int err = 0;
+
+    if (search->found_count == search->found_cap) {
+        size_t cap = search->found_cap ? search->found_cap * 2 : 64;
+        struct found *grown = hd_realloc(search->found, cap * sizeof(*grown));
+
+        if (!grown)
+            return HD_ENOMEM;
+        search->found = grown;
+        search->found_cap = cap;
+    }
+    found = &search->found[search->found_count];
+    *found = (struct found){.created_at = thread->created_at};
+    err = hd_arena_copy(&search->arena, thread->id, &found->id);
+    if (search->sort == BY_UPDATED)
+        found->number = thread->updated_at;
+    else if (search->sort == BY_STATE_UPDATED)
+        found->number = thread->state_updated_at;
+    else if (search->sort == BY_CREATED)
+        found->number = thread->created_at;
+    else if (search->sort == BY_STATUS)
+        found->text = hd_slice_cstr(hd_thread_status_name(thread->status));
+    search->found_count += !err;
+    return err;
+}
+
+static int on_kept(void *arg, const struct hd_thread_rec *thread)
+{
+    struct search *search = arg;
+    bool is_match;
+    int err = matches(search, thread, &is_match);
+
+    return err || !is_match ? err : keep(search, thread);
+}
+
+static int compare_numbers(int64_t a, int64_t b)
+{
+    return a < b ? -1 : a > b;
+}
+
+static int compare_found(const void *a, const void *b)
+{
+    const struct found *one = a, *other = b;
+    int order = compare_numbers(one->number, other->number);
+
+    if (order == 0)
+        order = hd_slice_cmp(one->text, other->text);
+    return order != 0 ? order : hd_slice_cmp(one->id, other->id);
+}
+
+static int compare_descending(const void *a, const void *b)
+{
+    return compare_found(b, a);
+}
+
+static int show_found(struct search *search)
+{
+    struct hd_call *call = search->call;
+    int err = 0;
+
+    search->total = (int64_t)search->found_count;
+    if (search->found_count > 0)
+        qsort(search->found, search->found_count, sizeof(*search->found),
+              search->is_descending ? compare_descending : compare_found);
+    for (int64_t i = search->offset;
+         !err && i < search->total && i < search->offset + search->limit; i++) {
+        struct hd_thread_rec thread;
+
+        err = hd_thread_read(call->app->store, call->principal, search->found[i].id, call->arena,
+                             &thread, &call->fault);
+        if (!err)
+            err = show(search, &thread);
+        else if (err == HD_ENOTFOUND) /* deleted a moment ago */
+            err = 0;
+    }
+    return err;
+}
+
+static int read_named(struct search *search)
+{
+    struct hd_call *call = search->call;
+    int err = 0;
+
+    for (size_t i = 0; !err && i < search->id_count; i++) {
+        struct hd_thread_rec thread;
+
+        err = hd_thread_read(call->app->store, call->principal, search->ids[i], call->arena,
+                             &thread, &call->fault);
+        if (!err)
+            err = on_kept(search, &thread);
+        else if (err == HD_ENOTFOUND)
+            err = 0;
+    }
+    return err;
+}
+
+static int collect(struct search *search)
+{
+    struct hd_call *call = search->call;
+    int err;
+
+    hd_arena_init(&search->arena, MAX_FOUND);
+    if (search->ids)
+        err = read_named(search);
+    else
+        err = hd_threads_scan(call->app->store, call->principal, true, on_kept, search,
+                              &call->fault);
+    if (!err)
+        err = show_found(search);
+    hd_free(search->found);
+    hd_arena_fini(&search->arena);
+    return err;
+}
+
+/* ---- endpoints -------------------------------------------------------- */
+
+static int search_threads(struct hd_call *call)
+{
+    struct search search = {.call = call, .now = hd_clock_now_us()};
+    int err = read_filters(call, &search);
+
+    if (!err)
+        err = read_ids(call, &search);
+    if (!err)
+        err = read_order(call, &search);
+    if (!err)
+        err = read_members(call, &search);
+    if (err)
+        return err;
+    hd_buf_init(&search.scratch, MAX_VALUES);
+    hd_jw_array(&call->jw);
+    err = search.ids || search.sort != BY_CREATED ? collect(&search) : scan(&search);
+    hd_jw_array_end(&call->jw);
+    hd_buf_fini(&search.scratch);
+    if (!err)
+        hd_call_pages(call, search.offset, search.limit, search.total);
+    return err;
+}
+
+static int count_threads(struct hd_call *call)
+{
+    struct search search = {.call = call, .now = hd_clock_now_us(), .counts_only = true};
+    int err = read_filters(call, &search);
+
+    if (err)
+        return err;
+    hd_buf_init(&search.scratch, MAX_VALUES);
+    err = scan(&search);
+    hd_buf_fini(&search.scratch);
+    if (!err)
+        hd_jw_int(&call->jw, search.total);
+    return err;
+}
+
+static const struct hd_endpoint routes[] = {
+    {.method = HD_METHOD_POST,
+     .pattern = "/threads/search",
+     .work = search_threads,
+     .tag = "Threads",
+     .summary = "Search threads by metadata, values or status",
+     .body = "?ThreadSearch",
+     .answer = "[Thread"},
+    {.method = HD_METHOD_POST,
+     .pattern = "/threads/count",
+     .work = count_threads,
+     .tag = "Threads",
+     .summary = "Count threads",
+     .body = "?ThreadCount",
+     .answer = "Count"},
+};
+
+const struct hd_routes hd_routes_thread_search = {routes, HD_COUNT(routes)};
