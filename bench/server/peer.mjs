@@ -1,0 +1,23 @@
+// @langchain/langgraph-api with the same echo:  node peer.mjs PORT
+import { AIMessage } from "@langchain/core/messages";
+import { END, MessagesAnnotation, START, StateGraph } from "@langchain/langgraph";
+import { startServer } from "@langchain/langgraph-api/server";
+import { dirname } from "node:path";
+import { fileURLToPath } from "node:url";
+
+export const echo = new StateGraph(MessagesAnnotation)
+  .addNode("reply", ({ messages }) => ({ messages: [new AIMessage(`You said: ${messages.at(-1).content}`)] }))
+  .addEdge(START, "reply")
+  .addEdge("reply", END)
+  .compile();
+
+const [port] = process.argv.slice(2);
+if (port)
+  // Not awaited: it imports this very file for the graph.
+  startServer({
+    port: Number(port),
+    host: "127.0.0.1",
+    nWorkers: 10, // its own default
+    cwd: dirname(fileURLToPath(import.meta.url)),
+    graphs: { echo: "./peer.mjs:echo" },
+  });
