@@ -9,10 +9,10 @@ static bool is_true(struct hd_slice raw)
 
 static int decode_body(struct hd_slice body, struct hd_arena *arena, struct hd_cron_rec *out)
 {
-    struct hd_slice updated, end, enabled, keeps, schedule, timezone, assistant, thread;
+    struct hd_slice updated, end, enabled, keeps, schedule, zone, assistant, thread;
     const struct hd_member members[] = {{"updated_at", &updated},     {"end_at", &end},
                                         {"enabled", &enabled},        {"keeps_threads", &keeps},
-                                        {"schedule", &schedule},      {"timezone", &timezone},
+                                        {"schedule", &schedule},      {"timezone", &zone},
                                         {"assistant_id", &assistant}, {"thread_id", &thread},
                                         {"metadata", &out->metadata}, {"payload", &out->payload}};
     int err = hd_record_split(body, members, HD_COUNT(members));
@@ -24,7 +24,7 @@ static int decode_body(struct hd_slice body, struct hd_arena *arena, struct hd_c
     if (!err)
         err = hd_record_text(schedule, arena, &out->schedule);
     if (!err)
-        err = hd_record_text(timezone, arena, &out->timezone);
+        err = hd_record_text(zone, arena, &out->timezone);
     if (!err)
         err = hd_record_text(assistant, arena, &out->assistant_id);
     if (!err)
