@@ -115,8 +115,10 @@ static bool send_frame(struct stream *stream)
 static bool is_told(struct stream *stream, const struct hd_entry *entry)
 {
     stream->done[0] = '\0';
+    if (entry->mode & stream->events.modes)
+        return true;
     if (!stream->events.is_lifecycle)
-        return entry->name_len > 0;
+        return entry->name_len > 0 && !stream->events.is_selected;
     if (entry->is_last)
         snprintf(stream->done, sizeof(stream->done),
                  "{\"status\":\"run_done\",\"run_id\":\"%s\"}", entry->run_id);

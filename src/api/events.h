@@ -19,7 +19,8 @@ struct hd_events {
     uint32_t modes;
     uint64_t after;     /* see hd_cursor_open() */
     bool is_over;       /* nothing more will come: ends when all was sent */
-    bool is_lifecycle;  /* only when runs begin and end */
+    bool is_lifecycle;  /* only when runs begin and end, and what `modes` say */
+    bool is_selected;   /* only what `modes` say, nothing that belongs to all */
     bool is_cancelling; /* the run is cancelled when the reader goes */
 };
 

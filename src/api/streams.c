@@ -217,6 +217,7 @@ static int read_thread_modes(struct hd_call *call, struct hd_events *events)
         events->modes |= HD_MODES_OF_RUNS;
         events->is_lifecycle = false;
     }
+    events->is_selected = !has_runs && count > 0;
     return err;
 }
 

@@ -195,7 +195,10 @@ static void on_promoted(void *arg)
     struct promotion *promotion = arg;
     struct hd_ticket *ticket = promotion->ticket;
 
-    if (promotion->err == HD_ENOTFOUND || ticket->stop != HD_STOP_NONE) {
+    if (ticket->turn->queue->is_draining && ticket->stop == HD_STOP_NONE) {
+        ticket->stop = HD_STOP_DRAIN; /* the next process begins it */
+        hd_finish(ticket);
+    } else if (promotion->err == HD_ENOTFOUND || ticket->stop != HD_STOP_NONE) {
         ticket->outcome.status = HD_RUN_STATE_INTERRUPTED;
         hd_finish(ticket);
     } else if (promotion->err) {
