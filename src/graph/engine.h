@@ -448,7 +448,8 @@ struct hd_run {
     struct hd_replay *replay;
     struct hd_val *seen_messages; /* object: ids that the messages mode has shown */
     bool is_cancelled;
-    uv_timer_t starter;
+    int telling;        /* calls of on_event that have not returned */
+    uv_timer_t starter; /* begins it, or cancels it when that was asked for while telling */
 };
 
 HD_MUST_CHECK int hd_loop_create(struct hd_run *run, struct hd_task *outer,

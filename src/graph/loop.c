@@ -606,7 +606,8 @@ void hd_loop_cancel(struct hd_loop *loop)
     loop->is_given_up = true;
     end_pause(loop);
     if (loop->status == HD_LOOP_LOADING || loop->status >= HD_LOOP_ENDING)
-        return; /* it will notice, or ends anyway */
+        return;                /* it will notice, or ends anyway */
+    loop->is_advancing = true; /* a subgraph that ends at once must not end this one meanwhile */
     for (size_t i = 0; i < loop->tasks.count; i++) {
         struct hd_task *task = loop->tasks.list[i];
 
@@ -620,6 +621,7 @@ void hd_loop_cancel(struct hd_loop *loop)
         task->status = HD_TASK_CANCELLED;
         loop->running--;
     }
+    loop->is_advancing = false;
     hd_loop_advance(loop);
 }
 

@@ -260,10 +260,24 @@ int hd_run_start(struct hd_engine *engine, const struct hd_run_options *options,
     return 0;
 }
 
+static void cancel(struct hd_run *run)
+{
+    run->is_cancelled = true;
+    hd_loop_cancel(run->root);
+}
+
+static void on_cancel(uv_timer_t *timer)
+{
+    cancel(timer->data);
+}
+
+/* Whoever tells an event is at work and goes on afterwards: it cannot be stopped there. */
 void hd_run_cancel(struct hd_run *run)
 {
     if (run->is_cancelled)
         return;
-    run->is_cancelled = true;
-    hd_loop_cancel(run->root);
+    if (run->telling > 0)
+        uv_timer_start(&run->starter, on_cancel, 0, 0);
+    else
+        cancel(run);
 }

@@ -112,7 +112,10 @@ struct hd_run_options {
 /* Never calls back before it returned. HD_EINVAL: no such root can be. */
 HD_MUST_CHECK int hd_run_start(struct hd_engine *engine, const struct hd_run_options *options,
                                struct hd_run **out);
-/* Stops it as soon as what it has produced is stored. Nothing happens when it ends already. */
+/*
+ * Stops whatever it waits for at once; it ends as soon as what it has produced is
+ * stored. Nothing happens when it ends already. May be called from on_event.
+ */
 void hd_run_cancel(struct hd_run *run);
 
 #endif
