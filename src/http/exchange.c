@@ -10,7 +10,7 @@
 #include "base/utf8.h"
 #include "http/internal.h"
 
-#define DETAIL_SIZE 1024
+#define DETAIL_SIZE ((size_t)1024)
 
 /* When there was no memory for an answer's headers or text. */
 #define NO_MEMORY HD_S("{\"detail\":\"the server is out of memory\"}")

@@ -49,7 +49,7 @@ int hd_gzip(struct hd_slice in, struct hd_buf *out)
     if (deflateInit2(&z, LEVEL, Z_DEFLATED, WINDOW_WITH_GZIP_HEADER, MEMORY, Z_DEFAULT_STRATEGY) !=
         Z_OK)
         return HD_ENOMEM;
-    z.next_in = (Bytef *)(uintptr_t)in.ptr;
+    z.next_in = (Bytef *)in.ptr;
     z.avail_in = (uInt)in.len;
     z.next_out = (Bytef *)(out->ptr + out->len);
     z.avail_out = (uInt)in.len;

@@ -173,7 +173,7 @@ void hd_conn_finish(struct hd_conn *conn);
 /* conn.c: for exchange.c, stream.c and hub.c */
 static inline struct hd_conn *hd_conn_of(const struct hd_exchange *ex)
 {
-    return (struct hd_conn *)((uintptr_t)ex - offsetof(struct hd_conn, ex));
+    return (struct hd_conn *)((char *)ex - offsetof(struct hd_conn, ex));
 }
 void hd_conn_run(struct hd_conn *conn, unsigned bits);
 /* Writes all parts: now, or with hd_conn_sent() later. 1: all is written; 0: later; -1: broken. */

@@ -396,7 +396,8 @@ static const llhttp_settings_t settings = {
 void hd_parser_init(struct hd_parser *parser, const struct hd_server_limits *limits,
                     uint64_t *body_held, struct hd_arena *arena)
 {
-    *parser = (struct hd_parser){.limits = limits, .body_held = body_held, .arena = arena};
+    *parser = (struct hd_parser){.limits = limits, .arena = arena};
+    parser->body_held = body_held;
     hd_buf_init(&parser->head, limits->head);
     hd_buf_init(&parser->body, limits->body);
     llhttp_init(&parser->http, HTTP_REQUEST, &settings);

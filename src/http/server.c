@@ -47,7 +47,7 @@ struct hd_server {
 
 static struct hd_server *server_of(const struct hd_hub *hub)
 {
-    return (struct hd_server *)(uintptr_t)hub;
+    return (struct hd_server *)hub;
 }
 
 uv_loop_t *hd_server_loop(const struct hd_hub *hub)
@@ -127,6 +127,8 @@ static void on_tick(uv_timer_t *handle)
     struct hd_server *server = handle->data;
 
     hd_hub_tick(&server->hub);
+    if (server->hub.is_crowded)
+        hd_server_has_room(&server->hub);
     if (server->hub.is_closing && (int64_t)uv_now(server->loop) >= server->deadline_ms)
         break_all(server);
 }
@@ -164,7 +166,8 @@ static void accept_one(struct listener *listener)
     err = hd_wire_accept(&server->hub, (uv_stream_t *)&listener->tcp);
     if (err) {
         hd_log(HD_LOG_WARN, "http", "cannot take a connection: %s", hd_error_text(err));
-        listener->is_waiting = true;
+        /* It is tried again when time passes. */
+        listener->is_waiting = server->hub.is_crowded = true;
     }
 }
 
@@ -204,7 +207,7 @@ void hd_server_released(struct hd_hub *hub)
 {
     struct hd_server *server = server_of(hub);
 
-    if (!hub->conns)
+    if (!hub->conns && !hub->is_crowded)
         (void)uv_timer_stop(&server->tick);
     close_when_empty(server);
 }
@@ -398,8 +401,13 @@ int hd_server_listen(struct hd_server *server, const char *host, int port, bool 
         return hd_fault_set(fault, HD_EINVAL, "the address '%s' is not known: %s", host,
                             uv_strerror(err));
     err = listen_on_all(server, addresses, count, tried);
-    while (err == UV_EADDRINUSE && or_next && tried < port + PORTS_TO_TRY && tried < 65535)
-        err = listen_on_all(server, addresses, count, ++tried);
+    /* A free port that was free for the first address only is tried again, too. */
+    for (int i = 0; i < PORTS_TO_TRY && err == UV_EADDRINUSE && tried < 65535; i++) {
+        if (port > 0 && !or_next)
+            break;
+        tried += port > 0;
+        err = listen_on_all(server, addresses, count, tried);
+    }
     if (err == UV_EADDRINUSE)
         return hd_fault_set(fault, HD_EEXISTS, "port %d on %s is taken", port, host);
     if (err)

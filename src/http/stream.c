@@ -12,6 +12,7 @@
 
 /* How much one stream may send in a turn of the loop before others have theirs. */
 #define MOST_BURST ((size_t)256 * 1024)
+#define LAST_CHUNK HD_S("0\r\n\r\n")
 
 void hd_stream_drop(struct hd_conn *conn)
 {
@@ -77,6 +78,12 @@ void hd_stream_begin_sse(struct hd_exchange *ex, int status, hd_room_fn on_room,
     hd_stream_begin(ex, status, HD_TYPE_SSE, on_room, on_gone, ctx);
 }
 
+static char *append(char *end, struct hd_slice s)
+{
+    memcpy(end, s.ptr, s.len);
+    return end + s.len;
+}
+
 /* Puts the size of the chunk before and the line break behind what is in the buffer. */
 static struct hd_slice frame(struct hd_exchange *ex)
 {
@@ -90,12 +97,9 @@ static struct hd_slice frame(struct hd_exchange *ex)
     *--begin = '\r';
     for (; size > 0; size >>= 4)
         *--begin = digits[size & 15];
-    memcpy(end, "\r\n", 2);
-    end += 2;
-    if (ex->is_ended) {
-        memcpy(end, "0\r\n\r\n", 5);
-        end += 5;
-    }
+    end = append(end, HD_S("\r\n"));
+    if (ex->is_ended)
+        end = append(end, LAST_CHUNK);
     return hd_slice(begin, (size_t)(end - begin));
 }
 
@@ -114,7 +118,7 @@ void hd_stream_flush(struct hd_conn *conn)
     if (ex->used > 0)
         parts[count++] = frame(ex);
     else if (ex->is_ended && ex->is_chunked && !is_head(ex))
-        parts[count++] = HD_S("0\r\n\r\n");
+        parts[count++] = LAST_CHUNK;
     ex->body_bytes += ex->used;
     ex->has_sent_end = ex->is_ended;
     if (count > 0)

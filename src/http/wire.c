@@ -20,7 +20,7 @@ struct wire {
 
 static struct wire *wire_of(const struct hd_conn *conn)
 {
-    return (struct wire *)(uintptr_t)conn;
+    return (struct wire *)conn;
 }
 
 static uv_stream_t *stream_of(const struct hd_conn *conn)
@@ -31,7 +31,7 @@ static uv_stream_t *stream_of(const struct hd_conn *conn)
 static unsigned fill(uv_buf_t bufs[MOST_PARTS], const struct hd_slice *parts, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        bufs[i] = uv_buf_init((char *)(uintptr_t)parts[i].ptr, (unsigned)parts[i].len);
+        bufs[i] = uv_buf_init((char *)parts[i].ptr, (unsigned)parts[i].len);
     return (unsigned)count;
 }
 
