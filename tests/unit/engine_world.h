@@ -20,6 +20,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "graph/engine.h"
+#include "graph/events.h"
 #include "graph/graph.h"
 #include "graph/run.h"
 #include "graph/state.h"
@@ -34,7 +35,7 @@
 #define SLEEPERS                                                                          \
     "{\"name\":\"sleepers\",\"state\":{\"log\":{\"reducer\":\"add\",\"type\":\"list\"}}," \
     "\"nodes\":{\"x\":{\"kind\":\"sleep\",\"ms\":150,\"update\":{\"log\":[\"x\"]}},"      \
-    "\"y\":{\"kind\":\"sleep\",\"ms\":150,\"update\":{\"log\":[\"y\"]}},"                 \
+    "\"y\":{\"kind\":\"sleep\",\"ms\":50,\"update\":{\"log\":[\"y\"]}},"                  \
     "\"z\":{\"kind\":\"set\",\"update\":{\"log\":[\"z\"]}}},"                             \
     "\"edges\":[[\"__start__\",\"x\"],[\"__start__\",\"y\"],[\"__start__\",\"z\"],"       \
     "[\"x\",\"__end__\"]]}"
@@ -66,7 +67,10 @@ struct world {
     int64_t step, stopped_at;
     struct hd_val *next, *asked;
     struct hd_run *run;
+    struct hd_slice watched; /* the node at whose event the run is cancelled */
+    enum hd_event_type watched_type;
     uv_timer_t timer;
+    char ended[16]; /* the first letters of nodes, in the order of their results */
 };
 
 static inline struct hd_slice slice_or(const char *text, const char *instead)
@@ -137,6 +141,29 @@ static inline void on_done(void *ctx, const struct hd_run_result *result)
     w->asked = hd_val_ref(result->asked);
 }
 
+static inline void cancel_now(uv_timer_t *timer)
+{
+    struct world *w = timer->data;
+
+    if (w->run)
+        hd_run_cancel(w->run);
+}
+
+/* Not at once, but before any timer that is set from now on. */
+static inline void note_event(void *ctx, const struct hd_event *event)
+{
+    struct world *w = ctx;
+    size_t len = strlen(w->ended);
+
+    if (event->type == HD_EVENT_TASK_RESULT && len + 1 < sizeof(w->ended))
+        w->ended[len] = hd_event_node(event).ptr[0];
+    if (w->watched.len > 0 && event->type == w->watched_type &&
+        hd_slice_eq(hd_event_node(event), w->watched)) {
+        w->watched.len = 0;
+        uv_timer_start(&w->timer, cancel_now, 0, 0);
+    }
+}
+
 static inline int start(struct world *w, const struct hd_graph *graph, const struct hd_val *input,
                         const struct hd_val *command)
 {
@@ -148,11 +175,13 @@ static inline int start(struct world *w, const struct hd_graph *graph, const str
                                      .after = w->after,
                                      .input = input,
                                      .command = command,
+                                     .on_event = note_event,
                                      .on_done = on_done,
                                      .ctx = w};
 
     w->ends = 0;
     w->error[0] = '\0';
+    memset(w->ended, 0, sizeof(w->ended));
     return hd_run_start(w->engine, &options, &w->run);
 }
 
@@ -252,28 +281,21 @@ static inline void run(struct world *w, const struct hd_graph *graph, const char
     hd_val_unref(cmd);
 }
 
-static inline void cancel_now(uv_timer_t *timer)
-{
-    struct world *w = timer->data;
-
-    if (w->run)
-        hd_run_cancel(w->run);
-    uv_close((uv_handle_t *)timer, NULL);
-}
-
-static inline void cancel_after(struct world *w, const struct hd_graph *graph, int ms)
+/* Cancels a run when there is this event of a node; without a node at once. */
+static inline void cancel_at(struct world *w, const struct hd_graph *graph, enum hd_event_type type,
+                             const char *node)
 {
     struct hd_val *in = json("{\"log\":[\"in\"]}");
 
-    assert_int_equal(start(w, graph, in, NULL), 0);
     uv_timer_init(&w->uv, &w->timer);
     w->timer.data = w;
-    if (ms < 0) {
+    w->watched_type = type;
+    w->watched = slice_or(node, "");
+    assert_int_equal(start(w, graph, in, NULL), 0);
+    if (!node)
         hd_run_cancel(w->run);
-        uv_close((uv_handle_t *)&w->timer, NULL);
-    } else {
-        uv_timer_start(&w->timer, cancel_now, (uint64_t)ms, 0);
-    }
+    uv_run(&w->uv, UV_RUN_DEFAULT);
+    uv_close((uv_handle_t *)&w->timer, NULL);
     uv_run(&w->uv, UV_RUN_DEFAULT);
     assert_int_equal(w->ends, 1);
     assert_int_equal(w->status, HD_RUN_CANCELLED);
