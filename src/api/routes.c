@@ -6,6 +6,10 @@ static const struct hd_routes *const tables[] = {
     &hd_routes_runs,
     &hd_routes_streams,
     &hd_routes_thread_search,
+    &hd_routes_threads,
+    &hd_routes_thread_delete,
+    &hd_routes_states,
+    &hd_routes_history,
 };
 
 const struct hd_endpoint *hd_endpoint_at(size_t index)

@@ -477,3 +477,12 @@ int hd_call_failure(struct hd_call *call, int err, struct hd_failure *failure)
     hd_failure_fini(failure);
     return err;
 }
+
+int hd_spot_failure(struct hd_call *call, const struct hd_spot *spot, int err,
+                    struct hd_failure *failure)
+{
+    if (err == HD_EINVAL && spot->inner.len > 0 && failure->text &&
+        hd_slice_starts(hd_slice_cstr(failure->text), HD_S("Subgraph ")))
+        err = 0;
+    return hd_call_failure(call, err, failure);
+}

@@ -70,6 +70,9 @@ HD_MUST_CHECK int hd_spot_check_graph(struct hd_call *call, const struct hd_spot
 
 /* An error of the engine becomes the call's; lets the failure go. Returns err. */
 int hd_call_failure(struct hd_call *call, int err, struct hd_failure *failure);
+/* The same after reading: a namespace that cannot be is one without checkpoints, and no error. */
+int hd_spot_failure(struct hd_call *call, const struct hd_spot *spot, int err,
+                    struct hd_failure *failure);
 
 /*
  * Changes the record of a thread that was read: `change` is called until what it made

@@ -79,6 +79,9 @@ HD_MUST_CHECK int hd_state_render(struct hd_buf *out, const struct hd_val *state
 /* The same into a writer, which keeps the error. */
 void hd_state_put(struct hd_jw *jw, const struct hd_val *state, struct hd_slice thread_id,
                   struct hd_slice root);
+/* A C alone, as a state shows it in `checkpoint`. */
+void hd_state_put_config(struct hd_jw *jw, const struct hd_val *config, struct hd_slice thread_id,
+                         struct hd_slice root);
 
 struct hd_update {
     const struct hd_val *values; /* an object, a command, or NULL */

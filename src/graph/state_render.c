@@ -281,6 +281,14 @@ void hd_state_put(struct hd_jw *jw, const struct hd_val *state, struct hd_slice 
     put_state(&r, state, false);
 }
 
+void hd_state_put_config(struct hd_jw *jw, const struct hd_val *config, struct hd_slice thread_id,
+                         struct hd_slice root)
+{
+    struct rendering r = {jw, thread_id, root};
+
+    put_place(&r, config, true);
+}
+
 int hd_state_render(struct hd_buf *out, const struct hd_val *state, struct hd_slice thread_id,
                     struct hd_slice root)
 {

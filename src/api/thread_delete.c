@@ -1,0 +1,324 @@
+/*
+ * Threads that go: deleted, or pruned. Nothing may be at work on a thread that is
+ * deleted, so its runs are stopped first, on the loop, and their ends waited for.
+ * Another run may begin meanwhile; then it is done again.
+ */
+#include <heddle.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/api.h"
+#include "api/spot.h"
+#include "base/clock.h"
+#include "run/ending.h"
+#include "run/feed.h"
+#include "run/queue.h"
+
+#define MAX_ROUNDS 20
+#define MAX_THREADS 10000 /* of a request */
+
+/* In the arena of its call. */
+struct removal {
+    struct hd_call *call;
+    struct hd_slice *ids; /* of the threads; those that are not there were left out */
+    size_t count;
+    struct hd_run_rec *runs; /* in flight on one of them */
+    size_t run_count;
+    size_t run_cap;
+    size_t ended; /* the first so many of them have */
+    int rounds;
+    bool is_prune; /* says how many they were */
+    struct hd_waiter waiter;
+};
+
+static struct heddle_bytes bytes(struct hd_slice s)
+{
+    return (struct heddle_bytes){s.ptr, s.len};
+}
+
+/* ---- what is at work -------------------------------------------------- */
+
+static int keep_runs(struct removal *removal, const struct hd_run_rec *runs, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (removal->run_count == removal->run_cap) {
+            size_t cap = removal->run_cap ? removal->run_cap * 2 : 16;
+            struct hd_run_rec *grown =
+                hd_arena_calloc(removal->call->arena, cap, sizeof(*grown));
+
+            if (!grown)
+                return HD_ENOMEM;
+            if (removal->run_count > 0)
+                memcpy(grown, removal->runs, removal->run_count * sizeof(*grown));
+            removal->runs = grown;
+            removal->run_cap = cap;
+        }
+        removal->runs[removal->run_count++] = runs[i];
+    }
+    return 0;
+}
+
+/* Threads that do not exist are left out. */
+static int find_runs(struct hd_call *call, struct removal *removal)
+{
+    size_t kept = 0;
+    int err = 0;
+
+    removal->run_count = removal->ended = 0;
+    for (size_t i = 0; !err && i < removal->count; i++) {
+        struct hd_thread_rec thread;
+        struct hd_run_rec *runs = NULL;
+        size_t count = 0;
+
+        err = hd_thread_read(call->app->store, call->principal, removal->ids[i], call->arena,
+                             &thread, &call->fault);
+        if (err == HD_ENOTFOUND) {
+            err = 0;
+            continue;
+        }
+        if (!err && thread.status == HD_THREAD_BUSY)
+            err = hd_runs_active(call->app->store, call->principal, thread.id, call->arena, &runs,
+                                 &count, &call->fault);
+        if (!err)
+            err = keep_runs(removal, runs, count);
+        removal->ids[kept++] = removal->ids[i];
+    }
+    if (!err)
+        removal->count = kept;
+    return err;
+}
+
+/* ---- deleting --------------------------------------------------------- */
+
+/* HD_CALL_GOES_ON: something is at work again. */
+static int delete_work(struct hd_call *call)
+{
+    struct removal *removal = call->state;
+    size_t count = removal->count;
+    int err = find_runs(call, removal);
+
+    removal->count = count; /* who deletes one of them first does not matter any more */
+    if (!err && removal->run_count > 0 && removal->rounds < MAX_ROUNDS)
+        return HD_CALL_GOES_ON;
+    for (size_t i = 0; !err && i < removal->count; i++)
+        err = hd_thread_delete(call->app->store, call->principal, removal->ids[i], &call->fault);
+    return err;
+}
+
+static void put_count(struct hd_call *call, size_t count)
+{
+    hd_jw_object(&call->jw);
+    hd_jw_key(&call->jw, HD_S("pruned_count"));
+    hd_jw_int(&call->jw, (int64_t)count);
+    hd_jw_object_end(&call->jw);
+}
+
+static void stop_all(struct removal *removal);
+
+static void on_deleted(struct hd_call *call, int err)
+{
+    struct removal *removal = call->state;
+
+    if (err < 0) {
+        hd_call_fail(call, err);
+        return;
+    }
+    if (err == HD_CALL_GOES_ON) {
+        removal->rounds++;
+        stop_all(removal);
+        return;
+    }
+    for (size_t i = 0; i < removal->count; i++) {
+        struct hd_feed *feed =
+            hd_feed_find(call->app->feeds, call->principal, removal->ids[i]);
+
+        if (feed)
+            hd_feed_drop(feed);
+    }
+    if (removal->is_prune)
+        put_count(call, removal->count);
+    else
+        call->status = 204;
+    hd_call_answer(call);
+}
+
+static void wait_next(struct removal *removal);
+
+static void on_stopped(void *ctx, const struct hd_outcome *outcome)
+{
+    struct removal *removal = ctx;
+
+    (void)outcome;
+    removal->waiter.link = NULL;
+    wait_next(removal);
+}
+
+/* Waits for the end of one run after the other, then deletes. */
+static void wait_next(struct removal *removal)
+{
+    struct hd_call *call = removal->call;
+    int err;
+
+    while (removal->ended < removal->run_count) {
+        const struct hd_run_rec *run = &removal->runs[removal->ended++];
+
+        removal->waiter.fn = on_stopped;
+        removal->waiter.ctx = removal;
+        if (hd_queue_wait(call->app->queue, call->principal, run->thread_id, run->run_id,
+                          &removal->waiter))
+            return;
+    }
+    err = hd_call_defer(call, delete_work, on_deleted);
+    if (err)
+        hd_call_fail(call, err);
+}
+
+/* The last first, so that none begins when the one before it ends. */
+static void stop_all(struct removal *removal)
+{
+    struct hd_call *call = removal->call;
+
+    for (size_t i = removal->run_count; i > 0; i--) {
+        const struct hd_run_rec *run = &removal->runs[i - 1];
+
+        hd_queue_cancel(call->app->queue, call->principal, run->thread_id, run->run_id,
+                        HD_CANCEL_INTERRUPT);
+    }
+    wait_next(removal);
+}
+
+static void remove_then(struct hd_call *call)
+{
+    stop_all(call->state);
+}
+
+static struct removal *make_removal(struct hd_call *call)
+{
+    struct removal *removal = hd_arena_calloc(call->arena, 1, sizeof(*removal));
+
+    if (removal)
+        removal->call = call;
+    call->state = removal;
+    return removal;
+}
+
+static int delete_thread(struct hd_call *call)
+{
+    struct removal *removal = make_removal(call);
+    struct hd_thread_rec thread;
+    int err = removal ? hd_call_thread(call, &thread) : HD_ENOMEM;
+
+    if (err)
+        return err;
+    removal->ids = hd_arena_alloc(call->arena, sizeof(*removal->ids));
+    if (!removal->ids)
+        return HD_ENOMEM;
+    removal->ids[0] = thread.id;
+    removal->count = 1;
+    err = find_runs(call, removal);
+    return err ? err : HD_CALL_GOES_ON;
+}
+
+/* ---- pruning ---------------------------------------------------------- */
+
+/* The heads that were chosen are gone, unless they were the newest. */
+static int forget_heads(struct hd_call *call, struct hd_thread_rec *thread, void *ctx)
+{
+    (void)call;
+    (void)ctx;
+    thread->updated_at = hd_clock_now_us();
+    thread->heads = hd_slice(NULL, 0);
+    thread->head.checkpoint_id = hd_slice(NULL, 0);
+    return 0;
+}
+
+static int keep_latest(struct hd_call *call, struct hd_slice id)
+{
+    const struct heddle_thread thread = {bytes(call->principal), bytes(id)};
+    struct heddle_error error = {0};
+    struct hd_thread_rec record;
+    int err = heddle_prune(call->app->store, &thread, 1, HEDDLE_KEEP_LATEST, &error);
+
+    if (err)
+        return hd_fault_set(&call->fault, err, "%s", error.text);
+    err = hd_thread_read(call->app->store, call->principal, id, call->arena, &record, &call->fault);
+    if (!err && record.heads.len > 0)
+        err = hd_call_thread_change(call, &record, forget_heads, NULL);
+    return err == HD_ENOTFOUND ? 0 : err;
+}
+
+static int read_ids(struct hd_call *call, struct removal *removal)
+{
+    int err = hd_body_strings(call, "thread_ids", &removal->ids, &removal->count);
+
+    if (!err && !hd_body_get(call, "thread_ids"))
+        err = hd_fault_set(&call->fault, HD_EINVAL, "thread_ids: expected a list of UUIDs");
+    if (!err && removal->count > MAX_THREADS)
+        err = hd_fault_set(&call->fault, HD_EINVAL, "thread_ids: more than %d", MAX_THREADS);
+    for (size_t i = 0; !err && i < removal->count; i++)
+        err = hd_call_uuid(call, "thread_ids", removal->ids[i], &removal->ids[i]);
+    return err;
+}
+
+/* A name that comes twice counts once. */
+static int compare_ids(const void *a, const void *b)
+{
+    return hd_slice_cmp(*(const struct hd_slice *)a, *(const struct hd_slice *)b);
+}
+
+static void drop_doubles(struct removal *removal)
+{
+    size_t kept = 0;
+
+    if (removal->count == 0)
+        return;
+    qsort(removal->ids, removal->count, sizeof(*removal->ids), compare_ids);
+    for (size_t i = 0; i < removal->count; i++) {
+        if (kept == 0 || !hd_slice_eq(removal->ids[i], removal->ids[kept - 1]))
+            removal->ids[kept++] = removal->ids[i];
+    }
+    removal->count = kept;
+}
+
+static int prune_threads(struct hd_call *call)
+{
+    static const char *const words[] = {"delete", "keep_latest", NULL};
+    struct removal *removal = make_removal(call);
+    int word = 0;
+    int err = removal ? read_ids(call, removal) : HD_ENOMEM;
+
+    if (!err)
+        err = hd_body_word(call, "strategy", words, &word);
+    if (err)
+        return err;
+    removal->is_prune = true;
+    drop_doubles(removal);
+    err = find_runs(call, removal);
+    if (err || word == 0)
+        return err ? err : HD_CALL_GOES_ON;
+    for (size_t i = 0; !err && i < removal->count; i++)
+        err = keep_latest(call, removal->ids[i]);
+    if (!err)
+        put_count(call, removal->count);
+    return err;
+}
+
+static const struct hd_endpoint routes[] = {
+    {.method = HD_METHOD_DELETE,
+     .pattern = "/threads/{thread_id}",
+     .work = delete_thread,
+     .then = remove_then,
+     .tag = "Threads",
+     .summary = "Delete a thread; what runs on it is stopped",
+     .status = 204},
+    {.method = HD_METHOD_POST,
+     .pattern = "/threads/prune",
+     .work = prune_threads,
+     .then = remove_then,
+     .tag = "Threads",
+     .summary = "Delete threads, or all but their newest checkpoints",
+     .body = "ThreadPrune",
+     .answer = "ThreadPruned"},
+};
+
+const struct hd_routes hd_routes_thread_delete = {routes, HD_COUNT(routes)};

@@ -1,0 +1,414 @@
+/* Threads: made, looked at, changed, copied. */
+#include <heddle.h>
+
+#include "api/api.h"
+#include "api/spot.h"
+#include "api/supersteps.h"
+#include "api/thread_view.h"
+#include "base/clock.h"
+#include "base/uuid.h"
+#include "run/config.h"
+#include "run/ending.h"
+#include "store/rows.h"
+
+#define US_PER_MINUTE 60000000.0
+
+static struct heddle_bytes bytes(struct hd_slice s)
+{
+    return (struct heddle_bytes){s.ptr, s.len};
+}
+
+/* ---- time to live ----------------------------------------------------- */
+
+static const char *const strategies[] = {[HD_TTL_DELETE] = "delete",
+                                         [HD_TTL_KEEP_LATEST] = "keep_latest"};
+
+static int wrong_ttl(struct hd_call *call)
+{
+    return hd_fault_set(&call->fault, HD_EINVAL,
+                        "ttl: expected a number of minutes greater than 0, or an object with "
+                        "\"ttl\" (such a number) and \"strategy\" (\"delete\" or \"keep_latest\")");
+}
+
+/* {"ttl": minutes, "strategy": …} from that or from minutes alone; empty when there is none. */
+static int read_ttl(struct hd_call *call, struct hd_slice *out)
+{
+    hd_json_val val = hd_body_get(call, "ttl");
+    hd_json_val number = hd_json_is_object(val) ? hd_json_get(val, HD_S("ttl")) : val;
+    hd_json_val named = hd_json_get(val, HD_S("strategy"));
+    struct hd_slice strategy = HD_S("delete"), text = hd_json_number_text(number);
+    double minutes;
+    char *ttl;
+
+    *out = hd_slice(NULL, 0);
+    if (!val)
+        return 0;
+    if (named && !hd_json_is_null(named))
+        strategy = hd_json_string(named);
+    if (!hd_json_double(number, &minutes) || !(minutes > 0) || text.len > 64 ||
+        (!hd_slice_eq(strategy, HD_S("delete")) && !hd_slice_eq(strategy, HD_S("keep_latest"))))
+        return wrong_ttl(call);
+    ttl = hd_arena_printf(call->arena, "{\"ttl\":%.*s,\"strategy\":\"%.*s\"}", (int)text.len,
+                          text.ptr, (int)strategy.len, strategy.ptr);
+    *out = hd_slice_cstr(ttl);
+    return ttl ? 0 : HD_ENOMEM;
+}
+
+/* What the configuration gives a thread that asks for nothing. */
+static int standard_ttl(struct hd_call *call, struct hd_slice *out)
+{
+    const struct hd_config *config = call->app->config;
+    char *ttl;
+
+    if (out->len > 0 || config->ttl_threads_us == 0)
+        return 0;
+    ttl = hd_arena_printf(call->arena, "{\"ttl\":%.9g,\"strategy\":\"%s\"}",
+                          (double)config->ttl_threads_us / US_PER_MINUTE,
+                          strategies[config->ttl_strategy]);
+    *out = hd_slice_cstr(ttl);
+    return ttl ? 0 : HD_ENOMEM;
+}
+
+/* ---- metadata --------------------------------------------------------- */
+
+/* Only what can be merged later: no name twice. */
+static int read_metadata(struct hd_call *call, hd_json_val *out)
+{
+    struct hd_val *val = NULL;
+    int err = hd_body_object(call, "metadata", out);
+
+    if (!err && *out)
+        err = hd_val_from_json(*out, &val, &call->fault);
+    hd_val_unref(val);
+    return err;
+}
+
+/* ---- create ----------------------------------------------------------- */
+
+/* What a request for a new thread says. */
+struct creation {
+    struct hd_thread_rec thread;
+    bool keeps; /* one that is there is answered */
+    struct hd_supersteps supersteps;
+};
+
+static int choose_id(struct hd_call *call, struct hd_slice *id)
+{
+    struct hd_slice given = {NULL, 0};
+    char *made;
+    int err = hd_body_string(call, "thread_id", &given);
+
+    if (err || given.len > 0)
+        return err ? err : hd_call_uuid(call, "thread_id", given, id);
+    made = hd_arena_alloc(call->arena, HD_UUID_SIZE);
+    if (!made)
+        return HD_ENOMEM;
+    hd_uuid_v7(made);
+    *id = hd_slice(made, HD_UUID_LEN);
+    return 0;
+}
+
+static int read_creation(struct hd_call *call, struct creation *creation)
+{
+    static const char *const words[] = {"raise", "do_nothing", NULL};
+    struct hd_thread_rec *thread = &creation->thread;
+    int64_t now = hd_clock_now_us();
+    struct hd_slice id;
+    hd_json_val metadata;
+    int word = 0;
+    int err = choose_id(call, &id);
+
+    if (err)
+        return err;
+    hd_thread_init(thread, call->principal, id);
+    thread->created_at = thread->updated_at = thread->state_updated_at = now;
+    err = read_metadata(call, &metadata);
+    if (!err)
+        err = hd_call_text(call, metadata, &thread->metadata);
+    if (!err)
+        err = hd_body_word(call, "if_exists", words, &word);
+    if (!err)
+        err = read_ttl(call, &thread->ttl);
+    if (!err)
+        err = standard_ttl(call, &thread->ttl);
+    if (!err)
+        err = hd_supersteps_read(call, &creation->supersteps);
+    thread->expires_at = hd_ttl_expiry(thread->ttl, now);
+    creation->keeps = word == 1;
+    return err;
+}
+
+static int add_thread(struct hd_call *call, struct hd_thread_rec *thread)
+{
+    struct hd_batch_builder batch;
+    struct hd_batch view;
+    struct hd_slice lane;
+    int err = hd_thread_lane(call->arena, thread->principal, thread->id, &lane);
+
+    hd_batch_init(&batch);
+    if (!err)
+        err = hd_thread_add(&batch, thread);
+    view = hd_batch_view(&batch);
+    if (!err)
+        err = hd_rows_apply(call->app->store, lane, &view, NULL, &call->fault);
+    hd_batch_fini(&batch);
+    return err;
+}
+
+/* There is one of this id; it may be one whose time is over. */
+static int meet_existing(struct hd_call *call, struct creation *creation, bool *is_free)
+{
+    struct hd_thread_rec thread;
+    int err = hd_thread_read(call->app->store, call->principal, creation->thread.id, call->arena,
+                             &thread, &call->fault);
+
+    *is_free = err == HD_ENOTFOUND;
+    if (err)
+        return *is_free ? 0 : err;
+    if (hd_thread_is_over(&thread, creation->thread.created_at)) {
+        *is_free = true;
+        return hd_thread_delete(call->app->store, call->principal, thread.id, &call->fault);
+    }
+    if (!creation->keeps)
+        return hd_call_refuse(call, 409, "Thread already exists");
+    return hd_thread_view(call, &thread, hd_thread_members());
+}
+
+/* Its first states. What cannot be applied leaves no thread behind. */
+static int apply_supersteps(struct hd_call *call, struct creation *creation)
+{
+    struct hd_spot spot = {.thread = creation->thread};
+    struct hd_fault fault = {0};
+    struct hd_val *config = NULL;
+    int err = hd_spot_of_thread(call, &spot);
+
+    if (!err && !spot.graph)
+        err = hd_fault_set(&call->fault, HD_EINVAL,
+                           "supersteps: need metadata.graph_id, the name of a graph");
+    if (!err)
+        err = hd_supersteps_apply(call, &spot, &creation->supersteps, &config);
+    hd_val_unref(config);
+    creation->thread = spot.thread;
+    if (err && hd_thread_delete(call->app->store, call->principal, creation->thread.id, &fault))
+        hd_fault_set(&call->fault, err, "%s", fault.text);
+    return err;
+}
+
+static int create_new(struct hd_call *call, struct creation *creation, bool *exists)
+{
+    int err = add_thread(call, &creation->thread);
+
+    *exists = err == HD_ECONFLICT;
+    if (*exists)
+        call->fault = (struct hd_fault){0};
+    if (err)
+        return *exists ? 0 : err;
+    if (creation->supersteps.count > 0)
+        err = apply_supersteps(call, creation);
+    return err ? err : hd_thread_view(call, &creation->thread, hd_thread_members());
+}
+
+static int create_thread(struct hd_call *call)
+{
+    struct creation creation = {.keeps = false};
+    bool exists, is_free = true;
+    int err = read_creation(call, &creation);
+
+    /* Twice: what was in the way may be gone. */
+    for (int i = 0; !err && is_free && i < 2; i++) {
+        err = create_new(call, &creation, &exists);
+        if (err || !exists)
+            break;
+        err = meet_existing(call, &creation, &is_free);
+    }
+    hd_supersteps_fini(&creation.supersteps);
+    return err;
+}
+
+/* ---- get and change --------------------------------------------------- */
+
+static int get_thread(struct hd_call *call)
+{
+    unsigned members = hd_thread_members();
+    struct hd_thread_rec thread;
+    struct hd_slice *names;
+    size_t count;
+    int err = hd_params_list(&call->query, HD_S("include"), call->arena, &names, &count,
+                             &call->fault);
+
+    if (!err)
+        err = hd_call_thread(call, &thread);
+    for (size_t i = 0; !err && i < count; i++) {
+        if (hd_slice_eq(names[i], HD_S("ttl")))
+            members |= HD_THREAD_SHOWS_TTL;
+    }
+    return err ? err : hd_thread_view(call, &thread, members);
+}
+
+struct patch {
+    hd_json_val metadata;
+    struct hd_slice ttl;
+};
+
+static int merge_metadata(struct hd_call *call, struct hd_slice *metadata, hd_json_val more)
+{
+    struct hd_json json = {NULL};
+    struct hd_json_iter it;
+    struct hd_buf out;
+    struct hd_jw jw;
+    int err = metadata->len > 0 ? hd_json_parse(&json, *metadata, &call->fault) : 0;
+
+    hd_buf_init(&out, SIZE_MAX);
+    hd_jw_init(&jw, &out);
+    hd_jw_object(&jw);
+    it = hd_json_iter(hd_json_root(&json));
+    while (!err && hd_json_next(&it)) {
+        hd_json_val val = hd_json_get(more, it.key);
+
+        hd_jw_key(&jw, it.key);
+        hd_jw_val(&jw, val ? val : it.val);
+    }
+    it = hd_json_iter(more);
+    while (!err && hd_json_next(&it)) {
+        if (hd_json_get(hd_json_root(&json), it.key))
+            continue;
+        hd_jw_key(&jw, it.key);
+        hd_jw_val(&jw, it.val);
+    }
+    hd_jw_object_end(&jw);
+    if (!err)
+        err = hd_jw_finish(&jw);
+    if (!err)
+        err = hd_arena_copy(call->arena, hd_buf_slice(&out), metadata);
+    hd_buf_fini(&out);
+    hd_json_fini(&json);
+    return err;
+}
+
+static int apply_patch(struct hd_call *call, struct hd_thread_rec *thread, void *ctx)
+{
+    const struct patch *patch = ctx;
+    int err = patch->metadata ? merge_metadata(call, &thread->metadata, patch->metadata) : 0;
+
+    if (patch->ttl.len > 0)
+        thread->ttl = patch->ttl;
+    thread->updated_at = hd_clock_now_us();
+    thread->expires_at = hd_ttl_expiry(thread->ttl, thread->updated_at);
+    return err;
+}
+
+static bool wants_nothing_back(struct hd_call *call)
+{
+    struct hd_slice prefer =
+        hd_request_value(hd_exchange_request(call->exchange), HD_S("prefer"));
+
+    return hd_slice_eq_nocase(prefer, HD_S("return=minimal"));
+}
+
+static int patch_thread(struct hd_call *call)
+{
+    struct hd_thread_rec thread;
+    struct patch patch;
+    int err = read_metadata(call, &patch.metadata);
+
+    if (!err)
+        err = read_ttl(call, &patch.ttl);
+    if (!err)
+        err = hd_call_thread(call, &thread);
+    if (!err)
+        err = hd_call_thread_change(call, &thread, apply_patch, &patch);
+    if (err)
+        return err;
+    if (wants_nothing_back(call)) {
+        call->status = 204;
+        return 0;
+    }
+    return hd_thread_view(call, &thread, hd_thread_members());
+}
+
+/* ---- copy ------------------------------------------------------------- */
+
+/* The same thread under an id of its own, with nothing at work. */
+static int make_copy(struct hd_call *call, struct hd_thread_rec *thread)
+{
+    char *id = hd_arena_alloc(call->arena, HD_UUID_SIZE);
+    int64_t now = hd_clock_now_us();
+
+    if (!id)
+        return HD_ENOMEM;
+    hd_uuid_v7(id);
+    thread->id = hd_slice(id, HD_UUID_LEN);
+    thread->status = HD_THREAD_IDLE;
+    thread->created_at = thread->updated_at = now;
+    thread->expires_at = hd_ttl_expiry(thread->ttl, now);
+    thread->event_seq = 0;
+    thread->error = hd_slice(NULL, 0);
+    return 0;
+}
+
+static int copy_thread(struct hd_call *call)
+{
+    struct hd_thread_rec source, target;
+    struct heddle_error error = {0};
+    struct heddle_thread from, to;
+    struct hd_fault fault = {0};
+    int err = hd_call_thread(call, &source);
+
+    if (err == HD_ENOTFOUND)
+        return hd_call_refuse(call, 409, "%s", call->fault.text);
+    if (err)
+        return err;
+    target = source;
+    err = make_copy(call, &target);
+    if (err)
+        return err;
+    from = (struct heddle_thread){bytes(call->principal), bytes(source.id)};
+    to = (struct heddle_thread){bytes(call->principal), bytes(target.id)};
+    err = heddle_copy_thread(call->app->store, &from, &to, &error);
+    if (err)
+        return hd_fault_set(&call->fault, err, "%s", error.text);
+    err = add_thread(call, &target);
+    if (err && hd_thread_delete(call->app->store, call->principal, target.id, &fault))
+        return err;
+    return err ? err : hd_thread_view(call, &target, hd_thread_members());
+}
+
+static const struct hd_endpoint routes[] = {
+    {.method = HD_METHOD_POST,
+     .pattern = "/threads",
+     .work = create_thread,
+     .tag = "Threads",
+     .summary = "Create a thread",
+     .body = "?ThreadCreate",
+     .answer = "Thread"},
+    {.method = HD_METHOD_GET,
+     .pattern = "/threads/{thread_id}",
+     .work = get_thread,
+     .tag = "Threads",
+     .summary = "Get a thread",
+     .query = "include",
+     .answer = "Thread"},
+    {.method = HD_METHOD_PATCH,
+     .pattern = "/threads/{thread_id}",
+     .work = patch_thread,
+     .tag = "Threads",
+     .summary = "Merge metadata into a thread's, set its time to live",
+     .body = "ThreadPatch",
+     .answer = "Thread"},
+    {.method = HD_METHOD_PATCH,
+     .pattern = "/threads/{thread_id}/state",
+     .work = patch_thread,
+     .tag = "Threads",
+     .summary = "Merge metadata into a thread's",
+     .body = "ThreadPatch",
+     .answer = "Thread"},
+    {.method = HD_METHOD_POST,
+     .pattern = "/threads/{thread_id}/copy",
+     .work = copy_thread,
+     .tag = "Threads",
+     .summary = "Copy a thread with all its checkpoints",
+     .body = "?Any",
+     .answer = "Thread"},
+};
+
+const struct hd_routes hd_routes_threads = {routes, HD_COUNT(routes)};
