@@ -95,8 +95,8 @@ HD_MUST_CHECK int hd_server_create(struct hd_server **out, uv_loop_t *loop,
                                    const struct hd_server_config *config, struct hd_fault *fault);
 
 /*
- * Listens on every address that `host` stands for (a name or a number; "localhost" is
- * ::1 and 127.0.0.1). Port 0 is any free one. When the port is taken: HD_EEXISTS, or
+ * Listens on every address that `host` (a name or a number) stands for, with one port; those
+ * that this machine does not have are left out as long as one is there. Port 0 is any free one. When the port is taken: HD_EEXISTS, or
  * with `or_next` the next of up to 100 ports that is free. May be called more than once.
  * `port_out` may be NULL.
  */
