@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/map.h"
+#include "graph/partials.h"
 #include "graph/run.h"
 #include "graph/val.h"
 #include "run/app.h"
@@ -16,7 +17,6 @@
 
 #define HD_EVENT_LIMIT ((size_t)256 << 20) /* bytes of one event, or of an answer */
 
-struct hd_partials;
 struct hd_turn;
 
 enum hd_stop {
@@ -46,7 +46,7 @@ struct hd_ticket {
     struct hd_val *kwargs;
     struct hd_slice root; /* the namespace of its root graph */
     struct hd_feed *feed;
-    struct hd_partials *partials;
+    struct hd_partials partials;
     uint32_t modes;
     bool subgraphs;
     bool is_resumable;

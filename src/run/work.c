@@ -50,6 +50,24 @@ static void tell_val(struct hd_ticket *ticket, uint32_t mode, struct hd_slice na
     tell(ticket, mode, name, hd_buf_slice(scratch));
 }
 
+static void on_partial(void *ctx, const char *event, const struct hd_val *data)
+{
+    tell_val(ctx, HD_MODE_MESSAGES, hd_slice_cstr(event), data);
+}
+
+/* Whole messages, made of the pieces of models and of what is in the root graph's state. */
+static int add_partial(struct hd_ticket *ticket, struct hd_slice ns, enum hd_stream_mode mode,
+                       const struct hd_val *data)
+{
+    if (!(ticket->modes & HD_MODE_MESSAGES))
+        return 0;
+    if (mode == HD_STREAM_MESSAGES)
+        return hd_partials_message(&ticket->partials, data, on_partial, ticket);
+    if (mode == HD_STREAM_VALUES && ns.len == 0)
+        return hd_partials_values(&ticket->partials, data, on_partial, ticket);
+    return 0;
+}
+
 /* `values`, or `values|node:task` of a subgraph. */
 static struct hd_slice event_name(struct hd_ticket *ticket, enum hd_stream_mode mode,
                                   struct hd_slice ns, char *room, size_t size)
@@ -69,6 +87,8 @@ static void on_stream(void *ctx, struct hd_slice ns, enum hd_stream_mode mode,
     struct hd_ticket *ticket = ctx;
     char room[2048];
 
+    if (add_partial(ticket, ns, mode, data))
+        hd_log(HD_LOG_WARN, "run", "out of memory: an event is missing");
     if (!(ticket->modes & (uint32_t)mode))
         return;
     /* What models say inside subgraphs is always streamed, as the official server does. */
@@ -80,10 +100,10 @@ static void on_stream(void *ctx, struct hd_slice ns, enum hd_stream_mode mode,
 static void on_event(void *ctx, const struct hd_event *event)
 {
     struct hd_ticket *ticket = ctx;
-    unsigned modes = ticket->modes & HD_STREAM_ALL;
+    unsigned modes = ticket->modes & (HD_STREAM_ALL | HD_STREAM_EVENTS);
 
     if (ticket->modes & HD_MODE_MESSAGES)
-        modes |= HD_STREAM_MESSAGES;
+        modes |= HD_STREAM_MESSAGES | HD_STREAM_VALUES;
     if (!is_heard(ticket))
         return;
     if (hd_stream_map(event, modes, on_stream, ticket))
@@ -373,6 +393,7 @@ void hd_work_fini(struct hd_ticket *ticket)
 {
     if (ticket->feed)
         hd_feed_release(ticket->feed);
+    hd_partials_fini(&ticket->partials);
     hd_val_unref(ticket->output);
     hd_val_unref(ticket->kwargs);
     hd_buf_fini(&ticket->values);
