@@ -96,9 +96,9 @@ HD_MUST_CHECK int hd_server_create(struct hd_server **out, uv_loop_t *loop,
 
 /*
  * Listens on every address that `host` (a name or a number) stands for, with one port; those
- * that this machine does not have are left out as long as one is there. Port 0 is any free one. When the port is taken: HD_EEXISTS, or
- * with `or_next` the next of up to 100 ports that is free. May be called more than once.
- * `port_out` may be NULL.
+ * that this machine does not have are left out as long as one is there. Port 0 is any free
+ * one. When the port is taken: HD_EEXISTS, or with `or_next` the next of up to 100 ports that
+ * is free. May be called more than once. `port_out` may be NULL.
  */
 HD_MUST_CHECK int hd_server_listen(struct hd_server *server, const char *host, int port,
                                    bool or_next, int *port_out, struct hd_fault *fault);
