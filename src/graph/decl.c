@@ -14,14 +14,38 @@ struct root {
 };
 
 struct graph_members {
-    struct hd_slice name, description;
+    struct hd_slice name, title, description;
+    struct hd_val *config_schema, *context_schema;
     struct hd_at state, input, output, nodes, edges, graphs, before, after;
     int64_t recursion_limit;
 };
 
+/* A JSON Schema of an object; kept as it is. */
+static int read_schema(struct hd_decl *decl, const struct hd_at *at, const struct hd_field *field,
+                       void *out)
+{
+    hd_json_val type = hd_json_get(at->val, HD_S("type"));
+    struct hd_val **schema = out;
+    int err;
+
+    (void)field;
+    if (!hd_json_is_object(at->val))
+        return hd_decl_fail_type(decl, at, "a JSON Schema");
+    if (type && !hd_slice_eq(hd_json_string(type), HD_S("object"))) {
+        struct hd_at type_at = hd_at_key(at, HD_S("type"), type);
+
+        return hd_decl_fail(decl, &type_at, "must be \"object\"");
+    }
+    err = hd_val_from_json(at->val, schema, NULL);
+    return err == 0 ? hd_hold_keep(decl->hold, *schema) : err;
+}
+
 static const struct hd_field graph_fields[] = {
     {"name", hd_read_string, offsetof(struct graph_members, name), false, 0, MAX_GRAPH_NAME, 0},
+    {"title", hd_read_text, offsetof(struct graph_members, title), false, 0, 0, 0},
     {"description", hd_read_text, offsetof(struct graph_members, description), false, 0, 0, 0},
+    {"config_schema", read_schema, offsetof(struct graph_members, config_schema), false, 0, 0, 0},
+    {"context_schema", read_schema, offsetof(struct graph_members, context_schema), false, 0, 0, 0},
     {"state", hd_read_raw, offsetof(struct graph_members, state), true, 0, 0, 0},
     {"input", hd_read_raw, offsetof(struct graph_members, input), false, 0, 0, 0},
     {"output", hd_read_raw, offsetof(struct graph_members, output), false, 0, 0, 0},
@@ -61,7 +85,10 @@ static int set_name(struct hd_decl *decl, const struct hd_at *at,
     struct hd_graph *graph = decl->draft->graph;
     struct hd_at name_at = hd_at_key(at, HD_S("name"), at->val);
 
+    graph->title = members->title;
     graph->description = members->description;
+    graph->config_schema = members->config_schema;
+    graph->context_schema = members->context_schema;
     if (!members->name.ptr && graph->name.ptr)
         return 0;
     if (!members->name.ptr)

@@ -58,6 +58,7 @@ struct channel_spec {
     bool has_type;
     bool is_accumulating;
     struct hd_at type_at, default_at, accumulate_at;
+    struct hd_slice title, description;
 };
 
 static int read_reducer(struct hd_decl *decl, const struct hd_at *at, const struct hd_field *field,
@@ -235,6 +236,8 @@ static const struct hd_field channel_fields[] = {
     {"type", hd_read_raw, offsetof(struct channel_spec, type_at), false, 0, 0, 0},
     {"default", hd_read_raw, offsetof(struct channel_spec, default_at), false, 0, 0, 0},
     {"accumulate", hd_read_raw, offsetof(struct channel_spec, accumulate_at), false, 0, 0, 0},
+    {"title", hd_read_text, offsetof(struct channel_spec, title), false, 0, 0, 0},
+    {"description", hd_read_text, offsetof(struct channel_spec, description), false, 0, 0, 0},
 };
 
 static int check_combination(struct hd_decl *decl, const struct channel_spec *spec)
@@ -268,6 +271,8 @@ static int read_channel(struct hd_decl *decl, const struct hd_at *at,
         return err;
     channel->reducer = spec.reducer->value;
     channel->type = spec.type;
+    channel->title = spec.title;
+    channel->description = spec.description;
     channel->is_accumulating = hd_json_is_true(spec.accumulate_at.val);
     channel->node = HD_GRAPH_END;
     return set_initial(decl, &spec, channel);

@@ -74,6 +74,7 @@ enum hd_graph_type {
 
 struct hd_graph_channel {
     struct hd_slice name;
+    struct hd_slice title, description; /* for people; may be empty */
     enum hd_graph_reducer reducer;
     enum hd_graph_type type;
     struct hd_val *initial; /* NULL: begins empty */
@@ -206,7 +207,9 @@ struct hd_node {
 
 struct hd_graph {
     struct hd_slice name;
-    struct hd_slice description;
+    struct hd_slice title, description; /* for people; may be empty */
+    struct hd_val *config_schema;       /* JSON Schema of `configurable`; NULL: not said */
+    struct hd_val *context_schema;
 
     const struct hd_graph_channel *channels;
     size_t channel_count;
