@@ -67,6 +67,8 @@ struct hd_routes {
 
 /* All tables, one for each resource. */
 extern const struct hd_routes hd_routes_assistants;
+extern const struct hd_routes hd_routes_assistant_search;
+extern const struct hd_routes hd_routes_assistant_graph;
 extern const struct hd_routes hd_routes_threads;
 extern const struct hd_routes hd_routes_thread_search;
 extern const struct hd_routes hd_routes_thread_delete;
@@ -80,6 +82,7 @@ extern const struct hd_routes hd_routes_streams;
 extern const struct hd_routes hd_routes_items;
 extern const struct hd_routes hd_routes_crons;
 extern const struct hd_routes hd_routes_system;
+extern const struct hd_routes hd_routes_metrics;
 
 /* Number `index` of all routes; NULL after the last. */
 const struct hd_endpoint *hd_endpoint_at(size_t index);

@@ -2,6 +2,11 @@
 #include "api/api.h"
 
 static const struct hd_routes *const tables[] = {
+    &hd_routes_assistants,
+    &hd_routes_assistant_search,
+    &hd_routes_assistant_graph,
+    &hd_routes_system,
+    &hd_routes_metrics,
     &hd_routes_run_create,
     &hd_routes_runs,
     &hd_routes_streams,

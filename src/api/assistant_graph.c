@@ -1,0 +1,67 @@
+/* The graph of an assistant: drawn, described by schemas, and the graphs inside it. */
+#include "api/api.h"
+#include "api/assistant_view.h"
+#include "graph/draw.h"
+
+static int find_graph(struct hd_call *call, const struct hd_app_graph **out)
+{
+    struct hd_assistant_rec assistant;
+    int err = hd_call_assistant(call, &assistant);
+
+    return err ? err : hd_call_graph(call, assistant.graph_id, out);
+}
+
+/* ---- drawn ------------------------------------------------------------ */
+
+/* true, false, or how many levels of subgraphs are opened. */
+static int read_levels(struct hd_call *call, int *out)
+{
+    struct hd_fault ignored = {0};
+    int64_t levels = 0;
+    bool opens = false;
+
+    *out = 0;
+    if (hd_params_int(&call->query, HD_S("xray"), 0, INT32_MAX, 0, &levels, &ignored) == 0) {
+        *out = levels < HD_DRAW_ALL_LEVELS ? (int)levels : HD_DRAW_ALL_LEVELS;
+        return 0;
+    }
+    if (hd_params_bool(&call->query, HD_S("xray"), false, &opens, &ignored))
+        return hd_fault_set(&call->fault, HD_EINVAL,
+                            "xray: expected true, false or a number of levels");
+    if (opens)
+        *out = HD_DRAW_ALL_LEVELS;
+    return 0;
+}
+
+static int draw_graph(struct hd_call *call)
+{
+    const struct hd_app_graph *graph;
+    struct hd_drawing drawing;
+    int levels;
+    int err = read_levels(call, &levels);
+
+    if (!err)
+        err = find_graph(call, &graph);
+    if (err)
+        return err;
+    err = hd_drawing_init(&drawing, graph->graph, levels);
+    if (err == HD_ELIMIT)
+        return hd_fault_set(&call->fault, HD_EINVAL, "xray: the graph is too large to be opened");
+    if (err)
+        return err;
+    err = hd_draw_json(&drawing, &call->out);
+    hd_drawing_fini(&drawing);
+    return err;
+}
+
+static const struct hd_endpoint routes[] = {
+    {.method = HD_METHOD_GET,
+     .pattern = "/assistants/{assistant_id}/graph",
+     .work = draw_graph,
+     .tag = "Assistants",
+     .summary = "The nodes and edges of an assistant's graph",
+     .query = "xray",
+     .answer = "Drawing"},
+};
+
+const struct hd_routes hd_routes_assistant_graph = {routes, HD_COUNT(routes)};

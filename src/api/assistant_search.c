@@ -1,0 +1,282 @@
+/*
+ * Finding assistants. There are few of them, so all are read: what matches is kept
+ * as its id and what it is sorted by, and only the page that is shown is read again.
+ */
+#include <stdlib.h>
+
+#include "api/api.h"
+#include "api/assistant_view.h"
+#include "base/alloc.h"
+
+#define MAX_FOUND ((size_t)1 << 30) /* bytes of ids and sorting keys */
+
+enum sort { BY_CREATED, BY_UPDATED, BY_ID, BY_NAME, BY_GRAPH };
+
+static const char *const sort_names[] = {[BY_CREATED] = "created_at",
+                                         [BY_UPDATED] = "updated_at",
+                                         [BY_ID] = "assistant_id",
+                                         [BY_NAME] = "name",
+                                         [BY_GRAPH] = "graph_id",
+                                         NULL};
+
+struct found {
+    int64_t number;
+    struct hd_slice text;
+    struct hd_slice id;
+    struct hd_slice principal;
+};
+
+struct search {
+    struct hd_call *call;
+    hd_json_val metadata;
+    struct hd_slice graph_id;
+    struct hd_slice name;
+    int sort;
+    bool is_descending;
+    int64_t limit, offset;
+    unsigned members;
+    bool counts_only;
+
+    struct found *found;
+    size_t count, cap;
+    struct hd_arena arena; /* of what was found */
+};
+
+/* ---- what is asked for ------------------------------------------------ */
+
+static int read_filters(struct hd_call *call, struct search *search)
+{
+    int err = hd_body_object(call, "metadata", &search->metadata);
+
+    if (!err)
+        err = hd_body_string(call, "graph_id", &search->graph_id);
+    if (!err)
+        err = hd_body_string(call, "name", &search->name);
+    return err;
+}
+
+static int read_page(struct hd_call *call, struct search *search)
+{
+    static const char *const orders[] = {"asc", "desc", NULL};
+    struct hd_slice *names;
+    size_t count;
+    int order = 1;
+    int err = hd_body_word(call, "sort_by", sort_names, &search->sort);
+
+    if (!err)
+        err = hd_body_word(call, "sort_order", orders, &order);
+    search->is_descending = order == 1;
+    search->limit = 10;
+    if (!err)
+        err = hd_body_int(call, "limit", 1, 1000, &search->limit);
+    if (!err)
+        err = hd_body_int(call, "offset", 0, INT32_MAX, &search->offset);
+    if (!err)
+        err = hd_body_strings(call, "select", &names, &count);
+    return err ? err : hd_assistant_select(call, names, count, &search->members);
+}
+
+/* ---- what matches ----------------------------------------------------- */
+
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+/* Whatever the case of its ASCII letters. */
+static bool has_part(struct hd_slice text, struct hd_slice part)
+{
+    for (size_t at = 0; at + part.len <= text.len; at++) {
+        size_t same = 0;
+
+        while (same < part.len && lower(text.ptr[at + same]) == lower(part.ptr[same]))
+            same++;
+        if (same == part.len)
+            return true;
+    }
+    return false;
+}
+
+static int matches(struct search *search, const struct hd_assistant_rec *assistant, bool *out)
+{
+    struct hd_json metadata = {NULL};
+    int err;
+
+    *out = (search->graph_id.len == 0 || hd_slice_eq(search->graph_id, assistant->graph_id)) &&
+           has_part(assistant->name, search->name);
+    if (!*out || !search->metadata)
+        return 0;
+    err = hd_json_parse(&metadata, assistant->metadata.len > 0 ? assistant->metadata : HD_S("{}"),
+                        &search->call->fault);
+    *out = !err && hd_json_contains(hd_json_root(&metadata), search->metadata);
+    hd_json_fini(&metadata);
+    return err;
+}
+
+static int keep(struct search *search, const struct hd_assistant_rec *assistant)
+{
+    const struct hd_slice texts[] = {[BY_NAME] = assistant->name, [BY_GRAPH] = assistant->graph_id};
+    struct found *found;
+    int err;
+
+    if (search->count == search->cap) {
+        size_t cap = search->cap ? search->cap * 2 : 64;
+        struct found *grown = hd_realloc(search->found, cap * sizeof(*grown));
+
+        if (!grown)
+            return HD_ENOMEM;
+        search->found = grown;
+        search->cap = cap;
+    }
+    found = &search->found[search->count];
+    *found = (struct found){.number = 0};
+    if (search->sort == BY_CREATED)
+        found->number = assistant->created_at;
+    else if (search->sort == BY_UPDATED)
+        found->number = assistant->updated_at;
+    err = hd_arena_copy(&search->arena, assistant->id, &found->id);
+    if (!err)
+        err = hd_arena_copy(&search->arena, assistant->principal, &found->principal);
+    if (!err && (search->sort == BY_NAME || search->sort == BY_GRAPH))
+        err = hd_arena_copy(&search->arena, texts[search->sort], &found->text);
+    search->count += !err;
+    return err;
+}
+
+static int on_assistant(void *arg, const struct hd_assistant_rec *assistant)
+{
+    struct search *search = arg;
+    bool is_match;
+    int err = matches(search, assistant, &is_match);
+
+    if (err || !is_match)
+        return err;
+    if (search->counts_only) {
+        search->count++;
+        return 0;
+    }
+    return keep(search, assistant);
+}
+
+/* Those of everybody that the principal has no own version of. */
+static int on_shared(void *arg, const struct hd_assistant_rec *assistant)
+{
+    struct search *search = arg;
+    struct hd_call *call = search->call;
+    struct hd_assistant_rec own;
+    struct hd_arena arena;
+    int err;
+
+    hd_arena_init(&arena, MAX_FOUND);
+    err = hd_assistant_read(call->app->store, call->principal, assistant->id, &arena, &own,
+                            &call->fault);
+    hd_arena_fini(&arena);
+    return err == HD_ENOTFOUND ? on_assistant(search, assistant) : err;
+}
+
+static int scan(struct search *search)
+{
+    struct hd_call *call = search->call;
+    int err = hd_assistants_scan(call->app->store, call->principal, on_assistant, search,
+                                 &call->fault);
+
+    if (!err && call->principal.len > 0)
+        err = hd_assistants_scan(call->app->store, hd_slice(NULL, 0), on_shared, search,
+                                 &call->fault);
+    return err;
+}
+
+/* ---- the page --------------------------------------------------------- */
+
+static int compare(const void *a, const void *b)
+{
+    const struct found *one = a, *other = b;
+
+    if (one->number != other->number)
+        return one->number < other->number ? -1 : 1;
+    if (!hd_slice_eq(one->text, other->text))
+        return hd_slice_cmp(one->text, other->text);
+    return hd_slice_cmp(one->id, other->id);
+}
+
+static int compare_descending(const void *a, const void *b)
+{
+    return compare(b, a);
+}
+
+static int show(struct search *search)
+{
+    struct hd_call *call = search->call;
+    int64_t end = search->offset + search->limit;
+    int err = 0;
+
+    if (search->count > 0)
+        qsort(search->found, search->count, sizeof(*search->found),
+              search->is_descending ? compare_descending : compare);
+    hd_jw_array(&call->jw);
+    for (int64_t i = search->offset; !err && i < end && i < (int64_t)search->count; i++) {
+        struct hd_assistant_rec assistant;
+
+        err = hd_assistant_read(call->app->store, search->found[i].principal, search->found[i].id,
+                                call->arena, &assistant, &call->fault);
+        if (!err)
+            hd_assistant_view(&call->jw, &assistant, search->members);
+        else if (err == HD_ENOTFOUND) /* deleted a moment ago */
+            err = 0;
+    }
+    hd_jw_array_end(&call->jw);
+    if (!err)
+        hd_call_pages(call, search->offset, search->limit, (int64_t)search->count);
+    return err;
+}
+
+/* ---- endpoints -------------------------------------------------------- */
+
+static int search_assistants(struct hd_call *call)
+{
+    struct search search = {.call = call};
+    int err = read_filters(call, &search);
+
+    if (!err)
+        err = read_page(call, &search);
+    if (err)
+        return err;
+    hd_arena_init(&search.arena, MAX_FOUND);
+    err = scan(&search);
+    if (!err)
+        err = show(&search);
+    hd_free(search.found);
+    hd_arena_fini(&search.arena);
+    return err;
+}
+
+static int count_assistants(struct hd_call *call)
+{
+    struct search search = {.call = call, .counts_only = true};
+    int err = read_filters(call, &search);
+
+    if (!err)
+        err = scan(&search);
+    if (!err)
+        hd_jw_int(&call->jw, (int64_t)search.count);
+    return err;
+}
+
+static const struct hd_endpoint routes[] = {
+    {.method = HD_METHOD_POST,
+     .pattern = "/assistants/search",
+     .work = search_assistants,
+     .tag = "Assistants",
+     .summary = "Search assistants",
+     .body = "?AssistantSearch",
+     .answer = "[AssistantPart"},
+    {.method = HD_METHOD_POST,
+     .pattern = "/assistants/count",
+     .work = count_assistants,
+     .tag = "Assistants",
+     .summary = "Count assistants",
+     .body = "?AssistantCount",
+     .answer = "Count"},
+};
+
+const struct hd_routes hd_routes_assistant_search = {routes, HD_COUNT(routes)};

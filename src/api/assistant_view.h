@@ -1,0 +1,26 @@
+/* Assistants as clients see them. */
+#ifndef HD_API_ASSISTANT_VIEW_H
+#define HD_API_ASSISTANT_VIEW_H
+
+#include "api/api.h"
+#include "run/record.h"
+
+#define HD_ASSISTANT_ALL (~0u)
+
+/* Bits of the members that are named, all for none. HD_EINVAL when there is no such member. */
+HD_MUST_CHECK int hd_assistant_select(struct hd_call *call, const struct hd_slice *names,
+                                      size_t count, unsigned *members);
+
+void hd_assistant_view(struct hd_jw *jw, const struct hd_assistant_rec *assistant,
+                       unsigned members);
+
+/*
+ * The assistant of the path, by its id or its graph's. HD_ENOTFOUND says `Assistant not
+ * found` in call->fault. For store threads.
+ */
+HD_MUST_CHECK int hd_call_assistant(struct hd_call *call, struct hd_assistant_rec *out);
+/* Its graph; HD_ENOTFOUND when that is not served any more. */
+HD_MUST_CHECK int hd_call_graph(struct hd_call *call, struct hd_slice graph_id,
+                                const struct hd_app_graph **out);
+
+#endif

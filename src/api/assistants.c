@@ -1,0 +1,538 @@
+/* Assistants: made, looked at, changed, set back, deleted. */
+#include "api/api.h"
+#include "api/assistant_view.h"
+#include "base/clock.h"
+#include "base/uuid.h"
+#include "graph/val.h"
+#include "run/assistant.h"
+#include "store/rows.h"
+
+#define MAX_TRIES 50
+#define MAX_RECURSION 1000000
+
+static const struct hd_slice empty_object = HD_S_INIT("{}");
+
+/* ---- what is asked for ------------------------------------------------ */
+
+/* The body of a request that makes or changes one; what was not given is NULL or empty. */
+struct draft {
+    struct hd_slice graph_id;
+    hd_json_val name;
+    hd_json_val description;
+    hd_json_val config;
+    hd_json_val configurable; /* of the config */
+    hd_json_val context;
+    hd_json_val metadata;
+};
+
+/* An object without a name that occurs twice, so that it can be merged later. */
+static int read_object(struct hd_call *call, const char *name, hd_json_val *out)
+{
+    struct hd_val *val = NULL;
+    int err = hd_body_object(call, name, out);
+
+    if (!err && *out)
+        err = hd_val_from_json(*out, &val, &call->fault);
+    hd_val_unref(val);
+    return err;
+}
+
+static int read_text(struct hd_call *call, const char *name, hd_json_val *out)
+{
+    struct hd_slice ignored;
+
+    *out = hd_body_get(call, name);
+    return hd_body_string(call, name, &ignored);
+}
+
+static hd_json_val member(hd_json_val object, const char *name)
+{
+    hd_json_val val = hd_json_get(object, hd_slice_cstr(name));
+
+    return hd_json_is_null(val) ? NULL : val;
+}
+
+static int check_tags(struct hd_call *call, hd_json_val tags)
+{
+    struct hd_json_iter it = hd_json_iter(tags);
+    bool is_good = !tags || hd_json_is_array(tags);
+
+    while (is_good && hd_json_next(&it))
+        is_good = hd_json_is_string(it.val);
+    return is_good ? 0
+                   : hd_fault_set(&call->fault, HD_EINVAL,
+                                  "config.tags: expected a list of strings");
+}
+
+/* Runs take all of this from their assistant without looking again. */
+static int check_config(struct hd_call *call, struct draft *draft)
+{
+    hd_json_val limit = member(draft->config, "recursion_limit");
+    int64_t number = 1;
+
+    draft->configurable = member(draft->config, "configurable");
+    if (draft->configurable && !hd_json_is_object(draft->configurable))
+        return hd_fault_set(&call->fault, HD_EINVAL, "config.configurable: expected an object");
+    if (limit && (!hd_json_int(limit, &number) || number < 1 || number > MAX_RECURSION))
+        return hd_fault_set(&call->fault, HD_EINVAL,
+                            "config.recursion_limit: expected an integer from 1 to %d",
+                            MAX_RECURSION);
+    return check_tags(call, member(draft->config, "tags"));
+}
+
+static int read_draft(struct hd_call *call, struct draft *draft)
+{
+    int err = hd_body_string(call, "graph_id", &draft->graph_id);
+
+    if (!err)
+        err = read_text(call, "name", &draft->name);
+    if (!err)
+        err = read_text(call, "description", &draft->description);
+    if (!err)
+        err = read_object(call, "config", &draft->config);
+    if (!err)
+        err = read_object(call, "context", &draft->context);
+    if (!err)
+        err = read_object(call, "metadata", &draft->metadata);
+    return err ? err : check_config(call, draft);
+}
+
+/* The two are one thing under two names, so they cannot both be said. */
+static bool says_both(const struct draft *draft)
+{
+    return hd_json_size(draft->configurable) > 0 && hd_json_size(draft->context) > 0;
+}
+
+static int refuse_both(struct hd_call *call)
+{
+    return hd_call_refuse(call, 400,
+                          "Cannot specify both configurable and context. Prefer setting context "
+                          "alone.");
+}
+
+/* ---- what becomes of it ----------------------------------------------- */
+
+/* Moves what was written to the arena. */
+static int keep(struct hd_call *call, struct hd_jw *jw, struct hd_buf *buf, struct hd_slice *out)
+{
+    int err = hd_jw_finish(jw);
+
+    if (!err)
+        err = hd_arena_copy(call->arena, hd_buf_slice(buf), out);
+    hd_buf_fini(buf);
+    return err;
+}
+
+/* `config` with another configurable, which is left out when it is empty. */
+static int with_configurable(struct hd_call *call, hd_json_val config, hd_json_val configurable,
+                             struct hd_slice *out)
+{
+    struct hd_json_iter it = hd_json_iter(config);
+    struct hd_buf buf;
+    struct hd_jw jw;
+
+    hd_buf_init(&buf, SIZE_MAX);
+    hd_jw_init(&jw, &buf);
+    hd_jw_object(&jw);
+    while (hd_json_next(&it)) {
+        if (hd_slice_eq(it.key, HD_S("configurable")))
+            continue;
+        hd_jw_key(&jw, it.key);
+        hd_jw_val(&jw, it.val);
+    }
+    if (hd_json_size(configurable) > 0) {
+        hd_jw_key(&jw, HD_S("configurable"));
+        hd_jw_val(&jw, configurable);
+    }
+    hd_jw_object_end(&jw);
+    return keep(call, &jw, &buf, out);
+}
+
+/* Members of `more` replace those of the object that `text` is. */
+static int merge(struct hd_call *call, struct hd_slice text, hd_json_val more,
+                 struct hd_slice *out)
+{
+    struct hd_json old = {NULL};
+    struct hd_json_iter it;
+    struct hd_buf buf;
+    struct hd_jw jw;
+    int err = hd_json_parse(&old, text.len > 0 ? text : empty_object, &call->fault);
+
+    if (err)
+        return err;
+    hd_buf_init(&buf, SIZE_MAX);
+    hd_jw_init(&jw, &buf);
+    hd_jw_object(&jw);
+    it = hd_json_iter(hd_json_root(&old));
+    while (hd_json_next(&it)) {
+        hd_json_val changed = hd_json_get(more, it.key);
+
+        hd_jw_key(&jw, it.key);
+        hd_jw_val(&jw, changed ? changed : it.val);
+    }
+    it = hd_json_iter(more);
+    while (hd_json_next(&it)) {
+        if (hd_json_get(hd_json_root(&old), it.key))
+            continue;
+        hd_jw_key(&jw, it.key);
+        hd_jw_val(&jw, it.val);
+    }
+    hd_jw_object_end(&jw);
+    hd_json_fini(&old);
+    return keep(call, &jw, &buf, out);
+}
+
+/* A new context for the configuration that is there. */
+static int change_context(struct hd_call *call, const struct draft *draft,
+                          struct hd_assistant_rec *assistant)
+{
+    struct hd_json old = {NULL};
+    int err = hd_json_parse(&old, assistant->config.len > 0 ? assistant->config : empty_object,
+                            &call->fault);
+
+    if (!err)
+        err = with_configurable(call, hd_json_root(&old), draft->context, &assistant->config);
+    if (!err)
+        err = hd_call_text(call, draft->context, &assistant->context);
+    hd_json_fini(&old);
+    return err;
+}
+
+/* A new configuration, and the context that goes with it. */
+static int change_config(struct hd_call *call, const struct draft *draft,
+                         struct hd_assistant_rec *assistant)
+{
+    int err;
+
+    if (hd_json_size(draft->context) > 0) {
+        err = with_configurable(call, draft->config, draft->context, &assistant->config);
+        return err ? err : hd_call_text(call, draft->context, &assistant->context);
+    }
+    err = hd_call_text(call, draft->config, &assistant->config);
+    if (!err)
+        err = hd_call_text(call, draft->configurable, &assistant->context);
+    if (assistant->context.len == 0)
+        assistant->context = empty_object;
+    return err;
+}
+
+/* Makes of the assistant what the draft says; what it does not mention stays. */
+static int change(struct hd_call *call, const struct draft *draft,
+                  struct hd_assistant_rec *assistant)
+{
+    const struct hd_app_graph *graph;
+    int err = 0;
+
+    if (draft->graph_id.len > 0) {
+        err = hd_call_graph(call, draft->graph_id, &graph);
+        assistant->graph_id = draft->graph_id;
+    }
+    if (draft->name)
+        assistant->name = hd_json_string(draft->name);
+    if (!err && draft->description)
+        err = hd_call_text(call, draft->description, &assistant->description);
+    if (!err && draft->metadata)
+        err = merge(call, assistant->metadata, draft->metadata, &assistant->metadata);
+    if (!err && draft->config)
+        err = change_config(call, draft, assistant);
+    else if (!err && draft->context)
+        err = change_context(call, draft, assistant);
+    return err;
+}
+
+/* ---- create ----------------------------------------------------------- */
+
+static int choose_id(struct hd_call *call, struct hd_slice *id)
+{
+    struct hd_slice given = {NULL, 0};
+    char *made;
+    int err = hd_body_string(call, "assistant_id", &given);
+
+    if (err || given.ptr)
+        return err ? err : hd_call_uuid(call, "assistant_id", given, id);
+    made = hd_arena_alloc(call->arena, HD_UUID_SIZE);
+    if (!made)
+        return HD_ENOMEM;
+    hd_uuid_v7(made);
+    *id = hd_slice(made, HD_UUID_LEN);
+    return 0;
+}
+
+static int add(struct hd_call *call, const struct hd_assistant_rec *assistant)
+{
+    struct hd_batch_builder batch;
+    struct hd_batch view;
+    int err;
+
+    hd_batch_init(&batch);
+    err = hd_assistant_add(&batch, assistant);
+    view = hd_batch_view(&batch);
+    if (!err)
+        err = hd_rows_apply(call->app->store, assistant->id, &view, NULL, &call->fault);
+    hd_batch_fini(&batch);
+    return err;
+}
+
+/* Adds it, or reads the one that is there: then *exists. */
+static int add_or_read(struct hd_call *call, struct hd_assistant_rec *assistant, bool *exists)
+{
+    struct hd_assistant_rec found;
+    int err = HD_ENOTFOUND;
+
+    *exists = false;
+    /* It may be deleted between the two; that cannot go on for ever. */
+    for (int i = 0; i < MAX_TRIES && err == HD_ENOTFOUND; i++) {
+        call->fault = (struct hd_fault){0};
+        err = add(call, assistant);
+        if (err != HD_ECONFLICT)
+            return err;
+        call->fault = (struct hd_fault){0};
+        err = hd_assistant_read(call->app->store, call->principal, assistant->id, call->arena,
+                                &found, &call->fault);
+    }
+    if (!err)
+        *assistant = found;
+    *exists = !err;
+    return err;
+}
+
+static int create_assistant(struct hd_call *call)
+{
+    static const char *const words[] = {"raise", "do_nothing", NULL};
+    int64_t now = hd_clock_now_us();
+    struct hd_assistant_rec assistant = {.principal = call->principal,
+                                         .version = 1,
+                                         .created_at = now,
+                                         .updated_at = now,
+                                         .name = HD_S("Untitled"),
+                                         .config = empty_object,
+                                         .context = empty_object,
+                                         .metadata = empty_object};
+    struct draft draft = {.name = NULL};
+    bool exists = false;
+    int word = 0;
+    int err = read_draft(call, &draft);
+
+    if (!err && draft.graph_id.len == 0)
+        return hd_fault_set(&call->fault, HD_EINVAL, "graph_id: required");
+    if (!err)
+        err = hd_body_word(call, "if_exists", words, &word);
+    if (!err)
+        err = choose_id(call, &assistant.id);
+    if (!err && says_both(&draft))
+        return refuse_both(call);
+    if (!err)
+        err = change(call, &draft, &assistant);
+    if (!err)
+        err = add_or_read(call, &assistant, &exists);
+    if (!err && exists && word == 0)
+        return hd_call_refuse(call, 409, "Assistant already exists");
+    if (!err)
+        hd_assistant_view(&call->jw, &assistant, HD_ASSISTANT_ALL);
+    return err;
+}
+
+/* ---- get, change, set back -------------------------------------------- */
+
+static int get_assistant(struct hd_call *call)
+{
+    struct hd_assistant_rec assistant;
+    int err = hd_call_assistant(call, &assistant);
+
+    if (!err)
+        hd_assistant_view(&call->jw, &assistant, HD_ASSISTANT_ALL);
+    return err;
+}
+
+/* One that the caller may change: those of everybody are not theirs. */
+static int read_own(struct hd_call *call, struct hd_assistant_rec *assistant)
+{
+    int err = hd_call_assistant(call, assistant);
+
+    if (!err && !hd_slice_eq(assistant->principal, call->principal))
+        return hd_fault_set(&call->fault, HD_ENOTFOUND, "Assistant not found");
+    return err;
+}
+
+static int put(struct hd_call *call, const struct hd_assistant_rec *assistant, int64_t from,
+               bool is_new_version)
+{
+    struct hd_batch_builder batch;
+    struct hd_batch view;
+    int err;
+
+    hd_batch_init(&batch);
+    err = hd_assistant_put(&batch, assistant, from, is_new_version);
+    view = hd_batch_view(&batch);
+    if (!err)
+        err = hd_rows_apply(call->app->store, assistant->id, &view, NULL, &call->fault);
+    hd_batch_fini(&batch);
+    return err;
+}
+
+static int try_patch(struct hd_call *call, const struct draft *draft)
+{
+    struct hd_assistant_rec assistant;
+    int64_t last = 0, from = 0;
+    int err = read_own(call, &assistant);
+
+    if (!err)
+        err = hd_assistant_last_version(call->app->store, assistant.principal, assistant.id, &last,
+                                        &call->fault);
+    if (!err)
+        err = change(call, draft, &assistant);
+    if (err)
+        return err;
+    from = assistant.version;
+    assistant.version = last + 1;
+    assistant.updated_at = hd_clock_now_us();
+    err = put(call, &assistant, from, true);
+    if (!err)
+        hd_assistant_view(&call->jw, &assistant, HD_ASSISTANT_ALL);
+    return err;
+}
+
+static int patch_assistant(struct hd_call *call)
+{
+    struct draft draft = {.name = NULL};
+    int err = read_draft(call, &draft);
+
+    if (err)
+        return err;
+    if (says_both(&draft))
+        return refuse_both(call);
+    err = HD_ECONFLICT;
+    for (int i = 0; i < MAX_TRIES && err == HD_ECONFLICT; i++) {
+        call->fault = (struct hd_fault){0};
+        err = try_patch(call, &draft);
+    }
+    return err;
+}
+
+static int try_latest(struct hd_call *call, int64_t version)
+{
+    struct hd_assistant_rec now, then;
+    int err = read_own(call, &now);
+
+    if (err)
+        return err;
+    err = hd_assistant_read_version(call->app->store, now.principal, now.id, version, call->arena,
+                                    &then, &call->fault);
+    if (err == HD_ENOTFOUND)
+        return hd_fault_set(&call->fault, HD_ENOTFOUND, "Assistant version %lld not found",
+                            (long long)version);
+    if (err)
+        return err;
+    then.created_at = now.created_at;
+    then.updated_at = hd_clock_now_us();
+    err = put(call, &then, now.version, false);
+    if (!err)
+        hd_assistant_view(&call->jw, &then, HD_ASSISTANT_ALL);
+    return err;
+}
+
+static int set_latest(struct hd_call *call)
+{
+    int64_t version = 0;
+    int err = hd_body_int(call, "version", 1, INT64_MAX, &version);
+
+    if (!err && version == 0)
+        return hd_fault_set(&call->fault, HD_EINVAL, "version: required");
+    if (err)
+        return err;
+    err = HD_ECONFLICT;
+    for (int i = 0; i < MAX_TRIES && err == HD_ECONFLICT; i++) {
+        call->fault = (struct hd_fault){0};
+        err = try_latest(call, version);
+    }
+    return err;
+}
+
+/* ---- versions --------------------------------------------------------- */
+
+struct listing {
+    struct hd_call *call;
+    hd_json_val metadata;
+    int64_t offset, limit;
+};
+
+static int on_version(void *arg, const struct hd_assistant_rec *version)
+{
+    struct listing *listing = arg;
+    struct hd_json metadata = {NULL};
+    bool is_match = true;
+    int err;
+
+    if (listing->metadata) {
+        err = hd_json_parse(&metadata, version->metadata.len > 0 ? version->metadata : empty_object,
+                            &listing->call->fault);
+        is_match = !err && hd_json_contains(hd_json_root(&metadata), listing->metadata);
+        hd_json_fini(&metadata);
+        if (err)
+            return err;
+    }
+    if (!is_match || listing->offset-- > 0)
+        return 0;
+    hd_assistant_view(&listing->call->jw, version, HD_ASSISTANT_ALL);
+    return --listing->limit == 0;
+}
+
+static int list_versions(struct hd_call *call)
+{
+    struct listing listing = {.call = call, .limit = 10};
+    struct hd_assistant_rec assistant;
+    int err = hd_body_object(call, "metadata", &listing.metadata);
+
+    if (!err)
+        err = hd_body_int(call, "limit", 1, 1000, &listing.limit);
+    if (!err)
+        err = hd_body_int(call, "offset", 0, INT32_MAX, &listing.offset);
+    if (!err)
+        err = hd_call_assistant(call, &assistant);
+    if (err)
+        return err;
+    hd_jw_array(&call->jw);
+    err = hd_assistant_versions_scan(call->app->store, assistant.principal, assistant.id,
+                                     on_version, &listing, &call->fault);
+    hd_jw_array_end(&call->jw);
+    return err;
+}
+
+static const struct hd_endpoint routes[] = {
+    {.method = HD_METHOD_POST,
+     .pattern = "/assistants",
+     .work = create_assistant,
+     .tag = "Assistants",
+     .summary = "Create an assistant",
+     .body = "AssistantCreate",
+     .answer = "Assistant"},
+    {.method = HD_METHOD_GET,
+     .pattern = "/assistants/{assistant_id}",
+     .work = get_assistant,
+     .tag = "Assistants",
+     .summary = "Get an assistant",
+     .answer = "Assistant"},
+    {.method = HD_METHOD_PATCH,
+     .pattern = "/assistants/{assistant_id}",
+     .work = patch_assistant,
+     .tag = "Assistants",
+     .summary = "Change an assistant, which makes a new version of it",
+     .body = "?AssistantPatch",
+     .answer = "Assistant"},
+    {.method = HD_METHOD_POST,
+     .pattern = "/assistants/{assistant_id}/versions",
+     .work = list_versions,
+     .tag = "Assistants",
+     .summary = "List the versions of an assistant, newest first",
+     .body = "?AssistantVersions",
+     .answer = "[Assistant"},
+    {.method = HD_METHOD_POST,
+     .pattern = "/assistants/{assistant_id}/latest",
+     .work = set_latest,
+     .tag = "Assistants",
+     .summary = "Set an assistant back to one of its versions",
+     .body = "AssistantLatest",
+     .answer = "Assistant"},
+};
+
+const struct hd_routes hd_routes_assistants = {routes, HD_COUNT(routes)};

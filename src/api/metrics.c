@@ -1,0 +1,232 @@
+/* GET /metrics: numbers of the loop, read on the loop, as Prometheus or JSON wants them. */
+#include <uv.h>
+
+#include "api/api.h"
+#include "http/server.h"
+#include "run/config.h"
+#include "run/defer.h"
+#include "run/feed.h"
+#include "run/queue.h"
+
+#define TYPE_PROMETHEUS HD_S("text/plain; version=0.0.4; charset=utf-8")
+
+/* What all numbers are read from. */
+struct source {
+    const struct hd_app *app;
+    struct hd_queue_counts runs;
+    struct hd_server_stats http;
+    uv_rusage_t usage;
+    size_t resident;
+};
+
+static double runs_running(const struct source *source)
+{
+    return (double)source->runs.running;
+}
+static double runs_pending(const struct source *source)
+{
+    return (double)source->runs.pending;
+}
+static double runs_limit(const struct source *source)
+{
+    return source->app->config->max_runs;
+}
+static double runs_ended(const struct source *source)
+{
+    return (double)source->runs.ended;
+}
+static double runs_failed(const struct source *source)
+{
+    return (double)source->runs.failed;
+}
+static double store_calls(const struct source *source)
+{
+    return (double)hd_defer_count(source->app->defer);
+}
+static double stream_memory(const struct source *source)
+{
+    return (double)hd_feeds_bytes(source->app->feeds);
+}
+static double connections_open(const struct source *source)
+{
+    return (double)source->http.connections_open;
+}
+static double connections_total(const struct source *source)
+{
+    return (double)source->http.connections_total;
+}
+static double requests_open(const struct source *source)
+{
+    return (double)source->http.requests_open;
+}
+static double requests_total(const struct source *source)
+{
+    return (double)source->http.requests_total;
+}
+static double streams_open(const struct source *source)
+{
+    return (double)source->http.streams_open;
+}
+static double bytes_in(const struct source *source)
+{
+    return (double)source->http.bytes_in;
+}
+static double bytes_out(const struct source *source)
+{
+    return (double)source->http.bytes_out;
+}
+static double body_bytes(const struct source *source)
+{
+    return (double)source->http.body_bytes;
+}
+static double refused(const struct source *source)
+{
+    return (double)source->http.refused;
+}
+static double timeouts(const struct source *source)
+{
+    return (double)source->http.timeouts;
+}
+static double gone(const struct source *source)
+{
+    return (double)source->http.gone;
+}
+static double resident(const struct source *source)
+{
+    return (double)source->resident;
+}
+static double seconds_of(uv_timeval_t time)
+{
+    return (double)time.tv_sec + (double)time.tv_usec / 1e6;
+}
+static double cpu_seconds(const struct source *source)
+{
+    return seconds_of(source->usage.ru_utime) + seconds_of(source->usage.ru_stime);
+}
+static double start_time(const struct source *source)
+{
+    return (double)source->app->started_at / 1e6;
+}
+
+static const struct metric {
+    const char *name;
+    const char *type;
+    const char *help;
+    double (*read)(const struct source *source);
+} metrics[] = {
+    {"heddle_runs_running", "gauge", "Runs at work.", runs_running},
+    {"heddle_runs_pending", "gauge", "Runs that wait: the depth of the queue.", runs_pending},
+    {"heddle_runs_limit", "gauge", "Runs that may be at work at once.", runs_limit},
+    {"heddle_runs_ended_total", "counter", "Runs that ended since the start.", runs_ended},
+    {"heddle_runs_failed_total", "counter", "Runs that ended with an error.", runs_failed},
+    {"heddle_store_calls", "gauge", "Work for the database under way.", store_calls},
+    {"heddle_stream_memory_bytes", "gauge", "Memory of events that are kept.", stream_memory},
+    {"heddle_http_connections", "gauge", "Open connections.", connections_open},
+    {"heddle_http_connections_total", "counter", "Connections taken.", connections_total},
+    {"heddle_http_requests", "gauge", "Requests whose answer is not complete.", requests_open},
+    {"heddle_http_requests_total", "counter", "Requests taken.", requests_total},
+    {"heddle_http_streams", "gauge", "Open streams.", streams_open},
+    {"heddle_http_received_bytes_total", "counter", "Bytes received.", bytes_in},
+    {"heddle_http_sent_bytes_total", "counter", "Bytes sent.", bytes_out},
+    {"heddle_http_body_bytes", "gauge", "Memory of request bodies.", body_bytes},
+    {"heddle_http_refused_total", "counter", "Requests malformed or over a limit.", refused},
+    {"heddle_http_timeouts_total", "counter", "Connections closed for being slow.", timeouts},
+    {"heddle_http_gone_total", "counter", "Peers that left before their answer.", gone},
+    {"process_resident_memory_bytes", "gauge", "Resident memory.", resident},
+    {"process_cpu_seconds_total", "counter", "CPU time, user and system.", cpu_seconds},
+    {"process_start_time_seconds", "gauge", "Start of the process, in Unix time.", start_time},
+};
+
+/* Index: status / 100. */
+static const char *const classes[] = {NULL, "1xx", "2xx", "3xx", "4xx", "5xx"};
+#define RESPONSES "heddle_http_responses_total"
+
+static void read_source(const struct hd_call *call, struct source *source)
+{
+    const struct hd_server *server = hd_api_server(call->api);
+
+    *source = (struct source){.app = call->app, .runs = hd_queue_counts(call->app->queue)};
+    if (server)
+        source->http = *hd_server_stats(server);
+    if (uv_getrusage(&source->usage))
+        source->usage = (uv_rusage_t){.ru_maxrss = 0};
+    if (uv_resident_set_memory(&source->resident))
+        source->resident = 0;
+}
+
+/* ---- two ways to say it ----------------------------------------------- */
+
+static int write_prometheus(struct hd_buf *out, const struct source *source)
+{
+    int err = 0;
+
+    for (size_t i = 0; !err && i < HD_COUNT(metrics); i++)
+        err = hd_buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n%s %.16g\n", metrics[i].name,
+                            metrics[i].help, metrics[i].name, metrics[i].type, metrics[i].name,
+                            metrics[i].read(source));
+    if (!err)
+        err = hd_buf_printf(out, "# HELP %s Answers by class.\n# TYPE %s counter\n", RESPONSES,
+                            RESPONSES);
+    for (size_t i = 1; !err && i < HD_COUNT(classes); i++)
+        err = hd_buf_printf(out, "%s{class=\"%s\"} %llu\n", RESPONSES, classes[i],
+                            (unsigned long long)source->http.answers[i]);
+    return err;
+}
+
+static void write_json(struct hd_jw *jw, const struct source *source)
+{
+    hd_jw_object(jw);
+    for (size_t i = 0; i < HD_COUNT(metrics); i++) {
+        char text[32];
+
+        snprintf(text, sizeof(text), "%.16g", metrics[i].read(source));
+        hd_jw_key(jw, hd_slice_cstr(metrics[i].name));
+        hd_jw_raw(jw, hd_slice_cstr(text));
+    }
+    hd_jw_key(jw, HD_S(RESPONSES));
+    hd_jw_object(jw);
+    for (size_t i = 1; i < HD_COUNT(classes); i++) {
+        hd_jw_key(jw, hd_slice_cstr(classes[i]));
+        hd_jw_int(jw, (int64_t)source->http.answers[i]);
+    }
+    hd_jw_object_end(jw);
+    hd_jw_object_end(jw);
+}
+
+static void say_metrics(struct hd_call *call)
+{
+    struct hd_slice format = HD_S("prometheus");
+    struct source source;
+    int err = 0;
+
+    hd_params_get(&call->query, HD_S("format"), &format);
+    if (!call->app->config->metrics) {
+        hd_call_refuse(call, 404, "Not Found");
+    } else if (hd_slice_eq(format, HD_S("json"))) {
+        read_source(call, &source);
+        write_json(&call->jw, &source);
+        err = hd_jw_finish(&call->jw);
+    } else if (hd_slice_eq(format, HD_S("prometheus"))) {
+        read_source(call, &source);
+        call->content_type = TYPE_PROMETHEUS;
+        err = write_prometheus(&call->out, &source);
+    } else {
+        err = hd_fault_set(&call->fault, HD_EINVAL, "format: expected prometheus or json");
+    }
+    if (err)
+        hd_call_fail(call, err);
+    else
+        hd_call_answer(call);
+}
+
+static const struct hd_endpoint routes[] = {
+    {.method = HD_METHOD_GET,
+     .pattern = "/metrics",
+     .then = say_metrics,
+     .tag = "System",
+     .summary = "Measurements of this process",
+     .query = "format",
+     .answer = "text/plain"},
+};
+
+const struct hd_routes hd_routes_metrics = {routes, HD_COUNT(routes)};

@@ -1,0 +1,157 @@
+/* The server itself: whether it is well, what it is, what it does. */
+#include <heddle.h>
+#include <string.h>
+
+#include "api/api.h"
+#include "base/clock.h"
+#include "run/config.h"
+#include "run/record.h"
+
+/* ---- health ----------------------------------------------------------- */
+
+/* Any read will do: it takes the way that all others take. */
+static int check_store(struct hd_call *call)
+{
+    struct hd_assistant_rec assistant;
+    struct hd_fault fault = {0};
+    int err = hd_assistant_read(call->app->store, call->principal,
+                                hd_slice_cstr(call->app->graphs[0].assistant_id), call->arena,
+                                &assistant, &fault);
+
+    if (!err || err == HD_ENOTFOUND)
+        return 0;
+    return hd_fault_set(&call->fault, err, "%s", fault.code ? fault.text : hd_error_text(err));
+}
+
+static void put_ok(struct hd_call *call)
+{
+    hd_jw_object(&call->jw);
+    hd_jw_key(&call->jw, HD_S("ok"));
+    hd_jw_bool(&call->jw, true);
+    hd_jw_object_end(&call->jw);
+}
+
+/* What asks for this wants to know one thing, so there is one status for it. */
+static void on_checked(struct hd_call *call, int err)
+{
+    if (err)
+        hd_call_refuse(call, 500, "the database does not answer: %s", call->fault.text);
+    else
+        put_ok(call);
+    hd_call_answer(call);
+}
+
+static void say_ok(struct hd_call *call)
+{
+    bool checks = false;
+    int err = hd_params_bool(&call->query, HD_S("check_db"), false, &checks, &call->fault);
+
+    if (!err && checks)
+        err = hd_call_defer(call, check_store, on_checked);
+    if (err) {
+        hd_call_fail(call, err);
+    } else if (!checks) {
+        put_ok(call);
+        hd_call_answer(call);
+    }
+}
+
+static int say_health(struct hd_call *call)
+{
+    int err = check_store(call);
+
+    if (err)
+        return hd_call_refuse(call, 503, "the database does not answer: %s", call->fault.text);
+    hd_jw_object(&call->jw);
+    hd_jw_key(&call->jw, HD_S("status"));
+    hd_jw_string(&call->jw, HD_S("ok"));
+    hd_jw_object_end(&call->jw);
+    return 0;
+}
+
+/* ---- info ------------------------------------------------------------- */
+
+static void put_flags(struct hd_jw *jw)
+{
+    static const struct {
+        const char *name;
+        bool is_on;
+    } flags[] = {
+        {"assistants", true},
+        {"crons", true},
+        {"langsmith", false},
+        {"langsmith_tracing_replicas", false},
+    };
+
+    hd_jw_object(jw);
+    for (size_t i = 0; i < HD_COUNT(flags); i++) {
+        hd_jw_key(jw, hd_slice_cstr(flags[i].name));
+        hd_jw_bool(jw, flags[i].is_on);
+    }
+    hd_jw_object_end(jw);
+}
+
+static void put_graphs(struct hd_jw *jw, const struct hd_app *app)
+{
+    hd_jw_array(jw);
+    for (size_t i = 0; i < app->graph_count; i++)
+        hd_jw_string(jw, app->graphs[i].id);
+    hd_jw_array_end(jw);
+}
+
+/* The kind of database and nothing else of its URL, which may have a password. */
+static struct hd_slice store_kind(const char *url)
+{
+    return hd_slice(url, strcspn(url, ":"));
+}
+
+static void say_info(struct hd_call *call)
+{
+    const struct hd_app *app = call->app;
+    struct hd_jw *jw = &call->jw;
+
+    hd_jw_object(jw);
+    hd_jw_key(jw, HD_S("name"));
+    hd_jw_string(jw, HD_S("heddle"));
+    hd_jw_key(jw, HD_S("version"));
+    hd_jw_string(jw, HD_S(HEDDLE_VERSION));
+    hd_jw_key(jw, HD_S("flags"));
+    put_flags(jw);
+    hd_jw_key(jw, HD_S("graphs"));
+    put_graphs(jw, app);
+    hd_jw_key(jw, HD_S("store"));
+    hd_jw_string(jw, store_kind(app->config->store));
+    hd_jw_key(jw, HD_S("started_at"));
+    hd_jw_time(jw, app->started_at);
+    hd_jw_key(jw, HD_S("uptime_seconds"));
+    hd_jw_int(jw, (hd_clock_now_us() - app->started_at) / 1000000);
+    hd_jw_key(jw, HD_S("metadata"));
+    hd_jw_object(jw);
+    hd_jw_object_end(jw);
+    hd_jw_object_end(jw);
+    hd_call_answer(call);
+}
+
+static const struct hd_endpoint routes[] = {
+    {.method = HD_METHOD_GET,
+     .pattern = "/ok",
+     .then = say_ok,
+     .tag = "System",
+     .summary = "Whether the server answers and, with check_db, its database",
+     .query = "check_db",
+     .answer = "Ok"},
+    {.method = HD_METHOD_GET,
+     .pattern = "/health",
+     .work = say_health,
+     .tag = "System",
+     .summary = "Whether the server and its database answer",
+     .answer = "Health"},
+    {.method = HD_METHOD_GET,
+     .pattern = "/info",
+     .then = say_info,
+     .tag = "System",
+     .summary = "What this server is and can do",
+     .answer = "Info"},
+};
+
+const struct hd_routes hd_routes_system = {routes, HD_COUNT(routes)};
