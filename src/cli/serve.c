@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <uv.h>
 
 #include "api/api.h"
@@ -158,6 +159,18 @@ static int open_signals(struct serving *s)
     return 0;
 }
 
+/* A connection is a file; the usual limit of 1,024 is soon reached. */
+static void raise_file_limit(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur == limit.rlim_max)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &limit))
+        hd_log(HD_LOG_WARN, "serve", "only so many connections as files may be open");
+}
+
 static const char *shown_host(const char *host)
 {
     return strcmp(host, "127.0.0.1") == 0 ? "localhost" : host;
@@ -188,6 +201,7 @@ static int start(struct serving *s, struct hd_fault *fault)
 {
     int err = hd_config_check_host(s->config.host, false, fault);
 
+    raise_file_limit();
     s->app.loop = &s->loop;
     s->app.config = &s->config;
     if (!err)
