@@ -28,7 +28,7 @@
 
 /* ---- memory ----------------------------------------------------------- */
 
-/* What is compiled lives in an arena; the values in it are counted, or frozen, and must be let go. */
+/* What is compiled lives in an arena; values are counted, or frozen, and must be let go. */
 struct hd_hold {
     struct hd_arena arena;
     struct hd_kept *kept;

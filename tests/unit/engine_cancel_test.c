@@ -16,25 +16,23 @@
 #define SLEEP "{\"kind\":\"sleep\",\"ms\":" HOUR "}"
 
 /* Three levels, of which each has several tasks at work. */
-#define DEEP                                                                                       \
-    "{\"name\":\"deep\"," LOG                                                                      \
-        MESSAGES "\"graphs\":{" INNER("two",                                                       \
-                                      "\"a\":{\"kind\":\"subgraph\",\"graph\":\"three\"},"         \
-                                      "\"b\":" SLEEP                                               \
-                                      ",\"c\":{\"kind\":\"subgraph\",\"graph\":\"three\"}",        \
-                                      "[\"__start__\",\"a\"],[\"__start__\",\"b\"],[\"__start__"   \
-                                      "\",\"c\"]") "," INNER("three",                              \
-                                                             "\"x\":" SLEEP ",\"y\":" SLEEP,       \
-                                                             "[\"__start__\",\"x\"],[\"__start__"  \
-                                                             "\",\"y\"]") "},\"nodes\":{\"s\":{"   \
-                                                                          "\"kind\":\"subgraph\"," \
-                                                                          "\"graph\":\"two\"},"    \
-                                                                          "\"t\":{\"kind\":"       \
-                                                                          "\"subgraph\","          \
-                                                                          "\"graph\":\"two\"}},"   \
-                                                                          "\"edges\":[[\"__start_" \
-                                                                          "_\",\"s\"],[\"__start_" \
-                                                                          "_\",\"t\"]]}"
+#define DEEP                                                                                  \
+    "{\"name\":\"deep\"," LOG MESSAGES                                                        \
+    "\"graphs\":{" INNER("two",                                                               \
+                         "\"a\":{\"kind\":\"subgraph\",\"graph\":\"three\"},"                 \
+                         "\"b\":" SLEEP ",\"c\":{\"kind\":\"subgraph\",\"graph\":\"three\"}", \
+                         "[\"__start__\",\"a\"],[\"__start__\",\"b\"],[\"__start__"           \
+                         "\",\"c\"]") "," INNER("three", "\"x\":" SLEEP ",\"y\":" SLEEP,      \
+                                                "[\"__start__\",\"x\"],[\"__start__"          \
+                                                "\",\"y\"]") "},\"nodes\":{\"s\":{"           \
+                                                             "\"kind\":\"subgraph\","         \
+                                                             "\"graph\":\"two\"},"            \
+                                                             "\"t\":{\"kind\":"               \
+                                                             "\"subgraph\","                  \
+                                                             "\"graph\":\"two\"}},"           \
+                                                             "\"edges\":[[\"__start_"         \
+                                                             "_\",\"s\"],[\"__start_"         \
+                                                             "_\",\"t\"]]}"
 
 static void whatever_it_waits_for_it_stops(void **unused)
 {
