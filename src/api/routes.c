@@ -15,6 +15,8 @@ static const struct hd_routes *const tables[] = {
     &hd_routes_thread_delete,
     &hd_routes_states,
     &hd_routes_history,
+    &hd_routes_branches,
+    &hd_routes_timeline,
 };
 
 const struct hd_endpoint *hd_endpoint_at(size_t index)
