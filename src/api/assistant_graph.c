@@ -2,6 +2,7 @@
 #include "api/api.h"
 #include "api/assistant_view.h"
 #include "graph/draw.h"
+#include "graph/schema.h"
 
 static int find_graph(struct hd_call *call, const struct hd_app_graph **out)
 {
@@ -54,6 +55,45 @@ static int draw_graph(struct hd_call *call)
     return err;
 }
 
+/* ---- schemas ---------------------------------------------------------- */
+
+static int get_schemas(struct hd_call *call)
+{
+    const struct hd_app_graph *graph;
+    int err = find_graph(call, &graph);
+
+    if (!err)
+        hd_graph_put_schemas(&call->jw, graph->graph, graph->id);
+    return err;
+}
+
+/* `ns` empty: those of the graph itself. */
+static int put_subgraphs(struct hd_call *call, struct hd_slice ns)
+{
+    const struct hd_app_graph *graph;
+    bool recurse = false;
+    int err = hd_params_bool(&call->query, HD_S("recurse"), false, &recurse, &call->fault);
+
+    if (!err)
+        err = find_graph(call, &graph);
+    if (err)
+        return err;
+    err = hd_graph_subgraphs(&call->out, graph->graph, ns, recurse);
+    if (err == HD_ENOTFOUND)
+        return hd_fault_set(&call->fault, err, "Subgraph not found");
+    return err;
+}
+
+static int get_subgraphs(struct hd_call *call)
+{
+    return put_subgraphs(call, hd_slice(NULL, 0));
+}
+
+static int get_subgraph(struct hd_call *call)
+{
+    return put_subgraphs(call, call->params[1]);
+}
+
 static const struct hd_endpoint routes[] = {
     {.method = HD_METHOD_GET,
      .pattern = "/assistants/{assistant_id}/graph",
@@ -62,6 +102,26 @@ static const struct hd_endpoint routes[] = {
      .summary = "The nodes and edges of an assistant's graph",
      .query = "xray",
      .answer = "Drawing"},
+    {.method = HD_METHOD_GET,
+     .pattern = "/assistants/{assistant_id}/schemas",
+     .work = get_schemas,
+     .tag = "Assistants",
+     .summary = "JSON Schemas of an assistant's graph",
+     .answer = "GraphSchemas"},
+    {.method = HD_METHOD_GET,
+     .pattern = "/assistants/{assistant_id}/subgraphs",
+     .work = get_subgraphs,
+     .tag = "Assistants",
+     .summary = "JSON Schemas of the graphs inside an assistant's graph",
+     .query = "recurse",
+     .answer = "Subgraphs"},
+    {.method = HD_METHOD_GET,
+     .pattern = "/assistants/{assistant_id}/subgraphs/{namespace}",
+     .work = get_subgraph,
+     .tag = "Assistants",
+     .summary = "JSON Schemas of one of the graphs inside, by its namespace",
+     .query = "recurse",
+     .answer = "Subgraphs"},
 };
 
 const struct hd_routes hd_routes_assistant_graph = {routes, HD_COUNT(routes)};

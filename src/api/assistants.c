@@ -1,6 +1,9 @@
 /* Assistants: made, looked at, changed, set back, deleted. */
+#include <string.h>
+
 #include "api/api.h"
 #include "api/assistant_view.h"
+#include "api/thread_delete.h"
 #include "base/clock.h"
 #include "base/uuid.h"
 #include "graph/val.h"
@@ -498,6 +501,118 @@ static int list_versions(struct hd_call *call)
     return err;
 }
 
+/* ---- delete ----------------------------------------------------------- */
+
+/* Ids that something is done with; in the arena of the call. */
+struct ids {
+    struct hd_call *call;
+    struct hd_slice assistant_id;
+    struct hd_slice *list;
+    size_t count, cap;
+};
+
+static int keep_id(struct ids *ids, struct hd_slice id)
+{
+    int err;
+
+    if (ids->count == ids->cap) {
+        size_t cap = ids->cap ? ids->cap * 2 : 16;
+        struct hd_slice *grown = hd_arena_calloc(ids->call->arena, cap, sizeof(*grown));
+
+        if (!grown)
+            return HD_ENOMEM;
+        if (ids->count > 0)
+            memcpy(grown, ids->list, ids->count * sizeof(*grown));
+        ids->list = grown;
+        ids->cap = cap;
+    }
+    err = hd_arena_copy(ids->call->arena, id, &ids->list[ids->count]);
+    ids->count += !err;
+    return err;
+}
+
+static int on_cron(void *arg, const struct hd_cron_rec *cron)
+{
+    struct ids *ids = arg;
+
+    return hd_slice_eq(cron->assistant_id, ids->assistant_id) ? keep_id(ids, cron->id) : 0;
+}
+
+/* The assistant, all its versions, and what would start it later. */
+static int delete_stored(struct hd_call *call, const struct hd_assistant_rec *assistant)
+{
+    struct ids crons = {.call = call, .assistant_id = assistant->id};
+    struct hd_batch_builder batch;
+    struct hd_batch view;
+    int err = hd_crons_scan(call->app->store, assistant->principal, on_cron, &crons, &call->fault);
+
+    hd_batch_init(&batch);
+    if (!err)
+        err = hd_assistant_delete(&batch, assistant->principal, assistant->id);
+    for (size_t i = 0; !err && i < crons.count; i++)
+        err = hd_cron_delete(&batch, assistant->principal, crons.list[i]);
+    view = hd_batch_view(&batch);
+    if (!err)
+        err = hd_rows_apply(call->app->store, assistant->id, &view, NULL, &call->fault);
+    hd_batch_fini(&batch);
+    return err;
+}
+
+static int on_thread(void *arg, const struct hd_thread_rec *thread)
+{
+    struct ids *ids = arg;
+    struct hd_json metadata = {NULL};
+    hd_json_val id;
+    int err;
+
+    if (thread->metadata.len == 0)
+        return 0;
+    err = hd_json_parse(&metadata, thread->metadata, &ids->call->fault);
+    id = hd_json_get(hd_json_root(&metadata), HD_S("assistant_id"));
+    if (!err && hd_json_is_string(id) && hd_slice_eq(hd_json_string(id), ids->assistant_id))
+        err = keep_id(ids, thread->id);
+    hd_json_fini(&metadata);
+    return err;
+}
+
+/* As a list, which is what clients of other servers may look at. */
+static void say_deleted(struct hd_call *call, const struct hd_assistant_rec *assistant)
+{
+    hd_jw_array(&call->jw);
+    hd_jw_string(&call->jw, assistant->id);
+    hd_jw_array_end(&call->jw);
+}
+
+static void on_threads_deleted(struct hd_call *call, size_t count)
+{
+    (void)call;
+    (void)count;
+}
+
+/* The assistant goes before its threads: without it no run of it can begin on them. */
+static int delete_assistant(struct hd_call *call)
+{
+    struct hd_assistant_rec assistant;
+    struct ids threads = {.call = call};
+    bool deletes_threads = false;
+    int err = hd_params_bool(&call->query, HD_S("delete_threads"), false, &deletes_threads,
+                             &call->fault);
+
+    if (!err)
+        err = read_own(call, &assistant);
+    if (!err)
+        err = delete_stored(call, &assistant);
+    if (err)
+        return err;
+    say_deleted(call, &assistant);
+    if (!deletes_threads)
+        return HD_CALL_ANSWERED;
+    threads.assistant_id = assistant.id;
+    err = hd_threads_scan(call->app->store, call->principal, true, on_thread, &threads,
+                          &call->fault);
+    return err ? err : hd_threads_delete(call, threads.list, threads.count, on_threads_deleted);
+}
+
 static const struct hd_endpoint routes[] = {
     {.method = HD_METHOD_POST,
      .pattern = "/assistants",
@@ -519,6 +634,14 @@ static const struct hd_endpoint routes[] = {
      .summary = "Change an assistant, which makes a new version of it",
      .body = "?AssistantPatch",
      .answer = "Assistant"},
+    {.method = HD_METHOD_DELETE,
+     .pattern = "/assistants/{assistant_id}",
+     .work = delete_assistant,
+     .then = hd_threads_delete_then,
+     .tag = "Assistants",
+     .summary = "Delete an assistant, its versions and crons, and its threads if wanted",
+     .query = "delete_threads",
+     .answer = "Ids"},
     {.method = HD_METHOD_POST,
      .pattern = "/assistants/{assistant_id}/versions",
      .work = list_versions,

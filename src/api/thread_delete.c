@@ -3,11 +3,12 @@
  * deleted, so its runs are stopped first, on the loop, and their ends waited for.
  * Another run may begin meanwhile; then it is done again.
  */
+#include "api/thread_delete.h"
+
 #include <heddle.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/api.h"
 #include "api/spot.h"
 #include "base/clock.h"
 #include "run/ending.h"
@@ -27,7 +28,7 @@ struct removal {
     size_t run_cap;
     size_t ended; /* the first so many of them have */
     int rounds;
-    bool is_prune; /* says how many they were */
+    hd_threads_deleted_fn deleted;
     struct hd_waiter waiter;
 };
 
@@ -135,10 +136,7 @@ static void on_deleted(struct hd_call *call, int err)
         if (feed)
             hd_feed_drop(feed);
     }
-    if (removal->is_prune)
-        put_count(call, removal->count);
-    else
-        call->status = 204;
+    removal->deleted(call, removal->count);
     hd_call_answer(call);
 }
 
@@ -187,36 +185,53 @@ static void stop_all(struct removal *removal)
     wait_next(removal);
 }
 
-static void remove_then(struct hd_call *call)
+void hd_threads_delete_then(struct hd_call *call)
 {
     stop_all(call->state);
 }
 
-static struct removal *make_removal(struct hd_call *call)
+static struct removal *make_removal(struct hd_call *call, hd_threads_deleted_fn deleted)
 {
     struct removal *removal = hd_arena_calloc(call->arena, 1, sizeof(*removal));
 
-    if (removal)
+    if (removal) {
         removal->call = call;
+        removal->deleted = deleted;
+    }
     call->state = removal;
     return removal;
 }
 
+int hd_threads_delete(struct hd_call *call, struct hd_slice *ids, size_t count,
+                      hd_threads_deleted_fn deleted)
+{
+    struct removal *removal = make_removal(call, deleted);
+    int err;
+
+    if (!removal)
+        return HD_ENOMEM;
+    removal->ids = ids;
+    removal->count = count;
+    err = find_runs(call, removal);
+    return err ? err : HD_CALL_GOES_ON;
+}
+
+static void say_nothing(struct hd_call *call, size_t count)
+{
+    (void)count;
+    call->status = 204;
+}
+
 static int delete_thread(struct hd_call *call)
 {
-    struct removal *removal = make_removal(call);
+    struct hd_slice *id = hd_arena_alloc(call->arena, sizeof(*id));
     struct hd_thread_rec thread;
-    int err = removal ? hd_call_thread(call, &thread) : HD_ENOMEM;
+    int err = id ? hd_call_thread(call, &thread) : HD_ENOMEM;
 
     if (err)
         return err;
-    removal->ids = hd_arena_alloc(call->arena, sizeof(*removal->ids));
-    if (!removal->ids)
-        return HD_ENOMEM;
-    removal->ids[0] = thread.id;
-    removal->count = 1;
-    err = find_runs(call, removal);
-    return err ? err : HD_CALL_GOES_ON;
+    *id = thread.id;
+    return hd_threads_delete(call, id, 1, say_nothing);
 }
 
 /* ---- pruning ---------------------------------------------------------- */
@@ -283,7 +298,7 @@ static void drop_doubles(struct removal *removal)
 static int prune_threads(struct hd_call *call)
 {
     static const char *const words[] = {"delete", "keep_latest", NULL};
-    struct removal *removal = make_removal(call);
+    struct removal *removal = make_removal(call, put_count);
     int word = 0;
     int err = removal ? read_ids(call, removal) : HD_ENOMEM;
 
@@ -291,7 +306,6 @@ static int prune_threads(struct hd_call *call)
         err = hd_body_word(call, "strategy", words, &word);
     if (err)
         return err;
-    removal->is_prune = true;
     drop_doubles(removal);
     err = find_runs(call, removal);
     if (err || word == 0)
@@ -307,14 +321,14 @@ static const struct hd_endpoint routes[] = {
     {.method = HD_METHOD_DELETE,
      .pattern = "/threads/{thread_id}",
      .work = delete_thread,
-     .then = remove_then,
+     .then = hd_threads_delete_then,
      .tag = "Threads",
      .summary = "Delete a thread; what runs on it is stopped",
      .status = 204},
     {.method = HD_METHOD_POST,
      .pattern = "/threads/prune",
      .work = prune_threads,
-     .then = remove_then,
+     .then = hd_threads_delete_then,
      .tag = "Threads",
      .summary = "Delete threads, or all but their newest checkpoints",
      .body = "ThreadPrune",
