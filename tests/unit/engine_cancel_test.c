@@ -37,13 +37,13 @@
 static void whatever_it_waits_for_it_stops(void **unused)
 {
     static const char *const graphs[] = {
+        DEEP,
         ONE(SLEEP),
         ONE("{\"kind\":\"script\",\"replies\":[{\"content\":\"late\",\"delay_ms\":" HOUR "}]}"),
         ONE("{\"kind\":\"script\",\"replies\":[{\"content\":\"one two\"}],"
             "\"stream\":{\"by\":\"word\",\"delay_ms\":" HOUR "}}"),
         ONE("{\"kind\":\"fail\",\"error\":\"again\",\"retry\":{\"attempts\":3,"
             "\"delay_ms\":" HOUR "}}"),
-        DEEP,
     };
     struct world w;
 
@@ -53,7 +53,7 @@ static void whatever_it_waits_for_it_stops(void **unused)
 
         for (int direct = 0; direct < 2; direct++) {
             open_world(&w, direct);
-            cancel_after(&w, graph, 30);
+            cancel_on(&w, graph, HD_EVENT_TASK, i == 0 ? "y" : "n");
             assert_int_equal(w.step, 0);
             assert_int_equal(w.stopped_at, 1);
             close_world(&w);
@@ -64,8 +64,9 @@ static void whatever_it_waits_for_it_stops(void **unused)
 
 /* ---- requests --------------------------------------------------------- */
 
-/* Accepts one connection, never answers, and sees it go. */
+/* Accepts one connection, never answers but cancels the run, and sees the connection go. */
 struct silent {
+    struct world *world;
     uv_tcp_t server, peer;
     bool was_asked, was_left;
 };
@@ -84,6 +85,8 @@ static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *buf)
     struct silent *s = stream->data;
 
     (void)buf;
+    if (got > 0 && !s->was_asked)
+        hd_run_cancel(s->world->run);
     s->was_asked = s->was_asked || got > 0;
     if (got >= 0)
         return;
@@ -103,14 +106,15 @@ static void on_connection(uv_stream_t *server, int status)
     assert_int_equal(uv_read_start((uv_stream_t *)&s->peer, give_room, on_read), 0);
 }
 
-static int open_silent(struct silent *s, uv_loop_t *uv)
+static int open_silent(struct silent *s, struct world *w)
 {
     struct sockaddr_in at;
     int len = sizeof(at);
 
     memset(s, 0, sizeof(*s));
+    s->world = w;
     assert_int_equal(uv_ip4_addr("127.0.0.1", 0, &at), 0);
-    assert_int_equal(uv_tcp_init(uv, &s->server), 0);
+    assert_int_equal(uv_tcp_init(&w->uv, &s->server), 0);
     s->server.data = s;
     assert_int_equal(uv_tcp_bind(&s->server, (const struct sockaddr *)&at, 0), 0);
     assert_int_equal(uv_listen((uv_stream_t *)&s->server, 1, on_connection), 0);
@@ -129,9 +133,9 @@ static void a_request_is_given_up(void **unused)
     open_world(&w, true);
     snprintf(text, sizeof(text),
              ONE("{\"kind\":\"http\",\"url\":\"http://127.0.0.1:%d/\",\"timeout_ms\":" HOUR "}"),
-             open_silent(&s, &w.uv));
+             open_silent(&s, &w));
     graph = read_graph(text);
-    cancel_after(&w, graph, 100);
+    cancel_on(&w, graph, HD_EVENT_TASK, "");
     assert_true(s.was_asked);
     assert_true(s.was_left); /* before uv_run() came back: the connection is gone */
     close_world(&w);

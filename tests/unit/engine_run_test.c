@@ -62,7 +62,7 @@ static void a_cancelled_run_can_be_resumed(void **unused)
 
     (void)unused;
     open_world(&w, false);
-    cancel_at(&w, graph, HD_EVENT_TASK_RESULT, "z");
+    cancel_on(&w, graph, HD_EVENT_TASK_RESULT, "z");
     state = state_of(&w, graph);
     assert_member(state, "next", "[\"x\",\"y\"]");
     assert_member(state, "values", "{\"log\":[\"in\",\"z\"]}");
@@ -84,7 +84,7 @@ static void a_run_can_be_cancelled_before_it_starts(void **unused)
 
     (void)unused;
     open_world(&w, true);
-    cancel_at(&w, graph, HD_EVENT_TASK, NULL);
+    cancel_on(&w, graph, HD_EVENT_TASK, NULL);
     state = state_of(&w, graph);
     assert_member(state, "values", "{}");
     hd_val_unref(state);
@@ -105,7 +105,7 @@ static void an_endless_run_can_be_cancelled(void **unused)
 
     (void)unused;
     open_world(&w, true);
-    cancel_at(&w, graph, HD_EVENT_TASK, "b");
+    cancel_on(&w, graph, HD_EVENT_TASK, "b");
     state = state_of(&w, graph);
     assert_int_equal(hd_val_count(hd_val_get(state, HD_S("next"))), 1);
     hd_val_unref(state);
@@ -121,7 +121,7 @@ static void a_subgraph_can_be_cancelled(void **unused)
     (void)unused;
     for (int direct = 0; direct < 2; direct++) {
         open_world(&w, direct);
-        cancel_at(&w, graph, HD_EVENT_TASK, "nap");
+        cancel_on(&w, graph, HD_EVENT_TASK, "nap");
         run(&w, graph, NULL, NULL);
         assert_int_equal(w.status, HD_RUN_INTERRUPTED);
         close_world(&w);

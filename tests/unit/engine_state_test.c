@@ -122,7 +122,7 @@ static void a_cancelled_run_says_where_it_stopped(void **unused)
 
         open_world(&w, durability % 2);
         w.durability = (enum hd_durability)(durability / 2);
-        cancel_at(&w, graph, HD_EVENT_TASK_RESULT, "z");
+        cancel_on(&w, graph, HD_EVENT_TASK_RESULT, "z");
         assert_int_equal(w.step, 0);
         assert_int_equal(w.stopped_at, 1);
         state = state_of(&w, graph);

@@ -281,8 +281,8 @@ static inline void run(struct world *w, const struct hd_graph *graph, const char
     hd_val_unref(cmd);
 }
 
-/* Cancels a run when there is this event of a node; without a node at once. */
-static inline void cancel_at(struct world *w, const struct hd_graph *graph, enum hd_event_type type,
+/* Cancels a run when there is this event of a node; NULL: at once. "": somebody else does. */
+static inline void cancel_on(struct world *w, const struct hd_graph *graph, enum hd_event_type type,
                              const char *node)
 {
     struct hd_val *in = json("{\"log\":[\"in\"]}");
