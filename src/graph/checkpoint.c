@@ -153,7 +153,8 @@ static int load_values(struct hd_live *live, const struct heddle_tuple *tuple,
         struct hd_val *val;
         int err;
 
-        if (channel == HD_GRAPH_END || !live->versions[channel])
+        if (channel == HD_GRAPH_END || !live->versions[channel] ||
+            (live->skips_state && channel < live->graph->state_count))
             continue;
         err = load_value(value, &val, fault);
         if (err)

@@ -154,6 +154,7 @@ struct hd_live {
     char ts[40];
     bool *updated; /* by channel; meaningful when has_updated */
     bool has_updated;
+    bool skips_state; /* loads no values of the state: nobody will look at them */
 };
 
 static inline size_t hd_seen_input(const struct hd_graph *graph)

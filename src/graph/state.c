@@ -224,8 +224,12 @@ static struct hd_val *empty_state(const struct hd_address *at, const struct hd_f
 {
     struct hd_val *config =
         hd_val_with(hd_val_object(), HD_S("thread_id"), hd_val_string(at->thread));
-    struct hd_val *state = hd_val_with(hd_val_object(), HD_S("values"), hd_val_object());
+    struct hd_val *state = hd_val_object();
 
+    if (at->as_text)
+        state = hd_val_with(state, HD_S("values_text"), hd_val_cstr("{}"));
+    else
+        state = hd_val_with(state, HD_S("values"), hd_val_object());
     if (at->ns.len > 0)
         config = hd_val_with(config, HD_S("checkpoint_ns"), hd_val_cstr(found->ns));
     if (at->checkpoint_id.len > 0)
@@ -299,6 +303,7 @@ static struct hd_val *show_task(const struct hd_found *found, const struct hd_ta
 struct showing {
     const struct hd_address *at;
     struct hd_found *found;
+    const struct heddle_tuple *tuple; /* of `found`; values are shown from there; or NULL */
     struct hd_tasks tasks;
     bool is_live;
     bool subgraphs;
@@ -327,11 +332,35 @@ static int show_tasks(struct showing *s, struct hd_failure *failure)
     return s->shown && s->next && s->interrupts ? 0 : HD_ENOMEM;
 }
 
+static struct hd_val *text_of_values(const struct showing *s)
+{
+    struct hd_val *values = NULL, *text = NULL;
+    struct hd_buf out;
+    int err;
+
+    hd_buf_init(&out, HD_ENGINE_MAX_VALUE);
+    if (s->tuple) {
+        err = hd_tuple_render(s->found->graph, s->tuple, &out);
+    } else {
+        values = hd_live_read(&s->found->live, NULL, 0);
+        err = values ? hd_val_render(&out, values) : HD_ENOMEM;
+    }
+    if (!err)
+        text = hd_val_string(hd_buf_slice(&out));
+    hd_val_unref(values);
+    hd_buf_fini(&out);
+    return text;
+}
+
 static struct hd_val *assemble(struct showing *s)
 {
     const struct hd_found *found = s->found;
-    struct hd_val *state =
-        hd_val_with(hd_val_object(), HD_S("values"), hd_live_read(&found->live, NULL, 0));
+    struct hd_val *state = hd_val_object();
+
+    if (s->at->as_text)
+        state = hd_val_with(state, HD_S("values_text"), text_of_values(s));
+    else
+        state = hd_val_with(state, HD_S("values"), hd_live_read(&found->live, NULL, 0));
 
     state = hd_val_with(state, HD_S("next"), hd_val_ref(s->next));
     state = hd_val_with(state, HD_S("tasks"), hd_val_ref(s->shown));
@@ -347,16 +376,15 @@ static struct hd_val *assemble(struct showing *s)
 }
 
 /* The tasks are those of the checkpoint as it was stored; the values may be further. */
-static int show(const struct hd_address *at, struct hd_found *found, bool is_live, bool subgraphs,
-                struct hd_val **out, struct hd_failure *failure)
+static int show(struct showing s, struct hd_val **out, struct hd_failure *failure)
 {
-    struct showing s = {.at = at, .found = found, .is_live = is_live, .subgraphs = subgraphs};
+    struct hd_found *found = s.found;
     int err =
         hd_tasks_prepare(&s.tasks, &found->live, hd_slice_cstr(found->ns), found->step + 1, false);
 
     if (!err)
         err = hd_found_apply_null(found, false, failure);
-    if (!err && is_live)
+    if (!err && s.is_live)
         err = hd_found_apply_tasks(found, &s.tasks, false, false, failure);
     if (!err)
         err = show_tasks(&s, failure);
@@ -373,20 +401,38 @@ static int show(const struct hd_address *at, struct hd_found *found, bool is_liv
     return err;
 }
 
+/* Takes what was read of the checkpoint, or as much of it as has to be looked at. */
+static int show_tuple(const struct hd_address *at, struct hd_found *found,
+                      const struct heddle_tuple *tuple, bool is_live, bool subgraphs,
+                      struct hd_val **out, struct hd_failure *failure)
+{
+    struct showing s = {.at = at, .found = found, .is_live = is_live, .subgraphs = subgraphs};
+    int err;
+
+    if (at->as_text && hd_tuple_is_plain(found->graph, tuple, is_live)) {
+        s.tuple = tuple;
+        found->live.skips_state = true;
+    }
+    err = hd_found_take(found, tuple, failure);
+    return err ? err : show(s, out, failure);
+}
+
 int hd_state_get(const struct hd_address *at, bool subgraphs, struct hd_val **out,
                  struct hd_failure *failure)
 {
+    struct heddle_tuple *tuple;
     struct hd_found found;
-    int err = hd_found_load(&found, at, failure);
+    int err = hd_found_fetch(&found, at, &tuple, failure);
 
     if (err)
         return err;
-    if (found.is_there) {
-        err = show(at, &found, at->checkpoint_id.len == 0, subgraphs, out, failure);
+    if (tuple) {
+        err = show_tuple(at, &found, tuple, at->checkpoint_id.len == 0, subgraphs, out, failure);
     } else {
         *out = empty_state(at, &found);
         err = *out ? 0 : HD_ENOMEM;
     }
+    heddle_tuple_free(tuple);
     hd_found_fini(&found);
     return err;
 }
@@ -400,9 +446,7 @@ static int show_listed(const struct hd_address *at, const struct heddle_tuple *t
 
     if (err)
         return err;
-    err = hd_found_take(&found, tuple, failure);
-    if (!err)
-        err = show(at, &found, false, false, &state, failure);
+    err = show_tuple(at, &found, tuple, false, false, &state, failure);
     hd_found_fini(&found);
     if (err)
         return err;

@@ -43,6 +43,11 @@ struct hd_address {
     struct hd_slice root;          /* where its checkpoints are stored: ns.h; empty: "" */
     struct hd_slice ns;            /* relative to `root`; empty: the root graph */
     struct hd_slice checkpoint_id; /* empty: the latest */
+    /*
+     * States are only to be rendered: instead of `values` they have `values_text`, the
+     * JSON that clients see, as a string. That saves making values of what is stored.
+     */
+    bool as_text;
 };
 
 /*

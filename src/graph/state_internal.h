@@ -29,6 +29,15 @@ HD_MUST_CHECK int hd_found_init(struct hd_found *found, const struct hd_address 
                                 struct hd_failure *failure);
 void hd_found_fini(struct hd_found *found);
 
+/*
+ * Whether the state's values are shown as they are stored: no write has to be applied
+ * to them. `is_live`: those of finished tasks would be. If so: appends them as JSON.
+ */
+bool hd_tuple_is_plain(const struct hd_graph *graph, const struct heddle_tuple *tuple,
+                       bool is_live);
+HD_MUST_CHECK int hd_tuple_render(const struct hd_graph *graph, const struct heddle_tuple *tuple,
+                                  struct hd_buf *out);
+
 /* The C of state.h; `id` empty: null. */
 HD_MUST_CHECK struct hd_val *hd_state_config(struct hd_slice thread, const char *ns, const char *id,
                                              const struct hd_val *metadata);

@@ -33,10 +33,32 @@ static bool is_plain(const struct hd_graph_channel *channel, const struct heddle
            hd_slice_eq(type, HD_S("hd1")) && !hd_slice_starts(text, HD_S("{\"$\":\"delta\""));
 }
 
-static bool is_shown_as_stored(const struct hd_graph *graph, const struct heddle_tuple *tuple)
+/* Whether it says what happened to a task, and not what the task made. */
+static bool is_control(const struct heddle_write *write)
 {
-    bool is_plainly = tuple->write_count == 0;
+    static const char *const names[] = {"__error__", "__interrupt__", "__resume__"};
+    struct hd_slice channel = hd_slice(write->value.channel.data, write->value.channel.len);
 
+    for (size_t i = 0; i < HD_COUNT(names); i++) {
+        if (hd_slice_eq(channel, hd_slice_cstr(names[i])))
+            return true;
+    }
+    return false;
+}
+
+static bool is_applied(const struct heddle_write *write, bool is_live)
+{
+    struct hd_slice task = hd_slice(write->task_id.data, write->task_id.len);
+
+    return hd_slice_eq(task, HD_S(HD_NULL_TASK)) || (is_live && !is_control(write));
+}
+
+bool hd_tuple_is_plain(const struct hd_graph *graph, const struct heddle_tuple *tuple, bool is_live)
+{
+    bool is_plainly = true;
+
+    for (size_t i = 0; i < tuple->write_count && is_plainly; i++)
+        is_plainly = !is_applied(&tuple->writes[i], is_live);
     for (size_t i = 0; i < graph->state_count && is_plainly; i++) {
         const struct heddle_value *value = find_value(tuple, graph->channels[i].name);
 
@@ -45,32 +67,34 @@ static bool is_shown_as_stored(const struct hd_graph *graph, const struct heddle
     return is_plainly;
 }
 
-static int put_stored(struct hd_jw *jw, const struct hd_graph *graph,
-                      const struct heddle_tuple *tuple)
+int hd_tuple_render(const struct hd_graph *graph, const struct heddle_tuple *tuple,
+                    struct hd_buf *out)
 {
     struct hd_json json;
+    struct hd_jw jw;
     int err = 0;
 
-    hd_jw_object(jw);
+    hd_jw_init(&jw, out);
+    hd_jw_object(&jw);
     for (size_t i = 0; i < graph->state_count && !err; i++) {
         const struct hd_graph_channel *channel = &graph->channels[i];
         const struct heddle_value *value = find_value(tuple, channel->name);
 
         if (!value && !channel->initial)
             continue;
-        hd_jw_key(jw, channel->name);
+        hd_jw_key(&jw, channel->name);
         if (!value) {
-            hd_val_put_rendered(jw, channel->initial);
+            hd_val_put_rendered(&jw, channel->initial);
             continue;
         }
         err = hd_json_parse(&json, hd_slice(value->data.data, value->data.len), NULL);
         if (!err) {
-            hd_canon_render_val(jw, hd_json_root(&json));
+            hd_canon_render_val(&jw, hd_json_root(&json));
             hd_json_fini(&json);
         }
     }
-    hd_jw_object_end(jw);
-    return err ? err : hd_jw_finish(jw);
+    hd_jw_object_end(&jw);
+    return err ? err : hd_jw_finish(&jw);
 }
 
 /* The long way: as hd_state_get() makes them. */
@@ -100,20 +124,19 @@ static int render_applied(struct hd_found *found, const struct heddle_tuple *tup
 int hd_state_values(const struct hd_address *at, struct hd_buf *out, struct hd_failure *failure)
 {
     struct heddle_tuple *tuple = NULL;
+    bool is_live = at->checkpoint_id.len == 0;
     size_t start = out->len;
     struct hd_found found;
-    struct hd_jw jw;
     int err = hd_found_fetch(&found, at, &tuple, failure);
 
     if (err)
         return err;
     if (!tuple) {
         err = hd_buf_append_slice(out, HD_S("{}"));
-    } else if (is_shown_as_stored(found.graph, tuple)) {
-        hd_jw_init(&jw, out);
-        err = put_stored(&jw, found.graph, tuple);
+    } else if (hd_tuple_is_plain(found.graph, tuple, is_live)) {
+        err = hd_tuple_render(found.graph, tuple, out);
     } else {
-        err = render_applied(&found, tuple, at->checkpoint_id.len == 0, out, failure);
+        err = render_applied(&found, tuple, is_live, out, failure);
     }
     heddle_tuple_free(tuple);
     hd_found_fini(&found);
@@ -207,7 +230,7 @@ static void put_task(struct rendering *r, const struct hd_val *task)
 {
     static const char *const plain[] = {"id", "name", "path", "error"};
     const struct hd_val *inner = hd_val_get(task, HD_S("state"));
-    bool is_state = hd_val_get(inner, HD_S("values")) != NULL;
+    bool is_state = hd_val_get(inner, HD_S("next")) != NULL;
 
     hd_jw_object(r->jw);
     for (size_t i = 0; i < HD_COUNT(plain); i++)
@@ -254,9 +277,14 @@ static void put_state(struct rendering *r, const struct hd_val *state, bool is_i
 {
     const struct hd_val *tasks = hd_val_get(state, HD_S("tasks"));
     const struct hd_val *metadata = hd_val_get(state, HD_S("metadata"));
+    const struct hd_val *text = hd_val_get(state, HD_S("values_text"));
 
     hd_jw_object(r->jw);
-    put_member(r, HD_S("values"), hd_val_get(state, HD_S("values")));
+    hd_jw_key(r->jw, HD_S("values"));
+    if (text)
+        hd_jw_raw(r->jw, hd_val_get_string(text));
+    else
+        hd_val_put_rendered(r->jw, hd_val_get(state, HD_S("values")));
     put_member(r, HD_S("next"), hd_val_get(state, HD_S("next")));
     hd_jw_key(r->jw, HD_S("tasks"));
     hd_jw_array(r->jw);

@@ -343,6 +343,30 @@ static void what_does_not_fit_is_not_shown(void **unused)
 }
 
 /* Older checkpoints, of which nothing more is applied; topics, defaults, sends. */
+static int add_state(void *ctx, const struct hd_val *state)
+{
+    struct hd_val **all = ctx;
+
+    *all = hd_val_append(*all, hd_val_ref(state));
+    return *all ? 0 : HD_ENOMEM;
+}
+
+static void assert_same_histories(struct hd_address at)
+{
+    struct hd_failure failure = {NULL, NULL};
+    struct hd_val *plain = hd_val_list(), *text = hd_val_list();
+
+    at.checkpoint_id = HD_S("");
+    assert_int_equal(hd_state_history(&at, -1, HD_S(""), HD_S(""), add_state, &plain, &failure), 0);
+    at.as_text = true;
+    assert_int_equal(hd_state_history(&at, -1, HD_S(""), HD_S(""), add_state, &text, &failure), 0);
+    assert_int_equal(hd_val_count(plain), hd_val_count(text));
+    for (size_t i = 0; i < hd_val_count(plain); i++)
+        assert_shown_alike(hd_val_at(text, i), hd_val_at(plain, i));
+    hd_val_unref(plain);
+    hd_val_unref(text);
+}
+
 static void values_of_older_checkpoints_are_theirs(void **unused)
 {
     static const char *const graphs[] = {SENDS, TWO_QUESTIONS, NESTED, FAILING};
@@ -382,6 +406,7 @@ static void values_of_older_checkpoints_are_theirs(void **unused)
             if (id.len == 0)
                 break;
         }
+        assert_same_histories(at);
         close_world(&w);
         hd_graph_destroy(graph);
     }

@@ -67,6 +67,7 @@ static void look_and_change(void *arg)
     int err = hd_state_get(&at, true, &val, &failure);
 
     note(c, err, &failure, err ? NULL : val);
+    at.as_text = true;
     err = hd_state_history(&at, 3, HD_S(""), HD_S(""), count_state, &c->failures, &failure);
     note(c, err, &failure, NULL);
     /* Changes go to another thread, which the runs do not have. */

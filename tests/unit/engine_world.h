@@ -226,6 +226,35 @@ static inline void assert_equal(const char *what, const struct hd_val *got,
     fail_msg("%s: %.*s", what, (int)text.len, text.ptr);
 }
 
+/* A state that has its values as text is shown like the other. */
+static inline void assert_shown_alike(const struct hd_val *text, const struct hd_val *state)
+{
+    struct hd_buf a, b;
+
+    hd_buf_init(&a, 10000000);
+    hd_buf_init(&b, 10000000);
+    assert_non_null(hd_val_get(text, HD_S("values_text")));
+    assert_int_equal(hd_state_render(&a, text, HD_S("x"), HD_S("r")), 0);
+    assert_int_equal(hd_state_render(&b, state, HD_S("x"), HD_S("r")), 0);
+    assert_int_equal(hd_buf_append_byte(&a, 0), 0);
+    assert_int_equal(hd_buf_append_byte(&b, 0), 0);
+    assert_string_equal(a.ptr, b.ptr);
+    hd_buf_fini(&a);
+    hd_buf_fini(&b);
+}
+
+static inline void assert_text_is_state(const struct hd_address *at, const struct hd_val *state)
+{
+    struct hd_address text_at = *at;
+    struct hd_failure failure = {NULL, NULL};
+    struct hd_val *text;
+
+    text_at.as_text = true;
+    assert_int_equal(hd_state_get(&text_at, true, &text, &failure), 0);
+    assert_shown_alike(text, state);
+    hd_val_unref(text);
+}
+
 /* What the run said of its end is what the thread's state says, in all ways to read that. */
 static inline void assert_end_is_state(struct world *w, const struct hd_graph *graph)
 {
@@ -263,6 +292,7 @@ static inline void assert_end_is_state(struct world *w, const struct hd_graph *g
     assert_memory_equal(values.ptr, again.ptr, again.len);
     hd_buf_fini(&values);
     hd_buf_fini(&again);
+    assert_text_is_state(&at, state);
     hd_val_unref(asked);
     hd_val_unref(state);
 }
