@@ -88,6 +88,11 @@ async def collect(stream) -> list:
     return [part async for part in stream]
 
 
+async def opened(stream):
+    """threads.join_stream of the async client has to be awaited first."""
+    return await stream if inspect.isawaitable(stream) else stream
+
+
 def human(text: str, **more) -> dict:
     return {"messages": [{"role": "user", "content": text, **more}]}
 

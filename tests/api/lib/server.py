@@ -81,7 +81,7 @@ class Server:
         graphs = [part for name, path in self.graphs.items() for part in ("--graph", f"{name}={path}")]
         return [
             str(binary()), "serve", "--host", "127.0.0.1", "--port", str(self.port),
-            "--store", f"sqlite:{self.folder}/heddle.db", *graphs, *self.options,
+            "--store", f"sqlite:{self.folder}/heddle.db", "--ttl-sweep-interval", "0.01", *graphs, *self.options,
         ]  # fmt: skip
 
     def environment(self) -> dict[str, str]:

@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from clients import collect, human, texts, until
+from clients import collect, human, opened, texts, until
 
 HI = human("hi there", id="m1")
 
@@ -324,7 +324,7 @@ async def test_a_reader_who_joined_may_cancel(client, thread):
 
 @pytest.mark.beyond_peer("has no such endpoint")
 async def test_the_stream_of_a_thread_spans_its_runs(client, thread):
-    source = client.threads.join_stream(thread)
+    source = await opened(client.threads.join_stream(thread))
     seen = []
 
     async def read():
@@ -349,7 +349,7 @@ async def test_the_stream_of_a_thread_from_the_beginning(client, thread):
     first = await stream(client, thread, "echo", input=HI, stream_resumable=True)
     second = await stream(client, thread, "echo", input=HI, stream_resumable=True)
     for start, expected in (("-", [*first, *second]), (first[-1].id, second)):
-        source = client.threads.join_stream(thread, last_event_id=start)
+        source = await opened(client.threads.join_stream(thread, last_event_id=start))
         seen = []
         async for part in source:
             seen.append(part)
@@ -361,7 +361,7 @@ async def test_the_stream_of_a_thread_from_the_beginning(client, thread):
 
 @pytest.mark.beyond_peer("has no such endpoint")
 async def test_the_lifecycle_of_a_thread(client, thread):
-    source = client.threads.join_stream(thread, stream_mode=["lifecycle", "state_update"])
+    source = await opened(client.threads.join_stream(thread, stream_mode=["lifecycle", "state_update"]))
     seen = []
 
     async def read():

@@ -35,8 +35,6 @@ async def test_create_with_wrong_values(client):
         await client.threads.create(thread_id="not-a-uuid")
     with pytest.raises(UnprocessableEntityError):
         await client.threads.create(if_exists="perhaps")
-    with pytest.raises(UnprocessableEntityError):
-        await client.threads.create(metadata=["no", "object"])
 
 
 async def test_create_with_supersteps(client):
