@@ -398,23 +398,28 @@ static void on_prepare(uv_prepare_t *sender)
     hd_queue_go(engine->store);
 }
 
+/* Once it is queued another thread may answer it, before the call has returned. */
 static void store(struct hd_save *save)
 {
     struct hd_engine *engine = save->engine;
     struct hd_loop *loop = save->loop;
+    struct heddle_error error = {0};
+    int code;
 
     begin(engine);
     loop->saving++;
     loop->putting += save->kind == PUT;
     if (save->kind == PUT)
-        save->code = hd_queue_put(engine->store, &save->put,
-                                  (const struct hd_growth *const *)save->packed.growths,
-                                  &loop->train, done, save, &save->error);
+        code = hd_queue_put(engine->store, &save->put,
+                            (const struct hd_growth *const *)save->packed.growths, &loop->train,
+                            done, save, &error);
     else
-        save->code = hd_queue_writes(engine->store, &save->writes, done, save, &save->error);
+        code = hd_queue_writes(engine->store, &save->writes, done, save, &error);
     uv_prepare_start(&engine->sender, on_prepare);
-    if (!save->code)
+    if (!code)
         return;
+    save->code = code;
+    save->error = error;
     undo_begin(engine);
     loop->saving--;
     loop->putting -= save->kind == PUT;

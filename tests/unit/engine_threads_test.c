@@ -41,7 +41,7 @@ static int count_state(void *ctx, const struct hd_val *state)
 {
     atomic_int *failures = ctx;
 
-    if (!hd_val_is_object(hd_val_get(state, HD_S("values"))))
+    if (!hd_val_is_string(hd_val_get(state, HD_S("values_text"))))
         atomic_fetch_add(failures, 1);
     return 0;
 }
