@@ -265,9 +265,10 @@ static void cancel_then(struct hd_call *call)
                           &cancelling->waiter))
             return;
     }
+    /* Clients take 202 for an answer without a body; the receipt is for those who wait. */
     call->status = is_in_flight ? 202 : 200;
-    put_receipt(&call->jw, run, is_in_flight ? "cancelling" : hd_run_state_name(run->status),
-                NULL);
+    if (!is_in_flight)
+        put_receipt(&call->jw, run, hd_run_state_name(run->status), NULL);
     hd_call_answer(call);
 }
 

@@ -12,6 +12,7 @@
 #include "run/command.h"
 #include "run/config.h"
 #include "run/modes.h"
+#include "run/shape.h"
 #include "run/ticket.h"
 
 #define MAX_STOPS 1024
@@ -81,10 +82,16 @@ static struct hd_slice event_name(struct hd_ticket *ticket, enum hd_stream_mode 
     return hd_slice(room, len > 0 && (size_t)len < size ? (size_t)len : strlen(room));
 }
 
+static struct hd_slice shown_root(const struct hd_ticket *ticket)
+{
+    return ticket->app->config->namespaces_show ? ticket->root : hd_slice(NULL, 0);
+}
+
 static void on_stream(void *ctx, struct hd_slice ns, enum hd_stream_mode mode,
                       const struct hd_val *data)
 {
     struct hd_ticket *ticket = ctx;
+    struct hd_val *shown;
     char room[2048];
 
     if (add_partial(ticket, ns, mode, data))
@@ -94,7 +101,10 @@ static void on_stream(void *ctx, struct hd_slice ns, enum hd_stream_mode mode,
     /* What models say inside subgraphs is always streamed, as the official server does. */
     if (ns.len > 0 && !ticket->subgraphs && mode != HD_STREAM_MESSAGES)
         return;
-    tell_val(ticket, (uint32_t)mode, event_name(ticket, mode, ns, room, sizeof(room)), data);
+    shown = hd_shape_event(mode, data, shown_root(ticket));
+    if (shown)
+        tell_val(ticket, (uint32_t)mode, event_name(ticket, mode, ns, room, sizeof(room)), shown);
+    hd_val_unref(shown);
 }
 
 static void on_event(void *ctx, const struct hd_event *event)
@@ -127,7 +137,7 @@ static void tell_metadata(struct hd_ticket *ticket)
     hd_jw_key(&jw, HD_S("assistant_id"));
     hd_jw_string(&jw, ticket->rec.assistant_id);
     hd_jw_key(&jw, HD_S("checkpoint_ns"));
-    hd_jw_string(&jw, ticket->app->config->namespaces_show ? ticket->root : HD_S(""));
+    hd_jw_string(&jw, shown_root(ticket));
     hd_jw_object_end(&jw);
     if (hd_jw_finish(&jw))
         hd_log(HD_LOG_WARN, "run", "out of memory: an event is missing");
