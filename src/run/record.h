@@ -244,17 +244,30 @@ HD_MUST_CHECK int hd_item_put(struct hd_batch_builder *batch, const struct hd_it
 HD_MUST_CHECK int hd_item_delete(struct hd_batch_builder *batch, struct hd_slice principal,
                                  struct hd_slice ns, struct hd_slice key);
 
+/* It expires at another time; conflicts when it is not there or was written since it was read. */
+HD_MUST_CHECK int hd_item_refresh(struct hd_batch_builder *batch, const struct hd_item_rec *item,
+                                  int64_t expires_at);
+/* Deletes one that has expired; conflicts when it lives longer now. */
+HD_MUST_CHECK int hd_item_expire(struct hd_batch_builder *batch, const struct hd_item_rec *item);
+/* Applies refreshes, or expiries, without those that conflict. The batch may be empty. */
+HD_MUST_CHECK int hd_items_apply(struct heddle *store, struct hd_slice lane_key,
+                                 struct hd_batch_builder *batch, struct hd_fault *fault);
+
 /* As hd_thread_fn. */
 typedef int (*hd_item_fn)(void *arg, const struct hd_item_rec *item);
 typedef int (*hd_ns_fn)(void *arg, struct hd_slice ns);
 
-/* All items in the namespace `prefix` and below it; all there are when it is empty. */
+/*
+ * All items in the namespace `prefix` and below it; all there are when it is empty.
+ * Without `with_values` nobody reads them, and `value` is empty.
+ */
 HD_MUST_CHECK int hd_items_scan(struct heddle *store, struct hd_slice principal,
-                                struct hd_slice prefix, hd_item_fn fn, void *arg,
+                                struct hd_slice prefix, bool with_values, hd_item_fn fn, void *arg,
                                 struct hd_fault *fault);
-/* Every namespace once that has items, in byte order, one read for each. */
-HD_MUST_CHECK int hd_namespaces_scan(struct heddle *store, struct hd_slice principal, hd_ns_fn fn,
-                                     void *arg, struct hd_fault *fault);
+/* Every namespace once that has items, in byte order from `from` on, one read for each. */
+HD_MUST_CHECK int hd_namespaces_scan(struct heddle *store, struct hd_slice principal,
+                                     struct hd_slice from, hd_ns_fn fn, void *arg,
+                                     struct hd_fault *fault);
 /* Items of everybody whose time has come; `value` is empty. */
 HD_MUST_CHECK int hd_items_expired(struct heddle *store, int64_t now, hd_item_fn fn, void *arg,
                                    struct hd_fault *fault);

@@ -4,6 +4,8 @@
 
 enum { MAX_NS = 1024, MAX_KEY = 1024 };
 
+#define ALL_BUT_VALUE (HD_ALL_COLUMNS & ~(1u << HD_ITEMS_VALUE))
+
 int hd_item_check(struct hd_slice ns, struct hd_slice key, struct hd_fault *fault)
 {
     int err = hd_check_length(ns, MAX_NS, "namespace", fault);
@@ -97,7 +99,7 @@ static int scan_below(struct heddle *store, struct hd_query query, struct hd_sli
 }
 
 int hd_items_scan(struct heddle *store, struct hd_slice principal, struct hd_slice prefix,
-                  hd_item_fn fn, void *arg, struct hd_fault *fault)
+                  bool with_values, hd_item_fn fn, void *arg, struct hd_fault *fault)
 {
     const struct hd_cell cells[] = {hd_cell_bytes(principal), hd_cell_bytes(prefix)};
     struct scan scan = {.fn = fn, .arg = arg, .now = hd_clock_now_us()};
@@ -105,7 +107,7 @@ int hd_items_scan(struct heddle *store, struct hd_slice principal, struct hd_sli
                              .index = HD_PRIMARY,
                              .prefix = cells,
                              .prefix_count = prefix.len ? 2 : 1,
-                             .columns = HD_ALL_COLUMNS};
+                             .columns = with_values ? HD_ALL_COLUMNS : ALL_BUT_VALUE};
     int err = hd_rows_scan(store, query, on_row, &scan, fault);
 
     if (err || scan.is_ended || prefix.len == 0)
@@ -120,17 +122,17 @@ int hd_items_expired(struct heddle *store, int64_t now, hd_item_fn fn, void *arg
     struct hd_query query = {.table = HD_ITEMS,
                              .index = HD_ITEMS_BY_EXPIRY,
                              .high = &high,
-                             .columns = HD_ALL_COLUMNS & ~(1u << HD_ITEMS_VALUE)};
+                             .columns = ALL_BUT_VALUE};
     struct scan scan = {.fn = fn, .arg = arg};
 
     return hd_rows_scan(store, query, on_row, &scan, fault);
 }
 
-int hd_namespaces_scan(struct heddle *store, struct hd_slice principal, hd_ns_fn fn, void *arg,
-                       struct hd_fault *fault)
+int hd_namespaces_scan(struct heddle *store, struct hd_slice principal, struct hd_slice from,
+                       hd_ns_fn fn, void *arg, struct hd_fault *fault)
 {
     const struct hd_cell prefix = hd_cell_bytes(principal);
-    struct hd_cell low = hd_cell_bytes(hd_slice("", 0));
+    struct hd_cell low = hd_cell_bytes(from.len > 0 ? from : HD_S(""));
     struct hd_query query = {
         .table = HD_ITEMS, .index = HD_PRIMARY, .prefix = &prefix, .prefix_count = 1, .low = &low};
     struct hd_cell cells[HD_MAX_COLUMNS];
@@ -179,4 +181,50 @@ int hd_item_delete(struct hd_batch_builder *batch, struct hd_slice principal, st
                                     hd_cell_bytes(key)};
 
     return hd_batch_delete(batch, HD_ITEMS, cells, HD_COUNT(cells));
+}
+
+int hd_item_refresh(struct hd_batch_builder *batch, const struct hd_item_rec *item,
+                    int64_t expires_at)
+{
+    const struct hd_cell key[] = {hd_cell_bytes(item->principal), hd_cell_bytes(item->ns),
+                                  hd_cell_bytes(item->key)};
+
+    return hd_batch_expect_and_set(batch, HD_ITEMS, key, HD_ITEMS_UPDATED, item->updated_at,
+                                   HD_ITEMS_EXPIRES, expires_at);
+}
+
+int hd_item_expire(struct hd_batch_builder *batch, const struct hd_item_rec *item)
+{
+    const struct hd_cell key[] = {hd_cell_bytes(item->principal), hd_cell_bytes(item->ns),
+                                  hd_cell_bytes(item->key)};
+    int err = hd_batch_expect(batch, HD_ITEMS, key, HD_ITEMS_EXPIRES, item->expires_at);
+
+    return err ? err : hd_batch_delete(batch, HD_ITEMS, key, HD_COUNT(key));
+}
+
+/* Takes out what conflicts: an expectation, and the deletion that depends on it. */
+static void take_out(struct hd_batch_builder *batch, size_t at)
+{
+    size_t end = at + 1;
+
+    while (end < batch->count && batch->ops[end].kind != HD_OP_EXPECT)
+        end++;
+    memmove(&batch->ops[at], &batch->ops[end], (batch->count - end) * sizeof(*batch->ops));
+    batch->count -= end - at;
+}
+
+int hd_items_apply(struct heddle *store, struct hd_slice lane_key, struct hd_batch_builder *batch,
+                   struct hd_fault *fault)
+{
+    while (batch->count > 0) {
+        struct hd_batch view = hd_batch_view(batch);
+        struct hd_fault told = {0};
+        size_t failed = 0;
+        int err = hd_rows_apply(store, lane_key, &view, &failed, &told);
+
+        if (err != HD_ECONFLICT)
+            return told.code ? hd_fault_set(fault, err, "%s", told.text) : err;
+        take_out(batch, failed);
+    }
+    return 0;
 }

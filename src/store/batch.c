@@ -93,6 +93,21 @@ int hd_batch_expect(struct hd_batch_builder *builder, enum hd_table_id table,
     return add(builder, op, key, hd_tables[table].key_count);
 }
 
+int hd_batch_expect_and_set(struct hd_batch_builder *builder, enum hd_table_id table,
+                            const struct hd_cell *key, unsigned column, int64_t expected,
+                            unsigned set_column, int64_t value)
+{
+    struct hd_op op = {.kind = HD_OP_EXPECT,
+                       .table = table,
+                       .column = column,
+                       .expected = expected,
+                       .set_column = set_column,
+                       .set_count = 1,
+                       .set = {value, 0}};
+
+    return add(builder, op, key, hd_tables[table].key_count);
+}
+
 int hd_batch_append(struct hd_batch_builder *builder, const struct hd_batch *batch)
 {
     int err = reserve(builder, batch->count);

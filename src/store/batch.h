@@ -32,6 +32,10 @@ HD_MUST_CHECK int hd_batch_delete(struct hd_batch_builder *builder, enum hd_tabl
 /* The row with this key must have `expected` in its INT column; copies the key's cells. */
 HD_MUST_CHECK int hd_batch_expect(struct hd_batch_builder *builder, enum hd_table_id table,
                                   const struct hd_cell *key, unsigned column, int64_t expected);
+/* The same; then the INT column `set_column` becomes `value`. */
+HD_MUST_CHECK int hd_batch_expect_and_set(struct hd_batch_builder *builder, enum hd_table_id table,
+                                          const struct hd_cell *key, unsigned column,
+                                          int64_t expected, unsigned set_column, int64_t value);
 /* All operations of `batch`. Borrows their cells and what those point to. */
 HD_MUST_CHECK int hd_batch_append(struct hd_batch_builder *builder, const struct hd_batch *batch);
 /*

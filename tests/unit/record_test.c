@@ -616,23 +616,26 @@ static void items_are_found_below_their_namespace(void **state)
     put_item(w, "a.b.c", "4", 0);
     put_item(w, "ab", "5", 0);
     put_item(w, "a.b", "6", 0);
-    assert_err(hd_items_scan(w->store, ADA, HD_S("a"), on_item, &seen, &w->fault), 0);
+    assert_err(hd_items_scan(w->store, ADA, HD_S("a"), true, on_item, &seen, &w->fault), 0);
     assert_string_equal(seen.text, "1 3 6 4 ");
     seen = (struct seen){.stop = 1};
-    assert_err(hd_items_scan(w->store, ADA, HD_S("a"), on_item, &seen, &w->fault), 0);
+    assert_err(hd_items_scan(w->store, ADA, HD_S("a"), true, on_item, &seen, &w->fault), 0);
     assert_string_equal(seen.text, "1 ");
     seen = (struct seen){.stop = 0};
-    assert_err(hd_items_scan(w->store, ADA, HD_S("a.b"), on_item, &seen, &w->fault), 0);
+    assert_err(hd_items_scan(w->store, ADA, HD_S("a.b"), true, on_item, &seen, &w->fault), 0);
     assert_string_equal(seen.text, "3 6 4 ");
     seen = (struct seen){.stop = 0};
-    assert_err(hd_items_scan(w->store, ADA, HD_S(""), on_item, &seen, &w->fault), 0);
+    assert_err(hd_items_scan(w->store, ADA, HD_S(""), true, on_item, &seen, &w->fault), 0);
     assert_int_equal(seen.count, 6);
     seen = (struct seen){.stop = 0};
-    assert_err(hd_namespaces_scan(w->store, ADA, on_ns, &seen, &w->fault), 0);
+    assert_err(hd_namespaces_scan(w->store, ADA, HD_S(""), on_ns, &seen, &w->fault), 0);
     assert_string_equal(seen.text, "a a-b a.b a.b.c ab ");
     seen = (struct seen){.stop = 3};
-    assert_err(hd_namespaces_scan(w->store, ADA, on_ns, &seen, &w->fault), 0);
+    assert_err(hd_namespaces_scan(w->store, ADA, HD_S(""), on_ns, &seen, &w->fault), 0);
     assert_string_equal(seen.text, "a a-b a.b ");
+    seen = (struct seen){.stop = 0};
+    assert_err(hd_namespaces_scan(w->store, ADA, HD_S("a.b"), on_ns, &seen, &w->fault), 0);
+    assert_string_equal(seen.text, "a.b a.b.c ab ");
     assert_err(hd_item_read(w->store, ADA, HD_S("a.b"), HD_S("6"), &w->arena, &item, &w->fault), 0);
     assert_slice(item.value, HD_S("{\"v\":1}"));
     assert_int_equal(item.created_at, 1);
@@ -642,7 +645,7 @@ static void items_are_found_below_their_namespace(void **state)
     assert_non_null(wide);
     assert_err(hd_item_check(HD_S("a"), HD_S("b"), &w->fault), 0);
     assert_err(hd_item_check(hd_slice(wide, 2000), HD_S("b"), &w->fault), HD_ELIMIT);
-    assert_err(hd_items_scan(w->store, ADA, hd_slice(wide, 2000), on_item, &seen, NULL), 0);
+    assert_err(hd_items_scan(w->store, ADA, hd_slice(wide, 2000), true, on_item, &seen, NULL), 0);
     free(wide);
 }
 
@@ -661,11 +664,46 @@ static void items_end_with_their_time(void **state)
                HD_ENOTFOUND);
     assert_err(hd_item_read(w->store, ADA, HD_S("n"), HD_S("new"), &w->arena, &item, &w->fault), 0);
     assert_int_equal(item.ttl_us, 60);
-    assert_err(hd_items_scan(w->store, ADA, HD_S("n"), on_item, &seen, &w->fault), 0);
+    assert_err(hd_items_scan(w->store, ADA, HD_S("n"), true, on_item, &seen, &w->fault), 0);
     assert_string_equal(seen.text, "new stays ");
     seen = (struct seen){.stop = 0};
     assert_err(hd_items_expired(w->store, now, on_item, &seen, &w->fault), 0);
     assert_string_equal(seen.text, "older old ");
+}
+
+static void only_what_nobody_changed_is_refreshed_or_expired(void **state)
+{
+    struct world *w = *state;
+    int64_t later = hd_clock_now_us() + 3600000000;
+    struct hd_item_rec a, b, gone = {.principal = ADA, .ns = HD_S("n"), .key = HD_S("gone")};
+    struct hd_batch_builder batch;
+
+    put_item(w, "n", "a", later);
+    put_item(w, "n", "b", later);
+    assert_err(hd_item_read(w->store, ADA, HD_S("n"), HD_S("a"), &w->arena, &a, &w->fault), 0);
+    assert_err(hd_item_read(w->store, ADA, HD_S("n"), HD_S("b"), &w->arena, &b, &w->fault), 0);
+    b.updated_at--;
+    hd_batch_init(&batch);
+    assert_err(hd_item_refresh(&batch, &gone, later + 5), 0);
+    assert_err(hd_item_refresh(&batch, &a, later + 5), 0);
+    assert_err(hd_item_refresh(&batch, &b, later + 5), 0);
+    assert_err(hd_items_apply(w->store, HD_S("n"), &batch, &w->fault), 0);
+    hd_batch_reset(&batch);
+    assert_err(hd_item_read(w->store, ADA, HD_S("n"), HD_S("a"), &w->arena, &a, &w->fault), 0);
+    assert_err(hd_item_read(w->store, ADA, HD_S("n"), HD_S("b"), &w->arena, &b, &w->fault), 0);
+    assert_int_equal(a.expires_at, later + 5);
+    assert_slice(a.value, HD_S("{\"v\":1}"));
+    assert_int_equal(b.expires_at, later);
+
+    a.expires_at = later; /* as it was read before it was refreshed */
+    assert_err(hd_item_expire(&batch, &a), 0);
+    assert_err(hd_item_expire(&batch, &b), 0);
+    assert_err(hd_item_expire(&batch, &gone), 0);
+    assert_err(hd_items_apply(w->store, HD_S("n"), &batch, &w->fault), 0);
+    hd_batch_fini(&batch);
+    assert_err(hd_item_read(w->store, ADA, HD_S("n"), HD_S("a"), &w->arena, &a, &w->fault), 0);
+    assert_err(hd_item_read(w->store, ADA, HD_S("n"), HD_S("b"), &w->arena, &b, &w->fault),
+               HD_ENOTFOUND);
 }
 
 /* ---- crons ------------------------------------------------------------ */
@@ -801,6 +839,7 @@ int main(void)
         BOTH(assistants_have_versions),
         BOTH(items_are_found_below_their_namespace),
         BOTH(items_end_with_their_time),
+        BOTH(only_what_nobody_changed_is_refreshed_or_expired),
         BOTH(crons_come_back_and_become_due),
         cmocka_unit_test_setup_teardown(a_failed_allocation_is_an_error_at_most, setup_memory,
                                         teardown),
