@@ -56,8 +56,9 @@ struct hd_endpoint {
     const char *summary;
     const char *query;  /* parameters, separated by spaces: "limit offset" */
     const char *body;   /* the schema of the body; its name begins with '?' when it may be left out */
-    const char *answer; /* the schema of the answer; "text/event-stream" for streams */
+    const char *answer; /* the schema of the answer, or media types: "text/event-stream" */
     int status;         /* of success; 0: 200 */
+    int also;           /* another one; 0: none */
 };
 
 struct hd_routes {
@@ -83,6 +84,7 @@ extern const struct hd_routes hd_routes_items;
 extern const struct hd_routes hd_routes_crons;
 extern const struct hd_routes hd_routes_system;
 extern const struct hd_routes hd_routes_metrics;
+extern const struct hd_routes hd_routes_openapi;
 
 /* Number `index` of all routes; NULL after the last. */
 const struct hd_endpoint *hd_endpoint_at(size_t index);

@@ -226,7 +226,7 @@ static const struct hd_endpoint routes[] = {
      .tag = "System",
      .summary = "Measurements of this process",
      .query = "format",
-     .answer = "text/plain"},
+     .answer = "text/plain application/json"},
 };
 
 const struct hd_routes hd_routes_metrics = {routes, HD_COUNT(routes)};

@@ -7,6 +7,7 @@ static const struct hd_routes *const tables[] = {
     &hd_routes_assistant_graph,
     &hd_routes_system,
     &hd_routes_metrics,
+    &hd_routes_openapi,
     &hd_routes_run_create,
     &hd_routes_runs,
     &hd_routes_streams,

@@ -1,0 +1,398 @@
+/*
+ * GET /openapi.json, made of the tables of endpoints, and GET /docs, a page that shows it.
+ *
+ * An endpoint names its parameters and schemas; what they are is said once, in the
+ * tables here and in schemas.json. A name that is not in them is left undescribed, which
+ * a test of this document finds.
+ */
+#include <heddle.h>
+#include <string.h>
+
+#include "api/api.h"
+
+extern const char hd_api_schemas[];
+extern const size_t hd_api_schemas_len;
+extern const char hd_docs_page[];
+extern const size_t hd_docs_page_len;
+
+#define BOOLEAN "{\"type\":\"boolean\"}"
+#define STRING "{\"type\":\"string\"}"
+#define UUID "{\"type\":\"string\",\"format\":\"uuid\"}"
+#define STRINGS "{\"type\":\"array\",\"items\":{\"type\":\"string\"}}"
+#define REF(name) "{\"$ref\":\"#/components/schemas/" name "\"}"
+
+struct parameter {
+    const char *key;  /* what endpoints call it */
+    const char *name; /* what it is called in a request; NULL: the same */
+    const char *schema;
+    const char *description;
+};
+
+static const struct parameter in_path[] = {
+    {"assistant_id", NULL, STRING, "The id of an assistant, or of a graph, whose own is meant then"},
+    {"checkpoint_id", NULL, UUID, "The id of a checkpoint"},
+    {"cron_id", NULL, UUID, "The id of a cron"},
+    {"namespace", NULL, STRING, "The node of a subgraph; of one in another, outer|inner"},
+    {"run_id", NULL, UUID, "The id of a run"},
+    {"thread_id", NULL, UUID, "The id of a thread"},
+};
+
+static const struct parameter in_query[] = {
+    {"action", NULL, "{\"type\":\"string\",\"enum\":[\"interrupt\",\"rollback\"]}",
+     "interrupt keeps what the run has done so far, rollback leaves nothing of it"},
+    {"assistant_id", NULL, STRING, "In whose namespace; the id of an assistant or of a graph"},
+    {"before", NULL, STRING, "Only what is older than the checkpoint of this id"},
+    {"cancel_on_disconnect", NULL, BOOLEAN, "Whether the run is stopped when this connection ends"},
+    {"check_db", NULL, BOOLEAN, "Whether the database is asked as well"},
+    {"checkpoint_ns", NULL, STRING, "The namespace; by default that of the latest run"},
+    {"delete_threads", NULL, BOOLEAN, "Whether the threads of the assistant are deleted, too"},
+    {"format", NULL, "{\"type\":\"string\",\"enum\":[\"prometheus\",\"json\"]}", "prometheus by default"},
+    {"include", NULL, "{\"type\":\"array\",\"items\":{\"type\":\"string\",\"enum\":[\"ttl\"]}}",
+     "What is shown beside the usual"},
+    {"item_namespace", "namespace", STRING, "Labels, joined by dots"},
+    {"key", NULL, STRING, "The key of an item"},
+    {"limit", NULL, "{\"type\":\"integer\",\"minimum\":1,\"maximum\":1000}", "How many at most"},
+    {"offset", NULL, "{\"type\":\"integer\",\"minimum\":0,\"maximum\":2147483647}",
+     "How many are left out at the beginning"},
+    {"recurse", NULL, BOOLEAN, "Whether those inside are shown, too"},
+    {"refresh_ttl", NULL, BOOLEAN, "Whether reading begins the item's time to live again"},
+    {"select", NULL, STRINGS, "The members that are shown; all by default"},
+    {"state_select", "select", REF("StateSelect"), "Members of the states; values.<key> for a value"},
+    {"status", NULL, REF("RunStatus"), "Only those in this status"},
+    {"stream_mode", NULL, "{\"type\":\"array\",\"items\":" REF("StreamMode") "}",
+     "Which events; all by default"},
+    {"subgraphs", NULL, BOOLEAN, "Whether tasks that run subgraphs show their states"},
+    {"thread_stream_mode", "stream_mode",
+     "{\"type\":\"array\",\"items\":{\"type\":\"string\","
+     "\"enum\":[\"run_modes\",\"lifecycle\",\"state_update\"]}}",
+     "Which events; run_modes by default"},
+    {"wait", NULL, BOOLEAN, "Whether to answer only when the run has ended"},
+    {"xray", NULL, "{\"anyOf\":[{\"type\":\"boolean\"},{\"type\":\"integer\",\"minimum\":0}]}",
+     "Whether subgraphs are opened, or how many levels of them"},
+};
+
+static const struct {
+    const char *name;
+    const char *description;
+} tags[] = {
+    {"Assistants", "Graphs with a configuration of their own, in versions"},
+    {"Threads", "Conversations: their states, histories and branches"},
+    {"Runs", "Executions of an assistant on a thread"},
+    {"Stateless runs", "Runs on a thread of their own"},
+    {"Crons", "Runs that start by the clock"},
+    {"Store", "Items that threads share, by namespace and key"},
+    {"System", "The server itself"},
+};
+
+/* ---- small words ------------------------------------------------------ */
+
+static void put_text(struct hd_jw *jw, const char *key, const char *text)
+{
+    hd_jw_key(jw, hd_slice_cstr(key));
+    hd_jw_string(jw, hd_slice_cstr(text));
+}
+
+static void put_ref(struct hd_jw *jw, const char *kind, const char *name)
+{
+    char text[128];
+
+    snprintf(text, sizeof(text), "#/components/%s/%s", kind, name);
+    hd_jw_object(jw);
+    put_text(jw, "$ref", text);
+    hd_jw_object_end(jw);
+}
+
+/* A schema's name, behind '[' when it is a list of them. */
+static void put_schema(struct hd_jw *jw, const char *name)
+{
+    bool is_list = name[0] == '[';
+
+    if (is_list) {
+        hd_jw_object(jw);
+        put_text(jw, "type", "array");
+        hd_jw_key(jw, HD_S("items"));
+    }
+    put_ref(jw, "schemas", name + is_list);
+    if (is_list)
+        hd_jw_object_end(jw);
+}
+
+/* The next word of a text with spaces between them; empty after the last. */
+static struct hd_slice next_word(const char **text)
+{
+    const char *start = *text + strspn(*text, " ");
+    size_t len = strcspn(start, " ");
+
+    *text = start + len;
+    return hd_slice(start, len);
+}
+
+/* ---- parameters ------------------------------------------------------- */
+
+static void put_parameter(struct hd_jw *jw, const struct parameter *list, size_t count,
+                          struct hd_slice key, bool is_in_path)
+{
+    const struct parameter *found = NULL;
+
+    for (size_t i = 0; !found && i < count; i++) {
+        if (hd_slice_eq(key, hd_slice_cstr(list[i].key)))
+            found = &list[i];
+    }
+    hd_jw_object(jw);
+    hd_jw_key(jw, HD_S("name"));
+    hd_jw_string(jw, found && found->name ? hd_slice_cstr(found->name) : key);
+    put_text(jw, "in", is_in_path ? "path" : "query");
+    hd_jw_key(jw, HD_S("required"));
+    hd_jw_bool(jw, is_in_path);
+    if (found)
+        put_text(jw, "description", found->description);
+    hd_jw_key(jw, HD_S("schema"));
+    hd_jw_raw(jw, hd_slice_cstr(found ? found->schema : "{}"));
+    hd_jw_object_end(jw);
+}
+
+static void put_parameters(struct hd_jw *jw, const struct hd_endpoint *endpoint)
+{
+    const char *query = endpoint->query ? endpoint->query : "";
+    const char *at = endpoint->pattern;
+    struct hd_slice key;
+
+    hd_jw_key(jw, HD_S("parameters"));
+    hd_jw_array(jw);
+    while ((at = strchr(at, '{'))) {
+        size_t len = strcspn(++at, "*}");
+
+        put_parameter(jw, in_path, HD_COUNT(in_path), hd_slice(at, len), true);
+    }
+    for (key = next_word(&query); key.len > 0; key = next_word(&query))
+        put_parameter(jw, in_query, HD_COUNT(in_query), key, false);
+    hd_jw_array_end(jw);
+}
+
+/* ---- bodies and answers ----------------------------------------------- */
+
+static void put_body(struct hd_jw *jw, const char *body)
+{
+    bool is_optional = body[0] == '?';
+
+    hd_jw_key(jw, HD_S("requestBody"));
+    hd_jw_object(jw);
+    hd_jw_key(jw, HD_S("required"));
+    hd_jw_bool(jw, !is_optional);
+    hd_jw_key(jw, HD_S("content"));
+    hd_jw_object(jw);
+    hd_jw_key(jw, HD_S("application/json"));
+    hd_jw_object(jw);
+    hd_jw_key(jw, HD_S("schema"));
+    put_schema(jw, body + is_optional);
+    hd_jw_object_end(jw);
+    hd_jw_object_end(jw);
+    hd_jw_object_end(jw);
+}
+
+/* A schema's name, or media types with spaces between them. */
+static void put_content(struct hd_jw *jw, const char *answer)
+{
+    struct hd_slice type;
+
+    hd_jw_key(jw, HD_S("content"));
+    hd_jw_object(jw);
+    if (!strchr(answer, '/')) {
+        hd_jw_key(jw, HD_S("application/json"));
+        hd_jw_object(jw);
+        hd_jw_key(jw, HD_S("schema"));
+        put_schema(jw, answer);
+        hd_jw_object_end(jw);
+    } else {
+        for (type = next_word(&answer); type.len > 0; type = next_word(&answer)) {
+            hd_jw_key(jw, type);
+            hd_jw_raw(jw, HD_S("{\"schema\":{}}"));
+        }
+    }
+    hd_jw_object_end(jw);
+}
+
+static void put_answer(struct hd_jw *jw, int status, const struct hd_endpoint *endpoint)
+{
+    char text[16];
+
+    snprintf(text, sizeof(text), "%d", status);
+    hd_jw_key(jw, hd_slice_cstr(text));
+    hd_jw_object(jw);
+    put_text(jw, "description", status == 204 ? "Done" : status == 202 ? "Accepted" : "Success");
+    if (endpoint->answer && status != 204)
+        put_content(jw, endpoint->answer);
+    hd_jw_object_end(jw);
+}
+
+static void put_answers(struct hd_jw *jw, const struct hd_endpoint *endpoint)
+{
+    static const char *const refusals[] = {"4XX", "5XX"};
+
+    hd_jw_key(jw, HD_S("responses"));
+    hd_jw_object(jw);
+    put_answer(jw, endpoint->status ? endpoint->status : 200, endpoint);
+    if (endpoint->also)
+        put_answer(jw, endpoint->also, endpoint);
+    for (size_t i = 0; i < HD_COUNT(refusals); i++) {
+        hd_jw_key(jw, hd_slice_cstr(refusals[i]));
+        put_ref(jw, "responses", "Refusal");
+    }
+    hd_jw_object_end(jw);
+}
+
+/* ---- operations ------------------------------------------------------- */
+
+/* get_threads_thread_id_state: unique, because methods and patterns together are. */
+static void put_id(struct hd_jw *jw, const struct hd_endpoint *endpoint, const char *method)
+{
+    char id[160];
+    size_t len = 0;
+
+    for (const char *at = method; *at && len < sizeof(id) - 1; at++)
+        id[len++] = *at;
+    for (const char *at = endpoint->pattern; *at && len < sizeof(id) - 1; at++) {
+        if (*at == '/')
+            id[len++] = '_';
+        else if (!strchr("{}*", *at))
+            id[len++] = *at == '.' ? '_' : *at;
+    }
+    hd_jw_key(jw, HD_S("operationId"));
+    hd_jw_string(jw, hd_slice(id, len));
+}
+
+static void put_operation(struct hd_jw *jw, const struct hd_endpoint *endpoint)
+{
+    char method[16] = "";
+
+    for (size_t i = 0; i < sizeof(method) - 1 && hd_method_name(endpoint->method)[i]; i++)
+        method[i] = (char)(hd_method_name(endpoint->method)[i] | 0x20);
+    hd_jw_key(jw, hd_slice_cstr(method));
+    hd_jw_object(jw);
+    put_id(jw, endpoint, method);
+    hd_jw_key(jw, HD_S("tags"));
+    hd_jw_array(jw);
+    hd_jw_string(jw, hd_slice_cstr(endpoint->tag));
+    hd_jw_array_end(jw);
+    put_text(jw, "summary", endpoint->summary);
+    put_parameters(jw, endpoint);
+    if (endpoint->body)
+        put_body(jw, endpoint->body);
+    put_answers(jw, endpoint);
+    hd_jw_object_end(jw);
+}
+
+/* An endpoint without a tag is not for clients. */
+static bool is_shown(const struct hd_endpoint *endpoint)
+{
+    return endpoint->tag != NULL;
+}
+
+static bool is_first_of_path(size_t index)
+{
+    const char *pattern = hd_endpoint_at(index)->pattern;
+
+    for (size_t i = 0; i < index; i++) {
+        if (is_shown(hd_endpoint_at(i)) && strcmp(hd_endpoint_at(i)->pattern, pattern) == 0)
+            return false;
+    }
+    return is_shown(hd_endpoint_at(index));
+}
+
+static void put_path(struct hd_jw *jw, size_t index)
+{
+    const char *pattern = hd_endpoint_at(index)->pattern;
+    const struct hd_endpoint *endpoint;
+
+    hd_jw_key(jw, hd_slice_cstr(pattern));
+    hd_jw_object(jw);
+    for (size_t i = index; (endpoint = hd_endpoint_at(i)); i++) {
+        if (is_shown(endpoint) && strcmp(endpoint->pattern, pattern) == 0)
+            put_operation(jw, endpoint);
+    }
+    hd_jw_object_end(jw);
+}
+
+/* ---- the document ----------------------------------------------------- */
+
+static void put_head(struct hd_jw *jw)
+{
+    put_text(jw, "openapi", "3.1.0");
+    hd_jw_key(jw, HD_S("info"));
+    hd_jw_object(jw);
+    put_text(jw, "title", "Heddle");
+    put_text(jw, "version", HEDDLE_VERSION);
+    put_text(jw, "description",
+             "Remembers, runs and branches the conversations of agents. Speaks the LangGraph API.");
+    hd_jw_object_end(jw);
+    hd_jw_key(jw, HD_S("tags"));
+    hd_jw_array(jw);
+    for (size_t i = 0; i < HD_COUNT(tags); i++) {
+        hd_jw_object(jw);
+        put_text(jw, "name", tags[i].name);
+        put_text(jw, "description", tags[i].description);
+        hd_jw_object_end(jw);
+    }
+    hd_jw_array_end(jw);
+}
+
+static void put_components(struct hd_jw *jw)
+{
+    hd_jw_key(jw, HD_S("components"));
+    hd_jw_object(jw);
+    hd_jw_key(jw, HD_S("schemas"));
+    hd_jw_raw(jw, hd_slice(hd_api_schemas, hd_api_schemas_len));
+    hd_jw_key(jw, HD_S("responses"));
+    hd_jw_raw(jw, HD_S("{\"Refusal\":{\"description\":\"What is wrong\",\"content\":"
+                       "{\"application/json\":{\"schema\":" REF("Error") "}}}}"));
+    hd_jw_object_end(jw);
+}
+
+static int get_document(struct hd_call *call)
+{
+    struct hd_jw *jw = &call->jw;
+
+    hd_jw_object(jw);
+    put_head(jw);
+    hd_jw_key(jw, HD_S("paths"));
+    hd_jw_object(jw);
+    for (size_t i = 0; hd_endpoint_at(i); i++) {
+        if (is_first_of_path(i))
+            put_path(jw, i);
+    }
+    hd_jw_object_end(jw);
+    put_components(jw);
+    hd_jw_object_end(jw);
+    return hd_jw_finish(jw);
+}
+
+/* The page asks this server and nobody else, whatever the document says. */
+static void get_page(struct hd_call *call)
+{
+    struct hd_exchange *ex = call->exchange;
+
+    hd_answer_header(ex, HD_S("Content-Security-Policy"),
+                     HD_S("default-src 'none'; script-src 'unsafe-inline'; style-src "
+                          "'unsafe-inline'; connect-src 'self'; img-src data:; base-uri 'none'; "
+                          "form-action 'none'; frame-ancestors 'none'"));
+    hd_answer_header(ex, HD_S("Cache-Control"), HD_S("no-cache"));
+    hd_call_free(call);
+    hd_answer_static(ex, 200, HD_TYPE_HTML, hd_slice(hd_docs_page, hd_docs_page_len));
+}
+
+static const struct hd_endpoint routes[] = {
+    {.method = HD_METHOD_GET,
+     .pattern = "/openapi.json",
+     .work = get_document,
+     .tag = "System",
+     .summary = "This document",
+     .answer = "Object"},
+    {.method = HD_METHOD_GET,
+     .pattern = "/docs",
+     .then = get_page,
+     .tag = "System",
+     .summary = "A page that shows this document",
+     .answer = "text/html"},
+};
+
+const struct hd_routes hd_routes_openapi = {routes, HD_COUNT(routes)};
