@@ -18,6 +18,7 @@ static const struct hd_routes *const tables[] = {
     &hd_routes_history,
     &hd_routes_branches,
     &hd_routes_timeline,
+    &hd_routes_items,
 };
 
 const struct hd_endpoint *hd_endpoint_at(size_t index)
