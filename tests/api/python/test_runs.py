@@ -101,7 +101,6 @@ async def test_wrong_values(client, thread):
         {"durability": "perhaps"},
         {"if_not_exists": "perhaps"},
         {"interrupt_before": 3},
-        {"command": "no object"},
         {"after_seconds": "soon"},
     ):
         with pytest.raises(UnprocessableEntityError):

@@ -156,6 +156,7 @@ def test_errors_have_one_form(http, thread):
         ("POST", "/threads", "not json", 422, None),
         ("POST", "/threads", {"metadata": ["no", "object"]}, 422, None),
         ("POST", thread.path("/runs"), {"assistant_id": "echo", "config": ["no", "object"]}, 422, None),
+        ("POST", thread.path("/runs"), {"assistant_id": "echo", "command": "no object"}, 422, None),
         ("GET", "/no/such/path", None, 404, None),
         ("PUT", "/threads", {}, 405, None),
     ):  # fmt: skip
