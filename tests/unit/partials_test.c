@@ -85,14 +85,22 @@ static void each_piece_gives_the_whole_text_so_far(void **unused)
                    "'total_tokens':5},'chunk_position':'last'"));
     assert_heard(
         &h,
-        ABOUT("m") "partial " AI("'content':'Hel','id':'m'") "partial " AI("'content':'Hello','id':"
-                                                                           "'m'") "partial " AI(
-            "'content':'Hello','id':'m','usage_metadata':{'input_tokens':2,"
-            "'output_tokens':3,'total_tokens':5}") "complete " AI("'content':'Hello','id':'m','"
-                                                                  "usage_metadata':{'input_tokens':"
-                                                                  "2,"
-                                                                  "'output_tokens':3,'total_tokens'"
-                                                                  ":5}"));
+        ABOUT("m") "partial " AI("'content':'Hel','id':'m'") "partial " AI(
+            "'content':'Hello','id':"
+            "'m'") "partial " AI("'content':'Hello','id':'m','usage_metadata':{'input_tokens':2,"
+                                 "'output_tokens':3,'total_tokens':5}") "complete " AI("'content':'"
+                                                                                       "Hello','id'"
+                                                                                       ":'m','"
+                                                                                       "usage_"
+                                                                                       "metadata':{"
+                                                                                       "'input_"
+                                                                                       "tokens':"
+                                                                                       "2,"
+                                                                                       "'output_"
+                                                                                       "tokens':3,'"
+                                                                                       "total_"
+                                                                                       "tokens'"
+                                                                                       ":5}"));
     /* In the state it is nothing new, and neither is it when a node returns it. */
     feed_values(&h, "{'messages':[{'$':'message','type':'ai','content':'Hello','id':'m'}]}");
     feed(&h, "{'$':'message','type':'ai','content':'Hello','id':'m'}");
@@ -230,26 +238,25 @@ static int gather(void *pairs)
 
 static void every_allocation_may_fail(void **unused)
 {
-    struct hd_val *pairs = parse("[[" PIECE("'content':'a','id':'m','tool_call_chunks':[{'args':'{}"
-                                            "','index':0}]") ",{}],"
-                                                             "[" PIECE(
-                                                                 "'content':'b','id':'m','tool_"
-                                                                 "call_chunks':[{'args':'','index':"
-                                                                 "0}],"
-                                                                 "'usage_metadata':{'input_tokens':"
-                                                                 "1}") ",{}],"
-                                                                       "[" PIECE(
-                                                                           "'content':['c'],'id':'"
-                                                                           "m','usage_metadata':{'"
-                                                                           "input_tokens':1},"
-                                                                           "'chunk_position':'"
-                                                                           "last'") ",{}],"
-                                                                                    "[{'$':'"
-                                                                                    "message','"
-                                                                                    "type':'ai','"
-                                                                                    "content':'','"
-                                                                                    "id':'n'},{}]"
-                                                                                    "]");
+    struct hd_val *pairs =
+        parse("[[" PIECE("'content':'a','id':'m','tool_call_chunks':[{'args':'{}"
+                         "','index':0}]") ",{}],"
+                                          "[" PIECE("'content':'b','id':'m','tool_"
+                                                    "call_chunks':[{'args':'','index':"
+                                                    "0}],"
+                                                    "'usage_metadata':{'input_tokens':"
+                                                    "1}") ",{}],"
+                                                          "[" PIECE("'content':['c'],'id':'"
+                                                                    "m','usage_metadata':{'"
+                                                                    "input_tokens':1},"
+                                                                    "'chunk_position':'"
+                                                                    "last'") ",{}],"
+                                                                             "[{'$':'"
+                                                                             "message','"
+                                                                             "type':'ai','"
+                                                                             "content':'','"
+                                                                             "id':'n'},{}]"
+                                                                             "]");
 
     (void)unused;
     /* Not every one is needed: the JSON parser does without the memory it would give back. */
