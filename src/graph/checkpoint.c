@@ -144,8 +144,27 @@ static int load_value(const struct heddle_value *value, struct hd_val **out, str
         (int)value->channel.len, (const char *)value->channel.data, (int)type.len, type.ptr);
 }
 
-static int load_values(struct hd_live *live, const struct heddle_tuple *tuple,
-                       struct hd_fault *fault)
+/* What is known already was not read. */
+static int load_list(const struct heddle_value *value, struct hd_growing *growing,
+                     struct hd_val **out, struct hd_fault *fault)
+{
+    int err;
+
+    if (!value->data.data && value->data.len > 0) {
+        *out = hd_val_ref(growing->list);
+        return 0;
+    }
+    err = load_value(value, out, fault);
+    if (!err && hd_slice_eq(slice(value->type), HD_S("hd1"))) {
+        err = hd_growing_load(growing, *out, slice(value->data));
+        if (err)
+            hd_val_unref(*out);
+    }
+    return err;
+}
+
+static int load_values(struct hd_live *live, struct hd_growing *growing,
+                       const struct heddle_tuple *tuple, struct hd_fault *fault)
 {
     for (size_t i = 0; i < tuple->value_count; i++) {
         const struct heddle_value *value = &tuple->values[i];
@@ -156,7 +175,8 @@ static int load_values(struct hd_live *live, const struct heddle_tuple *tuple,
         if (channel == HD_GRAPH_END || !live->versions[channel] ||
             (live->skips_state && channel < live->graph->state_count))
             continue;
-        err = load_value(value, &val, fault);
+        err = growing ? load_list(value, &growing[channel], &val, fault)
+                      : load_value(value, &val, fault);
         if (err)
             return err;
         err = hd_channel_restore(&live->channels[channel], val, fault);
@@ -196,8 +216,8 @@ static int load_writes(const struct hd_live *live, struct hd_pends *pends,
     return 0;
 }
 
-int hd_live_load(struct hd_live *live, struct hd_pends *pends, const struct heddle_tuple *tuple,
-                 struct hd_fault *fault)
+int hd_live_load(struct hd_live *live, struct hd_pends *pends, struct hd_growing *growing,
+                 const struct heddle_tuple *tuple, struct hd_fault *fault)
 {
     struct hd_slice id = slice(tuple->id);
     int err;
@@ -210,7 +230,7 @@ int hd_live_load(struct hd_live *live, struct hd_pends *pends, const struct hedd
     live->ts[0] = '\0';
     err = load_head(live, slice(tuple->checkpoint), fault);
     if (!err)
-        err = load_values(live, tuple, fault);
+        err = load_values(live, growing, tuple, fault);
     if (!err && pends)
         err = load_writes(live, pends, tuple, fault);
     return err;

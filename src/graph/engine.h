@@ -26,12 +26,14 @@
 #include "graph/expr.h"
 #include "graph/graph.h"
 #include "graph/growing.h"
+#include "graph/recall.h"
 #include "graph/run.h"
 #include "graph/val.h"
 #include "heddle.h"
 
 #define HD_NULL_TASK "00000000-0000-0000-0000-000000000000"
 #define HD_ENGINE_MAX_VALUE ((size_t)256 << 20) /* bytes of what is saved at once */
+#define HD_ENGINE_RECALL ((size_t)64 << 20)     /* bytes of lists kept for later runs */
 
 /* ---- errors: fault.c -------------------------------------------------- */
 
@@ -180,9 +182,13 @@ bool hd_version_after(const struct hd_val *a, const struct hd_val *b);
 /* The version after all of the checkpoint's. */
 HD_MUST_CHECK struct hd_val *hd_version_next(const struct hd_live *live);
 
-/* Fills an empty live checkpoint, and `pends` with its writes, from what is stored. */
+/*
+ * Fills an empty live checkpoint, and `pends` with its writes, from what is stored. `growing`, by
+ * channel, has the values that were not read, and gets the others; NULL: everything was read.
+ */
 HD_MUST_CHECK int hd_live_load(struct hd_live *live, struct hd_pends *pends,
-                               const struct heddle_tuple *tuple, struct hd_fault *fault);
+                               struct hd_growing *growing, const struct heddle_tuple *tuple,
+                               struct hd_fault *fault);
 /* Gives it a new id and time. */
 void hd_live_renew(struct hd_live *live, int step);
 /* The checkpoint as JSON, without values. */
@@ -327,6 +333,7 @@ struct hd_engine {
     struct hd_save *finished; /* by other threads; newest first */
     size_t in_flight;
     void *http; /* struct hd_http, when one was needed */
+    struct hd_recall *recall;
 };
 
 /* Loads: `done` is called later, or before it returns when the store is direct. */
@@ -428,7 +435,6 @@ struct hd_loop {
     struct hd_val *input_command;
 
     struct hd_train train;         /* its checkpoints, in order */
-    size_t putting;                /* of them: not yet stored */
     size_t saving;                 /* calls on the store under way */
     char (*written)[HD_UUID_SIZE]; /* tasks that wrote in this run: exit mode */
     size_t written_count, written_cap;
@@ -482,6 +488,9 @@ HD_MUST_CHECK int hd_loop_output_writes(struct hd_loop *loop, struct hd_task *ta
 /* `source` NULL: the end of a run in exit mode. */
 HD_MUST_CHECK int hd_loop_put_checkpoint(struct hd_loop *loop, const char *source);
 struct hd_slice hd_loop_ns(const struct hd_loop *loop);
+/* Whether another run can go on with the lists of this one, and where they belong. */
+bool hd_loop_is_recalled(const struct hd_loop *loop);
+struct hd_recall_key hd_loop_recall_key(const struct hd_loop *loop);
 /* Where its checkpoints are stored. */
 struct hd_slice hd_loop_place(const struct hd_loop *loop);
 HD_MUST_CHECK int hd_loop_emit_values(struct hd_loop *loop);

@@ -11,15 +11,29 @@
 #include "store/growth.h"
 
 /* Shorter lists are written anew each time: that costs less than to remember their text. */
-#define HD_GROWING_MIN 32
+#define HD_GROWING_MIN 8
 
 /* Zero-initialise it. */
 struct hd_growing {
     struct hd_listing *listing;
     struct hd_val *list; /* whose text it is */
+    size_t lasting;      /* so many of its elements do not depend on a graph */
 };
 
 void hd_growing_fini(struct hd_growing *growing);
+
+/* Makes it independent of the graph. 0 or HD_ENOMEM. */
+HD_MUST_CHECK int hd_growing_outlast(struct hd_growing *growing);
+
+/* Bytes of its text. */
+size_t hd_growing_size(const struct hd_growing *growing);
+
+/*
+ * Starts with a list that was loaded: `val` is what `text` says. What cannot be gone on from is
+ * forgotten. 0 or HD_ENOMEM.
+ */
+HD_MUST_CHECK int hd_growing_load(struct hd_growing *growing, const struct hd_val *val,
+                                  struct hd_slice text);
 
 /*
  * What `val`, a channel's checkpoint value, has become since the last call; NULL

@@ -158,6 +158,26 @@ static bool has_own_memory(const struct hd_loop *loop)
     return strchr(loop->ns, ':') == NULL;
 }
 
+/* A task's own namespace is never seen again. */
+bool hd_loop_is_recalled(const struct hd_loop *loop)
+{
+    return loop->saves && has_own_memory(loop);
+}
+
+struct hd_recall_key hd_loop_recall_key(const struct hd_loop *loop)
+{
+    return (struct hd_recall_key){loop->run->options.principal, loop->run->options.thread,
+                                  hd_slice_cstr(loop->place)};
+}
+
+static void leave_to_next(struct hd_loop *loop)
+{
+    struct hd_recall_key key = hd_loop_recall_key(loop);
+
+    if (hd_loop_is_recalled(loop))
+        hd_recall_keep(loop->run->engine->recall, &key, loop->graph, loop->growing);
+}
+
 static int apply_tasks(struct hd_loop *loop, bool *updated)
 {
     struct hd_applied *list = hd_calloc(loop->tasks.count + 1, sizeof(*list));
@@ -583,6 +603,7 @@ void hd_loop_advance(struct hd_loop *loop)
                             hd_slice_cstr(loop->save_failure.text));
         loop->end = HD_END_FAILED;
     }
+    leave_to_next(loop);
     loop->on_end(loop); /* may destroy it */
 }
 

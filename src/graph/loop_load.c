@@ -9,7 +9,7 @@ static int take_tuple(struct hd_loop *loop, const struct heddle_tuple *tuple)
     struct hd_fault fault = {0};
     struct hd_val *metadata = NULL;
     int64_t step;
-    int err = hd_live_load(&loop->live, &loop->pends, tuple, &fault);
+    int err = hd_live_load(&loop->live, &loop->pends, loop->growing, tuple, &fault);
 
     if (!err)
         err = hd_val_parse_json(hd_slice(tuple->metadata.data, tuple->metadata.len), &metadata,

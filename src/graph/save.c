@@ -36,6 +36,8 @@ struct hd_save {
     hd_loaded_fn loaded;
     char id[HD_UUID_SIZE];
     char before[HD_UUID_SIZE];
+    struct hd_known *known; /* the lists that the loop still has */
+    size_t known_count;
     struct hd_load load;
 };
 
@@ -51,6 +53,7 @@ static void free_save(struct hd_save *save)
     hd_buf_fini(&save->metadata);
     hd_buf_fini(&save->versions);
     hd_buf_fini(&save->ids);
+    hd_free(save->known);
     hd_free(save);
 }
 
@@ -226,8 +229,6 @@ static void finished(struct hd_save *save)
         return;
     }
     note_failure(loop, save);
-    if (save->kind == PUT)
-        loop->putting--;
     free_save(save);
     hd_loop_saved(loop);
 }
@@ -292,8 +293,8 @@ static int newest_before(struct hd_save *save)
         return code;
     code = heddle_list_next(list, &found, &save->error);
     if (!code)
-        code = heddle_get(save->engine->store, &(struct heddle_key){thread, ns, found->id},
-                          &save->load.tuple, &save->error);
+        code = hd_get_unknown(save->engine->store, &(struct heddle_key){thread, ns, found->id},
+                              save->known, save->known_count, &save->load.tuple, &save->error);
     heddle_list_close(list);
     return code;
 }
@@ -330,7 +331,8 @@ static void load(struct hd_save *save)
     if (save->before[0])
         save->code = newest_before(save);
     else
-        save->code = heddle_get(save->engine->store, &key, &save->load.tuple, &save->error);
+        save->code = hd_get_unknown(save->engine->store, &key, save->known, save->known_count,
+                                    &save->load.tuple, &save->error);
     if (!save->code && save->id[0])
         save->code = look_for_newer(save);
     if (save->code == HEDDLE_ENOTFOUND)
@@ -347,6 +349,33 @@ static void load_elsewhere(void *arg)
     done(save, save->code, &error);
 }
 
+/* What an earlier run left behind need not be read if it is still what is stored. */
+static int recall(struct hd_save *save)
+{
+    struct hd_loop *loop = save->loop;
+    struct hd_recall_key key = hd_loop_recall_key(loop);
+
+    if (!hd_loop_is_recalled(loop))
+        return 0;
+    hd_recall_take(save->engine->recall, &key, loop->graph, loop->growing);
+    for (size_t i = 0; i < loop->graph->channel_count; i++) {
+        struct hd_known *known;
+
+        if (!loop->growing[i].listing)
+            continue;
+        if (!save->known)
+            save->known = hd_calloc(loop->graph->channel_count, sizeof(*save->known));
+        if (!save->known)
+            return HD_ENOMEM;
+        known = &save->known[save->known_count];
+        known->channel = bytes(loop->graph->channels[i].name);
+        known->type = bytes(HD_S("hd1"));
+        save->known_count +=
+            hd_listing_is(loop->growing[i].listing, &known->size, &known->checksum);
+    }
+    return 0;
+}
+
 int hd_load_start(struct hd_loop *loop, struct hd_slice id, struct hd_slice before, hd_loaded_fn fn)
 {
     struct hd_save *save = new_save(loop, LOAD);
@@ -358,6 +387,11 @@ int hd_load_start(struct hd_loop *loop, struct hd_slice id, struct hd_slice befo
     snprintf(save->before, sizeof(save->before), "%.*s", (int)before.len,
              before.ptr ? before.ptr : "");
     save->loaded = fn;
+    code = recall(save);
+    if (code) {
+        free_save(save);
+        return code;
+    }
     loop->saving++;
     if (save->engine->is_direct) {
         load(save);
@@ -408,7 +442,6 @@ static void store(struct hd_save *save)
 
     begin(engine);
     loop->saving++;
-    loop->putting += save->kind == PUT;
     if (save->kind == PUT)
         code = hd_queue_put(engine->store, &save->put,
                             (const struct hd_growth *const *)save->packed.growths, &loop->train,
@@ -422,7 +455,6 @@ static void store(struct hd_save *save)
     save->error = error;
     undo_begin(engine);
     loop->saving--;
-    loop->putting -= save->kind == PUT;
     note_failure(loop, save);
     free_save(save);
 }
@@ -561,7 +593,8 @@ int hd_engine_create(struct heddle *store, uv_loop_t *loop, bool is_direct, stru
     engine->store = store;
     engine->uv = loop;
     engine->is_direct = is_direct;
-    if (uv_mutex_init(&engine->lock) != 0)
+    engine->recall = hd_recall_create(HD_ENGINE_RECALL);
+    if (!engine->recall || uv_mutex_init(&engine->lock) != 0)
         goto free_engine;
     if (uv_async_init(loop, &engine->async, on_async) != 0)
         goto destroy_lock;
@@ -576,6 +609,7 @@ int hd_engine_create(struct heddle *store, uv_loop_t *loop, bool is_direct, stru
 destroy_lock:
     uv_mutex_destroy(&engine->lock);
 free_engine:
+    hd_recall_destroy(engine->recall);
     hd_free(engine);
     return HD_EIO;
 }
@@ -587,6 +621,7 @@ static void on_close(uv_handle_t *handle)
     if (--engine->open_handles > 0)
         return;
     uv_mutex_destroy(&engine->lock);
+    hd_recall_destroy(engine->recall);
     hd_free(engine);
 }
 

@@ -115,7 +115,7 @@ int hd_found_take(struct hd_found *found, const struct heddle_tuple *tuple,
                   struct hd_failure *failure)
 {
     struct hd_fault fault = {0};
-    int err = hd_live_load(&found->live, &found->pends, tuple, &fault);
+    int err = hd_live_load(&found->live, &found->pends, NULL, tuple, &fault);
 
     if (!err)
         err = hd_val_parse_json(hd_slice(tuple->metadata.data, tuple->metadata.len),

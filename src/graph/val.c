@@ -20,7 +20,7 @@ struct hd_val *hd_val_ref(const struct hd_val *val)
 {
     struct hd_val *counted = (struct hd_val *)val;
 
-    if (counted && counted->refs != HD_VAL_FOREVER)
+    if (counted && hd_val_is_counted(counted))
         counted->refs++;
     return counted;
 }
@@ -61,7 +61,7 @@ static void free_members(struct hd_val_members *object)
 /* Goes as deep as values are, which HD_VAL_MAX_DEPTH bounds. */
 void hd_val_unref(struct hd_val *val)
 {
-    if (!val || val->refs == HD_VAL_FOREVER || --val->refs > 0)
+    if (!val || !hd_val_is_counted(val) || --val->refs > 0)
         return;
     if (val->type == HD_VAL_LIST)
         free_array((struct hd_val_array *)val);
@@ -102,7 +102,7 @@ int hd_val_freeze(struct hd_val *val, hd_val_keep_fn keep, void *ctx)
 {
     int err = 0;
 
-    if (val->refs == HD_VAL_FOREVER)
+    if (!hd_val_is_counted(val))
         return 0;
     if (val->type == HD_VAL_LIST)
         err = freeze_array((struct hd_val_array *)val, keep, ctx);
@@ -111,7 +111,7 @@ int hd_val_freeze(struct hd_val *val, hd_val_keep_fn keep, void *ctx)
     if (!err)
         err = keep(ctx, val);
     if (!err)
-        val->refs = HD_VAL_FOREVER;
+        val->refs = HD_VAL_FROZEN;
     return err;
 }
 
@@ -131,6 +131,69 @@ void hd_val_release(struct hd_val *frozen)
         hd_free(object->slots);
     }
     hd_free(frozen);
+}
+
+/* ---- copies of what is frozen ------------------------------------------ */
+
+static bool is_lasting(const struct hd_val *val)
+{
+    bool is = val->refs != HD_VAL_FROZEN;
+
+    for (size_t i = 0; is && val->depth > 0 && i < hd_val_count(val); i++) {
+        struct hd_val *key = NULL;
+
+        is = is_lasting(val->type == HD_VAL_LIST ? hd_val_at(val, i) : hd_val_member(val, i, &key));
+        is = is && (!key || is_lasting(key));
+    }
+    if (is && val->type == HD_VAL_OBJECT && ((const struct hd_val_members *)val)->name)
+        is = is_lasting(((const struct hd_val_members *)val)->name);
+    return is;
+}
+
+static struct hd_val *copy_object(const struct hd_val *val)
+{
+    enum hd_val_kind kind = hd_val_kind(val);
+    struct hd_val *copy;
+
+    if (kind == HD_KIND_UNKNOWN)
+        copy = hd_val_unknown(hd_val_lasting(((const struct hd_val_members *)val)->name));
+    else
+        copy = kind == HD_KIND_NONE ? hd_val_object() : hd_val_record(kind);
+    for (size_t i = 0; copy && i < hd_val_count(val); i++) {
+        struct hd_val *key, *member = hd_val_member(val, i, &key);
+
+        copy = hd_val_push(copy, hd_val_lasting(key), hd_val_lasting(member));
+    }
+    return copy;
+}
+
+static struct hd_val *copy_number(const struct hd_val_number *number)
+{
+    struct hd_slice text = hd_slice(number->text, number->text_len);
+
+    return number->base.type == HD_VAL_INT ? hd_val_int_as(number->as.integer, text)
+                                           : hd_val_float_as(number->as.real, text);
+}
+
+struct hd_val *hd_val_lasting(const struct hd_val *val)
+{
+    struct hd_val *copy;
+
+    if (is_lasting(val))
+        return hd_val_ref(val);
+    switch ((enum hd_val_type)val->type) {
+    case HD_VAL_STRING:
+        return hd_val_string(hd_val_get_string(val));
+    case HD_VAL_OBJECT:
+        return copy_object(val);
+    case HD_VAL_LIST:
+        copy = hd_val_list();
+        for (size_t i = 0; copy && i < hd_val_count(val); i++)
+            copy = hd_val_append(copy, hd_val_lasting(hd_val_at(val, i)));
+        return copy;
+    default:
+        return copy_number((const struct hd_val_number *)val);
+    }
 }
 
 /* ---- scalars ---------------------------------------------------------- */

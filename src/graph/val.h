@@ -82,7 +82,7 @@ enum hd_val_kind {
 
 /* Read with the functions below. */
 struct hd_val {
-    uint32_t refs;  /* UINT32_MAX: never freed */
+    uint32_t refs;  /* the greatest ones: not counted */
     uint16_t depth; /* 0 for scalars, else one more than the deepest inside */
     uint8_t type;
     uint8_t kind;
@@ -101,6 +101,12 @@ typedef int (*hd_val_keep_fn)(void *ctx, struct hd_val *val);
 HD_MUST_CHECK int hd_val_freeze(struct hd_val *val, hd_val_keep_fn keep, void *ctx);
 /* Frees the memory of one frozen value, without what is in it. */
 void hd_val_release(struct hd_val *frozen);
+
+/*
+ * The same value without anything that was frozen, for who may outlive the graph:
+ * itself when there is nothing, else a copy. NULL when memory is exhausted.
+ */
+HD_MUST_CHECK struct hd_val *hd_val_lasting(const struct hd_val *val);
 
 /* ---- scalars ---------------------------------------------------------- */
 

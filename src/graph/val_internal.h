@@ -53,8 +53,13 @@ struct hd_val_members {
     struct hd_val *name; /* of an unknown kind */
 };
 
-/* Whether nobody counts its references: everybody may have one. */
+/* Nobody counts the references of what is the program's, or frozen and a graph's. */
 #define HD_VAL_FOREVER UINT32_MAX
+#define HD_VAL_FROZEN (UINT32_MAX - 1)
+static inline bool hd_val_is_counted(const struct hd_val *val)
+{
+    return val->refs < HD_VAL_FROZEN;
+}
 
 /* Makes a number that is written as `text`; an empty one is written by its value. */
 HD_MUST_CHECK struct hd_val *hd_val_int_as(int64_t value, struct hd_slice text);

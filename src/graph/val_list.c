@@ -168,7 +168,7 @@ static struct hd_val_array *open_end(struct hd_val *list, size_t more, bool must
 {
     struct hd_val_array *array = (struct hd_val_array *)list, *own = array;
 
-    if (list->refs == HD_VAL_FOREVER)
+    if (!hd_val_is_counted(list))
         must_copy = true; /* its buffer is everybody's */
     else
         trim(array);

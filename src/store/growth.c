@@ -257,3 +257,62 @@ void hd_growth_destroy(struct hd_growth *growth)
     text_release(growth->text);
     hd_free(growth);
 }
+
+/* ---- a list that is stored -------------------------------------------- */
+
+static int note_ends(struct hd_listing *listing)
+{
+    const char *bytes = listing->text->bytes, *end = bytes + listing->len, *p = bytes;
+    int err = 0;
+
+    while (!err && p < end) {
+        p = hd_split_json_value(p + 1, end); /* behind the bracket, or a comma */
+        if (!p || (p < end && *p != ','))
+            return HD_EINVAL;
+        err = note_end(listing, (size_t)(p - bytes));
+    }
+    return err;
+}
+
+static int read_text(struct hd_listing *listing, struct hd_slice text)
+{
+    struct hd_pieces pieces = {0};
+    struct place place = {0};
+    int err;
+
+    if (text.len < 3 || text.ptr[0] != '[' || text.ptr[text.len - 1] != ']')
+        return HD_EINVAL;
+    err = reserve(listing, text.len);
+    if (err)
+        return err;
+    append(listing, hd_slice(text.ptr, text.len - 1));
+    err = note_ends(listing);
+    if (!err)
+        err = cut(listing, &place, &pieces);
+    hd_pieces_fini(&pieces);
+    if (err)
+        return err;
+    listing->place = place;
+    listing->size = text.len;
+    listing->checksum = checksum(listing);
+    listing->end_count = 0;
+    return 0;
+}
+
+int hd_listing_read(struct hd_listing *listing, struct hd_slice text)
+{
+    int err;
+
+    hd_listing_reset(listing);
+    err = read_text(listing, text);
+    if (err)
+        hd_listing_reset(listing);
+    return err;
+}
+
+bool hd_listing_is(const struct hd_listing *listing, uint64_t *size, uint64_t *sum)
+{
+    *size = listing->size;
+    *sum = listing->checksum;
+    return listing->len > 0 && listing->end_count == 0;
+}

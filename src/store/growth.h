@@ -53,6 +53,15 @@ void hd_listing_destroy(struct hd_listing *listing);
 /* The next element, as compact JSON text; copies it. 0 or HD_ENOMEM; then it must be reset. */
 HD_MUST_CHECK int hd_listing_add(struct hd_listing *listing, struct hd_slice element);
 
+/*
+ * Makes it the list of this text, which is a stored value: its next growth goes on from there. 0,
+ * HD_ENOMEM, or HD_EINVAL when it is no compact list of anything; on error it is empty.
+ */
+HD_MUST_CHECK int hd_listing_read(struct hd_listing *listing, struct hd_slice text);
+
+/* What the text was at the last growth; false when there was none. */
+bool hd_listing_is(const struct hd_listing *listing, uint64_t *size, uint64_t *checksum);
+
 /* Empties the list. */
 void hd_listing_reset(struct hd_listing *listing);
 
@@ -69,6 +78,22 @@ void hd_growth_write(const struct hd_growth *growth, char *out);
  */
 HD_MUST_CHECK int hd_put_grown(struct heddle *store, const struct heddle_checkpoint *checkpoint,
                                const struct hd_growth *const *growths, struct heddle_error *error);
+
+/* A value that the caller still has, with what identifies it. */
+struct hd_known {
+    struct heddle_bytes channel;
+    struct heddle_bytes type;
+    uint64_t size;
+    uint64_t checksum;
+};
+
+/*
+ * As heddle_get(), but values that are known are not read: their data.data is
+ * NULL and their length right.
+ */
+HD_MUST_CHECK int hd_get_unknown(struct heddle *store, const struct heddle_key *key,
+                                 const struct hd_known *known, size_t known_count,
+                                 struct heddle_tuple **out, struct heddle_error *error);
 
 /*
  * Puts of one thread that mean nothing without those before them: when one

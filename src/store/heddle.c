@@ -345,28 +345,36 @@ static int leave_answer(struct answer *answer, int err, struct heddle_error *err
     return leave(err, error);
 }
 
-static int read_tuple(struct heddle *heddle, const struct heddle_key *key, struct answer *answer,
+static int read_tuple(struct heddle *heddle, const struct heddle_key *key,
+                      const struct hd_known *known, size_t known_count, struct answer *answer,
                       struct hd_fault *fault)
 {
     struct hd_key stored = {.ns = hd_from_public(key->ns), .id = hd_from_public(key->id)};
     int err = hd_thread_key(&key->thread, &answer->arena, &stored.thread, fault);
 
     if (!err)
-        err =
-            hd_read_tuples(&heddle->store, &stored, 1, 0, &answer->arena, &answer->as.tuple, fault);
+        err = hd_read_unknown(&heddle->store, &stored, known, known_count, &answer->arena,
+                              &answer->as.tuple, fault);
     return !err && !answer->as.tuple.id.data ? HD_ENOTFOUND : err;
+}
+
+int hd_get_unknown(struct heddle *heddle, const struct heddle_key *key,
+                   const struct hd_known *known, size_t known_count, struct heddle_tuple **out,
+                   struct heddle_error *error)
+{
+    struct hd_fault *fault = fault_of(error);
+    struct answer *answer = answer_create();
+    int err = answer ? read_tuple(heddle, key, known, known_count, answer, fault) : HD_ENOMEM;
+
+    if (!err)
+        *out = &answer->as.tuple;
+    return leave_answer(answer, err, error);
 }
 
 int heddle_get(struct heddle *heddle, const struct heddle_key *key, struct heddle_tuple **out,
                struct heddle_error *error)
 {
-    struct hd_fault *fault = fault_of(error);
-    struct answer *answer = answer_create();
-    int err = answer ? read_tuple(heddle, key, answer, fault) : HD_ENOMEM;
-
-    if (!err)
-        *out = &answer->as.tuple;
-    return leave_answer(answer, err, error);
+    return hd_get_unknown(heddle, key, NULL, 0, out, error);
 }
 
 void heddle_tuple_free(struct heddle_tuple *tuple)

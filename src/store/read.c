@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "store/fetch.h"
+#include "store/growth.h"
 #include "store/pack.h"
 
 enum { ATTEMPTS = 5, SENDS_BELOW_VERSION = 4 };
@@ -41,6 +42,8 @@ struct reader {
     struct item *items;
     size_t count;
     int flags;
+    const struct hd_known *known;
+    size_t known_count;
     struct hd_reading reading;
     struct hd_fetch fetch;
 };
@@ -176,6 +179,29 @@ static int settle_writes(struct reader *r, struct item *item, const struct write
 
 /* ---- values ---- */
 
+/* Whether the caller has it; then only its size is told. */
+static int find_known(struct reader *r, const struct hd_entry *entry, struct heddle_bytes *out,
+                      bool *is_known)
+{
+    struct hd_ref ref;
+
+    *is_known = false;
+    for (size_t i = 0; i < r->known_count && !*is_known; i++) {
+        const struct hd_known *known = &r->known[i];
+        int err;
+
+        if (!hd_slice_eq(hd_from_public(known->channel), entry->channel) ||
+            !hd_slice_eq(hd_from_public(known->type), entry->type))
+            continue;
+        err = hd_ref_parse(entry->ref, entry->channel, r->arena, &ref);
+        if (err)
+            return err;
+        *is_known = !ref.is_inline && ref.size == known->size && ref.checksum == known->checksum;
+        *out = (struct heddle_bytes){NULL, *is_known ? (size_t)ref.size : 0};
+    }
+    return 0;
+}
+
 static int ask_values(struct reader *r, struct item *item)
 {
     size_t count = item->body.entry_count;
@@ -184,11 +210,14 @@ static int ask_values(struct reader *r, struct item *item)
 
     for (size_t i = 0; !err && i < count; i++) {
         const struct hd_entry *entry = &item->body.entries[i];
+        bool is_known;
 
         values[i].channel = hd_to_public(entry->channel);
         values[i].type = hd_to_public(entry->type);
-        err = hd_fetch_add(&r->fetch, &r->reading, item->key.thread, entry->channel, entry->ref,
-                           &values[i].data);
+        err = find_known(r, entry, &values[i].data, &is_known);
+        if (!err && !is_known)
+            err = hd_fetch_add(&r->fetch, &r->reading, item->key.thread, entry->channel, entry->ref,
+                               &values[i].data);
     }
     if (!err) {
         item->tuple->values = values;
@@ -279,25 +308,45 @@ static int read_once(struct reader *r, const struct hd_key *keys, struct heddle_
     return err;
 }
 
+static int read_all(struct reader *r, const struct hd_key *keys, struct heddle_tuple *tuples)
+{
+    int err = HD_ECORRUPT;
+
+    r->items = hd_arena_calloc(r->arena, r->count, sizeof(*r->items));
+    if (!r->items)
+        return HD_ENOMEM;
+    hd_reading_init(&r->reading);
+    for (int attempt = 0; err == HD_ECORRUPT && attempt < ATTEMPTS; attempt++) {
+        hd_clock_sleep_us(attempt * 200); /* whoever takes away needs not follow in step */
+        err = read_once(r, keys, tuples);
+    }
+    hd_reading_fini(&r->reading);
+    if (err == HD_ECORRUPT)
+        return hd_fault_set(r->fault, err, "a stored value of thread '%.*s' is damaged",
+                            (int)(keys[0].thread.len < 80 ? keys[0].thread.len : 80),
+                            keys[0].thread.ptr);
+    return err;
+}
+
 int hd_read_tuples(struct hd_store *store, const struct hd_key *keys, size_t count, int flags,
                    struct hd_arena *arena, struct heddle_tuple *tuples, struct hd_fault *fault)
 {
     struct reader r = {
         .store = store, .arena = arena, .fault = fault, .count = count, .flags = flags};
-    int err = HD_ECORRUPT;
 
-    r.items = hd_arena_calloc(arena, count, sizeof(*r.items));
-    if (!r.items)
-        return HD_ENOMEM;
-    hd_reading_init(&r.reading);
-    for (int attempt = 0; err == HD_ECORRUPT && attempt < ATTEMPTS; attempt++) {
-        hd_clock_sleep_us(attempt * 200); /* whoever takes away needs not follow in step */
-        err = read_once(&r, keys, tuples);
-    }
-    hd_reading_fini(&r.reading);
-    if (err == HD_ECORRUPT)
-        return hd_fault_set(fault, err, "a stored value of thread '%.*s' is damaged",
-                            (int)(keys[0].thread.len < 80 ? keys[0].thread.len : 80),
-                            keys[0].thread.ptr);
-    return err;
+    return read_all(&r, keys, tuples);
+}
+
+int hd_read_unknown(struct hd_store *store, const struct hd_key *key, const struct hd_known *known,
+                    size_t known_count, struct hd_arena *arena, struct heddle_tuple *tuple,
+                    struct hd_fault *fault)
+{
+    struct reader r = {.store = store,
+                       .arena = arena,
+                       .fault = fault,
+                       .count = 1,
+                       .known = known,
+                       .known_count = known_count};
+
+    return read_all(&r, key, tuple);
 }

@@ -51,6 +51,8 @@ void hd_cutter_rewind(struct hd_cutter *cutter, struct hd_cutter_mark mark);
  * text; what was cut until then is void. Never read outside of `bytes`.
  */
 HD_MUST_CHECK int hd_split_json(struct hd_cutter *cutter, struct hd_slice bytes);
+/* From the first byte of a JSON value to the byte behind it; NULL when it does not end. */
+const char *hd_split_json_value(const char *value, const char *end);
 HD_MUST_CHECK int hd_split_msgpack(struct hd_cutter *cutter, struct hd_slice bytes);
 
 /* How to cut bytes of unknown structure, chosen by their number. */

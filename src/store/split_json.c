@@ -88,7 +88,7 @@ static const char *skip_scalar(const char *p, const char *end)
     return p > begin ? p : NULL;
 }
 
-static const char *skip_value(const char *p, const char *end)
+const char *hd_split_json_value(const char *p, const char *end)
 {
     if (p == end)
         return NULL;
@@ -131,7 +131,7 @@ static int cut_array(struct hd_cutter *cutter, const char **pos, const char *end
     while (!is_last) {
         const char *element = *pos;
 
-        *pos = skip_value(element, end);
+        *pos = hd_split_json_value(element, end);
         if (!*pos)
             return HD_EINVAL;
         if (hd_cutter_element(cutter, element, *pos) != 0)
@@ -158,7 +158,7 @@ static int cut_member(struct hd_cutter *cutter, const char **pos, const char *en
         return HD_EINVAL;
     value = skip_space(value + 1, end);
     if (value == end || *value != '[') {
-        *pos = skip_value(value, end);
+        *pos = hd_split_json_value(value, end);
         return *pos ? 0 : HD_EINVAL;
     }
     *pos = value;
@@ -200,7 +200,7 @@ static int cut_message(struct hd_cutter *cutter, const char **pos, const char *e
 {
     const char *begin = *pos;
 
-    *pos = skip_value(begin, end);
+    *pos = hd_split_json_value(begin, end);
     return *pos ? hd_cutter_element(cutter, begin, *pos) : HD_EINVAL;
 }
 

@@ -111,6 +111,14 @@ HD_MUST_CHECK int hd_read_tuples(struct hd_store *store, const struct hd_key *ke
                                  int flags, struct hd_arena *arena, struct heddle_tuple *tuples,
                                  struct hd_fault *fault);
 
+struct hd_known;
+
+/* The same for one checkpoint and without the values that are known (growth.h). */
+HD_MUST_CHECK int hd_read_unknown(struct hd_store *store, const struct hd_key *key,
+                                  const struct hd_known *known, size_t known_count,
+                                  struct hd_arena *arena, struct heddle_tuple *tuple,
+                                  struct hd_fault *fault);
+
 /* ---- list.c ---- */
 
 HD_MUST_CHECK int hd_list_open(struct hd_store *store, const struct heddle_query *query,

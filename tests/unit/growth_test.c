@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "store/store.h"
+#include "store/value.h"
 #include "tests/unit/check.h"
 
 static struct heddle_bytes bytes(const char *text)
@@ -269,6 +270,24 @@ static void a_list_from_nothing(void **state)
     pair_fini(&pair);
 }
 
+/* As if the list had been loaded from what is stored. */
+static void reload(struct pair *pair)
+{
+    uint64_t size, checksum;
+
+    if (pair->text.len == 1) {
+        assert_err(hd_listing_read(pair->listing, HD_S("[]")), HD_EINVAL);
+        assert_false(hd_listing_is(pair->listing, &size, &checksum));
+        return;
+    }
+    assert_err(hd_buf_append_byte(&pair->text, ']'), 0);
+    assert_err(hd_listing_read(pair->listing, hd_buf_slice(&pair->text)), 0);
+    assert_true(hd_listing_is(pair->listing, &size, &checksum));
+    assert_int_equal(size, pair->text.len);
+    assert_int_equal(checksum, hd_value_checksum(hd_buf_slice(&pair->text)));
+    pair->text.len--;
+}
+
 static void step(struct pair *pair)
 {
     char parent[16];
@@ -310,6 +329,8 @@ static void step(struct pair *pair)
         break;
     }
     put(pair, parent);
+    if (any(pair, 5) == 0)
+        reload(pair);
 }
 
 static void rows_are_those_of_the_whole_text(void **state)
@@ -355,6 +376,101 @@ static void what_is_stored_is_not_looked_at_again(void **state)
     }
     assert_same_rows(&pair);
     assert_reads_back(&pair, pair.last);
+    pair_fini(&pair);
+}
+
+/* A list that was loaded is gone on with: its text is not cut and looked up again. */
+static void a_loaded_list_goes_on(void **state)
+{
+    struct hd_growth *growth;
+    struct pair pair;
+
+    (void)state;
+    pair_init(&pair, 5);
+    for (int i = 0; i < 300; i++)
+        add_any(&pair);
+    put(&pair, "");
+    reload(&pair);
+    add(&pair, HD_S("{\"one\":\"more\"}"));
+    put(&pair, pair.last);
+    assert_same_rows(&pair);
+    reload(&pair);
+    add(&pair, HD_S("{\"and\":\"one\"}"));
+    assert_err(hd_listing_grow(pair.listing, &growth), 0);
+    assert_true(growth->has_base);
+    assert_true(growth->pieces.count < 5);
+    hd_growth_destroy(growth);
+    pair_fini(&pair);
+}
+
+static void only_compact_lists_are_read(void **state)
+{
+    static const char *const bad[] = {
+        "",      "[",    "[]",     "1",      "{}",           "[1",   "1]",
+        "[ 1]",  "[1 ]", "[1 ,2]", "[1, 2]", "[,]",          "[1,]", "[1,,2]",
+        "[\"a]", "[{]",  "[[1]",   "[1 2]",  "[\"a\"\"b\"]",
+    };
+    struct hd_listing *listing = hd_listing_create();
+    struct hd_growth *growth;
+    uint64_t size, checksum;
+    char text[4];
+
+    (void)state;
+    assert_non_null(listing);
+    for (size_t i = 0; i < HD_COUNT(bad); i++) {
+        assert_err(hd_listing_read(listing, HD_S("[1,2]")), 0);
+        assert_err(hd_listing_read(listing, hd_slice_cstr(bad[i])), HD_EINVAL);
+        assert_false(hd_listing_is(listing, &size, &checksum));
+        assert_err(hd_listing_add(listing, HD_S("7")), 0); /* it is empty */
+        assert_err(hd_listing_grow(listing, &growth), 0);
+        assert_int_equal(growth->size, 3);
+        hd_growth_write(growth, text);
+        assert_memory_equal(text, "[7]", 3);
+        hd_growth_destroy(growth);
+    }
+    hd_listing_destroy(listing);
+}
+
+/* Reads the newest checkpoint, saying that one has such a value. */
+static struct heddle_tuple *get_unknown(struct pair *pair, const char *channel, const char *type,
+                                        uint64_t size, uint64_t checksum)
+{
+    struct hd_known known[2] = {{bytes("unheard"), bytes("hd1"), 7, 7},
+                                {bytes(channel), bytes(type), size, checksum}};
+    struct heddle_key key = {.thread = {.id = bytes("t")}};
+    struct heddle_tuple *tuple;
+
+    assert_err(hd_get_unknown(pair->stores[GROWN], &key, known, 2, &tuple, NULL), 0);
+    assert_int_equal(tuple->value_count, 2);
+    assert_int_equal(tuple->values[0].data.len, size); /* messages come before other */
+    assert_memory_equal(tuple->values[1].data.data, "[1,2,3]", 7);
+    return tuple;
+}
+
+static void what_is_known_is_not_read(void **state)
+{
+    struct heddle_tuple *tuple;
+    uint64_t size, checksum;
+    struct pair pair;
+
+    (void)state;
+    pair_init(&pair, 6);
+    for (int i = 0; i < 100; i++)
+        add_any(&pair);
+    put(&pair, "");
+    assert_true(hd_listing_is(pair.listing, &size, &checksum));
+    tuple = get_unknown(&pair, "messages", "hd1", size, checksum);
+    assert_null(tuple->values[0].data.data);
+    heddle_tuple_free(tuple);
+    tuple = get_unknown(&pair, "messages", "hd1", size, checksum + 1);
+    assert_memory_equal(tuple->values[0].data.data, pair.text.ptr, size - 1);
+    heddle_tuple_free(tuple);
+    tuple = get_unknown(&pair, "messages", "json", size, checksum);
+    assert_non_null(tuple->values[0].data.data);
+    heddle_tuple_free(tuple);
+    tuple = get_unknown(&pair, "other", "hd1", size, checksum);
+    assert_non_null(tuple->values[0].data.data);
+    heddle_tuple_free(tuple);
     pair_fini(&pair);
 }
 
@@ -479,6 +595,8 @@ static int only_grow(void *arg)
     (void)arg;
     if (!err)
         err = grow(listing, &second);
+    if (!err)
+        err = hd_listing_read(listing, HD_S("[{\"content\":\"some text\"},{\"a\":1}]"));
     hd_growth_destroy(first);
     hd_growth_destroy(second);
     hd_listing_destroy(listing);
@@ -550,6 +668,9 @@ int main(void)
         cmocka_unit_test(a_list_from_nothing),
         cmocka_unit_test(rows_are_those_of_the_whole_text),
         cmocka_unit_test(what_is_stored_is_not_looked_at_again),
+        cmocka_unit_test(a_loaded_list_goes_on),
+        cmocka_unit_test(only_compact_lists_are_read),
+        cmocka_unit_test(what_is_known_is_not_read),
         cmocka_unit_test(size_alone_does_not_make_a_base),
         cmocka_unit_test(the_list_may_grow_while_it_is_put),
         cmocka_unit_test(every_allocation_may_fail),

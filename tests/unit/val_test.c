@@ -834,6 +834,43 @@ static void what_is_made_of_frozen_values_is_new(void **unused)
     release_all(&frozen);
 }
 
+/* What does not depend on the frozen values any more reads, and is written, as they were. */
+static void what_lasts_is_the_same(void **unused)
+{
+    static const char text[] =
+        "[1,\"x\",{\"a\":[true,null,\"\"],\"b\":1.5},{\"$\":\"message\",\"type\":\"ai\","
+        "\"content\":[\"y\"]},{\"$\":\"int\",\"v\":\"123456789012345678901\"},"
+        "{\"$\":\"set\",\"items\":[{\"$\":\"send\",\"node\":\"n\",\"arg\":{\"k\":2}}]}]";
+    struct hd_val *val = NULL, *mixed, *copy, *again;
+    struct frozen frozen = {.room = FROZEN_ROOM};
+    struct hd_buf before, after;
+
+    (void)unused;
+    hd_buf_init(&before, 4096);
+    hd_buf_init(&after, 4096);
+    assert_int_equal(hd_val_parse(hd_slice_cstr(text), &val, NULL), 0);
+    mixed = hd_val_lasting(val);
+    assert_ptr_equal(mixed, val); /* nothing to do */
+    hd_val_unref(mixed);
+    assert_int_equal(hd_val_freeze(val, keep_frozen, &frozen), 0);
+    mixed = hd_val_append(hd_val_append(hd_val_list(), hd_val_int(7)), hd_val_ref(val));
+    assert_int_equal(hd_val_write(&before, mixed), 0);
+    copy = hd_val_lasting(mixed);
+    assert_non_null(copy);
+    assert_ptr_equal(hd_val_at(copy, 0), hd_val_at(mixed, 0));
+    hd_val_unref(mixed);
+    release_all(&frozen);
+    assert_int_equal(hd_val_write(&after, copy), 0);
+    assert_int_equal(after.len, before.len);
+    assert_memory_equal(after.ptr, before.ptr, after.len);
+    again = hd_val_lasting(copy);
+    assert_ptr_equal(again, copy);
+    hd_val_unref(again);
+    hd_val_unref(copy);
+    hd_buf_fini(&before);
+    hd_buf_fini(&after);
+}
+
 /* Wherever it ends: what is frozen is released, the rest is counted as before. */
 static void freezing_can_be_given_up(void **unused)
 {
@@ -880,6 +917,7 @@ int main(void)
         cmocka_unit_test(depth_is_bounded),
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(what_is_made_of_frozen_values_is_new),
+        cmocka_unit_test(what_lasts_is_the_same),
         cmocka_unit_test(freezing_can_be_given_up),
     };
 
