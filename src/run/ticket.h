@@ -47,6 +47,7 @@ struct hd_ticket {
     struct hd_slice root; /* the namespace of its root graph */
     struct hd_feed *feed;
     struct hd_partials partials;
+    bool has_values; /* the first state was told */
     uint32_t modes;
     bool subgraphs;
     bool is_resumable;

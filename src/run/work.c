@@ -56,6 +56,35 @@ static void on_partial(void *ctx, const char *event, const struct hd_val *data)
     tell_val(ctx, HD_MODE_MESSAGES, hd_slice_cstr(event), data);
 }
 
+static void on_old(void *ctx, const char *event, const struct hd_val *data)
+{
+    (void)ctx;
+    (void)event;
+    (void)data;
+}
+
+/* What the state had before the run is not told: of each list all but as many as the input has. */
+static int pass_over_old(struct hd_ticket *ticket, const struct hd_val *values)
+{
+    const struct hd_val *input = hd_val_get(ticket->kwargs, HD_S("input"));
+    struct hd_val *old = hd_val_object();
+    int err;
+
+    for (size_t i = 0; i < hd_val_count(values); i++) {
+        struct hd_val *key;
+        const struct hd_val *list = hd_val_member(values, i, &key);
+        const struct hd_val *given = hd_val_get(input, hd_val_get_string(key));
+        size_t fresh = hd_val_is_list(given) ? hd_val_count(given) : !hd_val_is_null(given);
+
+        if (hd_val_is_list(list) && hd_val_count(list) > fresh)
+            old = hd_val_with(old, hd_val_get_string(key),
+                              hd_val_slice(list, 0, hd_val_count(list) - fresh));
+    }
+    err = old ? hd_partials_values(&ticket->partials, old, on_old, NULL) : HD_ENOMEM;
+    hd_val_unref(old);
+    return err;
+}
+
 /* Whole messages, made of the pieces of models and of what is in the root graph's state. */
 static int add_partial(struct hd_ticket *ticket, struct hd_slice ns, enum hd_stream_mode mode,
                        const struct hd_val *data)
@@ -64,9 +93,12 @@ static int add_partial(struct hd_ticket *ticket, struct hd_slice ns, enum hd_str
         return 0;
     if (mode == HD_STREAM_MESSAGES)
         return hd_partials_message(&ticket->partials, data, on_partial, ticket);
-    if (mode == HD_STREAM_VALUES && ns.len == 0)
-        return hd_partials_values(&ticket->partials, data, on_partial, ticket);
-    return 0;
+    if (mode != HD_STREAM_VALUES || ns.len > 0)
+        return 0;
+    if (!ticket->has_values && pass_over_old(ticket, data))
+        return HD_ENOMEM;
+    ticket->has_values = true;
+    return hd_partials_values(&ticket->partials, data, on_partial, ticket);
 }
 
 /* `values`, or `values|node:task` of a subgraph. */
