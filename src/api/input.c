@@ -34,6 +34,7 @@ int hd_body_object(struct hd_call *call, const char *name, hd_json_val *out)
 {
     hd_json_val val = hd_body_get(call, name);
 
+    *out = NULL;
     if (val && !hd_json_is_object(val))
         return wrong(call, name, "an object", val);
     *out = val;
