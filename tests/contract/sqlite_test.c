@@ -1,72 +1,15 @@
 /*
- * What only a database in a file can get wrong: files that are not ours,
- * several processes, sudden death, growth.
+ * What only a database in a file can get wrong: files that are not ours, growth,
+ * waiting. Several processes and sudden death: sqlite_process_test.c.
  */
-#include "tests/contract/rows.h"
+#include "tests/contract/sqlite_help.h"
 
-#include <dirent.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sqlite3.h>
 #include <stdatomic.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "store/backend_sqlite.h"
-
-/* ---- a directory for each test ---------------------------------------- */
-
-static char dir[64];
-static char path[96]; /* a file in it */
-static char url[160];
-
-static int make_dir(void **state)
-{
-    (void)state;
-    snprintf(dir, sizeof(dir), "/tmp/heddle-sqlite-XXXXXX");
-    if (!mkdtemp(dir))
-        return -1;
-    snprintf(path, sizeof(path), "%s/store.db", dir);
-    snprintf(url, sizeof(url), "sqlite:%s?timeout=5", path);
-    return 0;
-}
-
-/* Calls `fn` with the path of everything in the directory. */
-static size_t each_entry(void (*fn)(const char *entry, void *arg), void *arg)
-{
-    DIR *handle = opendir(dir);
-    struct dirent *entry;
-    size_t count = 0;
-
-    assert_non_null(handle);
-    while ((entry = readdir(handle)) != NULL) {
-        char full[400];
-
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-            continue;
-        snprintf(full, sizeof(full), "%s/%s", dir, entry->d_name);
-        fn(full, arg);
-        count++;
-    }
-    closedir(handle);
-    return count;
-}
-
-static void remove_entry(const char *entry, void *arg)
-{
-    (void)arg;
-    if (unlink(entry) != 0)
-        rmdir(entry);
-}
-
-static int remove_dir(void **state)
-{
-    (void)state;
-    chmod(dir, 0755);
-    each_entry(remove_entry, NULL);
-    return rmdir(dir);
-}
 
 /* Names and contents, as one number that does not depend on their order. */
 static void add_entry(const char *entry, void *arg)
@@ -102,15 +45,6 @@ static off_t file_size(const char *suffix)
 
     snprintf(full, sizeof(full), "%s%s", path, suffix);
     return stat(full, &st) == 0 ? st.st_size : -1;
-}
-
-static void write_file(const char *bytes, size_t len)
-{
-    FILE *file = fopen(path, "wb");
-
-    assert_non_null(file);
-    assert_int_equal(fwrite(bytes, 1, len, file), len);
-    assert_int_equal(fclose(file), 0);
 }
 
 static void run_sql(const char *sql)
@@ -763,192 +697,6 @@ static void all_queries_of_a_read_see_one_state(void **state)
     hd_backend_close(interrupted.backend);
 }
 
-/* ---- several processes ------------------------------------------------ */
-
-/* Runs work(number) in each of `count` processes, which begin at the same moment. */
-static void in_processes(int count, int (*work)(int number))
-{
-    int start[2];
-    int failed = 0;
-
-    assert_int_equal(pipe(start), 0);
-    for (int i = 0; i < count; i++) {
-        pid_t child = fork();
-
-        assert_true(child >= 0);
-        if (child == 0) {
-            char c;
-
-            close(start[1]);
-            if (read(start[0], &c, 1) < 0)
-                _exit(2);
-            _exit(work(i) ? 1 : 0);
-        }
-    }
-    close(start[0]);
-    close(start[1]);
-    for (int i = 0; i < count; i++) {
-        int status;
-
-        assert_true(wait(&status) > 0);
-        failed += !WIFEXITED(status) || WEXITSTATUS(status) != 0;
-    }
-    assert_int_equal(failed, 0);
-}
-
-static int create_and_add(int number)
-{
-    struct hd_backend *backend;
-    struct hd_fault fault = {0};
-    int err = open_url(&backend, url, &fault);
-
-    for (int i = 0; !err && i < 20; i++) {
-        struct hd_cell row[] = {T("t"), T("s"), N(number * 100 + i), T("h"), T("data")};
-        struct hd_op op = ADD(HD_CHUNKS, row);
-        struct hd_batch batch = {&op, 1};
-
-        err = hd_backend_apply(backend, &batch, NULL, &fault);
-    }
-    if (err)
-        fprintf(stderr, "process %d: %s\n", number, fault.text);
-    else
-        hd_backend_close(backend);
-    return err;
-}
-
-static void processes_may_create_it_at_once(void **state)
-{
-    for (int round = 0; round < 10; round++) {
-        struct hd_backend *backend;
-
-        assert_int_equal(remove_dir(state), 0);
-        assert_int_equal(make_dir(state), 0);
-        if (round % 2)
-            write_file("", 0);
-        in_processes(6, create_and_add);
-        assert_int_equal(each_entry(remove_entry, NULL) > 0, 1);
-        in_processes(6, create_and_add);
-        backend = must_open(url);
-        assert_int_equal(count_rows(backend, HD_CHUNKS, NULL, 0), 120);
-        assert_err(hd_backend_check(backend, NULL), 0);
-        hd_backend_close(backend);
-    }
-}
-
-static int read_number(void *arg, size_t which, const struct hd_cell *cells)
-{
-    (void)which;
-    *(int64_t *)arg = cells[HD_THREADS_EPOCH].number;
-    return 0;
-}
-
-/*
- * Opens and closes all the time, so that the log is made, recovered and removed
- * under the others.
- */
-static int count_up_by_25(int number)
-{
-    struct hd_query query = {.table = HD_THREADS, .index = HD_PRIMARY, .columns = HD_ALL_COLUMNS};
-    int done = 0;
-    int err = 0;
-
-    (void)number;
-    while (!err && done < 25) {
-        struct hd_fault fault = {0};
-        struct hd_backend *backend = NULL;
-        int64_t epoch = 0;
-
-        err = open_url(&backend, url, &fault);
-        if (!err)
-            err = hd_backend_read(backend, &query, 1, read_number, &epoch, &fault);
-        if (!err) {
-            struct hd_op op = EXPECT_SET("t", epoch, HD_THREADS_EPOCH, 1, epoch + 1);
-            struct hd_batch batch = {&op, 1};
-
-            err = hd_backend_apply(backend, &batch, NULL, &fault);
-        }
-        if (err == 0)
-            done++;
-        else if (err != HD_ECONFLICT)
-            fprintf(stderr, "process %d: %s\n", number, fault.text);
-        err = err == HD_ECONFLICT ? 0 : err;
-        hd_backend_close(backend);
-    }
-    return err;
-}
-
-static void processes_never_overwrite_each_other(void **state)
-{
-    struct hd_backend *backend = must_open(url);
-    struct kept kept;
-
-    (void)state;
-    assert_err(APPLY(backend, PUT(HD_THREADS, THREAD("t", 0))), 0);
-    hd_backend_close(backend);
-    in_processes(4, count_up_by_25);
-    backend = must_open(url);
-    assert_int_equal(find_row(backend, &kept, HD_THREADS, CELLS(T("t")))[HD_THREADS_EPOCH].number,
-                     100);
-    kept_fini(&kept);
-    hd_backend_close(backend);
-}
-
-/* ---- sudden death ----------------------------------------------------- */
-
-/* Adds rows two by two, and tells each number once it is said to be stored. Never returns. */
-static void write_until_killed(int out, int64_t first)
-{
-    struct hd_backend *backend = must_open(url);
-
-    for (int64_t i = first;; i++) {
-        struct hd_cell chunk[] = {T("t"), T("s"), N(i), T("h"), T("some data of a chunk")};
-        struct hd_cell row[] = {T("t"), T(""),  T("c"), T("task"), N(i),
-                                T(""),  T("c"), T("t"), T("value")};
-        struct hd_op ops[] = {ADD(HD_CHUNKS, chunk), ADD(HD_WRITES, row)};
-
-        if (apply_ops(backend, ops, 2) != 0 || write(out, &i, sizeof(i)) != sizeof(i))
-            _exit(1);
-    }
-}
-
-static void what_was_acknowledged_survives_a_kill(void **state)
-{
-    int64_t stored = 0;
-
-    (void)state;
-    for (int round = 0; round < 25; round++) {
-        struct hd_backend *backend;
-        int64_t acknowledged = stored - 1;
-        int pipes[2];
-        pid_t child;
-        size_t chunks;
-
-        assert_int_equal(pipe(pipes), 0);
-        child = fork();
-        assert_true(child >= 0);
-        if (child == 0)
-            write_until_killed(pipes[1], stored);
-        close(pipes[1]);
-        /* One time in four it may die while it opens the file. */
-        if (round % 4)
-            assert_int_equal(read(pipes[0], &acknowledged, sizeof(acknowledged)), 8);
-        usleep((useconds_t)(round * 1700 % 23000));
-        kill(child, SIGKILL);
-        while (read(pipes[0], &acknowledged, sizeof(acknowledged)) == sizeof(acknowledged))
-            ;
-        close(pipes[0]);
-        assert_int_equal(waitpid(child, NULL, 0), child);
-        backend = must_open(url);
-        chunks = count_rows(backend, HD_CHUNKS, NULL, 0);
-        assert_int_equal(chunks, count_rows(backend, HD_WRITES, NULL, 0));
-        assert_true((int64_t)chunks > acknowledged && (int64_t)chunks <= acknowledged + 2);
-        assert_err(hd_backend_check(backend, NULL), 0);
-        hd_backend_close(backend);
-        stored = (int64_t)chunks;
-    }
-    assert_true(stored > 15);
-}
-
 /* ---- plans ------------------------------------------------------------ */
 
 /* Whether SQLite answers this query by walking one index, without sorting. */
@@ -1001,7 +749,6 @@ static void queries_walk_an_index_and_never_sort(void **state)
 
 int main(void)
 {
-#define TEST(function) cmocka_unit_test_setup_teardown(function, make_dir, remove_dir)
     const struct CMUnitTest tests[] = {
         TEST(bad_files_are_refused_and_left_alone),
         TEST(long_paths_keep_the_cause_in_sight),
@@ -1019,12 +766,8 @@ int main(void)
         TEST(a_lock_is_waited_for_and_then_named),
         TEST(slow_readers_do_not_stop_the_writer),
         TEST(all_queries_of_a_read_see_one_state),
-        TEST(processes_may_create_it_at_once),
-        TEST(processes_never_overwrite_each_other),
-        TEST(what_was_acknowledged_survives_a_kill),
         TEST(queries_walk_an_index_and_never_sort),
     };
-#undef TEST
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
