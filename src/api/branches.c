@@ -323,7 +323,7 @@ struct move {
     bool is_busy;
 };
 
-/* What tasks still ask, from the state as clients see it. */
+/* What the tasks of a state ask. Answers were given elsewhere: a run from here asks again. */
 static void put_interrupts(struct hd_jw *jw, hd_json_val tasks)
 {
     struct hd_json_iter it = hd_json_iter(tasks);
@@ -332,7 +332,7 @@ static void put_interrupts(struct hd_jw *jw, hd_json_val tasks)
     while (hd_json_next(&it)) {
         hd_json_val asked = hd_json_get(it.val, HD_S("interrupts"));
 
-        if (hd_json_size(asked) == 0 || !hd_json_is_null(hd_json_get(it.val, HD_S("result"))))
+        if (hd_json_size(asked) == 0)
             continue;
         hd_jw_key(jw, hd_json_string(hd_json_get(it.val, HD_S("id"))));
         hd_jw_val(jw, asked);

@@ -336,7 +336,7 @@ static int point_string(struct hd_call *call, hd_json_val point, const char *nam
 
 static int read_point(struct hd_call *call, struct hd_slice *ns, struct hd_slice *id)
 {
-    hd_json_val point, map;
+    hd_json_val point = NULL, map;
     int err = hd_body_object(call, "checkpoint", &point);
 
     map = hd_json_get(point, HD_S("checkpoint_map"));
