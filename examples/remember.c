@@ -3,7 +3,10 @@
 #include <heddle.h>
 #include <stdio.h>
 
-#define B(text) {(text), sizeof(text) - 1}
+#define B(text)                  \
+    {                            \
+        (text), sizeof(text) - 1 \
+    }
 
 int main(void)
 {
@@ -27,8 +30,9 @@ int main(void)
         fprintf(stderr, "remember: %s\n", error.text);
         return 1;
     }
-    printf("%.*s = %.*s\n", (int)tuple->values[0].channel.len, (const char *)tuple->values[0].channel.data,
-           (int)tuple->values[0].data.len, (const char *)tuple->values[0].data.data);
+    printf("%.*s = %.*s\n", (int)tuple->values[0].channel.len,
+           (const char *)tuple->values[0].channel.data, (int)tuple->values[0].data.len,
+           (const char *)tuple->values[0].data.data);
     heddle_tuple_free(tuple);
     heddle_close(store);
     return 0;

@@ -35,7 +35,7 @@ struct workload {
     int supersteps;    /* of a run: those with tasks */
     int turns;         /* runs on one thread */
     const char *check; /* channel of the output ... */
-    int64_t expected;  /* ... and what is in it after the last turn: a number, or so many elements */
+    int64_t expected; /* ... and what is in it after the last turn: a number, or so many elements */
 };
 
 static const struct workload workloads[] = {
@@ -182,8 +182,8 @@ static void on_done(void *ctx, const struct hd_run_result *result)
 
 static void start(struct bench *b, struct slot *slot, const struct hd_val *input)
 {
-    struct hd_run_options options = {.graph = b->graph, .input = input, .on_done = on_done,
-                                     .ctx = slot};
+    struct hd_run_options options = {
+        .graph = b->graph, .input = input, .on_done = on_done, .ctx = slot};
     struct hd_run *run;
 
     if (slot->turn == 0)
@@ -297,10 +297,12 @@ static int measure_history(const char *folder, const char *url, int rounds)
     open_bench(&b, folder, "history", url);
     for (int i = 0; i < rounds; i++) {
         char thread[HD_UUID_SIZE];
-        struct hd_run_options options = {.graph = b.graph, .input = input,
+        struct hd_run_options options = {.graph = b.graph,
+                                         .input = input,
                                          .durability = HD_DURABLE_SYNC,
                                          .on_event = on_history_event,
-                                         .on_done = on_history_done, .ctx = &h};
+                                         .on_done = on_history_done,
+                                         .ctx = &h};
         struct hd_run *run;
 
         hd_uuid_v4(thread);
@@ -362,8 +364,10 @@ static void start_waiting(struct bench *b, struct crowd *crowd, struct hd_run **
 {
     struct hd_val *input = long_input();
     char thread[HD_UUID_SIZE];
-    struct hd_run_options options = {.graph = b->graph, .input = input,
-                                     .on_event = on_wait_event, .on_done = on_wait_done,
+    struct hd_run_options options = {.graph = b->graph,
+                                     .input = input,
+                                     .on_event = on_wait_event,
+                                     .on_done = on_wait_done,
                                      .ctx = crowd};
 
     hd_uuid_v4(thread);

@@ -43,8 +43,9 @@ static void die(const struct heddle_error *error)
 /* One message with 500 bytes of words, without the separator before it. */
 static size_t write_message(char *out, int step)
 {
-    static const char *const words[] = {"the", "agent", "said", "that", "it", "would", "look", "for",
-                                        "a", "better", "answer", "when", "tools", "return", "what"};
+    static const char *const words[] = {"the",    "agent", "said",  "that",   "it",
+                                        "would",  "look",  "for",   "a",      "better",
+                                        "answer", "when",  "tools", "return", "what"};
     int len = snprintf(out, LINE, "{\"$\":\"message\",\"type\":\"%s\",\"content\":\"",
                        step % 2 ? "ai" : "human");
     int end = len + 500;
@@ -102,7 +103,8 @@ static void put(struct session *s, int step)
     snprintf(s->id, sizeof(s->id), "1f0%05x-0000-6000-8%03x-%012x", step, step & 0xfff, step);
     snprintf(checkpoint, sizeof(checkpoint),
              "{\"v\":4,\"id\":\"%s\",\"ts\":\"2026-01-01T00:00:00.000000+00:00\","
-             "\"channel_versions\":{\"messages\":\"%s\",\"topic\":\"%s\",\"count\":\"%s\",\"limits\":\"%s\"},"
+             "\"channel_versions\":{\"messages\":\"%s\",\"topic\":\"%s\",\"count\":\"%s\","
+             "\"limits\":\"%s\"},"
              "\"versions_seen\":{\"agent\":{\"messages\":\"%s\"}},\"updated_channels\":null}",
              s->id, version, first, version, first, version);
     snprintf(metadata, sizeof(metadata), "{\"source\":\"loop\",\"step\":%d,\"parents\":{}}", step);
@@ -138,7 +140,8 @@ static void put(struct session *s, int step)
     memcpy(s->parent, s->id, sizeof(s->id));
 }
 
-static void put_write(struct session *s, int task, const char *channel, const char *data, size_t len)
+static void put_write(struct session *s, int task, const char *channel, const char *data,
+                      size_t len)
 {
     char task_id[40];
     struct heddle_error error = {0};
@@ -229,10 +232,11 @@ int main(int argc, char **argv)
         len = (size_t)snprintf(number, sizeof(number), "%d", step);
         put_write(&s, 2 * step + 1, "count", number, len);
     }
-    slope = (s.line.n * s.line.xy - s.line.x * s.line.y) /
-            (s.line.n * s.line.xx - s.line.x * s.line.x);
+    slope =
+        (s.line.n * s.line.xy - s.line.x * s.line.y) / (s.line.n * s.line.xx - s.line.x * s.line.x);
     fixed = (s.line.y - slope * s.line.x) / s.line.n;
-    printf("{\"messages\": %d, \"steps_per_s\": %.1f, \"get_latest_ms\": %.4f, \"get_by_id_ms\": %.4f, "
+    printf("{\"messages\": %d, \"steps_per_s\": %.1f, \"get_latest_ms\": %.4f, \"get_by_id_ms\": "
+           "%.4f, "
            "\"list_10_ms\": %.4f, \"fixed_us\": %.1f, \"pass_mb_per_s\": %.0f}\n",
            count, count / s.spent * 1e6, best_get_us(&s, "") / 1e3, best_get_us(&s, by_id) / 1e3,
            best_list_us(&s) / 1e3, fixed, slope > 0 ? 1 / slope : -1.0);

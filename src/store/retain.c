@@ -588,26 +588,26 @@ static int by_thread(const void *a, const void *b)
 }
 
 /* Thread by thread, each in its lane. *found: there were any. */
-static int delete_found_runs(struct hd_store *store, struct run_search *search, bool *found,
+static int delete_found_runs(struct hd_store *store, const struct run_search *wanted, bool *found,
                              struct hd_fault *fault)
 {
+    struct run_search search = *wanted;
     struct doomed doomed;
     int err;
 
     doomed_init(&doomed, hd_slice(NULL, 0));
-    search->doomed = &doomed;
-    search->thread = hd_slice(NULL, 0);
-    err = find_runs(store, search, fault);
+    search.doomed = &doomed;
+    search.thread = hd_slice(NULL, 0);
+    err = find_runs(store, &search, fault);
     if (doomed.count > 1)
         qsort(doomed.keys, doomed.count, sizeof(*doomed.keys), by_thread);
     for (size_t i = 0; !err && i < doomed.count; i++) {
         if (i > 0 && hd_slice_eq(doomed.keys[i].thread, doomed.keys[i - 1].thread))
             continue;
-        search->thread = doomed.keys[i].thread;
-        err = hd_lane_job(store, search->thread, delete_runs_job, search, fault);
+        search.thread = doomed.keys[i].thread;
+        err = hd_lane_job(store, search.thread, delete_runs_job, &search, fault);
     }
     *found = doomed.count > 0;
-    search->doomed = NULL;
     doomed_fini(&doomed);
     return err;
 }
