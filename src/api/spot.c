@@ -394,7 +394,8 @@ struct hd_address hd_spot_address(const struct hd_call *call, const struct hd_sp
                                .thread = spot->thread.id,
                                .root = spot->root,
                                .ns = spot->inner,
-                               .checkpoint_id = id};
+                               .checkpoint_id = id,
+                               .as_text = true};
 }
 
 struct hd_slice hd_spot_shown_root(const struct hd_call *call, const struct hd_spot *spot)

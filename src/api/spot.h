@@ -52,7 +52,7 @@ HD_MUST_CHECK int hd_spot_of_thread(struct hd_call *call, struct hd_spot *spot);
 HD_MUST_CHECK int hd_spot_of_root(struct hd_call *call, struct hd_spot *spot,
                                    struct hd_slice root);
 
-/* `id` empty: the newest checkpoint. The spot must have a graph. */
+/* `id` empty: the newest checkpoint. The spot must have a graph. States come for rendering. */
 struct hd_address hd_spot_address(const struct hd_call *call, const struct hd_spot *spot,
                                    struct hd_slice id);
 /* What namespaces are shown below: the root, or nothing when the configuration says so. */
