@@ -147,9 +147,9 @@ static int find_chosen(struct hd_call *call, struct hd_spot *spot)
         return 0;
     err = hd_json_parse(&json, spot->thread.heads, &call->fault);
     if (!err)
-        err = hd_arena_copy(call->arena,
-                            hd_json_string(hd_json_get(hd_json_root(&json), spot->root)),
-                            &spot->chosen);
+        err =
+            hd_arena_copy(call->arena, hd_json_string(hd_json_get(hd_json_root(&json), spot->root)),
+                          &spot->chosen);
     hd_json_fini(&json);
     if (!err && spot->chosen.len > 0)
         err = hd_spot_has(call, spot, spot->chosen, &is_there);
@@ -275,8 +275,7 @@ static int finish(struct hd_call *call, struct hd_spot *spot)
     if (spot->root.len == 0)
         return 0;
     if (hd_slice_starts(spot->root, prefix))
-        spot->assistant_id =
-            hd_slice(spot->root.ptr + prefix.len, spot->root.len - prefix.len);
+        spot->assistant_id = hd_slice(spot->root.ptr + prefix.len, spot->root.len - prefix.len);
     err = find_graph(call, spot);
     return err ? err : find_chosen(call, spot);
 }
@@ -284,8 +283,7 @@ static int finish(struct hd_call *call, struct hd_spot *spot)
 static int choose(struct hd_call *call, struct hd_spot *spot, struct hd_slice ns,
                   struct hd_slice assistant_id)
 {
-    bool is_whole =
-        call->app->config->namespaces_show || hd_slice_starts(ns, HD_S("assistant:"));
+    bool is_whole = call->app->config->namespaces_show || hd_slice_starts(ns, HD_S("assistant:"));
     int err = 0;
 
     if (ns.len > MAX_NS)
@@ -386,7 +384,7 @@ int hd_spot_of_root(struct hd_call *call, struct hd_spot *spot, struct hd_slice 
 /* ---- checkpoints ------------------------------------------------------ */
 
 struct hd_address hd_spot_address(const struct hd_call *call, const struct hd_spot *spot,
-                                   struct hd_slice id)
+                                  struct hd_slice id)
 {
     return (struct hd_address){.store = call->app->store,
                                .graph = spot->graph->graph,
@@ -473,8 +471,7 @@ int hd_spot_check_graph(struct hd_call *call, const struct hd_spot *spot)
 int hd_call_failure(struct hd_call *call, int err, struct hd_failure *failure)
 {
     if (err)
-        hd_fault_set(&call->fault, err, "%s",
-                     failure->text ? failure->text : hd_error_text(err));
+        hd_fault_set(&call->fault, err, "%s", failure->text ? failure->text : hd_error_text(err));
     hd_failure_fini(failure);
     return err;
 }

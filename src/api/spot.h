@@ -22,10 +22,10 @@ struct hd_failure;
 
 struct hd_spot {
     struct hd_thread_rec thread;
-    struct hd_slice root;         /* empty: no namespace follows from the request */
-    struct hd_slice inner;        /* of a subgraph, relative to the root */
-    struct hd_slice assistant_id; /* whose root it is; empty: nobody's */
-    struct hd_slice graph_id;     /* empty: nobody knows */
+    struct hd_slice root;             /* empty: no namespace follows from the request */
+    struct hd_slice inner;            /* of a subgraph, relative to the root */
+    struct hd_slice assistant_id;     /* whose root it is; empty: nobody's */
+    struct hd_slice graph_id;         /* empty: nobody knows */
     const struct hd_app_graph *graph; /* NULL: not known, or not served any more */
     struct hd_slice checkpoint_id;    /* asked for; empty: the current head */
     struct hd_slice chosen;           /* the head that was chosen; empty: it is the newest */
@@ -49,20 +49,19 @@ HD_MUST_CHECK int hd_spot_of_body(struct hd_call *call, struct hd_spot *spot);
 /* That of the thread's latest run; spot->thread must be set. */
 HD_MUST_CHECK int hd_spot_of_thread(struct hd_call *call, struct hd_spot *spot);
 /* A root namespace of spot->thread. */
-HD_MUST_CHECK int hd_spot_of_root(struct hd_call *call, struct hd_spot *spot,
-                                   struct hd_slice root);
+HD_MUST_CHECK int hd_spot_of_root(struct hd_call *call, struct hd_spot *spot, struct hd_slice root);
 
 /* `id` empty: the newest checkpoint. The spot must have a graph. States come for rendering. */
 struct hd_address hd_spot_address(const struct hd_call *call, const struct hd_spot *spot,
-                                   struct hd_slice id);
+                                  struct hd_slice id);
 /* What namespaces are shown below: the root, or nothing when the configuration says so. */
 struct hd_slice hd_spot_shown_root(const struct hd_call *call, const struct hd_spot *spot);
 /* The stored namespace, in the arena. */
 HD_MUST_CHECK int hd_spot_ns(struct hd_call *call, const struct hd_spot *spot,
-                              struct hd_slice *out);
+                             struct hd_slice *out);
 /* Whether the namespace has that checkpoint; with an empty `id`: any. */
-HD_MUST_CHECK int hd_spot_has(struct hd_call *call, const struct hd_spot *spot,
-                               struct hd_slice id, bool *out);
+HD_MUST_CHECK int hd_spot_has(struct hd_call *call, const struct hd_spot *spot, struct hd_slice id,
+                              bool *out);
 /* HD_ENOTFOUND with `Checkpoint not found` when the spot names one that is not there. */
 HD_MUST_CHECK int hd_spot_check(struct hd_call *call, const struct hd_spot *spot);
 /* HD_ENOTFOUND when there are checkpoints of a graph that is not served any more. */

@@ -177,8 +177,7 @@ static struct hd_val *make_metadata(const struct hd_spot *spot)
     metadata = hd_val_with(metadata, HD_S("thread_id"), hd_val_string(spot->thread.id));
     metadata = hd_val_with(metadata, HD_S("graph_id"), hd_val_string(spot->graph_id));
     if (spot->assistant_id.len > 0)
-        metadata =
-            hd_val_with(metadata, HD_S("assistant_id"), hd_val_string(spot->assistant_id));
+        metadata = hd_val_with(metadata, HD_S("assistant_id"), hd_val_string(spot->assistant_id));
     return metadata;
 }
 
@@ -229,10 +228,10 @@ int hd_supersteps_apply(struct hd_call *call, struct hd_spot *spot,
     int err = metadata ? 0 : HD_ENOMEM;
 
     if (!err)
-        err = hd_call_failure(call,
-                              hd_state_update(&at, supersteps->list, supersteps->count, metadata,
-                                              &made, &failure),
-                              &failure);
+        err = hd_call_failure(
+            call,
+            hd_state_update(&at, supersteps->list, supersteps->count, metadata, &made, &failure),
+            &failure);
     hd_val_unref(metadata);
     if (err)
         return err;

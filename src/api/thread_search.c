@@ -155,9 +155,8 @@ static int matches(struct search *search, const struct hd_thread_rec *thread, bo
     *out = (search->status < 0 || (int)thread->status == search->status) &&
            !hd_thread_is_over(thread, search->now);
     if (*out && search->metadata)
-        err = thread->metadata.len > 0
-                  ? contains(search, thread->metadata, search->metadata, out)
-                  : (*out = false, 0);
+        err = thread->metadata.len > 0 ? contains(search, thread->metadata, search->metadata, out)
+                                       : (*out = false, 0);
     if (err || !*out || !search->values)
         return err;
     hd_buf_reset(&search->scratch);
@@ -177,8 +176,7 @@ static void put_extracted(struct search *search, hd_json_val thread)
     hd_jw_object(jw);
     for (size_t i = 0; i < search->extract.count; i++) {
         const struct hd_extract_path *path = &search->extract.paths[i];
-        hd_json_val val =
-            hd_extract_find(path, hd_json_get(thread, hd_extract_member(path)));
+        hd_json_val val = hd_extract_find(path, hd_json_get(thread, hd_extract_member(path)));
 
         hd_jw_key(jw, path->name);
         if (val)
@@ -410,8 +408,8 @@ static int collect(struct search *search)
     if (search->ids)
         err = read_named(search);
     else
-        err = hd_threads_scan(call->app->store, call->principal, true, on_kept, search,
-                              &call->fault);
+        err =
+            hd_threads_scan(call->app->store, call->principal, true, on_kept, search, &call->fault);
     if (!err)
         err = show_found(search);
     hd_free(search->found);

@@ -20,8 +20,8 @@ static struct heddle_bytes bytes(struct hd_slice s)
 
 /* ---- time to live ----------------------------------------------------- */
 
-static const char *const strategies[] = {[HD_TTL_DELETE] = "delete",
-                                         [HD_TTL_KEEP_LATEST] = "keep_latest"};
+static const char *const strategies[] = {
+    [HD_TTL_DELETE] = "delete", [HD_TTL_KEEP_LATEST] = "keep_latest"};
 
 static int wrong_ttl(struct hd_call *call)
 {
@@ -233,8 +233,8 @@ static int get_thread(struct hd_call *call)
     struct hd_thread_rec thread;
     struct hd_slice *names;
     size_t count;
-    int err = hd_params_list(&call->query, HD_S("include"), call->arena, &names, &count,
-                             &call->fault);
+    int err =
+        hd_params_list(&call->query, HD_S("include"), call->arena, &names, &count, &call->fault);
 
     if (!err)
         err = hd_call_thread(call, &thread);
@@ -299,8 +299,7 @@ static int apply_patch(struct hd_call *call, struct hd_thread_rec *thread, void 
 
 static bool wants_nothing_back(struct hd_call *call)
 {
-    struct hd_slice prefer =
-        hd_request_value(hd_exchange_request(call->exchange), HD_S("prefer"));
+    struct hd_slice prefer = hd_request_value(hd_exchange_request(call->exchange), HD_S("prefer"));
 
     return hd_slice_eq_nocase(prefer, HD_S("return=minimal"));
 }

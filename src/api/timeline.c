@@ -167,8 +167,7 @@ static int add_messages(struct timeline *timeline, struct agent *agent)
 
     for (size_t i = 0; !err && hd_json_next(&it); i++) {
         if (is_public(it.val))
-            err = push(timeline,
-                       (struct entry){.agent = agent, .message = it.val, .position = i});
+            err = push(timeline, (struct entry){.agent = agent, .message = it.val, .position = i});
     }
     return err;
 }
@@ -211,8 +210,8 @@ static int part(struct timeline *timeline, const struct stretch *stretch, size_t
     struct hd_json json;
     struct hd_json_iter it;
     struct hd_map there;
-    int err = hd_point_values(timeline->call, &stretch->agent->spot, stretch->agent->way[at]->id,
-                              &json);
+    int err =
+        hd_point_values(timeline->call, &stretch->agent->spot, stretch->agent->way[at]->id, &json);
 
     *count = 0;
     hd_map_init(&there, MAX_MESSAGES);
@@ -385,8 +384,8 @@ static int make(struct timeline *timeline)
 static int get_timeline(struct hd_call *call)
 {
     struct timeline timeline = {.call = call};
-    int err = hd_params_int(&call->query, HD_S("limit"), 1, 1000, 100, &timeline.limit,
-                            &call->fault);
+    int err =
+        hd_params_int(&call->query, HD_S("limit"), 1, 1000, 100, &timeline.limit, &call->fault);
 
     if (!err)
         err = hd_params_int(&call->query, HD_S("offset"), 0, INT32_MAX, 0, &timeline.offset,
