@@ -51,6 +51,7 @@ void hd_feeds_destroy(struct hd_feeds *feeds)
     if (!feeds)
         return;
     while (feeds->oldest) {
+        feeds->oldest->holds = 0;
         hd_feed_flush(feeds->oldest);
         hd_feed_drop(feeds->oldest);
     }
@@ -174,6 +175,8 @@ void hd_feed_drop(struct hd_feed *feed)
 {
     struct hd_feeds *feeds = feed->feeds;
 
+    if (feed->holds > 0)
+        return;
     lose_all(feed);
     while (feed->cursors)
         hd_cursor_close(feed->cursors);
@@ -207,9 +210,14 @@ uint64_t hd_feed_seq(const struct hd_feed *feed)
     return feed->seq;
 }
 
-void hd_feed_skip(struct hd_feed *feed)
+uint64_t hd_feed_gap(uint64_t seq, int attempts)
 {
-    feed->seq = (feed->seq / GAP + 2) * GAP;
+    return (seq / GAP + (uint64_t)attempts) * GAP;
+}
+
+void hd_feed_skip(struct hd_feed *feed, int attempt)
+{
+    feed->seq = hd_feed_gap(feed->seq, attempt);
 }
 
 const struct hd_entry *hd_entry_ref(const struct hd_entry *entry)
@@ -246,7 +254,7 @@ static void forget_oldest(struct hd_feed *feed)
         feed->tail = &feed->head;
     feed->bytes -= size;
     feed->feeds->bytes -= size;
-    feed->has_forgotten = true;
+    feed->has_pages = false; /* what is stored can be put before the rest again */
     for (struct hd_cursor *cursor = feed->cursors; cursor; cursor = next) {
         next = cursor->next;
         if (cursor->at == entry) {
@@ -308,6 +316,7 @@ static struct hd_entry *make_entry(const struct hd_news *news, uint64_t seq)
                                .seq = seq,
                                .mode = news->mode,
                                .is_last = news->is_last,
+                               .is_held = news->is_held,
                                .name_len = news->name.len,
                                .data_len = news->data.len};
     if (run_len > 0)
@@ -367,12 +376,18 @@ int hd_feed_add(struct hd_feed *feed, const struct hd_news *news)
     return 0;
 }
 
-void hd_feed_show(struct hd_feed *feed)
+void hd_feed_show(struct hd_feed *feed, struct hd_slice run_id)
 {
-    const struct hd_entry *first = feed->held;
+    struct hd_entry *first = feed->held, *entry;
 
-    feed->held = NULL;
-    if (first)
+    for (entry = first; entry; entry = entry->next) {
+        if (hd_slice_eq(hd_slice_cstr(entry->run_id), run_id))
+            entry->is_held = false;
+    }
+    for (entry = first; entry && !entry->is_held; entry = entry->next)
+        continue;
+    feed->held = entry;
+    if (first && first != entry)
         announce(feed, first);
 }
 

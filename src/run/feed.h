@@ -40,6 +40,7 @@ struct hd_entry {
     uint64_t seq;
     uint32_t mode;   /* one of enum hd_mode; 0: belongs to all (metadata, error, end) */
     bool is_last;    /* nothing of this run comes after it */
+    bool is_held;    /* nobody may see it yet */
     char run_id[HD_UUID_SIZE];
     size_t name_len; /* 0: not for clients */
     size_t data_len;
@@ -76,7 +77,10 @@ struct hd_feed *hd_feed_find(struct hd_feeds *feeds, struct hd_slice principal,
  */
 HD_MUST_CHECK struct hd_feed *hd_feed_get(struct hd_feeds *feeds, struct hd_slice principal,
                                           struct hd_slice thread, uint64_t seq);
-/* The thread is gone: readers find themselves lost. */
+/*
+ * The thread is gone: readers find themselves lost. Nothing happens when a run holds it: then
+ * the thread was made again.
+ */
 void hd_feed_drop(struct hd_feed *feed);
 
 /* Keeps the feed while a run is at work on its thread. */
@@ -85,8 +89,13 @@ void hd_feed_release(struct hd_feed *feed);
 
 bool hd_feed_has_readers(const struct hd_feed *feed);
 uint64_t hd_feed_seq(const struct hd_feed *feed);
-/* Leaves a gap: events that were told before a crash had numbers nobody knows now. */
-void hd_feed_skip(struct hd_feed *feed);
+/*
+ * Leaves a gap: events that were told before a crash had numbers nobody knows now. Another
+ * `attempt` has another gap.
+ */
+void hd_feed_skip(struct hd_feed *feed, int attempt);
+/* The last number that events of so many attempts may have had, when `seq` is stored. */
+uint64_t hd_feed_gap(uint64_t seq, int attempts);
 
 struct hd_news {
     struct hd_slice run_id;
@@ -95,12 +104,13 @@ struct hd_news {
     struct hd_slice data; /* JSON */
     bool is_stored;
     bool is_last;
-    bool is_held; /* not shown before hd_feed_show() */
+    bool is_held; /* not shown before hd_feed_show(), nor is what comes behind it */
 };
 
 /* 0, or HD_ENOMEM: then the event is missing and its readers are told that they are lost. */
 HD_MUST_CHECK int hd_feed_add(struct hd_feed *feed, const struct hd_news *news);
-void hd_feed_show(struct hd_feed *feed);
+/* Shows what was held of the run. */
+void hd_feed_show(struct hd_feed *feed, struct hd_slice run_id);
 /* Stores what was added; otherwise that happens by itself, soon. */
 void hd_feed_flush(struct hd_feed *feed);
 

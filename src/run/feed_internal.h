@@ -28,10 +28,9 @@ struct hd_feed {
 
     struct hd_entry *head;
     struct hd_entry **tail;
-    const struct hd_entry *held; /* the first that is not shown yet */
+    struct hd_entry *held; /* the first that is not shown yet */
     size_t bytes;
     uint64_t seq;
-    bool has_forgotten; /* something that was in memory */
     bool has_pages;     /* what is stored was put before the rest */
     struct hd_cursor *cursors;
 

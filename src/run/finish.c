@@ -14,6 +14,7 @@
 #include "run/ticket.h"
 
 #define MAX_PAGES 256 /* of stored events of one thread */
+#define PATIENCE 5    /* tries to store an end before those who wait are told of it */
 
 /* ---- telling ---------------------------------------------------------- */
 
@@ -53,12 +54,27 @@ static void write_end(const struct hd_ticket *ticket, struct hd_buf *out)
         hd_buf_reset(out);
 }
 
+/* Of a run that never began: those who wait for its events learn that there are none. */
+static void find_feed(struct hd_ticket *ticket)
+{
+    const struct hd_run_rec *run = &ticket->rec;
+    struct hd_feeds *feeds = ticket->app->feeds;
+
+    if (ticket->feed || !hd_feed_find(feeds, run->principal, run->thread_id))
+        return;
+    ticket->feed =
+        hd_feed_get(feeds, run->principal, run->thread_id, (uint64_t)ticket->event_seq);
+    if (ticket->feed)
+        hd_feed_hold(ticket->feed);
+}
+
 /* The last events get their numbers now and are shown when the end is stored. */
 static void add_last_events(struct hd_ticket *ticket)
 {
     struct hd_buf *scratch = &ticket->app->queue->scratch;
     bool shows_end = ticket->app->config->stream_end_event;
 
+    find_feed(ticket);
     if (!ticket->feed)
         return;
     if (ticket->outcome.error_type.len > 0)
@@ -68,13 +84,13 @@ static void add_last_events(struct hd_ticket *ticket)
     hd_feed_flush(ticket->feed);
 }
 
-static void tell_waiters(struct hd_ticket *ticket)
+static void tell_waiters(struct hd_ticket *ticket, const struct hd_outcome *outcome)
 {
     while (ticket->waiters) {
         struct hd_waiter *waiter = ticket->waiters;
 
         hd_waiter_leave(waiter);
-        waiter->fn(waiter->ctx, &ticket->outcome);
+        waiter->fn(waiter->ctx, outcome);
     }
 }
 
@@ -106,19 +122,44 @@ static void store(void *arg)
     task->err = hd_ending_store(task->ticket->app, &task->ending, &task->fault);
 }
 
+/* The feed of a thread that is gone goes too, when nobody reads it. */
+static void drop_feed(struct hd_ticket *ticket)
+{
+    struct hd_feed *feed = ticket->feed;
+
+    ticket->feed = NULL;
+    hd_feed_release(feed);
+    if (!hd_feed_has_readers(feed))
+        hd_feed_drop(feed);
+}
+
 static void end(struct hd_ticket *ticket)
 {
     render_output(ticket);
     if (ticket->feed)
-        hd_feed_show(ticket->feed);
-    tell_waiters(ticket);
-    if (ticket->is_temporary && ticket->feed) {
-        struct hd_feed *feed = ticket->feed;
-
-        ticket->feed = NULL;
-        hd_feed_release(feed);
-    }
+        hd_feed_show(ticket->feed, ticket->rec.run_id);
+    tell_waiters(ticket, &ticket->outcome);
+    if (ticket->is_temporary && ticket->feed)
+        drop_feed(ticket);
     hd_queue_ended(ticket);
+}
+
+/*
+ * A database that is full or away comes back: until then the run has not ended. If it does not come
+ * back while this process lives, the next one finds the run in flight.
+ */
+static void try_later(struct hd_ticket *ticket, int err, const struct hd_fault *fault)
+{
+    const char *text = fault->code ? fault->text : hd_error_text(err);
+    const struct hd_outcome failure = {.status = HD_RUN_STATE_ERROR,
+                                       .error_type = HD_S("StoreError"),
+                                       .error_text = hd_slice_cstr(text)};
+
+    hd_log(HD_LOG_ERROR, "run", "the end of run %.*s is not stored yet: %s",
+           (int)ticket->rec.run_id.len, ticket->rec.run_id.ptr, text);
+    if (++ticket->tries >= PATIENCE)
+        tell_waiters(ticket, &failure);
+    hd_queue_later(ticket);
 }
 
 static void on_stored(void *arg)
@@ -126,14 +167,16 @@ static void on_stored(void *arg)
     struct ending_task *task = arg;
     struct hd_ticket *ticket = task->ticket;
 
-    /* What is not stored is found in flight by the next process, which then ends it. */
-    if (task->err)
-        hd_log(HD_LOG_ERROR, "run", "the end of run %.*s was not stored: %s",
-               (int)ticket->rec.run_id.len, ticket->rec.run_id.ptr,
-               task->fault.code ? task->fault.text : hd_error_text(task->err));
-    ticket->outcome.is_deleted = ticket->stop == HD_STOP_ROLLBACK;
+    ticket->app->queue->storing--;
+    if (task->err) {
+        try_later(ticket, task->err, &task->fault);
+    } else if (ticket->stop == HD_STOP_ROLLBACK && !task->ending.is_rolled_back) {
+        hd_finish_again(ticket); /* no trace of it was wanted, while its end was stored */
+    } else {
+        ticket->outcome.is_deleted = task->ending.is_rolled_back;
+        end(ticket);
+    }
     hd_free(task);
-    end(ticket);
 }
 
 static struct hd_ending describe(struct hd_ticket *ticket)
@@ -155,28 +198,33 @@ static struct hd_ending describe(struct hd_ticket *ticket)
     };
 }
 
+void hd_finish_again(struct hd_ticket *ticket)
+{
+    struct ending_task *task = hd_calloc(1, sizeof(*task));
+
+    if (task) {
+        task->ticket = ticket;
+        task->ending = describe(ticket);
+    }
+    if (!task || hd_defer_run(ticket->app->defer, store, on_stored, task)) {
+        hd_free(task);
+        hd_queue_later(ticket);
+        return;
+    }
+    ticket->app->queue->storing++;
+}
+
+/* Never frees the ticket before it returns: callers go through lists of them. */
 void hd_finish(struct hd_ticket *ticket)
 {
-    struct ending_task *task;
+    struct hd_fault fault = {0};
 
     if (ticket->stop == HD_STOP_DRAIN) {
-        hd_queue_ended(ticket);
+        hd_queue_later(ticket);
         return;
     }
-    if (ticket->outcome.status == HD_RUN_STATE_TIMEOUT) {
-        ticket->outcome.error_type = HD_S("TimeoutError");
-        ticket->outcome.error_text = HD_S("the run took longer than it may");
-    }
+    if (!ticket->kwargs && hd_work_prepare(ticket, &fault))
+        hd_log(HD_LOG_WARN, "run", "a run that never began: %s", fault.text);
     add_last_events(ticket);
-    task = hd_calloc(1, sizeof(*task));
-    if (!task) {
-        end(ticket);
-        return;
-    }
-    task->ticket = ticket;
-    task->ending = describe(ticket);
-    if (hd_defer_run(ticket->app->defer, store, on_stored, task)) {
-        hd_free(task);
-        end(ticket);
-    }
+    hd_finish_again(ticket);
 }

@@ -13,8 +13,11 @@
 #define MAX_TURNS ((size_t)1 << 22)
 #define TICK_MS 1000 /* how exact timeouts are */
 #define MAX_TICKET ((size_t)512 << 20)
+#define RETRY_US 100000      /* until the end of a run is stored again; doubles */
+#define MAX_RETRY_US 5000000 /* up to this */
 
 static void on_tick(uv_timer_t *timer);
+static void cancel_early(struct hd_ticket *ticket);
 static void go_on(struct hd_queue *queue);
 
 int hd_queue_create(struct hd_app *app, struct hd_queue **out)
@@ -144,14 +147,15 @@ bool hd_queue_has(struct hd_queue *queue, struct hd_slice principal, struct hd_s
     return find_ticket(queue, principal, thread, run_id) != NULL;
 }
 
-/* In the order of due times; what is at work stays the first. */
+/* In the order of due times; what is at work, or was in an earlier process, comes first. */
 static void insert(struct hd_turn *turn, struct hd_ticket *ticket)
 {
+    bool has_begun = ticket->rec.status == HD_RUN_STATE_RUNNING;
     struct hd_ticket **link = &turn->first;
 
     if (turn->is_busy && *link)
         link = &(*link)->next;
-    while (*link && (*link)->rec.due_at <= ticket->rec.due_at)
+    while (*link && !has_begun && (*link)->rec.due_at <= ticket->rec.due_at)
         link = &(*link)->next;
     ticket->next = *link;
     *link = ticket;
@@ -170,6 +174,22 @@ struct promotion {
     struct hd_fault fault;
 };
 
+/* Other runs have told events since this one was taken in. */
+static int read_event_seq(struct heddle *store, struct hd_ticket *ticket, struct hd_fault *fault)
+{
+    struct hd_thread_rec thread;
+    struct hd_arena arena;
+    int err;
+
+    hd_arena_init(&arena, MAX_TICKET);
+    err = hd_thread_read(store, ticket->rec.principal, ticket->rec.thread_id, &arena, &thread,
+                         fault);
+    if (!err && thread.event_seq > ticket->event_seq)
+        ticket->event_seq = thread.event_seq;
+    hd_arena_fini(&arena);
+    return err;
+}
+
 static void promote(void *arg)
 {
     struct promotion *promotion = arg;
@@ -177,7 +197,8 @@ static void promote(void *arg)
 
     struct heddle *store = ticket->app->store;
 
-    if (ticket->rec.attempt > 1)
+    promotion->err = read_event_seq(store, ticket, &promotion->fault);
+    if (!promotion->err && ticket->rec.attempt > 1)
         promotion->err = hd_run_has_checkpoint(store, &ticket->rec, &ticket->is_continued,
                                                &promotion->fault);
     if (!promotion->err && ticket->rec.status == HD_RUN_STATE_PENDING)
@@ -288,6 +309,49 @@ static void set_timer(struct hd_queue *queue, int64_t wait_us)
         uv_timer_start(&queue->timer, on_tick, wait, 0);
 }
 
+void hd_queue_later(struct hd_ticket *ticket)
+{
+    struct hd_queue *queue = ticket->turn->queue;
+    int64_t wait = RETRY_US;
+
+    for (int i = 1; i < ticket->tries && wait < MAX_RETRY_US; i++)
+        wait *= 2;
+    if (queue->is_draining)
+        wait = 0;
+    ticket->later_at = hd_clock_monotonic_us() + wait;
+    ticket->next_later = queue->later;
+    queue->later = ticket;
+    set_timer(queue, wait);
+}
+
+/* Stores again what could not be stored; when the process ends, the next one does. */
+static void go_through_later(struct hd_queue *queue, int64_t mono, int64_t *next)
+{
+    struct hd_ticket *list = queue->later;
+
+    queue->later = NULL;
+    while (list) {
+        struct hd_ticket *ticket = list;
+
+        list = ticket->next_later;
+        if (queue->is_draining) {
+            hd_queue_ended(ticket);
+        } else if (ticket->later_at <= mono) {
+            hd_finish_again(ticket);
+        } else {
+            ticket->next_later = queue->later;
+            queue->later = ticket;
+            if (ticket->later_at - mono < *next)
+                *next = ticket->later_at - mono;
+        }
+    }
+}
+
+static bool is_quiet(const struct hd_queue *queue)
+{
+    return queue->running == 0 && queue->storing == 0 && !queue->later;
+}
+
 /* Ends what takes too long, begins what has become due, and comes again if there is more. */
 static void on_tick(uv_timer_t *timer)
 {
@@ -298,6 +362,11 @@ static void on_tick(uv_timer_t *timer)
     size_t pos = 0;
     void *value;
 
+    go_through_later(queue, mono, &next);
+    if (queue->is_draining && queue->drained && is_quiet(queue)) {
+        queue->drained(queue->drained_ctx); /* the queue is gone now */
+        return;
+    }
     while (hd_map_next(&queue->turns, &pos, &key, &value)) {
         struct hd_turn *turn = value;
         struct hd_ticket *ticket = turn->first;
@@ -337,7 +406,7 @@ int hd_queue_add(struct hd_queue *queue, const struct hd_run_rec *run, int64_t e
     if (err) {
         if (ticket)
             free_ticket(ticket);
-        if (turn && !turn->first)
+        if (turn && !turn->first && !turn->is_ready)
             drop_turn(turn);
         return err;
     }
@@ -351,6 +420,7 @@ int hd_queue_add(struct hd_queue *queue, const struct hd_run_rec *run, int64_t e
         enqueue_ready(turn);
     go_on(queue);
     set_timer(queue, run->due_at - hd_clock_now_us());
+    cancel_early(ticket);
     return 0;
 }
 
@@ -380,12 +450,8 @@ void hd_queue_ended(struct hd_ticket *ticket)
     else if (!turn->is_ready)
         drop_turn(turn);
     go_on(queue);
-    if (queue->is_draining && queue->running == 0 && queue->drained) {
-        void (*drained)(void *) = queue->drained;
-
-        queue->drained = NULL;
-        drained(queue->drained_ctx);
-    }
+    if (queue->is_draining)
+        set_timer(queue, 0);
 }
 
 /* ---- waiting and stopping --------------------------------------------- */
@@ -433,6 +499,30 @@ static void cancel(struct hd_ticket *ticket, enum hd_cancel action)
     }
 }
 
+/* The record of a run can be seen a moment before the loop hears of it. */
+static void remember_early(struct hd_queue *queue, struct hd_slice run_id, enum hd_cancel action)
+{
+    struct hd_early *early = &queue->early[queue->early_next];
+
+    if (run_id.len != HD_UUID_LEN)
+        return;
+    memcpy(early->run_id, run_id.ptr, HD_UUID_LEN);
+    early->action = action;
+    queue->early_next = (queue->early_next + 1) % HD_EARLY;
+}
+
+static void cancel_early(struct hd_ticket *ticket)
+{
+    struct hd_early *all = ticket->turn->queue->early;
+
+    for (size_t i = 0; i < HD_EARLY; i++) {
+        if (hd_slice_eq(hd_slice_cstr(all[i].run_id), ticket->rec.run_id)) {
+            cancel(ticket, all[i].action);
+            return;
+        }
+    }
+}
+
 bool hd_queue_cancel(struct hd_queue *queue, struct hd_slice principal, struct hd_slice thread,
                      struct hd_slice run_id, enum hd_cancel action)
 {
@@ -440,6 +530,8 @@ bool hd_queue_cancel(struct hd_queue *queue, struct hd_slice principal, struct h
 
     if (ticket)
         cancel(ticket, action);
+    else
+        remember_early(queue, run_id, action);
     return ticket != NULL;
 }
 
@@ -471,7 +563,7 @@ void hd_queue_drain(struct hd_queue *queue, void (*done)(void *ctx), void *ctx)
     void *value;
 
     queue->is_draining = true;
-    if (queue->running == 0) {
+    if (is_quiet(queue)) {
         done(ctx);
         return;
     }

@@ -92,7 +92,8 @@ void hd_waiter_leave(struct hd_waiter *waiter);
 
 /*
  * Stops a run, at work or not, at once; wait for the end to know that it stopped.
- * False: there is no such run in flight.
+ * False: there is no such run in flight. When it is stored but on its way here still, it is
+ * stopped as it comes.
  */
 bool hd_queue_cancel(struct hd_queue *queue, struct hd_slice principal, struct hd_slice thread,
                      struct hd_slice run_id, enum hd_cancel action);

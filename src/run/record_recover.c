@@ -4,6 +4,7 @@
  * so that a mistake there ends a run twice and never loses one.
  */
 #include "base/clock.h"
+#include "run/feed.h"
 #include "run/record_internal.h"
 
 #define MAX_TRIES 50
@@ -79,6 +80,7 @@ static int give_up(struct recovery *r, struct hd_thread_rec *thread, struct hd_r
     run->updated_at = thread->updated_at = hd_clock_now_us();
     thread->status = count > 1 ? HD_THREAD_BUSY : HD_THREAD_ERROR;
     thread->error = HD_S(GAVE_UP);
+    thread->event_seq = (int64_t)hd_feed_gap((uint64_t)thread->event_seq, run->attempt + 1);
     hd_batch_init(&batch);
     err = hd_thread_put(&batch, thread);
     if (!err)

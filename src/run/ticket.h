@@ -35,6 +35,9 @@ struct hd_ticket {
     struct hd_run_rec rec;
     int64_t event_seq;
     struct hd_waiter *waiters;
+    struct hd_ticket *next_later; /* see hd_queue_later() */
+    int64_t later_at;             /* monotonic */
+    int tries;                    /* to store its end */
     bool is_streamed;
     bool is_continued; /* it has made checkpoints in an earlier process */
     enum hd_stop stop;
@@ -75,6 +78,14 @@ struct hd_turn { /* the runs of one thread, the first perhaps at work */
     char key[];
 };
 
+/* A run that was cancelled before it came here. */
+struct hd_early {
+    char run_id[HD_UUID_SIZE];
+    enum hd_cancel action;
+};
+
+#define HD_EARLY 64 /* as many are remembered */
+
 struct hd_queue {
     struct hd_app *app;
     struct hd_map turns; /* by principal:thread */
@@ -84,6 +95,10 @@ struct hd_queue {
     uint64_t ended;
     uint64_t failed;
     size_t recovered;
+    size_t storing; /* ends on their way to the store */
+    struct hd_ticket *later;
+    struct hd_early early[HD_EARLY];
+    size_t early_next;
     struct hd_turn *ready;
     struct hd_turn **ready_tail;
     struct hd_buf scratch;
@@ -95,6 +110,8 @@ struct hd_queue {
 
 /* work.c: begins; calls hd_finish() sooner or later, also when it could not begin. */
 void hd_work_begin(struct hd_ticket *ticket);
+/* What the record says; for those that end before they begin. */
+HD_MUST_CHECK int hd_work_prepare(struct hd_ticket *ticket, struct hd_fault *fault);
 /* Ends one that cannot begin. */
 void hd_work_fail(struct hd_ticket *ticket, const char *type, const char *text);
 void hd_work_stop(struct hd_ticket *ticket, enum hd_stop stop);
@@ -102,8 +119,12 @@ void hd_work_fini(struct hd_ticket *ticket);
 
 /* finish.c: stores the end, tells those who wait, then calls hd_queue_ended(). */
 void hd_finish(struct hd_ticket *ticket);
+/* Once more, after the store has refused it. */
+void hd_finish_again(struct hd_ticket *ticket);
 
-/* queue.c: the end of the first of its turn is stored. Frees the ticket. */
+/* queue.c: its end is stored, or left to the next process. Frees the ticket. */
 void hd_queue_ended(struct hd_ticket *ticket);
+/* Its end could not be stored: it is tried again, after a while. What is drained ends then. */
+void hd_queue_later(struct hd_ticket *ticket);
 
 #endif

@@ -235,6 +235,8 @@ static void on_done(void *ctx, const struct hd_run_result *result)
         set_error(ticket, result->error_type, result->error_text);
         break;
     case HD_RUN_CANCELLED:
+        if (ticket->stop == HD_STOP_TIMEOUT)
+            set_error(ticket, "TimeoutError", "the run took longer than it may");
         outcome->status = stopped_state(ticket);
         break;
     }
@@ -288,7 +290,7 @@ static enum hd_durability durability_of(const struct hd_val *kwargs)
     return hd_slice_eq(name, HD_S("exit")) ? HD_DURABLE_EXIT : HD_DURABLE_ASYNC;
 }
 
-static int read_kwargs(struct hd_ticket *ticket, struct hd_fault *fault)
+int hd_work_prepare(struct hd_ticket *ticket, struct hd_fault *fault)
 {
     const struct hd_val *configurable;
     int err = hd_val_parse_json(ticket->rec.kwargs, &ticket->kwargs, fault);
@@ -398,21 +400,22 @@ void hd_work_begin(struct hd_ticket *ticket)
 {
     struct hd_app *app = ticket->app;
     struct hd_fault fault = {0};
-    int err = read_kwargs(ticket, &fault);
+    int err = hd_work_prepare(ticket, &fault);
 
     ticket->started_at = hd_clock_now_us();
     ticket->deadline = hd_clock_monotonic_us() + app->config->run_timeout_us;
     ticket->feed = hd_feed_get(app->feeds, ticket->rec.principal, ticket->rec.thread_id,
                                (uint64_t)ticket->event_seq);
+    if (ticket->feed)
+        hd_feed_hold(ticket->feed);
     if (!err && !ticket->feed)
         err = HD_ENOMEM;
     if (err) {
         hd_work_fail(ticket, "RuntimeError", fault.code ? fault.text : hd_error_text(err));
         return;
     }
-    hd_feed_hold(ticket->feed);
     if (ticket->rec.attempt > 1)
-        hd_feed_skip(ticket->feed);
+        hd_feed_skip(ticket->feed, ticket->rec.attempt);
     tell_metadata(ticket);
     if (!ticket->graph) {
         hd_work_fail(ticket, "ValueError", "the graph of this run is not served any more");
