@@ -59,7 +59,10 @@ static void on_gone(void *ctx)
     struct stream *stream = ctx;
     struct hd_app *app = stream->call->app;
 
-    if (stream->events.is_cancelling)
+    /* Stopping the run tells events, which must not come here any more. */
+    hd_cursor_close(&stream->cursor);
+    /* When the server ends, it is not the reader who went: the next process goes on with the run. */
+    if (stream->events.is_cancelling && !hd_server_is_closing(hd_api_server(stream->call->api)))
         hd_queue_cancel(app->queue, stream->call->principal, stream->events.thread_id,
                         stream->events.run_id, HD_CANCEL_INTERRUPT);
     finish(stream);

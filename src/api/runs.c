@@ -394,12 +394,23 @@ static void on_deleted(struct hd_call *call, int err)
         hd_call_answer(call);
 }
 
+static void delete_now(struct hd_call *call)
+{
+    int err = hd_call_defer(call, delete_stored, on_deleted);
+
+    if (err)
+        hd_call_fail(call, err);
+}
+
 static void on_rolled_back(void *ctx, const struct hd_outcome *outcome)
 {
     struct cancelling *cancelling = ctx;
 
-    (void)outcome;
     cancelling->waiter.link = NULL;
+    if (!outcome->is_deleted) {
+        delete_now(cancelling->call);
+        return;
+    }
     cancelling->call->status = 204;
     hd_call_answer(cancelling->call);
 }
@@ -408,7 +419,6 @@ static void delete_then(struct hd_call *call)
 {
     struct cancelling *cancelling = call->state;
     const struct hd_run_rec *run = &cancelling->run;
-    int err;
 
     if (hd_queue_cancel(call->app->queue, call->principal, run->thread_id, run->run_id,
                         HD_CANCEL_ROLLBACK)) {
@@ -419,9 +429,7 @@ static void delete_then(struct hd_call *call)
                           &cancelling->waiter))
             return;
     }
-    err = hd_call_defer(call, delete_stored, on_deleted);
-    if (err)
-        hd_call_fail(call, err);
+    delete_now(call);
 }
 
 static int delete_work(struct hd_call *call)

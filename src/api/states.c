@@ -160,11 +160,16 @@ static int update_work(struct hd_call *call)
 static void update_then(struct hd_call *call)
 {
     const struct hd_spot *spot = call->state;
-    struct hd_feed *feed = hd_feed_find(call->app->feeds, call->principal, spot->thread.id);
+    struct hd_feeds *feeds = call->app->feeds;
+    struct hd_feed *feed = hd_feed_find(feeds, call->principal, spot->thread.id);
     const struct hd_news news = {.mode = HD_MODE_STATE_UPDATE,
                                  .name = HD_S("state_update"),
                                  .data = hd_buf_slice(&call->out)};
 
+    /* The record counts this event already. */
+    if (feed && spot->thread.event_seq > 0)
+        feed = hd_feed_get(feeds, call->principal, spot->thread.id,
+                           (uint64_t)spot->thread.event_seq - 1);
     /* Without memory for it the feed tells its readers that they are lost. */
     if (feed && hd_feed_add(feed, &news))
         hd_log(HD_LOG_WARN, "api", "no memory to tell of a changed state");

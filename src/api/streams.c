@@ -93,8 +93,13 @@ static int find_run(struct hd_call *call, struct join *join)
     int err = hd_run_read(call->app->store, call->principal, join->thread_id, join->run_id,
                           call->arena, &run, &call->fault);
 
-    if (err == HD_ENOTFOUND)
+    if (!err)
+        err = hd_thread_read(call->app->store, call->principal, join->thread_id, call->arena,
+                             &join->thread, &call->fault);
+    if (err == HD_ENOTFOUND) {
+        call->fault = (struct hd_fault){0};
         return hd_fault_set(&call->fault, HD_ENOTFOUND, "Run not found");
+    }
     return err;
 }
 
@@ -131,7 +136,10 @@ static int join_stateless_work(struct hd_call *call)
                           &call->fault);
     if (err == HD_ENOTFOUND)
         return hd_call_refuse(call, 404, "Run not found");
-    join->thread_id = run.thread_id;
+    if (!err) {
+        join->thread_id = run.thread_id;
+        err = find_run(call, join);
+    }
     if (!err)
         err = read_stored(call, join);
     return err ? err : HD_CALL_GOES_ON;
@@ -140,7 +148,8 @@ static int join_stateless_work(struct hd_call *call)
 /* The feed with what was stored of it; NULL when it cannot be had. */
 static struct hd_feed *open_feed(struct hd_call *call, struct join *join)
 {
-    struct hd_feed *feed = hd_feed_get(call->app->feeds, call->principal, join->thread_id, 0);
+    struct hd_feed *feed = hd_feed_get(call->app->feeds, call->principal, join->thread_id,
+                                       (uint64_t)join->thread.event_seq);
     int err = 0;
 
     if (feed && join->is_resuming)

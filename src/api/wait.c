@@ -3,6 +3,7 @@
 #include "api/beat.h"
 #include "api/thread_view.h"
 #include "base/alloc.h"
+#include "http/server.h"
 #include "run/queue.h"
 #include "run/record.h"
 
@@ -30,7 +31,9 @@ static void on_gone(void *ctx)
     struct wait *wait = ctx;
 
     leave(wait);
-    if (wait->is_cancelling && !wait->is_ended)
+    /* When the server ends, it is not the client who went. */
+    if (wait->is_cancelling && !wait->is_ended &&
+        !hd_server_is_closing(hd_api_server(wait->call->api)))
         hd_queue_cancel(wait->call->app->queue, wait->call->principal, wait->thread_id,
                         wait->run_id, HD_CANCEL_INTERRUPT);
     hd_call_free(wait->call);
