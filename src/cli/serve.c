@@ -15,7 +15,6 @@
 #include "run/app.h"
 #include "run/assistant.h"
 #include "run/config.h"
-#include "run/queue.h"
 
 extern char **environ;
 extern const char hd_builtin_graph[];
@@ -52,7 +51,7 @@ static void on_closed(void *arg)
     struct serving *s = arg;
 
     s->server = NULL;
-    hd_queue_drain(s->app.queue, on_quiet, s);
+    hd_app_drain(&s->app, on_quiet, s);
 }
 
 /* The first signal ends gently, the second at once: what was acknowledged is stored anyway. */
@@ -140,6 +139,8 @@ static int open_server(struct serving *s, struct hd_fault *fault)
                                &s->port, fault);
     if (!err)
         hd_api_set_server(s->api, s->server);
+    if (!err)
+        s->app.port = s->port;
     return err;
 }
 
@@ -229,7 +230,7 @@ static void give_up(struct serving *s)
     if (s->server)
         hd_server_close(s->server, 0, on_closed, s);
     else if (s->app.queue)
-        hd_queue_drain(s->app.queue, on_quiet, s);
+        hd_app_drain(&s->app, on_quiet, s);
 }
 
 /* Serves until a signal ends it. */

@@ -4,6 +4,7 @@
 #include <curl/curl.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "base/alloc.h"
 #include "base/buf.h"
@@ -29,6 +30,9 @@ struct hd_request {
     char error[CURL_ERROR_SIZE];
     hd_response_fn done;
     void *ctx;
+    bool ignores_answer;
+    bool (*allows)(void *ctx, const struct sockaddr *address);
+    void *allows_ctx;
 };
 
 /* A connection that libcurl wants to know about. */
@@ -162,6 +166,8 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *ctx)
 {
     struct hd_request *request = ctx;
 
+    if (request->ignores_answer)
+        return size * count;
     return hd_buf_append(&request->body, bytes, size * count) == 0 ? size * count : 0;
 }
 
@@ -200,18 +206,43 @@ static int set_body(struct hd_request *request, struct hd_slice body)
     return 0;
 }
 
-static void set_options(struct hd_request *request, const char *method, const char *url)
+/* The address is known here, whatever name led to it. */
+static curl_socket_t on_open(void *ctx, curlsocktype purpose, struct curl_sockaddr *address)
+{
+    struct hd_request *request = ctx;
+
+    (void)purpose;
+    if (!request->allows(request->allows_ctx, &address->addr))
+        return CURL_SOCKET_BAD;
+    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
+static void set_route(struct hd_request *request, const struct hd_http_what *what)
 {
     CURL *easy = request->easy;
 
-    curl_easy_setopt(easy, CURLOPT_URL, url);
-    curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, method);
-    curl_easy_setopt(easy, CURLOPT_NOBODY, (long)(strcmp(method, "HEAD") == 0));
     curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(easy, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
-    curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 1L);
+    curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, what->is_direct ? 0L : 1L);
     curl_easy_setopt(easy, CURLOPT_MAXREDIRS, 5L);
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT, CONNECT_SECONDS);
+    if (what->is_direct)
+        curl_easy_setopt(easy, CURLOPT_PROXY, "");
+    if (what->timeout_ms > 0)
+        curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)what->timeout_ms);
+    if (what->allows) {
+        curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_open);
+        curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, request);
+    }
+}
+
+static void set_options(struct hd_request *request, const struct hd_http_what *what)
+{
+    CURL *easy = request->easy;
+
+    curl_easy_setopt(easy, CURLOPT_URL, what->url);
+    curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, what->method);
+    curl_easy_setopt(easy, CURLOPT_NOBODY, (long)(strcmp(what->method, "HEAD") == 0));
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "");
     curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, request->error);
@@ -224,9 +255,8 @@ static void set_options(struct hd_request *request, const char *method, const ch
         curl_easy_setopt(easy, CURLOPT_HTTPHEADER, request->headers);
 }
 
-int hd_http_start(struct hd_http *http, const char *method, const char *url,
-                  const char *const *headers, size_t header_count, struct hd_slice body,
-                  hd_response_fn done, void *ctx, struct hd_request **out)
+int hd_http_send(struct hd_http *http, const struct hd_http_what *what, hd_response_fn done,
+                 void *ctx, struct hd_request **out)
 {
     struct hd_request *request = hd_calloc(1, sizeof(*request));
     int err;
@@ -236,13 +266,17 @@ int hd_http_start(struct hd_http *http, const char *method, const char *url,
     request->http = http;
     request->done = done;
     request->ctx = ctx;
+    request->ignores_answer = what->ignores_answer;
+    request->allows = what->allows;
+    request->allows_ctx = what->allows_ctx;
     hd_buf_init(&request->head, MAX_HEADERS);
     hd_buf_init(&request->body, MAX_BODY);
     request->easy = curl_easy_init();
-    err = request->easy ? add_headers(request, headers, header_count) : HD_ENOMEM;
+    err = request->easy ? add_headers(request, what->headers, what->header_count) : HD_ENOMEM;
     if (!err) {
-        set_options(request, method, url);
-        err = set_body(request, body);
+        set_options(request, what);
+        set_route(request, what);
+        err = set_body(request, what->body);
     }
     if (!err && curl_multi_add_handle(http->multi, request->easy) != CURLM_OK)
         err = HD_EIO;
@@ -252,6 +286,19 @@ int hd_http_start(struct hd_http *http, const char *method, const char *url,
     }
     *out = request;
     return 0;
+}
+
+int hd_http_start(struct hd_http *http, const char *method, const char *url,
+                  const char *const *headers, size_t header_count, struct hd_slice body,
+                  hd_response_fn done, void *ctx, struct hd_request **out)
+{
+    const struct hd_http_what what = {.method = method,
+                                      .url = url,
+                                      .headers = headers,
+                                      .header_count = header_count,
+                                      .body = body};
+
+    return hd_http_send(http, &what, done, ctx, out);
 }
 
 void hd_http_cancel(struct hd_request *request)

@@ -10,7 +10,9 @@
 #include "base/uuid.h"
 #include "graph/val.h"
 #include "run/assistant.h"
+#include "run/ending.h"
 #include "run/modes.h"
+#include "run/webhook.h"
 #include "store/rows.h"
 
 #define MAX_TRIES 50
@@ -203,6 +205,16 @@ static int find_thread(struct attempt *t)
     t->is_new_thread = true;
     hd_thread_init(&t->thread, a->principal, a->thread_id);
     return 0;
+}
+
+static int check_webhook(struct attempt *t)
+{
+    struct hd_slice url = t->a->request->webhook;
+    int err = url.len > 0 ? hd_webhook_allowed(t->a->app->config, url, t->fault) : 0;
+
+    if (err == HD_EINVAL)
+        t->a->refusal = 422;
+    return err;
 }
 
 static int check_active(struct attempt *t)
@@ -504,9 +516,10 @@ static int fill_thread(struct attempt *t, const struct hd_val *merged, int64_t n
                                     .checkpoint_id = t->checkpoint_id,
                                     .graph_id = t->assistant.graph_id,
                                     .assistant_id = t->assistant.id};
-    if (t->is_new_thread)
-        thread->created_at = thread->state_updated_at = now;
-    return err;
+    if (!t->is_new_thread)
+        return err;
+    thread->created_at = thread->state_updated_at = now;
+    return err ? err : hd_ttl_standard(t->a->app->config, t->a->arena, &thread->ttl);
 }
 
 static int store(struct attempt *t)
@@ -547,8 +560,10 @@ static int list_cancelled(struct attempt *t)
 
 static int find_all(struct attempt *t)
 {
-    int err = find_assistant(t);
+    int err = check_webhook(t);
 
+    if (!err)
+        err = find_assistant(t);
     if (!err)
         err = find_thread(t);
     if (!err)

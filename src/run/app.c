@@ -7,12 +7,16 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/uuid.h"
+#include "graph/http.h"
 #include "graph/run.h"
 #include "run/assistant.h"
 #include "run/config.h"
+#include "run/cron.h"
 #include "run/defer.h"
 #include "run/feed.h"
 #include "run/queue.h"
+#include "run/sweep.h"
+#include "run/webhook.h"
 
 #define FEED_IDLE_US (2 * 60 * 1000000LL) /* events are kept that long after the last */
 
@@ -48,6 +52,14 @@ static int open_parts(struct hd_app *app)
         err = hd_feeds_create(app->loop, app->store, &limits, &app->feeds);
     if (!err)
         err = hd_queue_create(app, &app->queue);
+    if (!err)
+        err = hd_http_create(app->loop, &app->http);
+    if (!err)
+        err = hd_webhooks_create(app, &app->webhooks);
+    if (!err)
+        err = hd_scheduler_create(app, &app->scheduler);
+    if (!err)
+        err = hd_sweeper_create(app, &app->sweeper);
     return err;
 }
 
@@ -62,17 +74,68 @@ int hd_app_open(struct hd_app *app, struct hd_fault *fault)
         err = hd_assistants_install(app, fault);
     if (!err)
         err = hd_queue_recover(app->queue, fault);
-    if (err)
+    if (err) {
         hd_app_close(app);
-    return err;
+        return err;
+    }
+    hd_scheduler_wake(app->scheduler);
+    hd_sweeper_start(app->sweeper);
+    return 0;
+}
+
+/* ---- the end ---------------------------------------------------------- */
+
+static void on_all_quiet(uv_timer_t *timer)
+{
+    struct hd_app *app = timer->data;
+
+    uv_close((uv_handle_t *)timer, NULL);
+    app->drained(app->drained_ctx);
+}
+
+/* The last one may be in the middle of something: all is told in a turn of its own. */
+static void on_part_quiet(void *ctx)
+{
+    struct hd_app *app = ctx;
+
+    if (--app->draining == 0)
+        uv_timer_start(&app->drain_timer, on_all_quiet, 0, 0);
+}
+
+static void on_queue_quiet(void *ctx)
+{
+    struct hd_app *app = ctx;
+
+    /* Runs have webhooks, so these come last. */
+    hd_webhooks_stop(app->webhooks, app->config->drain_us, on_part_quiet, app);
+}
+
+void hd_app_drain(struct hd_app *app, void (*done)(void *ctx), void *ctx)
+{
+    app->drained = done;
+    app->drained_ctx = ctx;
+    app->draining = 3;
+    (void)uv_timer_init(app->loop, &app->drain_timer); /* never fails */
+    app->drain_timer.data = app;
+    hd_scheduler_stop(app->scheduler, on_part_quiet, app);
+    hd_sweeper_stop(app->sweeper, on_part_quiet, app);
+    hd_queue_drain(app->queue, on_queue_quiet, app);
 }
 
 void hd_app_close(struct hd_app *app)
 {
+    hd_sweeper_destroy(app->sweeper);
+    hd_scheduler_destroy(app->scheduler);
+    hd_webhooks_destroy(app->webhooks);
+    hd_http_destroy(app->http);
     hd_queue_destroy(app->queue);
     hd_feeds_destroy(app->feeds);
     hd_engine_destroy(app->engine);
     hd_defer_destroy(app->defer);
+    app->sweeper = NULL;
+    app->scheduler = NULL;
+    app->webhooks = NULL;
+    app->http = NULL;
     app->queue = NULL;
     app->feeds = NULL;
     app->engine = NULL;

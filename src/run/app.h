@@ -22,7 +22,11 @@ struct hd_config;
 struct hd_defer;
 struct hd_engine;
 struct hd_feeds;
+struct hd_http;
 struct hd_queue;
+struct hd_scheduler;
+struct hd_sweeper;
+struct hd_webhooks;
 
 /* A graph that can be run, under the id that clients know it by. */
 struct hd_app_graph {
@@ -39,11 +43,21 @@ struct hd_app {
     struct hd_app_graph *graphs;
     size_t graph_count;
     int64_t started_at;
+    int port; /* that the server listens on; 0: not yet. The loop's */
 
     struct hd_defer *defer;
     struct hd_engine *engine;
     struct hd_feeds *feeds;
     struct hd_queue *queue;
+    struct hd_http *http; /* for requests of the server's own, not the graphs' */
+    struct hd_webhooks *webhooks;
+    struct hd_scheduler *scheduler; /* of crons */
+    struct hd_sweeper *sweeper;
+
+    uv_timer_t drain_timer;
+    unsigned draining; /* parts that are not quiet yet */
+    void (*drained)(void *ctx);
+    void *drained_ctx;
 };
 
 /*
@@ -51,6 +65,12 @@ struct hd_app {
  * `config` and the graphs must be set before. What was in flight goes on.
  */
 HD_MUST_CHECK int hd_app_open(struct hd_app *app, struct hd_fault *fault);
+/*
+ * For the end of the process: starts nothing more, stops runs so that the next process goes on
+ * with them, and delivers what webhooks it can within the configured time. `done`, later,
+ * when all is quiet.
+ */
+void hd_app_drain(struct hd_app *app, void (*done)(void *ctx), void *ctx);
 /* Nothing may be at work. The loop must run until its handles are closed; the store last. */
 void hd_app_close(struct hd_app *app);
 void hd_app_close_store(struct hd_app *app);

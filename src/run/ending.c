@@ -5,10 +5,12 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "run/config.h"
 #include "store/rows.h"
 
 #define MAX_TRIES 100
 #define MAX_READ ((size_t)256 << 20)
+#define US_PER_MINUTE 60e6
 
 static struct heddle_bytes bytes_of(struct hd_slice s)
 {
@@ -277,9 +279,25 @@ int64_t hd_ttl_expiry(struct hd_slice ttl, int64_t from)
         return 0;
     if (hd_json_double(hd_json_get(hd_json_root(&json), HD_S("ttl")), &minutes) && minutes > 0 &&
         minutes < 1e9)
-        at = from + (int64_t)(minutes * 60e6);
+        at = from + (int64_t)(minutes * US_PER_MINUTE);
     hd_json_fini(&json);
     return at;
+}
+
+int hd_ttl_standard(const struct hd_config *config, struct hd_arena *arena, struct hd_slice *out)
+{
+    static const char *const strategies[] = {[HD_TTL_DELETE] = "delete",
+                                             [HD_TTL_KEEP_LATEST] = "keep_latest"};
+    char *ttl;
+
+    *out = hd_slice(NULL, 0);
+    if (config->ttl_threads_us == 0)
+        return 0;
+    ttl = hd_arena_printf(arena, "{\"ttl\":%.9g,\"strategy\":\"%s\"}",
+                          (double)config->ttl_threads_us / US_PER_MINUTE,
+                          strategies[config->ttl_strategy]);
+    *out = hd_slice_cstr(ttl);
+    return ttl ? 0 : HD_ENOMEM;
 }
 
 int hd_ending_store(struct hd_app *app, const struct hd_ending *ending, struct hd_fault *fault)
@@ -340,8 +358,9 @@ int hd_run_has_checkpoint(struct heddle *store, const struct hd_run_rec *run, bo
     return err > 0 ? 0 : err;
 }
 
-int hd_thread_delete(struct heddle *store, struct hd_slice principal, struct hd_slice thread_id,
-                     struct hd_fault *fault)
+/* `rev`: that of the record, which must not have changed; 0: whatever it is. */
+static int delete_thread(struct heddle *store, struct hd_slice principal,
+                         struct hd_slice thread_id, int64_t rev, struct hd_fault *fault)
 {
     const struct hd_cell key[] = {hd_cell_bytes(principal), hd_cell_bytes(thread_id)};
     const struct heddle_thread thread = {bytes_of(principal), bytes_of(thread_id)};
@@ -355,6 +374,8 @@ int hd_thread_delete(struct heddle *store, struct hd_slice principal, struct hd_
     hd_arena_init(&arena, MAX_READ);
     hd_batch_init(&batch);
     err = hd_thread_lane(&arena, principal, thread_id, &lane);
+    if (!err && rev)
+        err = hd_batch_expect(&batch, HD_THREAD_INFO, key, HD_THREAD_INFO_REV, rev);
     if (!err)
         err = hd_batch_delete(&batch, HD_THREAD_INFO, key, 2);
     if (!err)
@@ -372,4 +393,16 @@ int hd_thread_delete(struct heddle *store, struct hd_slice principal, struct hd_
     hd_batch_fini(&batch);
     hd_arena_fini(&arena);
     return err;
+}
+
+int hd_thread_delete(struct heddle *store, struct hd_slice principal, struct hd_slice thread_id,
+                     struct hd_fault *fault)
+{
+    return delete_thread(store, principal, thread_id, 0, fault);
+}
+
+int hd_thread_expire(struct heddle *store, const struct hd_thread_rec *thread,
+                     struct hd_fault *fault)
+{
+    return delete_thread(store, thread->principal, thread->id, thread->rev, fault);
 }

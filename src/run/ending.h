@@ -11,6 +11,8 @@
 #include "run/app.h"
 #include "run/record.h"
 
+struct hd_config;
+
 struct hd_ending {
     const struct hd_run_rec *run;
     enum hd_run_state status;
@@ -33,6 +35,10 @@ HD_MUST_CHECK int hd_ending_store(struct hd_app *app, const struct hd_ending *en
 /* When a thread with this `ttl` ({"ttl": minutes, …}, JSON) that was used at `from` ends; 0: never. */
 int64_t hd_ttl_expiry(struct hd_slice ttl, int64_t from);
 
+/* The `ttl` that the configuration gives to a thread without one; empty: none. In the arena. */
+HD_MUST_CHECK int hd_ttl_standard(const struct hd_config *config, struct hd_arena *arena,
+                                  struct hd_slice *out);
+
 /* Whether the run has made a checkpoint. */
 HD_MUST_CHECK int hd_run_has_checkpoint(struct heddle *store, const struct hd_run_rec *run,
                                         bool *out, struct hd_fault *fault);
@@ -40,5 +46,8 @@ HD_MUST_CHECK int hd_run_has_checkpoint(struct heddle *store, const struct hd_ru
 /* A thread and everything of it: checkpoints, runs, events. Nothing of it may be at work. */
 HD_MUST_CHECK int hd_thread_delete(struct heddle *store, struct hd_slice principal,
                                    struct hd_slice thread_id, struct hd_fault *fault);
+/* The same for one that has expired: HD_ECONFLICT, and nothing is gone, if it was changed since. */
+HD_MUST_CHECK int hd_thread_expire(struct heddle *store, const struct hd_thread_rec *thread,
+                                   struct hd_fault *fault);
 
 #endif
