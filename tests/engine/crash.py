@@ -293,18 +293,26 @@ class Corpus(Case):
             after, _ = store.observe(self.threads)
             if plain(after, self.durability) == outcome[0]:
                 return after["threads"]  # it had stored everything
-            self.allow(after, self.server.seen(run)[since:], step, allowed)
-            if self.has_begun(after["threads"]):
+            has_begun = self.has_begun(step, after["threads"])
+            starts_anew = "from" in step and not has_begun
+            self.allow(after, self.server.seen(run)[since:], allowed,
+                       starts_anew or step.get("durability") == "exit")
+            if has_begun:
                 current = self.go_on(step)
         after, _ = store.observe(self.threads, current)
         check_equal(f"step {number}, {self.kills} kills so far", outcome[0],
                     plain(after, self.durability))
         return after["threads"]
 
-    def has_begun(self, threads):
+    def has_begun(self, step, threads):
         """Whether something is stored of the step: of the graph itself, not of a subgraph."""
-        return any(spaces.get("") != self.stored[name].get("")
-                   for name, spaces in threads.items())
+        for name, spaces in threads.items():
+            now, before = spaces.get("", []), self.stored[name].get("", [])
+            # Where a run starts from an older checkpoint, the thread goes on there only when
+            # that has led to a new one.
+            if now != before and ("from" not in step or len(now) != len(before)):
+                return True
+        return False
 
     def kill(self, run, store, step, outcome):
         """Kills it around one of its requests, or at any time; whether it had ended before."""
@@ -317,15 +325,15 @@ class Corpus(Case):
                             lambda child: self.server.wait(run, number, child, TIMEOUT))
 
     @staticmethod
-    def allow(after, requests, step, allowed):
-        """Who may ask again: tasks without a stored result; all where nothing is to be stored."""
+    def allow(after, requests, allowed, is_all):
+        """Who may ask again: tasks without a stored result; all of a run that starts anew."""
         pending = set()
         for state in after["steps"][::2]:
             pending |= unfinished(state.get("result"))
         for namespaces in after["threads"].values():
             pending |= sent_to(namespaces)
         for request in requests:
-            if request[0] in pending or step.get("durability") == "exit":
+            if request[0] in pending or is_all:
                 allowed[request] += 1
 
     @staticmethod
