@@ -8,8 +8,9 @@ export default defineConfig({
     include: ["tests/**/*.test.ts"],
     // Two cores in CI, and each file may start stores of its own.
     fileParallelism: false,
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
+    // Only against hanging: a busy machine is no failure.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     reporters: ["default", "./tests/lib/totals.mjs"],
   },
 });

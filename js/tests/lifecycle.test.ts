@@ -30,7 +30,7 @@ interface Ended {
   readonly output: string;
 }
 
-/** Runs a program; one that does not end by itself in 20 seconds is killed, which fails its test. */
+/** Runs a program; one that does not end by itself in a minute is killed, which fails its test. */
 function run(program: string, flags: string[] = []): Promise<Ended> {
   return new Promise((resolve) => {
     const args = [...flags, "--input-type=module", "-e", prelude + program];
@@ -38,7 +38,7 @@ function run(program: string, flags: string[] = []): Promise<Ended> {
     let output = "";
     child.stdout.on("data", (data: Buffer) => (output += data));
     child.stderr.on("data", (data: Buffer) => (output += data));
-    const timer = setTimeout(() => child.kill("SIGKILL"), 20_000);
+    const timer = setTimeout(() => child.kill("SIGKILL"), 60_000);
     child.on("close", (code, signal) => {
       clearTimeout(timer);
       resolve({ code, signal, output });
