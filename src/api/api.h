@@ -82,6 +82,7 @@ extern const struct hd_routes hd_routes_runs;
 extern const struct hd_routes hd_routes_streams;
 extern const struct hd_routes hd_routes_items;
 extern const struct hd_routes hd_routes_crons;
+extern const struct hd_routes hd_routes_cron_search;
 extern const struct hd_routes hd_routes_system;
 extern const struct hd_routes hd_routes_metrics;
 extern const struct hd_routes hd_routes_openapi;

@@ -1,0 +1,15 @@
+/* Crons as clients see them. */
+#ifndef HD_API_CRON_VIEW_H
+#define HD_API_CRON_VIEW_H
+
+#include "api/api.h"
+#include "run/record.h"
+
+/* Only the members named; all when there are none. */
+void hd_cron_view(struct hd_jw *jw, const struct hd_cron_rec *cron, const struct hd_slice *names,
+                  size_t count);
+/* HD_EINVAL when one of the names is no member. */
+HD_MUST_CHECK int hd_cron_check_names(struct hd_call *call, const struct hd_slice *names,
+                                      size_t count);
+
+#endif

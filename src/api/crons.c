@@ -1,0 +1,429 @@
+/*
+ * Crons: made, changed, deleted. A cron has the body of its runs, the payload; it
+ * is checked as the body of a run is, so that what is wrong is told to the one who
+ * makes the cron and not to a log at midnight.
+ */
+#include <string.h>
+
+#include "api/api.h"
+#include "api/cron_view.h"
+#include "api/spot.h"
+#include "base/clock.h"
+#include "base/uuid.h"
+#include "run/assistant.h"
+#include "run/cron.h"
+#include "run/iso.h"
+#include "run/request.h"
+#include "run/webhook.h"
+#include "store/rows.h"
+
+#define MAX_TRIES 50
+#define MAX_PAYLOAD ((size_t)256 << 20)
+
+/* ---- payloads --------------------------------------------------------- */
+
+/* Members of a run's body that a cron can have; assistant_id, config and metadata are its own. */
+static const char *const members[] = {
+    "input",          "command",          "context",         "webhook",
+    "interrupt_before", "interrupt_after", "multitask_strategy", "stream_mode",
+    "stream_subgraphs", "stream_resumable", "durability",     "checkpoint_during",
+    "feedback_keys",  NULL};
+
+static hd_json_val member(hd_json_val object, const char *name)
+{
+    hd_json_val val = hd_json_get(object, hd_slice_cstr(name));
+
+    return hd_json_is_null(val) ? NULL : val;
+}
+
+/* What the request says, else what was there. Only of an input is null something to say. */
+static hd_json_val choose(struct hd_call *call, hd_json_val old, const char *name)
+{
+    hd_json_val given = hd_json_get(call->body, hd_slice_cstr(name));
+
+    if (given && (!hd_json_is_null(given) || strcmp(name, "input") == 0))
+        return given;
+    return member(old, name);
+}
+
+static void put_members(struct hd_jw *jw, hd_json_val object, const char *but)
+{
+    struct hd_json_iter it = hd_json_iter(object);
+
+    while (hd_json_next(&it)) {
+        if (hd_slice_eq(it.key, hd_slice_cstr(but)))
+            continue;
+        hd_jw_key(jw, it.key);
+        hd_jw_val(jw, it.val);
+    }
+}
+
+/* The configuration names the cron. One that is no object is left to hd_run_request_read(). */
+static void put_config(struct hd_jw *jw, hd_json_val config, struct hd_slice cron_id)
+{
+    hd_json_val configurable = member(config, "configurable");
+
+    hd_jw_key(jw, HD_S("config"));
+    if ((config && !hd_json_is_object(config)) ||
+        (configurable && !hd_json_is_object(configurable))) {
+        hd_jw_val(jw, config);
+        return;
+    }
+    hd_jw_object(jw);
+    put_members(jw, config, "configurable");
+    hd_jw_key(jw, HD_S("configurable"));
+    hd_jw_object(jw);
+    put_members(jw, configurable, "cron_id");
+    hd_jw_key(jw, HD_S("cron_id"));
+    hd_jw_string(jw, cron_id);
+    hd_jw_object_end(jw);
+    hd_jw_object_end(jw);
+}
+
+static int check_payload(struct hd_call *call, struct hd_slice payload)
+{
+    struct hd_run_request request;
+    struct hd_json json = {NULL};
+    int err = hd_json_parse(&json, payload, &call->fault);
+
+    if (!err)
+        err = hd_run_request_read(&request, hd_json_root(&json), &call->fault);
+    if (!err && request.webhook.len > 0)
+        err = hd_webhook_allowed(call->app->config, request.webhook, &call->fault);
+    hd_json_fini(&json);
+    return err;
+}
+
+/* `old`: the payload so far; NULL for a new cron. cron->metadata must be set. */
+static int make_payload(struct hd_call *call, struct hd_cron_rec *cron, hd_json_val old)
+{
+    struct hd_buf buf;
+    struct hd_jw jw;
+    int err;
+
+    hd_buf_init(&buf, MAX_PAYLOAD);
+    hd_jw_init(&jw, &buf);
+    hd_jw_object(&jw);
+    hd_jw_key(&jw, HD_S("assistant_id"));
+    hd_jw_string(&jw, cron->assistant_id);
+    for (size_t i = 0; members[i]; i++) {
+        hd_json_val val = choose(call, old, members[i]);
+
+        if (!val)
+            continue;
+        hd_jw_key(&jw, hd_slice_cstr(members[i]));
+        hd_jw_val(&jw, val);
+    }
+    put_config(&jw, choose(call, old, "config"), cron->id);
+    hd_jw_key(&jw, HD_S("metadata"));
+    hd_jw_json(&jw, cron->metadata, "{}");
+    hd_jw_object_end(&jw);
+    err = hd_jw_finish(&jw);
+    if (!err)
+        err = hd_arena_copy(call->arena, hd_buf_slice(&buf), &cron->payload);
+    hd_buf_fini(&buf);
+    return err ? err : check_payload(call, cron->payload);
+}
+
+/* ---- when ------------------------------------------------------------- */
+
+/* An explicit null clears it. */
+static int read_end(struct hd_call *call, int64_t *end_at)
+{
+    hd_json_val val = hd_json_get(call->body, HD_S("end_time"));
+
+    if (!val)
+        return 0;
+    *end_at = 0;
+    if (hd_json_is_null(val) || hd_iso_parse(hd_json_string(val), end_at))
+        return 0;
+    return hd_fault_set(&call->fault, HD_EINVAL,
+                        "end_time: expected a time such as \"2030-01-31T12:00:00Z\"");
+}
+
+/* Whether any of it was given, so that the next firing has to be found anew. */
+static bool is_moved(const struct hd_call *call)
+{
+    return hd_body_get(call, "schedule") || hd_body_get(call, "timezone") ||
+           hd_body_get(call, "enabled") || hd_json_get(call->body, HD_S("end_time"));
+}
+
+static int read_times(struct hd_call *call, struct hd_cron_rec *cron)
+{
+    static const char *const words[] = {"delete", "keep", NULL};
+    int word = cron->keeps_threads;
+    int err = hd_body_string(call, "schedule", &cron->schedule);
+
+    if (!err && cron->schedule.len == 0)
+        err = hd_fault_set(&call->fault, HD_EINVAL, "schedule: required");
+    if (!err)
+        err = hd_body_string(call, "timezone", &cron->timezone);
+    if (!err)
+        err = read_end(call, &cron->end_at);
+    if (!err)
+        err = hd_body_bool(call, "enabled", &cron->is_enabled);
+    if (!err)
+        err = hd_body_word(call, "on_run_completed", words, &word);
+    cron->keeps_threads = word == 1;
+    cron->updated_at = hd_clock_now_us();
+    if (!err && is_moved(call)) {
+        err = hd_cron_plan(cron, cron->updated_at, &call->fault);
+        if (err == HD_ENOTFOUND) /* a zone that is not there is no cron that is not there */
+            call->fault.code = err = HD_EINVAL;
+    }
+    return err;
+}
+
+/* ---- creating --------------------------------------------------------- */
+
+static int find_assistant(struct hd_call *call, struct hd_cron_rec *cron)
+{
+    struct hd_assistant_rec assistant;
+    struct hd_slice id = {NULL, 0};
+    int err = hd_body_string(call, "assistant_id", &id);
+
+    if (!err && id.len == 0)
+        err = hd_fault_set(&call->fault, HD_EINVAL, "assistant_id: required");
+    if (err)
+        return err;
+    err = hd_assistant_resolve(call->app, call->principal, id, call->arena, &assistant,
+                               &call->fault);
+    if (err == HD_ENOTFOUND) {
+        call->fault = (struct hd_fault){0};
+        return hd_fault_set(&call->fault, err,
+                            "No assistant found for \"%.*s\". Make sure the assistant ID is for a "
+                            "valid assistant or a valid graph ID.",
+                            (int)(id.len < 60 ? id.len : 60), id.ptr);
+    }
+    cron->assistant_id = assistant.id;
+    return err;
+}
+
+/* Only what can be merged later: no name twice. */
+static int read_metadata(struct hd_call *call, struct hd_slice *out)
+{
+    struct hd_val *val = NULL;
+    hd_json_val given;
+    int err = hd_body_object(call, "metadata", &given);
+
+    if (!err && given)
+        err = hd_val_from_json(given, &val, &call->fault);
+    hd_val_unref(val);
+    return err ? err : hd_call_text(call, given, out);
+}
+
+static int read_cron(struct hd_call *call, struct hd_cron_rec *cron)
+{
+    char *id = hd_arena_alloc(call->arena, HD_UUID_SIZE);
+    int err;
+
+    if (!id)
+        return HD_ENOMEM;
+    hd_uuid_v7(id);
+    cron->id = hd_slice(id, HD_UUID_LEN);
+    cron->principal = call->principal;
+    cron->is_enabled = true;
+    err = read_times(call, cron);
+    cron->created_at = cron->updated_at;
+    if (!err)
+        err = read_metadata(call, &cron->metadata);
+    if (!err)
+        err = find_assistant(call, cron);
+    if (!err)
+        err = make_payload(call, cron, NULL);
+    return err;
+}
+
+static int apply(struct hd_call *call, const struct hd_cron_rec *cron,
+                 struct hd_batch_builder *batch, struct hd_fault *fault)
+{
+    struct hd_batch view = hd_batch_view(batch);
+
+    return hd_rows_apply(call->app->store, cron->id, &view, NULL, fault);
+}
+
+static int create(struct hd_call *call, struct hd_slice thread_id)
+{
+    struct hd_cron_rec cron = {.thread_id = thread_id};
+    struct hd_batch_builder batch;
+    int err = read_cron(call, &cron);
+
+    if (err)
+        return err;
+    hd_batch_init(&batch);
+    err = hd_cron_add(&batch, &cron);
+    if (!err)
+        err = apply(call, &cron, &batch, &call->fault);
+    hd_batch_fini(&batch);
+    if (err)
+        return err;
+    hd_cron_view(&call->jw, &cron, NULL, 0);
+    return HD_CALL_GOES_ON;
+}
+
+static int create_cron(struct hd_call *call)
+{
+    return create(call, hd_slice(NULL, 0));
+}
+
+static int create_thread_cron(struct hd_call *call)
+{
+    struct hd_thread_rec thread;
+    int err = hd_call_thread(call, &thread);
+
+    return err ? err : create(call, thread.id);
+}
+
+/* ---- changing --------------------------------------------------------- */
+
+static int read_stored(struct hd_call *call, struct hd_cron_rec *cron)
+{
+    struct hd_slice id;
+    int err = hd_path_uuid(call, 0, "cron_id", &id);
+
+    if (!err)
+        err = hd_cron_read(call->app->store, call->principal, id, call->arena, cron, &call->fault);
+    if (err == HD_ENOTFOUND)
+        return hd_fault_set(&call->fault, err, "Cron not found");
+    return err;
+}
+
+/* Members that are given replace those that were there. */
+static int merge_metadata(struct hd_call *call, struct hd_cron_rec *cron)
+{
+    struct hd_json json = {NULL};
+    struct hd_val *val = NULL, *more = NULL;
+    struct hd_buf buf;
+    hd_json_val given;
+    int err = hd_body_object(call, "metadata", &given);
+
+    if (err || !given)
+        return err;
+    hd_buf_init(&buf, MAX_PAYLOAD);
+    err = hd_json_parse(&json, cron->metadata.len > 0 ? cron->metadata : HD_S("{}"), &call->fault);
+    if (!err)
+        err = hd_val_from_json(hd_json_root(&json), &val, &call->fault);
+    if (!err)
+        err = hd_val_from_json(given, &more, &call->fault);
+    if (!err) {
+        val = hd_val_merge(val, more);
+        err = val ? hd_val_render(&buf, val) : HD_ENOMEM;
+    }
+    if (!err)
+        err = hd_arena_copy(call->arena, hd_buf_slice(&buf), &cron->metadata);
+    hd_val_unref(val);
+    hd_val_unref(more);
+    hd_json_fini(&json);
+    hd_buf_fini(&buf);
+    return err;
+}
+
+static int change(struct hd_call *call, struct hd_cron_rec *cron)
+{
+    struct hd_json old = {NULL};
+    int err = read_times(call, cron);
+
+    if (!err)
+        err = merge_metadata(call, cron);
+    if (!err)
+        err = hd_json_parse(&old, cron->payload, &call->fault);
+    if (!err)
+        err = make_payload(call, cron, hd_json_root(&old));
+    hd_json_fini(&old);
+    return err;
+}
+
+static int try_patch(struct hd_call *call, struct hd_cron_rec *cron, struct hd_fault *conflict)
+{
+    struct hd_batch_builder batch;
+    int err = read_stored(call, cron);
+
+    if (!err)
+        err = change(call, cron);
+    if (err)
+        return err;
+    hd_batch_init(&batch);
+    err = hd_cron_put(&batch, cron);
+    if (!err)
+        err = apply(call, cron, &batch, conflict);
+    hd_batch_fini(&batch);
+    return err;
+}
+
+static int patch_cron(struct hd_call *call)
+{
+    struct hd_fault conflict;
+    struct hd_cron_rec cron;
+    int err = HD_ECONFLICT;
+
+    for (int i = 0; i < MAX_TRIES && err == HD_ECONFLICT; i++) {
+        conflict = (struct hd_fault){0};
+        err = try_patch(call, &cron, &conflict);
+    }
+    if (err)
+        return conflict.code ? hd_fault_set(&call->fault, err, "%s", conflict.text) : err;
+    hd_cron_view(&call->jw, &cron, NULL, 0);
+    return HD_CALL_GOES_ON;
+}
+
+static int delete_cron(struct hd_call *call)
+{
+    struct hd_batch_builder batch;
+    struct hd_cron_rec cron;
+    int err = read_stored(call, &cron);
+
+    if (err)
+        return err;
+    hd_batch_init(&batch);
+    err = hd_cron_delete(&batch, cron.principal, cron.id);
+    if (!err)
+        err = apply(call, &cron, &batch, &call->fault);
+    hd_batch_fini(&batch);
+    call->status = 204;
+    return err;
+}
+
+/* The scheduler may have to wake sooner than it thought. */
+static void changed_then(struct hd_call *call)
+{
+    hd_scheduler_wake(call->app->scheduler);
+    if (call->jw.err)
+        hd_call_fail(call, call->jw.err);
+    else
+        hd_call_answer(call);
+}
+
+static const struct hd_endpoint routes[] = {
+    {.method = HD_METHOD_POST,
+     .pattern = "/runs/crons",
+     .work = create_cron,
+     .then = changed_then,
+     .tag = "Crons",
+     .summary = "Create a cron whose runs have threads of their own",
+     .body = "CronCreate",
+     .answer = "Cron"},
+    {.method = HD_METHOD_POST,
+     .pattern = "/threads/{thread_id}/runs/crons",
+     .work = create_thread_cron,
+     .then = changed_then,
+     .tag = "Crons",
+     .summary = "Create a cron for a thread",
+     .body = "CronCreate",
+     .answer = "Cron"},
+    {.method = HD_METHOD_PATCH,
+     .pattern = "/runs/crons/{cron_id}",
+     .work = patch_cron,
+     .then = changed_then,
+     .tag = "Crons",
+     .summary = "Change a cron",
+     .body = "CronPatch",
+     .answer = "Cron"},
+    {.method = HD_METHOD_DELETE,
+     .pattern = "/runs/crons/{cron_id}",
+     .work = delete_cron,
+     .tag = "Crons",
+     .summary = "Delete a cron",
+     .status = 204},
+};
+
+const struct hd_routes hd_routes_crons = {routes, HD_COUNT(routes)};
