@@ -76,7 +76,7 @@ static int check_config(struct hd_call *call, struct draft *draft)
     draft->configurable = member(draft->config, "configurable");
     if (draft->configurable && !hd_json_is_object(draft->configurable))
         return hd_fault_set(&call->fault, HD_EINVAL, "config.configurable: expected an object");
-    if (limit && (!hd_json_int(limit, &number) || number < 1 || number > MAX_RECURSION))
+    if (limit && (!hd_json_whole(limit, &number) || number < 1 || number > MAX_RECURSION))
         return hd_fault_set(&call->fault, HD_EINVAL,
                             "config.recursion_limit: expected an integer from 1 to %d",
                             MAX_RECURSION);

@@ -59,7 +59,7 @@ int hd_body_int(struct hd_call *call, const char *name, int64_t min, int64_t max
 
     if (!val)
         return 0;
-    if (!hd_json_int(val, &number) || number < min || number > max)
+    if (!hd_json_whole(val, &number) || number < min || number > max)
         return hd_fault_set(&call->fault, HD_EINVAL,
                             "%s: expected an integer from %lld to %lld", name, (long long)min,
                             (long long)max);

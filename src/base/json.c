@@ -130,6 +130,21 @@ bool hd_json_int(hd_json_val val, int64_t *out)
     return true;
 }
 
+bool hd_json_whole(hd_json_val val, int64_t *out)
+{
+    const double limit = (double)(INT64_C(1) << 53);
+    double number;
+
+    if (hd_json_int(val, out))
+        return true;
+    /* In this range the conversion is exact, so it comes back the same without a fraction. */
+    if (!hd_json_double(val, &number) || !(number >= -limit && number <= limit) ||
+        (double)(int64_t)number != number)
+        return false;
+    *out = (int64_t)number;
+    return true;
+}
+
 /* Not strtod(): that one reads what the locale calls a number. */
 bool hd_json_double(hd_json_val val, double *out)
 {

@@ -108,6 +108,8 @@ static inline struct hd_slice hd_json_number_text(hd_json_val val)
 
 /* False when it is no integer (1.0 and 1e3 are none) or does not fit; *out is untouched then. */
 bool hd_json_int(hd_json_val val, int64_t *out);
+/* The same of a number without a fraction, however it is written: 1.0, 1e3; up to 2^53 then. */
+bool hd_json_whole(hd_json_val val, int64_t *out);
 /* False when it is not a number or its value is no finite double. */
 bool hd_json_double(hd_json_val val, double *out);
 

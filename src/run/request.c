@@ -140,7 +140,7 @@ static int read_limit(const struct hd_run_request *request, struct hd_fault *fau
 
     if (!val)
         return 0;
-    if (!hd_json_int(val, &limit) || limit < 1 || limit > 1000000)
+    if (!hd_json_whole(val, &limit) || limit < 1 || limit > 1000000)
         return hd_fault_set(fault, HD_EINVAL,
                             "config.recursion_limit: expected an integer from 1 to 1000000");
     return 0;

@@ -277,6 +277,40 @@ static void integers_fit_or_are_refused(void **state)
     }
 }
 
+static void whole_numbers_may_be_written_as_others(void **state)
+{
+    static const struct {
+        const char *text;
+        bool is_whole;
+        int64_t value;
+    } cases[] = {
+        {"42", true, 42},
+        {"9223372036854775807", true, INT64_MAX},
+        {"1.0", true, 1},
+        {"-0.0", true, 0},
+        {"1e3", true, 1000},
+        {"9007199254740992.0", true, INT64_C(9007199254740992)},
+        {"-9007199254740992.0", true, -INT64_C(9007199254740992)},
+        {"9007199254740994.0", false, 0},
+        {"9223372036854775808", false, 0},
+        {"1e300", false, 0},
+        {"0.5", false, 0},
+        {"1e-300", false, 0},
+        {"\"1\"", false, 0},
+        {"null", false, 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < HD_COUNT(cases); i++) {
+        struct hd_json json = parse(hd_slice_cstr(cases[i].text));
+        int64_t out = 7;
+
+        assert_int_equal(hd_json_whole(hd_json_root(&json), &out), cases[i].is_whole);
+        assert_true(out == (cases[i].is_whole ? cases[i].value : 7));
+        hd_json_fini(&json);
+    }
+}
+
 static void doubles_are_exact(void **state)
 {
     static const struct {
@@ -482,6 +516,7 @@ int main(void)
         cmocka_unit_test(types_have_names),
         cmocka_unit_test(accessors_of_the_wrong_type_give_nothing),
         cmocka_unit_test(integers_fit_or_are_refused),
+        cmocka_unit_test(whole_numbers_may_be_written_as_others),
         cmocka_unit_test(doubles_are_exact),
         cmocka_unit_test(objects_are_walked_in_order),
         cmocka_unit_test(equality_is_by_value_and_symmetric),

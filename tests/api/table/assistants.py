@@ -263,6 +263,7 @@ def test_versions(http, make):
         return [each["name"] for each in http.post(path(made, "/versions"), json=body).json()]
 
     assert names(limit=2) == ["4", "3"] and names(limit=2, offset=3) == ["1"] and names(offset=4) == []
+    assert names(limit=2.0, offset=1e0) == ["3", "2"]  # a whole number, however it is written
     assert names(metadata={"even": True}) == ["4", "2"] and names(metadata={"even": True}, offset=1) == ["2"]
     assert names(metadata={}) == names(metadata=None, limit=None, offset=None) == ["4", "3", "2", "1"]
 
@@ -270,7 +271,7 @@ def test_versions(http, make):
 @pytest.mark.parametrize(
     ("body", "named"),
     [
-        ({"limit": 0}, "limit"), ({"limit": 1001}, "limit"), ({"limit": "1"}, "limit"), ({"limit": 1.0}, "limit"),
+        ({"limit": 0}, "limit"), ({"limit": 1001}, "limit"), ({"limit": "1"}, "limit"), ({"limit": 1.5}, "limit"),
         ({"offset": -1}, "offset"), ({"offset": []}, "offset"), ({"metadata": []}, "metadata"),
     ],
 )  # fmt: skip
