@@ -19,6 +19,8 @@ extern const size_t hd_docs_page_len;
 #define STRING "{\"type\":\"string\"}"
 #define UUID "{\"type\":\"string\",\"format\":\"uuid\"}"
 #define STRINGS "{\"type\":\"array\",\"items\":{\"type\":\"string\"}}"
+#define TEXT "{\"type\":\"string\",\"minLength\":1}"
+#define LABELS "{\"type\":\"string\",\"pattern\":\"^[^.]+(\\\\.[^.]+)*$\"}"
 #define REF(name) "{\"$ref\":\"#/components/schemas/" name "\"}"
 
 struct parameter {
@@ -47,16 +49,15 @@ static const struct parameter in_query[] = {
     {"checkpoint_ns", NULL, STRING, "The namespace; by default that of the latest run"},
     {"delete_threads", NULL, BOOLEAN, "Whether the threads of the assistant are deleted, too"},
     {"format", NULL, "{\"type\":\"string\",\"enum\":[\"prometheus\",\"json\"]}", "prometheus by default"},
-    {"include", NULL, "{\"type\":\"array\",\"items\":{\"type\":\"string\",\"enum\":[\"ttl\"]}}",
-     "What is shown beside the usual"},
-    {"key", NULL, STRING, "The key of an item"},
+    {"include", NULL, STRINGS, "What is shown beside the usual: ttl"},
+    {"key", NULL, TEXT, "The key of an item"},
     {"limit", NULL, "{\"type\":\"integer\",\"minimum\":1,\"maximum\":1000}", "How many at most"},
+    {"namespace", NULL, LABELS, "Labels, joined by dots"},
     {"max_depth", NULL, "{\"type\":\"integer\",\"minimum\":1,\"maximum\":64}",
      "Longer namespaces are cut to so many labels"},
-    {"namespace", NULL, STRING, "Labels, joined by dots"},
     {"offset", NULL, "{\"type\":\"integer\",\"minimum\":0,\"maximum\":2147483647}",
      "How many are left out at the beginning"},
-    {"prefix", NULL, STRING, "Labels that a namespace begins with, joined by dots; * is any"},
+    {"prefix", NULL, LABELS, "Labels that a namespace begins with, joined by dots; * is any"},
     {"recurse", NULL, BOOLEAN, "Whether those inside are shown, too"},
     {"refresh_ttl", NULL, BOOLEAN, "Whether reading begins the item's time to live again"},
     {"select", NULL, STRINGS, "The members that are shown; all by default"},
@@ -65,7 +66,7 @@ static const struct parameter in_query[] = {
     {"stream_mode", NULL, "{\"type\":\"array\",\"items\":" REF("StreamMode") "}",
      "Which events; all by default"},
     {"subgraphs", NULL, BOOLEAN, "Whether tasks that run subgraphs show their states"},
-    {"suffix", NULL, STRING, "Labels that a namespace ends with, joined by dots; * is any"},
+    {"suffix", NULL, LABELS, "Labels that a namespace ends with, joined by dots; * is any"},
     {"thread_stream_mode", "stream_mode",
      "{\"type\":\"array\",\"items\":{\"type\":\"string\","
      "\"enum\":[\"run_modes\",\"lifecycle\",\"state_update\"]}}",
@@ -133,6 +134,12 @@ static struct hd_slice next_word(const char **text)
 
 /* ---- parameters ------------------------------------------------------- */
 
+/* Of those in a query; all others may be left out. */
+static bool is_needed(struct hd_slice key)
+{
+    return hd_slice_eq(key, HD_S("key")) || hd_slice_eq(key, HD_S("namespace"));
+}
+
 static void put_parameter(struct hd_jw *jw, const struct parameter *list, size_t count,
                           struct hd_slice key, bool is_in_path)
 {
@@ -147,7 +154,7 @@ static void put_parameter(struct hd_jw *jw, const struct parameter *list, size_t
     hd_jw_string(jw, found && found->name ? hd_slice_cstr(found->name) : key);
     put_text(jw, "in", is_in_path ? "path" : "query");
     hd_jw_key(jw, HD_S("required"));
-    hd_jw_bool(jw, is_in_path);
+    hd_jw_bool(jw, is_in_path || is_needed(key));
     if (found)
         put_text(jw, "description", found->description);
     hd_jw_key(jw, HD_S("schema"));

@@ -406,7 +406,7 @@ static const struct hd_endpoint routes[] = {
      .work = copy_thread,
      .tag = "Threads",
      .summary = "Copy a thread with all its checkpoints",
-     .body = "?Any",
+     .body = "?Ignored",
      .answer = "Thread"},
 };
 
