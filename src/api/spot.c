@@ -23,21 +23,6 @@ static struct heddle_bytes bytes(struct hd_slice s)
 
 /* ---- threads ---------------------------------------------------------- */
 
-bool hd_thread_is_over(const struct hd_thread_rec *thread, int64_t now)
-{
-    struct hd_json json = {NULL};
-    bool is_over;
-
-    if (thread->expires_at == 0 || thread->expires_at > now || thread->status == HD_THREAD_BUSY)
-        return false;
-    if (hd_json_parse(&json, thread->ttl, NULL))
-        return false;
-    is_over = hd_slice_eq(hd_json_string(hd_json_get(hd_json_root(&json), HD_S("strategy"))),
-                          HD_S("delete"));
-    hd_json_fini(&json);
-    return is_over;
-}
-
 int hd_call_thread_read(struct hd_call *call, struct hd_slice id, struct hd_thread_rec *out)
 {
     int err = hd_thread_read(call->app->store, call->principal, id, call->arena, out, &call->fault);

@@ -16,6 +16,7 @@
 
 #include "api/api.h"
 #include "graph/state.h"
+#include "run/ending.h"
 #include "run/record.h"
 
 struct hd_failure;
@@ -36,8 +37,6 @@ HD_MUST_CHECK int hd_call_thread(struct hd_call *call, struct hd_thread_rec *out
 /* The same by id. */
 HD_MUST_CHECK int hd_call_thread_read(struct hd_call *call, struct hd_slice id,
                                       struct hd_thread_rec *out);
-/* Its time is over and it only waits to be swept: nobody sees it any more. */
-bool hd_thread_is_over(const struct hd_thread_rec *thread, int64_t now);
 
 /* The spot that the query (checkpoint_ns, assistant_id) names in the path's thread. */
 HD_MUST_CHECK int hd_spot_of_query(struct hd_call *call, struct hd_spot *spot);

@@ -7,11 +7,8 @@
 #include "api/thread_view.h"
 #include "base/clock.h"
 #include "base/uuid.h"
-#include "run/config.h"
 #include "run/ending.h"
 #include "store/rows.h"
-
-#define US_PER_MINUTE 60000000.0
 
 static struct heddle_bytes bytes(struct hd_slice s)
 {
@@ -19,9 +16,6 @@ static struct heddle_bytes bytes(struct hd_slice s)
 }
 
 /* ---- time to live ----------------------------------------------------- */
-
-static const char *const strategies[] = {
-    [HD_TTL_DELETE] = "delete", [HD_TTL_KEEP_LATEST] = "keep_latest"};
 
 static int wrong_ttl(struct hd_call *call)
 {
@@ -50,21 +44,6 @@ static int read_ttl(struct hd_call *call, struct hd_slice *out)
         return wrong_ttl(call);
     ttl = hd_arena_printf(call->arena, "{\"ttl\":%.*s,\"strategy\":\"%.*s\"}", (int)text.len,
                           text.ptr, (int)strategy.len, strategy.ptr);
-    *out = hd_slice_cstr(ttl);
-    return ttl ? 0 : HD_ENOMEM;
-}
-
-/* What the configuration gives a thread that asks for nothing. */
-static int standard_ttl(struct hd_call *call, struct hd_slice *out)
-{
-    const struct hd_config *config = call->app->config;
-    char *ttl;
-
-    if (out->len > 0 || config->ttl_threads_us == 0)
-        return 0;
-    ttl = hd_arena_printf(call->arena, "{\"ttl\":%.9g,\"strategy\":\"%s\"}",
-                          (double)config->ttl_threads_us / US_PER_MINUTE,
-                          strategies[config->ttl_strategy]);
     *out = hd_slice_cstr(ttl);
     return ttl ? 0 : HD_ENOMEM;
 }
@@ -129,8 +108,8 @@ static int read_creation(struct hd_call *call, struct creation *creation)
         err = hd_body_word(call, "if_exists", words, &word);
     if (!err)
         err = read_ttl(call, &thread->ttl);
-    if (!err)
-        err = standard_ttl(call, &thread->ttl);
+    if (!err && thread->ttl.len == 0)
+        err = hd_ttl_standard(call->app->config, call->arena, &thread->ttl);
     if (!err)
         err = hd_supersteps_read(call, &creation->supersteps);
     thread->expires_at = hd_ttl_expiry(thread->ttl, now);

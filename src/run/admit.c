@@ -180,6 +180,19 @@ static int find_assistant(struct attempt *t)
                   (int)(id.len < 60 ? id.len : 60), id.ptr);
 }
 
+/* HD_ENOTFOUND also for one that has expired, of which nothing is left then. */
+static int read_thread(struct attempt *t)
+{
+    struct hd_admission *a = t->a;
+    int err = hd_thread_read(a->app->store, a->principal, a->thread_id, a->arena, &t->thread,
+                             t->fault);
+
+    if (err || !hd_thread_is_over(&t->thread, hd_clock_now_us()))
+        return err;
+    err = hd_thread_expire(a->app->store, &t->thread, t->fault);
+    return err ? err : HD_ENOTFOUND;
+}
+
 static int find_thread(struct attempt *t)
 {
     struct hd_admission *a = t->a;
@@ -195,8 +208,7 @@ static int find_thread(struct attempt *t)
         hd_thread_init(&t->thread, a->principal, hd_slice(id, HD_UUID_LEN));
         return 0;
     }
-    err = hd_thread_read(a->app->store, a->principal, a->thread_id, a->arena, &t->thread,
-                         t->fault);
+    err = read_thread(t);
     if (err != HD_ENOTFOUND)
         return err;
     if (!a->request->creates_thread)

@@ -300,6 +300,25 @@ int hd_ttl_standard(const struct hd_config *config, struct hd_arena *arena, stru
     return ttl ? 0 : HD_ENOMEM;
 }
 
+bool hd_ttl_keeps_latest(struct hd_slice ttl)
+{
+    struct hd_json json = {NULL};
+    bool keeps;
+
+    if (ttl.len == 0 || hd_json_parse(&json, ttl, NULL))
+        return false;
+    keeps = hd_slice_eq(hd_json_string(hd_json_get(hd_json_root(&json), HD_S("strategy"))),
+                        HD_S("keep_latest"));
+    hd_json_fini(&json);
+    return keeps;
+}
+
+bool hd_thread_is_over(const struct hd_thread_rec *thread, int64_t now)
+{
+    return thread->expires_at != 0 && thread->expires_at <= now &&
+           thread->status != HD_THREAD_BUSY && !hd_ttl_keeps_latest(thread->ttl);
+}
+
 int hd_ending_store(struct hd_app *app, const struct hd_ending *ending, struct hd_fault *fault)
 {
     struct hd_arena arena;

@@ -39,6 +39,11 @@ int64_t hd_ttl_expiry(struct hd_slice ttl, int64_t from);
 HD_MUST_CHECK int hd_ttl_standard(const struct hd_config *config, struct hd_arena *arena,
                                   struct hd_slice *out);
 
+/* Whether a thread with this `ttl` is pruned when it expires; otherwise it is deleted. */
+bool hd_ttl_keeps_latest(struct hd_slice ttl);
+/* Its time is over and it only waits to be swept: nobody sees it any more. */
+bool hd_thread_is_over(const struct hd_thread_rec *thread, int64_t now);
+
 /* Whether the run has made a checkpoint. */
 HD_MUST_CHECK int hd_run_has_checkpoint(struct heddle *store, const struct hd_run_rec *run,
                                         bool *out, struct hd_fault *fault);

@@ -5,7 +5,6 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/json.h"
 #include "base/log.h"
 #include "run/app.h"
 #include "run/config.h"
@@ -30,19 +29,6 @@ struct thread_sweep {
     struct hd_fault *fault;
     size_t looked, changed;
 };
-
-static bool is_pruned(const struct hd_thread_rec *thread)
-{
-    struct hd_json json = {NULL};
-    bool is_pruned;
-
-    if (hd_json_parse(&json, thread->ttl, NULL))
-        return false;
-    is_pruned = hd_slice_eq(hd_json_string(hd_json_get(hd_json_root(&json), HD_S("strategy"))),
-                            HD_S("keep_latest"));
-    hd_json_fini(&json);
-    return is_pruned;
-}
 
 static int put_thread(struct hd_app *app, struct hd_thread_rec *thread, struct hd_fault *fault)
 {
@@ -109,7 +95,7 @@ static int on_thread(void *arg, const struct hd_thread_rec *thread)
         return 1;
     if (thread->status == HD_THREAD_BUSY)
         return 0; /* the end of its run gives it a new time */
-    if (is_pruned(thread)) {
+    if (hd_ttl_keeps_latest(thread->ttl)) {
         err = prune(s->app, *thread, &told);
     } else {
         err = hd_thread_expire(s->app->store, thread, &told);
