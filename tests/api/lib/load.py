@@ -1,0 +1,54 @@
+"""What the fault tests look at from outside: metrics, files, and whether a server came to rest."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import httpx
+from plain import human, texts
+
+STATES = ("before", "slept", "after")  # what the graph `nap` logs
+
+
+def metrics(server) -> dict[str, float]:
+    lines = httpx.get(server.url + "/metrics", timeout=60).text.splitlines()
+    pairs = (line.rsplit(" ", 1) for line in lines if line and not line.startswith("#"))
+    return {name: float(value) for name, value in pairs}
+
+
+def open_files(server) -> int:
+    return len(list(Path(f"/proc/{server.process.pid}/fd").iterdir()))
+
+
+def eventually(check, seconds: float = 60):
+    """The first true answer; what the check says last is part of the failure."""
+    deadline = time.monotonic() + seconds
+    while not (found := check()):
+        if time.monotonic() > deadline:
+            raise AssertionError(f"{check.__name__} did not become true in {seconds} s")
+        time.sleep(0.05)
+    return found
+
+
+def comes_to_rest(server, seconds: float = 120) -> None:
+    """No run is at work, none waits, and no thread is busy."""
+
+    def is_quiet() -> bool:
+        now = metrics(server)
+        return now["heddle_runs_running"] == now["heddle_runs_pending"] == now["heddle_store_calls"] == 0
+
+    eventually(is_quiet, seconds)
+    answer = httpx.post(server.url + "/threads/search", json={"status": "busy", "limit": 1000}, timeout=60)
+    assert answer.status_code == 200 and answer.json() == [], answer.text
+
+
+def is_usable(http: httpx.Client, thread_id: str) -> None:
+    """A run on the thread does what it should."""
+    body = {"assistant_id": "echo", "input": human("still there?"), "if_not_exists": "create"}
+    answer = http.post(f"/threads/{thread_id}/runs/wait", json=body)
+    assert answer.status_code == 200, answer.text
+    assert texts(answer.json())[-2:] == ["still there?", "You said: still there?"], answer.text
+    state = http.get(f"/threads/{thread_id}/state").json()
+    assert texts(state["values"]) == texts(answer.json()) and state["next"] == []
+    assert http.get(f"/threads/{thread_id}").json()["status"] == "idle"
