@@ -138,6 +138,8 @@ void hd_call_pages(struct hd_call *call, int64_t offset, int64_t limit, int64_t 
 hd_json_val hd_body_get(const struct hd_call *call, const char *name);
 HD_MUST_CHECK int hd_body_string(struct hd_call *call, const char *name, struct hd_slice *out);
 HD_MUST_CHECK int hd_body_object(struct hd_call *call, const char *name, hd_json_val *out);
+/* The same of one that is to be merged: no name occurs twice in it. */
+HD_MUST_CHECK int hd_body_members(struct hd_call *call, const char *name, hd_json_val *out);
 HD_MUST_CHECK int hd_body_bool(struct hd_call *call, const char *name, bool *out);
 HD_MUST_CHECK int hd_body_int(struct hd_call *call, const char *name, int64_t min, int64_t max,
                               int64_t *out);
@@ -156,6 +158,11 @@ HD_MUST_CHECK int hd_call_uuid(struct hd_call *call, const char *what, struct hd
 
 /* The compact text of a part of the body, in the arena; empty for NULL. */
 HD_MUST_CHECK int hd_call_text(struct hd_call *call, hd_json_val val, struct hd_slice *out);
+/*
+ * Members of `more` replace those of the object that *text is, or are added to it. The new
+ * text is in the arena; numbers stay as they were written. Empty is the same as {}.
+ */
+HD_MUST_CHECK int hd_call_merge(struct hd_call *call, hd_json_val more, struct hd_slice *text);
 /* A time as the answers show it. */
 void hd_jw_time(struct hd_jw *jw, int64_t us);
 /* `text` is JSON; `otherwise` when it is empty. */

@@ -6,7 +6,6 @@
 #include "api/thread_delete.h"
 #include "base/clock.h"
 #include "base/uuid.h"
-#include "graph/val.h"
 #include "run/assistant.h"
 #include "store/rows.h"
 
@@ -27,18 +26,6 @@ struct draft {
     hd_json_val context;
     hd_json_val metadata;
 };
-
-/* An object without a name that occurs twice, so that it can be merged later. */
-static int read_object(struct hd_call *call, const char *name, hd_json_val *out)
-{
-    struct hd_val *val = NULL;
-    int err = hd_body_object(call, name, out);
-
-    if (!err && *out)
-        err = hd_val_from_json(*out, &val, &call->fault);
-    hd_val_unref(val);
-    return err;
-}
 
 static int read_text(struct hd_call *call, const char *name, hd_json_val *out)
 {
@@ -92,11 +79,11 @@ static int read_draft(struct hd_call *call, struct draft *draft)
     if (!err)
         err = read_text(call, "description", &draft->description);
     if (!err)
-        err = read_object(call, "config", &draft->config);
+        err = hd_body_members(call, "config", &draft->config);
     if (!err)
-        err = read_object(call, "context", &draft->context);
+        err = hd_body_members(call, "context", &draft->context);
     if (!err)
-        err = read_object(call, "metadata", &draft->metadata);
+        err = hd_body_members(call, "metadata", &draft->metadata);
     return err ? err : check_config(call, draft);
 }
 
@@ -151,40 +138,6 @@ static int with_configurable(struct hd_call *call, hd_json_val config, hd_json_v
     return keep(call, &jw, &buf, out);
 }
 
-/* Members of `more` replace those of the object that `text` is. */
-static int merge(struct hd_call *call, struct hd_slice text, hd_json_val more,
-                 struct hd_slice *out)
-{
-    struct hd_json old = {NULL};
-    struct hd_json_iter it;
-    struct hd_buf buf;
-    struct hd_jw jw;
-    int err = hd_json_parse(&old, text.len > 0 ? text : empty_object, &call->fault);
-
-    if (err)
-        return err;
-    hd_buf_init(&buf, SIZE_MAX);
-    hd_jw_init(&jw, &buf);
-    hd_jw_object(&jw);
-    it = hd_json_iter(hd_json_root(&old));
-    while (hd_json_next(&it)) {
-        hd_json_val changed = hd_json_get(more, it.key);
-
-        hd_jw_key(&jw, it.key);
-        hd_jw_val(&jw, changed ? changed : it.val);
-    }
-    it = hd_json_iter(more);
-    while (hd_json_next(&it)) {
-        if (hd_json_get(hd_json_root(&old), it.key))
-            continue;
-        hd_jw_key(&jw, it.key);
-        hd_jw_val(&jw, it.val);
-    }
-    hd_jw_object_end(&jw);
-    hd_json_fini(&old);
-    return keep(call, &jw, &buf, out);
-}
-
 /* A new context for the configuration that is there. */
 static int change_context(struct hd_call *call, const struct draft *draft,
                           struct hd_assistant_rec *assistant)
@@ -235,7 +188,7 @@ static int change(struct hd_call *call, const struct draft *draft,
     if (!err && draft->description)
         err = hd_call_text(call, draft->description, &assistant->description);
     if (!err && draft->metadata)
-        err = merge(call, assistant->metadata, draft->metadata, &assistant->metadata);
+        err = hd_call_merge(call, draft->metadata, &assistant->metadata);
     if (!err && draft->config)
         err = change_config(call, draft, assistant);
     else if (!err && draft->context)

@@ -199,16 +199,11 @@ static int find_assistant(struct hd_call *call, struct hd_cron_rec *cron)
     return err;
 }
 
-/* Only what can be merged later: no name twice. */
 static int read_metadata(struct hd_call *call, struct hd_slice *out)
 {
-    struct hd_val *val = NULL;
     hd_json_val given;
-    int err = hd_body_object(call, "metadata", &given);
+    int err = hd_body_members(call, "metadata", &given);
 
-    if (!err && given)
-        err = hd_val_from_json(given, &val, &call->fault);
-    hd_val_unref(val);
     return err ? err : hd_call_text(call, given, out);
 }
 
@@ -288,43 +283,16 @@ static int read_stored(struct hd_call *call, struct hd_cron_rec *cron)
     return err;
 }
 
-/* Members that are given replace those that were there. */
-static int merge_metadata(struct hd_call *call, struct hd_cron_rec *cron)
-{
-    struct hd_json json = {NULL};
-    struct hd_val *val = NULL, *more = NULL;
-    struct hd_buf buf;
-    hd_json_val given;
-    int err = hd_body_object(call, "metadata", &given);
-
-    if (err || !given)
-        return err;
-    hd_buf_init(&buf, MAX_PAYLOAD);
-    err = hd_json_parse(&json, cron->metadata.len > 0 ? cron->metadata : HD_S("{}"), &call->fault);
-    if (!err)
-        err = hd_val_from_json(hd_json_root(&json), &val, &call->fault);
-    if (!err)
-        err = hd_val_from_json(given, &more, &call->fault);
-    if (!err) {
-        val = hd_val_merge(val, more);
-        err = val ? hd_val_render(&buf, val) : HD_ENOMEM;
-    }
-    if (!err)
-        err = hd_arena_copy(call->arena, hd_buf_slice(&buf), &cron->metadata);
-    hd_val_unref(val);
-    hd_val_unref(more);
-    hd_json_fini(&json);
-    hd_buf_fini(&buf);
-    return err;
-}
-
 static int change(struct hd_call *call, struct hd_cron_rec *cron)
 {
     struct hd_json old = {NULL};
+    hd_json_val metadata = NULL;
     int err = read_times(call, cron);
 
     if (!err)
-        err = merge_metadata(call, cron);
+        err = hd_body_members(call, "metadata", &metadata);
+    if (!err && metadata)
+        err = hd_call_merge(call, metadata, &cron->metadata);
     if (!err)
         err = hd_json_parse(&old, cron->payload, &call->fault);
     if (!err)

@@ -5,6 +5,7 @@
 #include "api/api.h"
 #include "base/clock.h"
 #include "base/uuid.h"
+#include "graph/val.h"
 
 static int wrong(struct hd_call *call, const char *name, const char *wanted, hd_json_val val)
 {
@@ -39,6 +40,17 @@ int hd_body_object(struct hd_call *call, const char *name, hd_json_val *out)
         return wrong(call, name, "an object", val);
     *out = val;
     return 0;
+}
+
+int hd_body_members(struct hd_call *call, const char *name, hd_json_val *out)
+{
+    struct hd_val *val = NULL;
+    int err = hd_body_object(call, name, out);
+
+    if (!err && *out)
+        err = hd_val_from_json(*out, &val, &call->fault);
+    hd_val_unref(val);
+    return err;
 }
 
 int hd_body_bool(struct hd_call *call, const char *name, bool *out)
@@ -143,6 +155,47 @@ int hd_call_text(struct hd_call *call, hd_json_val val, struct hd_slice *out)
     err = hd_json_write_val(&buf, val);
     if (!err)
         err = hd_arena_copy(call->arena, hd_buf_slice(&buf), out);
+    hd_buf_fini(&buf);
+    return err;
+}
+
+static void put_merged(struct hd_jw *jw, hd_json_val old, hd_json_val more)
+{
+    struct hd_json_iter it = hd_json_iter(old);
+
+    hd_jw_object(jw);
+    while (hd_json_next(&it)) {
+        hd_json_val changed = hd_json_get(more, it.key);
+
+        hd_jw_key(jw, it.key);
+        hd_jw_val(jw, changed ? changed : it.val);
+    }
+    it = hd_json_iter(more);
+    while (hd_json_next(&it)) {
+        if (hd_json_get(old, it.key))
+            continue;
+        hd_jw_key(jw, it.key);
+        hd_jw_val(jw, it.val);
+    }
+    hd_jw_object_end(jw);
+}
+
+int hd_call_merge(struct hd_call *call, hd_json_val more, struct hd_slice *text)
+{
+    struct hd_json old = {NULL};
+    struct hd_buf buf;
+    struct hd_jw jw;
+    int err = text->len > 0 ? hd_json_parse(&old, *text, &call->fault) : 0;
+
+    hd_buf_init(&buf, SIZE_MAX);
+    hd_jw_init(&jw, &buf);
+    if (!err) {
+        put_merged(&jw, hd_json_root(&old), more);
+        err = hd_jw_finish(&jw);
+    }
+    if (!err)
+        err = hd_arena_copy(call->arena, hd_buf_slice(&buf), text);
+    hd_json_fini(&old);
     hd_buf_fini(&buf);
     return err;
 }

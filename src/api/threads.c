@@ -48,20 +48,6 @@ static int read_ttl(struct hd_call *call, struct hd_slice *out)
     return ttl ? 0 : HD_ENOMEM;
 }
 
-/* ---- metadata --------------------------------------------------------- */
-
-/* Only what can be merged later: no name twice. */
-static int read_metadata(struct hd_call *call, hd_json_val *out)
-{
-    struct hd_val *val = NULL;
-    int err = hd_body_object(call, "metadata", out);
-
-    if (!err && *out)
-        err = hd_val_from_json(*out, &val, &call->fault);
-    hd_val_unref(val);
-    return err;
-}
-
 /* ---- create ----------------------------------------------------------- */
 
 /* What a request for a new thread says. */
@@ -101,7 +87,7 @@ static int read_creation(struct hd_call *call, struct creation *creation)
         return err;
     hd_thread_init(thread, call->principal, id);
     thread->created_at = thread->updated_at = thread->state_updated_at = now;
-    err = read_metadata(call, &metadata);
+    err = hd_body_members(call, "metadata", &metadata);
     if (!err)
         err = hd_call_text(call, metadata, &thread->metadata);
     if (!err)
@@ -229,45 +215,10 @@ struct patch {
     struct hd_slice ttl;
 };
 
-static int merge_metadata(struct hd_call *call, struct hd_slice *metadata, hd_json_val more)
-{
-    struct hd_json json = {NULL};
-    struct hd_json_iter it;
-    struct hd_buf out;
-    struct hd_jw jw;
-    int err = metadata->len > 0 ? hd_json_parse(&json, *metadata, &call->fault) : 0;
-
-    hd_buf_init(&out, SIZE_MAX);
-    hd_jw_init(&jw, &out);
-    hd_jw_object(&jw);
-    it = hd_json_iter(hd_json_root(&json));
-    while (!err && hd_json_next(&it)) {
-        hd_json_val val = hd_json_get(more, it.key);
-
-        hd_jw_key(&jw, it.key);
-        hd_jw_val(&jw, val ? val : it.val);
-    }
-    it = hd_json_iter(more);
-    while (!err && hd_json_next(&it)) {
-        if (hd_json_get(hd_json_root(&json), it.key))
-            continue;
-        hd_jw_key(&jw, it.key);
-        hd_jw_val(&jw, it.val);
-    }
-    hd_jw_object_end(&jw);
-    if (!err)
-        err = hd_jw_finish(&jw);
-    if (!err)
-        err = hd_arena_copy(call->arena, hd_buf_slice(&out), metadata);
-    hd_buf_fini(&out);
-    hd_json_fini(&json);
-    return err;
-}
-
 static int apply_patch(struct hd_call *call, struct hd_thread_rec *thread, void *ctx)
 {
     const struct patch *patch = ctx;
-    int err = patch->metadata ? merge_metadata(call, &thread->metadata, patch->metadata) : 0;
+    int err = patch->metadata ? hd_call_merge(call, patch->metadata, &thread->metadata) : 0;
 
     if (patch->ttl.len > 0)
         thread->ttl = patch->ttl;
@@ -287,7 +238,7 @@ static int patch_thread(struct hd_call *call)
 {
     struct hd_thread_rec thread;
     struct patch patch;
-    int err = read_metadata(call, &patch.metadata);
+    int err = hd_body_members(call, "metadata", &patch.metadata);
 
     if (!err)
         err = read_ttl(call, &patch.ttl);
