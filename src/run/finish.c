@@ -12,6 +12,7 @@
 #include "run/defer.h"
 #include "run/ending.h"
 #include "run/ticket.h"
+#include "run/webhook.h"
 
 #define MAX_PAGES 256 /* of stored events of one thread */
 #define PATIENCE 5    /* tries to store an end before those who wait are told of it */
@@ -139,6 +140,7 @@ static void end(struct hd_ticket *ticket)
     if (ticket->feed)
         hd_feed_show(ticket->feed, ticket->rec.run_id);
     tell_waiters(ticket, &ticket->outcome);
+    hd_webhook_send(ticket);
     if (ticket->is_temporary && ticket->feed)
         drop_feed(ticket);
     hd_queue_ended(ticket);
