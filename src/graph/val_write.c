@@ -283,6 +283,29 @@ static void render_integer(struct hd_jw *jw, const struct hd_val_number *number)
         hd_jw_int(jw, number->as.integer);
 }
 
+/* Messages are most of what there is to show, and need no way around. */
+static bool render_message(struct hd_jw *jw, const struct hd_val *message)
+{
+    size_t count;
+    const struct hd_canon_view *views =
+        hd_canon_views(hd_val_get_string(hd_val_get(message, HD_S("type"))), &count);
+
+    if (!views)
+        return false;
+    hd_jw_object(jw);
+    for (size_t i = 0; i < count; i++) {
+        const struct hd_val *val = hd_val_get(message, views[i].name);
+
+        hd_jw_key(jw, views[i].name);
+        if (val)
+            hd_val_put_rendered(jw, val);
+        else
+            hd_jw_raw(jw, views[i].fallback);
+    }
+    hd_jw_object_end(jw);
+    return true;
+}
+
 static void render_object(struct hd_jw *jw, const struct hd_val *object)
 {
     int err;
@@ -293,6 +316,8 @@ static void render_object(struct hd_jw *jw, const struct hd_val *object)
         hd_jw_object_end(jw);
         return;
     }
+    if (hd_val_kind(object) == HD_KIND_MESSAGE && render_message(jw, object))
+        return;
     err = jw->err ? 0 : render_record(jw, object);
     if (err)
         jw->err = err;

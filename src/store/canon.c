@@ -8,7 +8,9 @@
  */
 #include "store/canon.h"
 
+#include <assert.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -154,6 +156,51 @@ const struct hd_canon_member *hd_canon_member_find(const struct hd_canon_member 
         if (is_called(members->name, name))
             return members;
     return NULL;
+}
+
+/* ---- what clients see ------------------------------------------------- */
+
+#define MAX_VIEWS 16
+
+static struct {
+    struct hd_canon_view list[MAX_VIEWS];
+    size_t count;
+} views[HD_COUNT(types)];
+
+static void add_view(size_t type, const char *name, const char *fallback)
+{
+    assert(views[type].count < MAX_VIEWS);
+    views[type].list[views[type].count++] = (struct hd_canon_view){
+        .name = hd_slice_cstr(name), .fallback = hd_slice_cstr(fallback ? fallback : "null")};
+}
+
+static void make_views(void)
+{
+    static const char *const order[] = {
+        "content", "additional_kwargs", "response_metadata", "type", "name", "id"};
+
+    for (size_t type = 0; type < HD_COUNT(types); type++) {
+        const struct hd_canon_member *member;
+
+        for (size_t i = 0; i < HD_COUNT(order); i++) {
+            member = hd_canon_member_find(hd_canon_common, hd_slice_cstr(order[i]));
+            add_view(type, order[i], member ? member->fallback : NULL);
+        }
+        for (member = types[type].members; member->name; member++)
+            add_view(type, member->name, member->fallback);
+    }
+}
+
+const struct hd_canon_view *hd_canon_views(struct hd_slice type, size_t *count)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    const struct hd_canon_type *found = hd_canon_type_find(type);
+
+    *count = 0;
+    if (!found || pthread_once(&once, make_views))
+        return NULL;
+    *count = views[found - types].count;
+    return views[found - types].list;
 }
 
 const struct hd_canon_member *hd_canon_member_of_any(struct hd_slice name)

@@ -78,6 +78,18 @@ HD_MUST_CHECK int hd_canon_write_message(struct hd_jw *jw, hd_json_val message,
 HD_MUST_CHECK int hd_canon_write_command(struct hd_jw *jw, hd_json_val command,
                                          struct hd_fault *fault);
 
+/* A member of a message as clients see it. */
+struct hd_canon_view {
+    struct hd_slice name;
+    struct hd_slice fallback; /* JSON: what it is when it is left out */
+};
+
+/*
+ * What clients see of messages of this type, in LangChain's order, which is not the
+ * one in which they are written. NULL: there is no such type.
+ */
+const struct hd_canon_view *hd_canon_views(struct hd_slice type, size_t *count);
+
 /* `arg` and `value` are canonical text already. */
 HD_MUST_CHECK int hd_canon_write_send(struct hd_jw *jw, struct hd_slice node, struct hd_slice arg);
 HD_MUST_CHECK int hd_canon_write_interrupt(struct hd_jw *jw, struct hd_slice value,

@@ -71,25 +71,19 @@ static void put_object(struct hd_jw *jw, hd_json_val object)
 
 void hd_canon_render_message(struct hd_jw *jw, hd_json_val record)
 {
-    /* LangChain's order, which is not the one in which they are written. */
-    static const char *const order[] = {
-        "content", "additional_kwargs", "response_metadata", "type", "name", "id"};
-    const struct hd_canon_type *type = hd_canon_type_find(hd_json_string(get(record, "type")));
-    const struct hd_canon_member *own;
-    size_t i;
+    size_t count;
+    const struct hd_canon_view *views = hd_canon_views(hd_json_string(get(record, "type")), &count);
 
     hd_jw_object(jw);
-    for (i = 0; i < HD_COUNT(order); i++) {
-        const struct hd_canon_member *common =
-            hd_canon_member_find(hd_canon_common, hd_slice_cstr(order[i]));
+    for (size_t i = 0; i < count; i++) {
+        hd_json_val val = hd_json_get(record, views[i].name);
 
-        if (common)
-            put_or_default(jw, record, common);
+        hd_jw_key(jw, views[i].name);
+        if (val)
+            hd_canon_render_val(jw, val);
         else
-            put_member(jw, record, order[i]);
+            hd_jw_raw(jw, views[i].fallback);
     }
-    for (own = type->members; own->name; own++)
-        put_or_default(jw, record, own);
     hd_jw_object_end(jw);
 }
 
