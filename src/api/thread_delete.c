@@ -91,6 +91,22 @@ static int find_runs(struct hd_call *call, struct removal *removal)
 
 /* ---- deleting --------------------------------------------------------- */
 
+/* HD_ECONFLICT: a run has begun meanwhile. Not asked any more when that happens too often. */
+static int delete_quiet(struct hd_call *call, const struct removal *removal, struct hd_slice id)
+{
+    struct heddle *store = call->app->store;
+    struct hd_thread_rec thread;
+    int err = hd_thread_read(store, call->principal, id, call->arena, &thread, &call->fault);
+
+    if (err == HD_ENOTFOUND || removal->rounds >= MAX_ROUNDS) {
+        call->fault = (struct hd_fault){0};
+        return hd_thread_delete(store, call->principal, id, &call->fault);
+    }
+    if (!err && thread.status == HD_THREAD_BUSY)
+        return HD_ECONFLICT;
+    return err ? err : hd_thread_expire(store, &thread, &call->fault);
+}
+
 /* HD_CALL_GOES_ON: something is at work again. */
 static int delete_work(struct hd_call *call)
 {
@@ -102,8 +118,11 @@ static int delete_work(struct hd_call *call)
     if (!err && removal->run_count > 0 && removal->rounds < MAX_ROUNDS)
         return HD_CALL_GOES_ON;
     for (size_t i = 0; !err && i < removal->count; i++)
-        err = hd_thread_delete(call->app->store, call->principal, removal->ids[i], &call->fault);
-    return err;
+        err = delete_quiet(call, removal, removal->ids[i]);
+    if (err != HD_ECONFLICT)
+        return err;
+    call->fault = (struct hd_fault){0};
+    return HD_CALL_GOES_ON;
 }
 
 static void put_count(struct hd_call *call, size_t count)
