@@ -129,6 +129,8 @@ static int open_server(struct serving *s, struct hd_fault *fault)
     http.limits.body = config->max_body;
     http.limits.connections = config->max_connections;
     http.limits.idle_ms = config->idle_timeout_us / 1000;
+    http.limits.head_ms = http.limits.body_ms = http.limits.write_ms =
+        config->slow_timeout_us / 1000;
     http.cors.origins = config->cors_allow_origins.items;
     http.cors.origin_count = config->cors_allow_origins.count;
     http.handler = hd_api_handle;

@@ -63,6 +63,7 @@ struct hd_config {
     size_t max_body;
     size_t max_connections;
     int64_t idle_timeout_us;
+    int64_t slow_timeout_us;
     int max_runs;
     int64_t run_timeout_us;
     int64_t drain_us;
