@@ -1,8 +1,12 @@
 #include "run/assistant.h"
 
+#include "base/buf.h"
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/uuid.h"
 #include "store/rows.h"
+
+#define MAX_RECORD ((size_t)256 << 20)
 
 int hd_assistant_system_id(struct hd_slice graph_id, char out[37])
 {
@@ -13,7 +17,17 @@ int hd_assistant_system_id(struct hd_slice graph_id, char out[37])
     return hd_uuid_v5(ns, graph_id, out);
 }
 
-static int install(struct hd_app *app, const struct hd_app_graph *graph, struct hd_fault *fault)
+/* As JSON: what the configuration says of the graph or, without that, its own file. */
+static int describe(const struct hd_app_graph *graph, struct hd_buf *out)
+{
+    struct hd_slice text =
+        graph->description.len > 0 ? graph->description : graph->graph->description;
+
+    return text.len > 0 ? hd_json_write_string(out, text) : 0;
+}
+
+static int install(struct hd_app *app, const struct hd_app_graph *graph,
+                   struct hd_slice description, struct hd_fault *fault)
 {
     int64_t now = hd_clock_now_us();
     const struct hd_assistant_rec assistant = {
@@ -23,7 +37,7 @@ static int install(struct hd_app *app, const struct hd_app_graph *graph, struct 
         .updated_at = now,
         .graph_id = graph->id,
         .name = graph->id,
-        .description = graph->description,
+        .description = description,
         .config = HD_S("{}"),
         .context = HD_S("{}"),
         .metadata = HD_S("{\"created_by\":\"system\"}"),
@@ -41,20 +55,34 @@ static int install(struct hd_app *app, const struct hd_app_graph *graph, struct 
     return err == HD_ECONFLICT ? 0 : err; /* another process was faster */
 }
 
-int hd_assistants_install(struct hd_app *app, struct hd_fault *fault)
+static int install_missing(struct hd_app *app, const struct hd_app_graph *graph,
+                           struct hd_fault *fault)
 {
     struct hd_assistant_rec found;
+    struct hd_buf description;
     struct hd_arena arena;
+    int err;
+
+    hd_arena_init(&arena, MAX_RECORD);
+    hd_buf_init(&description, MAX_RECORD);
+    err = hd_assistant_read(app->store, hd_slice(NULL, 0), hd_slice_cstr(graph->assistant_id),
+                            &arena, &found, fault);
+    if (err == HD_ENOTFOUND) {
+        err = describe(graph, &description);
+        if (!err)
+            err = install(app, graph, hd_buf_slice(&description), fault);
+    }
+    hd_buf_fini(&description);
+    hd_arena_fini(&arena);
+    return err;
+}
+
+int hd_assistants_install(struct hd_app *app, struct hd_fault *fault)
+{
     int err = 0;
 
-    hd_arena_init(&arena, (size_t)16 << 20);
-    for (size_t i = 0; !err && i < app->graph_count; i++) {
-        err = hd_assistant_read(app->store, hd_slice(NULL, 0),
-                                hd_slice_cstr(app->graphs[i].assistant_id), &arena, &found, fault);
-        if (err == HD_ENOTFOUND)
-            err = install(app, &app->graphs[i], fault);
-    }
-    hd_arena_fini(&arena);
+    for (size_t i = 0; !err && i < app->graph_count; i++)
+        err = install_missing(app, &app->graphs[i], fault);
     return err;
 }
 

@@ -1,5 +1,6 @@
 """/assistants, endpoint by endpoint: what is answered, and everything that is refused."""
 
+import json
 import threading
 import uuid
 
@@ -196,6 +197,7 @@ def test_they_change_together(http, make, patch, config, context):
 
 def test_a_graph_stands_for_its_assistant(http):
     own = http.get("/assistants/echo").json()
+    assert own["description"] == "Says back what it was told."  # its file says so
     assert own["name"] == own["graph_id"] == "echo" and own["metadata"] == {"created_by": "system"}
     assert http.get(path(own)).json() == own
 
@@ -406,6 +408,21 @@ def test_delete_with_threads(http, make):
     for gone in (busy, done):
         assert http.get(gone.path("")).status_code == 404
     assert other.record()["status"] == "idle"
+
+
+def test_the_configuration_describes_graphs():
+    running = Server(graphs={"loop": GRAPHS / "loop.json"})
+    described = {"path": str(GRAPHS / "echo.json"), "description": 'says "so" \n'}
+    (running.folder / "own.json").write_text(json.dumps({"graphs": {"echo": described}}))
+    running.options = ["--config", str(running.folder / "own.json")]
+    running.graphs = {}
+    try:
+        running.start()
+        found = httpx.get(running.url + "/assistants/echo").json()
+        assert found["description"] == described["description"]
+        running.stop()
+    finally:
+        running.remove()
 
 
 def test_a_system_assistant_comes_back():
