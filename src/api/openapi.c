@@ -50,11 +50,11 @@ static const struct parameter in_query[] = {
     {"delete_threads", NULL, BOOLEAN, "Whether the threads of the assistant are deleted, too"},
     {"format", NULL, "{\"type\":\"string\",\"enum\":[\"prometheus\",\"json\"]}", "prometheus by default"},
     {"include", NULL, STRINGS, "What is shown beside the usual: ttl"},
-    {"item_namespace", "namespace", LABELS, "Labels, joined by dots"},
     {"key", NULL, TEXT, "The key of an item"},
     {"limit", NULL, "{\"type\":\"integer\",\"minimum\":1,\"maximum\":1000}", "How many at most"},
     {"max_depth", NULL, "{\"type\":\"integer\",\"minimum\":1,\"maximum\":64}",
      "Longer namespaces are cut to so many labels"},
+    {"namespace", NULL, LABELS, "Labels, joined by dots"},
     {"offset", NULL, "{\"type\":\"integer\",\"minimum\":0,\"maximum\":2147483647}",
      "How many are left out at the beginning"},
     {"prefix", NULL, LABELS, "Labels that a namespace begins with, joined by dots; * is any"},
@@ -137,7 +137,7 @@ static struct hd_slice next_word(const char **text)
 /* Of those in a query; all others may be left out. */
 static bool is_needed(struct hd_slice key)
 {
-    return hd_slice_eq(key, HD_S("key")) || hd_slice_eq(key, HD_S("item_namespace"));
+    return hd_slice_eq(key, HD_S("key")) || hd_slice_eq(key, HD_S("namespace"));
 }
 
 static void put_parameter(struct hd_jw *jw, const struct parameter *list, size_t count,
