@@ -12,12 +12,9 @@
 
 enum sort { BY_CREATED, BY_UPDATED, BY_ID, BY_NAME, BY_GRAPH };
 
-static const char *const sort_names[] = {[BY_CREATED] = "created_at",
-                                         [BY_UPDATED] = "updated_at",
-                                         [BY_ID] = "assistant_id",
-                                         [BY_NAME] = "name",
-                                         [BY_GRAPH] = "graph_id",
-                                         NULL};
+static const char *const sort_names[] = {
+    [BY_CREATED] = "created_at", [BY_UPDATED] = "updated_at", [BY_ID] = "assistant_id",
+    [BY_NAME] = "name",          [BY_GRAPH] = "graph_id",     NULL};
 
 struct found {
     int64_t number;
@@ -177,8 +174,8 @@ static int on_shared(void *arg, const struct hd_assistant_rec *assistant)
 static int scan(struct search *search)
 {
     struct hd_call *call = search->call;
-    int err = hd_assistants_scan(call->app->store, call->principal, on_assistant, search,
-                                 &call->fault);
+    int err =
+        hd_assistants_scan(call->app->store, call->principal, on_assistant, search, &call->fault);
 
     if (!err && call->principal.len > 0)
         err = hd_assistants_scan(call->app->store, hd_slice(NULL, 0), on_shared, search,

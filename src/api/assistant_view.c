@@ -58,15 +58,9 @@ static const struct {
     const char *name;
     void (*put)(struct hd_jw *jw, const struct hd_assistant_rec *assistant);
 } all_members[] = {
-    {"assistant_id", put_id},
-    {"graph_id", put_graph_id},
-    {"name", put_name},
-    {"description", put_description},
-    {"config", put_config},
-    {"context", put_context},
-    {"created_at", put_created_at},
-    {"updated_at", put_updated_at},
-    {"metadata", put_metadata},
+    {"assistant_id", put_id},         {"graph_id", put_graph_id},     {"name", put_name},
+    {"description", put_description}, {"config", put_config},         {"context", put_context},
+    {"created_at", put_created_at},   {"updated_at", put_updated_at}, {"metadata", put_metadata},
     {"version", put_version},
 };
 
@@ -94,8 +88,7 @@ int hd_assistant_select(struct hd_call *call, const struct hd_slice *names, size
     return 0;
 }
 
-void hd_assistant_view(struct hd_jw *jw, const struct hd_assistant_rec *assistant,
-                       unsigned members)
+void hd_assistant_view(struct hd_jw *jw, const struct hd_assistant_rec *assistant, unsigned members)
 {
     hd_jw_object(jw);
     for (unsigned i = 0; i < HD_COUNT(all_members); i++) {

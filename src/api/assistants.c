@@ -49,9 +49,9 @@ static int check_tags(struct hd_call *call, hd_json_val tags)
 
     while (is_good && hd_json_next(&it))
         is_good = hd_json_is_string(it.val);
-    return is_good ? 0
-                   : hd_fault_set(&call->fault, HD_EINVAL,
-                                  "config.tags: expected a list of strings");
+    return is_good
+               ? 0
+               : hd_fault_set(&call->fault, HD_EINVAL, "config.tags: expected a list of strings");
 }
 
 /* Runs take all of this from their assistant without looking again. */
@@ -548,8 +548,8 @@ static int delete_assistant(struct hd_call *call)
     struct hd_assistant_rec assistant;
     struct ids threads = {.call = call};
     bool deletes_threads = false;
-    int err = hd_params_bool(&call->query, HD_S("delete_threads"), false, &deletes_threads,
-                             &call->fault);
+    int err =
+        hd_params_bool(&call->query, HD_S("delete_threads"), false, &deletes_threads, &call->fault);
 
     if (!err)
         err = read_own(call, &assistant);
@@ -561,8 +561,8 @@ static int delete_assistant(struct hd_call *call)
     if (!deletes_threads)
         return HD_CALL_ANSWERED;
     threads.assistant_id = assistant.id;
-    err = hd_threads_scan(call->app->store, call->principal, true, on_thread, &threads,
-                          &call->fault);
+    err =
+        hd_threads_scan(call->app->store, call->principal, true, on_thread, &threads, &call->fault);
     return err ? err : hd_threads_delete(call, threads.list, threads.count, on_threads_deleted);
 }
 

@@ -72,9 +72,8 @@ int hd_body_int(struct hd_call *call, const char *name, int64_t min, int64_t max
     if (!val)
         return 0;
     if (!hd_json_whole(val, &number) || number < min || number > max)
-        return hd_fault_set(&call->fault, HD_EINVAL,
-                            "%s: expected an integer from %lld to %lld", name, (long long)min,
-                            (long long)max);
+        return hd_fault_set(&call->fault, HD_EINVAL, "%s: expected an integer from %lld to %lld",
+                            name, (long long)min, (long long)max);
     *out = number;
     return 0;
 }
@@ -121,8 +120,7 @@ int hd_body_strings(struct hd_call *call, const char *name, struct hd_slice **ou
     return 0;
 }
 
-int hd_call_uuid(struct hd_call *call, const char *what, struct hd_slice text,
-                 struct hd_slice *out)
+int hd_call_uuid(struct hd_call *call, const char *what, struct hd_slice text, struct hd_slice *out)
 {
     uint8_t bytes[16];
     char *copy;

@@ -31,7 +31,8 @@ struct parameter {
 };
 
 static const struct parameter in_path[] = {
-    {"assistant_id", NULL, STRING, "The id of an assistant, or of a graph, whose own is meant then"},
+    {"assistant_id", NULL, STRING,
+     "The id of an assistant, or of a graph, whose own is meant then"},
     {"checkpoint_id", NULL, UUID, "The id of a checkpoint"},
     {"cron_id", NULL, UUID, "The id of a cron"},
     {"namespace", NULL, STRING, "The node of a subgraph; of one in another, outer|inner"},
@@ -48,7 +49,8 @@ static const struct parameter in_query[] = {
     {"check_db", NULL, BOOLEAN, "Whether the database is asked as well"},
     {"checkpoint_ns", NULL, STRING, "The namespace; by default that of the latest run"},
     {"delete_threads", NULL, BOOLEAN, "Whether the threads of the assistant are deleted, too"},
-    {"format", NULL, "{\"type\":\"string\",\"enum\":[\"prometheus\",\"json\"]}", "prometheus by default"},
+    {"format", NULL, "{\"type\":\"string\",\"enum\":[\"prometheus\",\"json\"]}",
+     "prometheus by default"},
     {"include", NULL, STRINGS, "What is shown beside the usual: ttl"},
     {"key", NULL, TEXT, "The key of an item"},
     {"limit", NULL, "{\"type\":\"integer\",\"minimum\":1,\"maximum\":1000}", "How many at most"},
@@ -61,7 +63,8 @@ static const struct parameter in_query[] = {
     {"recurse", NULL, BOOLEAN, "Whether those inside are shown, too"},
     {"refresh_ttl", NULL, BOOLEAN, "Whether reading begins the item's time to live again"},
     {"select", NULL, STRINGS, "The members that are shown; all by default"},
-    {"state_select", "select", REF("StateSelect"), "Members of the states; values.<key> for a value"},
+    {"state_select", "select", REF("StateSelect"),
+     "Members of the states; values.<key> for a value"},
     {"status", NULL, REF("RunStatus"), "Only those in this status"},
     {"stream_mode", NULL, "{\"type\":\"array\",\"items\":" REF("StreamMode") "}",
      "Which events; all by default"},
