@@ -1,4 +1,5 @@
 /* heddle serve: the server, from its configuration to its end. */
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -162,6 +163,19 @@ static int open_signals(struct serving *s)
     return 0;
 }
 
+/*
+ * A heap for each thread would keep what each of them once needed; large answers come and go
+ * all the time and should not be new mappings.
+ */
+static void tune_memory(void)
+{
+#ifdef __GLIBC__
+    (void)mallopt(M_ARENA_MAX, 4);
+    (void)mallopt(M_MMAP_THRESHOLD, 4 << 20);
+    (void)mallopt(M_TRIM_THRESHOLD, 2 << 20);
+#endif
+}
+
 /* A connection is a file; the usual limit of 1,024 is soon reached. */
 static void raise_file_limit(void)
 {
@@ -205,6 +219,7 @@ static int start(struct serving *s, struct hd_fault *fault)
     int err = hd_config_check_host(s->config.host, false, fault);
 
     raise_file_limit();
+    tune_memory();
     s->app.loop = &s->loop;
     s->app.config = &s->config;
     if (!err)

@@ -20,7 +20,7 @@ struct hd_store *hd_store_of(struct heddle *heddle)
     return &heddle->store;
 }
 
-enum { CREW_SIZE = 4 };
+enum { CREW_SIZE = 16 }; /* who waits for a commit shares it: more make larger groups */
 
 _Static_assert(sizeof(struct heddle_error) == sizeof(struct hd_fault), "one layout for both");
 _Static_assert((int)HEDDLE_EACCESS == (int)HD_EACCESS, "public codes follow base/error.h");
