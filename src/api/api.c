@@ -124,7 +124,7 @@ void hd_call_header(struct hd_call *call, struct hd_slice name, struct hd_slice 
 int hd_call_refuse_thread(struct hd_call *call, struct hd_slice thread_id)
 {
     return hd_call_refuse(call, 404, "Thread with ID %.*s not found", (int)thread_id.len,
-                     thread_id.ptr);
+                          thread_id.ptr);
 }
 
 static void set_error(struct hd_call *call, int err)

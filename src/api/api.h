@@ -54,8 +54,8 @@ struct hd_endpoint {
     /* For /openapi.json: names in its components (schemas.c); NULL: none. */
     const char *tag;
     const char *summary;
-    const char *query;  /* parameters, separated by spaces: "limit offset" */
-    const char *body;   /* the schema of the body; its name begins with '?' when it may be left out */
+    const char *query; /* parameters, separated by spaces: "limit offset" */
+    const char *body; /* the schema of the body; its name begins with '?' when it may be left out */
     const char *answer; /* the schema of the answer, or media types: "text/event-stream" */
     int status;         /* of success; 0: 200 */
     int also;           /* another one; 0: none */

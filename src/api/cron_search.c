@@ -95,20 +95,13 @@ static void put_enabled(struct hd_jw *jw, const struct hd_cron_rec *cron)
 }
 
 static const struct view views[] = {
-    {"cron_id", put_cron_id},
-    {"assistant_id", put_assistant_id},
-    {"thread_id", put_thread_id},
-    {"on_run_completed", put_on_run_completed},
-    {"end_time", put_end_time},
-    {"schedule", put_schedule},
-    {"timezone", put_timezone},
-    {"created_at", put_created_at},
-    {"updated_at", put_updated_at},
-    {"payload", put_payload},
-    {"user_id", put_user_id},
-    {"next_run_date", put_next_run_date},
-    {"metadata", put_metadata},
-    {"enabled", put_enabled},
+    {"cron_id", put_cron_id},       {"assistant_id", put_assistant_id},
+    {"thread_id", put_thread_id},   {"on_run_completed", put_on_run_completed},
+    {"end_time", put_end_time},     {"schedule", put_schedule},
+    {"timezone", put_timezone},     {"created_at", put_created_at},
+    {"updated_at", put_updated_at}, {"payload", put_payload},
+    {"user_id", put_user_id},       {"next_run_date", put_next_run_date},
+    {"metadata", put_metadata},     {"enabled", put_enabled},
 };
 
 static bool is_named(const char *name, const struct hd_slice *names, size_t count)
@@ -151,14 +144,11 @@ int hd_cron_check_names(struct hd_call *call, const struct hd_slice *names, size
 
 enum sort { BY_CREATED, BY_UPDATED, BY_NEXT, BY_END, BY_ID, BY_ASSISTANT, BY_THREAD };
 
-static const char *const sort_names[] = {[BY_CREATED] = "created_at",
-                                         [BY_UPDATED] = "updated_at",
-                                         [BY_NEXT] = "next_run_date",
-                                         [BY_END] = "end_time",
-                                         [BY_ID] = "cron_id",
-                                         [BY_ASSISTANT] = "assistant_id",
-                                         [BY_THREAD] = "thread_id",
-                                         NULL};
+static const char *const sort_names[] = {
+    [BY_CREATED] = "created_at", [BY_UPDATED] = "updated_at",
+    [BY_NEXT] = "next_run_date", [BY_END] = "end_time",
+    [BY_ID] = "cron_id",         [BY_ASSISTANT] = "assistant_id",
+    [BY_THREAD] = "thread_id",   NULL};
 
 /* A cron that matches, for sorting. */
 struct found {
@@ -194,8 +184,8 @@ static int read_assistant(struct hd_call *call, struct search *search)
 
     if (err || id.len == 0)
         return err;
-    err = hd_assistant_resolve(call->app, call->principal, id, call->arena, &assistant,
-                               &call->fault);
+    err =
+        hd_assistant_resolve(call->app, call->principal, id, call->arena, &assistant, &call->fault);
     if (err == HD_ENOTFOUND) { /* deleted: its crons may still be there */
         call->fault = (struct hd_fault){0};
         search->assistant_id = id;
@@ -254,10 +244,10 @@ static int matches(struct search *search, const struct hd_cron_rec *cron, bool *
     struct hd_json json = {NULL};
     int err;
 
-    *out = (search->assistant_id.len == 0 ||
-            hd_slice_eq(search->assistant_id, cron->assistant_id)) &&
-           (search->thread_id.len == 0 || hd_slice_eq(search->thread_id, cron->thread_id)) &&
-           (search->enabled < 0 || search->enabled == (int)cron->is_enabled);
+    *out =
+        (search->assistant_id.len == 0 || hd_slice_eq(search->assistant_id, cron->assistant_id)) &&
+        (search->thread_id.len == 0 || hd_slice_eq(search->thread_id, cron->thread_id)) &&
+        (search->enabled < 0 || search->enabled == (int)cron->is_enabled);
     if (!*out || !search->metadata)
         return 0;
     *out = false;

@@ -23,11 +23,20 @@
 /* ---- payloads --------------------------------------------------------- */
 
 /* Members of a run's body that a cron can have; assistant_id, config and metadata are its own. */
-static const char *const members[] = {
-    "input",          "command",          "context",         "webhook",
-    "interrupt_before", "interrupt_after", "multitask_strategy", "stream_mode",
-    "stream_subgraphs", "stream_resumable", "durability",     "checkpoint_during",
-    "feedback_keys",  NULL};
+static const char *const members[] = {"input",
+                                      "command",
+                                      "context",
+                                      "webhook",
+                                      "interrupt_before",
+                                      "interrupt_after",
+                                      "multitask_strategy",
+                                      "stream_mode",
+                                      "stream_subgraphs",
+                                      "stream_resumable",
+                                      "durability",
+                                      "checkpoint_during",
+                                      "feedback_keys",
+                                      NULL};
 
 static hd_json_val member(hd_json_val object, const char *name)
 {
@@ -186,8 +195,8 @@ static int find_assistant(struct hd_call *call, struct hd_cron_rec *cron)
         err = hd_fault_set(&call->fault, HD_EINVAL, "assistant_id: required");
     if (err)
         return err;
-    err = hd_assistant_resolve(call->app, call->principal, id, call->arena, &assistant,
-                               &call->fault);
+    err =
+        hd_assistant_resolve(call->app, call->principal, id, call->arena, &assistant, &call->fault);
     if (err == HD_ENOTFOUND) {
         call->fault = (struct hd_fault){0};
         return hd_fault_set(&call->fault, err,

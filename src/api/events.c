@@ -84,9 +84,8 @@ static struct hd_slice frame_data(const struct stream *stream)
 static size_t frame_parts(const struct stream *stream, struct hd_slice parts[FRAME_PARTS])
 {
     const struct hd_slice all[FRAME_PARTS] = {
-        HD_S("event: "),    frame_name(stream), HD_S("\ndata: "),
-        frame_data(stream), HD_S("\nid: "),     hd_slice_cstr(stream->id),
-        HD_S("\n\n"),
+        HD_S("event: "), frame_name(stream),        HD_S("\ndata: "), frame_data(stream),
+        HD_S("\nid: "),  hd_slice_cstr(stream->id), HD_S("\n\n"),
     };
     size_t skip = stream->sent, count = 0;
 
@@ -123,8 +122,8 @@ static bool is_told(struct stream *stream, const struct hd_entry *entry)
     if (!stream->events.is_lifecycle)
         return entry->name_len > 0 && !stream->events.is_selected;
     if (entry->is_last)
-        snprintf(stream->done, sizeof(stream->done),
-                 "{\"status\":\"run_done\",\"run_id\":\"%s\"}", entry->run_id);
+        snprintf(stream->done, sizeof(stream->done), "{\"status\":\"run_done\",\"run_id\":\"%s\"}",
+                 entry->run_id);
     return entry->is_last || hd_slice_eq(hd_entry_name(entry), HD_S("metadata"));
 }
 

@@ -107,8 +107,7 @@ static int place_of_query(struct hd_call *call, struct place *place)
     int err = labels_of_query(call, "namespace", &place->labels);
 
     if (!err && place->labels.count == 0)
-        return hd_fault_set(&call->fault, HD_EINVAL,
-                            "namespace: expected labels, joined by dots");
+        return hd_fault_set(&call->fault, HD_EINVAL, "namespace: expected labels, joined by dots");
     if (!err && !hd_params_get(&call->query, HD_S("key"), &place->key))
         return hd_fault_set(&call->fault, HD_EINVAL, "key: expected a string that is not empty");
     return err ? err : finish_place(call, place);
@@ -168,8 +167,8 @@ static int get_item(struct hd_call *call)
     int err = place_of_query(call, &place);
 
     if (!err)
-        err = hd_params_bool(&call->query, HD_S("refresh_ttl"), refreshes, &refreshes,
-                             &call->fault);
+        err =
+            hd_params_bool(&call->query, HD_S("refresh_ttl"), refreshes, &refreshes, &call->fault);
     if (!err)
         err = hd_item_read(call->app->store, call->principal, place.ns, place.key, call->arena,
                            &item, &call->fault);
@@ -482,8 +481,7 @@ static int find_start(struct hd_call *call, struct listing *listing)
 {
     struct hd_labels fixed = {.items = listing->prefix.items};
 
-    while (fixed.count < listing->prefix.count &&
-           !hd_slice_eq(fixed.items[fixed.count], HD_S("*")))
+    while (fixed.count < listing->prefix.count && !hd_slice_eq(fixed.items[fixed.count], HD_S("*")))
         fixed.count++;
     return join(call, &fixed, &listing->from);
 }
@@ -572,8 +570,8 @@ static int get_namespaces(struct hd_call *call)
         err = hd_params_int(&call->query, HD_S("max_depth"), 1, HD_LABELS_MAX, 0,
                             &listing.max_depth, &call->fault);
     if (!err)
-        err = hd_params_int(&call->query, HD_S("limit"), 1, 1000, 100, &listing.limit,
-                            &call->fault);
+        err =
+            hd_params_int(&call->query, HD_S("limit"), 1, 1000, 100, &listing.limit, &call->fault);
     if (!err)
         err = hd_params_int(&call->query, HD_S("offset"), 0, INT32_MAX, 0, &listing.offset,
                             &call->fault);

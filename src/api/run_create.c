@@ -28,8 +28,8 @@ struct creations {
 /* Names that may carry a secret are not for graphs, and not to be stored. */
 static bool is_secret(struct hd_slice name)
 {
-    static const char *const parts[] = {"key",    "token",  "secret", "auth",
-                                        "cookie", "passwd", "password", "tenant", NULL};
+    static const char *const parts[] = {"key",    "token",    "secret", "auth", "cookie",
+                                        "passwd", "password", "tenant", NULL};
 
     for (size_t i = 0; parts[i]; i++) {
         if (memmem(name.ptr, name.len, parts[i], strlen(parts[i])))
@@ -129,8 +129,8 @@ static int work_batch(struct hd_call *call)
     int err = 0;
 
     if (!hd_json_is_array(call->body) || count == 0 || count > MAX_BATCH)
-        return hd_fault_set(&call->fault, HD_EINVAL,
-                            "the body must be a list of 1 to %d runs", MAX_BATCH);
+        return hd_fault_set(&call->fault, HD_EINVAL, "the body must be a list of 1 to %d runs",
+                            MAX_BATCH);
     if (!all)
         return HD_ENOMEM;
     call->state = all;
@@ -179,10 +179,9 @@ static void enqueue(struct hd_call *call, const struct creation *creation, bool 
 static void say_location(struct hd_call *call, const struct creation *creation, const char *suffix)
 {
     const struct hd_run_rec *run = &creation->admission.run;
-    const char *format = creation->admission.thread_id.len > 0 ? "/threads/%.*s/runs/%.*s%s"
-                                                               : "%.*s/runs/%.*s%s";
-    int thread_len =
-        creation->admission.thread_id.len > 0 ? (int)run->thread_id.len : 0;
+    const char *format =
+        creation->admission.thread_id.len > 0 ? "/threads/%.*s/runs/%.*s%s" : "%.*s/runs/%.*s%s";
+    int thread_len = creation->admission.thread_id.len > 0 ? (int)run->thread_id.len : 0;
     char *content = hd_arena_printf(call->arena, format, thread_len, run->thread_id.ptr,
                                     (int)run->run_id.len, run->run_id.ptr, "");
     char *location = hd_arena_printf(call->arena, format, thread_len, run->thread_id.ptr,

@@ -53,10 +53,14 @@ static void put_multitask(struct hd_jw *jw, const struct hd_run_rec *run)
 }
 
 static const struct view views[] = {
-    {"run_id", put_run_id},         {"thread_id", put_thread_id},
-    {"assistant_id", put_assistant_id}, {"created_at", put_created_at},
-    {"updated_at", put_updated_at}, {"status", put_status},
-    {"metadata", put_metadata},     {"kwargs", put_kwargs},
+    {"run_id", put_run_id},
+    {"thread_id", put_thread_id},
+    {"assistant_id", put_assistant_id},
+    {"created_at", put_created_at},
+    {"updated_at", put_updated_at},
+    {"status", put_status},
+    {"metadata", put_metadata},
+    {"kwargs", put_kwargs},
     {"multitask_strategy", put_multitask},
 };
 
@@ -196,8 +200,7 @@ static int read_action(struct hd_call *call, enum hd_cancel *action)
     struct hd_slice name;
 
     *action = HD_CANCEL_INTERRUPT;
-    if (!hd_params_get(&call->query, HD_S("action"), &name) ||
-        hd_slice_eq(name, HD_S("interrupt")))
+    if (!hd_params_get(&call->query, HD_S("action"), &name) || hd_slice_eq(name, HD_S("interrupt")))
         return 0;
     *action = HD_CANCEL_ROLLBACK;
     if (hd_slice_eq(name, HD_S("rollback")))
@@ -349,8 +352,8 @@ static void cancel_many_then(struct hd_call *call)
     for (size_t i = 0; i < many->count; i++)
         hd_queue_cancel(queue, call->principal, many->thread_id, many->ids[i], many->action);
     if (many->count == 0)
-        count = hd_queue_cancel_all(queue, call->principal, many->running, many->pending,
-                                    many->action);
+        count =
+            hd_queue_cancel_all(queue, call->principal, many->running, many->pending, many->action);
     call->status = 204;
     if (count == 0)
         hd_call_refuse(call, 404, "No runs found to cancel");

@@ -44,8 +44,7 @@ static int keep_runs(struct removal *removal, const struct hd_run_rec *runs, siz
     for (size_t i = 0; i < count; i++) {
         if (removal->run_count == removal->run_cap) {
             size_t cap = removal->run_cap ? removal->run_cap * 2 : 16;
-            struct hd_run_rec *grown =
-                hd_arena_calloc(removal->call->arena, cap, sizeof(*grown));
+            struct hd_run_rec *grown = hd_arena_calloc(removal->call->arena, cap, sizeof(*grown));
 
             if (!grown)
                 return HD_ENOMEM;
@@ -149,8 +148,7 @@ static void on_deleted(struct hd_call *call, int err)
         return;
     }
     for (size_t i = 0; i < removal->count; i++) {
-        struct hd_feed *feed =
-            hd_feed_find(call->app->feeds, call->principal, removal->ids[i]);
+        struct hd_feed *feed = hd_feed_find(call->app->feeds, call->principal, removal->ids[i]);
 
         if (feed)
             hd_feed_drop(feed);
