@@ -187,6 +187,7 @@ void hd_conn_break(struct hd_conn *conn)
 
     if (conn->state == HD_CONN_CLOSED)
         return;
+    conn->is_broken = ex->is_open;
     close_wire(conn);
     drop_pending(conn);
     if (!ex->is_open)

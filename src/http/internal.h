@@ -126,6 +126,7 @@ struct hd_conn {
     bool is_sending;  /* send() is under way */
     bool is_consuming;
     bool has_ended; /* the peer sends no more */
+    bool is_broken; /* closed in the middle of an answer: the kernel need not send the rest */
     bool closes;    /* after this answer */
     bool is_refused;
     bool is_wire_closed;

@@ -130,8 +130,20 @@ static void on_closed(uv_handle_t *handle)
     hd_conn_release(conn);
 }
 
+/* To a peer that does not read, the kernel would go on offering what is left for minutes. */
+static void forget_unsent(struct hd_conn *conn)
+{
+    const struct linger at_once = {.l_onoff = 1, .l_linger = 0};
+    uv_os_fd_t fd;
+
+    if (uv_fileno((uv_handle_t *)stream_of(conn), &fd) == 0)
+        (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+}
+
 static void close_wire(struct hd_conn *conn)
 {
+    if (conn->is_broken)
+        forget_unsent(conn);
     uv_close((uv_handle_t *)stream_of(conn), on_closed);
 }
 
