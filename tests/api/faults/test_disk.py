@@ -1,0 +1,109 @@
+"""A disk that is full: what cannot be stored is refused with a clear word; nothing crashes, nothing is
+lost, and when there is room again the same server goes on."""
+
+import contextlib
+import subprocess
+import tempfile
+from pathlib import Path
+
+import httpx
+import pytest
+from load import comes_to_rest, eventually, is_usable
+from plain import human, texts
+from server import Server
+
+pytestmark = pytest.mark.beyond_peer("keeps its data in memory")
+
+SIZE = "12m"
+
+
+@pytest.fixture
+def small_disk():
+    """A small file system, where mounting is allowed."""
+    with tempfile.TemporaryDirectory(prefix="heddle-small-") as folder:
+        command = ["mount", "-t", "tmpfs", "-o", f"size={SIZE}", "none", folder]
+        if subprocess.run(command, capture_output=True, check=False).returncode:
+            pytest.skip("mounting is not allowed here")
+        try:
+            yield Path(folder)
+        finally:
+            subprocess.run(["umount", folder], check=True)
+
+
+class SmallServer(Server):
+    def __init__(self, disk: Path):
+        super().__init__()
+        self.disk = disk
+
+    def command(self) -> list[str]:
+        command = super().command()
+        command[command.index("--store") + 1] = f"sqlite:{self.disk}/heddle.db"
+        return command
+
+
+def fill(disk: Path) -> None:
+    with (disk / "ballast").open("ab", buffering=0) as ballast, contextlib.suppress(OSError):
+        for size in (1 << 20, 1 << 12, 1):
+            with contextlib.suppress(OSError):
+                while ballast.write(bytes(size)):
+                    pass
+
+
+def is_full(http: httpx.Client) -> bool:
+    """Asks for something that has to be stored."""
+    answer = http.post("/threads", json={"metadata": {"text": "x" * 20_000}})
+    if answer.status_code == 200:
+        return False
+    assert answer.status_code in (503, 507), answer.text
+    assert set(answer.json()) == {"detail"} and len(answer.json()["detail"]) > 10, answer.text
+    return True
+
+
+def test_a_full_disk(small_disk):
+    with SmallServer(small_disk) as server, httpx.Client(base_url=server.url, timeout=60) as http:
+        kept = http.post("/threads", json={}).json()["thread_id"]
+        busy = http.post("/threads", json={}).json()["thread_id"]
+        say = {"assistant_id": "echo", "input": human("before")}
+        assert http.post(f"/threads/{kept}/runs/wait", json=say).status_code == 200
+        # At work while the disk fills, and one behind it.
+        runs = [
+            http.post(f"/threads/{busy}/runs", json={"assistant_id": "nap", "input": {"ms": ms}, "durability": "sync"}).json()
+            for ms in (1500, 1)
+        ]
+        fill(small_disk)
+        eventually(lambda: is_full(http))
+        answer = http.post(f"/threads/{kept}/runs/wait", json=say)
+        assert answer.status_code in (503, 507) or "__error__" in answer.json(), answer.text
+        # What is there can be read, and the server is well.
+        assert texts(http.get(f"/threads/{kept}/state").json()["values"])[0] == "before"
+        assert http.get("/ok").json() == {"ok": True}
+        # Long enough for the run to have met the full disk: the log says so.
+        eventually(lambda: "is not stored yet" in server.log.read_text())
+        (small_disk / "ballast").unlink()
+        eventually(lambda: not is_full(http))
+        comes_to_rest(server)
+        for run in runs:
+            status = http.get(f"/threads/{busy}/runs/{run['run_id']}").json()["status"]
+            assert status in ("success", "error")
+        for thread in (kept, busy):
+            is_usable(http, thread)
+        server.stop()
+        server.restart()
+        for thread in (kept, busy):
+            is_usable(http, thread)
+
+
+def test_a_full_disk_does_not_keep_it_from_ending(small_disk):
+    """SIGTERM while an end cannot be stored: the next server stores it."""
+    with SmallServer(small_disk) as server, httpx.Client(base_url=server.url, timeout=60) as http:
+        thread = http.post("/threads", json={}).json()["thread_id"]
+        body = {"assistant_id": "nap", "input": {"ms": 1000}}
+        run = http.post(f"/threads/{thread}/runs", json=body).json()
+        fill(small_disk)
+        eventually(lambda: "is not stored yet" in server.log.read_text())
+        server.stop()
+        (small_disk / "ballast").unlink()
+        server.restart()
+        comes_to_rest(server)
+        assert http.get(f"/threads/{thread}/runs/{run['run_id']}").json()["status"] in ("success", "error")
+        is_usable(http, thread)
