@@ -1,0 +1,128 @@
+"""2,000 readers of streams that stop reading cost a bounded amount of memory, here and in the kernel, and
+nobody else has to wait for them."""
+
+import json
+import re
+import resource
+import socket
+from pathlib import Path
+
+import httpx
+import pytest
+from load import comes_to_rest, eventually, metrics
+from plain import human
+from server import Server
+
+pytestmark = pytest.mark.beyond_peer("has no bounds")
+
+READERS, THREADS = 2000, 20
+KIB, MIB = 1024, 1024 * 1024
+STREAM_MEMORY = 16 * MIB  # --stream-memory
+PER_THREAD = 4 * MIB  # --stream-retention-bytes
+WORDS = 3000
+
+# What the server may grow by: the events of all threads, and for each reader its connection, the buffer
+# of its stream (16 KiB) and what an allocator adds; in all less than a hundredth of what was told to them.
+PROCESS_BOUND = STREAM_MEMORY + READERS * 48 * KIB + 64 * MIB
+# And the kernel: 64 KiB to be sent for each, which it counts generously, and what the readers' side holds.
+KERNEL_BOUND = READERS * 160 * KIB
+
+
+class ThriftyServer(Server):
+    """With sanitizers, memory that was freed is kept for a while; here only a little."""
+
+    def environment(self) -> dict[str, str]:
+        found = super().environment()
+        return {**found, "ASAN_OPTIONS": found["ASAN_OPTIONS"] + ":quarantine_size_mb=8:malloc_context_size=2"}
+
+
+@pytest.fixture
+def chatty_server(tmp_path):
+    """With a graph that has much to say."""
+    nodes = {"say": {"kind": "script", "replies": [{"content": "word " * WORDS}], "stream": {"by": "word"}}}
+    graph = {
+        "name": "chatty",
+        "state": {"messages": {"reducer": "messages"}},
+        "nodes": nodes,
+        "edges": [["__start__", "say"], ["say", "__end__"]],
+    }
+    file = tmp_path / "chatty.json"
+    file.write_text(json.dumps(graph))
+    echo = Path(__file__).parent.parent / "lib/graphs/echo.json"
+    options = ["--stream-memory", str(STREAM_MEMORY), "--stream-retention-bytes", str(PER_THREAD)]
+    with ThriftyServer(graphs={"chatty": file, "echo": echo}, options=options) as running:
+        yield running
+
+
+def kernel_bytes() -> int:
+    """Of all TCP sockets of the machine."""
+    text = Path("/proc/net/sockstat").read_text()
+    return int(re.search(r"^TCP:.* mem (\d+)", text, re.M)[1]) * resource.getpagesize()
+
+
+def allow_files(count: int) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < count:
+        pytest.skip(f"{count} files cannot be open here")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, count), hard))
+
+
+def open_readers(server, threads: list[str]) -> list[socket.socket]:
+    """Each has seen the head of its stream, and then reads no more."""
+    readers = []
+    for number in range(READERS):
+        reader = socket.socket()
+        reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        reader.settimeout(60)
+        reader.connect(("127.0.0.1", server.port))
+        thread = threads[number % len(threads)]
+        reader.sendall(f"GET /threads/{thread}/stream HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        readers.append(reader)
+    for reader in readers:
+        assert reader.recv(15) == b"HTTP/1.1 200 OK"
+    return readers
+
+
+def tell(http: httpx.Client, thread: str) -> None:
+    """Runs once on the thread: some 3,000 events for each of its readers."""
+    body = {"assistant_id": "chatty", "input": human("go on"), "stream_mode": ["messages-tuple"]}
+    answer = http.post(f"/threads/{thread}/runs/stream", json=body)
+    assert answer.text.count("event: messages") >= WORDS
+
+
+def others_are_served(http: httpx.Client) -> None:
+    thread = http.post("/threads", json={}).json()["thread_id"]
+    for number in range(5):
+        answer = http.post(f"/threads/{thread}/runs/wait", json={"assistant_id": "echo", "input": human(f"{number}")})
+        assert answer.status_code == 200, answer.text
+        assert len(http.get(f"/threads/{thread}/state").json()["values"]["messages"]) == 2 * (number + 1)
+    assert http.delete(f"/threads/{thread}").status_code == 204
+
+
+def test_readers_that_stop_reading(chatty_server):
+    allow_files(READERS + 200)
+    with httpx.Client(base_url=chatty_server.url, timeout=120) as http:
+        threads = [http.post("/threads", json={}).json()["thread_id"] for _ in range(THREADS)]
+        tell(http, threads[0])  # what is needed once is there
+        others_are_served(http)
+        own, kernel = chatty_server.resident_kib() * KIB, kernel_bytes()
+        readers = open_readers(chatty_server, threads)
+        assert metrics(chatty_server)["heddle_http_streams"] == READERS
+        most_own = most_kernel = 0
+        for _ in range(3):
+            for thread in threads:
+                tell(http, thread)
+                most_own = max(most_own, chatty_server.resident_kib() * KIB - own)
+                most_kernel = max(most_kernel, kernel_bytes() - kernel)
+            others_are_served(http)
+        sent = metrics(chatty_server)["heddle_stream_memory_bytes"]
+        print(f"process +{most_own // KIB} KiB, kernel +{most_kernel // KIB} KiB, events {sent / KIB:.0f} KiB")
+        assert sent <= STREAM_MEMORY
+        assert most_own < PROCESS_BOUND, f"{most_own} of {PROCESS_BOUND} bytes"
+        assert most_kernel < KERNEL_BOUND, f"{most_kernel} of {KERNEL_BOUND} bytes"
+        # Those who are far behind are let go in the end; nothing stays of any of them.
+        for reader in readers:
+            reader.close()
+        eventually(lambda: metrics(chatty_server)["heddle_http_streams"] == 0)
+        eventually(lambda: metrics(chatty_server)["heddle_http_connections"] <= 2)
+        comes_to_rest(chatty_server)
