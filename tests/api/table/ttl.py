@@ -1,0 +1,207 @@
+"""What ends with its time: items, threads, stored events; and what stays."""
+
+import contextlib
+import sqlite3
+import time
+
+import httpx
+import pytest
+from plain import Thread, events, human, texts
+from server import Server
+from table import refused
+
+pytestmark = pytest.mark.beyond_peer("knows no ttl")
+SHORT = 0.01  # minutes: 600 ms
+
+
+@contextlib.contextmanager
+def serving(*options):
+    with Server.create(options=list(options)) as server:
+        with httpx.Client(base_url=server.url, timeout=60) as http:
+            yield server, http
+
+
+def until(check):
+    deadline = time.monotonic() + 60
+    while not (found := check()):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return found
+
+
+def rows(server, table) -> int:
+    """What the database has, seen or not."""
+    with contextlib.closing(sqlite3.connect(f"file:{server.folder}/heddle.db?mode=ro", uri=True)) as database:
+        return database.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+
+
+def put(http, key, **more):
+    answer = http.put("/store/items", json={"namespace": ["n"], "key": key, "value": {"key": key}, **more})
+    assert answer.status_code == 204, answer.text
+
+
+def get(http, key, **more):
+    return http.get("/store/items", params={"namespace": "n", "key": key, **more}).json()
+
+
+# ---- items
+
+
+def test_items_have_the_configured_time():
+    with serving("--ttl-items", str(SHORT)) as (server, http):
+        put(http, "standard")
+        put(http, "standard too", ttl=None)
+        put(http, "own", ttl=60)
+        assert get(http, "standard", refresh_ttl=False)
+        until(lambda: get(http, "standard", refresh_ttl=False) is None)
+        until(lambda: rows(server, "items") == 1)
+        assert get(http, "own")["value"] == {"key": "own"}
+
+
+def test_reading_is_a_use():
+    with serving() as (_, http):
+        put(http, "k", ttl=0.05)  # 3 s
+        put(http, "searched", ttl=0.05)
+        put(http, "alone", ttl=0.05)
+        for _ in range(10):
+            time.sleep(0.4)
+            assert get(http, "k") is not None
+            found = http.post("/store/items/search", json={"filter": {"key": "searched"}}).json()["items"]
+            assert [item["key"] for item in found] == ["searched"]
+        assert get(http, "alone") is None
+
+
+def test_reading_is_no_use_when_that_is_configured():
+    with serving("--no-ttl-refresh-on-read") as (_, http):
+        put(http, "k", ttl=SHORT)
+        put(http, "kept", ttl=SHORT)
+
+        def gone():
+            assert get(http, "kept", refresh_ttl=True) is not None  # unless it is asked for
+            return get(http, "k") is None
+
+        until(gone)
+
+
+def test_an_item_that_has_expired_is_new_again():
+    with serving("--ttl-sweep-interval", "0") as (server, http):
+        put(http, "k", ttl=SHORT)
+        first = get(http, "k", refresh_ttl=False)
+        until(lambda: get(http, "k", refresh_ttl=False) is None)
+        assert rows(server, "items") == 1  # nobody sweeps
+        assert http.post("/store/items/search", json={}).json() == {"items": []}
+        put(http, "k")
+        assert get(http, "k")["created_at"] > first["created_at"]
+
+
+# ---- threads
+
+
+def gone(http, thread):
+    return http.get(f"/threads/{thread}").status_code == 404
+
+
+def test_threads_have_the_configured_time():
+    with serving("--ttl-threads", str(SHORT)) as (server, http):
+        made = Thread(http)
+        by_run = "11111111-1111-4111-8111-111111111111"
+        body = {"assistant_id": "echo", "input": human("hi"), "if_not_exists": "create"}
+        assert http.post(f"/threads/{by_run}/runs/wait", json=body).status_code == 200
+        lasting = Thread(http, ttl=60)
+        shown = http.get(f"/threads/{made.id}", params={"include": "ttl"})
+        until(lambda: gone(http, made.id) and gone(http, by_run))
+        assert shown.status_code == 404 or shown.json()["ttl"]["ttl"] == SHORT
+        until(lambda: rows(server, "thread_info") == 1 and rows(server, "runs") == 0)
+        until(lambda: rows(server, "checkpoints") == rows(server, "threads") == 0)
+        assert lasting.record()["status"] == "idle"
+
+
+def test_stateless_threads_that_are_kept_have_it_too():
+    with serving("--ttl-threads", str(SHORT)) as (server, http):
+        body = {"assistant_id": "echo", "input": human("hi"), "on_completion": "keep"}
+        assert http.post("/runs/wait", json=body).status_code == 200
+        until(lambda: rows(server, "thread_info") == 0)
+
+
+def test_a_thread_at_work_stays():
+    with serving() as (server, http):
+        thread = Thread(http, ttl=SHORT)
+        run = thread.ask("POST", thread.path("/runs"), json={"assistant_id": "nap", "input": {"ms": 600_000}})
+        other = Thread(http, ttl=SHORT)
+        until(lambda: rows(server, "thread_info") == 1 and gone(http, other.id))
+        assert thread.record()["status"] == "busy"
+        thread.ask("POST", thread.path(f"/runs/{run['run_id']}/cancel?wait=1"))
+        until(lambda: rows(server, "thread_info") == 0)
+
+
+def test_use_makes_a_thread_live_longer():
+    with serving() as (_, http):
+        thread, other = Thread(http, ttl=0.05), Thread(http, ttl=0.05)  # 3 s
+        for number in range(8):
+            time.sleep(0.5)
+            thread.say("echo", str(number))
+        assert len(texts(thread.state()["values"])) == 16 and gone(http, other.id)
+
+
+def test_nothing_runs_on_a_thread_that_has_expired():
+    with serving("--ttl-sweep-interval", "0") as (_, http):
+        thread, again = Thread(http, ttl=SHORT), Thread(http, ttl=SHORT)
+        for each in (thread, again):
+            each.say("echo", "before")
+        until(lambda: gone(http, thread.id) and gone(http, again.id))
+        body = {"assistant_id": "echo", "input": human("after")}
+        refused(http, "POST", thread.path("/runs"), 404, f"Thread with ID {thread.id} not found", json=body)
+        made = again.ask("POST", again.path("/runs/wait"), json={**body, "if_not_exists": "create"})
+        assert texts(made) == ["after", "You said: after"]  # nothing of what was before
+        assert len(again.ask("GET", again.path("/runs"))) == 1
+
+
+def test_the_latest_state_is_kept_when_that_is_wanted():
+    with serving("--ttl-strategy", "keep_latest", "--ttl-threads", str(SHORT)) as (_, http):
+        thread = Thread(http)
+        for number in range(3):
+            thread.say("echo", str(number))
+        until(lambda: len(thread.history()) == 1)
+        assert texts(thread.state()["values"])[-1] == "You said: 2"
+        assert texts(thread.say("echo", "more"))[-2:] == ["more", "You said: more"]
+        until(lambda: len(thread.history()) == 1)  # and again
+        assert len(texts(thread.state()["values"])) == 8
+
+
+def test_streams_of_a_thread_that_went_end():
+    with serving() as (server, http):
+        thread = Thread(http, ttl=SHORT)
+        with http.stream("GET", thread.path("/stream")) as stream:
+            until(lambda: rows(server, "thread_info") == 0)
+            with contextlib.suppress(httpx.ReadError, httpx.RemoteProtocolError):
+                stream.read()
+
+
+# ---- events
+
+
+def test_stored_events_end_with_their_time():
+    with serving("--stream-retention-minutes", str(SHORT)) as (server, http):
+        thread = Thread(http)
+        body = {"assistant_id": "echo", "input": human("hi"), "stream_resumable": True, "stream_mode": "values"}
+        told = http.post(thread.path("/runs/stream"), json=body)
+        path = told.headers["content-location"] + "/stream"
+        until(lambda: rows(server, "event_pages") == 0)
+        server.stop()
+        server.restart()
+        again = http.get(path, headers={"Last-Event-ID": "-1"})
+        assert again.status_code == 200 and len(events(again.text)) < len(events(told.text))
+        assert texts(thread.state()["values"]) == ["hi", "You said: hi"]
+
+
+def test_stored_events_are_kept_until_then(own_server):
+    with httpx.Client(base_url=own_server.url, timeout=60) as http:
+        thread = Thread(http)
+        body = {"assistant_id": "echo", "input": human("hi"), "stream_resumable": True, "stream_mode": "values"}
+        told = http.post(thread.path("/runs/stream"), json=body)
+        other = Thread(http, ttl=SHORT)
+        until(lambda: gone(http, other.id) and rows(own_server, "thread_info") == 1)  # it has been swept
+        own_server.stop()
+        own_server.restart()
+        again = http.get(told.headers["content-location"] + "/stream", headers={"Last-Event-ID": "-1"})
+        assert events(again.text) == events(told.text)
