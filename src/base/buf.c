@@ -52,28 +52,17 @@ int hd_buf_reserve(struct hd_buf *buf, size_t more)
     return more <= buf->cap - buf->len ? 0 : grow(buf, buf->len + more);
 }
 
-int hd_buf_append(struct hd_buf *buf, const void *bytes, size_t len)
+int hd_buf_append_int(struct hd_buf *buf, int64_t value)
 {
-    int err;
+    char digits[20], *end = digits + sizeof(digits), *pos = end;
+    uint64_t rest = value < 0 ? -(uint64_t)value : (uint64_t)value;
 
-    if (len == 0)
-        return 0;
-    err = hd_buf_reserve(buf, len);
-    if (err)
-        return err;
-    memcpy(buf->ptr + buf->len, bytes, len);
-    buf->len += len;
-    return 0;
-}
-
-int hd_buf_append_slice(struct hd_buf *buf, struct hd_slice s)
-{
-    return hd_buf_append(buf, s.ptr, s.len);
-}
-
-int hd_buf_append_byte(struct hd_buf *buf, uint8_t byte)
-{
-    return hd_buf_append(buf, &byte, 1);
+    do
+        *--pos = (char)('0' + rest % 10);
+    while ((rest /= 10) > 0);
+    if (value < 0)
+        *--pos = '-';
+    return hd_buf_append(buf, pos, (size_t)(end - pos));
 }
 
 /* Formats into the room there is and asks for more only when that was too little. */

@@ -7,6 +7,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/compiler.h"
 #include "base/slice.h"
@@ -24,9 +25,35 @@ void hd_buf_reset(struct hd_buf *buf);
 
 /* Room for `more` bytes after len: the caller may write there itself and then add to len. */
 HD_MUST_CHECK int hd_buf_reserve(struct hd_buf *buf, size_t more);
-HD_MUST_CHECK int hd_buf_append(struct hd_buf *buf, const void *bytes, size_t len);
-HD_MUST_CHECK int hd_buf_append_slice(struct hd_buf *buf, struct hd_slice s);
-HD_MUST_CHECK int hd_buf_append_byte(struct hd_buf *buf, uint8_t byte);
+
+/* All text goes through these: they are inline. */
+HD_MUST_CHECK static inline int hd_buf_append(struct hd_buf *buf, const void *bytes, size_t len)
+{
+    int err = 0;
+
+    if (len == 0)
+        return 0;
+    if (len > buf->cap - buf->len || len > buf->limit - buf->len)
+        err = hd_buf_reserve(buf, len);
+    if (err)
+        return err;
+    memcpy(buf->ptr + buf->len, bytes, len);
+    buf->len += len;
+    return 0;
+}
+
+HD_MUST_CHECK static inline int hd_buf_append_slice(struct hd_buf *buf, struct hd_slice s)
+{
+    return hd_buf_append(buf, s.ptr, s.len);
+}
+
+HD_MUST_CHECK static inline int hd_buf_append_byte(struct hd_buf *buf, uint8_t byte)
+{
+    return hd_buf_append(buf, &byte, 1);
+}
+
+/* In decimal. */
+HD_MUST_CHECK int hd_buf_append_int(struct hd_buf *buf, int64_t value);
 HD_MUST_CHECK int hd_buf_printf(struct hd_buf *buf, const char *fmt, ...) HD_PRINTF(2, 3);
 
 /* LEB128 unsigned, and 8 bytes little endian. */

@@ -1,7 +1,6 @@
 #include "base/json.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/utf8.h"
@@ -27,6 +26,7 @@ static bool is_plain(char c)
 /* Where the run of bytes ends that can be copied as they are. */
 static const char *skip_plain(const char *pos, const char *end)
 {
+    const char *begin = pos;
     uint64_t eight;
 
     for (;;) {
@@ -34,6 +34,11 @@ static const char *skip_plain(const char *pos, const char *end)
             memcpy(&eight, pos, sizeof(eight));
             if (any_special(eight))
                 break;
+        }
+        if (end - pos < 8 && end - begin >= 8) { /* what is left, and some of what was seen */
+            memcpy(&eight, end - 8, sizeof(eight));
+            if (!any_special(eight))
+                return end;
         }
         while (pos < end && is_plain(*pos))
             pos++;
@@ -66,9 +71,10 @@ static int write_escape(struct hd_buf *out, unsigned char c)
 static int write_quoted(struct hd_buf *out, struct hd_slice s)
 {
     const char *pos = s.ptr ? s.ptr : "", *end = pos + s.len, *stop;
-    int err;
+    int err = hd_buf_reserve(out, s.len + 2); /* as a rule that is all */
 
-    err = hd_buf_append_byte(out, '"');
+    if (!err)
+        err = hd_buf_append_byte(out, '"');
     while (!err && pos < end) {
         stop = skip_plain(pos, end);
         err = hd_buf_append(out, pos, (size_t)(stop - pos));
@@ -221,7 +227,7 @@ void hd_jw_int(struct hd_jw *jw, int64_t value)
 {
     separate(jw);
     if (!jw->err)
-        jw->err = hd_buf_printf(jw->out, "%" PRId64, value);
+        jw->err = hd_buf_append_int(jw->out, value);
 }
 
 void hd_jw_bool(struct hd_jw *jw, bool value)

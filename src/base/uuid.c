@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <openssl/evp.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,9 @@
 #define TICKS_TO_1970 UINT64_C(0x01b21dd213814000)
 #define TICKS_PER_US 10
 
-void hd_random(void *out, size_t len)
+/* ---- random bytes ------------------------------------------------------ */
+
+static void ask_kernel(void *out, size_t len)
 {
     char *pos = out;
 
@@ -30,6 +33,52 @@ void hd_random(void *out, size_t len)
         len -= (size_t)got;
     }
 }
+
+/*
+ * Ids need a few bytes at a time: each thread fetches more at once. What was given out is wiped,
+ * and a child process does not go on with what its parent has.
+ */
+struct pool {
+    unsigned char bytes[512];
+    size_t left; /* at the beginning */
+    unsigned age;
+};
+static _Thread_local struct pool pool;
+static atomic_uint age = 1;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void on_fork(void)
+{
+    atomic_fetch_add(&age, 1);
+}
+
+static void watch_forks(void)
+{
+    if (pthread_atfork(NULL, NULL, on_fork) != 0)
+        atomic_store(&age, 0); /* no pools */
+}
+
+void hd_random(void *out, size_t len)
+{
+    unsigned now;
+
+    (void)pthread_once(&once, watch_forks);
+    now = atomic_load_explicit(&age, memory_order_relaxed);
+    if (now == 0 || len > sizeof(pool.bytes) / 8) {
+        ask_kernel(out, len);
+        return;
+    }
+    if (pool.age != now || pool.left < len) {
+        ask_kernel(pool.bytes, sizeof(pool.bytes));
+        pool.left = sizeof(pool.bytes);
+        pool.age = now;
+    }
+    pool.left -= len;
+    memcpy(out, pool.bytes + pool.left, len);
+    explicit_bzero(pool.bytes + pool.left, len);
+}
+
+/* ---- ids --------------------------------------------------------------- */
 
 static void put_be(uint8_t *out, uint64_t value, size_t bytes)
 {

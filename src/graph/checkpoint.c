@@ -7,8 +7,6 @@
 #include "base/alloc.h"
 #include "base/json.h"
 
-#define FORMAT 4
-
 static struct hd_slice slice(struct heddle_bytes bytes)
 {
     return hd_slice(bytes.data, bytes.len);
@@ -335,7 +333,7 @@ int hd_live_write(const struct hd_live *live, struct hd_buf *out)
     hd_jw_init(&jw, out);
     hd_jw_object(&jw);
     hd_jw_key(&jw, HD_S("v"));
-    hd_jw_int(&jw, FORMAT);
+    hd_jw_int(&jw, HD_CHECKPOINT_V);
     hd_jw_key(&jw, HD_S("ts"));
     hd_jw_string(&jw, hd_slice_cstr(live->ts));
     hd_jw_key(&jw, HD_S("id"));

@@ -32,6 +32,7 @@
 #include "heddle.h"
 
 #define HD_NULL_TASK "00000000-0000-0000-0000-000000000000"
+#define HD_CHECKPOINT_V 4 /* the format of checkpoints */
 #define HD_ENGINE_MAX_VALUE ((size_t)256 << 20) /* bytes of what is saved at once */
 #define HD_ENGINE_RECALL ((size_t)64 << 20)     /* bytes of lists kept for later runs */
 
@@ -331,6 +332,8 @@ struct hd_engine {
     unsigned open_handles;
     uv_mutex_t lock;
     struct hd_save *finished; /* by other threads; newest first */
+    struct hd_save *spare;    /* for reuse */
+    unsigned spare_count;
     size_t in_flight;
     void *http; /* struct hd_http, when one was needed */
     struct hd_recall *recall;
@@ -359,8 +362,14 @@ struct hd_packed {
     struct heddle_value *values;
     struct hd_growth **growths; /* by value: a list that has grown, else NULL */
     size_t value_count;
+    struct hd_outline outline;
+    void *outline_memory;
+    struct hd_val *other_versions; /* holds names of the outline */
 };
-/* `growing`, by channel, knows what was saved before; NULL: nothing does. */
+/*
+ * `growing`, by channel, knows what was saved before; NULL: nothing does. `new_versions` NULL: they
+ * are in the outline, without its run_id.
+ */
 HD_MUST_CHECK int hd_pack_values(struct hd_packed *packed, const struct hd_live *live,
                                  struct hd_val *const *previous, struct hd_growing *growing,
                                  struct hd_buf *new_versions);

@@ -1,7 +1,6 @@
 /* The checkpoint that a loop works on: channels, their versions, who has seen which. */
 #include "graph/engine.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -147,10 +146,17 @@ static const struct hd_val *greatest(const struct hd_live *live)
     return max;
 }
 
+static void put_digits(char *out, uint64_t value, int width)
+{
+    for (int i = width - 1; i >= 0; i--, value /= 10)
+        out[i] = (char)('0' + value % 10);
+}
+
 /* A counter, and behind it something random that keeps the versions of branches apart. */
 struct hd_val *hd_version_next(const struct hd_live *live)
 {
     const struct hd_val *max = greatest(live);
+    char text[32 + 3 + 15];
     double number;
     uint64_t random;
 
@@ -158,9 +164,10 @@ struct hd_val *hd_version_next(const struct hd_live *live)
     if (max && hd_val_get_double(max, &number))
         return hd_val_int((int64_t)number + 1);
     hd_random(&random, sizeof(random));
-    return hd_val_printf("%032" PRIu64 ".0.%015" PRIu64,
-                         (uint64_t)strtoull(max ? hd_val_get_string(max).ptr : "0", NULL, 10) + 1,
-                         random % UINT64_C(1000000000000000));
+    put_digits(text, strtoull(max ? hd_val_get_string(max).ptr : "0", NULL, 10) + 1, 32);
+    memcpy(text + 32, ".0.", 3);
+    put_digits(text + 35, random % UINT64_C(1000000000000000), 15);
+    return hd_val_string(hd_slice(text, sizeof(text)));
 }
 
 struct hd_val *hd_live_read(const struct hd_live *live, const size_t *indexes, size_t count)

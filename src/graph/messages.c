@@ -7,6 +7,8 @@
  * of `list`, which the update has made of it so far. It may know others too: of
  * lists that were only tried, and were dropped. So what it says is checked
  * against the list before it counts, and going back to `base` is no work.
+ *
+ * It is made when it pays: the first few messages that come are looked for from the end of the list.
  */
 #include <string.h>
 
@@ -17,8 +19,11 @@
 
 #define MAX_MESSAGES ((size_t)1 << 30)
 #define NOWHERE SIZE_MAX
+#define FEW 4
 
 struct hd_messages {
+    bool has_places;
+    size_t looked;        /* messages that were looked for without */
     struct hd_map places; /* place + 1 by id */
     struct hd_val *base;  /* NULL: none */
     struct hd_val *list;  /* NULL: none, the index must be made anew */
@@ -194,28 +199,45 @@ static int note_place(struct hd_messages *messages, const struct hd_val *message
 static size_t find_place(const struct hd_messages *messages, const struct hd_val *list,
                          struct hd_slice id)
 {
-    size_t place = (size_t)(uintptr_t)hd_map_get(&messages->places, id);
-    const struct hd_val *message = place ? hd_val_at(list, place - 1) : NULL;
+    size_t place = hd_val_count(list);
 
-    return message && hd_slice_eq(id_bytes(message), id) ? place - 1 : NOWHERE;
+    if (messages->has_places)
+        place = (size_t)(uintptr_t)hd_map_get(&messages->places, id);
+    for (; place > 0; place--) {
+        const struct hd_val *message = hd_val_at(list, place - 1);
+
+        if (message && hd_slice_eq(id_bytes(message), id))
+            return place - 1;
+        if (messages->has_places)
+            break;
+    }
+    return NOWHERE;
 }
 
-static int rebuild(struct hd_messages *messages, const struct hd_val *list)
+/* Starts with a list of which nothing is known yet. */
+static void restart(struct hd_messages *messages, const struct hd_val *list)
+{
+    hd_map_fini(&messages->places);
+    hd_map_init(&messages->places, MAX_MESSAGES);
+    messages->has_places = false;
+    messages->looked = 0;
+    describe(&messages->base, list);
+    describe(&messages->list, list);
+}
+
+/* Before so many messages are looked for in the list. */
+static int expect(struct hd_messages *messages, const struct hd_val *list, size_t more)
 {
     size_t count = hd_val_count(list);
     int err = 0;
 
-    hd_map_fini(&messages->places);
-    hd_map_init(&messages->places, MAX_MESSAGES);
-    describe(&messages->base, NULL);
-    describe(&messages->list, NULL);
+    messages->looked += more;
+    if (messages->has_places || messages->looked <= FEW)
+        return 0;
     for (size_t i = 0; !err && i < count; i++)
         err = note_place(messages, hd_val_at(list, i), i);
-    if (err)
-        return err;
-    describe(&messages->base, list);
-    describe(&messages->list, list);
-    return 0;
+    messages->has_places = !err;
+    return err;
 }
 
 /* Makes *left, which it may replace, a list of messages that the index describes. */
@@ -238,7 +260,8 @@ static int open_left(struct hd_channel *channel, struct hd_val **left, struct hd
         return err;
     hd_val_unref(*left);
     *left = ready;
-    return rebuild(messages, ready);
+    restart(messages, ready);
+    return 0;
 }
 
 /* ---- merging ---------------------------------------------------------- */
@@ -277,7 +300,9 @@ static int merge_new(struct merging *m, const struct hd_val *message, struct hd_
                          "Attempting to delete a message with an ID that doesn't exist ('%.*s')",
                          (int)id.len, id.ptr);
     m->list = hd_val_append(m->list, hd_val_ref(message));
-    return m->list ? note_place(m->messages, message, place) : HD_ENOMEM;
+    if (!m->list)
+        return HD_ENOMEM;
+    return m->messages->has_places ? note_place(m->messages, message, place) : 0;
 }
 
 static struct hd_val *without_removed(const struct merging *m)
@@ -302,7 +327,7 @@ static int merge(struct hd_messages *messages, struct hd_val *left, const struct
     struct merging m = {.messages = messages, .list = left};
     size_t count = hd_val_count(right);
     struct hd_val *rest;
-    int err = 0;
+    int err = expect(messages, left, count);
 
     for (size_t i = 0; !err && i < count; i++) {
         const struct hd_val *message = hd_val_at(right, i);

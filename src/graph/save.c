@@ -18,6 +18,7 @@
 #include "graph/http.h"
 
 enum kind { LOAD, PUT, WRITES };
+enum { MAX_SPARE = 64, MAX_SPARE_BYTES = 1 << 14 };
 
 /* One call: owns everything that the store may still look at. */
 struct hd_save {
@@ -26,7 +27,8 @@ struct hd_save {
     struct hd_loop *loop;
     enum kind kind;
     struct hd_packed packed;
-    struct hd_buf checkpoint, metadata, versions, ids;
+    struct hd_buf checkpoint, metadata, ids;
+    struct hd_extras extras;
     struct heddle_checkpoint put;
     struct heddle_writes writes;
     int code;
@@ -46,31 +48,70 @@ static struct heddle_bytes bytes(struct hd_slice s)
     return (struct heddle_bytes){s.ptr, s.len};
 }
 
-static void free_save(struct hd_save *save)
+static void destroy_save(struct hd_save *save)
 {
-    hd_packed_fini(&save->packed);
+    hd_buf_fini(&save->packed.text);
     hd_buf_fini(&save->checkpoint);
     hd_buf_fini(&save->metadata);
-    hd_buf_fini(&save->versions);
     hd_buf_fini(&save->ids);
-    hd_free(save->known);
     hd_free(save);
 }
 
-static struct hd_save *new_save(struct hd_loop *loop, enum kind kind)
+/* Some are kept for the next ones, with their buffers. */
+static void free_save(struct hd_save *save)
+{
+    struct hd_engine *engine = save->engine;
+    struct hd_buf text = save->packed.text;
+    struct hd_save kept = {
+        .checkpoint = save->checkpoint, .metadata = save->metadata, .ids = save->ids};
+
+    save->packed.text = (struct hd_buf){.ptr = NULL};
+    hd_packed_fini(&save->packed);
+    hd_free(save->known);
+    *save = kept;
+    save->packed.text = text;
+    if (engine->spare_count == MAX_SPARE ||
+        text.cap + kept.checkpoint.cap + kept.metadata.cap + kept.ids.cap > MAX_SPARE_BYTES) {
+        destroy_save(save);
+        return;
+    }
+    hd_buf_reset(&save->packed.text);
+    hd_buf_reset(&save->checkpoint);
+    hd_buf_reset(&save->metadata);
+    hd_buf_reset(&save->ids);
+    save->next = engine->spare;
+    engine->spare = save;
+    engine->spare_count++;
+}
+
+static struct hd_save *create_save(void)
 {
     struct hd_save *save = hd_calloc(1, sizeof(*save));
 
     if (!save)
         return NULL;
-    save->engine = loop->run->engine;
-    save->loop = loop;
-    save->kind = kind;
     hd_buf_init(&save->packed.text, HD_ENGINE_MAX_VALUE);
     hd_buf_init(&save->checkpoint, HD_ENGINE_MAX_VALUE);
     hd_buf_init(&save->metadata, HD_ENGINE_MAX_VALUE);
-    hd_buf_init(&save->versions, HD_ENGINE_MAX_VALUE);
     hd_buf_init(&save->ids, (size_t)1 << 20);
+    return save;
+}
+
+static struct hd_save *new_save(struct hd_loop *loop, enum kind kind)
+{
+    struct hd_engine *engine = loop->run->engine;
+    struct hd_save *save = engine->spare ? engine->spare : create_save();
+
+    if (!save)
+        return NULL;
+    if (save == engine->spare) {
+        engine->spare = save->next;
+        engine->spare_count--;
+    }
+    save->next = NULL;
+    save->engine = engine;
+    save->loop = loop;
+    save->kind = kind;
     return save;
 }
 
@@ -128,29 +169,74 @@ static int pack_channel(struct hd_packed *packed, const struct hd_live *live, si
     return err;
 }
 
+static bool has_changed(const struct hd_live *live, struct hd_val *const *previous, size_t channel)
+{
+    return hd_version_after(live->versions[channel], previous ? previous[channel] : NULL);
+}
+
+static int outline(struct hd_packed *packed, const struct hd_live *live,
+                   struct hd_val *const *previous)
+{
+    size_t count = 0, most = live->graph->channel_count + hd_val_count(live->other_versions);
+    struct hd_slice *names = hd_malloc(most * (sizeof(*names) + sizeof(bool)));
+    bool *changed = (bool *)(names + most);
+
+    if (!names)
+        return HD_ENOMEM;
+    packed->outline_memory = names;
+    packed->other_versions = hd_val_ref(live->other_versions);
+    for (size_t i = 0; i < live->graph->channel_count; i++) {
+        if (!live->versions[i])
+            continue;
+        names[count] = live->graph->channels[i].name;
+        changed[count++] = has_changed(live, previous, i);
+    }
+    for (size_t i = 0; i < hd_val_count(packed->other_versions); i++) {
+        struct hd_val *key;
+
+        (void)hd_val_member(packed->other_versions, i, &key);
+        names[count] = hd_val_get_string(key);
+        changed[count++] = false;
+    }
+    packed->outline = (struct hd_outline){
+        .v = HD_CHECKPOINT_V, .channels = names, .has_changed = changed, .channel_count = count};
+    return 0;
+}
+
+static int write_versions(const struct hd_live *live, struct hd_val *const *previous,
+                          struct hd_buf *out)
+{
+    struct hd_jw jw;
+
+    hd_jw_init(&jw, out);
+    hd_jw_object(&jw);
+    for (size_t i = 0; i < live->graph->channel_count; i++) {
+        if (!has_changed(live, previous, i))
+            continue;
+        hd_jw_key(&jw, live->graph->channels[i].name);
+        hd_val_put_rendered(&jw, live->versions[i]);
+    }
+    hd_jw_object_end(&jw);
+    return hd_jw_finish(&jw);
+}
+
 int hd_pack_values(struct hd_packed *packed, const struct hd_live *live,
                    struct hd_val *const *previous, struct hd_growing *growing,
                    struct hd_buf *new_versions)
 {
-    struct hd_jw jw;
-    int err = 0;
+    int err = new_versions ? write_versions(live, previous, new_versions)
+                           : outline(packed, live, previous);
 
     packed->values = hd_calloc(live->graph->channel_count, sizeof(*packed->values));
     packed->growths = hd_calloc(live->graph->channel_count, sizeof(struct hd_growth *));
     if (!packed->values || !packed->growths)
         return HD_ENOMEM;
-    hd_jw_init(&jw, new_versions);
-    hd_jw_object(&jw);
     for (size_t i = 0; i < live->graph->channel_count && !err; i++) {
-        if (!hd_version_after(live->versions[i], previous ? previous[i] : NULL))
-            continue;
-        hd_jw_key(&jw, live->graph->channels[i].name);
-        hd_val_put_rendered(&jw, live->versions[i]);
-        err = pack_channel(packed, live, i, growing);
+        if (has_changed(live, previous, i))
+            err = pack_channel(packed, live, i, growing);
     }
-    hd_jw_object_end(&jw);
     settle(packed);
-    return err ? err : hd_jw_finish(&jw);
+    return err;
 }
 
 int hd_pack_writes(struct hd_packed *packed, const struct hd_graph *graph,
@@ -178,9 +264,9 @@ void hd_packed_fini(struct hd_packed *packed)
     hd_buf_fini(&packed->text);
     hd_free(packed->values);
     hd_free(packed->growths);
-    packed->values = NULL;
-    packed->growths = NULL;
-    packed->value_count = 0;
+    hd_free(packed->outline_memory);
+    hd_val_unref(packed->other_versions);
+    *packed = (struct hd_packed){.values = NULL};
 }
 
 /* ---- going and coming back -------------------------------------------- */
@@ -414,9 +500,7 @@ int hd_load_start(struct hd_loop *loop, struct hd_slice id, struct hd_slice befo
 static void store_now(struct hd_save *save)
 {
     if (save->kind == PUT)
-        save->code =
-            hd_put_grown(save->engine->store, &save->put,
-                         (const struct hd_growth *const *)save->packed.growths, &save->error);
+        save->code = hd_put_with(save->engine->store, &save->put, &save->extras, &save->error);
     else
         save->code = heddle_put_writes(save->engine->store, &save->writes, &save->error);
     note_failure(save->loop, save);
@@ -443,9 +527,7 @@ static void store(struct hd_save *save)
     begin(engine);
     loop->saving++;
     if (save->kind == PUT)
-        code = hd_queue_put(engine->store, &save->put,
-                            (const struct hd_growth *const *)save->packed.growths, &loop->train,
-                            done, save, &error);
+        code = hd_queue_put(engine->store, &save->put, &save->extras, done, save, &error);
     else
         code = hd_queue_writes(engine->store, &save->writes, done, save, &error);
     uv_prepare_start(&engine->sender, on_prepare);
@@ -459,7 +541,9 @@ static void store(struct hd_save *save)
     free_save(save);
 }
 
-static int write_metadata(const struct hd_loop *loop, struct hd_buf *out)
+/* The run_id in it comes to stand first in `ids`; of *run_id only the length is set. */
+static int write_metadata(const struct hd_loop *loop, struct hd_buf *out, struct hd_buf *ids,
+                          struct hd_slice *run_id)
 {
     const struct hd_val *more = loop->run->options.metadata;
     struct hd_val *all = hd_val_ref(loop->metadata);
@@ -475,7 +559,11 @@ static int write_metadata(const struct hd_loop *loop, struct hd_buf *out)
             continue;
         all = hd_val_with_key(all, hd_val_ref(key), hd_val_ref(val));
     }
+    *run_id = hd_val_get_string(hd_val_get(all, HD_S("run_id")));
     err = all ? hd_val_render(out, all) : HD_ENOMEM;
+    if (!err) /* by offset: the buffer may move */
+        err = hd_buf_append_slice(ids, *run_id);
+    run_id->ptr = NULL;
     hd_val_unref(all);
     return err;
 }
@@ -489,27 +577,29 @@ static int append_id(struct hd_buf *out, const char *id, size_t *offset)
 static int fill_put(struct hd_save *save)
 {
     struct hd_loop *loop = save->loop;
+    struct hd_slice run_id;
     size_t id, parent;
     int err = hd_live_write(&loop->live, &save->checkpoint);
 
     if (!err)
-        err = write_metadata(loop, &save->metadata);
+        err = write_metadata(loop, &save->metadata, &save->ids, &run_id);
     if (!err)
-        err = hd_pack_values(&save->packed, &loop->live, loop->saved_versions, loop->growing,
-                             &save->versions);
+        err = hd_pack_values(&save->packed, &loop->live, loop->saved_versions, loop->growing, NULL);
     if (!err)
         err = append_id(&save->ids, loop->live.id, &id);
     if (!err)
         err = append_id(&save->ids, loop->saved_id, &parent);
     if (err)
         return err;
+    save->packed.outline.run_id = hd_slice(save->ids.ptr, run_id.len);
+    save->extras = (struct hd_extras){(const struct hd_growth *const *)save->packed.growths,
+                                      &save->packed.outline, &loop->train};
     save->put = (struct heddle_checkpoint){.thread = thread_of(loop),
                                            .ns = bytes(hd_loop_place(loop)),
                                            .id = bytes(hd_slice_cstr(save->ids.ptr + id)),
                                            .parent = bytes(hd_slice_cstr(save->ids.ptr + parent)),
                                            .checkpoint = bytes(hd_buf_slice(&save->checkpoint)),
                                            .metadata = bytes(hd_buf_slice(&save->metadata)),
-                                           .new_versions = bytes(hd_buf_slice(&save->versions)),
                                            .values = save->packed.values,
                                            .value_count = save->packed.value_count};
     return 0;
@@ -622,6 +712,10 @@ static void on_close(uv_handle_t *handle)
         return;
     uv_mutex_destroy(&engine->lock);
     hd_recall_destroy(engine->recall);
+    for (struct hd_save *save = engine->spare, *next; save; save = next) {
+        next = save->next;
+        destroy_save(save);
+    }
     hd_free(engine);
 }
 

@@ -72,13 +72,6 @@ void hd_growth_destroy(struct hd_growth *growth);
 /* The text as one value of growth->size bytes. */
 void hd_growth_write(const struct hd_growth *growth, char *out);
 
-/*
- * As heddle_put(). Where growths[i] is not NULL it stands for the data of
- * checkpoint->values[i]: data.len must be its size, data.data is not looked at.
- */
-HD_MUST_CHECK int hd_put_grown(struct heddle *store, const struct heddle_checkpoint *checkpoint,
-                               const struct hd_growth *const *growths, struct heddle_error *error);
-
 /* A value that the caller still has, with what identifies it. */
 struct hd_known {
     struct heddle_bytes channel;
@@ -104,15 +97,36 @@ struct hd_train {
     int err; /* the lane's */
 };
 
+/* What the JSON of a checkpoint says, from who wrote it: then the store does not read it. */
+struct hd_outline {
+    int64_t v;
+    struct hd_slice run_id;          /* of the metadata; empty: none */
+    const struct hd_slice *channels; /* those of channel_versions … */
+    const bool *has_changed;         /* … are in new_versions, or else as in the parent */
+    size_t channel_count;
+};
+
+/* What a put may bring along; all of it may be NULL and must stay until it is answered. */
+struct hd_extras {
+    /* By value: where one is not NULL it stands for the data, of which only data.len is right. */
+    const struct hd_growth *const *growths;
+    const struct hd_outline *outline;
+    struct hd_train *train; /* of queued ones */
+};
+
+/* As heddle_put(); `extras` may be NULL. */
+HD_MUST_CHECK int hd_put_with(struct heddle *store, const struct heddle_checkpoint *checkpoint,
+                              const struct hd_extras *extras, struct heddle_error *error);
+
 /*
  * As heddle_put_async() and heddle_put_writes_async() for who has several things
  * to write: they are only queued, in this order, until hd_queue_go(); then they
  * share a commit. What is wrong with the input is answered at once, not through
- * `done`. `train` may be NULL.
+ * `done`.
  */
 HD_MUST_CHECK int hd_queue_put(struct heddle *store, const struct heddle_checkpoint *checkpoint,
-                               const struct hd_growth *const *growths, struct hd_train *train,
-                               heddle_done done, void *arg, struct heddle_error *error);
+                               const struct hd_extras *extras, heddle_done done, void *arg,
+                               struct heddle_error *error);
 HD_MUST_CHECK int hd_queue_writes(struct heddle *store, const struct heddle_writes *writes,
                                   heddle_done done, void *arg, struct heddle_error *error);
 void hd_queue_go(struct heddle *store);

@@ -154,15 +154,24 @@ int heddle_open(struct heddle **out, const char *url, struct heddle_error *error
 
 /* ---- writing ---- */
 
-int hd_put_grown(struct heddle *heddle, const struct heddle_checkpoint *checkpoint,
-                 const struct hd_growth *const *growths, struct heddle_error *error)
+static void add_extras(struct hd_request *request, const struct hd_extras *extras)
+{
+    if (!extras)
+        return;
+    request->growths = extras->growths;
+    request->outline = extras->outline;
+    request->train = extras->train;
+}
+
+int hd_put_with(struct heddle *heddle, const struct heddle_checkpoint *checkpoint,
+                const struct hd_extras *extras, struct heddle_error *error)
 {
     struct hd_fault *fault = fault_of(error);
     struct hd_request request;
     int err = hd_request_put(&heddle->store, &request, checkpoint, fault);
 
     if (!err) {
-        request.growths = growths;
+        add_extras(&request, extras);
         err = hd_request_cut(&request);
         if (!err)
             err = hd_lane_run(&heddle->store, &request, fault);
@@ -174,7 +183,7 @@ int hd_put_grown(struct heddle *heddle, const struct heddle_checkpoint *checkpoi
 int heddle_put(struct heddle *heddle, const struct heddle_checkpoint *checkpoint,
                struct heddle_error *error)
 {
-    return hd_put_grown(heddle, checkpoint, NULL, error);
+    return hd_put_with(heddle, checkpoint, NULL, error);
 }
 
 int heddle_put_writes(struct heddle *heddle, const struct heddle_writes *writes,
@@ -257,8 +266,8 @@ int heddle_put_writes_async(struct heddle *heddle, const struct heddle_writes *w
 }
 
 int hd_queue_put(struct heddle *heddle, const struct heddle_checkpoint *checkpoint,
-                 const struct hd_growth *const *growths, struct hd_train *train, heddle_done done,
-                 void *arg, struct heddle_error *error)
+                 const struct hd_extras *extras, heddle_done done, void *arg,
+                 struct heddle_error *error)
 {
     struct hd_request *request = hd_malloc(sizeof(*request));
     int err;
@@ -270,8 +279,7 @@ int hd_queue_put(struct heddle *heddle, const struct heddle_checkpoint *checkpoi
         hd_free(request);
         return leave(err, error);
     }
-    request->growths = growths;
-    request->train = train;
+    add_extras(request, extras);
     return leave(queue(heddle, request, done, arg), error);
 }
 

@@ -18,6 +18,7 @@ typedef int (*hd_job_fn)(struct hd_store *store, struct hd_lane *lane, void *arg
                          struct hd_fault *fault);
 
 struct hd_growth;
+struct hd_outline;
 struct hd_train;
 
 struct hd_request {
@@ -42,6 +43,7 @@ struct hd_request {
         } job;
     } as;
     const struct hd_growth *const *growths; /* of put: by value, instead of its data; or NULL */
+    const struct hd_outline *outline;       /* of put; or NULL */
     struct hd_train *train;                 /* of put; or NULL */
     struct hd_pieces *pieces; /* of each value of put or writes that is not stored inline */
     struct hd_arena arena;    /* the key and the pieces array */

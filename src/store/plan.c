@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "store/growth.h"
 #include "store/pack.h"
 #include "store/plan.h"
 #include "store/scan.h"
@@ -108,13 +109,21 @@ static int open_thread(struct hd_planner *p)
 
 /* ---- put ---- */
 
+struct channel {
+    struct hd_slice name;
+    hd_json_val version; /* NULL: if it has not changed, that of the parent */
+    bool has_changed;
+    bool is_carried; /* still to be found elsewhere */
+};
+
 struct put_plan {
     struct hd_planner *p;
-    hd_json_val versions; /* channel_versions of the checkpoint */
-    hd_json_val changed;  /* new_versions */
+    int64_t v;
+    struct hd_slice run_id;
+    struct channel *channels;
+    size_t channel_count;
     struct hd_entry *entries;
     size_t entry_count;
-    bool *is_carried; /* of each member of `versions`: still to be found elsewhere */
     size_t carried_count;
     bool has_old;        /* the checkpoint exists and is replaced */
     struct hd_slice old; /* its body */
@@ -186,17 +195,15 @@ static int record_changed(struct put_plan *plan, struct hd_slice channel)
 
 static int record_all_changed(struct put_plan *plan)
 {
-    struct hd_json_iter it = hd_json_iter(plan->versions);
-    size_t i = 0;
     int err = 0;
 
-    for (; !err && hd_json_next(&it); i++) {
-        hd_json_val changed = hd_json_get(plan->changed, it.key);
+    for (size_t i = 0; !err && i < plan->channel_count; i++) {
+        struct channel *channel = &plan->channels[i];
 
-        if (changed && version_eq(changed, it.val)) {
-            err = record_changed(plan, it.key);
+        if (channel->has_changed) {
+            err = record_changed(plan, channel->name);
         } else {
-            plan->is_carried[i] = true;
+            channel->is_carried = true;
             plan->carried_count++;
         }
     }
@@ -218,31 +225,41 @@ static int copy_entry(struct put_plan *plan, const struct hd_entry *entry)
     return err;
 }
 
+/* `theirs` are its versions; without ours they are not looked at. */
+static int carry_entries(struct put_plan *plan, const struct hd_body *body, hd_json_val theirs)
+{
+    int err = 0;
+
+    for (size_t i = 0; !err && i < plan->channel_count; i++) {
+        struct channel *channel = &plan->channels[i];
+        const struct hd_entry *entry;
+
+        if (!channel->is_carried ||
+            (channel->version && !version_eq(hd_json_get(theirs, channel->name), channel->version)))
+            continue;
+        entry = hd_body_entry(body, channel->name);
+        if (entry)
+            err = copy_entry(plan, entry);
+        channel->is_carried = false;
+        plan->carried_count--;
+    }
+    return err;
+}
+
 /* Takes over what another checkpoint's body has at the versions still looked for. */
 static int carry_from(struct put_plan *plan, struct hd_slice encoded)
 {
     struct hd_json json = {0};
-    struct hd_json_iter it = hd_json_iter(plan->versions);
     struct hd_body body;
-    hd_json_val theirs;
-    size_t i = 0;
     int err = hd_body_parse(encoded, &plan->p->lane->batch.arena, &body);
 
+    if (!err && plan->p->request->outline) /* it is the parent */
+        return carry_entries(plan, &body, NULL);
     if (!err)
         err = hd_json_parse(&json, body.json, plan->p->fault);
     if (err)
         return err;
-    theirs = hd_json_get(hd_json_root(&json), HD_S("channel_versions"));
-    for (; !err && hd_json_next(&it); i++) {
-        if (!plan->is_carried[i] || !version_eq(hd_json_get(theirs, it.key), it.val))
-            continue;
-        const struct hd_entry *entry = hd_body_entry(&body, it.key);
-
-        if (entry)
-            err = copy_entry(plan, entry);
-        plan->is_carried[i] = false;
-        plan->carried_count--;
-    }
+    err = carry_entries(plan, &body, hd_json_get(hd_json_root(&json), HD_S("channel_versions")));
     hd_json_fini(&json);
     return err;
 }
@@ -305,6 +322,8 @@ static int carry_unchanged(struct put_plan *plan)
 {
     int err = plan->carried_count ? carry_from_parent(plan) : 0;
 
+    if (plan->p->request->outline)
+        return err;
     if (!err && plan->carried_count && plan->has_old)
         err = carry_from(plan, plan->old);
     if (err || plan->carried_count == 0 || !plan->p->was_stored)
@@ -381,15 +400,14 @@ static int64_t format_version(hd_json_val checkpoint)
     return hd_json_int(hd_json_get(checkpoint, HD_S("v")), &v) && v > 0 ? v : 0;
 }
 
-static int put_row(struct put_plan *plan, hd_json_val checkpoint, hd_json_val metadata)
+static int put_row(struct put_plan *plan)
 {
     const struct heddle_checkpoint *put = &plan->p->request->as.put;
     struct hd_lane *lane = plan->p->lane;
-    struct hd_body body = {.v = format_version(checkpoint),
+    struct hd_body body = {.v = plan->v,
                            .json = hd_from_public(put->checkpoint),
                            .entries = plan->entries,
                            .entry_count = plan->entry_count};
-    hd_json_val run = hd_json_get(metadata, HD_S("run_id"));
     struct hd_slice run_id, packed;
     int err;
 
@@ -399,7 +417,7 @@ static int put_row(struct put_plan *plan, hd_json_val checkpoint, hd_json_val me
     if (!err)
         err = hd_plan_pack(plan->p, hd_buf_slice(&lane->scratch), &packed);
     if (!err)
-        err = hd_arena_copy(&lane->batch.arena, hd_json_string(run), &run_id);
+        err = hd_arena_copy(&lane->batch.arena, plan->run_id, &run_id);
     if (!err && plan->has_old)
         err = renew_epoch(plan->p);
     if (!err)
@@ -423,15 +441,52 @@ static int put_row(struct put_plan *plan, hd_json_val checkpoint, hd_json_val me
 static int plan_entries(struct put_plan *plan)
 {
     struct hd_arena *arena = &plan->p->lane->batch.arena;
-    size_t count = hd_json_size(plan->versions);
     int err;
 
-    plan->entries = hd_arena_calloc(arena, count + 1, sizeof(*plan->entries));
-    plan->is_carried = hd_arena_calloc(arena, count + 1, sizeof(*plan->is_carried));
-    if (!plan->entries || !plan->is_carried)
+    plan->entries = hd_arena_calloc(arena, plan->channel_count + 1, sizeof(*plan->entries));
+    if (!plan->entries)
         return HD_ENOMEM;
     err = record_all_changed(plan);
     return err ? err : carry_unchanged(plan);
+}
+
+static int make_channels(struct put_plan *plan, size_t count)
+{
+    plan->channels =
+        hd_arena_calloc(&plan->p->lane->batch.arena, count + 1, sizeof(*plan->channels));
+    plan->channel_count = count;
+    return plan->channels ? 0 : HD_ENOMEM;
+}
+
+static int follow_outline(struct put_plan *plan, const struct hd_outline *outline)
+{
+    int err = make_channels(plan, outline->channel_count);
+
+    for (size_t i = 0; !err && i < plan->channel_count; i++)
+        plan->channels[i] =
+            (struct channel){.name = outline->channels[i], .has_changed = outline->has_changed[i]};
+    plan->v = outline->v;
+    plan->run_id = outline->run_id;
+    return err;
+}
+
+/* The versions of the checkpoint, and which of them are new. */
+static int note_channels(struct put_plan *plan, hd_json_val versions, hd_json_val changed)
+{
+    struct hd_json_iter it = hd_json_iter(versions);
+    int err = check_versions(versions, "channel_versions", plan->p->fault);
+
+    if (!err)
+        err = check_versions(changed, "new_versions", plan->p->fault);
+    if (!err)
+        err = make_channels(plan, hd_json_size(versions));
+    for (size_t i = 0; !err && hd_json_next(&it); i++) {
+        hd_json_val now = hd_json_get(changed, it.key);
+
+        plan->channels[i] = (struct channel){
+            .name = it.key, .version = it.val, .has_changed = now && version_eq(now, it.val)};
+    }
+    return err;
 }
 
 static int parse_object(struct hd_json *json, struct heddle_bytes text, const char *what,
@@ -448,36 +503,43 @@ static int parse_object(struct hd_json *json, struct heddle_bytes text, const ch
     return err;
 }
 
+static int carry_out(struct put_plan *plan)
+{
+    int err = hd_check_length(plan->run_id, HD_MAX_ID, "run_id", plan->p->fault);
+
+    if (!err)
+        err = open_thread(plan->p);
+    if (!err)
+        err = find_old(plan);
+    if (!err)
+        err = plan_entries(plan);
+    return err ? err : put_row(plan);
+}
+
 static int plan_put(struct hd_planner *p)
 {
     const struct heddle_checkpoint *put = &p->request->as.put;
     struct hd_json checkpoint = {0}, metadata = {0}, changed = {0};
     struct put_plan plan = {.p = p};
-    int err = parse_object(&checkpoint, put->checkpoint, "checkpoint", p->fault);
+    int err;
 
+    if (p->request->outline) {
+        err = follow_outline(&plan, p->request->outline);
+        return err ? err : carry_out(&plan);
+    }
+    err = parse_object(&checkpoint, put->checkpoint, "checkpoint", p->fault);
     if (!err)
         err = parse_object(&metadata, put->metadata, "metadata", p->fault);
     if (!err)
         err = parse_object(&changed, put->new_versions, "new_versions", p->fault);
-    if (err)
-        goto free_json;
-    plan.versions = hd_json_get(hd_json_root(&checkpoint), HD_S("channel_versions"));
-    plan.changed = hd_json_root(&changed);
-    err = check_versions(plan.versions, "channel_versions", p->fault);
     if (!err)
-        err = check_versions(plan.changed, "new_versions", p->fault);
-    if (!err)
-        err = hd_check_length(hd_json_string(hd_json_get(hd_json_root(&metadata), HD_S("run_id"))),
-                              HD_MAX_ID, "run_id", p->fault);
-    if (!err)
-        err = open_thread(p);
-    if (!err)
-        err = find_old(&plan);
-    if (!err)
-        err = plan_entries(&plan);
-    if (!err)
-        err = put_row(&plan, hd_json_root(&checkpoint), hd_json_root(&metadata));
-free_json:
+        err = note_channels(&plan, hd_json_get(hd_json_root(&checkpoint), HD_S("channel_versions")),
+                            hd_json_root(&changed));
+    if (!err) {
+        plan.v = format_version(hd_json_root(&checkpoint));
+        plan.run_id = hd_json_string(hd_json_get(hd_json_root(&metadata), HD_S("run_id")));
+        err = carry_out(&plan);
+    }
     hd_json_fini(&checkpoint);
     hd_json_fini(&metadata);
     hd_json_fini(&changed);

@@ -463,8 +463,8 @@ static void what_is_queued_goes_together(struct fixture *f)
         if (i % 2)
             assert_ok(hd_queue_writes(f->store, &calls[i].batch, on_done, &calls[i], NULL));
         else
-            assert_ok(hd_queue_put(f->store, &calls[i].checkpoint, NULL, &train, on_done, &calls[i],
-                                   NULL));
+            assert_ok(hd_queue_put(f->store, &calls[i].checkpoint,
+                                   &(struct hd_extras){.train = &train}, on_done, &calls[i], NULL));
     }
     nanosleep(&(struct timespec){0, 20000000}, NULL);
     for (int i = 0; i < COUNT; i++)
@@ -490,7 +490,8 @@ static void a_train_stops_where_it_breaks(struct fixture *f)
         make_call(&calls[i], 0, i, 300);
         if (i == BROKEN)
             calls[i].checkpoint.metadata = text("no JSON");
-        assert_ok(hd_queue_put(f->store, &calls[i].checkpoint, NULL, i == COUNT - 1 ? NULL : &train,
+        assert_ok(hd_queue_put(f->store, &calls[i].checkpoint,
+                               i == COUNT - 1 ? NULL : &(struct hd_extras){.train = &train},
                                on_done, &calls[i], NULL));
         if (i % 3 == 0)
             hd_queue_go(f->store);
@@ -513,7 +514,7 @@ static void what_cannot_be_queued_is_refused(struct fixture *f)
     make_call(&call, 0, 1, 50);
     call.checkpoint.id = text("");
     call.batch.checkpoint_id = text("");
-    assert_int_equal(hd_queue_put(f->store, &call.checkpoint, NULL, NULL, on_done, &call, &error),
+    assert_int_equal(hd_queue_put(f->store, &call.checkpoint, NULL, on_done, &call, &error),
                      HEDDLE_EINVAL);
     assert_non_null(strstr(error.text, "checkpoint_id is empty"));
     assert_int_equal(hd_queue_writes(f->store, &call.batch, on_done, &call, &error), HEDDLE_EINVAL);
