@@ -41,9 +41,9 @@ struct hd_http_what {
     const char *const *headers; /* lines */
     size_t header_count;
     struct hd_slice body;
-    int64_t timeout_ms;   /* for all of it; 0: none */
-    bool is_direct;       /* follows no redirects and uses no proxy: only that host is spoken to */
-    bool ignores_answer;  /* the body of the answer is not kept */
+    int64_t timeout_ms;  /* for all of it; 0: none */
+    bool is_direct;      /* follows no redirects and uses no proxy: only that host is spoken to */
+    bool ignores_answer; /* the body of the answer is not kept */
     /* Whether it may connect to that address; NULL: to any. */
     bool (*allows)(void *ctx, const struct sockaddr *address);
     void *allows_ctx;

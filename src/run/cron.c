@@ -269,8 +269,8 @@ static void look(void *arg)
 {
     struct hd_scheduler *s = arg;
 
-    s->err = hd_crons_fire(s->app, hd_clock_now_us(), MAX_FIRED, on_fired, s, &s->next_at,
-                           &s->fault);
+    s->err =
+        hd_crons_fire(s->app, hd_clock_now_us(), MAX_FIRED, on_fired, s, &s->next_at, &s->fault);
 }
 
 static void enqueue(struct hd_app *app, const struct fired *fired)

@@ -33,11 +33,10 @@ static bool read_date(struct hd_reader *r, int64_t *days)
 {
     int64_t year, month, day;
 
-    if (!read_number(r, 4, &year) || !take(r, '-') || !read_number(r, 2, &month) ||
-        !take(r, '-') || !read_number(r, 2, &day))
+    if (!read_number(r, 4, &year) || !take(r, '-') || !read_number(r, 2, &month) || !take(r, '-') ||
+        !read_number(r, 2, &day))
         return false;
-    if (year < 1 || month < 1 || month > 12 || day < 1 ||
-        day > hd_days_in_month(year, (int)month))
+    if (year < 1 || month < 1 || month > 12 || day < 1 || day > hd_days_in_month(year, (int)month))
         return false;
     *days = hd_days_from_date(year, (int)month, (int)day);
     return true;

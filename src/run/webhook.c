@@ -29,10 +29,10 @@
 struct delivery {
     struct hd_webhooks *webhooks;
     struct delivery *prev, *next;
-    int attempt;              /* from 1 on, once it was tried */
-    int64_t due;              /* of one that waits; monotonic */
+    int attempt;                /* from 1 on, once it was tried */
+    int64_t due;                /* of one that waits; monotonic */
     struct hd_request *request; /* of one that flies */
-    bool is_own; /* a path of this server */
+    bool is_own;                /* a path of this server */
     char run_id[HD_UUID_SIZE];
     struct hd_buf body; /* without its end */
     char url[];
@@ -347,8 +347,9 @@ static void own_address(const struct hd_app *app, char out[300])
     out[0] = '\0';
     if (app->port == 0)
         return;
-    (void)snprintf(out, 300, strchr(host, ':') && host[0] != '[' ? "http://[%s]:%d" : "http://%s:%d",
-                   host, app->port);
+    (void)snprintf(out, 300,
+                   strchr(host, ':') && host[0] != '[' ? "http://[%s]:%d" : "http://%s:%d", host,
+                   app->port);
 }
 
 /* The URL in the run's kwargs, in the arena; empty when there is none. */

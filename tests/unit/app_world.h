@@ -23,9 +23,9 @@
 #include "store/rows.h"
 #include "tests/unit/check.h"
 
-#define APP_GRAPH                                                                      \
-    "{\"name\":\"line\",\"state\":{\"log\":{\"reducer\":\"add\",\"type\":\"list\"}},"  \
-    "\"nodes\":{\"a\":{\"kind\":\"set\",\"update\":{\"log\":[\"a\"]}}},"               \
+#define APP_GRAPH                                                                     \
+    "{\"name\":\"line\",\"state\":{\"log\":{\"reducer\":\"add\",\"type\":\"list\"}}," \
+    "\"nodes\":{\"a\":{\"kind\":\"set\",\"update\":{\"log\":[\"a\"]}}},"              \
     "\"edges\":[[\"__start__\",\"a\"],[\"a\",\"__end__\"]]}"
 
 struct app_world {
