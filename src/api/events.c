@@ -61,7 +61,7 @@ static void on_gone(void *ctx)
 
     /* Stopping the run tells events, which must not come here any more. */
     hd_cursor_close(&stream->cursor);
-    /* When the server ends, it is not the reader who went: the next process goes on with the run. */
+    /* When the server ends, it is not the reader who went: the next one goes on with the run. */
     if (stream->events.is_cancelling && !hd_server_is_closing(hd_api_server(stream->call->api)))
         hd_queue_cancel(app->queue, stream->call->principal, stream->events.thread_id,
                         stream->events.run_id, HD_CANCEL_INTERRUPT);

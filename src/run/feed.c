@@ -11,8 +11,8 @@
 #include "run/feed_internal.h"
 
 #define MAX_FEEDS ((size_t)1 << 20)
-#define TICK_MS 100           /* how long an event may wait before it is stored */
-#define GAP 1000000           /* what hd_feed_skip() leaves out, at least */
+#define TICK_MS 100 /* how long an event may wait before it is stored */
+#define GAP 1000000 /* what hd_feed_skip() leaves out, at least */
 #define MAX_KEY 1024
 
 /* ---- all feeds -------------------------------------------------------- */

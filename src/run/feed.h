@@ -38,9 +38,9 @@ struct hd_entry {
     struct hd_entry *next;
     unsigned refs;
     uint64_t seq;
-    uint32_t mode;   /* one of enum hd_mode; 0: belongs to all (metadata, error, end) */
-    bool is_last;    /* nothing of this run comes after it */
-    bool is_held;    /* nobody may see it yet */
+    uint32_t mode; /* one of enum hd_mode; 0: belongs to all (metadata, error, end) */
+    bool is_last;  /* nothing of this run comes after it */
+    bool is_held;  /* nobody may see it yet */
     char run_id[HD_UUID_SIZE];
     size_t name_len; /* 0: not for clients */
     size_t data_len;
@@ -130,8 +130,8 @@ struct hd_cursor {
     struct hd_feed *feed;
     const struct hd_entry *at; /* the next one; NULL: all were read */
     bool is_lost;
-    char run_id[HD_UUID_SIZE]; /* empty: of all runs */
-    uint32_t modes;            /* of these only */
+    char run_id[HD_UUID_SIZE];  /* empty: of all runs */
+    uint32_t modes;             /* of these only */
     void (*on_more)(void *ctx); /* there is something to read, after there was nothing */
     void *ctx;
     struct hd_cursor *next;

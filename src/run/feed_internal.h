@@ -31,7 +31,7 @@ struct hd_feed {
     struct hd_entry *held; /* the first that is not shown yet */
     size_t bytes;
     uint64_t seq;
-    bool has_pages;     /* what is stored was put before the rest */
+    bool has_pages; /* what is stored was put before the rest */
     struct hd_cursor *cursors;
 
     struct hd_buf page; /* entries to be stored, encoded */

@@ -63,8 +63,7 @@ static void find_feed(struct hd_ticket *ticket)
 
     if (ticket->feed || !hd_feed_find(feeds, run->principal, run->thread_id))
         return;
-    ticket->feed =
-        hd_feed_get(feeds, run->principal, run->thread_id, (uint64_t)ticket->event_seq);
+    ticket->feed = hd_feed_get(feeds, run->principal, run->thread_id, (uint64_t)ticket->event_seq);
     if (ticket->feed)
         hd_feed_hold(ticket->feed);
 }

@@ -182,8 +182,8 @@ static int read_event_seq(struct heddle *store, struct hd_ticket *ticket, struct
     int err;
 
     hd_arena_init(&arena, MAX_TICKET);
-    err = hd_thread_read(store, ticket->rec.principal, ticket->rec.thread_id, &arena, &thread,
-                         fault);
+    err =
+        hd_thread_read(store, ticket->rec.principal, ticket->rec.thread_id, &arena, &thread, fault);
     if (!err && thread.event_seq > ticket->event_seq)
         ticket->event_seq = thread.event_seq;
     hd_arena_fini(&arena);
@@ -199,8 +199,8 @@ static void promote(void *arg)
 
     promotion->err = read_event_seq(store, ticket, &promotion->fault);
     if (!promotion->err && ticket->rec.attempt > 1)
-        promotion->err = hd_run_has_checkpoint(store, &ticket->rec, &ticket->is_continued,
-                                               &promotion->fault);
+        promotion->err =
+            hd_run_has_checkpoint(store, &ticket->rec, &ticket->is_continued, &promotion->fault);
     if (!promotion->err && ticket->rec.status == HD_RUN_STATE_PENDING)
         promotion->err = hd_run_mark_running(store, &ticket->rec, &promotion->fault);
 }

@@ -60,8 +60,8 @@ struct hd_ticket {
 
     /* How it ended; set by work.c, stored by finish.c. */
     struct hd_outcome outcome;
-    struct hd_val *output; /* NULL: none */
-    struct hd_buf values;  /* the output as JSON, when somebody wants it */
+    struct hd_val *output;    /* NULL: none */
+    struct hd_buf values;     /* the output as JSON, when somebody wants it */
     struct hd_buf interrupts; /* JSON: task id to list */
     struct hd_buf error;      /* JSON */
     bool has_next;

@@ -297,15 +297,14 @@ int hd_work_prepare(struct hd_ticket *ticket, struct hd_fault *fault)
 
     if (err)
         return err;
-    configurable =
-        hd_val_get(hd_val_get(ticket->kwargs, HD_S("config")), HD_S("configurable"));
+    configurable = hd_val_get(hd_val_get(ticket->kwargs, HD_S("config")), HD_S("configurable"));
     ticket->root = hd_val_get_string(hd_val_get(configurable, HD_S("checkpoint_ns")));
     ticket->modes = modes_of(hd_val_get(ticket->kwargs, HD_S("stream_mode")));
     ticket->subgraphs = flag(ticket->kwargs, HD_S("subgraphs"));
     ticket->is_resumable = flag(ticket->kwargs, HD_S("resumable"));
     ticket->is_temporary = flag(ticket->kwargs, HD_S("temporary"));
-    ticket->graph = hd_app_graph(
-        ticket->app, hd_val_get_string(hd_val_get(configurable, HD_S("graph_id"))));
+    ticket->graph =
+        hd_app_graph(ticket->app, hd_val_get_string(hd_val_get(configurable, HD_S("graph_id"))));
     return 0;
 }
 
