@@ -504,7 +504,8 @@ static void runs_are_recovered_a_few_times(void **state)
         struct recovered recovered = {""};
 
         assert_err(hd_runs_recover(w->store, 3, on_recovered, &recovered, &w->fault), 0);
-        assert_string_equal(recovered.text, "r2#1@7 ");
+        /* r1 is given up; what it told before each crash had numbers that nobody knows. */
+        assert_string_equal(recovered.text, "r2#1@4000000 ");
     }
     assert_err(hd_run_read(w->store, ADA, HD_S("t1"), HD_S("r1"), &w->arena, &run, &w->fault), 0);
     assert_int_equal(run.status, HD_RUN_STATE_ERROR);
