@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from pathlib import Path
@@ -20,8 +21,11 @@ def metrics(server) -> dict[str, float]:
 
 def open_sockets(server) -> int:
     """Of the process; what the store opens as it needs it does not count."""
-    files = Path(f"/proc/{server.process.pid}/fd")
-    return sum(os.readlink(file).startswith("socket:") for file in files.iterdir())
+    count = 0
+    for file in Path(f"/proc/{server.process.pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+            count += os.readlink(file).startswith("socket:")
+    return count
 
 
 def eventually(check, seconds: float = 60):
