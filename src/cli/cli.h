@@ -21,7 +21,7 @@ struct hd_command {
     const char *summary;   /* one line, for the list of commands */
     const char *help;      /* all else that `heddle help <name>` says; ends with a newline */
 
-    void (*more)(void);    /* prints what follows the help; may be NULL */
+    void (*more)(void); /* prints what follows the help; may be NULL */
 
     /* argv[0] is the command's name. Returns one of the above. */
     int (*run)(int argc, char **argv);

@@ -260,8 +260,7 @@ static int serve(struct serving *s)
         return HD_EXIT_FAILED;
     err = start(s, &fault);
     if (err) {
-        (void)fprintf(stderr, "heddle serve: %s\n",
-                      fault.code ? fault.text : hd_error_text(err));
+        (void)fprintf(stderr, "heddle serve: %s\n", fault.code ? fault.text : hd_error_text(err));
         give_up(s);
     } else {
         greet(s);

@@ -32,7 +32,7 @@
 #include "heddle.h"
 
 #define HD_NULL_TASK "00000000-0000-0000-0000-000000000000"
-#define HD_CHECKPOINT_V 4 /* the format of checkpoints */
+#define HD_CHECKPOINT_V 4                       /* the format of checkpoints */
 #define HD_ENGINE_MAX_VALUE ((size_t)256 << 20) /* bytes of what is saved at once */
 #define HD_ENGINE_RECALL ((size_t)64 << 20)     /* bytes of lists kept for later runs */
 

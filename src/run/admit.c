@@ -109,8 +109,7 @@ static int follow_map(struct attempt *t)
         t->checkpoint_id.len == 0)
         return 0;
     if (!hd_json_is_string(root))
-        return refuse(t, 422,
-                      "checkpoint_map: needed to run from the checkpoint of a subgraph");
+        return refuse(t, 422, "checkpoint_map: needed to run from the checkpoint of a subgraph");
     hd_buf_init(&buf, MAX_KWARGS);
     err = hd_json_write_val(&buf, request->checkpoint_map);
     if (!err)
@@ -169,8 +168,8 @@ static int check_checkpoint(struct attempt *t)
 static int find_assistant(struct attempt *t)
 {
     struct hd_slice id = t->a->request->assistant_id;
-    int err = hd_assistant_resolve(t->a->app, t->a->principal, id, t->a->arena, &t->assistant,
-                                   t->fault);
+    int err =
+        hd_assistant_resolve(t->a->app, t->a->principal, id, t->a->arena, &t->assistant, t->fault);
 
     if (err != HD_ENOTFOUND)
         return err;
@@ -184,8 +183,8 @@ static int find_assistant(struct attempt *t)
 static int read_thread(struct attempt *t)
 {
     struct hd_admission *a = t->a;
-    int err = hd_thread_read(a->app->store, a->principal, a->thread_id, a->arena, &t->thread,
-                             t->fault);
+    int err =
+        hd_thread_read(a->app->store, a->principal, a->thread_id, a->arena, &t->thread, t->fault);
 
     if (err || !hd_thread_is_over(&t->thread, hd_clock_now_us()))
         return err;

@@ -30,8 +30,8 @@ struct hd_admission {
     /* What became of it. */
     int refusal; /* an HTTP status; 0: there is a run. The sentence is in `fault` */
     struct hd_run_rec run;
-    int64_t event_seq;             /* of its thread */
-    struct hd_slice *cancelled;    /* runs that make way for it */
+    int64_t event_seq;          /* of its thread */
+    struct hd_slice *cancelled; /* runs that make way for it */
     size_t cancelled_count;
 };
 

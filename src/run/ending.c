@@ -107,8 +107,8 @@ static int restore_head(struct heddle *store, struct hd_thread_rec *thread,
     if (err || !latest)
         return err;
     err = hd_json_parse(&json, latest->kwargs, fault);
-    configurable = hd_json_get(hd_json_get(hd_json_root(&json), HD_S("config")),
-                               HD_S("configurable"));
+    configurable =
+        hd_json_get(hd_json_get(hd_json_root(&json), HD_S("config")), HD_S("configurable"));
     if (!err)
         err = hd_arena_copy(arena, hd_json_string(hd_json_get(configurable, HD_S("checkpoint_ns"))),
                             &thread->head.ns);
@@ -216,8 +216,7 @@ static int on_page(void *arg, size_t which, const struct hd_cell *cells)
 }
 
 static int delete_pages(struct heddle *store, const struct hd_run_rec *run,
-                        const struct old_pages *old, struct hd_arena *arena,
-                        struct hd_fault *fault)
+                        const struct old_pages *old, struct hd_arena *arena, struct hd_fault *fault)
 {
     struct hd_batch_builder batch;
     struct hd_batch view;
@@ -286,8 +285,8 @@ int64_t hd_ttl_expiry(struct hd_slice ttl, int64_t from)
 
 int hd_ttl_standard(const struct hd_config *config, struct hd_arena *arena, struct hd_slice *out)
 {
-    static const char *const strategies[] = {[HD_TTL_DELETE] = "delete",
-                                             [HD_TTL_KEEP_LATEST] = "keep_latest"};
+    static const char *const strategies[] = {
+        [HD_TTL_DELETE] = "delete", [HD_TTL_KEEP_LATEST] = "keep_latest"};
     char *ttl;
 
     *out = hd_slice(NULL, 0);
@@ -378,8 +377,8 @@ int hd_run_has_checkpoint(struct heddle *store, const struct hd_run_rec *run, bo
 }
 
 /* `rev`: that of the record, which must not have changed; 0: whatever it is. */
-static int delete_thread(struct heddle *store, struct hd_slice principal,
-                         struct hd_slice thread_id, int64_t rev, struct hd_fault *fault)
+static int delete_thread(struct heddle *store, struct hd_slice principal, struct hd_slice thread_id,
+                         int64_t rev, struct hd_fault *fault)
 {
     const struct hd_cell key[] = {hd_cell_bytes(principal), hd_cell_bytes(thread_id)};
     const struct heddle_thread thread = {bytes_of(principal), bytes_of(thread_id)};

@@ -16,7 +16,7 @@ struct hd_config;
 struct hd_ending {
     const struct hd_run_rec *run;
     enum hd_run_state status;
-    struct hd_slice ns;            /* where it worked */
+    struct hd_slice ns; /* where it worked */
     struct hd_slice graph_id;
     struct hd_slice checkpoint_id; /* empty: it made none */
     struct hd_slice interrupts;    /* JSON; empty: none */

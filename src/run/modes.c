@@ -4,16 +4,11 @@ static const struct {
     const char *name;
     uint32_t mode;
 } modes_by_name[] = {
-    {"values", HD_MODE_VALUES},
-    {"messages", HD_MODE_MESSAGES},
-    {"messages-tuple", HD_MODE_TUPLES},
-    {"updates", HD_MODE_UPDATES},
-    {"events", HD_MODE_EVENTS},
-    {"tasks", HD_MODE_TASKS},
-    {"checkpoints", HD_MODE_CHECKPOINTS},
-    {"debug", HD_MODE_DEBUG},
-    {"custom", HD_MODE_CUSTOM},
-    {"tools", HD_MODE_TOOLS},
+    {"values", HD_MODE_VALUES},           {"messages", HD_MODE_MESSAGES},
+    {"messages-tuple", HD_MODE_TUPLES},   {"updates", HD_MODE_UPDATES},
+    {"events", HD_MODE_EVENTS},           {"tasks", HD_MODE_TASKS},
+    {"checkpoints", HD_MODE_CHECKPOINTS}, {"debug", HD_MODE_DEBUG},
+    {"custom", HD_MODE_CUSTOM},           {"tools", HD_MODE_TOOLS},
 };
 
 int hd_mode_add(struct hd_slice name, uint32_t *modes, struct hd_fault *fault)

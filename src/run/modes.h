@@ -24,8 +24,8 @@ enum hd_mode {
     HD_MODE_STATE_UPDATE = 1 << 18 /* of a thread's stream: the state was changed by hand */
 };
 
-#define HD_MODES_OF_RUNS                                                                       \
-    (HD_MODE_VALUES | HD_MODE_UPDATES | HD_MODE_TASKS | HD_MODE_DEBUG | HD_MODE_CHECKPOINTS |   \
+#define HD_MODES_OF_RUNS                                                                      \
+    (HD_MODE_VALUES | HD_MODE_UPDATES | HD_MODE_TASKS | HD_MODE_DEBUG | HD_MODE_CHECKPOINTS | \
      HD_MODE_CUSTOM | HD_MODE_TUPLES | HD_MODE_EVENTS | HD_MODE_MESSAGES | HD_MODE_TOOLS)
 
 /* Adds the mode of that name to *modes; HD_EINVAL names those that there are. */

@@ -119,10 +119,8 @@ int hd_items_expired(struct heddle *store, int64_t now, hd_item_fn fn, void *arg
                      struct hd_fault *fault)
 {
     const struct hd_cell high = hd_cell_int(now + 1);
-    struct hd_query query = {.table = HD_ITEMS,
-                             .index = HD_ITEMS_BY_EXPIRY,
-                             .high = &high,
-                             .columns = ALL_BUT_VALUE};
+    struct hd_query query = {
+        .table = HD_ITEMS, .index = HD_ITEMS_BY_EXPIRY, .high = &high, .columns = ALL_BUT_VALUE};
     struct scan scan = {.fn = fn, .arg = arg};
 
     return hd_rows_scan(store, query, on_row, &scan, fault);

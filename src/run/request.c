@@ -146,8 +146,7 @@ static int read_limit(const struct hd_run_request *request, struct hd_fault *fau
     return 0;
 }
 
-static int read_checkpoint(struct hd_run_request *request, hd_json_val body,
-                           struct hd_fault *fault)
+static int read_checkpoint(struct hd_run_request *request, hd_json_val body, struct hd_fault *fault)
 {
     hd_json_val checkpoint = NULL;
     int err;
@@ -193,14 +192,13 @@ static int read_delay(struct hd_run_request *request, hd_json_val body, struct h
     if (!val)
         return 0;
     if (!hd_json_double(val, &seconds) || seconds < 0 || seconds > MAX_DELAY_S)
-        return hd_fault_set(fault, HD_EINVAL,
-                            "after_seconds: expected a number from 0 to %.0f", MAX_DELAY_S);
+        return hd_fault_set(fault, HD_EINVAL, "after_seconds: expected a number from 0 to %.0f",
+                            MAX_DELAY_S);
     request->delay_us = (int64_t)llround(seconds * 1e6);
     return 0;
 }
 
-static int read_durability(struct hd_run_request *request, hd_json_val body,
-                           struct hd_fault *fault)
+static int read_durability(struct hd_run_request *request, hd_json_val body, struct hd_fault *fault)
 {
     int durability = HD_DURABLE_ASYNC;
     bool during = true;
@@ -222,9 +220,9 @@ static int read_how(struct hd_run_request *request, hd_json_val body, struct hd_
 
     err = read_word(body, "multitask_strategy", multitasks, &multitask, fault);
     if (!err)
-        err = read_word(body, "on_disconnect",
-                        (const char *const[]){"cancel", "continue", NULL, NULL}, &disconnect,
-                        fault);
+        err =
+            read_word(body, "on_disconnect",
+                      (const char *const[]){"cancel", "continue", NULL, NULL}, &disconnect, fault);
     if (!err)
         err = read_word(body, "on_completion", (const char *const[]){"delete", "keep", NULL, NULL},
                         &completion, fault);
