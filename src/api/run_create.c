@@ -1,4 +1,4 @@
-/* Runs are created here: in the background, to be streamed, to be waited for; on a thread or without. */
+/* New runs: in the background, streamed, or waited for; on a thread or on one of their own. */
 #include <string.h>
 
 #include "api/api.h"

@@ -96,7 +96,7 @@ void hd_run_view(struct hd_jw *jw, const struct hd_run_rec *run)
 /* The run of the path: 404 `Run not found`, as a fault. */
 static int read_run(struct hd_call *call, struct hd_run_rec *run)
 {
-    struct hd_slice thread_id, run_id;
+    struct hd_slice thread_id = {NULL, 0}, run_id = {NULL, 0};
     int err = hd_path_uuid(call, 0, "thread_id", &thread_id);
 
     if (!err)

@@ -8,7 +8,7 @@
  * lists that were only tried, and were dropped. So what it says is checked
  * against the list before it counts, and going back to `base` is no work.
  *
- * It is made when it pays: the first few messages that come are looked for from the end of the list.
+ * It is made when it pays: the first few messages that come are looked for from the list's end.
  */
 #include <string.h>
 

@@ -179,10 +179,11 @@ static int outline(struct hd_packed *packed, const struct hd_live *live,
 {
     size_t count = 0, most = live->graph->channel_count + hd_val_count(live->other_versions);
     struct hd_slice *names = hd_malloc(most * (sizeof(*names) + sizeof(bool)));
-    bool *changed = (bool *)(names + most);
+    bool *changed;
 
     if (!names)
         return HD_ENOMEM;
+    changed = (bool *)(names + most);
     packed->outline_memory = names;
     packed->other_versions = hd_val_ref(live->other_versions);
     for (size_t i = 0; i < live->graph->channel_count; i++) {

@@ -122,7 +122,7 @@ static int restore_head(struct heddle *store, struct hd_thread_rec *thread,
 
 /* ---- one try ---------------------------------------------------------- */
 
-/* How many other runs of the thread are in flight; *rev is the run's own, 0 when it is not there. */
+/* How many other runs of the thread are in flight; *rev is the run's own, 0: not there. */
 static int count_others(struct heddle *store, const struct hd_run_rec *run, struct hd_arena *arena,
                         size_t *others, int64_t *rev, struct hd_fault *fault)
 {

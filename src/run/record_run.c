@@ -318,7 +318,7 @@ static int put_now(struct heddle *store, struct hd_run_rec *run, struct hd_fault
 {
     struct hd_batch_builder batch;
     struct hd_batch view;
-    struct hd_slice lane;
+    struct hd_slice lane = {NULL, 0};
     int err;
 
     hd_batch_init(&batch);
