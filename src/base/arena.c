@@ -15,7 +15,7 @@
 #include "base/error.h"
 
 #define ALIGNMENT alignof(max_align_t)
-#define FIRST_BLOCK ((size_t)2048)
+#define FIRST_BLOCK ((size_t)960) /* with its head what allocators still call small */
 #define LARGEST_BLOCK ((size_t)256 * 1024)
 
 struct hd_arena_block {

@@ -247,6 +247,7 @@ struct hd_task {
     struct hd_val *input; /* made when somebody asks: hd_task_input() */
     struct hd_writes writes;
     enum hd_task_status status;
+    bool has_written; /* the loop's pends may have writes of it */
 
     /* at work */
     struct hd_val **channels; /* what expressions see; by channel of the state */
@@ -418,6 +419,7 @@ struct hd_loop {
     struct hd_load load;
     struct hd_live live;
     struct hd_pends pends;
+    bool has_old_pends;             /* some were there when it was loaded */
     struct hd_val **saved_versions; /* of the last checkpoint that was stored */
     struct hd_growing *growing;     /* by channel: lists as they were stored last */
     struct hd_val *metadata;        /* of the checkpoint; object */
@@ -485,7 +487,8 @@ void hd_loop_ended_task(struct hd_loop *loop, const struct hd_task *task);
 void hd_loop_saved(struct hd_loop *loop);
 /* first.c: applies the input, the command or what a resume means. */
 HD_MUST_CHECK int hd_loop_first(struct hd_loop *loop, struct hd_val *input, struct hd_val *command);
-HD_MUST_CHECK int hd_loop_put_writes(struct hd_loop *loop, const char *task_id,
+/* `task` NULL: the run's own writes. */
+HD_MUST_CHECK int hd_loop_put_writes(struct hd_loop *loop, struct hd_task *task,
                                      const struct hd_write *list, size_t count);
 /* Exit mode: what the tasks of the last step have left. */
 HD_MUST_CHECK int hd_loop_put_pending(struct hd_loop *loop);

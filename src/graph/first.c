@@ -159,7 +159,7 @@ static int apply_command(struct hd_loop *loop, struct stand *s)
     if (!err && s->forks)
         err = hd_writes_copy(&s->carried, writes.list, writes.count);
     else if (!err)
-        err = hd_loop_put_writes(loop, HD_NULL_TASK, writes.list, writes.count);
+        err = hd_loop_put_writes(loop, NULL, writes.list, writes.count);
     hd_writes_fini(&writes);
     return err;
 }

@@ -441,7 +441,7 @@ static void stop_others(struct hd_loop *loop)
         loop->running--;
         err = hd_writes_add(&task->writes, HD_W_ERROR, hd_val_cstr("CancelledError()"));
         if (!err)
-            err = hd_loop_put_writes(loop, task->id, task->writes.list, task->writes.count);
+            err = hd_loop_put_writes(loop, task, task->writes.list, task->writes.count);
         if (err)
             hd_failure_code(&loop->failure, err, NULL);
     }
@@ -462,6 +462,7 @@ static int complete(struct hd_loop *loop)
     if (err)
         return err;
     hd_pends_fini(&loop->pends);
+    loop->has_old_pends = false;
     loop->has_tasks = false;
     loop->written_count = 0;
     loop->is_replaying = false;

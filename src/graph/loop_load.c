@@ -22,6 +22,7 @@ static int take_tuple(struct hd_loop *loop, const struct heddle_tuple *tuple)
     loop->metadata = metadata;
     memcpy(loop->saved_id, loop->live.id, sizeof(loop->saved_id));
     loop->has_stored = true;
+    loop->has_old_pends = loop->pends.count > 0;
     if (tuple->parent.len == HD_UUID_LEN)
         memcpy(loop->parent_id, tuple->parent.data, HD_UUID_LEN);
     for (size_t i = 0; i < loop->graph->channel_count; i++)

@@ -126,10 +126,10 @@ static int storable(const struct hd_graph *graph, const struct hd_write *list, s
     return err;
 }
 
-static int save_writes(struct hd_loop *loop, const char *task_id, const struct hd_write *list,
-                       size_t count)
+/* `task` NULL: it is not at work any more, or it is the run's own. */
+static int save_writes(struct hd_loop *loop, const char *task_id, const struct hd_task *task,
+                       const struct hd_write *list, size_t count)
 {
-    struct hd_task *task = loop->has_tasks ? hd_tasks_find(&loop->tasks, task_id) : NULL;
     struct hd_writes stored = {NULL, 0, 0};
     struct hd_buf path;
     int err = storable(loop->graph, list, count, &stored);
@@ -159,45 +159,47 @@ static int pends_of(const struct hd_loop *loop, const char *task, struct hd_writ
 }
 
 /* The run's own writes are added to those before; a task's replace them. */
-static int put_writes(struct hd_loop *loop, const char *task_id, struct hd_writes *writes)
+static int put_writes(struct hd_loop *loop, struct hd_task *task, struct hd_writes *writes)
 {
+    const char *task_id = task ? task->id : HD_NULL_TASK;
     struct hd_writes stored = {NULL, 0, 0};
     int err = 0;
 
-    if (hd_is_null_task(task_id)) {
+    if (!task) {
         hd_pends_filter(&loop->pends, is_old_special, task_id);
         err = specials_last(writes);
         if (!err)
             err = pends_of(loop, task_id, &stored);
-    } else {
+    } else if (task->has_written || loop->has_old_pends) {
         hd_pends_filter(&loop->pends, is_of, task_id);
     }
+    if (task)
+        task->has_written = true;
     if (!err)
         err = hd_writes_copy(&stored, writes->list, writes->count);
     for (size_t i = 0; i < writes->count && !err; i++)
         err = hd_pends_add(&loop->pends, task_id, &writes->list[i]);
     if (!err && loop->saves && loop->run->options.durability != HD_DURABLE_EXIT)
-        err = save_writes(loop, task_id, stored.list, stored.count);
+        err = save_writes(loop, task_id, task, stored.list, stored.count);
     hd_writes_fini(&stored);
     return err;
 }
 
-int hd_loop_put_writes(struct hd_loop *loop, const char *task_id, const struct hd_write *list,
+int hd_loop_put_writes(struct hd_loop *loop, struct hd_task *task, const struct hd_write *list,
                        size_t count)
 {
     struct hd_writes writes = {NULL, 0, 0};
-    struct hd_task *task = loop->has_tasks ? hd_tasks_find(&loop->tasks, task_id) : NULL;
     int err;
 
     if (count == 0)
         return 0;
     err = hd_writes_copy(&writes, list, count);
     if (!err && loop->run->options.durability == HD_DURABLE_EXIT)
-        err = note_written(loop, task_id);
+        err = note_written(loop, task ? task->id : HD_NULL_TASK);
     if (!err)
         err = drop_repeated(&writes);
     if (!err)
-        err = put_writes(loop, task_id, &writes);
+        err = put_writes(loop, task, &writes);
     if (!err && task && !loop->run->is_cancelled && task->status != HD_TASK_CANCELLED)
         err = hd_loop_output_writes(loop, task, &writes, false);
     hd_writes_fini(&writes);
@@ -252,11 +254,13 @@ int hd_loop_put_pending(struct hd_loop *loop)
     int err = 0;
 
     for (size_t i = 0; i < loop->written_count && !err && loop->saves; i++) {
+        const char *id = loop->written[i];
+        struct hd_task *task = loop->has_tasks ? hd_tasks_find(&loop->tasks, id) : NULL;
         struct hd_writes writes = {NULL, 0, 0};
 
-        err = pends_of(loop, loop->written[i], &writes);
+        err = pends_of(loop, id, &writes);
         if (!err && writes.count > 0)
-            err = save_writes(loop, loop->written[i], writes.list, writes.count);
+            err = save_writes(loop, id, task, writes.list, writes.count);
         hd_writes_fini(&writes);
     }
     return err;

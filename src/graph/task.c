@@ -124,7 +124,7 @@ static void fail(struct hd_task *task)
     err = hd_writes_add(&task->writes, HD_W_ERROR, hd_failure_repr(&task->failure));
     task->status = HD_TASK_FAILED;
     if (!err)
-        err = hd_loop_put_writes(task->loop, task->id, task->writes.list, task->writes.count);
+        err = hd_loop_put_writes(task->loop, task, task->writes.list, task->writes.count);
     if (err)
         hd_failure_code(&task->loop->failure, err, NULL);
     end(task, HD_TASK_FAILED);
@@ -176,7 +176,7 @@ void hd_task_ask(struct hd_task *task, struct hd_val *interrupts)
     }
     hd_writes_clear(&task->writes);
     if (!err)
-        err = hd_loop_put_writes(task->loop, task->id, writes.list, writes.count);
+        err = hd_loop_put_writes(task->loop, task, writes.list, writes.count);
     if (err)
         hd_failure_code(&task->loop->failure, err, NULL);
     hd_writes_fini(&writes);
@@ -358,7 +358,7 @@ static void commit(struct hd_task *task)
     if (is_all_control)
         err = hd_writes_add(&task->writes, HD_W_NO_WRITES, hd_val_null());
     if (!err)
-        err = hd_loop_put_writes(task->loop, task->id, task->writes.list, task->writes.count);
+        err = hd_loop_put_writes(task->loop, task, task->writes.list, task->writes.count);
     if (err)
         hd_failure_code(&task->loop->failure, err, NULL);
     end(task, HD_TASK_DONE);

@@ -81,14 +81,19 @@ static int make_id(struct hd_task *task, const struct hd_live *live, struct hd_s
     if (hd_uuid_parse(hd_slice_cstr(live->id), id))
         err = hd_buf_append(&text, id, sizeof(id));
     if (!err && ns.len > 0)
-        err = hd_buf_printf(&text, "%.*s|", (int)ns.len, ns.ptr);
+        err = hd_buf_append_slice(&text, ns);
+    if (!err && ns.len > 0)
+        err = hd_buf_append_byte(&text, '|');
     if (!err)
-        err = hd_buf_printf(&text, "%.*s%lld%.*s", (int)name.len, name.ptr, (long long)step,
-                            (int)name.len, name.ptr);
+        err = hd_buf_append_slice(&text, name);
+    if (!err)
+        err = hd_buf_append_int(&text, step);
+    if (!err)
+        err = hd_buf_append_slice(&text, name);
+    if (!err)
+        err = hd_buf_append_slice(&text, task->push == HD_PULL ? HD_S(PULL) : HD_S(PUSH));
     if (!err && task->push != HD_PULL)
-        err = hd_buf_printf(&text, PUSH "%zu", task->push);
-    if (!err && task->push == HD_PULL)
-        err = hd_buf_append_slice(&text, HD_S(PULL));
+        err = hd_buf_append_int(&text, (int64_t)task->push);
     if (!err && task->push == HD_PULL)
         err = append_triggers(&text, live->graph, task->node);
     if (!err) {
@@ -116,9 +121,19 @@ int hd_task_path(const struct hd_task *task, struct hd_buf *out)
 {
     struct hd_slice name = task->node->name;
 
-    if (task->push != HD_PULL)
+    char push[] = "~" PUSH ", 0000000000, 0000000000";
+    char *digit = push + sizeof("~" PUSH ", 0000000000") - 1;
+    int err;
+
+    if (task->push != HD_PULL && task->push > UINT32_MAX) /* may have more digits */
         return hd_buf_printf(out, "~" PUSH ", %010zu, %010d", task->push, 0);
-    return hd_buf_printf(out, "~" PULL ", %.*s", (int)name.len, name.ptr);
+    if (task->push != HD_PULL) {
+        for (size_t rest = task->push; rest > 0; rest /= 10)
+            *--digit = (char)('0' + rest % 10);
+        return hd_buf_append(out, push, sizeof(push) - 1);
+    }
+    err = hd_buf_append_slice(out, HD_S("~" PULL ", "));
+    return err ? err : hd_buf_append_slice(out, name);
 }
 
 struct hd_val *hd_task_path_val(const struct hd_task *task)

@@ -14,7 +14,8 @@
  *
  * The trees are treaps: binary search trees whose shape is kept balanced by
  * random priorities. Their depth is logarithmic in all likelihood, whatever the
- * order of insertion.
+ * order of insertion. A row has the first bytes of its key beside its links: with many
+ * threads that is mostly all of it that a search has to look at.
  */
 #include "store/backend.h"
 
@@ -36,6 +37,7 @@ struct link {
 struct row {
     atomic_uint refs; /* one for being in the trees, one for each reader */
     uint32_t priority;
+    uint64_t head; /* see head_of() */
     struct link links[MAX_TREES];
     struct hd_cell cells[]; /* their bytes follow in the same allocation */
 };
@@ -69,6 +71,21 @@ static uint32_t next_priority(struct memory_backend *memory)
     return (uint32_t)(x >> 32);
 }
 
+/*
+ * The first bytes of the key as a number: rows that have different ones are in the same order as
+ * these.
+ */
+static uint64_t head_of(const struct hd_cell *key)
+{
+    uint64_t head = 0;
+
+    if (key->kind == HD_CELL_INT)
+        return (uint64_t)key->number ^ ((uint64_t)1 << 63);
+    for (size_t i = 0; key->kind == HD_CELL_BYTES && i < sizeof(head); i++)
+        head = head << 8 | (i < key->bytes.len ? (unsigned char)key->bytes.ptr[i] : 0);
+    return head;
+}
+
 /* Copies a row; HD_OP_EXPECT changes a few integers of the copy before it is seen by anybody. */
 static struct row *row_create(struct memory_backend *memory, const struct hd_table *table,
                               const struct hd_cell *cells)
@@ -86,6 +103,7 @@ static struct row *row_create(struct memory_backend *memory, const struct hd_tab
     memset(row, 0, sizeof(*row));
     atomic_init(&row->refs, 1);
     row->priority = next_priority(memory);
+    row->head = head_of(cells);
     end = (char *)row + head;
     for (unsigned i = 0; i < table->column_count; i++) {
         row->cells[i] = cells[i];
@@ -174,12 +192,22 @@ static int compare(const struct tree *tree, const struct hd_cell *a, const struc
     return 0;
 }
 
+/* The same for a key and a row of the tree, beginning with what is at hand. */
+static int compare_row(const struct tree *tree, uint64_t head, const struct hd_cell *key,
+                       const struct row *row)
+{
+    if (tree->slot == 0 && head != row->head)
+        return head < row->head ? -1 : 1;
+    return compare(tree, key, row->cells);
+}
+
 static struct row *tree_find(const struct tree *tree, const struct hd_cell *key)
 {
     struct row *node = *tree->root;
+    uint64_t head = head_of(key);
 
     while (node) {
-        int order = compare(tree, key, node->cells);
+        int order = compare_row(tree, head, key, node);
 
         if (order == 0)
             return node;
@@ -200,13 +228,13 @@ static void tree_insert(const struct tree *tree, struct row *row)
     while (*at && (*at)->priority >= row->priority) {
         struct link *link = &(*at)->links[tree->slot];
 
-        at = compare(tree, row->cells, (*at)->cells) < 0 ? &link->left : &link->right;
+        at = compare_row(tree, row->head, row->cells, *at) < 0 ? &link->left : &link->right;
     }
     node = *at;
     *at = row;
     /* … and deal out what was there to its two sides. */
     while (node) {
-        if (compare(tree, node->cells, row->cells) < 0) {
+        if (compare_row(tree, node->head, node->cells, row) < 0) {
             *less = node;
             less = &node->links[tree->slot].right;
             node = *less;
@@ -230,7 +258,7 @@ static void tree_remove(const struct tree *tree, struct row *row)
     while (*at != row) {
         struct link *link = &(*at)->links[tree->slot];
 
-        at = compare(tree, row->cells, (*at)->cells) < 0 ? &link->left : &link->right;
+        at = compare_row(tree, row->head, row->cells, *at) < 0 ? &link->left : &link->right;
     }
     /* Zip its two sides into the place it leaves. */
     while (left && right) {
@@ -312,41 +340,57 @@ static int place(const struct hd_query *query, const struct hd_cell *cells)
     return order <= 0 ? -1 : 0;
 }
 
+/* One query at work. */
+struct sweep {
+    const struct hd_query *query;
+    size_t which;
+    bool has_head; /* all its rows have the same */
+    uint64_t head;
+    struct hits *hits;
+    size_t most; /* hits */
+};
+
 /* Adds the rows of the range below `node` in scan order, until there are `most` hits. */
-static int collect(const struct hd_query *query, size_t which, struct row *node, struct hits *hits,
-                   size_t most)
+static int collect(const struct sweep *sweep, struct row *node)
 {
     const struct link *link;
     struct row *first, *second;
     int order, err;
 
-    if (!node || hits->count >= most)
+    if (!node || sweep->hits->count >= sweep->most)
         return 0;
-    order = place(query, node->cells);
-    link = &node->links[query->index + 1];
+    if (sweep->has_head && node->head != sweep->head)
+        order = node->head < sweep->head ? -1 : 1;
+    else
+        order = place(sweep->query, node->cells);
+    link = &node->links[sweep->query->index + 1];
     first = order >= 0 ? link->left : NULL;
     second = order <= 0 ? link->right : NULL;
-    if (query->is_reverse) {
+    if (sweep->query->is_reverse) {
         struct row *swapped = first;
 
         first = second;
         second = swapped;
     }
-    err = collect(query, which, first, hits, most);
-    if (!err && order == 0 && hits->count < most)
-        err = hits_add(hits, node, which);
+    err = collect(sweep, first);
+    if (!err && order == 0 && sweep->hits->count < sweep->most)
+        err = hits_add(sweep->hits, node, sweep->which);
     if (!err)
-        err = collect(query, which, second, hits, most);
+        err = collect(sweep, second);
     return err;
 }
 
 static int scan(struct memory_backend *memory, const struct hd_query *query, size_t which,
                 struct hits *hits)
 {
-    size_t most = query->limit && query->limit < SIZE_MAX - hits->count ? hits->count + query->limit
-                                                                        : SIZE_MAX;
+    struct sweep sweep = {.query = query, .which = which, .hits = hits, .most = SIZE_MAX};
 
-    return collect(query, which, memory->roots[query->table][query->index + 1], hits, most);
+    if (query->limit && query->limit < SIZE_MAX - hits->count)
+        sweep.most = hits->count + query->limit;
+    sweep.has_head = query->index == HD_PRIMARY && query->prefix_count > 0;
+    if (sweep.has_head)
+        sweep.head = head_of(query->prefix);
+    return collect(&sweep, memory->roots[query->table][query->index + 1]);
 }
 
 /* ---- batches ---------------------------------------------------------- */

@@ -31,6 +31,7 @@ void hd_cache_init(struct hd_cache *cache, size_t limit)
 
 static void state_destroy(struct hd_thread_state *state)
 {
+    state->cache->bytes -= state->bytes;
     for (size_t i = 0; i < state->stream_count; i++) {
         hd_free((void *)state->streams[i].name.ptr);
         hd_free(state->streams[i].hashes);
@@ -64,6 +65,13 @@ static void remove_state(struct hd_cache *cache, struct hd_thread_state *state)
     state_destroy(state);
 }
 
+/* So many more bytes; fewer when it wraps around. */
+static void weigh(struct hd_thread_state *state, size_t more)
+{
+    state->bytes += more;
+    state->cache->bytes += more;
+}
+
 void hd_cache_fini(struct hd_cache *cache)
 {
     while (cache->oldest)
@@ -71,24 +79,10 @@ void hd_cache_fini(struct hd_cache *cache)
     hd_map_fini(&cache->threads);
 }
 
-/* Sizes are added up here, not kept current at each change: there are few threads per batch. */
 void hd_cache_trim(struct hd_cache *cache)
 {
-    struct hd_thread_state *state = cache->newest;
-    size_t bytes = 0;
-
-    for (; state; state = state->older) {
-        bytes += state->bytes;
-        if (bytes > cache->limit)
-            break;
-    }
-    while (state && cache->oldest != cache->newest) {
-        bool is_last = cache->oldest == state;
-
+    while (cache->bytes > cache->limit && cache->oldest != cache->newest)
         remove_state(cache, cache->oldest);
-        if (is_last)
-            break;
-    }
 }
 
 void hd_cache_drop(struct hd_cache *cache, struct hd_slice key)
@@ -115,7 +109,7 @@ static int read_thread_row(void *arg, size_t which, const struct hd_cell *cells)
     return 0;
 }
 
-static int state_create(struct hd_slice key, struct hd_thread_state **out)
+static int state_create(struct hd_cache *cache, struct hd_slice key, struct hd_thread_state **out)
 {
     struct hd_thread_state *state = hd_calloc(1, sizeof(*state));
     char *copy = hd_malloc(key.len + 1);
@@ -128,7 +122,8 @@ static int state_create(struct hd_slice key, struct hd_thread_state **out)
     if (key.len)
         memcpy(copy, key.ptr, key.len);
     state->key = hd_slice(copy, key.len);
-    state->bytes = sizeof(*state) + key.len;
+    state->cache = cache;
+    weigh(state, sizeof(*state) + key.len);
     *out = state;
     return 0;
 }
@@ -164,7 +159,7 @@ int hd_cache_thread(struct hd_cache *cache, struct hd_backend *backend, struct h
         *out = state;
         return 0;
     }
-    err = state_create(key, &state);
+    err = state_create(cache, key, &state);
     if (err)
         return err;
     err = state_load(cache, state, backend, fault);
@@ -213,7 +208,7 @@ static int grow_slots(struct hd_thread_state *state)
             slot_insert(slots, cap, state->slots[i]);
     }
     hd_free(state->slots);
-    state->bytes += (cap - state->slot_cap) * sizeof(*slots);
+    weigh(state, (cap - state->slot_cap) * sizeof(*slots));
     state->slots = slots;
     state->slot_cap = cap;
     return 0;
@@ -243,7 +238,7 @@ static int stream_push(struct hd_thread_state *state, struct hd_stream *stream,
 
         if (!grown)
             return HD_ENOMEM;
-        state->bytes += (cap - stream->cap) * sizeof(*grown);
+        weigh(state, (cap - stream->cap) * sizeof(*grown));
         stream->hashes = grown;
         stream->cap = cap;
     }
@@ -308,7 +303,7 @@ static int add_stream(struct hd_thread_state *state, struct hd_slice name)
     grown[state->stream_count] =
         (struct hd_stream){.name = hd_slice(copy, name.len), .first = FIRST_SEQ};
     state->stream_count++;
-    state->bytes += sizeof(*grown) + name.len;
+    weigh(state, sizeof(*grown) + name.len);
     return 0;
 }
 
@@ -458,9 +453,9 @@ int hd_state_set_head(struct hd_thread_state *state, struct hd_slice ns, struct 
     head.ns = place(&pos, ns);
     head.id = place(&pos, id);
     head.body = place(&pos, body);
-    state->bytes += ns.len + id.len + body.len;
+    weigh(state, ns.len + id.len + body.len);
     if (old->memory) {
-        state->bytes -= old->ns.len + old->id.len + old->body.len;
+        weigh(state, (size_t)0 - (old->ns.len + old->id.len + old->body.len));
         hd_free(old->memory);
     }
     memmove(&state->heads[1], &state->heads[0], victim * sizeof(state->heads[0]));

@@ -70,12 +70,14 @@ struct hd_thread_state {
     uint64_t put_batch;                   /* … that has a put of this thread */
 
     struct hd_thread_state *newer, *older;
-    size_t bytes;
+    struct hd_cache *cache;
+    size_t bytes; /* about */
 };
 
 struct hd_cache {
     struct hd_map threads;
     struct hd_thread_state *newest, *oldest;
+    size_t bytes; /* of all threads */
     size_t limit;
     /* After a conflict: what looks new may exist, and a thread without a row have chunks. */
     bool is_careful;
