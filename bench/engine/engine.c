@@ -8,7 +8,8 @@
  * GRAPHS is the folder of the declarations. Workloads are those of graphs.py and
  * graphs.mjs: every run on a thread of its own, but `chat`, whose 100 runs are
  * turns of one thread, which is loaded anew for each. CPU is that of all threads
- * of the process. Every result is checked.
+ * of the process. Commits are batches that went to the database, or to memory. Every
+ * result is checked.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -24,6 +25,7 @@
 #include "graph/graph.h"
 #include "graph/run.h"
 #include "heddle.h"
+#include "store/lane.h"
 
 #define MAX_AT_ONCE 1024
 #define HISTORY_WINDOW 50 /* supersteps that are measured together */
@@ -220,12 +222,23 @@ static long work(struct bench *b, const struct workload *w, double length, int a
     return runs;
 }
 
+/* So far. */
+static double commits(const struct bench *b)
+{
+    const struct hd_store *store = hd_store_of(b->store);
+    double count = 0;
+
+    for (unsigned i = 0; i < store->lane_count; i++)
+        count += (double)store->lanes[i].batch_number;
+    return count;
+}
+
 static int measure_runs(const char *folder, const char *url, const char *name, double length,
                         int at_once)
 {
     const struct workload *w = NULL;
     struct bench b = {0};
-    double wall, cpu;
+    double wall, cpu, committed;
     double steps;
 
     for (size_t i = 0; i < HD_COUNT(workloads); i++)
@@ -235,14 +248,15 @@ static int measure_runs(const char *folder, const char *url, const char *name, d
         return 2;
     open_bench(&b, folder, w->graph, url);
     (void)work(&b, w, length < 2 ? 1 : length / 2, at_once);
+    committed = commits(&b);
     wall = seconds(CLOCK_MONOTONIC);
     cpu = seconds(CLOCK_PROCESS_CPUTIME_ID);
     steps = (double)work(&b, w, length, at_once) * w->supersteps;
     wall = seconds(CLOCK_MONOTONIC) - wall;
     cpu = seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu;
     (void)printf("{\"workload\": \"%s\", \"supersteps\": %.0f, \"supersteps_per_s\": %.1f, "
-                 "\"cpu_us_per_superstep\": %.2f}\n",
-                 name, steps, steps / wall, 1e6 * cpu / steps);
+                 "\"cpu_us_per_superstep\": %.2f, \"commits_per_superstep\": %.3f}\n",
+                 name, steps, steps / wall, 1e6 * cpu / steps, (commits(&b) - committed) / steps);
     close_bench(&b);
     return 0;
 }

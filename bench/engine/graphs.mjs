@@ -8,7 +8,7 @@
  */
 import { createRequire } from "node:module";
 import { randomUUID } from "node:crypto";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
@@ -55,11 +55,36 @@ const WORKLOADS = {
   chat: { make: echo, given: { messages: [TEXT] }, supersteps: 1, turns: 100, isRight: (out) => out.messages.length === 200 },
 };
 
+async function openFile(file) {
+  const { SqliteSaver } = await load("@langchain/langgraph-checkpoint-sqlite");
+  const saver = SqliteSaver.fromConnString(file);
+  await saver.getTuple({ configurable: { thread_id: "none" } }); // creates its tables
+  return saver;
+}
+
+/* Frames of a write-ahead log that end a transaction; those before its last restart are not there. */
+function countCommits(wal) {
+  const log = readFileSync(wal);
+  const frame = 24 + log.readUInt32BE(8);
+  let count = 0;
+  for (let at = 32; at + frame <= log.length; at += frame) {
+    count += log.compare(log, 16, 24, at + 8, at + 16) === 0 && log.readUInt32BE(at + 4) !== 0;
+  }
+  return count;
+}
+
+/* On a file of its own, in one run: the log is not yet restarted. */
+async function commitsPerSuperstep({ make, given, supersteps }, folder) {
+  const saver = await openFile(`${folder}/commits.db`);
+  const graph = make().compile({ checkpointer: saver });
+  const before = countCommits(`${folder}/commits.db-wal`);
+  await graph.invoke(given, { configurable: { thread_id: "a" } });
+  return (countCommits(`${folder}/commits.db-wal`) - before) / supersteps;
+}
+
 async function openSaver(name, folder) {
   if (name === "memory") return [new MemorySaver(), "none"];
-  const { SqliteSaver } = await load("@langchain/langgraph-checkpoint-sqlite");
-  const saver = SqliteSaver.fromConnString(`${folder}/stock.db`);
-  await saver.getTuple({ configurable: { thread_id: "none" } }); // creates its tables
+  const saver = await openFile(`${folder}/stock.db`);
   const journal = saver.db.pragma("journal_mode", { simple: true });
   return [saver, `${journal}, synchronous=${saver.db.pragma("synchronous", { simple: true })}`];
 }
@@ -94,6 +119,7 @@ const cpuStart = process.cpuUsage();
 const steps = await allWork(length);
 const wall = performance.now() - start;
 const used = process.cpuUsage(cpuStart);
+const commits = saverName === "sqlite" ? await commitsPerSuperstep(WORKLOADS[name], folder) : 0;
 rmSync(folder, { recursive: true });
 console.log(
   JSON.stringify({
@@ -101,6 +127,7 @@ console.log(
     supersteps: steps,
     supersteps_per_s: (1000 * steps) / wall,
     cpu_us_per_superstep: (used.user + used.system) / steps,
+    commits_per_superstep: commits,
     durability,
   }),
 );
