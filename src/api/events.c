@@ -166,7 +166,7 @@ static bool pump_all(struct stream *stream)
                 break_off(stream);
                 return true;
             }
-            if (stream->events.is_over) {
+            if (stream->events.is_over || stream->cursor.is_gone) {
                 end(stream);
                 return true;
             }

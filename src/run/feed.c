@@ -158,13 +158,15 @@ static void free_entries(struct hd_feed *feed)
     feed->bytes = 0;
 }
 
-static void lose_all(struct hd_feed *feed)
+/* Nobody can read on; `is_gone`: because there is nothing more. */
+static void lose_all(struct hd_feed *feed, bool is_gone)
 {
     struct hd_cursor *next;
 
     for (struct hd_cursor *cursor = feed->cursors; cursor; cursor = next) {
         next = cursor->next; /* it may close itself when it is told */
-        cursor->is_lost = true;
+        cursor->is_lost = !is_gone;
+        cursor->is_gone = is_gone;
         cursor->at = NULL;
         if (cursor->on_more)
             cursor->on_more(cursor->ctx);
@@ -177,7 +179,7 @@ void hd_feed_drop(struct hd_feed *feed)
 
     if (feed->holds > 0)
         return;
-    lose_all(feed);
+    lose_all(feed, true);
     while (feed->cursors)
         hd_cursor_close(feed->cursors);
     hd_map_remove(&feeds->map, hd_slice(feed->key, feed->key_len));
@@ -336,7 +338,7 @@ static void announce(struct hd_feed *feed, const struct hd_entry *entry)
 
     for (struct hd_cursor *cursor = feed->cursors; cursor; cursor = next) {
         next = cursor->next;
-        if (cursor->at || cursor->is_lost)
+        if (cursor->at || cursor->is_lost || cursor->is_gone)
             continue;
         cursor->at = entry;
         if (cursor->on_more)
@@ -361,7 +363,7 @@ int hd_feed_add(struct hd_feed *feed, const struct hd_news *news)
     struct hd_entry *entry = make_entry(news, feed->seq + 1);
 
     if (!entry) {
-        lose_all(feed);
+        lose_all(feed, false);
         return HD_ENOMEM;
     }
     feed->seq++;
@@ -399,6 +401,7 @@ void hd_cursor_open(struct hd_cursor *cursor, struct hd_feed *feed, uint64_t aft
 
     cursor->feed = feed;
     cursor->is_lost = false;
+    cursor->is_gone = false;
     cursor->next = feed->cursors;
     cursor->link = &feed->cursors;
     if (cursor->next)

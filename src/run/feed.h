@@ -129,7 +129,8 @@ bool hd_feed_has_pages(const struct hd_feed *feed);
 struct hd_cursor {
     struct hd_feed *feed;
     const struct hd_entry *at; /* the next one; NULL: all were read */
-    bool is_lost;
+    bool is_lost; /* what it was to read next is not kept any more */
+    bool is_gone; /* the thread is: nothing more will come */
     char run_id[HD_UUID_SIZE];  /* empty: of all runs */
     uint32_t modes;             /* of these only */
     void (*on_more)(void *ctx); /* there is something to read, after there was nothing */
