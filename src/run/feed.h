@@ -78,7 +78,7 @@ struct hd_feed *hd_feed_find(struct hd_feeds *feeds, struct hd_slice principal,
 HD_MUST_CHECK struct hd_feed *hd_feed_get(struct hd_feeds *feeds, struct hd_slice principal,
                                           struct hd_slice thread, uint64_t seq);
 /*
- * The thread is gone: readers find themselves lost. Nothing happens when a run holds it: then
+ * The thread is gone: its readers come to their end. Nothing happens when a run holds it: then
  * the thread was made again.
  */
 void hd_feed_drop(struct hd_feed *feed);
@@ -128,9 +128,9 @@ bool hd_feed_has_pages(const struct hd_feed *feed);
 
 struct hd_cursor {
     struct hd_feed *feed;
-    const struct hd_entry *at; /* the next one; NULL: all were read */
-    bool is_lost; /* what it was to read next is not kept any more */
-    bool is_gone; /* the thread is: nothing more will come */
+    const struct hd_entry *at;  /* the next one; NULL: all were read */
+    bool is_lost;               /* what it was to read next is not kept any more */
+    bool is_gone;               /* the thread is: nothing more will come */
     char run_id[HD_UUID_SIZE];  /* empty: of all runs */
     uint32_t modes;             /* of these only */
     void (*on_more)(void *ctx); /* there is something to read, after there was nothing */
