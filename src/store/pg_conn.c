@@ -399,9 +399,17 @@ static int receive(struct hd_pg_conn *conn, PGresult **results, struct hd_pg_fai
             err = err ? err : problem;
         }
     }
-    (void)hd_pg_fail(failure, HD_EIO, "the server answered more than it was asked");
+    /*
+     * Answers to everything, but no end: a server that goes down in the middle leaves it at
+     * that. What it said before is why; otherwise it is a connection that was lost.
+     */
+    if (!err) {
+        err =
+            hd_pg_fail(failure, HD_EUNAVAILABLE, "the server stopped in the middle of its answer");
+        failure->may_retry = true;
+    }
     failure->is_lost = true;
-    return failure->err;
+    return err;
 }
 
 static int sync_and_receive(struct hd_pg_conn *conn, PGresult **results,
