@@ -14,6 +14,7 @@
 #include "graph/engine.h"
 #include "graph/ns.h"
 #include "graph/state.h"
+#include "run/heads.h"
 #include "run/ending.h"
 
 #define MAX_STATE ((size_t)1 << 30)

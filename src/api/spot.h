@@ -80,8 +80,4 @@ typedef int (*hd_thread_change_fn)(struct hd_call *call, struct hd_thread_rec *t
 HD_MUST_CHECK int hd_call_thread_change(struct hd_call *call, struct hd_thread_rec *thread,
                                         hd_thread_change_fn change, void *ctx);
 
-/* The chosen heads with another one for `ns`; without one when `id` is empty. */
-HD_MUST_CHECK int hd_heads_set(struct hd_arena *arena, struct hd_slice *heads, struct hd_slice ns,
-                               struct hd_slice id);
-
 #endif

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "graph/engine.h"
+#include "run/heads.h"
 #include "run/command.h"
 #include "run/ending.h"
 

@@ -1,3 +1,4 @@
+#include "run/heads.h"
 #include "run/ending.h"
 
 #include <heddle.h>
@@ -33,38 +34,6 @@ static enum hd_thread_status status_after(const struct hd_ending *ending, size_t
     return HD_THREAD_IDLE;
 }
 
-/* The heads that users chose, without the one of `ns`: the run's own end is the head now. */
-static int forget_head(struct hd_arena *arena, struct hd_slice *heads, struct hd_slice ns)
-{
-    struct hd_json json = {NULL};
-    struct hd_json_iter it;
-    struct hd_buf out;
-    struct hd_jw jw;
-    int err;
-
-    if (heads->len == 0)
-        return 0;
-    hd_buf_init(&out, MAX_READ);
-    hd_jw_init(&jw, &out);
-    err = hd_json_parse(&json, *heads, NULL);
-    it = hd_json_iter(hd_json_root(&json));
-    hd_jw_object(&jw);
-    while (!err && hd_json_next(&it)) {
-        if (hd_slice_eq(it.key, ns))
-            continue;
-        hd_jw_key(&jw, it.key);
-        hd_jw_val(&jw, it.val);
-    }
-    hd_jw_object_end(&jw);
-    if (!err)
-        err = hd_jw_finish(&jw);
-    if (!err)
-        err = hd_arena_copy(arena, hd_buf_slice(&out), heads);
-    hd_json_fini(&json);
-    hd_buf_fini(&out);
-    return err;
-}
-
 static int change_thread(struct hd_thread_rec *thread, const struct hd_ending *ending,
                          size_t others, struct hd_arena *arena)
 {
@@ -86,7 +55,8 @@ static int change_thread(struct hd_thread_rec *thread, const struct hd_ending *e
     thread->head.checkpoint_id = ending->checkpoint_id;
     thread->head.graph_id = ending->graph_id;
     thread->head.assistant_id = ending->run->assistant_id;
-    return forget_head(arena, &thread->heads, ending->ns);
+    /* The run's own end is the head now, whatever somebody chose before. */
+    return hd_heads_set(arena, &thread->heads, ending->ns, hd_slice(NULL, 0));
 }
 
 /* After a rollback the latest run is another one, or none. */
