@@ -149,6 +149,13 @@ HD_MUST_CHECK int hd_body_word(struct hd_call *call, const char *name, const cha
 /* A list of strings in the arena; *count 0 when there is none. */
 HD_MUST_CHECK int hd_body_strings(struct hd_call *call, const char *name, struct hd_slice **out,
                                   size_t *count);
+/* What of a search to show: sort_by (one of `sorts`), sort_order, limit and offset. */
+struct hd_page {
+    int sort;
+    bool is_descending;
+    int64_t limit, offset;
+};
+HD_MUST_CHECK int hd_body_page(struct hd_call *call, const char *const *sorts, struct hd_page *out);
 /* HD_EINVAL unless the path's parameter `n` is a UUID; makes it lower case. */
 HD_MUST_CHECK int hd_path_uuid(struct hd_call *call, size_t n, const char *what,
                                struct hd_slice *out);

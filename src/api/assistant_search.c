@@ -28,9 +28,7 @@ struct search {
     hd_json_val metadata;
     struct hd_slice graph_id;
     struct hd_slice name;
-    int sort;
-    bool is_descending;
-    int64_t limit, offset;
+    struct hd_page page;
     unsigned members;
     bool counts_only;
 
@@ -54,20 +52,10 @@ static int read_filters(struct hd_call *call, struct search *search)
 
 static int read_page(struct hd_call *call, struct search *search)
 {
-    static const char *const orders[] = {"asc", "desc", NULL};
     struct hd_slice *names;
     size_t count;
-    int order = 1;
-    int err = hd_body_word(call, "sort_by", sort_names, &search->sort);
+    int err = hd_body_page(call, sort_names, &search->page);
 
-    if (!err)
-        err = hd_body_word(call, "sort_order", orders, &order);
-    search->is_descending = order == 1;
-    search->limit = 10;
-    if (!err)
-        err = hd_body_int(call, "limit", 1, 1000, &search->limit);
-    if (!err)
-        err = hd_body_int(call, "offset", 0, INT32_MAX, &search->offset);
     if (!err)
         err = hd_body_strings(call, "select", &names, &count);
     return err ? err : hd_assistant_select(call, names, count, &search->members);
@@ -127,15 +115,15 @@ static int keep(struct search *search, const struct hd_assistant_rec *assistant)
     }
     found = &search->found[search->count];
     *found = (struct found){.number = 0};
-    if (search->sort == BY_CREATED)
+    if (search->page.sort == BY_CREATED)
         found->number = assistant->created_at;
-    else if (search->sort == BY_UPDATED)
+    else if (search->page.sort == BY_UPDATED)
         found->number = assistant->updated_at;
     err = hd_arena_copy(&search->arena, assistant->id, &found->id);
     if (!err)
         err = hd_arena_copy(&search->arena, assistant->principal, &found->principal);
-    if (!err && (search->sort == BY_NAME || search->sort == BY_GRAPH))
-        err = hd_arena_copy(&search->arena, texts[search->sort], &found->text);
+    if (!err && (search->page.sort == BY_NAME || search->page.sort == BY_GRAPH))
+        err = hd_arena_copy(&search->arena, texts[search->page.sort], &found->text);
     search->count += !err;
     return err;
 }
@@ -204,14 +192,14 @@ static int compare_descending(const void *a, const void *b)
 static int show(struct search *search)
 {
     struct hd_call *call = search->call;
-    int64_t end = search->offset + search->limit;
+    int64_t end = search->page.offset + search->page.limit;
     int err = 0;
 
     if (search->count > 0)
         qsort(search->found, search->count, sizeof(*search->found),
-              search->is_descending ? compare_descending : compare);
+              search->page.is_descending ? compare_descending : compare);
     hd_jw_array(&call->jw);
-    for (int64_t i = search->offset; !err && i < end && i < (int64_t)search->count; i++) {
+    for (int64_t i = search->page.offset; !err && i < end && i < (int64_t)search->count; i++) {
         struct hd_assistant_rec assistant;
 
         err = hd_assistant_read(call->app->store, search->found[i].principal, search->found[i].id,
@@ -223,7 +211,7 @@ static int show(struct search *search)
     }
     hd_jw_array_end(&call->jw);
     if (!err)
-        hd_call_pages(call, search->offset, search->limit, (int64_t)search->count);
+        hd_call_pages(call, search->page.offset, search->page.limit, (int64_t)search->count);
     return err;
 }
 

@@ -164,9 +164,7 @@ struct search {
     hd_json_val metadata;
     int enabled; /* -1: both */
 
-    int sort;
-    bool is_descending;
-    int64_t limit, offset;
+    struct hd_page page;
     struct hd_slice *names;
     size_t name_count;
 
@@ -218,18 +216,8 @@ static int read_filters(struct hd_call *call, struct search *search)
 
 static int read_page(struct hd_call *call, struct search *search)
 {
-    static const char *const orders[] = {"asc", "desc", NULL};
-    int order = 1;
-    int err = hd_body_word(call, "sort_by", sort_names, &search->sort);
+    int err = hd_body_page(call, sort_names, &search->page);
 
-    if (!err)
-        err = hd_body_word(call, "sort_order", orders, &order);
-    search->is_descending = order == 1;
-    search->limit = 10;
-    if (!err)
-        err = hd_body_int(call, "limit", 1, 1000, &search->limit);
-    if (!err)
-        err = hd_body_int(call, "offset", 0, INT32_MAX, &search->offset);
     if (!err)
         err = hd_body_strings(call, "select", &search->names, &search->name_count);
     if (!err)
@@ -263,7 +251,7 @@ static int matches(struct search *search, const struct hd_cron_rec *cron, bool *
 static void set_key(const struct search *search, const struct hd_cron_rec *cron,
                     struct found *found)
 {
-    switch ((enum sort)search->sort) {
+    switch ((enum sort)search->page.sort) {
     case BY_CREATED:
         found->number = cron->created_at;
         break;
@@ -335,13 +323,13 @@ static int compare_descending(const void *a, const void *b)
 static int show_found(struct search *search)
 {
     struct hd_call *call = search->call;
-    size_t end = (size_t)(search->offset + search->limit);
+    size_t end = (size_t)(search->page.offset + search->page.limit);
     int err = 0;
 
     if (search->count > 0)
         qsort(search->found, search->count, sizeof(*search->found),
-              search->is_descending ? compare_descending : compare_found);
-    for (size_t i = (size_t)search->offset; !err && i < search->count && i < end; i++) {
+              search->page.is_descending ? compare_descending : compare_found);
+    for (size_t i = (size_t)search->page.offset; !err && i < search->count && i < end; i++) {
         struct hd_cron_rec cron;
 
         err = hd_cron_read(call->app->store, call->principal, search->found[i].id, call->arena,
@@ -384,7 +372,7 @@ static int search_crons(struct hd_call *call)
         err = show_found(&search);
     hd_jw_array_end(&call->jw);
     if (!err)
-        hd_call_pages(call, search.offset, search.limit, (int64_t)search.count);
+        hd_call_pages(call, search.page.offset, search.page.limit, (int64_t)search.count);
     release(&search);
     return err;
 }

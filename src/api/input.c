@@ -136,6 +136,24 @@ int hd_call_uuid(struct hd_call *call, const char *what, struct hd_slice text, s
     return 0;
 }
 
+int hd_body_page(struct hd_call *call, const char *const *sorts, struct hd_page *out)
+{
+    static const char *const orders[] = {"asc", "desc", NULL};
+    int order = 1;
+    int err;
+
+    *out = (struct hd_page){.limit = 10};
+    err = hd_body_word(call, "sort_by", sorts, &out->sort);
+    if (!err)
+        err = hd_body_word(call, "sort_order", orders, &order);
+    if (!err)
+        err = hd_body_int(call, "limit", 1, 1000, &out->limit);
+    if (!err)
+        err = hd_body_int(call, "offset", 0, INT32_MAX, &out->offset);
+    out->is_descending = order == 1;
+    return err;
+}
+
 int hd_path_uuid(struct hd_call *call, size_t n, const char *what, struct hd_slice *out)
 {
     return hd_call_uuid(call, what, call->params[n], out);

@@ -41,9 +41,7 @@ struct search {
     int status; /* -1: any */
     struct hd_slice *ids;
     size_t id_count;
-    int sort;
-    bool is_descending;
-    int64_t limit, offset;
+    struct hd_page page;
     unsigned members;
     unsigned extracted; /* members that `extract` needs */
     struct hd_extract extract;
@@ -101,23 +99,6 @@ static int read_ids(struct hd_call *call, struct search *search)
     }
     search->id_count = kept;
     return 0;
-}
-
-static int read_order(struct hd_call *call, struct search *search)
-{
-    static const char *const orders[] = {"asc", "desc", NULL};
-    int order = 1;
-    int err = hd_body_word(call, "sort_by", sort_names, &search->sort);
-
-    if (!err)
-        err = hd_body_word(call, "sort_order", orders, &order);
-    search->is_descending = order == 1;
-    search->limit = 10;
-    if (!err)
-        err = hd_body_int(call, "limit", 1, 1000, &search->limit);
-    if (!err)
-        err = hd_body_int(call, "offset", 0, INT32_MAX, &search->offset);
-    return err;
 }
 
 static int read_members(struct hd_call *call, struct search *search)
@@ -237,9 +218,9 @@ static int on_next(void *arg, const struct hd_thread_rec *thread)
     if (err || !is_match)
         return err;
     number = search->total++;
-    if (search->counts_only || number < search->offset)
+    if (search->counts_only || number < search->page.offset)
         return 0;
-    if (number < search->offset + search->limit)
+    if (number < search->page.offset + search->page.limit)
         return show(search, thread);
     search->is_cut = !is_filtered(search);
     return search->is_cut;
@@ -291,8 +272,8 @@ static int scan(struct search *search)
 
     if (search->counts_only && !is_filtered(search))
         return count_all(search);
-    err = hd_threads_scan(call->app->store, call->principal, search->is_descending, on_next, search,
-                          &call->fault);
+    err = hd_threads_scan(call->app->store, call->principal, search->page.is_descending, on_next,
+                          search, &call->fault);
     if (!err && search->is_cut)
         err = count_all(search);
     return err;
@@ -317,13 +298,13 @@ static int keep(struct search *search, const struct hd_thread_rec *thread)
     found = &search->found[search->found_count];
     *found = (struct found){.created_at = thread->created_at};
     err = hd_arena_copy(&search->arena, thread->id, &found->id);
-    if (search->sort == BY_UPDATED)
+    if (search->page.sort == BY_UPDATED)
         found->number = thread->updated_at;
-    else if (search->sort == BY_STATE_UPDATED)
+    else if (search->page.sort == BY_STATE_UPDATED)
         found->number = thread->state_updated_at;
-    else if (search->sort == BY_CREATED)
+    else if (search->page.sort == BY_CREATED)
         found->number = thread->created_at;
-    else if (search->sort == BY_STATUS)
+    else if (search->page.sort == BY_STATUS)
         found->text = hd_slice_cstr(hd_thread_status_name(thread->status));
     search->found_count += !err;
     return err;
@@ -366,9 +347,9 @@ static int show_found(struct search *search)
     search->total = (int64_t)search->found_count;
     if (search->found_count > 0)
         qsort(search->found, search->found_count, sizeof(*search->found),
-              search->is_descending ? compare_descending : compare_found);
-    for (int64_t i = search->offset;
-         !err && i < search->total && i < search->offset + search->limit; i++) {
+              search->page.is_descending ? compare_descending : compare_found);
+    for (int64_t i = search->page.offset;
+         !err && i < search->total && i < search->page.offset + search->page.limit; i++) {
         struct hd_thread_rec thread;
 
         err = hd_thread_read(call->app->store, call->principal, search->found[i].id, call->arena,
@@ -427,18 +408,18 @@ static int search_threads(struct hd_call *call)
     if (!err)
         err = read_ids(call, &search);
     if (!err)
-        err = read_order(call, &search);
+        err = hd_body_page(call, sort_names, &search.page);
     if (!err)
         err = read_members(call, &search);
     if (err)
         return err;
     hd_buf_init(&search.scratch, MAX_VALUES);
     hd_jw_array(&call->jw);
-    err = search.ids || search.sort != BY_CREATED ? collect(&search) : scan(&search);
+    err = search.ids || search.page.sort != BY_CREATED ? collect(&search) : scan(&search);
     hd_jw_array_end(&call->jw);
     hd_buf_fini(&search.scratch);
     if (!err)
-        hd_call_pages(call, search.offset, search.limit, search.total);
+        hd_call_pages(call, search.page.offset, search.page.limit, search.total);
     return err;
 }
 
