@@ -116,9 +116,9 @@ int hd_combine_and(struct hd_channel *channel, struct hd_val *left, const struct
     return join_bits(left, right, true, out, refusal);
 }
 
+/* The same operator as that of `merge`: an overwritten value may be an object here too. */
 int hd_combine_or(struct hd_channel *channel, struct hd_val *left, const struct hd_val *right,
                   struct hd_val **out, struct hd_refusal *refusal)
 {
-    (void)channel;
-    return join_bits(left, right, false, out, refusal);
+    return hd_combine_merge(channel, left, right, out, refusal);
 }

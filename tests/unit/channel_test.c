@@ -224,6 +224,7 @@ static void operators_combine(void **state)
         {HD_REDUCE_AND, "true", "[true,false]", "false"},
         {HD_REDUCE_OR, "false", "[true,false]", "true"},
         {HD_REDUCE_OR, "false", "[4,3]", "7"},
+        {HD_REDUCE_OR, "{\"a\":1}", "[{\"b\":2},{\"a\":3}]", "{\"a\":3,\"b\":2}"},
         {HD_REDUCE_ADD, NULL, "[1,2]", "3"},
     };
 
