@@ -227,6 +227,21 @@ struct common {
     int64_t timeout_ms;
 };
 
+static const struct hd_node_kind *const *more_kinds;
+static size_t more_kind_count;
+
+void hd_node_kinds_add(const struct hd_node_kind *const *list, size_t count)
+{
+    more_kinds = list;
+    more_kind_count = count;
+}
+
+static const struct hd_node_kind *kind_at(size_t index)
+{
+    return index < HD_COUNT(node_kinds) ? node_kinds[index]
+                                        : more_kinds[index - HD_COUNT(node_kinds)];
+}
+
 static int read_kind(struct hd_decl *decl, const struct hd_at *at, const struct hd_field *field,
                      void *out)
 {
@@ -237,12 +252,14 @@ static int read_kind(struct hd_decl *decl, const struct hd_at *at, const struct 
     if (!hd_json_is_string(at->val))
         return hd_decl_fail_type(decl, at, "the name of a kind");
     hd_near_init(&near, name);
-    for (size_t i = 0; i < HD_COUNT(node_kinds); i++) {
-        if (hd_slice_eq(name, hd_slice_cstr(node_kinds[i]->name))) {
-            *(const struct hd_node_kind **)out = node_kinds[i];
+    for (size_t i = 0; i < HD_COUNT(node_kinds) + more_kind_count; i++) {
+        const struct hd_node_kind *kind = kind_at(i);
+
+        if (hd_slice_eq(name, hd_slice_cstr(kind->name))) {
+            *(const struct hd_node_kind **)out = kind;
             return 0;
         }
-        hd_near_try(&near, hd_slice_cstr(node_kinds[i]->name));
+        hd_near_try(&near, hd_slice_cstr(kind->name));
     }
     return hd_decl_fail(decl, at, "unknown kind \"%.*s\"%s", HD_SHOW(name), hd_near_text(&near));
 }

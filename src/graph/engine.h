@@ -338,7 +338,11 @@ struct hd_engine {
     size_t in_flight;
     void *http; /* struct hd_http, when one was needed */
     struct hd_recall *recall;
+    void *agents; /* what the kinds of src/agent share: theirs alone; NULL: nothing yet */
 };
+
+/* For requests to other servers; made when it is first asked for. NULL: no memory. */
+struct hd_http *hd_engine_http(struct hd_engine *engine);
 
 /* Loads: `done` is called later, or before it returns when the store is direct. */
 typedef void (*hd_loaded_fn)(struct hd_loop *loop, int err, const char *text);
@@ -466,6 +470,12 @@ struct hd_run {
     struct hd_replay *replay;
     struct hd_val *seen_messages; /* object: ids that the messages mode has shown */
     bool is_cancelled;
+    bool is_held;         /* hd_run_hold() */
+    int64_t piece_count;  /* of messages that models have sent */
+    struct hd_val *tools; /* list: the names of tools at work; NULL: none yet */
+    /* What the kinds of src/agent keep for the run; `free_agent` is called when it is over. */
+    void *agent;
+    void (*free_agent)(void *agent);
     int telling;        /* calls of on_event that have not returned */
     uv_timer_t starter; /* begins it, or cancels it when that was asked for while telling */
 };
@@ -557,6 +567,14 @@ void hd_task_message(struct hd_task *task, const char *model, const struct hd_va
  */
 void hd_task_call(struct hd_task *task, const char *model, const char *id,
                   const struct hd_val *messages, const struct hd_val *answer);
+/*
+ * A tool is called, or (`output` given) has answered, or (`is_error`) has failed: `output` is its
+ * message. `id` is the call's.
+ */
+void hd_task_tool(struct hd_task *task, struct hd_slice name, struct hd_slice id,
+                  const struct hd_val *input, const struct hd_val *output, bool is_error);
+/* The values of the questions it asked last, before it was resumed: a list; NULL: HD_ENOMEM. */
+HD_MUST_CHECK struct hd_val *hd_task_asked(const struct hd_task *task);
 /* Calls `fn` after so long; one at a time. */
 HD_MUST_CHECK int hd_task_wait(struct hd_task *task, int64_t ms, void (*fn)(struct hd_task *));
 /* Evaluates the update and the goto (each may be NULL) and finishes. */

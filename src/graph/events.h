@@ -28,6 +28,8 @@ enum hd_event_type {
     HD_EVENT_INTERRUPT, /* questions were asked, or a breakpoint was reached (then none) */
     HD_EVENT_MODEL,     /* a task calls a model */
     HD_EVENT_MODEL_END, /* and has its answer */
+    HD_EVENT_TOOL,      /* a task calls a tool */
+    HD_EVENT_TOOL_END,  /* and has its answer, or its error */
     HD_EVENT_MESSAGE,   /* a message, or a piece of one, from a model or in a result */
     HD_EVENT_CUSTOM
 };
@@ -43,6 +45,8 @@ struct hd_event {
                                        GRAPH_END, MODEL_END: what came of it */
     const struct hd_val *input;     /* MODEL, MODEL_END: the messages it is called with */
     const char *name;               /* MODEL, MODEL_END, MESSAGE from one: the model's */
+    struct hd_slice tool, tool_id;  /* TOOL, TOOL_END: `input` are its arguments, `value` its message */
+    bool is_error;                  /* TOOL_END */
     bool is_from_model;             /* MESSAGE: not just part of a result */
 };
 

@@ -119,6 +119,12 @@ struct hd_node_kind {
     void (*cancel)(struct hd_task *task);
 };
 
+/*
+ * Kinds that folders above add to those of the engine; once, before graphs are read.
+ * `list` must stay.
+ */
+void hd_node_kinds_add(const struct hd_node_kind *const *list, size_t count);
+
 /* Where a route, a `goto` or a send may lead. */
 struct hd_target {
     size_t node; /* or HD_GRAPH_END */

@@ -293,10 +293,9 @@ static int ask(struct hd_task *task, struct asking *asking)
     struct hd_engine *engine = task->loop->run->engine;
     struct hd_scope scope = hd_task_scope(task);
     struct hd_request *request;
-    struct hd_http *http = engine->http;
-    int err = http ? 0 : hd_http_create(engine->uv, &http);
+    struct hd_http *http = hd_engine_http(engine);
+    int err = http ? 0 : HD_ENOMEM;
 
-    engine->http = http;
     if (!err)
         err = eval_text(spec->url, &scope, &asking->url);
     if (!err)

@@ -61,6 +61,7 @@ static int copy_options(struct hd_run *run, const struct hd_run_options *options
     own->input = hd_val_ref(options->input);
     own->command = hd_val_ref(options->command);
     own->config = hd_val_ref(options->config);
+    own->secrets = hd_val_ref(options->secrets);
     own->context = hd_val_ref(options->context);
     own->metadata = hd_val_ref(options->metadata);
     own->tags = hd_val_ref(options->tags);
@@ -89,8 +90,8 @@ static int copy_options(struct hd_run *run, const struct hd_run_options *options
 static void free_run(struct hd_run *run)
 {
     struct hd_run_options *own = &run->options;
-    const struct hd_val *vals[] = {own->input,    own->command, own->config,        own->context,
-                                   own->metadata, own->tags,    own->checkpoint_map};
+    const struct hd_val *vals[] = {own->input,   own->command,  own->config, own->secrets,
+                                   own->context, own->metadata, own->tags,   own->checkpoint_map};
 
     hd_loop_destroy(run->root);
     for (size_t i = 0; i < HD_COUNT(vals); i++)
@@ -103,6 +104,7 @@ static void free_run(struct hd_run *run)
     free_stops(&own->after);
     hd_val_unref(run->resume_map);
     hd_val_unref(run->seen_messages);
+    hd_val_unref(run->tools);
     if (run->replay)
         hd_val_unref(run->replay->visited);
     hd_free(run->replay);
@@ -196,6 +198,8 @@ static void on_end(struct hd_loop *loop)
     }
     result.output = result.status == HD_RUN_FAILED ? NULL : output;
     result.interrupts = loop->interrupts;
+    result.piece_count = run->piece_count;
+    result.tools = run->tools;
     result.next = next;
     result.asked = asked;
     describe_place(loop, &result);
@@ -204,6 +208,9 @@ static void on_end(struct hd_loop *loop)
         result.error_type = loop->failure.type;
         result.error_text = loop->failure.text ? loop->failure.text : "out of memory";
     }
+    if (run->agent)
+        run->free_agent(run->agent);
+    run->agent = NULL;
     run->options.on_done(run->options.ctx, &result);
     hd_val_unref(output);
     hd_val_unref(next);
@@ -269,6 +276,11 @@ static void cancel(struct hd_run *run)
 static void on_cancel(uv_timer_t *timer)
 {
     cancel(timer->data);
+}
+
+void hd_run_hold(struct hd_run *run, bool is_held)
+{
+    run->is_held = is_held;
 }
 
 /* Whoever tells an event is at work and goes on afterwards: it cannot be stopped there. */

@@ -77,6 +77,9 @@ struct hd_run_result {
     const char *checkpoint_id;
     int64_t step;               /* of that checkpoint, as its metadata say; -2: there is none */
     int64_t stopped_at;         /* the step that was at work, or would have been next */
+    /* Pieces of messages that models sent, and (list) the tools that a cancel has stopped. */
+    int64_t piece_count;
+    const struct hd_val *tools; /* NULL: none */
     const struct hd_val *next;  /* list of the nodes that are still to run; NULL: out of memory */
     const struct hd_val *asked; /* object: id of a task to list of interrupt records; likewise */
 };
@@ -99,6 +102,7 @@ struct hd_run_options {
     struct hd_stops before, after; /* empty: the graph's own breakpoints */
     int recursion_limit;           /* 0: the graph's */
     const struct hd_val *config;   /* `configurable`; object or NULL */
+    const struct hd_val *secrets; /* what markers in `config` stand for (secret.h); or NULL */
     const struct hd_val *context;
     const struct hd_val *metadata; /* members are added to each checkpoint's metadata */
     const struct hd_val *tags;     /* list of strings, shown with what models say; or NULL */
@@ -117,5 +121,11 @@ HD_MUST_CHECK int hd_run_start(struct hd_engine *engine, const struct hd_run_opt
  * stored. Nothing happens when it ends already. May be called from on_event.
  */
 void hd_run_cancel(struct hd_run *run);
+
+/*
+ * Held, it reads nothing more from models until it is let go: whoever tells its events cannot
+ * keep up.
+ */
+void hd_run_hold(struct hd_run *run, bool is_held);
 
 #endif

@@ -720,6 +720,16 @@ static void on_close(uv_handle_t *handle)
     hd_free(engine);
 }
 
+struct hd_http *hd_engine_http(struct hd_engine *engine)
+{
+    struct hd_http *http = engine->http;
+
+    if (!http && hd_http_create(engine->uv, &http))
+        return NULL;
+    engine->http = http;
+    return http;
+}
+
 void hd_engine_destroy(struct hd_engine *engine)
 {
     if (!engine)

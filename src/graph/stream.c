@@ -444,6 +444,8 @@ int hd_stream_map(const struct hd_event *event, unsigned modes, hd_stream_fn fn,
     case HD_EVENT_GRAPH_END:
     case HD_EVENT_MODEL:
     case HD_EVENT_MODEL_END:
+    case HD_EVENT_TOOL:
+    case HD_EVENT_TOOL_END:
         return 0;
     case HD_EVENT_CHECKPOINT:
         return modes & (HD_STREAM_CHECKPOINTS | HD_STREAM_DEBUG) ? map_checkpoint(&m) : 0;

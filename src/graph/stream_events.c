@@ -205,6 +205,32 @@ static int map_message(const struct hd_mapping *m)
     return give_model(m, "on_chat_model_stream", data_of("chunk", ref_or_null(m->event->value)));
 }
 
+/* A task calls one tool: its id takes the place of a model's. */
+static int map_tool(const struct hd_mapping *m)
+{
+    const struct hd_event *event = m->event;
+    struct hd_task *task = event->task;
+    struct hd_val *around = hd_val_append(ids_around(task->loop), graph_id(task->loop));
+    struct hd_val *data = hd_val_object();
+    struct shown s = {.event = event->type == HD_EVENT_TOOL ? "on_tool_start"
+                               : event->is_error            ? "on_tool_error"
+                                                            : "on_tool_end",
+                      .name = hd_val_string(event->tool),
+                      .id = trace_id(task->call_trace),
+                      .tags = tags(task->loop->run, hd_val_cstr("seq:step:1")),
+                      .metadata = hd_stream_metadata(task, true),
+                      .around = hd_val_append(around, trace_id(task->trace))};
+
+    if (event->is_error)
+        data = hd_val_with(data, HD_S("error"),
+                           ref_or_null(hd_val_get(event->value, HD_S("content"))));
+    else if (event->value)
+        data = hd_val_with(data, HD_S("output"), hd_val_ref(event->value));
+    data = hd_val_with(data, HD_S("input"), ref_or_null(event->input));
+    s.data = hd_val_with(data, HD_S("tool_call_id"), hd_val_string(event->tool_id));
+    return give(m, &s);
+}
+
 /* It belongs to the node that says it. */
 static int map_custom(const struct hd_mapping *m)
 {
@@ -247,6 +273,9 @@ int hd_stream_map_events(const struct hd_mapping *m)
         return give_model(m, "on_chat_model_start", data_of("input", model_input(event)));
     case HD_EVENT_MODEL_END:
         return map_model_end(m);
+    case HD_EVENT_TOOL:
+    case HD_EVENT_TOOL_END:
+        return map_tool(m);
     case HD_EVENT_MESSAGE:
         return map_message(m);
     case HD_EVENT_CUSTOM:

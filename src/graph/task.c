@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/log.h"
 
 /* ---- timers ----------------------------------------------------------- */
 
@@ -267,6 +268,7 @@ static void show_result(struct hd_task *task)
 
 void hd_task_message(struct hd_task *task, const char *model, const struct hd_val *message)
 {
+    task->loop->run->piece_count++;
     if (hd_run_listens(task->loop->run))
         tell_message(task, message, model);
 }
@@ -284,6 +286,69 @@ void hd_task_call(struct hd_task *task, const char *model, const char *id,
     if (!answer)
         snprintf(task->call_trace, sizeof(task->call_trace), "%s", id ? id : "");
     hd_emit(task->loop, &event);
+}
+
+/* The run's list of tools at work: for who cancels it. */
+static int note_tool(struct hd_run *run, struct hd_slice name, struct hd_slice id)
+{
+    struct hd_val *tool = hd_val_with(hd_val_object(), HD_S("name"), hd_val_string(name));
+
+    tool = hd_val_with(tool, HD_S("id"), hd_val_string(id));
+    if (!run->tools)
+        run->tools = hd_val_list();
+    run->tools = hd_val_append(run->tools, tool);
+    return run->tools ? 0 : HD_ENOMEM;
+}
+
+static void forget_tool(struct hd_run *run, struct hd_slice id)
+{
+    struct hd_val *left = hd_val_list();
+
+    for (size_t i = 0; i < hd_val_count(run->tools); i++) {
+        struct hd_val *tool = hd_val_at(run->tools, i);
+
+        if (!hd_slice_eq(hd_val_get_string(hd_val_get(tool, HD_S("id"))), id))
+            left = hd_val_append(left, hd_val_ref(tool));
+    }
+    hd_val_unref(run->tools);
+    run->tools = left;
+}
+
+void hd_task_tool(struct hd_task *task, struct hd_slice name, struct hd_slice id,
+                  const struct hd_val *input, const struct hd_val *output, bool is_error)
+{
+    struct hd_event event = {.type = output ? HD_EVENT_TOOL_END : HD_EVENT_TOOL,
+                             .loop = task->loop,
+                             .task = task,
+                             .value = output,
+                             .input = input,
+                             .tool = name,
+                             .tool_id = id,
+                             .is_error = is_error};
+
+    if (output)
+        forget_tool(task->loop->run, id);
+    else if (note_tool(task->loop->run, name, id))
+        hd_log(HD_LOG_WARN, "engine", "out of memory: a tool at work is not known");
+    hd_emit(task->loop, &event);
+}
+
+struct hd_val *hd_task_asked(const struct hd_task *task)
+{
+    struct hd_val *interrupts = hd_status_interrupts(&task->loop->pends, task->id);
+    struct hd_val *values = hd_val_list();
+
+    for (size_t i = 0; i < hd_val_count(interrupts); i++) {
+        struct hd_val *value = hd_val_get(hd_val_at(interrupts, i), HD_S("value"));
+
+        values = hd_val_append(values, value ? hd_val_ref(value) : hd_val_null());
+    }
+    if (!interrupts) {
+        hd_val_unref(values);
+        values = NULL;
+    }
+    hd_val_unref(interrupts);
+    return values;
 }
 
 void hd_task_emit(struct hd_task *task, const struct hd_val *value)

@@ -1,0 +1,32 @@
+/* What the kinds of nodes share. */
+#include "agent/agent.h"
+
+#include "agent/agent_internal.h"
+#include "base/alloc.h"
+
+void hd_agent_kinds(void)
+{
+}
+
+int hd_agents_create(struct hd_engine *engine, const struct hd_agents_options *options,
+                     struct hd_agents **out)
+{
+    struct hd_agents *agents = hd_calloc(1, sizeof(*agents));
+
+    if (!agents)
+        return HD_ENOMEM;
+    agents->engine = engine;
+    if (options)
+        agents->options = *options;
+    engine->agents = agents;
+    *out = agents;
+    return 0;
+}
+
+void hd_agents_destroy(struct hd_agents *agents)
+{
+    if (!agents)
+        return;
+    agents->engine->agents = NULL;
+    hd_free(agents);
+}

@@ -1,0 +1,22 @@
+/* What the files of this folder share. */
+#ifndef HD_AGENT_INTERNAL_H
+#define HD_AGENT_INTERNAL_H
+
+#include "agent/agent.h"
+#include "graph/engine.h"
+
+struct hd_agents {
+    struct hd_engine *engine;
+    struct hd_agents_options options;
+};
+
+extern const struct hd_node_kind hd_node_model;
+extern const struct hd_node_kind hd_node_tools;
+
+/* NULL: the engine has none. */
+static inline struct hd_agents *hd_agents_of(const struct hd_task *task)
+{
+    return task->loop->run->engine->agents;
+}
+
+#endif

@@ -1,0 +1,37 @@
+/*
+ * Secrets in what a run is configured with: they live in memory, for the run.
+ *
+ * hd_secrets_take() replaces each secret of a value by a *marker*, a string that names
+ * its place ("heddle:secret:mcp_config.servers.0.headers.Authorization"), and returns what
+ * the markers stand for. Everything that is stored, shown or seen by expressions has
+ * markers; only who sends a secret to the server it is meant for reveals it.
+ */
+#ifndef HD_GRAPH_SECRET_H
+#define HD_GRAPH_SECRET_H
+
+#include <stdbool.h>
+
+#include "base/compiler.h"
+#include "base/slice.h"
+#include "graph/val.h"
+
+#define HD_SECRET_PREFIX "heddle:secret:"
+
+/* By name: api keys, tokens (not `max_tokens`), passwords, secrets, authorization, cookies … */
+bool hd_secret_is_name(struct hd_slice name);
+/* By shape: JSON Web Tokens, "Bearer …", keys as providers make them. */
+bool hd_secret_is_text(struct hd_slice text);
+
+/*
+ * Takes `config` and returns it with markers. What they stand for is added to *secrets, an
+ * object of markers to strings (made when it is NULL and there is something to add). Members of
+ * an object with a secret name (`apiKeys`) are all secret. NULL: HD_ENOMEM.
+ */
+HD_MUST_CHECK struct hd_val *hd_secrets_take(struct hd_val *config, struct hd_val **secrets);
+
+/* A copy in which markers are what they stand for; those that nobody knows any more become null. */
+HD_MUST_CHECK struct hd_val *hd_secrets_reveal(const struct hd_val *value,
+                                               const struct hd_val *secrets);
+bool hd_secret_is_marker(struct hd_slice text);
+
+#endif
