@@ -370,6 +370,8 @@ static int delete_thread(struct heddle *store, struct hd_slice principal, struct
         err = hd_batch_delete(&batch, HD_RUNS, key, 2);
     if (!err)
         err = hd_batch_delete(&batch, HD_EVENT_PAGES, key, 2);
+    if (!err)
+        err = hd_batch_delete(&batch, HD_EXCHANGES, key, 2);
     view = hd_batch_view(&batch);
     if (!err)
         err = hd_rows_apply(store, lane, &view, NULL, fault);

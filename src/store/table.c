@@ -196,6 +196,18 @@ const struct hd_table hd_tables[HD_TABLE_COUNT] = {
                                                 .column_count = 3,
                                                 .columns = {HD_CRONS_NEXT, HD_CRONS_PRINCIPAL,
                                                             HD_CRONS_ID}}}},
+    [HD_EXCHANGES] =
+        {.name = "exchanges",
+         .since = 3,
+         .key_count = 3,
+         .column_count = 6,
+         .columns = {[HD_EXCHANGES_PRINCIPAL] = {.name = "principal", .type = HD_COL_TEXT},
+                     [HD_EXCHANGES_THREAD] = {.name = "thread_id", .type = HD_COL_TEXT},
+                     [HD_EXCHANGES_SEQ] = {.name = "seq", .type = HD_COL_INT},
+                     [HD_EXCHANGES_RUN] = {.name = "run_id", .type = HD_COL_TEXT},
+                     [HD_EXCHANGES_CREATED] = {.name = "created_at", .type = HD_COL_INT},
+                     [HD_EXCHANGES_DATA] = {.name = "data", .type = HD_COL_BLOB}},
+         .is_wide = true},
 };
 
 int hd_cell_cmp(const struct hd_cell *a, const struct hd_cell *b)

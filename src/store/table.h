@@ -14,7 +14,7 @@
 
 #include "base/slice.h"
 
-#define HD_SCHEMA_VERSION 2
+#define HD_SCHEMA_VERSION 3
 #define HD_MAX_COLUMNS 10
 #define HD_MAX_INDEXES 2
 #define HD_MAX_INDEX_COLUMNS 5
@@ -31,6 +31,7 @@ enum hd_table_id {
     HD_EVENT_PAGES,
     HD_ITEMS,
     HD_CRONS,
+    HD_EXCHANGES,
     HD_TABLE_COUNT
 };
 
@@ -176,6 +177,15 @@ enum {
     HD_CRONS_BODY
 };
 enum { HD_CRONS_DUE }; /* index: next_at, principal, id */
+/* What a run said to other servers and what they answered, packed as chunks are. */
+enum {
+    HD_EXCHANGES_PRINCIPAL,
+    HD_EXCHANGES_THREAD,
+    HD_EXCHANGES_SEQ, /* grows with time */
+    HD_EXCHANGES_RUN,
+    HD_EXCHANGES_CREATED,
+    HD_EXCHANGES_DATA
+};
 
 struct hd_cell {
     enum hd_cell_kind { HD_CELL_NULL, HD_CELL_INT, HD_CELL_BYTES } kind;
