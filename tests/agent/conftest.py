@@ -1,0 +1,94 @@
+"""What the suites of agents share: servers, a scripted model, servers that misbehave, Node."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from programs import Heddle, Mock, Process, clean_environment
+from scripted import Scripted
+
+HERE = Path(__file__).resolve().parent
+
+
+def collect(make):
+    """A fixture's work: `make` things, which are started, and stopped in the reverse order."""
+    made = []
+
+    def create(*arguments, **options):
+        thing = make(*arguments, **options)
+        made.append(thing)
+        return thing.start()
+
+    yield create
+    try:
+        for thing in reversed(made):
+            thing.stop()
+    finally:
+        for thing in made:
+            getattr(thing, "remove", thing.stop)()
+
+
+@pytest.fixture
+def heddle():
+    """heddle(graphs=…, config=…, env=…, options=…): a `heddle serve` that is running."""
+    yield from collect(Heddle)
+
+
+@pytest.fixture
+def mock():
+    """mock(script): a `heddle mock-model` that is running; without a script, the built-in one."""
+    yield from collect(Mock)
+
+
+@pytest.fixture
+def process():
+    """process(command, ready="regular expression"): another program, for as long as the test."""
+    yield from collect(Process)
+
+
+@pytest.fixture
+def scripted():
+    """scripted(handler): a Scripted server, for as long as the test."""
+    made = []
+
+    def create(handler) -> Scripted:
+        server = Scripted(handler)
+        made.append(server)
+        return server.__enter__()
+
+    yield create
+    for server in made:
+        server.stop()
+    for server in made:
+        assert not server.errors, server.errors
+
+
+@pytest.fixture(scope="session")
+def node_folder() -> Path:
+    """Where the npm packages are, and copies of all .mjs files beside them, as in tests/agent."""
+    folder = Path(os.environ["HEDDLE_AGENT_NODE"])
+    # Modules are found from where a file lies, so the files go where the modules are.
+    for source in HERE.rglob("*.mjs"):
+        target = folder / source.relative_to(HERE)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, target)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def node(node_folder):
+    """node("part/file.mjs", *arguments): runs it to its end; what it printed. Fails when it fails."""
+
+    def run(script: str, *arguments: str, env: dict | None = None, seconds: float = 150) -> str:
+        done = subprocess.run(
+            ["node", str(node_folder / script), *arguments],
+            env=clean_environment() | (env or {}), cwd=node_folder, text=True, capture_output=True, timeout=seconds,
+        )  # fmt: skip
+        assert done.returncode == 0, f"{script} ended with {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    return run
