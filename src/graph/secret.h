@@ -24,10 +24,17 @@ bool hd_secret_is_text(struct hd_slice text);
 
 /*
  * Takes `config` and returns it with markers. What they stand for is added to *secrets, an
- * object of markers to strings (made when it is NULL and there is something to add). Members of
- * an object with a secret name (`apiKeys`) are all secret. NULL: HD_ENOMEM.
+ * object of markers to strings and numbers (made when it is NULL and there is something to add).
+ * Members of an object with a secret name (`apiKeys`) are all secret. Markers that come in stand for nothing
+ * and become null, so that nobody gets at a secret by its name. NULL: HD_ENOMEM.
  */
 HD_MUST_CHECK struct hd_val *hd_secrets_take(struct hd_val *config, struct hd_val **secrets);
+
+/*
+ * Whether there is a secret in a value that will be stored: by name, and `by_text` too. Its place
+ * is appended to `path`.
+ */
+bool hd_secrets_find(const struct hd_val *value, bool by_text, struct hd_buf *path);
 
 /* A copy in which markers are what they stand for; those that nobody knows any more become null. */
 HD_MUST_CHECK struct hd_val *hd_secrets_reveal(const struct hd_val *value,

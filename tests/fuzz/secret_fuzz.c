@@ -1,0 +1,65 @@
+/*
+ * libFuzzer: any JSON as a configuration. Taking leaves nothing that looks like a secret,
+ * revealing brings everything back, and a second time there is nothing more to take.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/secret.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool is_so, const char *what)
+{
+    if (is_so)
+        return;
+    fprintf(stderr, "%s\n", what);
+    abort();
+}
+
+/* No secret is left: all that the search by name and text finds are markers. */
+static void look(const struct hd_val *val, bool is_named)
+{
+    struct hd_slice text = hd_val_get_string(val);
+
+    require(!hd_val_is_number(val) || !is_named, "a number is left");
+    if (text.len > 0 && !hd_secret_is_marker(text))
+        require(!is_named && !hd_secret_is_text(text), "a secret is left");
+    for (size_t i = 0; hd_val_is_list(val) && i < hd_val_count(val); i++)
+        look(hd_val_at(val, i), is_named);
+    for (size_t i = 0; hd_val_is_object(val) && i < hd_val_count(val); i++) {
+        struct hd_val *key, *member = hd_val_member(val, i, &key);
+
+        look(member, is_named || hd_secret_is_name(hd_val_get_string(key)));
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct hd_slice text = hd_slice(data, size);
+    struct hd_val *config, *plain, *taken, *secrets = NULL, *back;
+    struct hd_buf path;
+
+    hd_secret_is_name(text);
+    hd_secret_is_text(text);
+    if (hd_val_parse_json(text, &config, NULL))
+        return 0;
+    plain = hd_secrets_reveal(config, NULL); /* without markers of its own */
+    hd_val_unref(config);
+    require(plain != NULL, "no plain value");
+    taken = hd_secrets_take(hd_val_ref(plain), &secrets);
+    require(taken != NULL, "nothing was taken");
+    look(taken, false);
+    hd_buf_init(&path, 4096);
+    require(hd_secrets_find(plain, true, &path) == (secrets != NULL), "find and take differ");
+    back = hd_secrets_reveal(taken, secrets);
+    require(back && hd_val_equal(back, plain), "what was taken does not come back");
+    hd_buf_fini(&path);
+    hd_val_unref(back);
+    hd_val_unref(taken);
+    hd_val_unref(plain);
+    hd_val_unref(secrets);
+    return 0;
+}
