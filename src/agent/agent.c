@@ -4,8 +4,13 @@
 #include "agent/agent_internal.h"
 #include "base/alloc.h"
 
+static const struct hd_node_kind *const kinds[] = {
+    &hd_node_tools,
+};
+
 void hd_agent_kinds(void)
 {
+    hd_node_kinds_add(kinds, HD_COUNT(kinds));
 }
 
 int hd_agents_create(struct hd_engine *engine, const struct hd_agents_options *options,

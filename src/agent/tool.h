@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/compiler.h"
 #include "base/error.h"
@@ -32,6 +33,7 @@ struct hd_tool {
     struct hd_slice description; /* may be empty */
     const struct hd_val *parameters; /* JSON Schema of the arguments, an object */
     bool is_client;                  /* whoever started the run answers, with a tool message */
+    int64_t timeout_ms;              /* of a call; 0: the node's; below 0: none */
     struct hd_source *source;        /* set by hd_source_add() */
     void *own;                       /* the source's */
 };
@@ -57,6 +59,8 @@ struct hd_source_kind {
     int (*call)(struct hd_tool_call *call);
     /* Stops it, on the other side too where that can be said; nothing is reported any more. */
     void (*cancel)(struct hd_tool_call *call);
+
+    int64_t open_ms; /* after this an opening is a problem, and what comes later is lost; 0: 30 s */
 };
 
 struct hd_source {
@@ -67,13 +71,15 @@ struct hd_source {
     /* source.c's own below */
     struct hd_tool **tools;
     size_t tool_count, tool_cap;
+    bool is_open;  /* close() must be called */
     bool is_ready;
+    bool is_told;  /* the problem */
     char *problem; /* why it has no tools; NULL: it is fine */
-    struct hd_source_wait *waits;
+    struct uv_timer_s *timer; /* limits the opening */
     struct hd_source *next;
 };
 
-/* Copies what the tool points to but `own`. */
+/* Copies what the tool points to but `own`. Nothing is added to a source that is ready. */
 HD_MUST_CHECK int hd_source_add(struct hd_source *source, const struct hd_tool *tool);
 /*
  * All tools are there; with a problem (without secrets), those of it that could be had: the agent

@@ -544,6 +544,8 @@ void hd_task_stop(struct hd_task *task);
 
 /* Takes both; NULL: none. `to_parent`: a command for the graph around. */
 void hd_task_finish(struct hd_task *task, struct hd_val *update, struct hd_val *go, bool to_parent);
+/* Ends it without any write, those of its edges included: nothing follows from it. */
+void hd_task_rest(struct hd_task *task);
 void hd_task_fail(struct hd_task *task, const char *type, const char *fmt, ...) HD_PRINTF(3, 4);
 void hd_task_fail_code(struct hd_task *task, int err, const struct hd_fault *fault);
 void hd_task_fail_text(struct hd_task *task, struct hd_slice type, struct hd_slice text);

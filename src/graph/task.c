@@ -470,6 +470,14 @@ void hd_task_finish(struct hd_task *task, struct hd_val *update, struct hd_val *
     hd_val_unref(go);
 }
 
+void hd_task_rest(struct hd_task *task)
+{
+    if (task->status != HD_TASK_RUNNING)
+        return;
+    stop_work(task);
+    commit(task);
+}
+
 void hd_task_finish_exprs(struct hd_task *task, const struct hd_scope *scope,
                           const struct hd_expr *update, const struct hd_expr *go, bool to_parent)
 {
