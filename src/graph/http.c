@@ -12,17 +12,27 @@
 
 #define MAX_BODY ((size_t)64 << 20)
 #define MAX_HEADERS ((size_t)1 << 20)
+#define MAX_CONNECTIONS 2048L /* at work; requests beyond wait */
+#define MAX_SPARE 256L        /* kept for the next request */
 #define CONNECT_SECONDS 30L
 
 struct hd_http {
     uv_loop_t *loop;
     CURLM *multi;
-    uv_timer_t timer;
+    uv_timer_t timer; /* libcurl's */
+    uv_timer_t idler; /* looks for requests that nothing comes for */
+    uv_timer_t later; /* does what could not be done at once */
+    unsigned open_handles;
     bool is_closing;
+    unsigned inside;             /* calls of libcurl that may call back */
+    struct hd_request *requests; /* all */
+    struct hd_request *todo;     /* those with something to be done outside of libcurl */
 };
 
 struct hd_request {
     struct hd_http *http;
+    struct hd_request *next, **link;
+    struct hd_request *next_todo;
     CURL *easy;
     struct curl_slist *headers;
     char *sent;
@@ -33,6 +43,25 @@ struct hd_request {
     bool ignores_answer;
     bool (*allows)(void *ctx, const struct sockaddr *address);
     void *allows_ctx;
+    bool (*on_head)(void *ctx, const struct hd_response *head);
+    void (*on_data)(void *ctx, struct hd_slice data);
+    size_t max_given, given; /* bytes of what on_data gets; 0: any */
+
+    bool follows;
+    bool is_added;     /* libcurl has it */
+    bool is_todo;      /* is in http->todo */
+    bool is_cancelled; /* and waits for libcurl to return */
+    bool is_ending;    /* in finish() */
+    bool has_head;     /* on_head was asked */
+    bool is_given;     /* to on_data */
+    bool is_paused;
+    bool wants_resume;
+    enum hd_http_failure failure; /* found here; otherwise libcurl's code says it */
+
+    int64_t idle_ms;
+    uint64_t heard_at; /* uv_now() of the last byte, in either direction */
+    curl_off_t uploaded;
+    bool is_late; /* the time is over; what has arrived meanwhile may still be read */
 };
 
 /* A connection that libcurl wants to know about. */
@@ -42,8 +71,25 @@ struct watch {
     struct hd_http *http;
 };
 
+static void forget_todo(struct hd_request *request)
+{
+    struct hd_request **at = &request->http->todo;
+
+    while (request->is_todo && *at != request)
+        at = &(*at)->next_todo;
+    if (request->is_todo)
+        *at = request->next_todo;
+    request->is_todo = false;
+}
+
 static void free_request(struct hd_request *request)
 {
+    forget_todo(request);
+    if (request->link) {
+        *request->link = request->next;
+        if (request->next)
+            request->next->link = request->link;
+    }
     curl_easy_cleanup(request->easy);
     curl_slist_free_all(request->headers);
     hd_free(request->sent);
@@ -52,17 +98,97 @@ static void free_request(struct hd_request *request)
     hd_free(request);
 }
 
-static void finish(struct hd_request *request, CURLcode code)
+/* ---- how it ended ----------------------------------------------------- */
+
+static enum hd_http_failure timeout_failure(const struct hd_request *request)
+{
+    curl_off_t connected = 0;
+
+    curl_easy_getinfo(request->easy, CURLINFO_PRETRANSFER_TIME_T, &connected);
+    return connected > 0 ? HD_HTTP_TIMEOUT : HD_HTTP_CONNECT_TIME;
+}
+
+static enum hd_http_failure failure_of(const struct hd_request *request, CURLcode code)
+{
+    if (request->failure)
+        return request->failure;
+    switch (code) {
+    case CURLE_OK:
+        return HD_HTTP_FINE;
+    case CURLE_URL_MALFORMAT:
+    case CURLE_UNSUPPORTED_PROTOCOL:
+        return HD_HTTP_URL;
+    case CURLE_COULDNT_RESOLVE_HOST:
+    case CURLE_COULDNT_RESOLVE_PROXY:
+        return HD_HTTP_RESOLVE;
+    case CURLE_COULDNT_CONNECT:
+        return HD_HTTP_CONNECT;
+    case CURLE_SSL_CONNECT_ERROR:
+    case CURLE_SSL_CERTPROBLEM:
+    case CURLE_SSL_CIPHER:
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_SSL_ISSUER_ERROR:
+        return HD_HTTP_TLS;
+    case CURLE_OPERATION_TIMEDOUT:
+        return timeout_failure(request);
+    case CURLE_GOT_NOTHING:
+    case CURLE_SEND_ERROR:
+    case CURLE_RECV_ERROR:
+    case CURLE_PARTIAL_FILE:
+    case CURLE_HTTP2:
+    case CURLE_HTTP2_STREAM:
+        return request->head.len > 0 ? HD_HTTP_CUT : HD_HTTP_CLOSED;
+    default:
+        return HD_HTTP_OTHER;
+    }
+}
+
+static struct hd_response respond(const struct hd_request *request)
 {
     struct hd_response response = {.headers = hd_buf_slice(&request->head),
                                    .body = hd_buf_slice(&request->body)};
 
-    if (code != CURLE_OK)
+    curl_easy_getinfo(request->easy, CURLINFO_RESPONSE_CODE, &response.status);
+    response.has_head = response.status >= 200 && request->head.len > 0;
+    return response;
+}
+
+static void tell_head(struct hd_request *request)
+{
+    struct hd_response head = respond(request);
+
+    request->has_head = true;
+    if (request->on_head && !request->is_cancelled)
+        request->is_given = request->on_head(request->ctx, &head);
+}
+
+static void remove_request(struct hd_request *request)
+{
+    if (request->is_added)
+        curl_multi_remove_handle(request->http->multi, request->easy);
+    request->is_added = false;
+}
+
+static void finish(struct hd_request *request, CURLcode code)
+{
+    struct hd_response response;
+
+    request->is_ending = true;
+    remove_request(request);
+    response = respond(request);
+    response.failure = failure_of(request, code);
+    if (response.failure) {
+        long number = 0;
+
+        curl_easy_getinfo(request->easy, CURLINFO_OS_ERRNO, &number);
+        response.os_error = (int)number;
         response.error = request->error[0] ? request->error : curl_easy_strerror(code);
-    else
-        curl_easy_getinfo(request->easy, CURLINFO_RESPONSE_CODE, &response.status);
-    curl_multi_remove_handle(request->http->multi, request->easy);
-    request->done(request->ctx, &response);
+    } else if (!request->has_head) {
+        tell_head(request);
+    }
+    if (!request->is_cancelled)
+        request->done(request->ctx, &response);
     free_request(request);
 }
 
@@ -81,6 +207,153 @@ static void look(struct hd_http *http)
     }
 }
 
+/* ---- in and out of libcurl ---------------------------------------------- */
+
+static uint64_t now_ms(void)
+{
+    return uv_hrtime() / 1000000;
+}
+
+static void put_todo(struct hd_request *request)
+{
+    if (request->is_todo)
+        return;
+    request->is_todo = true;
+    request->next_todo = request->http->todo;
+    request->http->todo = request;
+}
+
+static void resume(struct hd_request *request)
+{
+    request->wants_resume = false;
+    request->heard_at = now_ms();
+    request->http->inside++;
+    /* A failure that this meets is the transfer's own, and comes as its end. */
+    curl_easy_pause(request->easy, CURLPAUSE_CONT);
+    request->http->inside--;
+}
+
+static void add(struct hd_request *request)
+{
+    request->is_added = curl_multi_add_handle(request->http->multi, request->easy) == CURLM_OK;
+}
+
+/* What callbacks asked for, and libcurl cannot do while it calls back. */
+static void settle(struct hd_http *http)
+{
+    while (http->todo) {
+        struct hd_request *request = http->todo;
+
+        forget_todo(request);
+        if (request->is_cancelled) {
+            remove_request(request);
+            free_request(request);
+            continue;
+        }
+        if (!request->is_added)
+            add(request);
+        if (!request->is_added)
+            finish(request, CURLE_OUT_OF_MEMORY);
+        else if (request->wants_resume)
+            resume(request);
+    }
+}
+
+static void enter(struct hd_http *http)
+{
+    http->inside++;
+}
+
+static void leave(struct hd_http *http)
+{
+    http->inside--;
+    settle(http);
+    look(http);
+}
+
+static void on_later(uv_timer_t *timer)
+{
+    struct hd_http *http = timer->data;
+
+    settle(http);
+    look(http);
+}
+
+/* ---- silence ---------------------------------------------------------- */
+
+static void on_idle(uv_timer_t *timer);
+
+static void watch_silence(struct hd_request *request)
+{
+    struct hd_http *http = request->http;
+    uint64_t ms = (uint64_t)request->idle_ms;
+
+    if (!uv_is_active((uv_handle_t *)&http->idler) || uv_timer_get_due_in(&http->idler) > ms)
+        uv_timer_start(&http->idler, on_idle, ms, 0);
+}
+
+static void hear(struct hd_request *request)
+{
+    request->heard_at = now_ms();
+    request->is_late = false;
+}
+
+static int on_progress(void *ctx, curl_off_t down_total, curl_off_t down, curl_off_t up_total,
+                       curl_off_t up)
+{
+    struct hd_request *request = ctx;
+
+    (void)down_total;
+    (void)down;
+    (void)up_total;
+    if (up != request->uploaded)
+        hear(request);
+    request->uploaded = up;
+    return 0;
+}
+
+/*
+ * What has arrived while the loop was busy elsewhere is read after timers have run: only who is
+ * still silent in the next turn is given up.
+ */
+static bool is_silent(struct hd_request *request, uint64_t now, uint64_t *next)
+{
+    uint64_t due = request->heard_at + (uint64_t)request->idle_ms;
+    bool was_late = request->is_late;
+
+    if (request->idle_ms <= 0 || request->is_paused || request->is_cancelled)
+        return false;
+    request->is_late = now >= due;
+    if (request->is_late && was_late)
+        return true;
+    due = request->is_late ? 1 : due - now;
+    if (due < *next)
+        *next = due;
+    return false;
+}
+
+static void on_idle(uv_timer_t *timer)
+{
+    struct hd_http *http = timer->data;
+    uint64_t now = now_ms(), next = UINT64_MAX;
+    struct hd_request *request = http->requests;
+
+    while (request) {
+        struct hd_request *following = request->next;
+
+        if (is_silent(request, now, &next)) {
+            request->failure = HD_HTTP_IDLE;
+            finish(request, CURLE_OPERATION_TIMEDOUT);
+            /* Whoever was told may have cancelled others. */
+            following = http->requests;
+            next = UINT64_MAX;
+        }
+        request = following;
+    }
+    if (next != UINT64_MAX)
+        uv_timer_start(timer, on_idle, next, 0);
+}
+
 /* ---- sockets and time ------------------------------------------------- */
 
 static void on_poll(uv_poll_t *poll, int status, int events)
@@ -95,8 +368,9 @@ static void on_poll(uv_poll_t *poll, int status, int events)
         flags |= CURL_CSELECT_IN;
     if (events & UV_WRITABLE)
         flags |= CURL_CSELECT_OUT;
+    enter(http);
     curl_multi_socket_action(http->multi, watch->socket, flags, &running);
-    look(http);
+    leave(http);
 }
 
 static void on_watch_closed(uv_handle_t *handle)
@@ -142,8 +416,9 @@ static void on_timer(uv_timer_t *timer)
     struct hd_http *http = timer->data;
     int running;
 
+    enter(http);
     curl_multi_socket_action(http->multi, CURL_SOCKET_TIMEOUT, 0, &running);
-    look(http);
+    leave(http);
 }
 
 static int on_timeout(CURLM *multi, long ms, void *ctx)
@@ -162,23 +437,62 @@ static int on_timeout(CURLM *multi, long ms, void *ctx)
 
 /* ---- requests --------------------------------------------------------- */
 
+static bool is_too_large(struct hd_request *request, size_t len)
+{
+    if (request->is_given) {
+        request->given += len;
+        return request->max_given > 0 && request->given > request->max_given;
+    }
+    return len > request->body.limit - request->body.len;
+}
+
 static size_t on_body(char *bytes, size_t size, size_t count, void *ctx)
 {
     struct hd_request *request = ctx;
+    size_t len = size * count;
 
+    hear(request);
+    if (!request->has_head)
+        tell_head(request);
+    if (request->is_cancelled)
+        return 0;
     if (request->ignores_answer)
-        return size * count;
-    return hd_buf_append(&request->body, bytes, size * count) == 0 ? size * count : 0;
+        return len;
+    if (is_too_large(request, len)) {
+        request->failure = HD_HTTP_LARGE;
+        return 0;
+    }
+    if (!request->is_given)
+        return hd_buf_append(&request->body, bytes, len) == 0 ? len : 0;
+    request->on_data(request->ctx, hd_slice(bytes, len));
+    return request->is_cancelled ? 0 : len;
+}
+
+/* The line behind the headers, unless it is libcurl's to go on: with a redirect, after a 100. */
+static bool ends_head(const struct hd_request *request, const char *bytes, size_t len)
+{
+    long status = 0;
+
+    if (request->has_head || (len != 1 && len != 2) || bytes[len - 1] != '\n')
+        return false;
+    curl_easy_getinfo(request->easy, CURLINFO_RESPONSE_CODE, &status);
+    return status >= 200 && !(request->follows && status >= 300 && status < 400);
 }
 
 static size_t on_header(char *bytes, size_t size, size_t count, void *ctx)
 {
     struct hd_request *request = ctx;
+    size_t len = size * count;
 
+    hear(request);
     /* A status line begins a new answer: only the last one counts. */
-    if (size * count > 5 && memcmp(bytes, "HTTP/", 5) == 0)
+    if (len > 5 && memcmp(bytes, "HTTP/", 5) == 0)
         hd_buf_reset(&request->head);
-    return hd_buf_append(&request->head, bytes, size * count) == 0 ? size * count : 0;
+    if (hd_buf_append(&request->head, bytes, len))
+        return 0;
+    if (ends_head(request, bytes, len))
+        tell_head(request);
+    return request->is_cancelled ? 0 : len;
 }
 
 static int add_headers(struct hd_request *request, const char *const *headers, size_t count)
@@ -223,7 +537,7 @@ static void set_route(struct hd_request *request, const struct hd_http_what *wha
 
     curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(easy, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
-    curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, what->is_direct ? 0L : 1L);
+    curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, request->follows ? 1L : 0L);
     curl_easy_setopt(easy, CURLOPT_MAXREDIRS, 5L);
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT, CONNECT_SECONDS);
     if (what->is_direct)
@@ -244,33 +558,67 @@ static void set_options(struct hd_request *request, const struct hd_http_what *w
     curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, what->method);
     curl_easy_setopt(easy, CURLOPT_NOBODY, (long)(strcmp(what->method, "HEAD") == 0));
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "");
     curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, request->error);
     curl_easy_setopt(easy, CURLOPT_PRIVATE, request);
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, request);
     curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
     curl_easy_setopt(easy, CURLOPT_HEADERDATA, request);
+    curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+    curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
     if (request->headers)
         curl_easy_setopt(easy, CURLOPT_HTTPHEADER, request->headers);
+    if (request->idle_ms > 0) {
+        curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, on_progress);
+        curl_easy_setopt(easy, CURLOPT_XFERINFODATA, request);
+        curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
+    }
+    /*
+     * A pause has to reach the other side: a connection of its own, whose bytes are not unpacked
+     * to many more.
+     */
+    if (request->on_head)
+        curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    else
+        curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "");
+}
+
+static struct hd_request *make_request(struct hd_http *http, const struct hd_http_what *what)
+{
+    struct hd_request *request = hd_calloc(1, sizeof(*request));
+
+    if (!request)
+        return NULL;
+    request->http = http;
+    request->ignores_answer = what->ignores_answer;
+    request->follows = !what->is_direct && !what->is_final;
+    request->allows = what->allows;
+    request->allows_ctx = what->allows_ctx;
+    request->on_head = what->on_head;
+    request->on_data = what->on_data;
+    request->max_given = what->max_body;
+    request->idle_ms = what->idle_ms;
+    request->heard_at = now_ms();
+    hd_buf_init(&request->head, MAX_HEADERS);
+    hd_buf_init(&request->body, what->max_body > 0 ? what->max_body : MAX_BODY);
+    request->link = &http->requests;
+    request->next = http->requests;
+    if (request->next)
+        request->next->link = &request->next;
+    http->requests = request;
+    return request;
 }
 
 int hd_http_send(struct hd_http *http, const struct hd_http_what *what, hd_response_fn done,
                  void *ctx, struct hd_request **out)
 {
-    struct hd_request *request = hd_calloc(1, sizeof(*request));
+    struct hd_request *request = make_request(http, what);
     int err;
 
     if (!request)
         return HD_ENOMEM;
-    request->http = http;
     request->done = done;
     request->ctx = ctx;
-    request->ignores_answer = what->ignores_answer;
-    request->allows = what->allows;
-    request->allows_ctx = what->allows_ctx;
-    hd_buf_init(&request->head, MAX_HEADERS);
-    hd_buf_init(&request->body, MAX_BODY);
     request->easy = curl_easy_init();
     err = request->easy ? add_headers(request, what->headers, what->header_count) : HD_ENOMEM;
     if (!err) {
@@ -278,12 +626,18 @@ int hd_http_send(struct hd_http *http, const struct hd_http_what *what, hd_respo
         set_route(request, what);
         err = set_body(request, what->body);
     }
-    if (!err && curl_multi_add_handle(http->multi, request->easy) != CURLM_OK)
+    if (!err && http->inside > 0)
+        put_todo(request);
+    else if (!err)
+        add(request);
+    if (!err && !request->is_added && !request->is_todo)
         err = HD_EIO;
     if (err) {
         free_request(request);
         return err;
     }
+    if (request->idle_ms > 0)
+        watch_silence(request);
     *out = request;
     return 0;
 }
@@ -303,11 +657,53 @@ int hd_http_start(struct hd_http *http, const char *method, const char *url,
 
 void hd_http_cancel(struct hd_request *request)
 {
-    curl_multi_remove_handle(request->http->multi, request->easy);
+    if (request->is_ending || request->is_cancelled) {
+        request->is_cancelled = true;
+        return;
+    }
+    if (request->http->inside > 0) {
+        request->is_cancelled = true;
+        put_todo(request);
+        return;
+    }
+    remove_request(request);
     free_request(request);
 }
 
+void hd_http_pause(struct hd_request *request)
+{
+    if (!request->has_head || request->is_ending || request->is_cancelled)
+        return;
+    request->is_paused = true;
+    if (request->wants_resume)
+        request->wants_resume = false; /* it has not been done yet */
+    else
+        curl_easy_pause(request->easy, CURLPAUSE_RECV);
+}
+
+void hd_http_resume(struct hd_request *request)
+{
+    struct hd_http *http = request->http;
+
+    if (!request->is_paused || request->is_ending || request->is_cancelled)
+        return;
+    request->is_paused = false;
+    request->wants_resume = true;
+    request->heard_at = now_ms();
+    put_todo(request);
+    uv_timer_start(&http->later, on_later, 0, 0);
+    if (request->idle_ms > 0)
+        watch_silence(request);
+}
+
 /* ---- the client ------------------------------------------------------- */
+
+static void init_timer(struct hd_http *http, uv_timer_t *timer)
+{
+    uv_timer_init(http->loop, timer);
+    timer->data = http;
+    http->open_handles++;
+}
 
 int hd_http_create(uv_loop_t *loop, struct hd_http **out)
 {
@@ -322,8 +718,11 @@ int hd_http_create(uv_loop_t *loop, struct hd_http **out)
         hd_free(http);
         return HD_ENOMEM;
     }
-    uv_timer_init(loop, &http->timer);
-    http->timer.data = http;
+    init_timer(http, &http->timer);
+    init_timer(http, &http->idler);
+    init_timer(http, &http->later);
+    curl_multi_setopt(http->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, MAX_CONNECTIONS);
+    curl_multi_setopt(http->multi, CURLMOPT_MAXCONNECTS, MAX_SPARE);
     curl_multi_setopt(http->multi, CURLMOPT_SOCKETFUNCTION, on_socket);
     curl_multi_setopt(http->multi, CURLMOPT_SOCKETDATA, http);
     curl_multi_setopt(http->multi, CURLMOPT_TIMERFUNCTION, on_timeout);
@@ -334,7 +733,10 @@ int hd_http_create(uv_loop_t *loop, struct hd_http **out)
 
 static void on_closed(uv_handle_t *handle)
 {
-    hd_free(handle->data);
+    struct hd_http *http = handle->data;
+
+    if (--http->open_handles == 0)
+        hd_free(http);
 }
 
 void hd_http_destroy(struct hd_http *http)
@@ -342,6 +744,10 @@ void hd_http_destroy(struct hd_http *http)
     if (!http)
         return;
     http->is_closing = true;
+    while (http->requests)
+        finish(http->requests, CURLE_ABORTED_BY_CALLBACK);
     curl_multi_cleanup(http->multi);
     uv_close((uv_handle_t *)&http->timer, on_closed);
+    uv_close((uv_handle_t *)&http->idler, on_closed);
+    uv_close((uv_handle_t *)&http->later, on_closed);
 }
