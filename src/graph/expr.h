@@ -32,6 +32,7 @@ enum hd_place {
     HD_PLACE_RESULT,
     HD_PLACE_RESPONSE,
     HD_PLACE_ITEM,
+    HD_PLACE_MESSAGE,
     HD_PLACE_COUNT
 };
 

@@ -365,6 +365,7 @@ int hd_decl_expr_in(struct hd_decl *decl, const struct hd_at *at, unsigned place
         [HD_PLACE_ANSWERS] = "answers",
         [HD_PLACE_RESULT] = "result",
         [HD_PLACE_RESPONSE] = "response",
+        [HD_PLACE_MESSAGE] = "message",
     };
     struct hd_names frames[HD_PLACE_COUNT];
     const struct hd_names *names = NULL;
