@@ -140,6 +140,12 @@ HD_MUST_CHECK int hd_body_string(struct hd_call *call, const char *name, struct 
 HD_MUST_CHECK int hd_body_object(struct hd_call *call, const char *name, hd_json_val *out);
 /* The same of one that is to be merged: no name occurs twice in it. */
 HD_MUST_CHECK int hd_body_members(struct hd_call *call, const char *name, hd_json_val *out);
+/*
+ * What is stored has no secrets (graph/secret.h), by name or, `by_text`, by shape: HD_EINVAL with
+ * the place, which begins with `name`.
+ */
+HD_MUST_CHECK int hd_call_refuse_secrets(struct hd_call *call, const char *name, hd_json_val val,
+                                         bool by_text);
 HD_MUST_CHECK int hd_body_bool(struct hd_call *call, const char *name, bool *out);
 HD_MUST_CHECK int hd_body_int(struct hd_call *call, const char *name, int64_t min, int64_t max,
                               int64_t *out);

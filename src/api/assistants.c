@@ -84,7 +84,13 @@ static int read_draft(struct hd_call *call, struct draft *draft)
         err = hd_body_members(call, "context", &draft->context);
     if (!err)
         err = hd_body_members(call, "metadata", &draft->metadata);
-    return err ? err : check_config(call, draft);
+    if (!err)
+        err = check_config(call, draft);
+    if (!err)
+        err = hd_call_refuse_secrets(call, "config", draft->config, true);
+    if (!err)
+        err = hd_call_refuse_secrets(call, "context", draft->context, true);
+    return err ? err : hd_call_refuse_secrets(call, "metadata", draft->metadata, false);
 }
 
 /* The two are one thing under two names, so they cannot both be said. */

@@ -99,6 +99,12 @@ static int check_payload(struct hd_call *call, struct hd_slice payload)
         err = hd_run_request_read(&request, hd_json_root(&json), &call->fault);
     if (!err && request.webhook.len > 0)
         err = hd_webhook_allowed(call->app->config, request.webhook, &call->fault);
+    if (!err)
+        err = hd_call_refuse_secrets(call, "config", request.config, true);
+    if (!err)
+        err = hd_call_refuse_secrets(call, "context", request.context, true);
+    if (!err)
+        err = hd_call_refuse_secrets(call, "metadata", request.metadata, false);
     hd_json_fini(&json);
     return err;
 }

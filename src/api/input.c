@@ -5,7 +5,10 @@
 #include "api/api.h"
 #include "base/clock.h"
 #include "base/uuid.h"
+#include "graph/secret.h"
 #include "graph/val.h"
+
+#define MAX_PATH 1024
 
 static int wrong(struct hd_call *call, const char *name, const char *wanted, hd_json_val val)
 {
@@ -49,6 +52,24 @@ int hd_body_members(struct hd_call *call, const char *name, hd_json_val *out)
 
     if (!err && *out)
         err = hd_val_from_json(*out, &val, &call->fault);
+    hd_val_unref(val);
+    return err;
+}
+
+int hd_call_refuse_secrets(struct hd_call *call, const char *name, hd_json_val json, bool by_text)
+{
+    struct hd_val *val = NULL;
+    struct hd_buf path;
+    int err = json ? hd_val_from_json(json, &val, &call->fault) : 0;
+
+    hd_buf_init(&path, MAX_PATH);
+    if (!err && val && hd_secrets_find(val, by_text, &path))
+        err = hd_fault_set(&call->fault, HD_EINVAL,
+                           "%s%s%.*s: keys are not stored; send it with each run, or set it in the "
+                           "server's environment",
+                           name, path.len > 0 ? "." : "", (int)(path.len < 120 ? path.len : 120),
+                           path.len > 0 ? path.ptr : "");
+    hd_buf_fini(&path);
     hd_val_unref(val);
     return err;
 }

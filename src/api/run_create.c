@@ -25,12 +25,17 @@ struct creations {
 
 /* ---- headers ---------------------------------------------------------- */
 
-/* Names that may carry a secret are not for graphs, and not to be stored. */
+/*
+ * Names that may carry a secret are not for graphs, but for the user's own token, which tools pass on:
+ * like all secrets it stays in memory.
+ */
 static bool is_secret(struct hd_slice name)
 {
     static const char *const parts[] = {"key",    "token",    "secret", "auth", "cookie",
                                         "passwd", "password", "tenant", NULL};
 
+    if (hd_slice_eq(name, HD_S("x-supabase-access-token")))
+        return false;
     for (size_t i = 0; parts[i]; i++) {
         if (memmem(name.ptr, name.len, parts[i], strlen(parts[i])))
             return true;

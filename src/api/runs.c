@@ -52,6 +52,11 @@ static void put_multitask(struct hd_jw *jw, const struct hd_run_rec *run)
     hd_jw_string(jw, hd_slice_cstr(hd_multitask_name(run->multitask)));
 }
 
+static void put_kept_receipt(struct hd_jw *jw, const struct hd_run_rec *run)
+{
+    hd_jw_json(jw, run->receipt, "null");
+}
+
 static const struct view views[] = {
     {"run_id", put_run_id},
     {"thread_id", put_thread_id},
@@ -62,6 +67,7 @@ static const struct view views[] = {
     {"metadata", put_metadata},
     {"kwargs", put_kwargs},
     {"multitask_strategy", put_multitask},
+    {"receipt", put_kept_receipt},
 };
 
 static bool is_named(const char *name, const struct hd_slice *names, size_t count)
@@ -78,7 +84,8 @@ void hd_run_view_some(struct hd_jw *jw, const struct hd_run_rec *run, const stru
 {
     hd_jw_object(jw);
     for (size_t i = 0; i < HD_COUNT(views); i++) {
-        if (!is_named(views[i].name, names, count))
+        if (!is_named(views[i].name, names, count) ||
+            (views[i].put == put_kept_receipt && run->receipt.len == 0))
             continue;
         hd_jw_key(jw, hd_slice_cstr(views[i].name));
         views[i].put(jw, run);
@@ -221,18 +228,42 @@ static int cancel_work(struct hd_call *call)
     return err ? err : HD_CALL_GOES_ON;
 }
 
-/* The receipt: what became of the run, and where it stopped. */
+/* What the run's record keeps of how it was stopped: all members. */
+static void put_facts(struct hd_jw *jw, struct hd_slice receipt)
+{
+    struct hd_json json = {NULL};
+    struct hd_json_iter it;
+
+    if (receipt.len == 0 || hd_json_parse(&json, receipt, NULL))
+        return;
+    it = hd_json_iter(hd_json_root(&json));
+    while (hd_json_next(&it)) {
+        hd_jw_key(jw, it.key);
+        hd_jw_val(jw, it.val);
+    }
+    hd_json_fini(&json);
+}
+
+/*
+ * The receipt: what became of the run, where it stopped and what was under way. `outcome` NULL: it
+ * had ended before.
+ */
 static void put_receipt(struct hd_jw *jw, const struct hd_run_rec *run, const char *status,
                         const struct hd_outcome *outcome)
 {
+    struct hd_slice facts = outcome ? outcome->receipt : run->receipt;
+
     hd_jw_object(jw);
     hd_jw_key(jw, HD_S("run_id"));
     hd_jw_string(jw, run->run_id);
     hd_jw_key(jw, HD_S("status"));
     hd_jw_string(jw, hd_slice_cstr(status));
+    put_facts(jw, facts);
     if (outcome) {
-        hd_jw_key(jw, HD_S("stopped_at_step"));
-        hd_jw_int(jw, outcome->step);
+        if (facts.len == 0) { /* it ended by itself, at the same moment */
+            hd_jw_key(jw, HD_S("stopped_at_step"));
+            hd_jw_int(jw, outcome->step);
+        }
         hd_jw_key(jw, HD_S("checkpoint_id"));
         if (outcome->checkpoint_id.len > 0 && !outcome->is_deleted)
             hd_jw_string(jw, outcome->checkpoint_id);

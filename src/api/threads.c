@@ -89,6 +89,8 @@ static int read_creation(struct hd_call *call, struct creation *creation)
     thread->created_at = thread->updated_at = thread->state_updated_at = now;
     err = hd_body_members(call, "metadata", &metadata);
     if (!err)
+        err = hd_call_refuse_secrets(call, "metadata", metadata, false);
+    if (!err)
         err = hd_call_text(call, metadata, &thread->metadata);
     if (!err)
         err = hd_body_word(call, "if_exists", words, &word);
@@ -240,6 +242,8 @@ static int patch_thread(struct hd_call *call)
     struct patch patch;
     int err = hd_body_members(call, "metadata", &patch.metadata);
 
+    if (!err)
+        err = hd_call_refuse_secrets(call, "metadata", patch.metadata, false);
     if (!err)
         err = read_ttl(call, &patch.ttl);
     if (!err)

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/uuid.h"
+#include "graph/secret.h"
 #include "graph/val.h"
 #include "run/assistant.h"
 #include "run/ending.h"
@@ -30,6 +31,7 @@ struct attempt {
     struct hd_slice checkpoint_map;
     struct hd_run_rec *active; /* in flight on the thread */
     size_t active_count;
+    struct hd_val *secrets; /* what was taken out of what is stored; NULL: nothing */
 };
 
 static int refuse(struct attempt *t, int status, const char *fmt, ...) HD_PRINTF(3, 4);
@@ -349,7 +351,7 @@ static struct hd_val *run_configurable(const struct attempt *t, const struct hd_
     return configurable;
 }
 
-static struct hd_val *run_metadata(const struct attempt *t)
+static struct hd_val *run_metadata(struct attempt *t)
 {
     const struct hd_run_request *request = t->a->request;
     struct hd_val *metadata = hd_val_object();
@@ -358,15 +360,23 @@ static struct hd_val *run_metadata(const struct attempt *t)
     metadata = merge_text(metadata, t->thread.metadata);
     metadata = merge_json(metadata, hd_json_get(request->config, HD_S("metadata")));
     metadata = merge_json(metadata, request->metadata);
-    return with_text(metadata, "assistant_id", t->assistant.id);
+    return hd_secrets_take(with_text(metadata, "assistant_id", t->assistant.id), &t->secrets);
 }
 
-static struct hd_val *run_config(const struct attempt *t, const struct hd_val *merged,
+/* What else a configuration says; its configurable and metadata, null here, have been seen to. */
+static struct hd_val *take_rest(struct attempt *t, struct hd_val *config)
+{
+    config = hd_val_with(config, HD_S("configurable"), hd_val_null());
+    config = hd_val_with(config, HD_S("metadata"), hd_val_null());
+    return hd_secrets_take(config, &t->secrets);
+}
+
+static struct hd_val *run_config(struct attempt *t, const struct hd_val *merged,
                                  const struct hd_val *metadata)
 {
     struct hd_val *config = merge_text(hd_val_object(), t->assistant.config);
 
-    config = merge_json(config, t->a->request->config);
+    config = take_rest(t, merge_json(config, t->a->request->config));
     config = hd_val_with(config, HD_S("configurable"), run_configurable(t, merged));
     return hd_val_with(config, HD_S("metadata"), hd_val_ref(metadata));
 }
@@ -415,24 +425,31 @@ static void put_flag(struct hd_jw *jw, const char *name, bool value)
     hd_jw_bool(jw, value);
 }
 
-static void put_context(struct hd_jw *jw, const struct attempt *t)
+static void put_context(struct hd_jw *jw, const struct hd_val *context)
 {
-    struct hd_val *context = merge_text(hd_val_object(), t->assistant.context);
-
-    context = merge_json(context, t->a->request->context);
     hd_jw_key(jw, HD_S("context"));
-    if (t->a->request->context && !hd_json_is_object(t->a->request->context))
-        hd_jw_val(jw, t->a->request->context);
-    else
-        hd_val_put_rendered(jw, context);
-    hd_val_unref(context);
+    hd_val_put_rendered(jw, context);
+}
+
+/* The assistant's and the request's; one that is no object stands alone. */
+static struct hd_val *run_context(struct attempt *t)
+{
+    hd_json_val given = t->a->request->context;
+    struct hd_val *context = NULL;
+
+    if (!given || hd_json_is_object(given))
+        context = merge_json(merge_text(hd_val_object(), t->assistant.context), given);
+    else if (hd_val_from_json(given, &context, NULL))
+        context = hd_val_null();
+    return hd_secrets_take(context, &t->secrets);
 }
 
 static const char *const durability_names[] = {
     [HD_DURABLE_ASYNC] = "async", [HD_DURABLE_SYNC] = "sync", [HD_DURABLE_EXIT] = "exit"};
 
 /* What the run is given, as it is shown to clients and as it is begun from. */
-static int write_kwargs(const struct attempt *t, const struct hd_val *config, struct hd_buf *out)
+static int write_kwargs(const struct attempt *t, const struct hd_val *config,
+                        const struct hd_val *context, struct hd_buf *out)
 {
     const struct hd_run_request *request = t->a->request;
     struct hd_jw jw;
@@ -447,7 +464,7 @@ static int write_kwargs(const struct attempt *t, const struct hd_val *config, st
     put_json(&jw, "command", request->command);
     hd_jw_key(&jw, HD_S("config"));
     hd_val_put_rendered(&jw, config);
-    put_context(&jw, t);
+    put_context(&jw, context);
     if (request->webhook.len > 0) {
         hd_jw_key(&jw, HD_S("webhook"));
         hd_jw_string(&jw, request->webhook);
@@ -470,17 +487,19 @@ static int make_run(struct attempt *t, const struct hd_val *merged)
     struct hd_admission *a = t->a;
     struct hd_val *metadata = run_metadata(t);
     struct hd_val *config = run_config(t, merged, metadata);
+    struct hd_val *context = run_context(t);
     struct hd_buf kwargs;
-    int err = metadata && config ? 0 : HD_ENOMEM;
+    int err = metadata && config && context ? 0 : HD_ENOMEM;
 
     hd_buf_init(&kwargs, MAX_KWARGS);
     if (!err)
-        err = write_kwargs(t, config, &kwargs);
+        err = write_kwargs(t, config, context, &kwargs);
     if (!err)
         err = hd_arena_copy(a->arena, hd_buf_slice(&kwargs), &a->run.kwargs);
     if (!err)
         err = render(a->arena, metadata, &a->run.metadata);
     hd_buf_fini(&kwargs);
+    hd_val_unref(context);
     hd_val_unref(config);
     hd_val_unref(metadata);
     return err;
@@ -513,7 +532,7 @@ static int fill_thread(struct attempt *t, const struct hd_val *merged, int64_t n
     metadata = with_text(metadata, "graph_id", t->assistant.graph_id);
     metadata = with_text(metadata, "assistant_id", t->assistant.id);
     config = merge_text(config, thread->config);
-    config = merge_json(config, t->a->request->config);
+    config = take_rest(t, merge_json(config, t->a->request->config));
     config = hd_val_without(config, HD_S("metadata"));
     config = hd_val_with(config, HD_S("configurable"), without_run_keys(merged));
     err = render(t->a->arena, metadata, &thread->metadata);
@@ -598,12 +617,14 @@ static int try_once(struct attempt *t)
 
     if (err)
         return err;
-    merged = merged_configurable(t);
+    merged = hd_secrets_take(merged_configurable(t), &t->secrets);
     fill_run(t, now);
     err = merged ? make_run(t, merged) : HD_ENOMEM;
     if (!err)
         err = fill_thread(t, merged, now);
     hd_val_unref(merged);
+    if (!err && t->secrets)
+        err = render(t->a->arena, t->secrets, &t->a->run.secrets);
     if (!err)
         err = list_cancelled(t);
     if (!err)
@@ -626,7 +647,9 @@ int hd_admit(struct hd_admission *a, struct hd_fault *fault)
 
         *fault = (struct hd_fault){0};
         a->cancelled_count = 0;
+        a->run.secrets = hd_slice(NULL, 0);
         err = try_once(&t);
+        hd_val_unref(t.secrets);
     }
     return a->refusal ? 0 : err;
 }

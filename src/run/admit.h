@@ -2,6 +2,9 @@
  * From a request for a run to its record: which assistant, which thread, where
  * in it, and whether it may run now, later or not at all. Waits for the store;
  * for store threads.
+ *
+ * This is where secrets leave what is stored: the record has markers in their places
+ * (graph/secret.h), and what they stand for goes on in memory, with run.secrets.
  */
 #ifndef HD_RUN_ADMIT_H
 #define HD_RUN_ADMIT_H

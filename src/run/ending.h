@@ -21,6 +21,7 @@ struct hd_ending {
     struct hd_slice checkpoint_id; /* empty: it made none */
     struct hd_slice interrupts;    /* JSON; empty: none */
     struct hd_slice error;         /* JSON; empty: none */
+    struct hd_slice receipt;       /* JSON; empty: nobody stopped it */
     bool has_begun;
     bool has_next;       /* its last checkpoint has something left to do */
     bool is_rolled_back; /* nothing of it shall stay */

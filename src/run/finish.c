@@ -50,6 +50,10 @@ static void write_end(const struct hd_ticket *ticket, struct hd_buf *out)
         hd_jw_null(&jw);
     hd_jw_key(&jw, HD_S("status"));
     hd_jw_string(&jw, hd_slice_cstr(hd_run_state_name(outcome->status)));
+    if (outcome->receipt.len > 0) {
+        hd_jw_key(&jw, HD_S("receipt"));
+        hd_jw_raw(&jw, outcome->receipt);
+    }
     hd_jw_object_end(&jw);
     if (hd_jw_finish(&jw))
         hd_buf_reset(out);
@@ -190,6 +194,7 @@ static struct hd_ending describe(struct hd_ticket *ticket)
         .checkpoint_id = ticket->outcome.checkpoint_id,
         .interrupts = hd_buf_slice(&ticket->interrupts),
         .error = hd_buf_slice(&ticket->error),
+        .receipt = ticket->outcome.receipt,
         .has_begun = ticket->is_started,
         .has_next = ticket->has_next,
         .is_rolled_back = ticket->stop == HD_STOP_ROLLBACK,
@@ -226,6 +231,8 @@ void hd_finish(struct hd_ticket *ticket)
     }
     if (!ticket->kwargs && hd_work_prepare(ticket, &fault))
         hd_log(HD_LOG_WARN, "run", "a run that never began: %s", fault.text);
+    if (ticket->stop != HD_STOP_NONE && !ticket->is_started)
+        hd_work_receipt(ticket, NULL);
     add_last_events(ticket);
     hd_finish_again(ticket);
 }

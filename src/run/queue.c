@@ -401,6 +401,7 @@ int hd_queue_add(struct hd_queue *queue, const struct hd_run_rec *run, int64_t e
         hd_buf_init(&ticket->values, HD_EVENT_LIMIT);
         hd_buf_init(&ticket->interrupts, HD_EVENT_LIMIT);
         hd_buf_init(&ticket->error, HD_EVENT_LIMIT);
+        hd_buf_init(&ticket->receipt, HD_EVENT_LIMIT);
         err = hd_run_rec_copy(&ticket->arena, run, &ticket->rec);
     }
     if (err) {

@@ -72,6 +72,7 @@ struct hd_outcome {
     struct hd_slice error_text;
     struct hd_slice checkpoint_id; /* the last one it made or stood on; may be empty */
     int64_t step;                  /* where it stopped */
+    struct hd_slice receipt; /* JSON, of one that was stopped: as its record keeps it; or empty */
 };
 
 typedef void (*hd_outcome_fn)(void *ctx, const struct hd_outcome *outcome);

@@ -120,6 +120,9 @@ struct hd_run_rec {
     enum hd_multitask multitask;
     struct hd_slice metadata; /* JSON object */
     struct hd_slice kwargs;   /* JSON object */
+    struct hd_slice receipt;  /* JSON: what a run that was stopped has left; empty: it was not */
+    /* JSON: what markers in kwargs stand for (graph/secret.h); in memory alone, never stored. */
+    struct hd_slice secrets;
 };
 
 /* Copies the record and everything it points to. */

@@ -47,7 +47,8 @@ struct hd_ticket {
     struct hd_run *run; /* NULL: not begun, or done */
     const struct hd_app_graph *graph;
     struct hd_val *kwargs;
-    struct hd_slice root; /* the namespace of its root graph */
+    struct hd_val *secrets; /* what its markers stand for; NULL: none, or lost with a process */
+    struct hd_slice root;   /* the namespace of its root graph */
     struct hd_feed *feed;
     struct hd_partials partials;
     bool has_values; /* the first state was told */
@@ -64,6 +65,7 @@ struct hd_ticket {
     struct hd_buf values;     /* the output as JSON, when somebody wants it */
     struct hd_buf interrupts; /* JSON: task id to list */
     struct hd_buf error;      /* JSON */
+    struct hd_buf receipt;    /* JSON, when it was stopped: what was under way */
     bool has_next;
     bool has_made_checkpoint;
 };
@@ -112,6 +114,8 @@ struct hd_queue {
 void hd_work_begin(struct hd_ticket *ticket);
 /* What the record says; for those that end before they begin. */
 HD_MUST_CHECK int hd_work_prepare(struct hd_ticket *ticket, struct hd_fault *fault);
+/* What a run that was stopped has left; `result` NULL: it never began. */
+void hd_work_receipt(struct hd_ticket *ticket, const struct hd_run_result *result);
 /* Ends one that cannot begin. */
 void hd_work_fail(struct hd_ticket *ticket, const char *type, const char *text);
 void hd_work_stop(struct hd_ticket *ticket, enum hd_stop stop);

@@ -210,6 +210,33 @@ static enum hd_run_state stopped_state(const struct hd_ticket *ticket)
     return ticket->stop == HD_STOP_TIMEOUT ? HD_RUN_STATE_TIMEOUT : HD_RUN_STATE_INTERRUPTED;
 }
 
+void hd_work_receipt(struct hd_ticket *ticket, const struct hd_run_result *result)
+{
+    struct hd_jw jw;
+
+    hd_buf_reset(&ticket->receipt);
+    hd_jw_init(&jw, &ticket->receipt);
+    hd_jw_object(&jw);
+    hd_jw_key(&jw, HD_S("stopped_at_step"));
+    if (result)
+        hd_jw_int(&jw, result->stopped_at);
+    else
+        hd_jw_null(&jw);
+    hd_jw_key(&jw, HD_S("tokens_streamed"));
+    hd_jw_int(&jw, result ? result->piece_count : 0);
+    hd_jw_key(&jw, HD_S("tools_in_flight"));
+    if (result && result->tools) {
+        hd_val_put_rendered(&jw, result->tools);
+    } else {
+        hd_jw_array(&jw);
+        hd_jw_array_end(&jw);
+    }
+    hd_jw_object_end(&jw);
+    if (hd_jw_finish(&jw))
+        hd_buf_reset(&ticket->receipt);
+    ticket->outcome.receipt = hd_buf_slice(&ticket->receipt);
+}
+
 /* What `wait` answers: the output, and the questions that wait for an answer. */
 static struct hd_val *make_output(const struct hd_run_result *result)
 {
@@ -238,6 +265,7 @@ static void on_done(void *ctx, const struct hd_run_result *result)
         if (ticket->stop == HD_STOP_TIMEOUT)
             set_error(ticket, "TimeoutError", "the run took longer than it may");
         outcome->status = stopped_state(ticket);
+        hd_work_receipt(ticket, result);
         break;
     }
     outcome->step = result->status == HD_RUN_CANCELLED ? result->stopped_at : result->step;
@@ -295,6 +323,8 @@ int hd_work_prepare(struct hd_ticket *ticket, struct hd_fault *fault)
     const struct hd_val *configurable;
     int err = hd_val_parse_json(ticket->rec.kwargs, &ticket->kwargs, fault);
 
+    if (!err && ticket->rec.secrets.len > 0 && !ticket->secrets)
+        err = hd_val_parse_json(ticket->rec.secrets, &ticket->secrets, fault);
     if (err)
         return err;
     configurable = hd_val_get(hd_val_get(ticket->kwargs, HD_S("config")), HD_S("configurable"));
@@ -349,6 +379,7 @@ static int start_engine(struct hd_ticket *ticket, const struct hd_val *metadata,
         .after = stops_of(hd_val_get(ticket->kwargs, HD_S("interrupt_after")), names + MAX_STOPS),
         .recursion_limit = (int)limit,
         .config = configurable,
+        .secrets = ticket->secrets,
         .context = hd_val_get(ticket->kwargs, HD_S("context")),
         .metadata = metadata,
         .shows_output = true,
@@ -440,7 +471,9 @@ void hd_work_fini(struct hd_ticket *ticket)
     hd_partials_fini(&ticket->partials);
     hd_val_unref(ticket->output);
     hd_val_unref(ticket->kwargs);
+    hd_val_unref(ticket->secrets);
     hd_buf_fini(&ticket->values);
     hd_buf_fini(&ticket->interrupts);
     hd_buf_fini(&ticket->error);
+    hd_buf_fini(&ticket->receipt);
 }
