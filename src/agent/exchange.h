@@ -36,7 +36,7 @@ struct hd_exchange_what {
     const char *peer;   /* "model", "mcp", "a2a", "http", "rag": for recordings and errors */
     const char *method; /* "POST" */
     const char *url;
-    const char *const *headers; /* lines; those whose names are secret are never recorded or shown */
+    const char *const *headers; /* lines; secret ones, by name, are never recorded or shown */
     size_t header_count;
     struct hd_slice body; /* ptr NULL: none */
     int64_t timeout_ms;   /* until the answer is complete; 0: none */
@@ -45,7 +45,7 @@ struct hd_exchange_what {
                              any data was given on; 0: one. Honours Retry-After, up to a minute */
     bool is_direct;       /* no redirects, so that credentials go nowhere else */
     bool is_detached;     /* outlives its task and run, is not recorded: good-byes to sessions */
-    size_t max_body;      /* 0: 16 MiB */
+    size_t max_body;      /* 0: 16 MiB of what is kept, any of what on_data gets */
     const struct hd_slice *secrets; /* what must not be in texts: they are masked */
     size_t secret_count;
 

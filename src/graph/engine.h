@@ -471,6 +471,9 @@ struct hd_run {
     struct hd_val *seen_messages; /* object: ids that the messages mode has shown */
     bool is_cancelled;
     bool is_held;         /* hd_run_hold() */
+    /* What it has under way with other servers, and what is done about that when it is held. */
+    struct hd_exchange *exchanges;
+    void (*on_hold)(struct hd_run *run);
     int64_t piece_count;  /* of messages that models have sent */
     struct hd_val *tools; /* list: the names of tools at work; NULL: none yet */
     /* What the kinds of src/agent keep for the run; `free_agent` is called when it is over. */

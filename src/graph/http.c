@@ -596,7 +596,7 @@ static struct hd_request *make_request(struct hd_http *http, const struct hd_htt
     request->allows_ctx = what->allows_ctx;
     request->on_head = what->on_head;
     request->on_data = what->on_data;
-    request->max_given = what->max_body;
+    request->max_given = what->max_given;
     request->idle_ms = what->idle_ms;
     request->heard_at = now_ms();
     hd_buf_init(&request->head, MAX_HEADERS);

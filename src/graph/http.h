@@ -67,7 +67,8 @@ struct hd_http_what {
     bool is_final;       /* follows no redirects, but may use the proxy of the environment */
     bool ignores_answer; /* the body of the answer is not kept */
     int64_t idle_ms;     /* without a byte, also before the first; 0: none */
-    size_t max_body;     /* of what is kept, and of what is given on when it is set; 0: 64 MiB */
+    size_t max_body;     /* of what is kept; 0: 64 MiB */
+    size_t max_given;    /* of what is given to on_data; 0: any */
     /* Whether it may connect to that address; NULL: to any. */
     bool (*allows)(void *ctx, const struct sockaddr *address);
     void *allows_ctx;

@@ -280,7 +280,11 @@ static void on_cancel(uv_timer_t *timer)
 
 void hd_run_hold(struct hd_run *run, bool is_held)
 {
+    if (run->is_held == is_held)
+        return;
     run->is_held = is_held;
+    if (run->on_hold)
+        run->on_hold(run);
 }
 
 /* Whoever tells an event is at work and goes on afterwards: it cannot be stopped there. */

@@ -1,0 +1,440 @@
+/*
+ * Exchanges: tries, the order of callbacks, and who they belong to.
+ *
+ * An exchange is on the list of its run until it has ended or is cancelled, so that a run that is
+ * held stops reading. A detached one is on no list: it is tried once, and ends with the
+ * engine's HTTP client at the latest.
+ */
+#include "agent/exchange.h"
+
+#include "agent/agent_internal.h"
+#include "agent/exchange_internal.h"
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/uuid.h"
+
+#define MAX_BODY ((size_t)16 << 20)
+#define MAX_COPY ((size_t)512 << 20)
+#define MAX_TRIES 10
+#define FIRST_WAIT_MS 500 /* doubled for each further try */
+#define MAX_BACKOFF_MS 8000
+#define DETACHED_MS 10000 /* a good-bye that takes longer is not worth it */
+
+/* ---- the run's list --------------------------------------------------- */
+
+static bool is_held(const struct hd_exchange *exchange)
+{
+    return exchange->run && exchange->run->is_held;
+}
+
+/* What was read already is given on; nothing more is read while the run is held. */
+static void on_hold(struct hd_run *run)
+{
+    for (struct hd_exchange *exchange = run->exchanges; exchange; exchange = exchange->next) {
+        if (!exchange->is_given || !exchange->request)
+            continue;
+        if (run->is_held)
+            hd_http_pause(exchange->request);
+        else
+            hd_http_resume(exchange->request);
+    }
+}
+
+static void join_run(struct hd_exchange *exchange)
+{
+    struct hd_run *run = exchange->run;
+
+    if (!run)
+        return;
+    run->on_hold = on_hold;
+    exchange->next = run->exchanges;
+    exchange->link = &run->exchanges;
+    if (exchange->next)
+        exchange->next->link = &exchange->next;
+    run->exchanges = exchange;
+}
+
+static void leave_run(struct hd_exchange *exchange)
+{
+    if (!exchange->link)
+        return;
+    *exchange->link = exchange->next;
+    if (exchange->next)
+        exchange->next->link = exchange->link;
+    exchange->link = NULL;
+}
+
+/* ---- ending ----------------------------------------------------------- */
+
+static void free_exchange(struct hd_exchange *exchange)
+{
+    hd_buf_fini(&exchange->kept);
+    hd_buf_fini(&exchange->text);
+    hd_arena_fini(&exchange->arena);
+    hd_free(exchange);
+}
+
+static void on_timer_closed(uv_handle_t *handle)
+{
+    free_exchange(handle->data);
+}
+
+static void drop(struct hd_exchange *exchange)
+{
+    leave_run(exchange);
+    if (exchange->has_timer)
+        uv_close((uv_handle_t *)&exchange->timer, on_timer_closed);
+    else
+        free_exchange(exchange);
+}
+
+/* Around callbacks: one that cancels the exchange may look at it until it returns. */
+static void begin_call(struct hd_exchange *exchange)
+{
+    exchange->calling++;
+}
+
+/* Whether it is still there. */
+static bool end_call(struct hd_exchange *exchange)
+{
+    if (--exchange->calling > 0 || !exchange->is_cancelled)
+        return !exchange->is_cancelled;
+    drop(exchange);
+    return false;
+}
+
+static void end(struct hd_exchange *exchange, const struct hd_reply *reply)
+{
+    leave_run(exchange);
+    hd_exchange_record(exchange, reply);
+    begin_call(exchange);
+    if (exchange->what.on_done)
+        exchange->what.on_done(exchange->what.ctx, reply);
+    exchange->is_cancelled = true;
+    end_call(exchange);
+}
+
+void hd_exchange_cancel(struct hd_exchange *exchange)
+{
+    if (exchange->is_cancelled)
+        return;
+    exchange->is_cancelled = true;
+    leave_run(exchange);
+    if (exchange->request)
+        hd_http_cancel(exchange->request);
+    exchange->request = NULL;
+    if (exchange->calling == 0)
+        drop(exchange);
+}
+
+/* ---- tries ------------------------------------------------------------ */
+
+static int64_t elapsed_ms(const struct hd_exchange *exchange)
+{
+    return (hd_clock_monotonic_us() - exchange->began_us) / 1000;
+}
+
+/* Exponential, and somewhere in the upper half so that many do not come back at once. */
+static int64_t backoff_ms(int tries)
+{
+    int64_t ms = FIRST_WAIT_MS;
+    uint32_t dice;
+
+    for (int i = 1; i < tries && ms < MAX_BACKOFF_MS; i++)
+        ms *= 2;
+    hd_random(&dice, sizeof(dice));
+    return ms / 2 + (int64_t)(dice % (uint32_t)(ms / 2 + 1));
+}
+
+static bool is_passing_status(const struct hd_exchange *exchange, long status)
+{
+    if (status == 409)
+        return exchange->what.peer && strcmp(exchange->what.peer, "model") == 0;
+    return status == 408 || status == 429 || (status >= 500 && status != 501);
+}
+
+static bool is_passing_failure(enum hd_http_failure failure)
+{
+    return failure == HD_HTTP_RESOLVE || failure == HD_HTTP_CONNECT ||
+           failure == HD_HTTP_CONNECT_TIME || failure == HD_HTTP_CLOSED;
+}
+
+/* How long to wait before another try; -1: there is none, or no time for it. */
+static int64_t next_try_ms(const struct hd_exchange *exchange, const struct hd_response *response)
+{
+    int64_t ms = -1, limit = exchange->what.timeout_ms;
+    bool is_passing = response->failure ? is_passing_failure(response->failure)
+                                        : is_passing_status(exchange, response->status);
+
+    if (!is_passing || exchange->is_told || exchange->tries >= exchange->what.tries)
+        return -1;
+    if (!response->failure)
+        ms = hd_retry_after_ms(response->headers, hd_clock_now_us());
+    if (ms < 0)
+        ms = backoff_ms(exchange->tries);
+    return limit > 0 && elapsed_ms(exchange) + ms >= limit ? -1 : ms;
+}
+
+static bool is_redirect(const struct hd_exchange *exchange, const struct hd_response *response)
+{
+    return exchange->what.is_direct && response->status > 300 && response->status < 400 &&
+           hd_header_find(response->headers, "location").ptr != NULL;
+}
+
+static struct hd_reply reply_of(struct hd_exchange *exchange, const struct hd_response *response)
+{
+    return (struct hd_reply){.status = response->status,
+                             .headers = response->headers,
+                             .body = response->body,
+                             .tries = exchange->tries};
+}
+
+/* ---- answers ---------------------------------------------------------- */
+
+static bool on_head(void *ctx, const struct hd_response *response)
+{
+    struct hd_exchange *exchange = ctx;
+    struct hd_reply head = reply_of(exchange, response);
+    bool is_given;
+
+    exchange->is_redirected = is_redirect(exchange, response);
+    exchange->wait_ms = next_try_ms(exchange, response);
+    if (exchange->is_redirected || exchange->wait_ms >= 0 || !exchange->what.on_head)
+        return false;
+    exchange->is_told = true;
+    begin_call(exchange);
+    is_given = exchange->what.on_head(exchange->what.ctx, &head);
+    exchange->is_given = is_given;
+    if (end_call(exchange) && is_given && is_held(exchange))
+        hd_http_pause(exchange->request);
+    return is_given;
+}
+
+static void on_data(void *ctx, struct hd_slice data)
+{
+    struct hd_exchange *exchange = ctx;
+
+    exchange->given_bytes += (int64_t)data.len;
+    hd_exchange_keep(exchange, data);
+    begin_call(exchange);
+    exchange->what.on_data(exchange->what.ctx, data);
+    end_call(exchange);
+}
+
+static int start_timer(struct hd_exchange *exchange, uv_timer_cb fn, int64_t ms)
+{
+    if (!exchange->has_timer && uv_timer_init(exchange->engine->uv, &exchange->timer))
+        return HD_EIO;
+    exchange->has_timer = true;
+    exchange->timer.data = exchange;
+    return uv_timer_start(&exchange->timer, fn, (uint64_t)ms, 0) ? HD_EIO : 0;
+}
+
+static int try_it(struct hd_exchange *exchange);
+
+static void on_again(uv_timer_t *timer)
+{
+    struct hd_exchange *exchange = timer->data;
+    const struct hd_response response = {.failure = HD_HTTP_OTHER, .error = "out of memory"};
+    struct hd_reply reply = {.tries = exchange->tries};
+
+    if (try_it(exchange) == 0)
+        return;
+    reply.error = hd_exchange_error(exchange, &response);
+    end(exchange, &reply);
+}
+
+static void on_response(void *ctx, const struct hd_response *response)
+{
+    struct hd_exchange *exchange = ctx;
+    struct hd_reply reply = reply_of(exchange, response);
+
+    exchange->request = NULL;
+    /* An answer that promised another try may be cut off: that changes nothing. */
+    if (exchange->wait_ms < 0 && response->failure)
+        exchange->wait_ms = next_try_ms(exchange, response);
+    if (exchange->wait_ms >= 0 && start_timer(exchange, on_again, exchange->wait_ms) == 0)
+        return;
+    if (response->failure || exchange->is_redirected)
+        reply.error = hd_exchange_error(exchange, response);
+    reply.is_timeout = response->failure == HD_HTTP_TIMEOUT || response->failure == HD_HTTP_IDLE ||
+                       response->failure == HD_HTTP_CONNECT_TIME;
+    reply.is_cut = response->failure && response->has_head;
+    end(exchange, &reply);
+}
+
+static int try_it(struct hd_exchange *exchange)
+{
+    const struct hd_exchange_what *what = &exchange->what;
+    struct hd_http *http = hd_engine_http(exchange->engine);
+    struct hd_http_what sent = {.method = what->method,
+                                .url = what->url,
+                                .headers = what->headers,
+                                .header_count = what->header_count,
+                                .body = what->body,
+                                .is_final = what->is_direct,
+                                .idle_ms = what->idle_ms,
+                                .max_body = what->max_body,
+                                .max_given = exchange->max_given,
+                                .on_head = on_head,
+                                .on_data = on_data};
+
+    if (!http)
+        return HD_ENOMEM;
+    exchange->tries++;
+    exchange->wait_ms = -1;
+    exchange->is_redirected = false;
+    if (what->timeout_ms > 0) {
+        sent.timeout_ms = what->timeout_ms - elapsed_ms(exchange);
+        if (sent.timeout_ms < 1)
+            sent.timeout_ms = 1;
+    }
+    return hd_http_send(http, &sent, on_response, exchange, &exchange->request);
+}
+
+/* ---- from a recording ------------------------------------------------- */
+
+static void on_replay(uv_timer_t *timer)
+{
+    struct hd_exchange *exchange = timer->data;
+    const struct hd_record_answer *answer = exchange->replay;
+    struct hd_reply reply = {.error = answer->error,
+                             .is_timeout = answer->is_timeout,
+                             .is_cut = answer->error && answer->status > 0,
+                             .status = answer->status,
+                             .headers = answer->headers,
+                             .tries = answer->tries};
+
+    if (answer->status > 0 && exchange->what.on_head) {
+        begin_call(exchange);
+        exchange->is_given = exchange->what.on_head(exchange->what.ctx, &reply);
+        if (exchange->is_given && !exchange->is_cancelled && answer->body.len > 0)
+            exchange->what.on_data(exchange->what.ctx, answer->body);
+        if (!end_call(exchange))
+            return;
+    }
+    if (!exchange->is_given)
+        reply.body = answer->body;
+    end(exchange, &reply);
+}
+
+/* ---- beginning -------------------------------------------------------- */
+
+static int copy_text(struct hd_arena *arena, const char **text)
+{
+    struct hd_slice copy;
+    int err = *text ? hd_arena_copy(arena, hd_slice_cstr(*text), &copy) : 0;
+
+    if (!err && *text)
+        *text = copy.ptr;
+    return err;
+}
+
+static int copy_headers(struct hd_exchange *exchange)
+{
+    struct hd_exchange_what *what = &exchange->what;
+    const char **lines = hd_arena_calloc(&exchange->arena, what->header_count + 1, sizeof(*lines));
+    int err = lines ? 0 : HD_ENOMEM;
+
+    for (size_t i = 0; i < what->header_count && !err; i++) {
+        lines[i] = what->headers[i];
+        err = copy_text(&exchange->arena, &lines[i]);
+    }
+    what->headers = lines;
+    return err;
+}
+
+static int copy_secrets(struct hd_exchange *exchange)
+{
+    struct hd_exchange_what *what = &exchange->what;
+    struct hd_slice *own = hd_arena_calloc(&exchange->arena, what->secret_count + 1, sizeof(*own));
+    int err = own ? 0 : HD_ENOMEM;
+
+    for (size_t i = 0; i < what->secret_count && !err; i++)
+        err = hd_arena_copy(&exchange->arena, what->secrets[i], &own[i]);
+    what->secrets = own;
+    return err ? err : hd_exchange_secrets(exchange);
+}
+
+static int copy_what(struct hd_exchange *exchange)
+{
+    struct hd_exchange_what *what = &exchange->what;
+    struct hd_arena *arena = &exchange->arena;
+    int err = copy_text(arena, &what->peer);
+
+    if (!err)
+        err = copy_text(arena, &what->method);
+    if (!err)
+        err = copy_text(arena, &what->url);
+    if (!err && what->body.ptr)
+        err = hd_arena_copy(arena, what->body, &what->body);
+    if (!err)
+        err = copy_headers(exchange);
+    return err ? err : copy_secrets(exchange);
+}
+
+static void set_limits(struct hd_exchange *exchange)
+{
+    struct hd_exchange_what *what = &exchange->what;
+
+    exchange->max_given = what->max_body;
+    if (what->max_body == 0)
+        what->max_body = MAX_BODY;
+    if (what->tries < 1 || what->is_detached)
+        what->tries = 1;
+    if (what->tries > MAX_TRIES)
+        what->tries = MAX_TRIES;
+    if (what->is_detached && (what->timeout_ms <= 0 || what->timeout_ms > DETACHED_MS))
+        what->timeout_ms = DETACHED_MS;
+}
+
+static int begin(struct hd_exchange *exchange)
+{
+    int err = copy_what(exchange);
+
+    if (!err)
+        err = hd_exchange_replay(exchange);
+    if (err)
+        return err;
+    return exchange->replay ? start_timer(exchange, on_replay, 0) : try_it(exchange);
+}
+
+static int start(struct hd_run *run, struct hd_task *task, const struct hd_exchange_what *what,
+                 struct hd_exchange **out)
+{
+    struct hd_exchange *exchange = hd_calloc(1, sizeof(*exchange));
+    struct hd_agents *agents = run->engine->agents;
+    int err;
+
+    if (!exchange)
+        return HD_ENOMEM;
+    exchange->engine = run->engine;
+    exchange->run = what->is_detached ? NULL : run;
+    exchange->task = what->is_detached ? NULL : task;
+    exchange->recorder = agents ? agents->options.recorder : NULL;
+    exchange->began_us = hd_clock_monotonic_us();
+    exchange->what = *what;
+    set_limits(exchange);
+    hd_arena_init(&exchange->arena, MAX_COPY);
+    hd_buf_init(&exchange->text, 8192);
+    err = begin(exchange);
+    if (err) {
+        drop(exchange);
+        return err;
+    }
+    join_run(exchange);
+    *out = exchange;
+    return 0;
+}
+
+int hd_exchange_start(struct hd_task *task, const struct hd_exchange_what *what,
+                      struct hd_exchange **out)
+{
+    return start(task->loop->run, task, what, out);
+}
+
+int hd_exchange_start_run(struct hd_run *run, const struct hd_exchange_what *what,
+                          struct hd_exchange **out)
+{
+    return start(run, NULL, what, out);
+}

@@ -1,0 +1,70 @@
+/* What the files of exchange.h share. */
+#ifndef HD_AGENT_EXCHANGE_INTERNAL_H
+#define HD_AGENT_EXCHANGE_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "agent/exchange.h"
+#include "agent/record.h"
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/compiler.h"
+#include "graph/http.h"
+
+struct hd_exchange {
+    struct hd_engine *engine;
+    struct hd_run *run; /* NULL: detached */
+    struct hd_task *task;
+    struct hd_exchange *next, **link; /* those of the run */
+    struct hd_arena arena;
+    struct hd_exchange_what what; /* what it points to is in the arena */
+    struct hd_slice *secrets;     /* those given, and what headers with secret names have */
+    size_t secret_count;
+    size_t max_given;             /* what.max_body, when somebody has set it */
+    struct hd_recorder *recorder; /* NULL: none */
+
+    struct hd_request *request; /* NULL: between tries, or nothing is sent */
+    uv_timer_t timer;
+    bool has_timer;
+    int tries;
+    int64_t began_us;
+    int64_t wait_ms;                 /* before the next try; -1: there is none */
+    bool is_redirected;              /* and must not be */
+    bool is_told;                    /* on_head was called */
+    bool is_given;                   /* the body goes to on_data */
+    int64_t given_bytes;             /* so far */
+    int calling;                     /* callbacks that have not returned */
+    bool is_cancelled;               /* goes when they have */
+    struct hd_buf kept;              /* what was given on, for the recording */
+    bool is_partial;                 /* and it is not all */
+    struct hd_buf text;              /* of the error */
+    struct hd_record_answer *replay; /* instead of the network */
+};
+
+/* ---- texts: exchange_text.c ------------------------------------------- */
+
+/* Appends `text` with *** for each secret in it. */
+HD_MUST_CHECK int hd_mask(struct hd_buf *out, struct hd_slice text, const struct hd_slice *secrets,
+                          size_t count);
+/* Finds what must be masked; HD_ENOMEM. */
+HD_MUST_CHECK int hd_exchange_secrets(struct hd_exchange *exchange);
+/* The name of a header line; its value without blanks. */
+struct hd_slice hd_header_split(struct hd_slice line, struct hd_slice *value);
+/* What Retry-After says, at most a minute; -1: nothing. */
+int64_t hd_retry_after_ms(struct hd_slice headers, int64_t now_us);
+/* Why there is no answer; stays as long as the exchange. */
+const char *hd_exchange_error(struct hd_exchange *exchange, const struct hd_response *response);
+
+/* ---- recordings: exchange_record.c ------------------------------------ */
+
+/* Keeps what is given on, when it will be recorded. */
+void hd_exchange_keep(struct hd_exchange *exchange, struct hd_slice data);
+/* Tells the recorder how it ended. */
+void hd_exchange_record(struct hd_exchange *exchange, const struct hd_reply *reply);
+/* Whether a recording answers: then `replay` has a copy. HD_ENOMEM. */
+HD_MUST_CHECK int hd_exchange_replay(struct hd_exchange *exchange);
+
+#endif
