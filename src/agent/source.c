@@ -152,13 +152,18 @@ static void drop_timer(struct hd_source *source)
     source->timer = NULL;
 }
 
+static void free_tools(struct hd_source *source)
+{
+    while (source->tool_count > 0)
+        free_tool(source->tools[--source->tool_count]);
+}
+
 static void free_source(struct hd_source *source)
 {
     drop_timer(source);
     if (source->is_open)
         source->kind->close(source);
-    for (size_t i = 0; i < source->tool_count; i++)
-        free_tool(source->tools[i]);
+    free_tools(source);
     hd_free(source->tools);
     hd_free(source->problem);
     hd_val_unref(source->value);
@@ -285,11 +290,12 @@ static void open_source(struct hd_source *source)
     if (!err) {
         source->is_open = true;
         err = source->kind->open(source);
-        if (err)
-            source->is_open = false;
     }
-    if (err)
+    if (err) {
+        source->is_open = false;
+        free_tools(source); /* nobody could call them */
         hd_source_ready(source, fault.text[0] ? fault.text : hd_error_text(err));
+    }
 }
 
 int hd_source_get(struct hd_run *run, const struct hd_source_kind *kind, const struct hd_val *value,

@@ -509,14 +509,14 @@ static void on_deadline(uv_timer_t *timer)
 
 static void attempt(struct hd_task *task)
 {
-    int err = 0;
+    int err = fill_channels(task); /* the attempt before may have failed for want of them */
 
     task->attempts++;
     task->asked = 0;
     hd_writes_clear(&task->writes);
     hd_failure_fini(&task->failure);
     task->began_us = hd_clock_monotonic_us();
-    if (task->node->timeout_ms > 0)
+    if (!err && task->node->timeout_ms > 0)
         err = start_timer(task, &task->deadline, task->node->timeout_ms, on_deadline);
     if (!err)
         err = emit_declared(task);
