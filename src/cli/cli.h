@@ -62,4 +62,13 @@ bool hd_write_out(struct hd_slice text);
 struct hd_graph;
 HD_MUST_CHECK struct hd_graph *hd_read_graph(const char *path);
 
+/*
+ * graphs.c: reads those of the configuration, or the built-in ones, into the app; false after
+ * saying why on standard error. Close in any case.
+ */
+struct hd_app;
+struct hd_config;
+HD_MUST_CHECK bool hd_graphs_open(struct hd_app *app, const struct hd_config *config);
+void hd_graphs_close(struct hd_app *app);
+
 #endif

@@ -10,16 +10,11 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "cli/cli.h"
-#include "graph/decl.h"
-#include "graph/graph.h"
 #include "http/server.h"
 #include "run/app.h"
-#include "run/assistant.h"
 #include "run/config.h"
 
 extern char **environ;
-extern const char hd_builtin_graph[];
-extern const size_t hd_builtin_graph_len;
 
 struct serving {
     struct hd_config config;
@@ -68,54 +63,6 @@ static void on_signal(uv_signal_t *handle, int signum)
     hd_log(HD_LOG_INFO, "serve", "ending; once more to stop at once");
     hd_server_close(s->server, s->config.drain_us / 1000, on_closed, s);
     hd_api_end_streams(s->api);
-}
-
-/* ---- graphs ----------------------------------------------------------- */
-
-static bool add_graph(struct serving *s, struct hd_slice id, struct hd_graph *graph,
-                      struct hd_slice description)
-{
-    struct hd_app_graph *entry = &s->app.graphs[s->app.graph_count];
-
-    if (!graph || hd_assistant_system_id(id, entry->assistant_id)) {
-        hd_graph_destroy(graph);
-        return false;
-    }
-    entry->id = id;
-    entry->graph = graph;
-    entry->description = description;
-    s->app.graph_count++;
-    return true;
-}
-
-static bool read_builtin(struct serving *s)
-{
-    struct hd_graph_error error;
-    struct hd_graph *graph = NULL;
-
-    if (hd_graph_read(hd_slice(hd_builtin_graph, hd_builtin_graph_len), &graph, &error)) {
-        (void)fprintf(stderr, "heddle serve: the built-in graph: %s: %s\n", error.path, error.text);
-        return false;
-    }
-    return add_graph(s, HD_S("agent"), graph, hd_slice(NULL, 0));
-}
-
-static bool read_graphs(struct serving *s)
-{
-    const struct hd_config_graphs *graphs = &s->config.graphs;
-
-    s->app.graphs = hd_calloc(graphs->count + 1, sizeof(*s->app.graphs));
-    if (!s->app.graphs)
-        return false;
-    if (graphs->count == 0)
-        return read_builtin(s);
-    for (size_t i = 0; i < graphs->count; i++) {
-        const struct hd_config_graph *graph = &graphs->items[i];
-
-        if (!add_graph(s, graph->id, hd_read_graph(graph->file), graph->description))
-            return false;
-    }
-    return true;
 }
 
 /* ---- the beginning ---------------------------------------------------- */
@@ -234,13 +181,6 @@ static int start(struct serving *s, struct hd_fault *fault)
     return err;
 }
 
-static void free_graphs(struct serving *s)
-{
-    for (size_t i = 0; i < s->app.graph_count; i++)
-        hd_graph_destroy(s->app.graphs[i].graph);
-    hd_free(s->app.graphs);
-}
-
 /* It could not begin: what is open already is closed by the loop. */
 static void give_up(struct serving *s)
 {
@@ -288,9 +228,9 @@ static int run(int argc, char **argv)
         return HD_EXIT_USAGE;
     }
     hd_log_set_level((enum hd_log_level)s->config.log_level);
-    if (read_graphs(s))
+    if (hd_graphs_open(&s->app, &s->config))
         status = serve(s);
-    free_graphs(s);
+    hd_graphs_close(&s->app);
     hd_config_fini(&s->config);
     hd_free(s);
     return status;
