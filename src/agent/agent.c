@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 
 static const struct hd_node_kind *const kinds[] = {
+    &hd_node_model,
     &hd_node_tools,
 };
 

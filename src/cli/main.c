@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/agent.h"
 #include "cli/cli.h"
 
 /* One line for each command; a command is one file. */
@@ -50,6 +51,7 @@ int main(int argc, char **argv)
         (void)fprintf(stderr, "heddle: no such command: %s; heddle help lists them\n", argv[1]);
         return HD_EXIT_USAGE;
     }
+    hd_agent_kinds();
     /* heddle graph --help is heddle help graph. */
     if (argc == 3 && (strcmp(argv[2], "--help") == 0 || strcmp(argv[2], "-h") == 0)) {
         char *help_argv[] = {help, argv[1], NULL};

@@ -4,6 +4,7 @@
 #include <unistd.h>
 #include <uv.h>
 
+#include "agent/agent.h"
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/uuid.h"
@@ -36,6 +37,7 @@ struct session {
     struct heddle *store;
     uv_loop_t uv;
     struct hd_engine *engine;
+    struct hd_agents *agents;
     enum hd_run_status status;
     struct hd_val *questions; /* that wait for an answer; NULL: none */
     bool is_in_line;          /* tokens were printed and no newline yet */
@@ -231,11 +233,12 @@ static int run_graph(struct session *s, struct hd_val *input, struct hd_val *com
     bool is_direct = strncmp(s->options->store, "memory:", 7) == 0;
 
     uv_loop_init(&s->uv);
+    s->status = HD_RUN_FAILED;
     if (hd_engine_create(s->store, &s->uv, is_direct, &s->engine) == 0) {
-        run_all(s, input, command);
+        if (hd_agents_create(s->engine, NULL, &s->agents) == 0)
+            run_all(s, input, command);
+        hd_agents_destroy(s->agents);
         hd_engine_destroy(s->engine);
-    } else {
-        s->status = HD_RUN_FAILED;
     }
     uv_run(&s->uv, UV_RUN_DEFAULT);
     uv_loop_close(&s->uv);
