@@ -118,6 +118,21 @@ static int exists(struct hd_eval *ev, const struct hd_expr *expr, struct hd_val 
     return give_bool(hd_eval_path(ev, expr->path) != NULL, out);
 }
 
+static int type_of(struct hd_eval *ev, const struct hd_call *call, struct hd_val *const *args,
+                   size_t count, struct hd_val **out)
+{
+    static const char *const names[] = {
+        [HD_VAL_NULL] = "null",     [HD_VAL_BOOL] = "boolean",  [HD_VAL_INT] = "number",
+        [HD_VAL_FLOAT] = "number",  [HD_VAL_STRING] = "string", [HD_VAL_LIST] = "list",
+        [HD_VAL_OBJECT] = "object",
+    };
+
+    (void)ev;
+    (void)call;
+    (void)count;
+    return hd_eval_give(hd_val_cstr(names[hd_val_type(args[0])]), out);
+}
+
 static const struct hd_call calls[] = {
     {"@eq", HD_ARGS_LIST, 2, 2, equal, NULL, NULL, "="},
     {"@ne", HD_ARGS_LIST, 2, 2, equal, NULL, NULL, "!"},
@@ -130,6 +145,7 @@ static const struct hd_call calls[] = {
     {"@not", HD_ARGS_ONE, 0, 0, negate, NULL, NULL, NULL},
     {"@if", HD_ARGS_LIST, 2, 3, NULL, choose, NULL, NULL},
     {"@default", HD_ARGS_LIST, 1, 64, NULL, fall_back, NULL, NULL},
+    {"@type", HD_ARGS_ONE, 0, 0, type_of, NULL, NULL, NULL},
     {"@exists", HD_ARGS_PATH, 0, 0, NULL, exists, NULL, NULL},
     {"@literal", HD_ARGS_LITERAL, 0, 0, NULL, NULL, NULL, NULL},
 };

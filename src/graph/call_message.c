@@ -141,11 +141,37 @@ static int send(struct hd_eval *ev, const struct hd_call *call, struct hd_val *c
     return hd_eval_give(hd_val_send(hd_val_get_string(args[0]), arg), out);
 }
 
+/* What a message says, or content: a text as it is, of blocks those that are text. */
+static int text_of(struct hd_eval *ev, const struct hd_call *call, struct hd_val *const *args,
+                   size_t count, struct hd_val **out)
+{
+    const struct hd_val *content = args[0];
+    struct hd_buf buf;
+    int err;
+
+    (void)call;
+    (void)count;
+    if (hd_val_is_object(content))
+        content = hd_val_get(content, HD_S("content"));
+    if (!hd_val_is_list(content))
+        return hd_val_is_string(content) ? hd_eval_give(hd_val_ref(content), out) : give_null(out);
+    err = hd_eval_step(ev, hd_val_count(content));
+    hd_eval_buf(ev, &buf);
+    for (size_t i = 0; i < hd_val_count(content) && !err; i++) {
+        const struct hd_val *block = hd_val_at(content, i);
+        const struct hd_val *text = hd_val_get(block, HD_S("text"));
+
+        err = hd_buf_append_slice(&buf, hd_val_get_string(text ? text : block));
+    }
+    return hd_eval_take(ev, &buf, err, out);
+}
+
 static const struct hd_call calls[] = {
     {"@human", HD_ARGS_MESSAGE, 0, 0, message, NULL, plain_members, "human"},
     {"@ai", HD_ARGS_MESSAGE, 0, 0, message, NULL, ai_members, "ai"},
     {"@system", HD_ARGS_MESSAGE, 0, 0, message, NULL, plain_members, "system"},
     {"@tool", HD_ARGS_NAMED, 0, 0, tool_message, NULL, tool_members, "tool"},
+    {"@text", HD_ARGS_ONE, 0, 0, text_of, NULL, NULL, NULL},
     {"@remove", HD_ARGS_ONE, 0, 0, removal, NULL, NULL, NULL},
     {"@send", HD_ARGS_NAMED, 0, 0, send, NULL, send_members, NULL},
 };

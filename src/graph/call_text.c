@@ -282,6 +282,95 @@ static int from_json(struct hd_eval *ev, const struct hd_call *call, struct hd_v
     return err == HD_EINVAL ? give_null(out) : err;
 }
 
+/* ---- JSON within text ------------------------------------------------- */
+
+#define MAX_TRIES 64 /* of braces that might begin something */
+
+/* An object or a list, from a text that is nothing else; null otherwise. */
+static int try_json(struct hd_eval *ev, struct hd_slice text, struct hd_val **out)
+{
+    int err;
+
+    while (text.len > 0 && is_space(text.ptr[0]))
+        text = hd_slice(text.ptr + 1, text.len - 1);
+    if (text.len == 0 || (text.ptr[0] != '{' && text.ptr[0] != '['))
+        return give_null(out);
+    err = hd_eval_bytes(ev, text.len * 4);
+    if (err == 0)
+        err = hd_eval_step(ev, text.len / 8);
+    if (err == 0)
+        err = hd_val_parse_json(text, out, NULL);
+    return err == HD_EINVAL ? give_null(out) : err;
+}
+
+/* What stands between the first ``` line and the next ```. */
+static struct hd_slice fenced(struct hd_slice text)
+{
+    const char *open = memmem(text.ptr, text.len, "```", 3), *line, *close;
+    const char *end = text.ptr + text.len;
+
+    line = open ? memchr(open, '\n', (size_t)(end - open)) : NULL;
+    close = line ? memmem(line, (size_t)(end - line), "```", 3) : NULL;
+    return close ? hd_slice(line, (size_t)(close - line)) : hd_slice("", 0);
+}
+
+/* From a brace or bracket to the one that closes it; 0: nothing does. */
+static size_t closed_length(struct hd_slice text)
+{
+    bool is_in_string = false;
+    size_t depth = 0;
+
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.ptr[i];
+
+        if (is_in_string && c == '\\')
+            i++;
+        else if (c == '"')
+            is_in_string = !is_in_string;
+        else if (!is_in_string && (c == '{' || c == '['))
+            depth++;
+        else if (!is_in_string && (c == '}' || c == ']') && --depth == 0)
+            return i + 1;
+    }
+    return 0;
+}
+
+static int first_in_braces(struct hd_eval *ev, struct hd_slice text, struct hd_val **out)
+{
+    int tries = 0, err = give_null(out);
+
+    for (size_t i = 0; !err && i < text.len && tries < MAX_TRIES && hd_val_is_null(*out); i++) {
+        struct hd_slice rest = hd_slice(text.ptr + i, text.len - i);
+
+        if (rest.ptr[0] != '{' && rest.ptr[0] != '[')
+            continue;
+        tries++;
+        err = hd_eval_step(ev, rest.len / 8 + 1);
+        if (!err)
+            err = try_json(ev, hd_slice(rest.ptr, closed_length(rest)), out);
+    }
+    return err;
+}
+
+/* Models are asked for JSON and say a little more: the whole text, a code fence, the first braces. */
+static int json_in(struct hd_eval *ev, const struct hd_call *call, struct hd_val *const *args,
+                   size_t count, struct hd_val **out)
+{
+    struct hd_slice text = hd_val_get_string(args[0]);
+    int err;
+
+    (void)call;
+    (void)count;
+    if (text.len == 0)
+        return give_null(out);
+    err = try_json(ev, text, out);
+    if (!err && hd_val_is_null(*out))
+        err = try_json(ev, fenced(text), out);
+    if (!err && hd_val_is_null(*out))
+        err = first_in_braces(ev, text, out);
+    return err;
+}
+
 static const struct hd_call calls[] = {
     {"@concat", HD_ARGS_ANY, 0, 0, concat, NULL, NULL, NULL},
     {"@join", HD_ARGS_LIST, 2, 2, join, NULL, NULL, NULL},
@@ -293,6 +382,7 @@ static const struct hd_call calls[] = {
     {"@ends", HD_ARGS_LIST, 2, 2, starts_ends, NULL, NULL, "$"},
     {"@json", HD_ARGS_ONE, 0, 0, to_json, NULL, NULL, NULL},
     {"@parse", HD_ARGS_ONE, 0, 0, from_json, NULL, NULL, NULL},
+    {"@json_in", HD_ARGS_ONE, 0, 0, json_in, NULL, NULL, NULL},
 };
 
 const struct hd_calls hd_calls_text = {calls, HD_COUNT(calls)};

@@ -223,7 +223,7 @@ struct common {
     const struct hd_node_kind *kind;
     bool is_deferred;
     struct hd_slices tags, args;
-    struct hd_at input, metadata, retry, emit, destinations;
+    struct hd_at input, metadata, retry, emit, on_error, destinations;
     int64_t timeout_ms;
 };
 
@@ -275,6 +275,7 @@ static const struct hd_field common_fields[] = {
      0},
     {"retry", hd_read_raw, offsetof(struct common, retry), false, 0, 0, 0},
     {"emit", hd_read_raw, offsetof(struct common, emit), false, 0, 0, 0},
+    {"on_error", hd_read_raw, offsetof(struct common, on_error), false, 0, 0, 0},
     {"destinations", hd_read_raw, offsetof(struct common, destinations), false, 0, 0, 0},
 };
 
@@ -382,6 +383,13 @@ static int read_emit(struct hd_decl *decl, const struct hd_at *at, struct hd_nod
     return err;
 }
 
+static int read_on_error(struct hd_decl *decl, const struct hd_at *at, struct hd_node *node)
+{
+    static const struct hd_field field = {.name = "on_error", .places = HD_PLACE(ERROR)};
+
+    return hd_raw(at) ? hd_read_update(decl, at, &field, &node->on_error) : 0;
+}
+
 /* ---- destinations ----------------------------------------------------- */
 
 static int add_destination(struct hd_decl *decl, const struct hd_at *at, hd_json_val name,
@@ -448,6 +456,8 @@ static int set_common(struct hd_decl *decl, const struct common *common, struct 
         err = read_retry(decl, &common->retry, node);
     if (err == 0)
         err = read_emit(decl, &common->emit, node);
+    if (err == 0)
+        err = read_on_error(decl, &common->on_error, node);
     return err;
 }
 

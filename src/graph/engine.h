@@ -431,6 +431,7 @@ struct hd_loop {
     char parent_id[HD_UUID_SIZE];   /* its parent's; empty: none */
     char loaded_id[HD_UUID_SIZE];   /* what was found at the beginning, also when it was made up */
     int64_t step, stop;
+    int64_t recursion_limit; /* supersteps; a subgraph may have one of its own */
     bool is_replaying;
     bool has_stored; /* there is a checkpoint with saved_id */
     bool has_tasks;  /* `tasks` are those of the checkpoint it stands on */

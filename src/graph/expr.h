@@ -33,6 +33,7 @@ enum hd_place {
     HD_PLACE_RESPONSE,
     HD_PLACE_ITEM,
     HD_PLACE_MESSAGE,
+    HD_PLACE_ERROR,
     HD_PLACE_COUNT
 };
 

@@ -366,6 +366,7 @@ int hd_decl_expr_in(struct hd_decl *decl, const struct hd_at *at, unsigned place
         [HD_PLACE_RESULT] = "result",
         [HD_PLACE_RESPONSE] = "response",
         [HD_PLACE_MESSAGE] = "message",
+        [HD_PLACE_ERROR] = "error",
     };
     struct hd_names frames[HD_PLACE_COUNT];
     const struct hd_names *names = NULL;

@@ -180,6 +180,7 @@ struct hd_node {
     struct hd_retry retry;
     const struct hd_expr *const *emit;
     size_t emit_count;
+    const struct hd_expr *on_error; /* the update when it has failed; NULL: the run fails */
 
     /* Channels that start it: branch:to:<name>, then its joins. */
     size_t *triggers;

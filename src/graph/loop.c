@@ -34,6 +34,7 @@ int hd_loop_create(struct hd_run *run, struct hd_task *outer, const struct hd_gr
     loop->graph = graph;
     loop->saves = run->engine->store != NULL;
     loop->resuming = -1;
+    loop->recursion_limit = outer ? outer->loop->recursion_limit : run->recursion_limit;
     loop->place = hd_ns_join(run->options.root, hd_slice_cstr(ns), &loop->ns);
     loop->saved_versions = hd_calloc(graph->channel_count, sizeof(struct hd_val *));
     loop->growing = hd_calloc(graph->channel_count, sizeof(*loop->growing));
@@ -405,7 +406,7 @@ static void tick(struct hd_loop *loop)
                        "increase the limit by setting the `recursion_limit` config key.\nFor "
                        "troubleshooting, visit: https://docs.langchain.com/oss/python/langgraph/"
                        "errors/GRAPH_RECURSION_LIMIT",
-                       (long long)loop->run->recursion_limit);
+                       (long long)loop->recursion_limit);
         hd_loop_finish(loop, HD_END_FAILED);
         return;
     }

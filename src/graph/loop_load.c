@@ -48,7 +48,7 @@ static void on_loaded(struct hd_loop *loop, int code, const char *text)
     heddle_tuple_free(loop->load.tuple);
     loop->load.tuple = NULL;
     memcpy(loop->loaded_id, loop->live.id, sizeof(loop->loaded_id));
-    loop->stop = loop->step + loop->run->recursion_limit + 1;
+    loop->stop = loop->step + loop->recursion_limit + 1;
     if (!err && !loop->is_given_up)
         err = hd_loop_first(loop, loop->input, loop->input_command);
     if (err) {

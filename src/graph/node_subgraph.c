@@ -58,6 +58,8 @@ static const struct hd_field fields[] = {
     {"update", hd_read_update, offsetof(struct hd_subgraph_spec, update), false, 0, 0,
      HD_PLACE(RESULT)},
     {"memory", read_memory, offsetof(struct hd_subgraph_spec, memory), false, 0, 0, 0},
+    {"recursion_limit", hd_read_expr, offsetof(struct hd_subgraph_spec, recursion_limit), false, 0,
+     0, 0},
 };
 
 static int read_node(struct hd_decl *decl, const struct hd_at *at, struct hd_node *node)
@@ -177,12 +179,30 @@ static int make_loop(struct hd_task *task, struct hd_loop **out)
     return 0;
 }
 
+/* Numbers that are none, or out of bounds, are the nearest that is. */
+static int find_limit(const struct hd_subgraph_spec *spec, const struct hd_scope *scope,
+                      struct hd_loop *inner)
+{
+    struct hd_val *val;
+    int64_t limit;
+    int err = spec->recursion_limit ? hd_expr_eval(spec->recursion_limit, scope, &val) : 0;
+
+    if (err || !spec->recursion_limit)
+        return err;
+    if (hd_val_get_int(val, &limit))
+        inner->recursion_limit = limit < 1                        ? 1
+                                 : limit > HD_GRAPH_MAX_RECURSION ? HD_GRAPH_MAX_RECURSION
+                                                                  : limit;
+    hd_val_unref(val);
+    return 0;
+}
+
 static int start(struct hd_task *task)
 {
     const struct hd_subgraph_spec *spec = task->node->spec;
     struct hd_scope scope = hd_task_scope(task);
     struct hd_val *input = NULL;
-    struct hd_loop *inner;
+    struct hd_loop *inner = NULL;
     int err = 0;
 
     if (spec->input)
@@ -193,8 +213,11 @@ static int start(struct hd_task *task)
         err = HD_ENOMEM;
     if (!err)
         err = make_loop(task, &inner);
+    if (!err)
+        err = find_limit(spec, &scope, inner);
     if (err) {
         hd_val_unref(input);
+        hd_loop_destroy(inner);
         return err;
     }
     task->inner = inner;

@@ -15,6 +15,7 @@ struct hd_subgraph_spec {
     const struct hd_expr *input;  /* NULL: channels of the same name */
     const struct hd_expr *update; /* sees the result; NULL: nothing, unless `input` is NULL too */
     enum hd_memory memory;
+    const struct hd_expr *recursion_limit; /* NULL: the run's */
 };
 
 #endif

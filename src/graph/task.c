@@ -111,6 +111,54 @@ static int64_t delay(const struct hd_task *task)
     return (int64_t)ms;
 }
 
+static void show_result(struct hd_task *task);
+static void commit(struct hd_task *task);
+
+static int rescue_update(struct hd_task *task, struct hd_val **out)
+{
+    struct hd_scope scope = hd_task_scope(task);
+    const char *text = task->failure.text ? task->failure.text : "";
+    struct hd_val *error =
+        hd_val_with(hd_val_object(), HD_S("type"), hd_val_cstr(task->failure.type));
+    int err;
+
+    error = hd_val_with(error, HD_S("message"), hd_val_cstr(text));
+    if (!error)
+        return HD_ENOMEM;
+    scope.places[HD_PLACE_ERROR] = error;
+    err = hd_expr_eval(task->node->on_error, &scope, out);
+    hd_val_unref(error);
+    return err;
+}
+
+/* Ends the task with what its node says of errors; false: it says nothing, or that fails too. */
+static bool rescue(struct hd_task *task)
+{
+    struct hd_scope scope = hd_task_scope(task);
+    struct hd_failure failure = {NULL, NULL};
+    struct hd_val *update = NULL;
+    int err;
+
+    if (!task->node->on_error || task->loop->run->is_cancelled || !task->channels)
+        return false;
+    hd_writes_clear(&task->writes);
+    err = rescue_update(task, &update);
+    if (!err)
+        err = hd_node_writes(task->graph, task->node, &task->loop->live, &scope, update, NULL,
+                             &task->writes, &failure);
+    hd_val_unref(update);
+    hd_failure_fini(&failure);
+    if (err) {
+        hd_writes_clear(&task->writes);
+        return false;
+    }
+    hd_failure_fini(&task->failure);
+    if (hd_run_listens(task->loop->run))
+        show_result(task);
+    commit(task);
+    return true;
+}
+
 /* The task has failed, for good or until the next attempt. */
 static void fail(struct hd_task *task)
 {
@@ -122,6 +170,8 @@ static void fail(struct hd_task *task)
         if (hd_task_wait(task, delay(task), attempt) == 0)
             return;
     }
+    if (rescue(task))
+        return;
     err = hd_writes_add(&task->writes, HD_W_ERROR, hd_failure_repr(&task->failure));
     task->status = HD_TASK_FAILED;
     if (!err)
@@ -526,6 +576,18 @@ static void attempt(struct hd_task *task)
         hd_task_fail_code(task, err, NULL);
 }
 
+/* What a text that is given as the whole input goes to. */
+#define INPUT_CHANNEL "input"
+
+static bool has_input_channel(const struct hd_graph *graph)
+{
+    for (size_t i = 0; i < graph->state_count; i++) {
+        if (hd_slice_eq(graph->channels[i].name, HD_S(INPUT_CHANNEL)))
+            return true;
+    }
+    return false;
+}
+
 /* __start__ passes the input on; a command may be one. */
 static void start_graph(struct hd_task *task)
 {
@@ -534,6 +596,9 @@ static void start_graph(struct hd_task *task)
     if (hd_val_kind(input) == HD_KIND_COMMAND)
         hd_task_finish(task, hd_val_ref(hd_val_get(input, HD_S("update"))),
                        hd_val_ref(hd_val_get(input, HD_S("goto"))), false);
+    else if (hd_val_is_string(input) && has_input_channel(task->graph))
+        hd_task_finish(task, hd_val_with(hd_val_object(), HD_S(INPUT_CHANNEL), hd_val_ref(input)),
+                       NULL, false);
     else
         hd_task_finish(task, hd_val_ref(input), NULL, false);
 }
