@@ -2,6 +2,7 @@
 #include "agent/agent.h"
 
 #include "agent/agent_internal.h"
+#include "agent/mcp_cache.h"
 #include "base/alloc.h"
 
 static const struct hd_node_kind *const kinds[] = {
@@ -34,5 +35,6 @@ void hd_agents_destroy(struct hd_agents *agents)
     if (!agents)
         return;
     agents->engine->agents = NULL;
+    hd_mcp_cache_destroy(agents->mcp);
     hd_free(agents);
 }

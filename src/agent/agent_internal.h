@@ -8,6 +8,7 @@
 struct hd_agents {
     struct hd_engine *engine;
     struct hd_agents_options options;
+    struct hd_mcp_cache *mcp; /* mcp_cache.h; NULL: nothing yet */
 };
 
 extern const struct hd_node_kind hd_node_model;
