@@ -1,0 +1,109 @@
+"""What the benches of servers share: a server under load, and the packages of the peer."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+import urllib.request
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILD = Path(os.environ.get("HEDDLE_BUILD", ROOT / "build"))
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def say(text: str = "") -> None:
+    print(text, flush=True)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@dataclass
+class Side:
+    """A server; `{port}` and `{folder}` in its command become its own."""
+
+    name: str
+    command: list
+    env: dict = field(default_factory=dict)
+    port: int = 0
+    start_ms: float = 0
+    idle_mb: float = 0
+    process: subprocess.Popen | None = None
+    folder: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="bench-server-")))
+
+    def start(self, ready: str = "/ok") -> None:
+        self.port = free_port()
+        command = [str(part).format(port=self.port, folder=self.folder) for part in self.command]
+        env = {**os.environ, "LOG_LEVEL": "error", "LANGSMITH_TRACING": "false", **self.env}
+        with open(self.folder / "log", "wb") as log:
+            began = time.monotonic()
+            self.process = subprocess.Popen(command, cwd=self.folder, env=env, stdout=log, stderr=log)
+        while True:
+            try:
+                self.ask("GET", ready)
+                break
+            except OSError:
+                if self.process.poll() is not None:
+                    raise SystemExit(f"bench: {self.name} ended\n{(self.folder / 'log').read_text()}") from None
+                time.sleep(0.001)
+        self.start_ms = (time.monotonic() - began) * 1e3
+        time.sleep(1)
+        self.idle_mb = self.memory_mb()
+
+    def stop(self) -> None:
+        if self.process:
+            self.process.terminate()
+            try:
+                self.process.wait(30)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def ask(self, method: str, path: str, body=None):
+        data = json.dumps(body).encode() if body is not None else None
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{self.port}{path}", data, {"Content-Type": "application/json"}, method=method
+        )
+        with urllib.request.urlopen(request, timeout=120) as answer:
+            text = answer.read()
+        return json.loads(text) if text.strip() else None
+
+    def memory_mb(self) -> float:
+        for line in Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
+            if line.startswith("VmRSS"):
+                return int(line.split()[1]) / 1024
+        raise RuntimeError("no VmRSS")
+
+    def cpu_s(self) -> float:
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+def node_packages(name: str, packages: list[str], program: Path) -> Path:
+    """A folder beside the build with these npm packages and the program."""
+    folder = BUILD / name
+    listed = folder / "packages"
+    if not listed.exists() or listed.read_text() != "\n".join(packages):
+        say("bench: installing the npm packages …")
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "package.json").write_text('{"private": true, "type": "module"}\n')
+        subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--loglevel=error", *packages], cwd=folder, check=True)
+        listed.write_text("\n".join(packages))
+    shutil.copy(program, folder)
+    return folder
+
+
+def peer_version(folder: Path) -> str:
+    package = json.loads((folder / "node_modules/@langchain/langgraph-api/package.json").read_text())
+    node = subprocess.run(["node", "--version"], capture_output=True, text=True).stdout.strip()
+    return f"@langchain/langgraph-api {package['version']} on node {node}; {os.cpu_count()} cores"
