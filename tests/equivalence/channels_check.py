@@ -4,7 +4,8 @@
 
 DRIVER is the program that tests/equivalence/channels.c makes. After every
 operation the two must agree on what changed, on the value, on what a checkpoint
-keeps, and on the error. Ends with "N passed, N failed".
+keeps, and on the error. The cases are always the same ones; SEED, a number or
+"random", makes others. Ends with "N passed, N failed".
 """
 
 import copy
@@ -270,7 +271,8 @@ def compare(case, ours, theirs):
     for number, (mine, its) in enumerate(zip(ours, theirs, strict=True)):
         mine, its = json.dumps(left.answer(mine)), json.dumps(right.answer(its))
         if mine != its:
-            return (f"{case['reducer']}, operation {number}: {json.dumps(case['ops'][:number + 1])}"
+            return (f"{case['reducer']}, operation {number}"
+                    f"\n  {json.dumps(case['ops'][:number + 1])}"
                     f"\n  heddle    {mine}\n  langgraph {its}")
     return None
 
@@ -278,22 +280,24 @@ def compare(case, ours, theirs):
 def main():
     driver = sys.argv[1]
     count = int(sys.argv[2]) if len(sys.argv) > 2 else 3000
-    seed = int(sys.argv[3]) if len(sys.argv) > 3 else random.randrange(2**32)
+    seed = sys.argv[3] if len(sys.argv) > 3 else "1"
+    seed = random.randrange(2**32) if seed == "random" else int(seed)
     rnd = random.Random(seed)
     print(f"seed {seed}")
     cases = [make_case(rnd) for _ in range(count)]
     lines = "".join(json.dumps(case, ensure_ascii=False) + "\n" for case in cases)
     done = subprocess.run([driver], input=lines.encode(), capture_output=True, check=False)
     answers = [json.loads(line) for line in done.stdout.decode().splitlines()]
-    if done.returncode != 0:
-        print(f"{driver} ended with {done.returncode} at case {len(answers)}: "
-              f"{done.stderr.decode()}{json.dumps(cases[len(answers)])}")
     failed = count - len(answers)
-    for case, ours in zip(cases, answers):
+    if done.returncode != 0 or failed:
+        failed = max(failed, 1)
+        print(f"failed: channels, seed {seed}: the driver ended with {done.returncode} after "
+              f"{len(answers)} cases\n{done.stderr.decode()}{json.dumps(cases[-failed])}")
+    for number, (case, ours) in enumerate(zip(cases, answers)):
         difference = compare(case, ours, langgraph_answers(case))
         if difference:
             failed += 1
-            print(difference)
+            print(f"failed: channels, seed {seed}, case {number}: {difference}")
     print(f"{count - failed} passed, {failed} failed")
     return 1 if failed else 0
 

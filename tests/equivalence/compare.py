@@ -202,8 +202,8 @@ def attempt(name, side, reference):
     """None when the side agrees with the reference, otherwise what is wrong."""
     try:
         return report(reference, run_side(side, CORPUS / name))
-    except Exception:
-        return traceback.format_exc()
+    except Exception as error:
+        return f"{error!r}\n{traceback.format_exc()}"
 
 
 def main():
@@ -222,9 +222,9 @@ def main():
         started = time.monotonic()
         try:
             reference = run_side("reference", CORPUS / name)
-        except Exception:
+        except Exception as error:
             failed += 1
-            print(f"failed: {name}: the reference\n{traceback.format_exc()}")
+            print(f"failed: {name}: the reference: {error!r}\n{traceback.format_exc()}")
             continue
         for side in sides * options.repeat:
             problem = attempt(name, side, reference)

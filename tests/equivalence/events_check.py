@@ -17,6 +17,7 @@ import json
 import re
 import subprocess
 import sys
+import traceback
 from pathlib import Path
 
 from langchain_core.messages import BaseMessage
@@ -113,18 +114,21 @@ def native(heddle, folder, value, thread):
 
 def check(heddle, name):
     folder = HERE / "corpus" / name
-    value = load_scenario(folder)["steps"][0]["input"]
-    wanted = normalise(asyncio.run(reference(folder, value, "main")))
-    got = normalise(native(heddle, folder, value, "main"))
+    try:
+        value = load_scenario(folder)["steps"][0]["input"]
+        wanted = normalise(asyncio.run(reference(folder, value, "main")))
+        got = normalise(native(heddle, folder, value, "main"))
+    except Exception as error:
+        print(f"failed: events of {name}: {error!r}\n{traceback.format_exc()}")
+        return False
     for path in sorted({*wanted, *got}):
-        left, right = wanted.get(path, []), got.get(path, [])
-        if left != right:
-            print(f"{name}: {path} differs")
-            for number, (one, other) in enumerate(itertools.zip_longest(sum(left, []), sum(right, []))):
-                if one != other:
-                    print(f"  event {number}\n  reference: {one}\n  native:    {other}")
-                    return False
-    return wanted == got
+        left, right = sum(wanted.get(path, []), []), sum(got.get(path, []), [])
+        for number, (one, other) in enumerate(itertools.zip_longest(left, right)):
+            if one != other:
+                print(f"failed: events of {name}: event {number} of {path}"
+                      f"\n  reference: {one}\n  native:    {other}")
+                return False
+    return True
 
 
 def main():

@@ -30,7 +30,7 @@ def check(what, holds):
     passed += bool(holds)
     failed += not holds
     if not holds:
-        print(f"failed: {what}")
+        print(f"failed: harness, {what}")
 
 
 # What must not matter.

@@ -1,16 +1,25 @@
-// Ends the output with "N passed, N failed"; skipped tests count as failed.
+// Ends the output with a line "failed: …" for each failure and "N passed, N failed"; skipped tests
+// count as failed.
 export default class Totals {
   onTestRunEnd(modules, errors) {
     let passed = 0;
-    let failed = errors.length;
+    const failed = [];
+    const add = (name, found) => {
+      for (const error of found) failed.push(`${name}: ${String(error.message).split("\n")[0]}`);
+    };
+    add("the run", errors);
     for (const module of modules) {
-      failed += module.errors().length;
-      for (const suite of module.children.allSuites()) failed += suite.errors().length;
+      add(module.moduleId.split("/").pop(), module.errors());
+      for (const suite of module.children.allSuites()) add(suite.fullName, suite.errors());
       for (const test of module.children.allTests()) {
-        if (test.result().state === "passed") passed++;
-        else failed++;
+        const { state, errors: found } = test.result();
+        if (state === "passed") passed++;
+        else add(test.fullName, found?.length ? found.slice(0, 1) : [{ message: state }]);
       }
     }
-    process.on("exit", () => console.log(`${passed} passed, ${failed} failed`));
+    process.on("exit", () => {
+      for (const name of failed) console.log(`failed: ${name}`);
+      console.log(`${passed} passed, ${failed.length} failed`);
+    });
   }
 }
