@@ -31,6 +31,7 @@ import sys
 import tempfile
 import threading
 import time
+import traceback
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -445,6 +446,14 @@ class Own(Case):
                 raise Failure(f"not stored: {sorted(keys)}")
             time.sleep(0.01)
 
+    def wait_asked(self, run, node, child, since=0):
+        """Until a task of this node, which gets no answer, has asked."""
+        deadline = time.monotonic() + TIMEOUT
+        while node not in dict(self.server.seen(run)[since:]):
+            if child.poll() is not None or time.monotonic() > deadline:
+                raise Failure(f"{node} never asked")
+            time.sleep(0.01)
+
     def after_kill(self, run, store, since, stored):
         """Checks the requests of one life; the keys whose tasks are stored now."""
         asked = self.requested(run, since)
@@ -479,10 +488,14 @@ class Waiting(Own):
     def check(self):
         run, store, given = self.make("killed")
         quick = {f"key:quick.1.{number}" for number in range(6)}
+
+        def wait(child):
+            self.wait_asked(run, "slow", child)
+            self.wait_stored(store, quick, child)
+
         self.server.hold("slow")
         try:
-            self.disturb(store, self.command(store, given), 0,
-                         lambda child: self.wait_stored(store, quick, child))
+            self.disturb(store, self.command(store, given), 0, wait)
         finally:
             self.server.hold()
         self.kills += 1
@@ -541,7 +554,7 @@ class Commanded(Own):
         run, store = self.start("killed")
         self.kill_unstored(run, store, command)
         lost = len(self.requested(run))
-        self.kill_stored(store, command)
+        self.kill_stored(run, store, command)
         after, _ = store.observe(["main"], {**step, "input": None})
         check_equal("continued", wanted, plain(after, self.rooted))
         asked = collections.Counter(self.requested(run)[lost:])
@@ -569,11 +582,16 @@ class Commanded(Own):
         if store.observe(["main"])[0] != before:
             raise Failure("something is stored though nothing could be")
 
-    def kill_stored(self, store, command):
+    def kill_stored(self, run, store, command):
+        since = len(self.server.seen(run))
+
+        def wait(child):
+            self.wait_asked(run, "slow", child, since)
+            self.wait_stored(store, {"key:quick.1.0"}, child)
+
         self.server.hold("slow")
         try:
-            self.disturb(store, store.scenario_command([command]), 0,
-                         lambda child: self.wait_stored(store, {"key:quick.1.0"}, child))
+            self.disturb(store, store.scenario_command([command]), 0, wait)
         finally:
             self.server.hold()
         self.kills += 1
@@ -636,7 +654,10 @@ def attempt(bench, kind, name, durability, seed):
         try:
             case.check()
         except (Failure, TimeoutError) as failure:
-            say(f"failed: {label}: {failure} (seed {seed + number})")
+            say(f"failed: {label}, seed {seed + number}: {failure}")
+            return -1
+        except Exception as error:
+            say(f"failed: {label}, seed {seed + number}: {error!r}\n{traceback.format_exc()}")
             return -1
         if case.kills > 0:
             break
