@@ -343,6 +343,6 @@ int main(void)
     if (is_without_server())
         return 77;
     /* Nothing here may hang: better dead than waiting. */
-    alarm(240);
+    alarm(1200);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

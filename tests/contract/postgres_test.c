@@ -237,12 +237,26 @@ static void a_batch_is_all_or_nothing(void **state)
 
 /* ---- plans ---- */
 
+/* Until the server has ended them, which it does when it has been told that their client went. */
+static void wait_until_sessions_end(struct fixture *f)
+{
+    for (int i = 0; i < 12000; i++) {
+        if (strcmp(sql(f->admin, "SELECT count(*) FROM pg_stat_activity WHERE"
+                                 " application_name = 'heddle'"),
+                   "0") == 0)
+            return;
+        (void)sql(f->admin, "SELECT pg_stat_clear_snapshot()");
+        hd_clock_sleep_us(5000);
+    }
+    fail_msg("sessions of a closed store stay open");
+}
+
 /* Closes the store, because a session publishes its counters for certain only when it ends. */
 static long scans_of_threads(struct fixture *f)
 {
     hd_backend_close(f->store);
     f->store = NULL;
-    hd_clock_sleep_us(300000);
+    wait_until_sessions_end(f);
     (void)sql(f->admin, "SELECT pg_stat_clear_snapshot()");
     return strtol(sql(f->admin,
                       "SELECT seq_scan FROM pg_stat_user_tables"
@@ -290,7 +304,7 @@ static void *apply_in_thread(void *arg)
 
 static void wait_until_blocked(struct fixture *f)
 {
-    for (int i = 0; i < 1000; i++) {
+    for (int i = 0; i < 12000; i++) {
         if (strcmp(sql(f->admin, "SELECT count(*) FROM pg_stat_activity WHERE"
                                  " application_name = 'heddle' AND wait_event_type = 'Lock'"),
                    "0") != 0)
@@ -444,13 +458,7 @@ static void run_crossing(struct fixture *f, bool is_put)
 static int64_t count_deadlocks(struct fixture *f)
 {
     hd_backend_close(f->store);
-    for (int i = 0; i < 2000; i++) {
-        if (strcmp(sql(f->admin, "SELECT count(*) FROM pg_stat_activity WHERE"
-                                 " application_name = 'heddle'"),
-                   "0") == 0)
-            break;
-        hd_clock_sleep_us(5000);
-    }
+    wait_until_sessions_end(f);
     must_open(&f->store, f->url);
     return strtoll(sql(f->admin, "SELECT deadlocks FROM pg_stat_database WHERE datname ="
                                  " current_database()"),

@@ -195,7 +195,7 @@ static void take_a_while(void *arg, const struct hd_batch *batch)
 {
     (void)arg;
     (void)batch;
-    nanosleep(&(struct timespec){0, 2000000}, NULL);
+    nanosleep(&(struct timespec){0, 20000000}, NULL);
 }
 
 static void requests_that_come_together_are_committed_together(struct fixture *f)
@@ -582,7 +582,7 @@ static void deferred_work_runs_side_by_side(struct fixture *f)
     atomic_init(&meeting.met, 0);
     assert_int_equal(pthread_barrier_init(&meeting.barrier, NULL, 4), 0);
     for (int round = 0; round < 30; round++) {
-        double until = now() + 20;
+        double until = now() + 120;
 
         for (int i = 0; i < 4; i++)
             assert_ok(heddle_defer(f->store, meet, &meeting));

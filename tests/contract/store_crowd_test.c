@@ -382,7 +382,8 @@ static void *work(void *arg)
 {
     struct worker *w = arg;
 
-    while (now() < w->until && !w->failed[0])
+    /* A few times in any case, however slow the machine is. */
+    for (int times = 0; (times < 20 || now() < w->until) && !w->failed[0]; times++)
         work_once(w);
     return NULL;
 }
