@@ -264,7 +264,7 @@ static void rivals_fire_each_cron_once(void **state)
 /* Until so many runs have ended, or nothing happens any more. */
 static size_t run_until_ended(struct app_world *w, size_t wanted)
 {
-    int64_t deadline = hd_clock_monotonic_us() + 30 * INT64_C(1000000);
+    int64_t deadline = hd_clock_monotonic_us() + 120 * INT64_C(1000000);
 
     while (hd_queue_counts(w->app.queue).ended < wanted && hd_clock_monotonic_us() < deadline)
         uv_run(&w->loop, UV_RUN_ONCE);

@@ -34,8 +34,8 @@
 
 #define SLEEPERS                                                                          \
     "{\"name\":\"sleepers\",\"state\":{\"log\":{\"reducer\":\"add\",\"type\":\"list\"}}," \
-    "\"nodes\":{\"x\":{\"kind\":\"sleep\",\"ms\":150,\"update\":{\"log\":[\"x\"]}},"      \
-    "\"y\":{\"kind\":\"sleep\",\"ms\":50,\"update\":{\"log\":[\"y\"]}},"                  \
+    "\"nodes\":{\"x\":{\"kind\":\"sleep\",\"ms\":1000,\"update\":{\"log\":[\"x\"]}},"     \
+    "\"y\":{\"kind\":\"sleep\",\"ms\":500,\"update\":{\"log\":[\"y\"]}},"                 \
     "\"z\":{\"kind\":\"set\",\"update\":{\"log\":[\"z\"]}}},"                             \
     "\"edges\":[[\"__start__\",\"x\"],[\"__start__\",\"y\"],[\"__start__\",\"z\"],"       \
     "[\"x\",\"__end__\"]]}"

@@ -1,81 +1,48 @@
 /* Requests of our own: where they may go, how long they may take, what is kept of the answer. */
 #include "graph/http.h"
 
-#include <netinet/in.h>
 #include <stdio.h>
 #include <uv.h>
 
 #include "base/compiler.h"
 #include "tests/unit/check.h"
+#include "tests/unit/peer.h"
 
 struct world {
     uv_loop_t loop;
-    uv_tcp_t listening;
-    uv_tcp_t peer;
-    int port;
-    const char *answer; /* NULL: never */
-    int connections;
+    struct peer peer;
     struct hd_http *http;
+    struct hd_request *request, *other;
 
     int asked; /* how often `allows` was */
     bool allows;
     int ends;
     bool is_answered;
+    enum hd_http_failure failure;
+    bool has_head;
     long status;
     size_t body;
+
+    /* of answers in pieces */
+    bool takes; /* what on_head says */
+    int heads;
+    size_t given;
+    bool pauses;        /* at the first piece */
+    bool cancels;       /* at the first piece */
+    bool cancels_head;  /* at the head */
+    bool cancels_other; /* at the first piece */
+    bool sends;         /* another one, at the first piece */
 };
-
-static void on_alloc(uv_handle_t *handle, size_t size, uv_buf_t *buf)
-{
-    static char room[65536];
-
-    (void)handle;
-    (void)size;
-    *buf = uv_buf_init(room, sizeof(room));
-}
-
-static void on_read(uv_stream_t *stream, ssize_t len, const uv_buf_t *buf)
-{
-    struct world *w = stream->data;
-    uv_buf_t out;
-
-    (void)buf;
-    if (len <= 0 || !w->answer)
-        return;
-    out = uv_buf_init((char *)(uintptr_t)w->answer, (unsigned)strlen(w->answer));
-    assert_true(uv_try_write(stream, &out, 1) > 0);
-    w->answer = NULL;
-}
-
-static void on_connection(uv_stream_t *listening, int status)
-{
-    struct world *w = listening->data;
-
-    assert_int_equal(status, 0);
-    assert_int_equal(w->connections++, 0);
-    assert_int_equal(uv_tcp_init(&w->loop, &w->peer), 0);
-    w->peer.data = w;
-    assert_int_equal(uv_accept(listening, (uv_stream_t *)&w->peer), 0);
-    assert_int_equal(uv_read_start((uv_stream_t *)&w->peer, on_alloc, on_read), 0);
-}
 
 static int setup(void **state)
 {
     struct world *w = calloc(1, sizeof(*w));
-    struct sockaddr_in address;
-    int len = sizeof(address);
 
     assert_non_null(w);
     assert_int_equal(uv_loop_init(&w->loop), 0);
-    assert_int_equal(uv_tcp_init(&w->loop, &w->listening), 0);
-    w->listening.data = w;
-    assert_int_equal(uv_ip4_addr("127.0.0.1", 0, &address), 0);
-    assert_int_equal(uv_tcp_bind(&w->listening, (struct sockaddr *)&address, 0), 0);
-    assert_int_equal(uv_listen((uv_stream_t *)&w->listening, 8, on_connection), 0);
-    assert_int_equal(uv_tcp_getsockname(&w->listening, (struct sockaddr *)&address, &len), 0);
-    w->port = ntohs(address.sin_port);
+    peer_open(&w->peer, &w->loop);
     assert_err(hd_http_create(&w->loop, &w->http), 0);
-    w->allows = true;
+    w->allows = w->takes = true;
     *state = w;
     return 0;
 }
@@ -85,9 +52,7 @@ static int teardown(void **state)
     struct world *w = *state;
 
     hd_http_destroy(w->http);
-    uv_close((uv_handle_t *)&w->listening, NULL);
-    if (w->connections > 0)
-        uv_close((uv_handle_t *)&w->peer, NULL);
+    peer_close(&w->peer);
     uv_run(&w->loop, UV_RUN_DEFAULT);
     assert_int_equal(uv_loop_close(&w->loop), 0);
     free(w);
@@ -109,24 +74,33 @@ static void on_done(void *ctx, const struct hd_response *response)
     struct world *w = ctx;
 
     w->ends++;
-    uv_stop(&w->loop);
     w->is_answered = !response->error;
+    w->failure = response->failure;
+    w->has_head = response->has_head;
+    assert_int_equal(w->is_answered, response->failure == HD_HTTP_FINE);
     w->status = response->status;
     w->body = response->body.len;
 }
 
 /* Sends to the listener under a name, so that only the address says where that is. */
-static void post(struct world *w, struct hd_http_what what)
+static struct hd_request *begin(struct world *w, struct hd_http_what what)
 {
     struct hd_request *request;
     char url[64];
 
-    snprintf(url, sizeof(url), "http://localhost:%d/x", w->port);
+    snprintf(url, sizeof(url), "http://localhost:%d/x", w->peer.port);
     what.method = "POST";
     what.url = url;
     what.body = HD_S("{}");
     assert_err(hd_http_send(w->http, &what, on_done, w, &request), 0);
-    uv_run(&w->loop, UV_RUN_DEFAULT);
+    assert_int_equal(w->ends, 0);
+    return request;
+}
+
+static void post(struct world *w, struct hd_http_what what)
+{
+    w->request = begin(w, what);
+    UNTIL(&w->peer, w->ends > 0);
     assert_int_equal(w->ends, 1);
 }
 
@@ -136,7 +110,7 @@ static void what_is_usual(void **state)
 {
     struct world *w = *state;
 
-    w->answer = OK;
+    peer_will(&w->peer, OK);
     post(w, (struct hd_http_what){.is_direct = true});
     assert_true(w->is_answered);
     assert_int_equal(w->status, 200);
@@ -147,7 +121,7 @@ static void the_answer_may_be_passed_over(void **state)
 {
     struct world *w = *state;
 
-    w->answer = OK;
+    peer_will(&w->peer, OK);
     post(w, (struct hd_http_what){.is_direct = true, .ignores_answer = true});
     assert_int_equal(w->status, 200);
     assert_int_equal(w->body, 0);
@@ -157,7 +131,7 @@ static void addresses_are_asked_about(void **state)
 {
     struct world *w = *state;
 
-    w->answer = OK;
+    peer_will(&w->peer, OK);
     post(w, (struct hd_http_what){.is_direct = true, .allows = on_allows, .allows_ctx = w});
     assert_int_equal(w->status, 200);
     assert_true(w->asked > 0);
@@ -167,19 +141,21 @@ static void a_name_does_not_lead_where_it_may_not(void **state)
 {
     struct world *w = *state;
 
-    w->answer = OK;
+    peer_will(&w->peer, OK);
     w->allows = false;
     post(w, (struct hd_http_what){.is_direct = true, .allows = on_allows, .allows_ctx = w});
     assert_false(w->is_answered);
     assert_true(w->asked > 0);
-    assert_int_equal(w->connections, 0);
+    assert_int_equal(w->peer.connections, 0);
 }
+
+#define REDIRECT "HTTP/1.1 302 Found\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n"
 
 static void direct_requests_follow_no_redirect(void **state)
 {
     struct world *w = *state;
 
-    w->answer = "HTTP/1.1 302 Found\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n";
+    peer_will(&w->peer, REDIRECT);
     post(w, (struct hd_http_what){.is_direct = true});
     assert_int_equal(w->status, 302);
 }
@@ -188,9 +164,9 @@ static void silence_ends(void **state)
 {
     struct world *w = *state;
 
-    post(w, (struct hd_http_what){.is_direct = true, .timeout_ms = 50});
+    post(w, (struct hd_http_what){.is_direct = true, .timeout_ms = 1000});
     assert_false(w->is_answered);
-    assert_int_equal(w->connections, 1);
+    assert_int_equal(w->peer.connections, 1);
 }
 
 static void one_that_is_cancelled_says_nothing(void **state)
@@ -205,6 +181,429 @@ static void one_that_is_cancelled_says_nothing(void **state)
     assert_int_equal(w->ends, 0);
 }
 
+/* ---- redirects, connections -------------------------------------------- */
+
+static void final_requests_follow_none_either(void **state)
+{
+    struct world *w = *state;
+
+    peer_will(&w->peer, REDIRECT);
+    post(w, (struct hd_http_what){.is_final = true});
+    assert_int_equal(w->status, 302);
+    assert_int_equal(w->peer.requests, 1);
+}
+
+static void others_follow(void **state)
+{
+    struct world *w = *state;
+
+    peer_will(&w->peer, REDIRECT);
+    peer_will(&w->peer, OK);
+    post(w, (struct hd_http_what){0});
+    assert_int_equal(w->status, 200);
+    assert_int_equal(w->peer.requests, 2);
+}
+
+static void connections_are_used_again(void **state)
+{
+    struct world *w = *state;
+
+    peer_will(&w->peer, OK);
+    for (int i = 0; i < 5; i++) {
+        w->ends = 0;
+        post(w, (struct hd_http_what){.is_final = true});
+        assert_int_equal(w->status, 200);
+    }
+    assert_int_equal(w->peer.requests, 5);
+    assert_int_equal(w->peer.connections, 1);
+}
+
+/* ---- how requests fail ------------------------------------------------- */
+
+static void failures_have_kinds(void **state)
+{
+    static const struct {
+        const char *answer;
+        bool closes;
+        enum hd_http_failure failure;
+        bool has_head;
+    } cases[] = {
+        {PEER_CLOSE, true, HD_HTTP_CLOSED, false},
+        {"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello", true, HD_HTTP_CUT, true},
+        {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", true, HD_HTTP_CUT,
+         true},
+        {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhe", true, HD_HTTP_CUT, true},
+        {"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n"
+         "this is more than what is allowed to be",
+         false, HD_HTTP_LARGE, true},
+        {"HTTP/1.1 200 OK\r\n\r\nuntil it ends", true, HD_HTTP_FINE, true},
+    };
+    struct world *w = *state;
+
+    for (size_t i = 0; i < HD_COUNT(cases); i++) {
+        w->peer.answer_count = 0;
+        w->peer.closes = cases[i].closes;
+        w->ends = 0;
+        peer_will(&w->peer, cases[i].answer);
+        post(w, (struct hd_http_what){.is_final = true, .max_body = 20});
+        assert_int_equal(w->failure, cases[i].failure);
+        assert_int_equal(w->has_head, cases[i].has_head);
+    }
+}
+
+static void nobody_listens(void **state)
+{
+    struct world *w = *state;
+
+    peer_refuse(&w->peer);
+    post(w, (struct hd_http_what){.is_final = true});
+    assert_int_equal(w->failure, HD_HTTP_CONNECT);
+}
+
+static void what_is_no_address(void **state)
+{
+    static const char *const urls[] = {"", "http://", "ftp://127.0.0.1/", "http://a b/",
+                                       "file:///"};
+    struct world *w = *state;
+
+    for (size_t i = 0; i < HD_COUNT(urls); i++) {
+        const struct hd_http_what what = {.method = "GET", .url = urls[i]};
+
+        w->ends = 0;
+        assert_err(hd_http_send(w->http, &what, on_done, w, &w->request), 0);
+        UNTIL(&w->peer, w->ends > 0);
+        assert_int_equal(w->failure, HD_HTTP_URL);
+    }
+}
+
+static void the_end_of_the_client_ends_requests(void **state)
+{
+    struct world *w = *state;
+
+    peer_will(&w->peer, PEER_SILENCE);
+    begin(w, (struct hd_http_what){0});
+    begin(w, (struct hd_http_what){0});
+    UNTIL(&w->peer, w->peer.requests == 2);
+    hd_http_destroy(w->http);
+    w->http = NULL;
+    assert_int_equal(w->ends, 2);
+    assert_int_equal(w->failure, HD_HTTP_OTHER);
+    UNTIL(&w->peer, w->peer.gone == 2);
+}
+
+/* ---- answers in pieces ------------------------------------------------- */
+
+static bool on_head(void *ctx, const struct hd_response *head)
+{
+    struct world *w = ctx;
+
+    assert_int_equal(w->ends, 0);
+    assert_int_equal(w->given, 0);
+    assert_true(head->status >= 200);
+    assert_true(head->headers.len > 0);
+    w->status = head->status;
+    w->heads++;
+    if (w->cancels_head)
+        hd_http_cancel(w->request);
+    return w->takes;
+}
+
+static void on_data(void *ctx, struct hd_slice data);
+
+#define PIECES ((struct hd_http_what){.is_final = true, .on_head = on_head, .on_data = on_data})
+
+static void on_data(void *ctx, struct hd_slice data)
+{
+    struct world *w = ctx;
+    bool is_first = w->given == 0;
+
+    assert_int_equal(w->heads, 1);
+    assert_true(data.len > 0);
+    w->given += data.len;
+    if (!is_first)
+        return;
+    if (w->pauses)
+        hd_http_pause(w->request);
+    if (w->cancels)
+        hd_http_cancel(w->request);
+    if (w->cancels_other)
+        hd_http_cancel(w->other);
+    if (w->sends)
+        w->other = begin(w, (struct hd_http_what){.is_final = true});
+}
+
+static void pieces_are_not_kept(void **state)
+{
+    struct world *w = *state;
+
+    peer_will(&w->peer, OK);
+    post(w, PIECES);
+    assert_true(w->is_answered);
+    assert_int_equal(w->heads, 1);
+    assert_int_equal(w->given, 5);
+    assert_int_equal(w->body, 0);
+}
+
+static void the_head_may_say_no(void **state)
+{
+    struct world *w = *state;
+
+    peer_will(&w->peer, OK);
+    w->takes = false;
+    post(w, PIECES);
+    assert_int_equal(w->heads, 1);
+    assert_int_equal(w->given, 0);
+    assert_int_equal(w->body, 5);
+}
+
+static void a_head_needs_no_body(void **state)
+{
+    struct world *w = *state;
+
+    peer_will(&w->peer, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n");
+    post(w, PIECES);
+    assert_int_equal(w->heads, 1);
+    assert_int_equal(w->status, 204);
+    assert_true(w->is_answered);
+}
+
+static void the_head_comes_before_the_body_does(void **state)
+{
+    struct world *w = *state;
+
+    peer_will(&w->peer, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n");
+    w->request = begin(w, PIECES);
+    UNTIL(&w->peer, w->heads > 0);
+    assert_int_equal(w->given, 0);
+    hd_http_cancel(w->request);
+    UNTIL(&w->peer, w->peer.gone == 1);
+    assert_int_equal(w->ends, 0);
+}
+
+#define MUCH ((size_t)100 << 20)
+#define FLOOD \
+    "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 104857600\r\n\r\n"
+
+/* The other side cannot send: what was not read stays there. */
+static void wait_for_a_jam(struct world *w)
+{
+    UNTIL(&w->peer, w->peer.blocked > 100 || w->peer.sent == MUCH);
+    assert_true(w->peer.sent - w->given < MUCH / 2);
+}
+
+static void a_pause_reaches_the_other_side(void **state)
+{
+    struct world *w = *state;
+    size_t given;
+
+    peer_will(&w->peer, FLOOD);
+    w->peer.flood = MUCH;
+    w->pauses = true;
+    w->request = begin(w, PIECES);
+    wait_for_a_jam(w);
+    given = w->given;
+    assert_true(given > 0 && given < 100000);
+    for (int i = 0; i < 5; i++) {
+        hd_http_resume(w->request);
+        assert_int_equal(w->given, given); /* not before it has returned */
+        UNTIL(&w->peer, w->given > given);
+        hd_http_pause(w->request);
+        given = w->given;
+        w->peer.blocked = 0;
+        wait_for_a_jam(w);
+        assert_int_equal(w->given, given);
+    }
+    hd_http_resume(w->request);
+    hd_http_pause(w->request);
+    hd_http_resume(w->request);
+    UNTIL(&w->peer, w->ends > 0);
+    assert_true(w->is_answered);
+    assert_int_equal(w->given, MUCH);
+}
+
+static void what_is_paused_can_be_cancelled(void **state)
+{
+    struct world *w = *state;
+
+    peer_will(&w->peer, FLOOD);
+    w->peer.flood = MUCH;
+    w->pauses = true;
+    w->request = begin(w, PIECES);
+    wait_for_a_jam(w);
+    hd_http_resume(w->request);
+    hd_http_cancel(w->request);
+    UNTIL(&w->peer, w->peer.gone == 1);
+    assert_int_equal(w->ends, 0);
+}
+
+static void cancelling_closes_the_connection(void **state)
+{
+    struct world *w = *state;
+
+    peer_will(&w->peer, PEER_SILENCE);
+    w->request = begin(w, PIECES);
+    UNTIL(&w->peer, w->peer.requests == 1);
+    hd_http_cancel(w->request);
+    UNTIL(&w->peer, w->peer.gone == 1);
+    assert_int_equal(w->ends, 0);
+}
+
+static void a_piece_may_cancel(void **state)
+{
+    struct world *w = *state;
+
+    peer_will(&w->peer, FLOOD);
+    w->peer.flood = MUCH;
+    w->cancels = true;
+    w->request = begin(w, PIECES);
+    UNTIL(&w->peer, w->peer.gone == 1);
+    assert_int_equal(w->ends, 0);
+    assert_true(w->given > 0 && w->given < 100000);
+}
+
+static void a_head_may_cancel(void **state)
+{
+    struct world *w = *state;
+
+    peer_will(&w->peer, FLOOD);
+    peer_will(&w->peer, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    w->cancels_head = true;
+    w->request = begin(w, PIECES);
+    UNTIL(&w->peer, w->peer.gone == 1);
+    w->request = begin(w, PIECES);
+    UNTIL(&w->peer, w->heads == 2);
+    uv_run(&w->loop, UV_RUN_NOWAIT);
+    assert_int_equal(w->ends, 0);
+    assert_int_equal(w->given, 0);
+}
+
+static void a_piece_may_cancel_another(void **state)
+{
+    struct world *w = *state;
+
+    peer_will(&w->peer, PEER_SILENCE);
+    peer_will(&w->peer, OK);
+    w->cancels_other = true;
+    w->other = begin(w, PIECES);
+    UNTIL(&w->peer, w->peer.requests == 1);
+    w->request = begin(w, PIECES);
+    UNTIL(&w->peer, w->ends == 1 && w->peer.gone == 1);
+    assert_true(w->is_answered);
+    assert_int_equal(w->given, 5);
+}
+
+static void a_piece_may_lead_to_another_request(void **state)
+{
+    struct world *w = *state;
+
+    peer_will(&w->peer, OK);
+    w->sends = true;
+    w->request = begin(w, PIECES);
+    UNTIL(&w->peer, w->ends == 2);
+    assert_int_equal(w->peer.requests, 2);
+    assert_true(w->is_answered);
+}
+
+static void pieces_may_be_too_many(void **state)
+{
+    struct world *w = *state;
+    struct hd_http_what what = PIECES;
+
+    peer_will(&w->peer, FLOOD);
+    w->peer.flood = MUCH;
+    what.max_given = 1000000;
+    post(w, what);
+    assert_int_equal(w->failure, HD_HTTP_LARGE);
+    assert_true(w->given <= 1000000);
+}
+
+static void a_cut_leaves_what_was_given(void **state)
+{
+    struct world *w = *state;
+
+    peer_will(&w->peer, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n");
+    w->peer.closes = true;
+    post(w, PIECES);
+    assert_int_equal(w->failure, HD_HTTP_CUT);
+    assert_int_equal(w->given, 5);
+}
+
+/* ---- silence ----------------------------------------------------------- */
+
+static void silence_before_the_first_byte(void **state)
+{
+    struct world *w = *state;
+
+    peer_will(&w->peer, PEER_SILENCE);
+    post(w, (struct hd_http_what){.is_final = true, .idle_ms = 30});
+    assert_int_equal(w->failure, HD_HTTP_IDLE);
+    assert_false(w->has_head);
+    UNTIL(&w->peer, w->peer.gone == 1);
+}
+
+static void silence_behind_some_bytes(void **state)
+{
+    struct world *w = *state;
+    struct hd_http_what what = PIECES;
+
+    peer_will(&w->peer, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello");
+    what.idle_ms = 30;
+    post(w, what);
+    assert_int_equal(w->failure, HD_HTTP_IDLE);
+    assert_true(w->has_head);
+    assert_int_equal(w->given, 5);
+}
+
+static void silence_of_one_is_not_that_of_another(void **state)
+{
+    struct world *w = *state;
+    struct hd_http_what what = PIECES;
+
+    peer_will(&w->peer, PEER_SILENCE);
+    what.idle_ms = 600000;
+    w->other = begin(w, what);
+    UNTIL(&w->peer, w->peer.requests == 1);
+    what.idle_ms = 30;
+    w->request = begin(w, what);
+    UNTIL(&w->peer, w->ends == 1);
+    assert_int_equal(w->failure, HD_HTTP_IDLE);
+    uv_run(&w->loop, UV_RUN_NOWAIT);
+    assert_int_equal(w->ends, 1);
+    hd_http_cancel(w->other);
+}
+
+static void on_wait(uv_timer_t *timer)
+{
+    *(bool *)timer->data = true;
+}
+
+/* Everything has arrived, but nobody reads it for longer than silence may last. */
+static void a_pause_is_no_silence(void **state)
+{
+    struct world *w = *state;
+    struct hd_http_what what = PIECES;
+    uv_timer_t timer;
+    bool is_over = false;
+
+    peer_will(&w->peer, "HTTP/1.1 200 OK\r\nContent-Length: 60000\r\n\r\n");
+    w->peer.flood = 60000;
+    w->pauses = true;
+    what.idle_ms = 100;
+    w->request = begin(w, what);
+    UNTIL(&w->peer, w->given > 0 && w->peer.sent == 60000);
+    assert_int_equal(uv_timer_init(&w->loop, &timer), 0);
+    timer.data = &is_over;
+    assert_int_equal(uv_timer_start(&timer, on_wait, 400, 0), 0);
+    UNTIL(&w->peer, is_over);
+    assert_int_equal(w->ends, 0);
+    hd_http_resume(w->request);
+    UNTIL(&w->peer, w->ends == 1);
+    assert_true(w->is_answered);
+    assert_int_equal(w->given, 60000);
+    uv_close((uv_handle_t *)&timer, NULL);
+    uv_run(&w->loop, UV_RUN_NOWAIT);
+}
+
 int main(void)
 {
 #define CASE(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
@@ -216,6 +615,30 @@ int main(void)
         CASE(direct_requests_follow_no_redirect),
         CASE(silence_ends),
         CASE(one_that_is_cancelled_says_nothing),
+        CASE(final_requests_follow_none_either),
+        CASE(others_follow),
+        CASE(connections_are_used_again),
+        CASE(failures_have_kinds),
+        CASE(nobody_listens),
+        CASE(what_is_no_address),
+        CASE(the_end_of_the_client_ends_requests),
+        CASE(pieces_are_not_kept),
+        CASE(the_head_may_say_no),
+        CASE(a_head_needs_no_body),
+        CASE(the_head_comes_before_the_body_does),
+        CASE(a_pause_reaches_the_other_side),
+        CASE(what_is_paused_can_be_cancelled),
+        CASE(cancelling_closes_the_connection),
+        CASE(a_piece_may_cancel),
+        CASE(a_head_may_cancel),
+        CASE(a_piece_may_cancel_another),
+        CASE(a_piece_may_lead_to_another_request),
+        CASE(pieces_may_be_too_many),
+        CASE(a_cut_leaves_what_was_given),
+        CASE(silence_before_the_first_byte),
+        CASE(silence_behind_some_bytes),
+        CASE(silence_of_one_is_not_that_of_another),
+        CASE(a_pause_is_no_silence),
     };
 #undef CASE
 
