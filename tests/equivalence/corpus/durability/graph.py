@@ -14,7 +14,7 @@ class State(TypedDict):
 
 
 async def bad(state: State):
-    await asyncio.sleep(0.2)
+    await asyncio.sleep(0.8)
     raise ValueError("failed")
 
 

@@ -26,7 +26,7 @@ def done(state: State):
 
 async def bad(state: State):
     global failures
-    await asyncio.sleep(0.25)
+    await asyncio.sleep(0.8)
     if failures < 2:
         failures += 1
         raise ValueError("not yet")

@@ -26,7 +26,7 @@ async def bad(state: State):
 
 async def slow(state: State):
     get_stream_writer()({"node": "slow"})
-    await asyncio.sleep(0.4)
+    await asyncio.sleep(1.0)
     return {"log": ["slow"]}
 
 

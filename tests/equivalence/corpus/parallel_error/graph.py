@@ -23,7 +23,7 @@ def good(state: State):
 
 async def bad(state: State):
     global failures
-    await asyncio.sleep(0.3)
+    await asyncio.sleep(0.8)
     if failures < 1:
         failures += 1
         raise ValueError("not now")

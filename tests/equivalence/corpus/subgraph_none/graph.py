@@ -17,7 +17,7 @@ failures = 0
 
 async def bad(state: State):
     global failures
-    await asyncio.sleep(0.3)
+    await asyncio.sleep(0.8)
     if failures < 1:
         failures += 1
         raise ValueError("once")
