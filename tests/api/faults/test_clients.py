@@ -20,13 +20,18 @@ GAUGES = ("heddle_http_connections", "heddle_http_requests", "heddle_http_stream
 @pytest.fixture
 def short_server():
     """A server that is impatient."""
-    with Server(options=["--slow-timeout", "1", "--idle-timeout", "1", "--stream-heartbeat", "1"]) as running:
+    with Server(options=["--slow-timeout", "3", "--idle-timeout", "3", "--stream-heartbeat", "1"]) as running:
         # What is opened once, at the first use, does not count.
-        with httpx.Client(base_url=running.url, timeout=60) as http:
+        with client_of(running) as http:
             thread = http.post("/threads", json={}).json()["thread_id"]
             http.post(f"/threads/{thread}/runs/wait", json={"assistant_id": "echo", "input": human("warm")})
             http.delete(f"/threads/{thread}")
         yield running
+
+
+def client_of(server) -> httpx.Client:
+    """With a new connection for each request: the server may close an idle one at any moment."""
+    return httpx.Client(base_url=server.url, timeout=60, limits=httpx.Limits(max_keepalive_connections=0))
 
 
 def connect(server, receive: int = 0) -> socket.socket:
@@ -89,7 +94,7 @@ def threads_of(http: httpx.Client, count: int) -> list[str]:
 
 def test_one_who_never_reads(short_server):
     """A stream and a large answer that nobody takes."""
-    with Costs(short_server), httpx.Client(base_url=short_server.url, timeout=60) as http:
+    with Costs(short_server), client_of(short_server) as http:
         [thread] = threads_of(http, 1)
         http.post(f"/threads/{thread}/state", json={"values": human("x" * 4_000_000), "as_node": "reply", "assistant_id": "echo"})
         clients = [connect(short_server, 4096) for _ in range(20)]
@@ -154,29 +159,35 @@ def test_garbage(short_server):
 @pytest.mark.parametrize("wish", ["cancel", "continue"])
 def test_one_who_leaves_in_the_middle(short_server, kind, wish):
     """The run is cancelled or goes on, as was asked for."""
-    count = 10
-    with Costs(short_server), httpx.Client(base_url=short_server.url, timeout=60) as http:
-        threads = threads_of(http, count)
+    with Costs(short_server), client_of(short_server) as http:
+        threads = threads_of(http, 10)
         clients = [connect(short_server) for _ in threads]
-        body = {"assistant_id": "slow", "input": human("hi"), "on_disconnect": wish, "stream_mode": ["messages-tuple"]}
-        for thread, client in zip(threads, clients, strict=True):
+        # The last one tells when the others' leaving has been seen.
+        for thread, client, wished in zip(threads, clients, [wish] * 9 + ["cancel"], strict=True):
+            body = {"assistant_id": "nap", "input": {"ms": 600_000}, "on_disconnect": wished, "stream_mode": ["updates"]}
             client.sendall(request("POST", f"/threads/{thread}/runs/{kind}", body))
-        eventually(lambda: metrics(short_server)["heddle_runs_running"] == count)
+
+        def found() -> list[str]:
+            return [run["status"] for thread in threads for run in http.get(f"/threads/{thread}/runs").json()]
+
+        eventually(lambda: found() == ["running"] * 10)
         for client in clients:
             if kind == "stream":
                 assert client.recv(100)
             client.close()
+        eventually(lambda: found()[-1] == "interrupted")
+        if wish == "continue":
+            assert found()[:-1] == ["running"] * 9
+            assert http.post("/runs/cancel", json={"status": "all"}).status_code == 204
         comes_to_rest(short_server)
-        wanted = {"cancel": "interrupted", "continue": "success"}[wish]
+        assert found() == ["interrupted"] * 10
         for thread in threads:
-            [run] = http.get(f"/threads/{thread}/runs").json()
-            assert run["status"] == wanted
             assert http.delete(f"/threads/{thread}").status_code == 204
 
 
 def test_one_who_leaves_a_run_that_waits(short_server):
     """The run has not begun; whoever else reads its stream is told that it will not."""
-    with Costs(short_server), httpx.Client(base_url=short_server.url, timeout=60) as http:
+    with Costs(short_server), client_of(short_server) as http:
         [thread] = threads_of(http, 1)
         first = http.post(f"/threads/{thread}/runs", json={"assistant_id": "nap", "input": {"ms": 600_000}}).json()
         body = {"assistant_id": "echo", "input": human("hi"), "on_disconnect": "cancel"}

@@ -14,6 +14,7 @@ from plain import events, human, texts
 pytestmark = pytest.mark.beyond_peer("keeps its data in memory")
 
 ROUNDS = 3
+chance = random.Random(1)
 DURABILITY = itertools.cycle(("sync", "async", "exit"))
 NAPPERS, NAPS_EACH = 24, 6  # threads, and runs that wait in line on each
 WAITERS, READERS = 40, 40
@@ -48,12 +49,12 @@ class World:
         return answer
 
     async def nap(self, thread: str) -> None:
-        body = {"assistant_id": "nap", "input": {"ms": random.randrange(200)}}
+        body = {"assistant_id": "nap", "input": {"ms": chance.randrange(200)}}
         if answer := await self.post(thread, "", **body):
             self.runs[answer.json()["run_id"]] = thread
 
     async def wait(self, thread: str) -> None:
-        graph = random.choice(("echo", "slow"))
+        graph = chance.choice(("echo", "slow"))
         if answer := await self.post(thread, "/wait", assistant_id=graph, input=human(f"to {graph}")):
             with contextlib.suppress(ValueError):  # cut off in the middle
                 values = answer.json()
@@ -82,7 +83,7 @@ class World:
         self.see(thread, text)
 
     async def stream(self, thread: str) -> None:
-        resumable = random.random() < 0.5
+        resumable = chance.random() < 0.5
         body = {
             "assistant_id": "slow", "input": human("to slow"), "durability": next(DURABILITY),
             "stream_mode": ["values", "messages-tuple", "updates"], "stream_resumable": resumable,
@@ -94,7 +95,7 @@ class World:
     def load(self) -> list:
         work = [self.nap(thread) for thread in self.nappers * NAPS_EACH]
         work += [self.wait(thread) for thread in self.waiters] + [self.stream(thread) for thread in self.readers]
-        random.shuffle(work)
+        chance.shuffle(work)
         return work
 
 
@@ -112,7 +113,7 @@ async def crash_under_load(server, world: World) -> None:
             most = max(most, now)
             if most >= IN_FLIGHT * 0.95 or all(task.done() for task in tasks):
                 break
-    await asyncio.sleep(random.random() * 0.3)
+    await asyncio.sleep(chance.random() * 0.3)
     server.kill()
     await asyncio.gather(*tasks)
     print(f"{most} in flight, {len(world.runs)} acknowledged so far")

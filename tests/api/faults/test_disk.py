@@ -68,7 +68,7 @@ def test_a_full_disk(small_disk):
         # At work while the disk fills, and one behind it.
         runs = [
             http.post(f"/threads/{busy}/runs", json={"assistant_id": "nap", "input": {"ms": ms}, "durability": "sync"}).json()
-            for ms in (1500, 1)
+            for ms in (8000, 1)
         ]
         fill(small_disk)
         eventually(lambda: is_full(http))
@@ -97,7 +97,7 @@ def test_a_full_disk_does_not_keep_it_from_ending(small_disk):
     """SIGTERM while an end cannot be stored: the next server stores it."""
     with SmallServer(small_disk) as server, httpx.Client(base_url=server.url, timeout=60) as http:
         thread = http.post("/threads", json={}).json()["thread_id"]
-        body = {"assistant_id": "nap", "input": {"ms": 1000}}
+        body = {"assistant_id": "nap", "input": {"ms": 8000}}
         run = http.post(f"/threads/{thread}/runs", json=body).json()
         fill(small_disk)
         eventually(lambda: "is not stored yet" in server.log.read_text())

@@ -1,12 +1,13 @@
 """SIGTERM with everything under way: the server ends well, and the next one goes on."""
 
+import json
 import threading
 
 import httpx
 import pytest
 from load import STATES, comes_to_rest, eventually, metrics
 from plain import human, texts
-from server import Server
+from server import GRAPHS, Server
 
 pytestmark = pytest.mark.beyond_peer("keeps its data in memory")
 
@@ -17,6 +18,21 @@ FOR_EVER = 600_000  # ms: the end of the server cannot be the end of these
 @pytest.fixture
 def hasty_server():
     running = Server(options=["--drain", "1"])
+    try:
+        yield running.start()
+        running.stop()
+    finally:
+        running.remove()
+
+
+@pytest.fixture
+def slow_server(tmp_path):
+    """With a graph that says something for ten seconds, and time for it at the end."""
+    graph = json.loads((GRAPHS / "slow.json").read_text())
+    graph["nodes"]["reply"]["stream"]["delay_ms"] = 1000
+    file = tmp_path / "slow.json"
+    file.write_text(json.dumps(graph))
+    running = Server(graphs={"slow": file}, options=["--drain", "50"])
     try:
         yield running.start()
         running.stop()
@@ -81,22 +97,22 @@ def test_the_next_server_goes_on(hasty_server):
             assert log[-len(STATES) :] == list(STATES)
 
 
-def test_answers_under_way_are_completed(own_server):
-    """Ten seconds are enough for what takes one: the clients get all of it."""
-    with httpx.Client(base_url=own_server.url, timeout=60) as http:
+def test_answers_under_way_are_completed(slow_server):
+    """There is time enough: the clients get all of it."""
+    with httpx.Client(base_url=slow_server.url, timeout=60) as http:
         threads = [http.post("/threads", json={}).json()["thread_id"] for _ in range(THREADS)]
         answers: list = []
         body = {"assistant_id": "slow", "input": human("hi"), "stream_mode": ["values"]}
         clients = [
-            in_background(answers, own_server.url, f"/threads/{thread}/runs/{kind}", body)
+            in_background(answers, slow_server.url, f"/threads/{thread}/runs/{kind}", body)
             for thread, kind in zip(threads, ("wait", "stream") * (THREADS // 2), strict=True)
         ]
-        eventually(lambda: metrics(own_server)["heddle_runs_running"] == THREADS)
-        own_server.stop()
+        eventually(lambda: metrics(slow_server)["heddle_runs_running"] == THREADS)
+        slow_server.stop()
         for client in clients:
             client.join()
         assert [status for status, _ in answers] == [200] * THREADS, answers
         assert all(b"nine ten" in content for _, content in answers)
-        own_server.restart()
+        slow_server.restart()
         for thread in threads:
             assert texts(http.get(f"/threads/{thread}/state").json()["values"])[-1].endswith("nine ten")

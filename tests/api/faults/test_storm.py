@@ -1,6 +1,6 @@
 """Everything at once on a few threads: runs, cancels, rollbacks, deletions, streams that are left.
 
-HEDDLE_STORM_SECONDS makes it longer; HEDDLE_STORM_SEED repeats what was chosen (not how it met)."""
+HEDDLE_STORM_SECONDS makes it longer; HEDDLE_STORM_SEED, a word, chooses other things to do."""
 
 import asyncio
 import os
@@ -134,7 +134,7 @@ class Storm:
 
 
 async def test_a_storm_passes(own_server):
-    seed = os.environ.get("HEDDLE_STORM_SEED") or uuid.uuid4().hex
+    seed = os.environ.get("HEDDLE_STORM_SEED") or "1"
     print(f"HEDDLE_STORM_SEED={seed}")
     threads = [str(uuid.uuid4()) for _ in range(THREADS)]
     limits = httpx.Limits(max_connections=2 * CLIENTS)

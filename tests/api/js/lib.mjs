@@ -47,7 +47,7 @@ export const refused = (promise, status) =>
     return true;
   });
 
-export async function until(check, seconds = 30) {
+export async function until(check, seconds = 60) {
   for (let tries = 0; tries < seconds * 50; tries++) {
     const found = await check();
     if (found) return found;

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import { beyondPeer, client, human, isPeer, newThread, refused, texts, unknown, until } from "./lib.mjs";
 
 const LONG = { ms: 600_000 };
@@ -109,10 +108,12 @@ describe("runs", () => {
 
   test("begin later", async () => {
     const thread = await newThread();
+    const other = await newThread();
+    const never = await client.runs.create(other, "echo", { input: human("never"), afterSeconds: 3600 });
     const run = await client.runs.create(thread, "echo", { input: human("later"), afterSeconds: 1 });
-    await sleep(200);
-    assert.equal((await client.runs.get(thread, run.run_id)).status, "pending");
     assert.deepEqual(texts(await client.runs.join(thread, run.run_id)), ["later", "You said: later"]);
+    assert.equal((await client.runs.get(other, never.run_id)).status, "pending");
+    await client.runs.cancel(other, never.run_id, true);
   });
 
   test("that are unknown", async () => {

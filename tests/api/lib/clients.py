@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import functools
 import inspect
+import time
 
 import httpx
 import pytest
@@ -101,13 +102,14 @@ def texts(values: dict) -> list[str]:
     return [message["content"] for message in values["messages"]]
 
 
-async def until(check, seconds: float = 30):
+async def until(check, seconds: float = 60):
     """The first true result of the (async) check, which is tried again and again."""
-    for _ in range(int(seconds / 0.02)):
-        if found := await check():
-            return found
+    deadline = time.monotonic() + seconds
+    while not (found := await check()):
+        if time.monotonic() > deadline:
+            raise AssertionError(f"{check.__name__} did not become true in {seconds} s")
         await asyncio.sleep(0.02)
-    raise AssertionError(f"{check.__name__} did not become true in {seconds} s")
+    return found
 
 
 @contextlib.contextmanager

@@ -31,7 +31,7 @@ class Listener:
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.server.server_port}"
 
-    def next(self, timeout: float = 30) -> dict:
+    def next(self, timeout: float = 60) -> dict:
         return self.received.get(timeout=timeout)
 
     def __enter__(self) -> Listener:

@@ -113,7 +113,7 @@ async def test_it_fires(client, thread, owner, request):
     async def fired():
         return await client.runs.list(thread)
 
-    runs = await until(fired, seconds=75)
+    runs = await until(fired, seconds=180)
     values = await client.runs.join(thread, runs[-1]["run_id"])
     assert values["count"] == 5
     assert runs[-1]["kwargs"]["config"]["configurable"]["cron_id"] == cron["cron_id"]

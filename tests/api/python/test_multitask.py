@@ -119,8 +119,8 @@ async def test_threads_do_not_wait_for_each_other(client):
 
 @pytest.mark.beyond_peer("keeps answers of interrupts apart, but is idle in between")
 async def test_the_thread_is_busy_until_all_have_ended(client, thread):
-    await client.runs.create(thread, "nap", input={"ms": 200})
-    last = await client.runs.create(thread, "nap", input={"ms": 200}, multitask_strategy="enqueue")
+    await client.runs.create(thread, "nap", input={"ms": 1500})
+    last = await client.runs.create(thread, "nap", input={"ms": 1500}, multitask_strategy="enqueue")
     seen = set()
 
     async def done():

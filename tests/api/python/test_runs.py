@@ -1,6 +1,7 @@
 """runs.*: created, waited for, listed, cancelled, deleted; streams are in test_streams.py."""
 
 import asyncio
+import datetime
 import uuid
 
 import pytest
@@ -9,6 +10,10 @@ from langgraph_sdk.errors import NotFoundError, UnprocessableEntityError
 from listener import Listener
 
 LONG = {"ms": 600_000}  # nobody waits for the end of it
+
+
+def moment(text: str) -> datetime.datetime:
+    return datetime.datetime.fromisoformat(text)
 
 
 async def is_running(client, thread, run):
@@ -280,11 +285,15 @@ async def test_an_empty_batch(client):
 
 
 async def test_after_seconds(client, thread):
-    run = await client.runs.create(thread, "echo", input=human("later"), after_seconds=2)
-    assert run["status"] == "pending" and (await client.threads.get(thread))["status"] == "busy"
-    await asyncio.sleep(0.3)
-    assert (await client.runs.get(thread, run["run_id"]))["status"] == "pending"
+    other = (await client.threads.create())["thread_id"]
+    never = await client.runs.create(other, "echo", input=human("never"), after_seconds=3600)
+    run = await client.runs.create(thread, "echo", input=human("later"), after_seconds=1)
     assert texts(await client.runs.join(thread, run["run_id"])) == ["later", "You said: later"]
+    first, made = (await client.threads.get_history(thread))[-1], await client.threads.get(thread)
+    assert moment(first["created_at"]) - moment(made["created_at"]) > datetime.timedelta(seconds=0.9)
+    assert never["status"] == (await client.runs.get(other, never["run_id"]))["status"] == "pending"
+    assert (await client.threads.get(other))["status"] == "busy"
+    await client.runs.cancel(other, never["run_id"], wait=True)
 
 
 async def test_cancel_stops_a_run(client, thread):

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 from clients import collect, human, opened, texts, until
+from load import metrics
 
 HI = human("hi there", id="m1")
 
@@ -19,6 +20,15 @@ def names(parts):
 
 async def stream(client, thread, assistant, **options):
     return await collect(client.runs.stream(thread, assistant, **options))
+
+
+async def open_streams(server, count):
+    """Until the server has so many: those of earlier readers may be there a moment longer."""
+
+    async def as_many():
+        return (await asyncio.to_thread(metrics, server))["heddle_http_streams"] == count
+
+    await until(as_many)
 
 
 async def test_values(client, thread):
@@ -323,7 +333,8 @@ async def test_a_reader_who_joined_may_cancel(client, thread):
 
 
 @pytest.mark.beyond_peer("has no such endpoint")
-async def test_the_stream_of_a_thread_spans_its_runs(client, thread):
+async def test_the_stream_of_a_thread_spans_its_runs(client, thread, server):
+    await open_streams(server, 0)
     source = await opened(client.threads.join_stream(thread))
     seen = []
 
@@ -334,10 +345,10 @@ async def test_the_stream_of_a_thread_spans_its_runs(client, thread):
                 break
 
     reading = asyncio.create_task(read())
-    await asyncio.sleep(0.3)  # the reader is there before the runs: it sees live events only
+    await open_streams(server, 1)  # the reader is there before the runs: it sees live events only
     for text in ("one", "two"):
         await client.runs.wait(thread, "echo", input=human(text))
-    await asyncio.wait_for(reading, 30)
+    await asyncio.wait_for(reading, 60)
     await source.aclose()
     runs = [run["run_id"] for run in reversed(await client.runs.list(thread))]
     assert [part.data["run_id"] for part in seen if part.event == "metadata"] == runs
@@ -360,7 +371,8 @@ async def test_the_stream_of_a_thread_from_the_beginning(client, thread):
 
 
 @pytest.mark.beyond_peer("has no such endpoint")
-async def test_the_lifecycle_of_a_thread(client, thread):
+async def test_the_lifecycle_of_a_thread(client, thread, server):
+    await open_streams(server, 0)
     source = await opened(client.threads.join_stream(thread, stream_mode=["lifecycle", "state_update"]))
     seen = []
 
@@ -371,11 +383,11 @@ async def test_the_lifecycle_of_a_thread(client, thread):
                 break
 
     reading = asyncio.create_task(read())
-    await asyncio.sleep(0.3)
+    await open_streams(server, 1)
     run = await client.runs.create(thread, "echo", input=HI)
     await client.runs.join(thread, run["run_id"])
     await client.threads.update_state(thread, {"messages": []})
-    await asyncio.wait_for(reading, 30)
+    await asyncio.wait_for(reading, 60)
     await source.aclose()
     assert [part.event for part in seen] == ["metadata", "metadata", "state_update"]
     assert seen[0].data["run_id"] == seen[1].data["run_id"] == run["run_id"]

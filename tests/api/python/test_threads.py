@@ -254,8 +254,10 @@ async def test_a_run_stamps_the_thread(client, thread):
 
 
 async def test_status_follows_the_runs(client, thread):
-    run = await client.runs.create(thread, "nap", input={"ms": 300})
+    run = await client.runs.create(thread, "nap", input={"ms": 600_000})
     assert (await client.threads.get(thread))["status"] == "busy"
+    await client.runs.cancel(thread, run["run_id"], wait=True)
+    run = await client.runs.create(thread, "nap", input={"ms": 1})
     await client.runs.join(thread, run["run_id"])
     assert (await client.threads.get(thread))["status"] == "idle"
     with pytest.raises(Exception, match="boom"):

@@ -51,7 +51,7 @@ def test_a_question_waits_for_its_answer(own_server, http):
 
 async def test_a_run_goes_on_where_it_was(own_server, http):
     thread = Thread(http)
-    run = thread.ask("POST", thread.path("/runs"), json={"assistant_id": "nap", "input": {"ms": 1500}})
+    run = thread.ask("POST", thread.path("/runs"), json={"assistant_id": "nap", "input": {"ms": 5000}})
 
     async def sleeps():
         return thread.state()["next"] == ["sleep"]
@@ -77,12 +77,14 @@ def test_runs_that_wait_are_not_forgotten(own_server, http):
 
 
 def test_a_run_for_later_keeps_its_time(own_server, http):
-    thread = Thread(http)
-    body = {"assistant_id": "echo", "input": human("later"), "after_seconds": 2}
-    run = thread.ask("POST", thread.path("/runs"), json=body)
+    soon, late = Thread(http), Thread(http)
+    runs = [
+        thread.ask("POST", thread.path("/runs"), json={"assistant_id": "echo", "input": human("hi"), "after_seconds": after})
+        for thread, after in ((soon, 1), (late, 3600))
+    ]
     crash(own_server)
-    assert thread.record()["status"] == "busy"
-    assert texts(thread.ask("GET", thread.path(f"/runs/{run['run_id']}/join"))) == ["later", "You said: later"]
+    assert texts(soon.ask("GET", soon.path(f"/runs/{runs[0]['run_id']}/join"))) == ["hi", "You said: hi"]
+    assert status(late, runs[1]) == "pending" and late.record()["status"] == "busy"
 
 
 async def test_a_run_that_kills_the_server_is_given_up(own_server, http):

@@ -196,13 +196,13 @@ def test_many_write_the_same_item(http, place):
             while not stop.is_set():
                 assert get(reader, [place], "k", refresh_ttl=True) is not None
 
-    put(http, [place], "k", {"n": 0}, ttl=0.01)
+    put(http, [place], "k", {"n": 0}, ttl=60)
     readers = [threading.Thread(target=read) for _ in range(3)]
     for each in readers:
         each.start()
     try:
         for n in range(1, 300):
-            put(http, [place], "k", {"n": n}, ttl=0.01)
+            put(http, [place], "k", {"n": n}, ttl=60)
             assert get(http, [place], "k")["value"] == {"n": n}
     finally:
         stop.set()

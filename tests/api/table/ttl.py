@@ -11,7 +11,8 @@ from server import Server
 from table import refused
 
 pytestmark = pytest.mark.beyond_peer("knows no ttl")
-SHORT = 0.01  # minutes: 600 ms
+SHORT = 0.01  # minutes: 600 ms, for what only has to end
+USED = 0.1  # 6 s, for what must not end meanwhile
 
 
 @contextlib.contextmanager
@@ -48,10 +49,10 @@ def get(http, key, **more):
 
 
 def test_items_have_the_configured_time():
-    with serving("--ttl-items", str(SHORT)) as (server, http):
-        put(http, "standard")
-        put(http, "standard too", ttl=None)
+    with serving("--ttl-items", str(USED)) as (server, http):
         put(http, "own", ttl=60)
+        put(http, "standard too", ttl=None)
+        put(http, "standard")
         assert get(http, "standard", refresh_ttl=False)
         until(lambda: get(http, "standard", refresh_ttl=False) is None)
         until(lambda: rows(server, "items") == 1)
@@ -60,11 +61,10 @@ def test_items_have_the_configured_time():
 
 def test_reading_is_a_use():
     with serving() as (_, http):
-        put(http, "k", ttl=0.05)  # 3 s
-        put(http, "searched", ttl=0.05)
-        put(http, "alone", ttl=0.05)
-        for _ in range(10):
-            time.sleep(0.4)
+        for key in ("alone", "searched", "k"):
+            put(http, key, ttl=USED)
+        for _ in range(15):
+            time.sleep(0.5)
             assert get(http, "k") is not None
             found = http.post("/store/items/search", json={"filter": {"key": "searched"}}).json()["items"]
             assert [item["key"] for item in found] == ["searched"]
@@ -73,8 +73,8 @@ def test_reading_is_a_use():
 
 def test_reading_is_no_use_when_that_is_configured():
     with serving("--no-ttl-refresh-on-read") as (_, http):
-        put(http, "k", ttl=SHORT)
-        put(http, "kept", ttl=SHORT)
+        put(http, "kept", ttl=USED)
+        put(http, "k", ttl=USED)
 
         def gone():
             assert get(http, "kept", refresh_ttl=True) is not None  # unless it is asked for
@@ -85,7 +85,7 @@ def test_reading_is_no_use_when_that_is_configured():
 
 def test_an_item_that_has_expired_is_new_again():
     with serving("--ttl-sweep-interval", "0") as (server, http):
-        put(http, "k", ttl=SHORT)
+        put(http, "k", ttl=USED)
         first = get(http, "k", refresh_ttl=False)
         until(lambda: get(http, "k", refresh_ttl=False) is None)
         assert rows(server, "items") == 1  # nobody sweeps
@@ -136,16 +136,16 @@ def test_a_thread_at_work_stays():
 
 def test_use_makes_a_thread_live_longer():
     with serving() as (_, http):
-        thread, other = Thread(http, ttl=0.05), Thread(http, ttl=0.05)  # 3 s
-        for number in range(8):
+        other, thread = Thread(http, ttl=USED), Thread(http, ttl=USED)
+        for number in range(14):
             time.sleep(0.5)
             thread.say("echo", str(number))
-        assert len(texts(thread.state()["values"])) == 16 and gone(http, other.id)
+        assert len(texts(thread.state()["values"])) == 28 and gone(http, other.id)
 
 
 def test_nothing_runs_on_a_thread_that_has_expired():
     with serving("--ttl-sweep-interval", "0") as (_, http):
-        thread, again = Thread(http, ttl=SHORT), Thread(http, ttl=SHORT)
+        thread, again = Thread(http, ttl=USED), Thread(http, ttl=USED)
         for each in (thread, again):
             each.say("echo", "before")
         until(lambda: gone(http, thread.id) and gone(http, again.id))

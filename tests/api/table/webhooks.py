@@ -165,7 +165,7 @@ def test_a_signature_is_of_the_bytes():
     threading.Thread(target=server.serve_forever, daemon=True).start()
     with serving("--webhooks-secret", SECRET) as (_, http):
         run(http, webhook=f"http://127.0.0.1:{server.server_port}")
-        header, body = taken.get(timeout=30)
+        header, body = taken.get(timeout=60)
     server.shutdown()
     server.server_close()
     parts = dict(part.split("=", 1) for part in header.split(","))
@@ -263,17 +263,17 @@ def test_what_is_under_way_is_delivered():
 
     def slowly(request):
         arrived.set()
-        gate.wait(30)
+        gate.wait(60)
         request.send_response(200)
         request.end_headers()
         done.put(request.path)
 
-    with answering(slowly) as url, serving(drain="30") as (server, http):
+    with answering(slowly) as url, serving(drain="60") as (server, http):
         run(http, webhook=url)
-        assert arrived.wait(30)
+        assert arrived.wait(60)
         threading.Timer(0.5, gate.set).start()
         server.stop()
-        assert done.get(timeout=30) == "/"
+        assert done.get(timeout=60) == "/"
         assert "not delivered" not in server.log.read_text()
 
 
