@@ -13,6 +13,7 @@
 
 #include "agent/agent_internal.h"
 #include "base/alloc.h"
+#include "base/log.h"
 
 #define MAX_RESUMES 10
 #define RETRY_MS 1000
@@ -164,8 +165,9 @@ int hd_mcp_peer_credentials(const struct hd_mcp_peer *peer, struct hd_buf *out)
     return err;
 }
 
-int hd_mcp_peer_post(struct hd_mcp_peer *peer, const char *method, struct hd_slice body,
-                     void (*done)(void *, const struct hd_reply *), struct hd_exchange **out)
+/* `out` NULL: it is nobody's. */
+static int post(struct hd_mcp_peer *peer, const char *method, struct hd_slice body,
+                void (*done)(void *, const struct hd_reply *), struct hd_exchange **out)
 {
     struct hd_exchange *ignored;
     struct lines *lines = hd_malloc(sizeof(*lines));
@@ -189,11 +191,25 @@ int hd_mcp_peer_post(struct hd_mcp_peer *peer, const char *method, struct hd_sli
     return err;
 }
 
-/* Whatever becomes of it. */
+int hd_mcp_peer_post(struct hd_mcp_peer *peer, struct hd_slice body,
+                     void (*done)(void *ctx, const struct hd_reply *reply),
+                     struct hd_exchange **out)
+{
+    return post(peer, "POST", body, done, out);
+}
+
+void hd_mcp_peer_tell(struct hd_mcp_peer *peer, const char *method, struct hd_slice body)
+{
+    int err = post(peer, method, body, NULL, NULL);
+
+    if (err)
+        hd_log(HD_LOG_DEBUG, "mcp", "a message was not sent: %s", hd_error_text(err));
+}
+
 static void post_built(struct hd_mcp_peer *peer, int err, struct hd_buf *body)
 {
     if (!err)
-        (void)hd_mcp_peer_post(peer, "POST", hd_buf_slice(body), NULL, NULL);
+        hd_mcp_peer_tell(peer, "POST", hd_buf_slice(body));
     hd_buf_fini(body);
 }
 

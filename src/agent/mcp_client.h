@@ -123,13 +123,11 @@ HD_MUST_CHECK int hd_mcp_request_open(struct hd_mcp_peer *peer, const struct hd_
 HD_MUST_CHECK int hd_mcp_peer_open(struct hd_mcp_peer *peer);
 /* The session is not known any more: the next request opens another. */
 void hd_mcp_peer_forget(struct hd_mcp_peer *peer);
-/*
- * Sends a message that is not answered. `out` NULL: whatever becomes of it, also when the run is
- * over; else it is the run's, and `done` is called.
- */
-HD_MUST_CHECK int hd_mcp_peer_post(struct hd_mcp_peer *peer, const char *method,
-                                   struct hd_slice body,
-                                   void (*done)(void *, const struct hd_reply *),
+/* Sends a message that is not answered; `done` (of the peer) is called when it was taken. */
+HD_MUST_CHECK int hd_mcp_peer_post(struct hd_mcp_peer *peer, struct hd_slice body,
+                                   void (*done)(void *ctx, const struct hd_reply *reply),
                                    struct hd_exchange **out);
+/* The same whatever becomes of it, also when the run is over. */
+void hd_mcp_peer_tell(struct hd_mcp_peer *peer, const char *method, struct hd_slice body);
 
 #endif

@@ -112,7 +112,7 @@ static int notify(struct hd_mcp_peer *peer)
     hd_buf_init(&body, 4096);
     err = hd_mcp_write_notification(&body, "notifications/initialized", NULL);
     if (!err)
-        err = hd_mcp_peer_post(peer, "POST", hd_buf_slice(&body), on_notified, &peer->notifying);
+        err = hd_mcp_peer_post(peer, hd_buf_slice(&body), on_notified, &peer->notifying);
     hd_buf_fini(&body);
     return err;
 }
@@ -504,7 +504,7 @@ void hd_mcp_peer_fini(struct hd_mcp_peer *peer)
         hd_mcp_request_cancel(request);
     }
     if (peer->session[0] && !peer->is_modern)
-        (void)hd_mcp_peer_post(peer, "DELETE", (struct hd_slice){0}, NULL, NULL);
+        hd_mcp_peer_tell(peer, "DELETE", (struct hd_slice){0});
     hd_free(peer->token);
     memset(peer, 0, sizeof(*peer));
 }

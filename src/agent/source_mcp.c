@@ -44,8 +44,8 @@ struct own {
     struct hd_val *user_token;
     struct place *places;
     size_t count;
-    struct hd_buf problems;
-    bool is_opening; /* open() has not returned */
+    char problems[2000]; /* one behind the other; what is too long is cut */
+    bool is_opening;     /* open() has not returned */
 };
 
 /* What a tool knows of itself. */
@@ -68,13 +68,12 @@ static int check(const struct hd_val *value, struct hd_fault *fault)
 
 /* ---- what was listed -------------------------------------------------- */
 
-static void add_problem(struct place *place, const char *problem)
+static void add_problem(struct own *own, struct hd_slice name, const char *problem)
 {
-    struct own *own = place->own;
-    struct hd_slice name = place->server->name;
+    size_t len = strlen(own->problems);
 
-    (void)hd_buf_printf(&own->problems, "%s%.*s: %.300s", own->problems.len > 0 ? "; " : "",
-                        (int)name.len, name.ptr, problem);
+    snprintf(own->problems + len, sizeof(own->problems) - len, "%s%.*s: %.300s",
+             len > 0 ? "; " : "", (int)name.len, name.ptr, problem);
 }
 
 /* Nothing is said twice about a tool: a page may repeat one. */
@@ -128,17 +127,15 @@ static void finish_opening(struct own *own)
             err = add_tool(place, hd_val_at(place->tools, j));
     }
     if (err)
-        (void)hd_buf_printf(&own->problems, "%s%s", own->problems.len > 0 ? "; " : "",
-                            hd_error_text(err));
-    (void)hd_buf_append_byte(&own->problems, 0);
-    hd_source_ready(own->source, own->problems.len > 1 ? own->problems.ptr : NULL);
+        add_problem(own, HD_S("tools"), hd_error_text(err));
+    hd_source_ready(own->source, own->problems[0] ? own->problems : NULL);
 }
 
 static void place_done(struct place *place, const char *problem)
 {
     place->is_done = true;
     if (problem) {
-        add_problem(place, problem);
+        add_problem(place->own, place->server->name, problem);
         /* What was known of it may be wrong. */
         hd_mcp_cache_put(place->own->source->run, HD_MCP_CACHED_ERA,
                          hd_slice_cstr(place->server->url), (struct hd_slice){0}, NULL, 0);
@@ -313,7 +310,6 @@ static void free_own(struct own *own)
         hd_buf_fini(&own->places[i].credentials);
         hd_val_unref(own->places[i].tools);
     }
-    hd_buf_fini(&own->problems);
     hd_val_unref(own->user_token);
     hd_val_unref(own->value);
     hd_arena_fini(&own->arena);
@@ -329,7 +325,6 @@ static int open_servers(struct hd_source *source)
         return HD_ENOMEM;
     own->source = source;
     hd_arena_init(&own->arena, MAX_ARENA);
-    hd_buf_init(&own->problems, (size_t)1 << 16);
     own->value = hd_secrets_reveal(source->value, source->run->options.secrets);
     if (own->value)
         err = find_user_token(own);
