@@ -8,8 +8,26 @@
 #include "run/assistant.h"
 #include "run/config.h"
 
-extern const char hd_builtin_graph[];
-extern const size_t hd_builtin_graph_len;
+/* Those of src/cli/graphs; the first one is where clients begin. */
+#define SHIPPED(X) X(agent) X(research_agent) X(demo)
+
+#define X(name)                             \
+    extern const char hd_graph_of_##name[]; \
+    extern const size_t hd_graph_of_##name##_len;
+SHIPPED(X)
+#undef X
+
+struct shipped {
+    struct hd_slice id;
+    const char *text;
+    const size_t *len;
+};
+
+static const struct shipped shipped[] = {
+#define X(name) {HD_S_INIT(#name), hd_graph_of_##name, &hd_graph_of_##name##_len},
+    SHIPPED(X)
+#undef X
+};
 
 static bool add_graph(struct hd_app *app, struct hd_slice id, struct hd_graph *graph,
                       struct hd_slice description)
@@ -27,27 +45,29 @@ static bool add_graph(struct hd_app *app, struct hd_slice id, struct hd_graph *g
     return true;
 }
 
-static bool read_builtin(struct hd_app *app)
+static bool read_shipped(struct hd_app *app, const struct shipped *from)
 {
-    struct hd_graph_error error;
+    struct hd_graph_error error = {0};
     struct hd_graph *graph = NULL;
 
-    if (hd_graph_read(hd_slice(hd_builtin_graph, hd_builtin_graph_len), &graph, &error)) {
-        (void)fprintf(stderr, "heddle: the built-in graph: %s: %s\n", error.path, error.text);
+    if (hd_graph_read(hd_slice(from->text, *from->len), &graph, &error)) {
+        (void)fprintf(stderr, "heddle: %s: %s: %s\n", from->id.ptr, error.path, error.text);
         return false;
     }
-    return add_graph(app, HD_S("agent"), graph, hd_slice(NULL, 0));
+    return add_graph(app, from->id, graph, hd_slice(NULL, 0));
 }
 
 bool hd_graphs_open(struct hd_app *app, const struct hd_config *config)
 {
     const struct hd_config_graphs *graphs = &config->graphs;
 
-    app->graphs = hd_calloc(graphs->count + 1, sizeof(*app->graphs));
+    app->graphs = hd_calloc(graphs->count + HD_COUNT(shipped), sizeof(*app->graphs));
     if (!app->graphs)
         return false;
-    if (graphs->count == 0)
-        return read_builtin(app);
+    for (size_t i = 0; graphs->count == 0 && i < HD_COUNT(shipped); i++) {
+        if (!read_shipped(app, &shipped[i]))
+            return false;
+    }
     for (size_t i = 0; i < graphs->count; i++) {
         const struct hd_config_graph *graph = &graphs->items[i];
 
