@@ -164,9 +164,10 @@ static void silence_ends(void **state)
 {
     struct world *w = *state;
 
+    peer_will(&w->peer, PEER_SILENCE);
     post(w, (struct hd_http_what){.is_direct = true, .timeout_ms = 1000});
     assert_false(w->is_answered);
-    assert_int_equal(w->peer.connections, 1);
+    assert_false(w->has_head);
 }
 
 static void one_that_is_cancelled_says_nothing(void **state)
@@ -202,6 +203,31 @@ static void others_follow(void **state)
     post(w, (struct hd_http_what){0});
     assert_int_equal(w->status, 200);
     assert_int_equal(w->peer.requests, 2);
+}
+
+/* Only who must speak to one host alone passes the proxy over. */
+static void proxies_are_used(void **state)
+{
+    struct world *w = *state;
+    struct hd_http_what what = {.method = "GET", .url = "http://nowhere.invalid/x"};
+    char proxy[64];
+
+    snprintf(proxy, sizeof(proxy), "http://127.0.0.1:%d", w->peer.port);
+    assert_int_equal(setenv("http_proxy", proxy, 1), 0);
+    peer_will(&w->peer, OK);
+    what.is_final = true;
+    assert_err(hd_http_send(w->http, &what, on_done, w, &w->request), 0);
+    UNTIL (&w->peer, w->ends == 1)
+        ;
+    assert_int_equal(w->status, 200);
+    assert_memory_equal(w->peer.last, "GET http://nowhere.invalid/x", 28);
+    what.is_direct = true;
+    assert_err(hd_http_send(w->http, &what, on_done, w, &w->request), 0);
+    UNTIL (&w->peer, w->ends == 2)
+        ;
+    assert_int_equal(unsetenv("http_proxy"), 0);
+    assert_int_equal(w->failure, HD_HTTP_RESOLVE);
+    assert_int_equal(w->peer.requests, 1);
 }
 
 static void connections_are_used_again(void **state)
@@ -617,6 +643,7 @@ int main(void)
         CASE(one_that_is_cancelled_says_nothing),
         CASE(final_requests_follow_none_either),
         CASE(others_follow),
+        CASE(proxies_are_used),
         CASE(connections_are_used_again),
         CASE(failures_have_kinds),
         CASE(nobody_listens),
@@ -642,5 +669,10 @@ int main(void)
     };
 #undef CASE
 
+    (void)unsetenv("http_proxy"); /* of whoever runs the tests */
+    (void)unsetenv("all_proxy");
+    (void)unsetenv("ALL_PROXY");
+    (void)unsetenv("no_proxy");
+    (void)unsetenv("NO_PROXY");
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
