@@ -720,6 +720,7 @@ int hd_http_create(uv_loop_t *loop, struct hd_http **out)
     }
     init_timer(http, &http->timer);
     init_timer(http, &http->idler);
+    uv_unref((uv_handle_t *)&http->idler); /* it may outlast the requests it was started for */
     init_timer(http, &http->later);
     curl_multi_setopt(http->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, MAX_CONNECTIONS);
     curl_multi_setopt(http->multi, CURLMOPT_MAXCONNECTS, MAX_SPARE);
