@@ -16,8 +16,8 @@
 
 struct hd_diff {
     struct hd_arena arena;
-    struct hd_map left, right; /* ids to those they were seen with */
-    struct hd_buf path;        /* of the difference: `.messages[3].content`; ends with NUL */
+    struct hd_map left, right;  /* ids to those they were seen with */
+    struct hd_buf path;         /* of the difference: `.messages[3].content`; ends with NUL */
     const struct hd_val *a, *b; /* what is there, on each side; NULL: nothing */
 };
 

@@ -3,6 +3,7 @@
 #include <heddle.h>
 #include <string.h>
 
+#include "agent/agent.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -13,8 +14,10 @@
 #include "run/config.h"
 #include "run/cron.h"
 #include "run/defer.h"
+#include "run/delegate.h"
 #include "run/feed.h"
 #include "run/queue.h"
+#include "run/recording.h"
 #include "run/sweep.h"
 #include "run/webhook.h"
 
@@ -37,6 +40,21 @@ static int open_store(struct hd_app *app, struct hd_fault *fault)
     return err ? hd_fault_set(fault, err, "%s: %s", app->config->store, error.text) : 0;
 }
 
+static int open_agents(struct hd_app *app)
+{
+    struct hd_agents_options options = {.recorder = app->recorder};
+    int err = hd_delegation_create(app, &app->delegation);
+
+    if (err)
+        return err;
+    options.delegates = hd_delegation_table(app->delegation);
+    if (app->config->record && !app->recorder)
+        err = hd_recording_create(app->store, &app->recording);
+    if (!err && app->recording)
+        options.recorder = hd_recording_recorder(app->recording);
+    return err ? err : hd_agents_create(app->engine, &options, &app->agents);
+}
+
 static int open_parts(struct hd_app *app)
 {
     const struct hd_config *config = app->config;
@@ -48,6 +66,8 @@ static int open_parts(struct hd_app *app)
 
     if (!err)
         err = hd_engine_create(app->store, app->loop, is_direct, &app->engine);
+    if (!err)
+        err = open_agents(app);
     if (!err)
         err = hd_feeds_create(app->loop, app->store, &limits, &app->feeds);
     if (!err)
@@ -130,6 +150,9 @@ void hd_app_close(struct hd_app *app)
     hd_http_destroy(app->http);
     hd_queue_destroy(app->queue);
     hd_feeds_destroy(app->feeds);
+    hd_agents_destroy(app->agents);
+    hd_delegation_destroy(app->delegation);
+    hd_recording_destroy(app->recording);
     hd_engine_destroy(app->engine);
     hd_defer_destroy(app->defer);
     app->sweeper = NULL;
@@ -139,6 +162,9 @@ void hd_app_close(struct hd_app *app)
     app->queue = NULL;
     app->feeds = NULL;
     app->engine = NULL;
+    app->agents = NULL;
+    app->delegation = NULL;
+    app->recording = NULL;
     app->defer = NULL;
 }
 

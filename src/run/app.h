@@ -20,10 +20,14 @@
 struct heddle;
 struct hd_config;
 struct hd_defer;
+struct hd_delegation;
+struct hd_agents;
 struct hd_engine;
 struct hd_feeds;
 struct hd_http;
 struct hd_queue;
+struct hd_recorder;
+struct hd_recording;
 struct hd_scheduler;
 struct hd_sweeper;
 struct hd_webhooks;
@@ -47,6 +51,10 @@ struct hd_app {
 
     struct hd_defer *defer;
     struct hd_engine *engine;
+    struct hd_agents *agents;
+    struct hd_delegation *delegation; /* assistants as tools of others */
+    struct hd_recording *recording; /* NULL: nothing is recorded */
+    struct hd_recorder *recorder;   /* that agents use; set before opening: that one */
     struct hd_feeds *feeds;
     struct hd_queue *queue;
     struct hd_http *http; /* for requests of the server's own, not the graphs' */

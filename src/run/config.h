@@ -93,6 +93,8 @@ struct hd_config {
     int webhooks_retries;
     int64_t webhooks_timeout_us;
 
+    bool record; /* what runs say to models and other servers: recording.h */
+
     int log_level;  /* enum hd_log_level */
     int log_format; /* enum hd_log_format */
     bool metrics;

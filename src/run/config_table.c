@@ -124,6 +124,8 @@ static const struct hd_setting settings[] = {
      .help = "debug, info, warn, error or off", .title = "Operation", .choices = levels},
     {"log.format", HD_SETTING_CHOICE, AT(log_format), "text", "FORMAT", .help = "text or json",
      .choices = formats},
+    {"record", HD_SETTING_BOOL, AT(record), "false", "",
+     .help = "keep what runs say to models and servers, for heddle replay"},
     {"metrics", HD_SETTING_BOOL, AT(metrics), "true", "",
      .help = "answer GET /metrics (Prometheus)"},
 };

@@ -1,0 +1,159 @@
+/* heddle replay: performs a thread again from what was recorded, and shows where it differs. */
+#include <stdio.h>
+#include <string.h>
+#include <uv.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "cli/cli.h"
+#include "heddle.h"
+#include "run/app.h"
+#include "run/config.h"
+#include "run/replay.h"
+
+#define MAX_SHOWN 300 /* characters of a value */
+#define MAX_ARGUMENTS 256
+
+extern char **environ;
+
+struct replaying {
+    size_t runs, differing;
+};
+
+/* ---- showing ---------------------------------------------------------- */
+
+static void print_side(const char *name, const struct hd_val *val)
+{
+    struct hd_buf text;
+    int shown;
+
+    hd_buf_init(&text, (size_t)256 << 20);
+    if (!val || hd_val_render(&text, val)) {
+        printf("    %s nothing\n", name);
+    } else {
+        shown = text.len > MAX_SHOWN ? MAX_SHOWN : (int)text.len;
+        printf("    %s %.*s%s\n", name, shown, text.ptr, text.len > MAX_SHOWN ? " …" : "");
+    }
+    hd_buf_fini(&text);
+}
+
+static void print_difference(const struct hd_replayed *r)
+{
+    if (r->path[0]) {
+        printf("  step %lld differs at %s\n", (long long)r->step, r->path);
+        print_side("then:", r->then);
+        print_side("now: ", r->now);
+    } else {
+        printf("  then it had %zu steps, now %zu\n", r->steps_then, r->steps_now);
+    }
+}
+
+static void on_replayed(void *ctx, const struct hd_replayed *r)
+{
+    struct replaying *replaying = ctx;
+
+    replaying->runs++;
+    replaying->differing += r->differs;
+    printf("run %zu  %.*s  %zu steps, %zu exchanges, %s: %s\n", r->number, (int)r->run->run_id.len,
+           r->run->run_id.ptr, r->steps_now, r->notes->answered, hd_run_state_name(r->status),
+           r->differs ? "differs" : "the same");
+    if (r->was_edited)
+        printf("  goes on from a state that was changed by hand\n");
+    if (r->error)
+        printf("  %s\n", r->error);
+    if (r->differs)
+        print_difference(r);
+    (void)fwrite(r->notes->text.ptr, 1, r->notes->text.len, stdout);
+    (void)fflush(stdout);
+}
+
+/* ---- performing ------------------------------------------------------- */
+
+static int replay(const struct hd_config *config, struct heddle *store, const char *thread)
+{
+    struct hd_config own = *config;
+    uv_loop_t loop;
+    struct hd_app app = {.loop = &loop, .config = &own};
+    struct replaying replaying = {0, 0};
+    struct hd_fault fault = {0};
+    int err = HD_ENOMEM;
+
+    own.store = "memory:";
+    own.record = false;
+    if (uv_loop_init(&loop))
+        return HD_EXIT_FAILED;
+    if (hd_graphs_open(&app, &own)) {
+        err = hd_replay(&app, store, hd_slice(NULL, 0), hd_slice_cstr(thread), on_replayed,
+                        &replaying, &fault);
+        if (err == HD_ENOTFOUND && !fault.code)
+            (void)fprintf(stderr, "heddle replay: there is no thread %s in %s\n", thread,
+                          config->store);
+        else if (err)
+            (void)fprintf(stderr, "heddle replay: %s\n",
+                          fault.code ? fault.text : hd_error_text(err));
+    }
+    hd_graphs_close(&app);
+    (void)uv_loop_close(&loop);
+    if (!err)
+        printf("%zu runs, %zu differ\n", replaying.runs, replaying.differing);
+    return err || replaying.differing > 0 ? HD_EXIT_FAILED : HD_EXIT_OK;
+}
+
+static int replay_from(const struct hd_config *config, const char *thread)
+{
+    struct heddle_error error = {0};
+    struct heddle *store = NULL;
+    int status = HD_EXIT_FAILED;
+
+    if (heddle_open(&store, config->store, &error))
+        (void)fprintf(stderr, "%s: %s\n", config->store, error.text);
+    else
+        status = replay(config, store, thread);
+    heddle_close(store);
+    return status;
+}
+
+/* All but the thread are settings, as those of `serve`. */
+static int run(int argc, char **argv)
+{
+    struct hd_config_source source = {.env = environ};
+    char *flags[MAX_ARGUMENTS];
+    struct hd_fault fault = {0};
+    struct hd_config config;
+    const char *thread;
+    int status;
+
+    if (argc < 2 || argv[1][0] == '-')
+        return hd_usage_error(&hd_command_replay, "which THREAD?");
+    if (argc > MAX_ARGUMENTS)
+        return hd_usage_error(&hd_command_replay, "too many arguments");
+    thread = argv[1];
+    flags[0] = argv[0];
+    memcpy(flags + 1, argv + 2, (size_t)(argc - 2) * sizeof(*flags));
+    source.argc = argc - 1;
+    source.argv = flags;
+    if (hd_config_load(&config, &source, &fault))
+        return hd_usage_error(&hd_command_replay, "%s", fault.text);
+    hd_log_set_level(HD_LOG_ERROR);
+    status = replay_from(&config, thread);
+    hd_config_fini(&config);
+    return status;
+}
+
+const struct hd_command hd_command_replay = {
+    .name = "replay",
+    .arguments = "THREAD [--store URL] [--graph ID=FILE] [--config FILE]",
+    .summary = "perform a thread again from its recording, without network",
+    .help =
+        "`heddle serve --record` keeps what runs say to models, MCP servers and other agents.\n"
+        "This performs the runs of a thread again, in memory, with what was answered then, and\n"
+        "compares every step: with another graph, prompt or version of Heddle it shows where\n"
+        "the states part. Nothing is sent to anybody, and nothing that is stored changes.\n"
+        "\n"
+        "  --store URL        where the thread is (default: sqlite:heddle.db)\n"
+        "  --graph ID=FILE    the graphs to run, as for `serve`\n"
+        "  --config FILE      the same settings as the server's\n"
+        "\n"
+        "Ends with 1 when something differs.\n",
+    .run = run,
+};
