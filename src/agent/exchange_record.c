@@ -102,7 +102,7 @@ void hd_exchange_record(struct hd_exchange *exchange, const struct hd_reply *rep
     struct masks masks = {.exchange = exchange};
     int err;
 
-    if (!exchange->recorder || !exchange->recorder->wrote || exchange->replay)
+    if (!exchange->recorder || !exchange->recorder->wrote || exchange->replay || !exchange->run)
         return;
     err = mask_request(&masks);
     if (!err)
