@@ -1,0 +1,190 @@
+/* `http`: plain HTTP tools, declared by JSON Schema: a list, or one alone. */
+#include "agent/exchange.h"
+#include "agent/exchange_internal.h"
+#include "agent/http_tool.h"
+#include "agent/tool.h"
+#include "base/alloc.h"
+#include "base/utf8.h"
+#include "graph/engine.h"
+
+#define MAX_ERROR 2000 /* bytes of an answer that an error shows */
+
+/* A call under way. */
+struct asking {
+    struct hd_tool_call *call;
+    struct hd_exchange *exchange;
+    struct hd_http_tool_request request;
+};
+
+static size_t count_tools(const struct hd_val *value)
+{
+    return hd_val_is_list(value) ? hd_val_count(value) : 1;
+}
+
+static const struct hd_val *tool_at(const struct hd_val *value, size_t index)
+{
+    return hd_val_is_list(value) ? hd_val_at(value, index) : value;
+}
+
+static int check(const struct hd_val *value, struct hd_fault *fault)
+{
+    int err = 0;
+
+    if (!hd_val_is_list(value) && !hd_val_is_object(value))
+        return hd_fault_set(fault, HD_EINVAL, "must be a list of tools, not %s",
+                            hd_val_type_name(value));
+    for (size_t i = 0; i < count_tools(value) && !err; i++) {
+        struct hd_fault inner = {0};
+
+        err = hd_http_tool_check(tool_at(value, i), &inner);
+        if (err)
+            hd_fault_set(fault, err, "tool %zu: %s", i, inner.text);
+    }
+    return err;
+}
+
+static int open_tools(struct hd_source *source)
+{
+    int err = 0;
+
+    for (size_t i = 0; i < count_tools(source->value) && !err; i++) {
+        const struct hd_val *decl = tool_at(source->value, i);
+        struct hd_tool tool = {
+            .name = hd_val_get_string(hd_val_get(decl, HD_S("name"))),
+            .description = hd_val_get_string(hd_val_get(decl, HD_S("description"))),
+            .parameters = hd_val_get(decl, HD_S("parameters")),
+            .own = (void *)(uintptr_t)decl,
+        };
+
+        (void)hd_val_get_int(hd_val_get(decl, HD_S("timeout_ms")), &tool.timeout_ms);
+        err = hd_source_add(source, &tool);
+    }
+    if (!err)
+        hd_source_ready(source, NULL);
+    return err;
+}
+
+static void close_tools(struct hd_source *source)
+{
+    (void)source;
+}
+
+/* ---- calling ---------------------------------------------------------- */
+
+static void free_asking(struct asking *asking)
+{
+    asking->call->own = NULL;
+    hd_http_tool_request_fini(&asking->request);
+    hd_free(asking);
+}
+
+static void end_refused(struct asking *asking, long status, struct hd_slice body)
+{
+    struct hd_tool_call *call = asking->call;
+    size_t len = body.len > MAX_ERROR ? hd_utf8_cut(body.ptr, MAX_ERROR) : body.len;
+
+    free_asking(asking);
+    hd_tool_error(call, "HTTP status %ld%s%.*s%s", status, len > 0 ? ": " : "", (int)len,
+                  len > 0 ? body.ptr : "", len < body.len ? " …" : "");
+}
+
+static void end_answered(struct asking *asking, struct hd_slice body)
+{
+    struct hd_tool_call *call = asking->call;
+    struct hd_val *result = NULL;
+    struct hd_fault fault = {0};
+    int err = hd_http_tool_result(call->tool->own, body, &result, &fault);
+
+    free_asking(asking);
+    if (err)
+        hd_tool_error(call, "%s", fault.text[0] ? fault.text : hd_error_text(err));
+    else
+        hd_tool_done(call, result, NULL);
+}
+
+/* What the server knows from us is not told to others, even when it says it back. */
+static void on_done(void *ctx, const struct hd_reply *reply)
+{
+    struct asking *asking = ctx;
+    struct hd_tool_call *call = asking->call;
+    struct hd_buf body;
+    int err;
+
+    if (reply->error) {
+        free_asking(asking);
+        hd_tool_error(call, "%s", reply->error);
+        return;
+    }
+    hd_buf_init(&body, (size_t)64 << 20);
+    err = hd_mask(&body, reply->body, asking->request.secrets, asking->request.secret_count);
+    if (err) {
+        free_asking(asking);
+        hd_tool_error(call, "%s", hd_error_text(err));
+    } else if (reply->status < 200 || reply->status > 299) {
+        end_refused(asking, reply->status, hd_buf_slice(&body));
+    } else {
+        end_answered(asking, hd_buf_slice(&body));
+    }
+    hd_buf_fini(&body);
+}
+
+static int begin(struct asking *asking)
+{
+    const struct hd_http_tool_request *request = &asking->request;
+    struct hd_exchange_what what = {
+        .peer = "http",
+        .method = request->method,
+        .url = request->url.ptr,
+        .headers = request->headers,
+        .header_count = request->header_count,
+        .body = request->has_body ? hd_buf_slice(&request->body) : (struct hd_slice){NULL, 0},
+        .is_direct = request->secret_count > 0,
+        .secrets = request->secrets,
+        .secret_count = request->secret_count,
+        .on_done = on_done,
+        .ctx = asking,
+    };
+
+    return hd_exchange_start(asking->call->task, &what, &asking->exchange);
+}
+
+static int call_tool(struct hd_tool_call *call)
+{
+    const struct hd_val *secrets = call->task->loop->run->options.secrets;
+    struct asking *asking = hd_calloc(1, sizeof(*asking));
+    struct hd_fault fault = {0};
+    int err;
+
+    if (!asking)
+        return HD_ENOMEM;
+    asking->call = call;
+    call->own = asking;
+    hd_http_tool_request_init(&asking->request);
+    err = hd_http_tool_request(&asking->request, call->tool->own, call->args, secrets, &fault);
+    if (!err)
+        err = begin(asking);
+    if (err)
+        free_asking(asking);
+    if (err && fault.text[0]) {
+        hd_tool_error(call, "%s", fault.text);
+        err = 0;
+    }
+    return err;
+}
+
+static void cancel(struct hd_tool_call *call)
+{
+    struct asking *asking = call->own;
+
+    hd_exchange_cancel(asking->exchange);
+    free_asking(asking);
+}
+
+const struct hd_source_kind hd_source_http = {
+    .name = "http",
+    .check = check,
+    .open = open_tools,
+    .close = close_tools,
+    .call = call_tool,
+    .cancel = cancel,
+};
