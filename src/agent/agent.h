@@ -20,8 +20,9 @@ struct hd_agents;
 struct hd_delegate;
 struct hd_engine;
 struct hd_recorder;
-struct hd_task;
+struct hd_run;
 struct hd_run_result;
+struct hd_task;
 
 /* Makes the kinds `model` and `tools` known; once, before graphs are read. */
 void hd_agent_kinds(void);
@@ -33,22 +34,23 @@ void hd_agent_kinds(void);
 struct hd_delegates {
     /*
      * What an assistant, by id, name or graph, is called and good for: an object with
-     * `assistant_id`, `name`, `description`, `input_schema`. Calls `found` once, later; NULL: there
-     * is none.
+     * `assistant_id`, `name`, `description`. Calls `found` once, later, also when the run is gone;
+     * NULL: there is none that whoever started the run may see.
      */
-    int (*find)(void *ctx, struct hd_task *task, struct hd_slice assistant,
+    int (*find)(void *ctx, struct hd_run *run, struct hd_slice assistant,
                 void (*found)(void *arg, const struct hd_val *assistant), void *arg);
     /*
      * Runs it on the task's thread, in a namespace of its own, with an input or an answer to what
      * it asked (the other NULL). `done` once, later, unless it is cancelled. What it streams is
-     * told as the task's own subgraph.
+     * told as the task's own subgraph. What it was begun with for the same task goes on instead:
+     * one that has ended is not run again.
      */
     int (*start)(void *ctx, struct hd_task *task, struct hd_slice assistant_id,
                  struct hd_slice tool_call_id, const struct hd_val *input,
                  const struct hd_val *answer,
                  void (*done)(void *arg, const struct hd_run_result *result), void *arg,
                  struct hd_delegate **out);
-    /* It, and what it waits for, is stopped when this returns; its state is stored. */
+    /* It, and what it waits for, is stopped now; the task's run ends when its state is stored. */
     void (*cancel)(void *ctx, struct hd_delegate *delegate);
     void *ctx;
 };

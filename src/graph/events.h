@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/buf.h"
 #include "base/compiler.h"
 #include "base/slice.h"
 #include "graph/run.h"
@@ -52,6 +53,8 @@ struct hd_event {
 
 /* Where an event comes from: "" for the root graph, else `node:task|…`. */
 struct hd_slice hd_event_ns(const struct hd_event *event);
+/* Where the run itself is shown: `node:task|…` of the task around it; appends nothing without one. */
+HD_MUST_CHECK int hd_run_shown_ns(const struct hd_run *run, struct hd_buf *out);
 struct hd_slice hd_event_node(const struct hd_event *event);
 
 /* ---- stream modes: stream.c ------------------------------------------- */

@@ -32,10 +32,17 @@ static bool is_edit(const struct hd_loop *loop)
     return is_source(loop, "update") || is_source(loop, "fork");
 }
 
+/*
+ * A run that was begun before goes on, whatever input it is given. One that a task waits for is
+ * known by that task: it may be called several times in a run, and be continued in the next.
+ */
 static bool is_same_run(const struct hd_loop *loop)
 {
+    const struct hd_val *task = hd_val_get(loop->run->options.metadata, HD_S(HD_META_TASK));
     const struct hd_val *stored = hd_val_get(loop->metadata, HD_S("run_id"));
 
+    if (loop->run->options.around)
+        return task && hd_val_equal(task, hd_val_get(loop->metadata, HD_S(HD_META_TASK)));
     return stored && hd_val_equal(hd_val_get(loop->run->options.metadata, HD_S("run_id")), stored);
 }
 

@@ -27,7 +27,11 @@
 struct heddle;
 struct hd_engine;
 struct hd_run;
+struct hd_task;
 struct hd_event;
+
+/* In the metadata of checkpoints of a run that a task waits for: the task's id. */
+#define HD_META_TASK "parent_task_id"
 
 enum hd_durability {
     HD_DURABLE_ASYNC, /* saves while the next step works */
@@ -107,6 +111,11 @@ struct hd_run_options {
     const struct hd_val *metadata; /* members are added to each checkpoint's metadata */
     const struct hd_val *tags;     /* list of strings, shown with what models say; or NULL */
     bool shows_output;             /* events show the graph's output channels, not its state */
+    /*
+     * The task of another run that waits for this one: its events show it as that task's subgraph.
+     * Must stay while events are told. NULL: none.
+     */
+    struct hd_task *around;
 
     hd_event_fn on_event; /* may be NULL */
     hd_run_done_fn on_done;

@@ -380,11 +380,23 @@ static int first_ns(const struct hd_task *task, struct hd_buf *out)
 {
     const struct hd_loop *loop = task->loop;
 
+    if (loop->run->options.around)
+        return first_ns(loop->run->options.around, out);
     if (!loop->outer)
         return hd_task_ns(task, hd_loop_ns(loop), out);
     while (loop->outer->loop->outer)
         loop = loop->outer->loop;
     return hd_task_ns(loop->outer, HD_S(""), out);
+}
+
+/* `…|node:task`, as clients see it. */
+static int shown_ns(const struct hd_task *task, struct hd_buf *out)
+{
+    int err = hd_run_shown_ns(task->loop->run, out);
+
+    if (!err && out->len > 0)
+        err = hd_buf_append_byte(out, '|');
+    return err ? err : hd_task_ns(task, hd_loop_ns(task->loop), out);
 }
 
 struct hd_val *hd_stream_metadata(const struct hd_task *task, bool is_inner)
@@ -397,7 +409,7 @@ struct hd_val *hd_stream_metadata(const struct hd_task *task, bool is_inner)
     hd_buf_init(&first, (size_t)1 << 20);
     if (task->node->metadata)
         metadata = hd_val_merge(metadata, task->node->metadata);
-    if (hd_task_ns(task, hd_loop_ns(loop), &ns) != 0 || first_ns(task, &first) != 0) {
+    if (shown_ns(task, &ns) != 0 || first_ns(task, &first) != 0) {
         hd_val_unref(metadata);
         metadata = NULL;
     }
@@ -407,7 +419,7 @@ struct hd_val *hd_stream_metadata(const struct hd_task *task, bool is_inner)
     metadata = hd_val_with(metadata, HD_S("langgraph_path"), hd_task_path_val(task));
     metadata =
         hd_val_with(metadata, HD_S("langgraph_checkpoint_ns"), hd_val_string(hd_buf_slice(&ns)));
-    if (is_inner || loop->outer)
+    if (is_inner || loop->outer || loop->run->options.around)
         metadata =
             hd_val_with(metadata, HD_S("checkpoint_ns"), hd_val_string(hd_buf_slice(&first)));
     hd_buf_fini(&ns);

@@ -23,11 +23,12 @@ static struct hd_val *trace_id(char id[HD_UUID_SIZE])
 static struct hd_val *graph_id(struct hd_loop *loop)
 {
     const struct hd_run_options *options = &loop->run->options;
+    bool is_outermost = !loop->outer && !options->around;
     struct hd_slice id = {NULL, 0};
 
-    if (!loop->outer)
+    if (is_outermost)
         id = hd_val_get_string(hd_val_get(options->metadata, HD_S("run_id")));
-    if (!loop->outer && id.len == 0)
+    if (is_outermost && id.len == 0)
         id = hd_val_get_string(hd_val_get(options->config, HD_S("run_id")));
     return id.len > 0 ? hd_val_string(id) : trace_id(loop->trace);
 }
@@ -35,13 +36,14 @@ static struct hd_val *graph_id(struct hd_loop *loop)
 /* Outermost first: graph, node, graph, node … */
 static struct hd_val *ids_around(struct hd_loop *loop)
 {
+    struct hd_task *outer = loop->outer ? loop->outer : loop->run->options.around;
     struct hd_val *ids;
 
-    if (!loop->outer)
+    if (!outer)
         return hd_val_list();
-    ids = ids_around(loop->outer->loop);
-    ids = hd_val_append(ids, graph_id(loop->outer->loop));
-    return hd_val_append(ids, trace_id(loop->outer->trace));
+    ids = ids_around(outer->loop);
+    ids = hd_val_append(ids, graph_id(outer->loop));
+    return hd_val_append(ids, trace_id(outer->trace));
 }
 
 static struct hd_val *tags(const struct hd_run *run, struct hd_val *first)
@@ -131,7 +133,7 @@ static int give_model(const struct hd_mapping *m, const char *event, struct hd_v
 
 static bool is_root(const struct hd_event *event)
 {
-    return event->loop->outer == NULL;
+    return event->loop->outer == NULL && !event->loop->run->options.around;
 }
 
 static struct hd_val *ref_or_null(const struct hd_val *val)

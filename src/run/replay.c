@@ -81,7 +81,7 @@ static int read_states(const struct replay *r, struct heddle *store, const struc
                                   .principal = r->principal,
                                   .thread = r->thread,
                                   .root = place->root};
-    struct hd_failure failure = {NULL};
+    struct hd_failure failure = {NULL, NULL};
     struct hd_buf filter;
     int err;
 

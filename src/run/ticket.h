@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/map.h"
+#include "graph/events.h"
 #include "graph/partials.h"
 #include "graph/run.h"
 #include "graph/val.h"
@@ -114,6 +115,13 @@ struct hd_queue {
 void hd_work_begin(struct hd_ticket *ticket);
 /* What the record says; for those that end before they begin. */
 HD_MUST_CHECK int hd_work_prepare(struct hd_ticket *ticket, struct hd_fault *fault);
+/*
+ * The stream modes that somebody wants to see; 0: nobody. And an event of one of them, from a run
+ * below the ticket's: `ns` is where it is shown, `root` where it is stored.
+ */
+unsigned hd_work_modes(const struct hd_ticket *ticket);
+void hd_work_tell(struct hd_ticket *ticket, struct hd_slice ns, enum hd_stream_mode mode,
+                  const struct hd_val *data, struct hd_slice root);
 /* What a run that was stopped has left; `result` NULL: it never began. */
 void hd_work_receipt(struct hd_ticket *ticket, const struct hd_run_result *result);
 /* Ends one that cannot begin. */

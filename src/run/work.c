@@ -114,15 +114,14 @@ static struct hd_slice event_name(struct hd_ticket *ticket, enum hd_stream_mode 
     return hd_slice(room, len > 0 && (size_t)len < size ? (size_t)len : strlen(room));
 }
 
-static struct hd_slice shown_root(const struct hd_ticket *ticket)
+static struct hd_slice shown_root(const struct hd_ticket *ticket, struct hd_slice root)
 {
-    return ticket->app->config->namespaces_show ? ticket->root : hd_slice(NULL, 0);
+    return ticket->app->config->namespaces_show ? root : hd_slice(NULL, 0);
 }
 
-static void on_stream(void *ctx, struct hd_slice ns, enum hd_stream_mode mode,
-                      const struct hd_val *data)
+void hd_work_tell(struct hd_ticket *ticket, struct hd_slice ns, enum hd_stream_mode mode,
+                  const struct hd_val *data, struct hd_slice root)
 {
-    struct hd_ticket *ticket = ctx;
     struct hd_val *shown;
     char room[2048];
 
@@ -133,20 +132,35 @@ static void on_stream(void *ctx, struct hd_slice ns, enum hd_stream_mode mode,
     /* What models say inside subgraphs is always streamed, as the official server does. */
     if (ns.len > 0 && !ticket->subgraphs && mode != HD_STREAM_MESSAGES)
         return;
-    shown = hd_shape_event(mode, data, shown_root(ticket));
+    shown = hd_shape_event(mode, data, shown_root(ticket, root));
     if (shown)
         tell_val(ticket, (uint32_t)mode, event_name(ticket, mode, ns, room, sizeof(room)), shown);
     hd_val_unref(shown);
 }
 
-static void on_event(void *ctx, const struct hd_event *event)
+static void on_stream(void *ctx, struct hd_slice ns, enum hd_stream_mode mode,
+                      const struct hd_val *data)
 {
     struct hd_ticket *ticket = ctx;
+
+    hd_work_tell(ticket, ns, mode, data, ticket->root);
+}
+
+unsigned hd_work_modes(const struct hd_ticket *ticket)
+{
     unsigned modes = ticket->modes & (HD_STREAM_ALL | HD_STREAM_EVENTS);
 
     if (ticket->modes & HD_MODE_MESSAGES)
         modes |= HD_STREAM_MESSAGES | HD_STREAM_VALUES;
-    if (!is_heard(ticket))
+    return is_heard(ticket) ? modes : 0;
+}
+
+static void on_event(void *ctx, const struct hd_event *event)
+{
+    struct hd_ticket *ticket = ctx;
+    unsigned modes = hd_work_modes(ticket);
+
+    if (modes == 0)
         return;
     if (hd_stream_map(event, modes, on_stream, ticket))
         hd_log(HD_LOG_WARN, "run", "out of memory: an event is missing");
@@ -169,7 +183,7 @@ static void tell_metadata(struct hd_ticket *ticket)
     hd_jw_key(&jw, HD_S("assistant_id"));
     hd_jw_string(&jw, ticket->rec.assistant_id);
     hd_jw_key(&jw, HD_S("checkpoint_ns"));
-    hd_jw_string(&jw, shown_root(ticket));
+    hd_jw_string(&jw, shown_root(ticket, ticket->root));
     hd_jw_object_end(&jw);
     if (hd_jw_finish(&jw))
         hd_log(HD_LOG_WARN, "run", "out of memory: an event is missing");

@@ -1,0 +1,551 @@
+#include "run/delegate.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "graph/engine.h"
+#include "graph/events.h"
+#include "graph/state.h"
+#include "run/admit.h"
+#include "run/assistant.h"
+#include "run/defer.h"
+#include "run/delegate_internal.h"
+#include "run/ticket.h"
+
+#define MAX_READ ((size_t)256 << 20)
+#define MAX_NS ((size_t)1 << 20)
+
+struct hd_delegation {
+    struct hd_app *app;
+    struct hd_delegates table;
+    struct hd_delegate *first;
+};
+
+static void begin(struct hd_delegate *d);
+static void on_child_done(void *ctx, const struct hd_run_result *result);
+
+/* ---- finding ---------------------------------------------------------- */
+
+struct finding {
+    struct hd_app *app;
+    struct hd_arena arena;
+    struct hd_slice principal, wanted;
+    struct hd_assistant_rec found;
+    bool is_found;
+    struct hd_fault fault;
+    void (*fn)(void *arg, const struct hd_val *assistant);
+    void *arg;
+};
+
+/* Assistants are known by id or graph first; names are not unique, the first of them counts. */
+static int on_assistant(void *arg, const struct hd_assistant_rec *assistant)
+{
+    struct finding *f = arg;
+    int err;
+
+    if (!hd_slice_eq(assistant->name, f->wanted))
+        return 0;
+    err = hd_arena_copy(&f->arena, assistant->id, &f->found.id);
+    if (!err)
+        err = hd_arena_copy(&f->arena, assistant->name, &f->found.name);
+    if (!err)
+        err = hd_arena_copy(&f->arena, assistant->description, &f->found.description);
+    if (!err)
+        err = hd_arena_copy(&f->arena, assistant->graph_id, &f->found.graph_id);
+    f->is_found = !err;
+    return err ? err : 1;
+}
+
+static int find_by_name(struct finding *f)
+{
+    int err = hd_assistants_scan(f->app->store, f->principal, on_assistant, f, &f->fault);
+
+    if (err >= 0 && !f->is_found && f->principal.len > 0)
+        err = hd_assistants_scan(f->app->store, hd_slice(NULL, 0), on_assistant, f, &f->fault);
+    return err > 0 ? 0 : err;
+}
+
+static void find_work(void *arg)
+{
+    struct finding *f = arg;
+    int err =
+        hd_assistant_resolve(f->app, f->principal, f->wanted, &f->arena, &f->found, &f->fault);
+
+    f->is_found = !err;
+    if (err == HD_ENOTFOUND) {
+        f->fault = (struct hd_fault){0};
+        err = find_by_name(f);
+    }
+    if (err)
+        hd_log(HD_LOG_ERROR, "run", "cannot find an assistant: %s",
+               f->fault.code ? f->fault.text : hd_error_text(err));
+    f->is_found = f->is_found && !err && hd_app_graph(f->app, f->found.graph_id);
+}
+
+static struct hd_val *describe(const struct finding *f)
+{
+    struct hd_val *object = hd_val_object(), *text = NULL;
+
+    if (f->found.description.len > 0 && hd_val_parse_json(f->found.description, &text, NULL))
+        text = NULL;
+    object = hd_val_with(object, HD_S("assistant_id"), hd_val_string(f->found.id));
+    object = hd_val_with(object, HD_S("name"), hd_val_string(f->found.name));
+    return hd_val_with(object, HD_S("description"), text ? text : hd_val_null());
+}
+
+static void on_found(void *arg)
+{
+    struct finding *f = arg;
+    struct hd_val *assistant = f->is_found ? describe(f) : NULL;
+
+    f->fn(f->arg, assistant);
+    hd_val_unref(assistant);
+    hd_arena_fini(&f->arena);
+    hd_free(f);
+}
+
+static int find(void *ctx, struct hd_run *run, struct hd_slice assistant,
+                void (*found)(void *arg, const struct hd_val *assistant), void *arg)
+{
+    struct hd_delegation *delegation = ctx;
+    struct finding *f = hd_calloc(1, sizeof(*f));
+    int err;
+
+    if (!f)
+        return HD_ENOMEM;
+    f->app = delegation->app;
+    f->fn = found;
+    f->arg = arg;
+    hd_arena_init(&f->arena, MAX_READ);
+    err = hd_arena_copy(&f->arena, run->options.principal, &f->principal);
+    if (!err)
+        err = hd_arena_copy(&f->arena, assistant, &f->wanted);
+    if (!err)
+        err = hd_defer_run(delegation->app->defer, find_work, on_found, f);
+    if (err) {
+        hd_arena_fini(&f->arena);
+        hd_free(f);
+    }
+    return err;
+}
+
+/* ---- who calls whom --------------------------------------------------- */
+
+static bool is_same_agent(const struct hd_delegate *a, const struct hd_delegate *b)
+{
+    return a->ticket == b->ticket && hd_slice_eq(a->assistant_id, b->assistant_id);
+}
+
+/* The one that works, or is about to, where `d` has to. */
+static struct hd_delegate *holder(const struct hd_delegate *d)
+{
+    for (struct hd_delegate *other = d->delegation->first; other; other = other->next) {
+        if (other != d && other->state != HD_DELEGATE_WAITS && is_same_agent(other, d))
+            return other;
+    }
+    return NULL;
+}
+
+static bool is_within(const struct hd_delegate *d, const struct hd_delegate *outer)
+{
+    while (d && d != outer)
+        d = d->outer;
+    return d != NULL;
+}
+
+/*
+ * Whether `d` would wait for itself: what it waits for, or what waits within that, waits for
+ * somebody that waits for `d`. There is no such circle before, so the walk ends.
+ */
+static bool would_block(const struct hd_delegate *d, const struct hd_delegate *at)
+{
+    if (!at)
+        return false;
+    if (is_within(d, at))
+        return true;
+    for (const struct hd_delegate *other = d->delegation->first; other; other = other->next) {
+        if (other != d && other->state == HD_DELEGATE_WAITS && is_within(other, at) &&
+            would_block(d, holder(other)))
+            return true;
+    }
+    return false;
+}
+
+/* Nobody calls itself, not by others either. */
+static int check_chain(const struct hd_delegate *d, struct hd_fault *fault)
+{
+    int depth = 1;
+    bool is_circle = hd_slice_eq(d->ticket->rec.assistant_id, d->assistant_id);
+
+    for (const struct hd_delegate *outer = d->outer; outer; outer = outer->outer) {
+        is_circle = is_circle || hd_slice_eq(outer->assistant_id, d->assistant_id);
+        depth++;
+    }
+    if (is_circle || would_block(d, holder(d)))
+        return hd_fault_set(fault, HD_EINVAL,
+                            "it is at work already and waits for this answer itself");
+    if (depth > HD_MAX_DELEGATES)
+        return hd_fault_set(fault, HD_EINVAL, "more than %d agents have called each other",
+                            HD_MAX_DELEGATES);
+    return 0;
+}
+
+/* ---- the end ---------------------------------------------------------- */
+
+static void unlink_delegate(struct hd_delegate *d)
+{
+    struct hd_delegate **link = &d->delegation->first;
+
+    while (*link != d)
+        link = &(*link)->next;
+    *link = d->next;
+}
+
+static void free_delegate(struct hd_delegate *d)
+{
+    hd_val_unref(d->input);
+    hd_val_unref(d->answer);
+    hd_val_unref(d->state_then);
+    hd_arena_fini(&d->arena);
+    hd_free(d);
+}
+
+/* Those that waited for one that is gone. */
+static void begin_next(struct hd_delegation *delegation)
+{
+    struct hd_delegate *d = delegation->first;
+
+    while (d) {
+        if (d->state == HD_DELEGATE_WAITS && !holder(d)) {
+            begin(d);
+            d = delegation->first; /* the list may be another */
+        } else {
+            d = d->next;
+        }
+    }
+}
+
+/* The parent's end has waited for it. */
+static void let_go(struct hd_delegate *d)
+{
+    struct hd_delegation *delegation = d->delegation;
+    struct hd_loop *root = d->parent->root;
+
+    unlink_delegate(d);
+    free_delegate(d);
+    begin_next(delegation);
+    root->saving--;
+    hd_loop_advance(root);
+}
+
+static void end(struct hd_delegate *d, const struct hd_run_result *result)
+{
+    struct hd_delegation *delegation = d->delegation;
+
+    if (d->is_cancelled) {
+        let_go(d);
+        return;
+    }
+    unlink_delegate(d);
+    d->done(d->arg, result);
+    free_delegate(d);
+    begin_next(delegation);
+}
+
+static void fail(struct hd_delegate *d, int err, const struct hd_fault *fault)
+{
+    const struct hd_run_result result = {
+        .status = HD_RUN_FAILED,
+        .error_type = err == HD_EINVAL ? "ValueError" : "RuntimeError",
+        .error_text = fault && fault->code ? fault->text : hd_error_text(err)};
+
+    end(d, &result);
+}
+
+/* What it has done, and what was stopped in it, counts for the run that called it. */
+static void add_facts(struct hd_run *parent, const struct hd_run_result *result)
+{
+    struct hd_val *tools;
+
+    parent->piece_count += result->piece_count;
+    if (!parent->is_cancelled || hd_val_count(result->tools) == 0)
+        return;
+    tools = hd_val_extend(parent->tools ? hd_val_ref(parent->tools) : hd_val_list(), result->tools);
+    if (!tools)
+        return;
+    hd_val_unref(parent->tools);
+    parent->tools = tools;
+}
+
+static void on_child_done(void *ctx, const struct hd_run_result *result)
+{
+    struct hd_delegate *d = ctx;
+
+    d->run = NULL;
+    add_facts(d->parent, result);
+    end(d, result);
+}
+
+/* ---- events ----------------------------------------------------------- */
+
+static void on_stream(void *ctx, struct hd_slice ns, enum hd_stream_mode mode,
+                      const struct hd_val *data)
+{
+    struct hd_delegate *d = ctx;
+    struct hd_buf path;
+    int err;
+
+    hd_buf_init(&path, MAX_NS);
+    err = hd_run_shown_ns(d->run, &path);
+    if (!err && ns.len > 0)
+        err = hd_buf_append_byte(&path, '|');
+    if (!err)
+        err = hd_buf_append_slice(&path, ns);
+    if (err)
+        hd_log(HD_LOG_WARN, "run", "out of memory: an event is missing");
+    else
+        hd_work_tell(d->ticket, hd_buf_slice(&path), mode, data, d->root);
+    hd_buf_fini(&path);
+}
+
+/* Nobody in the chain is cancelled while something is told: the tasks around are looked at. */
+static void hold_chain(struct hd_delegate *d, int by)
+{
+    for (; d; d = d->outer)
+        d->parent->telling += by;
+}
+
+static void on_event(void *ctx, const struct hd_event *event)
+{
+    struct hd_delegate *d = ctx;
+    unsigned modes = d->is_cancelled ? 0 : hd_work_modes(d->ticket);
+
+    if (modes == 0)
+        return;
+    hold_chain(d, 1);
+    if (hd_stream_map(event, modes, on_stream, d))
+        hd_log(HD_LOG_WARN, "run", "out of memory: an event is missing");
+    hold_chain(d, -1);
+}
+
+/* ---- beginning -------------------------------------------------------- */
+
+static int read_state(struct hd_delegate *d)
+{
+    const struct hd_address at = {.store = d->delegation->app->store,
+                                  .graph = d->graph->graph,
+                                  .principal = d->principal,
+                                  .thread = d->thread,
+                                  .root = d->root,
+                                  .as_text = true};
+    struct hd_failure failure = {NULL, NULL};
+    int err = hd_state_get(&at, false, &d->state_then, &failure);
+
+    if (err)
+        hd_fault_set(&d->fault, err, "%s", failure.text ? failure.text : hd_error_text(err));
+    hd_failure_fini(&failure);
+    return err;
+}
+
+static void read_work(void *arg)
+{
+    struct hd_delegate *d = arg;
+    struct hd_app *app = d->delegation->app;
+
+    if (d->err)
+        return;
+    d->err = hd_assistant_resolve(app, d->principal, d->assistant_id, &d->arena, &d->assistant,
+                                  &d->fault);
+    if (d->err)
+        return;
+    d->graph = hd_app_graph(app, d->assistant.graph_id);
+    if (!d->graph) {
+        d->err = hd_fault_set(&d->fault, HD_EINVAL, "its graph is not served any more");
+        return;
+    }
+    d->err = hd_assistant_ns(&d->arena, d->assistant.id, &d->root);
+    if (!d->err && d->answer)
+        d->err = read_state(d);
+}
+
+static int launch(struct hd_delegate *d, const struct hd_delegate_values *values)
+{
+    struct hd_run_options options = {
+        .graph = d->graph->graph,
+        .principal = d->principal,
+        .thread = d->thread,
+        .root = d->root,
+        .input = d->input,
+        .command = values->command,
+        .durability = d->parent->options.durability,
+        .recursion_limit = (int)values->recursion_limit,
+        .config = values->config,
+        .secrets = values->secrets,
+        .context = values->context,
+        .metadata = values->metadata,
+        .tags = d->parent->options.tags,
+        .shows_output = true,
+        .around = d->task,
+        .on_event = on_event,
+        .on_done = on_child_done,
+        .ctx = d,
+    };
+    int err = hd_run_start(d->delegation->app->engine, &options, &d->run);
+
+    if (!err && d->parent->is_held)
+        hd_run_hold(d->run, true);
+    return err;
+}
+
+static void on_read(void *arg)
+{
+    struct hd_delegate *d = arg;
+    struct hd_delegate_values values;
+    int err = d->err;
+
+    d->state = HD_DELEGATE_WORKS;
+    if (d->is_cancelled) {
+        let_go(d);
+        return;
+    }
+    if (!err)
+        err = hd_delegate_values(d, &values, &d->fault);
+    if (!err) {
+        err = launch(d, &values);
+        hd_delegate_values_fini(&values);
+    }
+    if (err)
+        fail(d, err, &d->fault);
+}
+
+static void begin(struct hd_delegate *d)
+{
+    int err;
+
+    d->state = HD_DELEGATE_READS;
+    err = hd_defer_run(d->delegation->app->defer, read_work, on_read, d);
+    if (err)
+        fail(d, err, NULL);
+}
+
+static int make(struct hd_delegation *delegation, struct hd_task *task, struct hd_delegate **out)
+{
+    struct hd_run *parent = task->loop->run;
+    struct hd_delegate *d = hd_calloc(1, sizeof(*d));
+    int err;
+
+    if (!d)
+        return HD_ENOMEM;
+    d->delegation = delegation;
+    d->task = task;
+    d->parent = parent;
+    if (parent->options.on_done == on_child_done)
+        d->outer = parent->options.ctx;
+    d->ticket = d->outer ? d->outer->ticket : parent->options.ctx;
+    hd_arena_init(&d->arena, MAX_READ);
+    err = hd_arena_copy(&d->arena, parent->options.principal, &d->principal);
+    if (!err)
+        err = hd_arena_copy(&d->arena, parent->options.thread, &d->thread);
+    if (err)
+        free_delegate(d);
+    else
+        *out = d;
+    return err;
+}
+
+static void append(struct hd_delegate *d)
+{
+    struct hd_delegate **link = &d->delegation->first;
+
+    while (*link)
+        link = &(*link)->next;
+    *link = d;
+}
+
+static int start(void *ctx, struct hd_task *task, struct hd_slice assistant_id,
+                 struct hd_slice tool_call_id, const struct hd_val *input,
+                 const struct hd_val *answer,
+                 void (*done)(void *arg, const struct hd_run_result *result), void *arg,
+                 struct hd_delegate **out)
+{
+    struct hd_delegate *d;
+    int err = make(ctx, task, &d);
+
+    if (err)
+        return err;
+    d->input = hd_val_ref(input);
+    d->answer = hd_val_ref(answer);
+    d->done = done;
+    d->arg = arg;
+    err = hd_arena_copy(&d->arena, assistant_id, &d->assistant_id);
+    if (!err)
+        err = hd_arena_copy(&d->arena, tool_call_id, &d->tool_call_id);
+    if (err) {
+        free_delegate(d);
+        return err;
+    }
+    append(d);
+    d->err = check_chain(d, &d->fault);
+    *out = d;
+    if (!d->err && holder(d))
+        return 0; /* it waits */
+    d->state = HD_DELEGATE_READS;
+    err = hd_defer_run(d->delegation->app->defer, read_work, on_read, d);
+    if (err) {
+        unlink_delegate(d);
+        free_delegate(d);
+    }
+    return err;
+}
+
+/* The parent's run ends when this one has: what it has to store counts as the parent's own. */
+static void cancel(void *ctx, struct hd_delegate *d)
+{
+    struct hd_delegation *delegation = ctx;
+
+    if (d->state == HD_DELEGATE_WAITS) {
+        unlink_delegate(d);
+        free_delegate(d);
+        begin_next(delegation);
+        return;
+    }
+    d->is_cancelled = true;
+    d->parent->root->saving++;
+    if (d->run)
+        hd_run_cancel(d->run);
+}
+
+/* ---- the whole -------------------------------------------------------- */
+
+void hd_delegation_hold(struct hd_delegation *delegation, const struct hd_ticket *ticket,
+                        bool is_held)
+{
+    for (struct hd_delegate *d = delegation->first; d; d = d->next) {
+        if (d->ticket == ticket && d->run)
+            hd_run_hold(d->run, is_held);
+    }
+}
+
+const struct hd_delegates *hd_delegation_table(const struct hd_delegation *delegation)
+{
+    return &delegation->table;
+}
+
+int hd_delegation_create(struct hd_app *app, struct hd_delegation **out)
+{
+    struct hd_delegation *delegation = hd_calloc(1, sizeof(*delegation));
+
+    if (!delegation)
+        return HD_ENOMEM;
+    delegation->app = app;
+    delegation->table =
+        (struct hd_delegates){.find = find, .start = start, .cancel = cancel, .ctx = delegation};
+    *out = delegation;
+    return 0;
+}
+
+void hd_delegation_destroy(struct hd_delegation *delegation)
+{
+    hd_free(delegation);
+}

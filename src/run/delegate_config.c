@@ -1,0 +1,205 @@
+/*
+ * What a delegate is given: the configuration of its own assistant, and of the run that
+ * called it what belongs to the user and not to the calling agent: identity, headers and keys.
+ */
+#include <string.h>
+
+#include "graph/engine.h"
+#include "graph/secret.h"
+#include "run/delegate_internal.h"
+#include "run/ticket.h"
+
+/* ---- configuration ---------------------------------------------------- */
+
+/* The object that a part of a record is; an empty one for anything else. NULL: HD_ENOMEM. */
+static struct hd_val *parse_object(struct hd_slice text)
+{
+    struct hd_val *val = NULL;
+
+    if (text.len > 0 && hd_val_parse_json(text, &val, NULL) == 0 && hd_val_is_object(val))
+        return val;
+    hd_val_unref(val);
+    return hd_val_object();
+}
+
+static struct hd_slice url_of(const struct hd_val *configurable)
+{
+    return hd_val_get_string(hd_val_get(configurable, HD_S("base_url")));
+}
+
+/*
+ * Whether a member of the caller's configurable is the delegate's too. The key for a server that
+ * the request chose goes to no other server.
+ */
+static bool is_passed_on(struct hd_slice name, const struct hd_val *from, const struct hd_val *own)
+{
+    if (hd_slice_eq(name, HD_S("custom_api_key")))
+        return hd_slice_eq(url_of(from), url_of(own));
+    return hd_secret_is_name(name) || hd_slice_starts(name, HD_S("langgraph_auth")) ||
+           hd_slice_starts(name, HD_S("x-")) || hd_slice_eq(name, HD_S("user-agent"));
+}
+
+/* Takes and returns `own`, which wins. */
+static struct hd_val *pass_on(struct hd_val *own, const struct hd_val *from)
+{
+    for (size_t i = 0; own && i < hd_val_count(from); i++) {
+        struct hd_val *key;
+        struct hd_val *val = hd_val_member(from, i, &key);
+        struct hd_slice name = hd_val_get_string(key);
+
+        if (hd_val_is_null(hd_val_get(own, name)) && is_passed_on(name, from, own))
+            own = hd_val_with(own, name, hd_val_ref(val));
+    }
+    return own;
+}
+
+static struct hd_val *with_text(struct hd_val *object, const char *name, struct hd_slice text)
+{
+    return hd_val_with(object, hd_slice_cstr(name), hd_val_string(text));
+}
+
+static struct hd_val *make_configurable(const struct hd_delegate *d, const struct hd_val *config,
+                                        struct hd_val **secrets)
+{
+    const struct hd_val *given = hd_val_get(config, HD_S("configurable"));
+    struct hd_val *own = hd_val_is_object(given) ? hd_val_ref(given) : hd_val_object();
+
+    /* Its own first: markers that come with it stand for nothing. */
+    own = pass_on(hd_secrets_take(own, secrets), d->parent->options.config);
+    own = with_text(own, "run_id", d->ticket->rec.run_id);
+    own = with_text(own, "thread_id", d->ticket->rec.thread_id);
+    own = with_text(own, "graph_id", d->graph->id);
+    own = with_text(own, "assistant_id", d->assistant.id);
+    return with_text(own, "checkpoint_ns", d->root);
+}
+
+/* The run's, but of another agent, and for whom it works. */
+static struct hd_val *make_metadata(const struct hd_delegate *d)
+{
+    struct hd_val *metadata = hd_val_object();
+
+    if (d->parent->options.metadata)
+        metadata = hd_val_merge(metadata, d->parent->options.metadata);
+    metadata = with_text(metadata, "graph_id", d->graph->id);
+    metadata = with_text(metadata, "assistant_id", d->assistant.id);
+    metadata = with_text(metadata, "tool_call_id", d->tool_call_id);
+    return with_text(metadata, HD_META_TASK, hd_slice_cstr(d->task->id));
+}
+
+/* ---- answers ---------------------------------------------------------- */
+
+static struct hd_slice id_of(const struct hd_val *interrupt)
+{
+    return hd_val_get_string(hd_val_get(interrupt, HD_S("id")));
+}
+
+/* The ids of what it asked when the task asked in its place; NULL: not known. Borrows. */
+static const struct hd_val *asked_ids(const struct hd_val *asked)
+{
+    const struct hd_val *delegate = hd_val_get(hd_val_at(asked, 0), HD_S("delegate"));
+    const struct hd_val *ids = hd_val_get(delegate, HD_S("interrupt_ids"));
+
+    return hd_val_is_list(ids) ? ids : NULL;
+}
+
+static bool has_id(const struct hd_val *ids, struct hd_slice id)
+{
+    for (size_t i = 0; i < hd_val_count(ids); i++) {
+        if (hd_slice_eq(hd_val_get_string(hd_val_at(ids, i)), id))
+            return true;
+    }
+    return false;
+}
+
+/* The answer to question number `index` of `count`: one of a list, or of an object by ids. */
+static const struct hd_val *choose(const struct hd_val *answer, size_t index, size_t count,
+                                   struct hd_slice id)
+{
+    if (hd_val_is_object(answer) && hd_val_get(answer, id))
+        return hd_val_get(answer, id);
+    if (count > 1 && hd_val_is_list(answer) && hd_val_count(answer) == count)
+        return hd_val_at(answer, index);
+    return answer;
+}
+
+/*
+ * Answers go to the questions that the task asked, by their ids: what was answered before a crash
+ * is not taken for the answer to the next question. *out NULL: there is nothing to answer any more,
+ * it goes on.
+ */
+static int make_command(const struct hd_delegate *d, const struct hd_val *asked,
+                        struct hd_val **out)
+{
+    const struct hd_val *open = hd_val_get(d->state_then, HD_S("interrupts"));
+    const struct hd_val *ids = asked_ids(asked);
+    struct hd_val *answers = hd_val_object();
+    size_t count = hd_val_count(open);
+
+    *out = NULL;
+    for (size_t i = 0; answers && i < count; i++) {
+        struct hd_slice id = id_of(hd_val_at(open, i));
+        const struct hd_val *answer = choose(d->answer, i, count, id);
+
+        if (!ids || has_id(ids, id))
+            answers = hd_val_with(answers, id, hd_val_ref(answer));
+    }
+    if (!answers || hd_val_count(answers) == 0) {
+        hd_val_unref(answers);
+        return answers ? 0 : HD_ENOMEM;
+    }
+    *out = hd_val_with(hd_val_record(HD_KIND_COMMAND), HD_S("resume"), answers);
+    return *out ? 0 : HD_ENOMEM;
+}
+
+/* Somebody else may have gone on with the assistant meanwhile. */
+static int answer(const struct hd_delegate *d, struct hd_val **out, struct hd_fault *fault)
+{
+    const struct hd_val *metadata = hd_val_get(d->state_then, HD_S("metadata"));
+    struct hd_slice task = hd_val_get_string(hd_val_get(metadata, HD_S(HD_META_TASK)));
+    struct hd_val *asked;
+    int err;
+
+    if (!hd_slice_eq(task, hd_slice_cstr(d->task->id)))
+        return hd_fault_set(fault, HD_EINVAL, "its question is not open any more");
+    asked = hd_task_asked(d->task);
+    err = asked ? make_command(d, asked, out) : HD_ENOMEM;
+    hd_val_unref(asked);
+    return err;
+}
+
+/* ---- all of it -------------------------------------------------------- */
+
+int hd_delegate_values(const struct hd_delegate *d, struct hd_delegate_values *out,
+                       struct hd_fault *fault)
+{
+    struct hd_val *config = parse_object(d->assistant.config);
+    int err = config ? 0 : HD_ENOMEM;
+
+    *out = (struct hd_delegate_values){.recursion_limit = d->parent->options.recursion_limit};
+    out->secrets = hd_val_ref(d->parent->options.secrets);
+    if (!err)
+        out->config = make_configurable(d, config, &out->secrets);
+    out->context = hd_secrets_take(parse_object(d->assistant.context), &out->secrets);
+    out->metadata = make_metadata(d);
+    hd_val_get_int(hd_val_get(config, HD_S("recursion_limit")), &out->recursion_limit);
+    if (out->recursion_limit > INT32_MAX || out->recursion_limit < 0)
+        out->recursion_limit = INT32_MAX;
+    if (!out->config || !out->context || !out->metadata)
+        err = HD_ENOMEM;
+    if (!err && d->answer)
+        err = answer(d, &out->command, fault);
+    hd_val_unref(config);
+    if (err)
+        hd_delegate_values_fini(out);
+    return err;
+}
+
+void hd_delegate_values_fini(struct hd_delegate_values *values)
+{
+    hd_val_unref(values->config);
+    hd_val_unref(values->context);
+    hd_val_unref(values->metadata);
+    hd_val_unref(values->secrets);
+    hd_val_unref(values->command);
+    *values = (struct hd_delegate_values){.recursion_limit = 0};
+}
