@@ -16,9 +16,10 @@ struct hd_mcp_cache;
 struct hd_run;
 
 enum hd_mcp_cached {
-    HD_MCP_CACHED_ERA,  /* a boolean: modern */
-    HD_MCP_CACHED_LIST, /* an object: `tools`, `is_modern` */
-    HD_MCP_CACHED_TOKEN /* a string */
+    HD_MCP_CACHED_ERA,   /* a boolean: modern */
+    HD_MCP_CACHED_LIST,  /* an object: `tools`, `is_modern` */
+    HD_MCP_CACHED_TOKEN, /* a string */
+    HD_MCP_CACHED_CARD   /* a string: the card of an A2A agent */
 };
 
 /*
