@@ -69,7 +69,8 @@ static int grow(void *array, size_t count, size_t *cap, size_t size)
 static int part_for(struct hd_answer *answer, bool is_thinking, bool is_redacted,
                     struct hd_answer_part **out)
 {
-    struct hd_answer_part *last = answer->part_count ? &answer->parts[answer->part_count - 1] : NULL;
+    struct hd_answer_part *last =
+        answer->part_count ? &answer->parts[answer->part_count - 1] : NULL;
     int err;
 
     /* Texts that follow each other are one: an answer without thinking has one part. */
@@ -135,7 +136,8 @@ int hd_answer_reasoning(struct hd_answer *answer, struct hd_slice text)
 static struct hd_answer_call *find_call(const struct hd_answer *answer, int64_t index,
                                         struct hd_slice id)
 {
-    struct hd_answer_call *last = answer->call_count ? &answer->calls[answer->call_count - 1] : NULL;
+    struct hd_answer_call *last =
+        answer->call_count ? &answer->calls[answer->call_count - 1] : NULL;
 
     for (size_t i = 0; i < answer->call_count && index >= 0; i++) {
         if (answer->calls[i].index == index)
@@ -236,14 +238,27 @@ int hd_answer_parse(struct hd_answer *answer, struct hd_slice text, struct hd_js
         return err;
     if (err)
         return hd_answer_fail(answer, "APIResponseValidationError",
-                              "the model's server sent something that is not JSON: %s",
-                              fault.text);
+                              "the model's server sent something that is not JSON: %s", fault.text);
     if (!hd_json_is_object(hd_json_root(out))) {
         hd_json_fini(out);
         return hd_answer_fail(answer, "APIResponseValidationError",
                               "the model's server sent JSON that is not an object");
     }
     return 0;
+}
+
+int64_t hd_count_of(hd_json_val object, const char *key, int64_t otherwise)
+{
+    int64_t count = otherwise;
+
+    if (!hd_json_whole(hd_json_get(object, hd_slice_cstr(key)), &count) || count < 0)
+        return otherwise;
+    return count;
+}
+
+struct hd_slice hd_text_of(hd_json_val object, const char *key)
+{
+    return hd_json_string(hd_json_get(object, hd_slice_cstr(key)));
 }
 
 int hd_answer_check_error(struct hd_answer *answer, hd_json_val root)
@@ -260,9 +275,8 @@ int hd_answer_check_error(struct hd_answer *answer, hd_json_val root)
     if (text.len == 0)
         text = HD_S("no reason was given");
     return hd_answer_fail(answer, "APIError", "the model's server ended the answer: %.*s%s%.*s%s",
-                          (int)(text.len < 1500 ? text.len : 1500), text.ptr,
-                          type.len ? " (" : "", (int)(type.len < 100 ? type.len : 100), type.ptr,
-                          type.len ? ")" : "");
+                          (int)(text.len < 1500 ? text.len : 1500), text.ptr, type.len ? " (" : "",
+                          (int)(type.len < 100 ? type.len : 100), type.ptr, type.len ? ")" : "");
 }
 
 /* ---- pieces ----------------------------------------------------------- */
@@ -392,7 +406,7 @@ static int new_calls(struct hd_answer *answer, struct hd_val **chunk, bool *has_
         if (call->is_told && call->told == call->args.len)
             continue;
         *has_more = true;
-        if (!call->is_told && read_args(call, &args) != 0)
+        if (!call->is_told && read_args(call, &args) == HD_EINVAL)
             args = hd_val_object();
         if (!call->is_told)
             calls = hd_val_append(calls, make_call(call, args));
@@ -419,8 +433,8 @@ int hd_answer_piece(struct hd_answer *answer, const char *id, struct hd_val **ou
     int err;
 
     if (thought.len > 0) {
-        struct hd_val *extra = hd_val_with(hd_val_object(), HD_S("reasoning_content"),
-                                           hd_val_string(thought));
+        struct hd_val *extra =
+            hd_val_with(hd_val_object(), HD_S("reasoning_content"), hd_val_string(thought));
 
         has_more = true;
         answer->reasoning_told = answer->reasoning.len;
@@ -461,8 +475,7 @@ static struct hd_val *make_metadata(const struct hd_answer *answer, const char *
     if (answer->model.len > 0)
         val = hd_val_with(val, HD_S("model_name"), hd_val_string(hd_buf_slice(&answer->model)));
     if (answer->finish.len > 0)
-        val = hd_val_with(val, HD_S("finish_reason"),
-                          hd_val_string(hd_buf_slice(&answer->finish)));
+        val = hd_val_with(val, HD_S("finish_reason"), hd_val_string(hd_buf_slice(&answer->finish)));
     return hd_val_with(val, HD_S("model_provider"), hd_val_cstr(provider));
 }
 

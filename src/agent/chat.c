@@ -46,6 +46,23 @@ int hd_chat_header(struct hd_chat_request *request, const char *name, struct hd_
     return err;
 }
 
+void hd_put_string(struct hd_jw *jw, const char *key, struct hd_slice text)
+{
+    hd_jw_key(jw, hd_slice_cstr(key));
+    hd_jw_string(jw, text);
+}
+
+void hd_put_number(struct hd_jw *jw, const char *key, double number)
+{
+    struct hd_val *val = hd_val_float(number);
+
+    hd_jw_key(jw, hd_slice_cstr(key));
+    hd_val_put_rendered(jw, val);
+    if (!val && !jw->err)
+        jw->err = HD_ENOMEM;
+    hd_val_unref(val);
+}
+
 /* ---- messages --------------------------------------------------------- */
 
 static struct hd_slice member(const struct hd_val *object, const char *key)
@@ -60,7 +77,7 @@ struct hd_slice hd_chat_type(const struct hd_val *message)
     return hd_slice_eq(type, HD_S("AIMessageChunk")) ? HD_S("ai") : type;
 }
 
-static bool is_type(const struct hd_val *message, const char *type)
+bool hd_chat_is(const struct hd_val *message, const char *type)
 {
     return hd_slice_eq(hd_chat_type(message), hd_slice_cstr(type));
 }
@@ -76,9 +93,8 @@ struct hd_chat_call hd_chat_call_at(const struct hd_val *message, size_t index)
     const struct hd_val *calls = hd_val_get(message, HD_S("tool_calls"));
     size_t count = hd_val_count(calls);
     const struct hd_val *call =
-        index < count
-            ? hd_val_at(calls, index)
-            : hd_val_at(hd_val_get(message, HD_S("invalid_tool_calls")), index - count);
+        index < count ? hd_val_at(calls, index)
+                      : hd_val_at(hd_val_get(message, HD_S("invalid_tool_calls")), index - count);
     const struct hd_val *args = hd_val_get(call, HD_S("args"));
 
     return (struct hd_chat_call){.name = member(call, "name"),
@@ -94,7 +110,7 @@ static const struct hd_val *find_answer(const struct hd_val *messages, size_t fr
     for (size_t i = from; i < hd_val_count(messages); i++) {
         const struct hd_val *message = hd_val_at(messages, i);
 
-        if (is_type(message, "tool") && hd_slice_eq(member(message, "tool_call_id"), id))
+        if (hd_chat_is(message, "tool") && hd_slice_eq(member(message, "tool_call_id"), id))
             return message;
     }
     return NULL;
@@ -117,9 +133,9 @@ static size_t last_asked(const struct hd_val *messages)
 {
     size_t at = hd_val_is_list(messages) ? hd_val_count(messages) : 0;
 
-    while (at > 0 && is_type(hd_val_at(messages, at - 1), "tool"))
+    while (at > 0 && hd_chat_is(hd_val_at(messages, at - 1), "tool"))
         at--;
-    return at > 0 && is_type(hd_val_at(messages, at - 1), "ai") ? at - 1 : SIZE_MAX;
+    return at > 0 && hd_chat_is(hd_val_at(messages, at - 1), "ai") ? at - 1 : SIZE_MAX;
 }
 
 bool hd_chat_is_waiting(const struct hd_val *messages)
@@ -227,10 +243,10 @@ int hd_chat_prepare(const struct hd_val *messages, struct hd_val **out, struct h
     for (size_t i = 0; i < hd_val_count(all); i++) {
         const struct hd_val *message = hd_val_at(all, i);
 
-        if (is_type(message, "tool") || is_type(message, "remove"))
+        if (hd_chat_is(message, "tool") || hd_chat_is(message, "remove"))
             continue; /* answers follow their calls */
         list = hd_val_append(list, hd_val_ref(message));
-        if (is_type(message, "ai"))
+        if (hd_chat_is(message, "ai"))
             list = with_answers(list, all, i);
     }
     hd_val_unref(all);
@@ -332,9 +348,9 @@ static bool is_one_of(struct hd_slice text, const char *const *list, size_t coun
 static struct hd_content read_block(const struct hd_val *block)
 {
     static const char *const media[] = {"image", "file", "audio", "video", "document"};
-    static const char *const skipped[] = {"tool_use", "tool_call", "tool_call_chunk", "reasoning",
-                                          "invalid_tool_call", "input_json_delta",
-                                          "redacted_thinking"};
+    static const char *const skipped[] = {
+        "tool_use",          "tool_call",        "tool_call_chunk",  "reasoning",
+        "invalid_tool_call", "input_json_delta", "redacted_thinking"};
     struct hd_slice type = member(block, "type");
     struct hd_content out = {.type = HD_CONTENT_OTHER, .raw = block};
 

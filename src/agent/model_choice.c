@@ -363,8 +363,8 @@ static int choose_maker(const struct hd_settings *settings, struct hd_model_choi
 /* Whether anybody has said which model to ask, or could ask one. */
 static bool is_configured(const struct hd_settings *settings)
 {
-    static const char *const names[] = {"model_name_override", "model_name", "base_url",
-                                        "custom_model_name", "custom_api_key", "apiKeys"};
+    static const char *const names[] = {"model_name_override", "model_name",     "base_url",
+                                        "custom_model_name",   "custom_api_key", "apiKeys"};
 
     for (size_t i = 0; i < HD_COUNT(names); i++) {
         if (given(settings, names[i]))

@@ -25,9 +25,9 @@
 struct hd_settings {
     const struct hd_val *layers[HD_SETTINGS_MAX_LAYERS];
     size_t layer_count;
-    const struct hd_val *defaults; /* may be NULL */
-    const struct hd_val *secrets;  /* what markers stand for; may be NULL */
-    struct hd_slice graph;         /* its name */
+    const struct hd_val *defaults;                   /* may be NULL */
+    const struct hd_val *secrets;                    /* what markers stand for; may be NULL */
+    struct hd_slice graph;                           /* its name */
     const char *(*env)(void *ctx, const char *name); /* NULL: not set */
     void *env_ctx;
 };

@@ -150,8 +150,9 @@ void hd_model_refused(struct hd_answer *answer, const char *provider, const stru
 
 static bool is_withheld(struct hd_slice finish)
 {
-    static const char *const names[] = {"content_filter", "refusal",  "SAFETY",
-                                        "PROHIBITED_CONTENT", "BLOCKLIST", "SPII", "RECITATION"};
+    static const char *const names[] = {"content_filter",     "refusal",   "SAFETY",
+                                        "PROHIBITED_CONTENT", "BLOCKLIST", "SPII",
+                                        "RECITATION"};
 
     for (size_t i = 0; i < HD_COUNT(names); i++) {
         if (hd_slice_eq(finish, hd_slice_cstr(names[i])))

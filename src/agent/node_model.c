@@ -69,10 +69,10 @@ static int find_channel(struct hd_decl *decl, const struct hd_at *at, struct mod
     if (is_given && !hd_json_is_string(spec->channel_at.val))
         return hd_decl_fail_type(decl, where, "the name of a channel");
     if (!is_given && !hd_map_get(&decl->draft->channel_map, name))
-        return hd_decl_fail(decl, at, spec->update
-                                          ? "needs a member \"messages\": there is no such channel"
-                                          : "needs a member \"channel\": there is no channel "
-                                            "\"messages\"");
+        return hd_decl_fail(decl, at,
+                            spec->update ? "needs a member \"messages\": there is no such channel"
+                                         : "needs a member \"channel\": there is no channel "
+                                           "\"messages\"");
     err = hd_decl_find_channel(decl, where, name, &spec->channel);
     if (err == 0 && decl->draft->channels[spec->channel].reducer != HD_REDUCE_MESSAGES)
         err = hd_decl_fail(decl, where, "channel \"%.*s\" needs the reducer \"messages\"",
@@ -628,9 +628,8 @@ static int collect(struct call *call, const struct hd_scope *scope, bool *is_wai
         all = hd_val_ref(given);
         if (call->repairs && hd_val_count(call->repairs) > 0)
             all = hd_val_extend(all, call->repairs);
-        err = call->repairs && (all || !given)
-                  ? hd_chat_prepare(all, &call->messages, &fault)
-                  : HD_ENOMEM;
+        err = call->repairs && (all || !given) ? hd_chat_prepare(all, &call->messages, &fault)
+                                               : HD_ENOMEM;
     }
     hd_val_unref(all);
     hd_val_unref(given);

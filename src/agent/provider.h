@@ -31,9 +31,9 @@
 
 struct hd_chat {
     struct hd_slice model;
-    struct hd_slice base_url; /* without a slash at the end */
-    struct hd_slice key;      /* empty: none is sent */
-    struct hd_slice system;   /* empty: none */
+    struct hd_slice base_url;       /* without a slash at the end */
+    struct hd_slice key;            /* empty: none is sent */
+    struct hd_slice system;         /* empty: none */
     const struct hd_val *messages;  /* of hd_chat_prepare() */
     const struct hd_toolset *tools; /* NULL: none */
     bool streams;
@@ -75,6 +75,7 @@ HD_MUST_CHECK struct hd_val *hd_chat_repairs(const struct hd_val *messages);
 
 /* "human", "ai", "tool" … of a message record. */
 struct hd_slice hd_chat_type(const struct hd_val *message);
+bool hd_chat_is(const struct hd_val *message, const char *type);
 /* The calls of an AI message: number `index` of those that are valid, then of the others. */
 struct hd_chat_call {
     struct hd_slice name, id;
@@ -143,9 +144,9 @@ struct hd_answer {
     size_t reasoning_told;
     struct hd_buf model, finish;
     struct hd_usage usage;
-    bool has_begun; /* something of an answer was there */
-    bool is_ended;  /* the provider has said why it ended, or that it did */
-    bool is_done;   /* nothing more can come */
+    bool has_begun;         /* something of an answer was there */
+    bool is_ended;          /* the provider has said why it ended, or that it did */
+    bool is_done;           /* nothing more can come */
     const char *error_type; /* NULL: none; else the name of an exception */
     struct hd_buf error;    /* ends with NUL */
 };
@@ -213,5 +214,11 @@ HD_MUST_CHECK int hd_answer_parse(struct hd_answer *answer, struct hd_slice text
                                   struct hd_json *out);
 /* The error in a body or event, if it has one: HD_EINVAL; else 0. */
 HD_MUST_CHECK int hd_answer_check_error(struct hd_answer *answer, hd_json_val root);
+/* A member of an object: a number that counts something, or a text; else `otherwise`, or "". */
+int64_t hd_count_of(hd_json_val object, const char *key, int64_t otherwise);
+struct hd_slice hd_text_of(hd_json_val object, const char *key);
+/* Writes a member. */
+void hd_put_string(struct hd_jw *jw, const char *key, struct hd_slice text);
+void hd_put_number(struct hd_jw *jw, const char *key, double number);
 
 #endif

@@ -8,22 +8,11 @@
 
 /* ---- asking ----------------------------------------------------------- */
 
-static void put_string(struct hd_jw *jw, const char *key, struct hd_slice text)
-{
-    hd_jw_key(jw, hd_slice_cstr(key));
-    hd_jw_string(jw, text);
-}
-
-static bool is_type(const struct hd_val *message, const char *type)
-{
-    return hd_slice_eq(hd_chat_type(message), hd_slice_cstr(type));
-}
-
 static void put_text(struct hd_jw *jw, struct hd_slice text)
 {
     hd_jw_object(jw);
-    put_string(jw, "type", HD_S("text"));
-    put_string(jw, "text", text);
+    hd_put_string(jw, "type", HD_S("text"));
+    hd_put_string(jw, "text", text);
     hd_jw_object_end(jw);
 }
 
@@ -35,16 +24,16 @@ static void put_media(struct hd_jw *jw, const struct hd_content *part)
     if (mime.len == 0)
         mime = is_image ? HD_S("image/png") : HD_S("application/pdf");
     hd_jw_object(jw);
-    put_string(jw, "type", is_image ? HD_S("image") : HD_S("document"));
+    hd_put_string(jw, "type", is_image ? HD_S("image") : HD_S("document"));
     hd_jw_key(jw, HD_S("source"));
     hd_jw_object(jw);
     if (part->type == HD_CONTENT_URL) {
-        put_string(jw, "type", HD_S("url"));
-        put_string(jw, "url", part->text);
+        hd_put_string(jw, "type", HD_S("url"));
+        hd_put_string(jw, "url", part->text);
     } else {
-        put_string(jw, "type", HD_S("base64"));
-        put_string(jw, "media_type", mime);
-        put_string(jw, "data", part->text);
+        hd_put_string(jw, "type", HD_S("base64"));
+        hd_put_string(jw, "media_type", mime);
+        hd_put_string(jw, "data", part->text);
     }
     hd_jw_object_end(jw);
     hd_jw_object_end(jw);
@@ -53,9 +42,9 @@ static void put_media(struct hd_jw *jw, const struct hd_content *part)
 static void put_thinking(struct hd_jw *jw, const struct hd_content *part)
 {
     hd_jw_object(jw);
-    put_string(jw, "type", HD_S("thinking"));
-    put_string(jw, "thinking", part->text);
-    put_string(jw, "signature", part->signature);
+    hd_put_string(jw, "type", HD_S("thinking"));
+    hd_put_string(jw, "thinking", part->text);
+    hd_put_string(jw, "signature", part->signature);
     hd_jw_object_end(jw);
 }
 
@@ -91,9 +80,9 @@ static size_t put_content(struct hd_jw *jw, const struct hd_val *content, bool i
 static void put_call(struct hd_jw *jw, const struct hd_chat_call *call)
 {
     hd_jw_object(jw);
-    put_string(jw, "type", HD_S("tool_use"));
-    put_string(jw, "id", call->id);
-    put_string(jw, "name", call->name);
+    hd_put_string(jw, "type", HD_S("tool_use"));
+    hd_put_string(jw, "id", call->id);
+    hd_put_string(jw, "name", call->name);
     hd_jw_key(jw, HD_S("input"));
     if (call->args)
         hd_val_put_rendered(jw, call->args);
@@ -109,8 +98,8 @@ static void put_result(struct hd_jw *jw, const struct hd_val *message)
         hd_slice_eq(hd_val_get_string(hd_val_get(message, HD_S("status"))), HD_S("error"));
 
     hd_jw_object(jw);
-    put_string(jw, "type", HD_S("tool_result"));
-    put_string(jw, "tool_use_id", hd_val_get_string(hd_val_get(message, HD_S("tool_call_id"))));
+    hd_put_string(jw, "type", HD_S("tool_result"));
+    hd_put_string(jw, "tool_use_id", hd_val_get_string(hd_val_get(message, HD_S("tool_call_id"))));
     hd_jw_key(jw, HD_S("content"));
     hd_jw_array(jw);
     (void)put_content(jw, content, false);
@@ -124,10 +113,10 @@ static void put_result(struct hd_jw *jw, const struct hd_val *message)
 
 static size_t put_blocks(struct hd_jw *jw, const struct hd_val *message)
 {
-    bool is_ai = is_type(message, "ai");
+    bool is_ai = hd_chat_is(message, "ai");
     size_t count, calls = is_ai ? hd_chat_call_count(message) : 0;
 
-    if (is_type(message, "tool")) {
+    if (hd_chat_is(message, "tool")) {
         put_result(jw, message);
         return 1;
     }
@@ -148,23 +137,23 @@ static void put_messages(struct hd_jw *jw, const struct hd_val *messages)
     hd_jw_key(jw, HD_S("messages"));
     hd_jw_array(jw);
     while (i < count) {
-        bool is_ai = is_type(hd_val_at(messages, i), "ai");
+        bool is_ai = hd_chat_is(hd_val_at(messages, i), "ai");
         size_t blocks = 0;
 
-        if (is_type(hd_val_at(messages, i), "system")) {
+        if (hd_chat_is(hd_val_at(messages, i), "system")) {
             i++;
             continue;
         }
         hd_jw_object(jw);
-        put_string(jw, "role", is_ai ? HD_S("assistant") : HD_S("user"));
+        hd_put_string(jw, "role", is_ai ? HD_S("assistant") : HD_S("user"));
         hd_jw_key(jw, HD_S("content"));
         hd_jw_array(jw);
         for (; i < count; i++) {
             const struct hd_val *message = hd_val_at(messages, i);
 
-            if (is_type(message, "system"))
+            if (hd_chat_is(message, "system"))
                 continue;
-            if (is_type(message, "ai") != is_ai)
+            if (hd_chat_is(message, "ai") != is_ai)
                 break;
             blocks += put_blocks(jw, message);
         }
@@ -184,7 +173,7 @@ static int join_system(const struct hd_chat *chat, struct hd_buf *out)
     for (size_t i = 0; i < hd_val_count(chat->messages) && !err; i++) {
         const struct hd_val *message = hd_val_at(chat->messages, i);
 
-        if (!is_type(message, "system"))
+        if (!hd_chat_is(message, "system"))
             continue;
         if (out->len > 0)
             err = hd_buf_append(out, "\n\n", 2);
@@ -202,9 +191,9 @@ static void put_tools(struct hd_jw *jw, const struct hd_toolset *tools)
     hd_jw_array(jw);
     for (size_t i = 0; i < tools->count; i++) {
         hd_jw_object(jw);
-        put_string(jw, "name", tools->entries[i].name);
+        hd_put_string(jw, "name", tools->entries[i].name);
         if (tools->entries[i].tool->description.len > 0)
-            put_string(jw, "description", tools->entries[i].tool->description);
+            hd_put_string(jw, "description", tools->entries[i].tool->description);
         hd_jw_key(jw, HD_S("input_schema"));
         hd_val_put_rendered(jw, tools->entries[i].tool->parameters);
         hd_jw_object_end(jw);
@@ -215,21 +204,15 @@ static void put_tools(struct hd_jw *jw, const struct hd_toolset *tools)
 static void put_body(struct hd_jw *jw, const struct hd_chat *chat, struct hd_slice system)
 {
     hd_jw_object(jw);
-    put_string(jw, "model", chat->model);
+    hd_put_string(jw, "model", chat->model);
     hd_jw_key(jw, HD_S("max_tokens"));
     hd_jw_int(jw, chat->max_tokens > 0 ? chat->max_tokens : MAX_TOKENS);
     if (system.len > 0)
-        put_string(jw, "system", system);
+        hd_put_string(jw, "system", system);
     put_messages(jw, chat->messages);
     put_tools(jw, chat->tools);
-    if (chat->has_temperature) {
-        /* Its range ends at 1. */
-        struct hd_val *number = hd_val_float(chat->temperature < 1 ? chat->temperature : 1);
-
-        hd_jw_key(jw, HD_S("temperature"));
-        hd_val_put_rendered(jw, number);
-        hd_val_unref(number);
-    }
+    if (chat->has_temperature) /* its range ends at 1 */
+        hd_put_number(jw, "temperature", chat->temperature < 1 ? chat->temperature : 1);
     hd_jw_key(jw, HD_S("stream"));
     hd_jw_bool(jw, chat->streams);
     hd_jw_object_end(jw);
@@ -271,20 +254,6 @@ static int make_request(const struct hd_chat *chat, struct hd_chat_request *out)
 
 /* ---- reading ---------------------------------------------------------- */
 
-static int64_t count_of(hd_json_val object, const char *key, int64_t otherwise)
-{
-    int64_t count = otherwise;
-
-    if (!hd_json_whole(hd_json_get(object, hd_slice_cstr(key)), &count) || count < 0)
-        return otherwise;
-    return count;
-}
-
-static struct hd_slice text_of(hd_json_val object, const char *key)
-{
-    return hd_json_string(hd_json_get(object, hd_slice_cstr(key)));
-}
-
 /* What was read from a cache and written to one is not in its count of the input. */
 static void read_usage(struct hd_answer *answer, hd_json_val usage)
 {
@@ -295,18 +264,18 @@ static void read_usage(struct hd_answer *answer, hd_json_val usage)
         return;
     out->is_given = true;
     if (hd_json_whole(hd_json_get(usage, HD_S("input_tokens")), &input) && input >= 0) {
-        out->cache_read = count_of(usage, "cache_read_input_tokens", -1);
-        out->cache_creation = count_of(usage, "cache_creation_input_tokens", -1);
+        out->cache_read = hd_count_of(usage, "cache_read_input_tokens", -1);
+        out->cache_creation = hd_count_of(usage, "cache_creation_input_tokens", -1);
         out->input = input + (out->cache_read > 0 ? out->cache_read : 0) +
                      (out->cache_creation > 0 ? out->cache_creation : 0);
     }
-    out->output = count_of(usage, "output_tokens", out->output);
+    out->output = hd_count_of(usage, "output_tokens", out->output);
     out->total = out->input + out->output;
 }
 
 static int read_stop(struct hd_answer *answer, hd_json_val from)
 {
-    struct hd_slice reason = text_of(from, "stop_reason");
+    struct hd_slice reason = hd_text_of(from, "stop_reason");
 
     if (reason.len == 0)
         return 0;
@@ -324,7 +293,7 @@ static int read_call(struct hd_answer *answer, int64_t index, hd_json_val block)
     if (hd_json_size(input) > 0)
         err = hd_json_write_val(&args, input);
     if (!err)
-        err = hd_answer_call(answer, index, text_of(block, "id"), text_of(block, "name"),
+        err = hd_answer_call(answer, index, hd_text_of(block, "id"), hd_text_of(block, "name"),
                              hd_buf_slice(&args));
     hd_buf_fini(&args);
     return err;
@@ -333,42 +302,42 @@ static int read_call(struct hd_answer *answer, int64_t index, hd_json_val block)
 /* A block, whole or as far as it is there when it begins. */
 static int read_block(struct hd_answer *answer, int64_t index, hd_json_val block)
 {
-    struct hd_slice type = text_of(block, "type"), signature = text_of(block, "signature");
+    struct hd_slice type = hd_text_of(block, "type"), signature = hd_text_of(block, "signature");
     int err = 0;
 
     if (hd_slice_eq(type, HD_S("text")))
-        return hd_answer_text(answer, text_of(block, "text"));
+        return hd_answer_text(answer, hd_text_of(block, "text"));
     if (hd_slice_eq(type, HD_S("tool_use")))
         return read_call(answer, index, block);
     if (hd_slice_eq(type, HD_S("redacted_thinking"))) {
         hd_answer_end_part(answer);
-        return hd_answer_thinking(answer, text_of(block, "data"), true);
+        return hd_answer_thinking(answer, hd_text_of(block, "data"), true);
     }
     if (!hd_slice_eq(type, HD_S("thinking")))
         return 0;
     hd_answer_end_part(answer);
-    err = hd_answer_thinking(answer, text_of(block, "thinking"), false);
+    err = hd_answer_thinking(answer, hd_text_of(block, "thinking"), false);
     return !err && signature.len > 0 ? hd_answer_signature(answer, signature) : err;
 }
 
 static int read_delta(struct hd_answer *answer, int64_t index, hd_json_val delta)
 {
-    struct hd_slice type = text_of(delta, "type"), none = {"", 0};
+    struct hd_slice type = hd_text_of(delta, "type"), none = {"", 0};
 
     if (hd_slice_eq(type, HD_S("text_delta")))
-        return hd_answer_text(answer, text_of(delta, "text"));
+        return hd_answer_text(answer, hd_text_of(delta, "text"));
     if (hd_slice_eq(type, HD_S("thinking_delta")))
-        return hd_answer_thinking(answer, text_of(delta, "thinking"), false);
+        return hd_answer_thinking(answer, hd_text_of(delta, "thinking"), false);
     if (hd_slice_eq(type, HD_S("signature_delta")))
-        return hd_answer_signature(answer, text_of(delta, "signature"));
+        return hd_answer_signature(answer, hd_text_of(delta, "signature"));
     if (hd_slice_eq(type, HD_S("input_json_delta")))
-        return hd_answer_call(answer, index, none, none, text_of(delta, "partial_json"));
+        return hd_answer_call(answer, index, none, none, hd_text_of(delta, "partial_json"));
     return 0;
 }
 
 static int read_start(struct hd_answer *answer, hd_json_val message)
 {
-    struct hd_slice model = text_of(message, "model");
+    struct hd_slice model = hd_text_of(message, "model");
 
     read_usage(answer, hd_json_get(message, HD_S("usage")));
     return model.len > 0 ? hd_answer_set(&answer->model, model) : 0;
@@ -376,8 +345,8 @@ static int read_start(struct hd_answer *answer, hd_json_val message)
 
 static int read_event(struct hd_answer *answer, hd_json_val root)
 {
-    struct hd_slice type = text_of(root, "type");
-    int64_t index = count_of(root, "index", 0);
+    struct hd_slice type = hd_text_of(root, "type");
+    int64_t index = hd_count_of(root, "index", 0);
     int err;
 
     if (hd_slice_eq(type, HD_S("error")))

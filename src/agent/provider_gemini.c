@@ -8,21 +8,10 @@
 
 /* ---- asking ----------------------------------------------------------- */
 
-static void put_string(struct hd_jw *jw, const char *key, struct hd_slice text)
-{
-    hd_jw_key(jw, hd_slice_cstr(key));
-    hd_jw_string(jw, text);
-}
-
-static bool is_type(const struct hd_val *message, const char *type)
-{
-    return hd_slice_eq(hd_chat_type(message), hd_slice_cstr(type));
-}
-
 static void put_text(struct hd_jw *jw, struct hd_slice text)
 {
     hd_jw_object(jw);
-    put_string(jw, "text", text);
+    hd_put_string(jw, "text", text);
     hd_jw_object_end(jw);
 }
 
@@ -42,8 +31,8 @@ static void put_media(struct hd_jw *jw, const struct hd_content *part)
     hd_jw_object(jw);
     hd_jw_key(jw, is_url ? HD_S("fileData") : HD_S("inlineData"));
     hd_jw_object(jw);
-    put_string(jw, "mimeType", mime_of(part));
-    put_string(jw, is_url ? "fileUri" : "data", part->text);
+    hd_put_string(jw, "mimeType", mime_of(part));
+    hd_put_string(jw, is_url ? "fileUri" : "data", part->text);
     hd_jw_object_end(jw);
     hd_jw_object_end(jw);
 }
@@ -78,7 +67,7 @@ static void put_call(struct hd_jw *jw, const struct hd_val *message,
     hd_jw_object(jw);
     hd_jw_key(jw, HD_S("functionCall"));
     hd_jw_object(jw);
-    put_string(jw, "name", call->name);
+    hd_put_string(jw, "name", call->name);
     hd_jw_key(jw, HD_S("args"));
     if (call->args)
         hd_val_put_rendered(jw, call->args);
@@ -86,7 +75,7 @@ static void put_call(struct hd_jw *jw, const struct hd_val *message,
         hd_jw_raw(jw, HD_S("{}"));
     hd_jw_object_end(jw);
     if (signature.len > 0)
-        put_string(jw, "thoughtSignature", signature);
+        hd_put_string(jw, "thoughtSignature", signature);
     hd_jw_object_end(jw);
 }
 
@@ -99,7 +88,7 @@ static struct hd_slice tool_name(const struct hd_val *messages, size_t at)
     while (at-- > 0) {
         const struct hd_val *before = hd_val_at(messages, at);
 
-        for (size_t i = 0; is_type(before, "ai") && i < hd_chat_call_count(before); i++) {
+        for (size_t i = 0; hd_chat_is(before, "ai") && i < hd_chat_call_count(before); i++) {
             struct hd_chat_call call = hd_chat_call_at(before, i);
 
             if (hd_slice_eq(call.id, id))
@@ -122,10 +111,10 @@ static void put_result(struct hd_jw *jw, const struct hd_val *messages, size_t a
     hd_jw_object(jw);
     hd_jw_key(jw, HD_S("functionResponse"));
     hd_jw_object(jw);
-    put_string(jw, "name", tool_name(messages, at));
+    hd_put_string(jw, "name", tool_name(messages, at));
     hd_jw_key(jw, HD_S("response"));
     hd_jw_object(jw);
-    put_string(jw, is_error ? "error" : "output", hd_buf_slice(&text));
+    hd_put_string(jw, is_error ? "error" : "output", hd_buf_slice(&text));
     hd_jw_object_end(jw);
     hd_jw_object_end(jw);
     hd_jw_object_end(jw);
@@ -137,9 +126,9 @@ static void put_result(struct hd_jw *jw, const struct hd_val *messages, size_t a
 static size_t put_parts(struct hd_jw *jw, const struct hd_val *messages, size_t at)
 {
     const struct hd_val *message = hd_val_at(messages, at);
-    size_t count, calls = is_type(message, "ai") ? hd_chat_call_count(message) : 0;
+    size_t count, calls = hd_chat_is(message, "ai") ? hd_chat_call_count(message) : 0;
 
-    if (is_type(message, "tool")) {
+    if (hd_chat_is(message, "tool")) {
         put_result(jw, messages, at);
         return 1;
     }
@@ -160,23 +149,23 @@ static void put_contents(struct hd_jw *jw, const struct hd_val *messages)
     hd_jw_key(jw, HD_S("contents"));
     hd_jw_array(jw);
     while (i < count) {
-        bool is_ai = is_type(hd_val_at(messages, i), "ai");
+        bool is_ai = hd_chat_is(hd_val_at(messages, i), "ai");
         size_t parts = 0;
 
-        if (is_type(hd_val_at(messages, i), "system")) {
+        if (hd_chat_is(hd_val_at(messages, i), "system")) {
             i++;
             continue;
         }
         hd_jw_object(jw);
-        put_string(jw, "role", is_ai ? HD_S("model") : HD_S("user"));
+        hd_put_string(jw, "role", is_ai ? HD_S("model") : HD_S("user"));
         hd_jw_key(jw, HD_S("parts"));
         hd_jw_array(jw);
         for (; i < count; i++) {
             const struct hd_val *message = hd_val_at(messages, i);
 
-            if (is_type(message, "system"))
+            if (hd_chat_is(message, "system"))
                 continue;
-            if (is_type(message, "ai") != is_ai)
+            if (hd_chat_is(message, "ai") != is_ai)
                 break;
             parts += put_parts(jw, messages, i);
         }
@@ -193,7 +182,7 @@ static void put_system(struct hd_jw *jw, const struct hd_chat *chat)
     bool has_any = chat->system.len > 0;
 
     for (size_t i = 0; i < hd_val_count(chat->messages) && !has_any; i++)
-        has_any = is_type(hd_val_at(chat->messages, i), "system");
+        has_any = hd_chat_is(hd_val_at(chat->messages, i), "system");
     if (!has_any)
         return;
     hd_jw_key(jw, HD_S("systemInstruction"));
@@ -205,7 +194,7 @@ static void put_system(struct hd_jw *jw, const struct hd_chat *chat)
     for (size_t i = 0; i < hd_val_count(chat->messages); i++) {
         const struct hd_val *message = hd_val_at(chat->messages, i);
 
-        if (is_type(message, "system"))
+        if (hd_chat_is(message, "system"))
             (void)put_content(jw, hd_val_get(message, HD_S("content")));
     }
     hd_jw_array_end(jw);
@@ -226,8 +215,8 @@ static void put_tools(struct hd_jw *jw, const struct hd_toolset *tools)
         struct hd_val *schema = hd_schema_reduce(tool->parameters);
 
         hd_jw_object(jw);
-        put_string(jw, "name", tools->entries[i].name);
-        put_string(jw, "description", tool->description);
+        hd_put_string(jw, "name", tools->entries[i].name);
+        hd_put_string(jw, "description", tool->description);
         if (!schema && !jw->err)
             jw->err = HD_ENOMEM;
         /* An object without properties is refused: then there are no parameters. */
@@ -251,13 +240,8 @@ static void put_body(struct hd_jw *jw, const struct hd_chat *chat)
     put_tools(jw, chat->tools);
     hd_jw_key(jw, HD_S("generationConfig"));
     hd_jw_object(jw);
-    if (chat->has_temperature) {
-        struct hd_val *number = hd_val_float(chat->temperature);
-
-        hd_jw_key(jw, HD_S("temperature"));
-        hd_val_put_rendered(jw, number);
-        hd_val_unref(number);
-    }
+    if (chat->has_temperature)
+        hd_put_number(jw, "temperature", chat->temperature);
     if (chat->max_tokens > 0) {
         hd_jw_key(jw, HD_S("maxOutputTokens"));
         hd_jw_int(jw, chat->max_tokens);
@@ -321,20 +305,6 @@ static int make_request(const struct hd_chat *chat, struct hd_chat_request *out)
 
 /* ---- reading ---------------------------------------------------------- */
 
-static int64_t count_of(hd_json_val object, const char *key, int64_t otherwise)
-{
-    int64_t count = otherwise;
-
-    if (!hd_json_whole(hd_json_get(object, hd_slice_cstr(key)), &count) || count < 0)
-        return otherwise;
-    return count;
-}
-
-static struct hd_slice text_of(hd_json_val object, const char *key)
-{
-    return hd_json_string(hd_json_get(object, hd_slice_cstr(key)));
-}
-
 static void read_usage(struct hd_answer *answer, hd_json_val usage)
 {
     struct hd_usage *out = &answer->usage;
@@ -342,19 +312,19 @@ static void read_usage(struct hd_answer *answer, hd_json_val usage)
     if (!hd_json_is_object(usage))
         return;
     out->is_given = true;
-    out->input = count_of(usage, "promptTokenCount", 0);
-    out->reasoning = count_of(usage, "thoughtsTokenCount", -1);
-    out->output = count_of(usage, "candidatesTokenCount", 0) +
-                  (out->reasoning > 0 ? out->reasoning : 0);
-    out->total = count_of(usage, "totalTokenCount", out->input + out->output);
-    out->cache_read = count_of(usage, "cachedContentTokenCount", -1);
+    out->input = hd_count_of(usage, "promptTokenCount", 0);
+    out->reasoning = hd_count_of(usage, "thoughtsTokenCount", -1);
+    out->output =
+        hd_count_of(usage, "candidatesTokenCount", 0) + (out->reasoning > 0 ? out->reasoning : 0);
+    out->total = hd_count_of(usage, "totalTokenCount", out->input + out->output);
+    out->cache_read = hd_count_of(usage, "cachedContentTokenCount", -1);
 }
 
 /* A call comes whole; one may be like another. */
 static int read_call(struct hd_answer *answer, hd_json_val part, hd_json_val function)
 {
     hd_json_val args = hd_json_get(function, HD_S("args"));
-    struct hd_slice signature = text_of(part, "thoughtSignature");
+    struct hd_slice signature = hd_text_of(part, "thoughtSignature");
     struct hd_buf text;
     int err = 0;
 
@@ -362,8 +332,8 @@ static int read_call(struct hd_answer *answer, hd_json_val part, hd_json_val fun
     if (hd_json_is_object(args))
         err = hd_json_write_val(&text, args);
     if (!err)
-        err = hd_answer_call(answer, (int64_t)answer->call_count, text_of(function, "id"),
-                             text_of(function, "name"), hd_buf_slice(&text));
+        err = hd_answer_call(answer, (int64_t)answer->call_count, hd_text_of(function, "id"),
+                             hd_text_of(function, "name"), hd_buf_slice(&text));
     if (!err && signature.len > 0)
         err = hd_buf_append_slice(&answer->calls[answer->call_count - 1].signature, signature);
     hd_buf_fini(&text);
@@ -373,7 +343,7 @@ static int read_call(struct hd_answer *answer, hd_json_val part, hd_json_val fun
 static int read_part(struct hd_answer *answer, hd_json_val part)
 {
     hd_json_val function = hd_json_get(part, HD_S("functionCall"));
-    struct hd_slice text = text_of(part, "text");
+    struct hd_slice text = hd_text_of(part, "text");
 
     if (hd_json_is_object(function))
         return read_call(answer, part, function);
@@ -384,16 +354,15 @@ static int read_part(struct hd_answer *answer, hd_json_val part)
 
 static int read_finish(struct hd_answer *answer, hd_json_val candidate)
 {
-    struct hd_slice finish = text_of(candidate, "finishReason");
-    struct hd_slice message = text_of(candidate, "finishMessage");
+    struct hd_slice finish = hd_text_of(candidate, "finishReason");
+    struct hd_slice message = hd_text_of(candidate, "finishMessage");
 
     if (finish.len == 0)
         return 0;
     if (hd_slice_eq(finish, HD_S("MALFORMED_FUNCTION_CALL")))
-        return hd_answer_fail(answer, "APIError",
-                              "the model made a call that its provider cannot read%s%.*s",
-                              message.len ? ": " : "",
-                              (int)(message.len < 1000 ? message.len : 1000), message.ptr);
+        return hd_answer_fail(
+            answer, "APIError", "the model made a call that its provider cannot read%s%.*s",
+            message.len ? ": " : "", (int)(message.len < 1000 ? message.len : 1000), message.ptr);
     answer->is_ended = true;
     return hd_answer_set(&answer->finish, finish);
 }
@@ -401,7 +370,7 @@ static int read_finish(struct hd_answer *answer, hd_json_val candidate)
 static int read_blocked(struct hd_answer *answer, hd_json_val root)
 {
     hd_json_val feedback = hd_json_get(root, HD_S("promptFeedback"));
-    struct hd_slice reason = text_of(feedback, "blockReason");
+    struct hd_slice reason = hd_text_of(feedback, "blockReason");
 
     if (reason.len == 0)
         return 0;
@@ -413,7 +382,7 @@ static int read_blocked(struct hd_answer *answer, hd_json_val root)
 static int read_answer(struct hd_answer *answer, hd_json_val root)
 {
     struct hd_json_iter candidates = hd_json_iter(hd_json_get(root, HD_S("candidates")));
-    struct hd_slice model = text_of(root, "modelVersion");
+    struct hd_slice model = hd_text_of(root, "modelVersion");
     int err = hd_answer_check_error(answer, root);
 
     if (!err)

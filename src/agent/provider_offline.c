@@ -4,9 +4,9 @@
 
 #include "agent/provider.h"
 
-#define HELLO                                                                                     \
-    "Hello! I am the offline model inside Heddle: nothing you say leaves this machine. To talk "  \
-    "to a real model, set OPENAI_API_KEY (or that of another provider) and start the server "     \
+#define HELLO                                                                                    \
+    "Hello! I am the offline model inside Heddle: nothing you say leaves this machine. To talk " \
+    "to a real model, set OPENAI_API_KEY (or that of another provider) and start the server "    \
     "again, or choose one with model_name. Until then, say anything, or say fail."
 #define FAIL "You asked me to fail, and I did. Try again whenever you like."
 

@@ -5,12 +5,6 @@
 
 /* ---- asking ----------------------------------------------------------- */
 
-static void put_string(struct hd_jw *jw, const char *key, struct hd_slice text)
-{
-    hd_jw_key(jw, hd_slice_cstr(key));
-    hd_jw_string(jw, text);
-}
-
 /* Appends the parts and writes them as one string. */
 static void put_joined(struct hd_jw *jw, const char *key, const struct hd_slice *parts,
                        size_t count)
@@ -21,7 +15,7 @@ static void put_joined(struct hd_jw *jw, const char *key, const struct hd_slice 
     hd_buf_init(&text, HD_CHAT_MAX_REQUEST);
     for (size_t i = 0; i < count && !err; i++)
         err = hd_buf_append_slice(&text, parts[i]);
-    put_string(jw, key, hd_buf_slice(&text));
+    hd_put_string(jw, key, hd_buf_slice(&text));
     hd_buf_fini(&text);
     if (err && !jw->err)
         jw->err = err;
@@ -30,7 +24,8 @@ static void put_joined(struct hd_jw *jw, const char *key, const struct hd_slice 
 static void put_data_url(struct hd_jw *jw, const char *key, const struct hd_content *part,
                          const char *mime)
 {
-    const struct hd_slice parts[] = {HD_S("data:"), part->mime.len ? part->mime : hd_slice_cstr(mime),
+    const struct hd_slice parts[] = {HD_S("data:"),
+                                     part->mime.len ? part->mime : hd_slice_cstr(mime),
                                      HD_S(";base64,"), part->text};
 
     put_joined(jw, key, parts, HD_COUNT(parts));
@@ -38,38 +33,38 @@ static void put_data_url(struct hd_jw *jw, const char *key, const struct hd_cont
 
 static void put_image(struct hd_jw *jw, const struct hd_content *part)
 {
-    put_string(jw, "type", HD_S("image_url"));
+    hd_put_string(jw, "type", HD_S("image_url"));
     hd_jw_key(jw, HD_S("image_url"));
     hd_jw_object(jw);
     if (part->type == HD_CONTENT_URL)
-        put_string(jw, "url", part->text);
+        hd_put_string(jw, "url", part->text);
     else
         put_data_url(jw, "url", part, "image/png");
     if (part->detail.len > 0)
-        put_string(jw, "detail", part->detail);
+        hd_put_string(jw, "detail", part->detail);
     hd_jw_object_end(jw);
 }
 
 /* "audio/mpeg" is "mp3" here. */
 static void put_audio(struct hd_jw *jw, const struct hd_content *part)
 {
-    bool is_mp3 = hd_slice_eq(part->mime, HD_S("audio/mpeg")) ||
-                  hd_slice_eq(part->mime, HD_S("audio/mp3"));
+    bool is_mp3 =
+        hd_slice_eq(part->mime, HD_S("audio/mpeg")) || hd_slice_eq(part->mime, HD_S("audio/mp3"));
 
-    put_string(jw, "type", HD_S("input_audio"));
+    hd_put_string(jw, "type", HD_S("input_audio"));
     hd_jw_key(jw, HD_S("input_audio"));
     hd_jw_object(jw);
-    put_string(jw, "data", part->text);
-    put_string(jw, "format", is_mp3 ? HD_S("mp3") : HD_S("wav"));
+    hd_put_string(jw, "data", part->text);
+    hd_put_string(jw, "format", is_mp3 ? HD_S("mp3") : HD_S("wav"));
     hd_jw_object_end(jw);
 }
 
 static void put_file(struct hd_jw *jw, const struct hd_content *part)
 {
-    put_string(jw, "type", HD_S("file"));
+    hd_put_string(jw, "type", HD_S("file"));
     hd_jw_key(jw, HD_S("file"));
     hd_jw_object(jw);
-    put_string(jw, "filename", part->name.len ? part->name : HD_S("file"));
+    hd_put_string(jw, "filename", part->name.len ? part->name : HD_S("file"));
     put_data_url(jw, "file_data", part, "application/pdf");
     hd_jw_object_end(jw);
 }
@@ -86,8 +81,8 @@ static void put_part(struct hd_jw *jw, const struct hd_content *part)
     }
     hd_jw_object(jw);
     if (part->type == HD_CONTENT_TEXT) {
-        put_string(jw, "type", HD_S("text"));
-        put_string(jw, "text", part->text);
+        hd_put_string(jw, "type", HD_S("text"));
+        hd_put_string(jw, "text", part->text);
     } else if (is_image) {
         put_image(jw, part);
     } else if (hd_slice_eq(part->kind, HD_S("audio"))) {
@@ -106,7 +101,7 @@ static void put_text_of(struct hd_jw *jw, const struct hd_val *content)
 
     hd_buf_init(&text, HD_CHAT_MAX_REQUEST);
     err = hd_content_text(content, &text);
-    put_string(jw, "content", hd_buf_slice(&text));
+    hd_put_string(jw, "content", hd_buf_slice(&text));
     hd_buf_fini(&text);
     if (err && !jw->err)
         jw->err = err;
@@ -136,12 +131,12 @@ static void put_calls(struct hd_jw *jw, const struct hd_val *message)
         hd_buf_init(&args, HD_CHAT_MAX_REQUEST);
         err = call.args ? hd_val_render(&args, call.args) : hd_buf_append_slice(&args, call.raw);
         hd_jw_object(jw);
-        put_string(jw, "id", call.id);
-        put_string(jw, "type", HD_S("function"));
+        hd_put_string(jw, "id", call.id);
+        hd_put_string(jw, "type", HD_S("function"));
         hd_jw_key(jw, HD_S("function"));
         hd_jw_object(jw);
-        put_string(jw, "name", call.name);
-        put_string(jw, "arguments", hd_buf_slice(&args));
+        hd_put_string(jw, "name", call.name);
+        hd_put_string(jw, "arguments", hd_buf_slice(&args));
         hd_jw_object_end(jw);
         hd_jw_object_end(jw);
         hd_buf_fini(&args);
@@ -173,7 +168,7 @@ static void put_message(struct hd_jw *jw, const struct hd_val *message)
     bool is_tool = hd_slice_eq(role, HD_S("tool")), is_ai = hd_slice_eq(role, HD_S("assistant"));
 
     hd_jw_object(jw);
-    put_string(jw, "role", role);
+    hd_put_string(jw, "role", role);
     if (is_ai && hd_chat_call_count(message) > 0 && hd_content_count(content) == 0) {
         hd_jw_key(jw, HD_S("content"));
         hd_jw_null(jw);
@@ -183,10 +178,10 @@ static void put_message(struct hd_jw *jw, const struct hd_val *message)
         put_parts(jw, content);
     }
     if (is_tool)
-        put_string(jw, "tool_call_id",
-                   hd_val_get_string(hd_val_get(message, HD_S("tool_call_id"))));
+        hd_put_string(jw, "tool_call_id",
+                      hd_val_get_string(hd_val_get(message, HD_S("tool_call_id"))));
     else if (name.len > 0 && !is_ai)
-        put_string(jw, "name", name);
+        hd_put_string(jw, "name", name);
     if (is_ai && hd_chat_call_count(message) > 0)
         put_calls(jw, message);
     hd_jw_object_end(jw);
@@ -198,8 +193,8 @@ static void put_messages(struct hd_jw *jw, const struct hd_chat *chat)
     hd_jw_array(jw);
     if (chat->system.len > 0) {
         hd_jw_object(jw);
-        put_string(jw, "role", HD_S("system"));
-        put_string(jw, "content", chat->system);
+        hd_put_string(jw, "role", HD_S("system"));
+        hd_put_string(jw, "content", chat->system);
         hd_jw_object_end(jw);
     }
     for (size_t i = 0; i < hd_val_count(chat->messages); i++)
@@ -217,12 +212,12 @@ static void put_tools(struct hd_jw *jw, const struct hd_toolset *tools)
         const struct hd_tool *tool = tools->entries[i].tool;
 
         hd_jw_object(jw);
-        put_string(jw, "type", HD_S("function"));
+        hd_put_string(jw, "type", HD_S("function"));
         hd_jw_key(jw, HD_S("function"));
         hd_jw_object(jw);
-        put_string(jw, "name", tools->entries[i].name);
+        hd_put_string(jw, "name", tools->entries[i].name);
         if (tool->description.len > 0)
-            put_string(jw, "description", tool->description);
+            hd_put_string(jw, "description", tool->description);
         hd_jw_key(jw, HD_S("parameters"));
         hd_val_put_rendered(jw, tool->parameters);
         hd_jw_object_end(jw);
@@ -250,16 +245,11 @@ static void put_body(struct hd_jw *jw, const struct hd_chat *chat)
     bool is_thinking = thinks(chat);
 
     hd_jw_object(jw);
-    put_string(jw, "model", chat->model);
+    hd_put_string(jw, "model", chat->model);
     put_messages(jw, chat);
     put_tools(jw, chat->tools);
-    if (chat->has_temperature && !is_thinking) {
-        struct hd_val *number = hd_val_float(chat->temperature);
-
-        hd_jw_key(jw, HD_S("temperature"));
-        hd_val_put_rendered(jw, number);
-        hd_val_unref(number);
-    }
+    if (chat->has_temperature && !is_thinking)
+        hd_put_number(jw, "temperature", chat->temperature);
     if (chat->max_tokens > 0) {
         hd_jw_key(jw, is_thinking ? HD_S("max_completion_tokens") : HD_S("max_tokens"));
         hd_jw_int(jw, chat->max_tokens);
@@ -306,15 +296,6 @@ static int make_request(const struct hd_chat *chat, struct hd_chat_request *out)
 
 /* ---- reading ---------------------------------------------------------- */
 
-static int64_t count_of(hd_json_val object, const char *key, int64_t otherwise)
-{
-    int64_t count = otherwise;
-
-    if (!hd_json_whole(hd_json_get(object, hd_slice_cstr(key)), &count) || count < 0)
-        return otherwise;
-    return count;
-}
-
 static void read_usage(struct hd_answer *answer, hd_json_val usage)
 {
     struct hd_usage *out = &answer->usage;
@@ -322,13 +303,13 @@ static void read_usage(struct hd_answer *answer, hd_json_val usage)
     if (!hd_json_is_object(usage))
         return;
     out->is_given = true;
-    out->input = count_of(usage, "prompt_tokens", 0);
-    out->output = count_of(usage, "completion_tokens", 0);
-    out->total = count_of(usage, "total_tokens", out->input + out->output);
+    out->input = hd_count_of(usage, "prompt_tokens", 0);
+    out->output = hd_count_of(usage, "completion_tokens", 0);
+    out->total = hd_count_of(usage, "total_tokens", out->input + out->output);
     out->cache_read =
-        count_of(hd_json_get(usage, HD_S("prompt_tokens_details")), "cached_tokens", -1);
+        hd_count_of(hd_json_get(usage, HD_S("prompt_tokens_details")), "cached_tokens", -1);
     out->reasoning =
-        count_of(hd_json_get(usage, HD_S("completion_tokens_details")), "reasoning_tokens", -1);
+        hd_count_of(hd_json_get(usage, HD_S("completion_tokens_details")), "reasoning_tokens", -1);
 }
 
 /* Arguments are a text; some servers send the object itself. */
@@ -358,9 +339,8 @@ static int read_calls(struct hd_answer *answer, hd_json_val calls, bool is_whole
     int err = 0;
 
     while (err == 0 && hd_json_is_array(calls) && hd_json_next(&it)) {
-        hd_json_val args =
-            hd_json_get(hd_json_get(it.val, HD_S("function")), HD_S("arguments"));
-        int64_t index = is_whole ? at++ : count_of(it.val, "index", -1);
+        hd_json_val args = hd_json_get(hd_json_get(it.val, HD_S("function")), HD_S("arguments"));
+        int64_t index = is_whole ? at++ : hd_count_of(it.val, "index", -1);
 
         err = read_args(answer, index, it.val, args);
     }
@@ -415,7 +395,7 @@ static int read_answer(struct hd_answer *answer, hd_json_val root, bool is_whole
     while (err == 0 && hd_json_next(&it)) {
         struct hd_slice finish = hd_json_string(hd_json_get(it.val, HD_S("finish_reason")));
 
-        if (count_of(it.val, "index", 0) != 0)
+        if (hd_count_of(it.val, "index", 0) != 0)
             continue; /* one answer is asked for */
         err = read_message(answer, hd_json_get(it.val, is_whole ? HD_S("message") : HD_S("delta")),
                            is_whole);

@@ -77,8 +77,7 @@ static struct hd_val *with_types(struct hd_val *out, const struct hd_val *types)
         if (hd_slice_eq(hd_val_get_string(type), HD_S("null")))
             is_nullable = true;
         else
-            any = hd_val_append(any,
-                                hd_val_with(hd_val_object(), HD_S("type"), hd_val_ref(type)));
+            any = hd_val_append(any, hd_val_with(hd_val_object(), HD_S("type"), hd_val_ref(type)));
     }
     if (hd_val_count(any) == 1)
         out = hd_val_merge(out, hd_val_at(any, 0));
@@ -117,9 +116,9 @@ static bool is_known_format(const struct hd_val *format)
 static struct hd_val *with_member(struct walk *walk, struct hd_val *out, struct hd_slice key,
                                   const struct hd_val *val)
 {
-    static const char *const kept[] = {"description", "title",     "nullable",  "minimum",
-                                       "maximum",     "minItems",  "maxItems",  "minLength",
-                                       "maxLength",   "pattern",   "required"};
+    static const char *const kept[] = {"description", "title",    "nullable", "minimum",
+                                       "maximum",     "minItems", "maxItems", "minLength",
+                                       "maxLength",   "pattern",  "required"};
 
     if (is_one_of(key, kept, HD_COUNT(kept)))
         return hd_val_with(out, key, hd_val_ref(val));
@@ -165,8 +164,7 @@ static struct hd_val *with_other(struct walk *walk, struct hd_val *out, const st
 
 static struct hd_val *reduce_members(struct walk *walk, const struct hd_val *schema)
 {
-    const struct hd_val *target =
-        follow(walk, hd_val_get_string(hd_val_get(schema, HD_S("$ref"))));
+    const struct hd_val *target = follow(walk, hd_val_get_string(hd_val_get(schema, HD_S("$ref"))));
     const struct hd_val *all = hd_val_get(schema, HD_S("allOf"));
     struct hd_val *out = hd_val_object();
 

@@ -41,6 +41,41 @@ static struct hd_val *as_list(const struct hd_val *content)
     return hd_val_append(list, hd_val_ref(content));
 }
 
+/* Pieces of one call, or of one block. */
+static bool is_same(const struct hd_val *a, const struct hd_val *b)
+{
+    const struct hd_val *index = hd_val_get(a, HD_S("index"));
+
+    return !hd_val_is_null(index) && hd_val_equal(index, hd_val_get(b, HD_S("index")));
+}
+
+/* Takes `whole`; texts are joined, all else is as it was said last. */
+static struct hd_val *join_texts(struct hd_val *whole, const struct hd_val *piece)
+{
+    for (size_t i = 0; i < hd_val_count(piece) && whole; i++) {
+        struct hd_val *key, *val = hd_val_member(piece, i, &key);
+        const struct hd_val *old = hd_val_get(whole, hd_val_get_string(key));
+        bool is_text = hd_val_is_string(old) && hd_val_is_string(val) &&
+                       !hd_slice_eq(hd_val_get_string(key), HD_S("type"));
+
+        whole = hd_val_with_key(whole, hd_val_ref(key),
+                                is_text ? join_text(old, val) : hd_val_ref(val));
+    }
+    return whole;
+}
+
+/* Takes `list`; a block that the list has begun goes on. */
+static struct hd_val *join_block(struct hd_val *list, struct hd_val *block)
+{
+    size_t at = 0;
+
+    while (at < hd_val_count(list) && !is_same(hd_val_at(list, at), block))
+        at++;
+    if (at == hd_val_count(list))
+        return hd_val_append(list, hd_val_ref(block));
+    return hd_val_replace(list, at, join_texts(hd_val_ref(hd_val_at(list, at)), block));
+}
+
 /* Text and text are text; anything else is a list of blocks. */
 static struct hd_val *join_content(const struct hd_val *a, const struct hd_val *b)
 {
@@ -54,16 +89,10 @@ static struct hd_val *join_content(const struct hd_val *a, const struct hd_val *
         hd_val_unref(list);
         return NULL;
     }
-    list = hd_val_extend(list, more);
+    for (size_t i = 0; i < hd_val_count(more) && list; i++)
+        list = join_block(list, hd_val_at(more, i));
     hd_val_unref(more);
     return list;
-}
-
-static bool is_same_call(const struct hd_val *a, const struct hd_val *b)
-{
-    const struct hd_val *index = hd_val_get(a, HD_S("index"));
-
-    return !hd_val_is_null(index) && hd_val_equal(index, hd_val_get(b, HD_S("index")));
 }
 
 /* Its arguments come as text, bit by bit; the rest comes once. Takes `call`. */
@@ -90,7 +119,7 @@ static struct hd_val *join_calls(struct hd_val *calls, const struct hd_val *piec
         const struct hd_val *piece = hd_val_at(pieces, i);
         size_t at = 0;
 
-        while (at < hd_val_count(calls) && !is_same_call(hd_val_at(calls, at), piece))
+        while (at < hd_val_count(calls) && !is_same(hd_val_at(calls, at), piece))
             at++;
         if (at == hd_val_count(calls))
             calls = hd_val_append(calls, hd_val_ref(piece));
@@ -174,6 +203,8 @@ static struct hd_val *join_member(struct hd_val *whole, struct hd_slice key,
         joined = join_calls(hd_val_ref(old), more);
     else if (hd_slice_eq(key, HD_S("usage_metadata")))
         joined = add_usage(old, more);
+    else if (hd_slice_eq(key, HD_S("additional_kwargs")))
+        joined = join_texts(hd_val_ref(old), more);
     else if (hd_val_is_object(old) && hd_val_is_object(more))
         joined = hd_val_merge(hd_val_ref(old), more);
     else

@@ -202,6 +202,38 @@ static void blocks_follow_blocks(void **unused)
     close_heard(&h);
 }
 
+static void pieces_of_one_block_are_one_block(void **unused)
+{
+    struct heard h;
+
+    (void)unused;
+    open_heard(&h);
+    feed(&h, PIECE("'content':[{'type':'thinking','thinking':'Let','index':0}],'id':'t'"));
+    feed(&h, PIECE("'content':[{'type':'thinking','thinking':' me','signature':'S','index':0},"
+                   "{'type':'text','text':'Hi','index':1}],'id':'t'"));
+    assert_heard(&h, ABOUT("t") "partial " AI("'content':[{'type':'thinking','thinking':'Let','"
+                                              "index':0}],'id':'t'") "partial " AI(
+                         "'content':[{'type':'thinking','thinking':'Let me','index':0,"
+                         "'signature':'S'},{'type':'text','text':'Hi','index':1}],"
+                         "'id':'t'"));
+    close_heard(&h);
+}
+
+static void thoughts_beside_the_content_are_joined(void **unused)
+{
+    struct heard h;
+
+    (void)unused;
+    open_heard(&h);
+    feed(&h, PIECE("'content':'','id':'r','additional_kwargs':{'reasoning_content':'So'}"));
+    feed(&h, PIECE("'content':'','id':'r','additional_kwargs':{'reasoning_content':' be it'}"));
+    assert_heard(&h, ABOUT("r") "partial " AI("'content':'','id':'r','additional_kwargs':{'"
+                                              "reasoning_content':'So'}") "partial " AI(
+                         "'content':'','id':'r','additional_kwargs':{"
+                         "'reasoning_content':'So be it'}"));
+    close_heard(&h);
+}
+
 static void whole_messages_are_complete(void **unused)
 {
     struct heard h;
@@ -279,6 +311,8 @@ int main(void)
         cmocka_unit_test(pieces_of_two_messages_do_not_mix),
         cmocka_unit_test(arguments_of_calls_come_bit_by_bit),
         cmocka_unit_test(blocks_follow_blocks),
+        cmocka_unit_test(pieces_of_one_block_are_one_block),
+        cmocka_unit_test(thoughts_beside_the_content_are_joined),
         cmocka_unit_test(whole_messages_are_complete),
         cmocka_unit_test(every_allocation_may_fail),
     };
