@@ -19,6 +19,7 @@
 #define RETRY_MS 1000
 #define MAX_RETRY_MS 60000
 #define LINGER_MS 250  /* for a stream to end after the answer */
+#define HEAR_MS 250    /* for a stream to begin before a call is sent without it */
 #define RECORD_MS 2000 /* the same when it is recorded, which needs the end */
 #define MAX_LINES 128  /* headers of a request */
 #define MAX_SECRETS (HD_MCP_MAX_HEADERS + 4)
@@ -295,13 +296,45 @@ static void tell_cancelled(struct hd_mcp_request *request)
 
 void hd_mcp_request_cancel(struct hd_mcp_request *request)
 {
-    bool is_told = !request->is_waiting && !request->is_opening && !request->has_answer &&
-                   !request->peer->is_modern && request->peer->state == HD_MCP_OPEN;
+    bool is_told = !request->is_waiting && !request->is_held && !request->is_ear &&
+                   !request->is_opening && !request->has_answer && !request->peer->is_modern &&
+                   request->peer->state == HD_MCP_OPEN;
 
     stop_exchange(request);
     if (is_told)
         tell_cancelled(request);
     free_request(request);
+}
+
+/* ---- beginning -------------------------------------------------------- */
+
+static struct hd_mcp_request *make_request(struct hd_mcp_peer *peer, const struct hd_mcp_what *what)
+{
+    struct hd_mcp_request *request = hd_calloc(1, sizeof(*request));
+    char *name;
+
+    if (!request)
+        return NULL;
+    request->peer = peer;
+    request->what = *what;
+    request->retry_ms = RETRY_MS;
+    hd_sse_read_init(&request->sse, HD_MCP_MAX_MESSAGE);
+    request->what.name = (struct hd_slice){0};
+    request->what.params = hd_val_ref(what->params);
+    request->what.schema = hd_val_ref(what->schema);
+    request->what.args = hd_val_ref(what->args);
+    if (what->name.ptr) {
+        name = hd_malloc(what->name.len + 1);
+        if (!name) {
+            free_request(request);
+            return NULL;
+        }
+        memcpy(name, what->name.ptr, what->name.len);
+        request->what.name = hd_slice(name, what->name.len);
+    }
+    request->next = peer->requests;
+    peer->requests = request;
+    return request;
 }
 
 /* ---- what the server says --------------------------------------------- */
@@ -351,34 +384,6 @@ static void on_server_request(struct hd_mcp_request *request, struct hd_mcp_mess
     answer_request(request->peer, message, result);
 }
 
-/* The answer is kept until the stream or the body has ended. */
-static void on_message(struct hd_mcp_request *request, struct hd_slice text)
-{
-    struct hd_mcp_message message;
-
-    if (hd_mcp_message_read(text, &message, NULL) != 0)
-        return;
-    if (message.kind == HD_MCP_REQUEST) {
-        on_server_request(request, &message);
-    } else if (hd_mcp_message_is_for(&message, request->id) ||
-               (message.kind == HD_MCP_ERROR && hd_val_is_null(message.id))) {
-        request->answer = message;
-        request->has_answer = true;
-        return;
-    }
-    hd_mcp_message_fini(&message);
-}
-
-static int on_event(void *ctx, const struct hd_sse_event *event)
-{
-    struct hd_mcp_request *request = ctx;
-
-    request->resumes = 0;
-    if (event->data.len > 0 && !request->has_answer)
-        on_message(request, event->data);
-    return 0;
-}
-
 static void on_linger(uv_timer_t *timer)
 {
     finish(timer->data);
@@ -399,12 +404,74 @@ static int start_timer(struct hd_mcp_request *request, uv_timer_cb fn, int64_t m
     return 0;
 }
 
+/* What is asked on a stream of its own is about the call that has waited longest. */
+static struct hd_mcp_request *find_caller(const struct hd_mcp_peer *peer)
+{
+    struct hd_mcp_request *found = NULL;
+
+    for (struct hd_mcp_request *request = peer->requests; request; request = request->next) {
+        if (request->what.on_request && !request->is_waiting && !request->is_held &&
+            !request->has_answer)
+            found = request;
+    }
+    return found;
+}
+
+static void on_heard(struct hd_mcp_peer *peer, struct hd_mcp_message *message)
+{
+    struct hd_mcp_request *caller = find_caller(peer);
+
+    if (message->kind != HD_MCP_REQUEST)
+        return;
+    if (!caller) {
+        answer_request(peer, message,
+                       hd_slice_eq(message->method, HD_S("ping")) ? hd_val_object() : NULL);
+        return;
+    }
+    on_server_request(caller, message);
+    /* It ends from the loop: this stream is being read. */
+    if (caller->has_answer && start_timer(caller, on_linger, 0) != 0)
+        caller->has_answer = false;
+}
+
+/* The answer is kept until the stream or the body has ended. */
+static void on_message(struct hd_mcp_request *request, struct hd_slice text)
+{
+    struct hd_mcp_message message;
+
+    if (hd_mcp_message_read(text, &message, NULL) != 0)
+        return;
+    if (request->is_ear) {
+        on_heard(request->peer, &message);
+    } else if (message.kind == HD_MCP_REQUEST) {
+        on_server_request(request, &message);
+    } else if (hd_mcp_message_is_for(&message, request->id) ||
+               (message.kind == HD_MCP_ERROR && hd_val_is_null(message.id))) {
+        request->answer = message;
+        request->has_answer = true;
+        return;
+    }
+    hd_mcp_message_fini(&message);
+}
+
+static int on_event(void *ctx, const struct hd_sse_event *event)
+{
+    struct hd_mcp_request *request = ctx;
+
+    request->resumes = 0;
+    if (event->data.len > 0 && !request->has_answer)
+        on_message(request, event->data);
+    return 0;
+}
+
 static bool is_recorded(const struct hd_mcp_request *request)
 {
     const struct hd_agents *agents = request->peer->run->engine->agents;
 
     return agents && agents->options.recorder;
 }
+
+static void end_ear(struct hd_mcp_request *ear);
 
 static void on_data(void *ctx, struct hd_slice data)
 {
@@ -418,6 +485,8 @@ static void on_data(void *ctx, struct hd_slice data)
         /* The stream should end now, and its connection can be used again. */
         if (start_timer(request, on_linger, is_recorded(request) ? RECORD_MS : LINGER_MS) != 0)
             finish(request);
+    } else if (err && request->is_ear) {
+        end_ear(request);
     } else if (err && !request->has_answer) {
         hd_mcp_request_fail(request, "the server's stream is too large", request->status);
     }
@@ -425,6 +494,7 @@ static void on_data(void *ctx, struct hd_slice data)
 
 /* ---- taking a stream up again ----------------------------------------- */
 
+static int post_request(struct hd_mcp_request *request);
 static void on_done(void *ctx, const struct hd_reply *reply);
 static bool on_head(void *ctx, const struct hd_reply *reply);
 
@@ -440,14 +510,13 @@ static int start_exchange(struct hd_mcp_request *request, struct hd_exchange_wha
     return hd_exchange_start_run(request->peer->run, what, &request->exchange);
 }
 
-static void on_retry(uv_timer_t *timer)
+/* Opens a stream, or goes on with one. */
+static int get(struct hd_mcp_request *request)
 {
-    struct hd_mcp_request *request = timer->data;
     struct lines *lines = hd_malloc(sizeof(*lines));
     int err = lines ? make_lines(lines, request->peer, false) : HD_ENOMEM;
 
-    stop_timer(request);
-    if (!err)
+    if (!err && request->last_event[0])
         err = add_line(lines, "Last-Event-ID", hd_slice_cstr(request->last_event));
     if (!err)
         err = end_lines(lines);
@@ -459,7 +528,19 @@ static void on_retry(uv_timer_t *timer)
     if (lines)
         hd_buf_fini(&lines->text);
     hd_free(lines);
-    if (err)
+    return err;
+}
+
+static void on_retry(uv_timer_t *timer)
+{
+    struct hd_mcp_request *request = timer->data;
+    int err;
+
+    stop_timer(request);
+    err = get(request);
+    if (err && request->is_ear)
+        end_ear(request);
+    else if (err)
         hd_mcp_request_fail(request, hd_error_text(err), 0);
 }
 
@@ -489,6 +570,98 @@ static bool resume(struct hd_mcp_request *request)
         return false;
     request->resumes++;
     return start_timer(request, on_retry, request->retry_ms) == 0;
+}
+
+/* ---- what servers ask on their own ------------------------------------ */
+
+/* Callbacks may end the run, and the peer with it. */
+static void heard(struct hd_mcp_peer *peer)
+{
+    bool is_gone = false, *outer = peer->is_gone;
+    struct hd_mcp_request *request;
+
+    peer->hears = true;
+    peer->is_gone = &is_gone;
+    for (request = peer->requests; request && !is_gone;) {
+        struct hd_mcp_request *held = request->is_held ? request : NULL;
+        int err;
+
+        request = request->next;
+        if (!held)
+            continue;
+        held->is_held = false;
+        err = post_request(held);
+        if (err) {
+            hd_mcp_request_fail(held, hd_error_text(err), 0);
+            request = is_gone ? NULL : peer->requests;
+        }
+    }
+    if (!is_gone)
+        peer->is_gone = outer;
+    else if (outer)
+        *outer = true;
+}
+
+static void on_hearing(uv_timer_t *timer)
+{
+    struct hd_mcp_request *ear = timer->data;
+
+    stop_timer(ear);
+    heard(ear->peer);
+}
+
+static void end_ear(struct hd_mcp_request *ear)
+{
+    struct hd_mcp_peer *peer = ear->peer;
+
+    peer->is_deaf = peer->is_deaf || !ear->is_stream;
+    peer->ear = NULL;
+    free_request(ear);
+    heard(peer);
+}
+
+static void on_ear_done(struct hd_mcp_request *ear)
+{
+    if (ear->is_stream && find_caller(ear->peer) && resume(ear))
+        return;
+    end_ear(ear);
+}
+
+static void on_nothing(void *ctx, const struct hd_mcp_answer *answer)
+{
+    (void)ctx;
+    (void)answer;
+}
+
+/* Whether calls must wait for it. */
+static bool must_hear(struct hd_mcp_peer *peer)
+{
+    const struct hd_mcp_what what = {.method = "", .on_answer = on_nothing};
+    struct hd_mcp_request *ear = peer->ear;
+
+    if (peer->is_modern || !peer->session[0] || peer->is_deaf)
+        return false;
+    if (ear)
+        return !peer->hears;
+    ear = make_request(peer, &what);
+    if (!ear)
+        return false;
+    ear->is_ear = true;
+    peer->hears = false;
+    if (start_timer(ear, on_hearing, HEAR_MS) != 0 || get(ear) != 0) {
+        free_request(ear);
+        return false;
+    }
+    peer->ear = ear;
+    return true;
+}
+
+void hd_mcp_peer_stop_hearing(struct hd_mcp_peer *peer)
+{
+    if (peer->ear)
+        free_request(peer->ear);
+    peer->ear = NULL;
+    peer->hears = peer->is_deaf = false;
 }
 
 /* ---- answers ---------------------------------------------------------- */
@@ -528,6 +701,11 @@ static bool on_head(void *ctx, const struct hd_reply *reply)
     if (request->is_stream) {
         hd_sse_read_fini(&request->sse);
         hd_sse_read_init(&request->sse, HD_MCP_MAX_MESSAGE);
+    }
+    if (request->is_stream && request->is_ear) {
+        /* Those who waited for it are sent from the loop. */
+        if (start_timer(request, on_hearing, 0) != 0)
+            return false;
     }
     return request->is_stream;
 }
@@ -612,6 +790,10 @@ static void on_done(void *ctx, const struct hd_reply *reply)
     struct hd_mcp_request *request = ctx;
 
     request->exchange = NULL;
+    if (request->is_ear) {
+        on_ear_done(request);
+        return;
+    }
     if (request->has_answer) {
         finish(request);
         return;
@@ -638,7 +820,19 @@ static void on_done(void *ctx, const struct hd_reply *reply)
 
 /* ---- asking ----------------------------------------------------------- */
 
-int hd_mcp_request_send(struct hd_mcp_request *request)
+/*
+ * A call that is made again after an answer has another id than before, also in another run; the
+ * same run has the same ids when it is replayed.
+ */
+static int64_t next_id(const struct hd_mcp_request *request)
+{
+    const struct hd_task *task = request->what.task;
+    int64_t answers = task ? (int64_t)hd_val_count(task->resume) : 0;
+
+    return ++request->peer->last_id + answers * 1000000;
+}
+
+static int post_request(struct hd_mcp_request *request)
 {
     struct hd_mcp_peer *peer = request->peer;
     struct lines *lines = hd_malloc(sizeof(*lines));
@@ -646,7 +840,7 @@ int hd_mcp_request_send(struct hd_mcp_request *request)
     struct hd_buf body;
 
     hd_buf_init(&body, HD_MCP_MAX_MESSAGE);
-    request->id = ++peer->last_id;
+    request->id = next_id(request);
     request->epoch = peer->epoch;
     if (!err && peer->is_modern)
         err = add_modern(lines, &request->what);
@@ -670,33 +864,13 @@ int hd_mcp_request_send(struct hd_mcp_request *request)
     return err;
 }
 
-static struct hd_mcp_request *make_request(struct hd_mcp_peer *peer, const struct hd_mcp_what *what)
+int hd_mcp_request_send(struct hd_mcp_request *request)
 {
-    struct hd_mcp_request *request = hd_calloc(1, sizeof(*request));
-    char *name;
-
-    if (!request)
-        return NULL;
-    request->peer = peer;
-    request->what = *what;
-    request->retry_ms = RETRY_MS;
-    hd_sse_read_init(&request->sse, HD_MCP_MAX_MESSAGE);
-    request->what.name = (struct hd_slice){0};
-    request->what.params = hd_val_ref(what->params);
-    request->what.schema = hd_val_ref(what->schema);
-    request->what.args = hd_val_ref(what->args);
-    if (what->name.ptr) {
-        name = hd_malloc(what->name.len + 1);
-        if (!name) {
-            free_request(request);
-            return NULL;
-        }
-        memcpy(name, what->name.ptr, what->name.len);
-        request->what.name = hd_slice(name, what->name.len);
+    if (request->what.on_request && must_hear(request->peer)) {
+        request->is_held = true;
+        return 0;
     }
-    request->next = peer->requests;
-    peer->requests = request;
-    return request;
+    return post_request(request);
 }
 
 int hd_mcp_request_open(struct hd_mcp_peer *peer, const struct hd_mcp_what *what)

@@ -71,6 +71,9 @@ struct hd_mcp_peer {
     unsigned epoch;                  /* counts the sessions */
     int64_t last_id;
     struct hd_mcp_request *requests; /* newest first */
+    struct hd_mcp_request *ear;      /* the stream on which a legacy server asks; NULL: none */
+    bool hears;                      /* it is there, or will not be */
+    bool is_deaf;                    /* the server has no such stream */
     struct hd_mcp_token *asking;     /* for a token */
     struct hd_exchange *notifying;   /* that it is initialized */
     char problem[512];               /* why it could not be opened the first way */
@@ -101,6 +104,8 @@ struct hd_mcp_request {
     unsigned epoch;   /* of the session it was sent in */
     bool is_opening;  /* part of the opening: does not wait for it */
     bool is_waiting;  /* for the opening */
+    bool is_held;     /* until the peer hears */
+    bool is_ear;      /* it is the peer's */
     bool is_repeated; /* in a new session */
     bool is_stream;   /* the answer is */
     int resumes;      /* of the stream, since something came */
@@ -114,7 +119,10 @@ struct hd_mcp_request {
     struct hd_mcp_message answer;
 };
 
+/* Sends it; calls wait until the peer hears. */
 HD_MUST_CHECK int hd_mcp_request_send(struct hd_mcp_request *request);
+/* The session is over, and what is heard in it. */
+void hd_mcp_peer_stop_hearing(struct hd_mcp_peer *peer);
 /* Ends it; calls back. */
 void hd_mcp_request_fail(struct hd_mcp_request *request, const char *problem, long status);
 /* Starts a request that belongs to the opening. */

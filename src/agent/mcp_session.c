@@ -473,6 +473,7 @@ int hd_mcp_peer_open(struct hd_mcp_peer *peer)
 
 void hd_mcp_peer_forget(struct hd_mcp_peer *peer)
 {
+    hd_mcp_peer_stop_hearing(peer);
     peer->state = HD_MCP_CLOSED;
     peer->session[0] = peer->version[0] = '\0';
     peer->is_modern = false;
