@@ -22,14 +22,20 @@
 
 /* One line here and in the table for each kind of source; a kind is one file, source_<name>.c. */
 extern const struct hd_source_kind hd_source_a2a;
+extern const struct hd_source_kind hd_source_assistants;
+extern const struct hd_source_kind hd_source_chroma;
 extern const struct hd_source_kind hd_source_client;
 extern const struct hd_source_kind hd_source_http;
+extern const struct hd_source_kind hd_source_langconnect;
 extern const struct hd_source_kind hd_source_mcp;
 
 static const struct hd_source_kind *const source_kinds[] = {
-    &hd_source_client,
     &hd_source_a2a,
+    &hd_source_assistants,
+    &hd_source_chroma,
+    &hd_source_client,
     &hd_source_http,
+    &hd_source_langconnect,
     &hd_source_mcp,
 };
 

@@ -1,0 +1,386 @@
+"""Assistants as the tools of others: each with a line of its own in the same thread."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from programs import wait_for
+
+MESSAGES = {"messages": {"reducer": "messages"}}
+
+
+def agent(replies, **stream) -> dict:
+    """A scripted model that calls assistants: those of `config.assistants`."""
+    return {
+        "name": "boss",
+        "state": MESSAGES,
+        "nodes": {
+            "model": {"kind": "script", "replies": replies, **stream},
+            "tools": {"kind": "tools", "sources": [{"assistants": "{{config.assistants}}"}]},
+        },
+        "edges": [
+            ["__start__", "model"],
+            {
+                "from": "model",
+                "fanout": {"over": "{{messages[-1].tool_calls}}", "as": "call", "to": "tools", "arg": {"call": "{{call}}"}},
+            },
+            ["tools", "model"],
+        ],
+    }
+
+
+AFTER_TOOLS = {"when": {"@eq": ["{{messages[-1].type}}", "tool"]}, "content": "heard: {{messages[-1].content}}"}
+# Calls whom the configuration says, with the words of the user.
+BOSS = agent([AFTER_TOOLS, {"content": "", "tool_calls": "{{config.calls}}"}])
+# Says everything that it was ever told.
+PARROT = {
+    "name": "parrot",
+    "state": MESSAGES,
+    "nodes": {
+        "reply": {
+            "kind": "script",
+            "replies": [
+                {
+                    "content": {
+                        "@concat": [
+                            "{{config.voice}}: ",
+                            {"@join": [{"@map": {"over": "{{messages}}", "as": "m", "value": "{{m.content}}"}}, " / "]},
+                        ]
+                    }
+                }
+            ],
+            "stream": {"by": "word"},
+        }
+    },
+    "edges": [["__start__", "reply"], ["reply", "__end__"]],
+}
+ASKER = {
+    "name": "asker",
+    "state": MESSAGES,
+    "nodes": {
+        "ask": {
+            "kind": "interrupt",
+            "ask": [{"say": "which one?"}, {"say": "sure?"}],
+            "update": {"messages": [{"@ai": "{{answers[0]}}, {{answers[1]}}"}]},
+        }
+    },
+    "edges": [["__start__", "ask"], ["ask", "__end__"]],
+}
+# Two words, a long pause after each: time to stop it, or to kill the server.
+SLOW = {
+    "name": "slow",
+    "state": MESSAGES,
+    "nodes": {
+        "first": {"kind": "script", "replies": [{"content": "begun"}]},
+        "reply": {
+            "kind": "script",
+            "replies": [{"content": "one two three four five six seven eight nine ten"}],
+            "stream": {"by": "word", "delay_ms": 250},
+        },
+    },
+    "edges": [["__start__", "first"], ["first", "reply"], ["reply", "__end__"]],
+}
+GRAPHS = {"boss": BOSS, "parrot": PARROT, "asker": ASKER, "slow": SLOW}
+
+
+def call(name: str, message: str = "hello", id: str | None = None) -> dict:
+    return {"name": name, "args": {"message": message}, "id": id or f"call_{name}"}
+
+
+def contents(values: dict, type: str | None = None) -> list[str]:
+    return [m["content"] for m in values["messages"] if type in (None, m["type"])]
+
+
+@pytest.fixture
+def server(heddle):
+    return heddle(graphs=GRAPHS)
+
+
+def make(server, graph: str, name: str, **configurable) -> str:
+    body = {"graph_id": graph, "name": name, "config": {"configurable": configurable}}
+    return server.ask("POST", "/assistants", json=body)["assistant_id"]
+
+
+@pytest.fixture
+def parrots(server):
+    return {name: make(server, "parrot", name, voice=name) for name in ("alpha", "beta")}
+
+
+def say(server, thread: str, text: str, calls: list, boss: str = "boss", **body) -> dict:
+    configurable = {"calls": calls, **body.pop("configurable", {})}
+    configurable.setdefault("assistants", sorted({each["name"] for each in calls}))
+    return server.wait(boss, {"messages": text}, thread=thread, configurable=configurable, **body)
+
+
+def test_two_delegates_work_at_once_and_answer_by_id(server, parrots):
+    thread = server.thread()
+    values = say(server, thread, "ask both", [call("alpha", "to a"), call("beta", "to b")])
+    answers = {m["tool_call_id"]: (m["name"], m["content"], m["status"]) for m in values["messages"] if m["type"] == "tool"}
+    assert answers == {
+        "call_alpha": ("alpha", "alpha: to a", "success"),
+        "call_beta": ("beta", "beta: to b", "success"),
+    }
+    assert contents(values)[-1] == "heard: beta: to b"
+    for name, text in (("alpha", "to a"), ("beta", "to b")):
+        state = server.state(thread, assistant_id=parrots[name])
+        assert contents(state["values"]) == [text, f"{name}: {text}"]
+        assert state["checkpoint"]["checkpoint_ns"] == f"assistant:{parrots[name]}"
+        assert state["next"] == []
+
+
+def test_each_remembers_its_own_line_only(server, parrots):
+    thread = server.thread()
+    say(server, thread, "one", [call("alpha", "a1"), call("beta", "b1")])
+    values = say(server, thread, "two", [call("alpha", "a2")])
+    assert contents(values, "tool")[-1] == "alpha: a1 / alpha: a1 / a2"
+    assert contents(server.state(thread, assistant_id=parrots["beta"])["values"]) == ["b1", "beta: b1"]
+    # The user can speak to it, too, and it is the same line.
+    direct = server.wait(parrots["beta"], {"messages": "b2"}, thread=thread)
+    assert contents(direct)[-1] == "beta: b1 / beta: b1 / b2"
+
+
+def test_the_timeline_and_the_history_show_all(server, parrots):
+    thread = server.thread()
+    say(server, thread, "go", [call("alpha", "a1"), call("beta", "b1")])
+    runs = server.ask("GET", f"/threads/{thread}/runs")
+    timeline = server.ask("GET", f"/threads/{thread}/timeline")
+    said = [(entry["assistant_id"], entry["message"]["content"]) for entry in timeline]
+    assert {(parrots["alpha"], "a1"), (parrots["alpha"], "alpha: a1"), (parrots["beta"], "beta: b1")} <= set(said)
+    assert [text for _, text in said][0] == "go" and said[-1][1] == "heard: beta: b1"
+    assert {entry["run_id"] for entry in timeline} == {runs[0]["run_id"]}
+    history = server.ask("POST", f"/threads/{thread}/history", json={"assistant_id": parrots["alpha"]})
+    assert len(runs) == 1 and history
+    for state in history:
+        metadata = state["metadata"]
+        assert metadata["run_id"] == runs[0]["run_id"] and metadata["assistant_id"] == parrots["alpha"]
+        assert metadata["graph_id"] == "parrot" and metadata["tool_call_id"] == "call_alpha"
+    # What the thread shows of itself is the agent that was called.
+    assert contents(server.state(thread)["values"])[0] == "go"
+    assert server.ask("GET", f"/threads/{thread}/branches", params={"assistant_id": parrots["alpha"]})
+
+
+def test_a_rollback_takes_what_delegates_did(server, parrots):
+    thread = server.thread()
+    say(server, thread, "go", [call("alpha", "a1")])
+    run = server.ask("GET", f"/threads/{thread}/runs")[0]
+    server.ask("DELETE", f"/threads/{thread}/runs/{run['run_id']}", status=204)
+    assert server.state(thread, assistant_id=parrots["alpha"])["values"] == {}
+
+
+def test_they_are_known_by_id_name_and_graph(server, parrots):
+    thread = server.thread()
+    values = say(
+        server, thread, "go", [call("alpha", "a"), call("parrot", "p")], configurable={"assistants": [parrots["alpha"], "parrot"]}
+    )
+    assert contents(values, "tool")[0] == "alpha: a" and contents(values, "tool")[1].endswith(": p")
+
+
+def test_one_that_is_not_there_is_told(server, parrots):
+    thread = server.thread()
+    events = server.stream(
+        "boss", {"messages": "go"}, thread=thread, stream_mode=["custom", "values"],
+        configurable={"calls": [call("nobody"), call("alpha")], "assistants": ["nobody", "alpha"]},
+    )  # fmt: skip
+    problems = [data for event, data, _ in events if event == "custom"]
+    assert problems and "nobody" in problems[0]["message"]
+    last = [data for event, data, _ in events if event == "values"][-1]
+    by_name = {m["tool_call_id"]: m for m in last["messages"] if m["type"] == "tool"}
+    assert by_name["call_nobody"]["status"] == "error"
+    assert by_name["call_alpha"]["content"] == "alpha: hello"
+
+
+def test_two_calls_of_one_delegate_follow_each_other(server, parrots):
+    thread = server.thread()
+    values = say(server, thread, "go", [call("alpha", "first", "c1"), call("alpha", "second", "c2")])
+    answers = {m["tool_call_id"]: m["content"] for m in values["messages"] if m["type"] == "tool"}
+    assert answers in (
+        {"c1": "alpha: first", "c2": "alpha: first / alpha: first / second"},
+        {"c2": "alpha: second", "c1": "alpha: second / alpha: second / first"},
+    )
+
+
+def test_what_a_delegate_says_is_streamed(server, parrots):
+    thread = server.thread()
+    events = server.stream(
+        "boss", {"messages": "go"}, thread=thread, stream_mode=["messages-tuple", "updates", "events"], stream_subgraphs=True,
+        configurable={"calls": [call("alpha", "to a")], "assistants": ["alpha"]},
+    )  # fmt: skip
+    said, places = {}, set()
+    for event, data, _ in events:
+        if event.startswith("messages"):
+            message, metadata = data
+            if metadata["assistant_id"] == parrots["alpha"] and message["type"] == "AIMessageChunk":
+                said[message["id"]] = said.get(message["id"], "") + message["content"]
+                places.add(metadata["langgraph_checkpoint_ns"])
+    state = server.state(thread, assistant_id=parrots["alpha"])["values"]["messages"]
+    assert said == {state[-1]["id"]: "alpha: to a"}
+    assert all(place.startswith("tools:") and "|reply:" in place for place in places)
+    updates = [event for event, _, _ in events if event.startswith("updates|tools:")]
+    assert updates, [event for event, _, _ in events]
+    # One graph is the outermost, and begins and ends once.
+    graphs = [data for event, data, _ in events if event.startswith("events") and data["event"] == "on_chain_end" and not data["parent_ids"]]
+    assert len(graphs) == 1
+
+
+def test_a_question_of_a_delegate_is_the_agents(server):
+    asker = make(server, "asker", "clerk")
+    thread = server.thread()
+    values = say(server, thread, "go", [call("clerk")])
+    question = values["__interrupt__"][0]["value"]
+    assert question["say"] == "which one?" and question["delegate"]["assistant_id"] == asker
+    assert server.ask("GET", f"/threads/{thread}")["status"] == "interrupted"
+    values = server.wait("boss", thread=thread, command={"resume": "that one"}, configurable={"assistants": ["clerk"]})
+    assert values["__interrupt__"][0]["value"]["say"] == "sure?"
+    values = server.wait("boss", thread=thread, command={"resume": "yes"}, configurable={"assistants": ["clerk"]})
+    assert contents(values)[-1] == "heard: that one, yes"
+    assert contents(server.state(thread, assistant_id=asker)["values"]) == ["hello", "that one, yes"]
+
+
+def test_questions_survive_a_crash(server):
+    asker = make(server, "asker", "clerk")
+    thread = server.thread()
+    configurable = {"assistants": ["clerk"]}
+    say(server, thread, "go", [call("clerk")])
+    server.kill()
+    server.restart()
+    values = server.wait("boss", thread=thread, command={"resume": "that one"}, configurable=configurable)
+    assert values["__interrupt__"][0]["value"]["say"] == "sure?"
+    server.kill()
+    server.restart()
+    values = server.wait("boss", thread=thread, command={"resume": "yes"}, configurable=configurable)
+    assert contents(values)[-1] == "heard: that one, yes"
+    assert contents(server.state(thread, assistant_id=asker)["values"]) == ["hello", "that one, yes"]
+
+
+def has_begun(server, thread: str, assistant: str) -> bool:
+    with server.client() as client:
+        answer = client.get(f"/threads/{thread}/state", params={"assistant_id": assistant})
+    return answer.status_code == 200 and len(answer.json()["values"].get("messages", [])) >= 2
+
+
+def start(server, thread: str, calls: list) -> str:
+    configurable = {"calls": calls, "assistants": sorted({each["name"] for each in calls})}
+    body = {"assistant_id": "boss", "input": {"messages": "go"}, "config": {"configurable": configurable}}
+    return server.ask("POST", f"/threads/{thread}/runs", json=body)["run_id"]
+
+
+def test_after_a_crash_it_goes_on_where_it_stood(server):
+    slow = make(server, "slow", "snail")
+    thread = server.thread()
+    run = start(server, thread, [call("snail")])
+    wait_for(lambda: has_begun(server, thread, slow), what="the delegate's first step")
+    server.kill()
+    server.restart()
+    values = server.ask("GET", f"/threads/{thread}/runs/{run}/join")
+    assert contents(values)[-1].startswith("heard: one two")
+    # It was told once, and began once.
+    assert contents(server.state(thread, assistant_id=slow)["values"])[:2] == ["hello", "begun"]
+    assert len(server.state(thread, assistant_id=slow)["values"]["messages"]) == 3
+
+
+def stopped(server, thread: str, slow: str, run: str) -> dict:
+    wait_for(lambda: has_begun(server, thread, slow), what="the delegate's first step")
+    receipt = server.ask("POST", f"/threads/{thread}/runs/{run}/cancel", params={"wait": "1"})
+    state = server.state(thread, assistant_id=slow)
+    assert state["next"] == ["reply"] and len(state["values"]["messages"]) == 2
+    return receipt
+
+
+def test_a_cancel_stops_the_delegate_first(server):
+    slow = make(server, "slow", "snail")
+    thread = server.thread()
+    run = start(server, thread, [call("snail")])
+    receipt = stopped(server, thread, slow, run)
+    assert receipt["status"] == "interrupted" and receipt["stopped_at_step"] >= 1
+    assert receipt["tokens_streamed"] >= 1
+    assert receipt["tools_in_flight"] == [{"name": "snail", "id": "call_snail"}]
+    kept = server.ask("GET", f"/threads/{thread}/runs/{run}")["receipt"]
+    assert kept == {key: receipt[key] for key in ("stopped_at_step", "tokens_streamed", "tools_in_flight")}
+    # The agent goes on, and so does the delegate: it is not told again.
+    values = server.wait("boss", thread=thread, configurable={"assistants": ["snail"]})
+    assert contents(values)[-1].startswith("heard: one two")
+    assert contents(server.state(thread, assistant_id=slow)["values"], "human") == ["hello"]
+
+
+def test_tools_in_flight_of_delegates_are_named(server):
+    slow = make(server, "slow", "snail")
+    middle = make(server, "boss", "middle", assistants=["snail"], calls=[call("snail")])
+    thread = server.thread()
+    run = start(server, thread, [call("middle")])
+    receipt = stopped(server, thread, slow, run)
+    assert sorted(each["name"] for each in receipt["tools_in_flight"]) == ["middle", "snail"]
+    assert server.state(thread, assistant_id=middle)["next"] == ["tools"]
+
+
+def test_nobody_calls_itself(server):
+    first = make(server, "boss", "first", assistants=["second"], calls=[call("second")])
+    make(server, "boss", "second", assistants=["first"], calls=[call("first")])
+    thread = server.thread()
+    values = server.wait(first, {"messages": "go"}, thread=thread)
+    tools = [m for m in values["messages"] if m["type"] == "tool"]
+    assert len(tools) == 1 and "heard: Error" in tools[0]["content"] and "at work already" in tools[0]["content"]
+
+
+def test_those_who_would_wait_for_each_other_are_told(server):
+    make(server, "boss", "left", assistants=["right"], calls=[call("right")])
+    make(server, "boss", "right", assistants=["left"], calls=[call("left")])
+    thread = server.thread()
+    values = say(server, thread, "go", [call("left"), call("right")])
+    answers = contents(values, "tool")
+    assert len(answers) == 2 and any("at work already" in answer for answer in answers)
+
+
+def test_there_is_a_limit_to_the_depth(server):
+    names = [f"level{i}" for i in range(7)]
+    for name, below in zip(names, [*names[1:], None], strict=True):
+        if below:
+            make(server, "boss", name, assistants=[below], calls=[call(below)])
+        else:
+            make(server, "parrot", name, voice="the last")
+    thread = server.thread()
+    values = say(server, thread, "go", [call("level0")])
+    assert "more than 5 agents" in contents(values)[-1]
+
+
+def test_a_failing_delegate_is_an_error_of_the_tool(heddle):
+    broken = {
+        "name": "broken",
+        "state": MESSAGES,
+        "nodes": {"fail": {"kind": "fail", "error": {"type": "ValueError", "message": "it broke"}}},
+        "edges": [["__start__", "fail"], ["fail", "__end__"]],
+    }
+    server = heddle(graphs={**GRAPHS, "broken": broken})
+    thread = server.thread()
+    values = say(server, thread, "go", [call("broken")])
+    tool = next(m for m in values["messages"] if m["type"] == "tool")
+    assert tool["status"] == "error" and "it broke" in tool["content"]
+
+
+def test_disconnecting_stops_the_delegate(server):
+    slow = make(server, "slow", "snail")
+    thread = server.thread()
+    run_id, begun = [], threading.Event()
+
+    def listen() -> None:
+        body = {
+            "assistant_id": "boss", "input": {"messages": "go"}, "stream_mode": "messages-tuple", "on_disconnect": "cancel",
+            "config": {"configurable": {"calls": [call("snail")], "assistants": ["snail"]}},
+        }  # fmt: skip
+        with server.client() as client, client.stream("POST", f"/threads/{thread}/runs/stream", json=body) as answer:
+            run_id.append(answer.headers["content-location"].rsplit("/", 1)[1])
+            wait_for(lambda: has_begun(server, thread, slow), what="the delegate's first step")
+            begun.set()
+
+    reader = threading.Thread(target=listen)
+    reader.start()
+    assert begun.wait(60)
+    reader.join()
+    run = wait_for(
+        lambda: next(
+            (r for r in [server.ask("GET", f"/threads/{thread}/runs/{run_id[0]}")] if r["status"] == "interrupted"), None
+        ),
+        what="the end of the run",
+    )
+    assert run["receipt"]["tools_in_flight"] == [{"name": "snail", "id": "call_snail"}]
+    assert server.state(thread, assistant_id=slow)["next"] == ["reply"]
