@@ -228,6 +228,7 @@ static struct stream *make_stream(struct hd_call *call, const struct hd_events *
         return NULL;
     }
     stream->cursor.modes = events->modes;
+    stream->cursor.is_creator = events->is_creator;
     stream->cursor.on_more = pump;
     stream->cursor.ctx = stream;
     if (events->run_id.len == HD_UUID_LEN)

@@ -22,6 +22,7 @@ struct hd_events {
     bool is_lifecycle;  /* only when runs begin and end, and what `modes` say */
     bool is_selected;   /* only what `modes` say, nothing that belongs to all */
     bool is_cancelling; /* the run is cancelled when the reader goes */
+    bool is_creator;    /* the run was begun for this reader, and waits for it */
 };
 
 /*

@@ -246,7 +246,8 @@ static void then_stream(struct hd_call *call)
                                      .run_id = run->run_id,
                                      .modes = creation->request.modes,
                                      .after = HD_FROM_NOW,
-                                     .is_cancelling = creation->request.cancels_on_disconnect};
+                                     .is_cancelling = creation->request.cancels_on_disconnect,
+                                     .is_creator = true};
 
     say_location(call, creation, "/stream");
     /* The reader first: it must not miss the beginning. */

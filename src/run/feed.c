@@ -305,6 +305,67 @@ static void on_tick(uv_timer_t *timer)
     }
 }
 
+/* ---- who is behind ---------------------------------------------------- */
+
+/* When the memory for all feeds runs short, nobody may use much of it. */
+static uint64_t most_lag(const struct hd_feed *feed)
+{
+    const struct hd_feed_limits *limits = &feed->feeds->limits;
+    uint64_t most = limits->feed_bytes / 2;
+
+    if (most > limits->total_bytes / 2)
+        most = limits->total_bytes / 2;
+    return feed->feeds->bytes > limits->total_bytes / 2 ? most / 16 : most;
+}
+
+static uint64_t lag_of(const struct hd_feed *feed)
+{
+    uint64_t lag = 0;
+
+    for (const struct hd_cursor *cursor = feed->cursors; cursor; cursor = cursor->next) {
+        if (!cursor->is_creator || !cursor->at ||
+            memcmp(cursor->run_id, feed->lag_run, HD_UUID_SIZE) != 0)
+            continue;
+        if (feed->given - cursor->at->begin > lag)
+            lag = feed->given - cursor->at->begin;
+    }
+    return lag;
+}
+
+/* Who was behind has to catch up with half of it, so that this does not change all the time. */
+static void watch_lag(struct hd_feed *feed)
+{
+    uint64_t most;
+    bool is_behind;
+
+    if (!feed->on_lag)
+        return;
+    most = most_lag(feed);
+    is_behind = lag_of(feed) > (feed->is_behind ? most / 2 : most);
+    if (is_behind == feed->is_behind)
+        return;
+    feed->is_behind = is_behind;
+    feed->on_lag(feed->lag_ctx, is_behind);
+}
+
+void hd_feed_watch(struct hd_feed *feed, struct hd_slice run_id, hd_lag_fn fn, void *ctx)
+{
+    size_t len = run_id.len < HD_UUID_LEN ? run_id.len : HD_UUID_LEN;
+
+    memset(feed->lag_run, 0, sizeof(feed->lag_run));
+    if (len > 0)
+        memcpy(feed->lag_run, run_id.ptr, len);
+    feed->on_lag = fn;
+    feed->lag_ctx = ctx;
+    feed->is_behind = false;
+}
+
+void hd_feed_unwatch(struct hd_feed *feed)
+{
+    feed->on_lag = NULL;
+    feed->is_behind = false;
+}
+
 /* ---- adding ----------------------------------------------------------- */
 
 static struct hd_entry *make_entry(const struct hd_news *news, uint64_t seq)
@@ -352,6 +413,8 @@ static void append(struct hd_feed *feed, struct hd_entry *entry)
 
     *feed->tail = entry;
     feed->tail = &entry->next;
+    entry->begin = feed->given;
+    feed->given += size;
     feed->bytes += size;
     feed->feeds->bytes += size;
     unlink_feed(feed);
@@ -375,6 +438,7 @@ int hd_feed_add(struct hd_feed *feed, const struct hd_news *news)
     if (!feed->held)
         announce(feed, entry);
     keep_limits(feed);
+    watch_lag(feed);
     return 0;
 }
 
@@ -418,13 +482,17 @@ void hd_cursor_open(struct hd_cursor *cursor, struct hd_feed *feed, uint64_t aft
 
 void hd_cursor_close(struct hd_cursor *cursor)
 {
-    if (!cursor->feed)
+    struct hd_feed *feed = cursor->feed;
+
+    if (!feed)
         return;
     *cursor->link = cursor->next;
     if (cursor->next)
         cursor->next->link = cursor->link;
     cursor->feed = NULL;
     cursor->at = NULL;
+    if (feed->is_behind)
+        watch_lag(feed);
 }
 
 static bool is_wanted(const struct hd_cursor *cursor, const struct hd_entry *entry)
@@ -448,4 +516,6 @@ void hd_cursor_advance(struct hd_cursor *cursor)
     cursor->at = cursor->at->next;
     if (cursor->at && cursor->at == cursor->feed->held)
         cursor->at = NULL;
+    if (cursor->is_creator && cursor->feed->is_behind)
+        watch_lag(cursor->feed);
 }

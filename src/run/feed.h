@@ -38,9 +38,10 @@ struct hd_entry {
     struct hd_entry *next;
     unsigned refs;
     uint64_t seq;
-    uint32_t mode; /* one of enum hd_mode; 0: belongs to all (metadata, error, end) */
-    bool is_last;  /* nothing of this run comes after it */
-    bool is_held;  /* nobody may see it yet */
+    uint64_t begin; /* bytes that the feed was given before */
+    uint32_t mode;  /* one of enum hd_mode; 0: belongs to all (metadata, error, end) */
+    bool is_last;   /* nothing of this run comes after it */
+    bool is_held;   /* nobody may see it yet */
     char run_id[HD_UUID_SIZE];
     size_t name_len; /* 0: not for clients */
     size_t data_len;
@@ -114,6 +115,15 @@ void hd_feed_show(struct hd_feed *feed, struct hd_slice run_id);
 /* Stores what was added; otherwise that happens by itself, soon. */
 void hd_feed_flush(struct hd_feed *feed);
 
+/*
+ * While a run is at work: `fn` is told when whoever began it and reads its events
+ * (hd_cursor.is_creator) is behind by half of what makes a reader lost, and when that is over: it has
+ * caught up, or is gone. It must not add events. One run at a time.
+ */
+typedef void (*hd_lag_fn)(void *ctx, bool is_behind);
+void hd_feed_watch(struct hd_feed *feed, struct hd_slice run_id, hd_lag_fn fn, void *ctx);
+void hd_feed_unwatch(struct hd_feed *feed);
+
 /* ---- pages ------------------------------------------------------------ */
 
 /* What is stored of a thread, oldest first; entries live in `arena`. For store threads. */
@@ -131,6 +141,7 @@ struct hd_cursor {
     const struct hd_entry *at;  /* the next one; NULL: all were read */
     bool is_lost;               /* what it was to read next is not kept any more */
     bool is_gone;               /* the thread is: nothing more will come */
+    bool is_creator;            /* the run with run_id was begun with it: see hd_feed_watch() */
     char run_id[HD_UUID_SIZE];  /* empty: of all runs */
     uint32_t modes;             /* of these only */
     void (*on_more)(void *ctx); /* there is something to read, after there was nothing */
@@ -143,7 +154,7 @@ struct hd_cursor {
 
 /*
  * Reads what comes after number `after`: 0 everything that is kept, HD_FROM_NOW
- * nothing that is there already. Set run_id, modes, on_more and ctx before.
+ * nothing that is there already. Set run_id, modes, is_creator, on_more and ctx before.
  */
 void hd_cursor_open(struct hd_cursor *cursor, struct hd_feed *feed, uint64_t after);
 void hd_cursor_close(struct hd_cursor *cursor);

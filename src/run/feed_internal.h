@@ -33,6 +33,12 @@ struct hd_feed {
     uint64_t seq;
     bool has_pages; /* what is stored was put before the rest */
     struct hd_cursor *cursors;
+    uint64_t given; /* bytes of all entries that were ever added */
+
+    hd_lag_fn on_lag; /* NULL: nobody watches */
+    void *lag_ctx;
+    char lag_run[HD_UUID_SIZE];
+    bool is_behind; /* what on_lag was told */
 
     struct hd_buf page; /* entries to be stored, encoded */
     char page_run[HD_UUID_SIZE];

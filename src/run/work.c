@@ -261,12 +261,22 @@ static struct hd_val *make_output(const struct hd_run_result *result)
     return output;
 }
 
+/* Whoever began the run reads too slowly: then it reads no faster from models. */
+static void on_lag(void *ctx, bool is_behind)
+{
+    struct hd_ticket *ticket = ctx;
+
+    if (ticket->run)
+        hd_run_hold(ticket->run, is_behind);
+}
+
 static void on_done(void *ctx, const struct hd_run_result *result)
 {
     struct hd_ticket *ticket = ctx;
     struct hd_outcome *outcome = &ticket->outcome;
 
     ticket->run = NULL;
+    hd_feed_unwatch(ticket->feed);
     switch (result->status) {
     case HD_RUN_DONE:
     case HD_RUN_INTERRUPTED:
@@ -465,7 +475,10 @@ void hd_work_begin(struct hd_ticket *ticket)
         hd_work_fail(ticket, "ValueError", "the graph of this run is not served any more");
         return;
     }
+    hd_feed_watch(ticket->feed, ticket->rec.run_id, on_lag, ticket);
     err = begin(ticket);
+    if (err)
+        hd_feed_unwatch(ticket->feed);
     if (err)
         hd_work_fail(ticket, "RuntimeError", hd_error_text(err));
 }

@@ -1,0 +1,214 @@
+/* Feeds: when whoever began a run is too far behind, and when that is over. */
+#include "run/feed.h"
+
+#include <uv.h>
+
+#include "base/compiler.h"
+#include "tests/unit/check.h"
+
+#define RUN "00000000-0000-4000-8000-000000000001"
+#define OTHER "00000000-0000-4000-8000-000000000002"
+#define FEED_BYTES ((size_t)64 << 10)
+
+struct world {
+    uv_loop_t loop;
+    struct hd_feeds *feeds;
+    struct hd_feed *feed;
+    struct hd_cursor cursor;
+    bool is_behind;
+    int changes;
+};
+
+static void on_lag(void *ctx, bool is_behind)
+{
+    struct world *w = ctx;
+
+    assert_true(is_behind != w->is_behind);
+    w->is_behind = is_behind;
+    w->changes++;
+}
+
+static int setup_with(void **state, size_t total_bytes)
+{
+    const struct hd_feed_limits limits = {
+        .feed_bytes = FEED_BYTES, .total_bytes = total_bytes, .idle_us = 1000000};
+    struct world *w = calloc(1, sizeof(*w));
+
+    assert_non_null(w);
+    assert_int_equal(uv_loop_init(&w->loop), 0);
+    assert_err(hd_feeds_create(&w->loop, NULL, &limits, &w->feeds), 0);
+    w->feed = hd_feed_get(w->feeds, HD_S(""), HD_S("t"), 0);
+    assert_non_null(w->feed);
+    hd_feed_hold(w->feed);
+    hd_feed_watch(w->feed, HD_S(RUN), on_lag, w);
+    *state = w;
+    return 0;
+}
+
+static int setup(void **state)
+{
+    return setup_with(state, 64 * FEED_BYTES);
+}
+
+static int setup_tight(void **state)
+{
+    return setup_with(state, 2 * FEED_BYTES);
+}
+
+static int teardown(void **state)
+{
+    struct world *w = *state;
+
+    hd_cursor_close(&w->cursor);
+    hd_feed_release(w->feed);
+    hd_feeds_destroy(w->feeds);
+    uv_run(&w->loop, UV_RUN_DEFAULT);
+    assert_int_equal(uv_loop_close(&w->loop), 0);
+    free(w);
+    return 0;
+}
+
+static void open_cursor(struct world *w, struct hd_cursor *cursor, const char *run, bool is_creator)
+{
+    *cursor = (struct hd_cursor){.modes = 1, .is_creator = is_creator};
+    memcpy(cursor->run_id, run, HD_UUID_SIZE);
+    hd_cursor_open(cursor, w->feed, HD_FROM_NOW);
+}
+
+static void add_to(struct hd_feed *feed, size_t bytes)
+{
+    static char text[1000];
+
+    for (size_t told = 0; told < bytes; told += sizeof(text)) {
+        const struct hd_news news = {.run_id = HD_S(RUN),
+                                     .mode = 1,
+                                     .name = HD_S("values"),
+                                     .data = hd_slice(text, sizeof(text))};
+
+        assert_err(hd_feed_add(feed, &news), 0);
+    }
+}
+
+static void add(struct world *w, size_t bytes)
+{
+    add_to(w->feed, bytes);
+}
+
+static void read_all(struct hd_cursor *cursor)
+{
+    while (hd_cursor_peek(cursor))
+        hd_cursor_advance(cursor);
+}
+
+static void half_is_too_much(void **state)
+{
+    struct world *w = *state;
+
+    open_cursor(w, &w->cursor, RUN, true);
+    add(w, FEED_BYTES / 4);
+    assert_false(w->is_behind);
+    add(w, FEED_BYTES / 3);
+    assert_true(w->is_behind);
+    assert_false(w->cursor.is_lost);
+    /* Some is not enough. */
+    for (int i = 0; i < 5; i++)
+        hd_cursor_advance(&w->cursor);
+    assert_true(w->is_behind);
+    read_all(&w->cursor);
+    assert_false(w->is_behind);
+    assert_int_equal(w->changes, 2);
+    add(w, FEED_BYTES * 2 / 3);
+    assert_true(w->is_behind);
+    assert_int_equal(w->changes, 3);
+}
+
+static void who_reads_is_never_behind(void **state)
+{
+    struct world *w = *state;
+
+    open_cursor(w, &w->cursor, RUN, true);
+    for (int i = 0; i < 100; i++) {
+        add(w, FEED_BYTES / 10);
+        read_all(&w->cursor);
+    }
+    assert_int_equal(w->changes, 0);
+}
+
+static void who_is_gone_is_not_behind(void **state)
+{
+    struct world *w = *state;
+
+    open_cursor(w, &w->cursor, RUN, true);
+    add(w, FEED_BYTES * 2 / 3);
+    assert_true(w->is_behind);
+    hd_cursor_close(&w->cursor);
+    assert_false(w->is_behind);
+    add(w, FEED_BYTES * 2);
+    assert_int_equal(w->changes, 2);
+}
+
+static void others_may_be_behind(void **state)
+{
+    struct world *w = *state;
+    struct hd_cursor other;
+
+    open_cursor(w, &w->cursor, RUN, false);
+    open_cursor(w, &other, OTHER, true);
+    add(w, FEED_BYTES * 2);
+    assert_true(w->cursor.is_lost);
+    assert_int_equal(w->changes, 0);
+    hd_cursor_close(&other);
+}
+
+static void a_run_without_readers_is_not_held(void **state)
+{
+    struct world *w = *state;
+
+    add(w, FEED_BYTES * 4);
+    assert_int_equal(w->changes, 0);
+}
+
+static void what_ended_is_not_told(void **state)
+{
+    struct world *w = *state;
+
+    open_cursor(w, &w->cursor, RUN, true);
+    hd_feed_unwatch(w->feed);
+    add(w, FEED_BYTES * 2 / 3);
+    read_all(&w->cursor);
+    assert_int_equal(w->changes, 0);
+}
+
+/* Many that are behind a little are too much as well. */
+static void memory_for_all_is_shared(void **state)
+{
+    struct world *w = *state;
+    struct hd_feed *others[2] = {hd_feed_get(w->feeds, HD_S(""), HD_S("a"), 0),
+                                 hd_feed_get(w->feeds, HD_S(""), HD_S("b"), 0)};
+
+    for (size_t i = 0; i < HD_COUNT(others); i++)
+        add_to(others[i], FEED_BYTES * 3 / 4);
+    open_cursor(w, &w->cursor, RUN, true);
+    add(w, FEED_BYTES / 10);
+    assert_true(w->is_behind);
+    assert_false(w->cursor.is_lost);
+    read_all(&w->cursor);
+    assert_false(w->is_behind);
+}
+
+int main(void)
+{
+#define CASE(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        CASE(half_is_too_much),
+        CASE(who_reads_is_never_behind),
+        CASE(who_is_gone_is_not_behind),
+        CASE(others_may_be_behind),
+        CASE(a_run_without_readers_is_not_held),
+        CASE(what_ended_is_not_told),
+        cmocka_unit_test_setup_teardown(memory_for_all_is_shared, setup_tight, teardown),
+    };
+#undef CASE
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
