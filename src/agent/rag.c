@@ -1,0 +1,80 @@
+/* Requests of the sources of retrieved documents. */
+#include "agent/rag.h"
+
+#include <string.h>
+
+#define ASK_MS 30000
+#define MAX_LINE 16384
+
+int hd_rag_ask(const struct hd_rag_ask *ask, struct hd_exchange **out)
+{
+    const char *lines[3];
+    struct hd_exchange_what what = {.peer = "rag",
+                                    .method = ask->method,
+                                    .url = ask->url,
+                                    .headers = lines,
+                                    .body = ask->body,
+                                    .timeout_ms = ASK_MS,
+                                    .tries = 2,
+                                    .is_direct = true,
+                                    .max_body = HD_RAG_MAX_BODY,
+                                    .secrets = &ask->token,
+                                    .secret_count = ask->token.len > 0,
+                                    .on_done = ask->on_done,
+                                    .ctx = ask->ctx};
+    struct hd_buf line;
+    int err = 0;
+
+    lines[what.header_count++] = "Accept: application/json";
+    if (ask->body.ptr)
+        lines[what.header_count++] = "Content-Type: application/json";
+    hd_buf_init(&line, MAX_LINE);
+    if (ask->token.len) {
+        err =
+            hd_buf_printf(&line, "Authorization: Bearer %.*s", (int)ask->token.len, ask->token.ptr);
+        if (!err)
+            err = hd_buf_append_byte(&line, 0);
+        lines[what.header_count++] = line.ptr;
+    }
+    if (!err)
+        err = ask->task ? hd_exchange_start(ask->task, &what, out)
+                        : hd_exchange_start_run(ask->run, &what, out);
+    hd_buf_fini(&line);
+    return err;
+}
+
+int hd_rag_check(const struct hd_reply *reply, struct hd_fault *fault)
+{
+    if (reply->error)
+        return hd_fault_set(fault, HD_EIO, "%s", reply->error);
+    if (reply->status == 401 || reply->status == 403)
+        return hd_fault_set(fault, HD_EIO, "it does not accept the token (HTTP status %ld)",
+                            reply->status);
+    if (reply->status == 404)
+        return hd_fault_set(fault, HD_EIO, "it does not exist (HTTP status 404)");
+    if (reply->status < 200 || reply->status > 299)
+        return hd_fault_set(fault, HD_EIO, "HTTP status %ld", reply->status);
+    return 0;
+}
+
+int hd_rag_put_base(struct hd_buf *out, struct hd_slice base)
+{
+    while (base.len && base.ptr[base.len - 1] == '/')
+        base.len--;
+    return hd_buf_append_slice(out, base);
+}
+
+int hd_rag_put_segment(struct hd_buf *out, struct hd_slice text)
+{
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~";
+    int err = 0;
+
+    for (size_t i = 0; i < text.len && !err; i++) {
+        if (text.ptr[i] && strchr(plain, text.ptr[i]))
+            err = hd_buf_append_byte(out, (uint8_t)text.ptr[i]);
+        else
+            err = hd_buf_printf(out, "%%%02X", (unsigned char)text.ptr[i]);
+    }
+    return err;
+}
