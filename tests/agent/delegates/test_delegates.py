@@ -67,19 +67,15 @@ ASKER = {
     },
     "edges": [["__start__", "ask"], ["ask", "__end__"]],
 }
-# Two words, a long pause after each: time to stop it, or to kill the server.
+# Says that it has begun, then asks a server that takes its time.
 SLOW = {
     "name": "slow",
     "state": MESSAGES,
     "nodes": {
         "first": {"kind": "script", "replies": [{"content": "begun"}]},
-        "reply": {
-            "kind": "script",
-            "replies": [{"content": "one two three four five six seven eight nine ten"}],
-            "stream": {"by": "word", "delay_ms": 250},
-        },
+        "gate": {"kind": "http", "url": "{{config.gate}}", "update": {"messages": [{"@ai": "{{response.body.text}}"}]}},
     },
-    "edges": [["__start__", "first"], ["first", "reply"], ["reply", "__end__"]],
+    "edges": [["__start__", "first"], ["first", "gate"], ["gate", "__end__"]],
 }
 GRAPHS = {"boss": BOSS, "parrot": PARROT, "asker": ASKER, "slow": SLOW}
 
@@ -105,6 +101,24 @@ def make(server, graph: str, name: str, **configurable) -> str:
 @pytest.fixture
 def parrots(server):
     return {name: make(server, "parrot", name, voice=name) for name in ("alpha", "beta")}
+
+
+@pytest.fixture
+def gate(scripted):
+    """Leaves its first request without an answer until whoever asked is gone; answers all others."""
+
+    def handle(peer, request) -> None:
+        if request.number == 0:
+            peer.wait_closed()
+            peer.close()
+        else:
+            peer.answer(200, {"text": "through the gate"})
+
+    return scripted(handle)
+
+
+def make_snail(server, gate) -> str:
+    return make(server, "slow", "snail", gate=gate.url)
 
 
 def say(server, thread: str, text: str, calls: list, boss: str = "boss", **body) -> dict:
@@ -253,45 +267,40 @@ def test_questions_survive_a_crash(server):
     assert contents(server.state(thread, assistant_id=asker)["values"]) == ["hello", "that one, yes"]
 
 
-def has_begun(server, thread: str, assistant: str) -> bool:
-    with server.client() as client:
-        answer = client.get(f"/threads/{thread}/state", params={"assistant_id": assistant})
-    return answer.status_code == 200 and len(answer.json()["values"].get("messages", [])) >= 2
-
-
 def start(server, thread: str, calls: list) -> str:
     configurable = {"calls": calls, "assistants": sorted({each["name"] for each in calls})}
     body = {"assistant_id": "boss", "input": {"messages": "go"}, "config": {"configurable": configurable}}
     return server.ask("POST", f"/threads/{thread}/runs", json=body)["run_id"]
 
 
-def test_after_a_crash_it_goes_on_where_it_stood(server):
-    slow = make(server, "slow", "snail")
+def test_after_a_crash_it_goes_on_where_it_stood(server, gate):
+    slow = make_snail(server, gate)
     thread = server.thread()
     run = start(server, thread, [call("snail")])
-    wait_for(lambda: has_begun(server, thread, slow), what="the delegate's first step")
+    wait_for(lambda: gate.requests, what="the delegate at the gate")
+    wait_for(lambda: server.state(thread, assistant_id=slow)["next"] == ["gate"], what="the state before the gate")
     server.kill()
     server.restart()
     values = server.ask("GET", f"/threads/{thread}/runs/{run}/join")
-    assert contents(values)[-1].startswith("heard: one two")
+    assert contents(values)[-1] == "heard: through the gate"
     # It was told once, and began once.
-    assert contents(server.state(thread, assistant_id=slow)["values"])[:2] == ["hello", "begun"]
-    assert len(server.state(thread, assistant_id=slow)["values"]["messages"]) == 3
+    assert contents(server.state(thread, assistant_id=slow)["values"]) == ["hello", "begun", "through the gate"]
 
 
-def stopped(server, thread: str, slow: str, run: str) -> dict:
-    wait_for(lambda: has_begun(server, thread, slow), what="the delegate's first step")
+def stopped(server, gate, thread: str, slow: str, run: str) -> dict:
+    wait_for(lambda: gate.requests, what="the delegate at the gate")
     receipt = server.ask("POST", f"/threads/{thread}/runs/{run}/cancel", params={"wait": "1"})
+    gate.wait_closed()
     state = server.state(thread, assistant_id=slow)
-    assert state["next"] == ["reply"] and len(state["values"]["messages"]) == 2
+    assert state["next"] == ["gate"] and contents(state["values"]) == ["hello", "begun"]
     return receipt
 
 
-def test_a_cancel_stops_the_delegate_first(server):
-    slow = make(server, "slow", "snail")
+def test_a_cancel_stops_the_delegate_first(server, gate):
+    slow = make_snail(server, gate)
     thread = server.thread()
     run = start(server, thread, [call("snail")])
-    receipt = stopped(server, thread, slow, run)
+    receipt = stopped(server, gate, thread, slow, run)
     assert receipt["status"] == "interrupted" and receipt["stopped_at_step"] >= 1
     assert receipt["tokens_streamed"] >= 1
     assert receipt["tools_in_flight"] == [{"name": "snail", "id": "call_snail"}]
@@ -299,16 +308,16 @@ def test_a_cancel_stops_the_delegate_first(server):
     assert kept == {key: receipt[key] for key in ("stopped_at_step", "tokens_streamed", "tools_in_flight")}
     # The agent goes on, and so does the delegate: it is not told again.
     values = server.wait("boss", thread=thread, configurable={"assistants": ["snail"]})
-    assert contents(values)[-1].startswith("heard: one two")
-    assert contents(server.state(thread, assistant_id=slow)["values"], "human") == ["hello"]
+    assert contents(values)[-1] == "heard: through the gate"
+    assert contents(server.state(thread, assistant_id=slow)["values"]) == ["hello", "begun", "through the gate"]
 
 
-def test_tools_in_flight_of_delegates_are_named(server):
-    slow = make(server, "slow", "snail")
+def test_tools_in_flight_of_delegates_are_named(server, gate):
+    slow = make_snail(server, gate)
     middle = make(server, "boss", "middle", assistants=["snail"], calls=[call("snail")])
     thread = server.thread()
     run = start(server, thread, [call("middle")])
-    receipt = stopped(server, thread, slow, run)
+    receipt = stopped(server, gate, thread, slow, run)
     assert sorted(each["name"] for each in receipt["tools_in_flight"]) == ["middle", "snail"]
     assert server.state(thread, assistant_id=middle)["next"] == ["tools"]
 
@@ -357,8 +366,8 @@ def test_a_failing_delegate_is_an_error_of_the_tool(heddle):
     assert tool["status"] == "error" and "it broke" in tool["content"]
 
 
-def test_disconnecting_stops_the_delegate(server):
-    slow = make(server, "slow", "snail")
+def test_disconnecting_stops_the_delegate(server, gate):
+    slow = make_snail(server, gate)
     thread = server.thread()
     run_id, begun = [], threading.Event()
 
@@ -369,7 +378,7 @@ def test_disconnecting_stops_the_delegate(server):
         }  # fmt: skip
         with server.client() as client, client.stream("POST", f"/threads/{thread}/runs/stream", json=body) as answer:
             run_id.append(answer.headers["content-location"].rsplit("/", 1)[1])
-            wait_for(lambda: has_begun(server, thread, slow), what="the delegate's first step")
+            wait_for(lambda: gate.requests, what="the delegate at the gate")
             begun.set()
 
     reader = threading.Thread(target=listen)
@@ -383,4 +392,5 @@ def test_disconnecting_stops_the_delegate(server):
         what="the end of the run",
     )
     assert run["receipt"]["tools_in_flight"] == [{"name": "snail", "id": "call_snail"}]
-    assert server.state(thread, assistant_id=slow)["next"] == ["reply"]
+    gate.wait_closed()
+    assert server.state(thread, assistant_id=slow)["next"] == ["gate"]
