@@ -322,12 +322,20 @@ struct hd_val *hd_approval_question(const struct hd_approval *approval, struct h
     return question;
 }
 
-bool hd_approval_is_question(const struct hd_val *question, struct hd_approval *out)
+static bool is_member(const struct hd_val *object, const char *key, struct hd_slice text)
+{
+    const struct hd_val *val = hd_val_get(object, hd_slice_cstr(key));
+
+    return hd_val_is_string(val) && hd_slice_eq(hd_val_get_string(val), text);
+}
+
+bool hd_approval_is_question(const struct hd_val *question, struct hd_slice name,
+                             struct hd_slice call_id, struct hd_approval *out)
 {
     const struct hd_val *config = hd_val_get(question, HD_S("config"));
 
-    if (!hd_val_is_object(hd_val_get(question, HD_S("action_request"))) ||
-        !hd_val_is_object(config))
+    if (!is_member(hd_val_get(question, HD_S("action_request")), "action", name) ||
+        !is_member(question, "tool_call_id", call_id) || !hd_val_is_object(config))
         return false;
     *out = (struct hd_approval){.is_needed = true};
     for (int i = 0; i < HD_VERDICT_COUNT; i++)

@@ -37,8 +37,12 @@ HD_MUST_CHECK int hd_approval_find(const struct hd_val *policy, struct hd_slice 
 HD_MUST_CHECK struct hd_val *hd_approval_question(const struct hd_approval *approval,
                                                   struct hd_slice name, const struct hd_val *args,
                                                   struct hd_slice call_id, const char *error);
-/* Whether it is such a question, and what it allows as an answer. */
-bool hd_approval_is_question(const struct hd_val *question, struct hd_approval *out);
+/*
+ * Whether it is the question about this call, and what it allows as an answer. A tool may ask
+ * likewise about a call of its own: an assistant does.
+ */
+bool hd_approval_is_question(const struct hd_val *question, struct hd_slice name,
+                             struct hd_slice call_id, struct hd_approval *out);
 
 struct hd_decision {
     enum hd_verdict verdict;

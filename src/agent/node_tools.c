@@ -376,10 +376,12 @@ static int find_approval(struct work *work, struct hd_val *policy, struct hd_app
                          struct hd_fault *fault)
 {
     const struct hd_tool *tool = work->call.tool;
+    const struct hd_val *question = hd_val_at(work->asked, 0);
     struct hd_approval asked;
     int err = hd_approval_find(policy, work->name, tool->name, work->args, out, fault);
 
-    if (!err && !out->is_needed && hd_approval_is_question(hd_val_at(work->asked, 0), &asked))
+    if (!err && !out->is_needed &&
+        hd_approval_is_question(question, work->name, work->call.id, &asked))
         *out = asked;
     return err;
 }

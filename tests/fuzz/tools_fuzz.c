@@ -12,6 +12,8 @@
 #include "agent/http_tool.h"
 #include "agent/tool.h"
 #include "agent/tools.h"
+#include "base/alloc.h"
+#include "graph/engine.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -69,14 +71,34 @@ static void try_http(const struct hd_val *val)
     }
 }
 
+/* A source of a run that has nothing else. */
+static void open_client(const struct hd_val *val)
+{
+    struct hd_run run = {0};
+    struct hd_source source = {.kind = &hd_source_client, .value = hd_val_ref(val), .run = &run};
+
+    require(hd_source_client.open(&source) == 0 && source.is_ready, "tools that cannot be had");
+    require(source.tool_count == hd_val_count(val), "lost tools");
+    for (size_t i = 0; i < source.tool_count; i++) {
+        struct hd_tool *tool = source.tools[i];
+
+        require(tool->is_client && tool->name.len > 0, "a tool without a name");
+        require(hd_val_is_object(tool->parameters), "a tool without a schema");
+        hd_val_unref((struct hd_val *)(uintptr_t)tool->parameters);
+        hd_free(tool);
+    }
+    hd_free(source.tools);
+    hd_val_unref(source.value);
+}
+
 static void try_client(const struct hd_val *val)
 {
-    struct hd_source source = {.kind = &hd_source_client, .value = hd_val_ref(val)};
     struct hd_fault fault = {0};
     int err = hd_source_client.check(val, &fault);
 
     require(is_said(err, &fault), "an odd error of client tools");
-    hd_val_unref(source.value);
+    if (err == 0)
+        open_client(val);
 }
 
 static void try_approval(const struct hd_val *val)
@@ -93,7 +115,7 @@ static void try_approval(const struct hd_val *val)
             hd_approval_question(&approval, HD_S("pay"), val, HD_S("id"), NULL);
         struct hd_approval seen;
 
-        require(hd_approval_is_question(question, &seen) &&
+        require(hd_approval_is_question(question, HD_S("pay"), HD_S("id"), &seen) &&
                     memcmp(seen.allows, approval.allows, sizeof(seen.allows)) == 0,
                 "a question that is none");
         hd_val_unref(question);

@@ -150,9 +150,11 @@ static void a_question_shows_the_call_and_what_is_allowed(void **unused)
                          "\"allow_ignore\":true,\"allow_respond\":false,\"allow_edit\":false,"
                          "\"allow_accept\":true},\"description\":\"Money!\",\"tool_call_id\":"
                          "\"c1\",\"error\":\"no\"}");
-    assert_true(hd_approval_is_question(question, &seen));
+    assert_true(hd_approval_is_question(question, HD_S("pay"), HD_S("c1"), &seen));
     assert_memory_equal(seen.allows, approval.allows, sizeof(seen.allows));
-    assert_false(hd_approval_is_question(args, &seen));
+    assert_false(hd_approval_is_question(question, HD_S("pay"), HD_S("c2"), &seen));
+    assert_false(hd_approval_is_question(question, HD_S("buy"), HD_S("c1"), &seen));
+    assert_false(hd_approval_is_question(args, HD_S("pay"), HD_S("c1"), &seen));
     hd_val_unref(question);
     assert_err(hd_approval_find(policy, HD_S("x"), HD_S("x"), args, &approval, NULL), 0);
     question = hd_approval_question(&approval, HD_S("x"), args, HD_S(""), NULL);

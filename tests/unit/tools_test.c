@@ -72,7 +72,8 @@ static void ask_or_tell(struct hd_tool_call *call)
 
     if (!answer) {
         assert_null(question);
-        hd_tool_ask(call, hd_val_cstr("who?"));
+        question = hd_val_get(call->args, HD_S("question"));
+        hd_tool_ask(call, question ? hd_val_ref(question) : hd_val_cstr("who?"));
         return;
     }
     both =
@@ -786,6 +787,46 @@ static void a_tool_may_ask_too(void **unused)
     close_scene(&s);
 }
 
+/* What it asks may look like a question of ours, about a call of its own. */
+static void a_tool_may_ask_as_we_do(void **unused)
+{
+    struct scene s;
+    const struct hd_val *value;
+
+    (void)unused;
+    open_scene(&s, GRAPH(SOURCES ",\"approval\":false"));
+    play(&s,
+         "{" CALLS("{\"name\":\"ask\",\"id\":\"c1\",\"args\":{\"question\":{"
+                   "\"action_request\":{\"action\":\"ask\",\"args\":{}},\"config\":{"
+                   "\"allow_accept\":true},\"tool_call_id\":\"inner\"}}}") "}",
+         NULL, HD_RUN_INTERRUPTED);
+    (void)question(&s, 0, &value);
+    assert_non_null(hd_val_get(value, HD_S("action_request")));
+    play(&s, NULL, RESUME("{\"type\":\"accept\"}"), HD_RUN_DONE);
+    assert_int_equal(fake.called, 2);
+    close_scene(&s);
+}
+
+/* A policy that changes after the question leaves the question what it was. */
+static void a_question_needs_its_answer_whatever_the_policy_is_now(void **unused)
+{
+    struct scene s;
+    struct hd_graph *first;
+
+    (void)unused;
+    open_scene(&s, GRAPH(SOURCES ",\"approval\":[{\"tool\":\"echo\",\"allow\":[\"accept\"]}]"));
+    play(&s, "{" CALLS(CALL("echo", "c1", "x")) "}", NULL, HD_RUN_INTERRUPTED);
+    first = s.graph;
+    s.graph = read_graph(GRAPH(SOURCES));
+    play(&s, NULL, RESUME("{\"type\":\"ignore\"}"), HD_RUN_INTERRUPTED);
+    assert_error(&s, 0, "the answer \"ignore\" is not allowed here");
+    assert_int_equal(fake.called, 0);
+    play(&s, NULL, RESUME("{\"type\":\"accept\"}"), HD_RUN_DONE);
+    assert_int_equal(fake.called, 1);
+    close_scene(&s);
+    hd_graph_destroy(first);
+}
+
 static void a_policy_that_is_none_lets_nothing_through(void **unused)
 {
     struct scene s;
@@ -855,6 +896,8 @@ int main(void)
         cmocka_unit_test(several_wait_for_answers_at_once),
         cmocka_unit_test(the_last_one_needs_no_id),
         cmocka_unit_test(a_tool_may_ask_too),
+        cmocka_unit_test(a_tool_may_ask_as_we_do),
+        cmocka_unit_test(a_question_needs_its_answer_whatever_the_policy_is_now),
         cmocka_unit_test(a_policy_that_is_none_lets_nothing_through),
         cmocka_unit_test(it_survives_without_memory),
     };
