@@ -554,6 +554,35 @@ static void sources_are_shared_and_names_are_fit(void **unused)
     close_scene(&s);
 }
 
+/* The first 512 count. */
+static void a_node_has_only_so_many_tools(void **unused)
+{
+    struct scene s;
+    struct hd_buf input;
+    struct hd_slice text;
+    const struct hd_val *messages;
+    struct hd_val *vals;
+
+    (void)unused;
+    open_scene(&s, GRAPH(SOURCES));
+    hd_buf_init(&input, 100000);
+    assert_int_equal(hd_buf_append_slice(&input, HD_S("{\"tools\":[{\"name\":\"t0\"}")), 0);
+    for (int i = 1; i < 600; i++)
+        assert_int_equal(hd_buf_printf(&input, ",{\"name\":\"t%d\"}", i), 0);
+    assert_int_equal(hd_buf_printf(&input, "],%s}%c",
+                                   CALLS(CALL("t504", "c1", "x") "," CALL("t505", "c2", "x")), 0),
+                     0);
+    play(&s, input.ptr, NULL, HD_RUN_DONE);
+    hd_buf_fini(&input);
+    vals = values(&s);
+    messages = hd_val_get(vals, HD_S("messages"));
+    assert_int_equal(hd_val_count(messages), 2); /* t504 is the client's own */
+    text = hd_val_get_string(hd_val_get(hd_val_at(messages, 1), HD_S("content")));
+    assert_true(hd_slice_starts(text, HD_S("Error: t505 is not a valid tool, try one of [echo, ")));
+    hd_val_unref(vals);
+    close_scene(&s);
+}
+
 static void declarations_are_checked(void **unused)
 {
     static const struct {
@@ -889,6 +918,7 @@ int main(void)
         cmocka_unit_test(a_client_answers_its_own_calls),
         cmocka_unit_test(a_problem_is_told_once_and_the_others_work),
         cmocka_unit_test(sources_are_shared_and_names_are_fit),
+        cmocka_unit_test(a_node_has_only_so_many_tools),
         cmocka_unit_test(declarations_are_checked),
         cmocka_unit_test(an_approved_call_runs_once_also_after_a_restart),
         cmocka_unit_test(each_verdict_has_its_result),
