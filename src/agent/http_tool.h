@@ -39,8 +39,8 @@ void hd_http_tool_request_init(struct hd_http_tool_request *request);
 void hd_http_tool_request_fini(struct hd_http_tool_request *request);
 
 /*
- * `tool` was checked. `secrets` are what markers in its headers stand for; they must stay as long as
- * the request. HD_EINVAL: the arguments cannot be sent, or a secret is not known any more.
+ * `tool` was checked. `secrets` are what markers in its headers stand for; they must stay as long
+ * as the request. HD_EINVAL: the arguments cannot be sent, or a secret is not known any more.
  */
 HD_MUST_CHECK int hd_http_tool_request(struct hd_http_tool_request *request,
                                        const struct hd_val *tool, const struct hd_val *args,

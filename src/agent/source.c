@@ -30,13 +30,8 @@ extern const struct hd_source_kind hd_source_langconnect;
 extern const struct hd_source_kind hd_source_mcp;
 
 static const struct hd_source_kind *const source_kinds[] = {
-    &hd_source_a2a,
-    &hd_source_assistants,
-    &hd_source_chroma,
-    &hd_source_client,
-    &hd_source_http,
-    &hd_source_langconnect,
-    &hd_source_mcp,
+    &hd_source_a2a,  &hd_source_assistants,  &hd_source_chroma, &hd_source_client,
+    &hd_source_http, &hd_source_langconnect, &hd_source_mcp,
 };
 
 static const struct hd_source_kind *const *more_kinds;

@@ -29,8 +29,8 @@ struct hd_task;
 struct hd_tool_call;
 
 struct hd_tool {
-    struct hd_slice name;        /* as its source calls it */
-    struct hd_slice description; /* may be empty */
+    struct hd_slice name;            /* as its source calls it */
+    struct hd_slice description;     /* may be empty */
     const struct hd_val *parameters; /* JSON Schema of the arguments, an object */
     bool is_client;                  /* whoever started the run answers, with a tool message */
     int64_t timeout_ms;              /* of a call; 0: the node's; below 0: none */
@@ -71,10 +71,10 @@ struct hd_source {
     /* source.c's own below */
     struct hd_tool **tools;
     size_t tool_count, tool_cap;
-    bool is_open;  /* close() must be called */
+    bool is_open; /* close() must be called */
     bool is_ready;
-    bool is_told;  /* the problem */
-    char *problem; /* why it has no tools; NULL: it is fine */
+    bool is_told;             /* the problem */
+    char *problem;            /* why it has no tools; NULL: it is fine */
     struct uv_timer_s *timer; /* limits the opening */
     struct hd_source *next;
 };
