@@ -18,6 +18,7 @@
 #define MAX_TRIES 10
 #define FIRST_WAIT_MS 500 /* doubled for each further try */
 #define MAX_BACKOFF_MS 8000
+#define MAX_HOPS 3        /* redirects */
 #define DETACHED_MS 10000 /* a good-bye that takes longer is not worth it */
 
 /* ---- the run's list --------------------------------------------------- */
@@ -214,7 +215,6 @@ static void on_data(void *ctx, struct hd_slice data)
 {
     struct hd_exchange *exchange = ctx;
 
-    exchange->given_bytes += (int64_t)data.len;
     hd_exchange_keep(exchange, data);
     begin_call(exchange);
     exchange->what.on_data(exchange->what.ctx, data);
@@ -231,6 +231,30 @@ static int start_timer(struct hd_exchange *exchange, uv_timer_cb fn, int64_t ms)
 }
 
 static int try_it(struct hd_exchange *exchange);
+
+/*
+ * Another path of the same server, such as one with a slash behind it, gets no credentials that
+ * the first did not get. A method that changes something must stay what it is.
+ */
+static bool follow(struct hd_exchange *exchange, const struct hd_response *response)
+{
+    bool is_kept = response->status == 307 || response->status == 308;
+    const char *url;
+
+    if (exchange->hops >= MAX_HOPS || (!is_kept && strcmp(exchange->what.method, "GET") != 0))
+        return false;
+    url = hd_redirect_within(exchange->what.url, hd_header_find(response->headers, "location"),
+                             &exchange->arena);
+    if (!url)
+        return false;
+    exchange->what.url = url;
+    exchange->hops++;
+    exchange->tries--; /* it is still the same one */
+    if (try_it(exchange) == 0)
+        return true;
+    exchange->is_redirected = true;
+    return false;
+}
 
 static void on_again(uv_timer_t *timer)
 {
@@ -250,6 +274,8 @@ static void on_response(void *ctx, const struct hd_response *response)
     struct hd_reply reply = reply_of(exchange, response);
 
     exchange->request = NULL;
+    if (exchange->is_redirected && !response->failure && follow(exchange, response))
+        return;
     /* An answer that promised another try may be cut off: that changes nothing. */
     if (exchange->wait_ms < 0 && response->failure)
         exchange->wait_ms = next_try_ms(exchange, response);

@@ -32,10 +32,10 @@ struct hd_exchange {
     int tries;
     int64_t began_us;
     int64_t wait_ms;                 /* before the next try; -1: there is none */
-    bool is_redirected;              /* and must not be */
+    bool is_redirected;              /* and is not to be followed */
+    int hops;                        /* redirects within the server that were followed */
     bool is_told;                    /* on_head was called */
     bool is_given;                   /* the body goes to on_data */
-    int64_t given_bytes;             /* so far */
     int calling;                     /* callbacks that have not returned */
     bool is_cancelled;               /* goes when they have */
     struct hd_buf kept;              /* what was given on, for the recording */
@@ -55,6 +55,8 @@ HD_MUST_CHECK int hd_exchange_secrets(struct hd_exchange *exchange);
 struct hd_slice hd_header_split(struct hd_slice line, struct hd_slice *value);
 /* What Retry-After says, at most a minute; -1: nothing. */
 int64_t hd_retry_after_ms(struct hd_slice headers, int64_t now_us);
+/* Where a redirect leads, in the arena; NULL: to another server, or nowhere. */
+const char *hd_redirect_within(const char *url, struct hd_slice location, struct hd_arena *arena);
 /* Why there is no answer; stays as long as the exchange. */
 const char *hd_exchange_error(struct hd_exchange *exchange, const struct hd_response *response);
 

@@ -161,6 +161,59 @@ int hd_exchange_secrets(struct hd_exchange *exchange)
     return 0;
 }
 
+/* ---- addresses -------------------------------------------------------- */
+
+/* Scheme, host and port, in words that can be compared; false: out of memory, or there are none. */
+static bool origin_text(CURLU *url, struct hd_arena *arena, struct hd_slice *out)
+{
+    static const CURLUPart parts[] = {CURLUPART_SCHEME, CURLUPART_HOST, CURLUPART_PORT};
+    char *got[3] = {NULL, NULL, NULL};
+    bool is_fine = true;
+
+    for (int i = 0; i < 3 && is_fine; i++)
+        is_fine = curl_url_get(url, parts[i], &got[i], CURLU_DEFAULT_PORT) == CURLUE_OK;
+    *out = hd_slice(NULL, 0);
+    if (is_fine)
+        *out = hd_slice_cstr(hd_arena_printf(arena, "%s %s %s", got[0], got[1], got[2]));
+    for (int i = 0; i < 3; i++)
+        curl_free(got[i]);
+    return out->ptr != NULL;
+}
+
+/* The names of hosts are the same in capitals. */
+static bool is_same(struct hd_slice a, struct hd_slice b)
+{
+    return a.len == b.len && strncasecmp(a.ptr, b.ptr, a.len) == 0;
+}
+
+static const char *resolve(CURLU *url, const char *location, struct hd_arena *arena)
+{
+    struct hd_slice from, to, copy;
+    char *text = NULL;
+    int err = HD_EINVAL;
+
+    if (!origin_text(url, arena, &from) ||
+        curl_url_set(url, CURLUPART_URL, location, 0) != CURLUE_OK ||
+        !origin_text(url, arena, &to) || !is_same(from, to))
+        return NULL;
+    if (curl_url_get(url, CURLUPART_URL, &text, 0) == CURLUE_OK)
+        err = hd_arena_copy(arena, hd_slice_cstr(text), &copy);
+    curl_free(text);
+    return err ? NULL : copy.ptr;
+}
+
+const char *hd_redirect_within(const char *url, struct hd_slice location, struct hd_arena *arena)
+{
+    CURLU *parsed = curl_url();
+    const char *found = NULL;
+
+    if (parsed && location.len > 0 && !hd_arena_copy(arena, location, &location) &&
+        curl_url_set(parsed, CURLUPART_URL, url, 0) == CURLUE_OK)
+        found = resolve(parsed, location.ptr, arena);
+    curl_url_cleanup(parsed);
+    return found;
+}
+
 /* ---- errors ----------------------------------------------------------- */
 
 /* Scheme, host and port: keys may be in all the rest. */
@@ -221,6 +274,8 @@ static int say(struct hd_buf *out, const struct hd_exchange *exchange,
                              (long long)what->idle_ms);
     case HD_HTTP_CUT:
         return hd_buf_printf(out, "the answer of " WHO " was cut off", WHO_ARGS);
+    case HD_HTTP_STRANGE:
+        return hd_buf_printf(out, WHO " does not speak HTTP", WHO_ARGS);
     case HD_HTTP_LARGE:
         return hd_buf_printf(out, "the answer of " WHO " is larger than %zu bytes", WHO_ARGS,
                              what->max_body);

@@ -58,6 +58,7 @@ struct hd_request {
     bool wants_resume;
     enum hd_http_failure failure; /* found here; otherwise libcurl's code says it */
 
+    int64_t timeout_ms;
     int64_t idle_ms;
     uint64_t heard_at; /* uv_now() of the last byte, in either direction */
     curl_off_t uploaded;
@@ -100,12 +101,23 @@ static void free_request(struct hd_request *request)
 
 /* ---- how it ended ----------------------------------------------------- */
 
-static enum hd_http_failure timeout_failure(const struct hd_request *request)
+static bool was_connected(const struct hd_request *request)
 {
     curl_off_t connected = 0;
 
     curl_easy_getinfo(request->easy, CURLINFO_PRETRANSFER_TIME_T, &connected);
-    return connected > 0 ? HD_HTTP_TIMEOUT : HD_HTTP_CONNECT_TIME;
+    return connected > 0;
+}
+
+/* libcurl has one code for both; connecting has a limit of its own. */
+static enum hd_http_failure timeout_failure(const struct hd_request *request)
+{
+    curl_off_t took = 0;
+
+    curl_easy_getinfo(request->easy, CURLINFO_TOTAL_TIME_T, &took);
+    if (was_connected(request) || (request->timeout_ms > 0 && took / 1000 >= request->timeout_ms))
+        return HD_HTTP_TIMEOUT;
+    return HD_HTTP_CONNECT_TIME;
 }
 
 static enum hd_http_failure failure_of(const struct hd_request *request, CURLcode code)
@@ -116,8 +128,11 @@ static enum hd_http_failure failure_of(const struct hd_request *request, CURLcod
     case CURLE_OK:
         return HD_HTTP_FINE;
     case CURLE_URL_MALFORMAT:
-    case CURLE_UNSUPPORTED_PROTOCOL:
         return HD_HTTP_URL;
+    case CURLE_UNSUPPORTED_PROTOCOL:
+        return was_connected(request) ? HD_HTTP_STRANGE : HD_HTTP_URL;
+    case CURLE_WEIRD_SERVER_REPLY:
+        return HD_HTTP_STRANGE;
     case CURLE_COULDNT_RESOLVE_HOST:
     case CURLE_COULDNT_RESOLVE_PROXY:
         return HD_HTTP_RESOLVE;
@@ -495,16 +510,26 @@ static size_t on_header(char *bytes, size_t size, size_t count, void *ctx)
     return request->is_cancelled ? 0 : len;
 }
 
+static int add_header(struct hd_request *request, const char *line)
+{
+    struct curl_slist *list;
+
+    if (strpbrk(line, "\r\n"))
+        return HD_EINVAL; /* it would be two, or the end of them */
+    list = curl_slist_append(request->headers, line);
+    if (!list)
+        return HD_ENOMEM;
+    request->headers = list;
+    return 0;
+}
+
 static int add_headers(struct hd_request *request, const char *const *headers, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        struct curl_slist *list = curl_slist_append(request->headers, headers[i]);
+    int err = add_header(request, "Expect:"); /* nobody is asked before a large body is sent */
 
-        if (!list)
-            return HD_ENOMEM;
-        request->headers = list;
-    }
-    return 0;
+    for (size_t i = 0; i < count && !err; i++)
+        err = add_header(request, headers[i]);
+    return err;
 }
 
 static int set_body(struct hd_request *request, struct hd_slice body)
@@ -597,6 +622,7 @@ static struct hd_request *make_request(struct hd_http *http, const struct hd_htt
     request->on_head = what->on_head;
     request->on_data = what->on_data;
     request->max_given = what->max_given;
+    request->timeout_ms = what->timeout_ms;
     request->idle_ms = what->idle_ms;
     request->heard_at = now_ms();
     hd_buf_init(&request->head, MAX_HEADERS);

@@ -27,6 +27,7 @@ enum hd_http_failure {
     HD_HTTP_IDLE,    /* nothing came for too long */
     HD_HTTP_CUT,     /* within the answer */
     HD_HTTP_LARGE,   /* the answer is larger than what is kept */
+    HD_HTTP_STRANGE, /* the answer is no HTTP */
     HD_HTTP_OTHER
 };
 
@@ -46,7 +47,10 @@ HD_MUST_CHECK int hd_http_create(uv_loop_t *loop, struct hd_http **out);
 /* Requests that are under way end: their `done` is called with an error. */
 void hd_http_destroy(struct hd_http *http);
 
-/* `headers` are lines. `done` is called once, later, unless the request is cancelled. */
+/*
+ * `headers` are lines, each of one line: otherwise HD_EINVAL. `done` is called once, later, unless
+ * the request is cancelled.
+ */
 HD_MUST_CHECK int hd_http_start(struct hd_http *http, const char *method, const char *url,
                                 const char *const *headers, size_t header_count,
                                 struct hd_slice body, hd_response_fn done, void *ctx,

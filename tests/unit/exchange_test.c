@@ -243,13 +243,16 @@ static void what_stays_is_not_tried_again(void **state)
 static void without_a_word_there_is_a_pause(void **state)
 {
     struct scene *s = *state;
-    int64_t began = hd_clock_monotonic_us();
 
     peer_will(&s->peer, "HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n");
-    peer_will(&s->peer, OK);
-    post(s, (struct hd_exchange_what){.tries = 2});
-    assert_int_equal(s->reply.tries, 2);
-    assert_true(hd_clock_monotonic_us() - began >= 250000 - 2000);
+    begin(s, (struct hd_exchange_what){.tries = 10});
+    for (int tries = 1; tries < 4; tries++) {
+        int64_t most = INT64_C(500) << (tries - 1);
+
+        UNTIL(&s->peer, s->peer.requests == tries && !s->exchange->request);
+        assert_in_range(s->exchange->wait_ms, most / 2, most);
+    }
+    hd_exchange_cancel(s->exchange);
 }
 
 static void a_connection_that_fails_is_tried_again(void **state)
@@ -358,6 +361,9 @@ static void each_failure_has_its_text(void **state)
     peer_will(&s->peer, OK);
     post(s, (struct hd_exchange_what){.max_body = 4});
     expect_error(s, "the answer of the model server at http://127.0.0.1:%d is larger than 4 bytes");
+    peer_will(&s->peer, "SSH-2.0-OpenSSH_9.2p1\r\n");
+    post(s, (struct hd_exchange_what){0});
+    expect_error(s, "the model server at http://127.0.0.1:%d does not speak HTTP");
     peer_will(&s->peer, REDIRECT);
     post(s, (struct hd_exchange_what){.is_direct = true});
     expect_error(s, "the model server at http://127.0.0.1:%d redirects to another address (status "
@@ -378,6 +384,87 @@ static void each_failure_has_its_text(void **state)
     expect_error(s, "could not resolve host nowhere.invalid of the model server");
     post(s, (struct hd_exchange_what){.url = "gopher://x"});
     expect_error(s, "the address of the model server is not a valid http or https URL");
+}
+
+static void redirects_stay_within_the_server(void **state)
+{
+    static const struct {
+        const char *from, *location, *to;
+    } cases[] = {
+        {"http://a/x", "/x/", "http://a/x/"},
+        {"http://a/x", "http://a/y?z", "http://a/y?z"},
+        {"http://a/x", "http://A:80/y", "http://a:80/y"},
+        {"https://a/x", "https://a:443/y", "https://a:443/y"},
+        {"http://a/x", "https://a/x", NULL},
+        {"https://a/x", "http://a/x", NULL},
+        {"http://a/x", "http://a:81/x", NULL},
+        {"http://a/x", "//b/x", NULL},
+        {"http://a/x", "http://b/x", NULL},
+        {"http://a/x", "http://a@b/x", NULL},
+        {"http://a/x", "", NULL},
+        {"nothing at all", "/x", NULL},
+    };
+    struct hd_arena arena;
+
+    (void)state;
+    hd_arena_init(&arena, 100000);
+    for (size_t i = 0; i < HD_COUNT(cases); i++) {
+        struct hd_slice location = hd_slice_cstr(cases[i].location);
+        const char *to = hd_redirect_within(cases[i].from, location, &arena);
+
+        if (!cases[i].to)
+            assert_null(to);
+        else
+            assert_true(to && strcasecmp(to, cases[i].to) == 0);
+    }
+    hd_arena_fini(&arena);
+}
+
+static void a_slash_behind_it_is_the_same_server(void **state)
+{
+    struct scene *s = *state;
+    struct hd_exchange_what what = PIECES;
+
+    what.is_direct = true;
+    peer_will(&s->peer, "HTTP/1.1 307 There\r\nLocation: /v1/\r\nContent-Length: 0\r\n\r\n");
+    peer_will(&s->peer, OK);
+    post(s, what);
+    assert_false(s->has_error);
+    assert_int_equal(s->reply.status, 200);
+    assert_int_equal(s->reply.tries, 1);
+    assert_int_equal(s->heads, 1);
+    assert_memory_equal(s->peer.last, "POST /v1/ HTTP", 14);
+    assert_non_null(strstr(s->peer.last, "sk-body-secret"));
+}
+
+static void redirects_come_to_an_end(void **state)
+{
+    struct scene *s = *state;
+
+    peer_will(&s->peer, "HTTP/1.1 307 There\r\nLocation: /v1/\r\nContent-Length: 0\r\n\r\n");
+    post(s, (struct hd_exchange_what){.is_direct = true});
+    assert_true(s->has_error);
+    assert_int_equal(s->peer.requests, 4);
+    s->peer.answer_count = 0;
+    s->peer.requests = 0;
+    peer_will(&s->peer, "HTTP/1.1 302 There\r\nLocation: /v1/\r\nContent-Length: 0\r\n\r\n");
+    post(s, (struct hd_exchange_what){.is_direct = true});
+    assert_true(s->has_error);
+    assert_int_equal(s->peer.requests, 1);
+}
+
+static void headers_have_one_line(void **state)
+{
+    static const char *const line = "X-A: 1\r\nX-B: 2";
+    struct scene *s = *state;
+    const struct hd_exchange_what what = {.peer = "mcp",
+                                          .method = "GET",
+                                          .url = "http://127.0.0.1/",
+                                          .headers = &line,
+                                          .header_count = 1};
+
+    assert_err(hd_exchange_start_run(s->w.run, &what, &s->exchange), HD_EINVAL);
+    assert_null(s->w.run->exchanges);
 }
 
 static void tls_says_what_it_is(void **state)
@@ -539,7 +626,7 @@ static void detached_ones_outlive_the_run(void **state)
     struct scene *s = *state;
 
     peer_will(&s->peer, PEER_SILENCE);
-    begin(s, (struct hd_exchange_what){.is_detached = true, .timeout_ms = 1000, .tries = 5});
+    begin(s, (struct hd_exchange_what){.is_detached = true, .timeout_ms = 2000, .tries = 5});
     assert_null(s->w.run->exchanges);
     hd_run_cancel(s->w.run);
     UNTIL(&s->peer, s->w.ends == 1 && s->ends == 1);
@@ -752,6 +839,10 @@ int main(void)
         CASE(waiting_for_a_try_can_be_cancelled),
         cmocka_unit_test(retry_after_has_two_forms),
         CASE(each_failure_has_its_text),
+        cmocka_unit_test(redirects_stay_within_the_server),
+        CASE(a_slash_behind_it_is_the_same_server),
+        CASE(redirects_come_to_an_end),
+        CASE(headers_have_one_line),
         CASE(tls_says_what_it_is),
         cmocka_unit_test(secrets_are_masked),
         CASE(a_host_that_is_a_secret_is_not_shown),
