@@ -18,8 +18,9 @@ static void list_commands(void)
         "\n"
         "heddle help COMMAND says more about one, with examples.\n"
         "\n"
-        "Graphs are JSON files: docs/graphs.md says how they are written, and\n"
-        "examples/graphs has some to begin with.\n"
+        "heddle serve has two agents inside (docs/agents.md); heddle mock-model is a model\n"
+        "to try them with. Graphs are JSON files: docs/graphs.md says how they are written,\n"
+        "and examples/graphs has some to begin with.\n"
         "\n"
         "Commands end with 0 when all went well, with 1 when something was wrong (it is\n"
         "said on standard error) and with 2 when they did not understand their arguments.\n");
