@@ -265,8 +265,8 @@ static void on_open_limit(uv_timer_t *timer)
     struct hd_source *source = timer->data;
     char text[128];
 
-    snprintf(text, sizeof(text), "not ready after %.3g s",
-             (double)uv_timer_get_repeat(timer) / 1e3);
+    (void)snprintf(text, sizeof(text), "not ready after %.3g s",
+                   (double)uv_timer_get_repeat(timer) / 1e3);
     hd_source_ready(source, text);
 }
 
