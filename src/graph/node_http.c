@@ -7,6 +7,7 @@
 #include "graph/engine.h"
 #include "graph/http.h"
 #include "graph/nodes.h"
+#include "graph/secret.h"
 
 #define MAX_HEADERS 64
 
@@ -232,6 +233,21 @@ static int eval_text(const struct hd_expr *expr, const struct hd_scope *scope, s
     return err;
 }
 
+/* Keys are sent in headers: here a marker becomes what it stands for. */
+static int eval_header(const struct hd_task *task, const struct hd_expr *expr,
+                       const struct hd_scope *scope, struct hd_buf *out)
+{
+    struct hd_buf text;
+    int err;
+
+    hd_buf_init(&text, (size_t)1 << 20);
+    err = eval_text(expr, scope, &text);
+    if (!err)
+        err = hd_secrets_reveal_text(hd_buf_slice(&text), task->loop->run->options.secrets, out);
+    hd_buf_fini(&text);
+    return err;
+}
+
 static bool has_control(struct hd_slice text)
 {
     for (size_t i = 0; i < text.len; i++) {
@@ -241,9 +257,10 @@ static bool has_control(struct hd_slice text)
     return false;
 }
 
-static int eval_headers(struct asking *asking, const struct http_spec *spec,
+static int eval_headers(struct asking *asking, const struct hd_task *task,
                         const struct hd_scope *scope)
 {
+    const struct http_spec *spec = task->node->spec;
     bool has_type = false;
     int err = 0;
 
@@ -255,7 +272,7 @@ static int eval_headers(struct asking *asking, const struct http_spec *spec,
         asking->offsets[asking->header_count++] = start;
         err = hd_buf_printf(&asking->header_text, "%.*s: ", (int)name.len, name.ptr);
         if (!err)
-            err = eval_text(spec->headers.list[i].value, scope, &asking->header_text);
+            err = eval_header(task, spec->headers.list[i].value, scope, &asking->header_text);
         if (!err &&
             has_control(hd_slice(asking->header_text.ptr + start, asking->header_text.len - start)))
             err = HD_EINVAL;
@@ -301,7 +318,7 @@ static int ask(struct hd_task *task, struct asking *asking)
     if (!err)
         err = hd_buf_append_byte(&asking->url, 0);
     if (!err)
-        err = eval_headers(asking, spec, &scope);
+        err = eval_headers(asking, task, &scope);
     if (!err)
         err = eval_body(asking, spec, &scope);
     if (!err)
@@ -328,6 +345,11 @@ static int start(struct hd_task *task)
     hd_buf_fini(&asking->header_text);
     hd_buf_fini(&asking->body);
     hd_free(asking);
+    if (err == HD_ENOTFOUND) {
+        hd_task_fail(task, "ValueError",
+                     "a key that a header needs is not known any more: send it with the run");
+        return 0;
+    }
     return err;
 }
 

@@ -260,3 +260,44 @@ struct hd_val *hd_secrets_reveal(const struct hd_val *value, const struct hd_val
 {
     return value ? reveal(value, secrets) : hd_val_null();
 }
+
+/* The longest marker that the text begins with. */
+static const struct hd_val *find_first(struct hd_slice text, const struct hd_val *secrets,
+                                       size_t *len)
+{
+    const struct hd_val *found = NULL;
+
+    *len = 0;
+    for (size_t i = 0; i < hd_val_count(secrets); i++) {
+        struct hd_val *key;
+        const struct hd_val *val = hd_val_member(secrets, i, &key);
+        struct hd_slice marker = hd_val_get_string(key);
+
+        if (marker.len > *len && hd_slice_starts(text, marker)) {
+            found = val;
+            *len = marker.len;
+        }
+    }
+    return found;
+}
+
+int hd_secrets_reveal_text(struct hd_slice text, const struct hd_val *secrets, struct hd_buf *out)
+{
+    int err = 0;
+
+    while (text.len > 0 && !err) {
+        const struct hd_val *secret;
+        size_t len = 1;
+
+        if (!hd_secret_is_marker(text)) {
+            err = hd_buf_append_byte(out, (uint8_t)text.ptr[0]);
+        } else {
+            secret = find_first(text, secrets, &len);
+            if (!secret)
+                return HD_ENOTFOUND;
+            err = hd_val_write_text(out, secret);
+        }
+        text = hd_slice(text.ptr + len, text.len - len);
+    }
+    return err;
+}

@@ -39,6 +39,12 @@ bool hd_secrets_find(const struct hd_val *value, bool by_text, struct hd_buf *pa
 /* A copy in which markers are what they stand for; those that nobody knows any more become null. */
 HD_MUST_CHECK struct hd_val *hd_secrets_reveal(const struct hd_val *value,
                                                const struct hd_val *secrets);
+/*
+ * Appends a text in which markers may stand anywhere ("Bearer heddle:secret:…"), with what they
+ * stand for. HD_ENOTFOUND: nobody knows it any more.
+ */
+HD_MUST_CHECK int hd_secrets_reveal_text(struct hd_slice text, const struct hd_val *secrets,
+                                         struct hd_buf *out);
 bool hd_secret_is_marker(struct hd_slice text);
 
 #endif

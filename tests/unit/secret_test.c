@@ -276,6 +276,25 @@ static void markers_that_come_in_stand_for_nothing(void **state)
     hd_val_unref(secrets);
 }
 
+static void texts_are_revealed_within(void **state)
+{
+    struct hd_val *secrets = parse("{'heddle:secret:a':'one','heddle:secret:a.b':'two',"
+                                   "'heddle:secret:n':7}");
+    struct hd_buf out;
+
+    (void)state;
+    hd_buf_init(&out, 1000);
+    assert_int_equal(hd_secrets_reveal_text(HD_S("Bearer heddle:secret:a.b; heddle:secret:a "
+                                                 "heddle:secret:n"),
+                                            secrets, &out),
+                     0);
+    assert_slice(hd_buf_slice(&out), HD_S("Bearer two; one 7"));
+    assert_err(hd_secrets_reveal_text(HD_S("x heddle:secret:gone"), secrets, &out), HD_ENOTFOUND);
+    assert_err(hd_secrets_reveal_text(HD_S("heddle:secret:a"), NULL, &out), HD_ENOTFOUND);
+    hd_buf_fini(&out);
+    hd_val_unref(secrets);
+}
+
 static void find_says_where(void **state)
 {
     struct hd_val *val = parse("{'a':1,'configurable':{'b':[{'x':'Bearer 12345678'}],"
@@ -342,6 +361,7 @@ int main(void)
         cmocka_unit_test(nothing_secret_is_the_same_value),
         cmocka_unit_test(places_of_one_name_differ),
         cmocka_unit_test(markers_that_come_in_stand_for_nothing),
+        cmocka_unit_test(texts_are_revealed_within),
         cmocka_unit_test(find_says_where),
         cmocka_unit_test(long_places_are_cut_in_whole_characters),
     };

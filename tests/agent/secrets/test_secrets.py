@@ -241,6 +241,29 @@ def test_names_that_only_look_like_one_are_kept(server):
     assert server.ask("POST", "/threads", json={"metadata": {"note": "Bearer 12345678"}})
 
 
+def test_headers_of_requests_get_what_markers_stand_for(heddle, scripted):
+    peer_server = scripted(lambda peer, request: peer.answer(200, {"text": "fine"}))
+    graph = {
+        "name": "sender",
+        "state": {"said": {}},
+        "nodes": {
+            "send": {
+                "kind": "http",
+                "url": "{{config.url}}",
+                "headers": {"Authorization": "Bearer {{config.custom_api_key}}", "X-Plain": "{{config.plain}}"},
+                "update": {"said": "{{response.body.text}}"},
+            }
+        },
+        "edges": [["__start__", "send"], ["send", "__end__"]],
+    }
+    server = heddle(graphs={"sender": graph})
+    thread = server.thread()
+    values = server.wait("sender", {"said": ""}, thread=thread, configurable={**SECRETS, "url": peer_server.url})
+    assert values["said"] == "fine"
+    headers = peer_server.requests[0].headers
+    assert headers["authorization"] == f"Bearer {MARK}-custom" and headers["x-plain"] == CANARY
+
+
 def test_a_run_goes_on_without_them_after_a_crash(heddle, scripted):
     def handle(peer, request) -> None:
         if request.number == 0:
