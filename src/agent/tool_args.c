@@ -62,6 +62,17 @@ static int fail_type(struct hd_slice name, const struct hd_val *val, const struc
     return HD_EINVAL;
 }
 
+/* Models say null for what they leave out; a tool that minds will say so itself. */
+static bool is_left_out(const struct hd_val *val, const struct hd_val *key,
+                        const struct hd_val *required)
+{
+    for (size_t i = 0; hd_val_is_list(required) && i < hd_val_count(required); i++) {
+        if (hd_val_equal(hd_val_at(required, i), key))
+            return false;
+    }
+    return hd_val_is_null(val);
+}
+
 int hd_tool_args_check(const struct hd_val *schema, const struct hd_val *args,
                        struct hd_fault *fault)
 {
@@ -84,7 +95,7 @@ int hd_tool_args_check(const struct hd_val *schema, const struct hd_val *args,
         const struct hd_val *type =
             hd_val_get(hd_val_get(properties, hd_val_get_string(key)), HD_S("type"));
 
-        if (!fits(val, type))
+        if (!fits(val, type) && !is_left_out(val, key, required))
             return fail_type(hd_val_get_string(key), val, type, fault);
     }
     return 0;
