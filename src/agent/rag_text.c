@@ -171,15 +171,20 @@ static struct hd_val *make_val(hd_json_val id, double distance, hd_json_val meta
 {
     struct hd_val *val = hd_val_with(hd_val_object(), HD_S("archive"), hd_val_string(archive));
     struct hd_val *more = NULL;
+    int err = 0;
 
     val = hd_val_with(val, HD_S("id"), hd_val_string(hd_json_string(id)));
-    val = hd_val_with(val, HD_S("distance"), hd_val_float(distance));
-    if (!hd_json_is_object(metadata) || hd_val_from_json(metadata, &more, NULL) != 0)
-        return val;
-    if (hd_val_depth(more) <= MAX_DEPTH)
+    if (isfinite(distance))
+        val = hd_val_with(val, HD_S("distance"), hd_val_float(distance));
+    if (hd_json_is_object(metadata))
+        err = hd_val_from_json(metadata, &more, NULL);
+    if (more && hd_val_depth(more) <= MAX_DEPTH)
         return hd_val_with(val, HD_S("metadata"), more);
     hd_val_unref(more);
-    return val;
+    if (err != HD_ENOMEM)
+        return val;
+    hd_val_unref(val);
+    return NULL;
 }
 
 static int read_rows(struct hd_rag_hits *hits, hd_json_val root, struct hd_slice archive)
