@@ -59,6 +59,20 @@ void hd_mock_event_end(struct hd_mock_out *out)
     hd_mock_raw(out, HD_S("\n\n"));
 }
 
+void hd_mock_args(struct hd_jw *jw, const struct hd_mock_call *call)
+{
+    struct hd_json json = {0};
+    int err = hd_json_parse(&json, call->args, NULL);
+
+    if (!err && hd_json_is_object(hd_json_root(&json)))
+        hd_jw_val(jw, hd_json_root(&json));
+    else
+        hd_jw_raw(jw, HD_S("{}"));
+    if (err == HD_ENOMEM && !jw->err)
+        jw->err = err;
+    hd_json_fini(&json);
+}
+
 /* ---- pieces of a text ------------------------------------------------- */
 
 static size_t char_bytes(struct hd_slice text)

@@ -11,17 +11,6 @@ static struct hd_slice stop_reason(const struct hd_mock_reply *reply)
     return reply->call_count > 0 ? HD_S("tool_use") : HD_S("end_turn");
 }
 
-/* Arguments that are no JSON cannot be said in this form but as nothing. */
-static struct hd_slice json_args(const struct hd_mock_call *call)
-{
-    struct hd_json json = {0};
-    bool is_sound =
-        !hd_json_parse(&json, call->args, NULL) && hd_json_is_object(hd_json_root(&json));
-
-    hd_json_fini(&json);
-    return is_sound ? call->args : HD_S("{}");
-}
-
 static void write_usage(struct hd_jw *jw, const struct hd_mock_reply *reply, bool has_input,
                         int64_t output)
 {
@@ -70,15 +59,18 @@ static void write_text_block(struct hd_jw *jw, const char *type, struct hd_slice
     hd_jw_object_end(jw);
 }
 
-static void write_call_block(struct hd_jw *jw, const struct hd_mock_call *call,
-                             struct hd_slice input)
+/* In a stream the arguments come later. */
+static void write_call_block(struct hd_jw *jw, const struct hd_mock_call *call, bool has_args)
 {
     hd_jw_object(jw);
     hd_mock_text(jw, "type", HD_S("tool_use"));
     hd_mock_text(jw, "id", call->id);
     hd_mock_text(jw, "name", call->name);
     hd_jw_key(jw, HD_S("input"));
-    hd_jw_raw(jw, input);
+    if (has_args)
+        hd_mock_args(jw, call);
+    else
+        hd_jw_raw(jw, HD_S("{}"));
     hd_jw_object_end(jw);
 }
 
@@ -92,7 +84,7 @@ static void write_whole(struct hd_jw *jw, const struct hd_mock_seen *seen,
     write_text_block(jw, "thinking", reply->reasoning);
     write_text_block(jw, "text", reply->content);
     for (size_t i = 0; i < reply->call_count; i++)
-        write_call_block(jw, &reply->calls[i], json_args(&reply->calls[i]));
+        write_call_block(jw, &reply->calls[i], true);
     hd_jw_array_end(jw);
     write_stop(jw, stop_reason(reply));
     write_usage(jw, reply, true, reply->output_tokens);
@@ -185,7 +177,7 @@ static void stream_call(struct hd_mock_out *out, const struct hd_mock_reply *rep
         hd_mock_next_piece(out);
     begin_event(out, "content_block_start", *index);
     hd_jw_key(&out->jw, HD_S("content_block"));
-    write_call_block(&out->jw, call, HD_S("{}"));
+    write_call_block(&out->jw, call, false);
     end_event(out);
     stream_pieces(out, &block, &reply->pace);
     ++*index;

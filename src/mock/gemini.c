@@ -1,15 +1,6 @@
 /* generateContent and streamGenerateContent as Google's Gemini API has them. */
 #include "mock/mock_internal.h"
 
-static struct hd_slice json_args(const struct hd_mock_call *call)
-{
-    struct hd_json json = {0};
-    bool is_sound = !hd_json_parse(&json, call->args, NULL);
-
-    hd_json_fini(&json);
-    return is_sound ? call->args : HD_S("{}");
-}
-
 static void write_text(struct hd_jw *jw, struct hd_slice text, bool is_thought)
 {
     hd_jw_object(jw);
@@ -29,7 +20,7 @@ static void write_calls(struct hd_jw *jw, const struct hd_mock_reply *reply)
         hd_jw_object(jw);
         hd_mock_text(jw, "name", reply->calls[i].name);
         hd_jw_key(jw, HD_S("args"));
-        hd_jw_raw(jw, json_args(&reply->calls[i]));
+        hd_mock_args(jw, &reply->calls[i]);
         hd_jw_object_end(jw);
         hd_jw_object_end(jw);
     }

@@ -139,6 +139,9 @@ void hd_mock_anthropic(struct hd_mock_out *out, const struct hd_mock_seen *seen,
 void hd_mock_gemini(struct hd_mock_out *out, const struct hd_mock_seen *seen,
                     const struct hd_mock_reply *reply);
 
+/* The arguments of a call as JSON; what is none cannot be said in all forms, and is {} there. */
+void hd_mock_args(struct hd_jw *jw, const struct hd_mock_call *call);
+
 /* "key": "value" and "key": number, which answers are full of. */
 static inline void hd_mock_text(struct hd_jw *jw, const char *key, struct hd_slice value)
 {
