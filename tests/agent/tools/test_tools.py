@@ -319,3 +319,24 @@ def test_several_wait_at_once(heddle, scripted):
     assert [found[f"call-{n}"]["status"] for n in range(3)] == ["error", "success", "success"]
     assert found["call-2"]["content"] == "later" and len(shop.requests) == 1
     assert values["messages"][-1]["content"] == "I have asked."
+
+
+def test_a_delegate_has_its_own_approval(heddle, scripted):
+    # Two questions that look alike: whether to ask the clerk, and whether the clerk may buy.
+    shop = Shop(scripted)
+    clerk = graph({"http": shop.tool("buy", "/buy", parameters=BUY)}, approval=True) | {"name": "clerk"}
+    boss = graph({"assistants": ["clerk"]}, approval="{{policy}}") | {"name": "boss"}
+    server = heddle(graphs={"boss": boss, "clerk": clerk})
+    for policy in (True, False):
+        thread = server.thread()
+        order = say(call("clerk", message=json.dumps([call("buy", item="x")])))
+        values = server.wait("boss", order | {"policy": policy}, thread=thread)
+        if policy:
+            assert questions(values)[0]["value"]["action_request"]["action"] == "clerk"
+            values = server.wait("boss", thread=thread, command={"resume": {"type": "accept"}})
+        assert questions(values)[0]["value"]["action_request"] == {"action": "buy", "args": {"item": "x"}}
+        server.kill()
+        server.restart()
+        before = len(shop.requests)
+        values = server.wait("boss", thread=thread, command={"resume": {"type": "accept"}})
+        assert one(values)["content"] == "I have asked." and len(shop.requests) == before + 1
