@@ -10,6 +10,7 @@
 
 #define MAX_NAME 1024
 #define MAX_ERROR 2000
+#define MAX_COUNT INT64_C(1000000000000) /* sums of counts have room */
 /* As LangChain's package for Gemini names it, so that its threads and ours are alike. */
 #define SIGNATURES "__gemini_function_call_thought_signatures__"
 
@@ -251,7 +252,8 @@ int64_t hd_count_of(hd_json_val object, const char *key, int64_t otherwise)
 {
     int64_t count = otherwise;
 
-    if (!hd_json_whole(hd_json_get(object, hd_slice_cstr(key)), &count) || count < 0)
+    if (!hd_json_whole(hd_json_get(object, hd_slice_cstr(key)), &count) || count < 0 ||
+        count > MAX_COUNT)
         return otherwise;
     return count;
 }

@@ -258,12 +258,12 @@ static int make_request(const struct hd_chat *chat, struct hd_chat_request *out)
 static void read_usage(struct hd_answer *answer, hd_json_val usage)
 {
     struct hd_usage *out = &answer->usage;
-    int64_t input;
+    int64_t input = hd_count_of(usage, "input_tokens", -1);
 
     if (!hd_json_is_object(usage))
         return;
     out->is_given = true;
-    if (hd_json_whole(hd_json_get(usage, HD_S("input_tokens")), &input) && input >= 0) {
+    if (input >= 0) {
         out->cache_read = hd_count_of(usage, "cache_read_input_tokens", -1);
         out->cache_creation = hd_count_of(usage, "cache_creation_input_tokens", -1);
         out->input = input + (out->cache_read > 0 ? out->cache_read : 0) +
