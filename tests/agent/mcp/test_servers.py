@@ -7,40 +7,11 @@ import re
 
 import httpx
 import pytest
+from mcp_calls import call, graph, results
 from programs import free_port, wait_for
 
 EVERYTHING = "node_modules/@modelcontextprotocol/server-everything/dist/index.js"
 FILES = "node_modules/@modelcontextprotocol/server-filesystem/dist/index.js"
-
-
-def graph(*calls: dict, again: list[dict] | None = None) -> dict:
-    """A scripted model that calls tools: these at once, then those of `again`, then it says that it is done."""
-    replies = [{"when": {"@eq": ["{{messages[-1].type}}", "human"]}, "tool_calls": list(calls)}]
-    if again:
-        replies.append({"when": {"@eq": ["{{messages[-1].tool_call_id}}", calls[-1]["id"]]}, "tool_calls": again})
-    replies.append({"content": "done"})
-    return {
-        "name": "caller",
-        "state": {"messages": {"reducer": "messages"}},
-        "nodes": {
-            "model": {"kind": "script", "replies": replies},
-            "act": {"kind": "tools", "sources": [{"mcp": "{{config.mcp_config}}"}]},
-        },
-        "edges": [
-            ["__start__", "model"],
-            {"from": "model", "fanout": {"over": "{{messages[-1].tool_calls}}", "as": "call", "to": "act",
-                                         "arg": {"call": "{{call}}"}}},
-            ["act", "model"],
-        ],
-    }  # fmt: skip
-
-
-def call(name: str, id: str = "c1", **args) -> dict:
-    return {"name": name, "args": args, "id": id}
-
-
-def results(values: dict) -> dict:
-    return {message["tool_call_id"]: message for message in values["messages"] if message["type"] == "tool"}
 
 
 def ask(server, graph_name: str, url: str, **options):
