@@ -318,7 +318,9 @@ static struct hd_mcp_request *make_request(struct hd_mcp_peer *peer, const struc
     request->peer = peer;
     request->what = *what;
     request->retry_ms = RETRY_MS;
-    hd_sse_read_init(&request->sse, HD_MCP_MAX_MESSAGE);
+    if (request->what.max_bytes == 0)
+        request->what.max_bytes = HD_MCP_MAX_MESSAGE;
+    hd_sse_read_init(&request->sse, request->what.max_bytes);
     request->what.name = (struct hd_slice){0};
     request->what.params = hd_val_ref(what->params);
     request->what.schema = hd_val_ref(what->schema);
@@ -500,7 +502,7 @@ static bool on_head(void *ctx, const struct hd_reply *reply);
 
 static int start_exchange(struct hd_mcp_request *request, struct hd_exchange_what *what)
 {
-    what->max_body = HD_MCP_MAX_MESSAGE;
+    what->max_body = request->what.max_bytes;
     what->on_head = on_head;
     what->on_data = on_data;
     what->on_done = on_done;
@@ -700,7 +702,7 @@ static bool on_head(void *ctx, const struct hd_reply *reply)
     request->is_stream = reply->status == 200 && is_type(reply, "text/event-stream");
     if (request->is_stream) {
         hd_sse_read_fini(&request->sse);
-        hd_sse_read_init(&request->sse, HD_MCP_MAX_MESSAGE);
+        hd_sse_read_init(&request->sse, request->what.max_bytes);
     }
     if (request->is_stream && request->is_ear) {
         /* Those who waited for it are sent from the loop. */
@@ -713,8 +715,9 @@ static bool on_head(void *ctx, const struct hd_reply *reply)
 /* 404, as it should be; many servers say 400 and something about a session. */
 static bool is_session_gone(const struct hd_mcp_request *request)
 {
+    /* What was begun is not begun again because its stream cannot be found. */
     return !request->peer->is_modern && !request->is_opening && !request->is_repeated &&
-           request->peer->session[0] &&
+           request->peer->session[0] && !request->last_event[0] &&
            (request->status == 404 ||
             (request->status == 400 && request->has_answer && request->answer.code == -32000));
 }

@@ -49,6 +49,7 @@ struct hd_mcp_what {
     const struct hd_val *schema; /* whose x-mcp-header mirror `args`; NULL: nothing is */
     const struct hd_val *args;
     int64_t timeout_ms; /* 0: none */
+    size_t max_bytes;   /* of a message; 0: HD_MCP_MAX_MESSAGE */
     int tries;
     void (*on_answer)(void *ctx, const struct hd_mcp_answer *answer);
     /* An elicitation, legacy: the result to answer with; NULL: give up. May be NULL. */

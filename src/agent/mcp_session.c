@@ -15,6 +15,7 @@
 #include "base/alloc.h"
 
 #define OPEN_MS 20000
+#define MAX_OPEN ((size_t)1 << 20) /* bytes of what a server says about itself */
 #define ERA_MS ((int64_t)3600 * 1000)
 #define TOKEN_MS ((int64_t)300 * 1000) /* when a token does not say how long it is good */
 #define MAX_TOKEN ((size_t)16 << 10)
@@ -161,6 +162,7 @@ static int initialize(struct hd_mcp_peer *peer)
     struct hd_mcp_what what = {.method = "initialize",
                                .params = params,
                                .timeout_ms = OPEN_MS,
+                               .max_bytes = MAX_OPEN,
                                .tries = 2,
                                .on_answer = on_initialized,
                                .ctx = peer};
@@ -248,6 +250,7 @@ static int discover(struct hd_mcp_peer *peer)
 {
     const struct hd_mcp_what what = {.method = "server/discover",
                                      .timeout_ms = OPEN_MS,
+                                     .max_bytes = MAX_OPEN,
                                      .tries = 2,
                                      .on_answer = on_discovered,
                                      .ctx = peer};

@@ -20,6 +20,7 @@
 #define LIST_MS 60000
 #define MAX_LIST_MS 600000
 #define LIST_TIMEOUT_MS 25000
+#define MAX_PAGE ((size_t)2 << 20) /* bytes */
 #define MAX_ROUNDS 8 /* repetitions of a call that the server wants, without a human */
 #define MAX_ARENA ((size_t)16 << 20)
 
@@ -217,6 +218,7 @@ static int list_page(struct place *place, const struct hd_val *cursor)
                                    &(struct hd_mcp_what){.method = "tools/list",
                                                          .params = params,
                                                          .timeout_ms = LIST_TIMEOUT_MS,
+                                                         .max_bytes = MAX_PAGE,
                                                          .tries = 2,
                                                          .on_answer = on_page,
                                                          .ctx = place},

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 
 import httpx
 import pytest
 from mcp_calls import call, graph, results
-from programs import free_port, wait_for
+from programs import binary, clean_environment, free_port, wait_for
 
 EVERYTHING = "node_modules/@modelcontextprotocol/server-everything/dist/index.js"
 FILES = "node_modules/@modelcontextprotocol/server-filesystem/dist/index.js"
@@ -199,3 +200,24 @@ def test_an_elicitation_interrupts_the_run(heddle, bridge):
     assert found["status"] == "success" and "Ada" in found["content"]
     # The first call was answered too: nothing hangs at the server.
     assert len(everything.seen("tools/call")) == 2
+
+
+def test_a_recorded_run_is_replayed_without_the_server(heddle, process, node_folder):
+    port = free_port()
+    everything = process(["node", EVERYTHING, "streamableHttp"], ready="listening on port", cwd=node_folder,
+                         env={"PORT": str(port)})  # fmt: skip
+    declared = graph(call("echo", message="x"), call("get-sum", "c2", a=2, b=3), again=[call("echo", "c3", message="y")])
+    server = heddle(graphs={"caller": declared}, config={"record": True})
+    thread, configurable = server.thread(), {"mcp_config": {"url": f"http://127.0.0.1:{port}"}}
+    for _ in range(2):
+        values = server.wait("caller", {"messages": [{"role": "user", "content": "go"}]}, thread=thread,
+                             configurable=configurable)  # fmt: skip
+        assert results(values)["c3"]["content"] == "Echo: y"
+    server.stop()
+    everything.stop()
+    done = subprocess.run(
+        [str(binary()), "replay", thread, "--store", f"sqlite:{server.folder}/heddle.db", "--graph", f"caller={server.graphs['caller']}"],
+        env=clean_environment(), text=True, capture_output=True, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.endswith("2 runs, 0 differ\n"), done.stdout
