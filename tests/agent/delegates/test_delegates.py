@@ -77,7 +77,18 @@ SLOW = {
     },
     "edges": [["__start__", "first"], ["first", "gate"], ["gate", "__end__"]],
 }
-GRAPHS = {"boss": BOSS, "parrot": PARROT, "asker": ASKER, "slow": SLOW}
+# Asks the user, then a server that takes its time, then the user again.
+CAREFUL = {
+    "name": "careful",
+    "state": MESSAGES,
+    "nodes": {
+        "ask": {"kind": "interrupt", "ask": [{"say": "may I?"}], "update": {"messages": [{"@ai": "{{answers[0]}}"}]}},
+        "gate": {"kind": "http", "url": "{{config.gate}}", "update": {"messages": [{"@ai": "{{response.body.text}}"}]}},
+        "again": {"kind": "interrupt", "ask": [{"say": "really?"}], "update": {"messages": [{"@ai": "{{answers[0]}}"}]}},
+    },
+    "edges": [["__start__", "ask"], ["ask", "gate"], ["gate", "again"], ["again", "__end__"]],
+}
+GRAPHS = {"boss": BOSS, "parrot": PARROT, "asker": ASKER, "slow": SLOW, "careful": CAREFUL}
 
 
 def call(name: str, message: str = "hello", id: str | None = None) -> dict:
@@ -285,6 +296,32 @@ def test_after_a_crash_it_goes_on_where_it_stood(server, gate):
     assert contents(values)[-1] == "heard: through the gate"
     # It was told once, and began once.
     assert contents(server.state(thread, assistant_id=slow)["values"]) == ["hello", "begun", "through the gate"]
+
+
+def test_an_answer_that_was_given_before_a_crash_is_not_given_again(server, gate):
+    make(server, "careful", "clerk", gate=gate.url)
+    thread = server.thread()
+    say(server, thread, "go", [call("clerk")])
+    body = {"assistant_id": "boss", "command": {"resume": "you may"}, "config": {"configurable": {"assistants": ["clerk"]}}}
+    run = server.ask("POST", f"/threads/{thread}/runs", json=body)["run_id"]
+    wait_for(lambda: gate.requests, what="the delegate at the gate")
+    server.kill()
+    server.restart()
+    server.ask("GET", f"/threads/{thread}/runs/{run}/join")
+    # The second question is open: "you may" was for the first.
+    [task] = server.state(thread)["tasks"]
+    assert [each["value"]["say"] for each in task["interrupts"]] == ["really?"]
+    values = server.wait("boss", thread=thread, command={"resume": "really"}, configurable={"assistants": ["clerk"]})
+    assert contents(values)[-1] == "heard: really"
+
+
+def test_a_question_that_somebody_else_has_answered(server, gate):
+    clerk = make(server, "asker", "clerk")
+    thread = server.thread()
+    say(server, thread, "go", [call("clerk")])
+    server.wait(clerk, {"messages": "something else"}, thread=thread)
+    values = server.wait("boss", thread=thread, command={"resume": "that one"}, configurable={"assistants": ["clerk"]})
+    assert "not open any more" in contents(values)[-1]
 
 
 def stopped(server, gate, thread: str, slow: str, run: str) -> dict:
