@@ -11,6 +11,7 @@
 #include "graph/events.h"
 #include "run/command.h"
 #include "run/config.h"
+#include "run/delegate.h"
 #include "run/modes.h"
 #include "run/shape.h"
 #include "run/ticket.h"
@@ -268,6 +269,7 @@ static void on_lag(void *ctx, bool is_behind)
 
     if (ticket->run)
         hd_run_hold(ticket->run, is_behind);
+    hd_delegation_hold(ticket->app->delegation, ticket, is_behind);
 }
 
 static void on_done(void *ctx, const struct hd_run_result *result)
