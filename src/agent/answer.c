@@ -91,6 +91,15 @@ static int part_for(struct hd_answer *answer, bool is_thinking, bool is_redacted
     return 0;
 }
 
+/* All of an answer has one limit. */
+static int append(struct hd_answer *answer, struct hd_buf *to, struct hd_slice text)
+{
+    if (text.len > HD_ANSWER_MAX_BYTES - answer->size)
+        return HD_ELIMIT;
+    answer->size += text.len;
+    return hd_buf_append_slice(to, text);
+}
+
 static int add_text(struct hd_answer *answer, struct hd_slice text, bool is_thinking,
                     bool is_redacted)
 {
@@ -101,7 +110,7 @@ static int add_text(struct hd_answer *answer, struct hd_slice text, bool is_thin
     if (text.len == 0)
         return 0;
     err = part_for(answer, is_thinking, is_redacted, &part);
-    return err ? err : hd_buf_append_slice(&part->text, text);
+    return err ? err : append(answer, &part->text, text);
 }
 
 int hd_answer_text(struct hd_answer *answer, struct hd_slice text)
@@ -119,7 +128,7 @@ int hd_answer_signature(struct hd_answer *answer, struct hd_slice signature)
     struct hd_answer_part *part;
     int err = part_for(answer, true, false, &part);
 
-    return err ? err : hd_buf_append_slice(&part->signature, signature);
+    return err ? err : append(answer, &part->signature, signature);
 }
 
 void hd_answer_end_part(struct hd_answer *answer)
@@ -131,7 +140,7 @@ void hd_answer_end_part(struct hd_answer *answer)
 int hd_answer_reasoning(struct hd_answer *answer, struct hd_slice text)
 {
     answer->has_begun = true;
-    return hd_buf_append_slice(&answer->reasoning, text);
+    return append(answer, &answer->reasoning, text);
 }
 
 static struct hd_answer_call *find_call(const struct hd_answer *answer, int64_t index,
@@ -189,7 +198,12 @@ int hd_answer_call(struct hd_answer *answer, int64_t index, struct hd_slice id,
         err = add_call(answer, index, id, &call);
     if (!err && call->name.len == 0)
         err = hd_buf_append_slice(&call->name, name);
-    return err ? err : hd_buf_append_slice(&call->args, args);
+    return err ? err : append(answer, &call->args, args);
+}
+
+int hd_answer_sign_call(struct hd_answer *answer, struct hd_slice signature)
+{
+    return append(answer, &answer->calls[answer->call_count - 1].signature, signature);
 }
 
 int hd_answer_set(struct hd_buf *what, struct hd_slice text)

@@ -5,7 +5,7 @@
 #include "agent/exchange.h"
 #include "agent/provider.h"
 
-/* There was no answer, or one with a status that is not 200. */
+/* There was no answer, or one with a status that is not 2xx. */
 void hd_model_refused(struct hd_answer *answer, const char *provider, const struct hd_reply *reply);
 /* What is wrong with an answer that came to its end, if something is: HD_EINVAL; else 0. */
 HD_MUST_CHECK int hd_model_check(struct hd_answer *answer, const char *provider);

@@ -299,12 +299,17 @@ static bool is_media_type(struct hd_slice header, const char *type)
     return header.len >= len && strncasecmp(header.ptr, type, len) == 0;
 }
 
+static bool is_fine(long status)
+{
+    return status >= 200 && status <= 299;
+}
+
 static bool on_head(void *ctx, const struct hd_reply *head)
 {
     struct call *call = ctx;
     struct hd_slice type = hd_header_find(head->headers, "content-type");
 
-    call->is_stream = head->status == 200 && spec_of(call)->streams &&
+    call->is_stream = is_fine(head->status) && spec_of(call)->streams &&
                       (type.len == 0 || is_media_type(type, "text/event-stream"));
     return call->is_stream;
 }
@@ -366,7 +371,7 @@ static void on_done(void *ctx, const struct hd_reply *reply)
     call->exchange = NULL;
     if (call->answer.is_done && call->is_stream) {
         finish(call);
-    } else if (reply->error || reply->status != 200) {
+    } else if (reply->error || !is_fine(reply->status)) {
         hd_model_refused(&call->answer, provider_of(call)->name, reply);
         fail_answer(call);
     } else if (call->is_stream) {

@@ -24,8 +24,8 @@
 #include "graph/val.h"
 
 #define HD_CHAT_MAX_REQUEST ((size_t)64 << 20)
-#define HD_ANSWER_MAX_BYTES ((size_t)16 << 20) /* of each part */
-#define HD_ANSWER_MAX_PARTS 1024               /* of content, and as many calls */
+#define HD_ANSWER_MAX_BYTES ((size_t)16 << 20)
+#define HD_ANSWER_MAX_PARTS 1024 /* of content, and as many calls */
 
 /* ---- questions -------------------------------------------------------- */
 
@@ -140,6 +140,7 @@ struct hd_answer {
     size_t part_count, part_cap;
     struct hd_answer_call *calls;
     size_t call_count, call_cap;
+    size_t size;             /* bytes of all that it has */
     struct hd_buf reasoning; /* as OpenAI-compatible servers send it: beside the content */
     size_t reasoning_told;
     struct hd_buf model, finish;
@@ -164,6 +165,8 @@ HD_MUST_CHECK int hd_answer_reasoning(struct hd_answer *answer, struct hd_slice 
 /* `index` -1: the last one, unless the id is another. */
 HD_MUST_CHECK int hd_answer_call(struct hd_answer *answer, int64_t index, struct hd_slice id,
                                  struct hd_slice name, struct hd_slice args);
+/* The signature of the last call, of which there is one. */
+HD_MUST_CHECK int hd_answer_sign_call(struct hd_answer *answer, struct hd_slice signature);
 HD_MUST_CHECK int hd_answer_set(struct hd_buf *what, struct hd_slice text);
 /* Keeps the first error; returns HD_EINVAL. */
 int hd_answer_fail(struct hd_answer *answer, const char *type, const char *fmt, ...)

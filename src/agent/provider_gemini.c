@@ -335,7 +335,7 @@ static int read_call(struct hd_answer *answer, hd_json_val part, hd_json_val fun
         err = hd_answer_call(answer, (int64_t)answer->call_count, hd_text_of(function, "id"),
                              hd_text_of(function, "name"), hd_buf_slice(&text));
     if (!err && signature.len > 0)
-        err = hd_buf_append_slice(&answer->calls[answer->call_count - 1].signature, signature);
+        err = hd_answer_sign_call(answer, signature);
     hd_buf_fini(&text);
     return err;
 }

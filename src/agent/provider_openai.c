@@ -160,6 +160,16 @@ static struct hd_slice role_of(const struct hd_val *message)
     return HD_S("user");
 }
 
+/* Names with other characters are refused. */
+static bool is_name(struct hd_slice name)
+{
+    for (size_t i = 0; i < name.len; i++) {
+        if ((unsigned char)name.ptr[i] <= ' ' || strchr("<|\\/>", name.ptr[i]))
+            return false;
+    }
+    return name.len > 0 && name.len <= 64;
+}
+
 static void put_message(struct hd_jw *jw, const struct hd_val *message)
 {
     struct hd_slice role = role_of(message);
@@ -180,7 +190,7 @@ static void put_message(struct hd_jw *jw, const struct hd_val *message)
     if (is_tool)
         hd_put_string(jw, "tool_call_id",
                       hd_val_get_string(hd_val_get(message, HD_S("tool_call_id"))));
-    else if (name.len > 0 && !is_ai)
+    else if (is_name(name) && !is_ai)
         hd_put_string(jw, "name", name);
     if (is_ai && hd_chat_call_count(message) > 0)
         put_calls(jw, message);
