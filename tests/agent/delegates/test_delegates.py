@@ -5,34 +5,9 @@ from __future__ import annotations
 import threading
 
 import pytest
+from bosses import BOSS, MESSAGES, call, contents, make
 from programs import wait_for
 
-MESSAGES = {"messages": {"reducer": "messages"}}
-
-
-def agent(replies, **stream) -> dict:
-    """A scripted model that calls assistants: those of `config.assistants`."""
-    return {
-        "name": "boss",
-        "state": MESSAGES,
-        "nodes": {
-            "model": {"kind": "script", "replies": replies, **stream},
-            "tools": {"kind": "tools", "sources": [{"assistants": "{{config.assistants}}"}]},
-        },
-        "edges": [
-            ["__start__", "model"],
-            {
-                "from": "model",
-                "fanout": {"over": "{{messages[-1].tool_calls}}", "as": "call", "to": "tools", "arg": {"call": "{{call}}"}},
-            },
-            ["tools", "model"],
-        ],
-    }
-
-
-AFTER_TOOLS = {"when": {"@eq": ["{{messages[-1].type}}", "tool"]}, "content": "heard: {{messages[-1].content}}"}
-# Calls whom the configuration says, with the words of the user.
-BOSS = agent([AFTER_TOOLS, {"content": "", "tool_calls": "{{config.calls}}"}])
 # Says everything that it was ever told.
 PARROT = {
     "name": "parrot",
@@ -91,22 +66,9 @@ CAREFUL = {
 GRAPHS = {"boss": BOSS, "parrot": PARROT, "asker": ASKER, "slow": SLOW, "careful": CAREFUL}
 
 
-def call(name: str, message: str = "hello", id: str | None = None) -> dict:
-    return {"name": name, "args": {"message": message}, "id": id or f"call_{name}"}
-
-
-def contents(values: dict, type: str | None = None) -> list[str]:
-    return [m["content"] for m in values["messages"] if type in (None, m["type"])]
-
-
 @pytest.fixture
 def server(heddle):
     return heddle(graphs=GRAPHS)
-
-
-def make(server, graph: str, name: str, **configurable) -> str:
-    body = {"graph_id": graph, "name": name, "config": {"configurable": configurable}}
-    return server.ask("POST", "/assistants", json=body)["assistant_id"]
 
 
 @pytest.fixture
