@@ -7,6 +7,7 @@ import threading
 
 import pytest
 from plain import human
+from programs import wait_for
 from weather import Weather
 
 CITIES = ["Bern", "Lima", "Oslo", "Rome", "Suva"]
@@ -254,3 +255,28 @@ def test_the_schemas_name_the_fields(heddle):
         "model_name": "openai:gpt-4o-mini", "temperature": 0, "max_tokens": None, "system_prompt": None,
         "max_worker_iterations": 15, "auto_approve_phase1": False, "auto_approve_phase2": False,
     }  # fmt: skip
+
+
+def test_a_crash_in_the_middle_of_a_round(world):
+    """Workers that were done stay done; the one that was at work begins again."""
+    hangs = {"when": {"system": WORK, "user": "find out about Oslo"}, "times": 1, "hang": True}
+    w = world({"rules": [hangs, *SCRIPT["rules"]]})
+    body = {
+        "assistant_id": "research_agent", "input": human("What is the weather?"),
+        "config": {"configurable": {"base_url": w.model.base_url, "custom_model_name": "mock", "http_tools": [w.weather.tool]}},
+    }  # fmt: skip
+    w.server.ask("POST", f"/threads/{w.thread}/runs", json=body)
+
+    def four_are_done():
+        tasks = w.server.state(w.thread)["tasks"]
+        done = sum(bool(task.get("result")) for task in tasks)
+        return len(tasks) == 5 and done == 4 and len(w.asked(WORK)) == 4 * 2 + 1
+
+    wait_for(four_are_done, what="four workers to be done and one at work")
+    w.server.kill()
+    w.server.restart()
+    wait_for(lambda: w.server.ask("GET", f"/threads/{w.thread}")["status"] == "interrupted", what="the review")
+    assert len(w.asked(WORK)) == 4 * 2 + 1 + 2 and len(w.asked(PLAN1)) == 1
+    values = w.server.state(w.thread)["values"]
+    assert [result["title"] for result in values["worker_results"]] == [f"{city}: sunny in {city}" for city in CITIES]
+    assert question(w.answer({"approved": True}))["phase"] == "phase2"
