@@ -12,8 +12,8 @@
 #include <strings.h>
 
 #include "agent/agent_internal.h"
+#include "agent/mcp_lines.h"
 #include "base/alloc.h"
-#include "base/log.h"
 
 #define MAX_RESUMES 10
 #define RETRY_MS 1000
@@ -21,193 +21,9 @@
 #define LINGER_MS 250  /* for a stream to end after the answer */
 #define HEAR_MS 250    /* for a stream to begin before a call is sent without it */
 #define RECORD_MS 2000 /* the same when it is recorded, which needs the end */
-#define MAX_LINES 128  /* headers of a request */
-#define MAX_SECRETS (HD_MCP_MAX_HEADERS + 4)
 
-/* ---- what is sent ----------------------------------------------------- */
-
-struct lines {
-    struct hd_buf text; /* each with a NUL behind it */
-    const char *list[MAX_LINES];
-    size_t count;
-    struct hd_slice secrets[MAX_SECRETS];
-    size_t secret_count;
-};
-
-static void add_secret(struct lines *lines, struct hd_slice secret)
-{
-    if (secret.len >= 4 && lines->secret_count < MAX_SECRETS)
-        lines->secrets[lines->secret_count++] = secret;
-}
-
-static int add_line(struct lines *lines, const char *name, struct hd_slice value)
-{
-    int err = hd_buf_printf(&lines->text, "%s: %.*s", name, (int)value.len, value.ptr);
-
-    return err ? err : hd_buf_append_byte(&lines->text, 0);
-}
-
-static struct hd_slice bearer_of(const struct hd_mcp_peer *peer)
-{
-    return peer->token ? hd_slice_cstr(peer->token) : peer->server->token;
-}
-
-static int add_credentials(struct lines *lines, const struct hd_mcp_peer *peer)
-{
-    const struct hd_val *headers = peer->server->headers;
-    struct hd_slice token = bearer_of(peer);
-    int err = 0;
-
-    if (token.len > 0) {
-        err = hd_buf_printf(&lines->text, "Authorization: Bearer %.*s", (int)token.len, token.ptr);
-        if (!err)
-            err = hd_buf_append_byte(&lines->text, 0);
-        add_secret(lines, token);
-    }
-    for (size_t i = 0; i < hd_val_count(headers) && !err; i++) {
-        struct hd_val *key, *value = hd_val_member(headers, i, &key);
-
-        if (!hd_val_is_string(value))
-            continue;
-        err = add_line(lines, hd_val_get_string(key).ptr, hd_val_get_string(value));
-        add_secret(lines, hd_val_get_string(value));
-    }
-    return err;
-}
-
-/* Which session and version: nothing of it is known while a session is opened. */
-static int add_place(struct lines *lines, const struct hd_mcp_peer *peer)
-{
-    int err = 0;
-
-    if (peer->is_modern)
-        return add_line(lines, "MCP-Protocol-Version", HD_S(HD_MCP_MODERN));
-    if (peer->version[0])
-        err = add_line(lines, "MCP-Protocol-Version", hd_slice_cstr(peer->version));
-    if (!err && peer->session[0]) {
-        err = add_line(lines, "Mcp-Session-Id", hd_slice_cstr(peer->session));
-        add_secret(lines, hd_slice_cstr(peer->session));
-    }
-    return err;
-}
-
-static int add_modern(struct lines *lines, const struct hd_mcp_what *what)
-{
-    int err = add_line(lines, "Mcp-Method", hd_slice_cstr(what->method));
-
-    if (!err && what->name.ptr) {
-        err = hd_buf_append_slice(&lines->text, HD_S("Mcp-Name: "));
-        if (!err)
-            err = hd_mcp_header_value(&lines->text, what->name);
-        if (!err)
-            err = hd_buf_append_byte(&lines->text, 0);
-    }
-    if (!err && what->schema)
-        err = hd_mcp_headers_write(&lines->text, what->schema, what->args);
-    return err;
-}
-
-static int end_lines(struct lines *lines)
-{
-    const char *pos = lines->text.ptr, *end = pos + lines->text.len;
-
-    for (; pos < end; pos += strlen(pos) + 1) {
-        if (lines->count == MAX_LINES)
-            return HD_ELIMIT;
-        lines->list[lines->count++] = pos;
-    }
-    return 0;
-}
-
-static int make_lines(struct lines *lines, const struct hd_mcp_peer *peer, bool is_post)
-{
-    int err = 0;
-
-    memset(lines, 0, sizeof(*lines));
-    hd_buf_init(&lines->text, (size_t)1 << 20);
-    if (is_post)
-        err = add_line(lines, "Content-Type", HD_S("application/json"));
-    if (!err)
-        err = add_line(lines, "Accept",
-                       is_post ? HD_S("application/json, text/event-stream")
-                               : HD_S("text/event-stream"));
-    if (!err)
-        err = add_credentials(lines, peer);
-    return err ? err : add_place(lines, peer);
-}
-
-/* With credentials nothing follows a redirect. */
-static struct hd_exchange_what start_of(const struct hd_mcp_peer *peer, const struct lines *lines,
-                                        const char *method)
-{
-    return (struct hd_exchange_what){.peer = "mcp",
-                                     .method = method,
-                                     .url = peer->server->url,
-                                     .headers = lines->list,
-                                     .header_count = lines->count,
-                                     .is_direct = bearer_of(peer).len > 0 || peer->server->headers,
-                                     .secrets = lines->secrets,
-                                     .secret_count = lines->secret_count};
-}
-
-int hd_mcp_peer_credentials(const struct hd_mcp_peer *peer, struct hd_buf *out)
-{
-    struct lines lines = {0};
-    int err;
-
-    hd_buf_init(&lines.text, (size_t)1 << 20);
-    err = add_credentials(&lines, peer);
-    if (!err)
-        err = hd_buf_append_slice(out, hd_buf_slice(&lines.text));
-    /* A token that will be had for a user belongs to the user. */
-    if (!err && peer->server->needs_auth && peer->server->token.len == 0)
-        err = hd_buf_append_slice(out, peer->user_token);
-    hd_buf_fini(&lines.text);
-    return err;
-}
-
-/* `out` NULL: it is nobody's. */
-static int post(struct hd_mcp_peer *peer, const char *method, struct hd_slice body,
-                void (*done)(void *, const struct hd_reply *), struct hd_exchange **out)
-{
-    struct hd_exchange *ignored;
-    struct lines *lines = hd_malloc(sizeof(*lines));
-    int err = lines ? make_lines(lines, peer, body.ptr != NULL) : HD_ENOMEM;
-
-    if (!err)
-        err = end_lines(lines);
-    if (!err) {
-        struct hd_exchange_what what = start_of(peer, lines, method);
-
-        what.body = body;
-        what.timeout_ms = 10000;
-        what.is_detached = !out;
-        what.on_done = done;
-        what.ctx = peer;
-        err = hd_exchange_start_run(peer->run, &what, out ? out : &ignored);
-    }
-    if (lines)
-        hd_buf_fini(&lines->text);
-    hd_free(lines);
-    return err;
-}
-
-int hd_mcp_peer_post(struct hd_mcp_peer *peer, struct hd_slice body,
-                     void (*done)(void *ctx, const struct hd_reply *reply),
-                     struct hd_exchange **out)
-{
-    return post(peer, "POST", body, done, out);
-}
-
-void hd_mcp_peer_tell(struct hd_mcp_peer *peer, const char *method, struct hd_slice body)
-{
-    int err = post(peer, method, body, NULL, NULL);
-
-    if (err)
-        hd_log(HD_LOG_DEBUG, "mcp", "a message was not sent: %s", hd_error_text(err));
-}
-
-static void post_built(struct hd_mcp_peer *peer, int err, struct hd_buf *body)
+/* Whatever becomes of it. */
+static void tell(struct hd_mcp_peer *peer, int err, struct hd_buf *body)
 {
     if (!err)
         hd_mcp_peer_tell(peer, "POST", hd_buf_slice(body));
@@ -287,10 +103,9 @@ static void tell_cancelled(struct hd_mcp_request *request)
 
     hd_buf_init(&body, 4096);
     params = hd_val_with(params, HD_S("reason"), hd_val_cstr("the run does not need it any more"));
-    post_built(request->peer,
-               params ? hd_mcp_write_notification(&body, "notifications/cancelled", params)
-                      : HD_ENOMEM,
-               &body);
+    tell(request->peer,
+         params ? hd_mcp_write_notification(&body, "notifications/cancelled", params) : HD_ENOMEM,
+         &body);
     hd_val_unref(params);
 }
 
@@ -352,7 +167,7 @@ static void answer_request(struct hd_mcp_peer *peer, const struct hd_mcp_message
         err = hd_mcp_write_result(&body, message->id, result);
     else
         err = hd_mcp_write_error(&body, message->id, HD_MCP_NO_METHOD, "Method not found");
-    post_built(peer, err, &body);
+    tell(peer, err, &body);
     hd_val_unref(result);
 }
 
@@ -515,21 +330,19 @@ static int start_exchange(struct hd_mcp_request *request, struct hd_exchange_wha
 /* Opens a stream, or goes on with one. */
 static int get(struct hd_mcp_request *request)
 {
-    struct lines *lines = hd_malloc(sizeof(*lines));
-    int err = lines ? make_lines(lines, request->peer, false) : HD_ENOMEM;
+    struct hd_exchange_what what;
+    struct hd_mcp_lines *lines;
+    int err = hd_mcp_lines_create(request->peer, false, &lines);
 
-    if (!err && request->last_event[0])
-        err = add_line(lines, "Last-Event-ID", hd_slice_cstr(request->last_event));
+    if (err)
+        return err;
+    if (request->last_event[0])
+        err = hd_mcp_lines_add(lines, "Last-Event-ID", hd_slice_cstr(request->last_event));
     if (!err)
-        err = end_lines(lines);
-    if (!err) {
-        struct hd_exchange_what what = start_of(request->peer, lines, "GET");
-
+        err = hd_mcp_lines_end(lines, request->peer, "GET", &what);
+    if (!err)
         err = start_exchange(request, &what);
-    }
-    if (lines)
-        hd_buf_fini(&lines->text);
-    hd_free(lines);
+    hd_mcp_lines_destroy(lines);
     return err;
 }
 
@@ -835,35 +648,42 @@ static int64_t next_id(const struct hd_mcp_request *request)
     return ++request->peer->last_id + answers * 1000000;
 }
 
-static int post_request(struct hd_mcp_request *request)
+static int post_with(struct hd_mcp_request *request, struct hd_mcp_lines *lines,
+                     struct hd_buf *body)
 {
     struct hd_mcp_peer *peer = request->peer;
-    struct lines *lines = hd_malloc(sizeof(*lines));
-    int err = lines ? make_lines(lines, peer, true) : HD_ENOMEM;
-    struct hd_buf body;
+    struct hd_exchange_what what;
+    int err = 0;
 
-    hd_buf_init(&body, HD_MCP_MAX_MESSAGE);
     request->id = next_id(request);
     request->epoch = peer->epoch;
-    if (!err && peer->is_modern)
-        err = add_modern(lines, &request->what);
+    if (peer->is_modern)
+        err = hd_mcp_lines_add_modern(lines, &request->what);
     if (!err)
-        err = end_lines(lines);
+        err = hd_mcp_lines_end(lines, peer, "POST", &what);
     if (!err)
-        err = hd_mcp_write_request(&body, request->id, request->what.method, request->what.params,
+        err = hd_mcp_write_request(body, request->id, request->what.method, request->what.params,
                                    peer->is_modern);
-    if (!err) {
-        struct hd_exchange_what what = start_of(peer, lines, "POST");
+    if (err)
+        return err;
+    what.body = hd_buf_slice(body);
+    what.timeout_ms = request->what.timeout_ms;
+    what.tries = request->what.tries;
+    return start_exchange(request, &what);
+}
 
-        what.body = hd_buf_slice(&body);
-        what.timeout_ms = request->what.timeout_ms;
-        what.tries = request->what.tries;
-        err = start_exchange(request, &what);
-    }
+static int post_request(struct hd_mcp_request *request)
+{
+    struct hd_mcp_lines *lines;
+    struct hd_buf body;
+    int err = hd_mcp_lines_create(request->peer, true, &lines);
+
+    if (err)
+        return err;
+    hd_buf_init(&body, HD_MCP_MAX_MESSAGE);
+    err = post_with(request, lines, &body);
     hd_buf_fini(&body);
-    if (lines)
-        hd_buf_fini(&lines->text);
-    hd_free(lines);
+    hd_mcp_lines_destroy(lines);
     return err;
 }
 
