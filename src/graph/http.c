@@ -583,6 +583,10 @@ static void set_options(struct hd_request *request, const struct hd_http_what *w
     curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, what->method);
     curl_easy_setopt(easy, CURLOPT_NOBODY, (long)(strcmp(what->method, "HEAD") == 0));
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+#if CURL_AT_LEAST_VERSION(7, 87, 0)
+    /* A request that ends while a name is looked up does not make the loop wait for that. */
+    curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
+#endif
     curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, request->error);
     curl_easy_setopt(easy, CURLOPT_PRIVATE, request);
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
