@@ -27,6 +27,7 @@
 #define SEND_MS 3600000
 #define FIRST_WAIT_MS 200
 #define MAX_WAIT_MS 5000
+#define GRACE_MS 1000  /* for a stream to end after the last that matters was said */
 #define MAX_FAILURES 5 /* of asking for a task, one after the other */
 #define QUESTION "a2a_input_required"
 
@@ -36,7 +37,7 @@ struct work {
     struct hd_a2a_answer answer;
     struct hd_sse_read sse;
     struct hd_exchange *exchange; /* NULL: between two */
-    uv_timer_t *timer;            /* until the task is asked for again */
+    uv_timer_t *timer;            /* until the task is asked for again, or a stream is cut off */
     int64_t wait_ms;
     int failures;
     bool is_stream;  /* the answer is one */
@@ -261,6 +262,20 @@ static void on_wait(uv_timer_t *timer)
         fail(work, hd_error_text(err));
 }
 
+static int start_timer(struct work *work, uv_timer_cb fn, int64_t ms)
+{
+    uv_loop_t *uv = work->call->task->loop->run->engine->uv;
+
+    work->timer = hd_calloc(1, sizeof(*work->timer));
+    if (!work->timer)
+        return HD_ENOMEM;
+    uv_timer_init(uv, work->timer);
+    work->timer->data = work;
+    uv_update_time(uv);
+    uv_timer_start(work->timer, fn, (uint64_t)ms, 0);
+    return 0;
+}
+
 /* Asks for the task again, a little later each time. */
 static void wait_for_task(struct work *work)
 {
@@ -268,14 +283,8 @@ static void wait_for_task(struct work *work)
     work->wait_ms = work->wait_ms ? work->wait_ms * 3 / 2 : FIRST_WAIT_MS;
     if (work->wait_ms > MAX_WAIT_MS)
         work->wait_ms = MAX_WAIT_MS;
-    work->timer = hd_calloc(1, sizeof(*work->timer));
-    if (!work->timer) {
+    if (start_timer(work, on_wait, work->wait_ms))
         fail(work, hd_error_text(HD_ENOMEM));
-        return;
-    }
-    uv_timer_init(work->call->task->loop->run->engine->uv, work->timer);
-    work->timer->data = work;
-    uv_timer_start(work->timer, on_wait, (uint64_t)work->wait_ms, 0);
 }
 
 /* What is known decides how it goes on. */
@@ -385,13 +394,26 @@ static void stop_exchange(struct work *work)
     hd_exchange_cancel(exchange);
 }
 
+static void on_grace(uv_timer_t *timer)
+{
+    struct work *work = timer->data;
+
+    drop_timer(work);
+    stop_exchange(work);
+    decide(work);
+}
+
+/* A stream whose end is waited for is recorded, and its connection serves again. */
 static void on_data(void *ctx, struct hd_slice data)
 {
     struct work *work = ctx;
     struct reading reading = {.work = work};
-    int err = hd_sse_read(&work->sse, data, on_event, &reading);
+    int err;
 
-    if (!err)
+    if (work->is_decided)
+        return;
+    err = hd_sse_read(&work->sse, data, on_event, &reading);
+    if (!err || (work->is_decided && start_timer(work, on_grace, GRACE_MS) == 0))
         return;
     stop_exchange(work);
     if (work->is_decided)
@@ -437,6 +459,11 @@ static void on_done(void *ctx, const struct hd_reply *reply)
     int err;
 
     work->exchange = NULL;
+    if (work->is_decided) {
+        drop_timer(work);
+        decide(work);
+        return;
+    }
     if (is_known && is_passing(reply) && !hd_a2a_state_ends(work->answer.state) &&
         ++work->failures < MAX_FAILURES) {
         wait_for_task(work);

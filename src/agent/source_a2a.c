@@ -107,7 +107,9 @@ static struct hd_slice credentials_of(const struct hd_a2a_peer *peer, struct hd_
 
     for (size_t i = 0; i < peer->line_count && !err; i++)
         err = hd_buf_append_lenslice(out, hd_slice_cstr(peer->lines[i]));
-    return err ? (struct hd_slice){0} : hd_buf_slice(out);
+    if (err)
+        hd_buf_reset(out);
+    return hd_buf_slice(out);
 }
 
 /* How long the agent lets its card be kept. */
@@ -176,10 +178,10 @@ static void on_card(void *ctx, const struct hd_reply *reply)
                            reply->status);
     } else {
         got_card(peer, reply->body);
-        hd_buf_init(&key, (size_t)64 << 10);
-        if (peer->has_card)
+        hd_buf_init(&key, MAX_CONFIG);
+        if (peer->has_card && credentials_of(peer, &key).len)
             hd_mcp_cache_put(source->run, HD_MCP_CACHED_CARD, hd_slice_cstr(peer->url),
-                             credentials_of(peer, &key), hd_val_string(reply->body),
+                             hd_buf_slice(&key), hd_val_string(reply->body),
                              card_ttl_ms(reply->headers));
         hd_buf_fini(&key);
     }
@@ -228,7 +230,7 @@ static void find_card(struct a2a *a2a, struct hd_a2a_peer *peer)
 
     if (peer->fault.code)
         return;
-    hd_buf_init(&key, (size_t)64 << 10);
+    hd_buf_init(&key, MAX_CONFIG);
     known = hd_mcp_cache_get(peer->source->run, HD_MCP_CACHED_CARD, hd_slice_cstr(peer->url),
                              credentials_of(peer, &key));
     hd_buf_fini(&key);
