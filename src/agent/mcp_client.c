@@ -396,6 +396,7 @@ static void heard(struct hd_mcp_peer *peer)
     struct hd_mcp_request *request;
 
     peer->hears = true;
+    /* cppcheck-suppress autoVariables; until this returns */
     peer->is_gone = &is_gone;
     for (request = peer->requests; request && !is_gone;) {
         struct hd_mcp_request *held = request->is_held ? request : NULL;

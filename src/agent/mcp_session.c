@@ -40,6 +40,7 @@ static void let_go(struct hd_mcp_peer *peer, const char *problem)
     bool is_gone = false, *outer = peer->is_gone;
     struct hd_mcp_request *request;
 
+    /* cppcheck-suppress autoVariables; until this returns */
     peer->is_gone = &is_gone;
     while (!is_gone && (request = find_waiting(peer))) {
         int err = 0;
