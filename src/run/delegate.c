@@ -1,5 +1,6 @@
 #include "run/delegate.h"
 
+#include <heddle.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -11,10 +12,13 @@
 #include "run/assistant.h"
 #include "run/defer.h"
 #include "run/delegate_internal.h"
+#include "run/heads.h"
 #include "run/ticket.h"
+#include "store/rows.h"
 
 #define MAX_READ ((size_t)256 << 20)
 #define MAX_NS ((size_t)1 << 20)
+#define MAX_TRIES 50
 
 struct hd_delegation {
     struct hd_app *app;
@@ -348,6 +352,79 @@ static int read_state(struct hd_delegate *d)
     return err;
 }
 
+/* The head may have gone with the run that made it. */
+static int check_head(struct hd_delegate *d)
+{
+    struct heddle_bytes thread = {d->thread.ptr, d->thread.len};
+    struct heddle_bytes ns = {d->root.ptr, d->root.len};
+    struct heddle_bytes id = {d->chosen.ptr, d->chosen.len};
+    struct heddle_query query = {.principal = {d->principal.ptr, d->principal.len},
+                                 .thread = &thread,
+                                 .ns = &ns,
+                                 .id = &id,
+                                 .limit = 1,
+                                 .flags = HEDDLE_LIST_HEADERS};
+    const struct heddle_tuple *tuple;
+    struct heddle_error error = {0};
+    struct heddle_list *list;
+    int err = heddle_list_open(d->delegation->app->store, &query, &list, &error);
+
+    if (!err) {
+        err = heddle_list_next(list, &tuple, &error);
+        heddle_list_close(list);
+    }
+    if (err == HD_ENOTFOUND) {
+        d->chosen = hd_slice(NULL, 0);
+        return 0;
+    }
+    return err ? hd_fault_set(&d->fault, err, "%s", error.text) : 0;
+}
+
+static int find_head(struct hd_delegate *d, const struct hd_thread_rec *thread)
+{
+    struct hd_json heads = {NULL};
+    int err = hd_json_parse(&heads, thread->heads, &d->fault);
+
+    if (!err)
+        err = hd_arena_copy(&d->arena, hd_json_string(hd_json_get(hd_json_root(&heads), d->root)),
+                            &d->chosen);
+    hd_json_fini(&heads);
+    return err;
+}
+
+/*
+ * It begins where somebody chose, once: what it makes there is the head of its line from now on.
+ */
+static int take_head(struct hd_delegate *d)
+{
+    struct heddle *store = d->delegation->app->store;
+    int err = HD_ECONFLICT;
+
+    for (int i = 0; i < MAX_TRIES && err == HD_ECONFLICT; i++) {
+        struct hd_batch_builder batch;
+        struct hd_thread_rec thread;
+        struct hd_batch view;
+        struct hd_slice lane;
+
+        err = hd_thread_read(store, d->principal, d->thread, &d->arena, &thread, &d->fault);
+        if (!err && thread.heads.len > 0)
+            err = find_head(d, &thread);
+        if (err || d->chosen.len == 0)
+            return err;
+        hd_batch_init(&batch);
+        err = hd_heads_set(&d->arena, &thread.heads, d->root, hd_slice(NULL, 0));
+        if (!err)
+            err = hd_thread_put(&batch, &thread);
+        if (!err)
+            err = hd_thread_lane(&d->arena, d->principal, d->thread, &lane);
+        view = hd_batch_view(&batch);
+        if (!err)
+            err = hd_rows_apply(store, lane, &view, NULL, &d->fault);
+        hd_batch_fini(&batch);
+    }
+    return err ? err : check_head(d);
+}
+
 static void read_work(void *arg)
 {
     struct hd_delegate *d = arg;
@@ -365,8 +442,8 @@ static void read_work(void *arg)
         return;
     }
     d->err = hd_assistant_ns(&d->arena, d->assistant.id, &d->root);
-    if (!d->err && d->answer)
-        d->err = read_state(d);
+    if (!d->err)
+        d->err = d->answer ? read_state(d) : take_head(d);
 }
 
 static int launch(struct hd_delegate *d, const struct hd_delegate_values *values)
@@ -376,6 +453,7 @@ static int launch(struct hd_delegate *d, const struct hd_delegate_values *values
         .principal = d->principal,
         .thread = d->thread,
         .root = d->root,
+        .checkpoint_id = d->chosen,
         .input = d->input,
         .command = values->command,
         .durability = d->parent->options.durability,

@@ -38,6 +38,7 @@ struct hd_delegate {
     struct hd_assistant_rec assistant;
     const struct hd_app_graph *graph;
     struct hd_slice root;      /* its namespace */
+    struct hd_slice chosen;    /* the checkpoint that somebody chose as its head; empty: none */
     struct hd_val *state_then; /* where it stood, when an answer has come */
     int err;
     struct hd_fault fault;

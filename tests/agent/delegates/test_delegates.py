@@ -147,6 +147,19 @@ def test_the_timeline_and_the_history_show_all(server, parrots):
     assert server.ask("GET", f"/threads/{thread}/branches", params={"assistant_id": parrots["alpha"]})
 
 
+def test_a_head_that_somebody_chose_is_where_it_goes_on(server, parrots):
+    thread, alpha = server.thread(), parrots["alpha"]
+    say(server, thread, "one", [call("alpha", "a1")])
+    first = server.state(thread, assistant_id=alpha)["checkpoint"]["checkpoint_id"]
+    say(server, thread, "two", [call("alpha", "a2")])
+    server.ask("PATCH", f"/threads/{thread}/branches", json={"checkpoint_id": first, "checkpoint_ns": f"assistant:{alpha}"})
+    values = say(server, thread, "three", [call("alpha", "a3")])
+    assert contents(values, "tool")[-1] == "alpha: a1 / alpha: a1 / a3"
+    # Once: the branch that it made is where it goes on now.
+    values = say(server, thread, "four", [call("alpha", "a4")])
+    assert contents(values, "tool")[-1].endswith("a3 / alpha: a1 / alpha: a1 / a3 / a4")
+
+
 def test_a_rollback_takes_what_delegates_did(server, parrots):
     thread = server.thread()
     say(server, thread, "go", [call("alpha", "a1")])
