@@ -31,6 +31,8 @@ BOSS = {
         ["tools", "model"],
     ],
 }
+# The same, in a hurry.
+HASTY = {**BOSS, "name": "hasty", "nodes": {**BOSS["nodes"], "tools": {**BOSS["nodes"]["tools"], "tool_timeout_ms": 300}}}
 # Path of the agent, and the protocol that the configuration asks for.
 PEERS = [
     ("rpc", None),
@@ -54,7 +56,7 @@ def started(thing):
 
 @pytest.fixture(scope="module")
 def server():
-    yield from started(Heddle(graphs={"boss": BOSS}))
+    yield from started(Heddle(graphs={"boss": BOSS, "hasty": HASTY}))
 
 
 @pytest.fixture(scope="module")
@@ -453,3 +455,45 @@ def test_an_answer_as_data_goes_as_data(server, scripted):
     configurable = {"a2a": {"agents": [friend(peer)]}, "calls": calls("work")}
     values = server.wait("boss", thread=thread, configurable=configurable, command={"resume": {"code": 7}})
     assert json.loads(only(values)["content"]) == ["t-1", "c-1", [{"data": {"code": 7}}]]
+
+
+def test_a_call_that_takes_too_long_cancels_its_task(server, scripted):
+    def answer(peer, request, method):
+        if method == "CancelTask":
+            peer.answer(200, {"jsonrpc": "2.0", "id": 1, "result": task("CANCELED")})
+            return
+        peer.begin_sse()
+        peer.event({"jsonrpc": "2.0", "id": 1, "result": {"task": task("WORKING")}})
+        peer.wait_closed()
+
+    peer = peer_of(scripted, answer, streams=True)
+    configurable = {"a2a": [friend(peer)], "calls": calls("work")}
+    message = only(server.wait("hasty", {"messages": "go"}, thread=server.thread(), configurable=configurable))
+    assert message["status"] == "error" and "did not answer within" in message["content"]
+    wait_for(lambda: methods(peer)[-1] == "CancelTask", what="CancelTask")
+    assert peer.requests[-1].json["params"] == {"id": "t-1"}
+
+
+def test_a_stream_that_does_not_end_after_the_end_is_left(server, scripted):
+    def answer(peer, request, method):
+        peer.begin_sse()
+        peer.event({"jsonrpc": "2.0", "id": 1, "result": {"message": {"messageId": "m", "parts": [{"text": "that was it"}]}}})
+        peer.wait_closed()
+
+    message = only(run(server, [friend(peer_of(scripted, answer, streams=True))], "work"))
+    assert message["content"] == "that was it"
+
+
+def test_a_question_outlives_the_server(heddle, agent):
+    own = heddle(graphs={"boss": BOSS})
+    thread = own.thread()
+    configurable = {"a2a": [agent(("secure", None), token=TOKEN)], "calls": calls("ask")}
+    values = own.wait("boss", {"messages": "go"}, thread=thread, configurable=configurable)
+    task_id = values["__interrupt__"][0]["value"]["task_id"]
+    own.kill()
+    own.restart()
+    # The credentials were in memory: they come again with the answer.
+    values = own.wait("boss", thread=thread, configurable=configurable, command={"resume": "Oslo"})
+    message = only(values)
+    assert (message["content"], message["artifact"]["task_id"]) == ("You chose: Oslo", task_id)
+    assert TOKEN.encode() not in own.database()
