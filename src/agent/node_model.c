@@ -468,7 +468,7 @@ static void say_word(struct hd_task *task)
     struct call *call = task->work;
     struct hd_slice left =
         hd_slice(call->script.ptr + call->script_at, call->script.len - call->script_at);
-    size_t len = hd_offline_word(left);
+    size_t len = spec_of(call)->streams ? hd_offline_word(left) : left.len;
     int err;
 
     if (left.len == 0) {

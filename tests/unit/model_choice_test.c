@@ -214,6 +214,31 @@ static void numbers_may_be_strings_and_are_rounded(void **unused)
     hd_val_unref(given);
 }
 
+static int choose(void *arg)
+{
+    const char *const *env = ENV("CUSTOM_API_KEY=K");
+    struct hd_settings settings;
+    struct hd_model_choice choice;
+    int err;
+
+    hd_settings_init(&settings, arg, NULL);
+    settings.env = get_env;
+    settings.env_ctx = (void *)env;
+    err = hd_model_choose(&settings, &choice);
+    hd_model_choice_fini(&choice);
+    return err;
+}
+
+static void every_allocation_may_fail(void **unused)
+{
+    struct hd_val *given = parse("{'base_url':'http://b','model_name':'m','x-org-id':'o',"
+                                 "'custom_api_key':'k'}");
+
+    (void)unused;
+    assert_true(check_every_allocation(choose, given) >= 4);
+    hd_val_unref(given);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -223,6 +248,7 @@ int main(void)
         cmocka_unit_test(bad_settings_are_errors),
         cmocka_unit_test(the_router_comes_before_all_but_an_override),
         cmocka_unit_test(numbers_may_be_strings_and_are_rounded),
+        cmocka_unit_test(every_allocation_may_fail),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

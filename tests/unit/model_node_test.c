@@ -1,4 +1,4 @@
-/* The node kind `model`: what its declaration may say. */
+/* The node kind `model`: what its declaration may say, and that it ends well without memory. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,6 +6,7 @@
 #include "agent/agent.h"
 #include "graph/graph.h"
 #include "tests/unit/check.h"
+#include "tests/unit/engine_world.h"
 
 /* A graph with this node; single quotes stand for double ones. NULL or what is wrong. */
 static const char *read_node(const char *state, const char *node, char out[1024])
@@ -81,13 +82,87 @@ static void bad_declarations_are_refused(void **unused)
     }
 }
 
+/* ---- running ---------------------------------------------------------- */
+
+#define CHAT                                                                                    \
+    "{\"name\":\"chat\",\"state\":{\"messages\":{\"reducer\":\"messages\"}},\"nodes\":{\"m\":{" \
+    "\"kind\":\"model\",\"stream\":false,\"defaults\":{\"model_name\":\"openai:m\","            \
+    "\"system_prompt\":\"s\"},\"suffix\":\"t\"}},\"edges\":[[\"__start__\",\"m\"]]}"
+#define ASKED "{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}"
+
+/* Whichever allocation fails, the run ends once, and the thread can go on afterwards. */
+static void ends_once_when_memory_is_short(void **unused)
+{
+    struct hd_graph *graph = read_graph(CHAT);
+    bool is_short = true;
+
+    (void)unused;
+    for (long n = 1; is_short && n < 100000; n++) {
+        struct hd_val *in = json(ASKED);
+        struct world w;
+        int err;
+
+        open_world(&w, true);
+        (void)hd_alloc_fail_at(n, 0);
+        err = start(&w, graph, in, NULL);
+        if (!err)
+            uv_run(&w.uv, UV_RUN_DEFAULT);
+        is_short = hd_alloc_fail_at(0, 0) >= n;
+        assert_int_equal(w.ends, err ? 0 : 1);
+        if (!is_short)
+            assert_int_equal(w.status, HD_RUN_DONE);
+        run(&w, graph, ASKED, NULL);
+        assert_int_equal(w.status, HD_RUN_DONE);
+        hd_val_unref(in);
+        close_world(&w);
+    }
+    hd_graph_destroy(graph);
+}
+
+/* Calls that wait for an answer: nothing is written, and the run is over. */
+static void rests_while_calls_wait(void **unused)
+{
+    struct hd_graph *graph = read_graph(CHAT);
+    struct hd_val *state, *messages;
+    struct world w;
+
+    (void)unused;
+    open_world(&w, true);
+    run(&w, graph,
+        "{\"messages\":[{\"role\":\"user\",\"content\":\"a\"},{\"role\":\"assistant\",\"content\":"
+        "\"\",\"tool_calls\":[{\"name\":\"f\",\"args\":{},\"id\":\"c1\"}]}]}",
+        NULL);
+    assert_int_equal(w.status, HD_RUN_DONE);
+    state = state_of(&w, graph);
+    messages = hd_val_get(hd_val_get(state, HD_S("values")), HD_S("messages"));
+    assert_int_equal(hd_val_count(messages), 2);
+    hd_val_unref(state);
+    run(&w, graph, "{\"messages\":[{\"role\":\"tool\",\"tool_call_id\":\"c1\",\"content\":\"b\"}]}",
+        NULL);
+    state = state_of(&w, graph);
+    messages = hd_val_get(hd_val_get(state, HD_S("values")), HD_S("messages"));
+    assert_int_equal(hd_val_count(messages), 4);
+    hd_val_unref(state);
+    close_world(&w);
+    hd_graph_destroy(graph);
+}
+
 int main(void)
 {
+    static const char *const names[] = {
+        "OPENAI_API_KEY",     "OPENAI_BASE_URL", "OPENAI_API_BASE",    "ANTHROPIC_API_KEY",
+        "ANTHROPIC_API_URL",  "GOOGLE_API_KEY",  "ANTHROPIC_BASE_URL", "GOOGLE_BASE_URL",
+        "GEMINI_API_KEY",     "CUSTOM_API_KEY",  "MODEL_NAME",         "GOOGLE_GEMINI_BASE_URL",
+        "SEMANTIC_ROUTER_URL"};
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(good_declarations_are_read),
         cmocka_unit_test(bad_declarations_are_refused),
+        cmocka_unit_test(ends_once_when_memory_is_short),
+        cmocka_unit_test(rests_while_calls_wait),
     };
 
+    for (size_t i = 0; i < HD_COUNT(names); i++)
+        unsetenv(names[i]);
     hd_agent_kinds();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
