@@ -238,14 +238,16 @@ static void put_todo(struct hd_request *request)
     request->http->todo = request;
 }
 
-static void resume(struct hd_request *request)
+/* False: what had waited could not be given on. */
+static bool resume(struct hd_request *request, CURLcode *code)
 {
     request->wants_resume = false;
     request->heard_at = now_ms();
     request->http->inside++;
-    /* A failure that this meets is the transfer's own, and comes as its end. */
-    curl_easy_pause(request->easy, CURLPAUSE_CONT);
+    *code = curl_easy_pause(request->easy, CURLPAUSE_CONT);
     request->http->inside--;
+    /* One that has ended meanwhile has no connection: its end is about to be looked at. */
+    return *code == CURLE_OK || *code == CURLE_BAD_FUNCTION_ARGUMENT || request->is_cancelled;
 }
 
 static void add(struct hd_request *request)
@@ -258,6 +260,7 @@ static void settle(struct hd_http *http)
 {
     while (http->todo) {
         struct hd_request *request = http->todo;
+        CURLcode code = CURLE_OUT_OF_MEMORY;
 
         forget_todo(request);
         if (request->is_cancelled) {
@@ -267,10 +270,8 @@ static void settle(struct hd_http *http)
         }
         if (!request->is_added)
             add(request);
-        if (!request->is_added)
-            finish(request, CURLE_OUT_OF_MEMORY);
-        else if (request->wants_resume)
-            resume(request);
+        if (!request->is_added || (request->wants_resume && !resume(request, &code)))
+            finish(request, code);
     }
 }
 

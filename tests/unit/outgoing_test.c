@@ -28,6 +28,7 @@ struct world {
     int heads;
     size_t given;
     bool pauses;        /* at the first piece */
+    bool pauses_always; /* at each */
     bool cancels;       /* at the first piece */
     bool cancels_head;  /* at the head */
     bool cancels_other; /* at the first piece */
@@ -345,7 +346,7 @@ static void on_data(void *ctx, struct hd_slice data)
     assert_int_equal(w->heads, 1);
     assert_true(data.len > 0);
     w->given += data.len;
-    if (!is_first)
+    if (!is_first && !w->pauses_always)
         return;
     if (w->pauses)
         hd_http_pause(w->request);
@@ -444,6 +445,29 @@ static void a_pause_reaches_the_other_side(void **state)
     UNTIL(&w->peer, w->ends > 0);
     assert_true(w->is_answered);
     assert_int_equal(w->given, MUCH);
+}
+
+/* Pieces of chunks wait in libcurl: none may be lost, none may come twice. */
+static void a_pause_may_come_within_chunks(void **state)
+{
+    struct world *w = *state;
+    size_t given = 0;
+
+    peer_will(&w->peer, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+    w->peer.is_chunked = true;
+    w->peer.flood = (size_t)2000 * PEER_FRAME + PEER_END;
+    w->pauses = w->pauses_always = true;
+    w->request = begin(w, PIECES);
+    UNTIL(&w->peer, w->ends > 0)
+    {
+        if (w->given == given || w->ends > 0)
+            continue;
+        given = w->given;
+        hd_http_resume(w->request);
+        assert_int_equal(w->given, given);
+    }
+    assert_true(w->is_answered);
+    assert_int_equal(w->given, 2000 * PEER_CHUNK);
 }
 
 static void what_is_paused_can_be_cancelled(void **state)
@@ -653,6 +677,7 @@ int main(void)
         CASE(a_head_needs_no_body),
         CASE(the_head_comes_before_the_body_does),
         CASE(a_pause_reaches_the_other_side),
+        CASE(a_pause_may_come_within_chunks),
         CASE(what_is_paused_can_be_cancelled),
         CASE(cancelling_closes_the_connection),
         CASE(a_piece_may_cancel),

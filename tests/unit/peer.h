@@ -21,6 +21,10 @@
 #define PEER_SILENCE ((const char *)NULL)
 #define PEER_CLOSE ""
 
+#define PEER_CHUNK 1000
+#define PEER_FRAME 1007
+#define PEER_END 5
+
 struct peer {
     uv_loop_t *loop;
     uv_tcp_t listening;
@@ -28,10 +32,11 @@ struct peer {
     int port;
     const char *answers[PEER_ANSWERS]; /* one for each request; the last one for all others */
     size_t answer_count;
-    bool closes;  /* the connection, behind each answer */
-    size_t flood; /* bytes that follow the answer */
-    size_t sent;  /* of those, as far as the other side's kernel took them */
-    int blocked;  /* turns in which it took nothing */
+    bool closes;     /* the connection, behind each answer */
+    bool is_chunked; /* in frames of PEER_FRAME bytes, each with PEER_CHUNK; and PEER_END */
+    size_t flood;    /* bytes that follow the answer */
+    size_t sent;     /* of those, as far as the other side's kernel took them */
+    int blocked;     /* turns in which it took nothing */
     char last[65536];
     size_t last_len;
     int requests, connections, gone; /* gone: closed by the other side */
@@ -66,6 +71,25 @@ static inline void peer_hang_up(struct peer_conn *conn)
     conn->is_closing = true;
 }
 
+/* What comes next; in chunks it depends on how much was sent. */
+static inline void peer_fill(const struct peer_conn *conn, char *room, size_t len)
+{
+    static const char size[] = "3e8\r\n";
+
+    memset(room, 'x', len);
+    for (size_t i = 0; conn->peer->is_chunked && i < len; i++) {
+        size_t end = conn->peer->flood - PEER_END;
+        size_t at = (conn->peer->sent + i) % PEER_FRAME;
+
+        if (conn->peer->sent + i >= end)
+            room[i] = "0\r\n\r\n"[conn->peer->sent + i - end];
+        else if (at < 5)
+            room[i] = size[at];
+        else if (at >= 5 + PEER_CHUNK)
+            room[i] = "\r\n"[at - 5 - PEER_CHUNK];
+    }
+}
+
 static inline void peer_flood(struct peer_conn *conn)
 {
     static char room[65536];
@@ -75,7 +99,7 @@ static inline void peer_flood(struct peer_conn *conn)
         uv_buf_t out = uv_buf_init(room, (unsigned)len);
         int sent;
 
-        memset(room, 'x', len);
+        peer_fill(conn, room, len);
         sent = uv_try_write((uv_stream_t *)&conn->tcp, &out, 1);
         if (sent == UV_EAGAIN) {
             conn->peer->blocked++;
