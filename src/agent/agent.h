@@ -62,8 +62,7 @@ struct hd_agents_options {
 
 /* For an engine; `options` may be NULL. Kinds that run without one have no delegates. */
 HD_MUST_CHECK int hd_agents_create(struct hd_engine *engine,
-                                   const struct hd_agents_options *options,
-                                   struct hd_agents **out);
+                                   const struct hd_agents_options *options, struct hd_agents **out);
 /* No run may be at work. */
 void hd_agents_destroy(struct hd_agents *agents);
 

@@ -46,7 +46,8 @@ struct hd_event {
                                        GRAPH_END, MODEL_END: what came of it */
     const struct hd_val *input;     /* MODEL, MODEL_END: the messages it is called with */
     const char *name;               /* MODEL, MODEL_END, MESSAGE from one: the model's */
-    struct hd_slice tool, tool_id;  /* TOOL, TOOL_END: `input` are its arguments, `value` its message */
+    struct hd_slice tool;           /* TOOL, TOOL_END: `input` are its arguments, */
+    struct hd_slice tool_id;        /* `value` is its message */
     bool is_error;                  /* TOOL_END */
     bool is_from_model;             /* MESSAGE: not just part of a result */
 };

@@ -79,8 +79,8 @@ struct hd_run_result {
      * with. Empty: there is none, or it could not be stored.
      */
     const char *checkpoint_id;
-    int64_t step;               /* of that checkpoint, as its metadata say; -2: there is none */
-    int64_t stopped_at;         /* the step that was at work, or would have been next */
+    int64_t step;       /* of that checkpoint, as its metadata say; -2: there is none */
+    int64_t stopped_at; /* the step that was at work, or would have been next */
     /* Pieces of messages that models sent, and (list) the tools that a cancel has stopped. */
     int64_t piece_count;
     const struct hd_val *tools; /* NULL: none */
@@ -106,7 +106,7 @@ struct hd_run_options {
     struct hd_stops before, after; /* empty: the graph's own breakpoints */
     int recursion_limit;           /* 0: the graph's */
     const struct hd_val *config;   /* `configurable`; object or NULL */
-    const struct hd_val *secrets; /* what markers in `config` stand for (secret.h); or NULL */
+    const struct hd_val *secrets;  /* what markers in `config` stand for (secret.h); or NULL */
     const struct hd_val *context;
     const struct hd_val *metadata; /* members are added to each checkpoint's metadata */
     const struct hd_val *tags;     /* list of strings, shown with what models say; or NULL */

@@ -1,6 +1,8 @@
 /* Secrets out of values, and back: a walk that copies only what it changes. */
 #include "graph/secret.h"
 
+#include <strings.h>
+
 #define MAX_PATH 256    /* bytes of a place that a marker shows */
 #define MAX_NAME 64     /* bytes of each name in it */
 #define MAX_MARKER 512  /* bytes of a marker */
@@ -102,13 +104,25 @@ static void note(struct taking *t, const struct step *step)
         hd_buf_reset(t->path);
 }
 
+/* `{"tokens": 5}` is how many there were. */
+static bool is_count(const struct step *step, const struct hd_val *val)
+{
+    static const char word[] = "tokens";
+    struct hd_slice key = step->key;
+    size_t len = sizeof(word) - 1;
+
+    return hd_val_is_number(val) && key.ptr && key.len >= len &&
+           strncasecmp(key.ptr + key.len - len, word, len) == 0;
+}
+
 /* Whether a scalar is secret where secrets are expected, or by its text. */
-static bool is_secret(const struct taking *t, const struct hd_val *val, bool is_named)
+static bool is_secret(const struct taking *t, const struct step *step, const struct hd_val *val,
+                      bool is_named)
 {
     struct hd_slice text = hd_val_get_string(val);
 
     if (is_named)
-        return hd_val_is_number(val) || text.len > 0;
+        return (hd_val_is_number(val) && !is_count(step, val)) || text.len > 0;
     return t->by_text && text.len > 0 && hd_secret_is_text(text);
 }
 
@@ -176,7 +190,7 @@ static struct hd_val *walk(struct taking *t, const struct step *step, const stru
     case HD_VAL_BOOL:
         return hd_val_ref(val);
     }
-    if (!is_secret(t, val, is_named))
+    if (!is_secret(t, step, val, is_named))
         return hd_val_ref(val);
     if (t->only_looks) {
         note(t, step);

@@ -24,7 +24,6 @@ static void look(const struct hd_val *val, bool is_named)
 {
     struct hd_slice text = hd_val_get_string(val);
 
-    require(!hd_val_is_number(val) || !is_named, "a number is left");
     if (text.len > 0 && !hd_secret_is_marker(text))
         require(!is_named && !hd_secret_is_text(text), "a secret is left");
     for (size_t i = 0; hd_val_is_list(val) && i < hd_val_count(val); i++)

@@ -313,7 +313,7 @@ static void find_says_where(void **state)
     hd_val_unref(val);
 
     hd_buf_reset(&path);
-    val = parse("{'api_key':null,'token':'','auth':false}");
+    val = parse("{'api_key':null,'token':'','auth':false,'tokens':12,'usage':{'Tokens':1.5}}");
     assert_false(hd_secrets_find(val, true, &path));
     assert_int_equal(path.len, 0);
     hd_val_unref(val);
