@@ -141,7 +141,7 @@ def test_a_connection_breaks_where_the_script_says(mock):
 def test_it_sees_a_client_leave(mock):
     model = mock({"rules": [{"when": {"contains": "hang"}, "hang": True}, {"content": "a b c", "delay_ms": 3600000}]})
     with pytest.raises(httpx.ReadTimeout):
-        httpx.post(model.base_url + "/chat/completions", timeout=0.5,
+        httpx.post(model.base_url + "/chat/completions", timeout=httpx.Timeout(60, read=0.5),
                    json={"model": "m", "messages": [{"role": "user", "content": "hang"}]})  # fmt: skip
     with httpx.stream("POST", model.base_url + "/chat/completions", timeout=60, json={
         "model": "m", "stream": True, "messages": [{"role": "user", "content": "x"}],
