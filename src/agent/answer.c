@@ -47,23 +47,24 @@ void hd_answer_fini(struct hd_answer *answer)
 
 /* ---- filling ---------------------------------------------------------- */
 
-/* Room for one more element of `size` bytes. */
-static int grow(void *array, size_t count, size_t *cap, size_t size)
+/* The same list with room for one more element of `size` bytes; NULL with *err. */
+static void *grow(void *list, size_t count, size_t *cap, size_t size, int *err)
 {
-    void **list = array;
     size_t more = *cap ? *cap * 2 : 4;
     void *moved;
 
+    *err = HD_ELIMIT;
     if (count >= HD_ANSWER_MAX_PARTS)
-        return HD_ELIMIT;
-    if (count < *cap)
-        return 0;
-    moved = hd_realloc(*list, more * size);
-    if (!moved)
-        return HD_ENOMEM;
-    *list = moved;
-    *cap = more;
-    return 0;
+        return NULL;
+    *err = 0;
+    if (list && count < *cap)
+        return list;
+    moved = hd_realloc(list, more * size);
+    if (moved)
+        *cap = more;
+    else
+        *err = HD_ENOMEM;
+    return moved;
 }
 
 /* The part that text of this sort goes to. */
@@ -72,6 +73,7 @@ static int part_for(struct hd_answer *answer, bool is_thinking, bool is_redacted
 {
     struct hd_answer_part *last =
         answer->part_count ? &answer->parts[answer->part_count - 1] : NULL;
+    struct hd_answer_part *list;
     int err;
 
     /* Texts that follow each other are one: an answer without thinking has one part. */
@@ -80,10 +82,11 @@ static int part_for(struct hd_answer *answer, bool is_thinking, bool is_redacted
         *out = last;
         return 0;
     }
-    err = grow(&answer->parts, answer->part_count, &answer->part_cap, sizeof(*answer->parts));
-    if (err)
+    list = grow(answer->parts, answer->part_count, &answer->part_cap, sizeof(*list), &err);
+    if (!list)
         return err;
-    last = &answer->parts[answer->part_count++];
+    answer->parts = list;
+    last = &list[answer->part_count++];
     *last = (struct hd_answer_part){.is_thinking = is_thinking, .is_redacted = is_redacted};
     hd_buf_init(&last->text, HD_ANSWER_MAX_BYTES);
     hd_buf_init(&last->signature, HD_ANSWER_MAX_BYTES);
@@ -172,12 +175,14 @@ static int name_call(struct hd_answer_call *call, struct hd_slice id)
 static int add_call(struct hd_answer *answer, int64_t index, struct hd_slice id,
                     struct hd_answer_call **out)
 {
-    struct hd_answer_call *call;
-    int err = grow(&answer->calls, answer->call_count, &answer->call_cap, sizeof(*answer->calls));
+    struct hd_answer_call *call, *list;
+    int err;
 
-    if (err)
+    list = grow(answer->calls, answer->call_count, &answer->call_cap, sizeof(*list), &err);
+    if (!list)
         return err;
-    call = &answer->calls[answer->call_count++];
+    answer->calls = list;
+    call = &list[answer->call_count++];
     *call = (struct hd_answer_call){.index = index};
     hd_buf_init(&call->id, MAX_NAME);
     hd_buf_init(&call->name, MAX_NAME);
