@@ -211,11 +211,13 @@ static void pieces_of_one_block_are_one_block(void **unused)
     feed(&h, PIECE("'content':[{'type':'thinking','thinking':'Let','index':0}],'id':'t'"));
     feed(&h, PIECE("'content':[{'type':'thinking','thinking':' me','signature':'S','index':0},"
                    "{'type':'text','text':'Hi','index':1}],'id':'t'"));
-    assert_heard(&h, ABOUT("t") "partial " AI("'content':[{'type':'thinking','thinking':'Let','"
-                                              "index':0}],'id':'t'") "partial " AI(
-                         "'content':[{'type':'thinking','thinking':'Let me','index':0,"
-                         "'signature':'S'},{'type':'text','text':'Hi','index':1}],"
-                         "'id':'t'"));
+    assert_heard(&h, ABOUT("t") "partial " AI(
+                         "'content':[{'type':'thinking','thinking':'Let','"
+                         "index':0}],'id':'t'") "partial " AI("'content':[{'type':'thinking','"
+                                                              "thinking':'Let me','index':0,"
+                                                              "'signature':'S'},{'type':'text','"
+                                                              "text':'Hi','index':1}],"
+                                                              "'id':'t'"));
     close_heard(&h);
 }
 
@@ -227,10 +229,12 @@ static void thoughts_beside_the_content_are_joined(void **unused)
     open_heard(&h);
     feed(&h, PIECE("'content':'','id':'r','additional_kwargs':{'reasoning_content':'So'}"));
     feed(&h, PIECE("'content':'','id':'r','additional_kwargs':{'reasoning_content':' be it'}"));
-    assert_heard(&h, ABOUT("r") "partial " AI("'content':'','id':'r','additional_kwargs':{'"
-                                              "reasoning_content':'So'}") "partial " AI(
-                         "'content':'','id':'r','additional_kwargs':{"
-                         "'reasoning_content':'So be it'}"));
+    assert_heard(
+        &h,
+        ABOUT("r") "partial " AI(
+            "'content':'','id':'r','additional_kwargs':{'"
+            "reasoning_content':'So'}") "partial " AI("'content':'','id':'r','additional_kwargs':{"
+                                                      "'reasoning_content':'So be it'}"));
     close_heard(&h);
 }
 
