@@ -404,7 +404,7 @@ static int take_head(struct hd_delegate *d)
         struct hd_batch_builder batch;
         struct hd_thread_rec thread;
         struct hd_batch view;
-        struct hd_slice lane;
+        struct hd_slice lane = {NULL, 0};
 
         err = hd_thread_read(store, d->principal, d->thread, &d->arena, &thread, &d->fault);
         if (!err && thread.heads.len > 0)
