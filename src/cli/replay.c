@@ -63,7 +63,8 @@ static void on_replayed(void *ctx, const struct hd_replayed *r)
         printf("  %s\n", r->error);
     if (r->differs)
         print_difference(r);
-    (void)fwrite(r->notes->text.ptr, 1, r->notes->text.len, stdout);
+    if (r->notes->text.len > 0)
+        (void)fwrite(r->notes->text.ptr, 1, r->notes->text.len, stdout);
     (void)fflush(stdout);
 }
 
