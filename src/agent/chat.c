@@ -404,3 +404,48 @@ int hd_content_text(const struct hd_val *content, struct hd_buf *out)
     }
     return err;
 }
+
+/* ---- turns ------------------------------------------------------------ */
+
+/* The messages from `index` on that are of one role; where the next turn begins. */
+static size_t put_turn(struct hd_jw *jw, const struct hd_chat_turns *form,
+                       const struct hd_val *messages, size_t index)
+{
+    bool is_ai = hd_chat_is(hd_val_at(messages, index), "ai");
+    size_t parts = 0;
+
+    hd_jw_object(jw);
+    hd_put_string(jw, "role", is_ai ? hd_slice_cstr(form->ai) : HD_S("user"));
+    hd_jw_key(jw, hd_slice_cstr(form->parts));
+    hd_jw_array(jw);
+    for (; index < hd_val_count(messages); index++) {
+        const struct hd_val *message = hd_val_at(messages, index);
+
+        if (hd_chat_is(message, "system"))
+            continue;
+        if (hd_chat_is(message, "ai") != is_ai)
+            break;
+        parts += form->put(jw, messages, index);
+    }
+    if (parts == 0)
+        form->put_text(jw, HD_S("(nothing)"));
+    hd_jw_array_end(jw);
+    hd_jw_object_end(jw);
+    return index;
+}
+
+void hd_chat_put_turns(struct hd_jw *jw, const struct hd_chat_turns *form,
+                       const struct hd_val *messages)
+{
+    size_t index = 0;
+
+    hd_jw_key(jw, hd_slice_cstr(form->key));
+    hd_jw_array(jw);
+    while (index < hd_val_count(messages)) {
+        if (hd_chat_is(hd_val_at(messages, index), "system"))
+            index++;
+        else
+            index = put_turn(jw, form, messages, index);
+    }
+    hd_jw_array_end(jw);
+}

@@ -15,18 +15,6 @@ static const char *const methods[] = {"GET", "POST", "PUT", "PATCH", "DELETE", "
 
 /* ---- checking --------------------------------------------------------- */
 
-static bool is_token(struct hd_slice name)
-{
-    for (size_t i = 0; i < name.len; i++) {
-        char c = name.ptr[i];
-        bool is_alnum = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-
-        if (!is_alnum && !(c && strchr("!#$%&'*+-.^_`|~", c)))
-            return false;
-    }
-    return name.len > 0;
-}
-
 static bool has_control(struct hd_slice text)
 {
     for (size_t i = 0; i < text.len; i++) {
@@ -81,7 +69,7 @@ static int check_headers(const struct hd_val *headers, struct hd_fault *fault)
         struct hd_val *key;
         const struct hd_val *val = hd_val_member(headers, i, &key);
 
-        if (!is_token(hd_val_get_string(key)))
+        if (!hd_slice_is_token(hd_val_get_string(key)))
             return hd_fault_set(fault, HD_EINVAL, "\"headers\" has a name that is none");
         /* null: not sent */
         if (!hd_val_is_null(val) && (!hd_val_is_string(val) || has_control(hd_val_get_string(val))))
@@ -411,26 +399,6 @@ static int fill_args(struct hd_http_tool_request *request, const struct hd_val *
 
 /* ---- headers ---------------------------------------------------------- */
 
-/* The longest marker that stands at the beginning of the text. */
-static const struct hd_val *find_secret(struct hd_slice text, const struct hd_val *secrets,
-                                        size_t *len)
-{
-    const struct hd_val *found = NULL;
-
-    *len = 0;
-    for (size_t i = 0; i < hd_val_count(secrets); i++) {
-        struct hd_val *key;
-        const struct hd_val *val = hd_val_member(secrets, i, &key);
-        struct hd_slice marker = hd_val_get_string(key);
-
-        if (marker.len > *len && hd_slice_starts(text, marker)) {
-            found = val;
-            *len = marker.len;
-        }
-    }
-    return found;
-}
-
 /* A marker may stand within a text: "Bearer heddle:secret:…". */
 static int add_value(struct hd_http_tool_request *request, struct hd_slice text,
                      const struct hd_val *secrets, struct hd_fault *fault)
@@ -442,7 +410,7 @@ static int add_value(struct hd_http_tool_request *request, struct hd_slice text,
         size_t len = 1;
 
         if (hd_slice_starts(text, prefix)) {
-            const struct hd_val *secret = find_secret(text, secrets, &len);
+            const struct hd_val *secret = hd_secrets_first(text, secrets, &len);
 
             if (!secret)
                 return hd_fault_set(fault, HD_EINVAL,

@@ -16,18 +16,6 @@ static bool is_clean(struct hd_slice text)
     return true;
 }
 
-static bool is_token_name(struct hd_slice name)
-{
-    for (size_t i = 0; i < name.len; i++) {
-        char c = name.ptr[i];
-        bool is_alnum = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-
-        if (!is_alnum && !(c && strchr("!#$%&'*+-.^_`|~", c)))
-            return false;
-    }
-    return name.len > 0;
-}
-
 /* ---- addresses -------------------------------------------------------- */
 
 static bool ends_with(struct hd_slice text, struct hd_slice end)
@@ -91,7 +79,7 @@ static int read_headers(struct hd_mcp_server *server, const struct hd_val *heade
     for (size_t i = 0; i < hd_val_count(headers); i++) {
         struct hd_val *key, *value = hd_val_member(headers, i, &key);
 
-        if (!is_token_name(hd_val_get_string(key)) ||
+        if (!hd_slice_is_token(hd_val_get_string(key)) ||
             (!hd_val_is_string(value) && !hd_val_is_null(value)) ||
             !is_clean(hd_val_get_string(value)))
             return hd_fault_set(fault, HD_EINVAL,

@@ -256,19 +256,6 @@ int hd_mcp_header_value(struct hd_buf *out, struct hd_slice value)
 #define MAX_MIRRORED 64
 #define MAX_PATH 16
 
-/* RFC 9110's token. */
-static bool is_token(struct hd_slice name)
-{
-    for (size_t i = 0; i < name.len; i++) {
-        char c = name.ptr[i];
-        bool is_alnum = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-
-        if (!is_alnum && !(c && strchr("!#$%&'*+-.^_`|~", c)))
-            return false;
-    }
-    return name.len > 0;
-}
-
 struct check {
     struct hd_slice names[MAX_MIRRORED];
     size_t count;
@@ -279,7 +266,7 @@ static int check_name(struct check *check, const struct hd_val *schema, struct h
 {
     struct hd_slice type = hd_val_get_string(hd_val_get(schema, HD_S("type")));
 
-    if (!is_token(name))
+    if (!hd_slice_is_token(name))
         return hd_fault_set(check->fault, HD_EINVAL, "x-mcp-header is not the name of a header");
     if (!hd_slice_eq(type, HD_S("string")) && !hd_slice_eq(type, HD_S("integer")) &&
         !hd_slice_eq(type, HD_S("boolean")))
@@ -423,7 +410,7 @@ static int write_headers(struct hd_buf *out, const struct hd_val *schema, const 
 
         if (!value)
             continue;
-        if (is_token(name))
+        if (hd_slice_is_token(name))
             err = write_header(out, name, value);
         if (!err)
             err = write_headers(out, property, value, depth + 1);

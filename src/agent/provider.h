@@ -76,6 +76,21 @@ HD_MUST_CHECK struct hd_val *hd_chat_repairs(const struct hd_val *messages);
 /* "human", "ai", "tool" … of a message record. */
 struct hd_slice hd_chat_type(const struct hd_val *message);
 bool hd_chat_is(const struct hd_val *message, const char *type);
+
+/*
+ * Where roles have to alternate: messages of one role that follow each other become one turn.
+ * `put` writes what is in message number `index` and says how many parts that were.
+ */
+struct hd_chat_turns {
+    const char *key;   /* of the list of turns */
+    const char *ai;    /* the model's role; the other one is "user" */
+    const char *parts; /* of a turn */
+    size_t (*put)(struct hd_jw *jw, const struct hd_val *messages, size_t index);
+    void (*put_text)(struct hd_jw *jw, struct hd_slice text);
+};
+void hd_chat_put_turns(struct hd_jw *jw, const struct hd_chat_turns *form,
+                       const struct hd_val *messages);
+
 /* The calls of an AI message: number `index` of those that are valid, then of the others. */
 struct hd_chat_call {
     struct hd_slice name, id;

@@ -111,8 +111,9 @@ static void put_result(struct hd_jw *jw, const struct hd_val *message)
     hd_jw_object_end(jw);
 }
 
-static size_t put_blocks(struct hd_jw *jw, const struct hd_val *message)
+static size_t put_blocks(struct hd_jw *jw, const struct hd_val *messages, size_t index)
 {
+    const struct hd_val *message = hd_val_at(messages, index);
     bool is_ai = hd_chat_is(message, "ai");
     size_t count, calls = is_ai ? hd_chat_call_count(message) : 0;
 
@@ -129,41 +130,11 @@ static size_t put_blocks(struct hd_jw *jw, const struct hd_val *message)
     return count + calls;
 }
 
-/* Roles have to alternate: messages of one role that follow each other are one. */
-static void put_messages(struct hd_jw *jw, const struct hd_val *messages)
-{
-    size_t count = hd_val_count(messages), i = 0;
-
-    hd_jw_key(jw, HD_S("messages"));
-    hd_jw_array(jw);
-    while (i < count) {
-        bool is_ai = hd_chat_is(hd_val_at(messages, i), "ai");
-        size_t blocks = 0;
-
-        if (hd_chat_is(hd_val_at(messages, i), "system")) {
-            i++;
-            continue;
-        }
-        hd_jw_object(jw);
-        hd_put_string(jw, "role", is_ai ? HD_S("assistant") : HD_S("user"));
-        hd_jw_key(jw, HD_S("content"));
-        hd_jw_array(jw);
-        for (; i < count; i++) {
-            const struct hd_val *message = hd_val_at(messages, i);
-
-            if (hd_chat_is(message, "system"))
-                continue;
-            if (hd_chat_is(message, "ai") != is_ai)
-                break;
-            blocks += put_blocks(jw, message);
-        }
-        if (blocks == 0)
-            put_text(jw, HD_S("(nothing)"));
-        hd_jw_array_end(jw);
-        hd_jw_object_end(jw);
-    }
-    hd_jw_array_end(jw);
-}
+static const struct hd_chat_turns turns = {.key = "messages",
+                                           .ai = "assistant",
+                                           .parts = "content",
+                                           .put = put_blocks,
+                                           .put_text = put_text};
 
 /* The system prompt, and system messages, wherever they are. */
 static int join_system(const struct hd_chat *chat, struct hd_buf *out)
@@ -209,7 +180,7 @@ static void put_body(struct hd_jw *jw, const struct hd_chat *chat, struct hd_sli
     hd_jw_int(jw, chat->max_tokens > 0 ? chat->max_tokens : MAX_TOKENS);
     if (system.len > 0)
         hd_put_string(jw, "system", system);
-    put_messages(jw, chat->messages);
+    hd_chat_put_turns(jw, &turns, chat->messages);
     put_tools(jw, chat->tools);
     if (chat->has_temperature) /* its range ends at 1 */
         hd_put_number(jw, "temperature", chat->temperature < 1 ? chat->temperature : 1);

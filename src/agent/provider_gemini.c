@@ -141,41 +141,8 @@ static size_t put_parts(struct hd_jw *jw, const struct hd_val *messages, size_t 
     return count + calls;
 }
 
-/* Roles have to alternate: messages of one role that follow each other are one. */
-static void put_contents(struct hd_jw *jw, const struct hd_val *messages)
-{
-    size_t count = hd_val_count(messages), i = 0;
-
-    hd_jw_key(jw, HD_S("contents"));
-    hd_jw_array(jw);
-    while (i < count) {
-        bool is_ai = hd_chat_is(hd_val_at(messages, i), "ai");
-        size_t parts = 0;
-
-        if (hd_chat_is(hd_val_at(messages, i), "system")) {
-            i++;
-            continue;
-        }
-        hd_jw_object(jw);
-        hd_put_string(jw, "role", is_ai ? HD_S("model") : HD_S("user"));
-        hd_jw_key(jw, HD_S("parts"));
-        hd_jw_array(jw);
-        for (; i < count; i++) {
-            const struct hd_val *message = hd_val_at(messages, i);
-
-            if (hd_chat_is(message, "system"))
-                continue;
-            if (hd_chat_is(message, "ai") != is_ai)
-                break;
-            parts += put_parts(jw, messages, i);
-        }
-        if (parts == 0)
-            put_text(jw, HD_S("(nothing)"));
-        hd_jw_array_end(jw);
-        hd_jw_object_end(jw);
-    }
-    hd_jw_array_end(jw);
-}
+static const struct hd_chat_turns turns = {
+    .key = "contents", .ai = "model", .parts = "parts", .put = put_parts, .put_text = put_text};
 
 static void put_system(struct hd_jw *jw, const struct hd_chat *chat)
 {
@@ -235,7 +202,7 @@ static void put_tools(struct hd_jw *jw, const struct hd_toolset *tools)
 static void put_body(struct hd_jw *jw, const struct hd_chat *chat)
 {
     hd_jw_object(jw);
-    put_contents(jw, chat->messages);
+    hd_chat_put_turns(jw, &turns, chat->messages);
     put_system(jw, chat);
     put_tools(jw, chat->tools);
     hd_jw_key(jw, HD_S("generationConfig"));

@@ -52,4 +52,17 @@ static inline bool hd_slice_starts(struct hd_slice s, struct hd_slice prefix)
     return s.len >= prefix.len && (prefix.len == 0 || memcmp(s.ptr, prefix.ptr, prefix.len) == 0);
 }
 
+/* RFC 9110's token: what names of headers are made of. */
+static inline bool hd_slice_is_token(struct hd_slice s)
+{
+    for (size_t i = 0; i < s.len; i++) {
+        char c = s.ptr[i];
+        bool is_alnum = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+
+        if (!is_alnum && !(c && strchr("!#$%&'*+-.^_`|~", c)))
+            return false;
+    }
+    return s.len > 0;
+}
+
 #endif

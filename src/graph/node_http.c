@@ -60,19 +60,6 @@ static int read_method(struct hd_decl *decl, const struct hd_at *at, const struc
     return hd_decl_fail(decl, at, "must be GET, POST, PUT, PATCH, DELETE or HEAD");
 }
 
-/* RFC 9110's token. */
-static bool is_token(struct hd_slice name)
-{
-    for (size_t i = 0; i < name.len; i++) {
-        char c = name.ptr[i];
-        bool is_alnum = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-
-        if (!is_alnum && !(c && strchr("!#$%&'*+-.^_`|~", c)))
-            return false;
-    }
-    return name.len > 0;
-}
-
 static int read_headers(struct hd_decl *decl, const struct hd_at *at, const struct hd_field *field,
                         void *out)
 {
@@ -93,7 +80,7 @@ static int read_headers(struct hd_decl *decl, const struct hd_at *at, const stru
         struct hd_at member = hd_at_key(at, it.key, it.val);
         struct http_header *header = &headers.list[headers.count++];
 
-        if (!is_token(it.key))
+        if (!hd_slice_is_token(it.key))
             return hd_decl_fail(decl, &member, "is not the name of a header");
         err = hd_decl_copy(decl, it.key, &header->name);
         if (err == 0)

@@ -275,9 +275,8 @@ struct hd_val *hd_secrets_reveal(const struct hd_val *value, const struct hd_val
     return value ? reveal(value, secrets) : hd_val_null();
 }
 
-/* The longest marker that the text begins with. */
-static const struct hd_val *find_first(struct hd_slice text, const struct hd_val *secrets,
-                                       size_t *len)
+const struct hd_val *hd_secrets_first(struct hd_slice text, const struct hd_val *secrets,
+                                      size_t *len)
 {
     const struct hd_val *found = NULL;
 
@@ -306,7 +305,7 @@ int hd_secrets_reveal_text(struct hd_slice text, const struct hd_val *secrets, s
         if (!hd_secret_is_marker(text)) {
             err = hd_buf_append_byte(out, (uint8_t)text.ptr[0]);
         } else {
-            secret = find_first(text, secrets, &len);
+            secret = hd_secrets_first(text, secrets, &len);
             if (!secret)
                 return HD_ENOTFOUND;
             err = hd_val_write_text(out, secret);

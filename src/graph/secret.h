@@ -45,6 +45,9 @@ HD_MUST_CHECK struct hd_val *hd_secrets_reveal(const struct hd_val *value,
  */
 HD_MUST_CHECK int hd_secrets_reveal_text(struct hd_slice text, const struct hd_val *secrets,
                                          struct hd_buf *out);
+/* What the longest marker that the text begins with stands for; NULL: none is known. */
+const struct hd_val *hd_secrets_first(struct hd_slice text, const struct hd_val *secrets,
+                                      size_t *len);
 bool hd_secret_is_marker(struct hd_slice text);
 
 #endif
