@@ -422,6 +422,8 @@ static int begin(struct hd_exchange *exchange)
         err = hd_exchange_replay(exchange);
     if (err)
         return err;
+    if (exchange->what.is_detached)
+        exchange->recorder = NULL; /* it may outlive that, too */
     return exchange->replay ? start_timer(exchange, on_replay, 0) : try_it(exchange);
 }
 

@@ -152,8 +152,8 @@ void hd_app_close(struct hd_app *app)
     hd_feeds_destroy(app->feeds);
     hd_agents_destroy(app->agents);
     hd_delegation_destroy(app->delegation);
-    hd_recording_destroy(app->recording);
     hd_engine_destroy(app->engine);
+    hd_recording_destroy(app->recording);
     hd_defer_destroy(app->defer);
     app->sweeper = NULL;
     app->scheduler = NULL;
