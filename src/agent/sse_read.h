@@ -21,7 +21,7 @@ struct hd_sse_read {
     struct hd_buf line, data, name, id;
     int64_t retry_ms; /* -1: not said */
     bool has_data, has_id;
-    bool was_cr;   /* a \n after it belongs to it */
+    bool was_cr;    /* a \n after it belongs to it */
     bool has_begun; /* a byte order mark may come only before */
 };
 
@@ -29,8 +29,8 @@ struct hd_sse_read {
 void hd_sse_read_init(struct hd_sse_read *sse, size_t max);
 void hd_sse_read_fini(struct hd_sse_read *sse);
 /*
- * `fn` gets each event that is complete; an error of it ends the reading and is returned. HD_ELIMIT:
- * an event is too large, HD_ENOMEM.
+ * `fn` gets each event that is complete; an error of it ends the reading and is returned.
+ * HD_ELIMIT: an event is too large, or HD_ENOMEM.
  */
 typedef int (*hd_sse_fn)(void *ctx, const struct hd_sse_event *event);
 HD_MUST_CHECK int hd_sse_read(struct hd_sse_read *sse, struct hd_slice bytes, hd_sse_fn fn,

@@ -26,8 +26,8 @@ struct creations {
 /* ---- headers ---------------------------------------------------------- */
 
 /*
- * Names that may carry a secret are not for graphs, but for the user's own token, which tools pass on:
- * like all secrets it stays in memory.
+ * Names that may carry a secret are not for graphs, but for the user's own token, which tools pass
+ * on: like all secrets it stays in memory.
  */
 static bool is_secret(struct hd_slice name)
 {

@@ -352,7 +352,7 @@ static int first_in_braces(struct hd_eval *ev, struct hd_slice text, struct hd_v
     return err;
 }
 
-/* Models are asked for JSON and say a little more: the whole text, a code fence, the first braces. */
+/* Models asked for JSON say a little more: the whole text, a code fence, the first braces. */
 static int json_in(struct hd_eval *ev, const struct hd_call *call, struct hd_val *const *args,
                    size_t count, struct hd_val **out)
 {

@@ -471,7 +471,7 @@ struct hd_run {
     struct hd_replay *replay;
     struct hd_val *seen_messages; /* object: ids that the messages mode has shown */
     bool is_cancelled;
-    bool is_held;         /* hd_run_hold() */
+    bool is_held; /* hd_run_hold() */
     /* What it has under way with other servers, and what is done about that when it is held. */
     struct hd_exchange *exchanges;
     void (*on_hold)(struct hd_run *run);

@@ -54,7 +54,7 @@ struct hd_event {
 
 /* Where an event comes from: "" for the root graph, else `node:task|…`. */
 struct hd_slice hd_event_ns(const struct hd_event *event);
-/* Where the run itself is shown: `node:task|…` of the task around it; appends nothing without one. */
+/* Where the run itself is shown: `node:task|…` of the task around it; without one, nothing. */
 HD_MUST_CHECK int hd_run_shown_ns(const struct hd_run *run, struct hd_buf *out);
 struct hd_slice hd_event_node(const struct hd_event *event);
 

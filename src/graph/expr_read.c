@@ -362,10 +362,8 @@ int hd_decl_expr_in(struct hd_decl *decl, const struct hd_at *at, unsigned place
                     const struct hd_expr **out)
 {
     static const char *const names_of[HD_PLACE_COUNT] = {
-        [HD_PLACE_ANSWERS] = "answers",
-        [HD_PLACE_RESULT] = "result",
-        [HD_PLACE_RESPONSE] = "response",
-        [HD_PLACE_MESSAGE] = "message",
+        [HD_PLACE_ANSWERS] = "answers",   [HD_PLACE_RESULT] = "result",
+        [HD_PLACE_RESPONSE] = "response", [HD_PLACE_MESSAGE] = "message",
         [HD_PLACE_ERROR] = "error",
     };
     struct hd_names frames[HD_PLACE_COUNT];

@@ -25,8 +25,8 @@ bool hd_secret_is_text(struct hd_slice text);
 /*
  * Takes `config` and returns it with markers. What they stand for is added to *secrets, an
  * object of markers to strings and numbers (made when it is NULL and there is something to add).
- * Members of an object with a secret name (`apiKeys`) are all secret. Markers that come in stand for nothing
- * and become null, so that nobody gets at a secret by its name. NULL: HD_ENOMEM.
+ * Members of an object with a secret name (`apiKeys`) are all secret. Markers that come in stand
+ * for nothing and become null, so that nobody gets at a secret by its name. NULL: HD_ENOMEM.
  */
 HD_MUST_CHECK struct hd_val *hd_secrets_take(struct hd_val *config, struct hd_val **secrets);
 

@@ -25,7 +25,7 @@ enum hd_mock_form { HD_MOCK_OPENAI, HD_MOCK_ANTHROPIC, HD_MOCK_GEMINI };
 /* A script, and how often each of its rules was used. */
 struct hd_mock;
 
-/* HD_EINVAL with the path of what is wrong in `fault`, or HD_ENOMEM. Empty text: the default one. */
+/* Empty text: the default script. HD_EINVAL with the path of what is wrong, or HD_ENOMEM. */
 HD_MUST_CHECK int hd_mock_create(struct hd_mock **out, struct hd_slice text,
                                  struct hd_fault *fault);
 void hd_mock_destroy(struct hd_mock *mock);

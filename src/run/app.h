@@ -53,8 +53,8 @@ struct hd_app {
     struct hd_engine *engine;
     struct hd_agents *agents;
     struct hd_delegation *delegation; /* assistants as tools of others */
-    struct hd_recording *recording; /* NULL: nothing is recorded */
-    struct hd_recorder *recorder;   /* that agents use; set before opening: that one */
+    struct hd_recording *recording;   /* NULL: nothing is recorded */
+    struct hd_recorder *recorder;     /* that agents use; set before opening: that one */
     struct hd_feeds *feeds;
     struct hd_queue *queue;
     struct hd_http *http; /* for requests of the server's own, not the graphs' */

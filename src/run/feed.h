@@ -117,8 +117,8 @@ void hd_feed_flush(struct hd_feed *feed);
 
 /*
  * While a run is at work: `fn` is told when whoever began it and reads its events
- * (hd_cursor.is_creator) is behind by half of what makes a reader lost, and when that is over: it has
- * caught up, or is gone. It must not add events. One run at a time.
+ * (hd_cursor.is_creator) is behind by half of what makes a reader lost, and when that is over: it
+ * has caught up, or is gone. It must not add events. One run at a time.
  */
 typedef void (*hd_lag_fn)(void *ctx, bool is_behind);
 void hd_feed_watch(struct hd_feed *feed, struct hd_slice run_id, hd_lag_fn fn, void *ctx);

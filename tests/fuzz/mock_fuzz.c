@@ -1,7 +1,7 @@
 /*
- * The scripted model. The first byte says what the rest is: a request in one of the three forms (whole
- * or streamed), texts to embed, or a script. Whatever is asked, answers are JSON, or events that are
- * JSON, cut into pieces that follow each other.
+ * The scripted model. The first byte says what the rest is: a request in one of the three forms
+ * (whole or streamed), texts to embed, or a script. Whatever is asked, answers are JSON, or events
+ * that are JSON, cut into pieces that follow each other.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /*
- * libFuzzer: any bytes as what the server of a model sends. The first byte says which provider, and
- * whether it is a stream. Read whole or in pieces, it comes to the same message or error; what comes
- * out is canonical, and can be sent back to every provider.
+ * libFuzzer: any bytes as what the server of a model sends. The first byte says which provider,
+ * and whether it is a stream. Read whole or in pieces, it comes to the same message or error; what
+ * comes out is canonical, and can be sent back to every provider.
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* The source `mcp` on an engine, with a server on the same loop: memory that ends, and runs that do. */
+/* The source `mcp` on an engine, with a server on the same loop: memory and runs that end. */
 #include "tests/unit/engine_world.h"
 
 #include "agent/agent.h"
