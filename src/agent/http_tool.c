@@ -46,6 +46,8 @@ static int check_url(const struct hd_val *val, struct hd_fault *fault)
         return hd_fault_set(fault, HD_EINVAL,
                             "\"url\" must have no spaces, control characters or #");
     host = host_end(url);
+    if (url.ptr[host - 1] == '/')
+        return hd_fault_set(fault, HD_EINVAL, "\"url\" names no host");
     for (size_t i = 0; i < url.len; i++) {
         bool is_brace = url.ptr[i] == '{' || url.ptr[i] == '}';
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { beyondPeer, client, collect, human, newThread, of, texts, until } from "./lib.mjs";
+import { beyondPeer, client, collect, events, human, newThread, of, texts, until } from "./lib.mjs";
 
 const MODES = ["values", "updates", "messages-tuple", "custom", "tasks", "checkpoints", "debug", "events"];
 
@@ -86,7 +86,7 @@ describe("streams", () => {
     const controller = new AbortController();
     const seen = [];
     const reading = (async () => {
-      for await (const part of client.threads.joinStream(thread, { lastEventId: "-", signal: controller.signal })) {
+      for await (const part of events(client.threads.joinStream(thread, { lastEventId: "-", signal: controller.signal }))) {
         seen.push(part);
         if (seen.filter((each) => each.event === "end").length === 2) break;
       }
