@@ -36,6 +36,8 @@ static void declarations_are_checked(void **unused)
         {AT("ftp://h", ""), "\"url\" must begin with http:// or https://"},
         {AT("http://h/a b", ""), "\"url\" must have no spaces, control characters or #"},
         {AT("http://h/a#b", ""), "\"url\" must have no spaces, control characters or #"},
+        {AT("http:///a", ""), "\"url\" names no host"},
+        {AT("https://?a", ""), "\"url\" names no host"},
         {AT("http://{h}/a", ""), "\"url\" must have no {name} in its host"},
         {AT("http://h{h}", ""), "\"url\" must have no {name} in its host"},
         {AT("http://h/{a", ""), "\"url\" has a brace without its partner"},
