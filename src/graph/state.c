@@ -213,7 +213,7 @@ struct hd_val *hd_state_config(struct hd_slice thread, const char *ns, const cha
     config = hd_val_with(config, HD_S("thread_id"), hd_val_string(thread));
     config = hd_val_with(config, HD_S("checkpoint_ns"), hd_val_cstr(ns));
     config = hd_val_with(config, HD_S("checkpoint_id"), hd_val_cstr(id));
-    if (hd_val_count(parents) > 0)
+    if (hd_val_is_object(parents) && hd_val_count(parents) > 0)
         config = hd_val_with(config, HD_S("checkpoint_map"),
                              hd_val_with(hd_val_ref(parents), hd_slice_cstr(ns), hd_val_cstr(id)));
     return config;
