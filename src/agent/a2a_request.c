@@ -119,21 +119,6 @@ static int make_rpc(const struct hd_a2a_card *card, const struct hd_a2a_ask *ask
 
 /* ---- HTTP+JSON ------------------------------------------------------------ */
 
-static int put_escaped(struct hd_buf *out, struct hd_slice text)
-{
-    static const char plain[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~";
-    int err = 0;
-
-    for (size_t i = 0; i < text.len && !err; i++) {
-        if (text.ptr[i] && strchr(plain, text.ptr[i]))
-            err = hd_buf_append_byte(out, (uint8_t)text.ptr[i]);
-        else
-            err = hd_buf_printf(out, "%%%02X", (unsigned char)text.ptr[i]);
-    }
-    return err;
-}
-
 /* A query of the card's URL stays at the end. */
 static int make_url(const struct hd_a2a_card *card, const struct hd_a2a_ask *ask,
                     struct hd_buf *out)
@@ -151,11 +136,11 @@ static int make_url(const struct hd_a2a_card *card, const struct hd_a2a_ask *ask
     if (!err && card->tenant[0])
         err = hd_buf_append_byte(out, '/');
     if (!err)
-        err = put_escaped(out, hd_slice_cstr(card->tenant));
+        err = hd_buf_append_escaped(out, hd_slice_cstr(card->tenant));
     if (!err)
         err = hd_buf_append(out, verb, strlen(verb));
     if (!err && is_task)
-        err = put_escaped(out, ask->task_id);
+        err = hd_buf_append_escaped(out, ask->task_id);
     if (!err && ask->op == HD_A2A_CANCEL)
         err = hd_buf_append(out, ":cancel", 7);
     return err ? err : hd_buf_append(out, card->url + end, strlen(card->url + end) + 1);

@@ -249,22 +249,25 @@ bool hd_answer_is_empty(const struct hd_answer *answer)
 
 /* ---- reading JSON ----------------------------------------------------- */
 
-int hd_answer_parse(struct hd_answer *answer, struct hd_slice text, struct hd_json *out)
+int hd_answer_read(struct hd_answer *answer, struct hd_slice text,
+                   int (*read)(struct hd_answer *answer, hd_json_val root))
 {
     struct hd_fault fault = {0};
-    int err = hd_json_parse(out, text, &fault);
+    struct hd_json json;
+    int err = hd_json_parse(&json, text, &fault);
 
     if (err == HD_ENOMEM)
         return err;
     if (err)
         return hd_answer_fail(answer, "APIResponseValidationError",
                               "the model's server sent something that is not JSON: %s", fault.text);
-    if (!hd_json_is_object(hd_json_root(out))) {
-        hd_json_fini(out);
-        return hd_answer_fail(answer, "APIResponseValidationError",
-                              "the model's server sent JSON that is not an object");
-    }
-    return 0;
+    if (hd_json_is_object(hd_json_root(&json)))
+        err = read(answer, hd_json_root(&json));
+    else
+        err = hd_answer_fail(answer, "APIResponseValidationError",
+                             "the model's server sent JSON that is not an object");
+    hd_json_fini(&json);
+    return err;
 }
 
 int64_t hd_count_of(hd_json_val object, const char *key, int64_t otherwise)

@@ -206,31 +206,17 @@ int hd_http_tool_check(const struct hd_val *tool, struct hd_fault *fault)
 
 /* ---- the URL ---------------------------------------------------------- */
 
-static int encode(struct hd_buf *out, struct hd_slice text)
-{
-    int err = 0;
-
-    for (size_t i = 0; i < text.len && !err; i++) {
-        unsigned char c = (unsigned char)text.ptr[i];
-        bool is_plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
-                        (c >= 'A' && c <= 'Z') || (c && strchr("-._~", c));
-
-        err = is_plain ? hd_buf_append_byte(out, c) : hd_buf_printf(out, "%%%02X", c);
-    }
-    return err;
-}
-
 static int encode_val(struct hd_buf *out, const struct hd_val *val)
 {
     struct hd_buf text;
     int err;
 
     if (hd_val_is_string(val))
-        return encode(out, hd_val_get_string(val));
+        return hd_buf_append_escaped(out, hd_val_get_string(val));
     hd_buf_init(&text, MAX_URL);
     err = hd_val_write_text(&text, val);
     if (!err)
-        err = encode(out, hd_buf_slice(&text));
+        err = hd_buf_append_escaped(out, hd_buf_slice(&text));
     hd_buf_fini(&text);
     return err;
 }
@@ -303,7 +289,7 @@ static int add_pair(struct hd_buf *out, struct hd_slice name, const struct hd_va
     int err = hd_buf_append_byte(out, (uint8_t)mark);
 
     if (!err)
-        err = encode(out, name);
+        err = hd_buf_append_escaped(out, name);
     if (!err)
         err = hd_buf_append_byte(out, '=');
     return err ? err : encode_val(out, val);

@@ -289,14 +289,7 @@ static int add_encoded(struct hd_buf *out, const char *name, struct hd_slice val
 {
     int err = hd_buf_printf(out, "%s%s=", out->len > 0 ? "&" : "", name);
 
-    for (size_t i = 0; i < value.len && !err; i++) {
-        unsigned char c = (unsigned char)value.ptr[i];
-        bool is_alnum = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-
-        err = is_alnum || (c && strchr("-._~", c)) ? hd_buf_append_byte(out, c)
-                                                   : hd_buf_printf(out, "%%%02X", c);
-    }
-    return err;
+    return err ? err : hd_buf_append_escaped(out, value);
 }
 
 static int write_form(struct hd_buf *out, const struct hd_mcp_peer *peer)

@@ -227,9 +227,12 @@ size_t hd_offline_word(struct hd_slice text);
 /* provider_schema.c: a JSON Schema as Gemini takes it. */
 HD_MUST_CHECK struct hd_val *hd_schema_reduce(const struct hd_val *schema);
 
-/* A JSON text that should be an object; HD_EINVAL with a clear error in the answer. */
-HD_MUST_CHECK int hd_answer_parse(struct hd_answer *answer, struct hd_slice text,
-                                  struct hd_json *out);
+/*
+ * A JSON text that should be an object, for `read`. HD_EINVAL with a clear error in the answer
+ * when it is none; else what `read` returns.
+ */
+HD_MUST_CHECK int hd_answer_read(struct hd_answer *answer, struct hd_slice text,
+                                 int (*read)(struct hd_answer *answer, hd_json_val root));
 /* The error in a body or event, if it has one: HD_EINVAL; else 0. */
 HD_MUST_CHECK int hd_answer_check_error(struct hd_answer *answer, hd_json_val root);
 /* A member of an object: a number that counts something, or a text; else `otherwise`, or "". */

@@ -341,17 +341,7 @@ static int read_event(struct hd_answer *answer, hd_json_val root)
 
 static int on_event(struct hd_answer *answer, const struct hd_sse_event *event)
 {
-    struct hd_json json;
-    int err;
-
-    if (event->data.len == 0)
-        return 0;
-    err = hd_answer_parse(answer, event->data, &json);
-    if (err)
-        return err;
-    err = read_event(answer, hd_json_root(&json));
-    hd_json_fini(&json);
-    return err;
+    return event->data.len == 0 ? 0 : hd_answer_read(answer, event->data, read_event);
 }
 
 static int read_message(struct hd_answer *answer, hd_json_val root)
@@ -374,13 +364,8 @@ static int read_message(struct hd_answer *answer, hd_json_val root)
 
 static int on_body(struct hd_answer *answer, struct hd_slice body)
 {
-    struct hd_json json;
-    int err = hd_answer_parse(answer, body, &json);
+    int err = hd_answer_read(answer, body, read_message);
 
-    if (err)
-        return err;
-    err = read_message(answer, hd_json_root(&json));
-    hd_json_fini(&json);
     answer->is_ended = answer->is_done = true;
     return err;
 }

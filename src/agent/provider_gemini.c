@@ -223,21 +223,6 @@ static bool has_version(struct hd_slice url)
            (url.len > 3 && memcmp(url.ptr + url.len - 3, "/v1", 3) == 0);
 }
 
-/* What cannot be in a path is escaped. */
-static int add_model(struct hd_buf *url, struct hd_slice model)
-{
-    int err = 0;
-
-    for (size_t i = 0; i < model.len && !err; i++) {
-        unsigned char c = (unsigned char)model.ptr[i];
-        bool is_plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
-                        (c >= 'A' && c <= 'Z') || (c && strchr("-._~", c));
-
-        err = is_plain ? hd_buf_append_byte(url, c) : hd_buf_printf(url, "%%%02X", c);
-    }
-    return err;
-}
-
 static int make_url(const struct hd_chat *chat, struct hd_buf *url)
 {
     struct hd_slice model = chat->model;
@@ -247,7 +232,7 @@ static int make_url(const struct hd_chat *chat, struct hd_buf *url)
     if (hd_slice_starts(model, HD_S("models/")))
         model = hd_slice(model.ptr + 7, model.len - 7);
     if (!err)
-        err = add_model(url, model);
+        err = hd_buf_append_escaped(url, model);
     if (!err)
         err = hd_buf_printf(url, "%s",
                             chat->streams ? ":streamGenerateContent?alt=sse" : ":generateContent");
@@ -372,28 +357,13 @@ static int read_answer(struct hd_answer *answer, hd_json_val root)
 
 static int on_event(struct hd_answer *answer, const struct hd_sse_event *event)
 {
-    struct hd_json json;
-    int err;
-
-    if (event->data.len == 0)
-        return 0;
-    err = hd_answer_parse(answer, event->data, &json);
-    if (err)
-        return err;
-    err = read_answer(answer, hd_json_root(&json));
-    hd_json_fini(&json);
-    return err;
+    return event->data.len == 0 ? 0 : hd_answer_read(answer, event->data, read_answer);
 }
 
 static int on_body(struct hd_answer *answer, struct hd_slice body)
 {
-    struct hd_json json;
-    int err = hd_answer_parse(answer, body, &json);
+    int err = hd_answer_read(answer, body, read_answer);
 
-    if (err)
-        return err;
-    err = read_answer(answer, hd_json_root(&json));
-    hd_json_fini(&json);
     if (!err && !answer->has_begun)
         err = hd_answer_fail(answer, "APIResponseValidationError",
                              "the model's server sent an answer without \"candidates\"");

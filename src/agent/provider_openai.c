@@ -417,34 +417,29 @@ static int read_answer(struct hd_answer *answer, hd_json_val root, bool is_whole
     return err;
 }
 
+static int read_piece(struct hd_answer *answer, hd_json_val root)
+{
+    return read_answer(answer, root, false);
+}
+
+static int read_whole(struct hd_answer *answer, hd_json_val root)
+{
+    return read_answer(answer, root, true);
+}
+
 static int on_event(struct hd_answer *answer, const struct hd_sse_event *event)
 {
-    struct hd_json json;
-    int err;
-
     if (hd_slice_eq(event->data, HD_S("[DONE]"))) {
         answer->is_ended = answer->is_done = true;
         return 0;
     }
-    if (event->data.len == 0)
-        return 0;
-    err = hd_answer_parse(answer, event->data, &json);
-    if (err)
-        return err;
-    err = read_answer(answer, hd_json_root(&json), false);
-    hd_json_fini(&json);
-    return err;
+    return event->data.len == 0 ? 0 : hd_answer_read(answer, event->data, read_piece);
 }
 
 static int on_body(struct hd_answer *answer, struct hd_slice body)
 {
-    struct hd_json json;
-    int err = hd_answer_parse(answer, body, &json);
+    int err = hd_answer_read(answer, body, read_whole);
 
-    if (err)
-        return err;
-    err = read_answer(answer, hd_json_root(&json), true);
-    hd_json_fini(&json);
     if (!err && !answer->has_begun)
         err = hd_answer_fail(answer, "APIResponseValidationError",
                              "the model's server sent an answer without \"choices\"");

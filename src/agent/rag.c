@@ -63,18 +63,3 @@ int hd_rag_put_base(struct hd_buf *out, struct hd_slice base)
         base.len--;
     return hd_buf_append_slice(out, base);
 }
-
-int hd_rag_put_segment(struct hd_buf *out, struct hd_slice text)
-{
-    static const char plain[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~";
-    int err = 0;
-
-    for (size_t i = 0; i < text.len && !err; i++) {
-        if (text.ptr[i] && strchr(plain, text.ptr[i]))
-            err = hd_buf_append_byte(out, (uint8_t)text.ptr[i]);
-        else
-            err = hd_buf_printf(out, "%%%02X", (unsigned char)text.ptr[i]);
-    }
-    return err;
-}

@@ -41,8 +41,6 @@ HD_MUST_CHECK int hd_rag_check(const struct hd_reply *reply, struct hd_fault *fa
 
 /* Appends `base` without slashes at its end. */
 HD_MUST_CHECK int hd_rag_put_base(struct hd_buf *out, struct hd_slice base);
-/* Appends one segment of a path. */
-HD_MUST_CHECK int hd_rag_put_segment(struct hd_buf *out, struct hd_slice text);
 
 /* ---- answers: rag_text.c ------------------------------------------------ */
 

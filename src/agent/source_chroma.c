@@ -402,7 +402,7 @@ static int ask_chroma(struct search *search, struct hd_slice collection, const c
     if (!err)
         err = hd_buf_append(&url, COLLECTIONS, strlen(COLLECTIONS));
     if (!err)
-        err = hd_rag_put_segment(&url, collection);
+        err = hd_buf_append_escaped(&url, collection);
     if (!err)
         err = hd_buf_append(&url, rest, strlen(rest) + 1);
     what->task = search->work->call->task;

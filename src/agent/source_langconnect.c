@@ -70,7 +70,7 @@ static int make_url(const struct collection *collection, const char *rest, struc
     if (!err)
         err = hd_buf_append(out, "/collections/", 13);
     if (!err)
-        err = hd_rag_put_segment(out, collection->id);
+        err = hd_buf_append_escaped(out, collection->id);
     return err ? err : hd_buf_append(out, rest, strlen(rest) + 1);
 }
 

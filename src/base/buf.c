@@ -126,6 +126,20 @@ int hd_buf_append_lenslice(struct hd_buf *buf, struct hd_slice s)
     return err;
 }
 
+int hd_buf_append_escaped(struct hd_buf *buf, struct hd_slice text)
+{
+    int err = 0;
+
+    for (size_t i = 0; i < text.len && !err; i++) {
+        unsigned char c = (unsigned char)text.ptr[i];
+        bool is_plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
+                        (c >= 'A' && c <= 'Z') || (c && strchr("-._~", c));
+
+        err = is_plain ? hd_buf_append_byte(buf, c) : hd_buf_printf(buf, "%%%02X", c);
+    }
+    return err;
+}
+
 char *hd_buf_take(struct hd_buf *buf, size_t *len)
 {
     char *ptr = buf->ptr;

@@ -62,6 +62,9 @@ HD_MUST_CHECK int hd_buf_append_u64(struct hd_buf *buf, uint64_t value);
 /* A varint length followed by the bytes. */
 HD_MUST_CHECK int hd_buf_append_lenslice(struct hd_buf *buf, struct hd_slice s);
 
+/* As a part of a URL: all but RFC 3986's unreserved characters become %XX. */
+HD_MUST_CHECK int hd_buf_append_escaped(struct hd_buf *buf, struct hd_slice text);
+
 /* Moves the memory out (free with hd_free); the buffer becomes empty. */
 char *hd_buf_take(struct hd_buf *buf, size_t *len);
 
