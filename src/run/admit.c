@@ -12,6 +12,7 @@
 #include "graph/val.h"
 #include "run/assistant.h"
 #include "run/ending.h"
+#include "run/heads.h"
 #include "run/modes.h"
 #include "run/webhook.h"
 #include "store/rows.h"
@@ -139,30 +140,12 @@ static int follow_head(struct attempt *t)
 
 static int check_checkpoint(struct attempt *t)
 {
-    struct heddle_bytes thread = {t->thread.id.ptr, t->thread.id.len};
-    struct heddle_bytes ns = {t->ns.ptr, t->ns.len};
-    struct heddle_bytes id = {t->checkpoint_id.ptr, t->checkpoint_id.len};
-    struct heddle_query query = {.principal = {t->a->principal.ptr, t->a->principal.len},
-                                 .thread = &thread,
-                                 .ns = &ns,
-                                 .id = &id,
-                                 .limit = 1,
-                                 .flags = HEDDLE_LIST_HEADERS};
-    const struct heddle_tuple *tuple;
-    struct heddle_error error = {0};
-    struct heddle_list *list;
-    int err;
+    int err = 0;
 
-    if (t->checkpoint_id.len == 0)
-        return 0;
-    err = heddle_list_open(t->a->app->store, &query, &list, &error);
-    if (!err) {
-        err = heddle_list_next(list, &tuple, &error);
-        heddle_list_close(list);
-    }
-    if (err == HD_ENOTFOUND)
-        return refuse(t, 404, "Checkpoint not found");
-    return err ? hd_fault_set(t->fault, err, "%s", error.text) : 0;
+    if (t->checkpoint_id.len > 0)
+        err = hd_head_check(t->a->app->store, t->a->principal, t->thread.id, t->ns,
+                            t->checkpoint_id, t->fault);
+    return err == HD_ENOTFOUND ? refuse(t, 404, "Checkpoint not found") : err;
 }
 
 /* ---- what is there ---------------------------------------------------- */

@@ -355,29 +355,13 @@ static int read_state(struct hd_delegate *d)
 /* The head may have gone with the run that made it. */
 static int check_head(struct hd_delegate *d)
 {
-    struct heddle_bytes thread = {d->thread.ptr, d->thread.len};
-    struct heddle_bytes ns = {d->root.ptr, d->root.len};
-    struct heddle_bytes id = {d->chosen.ptr, d->chosen.len};
-    struct heddle_query query = {.principal = {d->principal.ptr, d->principal.len},
-                                 .thread = &thread,
-                                 .ns = &ns,
-                                 .id = &id,
-                                 .limit = 1,
-                                 .flags = HEDDLE_LIST_HEADERS};
-    const struct heddle_tuple *tuple;
-    struct heddle_error error = {0};
-    struct heddle_list *list;
-    int err = heddle_list_open(d->delegation->app->store, &query, &list, &error);
+    int err = hd_head_check(d->delegation->app->store, d->principal, d->thread, d->root, d->chosen,
+                            &d->fault);
 
-    if (!err) {
-        err = heddle_list_next(list, &tuple, &error);
-        heddle_list_close(list);
-    }
-    if (err == HD_ENOTFOUND) {
-        d->chosen = hd_slice(NULL, 0);
-        return 0;
-    }
-    return err ? hd_fault_set(&d->fault, err, "%s", error.text) : 0;
+    if (err != HD_ENOTFOUND)
+        return err;
+    d->chosen = hd_slice(NULL, 0);
+    return 0;
 }
 
 static int find_head(struct hd_delegate *d, const struct hd_thread_rec *thread)

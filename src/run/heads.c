@@ -1,5 +1,7 @@
 #include "run/heads.h"
 
+#include <heddle.h>
+
 #include "base/buf.h"
 #include "base/json.h"
 
@@ -44,4 +46,28 @@ int hd_heads_set(struct hd_arena *arena, struct hd_slice *heads, struct hd_slice
     hd_json_fini(&json);
     hd_buf_fini(&out);
     return err;
+}
+
+int hd_head_check(struct heddle *store, struct hd_slice principal, struct hd_slice thread,
+                  struct hd_slice ns, struct hd_slice id, struct hd_fault *fault)
+{
+    struct heddle_bytes thread_id = {thread.ptr, thread.len};
+    struct heddle_bytes ns_bytes = {ns.ptr, ns.len};
+    struct heddle_bytes id_bytes = {id.ptr, id.len};
+    struct heddle_query query = {.principal = {principal.ptr, principal.len},
+                                 .thread = &thread_id,
+                                 .ns = &ns_bytes,
+                                 .id = &id_bytes,
+                                 .limit = 1,
+                                 .flags = HEDDLE_LIST_HEADERS};
+    const struct heddle_tuple *tuple;
+    struct heddle_error error = {0};
+    struct heddle_list *list;
+    int err = heddle_list_open(store, &query, &list, &error);
+
+    if (!err) {
+        err = heddle_list_next(list, &tuple, &error);
+        heddle_list_close(list);
+    }
+    return err && err != HD_ENOTFOUND ? hd_fault_set(fault, err, "%s", error.text) : err;
 }

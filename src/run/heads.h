@@ -4,10 +4,18 @@
 
 #include "base/arena.h"
 #include "base/compiler.h"
+#include "base/error.h"
 #include "base/slice.h"
+
+struct heddle;
 
 /* Changes the heads (JSON, see struct hd_thread_rec), in the arena; an empty id: none for `ns`. */
 HD_MUST_CHECK int hd_heads_set(struct hd_arena *arena, struct hd_slice *heads, struct hd_slice ns,
                                struct hd_slice id);
+
+/* Whether a checkpoint is there: 0, HD_ENOTFOUND (without a fault), or what went wrong. */
+HD_MUST_CHECK int hd_head_check(struct heddle *store, struct hd_slice principal,
+                                struct hd_slice thread, struct hd_slice ns, struct hd_slice id,
+                                struct hd_fault *fault);
 
 #endif
