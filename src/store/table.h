@@ -14,7 +14,7 @@
 
 #include "base/slice.h"
 
-#define HD_SCHEMA_VERSION 3
+#define HD_SCHEMA_VERSION 4
 #define HD_MAX_COLUMNS 10
 #define HD_MAX_INDEXES 2
 #define HD_MAX_INDEX_COLUMNS 5
@@ -32,6 +32,10 @@ enum hd_table_id {
     HD_ITEMS,
     HD_CRONS,
     HD_EXCHANGES,
+    HD_PRINCIPALS,
+    HD_PARTICIPANTS,
+    HD_INVITATIONS,
+    HD_API_KEYS,
     HD_TABLE_COUNT
 };
 
@@ -185,6 +189,51 @@ enum {
     HD_EXCHANGES_RUN,
     HD_EXCHANGES_CREATED,
     HD_EXCHANGES_DATA
+};
+/* Who a principal is: what its key was derived from, so that it can be derived anew. */
+enum {
+    HD_PRINCIPALS_ID,
+    HD_PRINCIPALS_REV,
+    HD_PRINCIPALS_KEY,    /* the name of the key it was derived with */
+    HD_PRINCIPALS_ISSUER, /* the alias */
+    HD_PRINCIPALS_SUBJECT,
+    HD_PRINCIPALS_STATE, /* enum hd_principal_state */
+    HD_PRINCIPALS_CREATED,
+    HD_PRINCIPALS_BODY
+};
+/* Who else may use a thread. */
+enum {
+    HD_PARTICIPANTS_MEMBER, /* a principal, or that of an organisation */
+    HD_PARTICIPANTS_THREAD,
+    HD_PARTICIPANTS_OWNER,
+    HD_PARTICIPANTS_ROLE, /* enum hd_role */
+    HD_PARTICIPANTS_CREATED,
+    HD_PARTICIPANTS_BODY
+};
+enum { HD_PARTICIPANTS_BY_THREAD }; /* index: owner, thread, member */
+enum {
+    HD_INVITATIONS_ID, /* the hash of its token */
+    HD_INVITATIONS_REV,
+    HD_INVITATIONS_OWNER,
+    HD_INVITATIONS_THREAD,
+    HD_INVITATIONS_ROLE,
+    HD_INVITATIONS_LEFT, /* how often it may be accepted still */
+    HD_INVITATIONS_CREATED,
+    HD_INVITATIONS_EXPIRES, /* null: never */
+    HD_INVITATIONS_BODY
+};
+enum {
+    HD_INVITATIONS_BY_THREAD, /* index: owner, thread, id */
+    HD_INVITATIONS_BY_EXPIRY  /* index: expires_at, id */
+};
+enum {
+    HD_API_KEYS_ID,
+    HD_API_KEYS_REV,
+    HD_API_KEYS_HASH,
+    HD_API_KEYS_CREATED,
+    HD_API_KEYS_EXPIRES, /* null: never */
+    HD_API_KEYS_REVOKED, /* null: it is good */
+    HD_API_KEYS_BODY
 };
 
 struct hd_cell {
