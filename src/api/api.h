@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "auth/identity.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/compiler.h"
@@ -45,9 +46,21 @@ typedef int (*hd_work_fn)(struct hd_call *call);
 /* Owns the call: ends it with hd_call_answer() or, after a stream, hd_call_free(). */
 typedef void (*hd_then_fn)(struct hd_call *call);
 
+/* What it takes to be let in; access.h. */
+enum hd_access {
+    HD_ACCESS_UNSET,  /* a mistake */
+    HD_ACCESS_PUBLIC, /* anybody, without credentials */
+    HD_ACCESS_USER,   /* whoever has credentials; what it finds are the caller's own things */
+    HD_ACCESS_VIEWER, /* the first part of the path is a thread: its viewers, editors and owner */
+    HD_ACCESS_EDITOR,
+    HD_ACCESS_OWNER,
+    HD_ACCESS_ADMIN /* operators */
+};
+
 struct hd_endpoint {
     enum hd_method method;
     const char *pattern;
+    enum hd_access access;
     hd_work_fn work; /* may be NULL */
     hd_then_fn then; /* may be NULL */
 
@@ -106,8 +119,11 @@ struct hd_call {
     struct hd_slice params[HD_ROUTER_MAX_PARAMS]; /* of the path, decoded */
     struct hd_params query;
     struct hd_json json;
-    hd_json_val body; /* NULL: none was sent */
-    struct hd_slice principal;
+    hd_json_val body;          /* NULL: none was sent */
+    struct hd_identity *who;   /* who asks; NULL: nobody authenticates here, or need not */
+    struct hd_slice actor;     /* its principal: whose assistants, items and crons are meant */
+    struct hd_slice principal; /* whose threads: the actor's, or of the thread in the path */
+    enum hd_role role;         /* of the actor, in the thread of the path */
 
     int status; /* 200 at first */
     struct hd_call_header *headers;

@@ -250,6 +250,7 @@ static int count_assistants(struct hd_call *call)
 static const struct hd_endpoint routes[] = {
     {.method = HD_METHOD_POST,
      .pattern = "/assistants/search",
+     .access = HD_ACCESS_USER,
      .work = search_assistants,
      .tag = "Assistants",
      .summary = "Search assistants",
@@ -257,6 +258,7 @@ static const struct hd_endpoint routes[] = {
      .answer = "[AssistantPart"},
     {.method = HD_METHOD_POST,
      .pattern = "/assistants/count",
+     .access = HD_ACCESS_USER,
      .work = count_assistants,
      .tag = "Assistants",
      .summary = "Count assistants",

@@ -452,6 +452,7 @@ static int patch_branches(struct hd_call *call)
 static const struct hd_endpoint routes[] = {
     {.method = HD_METHOD_GET,
      .pattern = "/threads/{thread_id}/branches",
+     .access = HD_ACCESS_VIEWER,
      .work = get_branches,
      .tag = "Threads",
      .summary = "The tree of a namespace's checkpoints",
@@ -459,6 +460,7 @@ static const struct hd_endpoint routes[] = {
      .answer = "Branches"},
     {.method = HD_METHOD_PATCH,
      .pattern = "/threads/{thread_id}/branches",
+     .access = HD_ACCESS_EDITOR,
      .work = patch_branches,
      .tag = "Threads",
      .summary = "Choose the checkpoint that the next run goes on from",

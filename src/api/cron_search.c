@@ -394,6 +394,7 @@ static int count_crons(struct hd_call *call)
 static const struct hd_endpoint routes[] = {
     {.method = HD_METHOD_POST,
      .pattern = "/runs/crons/search",
+     .access = HD_ACCESS_USER,
      .work = search_crons,
      .tag = "Crons",
      .summary = "Search crons",
@@ -401,6 +402,7 @@ static const struct hd_endpoint routes[] = {
      .answer = "[CronPart"},
     {.method = HD_METHOD_POST,
      .pattern = "/runs/crons/count",
+     .access = HD_ACCESS_USER,
      .work = count_crons,
      .tag = "Crons",
      .summary = "Count crons",

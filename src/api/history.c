@@ -105,6 +105,7 @@ static int post_history(struct hd_call *call)
 static const struct hd_endpoint routes[] = {
     {.method = HD_METHOD_GET,
      .pattern = "/threads/{thread_id}/history",
+     .access = HD_ACCESS_VIEWER,
      .work = get_history,
      .tag = "Threads",
      .summary = "The states of a thread, newest first",
@@ -112,6 +113,7 @@ static const struct hd_endpoint routes[] = {
      .answer = "[ThreadState"},
     {.method = HD_METHOD_POST,
      .pattern = "/threads/{thread_id}/history",
+     .access = HD_ACCESS_VIEWER,
      .work = post_history,
      .tag = "Threads",
      .summary = "The states of a thread, newest first",

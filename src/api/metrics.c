@@ -222,6 +222,7 @@ static void say_metrics(struct hd_call *call)
 static const struct hd_endpoint routes[] = {
     {.method = HD_METHOD_GET,
      .pattern = "/metrics",
+     .access = HD_ACCESS_ADMIN,
      .then = say_metrics,
      .tag = "System",
      .summary = "Measurements of this process",

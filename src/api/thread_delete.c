@@ -337,6 +337,7 @@ static int prune_threads(struct hd_call *call)
 static const struct hd_endpoint routes[] = {
     {.method = HD_METHOD_DELETE,
      .pattern = "/threads/{thread_id}",
+     .access = HD_ACCESS_OWNER,
      .work = delete_thread,
      .then = hd_threads_delete_then,
      .tag = "Threads",
@@ -344,6 +345,7 @@ static const struct hd_endpoint routes[] = {
      .status = 204},
     {.method = HD_METHOD_POST,
      .pattern = "/threads/prune",
+     .access = HD_ACCESS_USER,
      .work = prune_threads,
      .then = hd_threads_delete_then,
      .tag = "Threads",

@@ -441,6 +441,7 @@ static int count_threads(struct hd_call *call)
 static const struct hd_endpoint routes[] = {
     {.method = HD_METHOD_POST,
      .pattern = "/threads/search",
+     .access = HD_ACCESS_USER,
      .work = search_threads,
      .tag = "Threads",
      .summary = "Search threads by metadata, values or status",
@@ -448,6 +449,7 @@ static const struct hd_endpoint routes[] = {
      .answer = "[ThreadPart"},
     {.method = HD_METHOD_POST,
      .pattern = "/threads/count",
+     .access = HD_ACCESS_USER,
      .work = count_threads,
      .tag = "Threads",
      .summary = "Count threads",

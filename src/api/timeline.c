@@ -406,6 +406,7 @@ static int get_timeline(struct hd_call *call)
 static const struct hd_endpoint routes[] = {
     {.method = HD_METHOD_GET,
      .pattern = "/threads/{thread_id}/timeline",
+     .access = HD_ACCESS_VIEWER,
      .work = get_timeline,
      .tag = "Threads",
      .summary = "What was said in a thread, by all of its agents",

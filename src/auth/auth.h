@@ -1,0 +1,86 @@
+/*
+ * From a request's credentials to an identity. Belongs to the loop.
+ *
+ * Tokens are verified (jwt.h) with the keys of the issuer that their `iss` names exactly; keys come
+ * from the configuration or from a key set that is fetched, kept and renewed (keyset.h). API keys are
+ * looked up by their id. What was verified is remembered until it expires, at most for a while.
+ *
+ * Nothing here does I/O: the host fetches and looks up.
+ */
+#ifndef HD_AUTH_AUTH_H
+#define HD_AUTH_AUTH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "auth/identity.h"
+#include "auth/principal.h"
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "base/slice.h"
+
+struct hd_auth;
+
+#define HD_MAX_CREDENTIAL 16384
+
+enum hd_auth_verdict {
+    HD_AUTH_FINE,
+    HD_AUTH_MISSING,    /* 401: no credentials */
+    HD_AUTH_REFUSED,    /* 401: bad ones; one text for all reasons, the log has the reason */
+    HD_AUTH_UNAVAILABLE /* 503: the keys cannot be had now */
+};
+
+/* `identity` is borrowed for the call: take a reference. `reason` is for the log alone. */
+typedef void (*hd_auth_fn)(void *ctx, enum hd_auth_verdict verdict, struct hd_identity *identity,
+                           const char *reason);
+
+/* A stored API key, without what it is made of. */
+struct hd_api_key {
+    struct hd_slice id;
+    struct hd_slice hash;    /* hexadecimal SHA-256 of the secret part */
+    struct hd_slice subject; /* whom it stands for */
+    bool is_admin;
+    int64_t expires_at; /* 0: never */
+    int64_t revoked_at; /* 0: it is good */
+};
+
+struct hd_auth_host {
+    void *ctx;
+    int64_t (*now_us)(void *ctx); /* the clock on the wall; tests have their own */
+    /* Fetches a key set; later answers with hd_auth_fetched(), once. */
+    int (*fetch)(void *ctx, struct hd_auth *auth, const char *url, void *handle);
+    /* Looks for an API key; later answers with hd_auth_found(), once. */
+    int (*find_key)(void *ctx, struct hd_auth *auth, struct hd_slice id, void *handle);
+};
+
+/*
+ * `config` is the member `auth` of the configuration (docs/authentication.md), or NULL: then
+ * nobody authenticates, hd_auth_is_on() is false, and everybody is the empty principal.
+ * HD_EINVAL says which member is wrong.
+ */
+HD_MUST_CHECK int hd_auth_create(hd_json_val config, const struct hd_auth_host *host,
+                                 struct hd_auth **out, struct hd_fault *fault);
+void hd_auth_destroy(struct hd_auth *auth);
+bool hd_auth_is_on(const struct hd_auth *auth);
+
+/* The key principals are derived with, and how many older ones are known (rotation). */
+const struct hd_principal_key *hd_auth_key(const struct hd_auth *auth, size_t index);
+size_t hd_auth_key_count(const struct hd_auth *auth);
+
+/*
+ * `authorization` is the header's value ("Bearer …"), `api_key` that of x-api-key; either may be
+ * empty. Answers at once, before this returns, or later. HD_ENOMEM: it will not answer.
+ */
+HD_MUST_CHECK int hd_auth_check(struct hd_auth *auth, struct hd_slice authorization,
+                                struct hd_slice api_key, hd_auth_fn fn, void *ctx);
+
+/* For the host. `body` empty: it failed. `max_age_s` < 0: the answer did not say. */
+void hd_auth_fetched(struct hd_auth *auth, void *handle, struct hd_slice body, int64_t max_age_s);
+/* `key` NULL: there is none. `err` not 0: nobody knows. */
+void hd_auth_found(struct hd_auth *auth, void *handle, const struct hd_api_key *key, int err);
+
+/* Forgets what was remembered of an API key: it was revoked. */
+void hd_auth_forget_key(struct hd_auth *auth, struct hd_slice key_id);
+
+#endif
