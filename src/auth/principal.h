@@ -25,7 +25,10 @@ enum hd_principal_kind { HD_PRINCIPAL_PERSON, HD_PRINCIPAL_ORGANISATION };
 HD_MUST_CHECK int hd_principal_derive(const struct hd_principal_key *key,
                                       enum hd_principal_kind kind, struct hd_slice alias,
                                       struct hd_slice subject, char out[HD_PRINCIPAL_SIZE]);
-/* Several claims as one subject (Entra: tid, oid): each behind its length, as in the message. */
+/*
+ * Several claims as one subject (Entra: tid, oid): each behind its length in decimal and a colon,
+ * so that it stays text that cannot be taken apart in two ways. One claim is itself.
+ */
 HD_MUST_CHECK int hd_subject_join(struct hd_arena *arena, const struct hd_slice *claims,
                                   size_t count, struct hd_slice *out);
 

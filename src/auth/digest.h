@@ -1,0 +1,20 @@
+/* SHA-256, as names of secrets: what is stored or compared instead of them. */
+#ifndef HD_AUTH_DIGEST_H
+#define HD_AUTH_DIGEST_H
+
+#include <stdbool.h>
+
+#include "base/compiler.h"
+#include "base/slice.h"
+
+#define HD_SHA256_LEN 32
+#define HD_SHA256_HEX_LEN 64
+
+HD_MUST_CHECK int hd_sha256(struct hd_slice text, unsigned char out[HD_SHA256_LEN]);
+/* The same in hexadecimal, lower case, with a NUL. */
+HD_MUST_CHECK int hd_sha256_hex(struct hd_slice text, char out[HD_SHA256_HEX_LEN + 1]);
+
+/* In the same time wherever they differ; their lengths are no secret. */
+bool hd_secret_eq(struct hd_slice a, struct hd_slice b);
+
+#endif

@@ -1,0 +1,39 @@
+/*
+ * Who is let in: auth/auth.h on the loop, with the store and with the requests it needs. There is
+ * one (app->gate) when the configuration has `auth`, and none otherwise.
+ *
+ * Why somebody was refused is logged here, at most once in a second, without what was sent.
+ */
+#ifndef HD_RUN_GATE_H
+#define HD_RUN_GATE_H
+
+#include "auth/auth.h"
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/slice.h"
+
+struct hd_app;
+struct hd_gate;
+
+/* Reads the keys that the configuration names. HD_EINVAL says which member is wrong. */
+HD_MUST_CHECK int hd_gate_create(struct hd_app *app, struct hd_gate **out, struct hd_fault *fault);
+/* Nothing may be under way. */
+void hd_gate_destroy(struct hd_gate *gate);
+
+/*
+ * hd_auth_check(): answers at once, before this returns, or later. Somebody whose principal is
+ * being moved is HD_AUTH_UNAVAILABLE. An error: it will not answer.
+ */
+HD_MUST_CHECK int hd_gate_check(struct hd_gate *gate, struct hd_slice authorization,
+                                struct hd_slice api_key, hd_auth_fn fn, void *ctx);
+
+/* An API key was revoked: the next time it is looked up again. */
+void hd_gate_forget_key(struct hd_gate *gate, struct hd_slice key_id);
+
+/* For principals of others (run/principals.h); its keys may be read from any thread. */
+const struct hd_auth *hd_gate_auth(const struct hd_gate *gate);
+
+/* So much of it as needs no store, for `heddle serve --check` and tests. */
+HD_MUST_CHECK int hd_gate_check_config(const struct hd_app *app, struct hd_fault *fault);
+
+#endif
