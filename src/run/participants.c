@@ -1,0 +1,327 @@
+#include "run/participants.h"
+
+#include "run/record_internal.h"
+
+static const char *const roles[] = {[HD_ROLE_NONE] = "none",
+                                    [HD_ROLE_VIEWER] = "viewer",
+                                    [HD_ROLE_EDITOR] = "editor",
+                                    [HD_ROLE_OWNER] = "owner"};
+
+const char *hd_role_name(enum hd_role role)
+{
+    return roles[role];
+}
+
+/* A row grants no more than what can be granted. */
+static enum hd_role role_of(const struct hd_cell *cells)
+{
+    int64_t role = cells[HD_PARTICIPANTS_ROLE].number;
+
+    return role == HD_ROLE_VIEWER || role == HD_ROLE_EDITOR ? (enum hd_role)role : HD_ROLE_NONE;
+}
+
+/* ---- whose thread ----------------------------------------------------- */
+
+struct grant {
+    struct grant *next;
+    struct hd_slice owner;
+    enum hd_role role;
+    int64_t created_at;
+};
+
+struct finding {
+    struct hd_arena *arena;
+    struct grant *grants;
+};
+
+static int on_grant(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct finding *finding = arg;
+    enum hd_role role = role_of(cells);
+    struct grant *grant;
+
+    (void)which;
+    if (role == HD_ROLE_NONE)
+        return 0;
+    grant = hd_arena_alloc(finding->arena, sizeof(*grant));
+    if (!grant)
+        return HD_ENOMEM;
+    *grant = (struct grant){
+        .next = finding->grants, .role = role, .created_at = cells[HD_PARTICIPANTS_CREATED].number};
+    finding->grants = grant;
+    return hd_arena_copy(finding->arena, cells[HD_PARTICIPANTS_OWNER].bytes, &grant->owner);
+}
+
+static bool is_older(const struct grant *a, const struct grant *b)
+{
+    if (a->created_at != b->created_at)
+        return a->created_at < b->created_at;
+    return hd_slice_cmp(a->owner, b->owner) < 0;
+}
+
+static int choose(const struct grant *grants, struct hd_slice *owner, enum hd_role *role)
+{
+    const struct grant *oldest = grants;
+
+    if (!oldest)
+        return HD_ENOTFOUND;
+    for (const struct grant *grant = grants; grant; grant = grant->next) {
+        if (is_older(grant, oldest))
+            oldest = grant;
+    }
+    *owner = oldest->owner;
+    *role = oldest->role;
+    for (const struct grant *grant = grants; grant; grant = grant->next) {
+        if (grant->role > *role && hd_slice_eq(grant->owner, oldest->owner))
+            *role = grant->role;
+    }
+    return 0;
+}
+
+int hd_participation_find(struct heddle *store, struct hd_slice actor,
+                          const struct hd_slice *organisations, size_t count,
+                          struct hd_slice thread_id, struct hd_arena *arena, struct hd_slice *owner,
+                          enum hd_role *role, struct hd_fault *fault)
+{
+    struct hd_cell keys[1 + HD_MAX_ORGANISATIONS][2];
+    struct hd_query queries[1 + HD_MAX_ORGANISATIONS];
+    struct finding finding = {.arena = arena};
+    int err;
+
+    if (count > HD_MAX_ORGANISATIONS)
+        return hd_fault_set(fault, HD_ELIMIT, "more than %d organisations", HD_MAX_ORGANISATIONS);
+    for (size_t i = 0; i <= count; i++) {
+        keys[i][0] = hd_cell_bytes(i == 0 ? actor : organisations[i - 1]);
+        keys[i][1] = hd_cell_bytes(thread_id);
+        queries[i] = (struct hd_query){.table = HD_PARTICIPANTS,
+                                       .index = HD_PRIMARY,
+                                       .prefix = keys[i],
+                                       .prefix_count = HD_COUNT(keys[i]),
+                                       .columns = 1u << HD_PARTICIPANTS_ROLE |
+                                                  1u << HD_PARTICIPANTS_CREATED};
+    }
+    err = hd_rows_read(store, queries, count + 1, on_grant, &finding, fault);
+    return err ? err : choose(finding.grants, owner, role);
+}
+
+/* ---- reading ---------------------------------------------------------- */
+
+/* Borrows from the cells. */
+static int decode(const struct hd_cell *cells, struct hd_arena *arena,
+                  struct hd_participant_rec *out, struct hd_fault *fault)
+{
+    struct hd_slice issuer, subject, organisation;
+    const struct hd_member members[] = {
+        {"issuer", &issuer}, {"subject", &subject}, {"organisation", &organisation}};
+    int err;
+
+    *out = (struct hd_participant_rec){
+        .member = cells[HD_PARTICIPANTS_MEMBER].bytes,
+        .thread_id = cells[HD_PARTICIPANTS_THREAD].bytes,
+        .owner = cells[HD_PARTICIPANTS_OWNER].bytes,
+        .role = role_of(cells),
+        .created_at = cells[HD_PARTICIPANTS_CREATED].number,
+    };
+    err = hd_record_split(cells[HD_PARTICIPANTS_BODY].bytes, members, HD_COUNT(members));
+    if (!err)
+        err = hd_record_text(issuer, arena, &out->issuer);
+    out->is_organisation = !err && organisation.len > 0;
+    if (!err)
+        err = hd_record_text(out->is_organisation ? organisation : subject, arena, &out->subject);
+    return err == HD_ECORRUPT ? hd_record_damaged(HD_PARTICIPANTS, out->thread_id, fault) : err;
+}
+
+int hd_participant_read(struct heddle *store, struct hd_slice member, struct hd_slice owner,
+                        struct hd_slice thread_id, struct hd_arena *arena,
+                        struct hd_participant_rec *out, struct hd_fault *fault)
+{
+    const struct hd_cell key[] = {hd_cell_bytes(member), hd_cell_bytes(thread_id),
+                                  hd_cell_bytes(owner)};
+    struct hd_query query = {.table = HD_PARTICIPANTS,
+                             .index = HD_PRIMARY,
+                             .prefix = key,
+                             .prefix_count = HD_COUNT(key),
+                             .columns = HD_ALL_COLUMNS};
+    struct hd_cell cells[HD_MAX_COLUMNS];
+    int err = hd_record_first(store, query, arena, cells, fault);
+
+    return err ? err : decode(cells, arena, out, fault);
+}
+
+struct scan {
+    hd_participant_fn fn;
+    void *arg;
+    struct hd_fault *fault;
+    struct hd_arena arena; /* of one record */
+};
+
+static int on_row(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct scan *scan = arg;
+    struct hd_participant_rec participant;
+    int err;
+
+    (void)which;
+    hd_arena_reset(&scan->arena);
+    err = decode(cells, &scan->arena, &participant, scan->fault);
+    return err ? err : scan->fn(scan->arg, &participant);
+}
+
+static int scan_all(struct heddle *store, struct hd_query query, hd_participant_fn fn, void *arg,
+                    struct hd_fault *fault)
+{
+    struct scan scan = {.fn = fn, .arg = arg, .fault = fault};
+    int err;
+
+    query.columns = HD_ALL_COLUMNS;
+    hd_arena_init(&scan.arena, SIZE_MAX / 2);
+    err = hd_rows_scan(store, query, on_row, &scan, fault);
+    hd_arena_fini(&scan.arena);
+    return err;
+}
+
+int hd_participations_scan(struct heddle *store, struct hd_slice member, hd_participant_fn fn,
+                           void *arg, struct hd_fault *fault)
+{
+    const struct hd_cell prefix = hd_cell_bytes(member);
+    struct hd_query query = {
+        .table = HD_PARTICIPANTS, .index = HD_PRIMARY, .prefix = &prefix, .prefix_count = 1};
+
+    return scan_all(store, query, fn, arg, fault);
+}
+
+int hd_participants_scan(struct heddle *store, struct hd_slice owner, struct hd_slice thread_id,
+                         hd_participant_fn fn, void *arg, struct hd_fault *fault)
+{
+    const struct hd_cell prefix[] = {hd_cell_bytes(owner), hd_cell_bytes(thread_id)};
+    struct hd_query query = {.table = HD_PARTICIPANTS,
+                             .index = HD_PARTICIPANTS_BY_THREAD,
+                             .prefix = prefix,
+                             .prefix_count = HD_COUNT(prefix)};
+
+    return scan_all(store, query, fn, arg, fault);
+}
+
+static int on_counted(void *arg, size_t which, const struct hd_cell *cells)
+{
+    size_t *count = arg;
+
+    (void)which;
+    (void)cells;
+    ++*count;
+    return 0;
+}
+
+int hd_participants_count(struct heddle *store, struct hd_slice owner, struct hd_slice thread_id,
+                          size_t most, size_t *out, struct hd_fault *fault)
+{
+    const struct hd_cell prefix[] = {hd_cell_bytes(owner), hd_cell_bytes(thread_id)};
+    const struct hd_query query = {.table = HD_PARTICIPANTS,
+                                   .index = HD_PARTICIPANTS_BY_THREAD,
+                                   .prefix = prefix,
+                                   .prefix_count = HD_COUNT(prefix),
+                                   .limit = most,
+                                   .columns = 0};
+
+    *out = 0;
+    return hd_rows_read(store, &query, 1, on_counted, out, fault);
+}
+
+/* ---- writing ---------------------------------------------------------- */
+
+static int encode_body(const struct hd_participant_rec *participant, struct hd_arena *arena,
+                       struct hd_slice *out)
+{
+    struct hd_record_writer writer;
+
+    hd_record_begin(&writer);
+    hd_record_put_text(&writer, "issuer", participant->issuer);
+    hd_record_put_text(&writer, participant->is_organisation ? "organisation" : "subject",
+                       participant->subject);
+    return hd_record_end(&writer, arena, out);
+}
+
+int hd_participant_add(struct hd_batch_builder *batch, const struct hd_thread_rec *thread,
+                       const struct hd_participant_rec *participant)
+{
+    /* The time of its creation tells a thread from another one that came later under its id. */
+    const struct hd_cell key[] = {hd_cell_bytes(thread->principal), hd_cell_bytes(thread->id)};
+    struct hd_slice body;
+    int err = encode_body(participant, &batch->arena, &body);
+
+    if (!err)
+        err =
+            hd_batch_expect(batch, HD_THREAD_INFO, key, HD_THREAD_INFO_CREATED, thread->created_at);
+    if (err)
+        return err;
+
+    const struct hd_cell row[] = {
+        [HD_PARTICIPANTS_MEMBER] = hd_cell_bytes(participant->member),
+        [HD_PARTICIPANTS_THREAD] = hd_cell_bytes(thread->id),
+        [HD_PARTICIPANTS_OWNER] = hd_cell_bytes(thread->principal),
+        [HD_PARTICIPANTS_ROLE] = hd_cell_int(participant->role),
+        [HD_PARTICIPANTS_CREATED] = hd_cell_int(participant->created_at),
+        [HD_PARTICIPANTS_BODY] = hd_cell_bytes(body),
+    };
+
+    return hd_batch_row(batch, HD_OP_ADD, HD_PARTICIPANTS, row);
+}
+
+int hd_participant_set_role(struct hd_batch_builder *batch,
+                            const struct hd_participant_rec *participant, enum hd_role role)
+{
+    const struct hd_cell key[] = {hd_cell_bytes(participant->member),
+                                  hd_cell_bytes(participant->thread_id),
+                                  hd_cell_bytes(participant->owner)};
+
+    return hd_batch_expect_and_set(batch, HD_PARTICIPANTS, key, HD_PARTICIPANTS_ROLE,
+                                   participant->role, HD_PARTICIPANTS_ROLE, role);
+}
+
+int hd_participant_remove(struct hd_batch_builder *batch,
+                          const struct hd_participant_rec *participant)
+{
+    const struct hd_cell key[] = {hd_cell_bytes(participant->member),
+                                  hd_cell_bytes(participant->thread_id),
+                                  hd_cell_bytes(participant->owner)};
+    int err = hd_batch_expect(batch, HD_PARTICIPANTS, key, HD_PARTICIPANTS_ROLE, participant->role);
+
+    return err ? err : hd_batch_delete(batch, HD_PARTICIPANTS, key, HD_COUNT(key));
+}
+
+/* ---- the thread goes -------------------------------------------------- */
+
+static int on_doomed(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct hd_batch_builder *batch = arg;
+    struct hd_cell key[3];
+    int err = 0;
+
+    if (which == 1) {
+        key[0] = cells[HD_INVITATIONS_ID];
+        err = hd_arena_copy(&batch->arena, key[0].bytes, &key[0].bytes);
+        return err ? err : hd_batch_delete(batch, HD_INVITATIONS, key, 1);
+    }
+    key[0] = cells[HD_PARTICIPANTS_MEMBER];
+    key[1] = cells[HD_PARTICIPANTS_THREAD];
+    key[2] = cells[HD_PARTICIPANTS_OWNER];
+    for (size_t i = 0; !err && i < HD_COUNT(key); i++)
+        err = hd_arena_copy(&batch->arena, key[i].bytes, &key[i].bytes);
+    return err ? err : hd_batch_delete(batch, HD_PARTICIPANTS, key, HD_COUNT(key));
+}
+
+int hd_participants_delete(struct heddle *store, struct hd_batch_builder *batch,
+                           struct hd_slice owner, struct hd_slice thread_id, struct hd_fault *fault)
+{
+    const struct hd_cell prefix[] = {hd_cell_bytes(owner), hd_cell_bytes(thread_id)};
+    const struct hd_query queries[] = {{.table = HD_PARTICIPANTS,
+                                        .index = HD_PARTICIPANTS_BY_THREAD,
+                                        .prefix = prefix,
+                                        .prefix_count = HD_COUNT(prefix)},
+                                       {.table = HD_INVITATIONS,
+                                        .index = HD_INVITATIONS_BY_THREAD,
+                                        .prefix = prefix,
+                                        .prefix_count = HD_COUNT(prefix)}};
+
+    return hd_rows_read(store, queries, HD_COUNT(queries), on_doomed, batch, fault);
+}
