@@ -11,11 +11,13 @@
 #include "graph/http.h"
 #include "graph/run.h"
 #include "run/assistant.h"
+#include "run/audit.h"
 #include "run/config.h"
 #include "run/cron.h"
 #include "run/defer.h"
 #include "run/delegate.h"
 #include "run/feed.h"
+#include "run/limits.h"
 #include "run/queue.h"
 #include "run/recording.h"
 #include "run/sweep.h"
@@ -55,6 +57,22 @@ static int open_agents(struct hd_app *app)
     return err ? err : hd_agents_create(app->engine, &options, &app->agents);
 }
 
+/* What one principal may have, and the log of what each did. */
+static int open_watch(struct hd_app *app, struct hd_fault *fault)
+{
+    const struct hd_config *config = app->config;
+    const struct hd_limits_config limits = {
+        .most = {[HD_LIMIT_REQUESTS] = config->limits_requests,
+                 [HD_LIMIT_RUNS] = config->limits_runs,
+                 [HD_LIMIT_STREAMS] = config->limits_streams,
+                 [HD_LIMIT_BYTES] = (int64_t)config->limits_bytes}};
+    int err = hd_limits_create(&limits, &app->limits);
+
+    if (!err && *config->audit_file)
+        err = hd_audit_create(app->loop, config->audit_file, &app->audit, fault);
+    return err;
+}
+
 static int open_parts(struct hd_app *app)
 {
     const struct hd_config *config = app->config;
@@ -88,6 +106,8 @@ int hd_app_open(struct hd_app *app, struct hd_fault *fault)
     int err = open_store(app, fault);
 
     app->started_at = hd_clock_now_us();
+    if (!err)
+        err = open_watch(app, fault);
     if (!err)
         err = open_parts(app);
     if (!err)
@@ -155,6 +175,10 @@ void hd_app_close(struct hd_app *app)
     hd_engine_destroy(app->engine);
     hd_recording_destroy(app->recording);
     hd_defer_destroy(app->defer);
+    hd_limits_destroy(app->limits);
+    hd_audit_destroy(app->audit);
+    app->limits = NULL;
+    app->audit = NULL;
     app->sweeper = NULL;
     app->scheduler = NULL;
     app->webhooks = NULL;

@@ -22,9 +22,11 @@ struct hd_config;
 struct hd_defer;
 struct hd_delegation;
 struct hd_agents;
+struct hd_audit;
 struct hd_engine;
 struct hd_feeds;
 struct hd_http;
+struct hd_limits;
 struct hd_queue;
 struct hd_recorder;
 struct hd_recording;
@@ -50,6 +52,8 @@ struct hd_app {
     int port; /* that the server listens on; 0: not yet. The loop's */
 
     struct hd_defer *defer;
+    struct hd_limits *limits; /* for each principal; NULL: none */
+    struct hd_audit *audit;   /* NULL: none */
     struct hd_engine *engine;
     struct hd_agents *agents;
     struct hd_delegation *delegation; /* assistants as tools of others */

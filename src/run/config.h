@@ -93,6 +93,14 @@ struct hd_config {
     int webhooks_retries;
     int64_t webhooks_timeout_us;
 
+    /* Of one principal; 0: any number. */
+    int limits_requests; /* in a minute */
+    int limits_runs;
+    int limits_streams;
+    size_t limits_bytes;
+
+    const char *audit_file; /* "": none */
+
     bool record; /* what runs say to models and other servers: recording.h */
 
     int log_level;  /* enum hd_log_level */
