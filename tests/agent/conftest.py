@@ -8,28 +8,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from programs import Heddle, Mock, Process, clean_environment
+from programs import Heddle, Mock, Process, clean_environment, collect
 from scripted import Scripted
 
 HERE = Path(__file__).resolve().parent
-
-
-def collect(make):
-    """A fixture's work: `make` things, which are started, and stopped in the reverse order."""
-    made = []
-
-    def create(*arguments, **options):
-        thing = make(*arguments, **options)
-        made.append(thing)
-        return thing.start()
-
-    yield create
-    try:
-        for thing in reversed(made):
-            thing.stop()
-    finally:
-        for thing in made:
-            getattr(thing, "remove", thing.stop)()
 
 
 @pytest.fixture

@@ -189,4 +189,22 @@ class Process:
             self.process.wait()
 
 
-__all__ = ["Heddle", "Mock", "Process", "binary", "clean_environment", "free_port", "wait_for"]
+def collect(make):
+    """A fixture's work: `make` things, which are started, and stopped in the reverse order."""
+    made = []
+
+    def create(*arguments, **options):
+        thing = make(*arguments, **options)
+        made.append(thing)
+        return thing.start()
+
+    yield create
+    try:
+        for thing in reversed(made):
+            thing.stop()
+    finally:
+        for thing in made:
+            getattr(thing, "remove", thing.stop)()
+
+
+__all__ = ["Heddle", "Mock", "Process", "binary", "clean_environment", "collect", "free_port", "wait_for"]

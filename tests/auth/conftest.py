@@ -1,0 +1,95 @@
+"""What the suites of many users share: servers with authentication, key sets, Node."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from jwks import JwksServer
+from programs import Mock, clean_environment, collect
+from scripted import Scripted
+from secured import STORES, Secured
+from tokens import Issuer
+
+HERE = Path(__file__).resolve().parent
+
+
+@pytest.fixture
+def secured():
+    """secured(store=…, issuers=…, auth=…, config=…, graphs=…): a Secured that is running."""
+    yield from collect(Secured)
+
+
+@pytest.fixture(scope="module")
+def secured_module():
+    """The same, for as long as the tests of a file."""
+    yield from collect(Secured)
+
+
+@pytest.fixture(params=STORES)
+def store(request) -> str:
+    """Each database in turn."""
+    return request.param
+
+
+@pytest.fixture
+def mock():
+    """mock(script): a `heddle mock-model` that is running."""
+    yield from collect(Mock)
+
+
+@pytest.fixture
+def issuer() -> Issuer:
+    """One with a secret: that of every Secured."""
+    return Issuer("main")
+
+
+def serve(make):
+    made = []
+
+    def create(*arguments, **options) -> Scripted:
+        server = make(*arguments, **options)
+        made.append(server)
+        return server.__enter__()
+
+    yield create
+    for server in made:
+        server.stop()
+    for server in made:
+        assert not server.errors, server.errors
+
+
+@pytest.fixture
+def jwks():
+    """jwks(issuer, …): a JwksServer, for as long as the test."""
+    yield from serve(JwksServer)
+
+
+@pytest.fixture
+def scripted():
+    """scripted(handler): a Scripted server, for as long as the test."""
+    yield from serve(Scripted)
+
+
+@pytest.fixture(scope="session")
+def node():
+    """node("part/file.mjs", *arguments): runs it to its end; what it printed. Fails when it fails."""
+    folder = Path(os.environ["HEDDLE_AUTH_NODE"])
+    # Modules are found from where a file lies, so the files go where the modules are.
+    for source in HERE.rglob("*.mjs"):
+        target = folder / source.relative_to(HERE)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, target)
+
+    def run(script: str, *arguments: str, env: dict | None = None, input: str | None = None) -> str:
+        done = subprocess.run(
+            ["node", str(folder / script), *arguments],
+            env=clean_environment() | (env or {}), cwd=folder, text=True, capture_output=True, input=input, timeout=150,
+        )  # fmt: skip
+        assert done.returncode == 0, f"{script} ended with {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    return run
