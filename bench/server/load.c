@@ -2,11 +2,12 @@
  * The client of bench/server: sends requests over so many connections at once and
  * says how long the answers took, in one line of JSON.
  *
- *   bench-load PORT CONNECTIONS SECONDS [--repeat] [--expect TEXT] <REQUESTS
+ *   bench-load PORT CONNECTIONS SECONDS [--repeat] [--expect TEXT] [--headers FILE] <REQUESTS
  *
  * A line of REQUESTS is `METHOD PATH BODY`. They are sent in order, one at a time on each
  * connection, which is kept; with --repeat from the beginning again when they are used up. After
- * SECONDS nothing new is sent. An answer counts when its status is 2xx and its body has TEXT.
+ * SECONDS nothing new is sent. An answer counts when its status is 2xx and its body has TEXT. The
+ * lines of FILE are headers: each request has the next one, from the beginning again at the end.
  *
  * One thread and epoll: it takes a few microseconds for a request, so that on a small machine the
  * server has the rest. What it takes is said, too (client_cpu_s).
@@ -56,6 +57,9 @@ struct load {
     size_t count;
     size_t next;
     size_t under_way;
+    char **headers;
+    size_t header_count;
+    size_t next_header;
 
     struct samples whole; /* seconds until the end of the answer */
     struct samples first; /* seconds until its first event, of streams */
@@ -147,6 +151,26 @@ static void read_requests(struct load *load, FILE *file)
         die("requests", "none");
 }
 
+static void read_headers(struct load *load, const char *path)
+{
+    FILE *file = fopen(path, "r");
+    char *line = NULL;
+    size_t size = 0;
+    ssize_t len;
+
+    if (!file)
+        die(path, strerror(errno));
+    while ((len = getline(&line, &size, file)) > 0) {
+        if (line[len - 1] == '\n')
+            len--;
+        load->headers =
+            need(hd_realloc(load->headers, (load->header_count + 1) * sizeof(*load->headers)));
+        load->headers[load->header_count++] = copy_of(line, (size_t)len);
+    }
+    free(line);
+    (void)fclose(file);
+}
+
 static void close_conn(struct conn *c)
 {
     if (c->fd >= 0)
@@ -182,6 +206,9 @@ static void send_request(struct conn *c, const struct request *r)
     if (len > 0)
         must(hd_buf_printf(&c->out, "Content-Type: application/json\r\nContent-Length: %zu\r\n",
                            len));
+    if (c->load->header_count > 0)
+        must(hd_buf_printf(&c->out, "%s\r\n",
+                           c->load->headers[c->load->next_header++ % c->load->header_count]));
     must(hd_buf_append(&c->out, "\r\n", 2));
     must(hd_buf_append(&c->out, r->body, len));
     hd_buf_reset(&c->body);
@@ -337,7 +364,8 @@ int main(int argc, char **argv)
     static struct conn conns[MAX_CONNECTIONS];
 
     if (argc < 4)
-        die("usage", "bench-load PORT CONNECTIONS SECONDS [--repeat] [--expect TEXT] <REQUESTS");
+        die("usage", "bench-load PORT CONNECTIONS SECONDS [--repeat] [--expect TEXT] "
+                     "[--headers FILE] <REQUESTS");
     load.port = (uint16_t)number(argv[1], UINT16_MAX);
     size_t count = number(argv[2], MAX_CONNECTIONS);
     unsigned long seconds = number(argv[3], 3600);
@@ -346,6 +374,8 @@ int main(int argc, char **argv)
             load.repeats = true;
         else if (strcmp(argv[i], "--expect") == 0 && i + 1 < argc)
             load.expected = argv[++i];
+        else if (strcmp(argv[i], "--headers") == 0 && i + 1 < argc)
+            read_headers(&load, argv[++i]);
         else
             die(argv[i], "unknown");
     }
