@@ -7,6 +7,7 @@
 #include "run/defer.h"
 #include "run/feed.h"
 #include "run/queue.h"
+#include "store/rows.h"
 
 #define TYPE_PROMETHEUS HD_S("text/plain; version=0.0.4; charset=utf-8")
 
@@ -15,6 +16,7 @@ struct source {
     const struct hd_app *app;
     struct hd_queue_counts runs;
     struct hd_server_stats http;
+    struct hd_rows_counts store;
     uv_rusage_t usage;
     size_t resident;
 };
@@ -42,6 +44,14 @@ static double runs_failed(const struct source *source)
 static double store_calls(const struct source *source)
 {
     return (double)hd_defer_count(source->app->defer);
+}
+static double store_reads(const struct source *source)
+{
+    return (double)source->store.reads;
+}
+static double store_writes(const struct source *source)
+{
+    return (double)source->store.writes;
 }
 static double stream_memory(const struct source *source)
 {
@@ -120,6 +130,8 @@ static const struct metric {
     {"heddle_runs_ended_total", "counter", "Runs that ended since the start.", runs_ended},
     {"heddle_runs_failed_total", "counter", "Runs that ended with an error.", runs_failed},
     {"heddle_store_calls", "gauge", "Work for the database under way.", store_calls},
+    {"heddle_store_reads_total", "counter", "Queries to the database.", store_reads},
+    {"heddle_store_writes_total", "counter", "Changes of rows sent to it.", store_writes},
     {"heddle_stream_memory_bytes", "gauge", "Memory of events that are kept.", stream_memory},
     {"heddle_http_connections", "gauge", "Open connections.", connections_open},
     {"heddle_http_connections_total", "counter", "Connections taken.", connections_total},
@@ -145,7 +157,9 @@ static void read_source(const struct hd_call *call, struct source *source)
 {
     const struct hd_server *server = hd_api_server(call->api);
 
-    *source = (struct source){.app = call->app, .runs = hd_queue_counts(call->app->queue)};
+    *source = (struct source){.app = call->app,
+                              .runs = hd_queue_counts(call->app->queue),
+                              .store = hd_rows_counts(call->app->store)};
     if (server)
         source->http = *hd_server_stats(server);
     if (uv_getrusage(&source->usage))

@@ -4,6 +4,7 @@
  */
 #include "store/backend.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -166,6 +167,7 @@ int hd_backend_apply(struct hd_backend *backend, const struct hd_batch *batch, s
     }
     if (batch->count == 0)
         return 0;
+    atomic_fetch_add_explicit(&backend->writes, batch->count, memory_order_relaxed);
     return backend->ops->apply(backend, batch, failed ? failed : &ignored, fault);
 }
 
@@ -180,6 +182,7 @@ int hd_backend_read(struct hd_backend *backend, const struct hd_query *queries, 
     }
     if (count == 0)
         return 0;
+    atomic_fetch_add_explicit(&backend->reads, count, memory_order_relaxed);
     return backend->ops->read(backend, queries, count, fn, arg, fault);
 }
 

@@ -16,6 +16,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/arena.h"
 #include "base/error.h"
@@ -137,6 +138,8 @@ struct hd_backend {
     const struct hd_backend_ops *ops;
     unsigned lanes; /* how many batches may be applied at the same time; at least 1 */
     bool keeps_raw; /* rows cost no disk and no network: packing would only take time */
+    /* Since it was opened: how many queries were asked, how many operations were to be applied. */
+    _Atomic uint64_t reads, writes;
 };
 
 /* Chooses the driver by the URL's scheme: HD_EINVAL naming the known ones otherwise. */

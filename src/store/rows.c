@@ -1,5 +1,7 @@
 #include "store/rows.h"
 
+#include <stdatomic.h>
+
 #include "base/alloc.h"
 #include "store/lane.h"
 #include "store/scan.h"
@@ -67,4 +69,13 @@ int hd_rows_scan(struct heddle *store, struct hd_query query, hd_row_fn fn, void
                  struct hd_fault *fault)
 {
     return hd_scan(hd_store_of(store)->backend, query, fn, arg, fault);
+}
+
+struct hd_rows_counts hd_rows_counts(struct heddle *store)
+{
+    struct hd_backend *backend = hd_store_of(store)->backend;
+
+    return (struct hd_rows_counts){
+        .reads = atomic_load_explicit(&backend->reads, memory_order_relaxed),
+        .writes = atomic_load_explicit(&backend->writes, memory_order_relaxed)};
 }

@@ -51,4 +51,10 @@ HD_MUST_CHECK int hd_rows_read(struct heddle *store, const struct hd_query *quer
 HD_MUST_CHECK int hd_rows_scan(struct heddle *store, struct hd_query query, hd_row_fn fn, void *arg,
                                struct hd_fault *fault);
 
+/* Since the store was opened: queries asked, operations that were to be applied, by anybody. */
+struct hd_rows_counts {
+    uint64_t reads, writes;
+};
+struct hd_rows_counts hd_rows_counts(struct heddle *store);
+
 #endif
