@@ -25,10 +25,11 @@ enum hd_role { HD_ROLE_NONE, HD_ROLE_VIEWER, HD_ROLE_EDITOR, HD_ROLE_OWNER };
 
 /* Never changes once it is made; shared by counting, from any thread. */
 struct hd_identity {
-    struct hd_slice principal;                           /* empty: nobody authenticates here */
-    struct hd_slice issuer;                              /* its alias; "key" for API keys */
-    struct hd_slice subject;                             /* what clients see as `owner` */
-    struct hd_slice organisations[HD_MAX_ORGANISATIONS]; /* their principals */
+    struct hd_slice principal;                                /* empty: nobody authenticates here */
+    struct hd_slice issuer;                                   /* its alias; "key" for API keys */
+    struct hd_slice subject;                                  /* what clients see as `owner` */
+    struct hd_slice organisations[HD_MAX_ORGANISATIONS];      /* their principals */
+    struct hd_slice organisation_names[HD_MAX_ORGANISATIONS]; /* as the issuer calls them */
     size_t organisation_count;
     bool is_admin;
     struct hd_slice key_id;      /* of the API key; empty: it was a token */

@@ -1,0 +1,316 @@
+/* The keys, and what is there once; config_issuer.c reads the issuers. */
+#include "auth/config.h"
+
+#include <openssl/crypto.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "auth/base64url.h"
+#include "auth/config_internal.h"
+
+#define MAX_SECRET 65536
+#define MAX_ARENA ((size_t)4 << 20)
+#define MAX_CACHE_SECONDS 86400
+#define CACHE_SECONDS 300
+#define SECOND INT64_C(1000000)
+
+/* ---- places ----------------------------------------------------------- */
+
+struct hd_auth_place hd_auth_in(const struct hd_auth_place *at, const char *name)
+{
+    struct hd_auth_place in = *at;
+
+    (void)snprintf(in.path, sizeof(in.path), "%.80s.%.40s", at->path, name);
+    in.val = hd_json_get(at->val, hd_slice_cstr(name));
+    return in;
+}
+
+struct hd_auth_place hd_auth_item(const struct hd_auth_place *at, size_t index, hd_json_val val)
+{
+    struct hd_auth_place in = *at;
+
+    (void)snprintf(in.path, sizeof(in.path), "%.80s[%zu]", at->path, index);
+    in.val = val;
+    return in;
+}
+
+int hd_auth_fail(const struct hd_auth_place *at, const char *why)
+{
+    return hd_fault_set(at->reader->fault, HD_EINVAL, "%s: %s", at->path, why);
+}
+
+int hd_auth_fail_memory(const struct hd_auth_place *at)
+{
+    return hd_fault_set(at->reader->fault, HD_ENOMEM,
+                        "out of memory while reading the configuration");
+}
+
+int hd_auth_members(const struct hd_auth_place *at, const char *const *known)
+{
+    struct hd_json_iter it = hd_json_iter(at->val);
+    size_t seen = 0;
+
+    if (!hd_json_is_object(at->val))
+        return hd_auth_fail(at, at->val ? "must be an object" : "is missing");
+    while (hd_json_next(&it)) {
+        size_t i = 0;
+
+        while (known[i] && !hd_slice_eq(hd_slice_cstr(known[i]), it.key))
+            i++;
+        if (!known[i])
+            return hd_fault_set(at->reader->fault, HD_EINVAL, "%s: unknown member \"%.*s\"",
+                                at->path, (int)(it.key.len < 64 ? it.key.len : 64), it.key.ptr);
+        if (seen >> i & 1)
+            return hd_fault_set(at->reader->fault, HD_EINVAL, "%s.%s: is there twice", at->path,
+                                known[i]);
+        seen |= (size_t)1 << i;
+    }
+    return 0;
+}
+
+int hd_auth_text(const struct hd_auth_place *at, size_t max, struct hd_slice *out)
+{
+    struct hd_slice text = hd_json_string(at->val);
+
+    if (!at->val)
+        return hd_auth_fail(at, "is missing");
+    if (!hd_json_is_string(at->val) || text.len == 0)
+        return hd_auth_fail(at, "must be a text that is not empty");
+    if (text.len > max || memchr(text.ptr, '\0', text.len))
+        return hd_auth_fail(at, "is too long, or has a NUL in it");
+    *out = text;
+    return 0;
+}
+
+int hd_auth_texts(const struct hd_auth_place *at, size_t limit, struct hd_slice *out, size_t *count)
+{
+    struct hd_json_iter it = hd_json_iter(at->val);
+    int err = 0;
+
+    *count = 0;
+    if (!hd_json_is_array(at->val)) {
+        err = hd_auth_text(at, HD_AUTH_MAX_TEXT, out);
+        *count = !err;
+        return err;
+    }
+    while (!err && hd_json_next(&it)) {
+        struct hd_auth_place item = hd_auth_item(at, *count, it.val);
+
+        if (*count == limit)
+            return hd_auth_fail(at, "has too many values");
+        err = hd_auth_text(&item, HD_AUTH_MAX_TEXT, &out[*count]);
+        *count += !err;
+    }
+    return !err && *count == 0 ? hd_auth_fail(at, "must not be empty") : err;
+}
+
+/* ---- secrets ---------------------------------------------------------- */
+
+static int ask_host(const struct hd_auth_place *at, bool is_file, struct hd_slice name,
+                    struct hd_buf *out)
+{
+    const struct hd_auth_host *host = at->reader->host;
+    struct hd_fault why = {0};
+    int err;
+
+    if (!host->secret)
+        return hd_auth_fail(at, "cannot be read here");
+    err = host->secret(host->ctx, is_file, name.ptr, out, &why);
+    if (err == HD_ENOMEM)
+        return hd_auth_fail_memory(at);
+    if (err)
+        return hd_auth_fail(at, why.code ? why.text : hd_error_text(err));
+    return 0;
+}
+
+int hd_auth_secret(const struct hd_auth_place *at, struct hd_slice *out)
+{
+    struct hd_auth_place file = hd_auth_in(at, "file"), env = hd_auth_in(at, "env");
+    const struct hd_auth_place *from = file.val ? &file : &env;
+    struct hd_slice name;
+    struct hd_buf text;
+    int err;
+
+    if (!file.val == !env.val)
+        return hd_auth_fail(at, "must have either a `file` or an `env`");
+    err = hd_auth_text(from, HD_AUTH_MAX_TEXT, &name);
+    if (err)
+        return err;
+    hd_buf_init(&text, MAX_SECRET);
+    err = ask_host(from, from == &file, name, &text);
+    if (!err && hd_arena_copy(&at->reader->config->arena, hd_buf_slice(&text), out))
+        err = hd_auth_fail_memory(at);
+    if (text.ptr)
+        OPENSSL_cleanse(text.ptr, text.cap);
+    hd_buf_fini(&text);
+    return err;
+}
+
+struct hd_slice hd_auth_trim(struct hd_slice text)
+{
+    while (text.len > 0 && strchr("\r\n", text.ptr[text.len - 1]) && text.ptr[text.len - 1])
+        text.len--;
+    return text;
+}
+
+static int hex_value(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static bool decode_hex(struct hd_slice text, unsigned char out[HD_PRINCIPAL_KEY_LEN])
+{
+    for (size_t i = 0; i < HD_PRINCIPAL_KEY_LEN; i++) {
+        int high = hex_value(text.ptr[2 * i]), low = hex_value(text.ptr[2 * i + 1]);
+
+        if (high < 0 || low < 0)
+            return false;
+        out[i] = (unsigned char)(high << 4 | low);
+    }
+    return true;
+}
+
+/* 32 bytes: as they are, in base64url, or in hexadecimal. */
+static bool decode_key(struct hd_slice raw, unsigned char out[HD_PRINCIPAL_KEY_LEN])
+{
+    struct hd_slice text = hd_auth_trim(raw);
+    size_t len;
+
+    if (raw.len == HD_PRINCIPAL_KEY_LEN) {
+        memcpy(out, raw.ptr, raw.len);
+        return true;
+    }
+    if (text.len == 2 * HD_PRINCIPAL_KEY_LEN)
+        return decode_hex(text, out);
+    return text.len == HD_BASE64URL_LEN(HD_PRINCIPAL_KEY_LEN) &&
+           hd_base64url_decode(text, out, &len) == 0;
+}
+
+/* ---- principal keys --------------------------------------------------- */
+
+static int read_key(const struct hd_auth_place *at)
+{
+    static const char *const known[] = {"id", "file", "env", NULL};
+    struct hd_auth_config *config = at->reader->config;
+    struct hd_principal_key *key = &config->keys[config->key_count];
+    struct hd_auth_place id = hd_auth_in(at, "id");
+    struct hd_slice raw;
+    bool is_key;
+    int err = hd_auth_members(at, known);
+
+    if (!err)
+        err = hd_auth_text(&id, HD_MAX_KEY_ID, &key->id);
+    for (size_t i = 0; !err && i < config->key_count; i++) {
+        if (hd_slice_eq(config->keys[i].id, key->id))
+            err = hd_auth_fail(&id, "is the id of another key");
+    }
+    if (!err)
+        err = hd_auth_secret(at, &raw);
+    if (err)
+        return err;
+    is_key = decode_key(raw, key->bytes);
+    OPENSSL_cleanse((char *)raw.ptr, raw.len);
+    if (!is_key)
+        return hd_auth_fail(at, "is no key of 32 bytes (`heddle key principal` makes one)");
+    config->key_count++;
+    return 0;
+}
+
+static int read_keys(const struct hd_auth_place *auth)
+{
+    struct hd_auth_place key = hd_auth_in(auth, "key"), old = hd_auth_in(auth, "old_keys");
+    struct hd_auth_config *config = auth->reader->config;
+    struct hd_json_iter it = hd_json_iter(old.val);
+    size_t index = 0;
+    int err = 0;
+
+    if (key.val)
+        err = read_key(&key);
+    else
+        config->key_count = 1; /* the key without a name: plain hashes */
+    if (!err && old.val && !hd_json_is_array(old.val))
+        err = hd_auth_fail(&old, "must be a list");
+    while (!err && hd_json_next(&it)) {
+        struct hd_auth_place item = hd_auth_item(&old, index++, it.val);
+
+        if (config->key_count == HD_MAX_PRINCIPAL_KEYS)
+            return hd_auth_fail(&old, "has too many keys");
+        /* null: before there was a key. */
+        if (hd_json_is_null(it.val) && config->keys[0].id.len > 0)
+            config->keys[config->key_count++] = (struct hd_principal_key){.id = HD_S("")};
+        else
+            err = read_key(&item);
+    }
+    return err;
+}
+
+/* ---- all of it -------------------------------------------------------- */
+
+int hd_auth_number(const struct hd_auth_place *at, int64_t max, int64_t *out)
+{
+    int64_t number;
+
+    if (!at->val)
+        return 0;
+    if (!hd_json_int(at->val, &number) || number < 0 || number > max)
+        return hd_fault_set(at->reader->fault, HD_EINVAL, "%s: must be a whole number up to %lld",
+                            at->path, (long long)max);
+    *out = number;
+    return 0;
+}
+
+static int read_all(const struct hd_auth_place *auth)
+{
+    static const char *const known[] = {"key", "old_keys", "api_keys", "cache", "issuers", NULL};
+    struct hd_auth_place api_keys = hd_auth_in(auth, "api_keys"), cache = hd_auth_in(auth, "cache");
+    struct hd_auth_place issuers = hd_auth_in(auth, "issuers");
+    struct hd_auth_config *config = auth->reader->config;
+    int64_t seconds = CACHE_SECONDS;
+    int err = hd_auth_members(auth, known);
+
+    if (!err && api_keys.val && !hd_json_is_bool(api_keys.val))
+        err = hd_auth_fail(&api_keys, "must be a boolean");
+    config->has_api_keys = !api_keys.val || hd_json_is_true(api_keys.val);
+    if (!err)
+        err = hd_auth_number(&cache, MAX_CACHE_SECONDS, &seconds);
+    config->cache_us = seconds * SECOND;
+    if (!err)
+        err = read_keys(auth);
+    if (!err && issuers.val)
+        err = hd_auth_issuers(&issuers);
+    if (!err && config->issuer_count == 0 && !config->has_api_keys)
+        err = hd_auth_fail(auth, "has neither issuers nor API keys: nobody could be let in");
+    return err;
+}
+
+int hd_auth_config_read(struct hd_auth_config *config, hd_json_val val,
+                        const struct hd_auth_host *host, struct hd_fault *fault)
+{
+    struct hd_auth_reader reader = {config, host, fault};
+    struct hd_auth_place auth = {.reader = &reader, .path = "auth", .val = val};
+    int err;
+
+    *config = (struct hd_auth_config){0};
+    hd_arena_init(&config->arena, MAX_ARENA);
+    err = read_all(&auth);
+    if (err)
+        hd_auth_config_fini(config);
+    return err;
+}
+
+void hd_auth_config_fini(struct hd_auth_config *config)
+{
+    for (size_t i = 0; i < config->issuer_count; i++) {
+        struct hd_issuer *issuer = &config->issuers[i];
+
+        hd_keyset_fini(&issuer->keyset);
+        if (issuer->secret.len > 0)
+            OPENSSL_cleanse((char *)issuer->secret.ptr, issuer->secret.len);
+    }
+    OPENSSL_cleanse(config->keys, sizeof(config->keys));
+    hd_arena_fini(&config->arena);
+    *config = (struct hd_auth_config){0};
+}

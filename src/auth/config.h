@@ -1,0 +1,33 @@
+/* The member `auth` of the configuration (docs/authentication.md), read and checked. */
+#ifndef HD_AUTH_CONFIG_H
+#define HD_AUTH_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "auth/auth.h"
+#include "auth/issuer.h"
+#include "base/arena.h"
+#include "base/json.h"
+
+#define HD_MAX_PRINCIPAL_KEYS 8
+#define HD_MAX_KEY_ID 64
+
+struct hd_auth_config {
+    struct hd_principal_key keys[HD_MAX_PRINCIPAL_KEYS];
+    size_t key_count; /* at least 1 */
+    bool has_api_keys;
+    int64_t cache_us;
+    struct hd_issuer *issuers;
+    size_t issuer_count;
+    struct hd_arena arena;
+};
+
+/* HD_EINVAL names the member; nothing is to be freed then. Borrows the document. */
+HD_MUST_CHECK int hd_auth_config_read(struct hd_auth_config *config, hd_json_val auth,
+                                      const struct hd_auth_host *host, struct hd_fault *fault);
+/* What is secret in it is overwritten. */
+void hd_auth_config_fini(struct hd_auth_config *config);
+
+#endif
