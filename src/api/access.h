@@ -12,8 +12,15 @@
 #include "api/api.h"
 #include "auth/identity.h"
 
+/* HD_EINVAL: the route does not say who may use it, or says it of a thread it does not name. */
+HD_MUST_CHECK int hd_access_check(const struct hd_endpoint *route, struct hd_fault *fault);
+/* The first part of the route's path is a thread. */
+bool hd_access_is_thread(const struct hd_endpoint *route);
+
 /* Loop: finds out who asks and whether it may; goes on with `next`, or answers itself. */
 void hd_access_enter(struct hd_call *call, void (*next)(struct hd_call *call));
+/* Loop: the exchange ends, and with it what is known of who asked. */
+void hd_access_leave(struct hd_call *call);
 
 /*
  * Store thread, before `work`: the thread in the path. Sets call->principal and call->role. A
@@ -28,7 +35,7 @@ HD_MUST_CHECK int hd_access_path(struct hd_call *call);
  */
 HD_MUST_CHECK int hd_access_find(struct hd_call *call, struct hd_slice thread_id,
                                  struct hd_slice *principal, enum hd_role *role);
-/* hd_access_find(), and HD_CALL_ANSWERED with a 403 in the call (positive) when the role is less. */
+/* hd_access_find(); a positive answer, and a 403 in the call, when the role is less. */
 HD_MUST_CHECK int hd_access_need(struct hd_call *call, struct hd_slice thread_id,
                                  enum hd_role least, struct hd_slice *principal);
 

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "api/access.h"
 #include "api/beat.h"
 #include "base/alloc.h"
 #include "base/log.h"
@@ -41,6 +42,7 @@ static struct hd_call *make_call(struct hd_api *api, struct hd_exchange *ex)
 /* Lets go what is not in the arena. The call itself ends with the exchange. */
 static void release(struct hd_call *call)
 {
+    hd_access_leave(call);
     hd_json_fini(&call->json);
     hd_buf_fini(&call->out);
 }
@@ -63,7 +65,7 @@ void hd_call_answer(struct hd_call *call)
 
     hd_call_send_headers(call);
     hd_buf_init(&call->out, 0);
-    hd_json_fini(&call->json);
+    release(call);
     if (out.len == 0) {
         hd_buf_fini(&out);
         hd_answer_empty(ex, call->status);
@@ -225,8 +227,12 @@ static int parse_body(struct hd_call *call)
 /* The body is parsed where the work is done: a large one would hold up the loop. */
 static int parse_and_work(struct hd_call *call)
 {
-    int err = parse_body(call);
+    int err = hd_access_path(call);
 
+    if (err > 0)
+        return HD_CALL_ANSWERED;
+    if (!err)
+        err = parse_body(call);
     if (err)
         return err;
     return call->route->work ? call->route->work(call) : HD_CALL_GOES_ON;
@@ -237,7 +243,7 @@ static void start(struct hd_call *call)
     const struct hd_http_request *request = hd_exchange_request(call->exchange);
     int err = hd_params_parse(&call->query, request->query, call->arena, &call->fault);
 
-    if (!err && !call->route->work && !call->route->body) {
+    if (!err && !call->route->work && !call->route->body && !hd_access_is_thread(call->route)) {
         call->route->then(call);
         return;
     }
@@ -271,7 +277,7 @@ void hd_api_handle(void *ctx, struct hd_exchange *ex)
     case HD_MATCH_FOUND:
         call->route = hd_endpoint_at(match.route);
         memcpy(call->params, match.params, sizeof(call->params));
-        start(call);
+        hd_access_enter(call, start);
         return;
     case HD_MATCH_OPTIONS:
         say_allowed(ex, match.methods);
@@ -309,9 +315,12 @@ int hd_api_create(struct hd_app *app, struct hd_api **out, struct hd_fault *faul
     struct hd_router_entry *entries = hd_calloc(count, sizeof(*entries));
     int err = api && entries ? 0 : HD_ENOMEM;
 
-    for (size_t i = 0; !err && i < count; i++)
-        entries[i] = (struct hd_router_entry){.method = hd_endpoint_at(i)->method,
-                                              .pattern = hd_endpoint_at(i)->pattern};
+    for (size_t i = 0; !err && i < count; i++) {
+        const struct hd_endpoint *endpoint = hd_endpoint_at(i);
+
+        entries[i] = (struct hd_router_entry){endpoint->method, endpoint->pattern};
+        err = hd_access_check(endpoint, fault);
+    }
     if (!err)
         err = hd_router_create(&api->router, entries, count, fault);
     if (!err)

@@ -121,6 +121,7 @@ struct hd_call {
     struct hd_json json;
     hd_json_val body;          /* NULL: none was sent */
     struct hd_identity *who;   /* who asks; NULL: nobody authenticates here, or need not */
+    struct hd_identity *by;    /* the administrator who acts for `who`; NULL: it asks itself */
     struct hd_slice actor;     /* its principal: whose assistants, items and crons are meant */
     struct hd_slice principal; /* whose threads: the actor's, or of the thread in the path */
     enum hd_role role;         /* of the actor, in the thread of the path */

@@ -1,0 +1,277 @@
+#include "api/access.h"
+
+#include <string.h>
+
+#include "auth/auth.h"
+#include "base/uuid.h"
+#include "run/participants.h"
+#include "run/record.h"
+
+/* Until the gate is here nobody has credentials. */
+#define gate config
+#define hd_identity_ref(identity) (identity)
+#define hd_identity_unref(identity) ((void)(identity))
+#define hd_gate_check(gate, authorization, key, fn, ctx) \
+    ((void)(authorization), (void)(key), (void)(fn), (void)(ctx), HD_ENOTFOUND)
+#define HAS_NO_GATE
+#ifndef HD_MAX_SUBJECT
+#define HD_MAX_SUBJECT 255
+#endif
+
+#define ACT_FOR HD_S("heddle-act-for")
+#define RETRY_S 5 /* what clients are told while keys cannot be had */
+
+bool hd_access_is_thread(const struct hd_endpoint *route)
+{
+    return route->access == HD_ACCESS_VIEWER || route->access == HD_ACCESS_EDITOR ||
+           route->access == HD_ACCESS_OWNER;
+}
+
+int hd_access_check(const struct hd_endpoint *route, struct hd_fault *fault)
+{
+    static const char threads[] = "/threads/{";
+
+    if (route->access == HD_ACCESS_UNSET)
+        return hd_fault_set(fault, HD_EINVAL, "%s %s does not say who may use it",
+                            hd_method_name(route->method), route->pattern);
+    if (hd_access_is_thread(route) && strncmp(route->pattern, threads, strlen(threads)) != 0)
+        return hd_fault_set(fault, HD_EINVAL, "%s %s asks for a thread that is not in its path",
+                            hd_method_name(route->method), route->pattern);
+    return 0;
+}
+
+/* ---- who asks --------------------------------------------------------- */
+
+/* A request at the door; in the arena of its call. */
+struct entry {
+    struct hd_call *call;
+    void (*next)(struct hd_call *call);
+};
+
+/* Every refusal at the door leaves here. */
+static void turn_away(struct hd_call *call, int status, const char *text)
+{
+    if (status == 401)
+        hd_call_header(call, HD_S("WWW-Authenticate"), HD_S("Bearer"));
+    if (status == 503)
+        hd_call_header_int(call, HD_S("Retry-After"), RETRY_S);
+    hd_call_refuse(call, status, "%s", text);
+    hd_call_answer(call);
+}
+
+/* Everybody who is let in comes through here: what it may do is known now. */
+static void let_in(struct entry *entry)
+{
+    struct hd_call *call = entry->call;
+
+    if (call->route->access == HD_ACCESS_ADMIN && call->who && !call->who->is_admin) {
+        turn_away(call, 403, "only administrators may do this");
+        return;
+    }
+    entry->next(call);
+}
+
+static void become(struct hd_call *call, struct hd_identity *identity)
+{
+    call->who = hd_identity_ref(identity);
+    call->actor = call->principal = call->who->principal;
+    call->role = HD_ROLE_OWNER;
+}
+
+static void on_found(void *ctx, int err, struct hd_identity *identity)
+{
+    struct entry *entry = ctx;
+
+    if (err) {
+        hd_call_fail(entry->call, err);
+        return;
+    }
+    become(entry->call, identity);
+    let_in(entry);
+}
+
+/* Administrators may act for somebody: ALIAS/SUBJECT. What they may not then, that one may not. */
+static void act_for(struct entry *entry, struct hd_slice whom)
+{
+    struct hd_call *call = entry->call;
+    const char *slash = whom.len > 0 ? memchr(whom.ptr, '/', whom.len) : NULL;
+    struct hd_slice alias, subject;
+    int err;
+
+    if (!call->who || !call->who->is_admin) {
+        turn_away(call, 403, "only administrators may act for others");
+        return;
+    }
+    alias = hd_slice(whom.ptr, slash ? (size_t)(slash - whom.ptr) : 0);
+    subject = slash ? hd_slice(slash + 1, whom.len - alias.len - 1) : hd_slice(NULL, 0);
+    if (alias.len == 0 || subject.len == 0 || subject.len > HD_MAX_SUBJECT) {
+        turn_away(call, 422, "Heddle-Act-For must be ALIAS/SUBJECT");
+        return;
+    }
+    call->by = call->who;
+    call->who = NULL;
+    (void)on_found;
+    err = HD_EINVAL;
+    if (err)
+        hd_call_fail(call, err);
+}
+
+static void identify(struct entry *entry)
+{
+    const struct hd_http_request *request = hd_exchange_request(entry->call->exchange);
+    struct hd_slice whom;
+
+    if (hd_request_header(request, ACT_FOR, &whom))
+        act_for(entry, whom);
+    else
+        let_in(entry);
+}
+
+/* The reason is in the log: who is refused learns that it is, and nothing more. */
+static void on_verdict(void *ctx, enum hd_auth_verdict verdict, struct hd_identity *identity,
+                       const char *reason)
+{
+    struct entry *entry = ctx;
+
+    (void)reason;
+    switch (verdict) {
+    case HD_AUTH_FINE:
+        become(entry->call, identity);
+        identify(entry);
+        return;
+    case HD_AUTH_MISSING:
+        turn_away(entry->call, 401, "credentials are needed");
+        return;
+    case HD_AUTH_REFUSED:
+        turn_away(entry->call, 401, "the credentials are not valid");
+        return;
+    case HD_AUTH_UNAVAILABLE:
+        turn_away(entry->call, 503, "credentials cannot be verified at the moment");
+        return;
+    }
+}
+
+void hd_access_enter(struct hd_call *call, void (*next)(struct hd_call *call))
+{
+    const struct hd_http_request *request = hd_exchange_request(call->exchange);
+    struct entry *entry = hd_arena_alloc(call->arena, sizeof(*entry));
+    int err;
+
+    if (!entry) {
+        hd_call_fail(call, HD_ENOMEM);
+        return;
+    }
+    *entry = (struct entry){.call = call, .next = next};
+    call->role = HD_ROLE_OWNER;
+    if (call->route->access == HD_ACCESS_PUBLIC) {
+        next(call);
+        return;
+    }
+#ifdef HAS_NO_GATE
+    identify(entry);
+    return;
+#endif
+    if (!call->app->gate) {
+        identify(entry);
+        return;
+    }
+    err = hd_gate_check(call->app->gate, hd_request_value(request, HD_S("authorization")),
+                        hd_request_value(request, HD_S("x-api-key")), on_verdict, entry);
+    if (err)
+        hd_call_fail(call, err);
+}
+
+void hd_access_leave(struct hd_call *call)
+{
+    hd_identity_unref(call->who);
+    hd_identity_unref(call->by);
+    call->who = call->by = NULL;
+}
+
+/* ---- whose thread ----------------------------------------------------- */
+
+static bool has_own(struct hd_call *call, struct hd_slice thread_id, int *err)
+{
+    struct hd_thread_rec own;
+
+    *err =
+        hd_thread_read(call->app->store, call->actor, thread_id, call->arena, &own, &call->fault);
+    return *err == 0;
+}
+
+/*
+ * What a stranger asks for and what was never there are told apart by nothing: both cost the one
+ * read of participants that finds none, and then what the route reads in the caller's own
+ * compartment.
+ */
+int hd_access_find(struct hd_call *call, struct hd_slice thread_id, struct hd_slice *principal,
+                   enum hd_role *role)
+{
+    enum hd_role found = HD_ROLE_NONE;
+    struct hd_slice owner = hd_slice(NULL, 0);
+    int err;
+
+    *principal = call->actor;
+    *role = HD_ROLE_OWNER;
+    if (!call->who)
+        return 0;
+    err = hd_participation_find(call->app->store, call->actor, call->who->organisations,
+                                call->who->organisation_count, thread_id, call->arena, &owner,
+                                &found, &call->fault);
+    if (!err && !has_own(call, thread_id, &err) && err == HD_ENOTFOUND) {
+        *principal = owner;
+        *role = found;
+    }
+    if (err != HD_ENOTFOUND)
+        return err;
+    call->fault = (struct hd_fault){0};
+    return 0;
+}
+
+static int refuse_role(struct hd_call *call, enum hd_role least)
+{
+    hd_call_refuse(call, 403,
+                   least == HD_ROLE_OWNER ? "only the owner of the thread may do this"
+                                          : "viewers of a thread may not change it");
+    return 1;
+}
+
+int hd_access_need(struct hd_call *call, struct hd_slice thread_id, enum hd_role least,
+                   struct hd_slice *principal)
+{
+    enum hd_role role;
+    int err = hd_access_find(call, thread_id, principal, &role);
+
+    if (err)
+        return err;
+    return role < least ? refuse_role(call, least) : 0;
+}
+
+static enum hd_role needed(const struct hd_endpoint *route)
+{
+    switch (route->access) {
+    case HD_ACCESS_EDITOR:
+        return HD_ROLE_EDITOR;
+    case HD_ACCESS_OWNER:
+        return HD_ROLE_OWNER;
+    default:
+        return HD_ROLE_VIEWER;
+    }
+}
+
+int hd_access_path(struct hd_call *call)
+{
+    char id[HD_UUID_SIZE];
+    uint8_t bytes[16];
+    int err;
+
+    if (!call->who || !hd_access_is_thread(call->route))
+        return 0;
+    if (!hd_uuid_parse(call->params[0], bytes)) /* which the route refuses */
+        return 0;
+    hd_uuid_format(bytes, id);
+    err = hd_access_find(call, hd_slice(id, HD_UUID_LEN), &call->principal, &call->role);
+    if (err)
+        return err;
+    return call->role < needed(call->route) ? refuse_role(call, needed(call->route)) : 0;
+}

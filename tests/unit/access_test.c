@@ -1,0 +1,78 @@
+#include "api/access.h"
+
+#include <string.h>
+
+#include "tests/unit/check.h"
+
+static void every_route_says_who_may_use_it(void **state)
+{
+    const struct hd_endpoint *route;
+    size_t i;
+
+    (void)state;
+    for (i = 0; (route = hd_endpoint_at(i)); i++) {
+        struct hd_fault fault = {0};
+
+        if (hd_access_check(route, &fault))
+            fail_msg("%s", fault.text);
+    }
+    assert_true(i > 40);
+}
+
+/* What a thread's path leads to asks for a role in that thread, but for what has its own name. */
+static void routes_below_a_thread_ask_for_a_role(void **state)
+{
+    const struct hd_endpoint *route;
+
+    (void)state;
+    for (size_t i = 0; (route = hd_endpoint_at(i)); i++) {
+        if (strncmp(route->pattern, "/threads/{thread_id}", 20) == 0 && !hd_access_is_thread(route))
+            fail_msg("%s", route->pattern);
+    }
+}
+
+/* Who only looks changes nothing. */
+static void viewers_change_nothing(void **state)
+{
+    static const char *const reading[] = {"/threads/{thread_id}/history",
+                                          "/threads/{thread_id}/state/checkpoint",
+                                          "/threads/{thread_id}/copy"};
+    const struct hd_endpoint *route;
+
+    (void)state;
+    for (size_t i = 0; (route = hd_endpoint_at(i)); i++) {
+        bool reads = route->method == HD_METHOD_GET;
+
+        for (size_t k = 0; k < HD_COUNT(reading); k++)
+            reads = reads || strcmp(route->pattern, reading[k]) == 0;
+        if (route->access == HD_ACCESS_VIEWER && !reads)
+            fail_msg("%s", route->pattern);
+    }
+}
+
+static void mistakes_are_refused(void **state)
+{
+    const struct hd_endpoint says_nothing = {.method = HD_METHOD_GET, .pattern = "/ok"};
+    const struct hd_endpoint no_thread = {
+        .method = HD_METHOD_GET, .pattern = "/runs/{run_id}", .access = HD_ACCESS_EDITOR};
+    struct hd_fault fault = {0};
+
+    (void)state;
+    assert_err(hd_access_check(&says_nothing, &fault), HD_EINVAL);
+    assert_non_null(strstr(fault.text, "GET /ok"));
+    fault = (struct hd_fault){0};
+    assert_err(hd_access_check(&no_thread, &fault), HD_EINVAL);
+    assert_non_null(strstr(fault.text, "/runs/{run_id}"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_route_says_who_may_use_it),
+        cmocka_unit_test(routes_below_a_thread_ask_for_a_role),
+        cmocka_unit_test(viewers_change_nothing),
+        cmocka_unit_test(mistakes_are_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
