@@ -1,4 +1,5 @@
 /* Counting what a thread holds, and reading everything to see that it is whole. */
+#include "store/again.h"
 #include "store/fetch.h"
 #include "store/pack.h"
 #include "store/scan.h"
@@ -45,8 +46,6 @@ int hd_thread_usage(struct hd_store *store, struct hd_slice thread, struct heddl
 }
 
 /* ---- check ---- */
-
-enum { ATTEMPTS = 3 };
 
 struct checker {
     struct hd_store *store;
@@ -114,9 +113,11 @@ static int check_again(void *arg, size_t which, const struct hd_cell *cells)
                              .prefix = cells,
                              .prefix_count = hd_tables[c->table].key_count,
                              .columns = HD_ALL_COLUMNS};
+    struct hd_key key = {.thread = cells[0].bytes}; /* every table's first column */
+    struct hd_again again = {0};
     int err = check_row(arg, which, cells);
 
-    for (int attempt = 1; err == HD_ECORRUPT && attempt < ATTEMPTS; attempt++)
+    while (err == HD_ECORRUPT && hd_look_again(c->store, &again, &key, 1, &err, c->fault))
         err = hd_scan(c->store->backend, query, check_row, c, c->fault);
     if (err != HD_ECORRUPT)
         return err;

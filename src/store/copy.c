@@ -17,10 +17,10 @@
  * died, takes it over by changing the epoch, which all these batches expect.
  */
 #include "base/clock.h"
+#include "store/again.h"
 #include "store/lane.h"
 #include "store/scan.h"
 
-enum { ATTEMPTS = 5 };
 #define BATCH_BYTES ((size_t)4 << 20)
 
 struct copier {
@@ -113,13 +113,13 @@ static int copy_table(struct copier *c, enum hd_table_id table)
     return hd_scan(c->store->backend, query, on_row, c, c->fault);
 }
 
-/* HD_EBUSY: the source lost chunks meanwhile. */
+/* HD_ECONFLICT: the source lost chunks meanwhile. */
 static int check_source(struct copier *c, int64_t epoch)
 {
     int64_t now;
     int err = hd_read_epoch(c->store, c->source, &now, c->fault);
 
-    return !err && now != epoch ? HD_EBUSY : err;
+    return !err && now != epoch ? HD_ECONFLICT : err;
 }
 
 /* Everything that is left, as one batch. */
@@ -163,7 +163,7 @@ static int on_target(void *arg, size_t which, const struct hd_cell *cells)
     return 0;
 }
 
-/* Something was in the way. HD_EBUSY: not any more, try again. */
+/* Something was in the way. HD_ECONFLICT: not any more, try again. */
 static int examine_target(struct copier *c)
 {
     struct hd_cell key = hd_cell_bytes(c->target);
@@ -182,7 +182,7 @@ static int examine_target(struct copier *c)
     if (row.is_there && row.created != 0)
         return hd_fault_set(c->fault, HD_EEXISTS, "the target thread exists already");
     err = row.is_there ? hd_delete_rows(c->store, c->target, &row.epoch, c->fault) : 0;
-    return err && err != HD_ECONFLICT ? err : HD_EBUSY;
+    return err ? err : HD_ECONFLICT;
 }
 
 static int copy_once(struct copier *c, int64_t source_epoch)
@@ -200,8 +200,10 @@ static int copy_once(struct copier *c, int64_t source_epoch)
         err = check_source(c, source_epoch);
     if (!err)
         err = finish(c, source_epoch);
-    if (err == HD_ECONFLICT)
+    if (err == HD_ECONFLICT) {
+        *c->fault = (struct hd_fault){0};
         return examine_target(c);
+    }
     if (err && c->is_begun) { /* what went wrong matters more than whether this works */
         int ignored = hd_delete_rows(c->store, c->target, &c->epoch, NULL);
 
@@ -230,15 +232,13 @@ static int read_source_epoch(struct copier *c, int64_t *epoch)
 static int copy_job(struct hd_store *store, struct hd_lane *lane, void *arg, struct hd_fault *fault)
 {
     struct copier *c = arg;
+    struct hd_again again = {0};
     int64_t epoch;
-    int err = HD_EBUSY;
+    int err;
 
-    (void)store;
     (void)lane;
-    for (int attempt = 0; err == HD_EBUSY && attempt < ATTEMPTS; attempt++) {
-        struct hd_fault cause = {0};
-
-        c->fault = &cause;
+    c->fault = fault;
+    do {
         c->is_begun = false;
         hd_batch_init(&c->head);
         hd_batch_init(&c->chunks);
@@ -246,14 +246,10 @@ static int copy_job(struct hd_store *store, struct hd_lane *lane, void *arg, str
         err = read_source_epoch(c, &epoch);
         if (!err)
             err = copy_once(c, epoch);
-        else if (err == HD_ECONFLICT)
-            err = HD_EBUSY;
         hd_batch_fini(&c->head);
         hd_batch_fini(&c->chunks);
         hd_batch_fini(&c->rows);
-        if (err && err != HD_EBUSY && cause.code == err)
-            hd_fault_set(fault, err, "%s", cause.text);
-    }
+    } while (err == HD_ECONFLICT && hd_again(store, &again, &err, fault));
     return err == HD_ENOTFOUND ? 0 : err;
 }
 

@@ -9,10 +9,11 @@
 #include "store/delta.h"
 
 #include "base/map.h"
+#include "store/again.h"
 #include "store/fetch.h"
 #include "store/pack.h"
 
-enum { PAGE = 64, ATTEMPTS = 5 };
+enum { PAGE = 64 };
 
 struct row {
     struct hd_slice id, parent;
@@ -356,9 +357,10 @@ int hd_delta_histories(struct hd_store *store, const struct hd_key *key,
                        const struct hd_slice *channels, size_t count, struct hd_arena *arena,
                        struct heddle_history *histories, struct hd_fault *fault)
 {
-    int err = HD_ECORRUPT;
+    struct hd_again again = {0};
+    int err;
 
-    for (int attempt = 0; err == HD_ECORRUPT && attempt < ATTEMPTS; attempt++) {
+    do {
         struct hd_chain chain = {.channels = channels, .channel_count = count};
         struct history_reader r = {.store = store,
                                    .thread = key->thread,
@@ -372,6 +374,6 @@ int hd_delta_histories(struct hd_store *store, const struct hd_key *key,
         hd_fetch_init(&r.fetch, arena);
         err = read_once(&r, key, histories);
         hd_reading_fini(&r.reading);
-    }
+    } while (err == HD_ECORRUPT && hd_look_again(store, &again, key, 1, &err, fault));
     return err;
 }

@@ -18,12 +18,11 @@
 #include <xxhash.h>
 
 #include "base/alloc.h"
-#include "base/clock.h"
+#include "store/again.h"
 #include "store/growth.h"
 
 enum {
     GROUP_MAX = 256,        /* requests in a batch */
-    CONFLICTS_MAX = 20,     /* attempts until a request gives up */
     TRIM_INTERVAL = 64,     /* batches */
     SCRATCH_KEEP = 1 << 20, /* a larger scratch buffer is given back */
 };
@@ -135,12 +134,6 @@ static int apply(struct hd_lane *lane, size_t *failed, struct hd_fault *fault)
     return batch.count ? hd_backend_apply(lane->store->backend, &batch, failed, fault) : 0;
 }
 
-static void wait_a_little(int attempt)
-{
-    if (attempt > 1)
-        hd_clock_sleep_us((int64_t)50 << (attempt < 9 ? attempt : 9));
-}
-
 /*
  * Deals with a conflict over operation `failed` if rows are to blame: they are
  * refused when they stand first in the batch. Otherwise the conflict may be
@@ -170,26 +163,33 @@ static bool blame_rows(struct hd_request *first, struct hd_request *end, size_t 
     return true;
 }
 
+/* A batch that conflicts too often is left to its requests one by one; those have the time. */
+static bool may_try_again(struct hd_lane *lane, struct hd_again *again, size_t max, int *err,
+                          struct hd_fault *fault)
+{
+    if (max > 1 && again->tries == HD_TRIES_MIN - 1)
+        return false;
+    return hd_again(lane->store, again, err, fault);
+}
+
 /* Commits up to `max` requests from `first` on; returns the first that remains. */
 static struct hd_request *commit_group(struct hd_lane *lane, struct hd_request *first, size_t max)
 {
-    struct hd_fault fault = {0};
-    struct hd_request *end = first;
-    int err = HD_ECONFLICT, attempt = 0;
+    struct hd_again again = {0};
+    struct hd_fault fault;
+    struct hd_request *end;
+    size_t failed;
+    int err;
 
-    while (err == HD_ECONFLICT && attempt < CONFLICTS_MAX) {
-        size_t failed;
-
+    do {
         fault = (struct hd_fault){0};
-        wait_a_little(attempt);
-        lane->cache.is_careful = attempt > 0;
+        lane->cache.is_careful = again.tries > 0;
         end = plan_group(lane, first, max);
         err = apply(lane, &failed, &fault);
         if (err)
             forget(lane, first, end);
-        if (err == HD_ECONFLICT && !blame_rows(first, end, failed, &max, &fault))
-            attempt++;
-    }
+    } while (err == HD_ECONFLICT && (blame_rows(first, end, failed, &max, &fault) ||
+                                     may_try_again(lane, &again, max, &err, &fault)));
     if (err && max > 1 && !is_out_of_reach(err)) {
         for (struct hd_request *r = first; r != end;)
             r = r->is_settled ? r->next : commit_group(lane, r, 1);

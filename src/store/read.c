@@ -5,15 +5,16 @@
  *
  * The rows are not read in one transaction. A prune in between can take away
  * chunks that a row read earlier refers to: then a chunk is missing, and the
- * whole is read again. A chunk that is missing for good is reported as damage.
+ * whole is read again. A chunk that is missing although nothing was taken away
+ * is damage (again.h).
  */
-#include "base/clock.h"
 #include "base/error.h"
+#include "store/again.h"
 #include "store/fetch.h"
 #include "store/growth.h"
 #include "store/pack.h"
 
-enum { ATTEMPTS = 5, SENDS_BELOW_VERSION = 4 };
+enum { SENDS_BELOW_VERSION = 4 };
 
 struct write_node {
     struct heddle_write write;
@@ -310,16 +311,16 @@ static int read_once(struct reader *r, const struct hd_key *keys, struct heddle_
 
 static int read_all(struct reader *r, const struct hd_key *keys, struct heddle_tuple *tuples)
 {
-    int err = HD_ECORRUPT;
+    struct hd_again again = {0};
+    int err;
 
     r->items = hd_arena_calloc(r->arena, r->count, sizeof(*r->items));
     if (!r->items)
         return HD_ENOMEM;
     hd_reading_init(&r->reading);
-    for (int attempt = 0; err == HD_ECORRUPT && attempt < ATTEMPTS; attempt++) {
-        hd_clock_sleep_us(attempt * 200); /* whoever takes away needs not follow in step */
+    do
         err = read_once(r, keys, tuples);
-    }
+    while (err == HD_ECORRUPT && hd_look_again(r->store, &again, keys, r->count, &err, r->fault));
     hd_reading_fini(&r->reading);
     if (err == HD_ECORRUPT)
         return hd_fault_set(r->fault, err, "a stored value of thread '%.*s' is damaged",

@@ -12,8 +12,8 @@
  *      long as it is odd refers to no old chunk at all.
  *   2. the chunks are listed, then the references are read. A chunk listed in
  *      this order and referred to by none cannot come into use any more.
- *   3. those chunks are deleted in batches that expect the odd epoch; the last
- *      one makes it even again.
+ *   3. those chunks are deleted in batches that expect the odd epoch and make
+ *      it the next odd one; the last makes it even again.
  *
  * A collector that dies in between leaves an odd epoch: nothing breaks, only
  * sharing pauses until the next prune, or a writer that has seen it for half a
@@ -23,13 +23,15 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "store/again.h"
 #include "store/delta.h"
+#include "store/keep.h"
 #include "store/lane.h"
 #include "store/pack.h"
 #include "store/scan.h"
 #include "store/value.h"
 
-enum { ATTEMPTS = 10, DELETE_BATCH = 1000 };
+enum { ROUNDS = 10, DELETE_BATCH = 1000 };
 
 static struct hd_query thread_query(enum hd_table_id table, const struct hd_cell *thread,
                                     unsigned columns)
@@ -87,6 +89,7 @@ int hd_delete_thread(struct hd_store *store, struct hd_slice thread, struct hd_f
 struct chunk {
     struct hd_slice stream;
     int64_t seq;
+    int64_t bytes; /* of the row, when somebody counts */
     bool is_live;
 };
 
@@ -94,6 +97,9 @@ struct collector {
     struct hd_store *store;
     struct hd_slice thread;
     int64_t epoch;
+    bool has_lane; /* see keep.h, like the next two */
+    const struct hd_map *doomed;
+    struct heddle_usage *removed;
     struct hd_fault *fault;
     struct hd_arena arena;   /* stream names */
     struct hd_arena scratch; /* of one row */
@@ -122,7 +128,9 @@ static int on_chunk(void *arg, size_t which, const struct hd_cell *cells)
         stream = c->chunks[c->count - 1].stream;
     else
         err = hd_arena_copy(&c->arena, stream, &stream);
-    c->chunks[c->count++] = (struct chunk){.stream = stream, .seq = cells[HD_CHUNKS_SEQ].number};
+    c->chunks[c->count++] = (struct chunk){.stream = stream,
+                                           .seq = cells[HD_CHUNKS_SEQ].number,
+                                           .bytes = hd_row_bytes(HD_CHUNKS, cells)};
     return err;
 }
 
@@ -164,6 +172,18 @@ static int mark(struct collector *c, struct hd_slice encoded, struct hd_slice ow
     return 0;
 }
 
+/* 1: it counts as gone. Resets nothing, and needs the scratch. */
+static int is_doomed(struct collector *c, struct hd_slice ns, struct hd_slice id)
+{
+    struct hd_slice name;
+    int err;
+
+    if (!c->doomed)
+        return 0;
+    err = hd_keep_name(&c->scratch, ns, id, &name);
+    return err ? err : hd_map_get(c->doomed, name) != NULL;
+}
+
 static int mark_checkpoint(void *arg, size_t which, const struct hd_cell *cells)
 {
     struct collector *c = arg;
@@ -173,6 +193,9 @@ static int mark_checkpoint(void *arg, size_t which, const struct hd_cell *cells)
 
     (void)which;
     hd_arena_reset(&c->scratch);
+    err = is_doomed(c, cells[HD_CHECKPOINTS_NS].bytes, cells[HD_CHECKPOINTS_ID].bytes);
+    if (err)
+        return err < 0 ? err : 0;
     err = hd_unpack_copy(&c->scratch, cells[HD_CHECKPOINTS_BODY].bytes, &encoded);
     if (!err)
         err = hd_body_parse(encoded, &c->scratch, &body);
@@ -184,9 +207,13 @@ static int mark_checkpoint(void *arg, size_t which, const struct hd_cell *cells)
 static int mark_write(void *arg, size_t which, const struct hd_cell *cells)
 {
     struct collector *c = arg;
+    int err;
 
     (void)which;
     hd_arena_reset(&c->scratch);
+    err = is_doomed(c, cells[HD_WRITES_NS].bytes, cells[HD_WRITES_CHECKPOINT].bytes);
+    if (err)
+        return err < 0 ? err : 0;
     return mark(c, cells[HD_WRITES_VALUE].bytes, cells[HD_WRITES_CHANNEL].bytes);
 }
 
@@ -195,7 +222,9 @@ static int find_dead(struct collector *c)
     struct hd_cell thread = hd_cell_bytes(c->thread);
     struct hd_backend *backend = c->store->backend;
     /* Chunks before references: see the top of this file. */
-    int err = hd_scan(backend, thread_query(HD_CHUNKS, &thread, 0), on_chunk, c, c->fault);
+    int err = hd_scan(backend,
+                      thread_query(HD_CHUNKS, &thread, c->removed ? HD_ALL_COLUMNS : 0), on_chunk,
+                      c, c->fault);
 
     if (!err)
         err = hd_scan(backend, thread_query(HD_CHECKPOINTS, &thread, 1u << HD_CHECKPOINTS_BODY),
@@ -208,10 +237,15 @@ static int find_dead(struct collector *c)
     return err;
 }
 
-/* Up to DELETE_BATCH dead chunks from *pos on; the last batch ends the collection. */
+/*
+ * Up to DELETE_BATCH dead chunks from *pos on; the last batch ends the collection. Each changes the
+ * epoch, so that readers know (again.h), and that none is carried out twice: the numbers it frees
+ * may be in use again by then.
+ */
 static int delete_dead(struct collector *c, struct hd_batch_builder *batch, size_t *pos)
 {
     size_t dead = 0;
+    int64_t next;
     int err = 0;
 
     hd_batch_reset(batch);
@@ -226,16 +260,35 @@ static int delete_dead(struct collector *c, struct hd_batch_builder *batch, size
         if (!err)
             err = hd_batch_delete(batch, HD_CHUNKS, key, 3);
     }
-    if (!err && *pos == c->count)
-        err = hd_batch_expect_epoch(batch, c->thread, c->epoch, HD_THREADS_EPOCH, c->epoch + 1);
-    return err ? err : apply(c->store, batch, c->fault);
+    next = c->epoch + (*pos < c->count ? 2 : 1);
+    if (!err)
+        err = hd_batch_expect_epoch(batch, c->thread, c->epoch, HD_THREADS_EPOCH, next);
+    if (!err)
+        err = hd_keep_apply(c->store, c->thread, batch, c->has_lane, NULL, c->fault);
+    c->epoch = next;
+    return err;
 }
 
-/* Deletes what nothing in the thread refers to. The thread's epoch is `epoch`, odd. */
-static int collect(struct hd_store *store, struct hd_slice thread, int64_t epoch,
-                   struct hd_fault *fault)
+static void count_dead(const struct collector *c)
 {
-    struct collector c = {.store = store, .thread = thread, .epoch = epoch, .fault = fault};
+    for (size_t i = 0; i < c->count; i++) {
+        if (c->chunks[i].is_live)
+            continue;
+        c->removed->chunks++;
+        c->removed->bytes += c->chunks[i].bytes;
+    }
+}
+
+int hd_collect(struct hd_store *store, const struct hd_collection *collection,
+               struct hd_fault *fault)
+{
+    struct collector c = {.store = store,
+                          .thread = collection->thread,
+                          .epoch = collection->epoch,
+                          .has_lane = collection->has_lane,
+                          .doomed = collection->doomed,
+                          .removed = collection->removed,
+                          .fault = fault};
     struct hd_batch_builder batch;
     size_t pos = 0;
     int err;
@@ -244,9 +297,13 @@ static int collect(struct hd_store *store, struct hd_slice thread, int64_t epoch
     hd_arena_init(&c.scratch, SIZE_MAX / 2);
     hd_batch_init(&batch);
     err = find_dead(&c);
-    do {
-        err = err ? err : delete_dead(&c, &batch, &pos);
-    } while (!err && pos < c.count);
+    while (!err && !c.doomed) {
+        err = delete_dead(&c, &batch, &pos);
+        if (pos == c.count)
+            break;
+    }
+    if (!err && c.removed)
+        count_dead(&c);
     hd_batch_fini(&batch);
     hd_arena_fini(&c.scratch);
     hd_arena_fini(&c.arena);
@@ -360,7 +417,10 @@ static int delete_and_collect(struct hd_store *store, struct hd_slice thread,
     int64_t collecting = odd_after(epoch);
     int err = delete_keys(store, keys, count, thread, epoch, collecting, fault);
 
-    return err ? err : collect(store, thread, collecting, fault);
+    const struct hd_collection collection = {
+        .thread = thread, .epoch = collecting, .has_lane = true};
+
+    return err ? err : hd_collect(store, &collection, fault);
 }
 
 /* ---- keep latest ---- */
@@ -493,11 +553,13 @@ static int keep_latest_once(struct hd_store *store, struct hd_slice thread, stru
 static int keep_latest_job(struct hd_store *store, struct hd_lane *lane, void *arg,
                            struct hd_fault *fault)
 {
-    int err = HD_ECONFLICT;
+    struct hd_again again = {0};
+    int err;
 
     (void)lane;
-    for (int attempt = 0; err == HD_ECONFLICT && attempt < ATTEMPTS; attempt++)
+    do
         err = keep_latest_once(store, *(struct hd_slice *)arg, fault);
+    while (err == HD_ECONFLICT && hd_again(store, &again, &err, fault));
     return err;
 }
 
@@ -572,11 +634,13 @@ static int delete_runs_once(struct hd_store *store, struct run_search *search,
 static int delete_runs_job(struct hd_store *store, struct hd_lane *lane, void *arg,
                            struct hd_fault *fault)
 {
-    int err = HD_ECONFLICT;
+    struct hd_again again = {0};
+    int err;
 
     (void)lane;
-    for (int attempt = 0; err == HD_ECONFLICT && attempt < ATTEMPTS; attempt++)
+    do
         err = delete_runs_once(store, arg, fault);
+    while (err == HD_ECONFLICT && hd_again(store, &again, &err, fault));
     return err;
 }
 
@@ -612,7 +676,8 @@ static int delete_found_runs(struct hd_store *store, const struct run_search *wa
     return err;
 }
 
-/* Until none is left: one of the threads may have been copied before its turn came. */
+/* Until none is left, as one of the threads may have been copied before its turn came; but not
+ * for as long as somebody makes new ones. */
 int hd_delete_runs(struct hd_store *store, struct hd_slice principal,
                    const struct heddle_bytes *runs, size_t count, struct hd_fault *fault)
 {
@@ -620,7 +685,7 @@ int hd_delete_runs(struct hd_store *store, struct hd_slice principal,
     bool found = true;
     int err = hd_check_principal(principal, fault);
 
-    for (int attempt = 0; !err && found && attempt < ATTEMPTS; attempt++)
+    for (int round = 0; !err && found && round < ROUNDS; round++)
         err = delete_found_runs(store, &search, &found, fault);
     return err;
 }

@@ -8,6 +8,7 @@
  *   growth.h   lists that grow            plan_growth.c  … and what a put of one refers to
  *   lane.c     group commit               read.c      rows as a tuple again
  *   list.c delta.c retain.c copy.c check.c            the other operations
+ *   again.h    when others are in the way
  *   heddle.c   the public API             rows.h      the tables of the server
  *
  * Writes to one thread always go through the same lane, one leader at a time,
@@ -30,6 +31,7 @@ struct hd_crew;
 struct hd_store {
     struct hd_backend *backend;
     size_t max_value;
+    int64_t timeout_us; /* the URL's: how long others may be in the way */
     struct hd_lane *lanes;
     unsigned lane_count;
     struct hd_crew *crew; /* threads for deferred work */
