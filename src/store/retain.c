@@ -25,7 +25,6 @@
 #include "base/json.h"
 #include "store/again.h"
 #include "store/delta.h"
-#include "store/keep.h"
 #include "store/lane.h"
 #include "store/pack.h"
 #include "store/scan.h"
@@ -89,7 +88,6 @@ int hd_delete_thread(struct hd_store *store, struct hd_slice thread, struct hd_f
 struct chunk {
     struct hd_slice stream;
     int64_t seq;
-    int64_t bytes; /* of the row, when somebody counts */
     bool is_live;
 };
 
@@ -97,9 +95,6 @@ struct collector {
     struct hd_store *store;
     struct hd_slice thread;
     int64_t epoch;
-    bool has_lane; /* see keep.h, like the next two */
-    const struct hd_map *doomed;
-    struct heddle_usage *removed;
     struct hd_fault *fault;
     struct hd_arena arena;   /* stream names */
     struct hd_arena scratch; /* of one row */
@@ -128,9 +123,7 @@ static int on_chunk(void *arg, size_t which, const struct hd_cell *cells)
         stream = c->chunks[c->count - 1].stream;
     else
         err = hd_arena_copy(&c->arena, stream, &stream);
-    c->chunks[c->count++] = (struct chunk){.stream = stream,
-                                           .seq = cells[HD_CHUNKS_SEQ].number,
-                                           .bytes = hd_row_bytes(HD_CHUNKS, cells)};
+    c->chunks[c->count++] = (struct chunk){.stream = stream, .seq = cells[HD_CHUNKS_SEQ].number};
     return err;
 }
 
@@ -172,18 +165,6 @@ static int mark(struct collector *c, struct hd_slice encoded, struct hd_slice ow
     return 0;
 }
 
-/* 1: it counts as gone. Resets nothing, and needs the scratch. */
-static int is_doomed(struct collector *c, struct hd_slice ns, struct hd_slice id)
-{
-    struct hd_slice name;
-    int err;
-
-    if (!c->doomed)
-        return 0;
-    err = hd_keep_name(&c->scratch, ns, id, &name);
-    return err ? err : hd_map_get(c->doomed, name) != NULL;
-}
-
 static int mark_checkpoint(void *arg, size_t which, const struct hd_cell *cells)
 {
     struct collector *c = arg;
@@ -193,9 +174,6 @@ static int mark_checkpoint(void *arg, size_t which, const struct hd_cell *cells)
 
     (void)which;
     hd_arena_reset(&c->scratch);
-    err = is_doomed(c, cells[HD_CHECKPOINTS_NS].bytes, cells[HD_CHECKPOINTS_ID].bytes);
-    if (err)
-        return err < 0 ? err : 0;
     err = hd_unpack_copy(&c->scratch, cells[HD_CHECKPOINTS_BODY].bytes, &encoded);
     if (!err)
         err = hd_body_parse(encoded, &c->scratch, &body);
@@ -207,13 +185,9 @@ static int mark_checkpoint(void *arg, size_t which, const struct hd_cell *cells)
 static int mark_write(void *arg, size_t which, const struct hd_cell *cells)
 {
     struct collector *c = arg;
-    int err;
 
     (void)which;
     hd_arena_reset(&c->scratch);
-    err = is_doomed(c, cells[HD_WRITES_NS].bytes, cells[HD_WRITES_CHECKPOINT].bytes);
-    if (err)
-        return err < 0 ? err : 0;
     return mark(c, cells[HD_WRITES_VALUE].bytes, cells[HD_WRITES_CHANNEL].bytes);
 }
 
@@ -222,9 +196,7 @@ static int find_dead(struct collector *c)
     struct hd_cell thread = hd_cell_bytes(c->thread);
     struct hd_backend *backend = c->store->backend;
     /* Chunks before references: see the top of this file. */
-    int err = hd_scan(backend,
-                      thread_query(HD_CHUNKS, &thread, c->removed ? HD_ALL_COLUMNS : 0), on_chunk,
-                      c, c->fault);
+    int err = hd_scan(backend, thread_query(HD_CHUNKS, &thread, 0), on_chunk, c, c->fault);
 
     if (!err)
         err = hd_scan(backend, thread_query(HD_CHECKPOINTS, &thread, 1u << HD_CHECKPOINTS_BODY),
@@ -264,31 +236,16 @@ static int delete_dead(struct collector *c, struct hd_batch_builder *batch, size
     if (!err)
         err = hd_batch_expect_epoch(batch, c->thread, c->epoch, HD_THREADS_EPOCH, next);
     if (!err)
-        err = hd_keep_apply(c->store, c->thread, batch, c->has_lane, NULL, c->fault);
+        err = apply(c->store, batch, c->fault);
     c->epoch = next;
     return err;
 }
 
-static void count_dead(const struct collector *c)
+/* Deletes what nothing in the thread refers to. The thread's epoch is `epoch`, odd. */
+static int collect(struct hd_store *store, struct hd_slice thread, int64_t epoch,
+                   struct hd_fault *fault)
 {
-    for (size_t i = 0; i < c->count; i++) {
-        if (c->chunks[i].is_live)
-            continue;
-        c->removed->chunks++;
-        c->removed->bytes += c->chunks[i].bytes;
-    }
-}
-
-int hd_collect(struct hd_store *store, const struct hd_collection *collection,
-               struct hd_fault *fault)
-{
-    struct collector c = {.store = store,
-                          .thread = collection->thread,
-                          .epoch = collection->epoch,
-                          .has_lane = collection->has_lane,
-                          .doomed = collection->doomed,
-                          .removed = collection->removed,
-                          .fault = fault};
+    struct collector c = {.store = store, .thread = thread, .epoch = epoch, .fault = fault};
     struct hd_batch_builder batch;
     size_t pos = 0;
     int err;
@@ -297,13 +254,9 @@ int hd_collect(struct hd_store *store, const struct hd_collection *collection,
     hd_arena_init(&c.scratch, SIZE_MAX / 2);
     hd_batch_init(&batch);
     err = find_dead(&c);
-    while (!err && !c.doomed) {
-        err = delete_dead(&c, &batch, &pos);
-        if (pos == c.count)
-            break;
-    }
-    if (!err && c.removed)
-        count_dead(&c);
+    do {
+        err = err ? err : delete_dead(&c, &batch, &pos);
+    } while (!err && pos < c.count);
     hd_batch_fini(&batch);
     hd_arena_fini(&c.scratch);
     hd_arena_fini(&c.arena);
@@ -417,10 +370,7 @@ static int delete_and_collect(struct hd_store *store, struct hd_slice thread,
     int64_t collecting = odd_after(epoch);
     int err = delete_keys(store, keys, count, thread, epoch, collecting, fault);
 
-    const struct hd_collection collection = {
-        .thread = thread, .epoch = collecting, .has_lane = true};
-
-    return err ? err : hd_collect(store, &collection, fault);
+    return err ? err : collect(store, thread, collecting, fault);
 }
 
 /* ---- keep latest ---- */
