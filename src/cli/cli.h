@@ -27,6 +27,7 @@ struct hd_command {
     int (*run)(int argc, char **argv);
 };
 
+extern const struct hd_command hd_command_doctor;
 extern const struct hd_command hd_command_graph;
 extern const struct hd_command hd_command_help;
 extern const struct hd_command hd_command_history;

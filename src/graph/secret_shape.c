@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+#include "graph/secret_find.h"
+
 #define MAX_WORDS 16
 #define MAX_WORD 32
 
@@ -270,7 +272,9 @@ static bool is_key(struct hd_slice text)
         {HD_S_INIT("tvly-"), 16},    {HD_S_INIT("sbp_"), 20},     {HD_S_INIT("sb_secret_"), 16},
         {HD_S_INIT("whsec_"), 16},   {HD_S_INIT("npm_"), 20},     {HD_S_INIT("pypi-"), 20},
         {HD_S_INIT("dop_v1_"), 20},  {HD_S_INIT("SG."), 20},      {HD_S_INIT("ya29."), 20},
-        {HD_S_INIT("r8_"), 20},
+        {HD_S_INIT("r8_"), 20},      {HD_S_INIT("hdk_"), 16},     {HD_S_INIT("hdi_"), 16},
+        {HD_S_INIT("nvapi-"), 20},   {HD_S_INIT("csk-"), 20},     {HD_S_INIT("pcsk_"), 20},
+        {HD_S_INIT("shpat_"), 20},
     };
 
     if (!is_made_of(text, "-_.") || !has_digit(text))
@@ -313,11 +317,47 @@ static bool is_url_with_password(struct hd_slice text)
     return at < text.len && text.ptr[at] == '@' && colon && at > colon + 1;
 }
 
-bool hd_secret_is_text(struct hd_slice text)
+/* What a server sets, with its attributes: `session=…; Path=/; HttpOnly`. */
+static bool is_cookie(struct hd_slice text)
+{
+    static const struct hd_slice attributes[] = {
+        HD_S_INIT("httponly"), HD_S_INIT("secure"),   HD_S_INIT("samesite="),
+        HD_S_INIT("max-age="), HD_S_INIT("expires="), HD_S_INIT("path="),
+    };
+    const char *equals = text.len > 0 ? memchr(text.ptr, '=', text.len) : NULL;
+    const char *end = equals ? memchr(equals, ';', text.len - (size_t)(equals - text.ptr)) : NULL;
+    struct hd_slice rest;
+
+    if (!end || end == equals + 1 ||
+        !hd_slice_is_token(hd_slice(text.ptr, (size_t)(equals - text.ptr))))
+        return false;
+    rest = trimmed(hd_slice(end + 1, text.len - (size_t)(end + 1 - text.ptr)));
+    for (size_t i = 0; i < HD_COUNT(attributes); i++) {
+        if (starts_folded(rest, attributes[i]))
+            return true;
+    }
+    return false;
+}
+
+const char *hd_secret_text_kind(struct hd_slice text)
 {
     text = trimmed(text);
-    return is_jwt(text) || is_credentials(text) || is_key(text) || is_private_key(text) ||
-           is_url_with_password(text);
+    if (is_jwt(text))
+        return "a JSON Web Token";
+    if (is_credentials(text))
+        return "credentials";
+    if (is_key(text))
+        return "a key";
+    if (is_private_key(text))
+        return "a private key";
+    if (is_url_with_password(text))
+        return "a URL with a password";
+    return is_cookie(text) ? "a cookie" : NULL;
+}
+
+bool hd_secret_is_text(struct hd_slice text)
+{
+    return hd_secret_text_kind(text) != NULL;
 }
 
 bool hd_secret_is_marker(struct hd_slice text)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "graph/secret.h"
+#include "graph/secret_find.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -17,6 +18,19 @@ static void require(bool is_so, const char *what)
         return;
     fprintf(stderr, "%s\n", what);
     abort();
+}
+
+/* Pieces are found where they are. */
+static int on_finding(void *ctx, const struct hd_secret_finding *finding)
+{
+    const struct hd_slice *text = ctx;
+
+    require(finding->kind && finding->secret.len > 0, "a finding of nothing");
+    if (finding->from)
+        require(finding->from >= text->ptr &&
+                    finding->secret.ptr + finding->secret.len <= text->ptr + text->len,
+                "a finding outside of the text");
+    return 0;
 }
 
 /* No secret is left: all that the search by name and text finds are markers. */
@@ -43,6 +57,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     hd_secret_is_name(text);
     hd_secret_is_text(text);
+    require(hd_secret_find(text, on_finding, &text) == 0, "a search that failed");
+    require(hd_secret_find_pieces(text, on_finding, &text) == 0, "a search that failed");
+    require(hd_secret_find_headers(text, on_finding, &text) == 0, "a search that failed");
     if (hd_val_parse_json(text, &config, NULL))
         return 0;
     plain = hd_secrets_reveal(config, NULL); /* without markers of its own */

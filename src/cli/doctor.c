@@ -1,0 +1,203 @@
+/* heddle doctor: is everything as a server needs it? One line for each thing that is looked at. */
+#include "cli/doctor.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "cli/cli.h"
+#include "cli/ops.h"
+#include "heddle.h"
+#include "run/config.h"
+#include "store/table.h"
+
+#define MAX_ARGUMENTS 64
+#define MAX_PATH 4096
+#define LITTLE_SPACE ((uint64_t)1 << 30) /* bytes: worth a warning */
+#define TOO_LITTLE_SPACE ((uint64_t)64 << 20)
+
+extern char **environ;
+
+struct checkup {
+    struct hd_config config;
+    unsigned warnings, failures;
+};
+
+enum outcome { FINE, WARNING, FAILURE };
+
+static void HD_PRINTF(4, 5)
+    say(struct checkup *c, enum outcome outcome, const char *what, const char *fmt, ...)
+{
+    static const char *const words[] = {[FINE] = "ok", [WARNING] = "warn", [FAILURE] = "FAIL"};
+    va_list args;
+
+    c->warnings += outcome == WARNING;
+    c->failures += outcome == FAILURE;
+    printf("%-4s  %-14s ", words[outcome], what);
+    va_start(args, fmt);
+    (void)vprintf(fmt, args);
+    va_end(args);
+    (void)putchar('\n');
+}
+
+/* ---- files ------------------------------------------------------------ */
+
+static void check_space(struct checkup *c, const char *file)
+{
+    char folder[MAX_PATH];
+    const char *slash = strrchr(file, '/');
+    struct statvfs fs;
+    uint64_t left;
+
+    (void)snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - file + 1) : 1,
+                   slash ? file : ".");
+    if (statvfs(folder, &fs) != 0) {
+        say(c, WARNING, "disk", "%s: %s", folder, strerror(errno));
+        return;
+    }
+    left = (uint64_t)fs.f_bavail * fs.f_frsize;
+    say(c,
+        left < TOO_LITTLE_SPACE ? FAILURE
+        : left < LITTLE_SPACE   ? WARNING
+                                : FINE,
+        "disk", "%.1f GiB free in %s", (double)left / (1 << 30), folder);
+}
+
+static void check_database_file(struct checkup *c, const char *file)
+{
+    struct stat st;
+
+    check_space(c, file);
+    if (stat(file, &st) == 0 && (st.st_mode & (S_IRWXO)) != 0)
+        say(c, WARNING, "database file", "%s may be read by everybody on this machine: chmod 600",
+            file);
+}
+
+/* ---- the database ----------------------------------------------------- */
+
+static void check_database(struct checkup *c)
+{
+    struct heddle_error error = {0};
+    struct heddle *store;
+    char shown[512];
+
+    hd_ops_url(c->config.store, shown, sizeof(shown));
+    if (heddle_open(&store, c->config.store, &error) != 0) {
+        say(c, FAILURE, "database", "%s: %s", shown, error.text);
+        return;
+    }
+    say(c, FINE, "database", "%s opens", shown);
+    say(c, FINE, "schema", "version %d", HD_SCHEMA_VERSION);
+    if (heddle_check(store, &error) != 0)
+        say(c, FAILURE, "integrity", "%s", error.text);
+    else
+        say(c, FINE, "integrity", "every value matches its checksum");
+    heddle_close(store);
+}
+
+static void check_store(struct checkup *c)
+{
+    char file[MAX_PATH], shown[512];
+    struct stat st;
+
+    if (hd_ops_file(c->config.store, file, sizeof(file))) {
+        check_database_file(c, file);
+        if (stat(file, &st) != 0) { /* opening would make it */
+            hd_ops_url(c->config.store, shown, sizeof(shown));
+            say(c, FINE, "database", "%s is not there yet; `heddle serve` makes it", shown);
+            return;
+        }
+    }
+    if (strcmp(c->config.store, "memory:") == 0)
+        say(c, WARNING, "database", "memory: everything is gone when the server ends");
+    else
+        check_database(c);
+}
+
+/* ---- the whole -------------------------------------------------------- */
+
+static void check_host(struct checkup *c)
+{
+    struct hd_fault fault = {0};
+
+    if (hd_config_check_host(c->config.host, false, &fault) != 0)
+        say(c, FAILURE, "network", "%s", fault.text);
+    else
+        say(c, FINE, "network", "%s, port %d", c->config.host, c->config.port);
+}
+
+static int check_all(struct checkup *c)
+{
+    check_host(c);
+    check_store(c);
+    if (c->failures > 0)
+        printf("%u to be mended, %u warnings\n", c->failures, c->warnings);
+    else if (c->warnings > 0)
+        printf("fine, with %u %s\n", c->warnings, c->warnings == 1 ? "warning" : "warnings");
+    else
+        printf("fine\n");
+    return c->failures > 0 ? HD_EXIT_FAILED : HD_EXIT_OK;
+}
+
+/* All but --secrets are settings, as those of `serve`. */
+static int check_up(int argc, char **argv)
+{
+    struct hd_config_source source = {.argc = argc, .argv = argv, .env = environ};
+    struct hd_fault fault = {0};
+    struct checkup c = {.warnings = 0};
+    int status;
+
+    if (hd_config_load(&c.config, &source, &fault)) {
+        say(&c, FAILURE, "configuration", "%s", fault.text);
+        return HD_EXIT_FAILED;
+    }
+    say(&c, FINE, "configuration", "every setting is sound");
+    status = check_all(&c);
+    hd_config_fini(&c.config);
+    return status;
+}
+
+static int run(int argc, char **argv)
+{
+    char *flags[MAX_ARGUMENTS];
+    const char *url = NULL;
+    bool has_secrets = false;
+    int count = 0;
+
+    if (argc >= MAX_ARGUMENTS)
+        return hd_usage_error(&hd_command_doctor, "too many arguments");
+    for (int i = 0; i < argc; i++) {
+        if (i > 0 && hd_option_value(argc, argv, &i, "--secrets", &url))
+            has_secrets = true;
+        else
+            flags[count++] = argv[i];
+    }
+    if (!has_secrets)
+        return check_up(count, flags);
+    if (!url || count > 1)
+        return hd_usage_error(&hd_command_doctor, "--secrets takes one URL and nothing else");
+    return hd_doctor_secrets(url);
+}
+
+const struct hd_command hd_command_doctor = {
+    .name = "doctor",
+    .arguments = "[--store URL] [--config FILE] | --secrets URL",
+    .summary = "check a set-up, or look for secrets in a database",
+    .help = "Looks at everything a server needs, a line each: its settings, the network, keys and\n"
+            "who may read them, the disk, the database and every value in it.\n"
+            "\n"
+            "  --store URL      the database (default: sqlite:heddle.db)\n"
+            "  --config FILE    the same settings as the server's; all its flags work too\n"
+            "\n"
+            "  --secrets URL    reads everything a database holds and prints a line for whatever\n"
+            "                   looks like a token, key, password or cookie, by its name or its\n"
+            "                   shape: where it is, never what it is\n"
+            "\n"
+            "Ends with 1 when something must be mended, or when a secret was found.\n",
+    .run = run,
+};
