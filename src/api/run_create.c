@@ -7,6 +7,7 @@
 #include "api/wait.h"
 #include "base/log.h"
 #include "run/admit.h"
+#include "run/config.h"
 #include "run/modes.h"
 #include "run/queue.h"
 
@@ -26,13 +27,13 @@ struct creations {
 /* ---- headers ---------------------------------------------------------- */
 
 /*
- * Names that may carry a secret are not for graphs, but for the user's own token, which tools pass
- * on: like all secrets it stays in memory.
+ * Names that may carry a secret are not for graphs, whatever the configuration says, but for the
+ * user's own token, which tools pass on: like all secrets it stays in memory.
  */
 static bool is_secret(struct hd_slice name)
 {
-    static const char *const parts[] = {"key",    "token",    "secret", "auth", "cookie",
-                                        "passwd", "password", "tenant", NULL};
+    static const char *const parts[] = {"key",    "token",  "secret",   "auth",
+                                        "cookie", "passwd", "password", NULL};
 
     if (hd_slice_eq(name, HD_S("x-supabase-access-token")))
         return false;
@@ -43,7 +44,25 @@ static bool is_secret(struct hd_slice name)
     return false;
 }
 
-/* Headers that begin with x-, and the user agent, as an object. */
+/* What a request is stored with is chosen by name: nobody knows what else is in its headers. */
+static bool is_for_graphs(const struct hd_config *config, struct hd_slice name)
+{
+    const struct hd_config_list *list = &config->headers_to_graphs;
+
+    for (size_t i = 0; i < list->count; i++) {
+        struct hd_slice item = list->items[i], part = name;
+
+        if (item.len > 0 && item.ptr[item.len - 1] == '*') {
+            item.len--;
+            part.len = part.len < item.len ? part.len : item.len;
+        }
+        if (hd_slice_eq_nocase(part, item))
+            return !is_secret(name);
+    }
+    return false;
+}
+
+/* Those that graphs see, as an object. */
 static int write_headers(struct hd_call *call, struct hd_slice *out)
 {
     const struct hd_http_request *request = hd_exchange_request(call->exchange);
@@ -57,9 +76,7 @@ static int write_headers(struct hd_call *call, struct hd_slice *out)
     for (size_t i = 0; i < request->header_count; i++) {
         const struct hd_header *header = &request->headers[i];
 
-        if ((!hd_slice_starts(header->name, HD_S("x-")) &&
-             !hd_slice_eq(header->name, HD_S("user-agent"))) ||
-            is_secret(header->name))
+        if (!is_for_graphs(call->app->config, header->name))
             continue;
         hd_jw_key(&jw, header->name);
         hd_jw_string(&jw, header->value);

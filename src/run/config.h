@@ -77,6 +77,7 @@ struct hd_config {
 
     bool errors_plain_text;
     bool namespaces_show;
+    struct hd_config_list headers_to_graphs;
     struct hd_config_list cors_allow_origins; /* empty: all */
 
     int64_t ttl_threads_us; /* 0: for ever */

@@ -88,6 +88,9 @@ static const struct hd_setting settings[] = {
      .help = "errors as plain text instead of {\"detail\": …}", .title = "Answers"},
     {"namespaces.show", HD_SETTING_BOOL, AT(namespaces_show), "true", "",
      .help = "show an agent's root namespace; false: \"\" as in LangGraph"},
+    {"headers.to_graphs", HD_SETTING_LIST, AT(headers_to_graphs),
+     "user-agent,x-org-id,x-supabase-access-token,x-user-tier", "NAME,…",
+     .help = "headers of requests that graphs see; x-app-* is all that begin so"},
     {"cors.allow_origins", HD_SETTING_LIST, AT(cors_allow_origins), "", "ORIGIN,…",
      .help = "origins of pages that may use the server; none: all"},
 
