@@ -321,15 +321,36 @@ int heddle_copy_thread(struct heddle *store, const struct heddle_thread *source,
 enum heddle_prune {
     /* Per namespace the newest checkpoint, its writes, and the chain its delta channels need. */
     HEDDLE_KEEP_LATEST,
-    HEDDLE_DELETE_ALL
+    HEDDLE_DELETE_ALL,
+    /*
+     * Per namespace the heads (what has no children, and what `heads` names), the last `keep_last`
+     * checkpoints of each line that ends in one, fork points, and every ancestor that one of these
+     * needs. A parent that goes is replaced by the nearest ancestor that stays. Checkpoints of a
+     * subgraph's task stay or go with the checkpoint that the task belongs to.
+     */
+    HEDDLE_KEEP_BRANCHES
 };
 
 /*
- * All or nothing for each thread; after an error some threads may be done, and
- * calling it again completes the rest.
+ * All or nothing for each thread (with HEDDLE_KEEP_BRANCHES: for each few hundred checkpoints of
+ * it); after an error some threads may be done, and calling it again completes the rest.
  */
 int heddle_prune(struct heddle *store, const struct heddle_thread *threads, size_t thread_count,
                  enum heddle_prune strategy, struct heddle_error *error);
+
+/* Zero-initialise, then set what is wanted. */
+struct heddle_prune_options {
+    enum heddle_prune strategy;
+    size_t keep_last;               /* HEDDLE_KEEP_BRANCHES: 0 is 1 */
+    const struct heddle_key *heads; /* … checkpoints that stay, of any of the threads */
+    size_t head_count;
+    int dry_run; /* not 0: changes nothing, only counts what would go */
+};
+
+/* The same; *removed, unless it is NULL, says what went, or would go, of all threads together. */
+int heddle_prune_with(struct heddle *store, const struct heddle_thread *threads,
+                      size_t thread_count, const struct heddle_prune_options *options,
+                      struct heddle_usage *removed, struct heddle_error *error);
 
 /* Gives free space back to the file system where the database keeps it (SQLite). May take long. */
 int heddle_compact(struct heddle *store, struct heddle_error *error);

@@ -145,11 +145,6 @@ static int walk(struct walker *w, struct hd_slice id, struct hd_chain *chain)
     const struct row *row;
     int err = find_row(w, id, &row);
 
-    if (!err && row && chain->has_own) {
-        err = make_ancestor(w, row, &ancestor);
-        if (!err)
-            open = note_seeds(chain, ancestor);
-    }
     while (!err && row && open > 0) {
         err = find_parent(w, &row);
         if (err || !row)

@@ -1,6 +1,5 @@
 /*
- * The ancestors that a checkpoint's delta channels are rebuilt from. Used by the history query and
- * by prune.
+ * The ancestors that a checkpoint's delta channels are rebuilt from.
  */
 #ifndef HD_STORE_DELTA_H
 #define HD_STORE_DELTA_H
@@ -30,8 +29,6 @@ struct hd_seed {
 struct hd_chain {
     const struct hd_slice *channels;
     size_t channel_count;
-    /* Set by the caller: a channel that has a value at `key` itself needs no ancestor. */
-    bool has_own;
     struct hd_seed *seeds;      /* one for each channel */
     struct hd_ancestor *oldest; /* linked towards the parent of the checkpoint */
     size_t ancestor_count;

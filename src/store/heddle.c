@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "store/delta.h"
 #include "store/growth.h"
+#include "store/keep.h"
 #include "store/lane.h"
 #include "store/scan.h"
 
@@ -609,26 +610,101 @@ int heddle_copy_thread(struct heddle *heddle, const struct heddle_thread *source
     return with_keys(heddle, source, target, call_copy, NULL, error);
 }
 
-static int call_keep_latest(struct hd_store *store, struct hd_slice a, struct hd_slice b, void *arg,
-                            struct hd_fault *fault)
+/* ---- pruning ---- */
+
+static void add_usage(struct heddle_usage *sum, const struct heddle_usage *more)
 {
+    sum->checkpoints += more->checkpoints;
+    sum->writes += more->writes;
+    sum->chunks += more->chunks;
+    sum->bytes += more->bytes;
+}
+
+static int delete_all(struct hd_store *store, struct hd_slice thread, const struct hd_keep *keep,
+                      struct hd_fault *fault)
+{
+    struct heddle_usage usage;
+    int err = 0;
+
+    if (keep->removed) {
+        err = hd_thread_usage(store, thread, &usage, fault);
+        if (!err)
+            add_usage(keep->removed, &usage);
+    }
+    return err || keep->is_dry ? err : hd_delete_thread(store, thread, fault);
+}
+
+static int call_prune(struct hd_store *store, struct hd_slice a, struct hd_slice b, void *arg,
+                      struct hd_fault *fault)
+{
+    const struct hd_keep *keep = arg;
+
     (void)b;
-    (void)arg;
-    return hd_keep_latest(store, a, fault);
+    if (keep->strategy == HEDDLE_DELETE_ALL)
+        return delete_all(store, a, keep, fault);
+    return hd_keep(store, a, keep, fault);
+}
+
+static int check_prune(const struct heddle_prune_options *options, struct hd_fault *fault)
+{
+    switch (options->strategy) {
+    case HEDDLE_KEEP_LATEST:
+    case HEDDLE_DELETE_ALL:
+    case HEDDLE_KEEP_BRANCHES:
+        return 0;
+    }
+    return hd_fault_set(fault, HD_EINVAL, "no such prune strategy");
+}
+
+/* The heads with stored keys, in the arena. */
+static int read_heads(const struct heddle_prune_options *options, struct hd_arena *arena,
+                      struct hd_keep *keep, struct hd_fault *fault)
+{
+    struct hd_key *heads = hd_arena_calloc(arena, options->head_count, sizeof(*heads));
+    int err = heads ? 0 : HD_ENOMEM;
+
+    for (size_t i = 0; !err && i < options->head_count; i++) {
+        heads[i].ns = hd_from_public(options->heads[i].ns);
+        heads[i].id = hd_from_public(options->heads[i].id);
+        err = hd_thread_key(&options->heads[i].thread, arena, &heads[i].thread, fault);
+    }
+    keep->heads = heads;
+    keep->head_count = options->head_count;
+    return err;
+}
+
+int heddle_prune_with(struct heddle *heddle, const struct heddle_thread *threads,
+                      size_t thread_count, const struct heddle_prune_options *options,
+                      struct heddle_usage *removed, struct heddle_error *error)
+{
+    struct hd_keep keep = {.strategy = options->strategy,
+                           .last = options->keep_last ? options->keep_last : 1,
+                           .is_dry = options->dry_run != 0,
+                           .removed = removed};
+    struct hd_fault *fault = fault_of(error);
+    struct hd_arena arena;
+    int err = check_prune(options, fault);
+
+    if (err)
+        return leave(err, error);
+    if (removed)
+        memset(removed, 0, sizeof(*removed));
+    hd_arena_init(&arena, SIZE_MAX / 2);
+    err = read_heads(options, &arena, &keep, fault);
+    if (err)
+        leave(err, error);
+    for (size_t i = 0; !err && i < thread_count; i++)
+        err = with_keys(heddle, &threads[i], NULL, call_prune, &keep, error);
+    hd_arena_fini(&arena);
+    return err;
 }
 
 int heddle_prune(struct heddle *heddle, const struct heddle_thread *threads, size_t thread_count,
                  enum heddle_prune strategy, struct heddle_error *error)
 {
-    int err = 0;
+    const struct heddle_prune_options options = {.strategy = strategy};
 
-    if (strategy != HEDDLE_KEEP_LATEST && strategy != HEDDLE_DELETE_ALL)
-        return leave(hd_fault_set(fault_of(error), HD_EINVAL, "no such prune strategy"), error);
-    for (size_t i = 0; !err && i < thread_count; i++)
-        err =
-            with_keys(heddle, &threads[i], NULL,
-                      strategy == HEDDLE_KEEP_LATEST ? call_keep_latest : call_delete, NULL, error);
-    return err;
+    return heddle_prune_with(heddle, threads, thread_count, &options, NULL, error);
 }
 
 int heddle_delete_runs(struct heddle *heddle, struct heddle_bytes principal,

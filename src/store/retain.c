@@ -22,9 +22,8 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
-#include "base/json.h"
 #include "store/again.h"
-#include "store/delta.h"
+#include "store/keep.h"
 #include "store/lane.h"
 #include "store/pack.h"
 #include "store/scan.h"
@@ -88,6 +87,7 @@ int hd_delete_thread(struct hd_store *store, struct hd_slice thread, struct hd_f
 struct chunk {
     struct hd_slice stream;
     int64_t seq;
+    int64_t bytes; /* of the row, when somebody counts */
     bool is_live;
 };
 
@@ -95,6 +95,9 @@ struct collector {
     struct hd_store *store;
     struct hd_slice thread;
     int64_t epoch;
+    bool has_lane; /* see keep.h, like the next two */
+    const struct hd_map *doomed;
+    struct heddle_usage *removed;
     struct hd_fault *fault;
     struct hd_arena arena;   /* stream names */
     struct hd_arena scratch; /* of one row */
@@ -123,7 +126,9 @@ static int on_chunk(void *arg, size_t which, const struct hd_cell *cells)
         stream = c->chunks[c->count - 1].stream;
     else
         err = hd_arena_copy(&c->arena, stream, &stream);
-    c->chunks[c->count++] = (struct chunk){.stream = stream, .seq = cells[HD_CHUNKS_SEQ].number};
+    c->chunks[c->count++] = (struct chunk){.stream = stream,
+                                           .seq = cells[HD_CHUNKS_SEQ].number,
+                                           .bytes = hd_row_bytes(HD_CHUNKS, cells)};
     return err;
 }
 
@@ -165,6 +170,18 @@ static int mark(struct collector *c, struct hd_slice encoded, struct hd_slice ow
     return 0;
 }
 
+/* 1: it counts as gone. Resets nothing, and needs the scratch. */
+static int is_doomed(struct collector *c, struct hd_slice ns, struct hd_slice id)
+{
+    struct hd_slice name;
+    int err;
+
+    if (!c->doomed)
+        return 0;
+    err = hd_keep_name(&c->scratch, ns, id, &name);
+    return err ? err : hd_map_get(c->doomed, name) != NULL;
+}
+
 static int mark_checkpoint(void *arg, size_t which, const struct hd_cell *cells)
 {
     struct collector *c = arg;
@@ -174,6 +191,9 @@ static int mark_checkpoint(void *arg, size_t which, const struct hd_cell *cells)
 
     (void)which;
     hd_arena_reset(&c->scratch);
+    err = is_doomed(c, cells[HD_CHECKPOINTS_NS].bytes, cells[HD_CHECKPOINTS_ID].bytes);
+    if (err)
+        return err < 0 ? err : 0;
     err = hd_unpack_copy(&c->scratch, cells[HD_CHECKPOINTS_BODY].bytes, &encoded);
     if (!err)
         err = hd_body_parse(encoded, &c->scratch, &body);
@@ -185,9 +205,13 @@ static int mark_checkpoint(void *arg, size_t which, const struct hd_cell *cells)
 static int mark_write(void *arg, size_t which, const struct hd_cell *cells)
 {
     struct collector *c = arg;
+    int err;
 
     (void)which;
     hd_arena_reset(&c->scratch);
+    err = is_doomed(c, cells[HD_WRITES_NS].bytes, cells[HD_WRITES_CHECKPOINT].bytes);
+    if (err)
+        return err < 0 ? err : 0;
     return mark(c, cells[HD_WRITES_VALUE].bytes, cells[HD_WRITES_CHANNEL].bytes);
 }
 
@@ -196,7 +220,8 @@ static int find_dead(struct collector *c)
     struct hd_cell thread = hd_cell_bytes(c->thread);
     struct hd_backend *backend = c->store->backend;
     /* Chunks before references: see the top of this file. */
-    int err = hd_scan(backend, thread_query(HD_CHUNKS, &thread, 0), on_chunk, c, c->fault);
+    int err = hd_scan(backend, thread_query(HD_CHUNKS, &thread, c->removed ? HD_ALL_COLUMNS : 0),
+                      on_chunk, c, c->fault);
 
     if (!err)
         err = hd_scan(backend, thread_query(HD_CHECKPOINTS, &thread, 1u << HD_CHECKPOINTS_BODY),
@@ -236,16 +261,31 @@ static int delete_dead(struct collector *c, struct hd_batch_builder *batch, size
     if (!err)
         err = hd_batch_expect_epoch(batch, c->thread, c->epoch, HD_THREADS_EPOCH, next);
     if (!err)
-        err = apply(c->store, batch, c->fault);
+        err = hd_keep_apply(c->store, c->thread, batch, c->has_lane, NULL, c->fault);
     c->epoch = next;
     return err;
 }
 
-/* Deletes what nothing in the thread refers to. The thread's epoch is `epoch`, odd. */
-static int collect(struct hd_store *store, struct hd_slice thread, int64_t epoch,
-                   struct hd_fault *fault)
+static void count_dead(const struct collector *c)
 {
-    struct collector c = {.store = store, .thread = thread, .epoch = epoch, .fault = fault};
+    for (size_t i = 0; i < c->count; i++) {
+        if (c->chunks[i].is_live)
+            continue;
+        c->removed->chunks++;
+        c->removed->bytes += c->chunks[i].bytes;
+    }
+}
+
+int hd_collect(struct hd_store *store, const struct hd_collection *collection,
+               struct hd_fault *fault)
+{
+    struct collector c = {.store = store,
+                          .thread = collection->thread,
+                          .epoch = collection->epoch,
+                          .has_lane = collection->has_lane,
+                          .doomed = collection->doomed,
+                          .removed = collection->removed,
+                          .fault = fault};
     struct hd_batch_builder batch;
     size_t pos = 0;
     int err;
@@ -254,9 +294,13 @@ static int collect(struct hd_store *store, struct hd_slice thread, int64_t epoch
     hd_arena_init(&c.scratch, SIZE_MAX / 2);
     hd_batch_init(&batch);
     err = find_dead(&c);
-    do {
-        err = err ? err : delete_dead(&c, &batch, &pos);
-    } while (!err && pos < c.count);
+    while (!err && !c.doomed) {
+        err = delete_dead(&c, &batch, &pos);
+        if (pos == c.count)
+            break;
+    }
+    if (!err && c.removed)
+        count_dead(&c);
     hd_batch_fini(&batch);
     hd_arena_fini(&c.scratch);
     hd_arena_fini(&c.arena);
@@ -370,152 +414,10 @@ static int delete_and_collect(struct hd_store *store, struct hd_slice thread,
     int64_t collecting = odd_after(epoch);
     int err = delete_keys(store, keys, count, thread, epoch, collecting, fault);
 
-    return err ? err : collect(store, thread, collecting, fault);
-}
+    const struct hd_collection collection = {
+        .thread = thread, .epoch = collecting, .has_lane = true};
 
-/* ---- keep latest ---- */
-
-struct keeper {
-    struct doomed *doomed;
-    struct hd_store *store;
-    struct hd_fault *fault;
-    struct hd_arena arena;   /* of one namespace */
-    struct hd_key candidate; /* the newest seen so far in this namespace */
-    struct hd_slice metadata;
-    size_t first; /* where the doomed of this namespace begin */
-};
-
-/* The channels that a checkpoint rebuilds from earlier ones: their counters are in its metadata. */
-static int delta_channels(struct hd_json *metadata, struct hd_arena *arena,
-                          const struct hd_slice **out, size_t *count)
-{
-    hd_json_val counters =
-        hd_json_get(hd_json_root(metadata), HD_S("counters_since_delta_snapshot"));
-    struct hd_slice *channels = hd_arena_calloc(arena, hd_json_size(counters), sizeof(*channels));
-    struct hd_json_iter it;
-
-    if (!channels)
-        return HD_ENOMEM;
-    *out = channels;
-    *count = 0;
-    if (!hd_json_is_object(counters))
-        return 0;
-    it = hd_json_iter(counters);
-    while (hd_json_next(&it))
-        channels[(*count)++] = it.key;
-    return 0;
-}
-
-static void spare(struct doomed *doomed, size_t first, struct hd_slice id)
-{
-    for (size_t i = first; i < doomed->count; i++) {
-        if (hd_slice_eq(doomed->keys[i].id, id)) {
-            doomed->keys[i] = doomed->keys[--doomed->count];
-            return;
-        }
-    }
-}
-
-/* Ancestors that hold what the kept checkpoint's delta channels need stay too. */
-static int spare_chain(struct keeper *keeper)
-{
-    struct hd_json metadata = {0};
-    struct hd_chain chain = {.has_own = true};
-    int err = hd_json_parse(&metadata, keeper->metadata, keeper->fault);
-
-    if (!err)
-        err = delta_channels(&metadata, &keeper->arena, &chain.channels, &chain.channel_count);
-    if (!err && chain.channel_count > 0)
-        err =
-            hd_chain_walk(keeper->store, &keeper->candidate, &chain, &keeper->arena, keeper->fault);
-    for (struct hd_ancestor *a = chain.oldest; !err && a; a = a->newer)
-        spare(keeper->doomed, keeper->first, a->id);
-    hd_json_fini(&metadata);
-    return err;
-}
-
-static int end_namespace(struct keeper *keeper)
-{
-    int err = keeper->candidate.id.ptr ? spare_chain(keeper) : 0;
-
-    hd_arena_reset(&keeper->arena);
-    keeper->candidate = (struct hd_key){.id = {NULL, 0}};
-    keeper->first = keeper->doomed->count;
-    return err;
-}
-
-static int on_checkpoint(void *arg, size_t which, const struct hd_cell *cells)
-{
-    struct keeper *keeper = arg;
-    struct hd_key *candidate = &keeper->candidate;
-    struct hd_slice ns = cells[HD_CHECKPOINTS_NS].bytes;
-    int err = 0;
-
-    (void)which;
-    if (candidate->id.ptr && hd_slice_eq(candidate->ns, ns))
-        err = doom(keeper->doomed, candidate->thread, candidate->ns, candidate->id);
-    else
-        err = end_namespace(keeper);
-    if (!err)
-        err = hd_arena_copy(&keeper->arena, cells[HD_CHECKPOINTS_THREAD].bytes, &candidate->thread);
-    if (!err)
-        err = hd_arena_copy(&keeper->arena, ns, &candidate->ns);
-    if (!err)
-        err = hd_arena_copy(&keeper->arena, cells[HD_CHECKPOINTS_ID].bytes, &candidate->id);
-    if (!err)
-        err =
-            hd_arena_copy(&keeper->arena, cells[HD_CHECKPOINTS_METADATA].bytes, &keeper->metadata);
-    return err;
-}
-
-static int choose_old(struct hd_store *store, struct doomed *doomed, struct hd_fault *fault)
-{
-    struct hd_cell thread = hd_cell_bytes(doomed->thread);
-    struct keeper keeper = {.doomed = doomed, .store = store, .fault = fault};
-    int err;
-
-    hd_arena_init(&keeper.arena, SIZE_MAX / 2);
-    err = hd_scan(store->backend,
-                  thread_query(HD_CHECKPOINTS, &thread, 1u << HD_CHECKPOINTS_METADATA),
-                  on_checkpoint, &keeper, fault);
-    if (!err)
-        err = end_namespace(&keeper);
-    hd_arena_fini(&keeper.arena);
-    return err;
-}
-
-static int keep_latest_once(struct hd_store *store, struct hd_slice thread, struct hd_fault *fault)
-{
-    struct doomed doomed;
-    int64_t epoch;
-    int err = hd_read_epoch(store, thread, &epoch, fault);
-
-    if (err)
-        return err == HD_ENOTFOUND ? 0 : err;
-    doomed_init(&doomed, thread);
-    err = choose_old(store, &doomed, fault);
-    if (!err)
-        err = delete_and_collect(store, thread, doomed.keys, doomed.count, epoch, fault);
-    doomed_fini(&doomed);
-    return err;
-}
-
-static int keep_latest_job(struct hd_store *store, struct hd_lane *lane, void *arg,
-                           struct hd_fault *fault)
-{
-    struct hd_again again = {0};
-    int err;
-
-    (void)lane;
-    do
-        err = keep_latest_once(store, *(struct hd_slice *)arg, fault);
-    while (err == HD_ECONFLICT && hd_again(store, &again, &err, fault));
-    return err;
-}
-
-int hd_keep_latest(struct hd_store *store, struct hd_slice thread, struct hd_fault *fault)
-{
-    return hd_lane_job(store, thread, keep_latest_job, &thread, fault);
+    return err ? err : hd_collect(store, &collection, fault);
 }
 
 /* ---- runs ---- */

@@ -8,7 +8,7 @@
  *   growth.h   lists that grow            plan_growth.c  … and what a put of one refers to
  *   lane.c     group commit               read.c      rows as a tuple again
  *   list.c delta.c retain.c copy.c check.c            the other operations
- *   again.h    when others are in the way
+ *   again.h    when others are in the way  keep.h      what of a thread stays
  *   heddle.c   the public API             rows.h      the tables of the server
  *
  * Writes to one thread always go through the same lane, one leader at a time,
@@ -141,8 +141,6 @@ HD_MUST_CHECK int hd_read_epoch(struct hd_store *store, struct hd_slice thread, 
                                 struct hd_fault *fault);
 HD_MUST_CHECK int hd_delete_runs(struct hd_store *store, struct hd_slice principal,
                                  const struct heddle_bytes *runs, size_t count,
-                                 struct hd_fault *fault);
-HD_MUST_CHECK int hd_keep_latest(struct hd_store *store, struct hd_slice thread,
                                  struct hd_fault *fault);
 HD_MUST_CHECK int hd_copy_thread(struct hd_store *store, struct hd_slice source,
                                  struct hd_slice target, struct hd_fault *fault);
