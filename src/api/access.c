@@ -5,6 +5,7 @@
 #include "auth/auth.h"
 #include "base/uuid.h"
 #include "run/participants.h"
+#include "run/limits.h"
 #include "run/record.h"
 
 /* Until the gate is here nobody has credentials. */
@@ -59,16 +60,39 @@ static void turn_away(struct hd_call *call, int status, const char *text)
     hd_call_answer(call);
 }
 
+static bool is_stream(const struct hd_endpoint *route)
+{
+    return route->answer && strstr(route->answer, "text/event-stream");
+}
+
+/* Whether the actor has had enough for now; then it was told so. */
+static bool is_limited(struct hd_call *call)
+{
+    struct hd_limits *limits = call->app->limits;
+    enum hd_limit limit = HD_LIMIT_REQUESTS;
+    int retry = hd_limits_request(limits, call->actor);
+
+    if (retry == 0 && is_stream(call->route)) {
+        limit = HD_LIMIT_STREAMS;
+        retry = hd_limits_take(limits, call->actor, limit);
+        call->has_stream = retry == 0;
+    }
+    if (retry == 0)
+        return false;
+    hd_call_refuse_limit(call, limit, retry);
+    hd_call_answer(call);
+    return true;
+}
+
 /* Everybody who is let in comes through here: what it may do is known now. */
 static void let_in(struct entry *entry)
 {
     struct hd_call *call = entry->call;
 
-    if (call->route->access == HD_ACCESS_ADMIN && call->who && !call->who->is_admin) {
+    if (call->route->access == HD_ACCESS_ADMIN && call->who && !call->who->is_admin)
         turn_away(call, 403, "only administrators may do this");
-        return;
-    }
-    entry->next(call);
+    else if (!is_limited(call))
+        entry->next(call);
 }
 
 static void become(struct hd_call *call, struct hd_identity *identity)
@@ -183,6 +207,9 @@ void hd_access_enter(struct hd_call *call, void (*next)(struct hd_call *call))
 
 void hd_access_leave(struct hd_call *call)
 {
+    if (call->has_stream)
+        hd_limits_give(call->app->limits, call->actor, HD_LIMIT_STREAMS);
+    call->has_stream = false;
     hd_identity_unref(call->who);
     hd_identity_unref(call->by);
     call->who = call->by = NULL;

@@ -4,6 +4,7 @@
 
 #include "api/access.h"
 #include "api/beat.h"
+#include "api/note.h"
 #include "base/alloc.h"
 #include "base/log.h"
 #include "http/server.h"
@@ -54,6 +55,7 @@ void hd_call_free(struct hd_call *call)
 
 void hd_call_send_headers(struct hd_call *call)
 {
+    hd_call_note(call);
     for (const struct hd_call_header *header = call->headers; header; header = header->next)
         hd_answer_header(call->exchange, header->name, header->value);
 }
@@ -121,6 +123,13 @@ void hd_call_header(struct hd_call *call, struct hd_slice name, struct hd_slice 
     }
     header->next = call->headers;
     call->headers = header;
+}
+
+int hd_call_refuse_limit(struct hd_call *call, enum hd_limit limit, int retry_s)
+{
+    hd_call_header_int(call, HD_S("Retry-After"), retry_s);
+    return hd_call_refuse(call, 429, "too many %s (limits.%s)", hd_limit_name(limit),
+                          hd_limit_name(limit));
 }
 
 int hd_call_refuse_thread(struct hd_call *call, struct hd_slice thread_id)

@@ -28,6 +28,7 @@
 #include "http/request.h"
 #include "http/router.h"
 #include "run/app.h"
+#include "run/limits.h"
 
 struct hd_api;
 struct hd_call;
@@ -125,6 +126,8 @@ struct hd_call {
     struct hd_slice actor;     /* its principal: whose assistants, items and crons are meant */
     struct hd_slice principal; /* whose threads: the actor's, or of the thread in the path */
     enum hd_role role;         /* of the actor, in the thread of the path */
+    bool has_stream;           /* counts as one of the actor's (run/limits.h) */
+    bool is_noted;             /* in the audit log */
 
     int status; /* 200 at first */
     struct hd_call_header *headers;
@@ -143,6 +146,7 @@ struct hd_call {
  */
 int hd_call_refuse(struct hd_call *call, int status, const char *fmt, ...) HD_PRINTF(3, 4);
 /* The same with the texts of the contract. */
+int hd_call_refuse_limit(struct hd_call *call, enum hd_limit limit, int retry_s);
 int hd_call_refuse_thread(struct hd_call *call, struct hd_slice thread_id);
 
 /* A header of the answer; sent by hd_call_answer(), in any order. Copies both. */
