@@ -3,9 +3,11 @@
 
 #include "api/api.h"
 #include "http/server.h"
+#include "run/audit.h"
 #include "run/config.h"
 #include "run/defer.h"
 #include "run/feed.h"
+#include "run/limits.h"
 #include "run/queue.h"
 #include "store/rows.h"
 
@@ -101,6 +103,26 @@ static double gone(const struct source *source)
 {
     return (double)source->http.gone;
 }
+static double limited_requests(const struct source *source)
+{
+    return (double)hd_limits_refused(source->app->limits, HD_LIMIT_REQUESTS);
+}
+static double limited_runs(const struct source *source)
+{
+    return (double)hd_limits_refused(source->app->limits, HD_LIMIT_RUNS);
+}
+static double limited_streams(const struct source *source)
+{
+    return (double)hd_limits_refused(source->app->limits, HD_LIMIT_STREAMS);
+}
+static double limited_bytes(const struct source *source)
+{
+    return (double)hd_limits_refused(source->app->limits, HD_LIMIT_BYTES);
+}
+static double audit_lost(const struct source *source)
+{
+    return (double)hd_audit_lost(source->app->audit);
+}
 static double resident(const struct source *source)
 {
     return (double)source->resident;
@@ -144,6 +166,11 @@ static const struct metric {
     {"heddle_http_refused_total", "counter", "Requests malformed or over a limit.", refused},
     {"heddle_http_timeouts_total", "counter", "Connections closed for being slow.", timeouts},
     {"heddle_http_gone_total", "counter", "Peers that left before their answer.", gone},
+    {"heddle_limited_requests_total", "counter", "Refused: limits.requests.", limited_requests},
+    {"heddle_limited_runs_total", "counter", "Refused: limits.runs.", limited_runs},
+    {"heddle_limited_streams_total", "counter", "Refused: limits.streams.", limited_streams},
+    {"heddle_limited_bytes_total", "counter", "Refused: limits.bytes.", limited_bytes},
+    {"heddle_audit_lost_total", "counter", "Entries the audit log could not take.", audit_lost},
     {"process_resident_memory_bytes", "gauge", "Resident memory.", resident},
     {"process_cpu_seconds_total", "counter", "CPU time, user and system.", cpu_seconds},
     {"process_start_time_seconds", "gauge", "Start of the process, in Unix time.", start_time},
