@@ -210,6 +210,8 @@ void hd_access_leave(struct hd_call *call)
     if (call->has_stream)
         hd_limits_give(call->app->limits, call->actor, HD_LIMIT_STREAMS);
     call->has_stream = false;
+    if (call->route && call->route->frees)
+        hd_limits_freed(call->app->limits, call->principal);
     hd_identity_unref(call->who);
     hd_identity_unref(call->by);
     call->who = call->by = NULL;
@@ -301,4 +303,20 @@ int hd_access_path(struct hd_call *call)
     if (err)
         return err;
     return call->role < needed(call->route) ? refuse_role(call, needed(call->route)) : 0;
+}
+
+int hd_access_room(struct hd_call *call)
+{
+    int retry = 0;
+    int err;
+
+    if (!call->route->grows)
+        return 0;
+    err =
+        hd_limits_room(call->app->limits, call->app->store, call->principal, &retry, &call->fault);
+    if (!err && retry > 0) {
+        hd_call_refuse_limit(call, HD_LIMIT_BYTES, retry);
+        return 1;
+    }
+    return err;
 }

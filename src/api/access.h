@@ -39,4 +39,10 @@ HD_MUST_CHECK int hd_access_find(struct hd_call *call, struct hd_slice thread_id
 HD_MUST_CHECK int hd_access_need(struct hd_call *call, struct hd_slice thread_id,
                                  enum hd_role least, struct hd_slice *principal);
 
+/*
+ * Store thread, before `work`: whether the principal may store more, when the route does. A
+ * positive answer: it was refused.
+ */
+HD_MUST_CHECK int hd_access_room(struct hd_call *call);
+
 #endif

@@ -238,6 +238,8 @@ static int parse_and_work(struct hd_call *call)
 {
     int err = hd_access_path(call);
 
+    if (!err)
+        err = hd_access_room(call);
     if (err > 0)
         return HD_CALL_ANSWERED;
     if (!err)

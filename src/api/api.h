@@ -62,6 +62,7 @@ struct hd_endpoint {
     enum hd_method method;
     const char *pattern;
     enum hd_access access;
+    bool grows;      /* stores something of any size: not for those who have stored enough */
     hd_work_fn work; /* may be NULL */
     hd_then_fn then; /* may be NULL */
 

@@ -494,6 +494,7 @@ static const struct hd_endpoint routes[] = {
     {.method = HD_METHOD_DELETE,
      .pattern = "/threads/{thread_id}/runs/{run_id}",
      .access = HD_ACCESS_EDITOR,
+     .frees = true,
      .work = delete_work,
      .then = delete_then,
      .tag = "Runs",

@@ -188,6 +188,7 @@ static const struct hd_endpoint routes[] = {
     {.method = HD_METHOD_POST,
      .pattern = "/threads/{thread_id}/state",
      .access = HD_ACCESS_EDITOR,
+     .grows = true,
      .work = update_work,
      .then = update_then,
      .tag = "Threads",
