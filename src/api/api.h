@@ -63,6 +63,7 @@ struct hd_endpoint {
     const char *pattern;
     enum hd_access access;
     bool grows;      /* stores something of any size: not for those who have stored enough */
+    bool frees;      /* deletes something: there may be room now */
     hd_work_fn work; /* may be NULL */
     hd_then_fn then; /* may be NULL */
 
