@@ -1,40 +1,31 @@
-#include <openssl/evp.h>
 #include <openssl/rand.h>
 
+#include "auth/base64url.h"
+#include "auth/digest.h"
 #include "run/participants.h"
 #include "run/record_internal.h"
+
+#define TOKEN_BYTES 32
+
+_Static_assert(HD_INVITATION_ID_LEN == HD_SHA256_HEX_LEN, "the id is the hash");
+_Static_assert(HD_INVITATION_TOKEN_LEN == HD_BASE64URL_LEN(TOKEN_BYTES), "the token's bytes");
 
 /* ---- tokens ----------------------------------------------------------- */
 
 int hd_invitation_token(char token[HD_INVITATION_TOKEN_SIZE])
 {
-    unsigned char bytes[32];
-    unsigned char text[48]; /* 44 characters, the last one padding, and a NUL */
+    unsigned char bytes[TOKEN_BYTES];
 
     if (RAND_bytes(bytes, sizeof(bytes)) != 1)
         return HD_EIO;
-    EVP_EncodeBlock(text, bytes, sizeof(bytes));
-    for (size_t i = 0; i < HD_INVITATION_TOKEN_LEN; i++)
-        token[i] = text[i] == '+' ? '-' : text[i] == '/' ? '_' : (char)text[i];
+    hd_base64url_encode(bytes, sizeof(bytes), token);
     token[HD_INVITATION_TOKEN_LEN] = '\0';
     return 0;
 }
 
 int hd_invitation_id(struct hd_slice token, char id[HD_INVITATION_ID_SIZE])
 {
-    static const char digits[] = "0123456789abcdef";
-    unsigned char hash[EVP_MAX_MD_SIZE];
-    unsigned int len = 0;
-
-    if (EVP_Digest(token.len ? token.ptr : "", token.len, hash, &len, EVP_sha256(), NULL) != 1 ||
-        len * 2 != HD_INVITATION_ID_LEN)
-        return HD_EIO;
-    for (size_t i = 0; i < len; i++) {
-        id[2 * i] = digits[hash[i] >> 4];
-        id[2 * i + 1] = digits[hash[i] & 15];
-    }
-    id[HD_INVITATION_ID_LEN] = '\0';
-    return 0;
+    return hd_sha256_hex(token, id);
 }
 
 /* ---- reading ---------------------------------------------------------- */

@@ -111,7 +111,7 @@ struct hd_invitation_rec {
 
 /* A new token. HD_EIO: the system has no randomness. */
 HD_MUST_CHECK int hd_invitation_token(char token[HD_INVITATION_TOKEN_SIZE]);
-/* The id that belongs to a token, whatever was sent as one. HD_EIO: it could not be computed. */
+/* The id that belongs to a token, whatever was sent as one. */
 HD_MUST_CHECK int hd_invitation_id(struct hd_slice token, char id[HD_INVITATION_ID_SIZE]);
 
 /* One that has expired is not found any more. */
