@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "run/config.h"
+#include "run/participants.h"
 #include "store/rows.h"
 
 #define MAX_TRIES 100
@@ -347,6 +348,24 @@ int hd_run_has_checkpoint(struct heddle *store, const struct hd_run_rec *run, bo
     return err > 0 ? 0 : err;
 }
 
+/* Who was let in while the thread was being deleted; now that it is gone nobody else can be. */
+static int forget_latecomers(struct heddle *store, struct hd_slice principal,
+                             struct hd_slice thread_id, struct hd_slice lane,
+                             struct hd_fault *fault)
+{
+    struct hd_batch_builder batch;
+    struct hd_batch view;
+    int err;
+
+    hd_batch_init(&batch);
+    err = hd_participants_delete(store, &batch, principal, thread_id, fault);
+    view = hd_batch_view(&batch);
+    if (!err && batch.count > 0)
+        err = hd_rows_apply(store, lane, &view, NULL, fault);
+    hd_batch_fini(&batch);
+    return err;
+}
+
 /* `rev`: that of the record, which must not have changed; 0: whatever it is. */
 static int delete_thread(struct heddle *store, struct hd_slice principal, struct hd_slice thread_id,
                          int64_t rev, struct hd_fault *fault)
@@ -373,9 +392,13 @@ static int delete_thread(struct heddle *store, struct hd_slice principal, struct
         err = hd_batch_delete(&batch, HD_EVENT_PAGES, key, 2);
     if (!err)
         err = hd_batch_delete(&batch, HD_EXCHANGES, key, 2);
+    if (!err && principal.len > 0)
+        err = hd_participants_delete(store, &batch, principal, thread_id, fault);
     view = hd_batch_view(&batch);
     if (!err)
         err = hd_rows_apply(store, lane, &view, NULL, fault);
+    if (!err && principal.len > 0)
+        err = forget_latecomers(store, principal, thread_id, lane, fault);
     if (!err) {
         err = heddle_delete_thread(store, &thread, &error);
         if (err)
