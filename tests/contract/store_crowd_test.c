@@ -434,6 +434,35 @@ static long run_threads(struct heddle *const *stores, int store_count, int first
     return done;
 }
 
+/* What a process could not do, for whoever started it: it is there if the process fails. */
+static void tell_failure(const char *dir, const char *text)
+{
+    char path[300];
+    FILE *out;
+
+    snprintf(path, sizeof(path), "%s/failed", dir);
+    out = fopen(path, "a");
+    if (!out)
+        return;
+    fprintf(out, "%s\n", text);
+    fclose(out);
+}
+
+static void hear_failure(const char *dir, char text[300])
+{
+    char path[300];
+    FILE *in;
+
+    snprintf(path, sizeof(path), "%s/failed", dir);
+    text[0] = '\0';
+    in = fopen(path, "r");
+    if (!in)
+        return;
+    if (!fgets(text, 300, in))
+        text[0] = '\0';
+    fclose(in);
+}
+
 /* What an executed copy of this program does: crowd --worker url dir first count seed seconds */
 static int worker_main(char **argv)
 {
@@ -442,14 +471,14 @@ static int worker_main(char **argv)
     struct heddle *store;
 
     if (heddle_open(&store, argv[2], &error) != 0) {
-        fprintf(stderr, "worker: %s\n", error.text);
+        tell_failure(argv[3], error.text);
         return 1;
     }
     run_threads(&store, 1, (int)strtol(argv[4], NULL, 10), (int)strtol(argv[5], NULL, 10), argv[3],
                 (unsigned)strtoul(argv[6], NULL, 10), now() + strtod(argv[7], NULL), failed);
     heddle_close(store);
     if (failed[0])
-        fprintf(stderr, "%s\n", failed);
+        tell_failure(argv[3], failed);
     return failed[0] ? 1 : 0;
 }
 
@@ -622,15 +651,18 @@ static void writers_on_two_handles_lose_nothing(struct fixture *f)
     check_afterwards(f->store, dir, 6);
 }
 
-static void await(pid_t pid, bool was_killed)
+static void await(pid_t pid, const char *dir, bool was_killed)
 {
+    char why[300];
     int status;
 
     assert_int_equal(waitpid(pid, &status, 0), pid);
-    if (was_killed)
+    if (was_killed) {
         assert_true(WIFSIGNALED(status) || WIFEXITED(status));
-    else if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-        fail_msg("a worker process ended with status %d", status);
+    } else if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+        hear_failure(dir, why);
+        fail_msg("a worker process ended with status %d: %s", status, why);
+    }
 }
 
 static void writers_in_processes_lose_nothing(struct fixture *f)
@@ -645,7 +677,7 @@ static void writers_in_processes_lose_nothing(struct fixture *f)
     for (int i = 0; i < PROCESSES; i++)
         pids[i] = start_process(f->url, dir, i * EACH, EACH, seed() + (unsigned)i, seconds());
     for (int i = 0; i < PROCESSES; i++)
-        await(pids[i], false);
+        await(pids[i], dir, false);
     check_afterwards(f->store, dir, PROCESSES * EACH);
 }
 
@@ -671,9 +703,9 @@ static void killed_writers_lose_nothing(struct fixture *f)
         wait.tv_nsec = 300000000L + (long)(random >> 8) % 500000000L;
         nanosleep(&wait, NULL);
         kill(pid, SIGKILL);
-        await(pid, true);
+        await(pid, dir, true);
     }
-    await(steady, false);
+    await(steady, dir, false);
     for (int i = EACH; i < number; i++) { /* some had no time to begin */
         char path[300];
         int fd;
