@@ -299,6 +299,7 @@ static int try_it(struct hd_exchange *exchange)
                                 .header_count = what->header_count,
                                 .body = what->body,
                                 .is_final = what->is_direct,
+                                .is_trusted = what->is_trusted,
                                 .idle_ms = what->idle_ms,
                                 .max_body = what->max_body,
                                 .max_given = exchange->max_given,

@@ -44,6 +44,7 @@ struct hd_exchange_what {
     int tries;            /* at all: 408, 409 of models, 429, 5xx and failures to connect, before
                              any data was given on; 0: one. Honours Retry-After, up to a minute */
     bool is_direct;       /* no redirects to other servers, so that credentials go nowhere else */
+    bool is_trusted;      /* the operator chose the URL: its host may have a private address */
     bool is_detached;     /* outlives its task and run, is not recorded: good-byes to sessions */
     size_t max_body;      /* 0: 16 MiB of what is kept, any of what on_data gets */
     const struct hd_slice *secrets; /* what must not be in texts: they are masked */

@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "base/error.h"
+#include "graph/outgoing.h"
 #include "graph/secret.h"
 
 #define MAX_WAIT_MS 60000
@@ -276,6 +277,9 @@ static int say(struct hd_buf *out, const struct hd_exchange *exchange,
         return hd_buf_printf(out, "the answer of " WHO " was cut off", WHO_ARGS);
     case HD_HTTP_STRANGE:
         return hd_buf_printf(out, WHO " does not speak HTTP", WHO_ARGS);
+    case HD_HTTP_REFUSED:
+        return hd_buf_printf(out, "the request to " WHO " was not sent: %s", WHO_ARGS,
+                             HD_OUTGOING_REFUSAL);
     case HD_HTTP_LARGE:
         return hd_buf_printf(out, "the answer of " WHO " is larger than %zu bytes", WHO_ARGS,
                              what->max_body);

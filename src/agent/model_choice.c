@@ -320,6 +320,7 @@ static int choose_custom(const struct hd_settings *settings, struct hd_model_cho
         return fail_setting(choice, "custom_model_name", "the name of the model at base_url");
     choice->provider = &hd_provider_openai;
     err = set(&choice->model, model);
+    choice->is_own_url = settings->are_fixed && !given(settings, "base_url");
     if (!err)
         err = set_url(choice, text_of(hd_setting(settings, "base_url")), "base_url");
     if (!err)
@@ -412,7 +413,7 @@ int hd_model_choose(const struct hd_settings *settings, struct hd_model_choice *
                                     &choice->org,   &choice->tier,     &choice->graph};
     int err;
 
-    *choice = (struct hd_model_choice){0};
+    *choice = (struct hd_model_choice){.is_own_url = true};
     for (size_t i = 0; i < HD_COUNT(texts); i++)
         hd_buf_init(texts[i], i == 1 ? 4096 : MAX_TEXT);
     err = read_numbers(settings, choice);

@@ -26,6 +26,7 @@ struct hd_settings {
     const struct hd_val *layers[HD_SETTINGS_MAX_LAYERS];
     size_t layer_count;
     const struct hd_val *defaults;                   /* may be NULL */
+    bool are_fixed;                                  /* the defaults are the graph's own words */
     const struct hd_val *secrets;                    /* what markers stand for; may be NULL */
     struct hd_slice graph;                           /* its name */
     const char *(*env)(void *ctx, const char *name); /* NULL: not set */
@@ -42,6 +43,7 @@ struct hd_model_choice {
     const struct hd_provider *provider;
     struct hd_buf model;
     struct hd_buf base_url; /* without a slash at the end; empty: the model needs no server */
+    bool is_own_url;        /* the environment, the graph or Heddle itself has it */
     struct hd_buf key;      /* empty: none */
     struct hd_buf org, tier, graph; /* what a router of models is told; empty: nothing */
     bool has_temperature;

@@ -416,6 +416,7 @@ static int send_request(struct call *call, const struct hd_chat_request *request
                                     .idle_ms = spec->idle_ms,
                                     .tries = (int)spec->tries,
                                     .is_direct = true,
+                                    .is_trusted = call->choice.is_own_url,
                                     .secrets = &key,
                                     .secret_count = key.len > 0,
                                     .on_head = on_head,
@@ -603,6 +604,7 @@ static int configure(struct call *call, const struct hd_scope *scope)
         err = hd_expr_eval(spec->defaults, scope, &defaults);
     if (!err) {
         hd_settings_init(&settings, given, defaults);
+        settings.are_fixed = spec->defaults && hd_expr_literal(spec->defaults);
         settings.secrets = call->task->loop->run->options.secrets;
         settings.graph = call->task->loop->run->root->graph->name;
         settings.env = get_env;

@@ -336,7 +336,8 @@ struct hd_engine {
     struct hd_save *spare;    /* for reuse */
     unsigned spare_count;
     size_t in_flight;
-    void *http; /* struct hd_http, when one was needed */
+    void *http;                         /* struct hd_http, when one was needed */
+    const struct hd_outgoing *outgoing; /* where it may send to; NULL: anywhere */
     struct hd_recall *recall;
     void *agents; /* what the kinds of src/agent share: theirs alone; NULL: nothing yet */
 };

@@ -2,6 +2,7 @@
 #include "graph/http.h"
 
 #include <curl/curl.h>
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -9,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/error.h"
+#include "graph/outgoing.h"
 
 #define MAX_BODY ((size_t)64 << 20)
 #define MAX_HEADERS ((size_t)1 << 20)
@@ -18,6 +20,7 @@
 
 struct hd_http {
     uv_loop_t *loop;
+    const struct hd_outgoing *outgoing; /* NULL: anywhere */
     CURLM *multi;
     uv_timer_t timer; /* libcurl's */
     uv_timer_t idler; /* looks for requests that nothing comes for */
@@ -43,6 +46,9 @@ struct hd_request {
     bool ignores_answer;
     bool (*allows)(void *ctx, const struct sockaddr *address);
     void *allows_ctx;
+    char *trusted; /* the URL, when its host is allowed; else NULL */
+    bool is_direct;
+    bool is_refused; /* a connection was */
     bool (*on_head)(void *ctx, const struct hd_response *head);
     void (*on_data)(void *ctx, struct hd_slice data);
     size_t max_given, given; /* bytes of what on_data gets; 0: any */
@@ -94,6 +100,7 @@ static void free_request(struct hd_request *request)
     curl_easy_cleanup(request->easy);
     curl_slist_free_all(request->headers);
     hd_free(request->sent);
+    hd_free(request->trusted);
     hd_buf_fini(&request->head);
     hd_buf_fini(&request->body);
     hd_free(request);
@@ -124,6 +131,9 @@ static enum hd_http_failure failure_of(const struct hd_request *request, CURLcod
 {
     if (request->failure)
         return request->failure;
+    /* Of several addresses another may have been allowed: only a failure was one of these. */
+    if (request->is_refused && (code == CURLE_COULDNT_CONNECT || code == CURLE_ABORTED_BY_CALLBACK))
+        return HD_HTTP_REFUSED;
     switch (code) {
     case CURLE_OK:
         return HD_HTTP_FINE;
@@ -546,15 +556,57 @@ static int set_body(struct hd_request *request, struct hd_slice body)
     return 0;
 }
 
+/* Of where it goes now: after a redirect that is another place. */
+static bool is_permitted(const struct hd_request *request, const struct sockaddr *address)
+{
+    struct hd_outgoing_way way = {
+        .trusted = request->trusted, .is_direct = request->is_direct, .address = address};
+    char *url = NULL;
+
+    if (!request->http->outgoing || !request->http->outgoing->is_strict)
+        return true;
+    curl_easy_getinfo(request->easy, CURLINFO_EFFECTIVE_URL, &url);
+    way.url = url;
+    return hd_outgoing_permits(request->http->outgoing, &way);
+}
+
+static bool may_connect(struct hd_request *request, const struct sockaddr *address)
+{
+    bool is_fine = (!request->allows || request->allows(request->allows_ctx, address)) &&
+                   is_permitted(request, address);
+
+    request->is_refused |= !is_fine;
+    return is_fine;
+}
+
 /* The address is known here, whatever name led to it. */
 static curl_socket_t on_open(void *ctx, curlsocktype purpose, struct curl_sockaddr *address)
 {
-    struct hd_request *request = ctx;
-
     (void)purpose;
-    if (!request->allows(request->allows_ctx, &address->addr))
+    if (!may_connect(ctx, &address->addr))
         return CURL_SOCKET_BAD;
     return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
+/*
+ * About to be sent. A connection that is used again was opened for somebody who may have been
+ * allowed more.
+ */
+static int on_ready(void *ctx, char *peer, char *own, int peer_port, int own_port)
+{
+    struct sockaddr_storage address = {0};
+    struct sockaddr_in6 *six = (struct sockaddr_in6 *)&address;
+    struct hd_ip bytes;
+
+    (void)own;
+    (void)own_port;
+    if (!hd_ip_parse(hd_slice_cstr(peer), &bytes))
+        return CURL_PREREQFUNC_ABORT;
+    six->sin6_family = AF_INET6;
+    six->sin6_port = htons((uint16_t)peer_port);
+    memcpy(&six->sin6_addr, bytes.bytes, sizeof(bytes.bytes));
+    return may_connect(ctx, (struct sockaddr *)&address) ? CURL_PREREQFUNC_OK
+                                                         : CURL_PREREQFUNC_ABORT;
 }
 
 static void set_route(struct hd_request *request, const struct hd_http_what *what)
@@ -570,9 +622,11 @@ static void set_route(struct hd_request *request, const struct hd_http_what *wha
         curl_easy_setopt(easy, CURLOPT_PROXY, "");
     if (what->timeout_ms > 0)
         curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)what->timeout_ms);
-    if (what->allows) {
+    if (what->allows || request->http->outgoing) {
         curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_open);
         curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, request);
+        curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_ready);
+        curl_easy_setopt(easy, CURLOPT_PREREQDATA, request);
     }
 }
 
@@ -624,6 +678,7 @@ static struct hd_request *make_request(struct hd_http *http, const struct hd_htt
     request->follows = !what->is_direct && !what->is_final;
     request->allows = what->allows;
     request->allows_ctx = what->allows_ctx;
+    request->is_direct = what->is_direct;
     request->on_head = what->on_head;
     request->on_data = what->on_data;
     request->max_given = what->max_given;
@@ -652,6 +707,12 @@ int hd_http_send(struct hd_http *http, const struct hd_http_what *what, hd_respo
     request->ctx = ctx;
     request->easy = curl_easy_init();
     err = request->easy ? add_headers(request, what->headers, what->header_count) : HD_ENOMEM;
+    if (!err && what->is_trusted) {
+        request->trusted = hd_malloc(strlen(what->url) + 1);
+        err = request->trusted ? 0 : HD_ENOMEM;
+        if (!err)
+            memcpy(request->trusted, what->url, strlen(what->url) + 1);
+    }
     if (!err) {
         set_options(request, what);
         set_route(request, what);
@@ -761,6 +822,11 @@ int hd_http_create(uv_loop_t *loop, struct hd_http **out)
     curl_multi_setopt(http->multi, CURLMOPT_TIMERDATA, http);
     *out = http;
     return 0;
+}
+
+void hd_http_set_outgoing(struct hd_http *http, const struct hd_outgoing *outgoing)
+{
+    http->outgoing = outgoing;
 }
 
 static void on_closed(uv_handle_t *handle)

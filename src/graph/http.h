@@ -12,6 +12,7 @@
 #include "base/slice.h"
 
 struct hd_http;
+struct hd_outgoing;
 struct hd_request;
 
 /* Why there is no answer. */
@@ -28,6 +29,7 @@ enum hd_http_failure {
     HD_HTTP_CUT,     /* within the answer */
     HD_HTTP_LARGE,   /* the answer is larger than what is kept */
     HD_HTTP_STRANGE, /* the answer is no HTTP */
+    HD_HTTP_REFUSED, /* it must not be asked: outgoing.h */
     HD_HTTP_OTHER
 };
 
@@ -46,6 +48,8 @@ typedef void (*hd_response_fn)(void *ctx, const struct hd_response *response);
 HD_MUST_CHECK int hd_http_create(uv_loop_t *loop, struct hd_http **out);
 /* Requests that are under way end: their `done` is called with an error. */
 void hd_http_destroy(struct hd_http *http);
+/* Where its requests may go, but for those that are trusted; borrowed as long as it is there. */
+void hd_http_set_outgoing(struct hd_http *http, const struct hd_outgoing *outgoing);
 
 /*
  * `headers` are lines, each of one line: otherwise HD_EINVAL. `done` is called once, later, unless
@@ -69,6 +73,7 @@ struct hd_http_what {
     int64_t timeout_ms;  /* for all of it; 0: none */
     bool is_direct;      /* follows no redirects and uses no proxy: only that host is spoken to */
     bool is_final;       /* follows no redirects, but may use the proxy of the environment */
+    bool is_trusted;     /* the operator chose the URL: its host is allowed, wherever it is */
     bool ignores_answer; /* the body of the answer is not kept */
     int64_t idle_ms;     /* without a byte, also before the first; 0: none */
     size_t max_body;     /* of what is kept; 0: 64 MiB */

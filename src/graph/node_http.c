@@ -7,6 +7,7 @@
 #include "graph/engine.h"
 #include "graph/http.h"
 #include "graph/nodes.h"
+#include "graph/outgoing.h"
 #include "graph/secret.h"
 
 #define MAX_HEADERS 64
@@ -182,6 +183,10 @@ static void on_response(void *ctx, const struct hd_response *response)
     int err = 0;
 
     task->work = NULL;
+    if (response->failure == HD_HTTP_REFUSED) {
+        hd_task_fail(task, "PermissionError", "%s", HD_OUTGOING_REFUSAL);
+        return;
+    }
     if (response->error) {
         hd_task_fail(task, "ConnectionError", "%s", response->error);
         return;
@@ -298,6 +303,7 @@ static int ask(struct hd_task *task, struct asking *asking)
     struct hd_scope scope = hd_task_scope(task);
     struct hd_request *request;
     struct hd_http *http = hd_engine_http(engine);
+    struct hd_http_what what = {.method = spec->method.ptr, .headers = asking->headers};
     int err = http ? 0 : HD_ENOMEM;
 
     if (!err)
@@ -308,10 +314,13 @@ static int ask(struct hd_task *task, struct asking *asking)
         err = eval_headers(asking, task, &scope);
     if (!err)
         err = eval_body(asking, spec, &scope);
+    what.url = asking->url.ptr;
+    what.header_count = asking->header_count;
+    what.body = hd_buf_slice(&asking->body);
+    /* A URL without anything of the state in it is the words of whoever wrote the graph. */
+    what.is_trusted = hd_expr_literal(spec->url) != NULL;
     if (!err)
-        err = hd_http_start(http, spec->method.ptr, asking->url.ptr, asking->headers,
-                            asking->header_count, hd_buf_slice(&asking->body), on_response, task,
-                            &request);
+        err = hd_http_send(http, &what, on_response, task, &request);
     if (!err)
         task->work = request;
     return err;

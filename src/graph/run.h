@@ -26,6 +26,7 @@
 
 struct heddle;
 struct hd_engine;
+struct hd_outgoing;
 struct hd_run;
 struct hd_task;
 struct hd_event;
@@ -48,6 +49,8 @@ HD_MUST_CHECK int hd_engine_create(struct heddle *store, uv_loop_t *loop, bool i
                                    struct hd_engine **out);
 /* No run may be at work. The memory goes when the loop has closed the engine's handle. */
 void hd_engine_destroy(struct hd_engine *engine);
+/* Where requests of its runs may go (outgoing.h); before the first run. Must stay; NULL: anywhere. */
+void hd_engine_set_outgoing(struct hd_engine *engine, const struct hd_outgoing *outgoing);
 
 /* Which nodes to stop at: those named, or all. */
 struct hd_stops {
@@ -97,6 +100,7 @@ struct hd_run_options {
     const struct hd_graph *graph;
     struct hd_slice principal;
     struct hd_slice thread;
+    int64_t guard;                       /* of all it stores: see struct hd_extras; 0: none */
     struct hd_slice root;                /* where its checkpoints are stored: ns.h; empty: "" */
     struct hd_slice checkpoint_id;       /* empty: the latest */
     const struct hd_val *checkpoint_map; /* namespace (relative) to checkpoint id; NULL: none */

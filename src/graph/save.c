@@ -503,7 +503,8 @@ static void store_now(struct hd_save *save)
     if (save->kind == PUT)
         save->code = hd_put_with(save->engine->store, &save->put, &save->extras, &save->error);
     else
-        save->code = heddle_put_writes(save->engine->store, &save->writes, &save->error);
+        save->code = hd_writes_with(save->engine->store, &save->writes,
+                                    save->loop->run->options.guard, &save->error);
     note_failure(save->loop, save);
     free_save(save);
 }
@@ -530,7 +531,8 @@ static void store(struct hd_save *save)
     if (save->kind == PUT)
         code = hd_queue_put(engine->store, &save->put, &save->extras, done, save, &error);
     else
-        code = hd_queue_writes(engine->store, &save->writes, done, save, &error);
+        code = hd_queue_writes(engine->store, &save->writes, loop->run->options.guard, done, save,
+                               &error);
     uv_prepare_start(&engine->sender, on_prepare);
     if (!code)
         return;
@@ -593,8 +595,9 @@ static int fill_put(struct hd_save *save)
     if (err)
         return err;
     save->packed.outline.run_id = hd_slice(save->ids.ptr, run_id.len);
-    save->extras = (struct hd_extras){(const struct hd_growth *const *)save->packed.growths,
-                                      &save->packed.outline, &loop->train};
+    save->extras =
+        (struct hd_extras){(const struct hd_growth *const *)save->packed.growths,
+                           &save->packed.outline, &loop->train, loop->run->options.guard};
     save->put = (struct heddle_checkpoint){.thread = thread_of(loop),
                                            .ns = bytes(hd_loop_place(loop)),
                                            .id = bytes(hd_slice_cstr(save->ids.ptr + id)),
@@ -727,7 +730,13 @@ struct hd_http *hd_engine_http(struct hd_engine *engine)
     if (!http && hd_http_create(engine->uv, &http))
         return NULL;
     engine->http = http;
+    hd_http_set_outgoing(http, engine->outgoing);
     return http;
+}
+
+void hd_engine_set_outgoing(struct hd_engine *engine, const struct hd_outgoing *outgoing)
+{
+    engine->outgoing = outgoing;
 }
 
 void hd_engine_destroy(struct hd_engine *engine)
