@@ -17,6 +17,7 @@
 
 #define MAX_PENDING 1024
 #define MAX_REMEMBERED 10000
+#define LOG_US 1000000
 #define MAX_TRIES 8 /* keys, for a token that names none */
 
 struct pending {
@@ -41,6 +42,8 @@ struct hd_auth {
     struct hd_token_cache cache;
     struct pending *first;
     size_t pending_count;
+    int64_t logged_at;
+    size_t unlogged; /* refusals since */
 };
 
 /* ---- pending checks --------------------------------------------------- */
@@ -66,6 +69,21 @@ static struct pending *pending_new(struct hd_auth *auth, struct hd_slice token, 
     return p;
 }
 
+/* Refusals are logged, but nobody can fill a disk with them. */
+static void note(struct hd_auth *auth, enum hd_auth_verdict verdict, const char *reason)
+{
+    int64_t now = auth->host.now_us(auth->host.ctx);
+
+    auth->unlogged += verdict != HD_AUTH_FINE;
+    if (verdict == HD_AUTH_FINE || (now >= auth->logged_at && now - auth->logged_at < LOG_US))
+        return;
+    hd_log(HD_LOG_INFO, "auth", "a credential is %s: %s (%zu since the last line)",
+           verdict == HD_AUTH_REFUSED ? "refused" : "not checked now", reason ? reason : "",
+           auth->unlogged);
+    auth->logged_at = now;
+    auth->unlogged = 0;
+}
+
 static void answer(struct pending *p, enum hd_auth_verdict verdict, const char *reason)
 {
     struct hd_identity *identity = p->identity;
@@ -80,6 +98,7 @@ static void answer(struct pending *p, enum hd_auth_verdict verdict, const char *
     if (p->next)
         p->next->prev = p->prev;
     auth->pending_count--;
+    note(auth, verdict, reason);
     explicit_bzero(p->token, p->token_len);
     hd_free(p);
     fn(ctx, verdict, verdict == HD_AUTH_FINE ? identity : NULL, reason);
@@ -464,6 +483,7 @@ int hd_auth_check(struct hd_auth *auth, struct hd_slice authorization, struct hd
     }
     reason = choose(authorization, api_key, &credential);
     if (reason) {
+        note(auth, HD_AUTH_REFUSED, reason);
         fn(ctx, HD_AUTH_REFUSED, NULL, reason);
         return 0;
     }
@@ -479,7 +499,8 @@ int hd_auth_check(struct hd_auth *auth, struct hd_slice authorization, struct hd
         return 0;
     }
     if (auth->pending_count >= MAX_PENDING) {
-        fn(ctx, HD_AUTH_UNAVAILABLE, NULL, "too many wait for keys");
+        note(auth, HD_AUTH_UNAVAILABLE, "too many wait");
+        fn(ctx, HD_AUTH_UNAVAILABLE, NULL, "too many wait");
         return 0;
     }
     p = pending_new(auth, credential, fn, ctx);

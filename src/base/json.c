@@ -52,13 +52,15 @@ static bool is_too_deep(yyjson_doc *doc)
     return false;
 }
 
-int hd_json_parse(struct hd_json *json, struct hd_slice text, struct hd_fault *fault)
+static int parse(struct hd_json *json, struct hd_slice text, yyjson_read_flag flags,
+                 struct hd_fault *fault)
 {
     /* yyjson does not write to its source without the flag for that, but takes char *. */
     char *source = (char *)(text.ptr ? text.ptr : "");
     yyjson_read_err cause = {0};
 
-    json->doc = yyjson_read_opts(source, text.len, YYJSON_READ_NUMBER_AS_RAW, &allocator, &cause);
+    json->doc =
+        yyjson_read_opts(source, text.len, YYJSON_READ_NUMBER_AS_RAW | flags, &allocator, &cause);
     if (!json->doc && cause.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION)
         return hd_fault_set(fault, HD_ENOMEM, "out of memory while reading JSON");
     if (!json->doc && text.len == 0)
@@ -72,6 +74,16 @@ int hd_json_parse(struct hd_json *json, struct hd_slice text, struct hd_fault *f
                             HD_JSON_MAX_DEPTH);
     }
     return 0;
+}
+
+int hd_json_parse(struct hd_json *json, struct hd_slice text, struct hd_fault *fault)
+{
+    return parse(json, text, 0, fault);
+}
+
+int hd_json_parse_commented(struct hd_json *json, struct hd_slice text, struct hd_fault *fault)
+{
+    return parse(json, text, YYJSON_READ_ALLOW_COMMENTS, fault);
 }
 
 void hd_json_fini(struct hd_json *json)

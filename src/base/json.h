@@ -40,6 +40,9 @@ enum hd_json_type {
 
 /* HD_EINVAL with the position and cause in `fault`, or HD_ENOMEM. */
 HD_MUST_CHECK int hd_json_parse(struct hd_json *json, struct hd_slice text, struct hd_fault *fault);
+/* The same of text that may have comments in it, as in C; for files that people write. */
+HD_MUST_CHECK int hd_json_parse_commented(struct hd_json *json, struct hd_slice text,
+                                          struct hd_fault *fault);
 void hd_json_fini(struct hd_json *json);
 
 static inline hd_json_val hd_json_root(const struct hd_json *json)

@@ -163,7 +163,7 @@ static void greet(const struct serving *s)
 
 static int start(struct serving *s, struct hd_fault *fault)
 {
-    int err = hd_config_check_host(s->config.host, false, fault);
+    int err = hd_config_check_host(s->config.host, s->config.auth.val != NULL, fault);
 
     raise_file_limit();
     tune_memory();

@@ -17,6 +17,7 @@
 #include "run/defer.h"
 #include "run/delegate.h"
 #include "run/feed.h"
+#include "run/gate.h"
 #include "run/limits.h"
 #include "run/queue.h"
 #include "run/recording.h"
@@ -73,7 +74,7 @@ static int open_watch(struct hd_app *app, struct hd_fault *fault)
     return err;
 }
 
-static int open_parts(struct hd_app *app)
+static int open_parts(struct hd_app *app, struct hd_fault *fault)
 {
     const struct hd_config *config = app->config;
     const struct hd_feed_limits limits = {.feed_bytes = config->stream_retention_bytes,
@@ -98,6 +99,8 @@ static int open_parts(struct hd_app *app)
         err = hd_scheduler_create(app, &app->scheduler);
     if (!err)
         err = hd_sweeper_create(app, &app->sweeper);
+    if (!err && config->auth.val)
+        err = hd_gate_create(app, &app->gate, fault);
     return err;
 }
 
@@ -109,7 +112,7 @@ int hd_app_open(struct hd_app *app, struct hd_fault *fault)
     if (!err)
         err = open_watch(app, fault);
     if (!err)
-        err = open_parts(app);
+        err = open_parts(app, fault);
     if (!err)
         err = hd_assistants_install(app, fault);
     if (!err)
@@ -171,6 +174,7 @@ void hd_app_close(struct hd_app *app)
     hd_queue_destroy(app->queue);
     hd_feeds_destroy(app->feeds);
     hd_agents_destroy(app->agents);
+    hd_gate_destroy(app->gate);
     hd_delegation_destroy(app->delegation);
     hd_engine_destroy(app->engine);
     hd_recording_destroy(app->recording);
@@ -186,6 +190,7 @@ void hd_app_close(struct hd_app *app)
     app->queue = NULL;
     app->feeds = NULL;
     app->engine = NULL;
+    app->gate = NULL;
     app->agents = NULL;
     app->delegation = NULL;
     app->recording = NULL;

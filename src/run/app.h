@@ -25,6 +25,7 @@ struct hd_agents;
 struct hd_audit;
 struct hd_engine;
 struct hd_feeds;
+struct hd_gate;
 struct hd_http;
 struct hd_limits;
 struct hd_queue;
@@ -62,6 +63,7 @@ struct hd_app {
     struct hd_feeds *feeds;
     struct hd_queue *queue;
     struct hd_http *http; /* for requests of the server's own, not the graphs' */
+    struct hd_gate *gate; /* NULL: nobody authenticates */
     struct hd_webhooks *webhooks;
     struct hd_scheduler *scheduler; /* of crons */
     struct hd_sweeper *sweeper;

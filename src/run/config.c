@@ -132,7 +132,7 @@ int hd_config_read_json(struct hd_config *config, const char *path, struct hd_sl
 
     if (slash == path)
         members.folder = HD_S("/.");
-    err = hd_json_parse(&json, text, &why);
+    err = hd_json_parse_commented(&json, text, &why);
     if (err != 0)
         return hd_fault_set(fault, err, "%s: %s", path, why.text);
     if (hd_json_is_object(hd_json_root(&json)))
@@ -217,6 +217,8 @@ static int read_variable(struct hd_config *config, const char *variable, struct 
         struct hd_config_place place = {config, setting, names[i], HD_S(""), false, fault};
         const char *value;
 
+        if (setting->type == HD_SETTING_OBJECT)
+            continue;
         hd_setting_variable(setting, names[i]);
         value = value_of(variable, names[i]);
         if (!value) {
@@ -257,7 +259,8 @@ static int unknown_flag(struct hd_slice given, struct hd_fault *fault)
     hd_near_init(&near, given);
     for (size_t i = 0; (setting = hd_setting_at(i)); i++) {
         hd_setting_flag(setting, names[i]);
-        hd_near_try(&near, hd_slice_cstr(names[i]));
+        if (setting->type != HD_SETTING_OBJECT)
+            hd_near_try(&near, hd_slice_cstr(names[i]));
     }
     return hd_fault_set(fault, HD_EINVAL, "%.*s: no such option%s", HD_SHOW(given),
                         hd_near_text(&near));
@@ -268,6 +271,8 @@ static bool find_flag(struct hd_slice given, struct flag *flag)
     bool is_no = hd_slice_starts(given, HD_S("--no-"));
 
     for (size_t i = 0; (flag->setting = hd_setting_at(i)); i++) {
+        if (flag->setting->type == HD_SETTING_OBJECT)
+            continue;
         hd_setting_flag(flag->setting, flag->name);
         flag->is_no =
             is_no && flag->setting->type == HD_SETTING_BOOL &&
@@ -379,7 +384,7 @@ int hd_config_load(struct hd_config *config, const struct hd_config_source *sour
     if (err == 0)
         err = read_flags(config, source, fault);
     if (err == 0)
-        err = hd_config_check_host(config->host, false, fault);
+        err = hd_config_check_host(config->host, config->auth.val != NULL, fault);
     if (err != 0)
         hd_config_fini(config);
     return err;
@@ -398,6 +403,7 @@ bool hd_host_is_loopback(const char *host)
     size_t len = strlen(host);
     char bare[INET6_ADDRSTRLEN];
     struct in6_addr six;
+    hd_json_fini(&config->auth.json);
     struct in_addr four;
 
     if (strcasecmp(host, "localhost") == 0)
@@ -423,7 +429,7 @@ int hd_config_check_host(const char *host, bool has_authentication, struct hd_fa
         return 0;
     return hd_fault_set(fault, HD_EINVAL,
                         "host %.64s can be reached by others, and nobody is asked who they are: "
-                        "listen on 127.0.0.1, ::1 or localhost, and put a proxy that "
-                        "authenticates in front of it",
+                        "listen on 127.0.0.1, ::1 or localhost, or say with `auth` in the file who "
+                        "may use the server (docs/authentication.md)",
                         host);
 }

@@ -50,6 +50,13 @@ struct hd_config_ports {
 };
 
 enum hd_ttl_strategy { HD_TTL_DELETE, HD_TTL_KEEP_LATEST };
+/* A part of the file that is read elsewhere. */
+struct hd_config_object {
+    hd_json_val val;        /* NULL: there is none */
+    struct hd_slice folder; /* paths in it are relative to it; may be empty */
+    struct hd_json json;    /* private */
+};
+
 enum hd_log_format { HD_LOG_TEXT, HD_LOG_JSON };
 
 /* All strings are NUL-terminated and live as long as the configuration. Never changes. */
@@ -61,6 +68,7 @@ struct hd_config {
     struct hd_config_graphs graphs;
 
     size_t max_body;
+    struct hd_config_object auth; /* run/gate.h */
     size_t max_connections;
     int64_t idle_timeout_us;
     int64_t slow_timeout_us;
@@ -149,6 +157,7 @@ enum hd_setting_type {
 struct hd_setting {
     const char *name;
     enum hd_setting_type type;
+    HD_SETTING_OBJECT,   /* struct hd_config_object; in the file alone */
     size_t offset;        /* in struct hd_config */
     const char *standard; /* the default, written as a flag would be */
     const char *value;    /* what the help calls the value */

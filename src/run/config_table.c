@@ -50,6 +50,8 @@ static const struct hd_setting settings[] = {
     {"graphs", HD_SETTING_GRAPHS, AT(graphs), "", "ID=FILE",
      .help = "a graph to serve and its declaration; repeat it for more"},
     {"config", HD_SETTING_FILE, 0, "", "FILE", .help = "JSON file with any of these settings"},
+    {"auth", HD_SETTING_OBJECT, AT(auth), "", "",
+     .help = "who may use the server (docs/authentication.md)"},
 
     {"max_body", HD_SETTING_SIZE, AT(max_body), "64m", "BYTES", .help = "largest body of a request",
      .title = "Limits", .min = 1024, .max = GIB},
@@ -213,7 +215,7 @@ int hd_config_help(struct hd_buf *out)
     for (size_t i = 0; !err && i < HD_COUNT(settings); i++) {
         if (settings[i].title)
             err = hd_buf_printf(out, "%s%s:\n", i > 0 ? "\n" : "", settings[i].title);
-        if (!err)
+        if (!err && settings[i].type != HD_SETTING_OBJECT)
             err = help_line(out, &settings[i]);
     }
     if (!err)
@@ -227,6 +229,7 @@ int hd_config_help(struct hd_buf *out)
             "Every option is an environment variable too (--stream-end-event is\n"
             "HEDDLE_STREAM_END_EVENT, --graph is HEDDLE_GRAPHS) and a member of the JSON file\n"
             "({\"stream\": {\"end_event\": false}}). A flag wins over the environment, the\n"
-            "environment over the file. docs/configuration.md says more.\n");
+            "environment over the file. The file alone has `auth`, which says who may use the\n"
+            "server (docs/authentication.md). docs/configuration.md says more.\n");
     return err;
 }

@@ -445,10 +445,33 @@ static int set_list_json(const struct hd_config_place *place, hd_json_val val)
     return err;
 }
 
+/* A document of its own: that of the file will be gone. */
+static int set_object(const struct hd_config_place *place, hd_json_val val)
+{
+    struct hd_config_object *object = target(place);
+    struct hd_buf text;
+    int err;
+
+    if (!hd_json_is_object(val))
+        return fail_type(place, "an object", val);
+    hd_json_fini(&object->json);
+    hd_buf_init(&text, (size_t)6 * HD_CONFIG_MAX_FILE);
+    err = hd_json_write_val(&text, val);
+    if (!err)
+        err = hd_json_parse(&object->json, hd_buf_slice(&text), NULL);
+    hd_buf_fini(&text);
+    if (err || hd_arena_copy(&place->config->arena, place->folder, &object->folder))
+        return no_memory(place);
+    object->val = hd_json_root(&object->json);
+    return 0;
+}
+
 int hd_config_set_json(const struct hd_config_place *place, hd_json_val val)
 {
     enum hd_setting_type type = place->setting->type;
 
+    if (type == HD_SETTING_OBJECT)
+        return set_object(place, val);
     if (is_list(place->setting))
         return set_list_json(place, val);
     if (type == HD_SETTING_BOOL && !hd_json_is_bool(val))

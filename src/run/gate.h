@@ -2,7 +2,7 @@
  * Who is let in: auth/auth.h on the loop, with the store and with the requests it needs. There is
  * one (app->gate) when the configuration has `auth`, and none otherwise.
  *
- * Why somebody was refused is logged here, at most once in a second, without what was sent.
+ * Why somebody was refused is logged (auth.c), at most once in a second, without what was sent.
  */
 #ifndef HD_RUN_GATE_H
 #define HD_RUN_GATE_H
@@ -13,6 +13,7 @@
 #include "base/slice.h"
 
 struct hd_app;
+struct hd_config;
 struct hd_gate;
 
 /* Reads the keys that the configuration names. HD_EINVAL says which member is wrong. */
@@ -33,7 +34,10 @@ void hd_gate_forget_key(struct hd_gate *gate, struct hd_slice key_id);
 /* For principals of others (run/principals.h); its keys may be read from any thread. */
 const struct hd_auth *hd_gate_auth(const struct hd_gate *gate);
 
-/* So much of it as needs no store, for `heddle serve --check` and tests. */
-HD_MUST_CHECK int hd_gate_check_config(const struct hd_app *app, struct hd_fault *fault);
+/*
+ * Whether the configuration's `auth` is good, and its keys can be read. HD_EINVAL says which member
+ * is wrong.
+ */
+HD_MUST_CHECK int hd_gate_check_config(const struct hd_config *config, struct hd_fault *fault);
 
 #endif
