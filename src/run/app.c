@@ -95,12 +95,12 @@ static int open_parts(struct hd_app *app, struct hd_fault *fault)
         err = hd_http_create(app->loop, &app->http);
     if (!err)
         err = hd_webhooks_create(app, &app->webhooks);
+    if (!err && config->auth.val)
+        err = hd_gate_create(app, &app->gate, fault);
     if (!err)
         err = hd_scheduler_create(app, &app->scheduler);
     if (!err)
         err = hd_sweeper_create(app, &app->sweeper);
-    if (!err && config->auth.val)
-        err = hd_gate_create(app, &app->gate, fault);
     return err;
 }
 
@@ -170,11 +170,11 @@ void hd_app_close(struct hd_app *app)
     hd_sweeper_destroy(app->sweeper);
     hd_scheduler_destroy(app->scheduler);
     hd_webhooks_destroy(app->webhooks);
+    hd_gate_destroy(app->gate);
     hd_http_destroy(app->http);
     hd_queue_destroy(app->queue);
     hd_feeds_destroy(app->feeds);
     hd_agents_destroy(app->agents);
-    hd_gate_destroy(app->gate);
     hd_delegation_destroy(app->delegation);
     hd_engine_destroy(app->engine);
     hd_recording_destroy(app->recording);
@@ -186,11 +186,11 @@ void hd_app_close(struct hd_app *app)
     app->sweeper = NULL;
     app->scheduler = NULL;
     app->webhooks = NULL;
+    app->gate = NULL;
     app->http = NULL;
     app->queue = NULL;
     app->feeds = NULL;
     app->engine = NULL;
-    app->gate = NULL;
     app->agents = NULL;
     app->delegation = NULL;
     app->recording = NULL;

@@ -392,6 +392,7 @@ int hd_config_load(struct hd_config *config, const struct hd_config_source *sour
 
 void hd_config_fini(struct hd_config *config)
 {
+    hd_json_fini(&config->auth.json);
     hd_arena_fini(&config->arena);
     *config = (struct hd_config){0};
 }
@@ -403,7 +404,6 @@ bool hd_host_is_loopback(const char *host)
     size_t len = strlen(host);
     char bare[INET6_ADDRSTRLEN];
     struct in6_addr six;
-    hd_json_fini(&config->auth.json);
     struct in_addr four;
 
     if (strcasecmp(host, "localhost") == 0)

@@ -66,9 +66,9 @@ struct hd_config {
     bool port_is_given; /* otherwise the next free one will do */
     const char *store;  /* a URL */
     struct hd_config_graphs graphs;
+    struct hd_config_object auth; /* run/gate.h */
 
     size_t max_body;
-    struct hd_config_object auth; /* run/gate.h */
     size_t max_connections;
     int64_t idle_timeout_us;
     int64_t slow_timeout_us;
@@ -151,13 +151,13 @@ enum hd_setting_type {
     HD_SETTING_LIST,     /* struct hd_config_list */
     HD_SETTING_PORTS,    /* struct hd_config_ports */
     HD_SETTING_GRAPHS,   /* struct hd_config_graphs */
+    HD_SETTING_OBJECT,   /* struct hd_config_object; in the file alone */
     HD_SETTING_FILE      /* nothing: the configuration's own file */
 };
 
 struct hd_setting {
     const char *name;
     enum hd_setting_type type;
-    HD_SETTING_OBJECT,   /* struct hd_config_object; in the file alone */
     size_t offset;        /* in struct hd_config */
     const char *standard; /* the default, written as a flag would be */
     const char *value;    /* what the help calls the value */

@@ -49,9 +49,9 @@ static const struct hd_setting settings[] = {
      .check = check_store},
     {"graphs", HD_SETTING_GRAPHS, AT(graphs), "", "ID=FILE",
      .help = "a graph to serve and its declaration; repeat it for more"},
-    {"config", HD_SETTING_FILE, 0, "", "FILE", .help = "JSON file with any of these settings"},
     {"auth", HD_SETTING_OBJECT, AT(auth), "", "",
      .help = "who may use the server (docs/authentication.md)"},
+    {"config", HD_SETTING_FILE, 0, "", "FILE", .help = "JSON file with any of these settings"},
 
     {"max_body", HD_SETTING_SIZE, AT(max_body), "64m", "BYTES", .help = "largest body of a request",
      .title = "Limits", .min = 1024, .max = GIB},
