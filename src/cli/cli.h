@@ -31,6 +31,7 @@ extern const struct hd_command hd_command_doctor;
 extern const struct hd_command hd_command_graph;
 extern const struct hd_command hd_command_help;
 extern const struct hd_command hd_command_history;
+extern const struct hd_command hd_command_key;
 extern const struct hd_command hd_command_mock_model;
 extern const struct hd_command hd_command_replay;
 extern const struct hd_command hd_command_run;
