@@ -3,6 +3,9 @@
 
 #include <sys/stat.h>
 
+#include "store/batch.h"
+#include "tests/contract/store_watch.h"
+
 static void delete_thread(struct fixture *f, const char *thread)
 {
     struct heddle_thread t = thread_of(thread);
@@ -331,6 +334,190 @@ static void prune_of_a_large_thread_is_complete(struct fixture *f)
     assert_int_equal(usage_of(f->store, "t").chunks, 1);
 }
 
+/* ---- others in the way ---- */
+
+enum { LOSSES = 12 };
+
+/* A second handle does something each time the first is at the same place, so many times. */
+struct rival {
+    struct fixture *f;
+    struct heddle *store;
+    struct watch watch, other;
+    void (*act)(struct rival *rival);
+    int left;
+    unsigned acts;
+};
+
+static void rival_open(struct rival *rival, struct fixture *f, void (*act)(struct rival *),
+                       int left)
+{
+    memset(rival, 0, sizeof(*rival));
+    rival->f = f;
+    rival->act = act;
+    rival->left = left;
+    watch_store(&rival->watch, f->store);
+    rival->store = open_store(f->url);
+    if (!is_shared(f->base))
+        share_backend(&rival->other, &rival->watch, rival->store);
+    ((struct hd_store *)f->store)->timeout_us = 600 * (int64_t)1000000; /* for slow machines */
+}
+
+static void rival_close(struct rival *rival)
+{
+    heddle_close(rival->store);
+    ((struct hd_store *)rival->f->store)->backend = rival->watch.inner;
+}
+
+static void rival_act(struct rival *rival)
+{
+    if (rival->left == 0)
+        return;
+    rival->left--;
+    rival->acts++;
+    rival->act(rival);
+}
+
+static void before_apply(void *arg, const struct hd_batch *batch)
+{
+    (void)batch;
+    rival_act(arg);
+}
+
+/* A look reads the row, then the chunks, then the epoch: in between the first two. */
+static void before_read(void *arg)
+{
+    struct rival *rival = arg;
+
+    rival_act(rival);
+    rival->watch.pauses_at = atomic_load(&rival->watch.calls) + 3;
+}
+
+/* Puts the first checkpoint again, with another value: everybody has to look again. */
+static void replace_first(struct rival *rival)
+{
+    struct fixture other = *rival->f;
+
+    other.store = rival->store;
+    put_long(&other, "t", "", "1", "", 100 + rival->acts, NULL);
+}
+
+static void begin_anew(struct rival *rival)
+{
+    struct fixture other = *rival->f;
+
+    other.store = rival->store;
+    delete_thread(&other, "t");
+    put_long(&other, "t", "", "1", "", 100 + rival->acts, NULL);
+}
+
+static void a_prune_that_loses_many_times_goes_on(struct fixture *f)
+{
+    struct rival rival;
+
+    put_long(f, "t", "", "1", "", 1, NULL);
+    put_long(f, "t", "", "2", "1", 2, NULL);
+    rival_open(&rival, f, replace_first, LOSSES);
+    rival.watch.on_apply = before_apply;
+    rival.watch.on_apply_arg = &rival;
+    prune(f, "t", HEDDLE_KEEP_LATEST);
+    assert_int_equal(rival.left, 0);
+    assert_list(f->store, "t//2");
+    rival_close(&rival);
+    assert_long(f, "t", "", "2", 2);
+    put_long(f, "fresh", "", "2", "", 2, NULL);
+    assert_int_equal(usage_of(f->store, "t").chunks, usage_of(f->store, "fresh").chunks);
+}
+
+static void a_put_that_loses_many_times_goes_on(struct fixture *f)
+{
+    struct rival rival;
+
+    put_long(f, "t", "", "1", "", 1, NULL);
+    rival_open(&rival, f, replace_first, LOSSES);
+    rival.watch.on_apply = before_apply;
+    rival.watch.on_apply_arg = &rival;
+    put_long(f, "t", "", "2", "1", 2, NULL);
+    assert_int_equal(rival.left, 0);
+    rival_close(&rival);
+    assert_long(f, "t", "", "2", 2);
+    assert_long(f, "t", "", "1", 100 + LOSSES);
+}
+
+static void a_value_that_is_taken_away_many_times_is_not_damaged(struct fixture *f)
+{
+    struct rival rival;
+
+    put_long(f, "t", "", "1", "", 1, NULL);
+    rival_open(&rival, f, begin_anew, LOSSES);
+    rival.watch.pause = before_read;
+    rival.watch.pause_arg = &rival;
+    rival.watch.pauses_at = 2;
+    heddle_tuple_free(must_get(f->store, "t", "", "1"));
+    rival.watch.pauses_at = 0;
+    rival_close(&rival);
+    assert_int_equal(rival.left, 0);
+    assert_long(f, "t", "", "1", 100 + LOSSES);
+}
+
+static void whoever_loses_all_the_time_is_told_so(struct fixture *f)
+{
+    struct heddle_thread t = thread_of("t");
+    struct heddle_error error = {0};
+    struct rival rival;
+
+    put_long(f, "t", "", "1", "", 1, NULL);
+    put_long(f, "t", "", "2", "1", 2, NULL);
+    rival_open(&rival, f, replace_first, -1);
+    rival.watch.on_apply = before_apply;
+    rival.watch.on_apply_arg = &rival;
+    ((struct hd_store *)f->store)->timeout_us = 1000;
+    assert_code(heddle_prune(f->store, &t, 1, HEDDLE_KEEP_LATEST, &error), HEDDLE_EBUSY);
+    assert_non_null(strstr(error.text, "others kept changing"));
+    rival_close(&rival);
+    assert_long(f, "t", "", "2", 2);
+}
+
+/* Behind the store's back. */
+static void lose_chunks(struct fixture *f, const char *thread_key)
+{
+    struct hd_backend *backend = ((struct hd_store *)f->store)->backend;
+    struct hd_cell key = hd_cell_bytes(hd_slice(thread_key, strlen(thread_key)));
+    struct hd_batch_builder builder;
+    struct hd_batch batch;
+    size_t failed;
+
+    hd_batch_init(&builder);
+    assert_ok(hd_batch_delete(&builder, HD_CHUNKS, &key, 1));
+    batch = hd_batch_view(&builder);
+    assert_ok(hd_backend_apply(backend, &batch, &failed, NULL));
+    hd_batch_fini(&builder);
+}
+
+static void what_is_missing_for_good_is_damaged(struct fixture *f)
+{
+    struct heddle_key key = {thread_of("t"), text(""), text("1")};
+    struct heddle_bytes channel = text("a");
+    struct heddle_histories *histories;
+    struct heddle_tuple *tuple;
+    struct heddle_error error = {0};
+    struct watch watch;
+
+    put_long(f, "t", "", "1", "", 1, NULL);
+    put_long(f, "t", "", "2", "1", 2, NULL);
+    lose_chunks(f, ":t");
+    watch_store(&watch, f->store);
+    assert_code(heddle_get(f->store, &key, &tuple, &error), HEDDLE_ECORRUPT);
+    assert_string_equal(error.text, "a stored value of thread ':t' is damaged");
+    assert_int_equal(watch.calls, 6); /* two looks, and the epoch after each: nobody waits */
+    key.id = text("2");
+    assert_code(heddle_delta_history(f->store, &key, &channel, 1, &histories, &error),
+                HEDDLE_ECORRUPT);
+    assert_code(heddle_check(f->store, &error), HEDDLE_ECORRUPT);
+    assert_non_null(strstr(error.text, "in thread ':t' is damaged"));
+    ((struct hd_store *)f->store)->backend = watch.inner;
+    delete_thread(f, "t");
+}
+
 const struct store_case retain_cases[] = {
     STORE_CASE(a_deleted_thread_is_gone),
     STORE_CASE(deleting_leaves_other_principals_alone),
@@ -345,5 +532,10 @@ const struct store_case retain_cases[] = {
     STORE_CASE(everything_deleted_leaves_nothing),
     STORE_CASE(freed_space_is_used_again),
     STORE_CASE(prune_of_a_large_thread_is_complete),
+    STORE_CASE(a_prune_that_loses_many_times_goes_on),
+    STORE_CASE(a_put_that_loses_many_times_goes_on),
+    STORE_CASE(a_value_that_is_taken_away_many_times_is_not_damaged),
+    STORE_CASE(whoever_loses_all_the_time_is_told_so),
+    STORE_CASE(what_is_missing_for_good_is_damaged),
     {NULL, NULL},
 };
