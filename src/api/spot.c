@@ -333,6 +333,7 @@ struct hd_address hd_spot_address(const struct hd_call *call, const struct hd_sp
                                .graph = spot->graph->graph,
                                .principal = call->principal,
                                .thread = spot->thread.id,
+                               .guard = spot->thread.created_at,
                                .root = spot->root,
                                .ns = spot->inner,
                                .checkpoint_id = id,

@@ -93,7 +93,9 @@ static int put_texts(struct updating *u, const char *parent, const struct texts 
                                     .values = texts->packed.values,
                                     .value_count = texts->packed.value_count};
 
-    return stored(u, heddle_put(u->at.store, &put, &error), &error);
+    const struct hd_extras extras = {.guard = u->at.guard};
+
+    return stored(u, hd_put_with(u->at.store, &put, &extras, &error), &error);
 }
 
 /* Stores what the base has become as a checkpoint of its own. `copies`: nothing changed. */
@@ -152,7 +154,7 @@ static int put_writes(struct updating *u, const char *task, size_t index,
                                     .values = packed.values,
                                     .value_count = packed.value_count};
 
-        err = stored(u, heddle_put_writes(u->at.store, &all, &error), &error);
+        err = stored(u, hd_writes_with(u->at.store, &all, u->at.guard, &error), &error);
     }
     hd_packed_fini(&packed);
     return err;

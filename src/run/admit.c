@@ -613,6 +613,7 @@ static int try_once(struct attempt *t)
     if (!err)
         err = store(t);
     t->a->event_seq = t->thread.event_seq;
+    t->a->run.thread_created = t->thread.created_at;
     return err;
 }
 

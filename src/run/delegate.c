@@ -436,6 +436,7 @@ static int launch(struct hd_delegate *d, const struct hd_delegate_values *values
         .graph = d->graph->graph,
         .principal = d->principal,
         .thread = d->thread,
+        .guard = d->parent->options.guard,
         .root = d->root,
         .checkpoint_id = d->chosen,
         .input = d->input,

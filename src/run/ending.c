@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "run/config.h"
 #include "run/participants.h"
+#include "store/guard.h"
 #include "store/rows.h"
 
 #define MAX_TRIES 100
@@ -141,8 +142,9 @@ static int try_once(struct heddle *store, const struct hd_ending *ending, struct
     int err;
 
     err = hd_thread_read(store, run->principal, run->thread_id, arena, &thread, fault);
-    if (err == HD_ENOTFOUND)
-        return 0; /* deleted meanwhile, its runs too */
+    if (err == HD_ENOTFOUND ||
+        (!err && run->thread_created && run->thread_created != thread.created_at))
+        return 0; /* deleted meanwhile, its runs too; perhaps there is a new one of its name */
     if (!err)
         err = count_others(store, run, arena, &others, &rev, fault);
     if (!err)
@@ -371,8 +373,6 @@ static int delete_thread(struct heddle *store, struct hd_slice principal, struct
                          int64_t rev, struct hd_fault *fault)
 {
     const struct hd_cell key[] = {hd_cell_bytes(principal), hd_cell_bytes(thread_id)};
-    const struct heddle_thread thread = {bytes_of(principal), bytes_of(thread_id)};
-    struct heddle_error error = {0};
     struct hd_batch_builder batch;
     struct hd_arena arena;
     struct hd_batch view;
@@ -396,14 +396,9 @@ static int delete_thread(struct heddle *store, struct hd_slice principal, struct
         err = hd_participants_delete(store, &batch, principal, thread_id, fault);
     view = hd_batch_view(&batch);
     if (!err)
-        err = hd_rows_apply(store, lane, &view, NULL, fault);
+        err = hd_guard_erase(store, lane, &view, fault);
     if (!err && principal.len > 0)
         err = forget_latecomers(store, principal, thread_id, lane, fault);
-    if (!err) {
-        err = heddle_delete_thread(store, &thread, &error);
-        if (err)
-            hd_fault_set(fault, err, "%s", error.text);
-    }
     hd_batch_fini(&batch);
     hd_arena_fini(&arena);
     return err;

@@ -112,6 +112,8 @@ struct hd_news {
 HD_MUST_CHECK int hd_feed_add(struct hd_feed *feed, const struct hd_news *news);
 /* Shows what was held of the run. */
 void hd_feed_show(struct hd_feed *feed, struct hd_slice run_id);
+/* When the thread was made: nothing of it is stored once it is gone (store/guard.h); 0: not known. */
+void hd_feed_guard(struct hd_feed *feed, int64_t guard);
 /* Stores what was added; otherwise that happens by itself, soon. */
 void hd_feed_flush(struct hd_feed *feed);
 

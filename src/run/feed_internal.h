@@ -40,6 +40,7 @@ struct hd_feed {
     char lag_run[HD_UUID_SIZE];
     bool is_behind; /* what on_lag was told */
 
+    int64_t guard;      /* of what is stored: hd_feed_guard() */
     struct hd_buf page; /* entries to be stored, encoded */
     char page_run[HD_UUID_SIZE];
     uint64_t page_first;

@@ -68,8 +68,10 @@ static void find_feed(struct hd_ticket *ticket)
     if (ticket->feed || !hd_feed_find(feeds, run->principal, run->thread_id))
         return;
     ticket->feed = hd_feed_get(feeds, run->principal, run->thread_id, (uint64_t)ticket->event_seq);
-    if (ticket->feed)
+    if (ticket->feed) {
         hd_feed_hold(ticket->feed);
+        hd_feed_guard(ticket->feed, run->thread_created);
+    }
 }
 
 /* The last events get their numbers now and are shown when the end is stored. */

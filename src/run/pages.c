@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "run/feed_internal.h"
 #include "store/batch.h"
+#include "store/guard.h"
 #include "store/pack.h"
 #include "store/rows.h"
 
@@ -77,7 +78,7 @@ void hd_page_forget(struct hd_feed *feed)
 static void on_stored(void *arg, int code, const struct heddle_error *error)
 {
     (void)arg;
-    if (code)
+    if (code && code != HD_ECONFLICT) /* otherwise its thread was deleted */
         hd_log(HD_LOG_ERROR, "feed", "a page of events was not stored: %s", error->text);
 }
 
@@ -106,6 +107,22 @@ static int add_row(struct hd_batch_builder *batch, const struct hd_feed *feed)
     return hd_batch_row(batch, HD_OP_PUT, HD_EVENT_PAGES, row);
 }
 
+/* What is deleted meanwhile does not come back. */
+static int expect_thread(struct hd_batch_builder *batch, const struct hd_feed *feed)
+{
+    struct hd_slice key;
+    int err = hd_arena_copy(&batch->arena, hd_slice(feed->key, feed->key_len), &key);
+
+    return err ? err : hd_guard_expect(batch, key, feed->guard);
+}
+
+void hd_feed_guard(struct hd_feed *feed, int64_t guard)
+{
+    if (feed->guard != guard)
+        hd_feed_flush(feed);
+    feed->guard = guard;
+}
+
 void hd_feed_flush(struct hd_feed *feed)
 {
     struct hd_batch_builder batch;
@@ -114,7 +131,9 @@ void hd_feed_flush(struct hd_feed *feed)
     if (feed->page.len == 0)
         return;
     hd_batch_init(&batch);
-    err = add_row(&batch, feed);
+    err = feed->guard ? expect_thread(&batch, feed) : 0;
+    if (!err)
+        err = add_row(&batch, feed);
     if (!err)
         err = hd_rows_apply_async(feed->feeds->store, hd_slice(feed->key, feed->key_len), &batch,
                                   on_stored, NULL);

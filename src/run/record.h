@@ -123,6 +123,7 @@ struct hd_run_rec {
     struct hd_slice receipt;  /* JSON: what a run that was stopped has left; empty: it was not */
     /* JSON: what markers in kwargs stand for (graph/secret.h); in memory alone, never stored. */
     struct hd_slice secrets;
+    int64_t thread_created; /* its thread was made then; in memory alone, 0: not known */
 };
 
 /* Copies the record and everything it points to. */

@@ -99,6 +99,8 @@ static int recover(struct recovery *r, struct hd_run_rec *run)
 
     if (err == HD_ENOTFOUND)
         return drop(r, run);
+    if (!err)
+        run->thread_created = thread.created_at;
     if (!err && run->status == HD_RUN_STATE_RUNNING) {
         if (run->attempt >= r->max_attempts)
             return give_up(r, &thread, run);

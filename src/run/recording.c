@@ -9,6 +9,7 @@
 #include "run/record.h"
 #include "run/recording_internal.h"
 #include "store/batch.h"
+#include "store/guard.h"
 #include "store/pack.h"
 #include "store/rows.h"
 
@@ -99,7 +100,7 @@ int hd_kept_read(struct hd_slice text, struct hd_kept_exchange *out)
 static void on_stored(void *arg, int code, const struct heddle_error *error)
 {
     (void)arg;
-    if (code)
+    if (code && code != HD_ECONFLICT) /* otherwise its thread was deleted */
         hd_log(HD_LOG_ERROR, "record", "an exchange was not recorded: %s", error->text);
 }
 
@@ -135,6 +136,15 @@ static int add_row(struct hd_recording *recording, struct hd_batch_builder *batc
     return hd_batch_row(batch, HD_OP_PUT, HD_EXCHANGES, row);
 }
 
+/* What is deleted meanwhile does not come back. */
+static int expect_thread(struct hd_batch_builder *batch, const struct hd_run_options *options)
+{
+    struct hd_slice key;
+    int err = hd_thread_lane(&batch->arena, options->principal, options->thread, &key);
+
+    return err ? err : hd_guard_expect(batch, key, options->guard);
+}
+
 static int store(struct hd_recording *recording, const struct hd_record_request *request,
                  struct hd_slice text)
 {
@@ -147,6 +157,8 @@ static int store(struct hd_recording *recording, const struct hd_record_request 
     hd_arena_init(&arena, 4096);
     hd_batch_init(&batch);
     err = hd_thread_lane(&arena, options->principal, options->thread, &lane);
+    if (!err && options->guard)
+        err = expect_thread(&batch, options);
     if (!err)
         err = add_row(recording, &batch, request, text);
     if (!err)

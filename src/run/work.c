@@ -399,6 +399,7 @@ static int start_engine(struct hd_ticket *ticket, const struct hd_val *metadata,
         .graph = ticket->graph->graph,
         .principal = ticket->rec.principal,
         .thread = ticket->rec.thread_id,
+        .guard = ticket->rec.thread_created,
         .root = ticket->root,
         .durability = durability_of(ticket->kwargs),
         .before = stops_of(hd_val_get(ticket->kwargs, HD_S("interrupt_before")), names),
@@ -462,8 +463,10 @@ void hd_work_begin(struct hd_ticket *ticket)
     ticket->deadline = hd_clock_monotonic_us() + app->config->run_timeout_us;
     ticket->feed = hd_feed_get(app->feeds, ticket->rec.principal, ticket->rec.thread_id,
                                (uint64_t)ticket->event_seq);
-    if (ticket->feed)
+    if (ticket->feed) {
         hd_feed_hold(ticket->feed);
+        hd_feed_guard(ticket->feed, ticket->rec.thread_created);
+    }
     if (!err && !ticket->feed)
         err = HD_ENOMEM;
     if (err) {

@@ -57,6 +57,7 @@ struct hd_thread_state {
     int64_t created_at; /* 0: somebody is copying into it */
     int64_t loaded_at;  /* on the monotonic clock */
     bool is_stored;     /* the thread has its row; otherwise the next batch adds it */
+    int64_t guard;      /* that of the writers so far (growth.h), which was true; 0: none */
     bool is_new;        /* it was not there when it was looked for, so streams need not be read */
 
     struct hd_stream *streams;

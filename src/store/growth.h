@@ -112,11 +112,20 @@ struct hd_extras {
     const struct hd_growth *const *growths;
     const struct hd_outline *outline;
     struct hd_train *train; /* of queued ones */
+    /*
+     * When the server's record of the thread was made. If there is none that was made then, the
+     * thread was deleted, and nothing is stored: HD_ENOTFOUND. 0: whether or not there is one.
+     */
+    int64_t guard;
 };
 
 /* As heddle_put(); `extras` may be NULL. */
 HD_MUST_CHECK int hd_put_with(struct heddle *store, const struct heddle_checkpoint *checkpoint,
                               const struct hd_extras *extras, struct heddle_error *error);
+
+/* As heddle_put_writes(), with the guard of struct hd_extras. */
+HD_MUST_CHECK int hd_writes_with(struct heddle *store, const struct heddle_writes *writes,
+                                 int64_t guard, struct heddle_error *error);
 
 /*
  * As heddle_put_async() and heddle_put_writes_async() for who has several things
@@ -128,7 +137,8 @@ HD_MUST_CHECK int hd_queue_put(struct heddle *store, const struct heddle_checkpo
                                const struct hd_extras *extras, heddle_done done, void *arg,
                                struct heddle_error *error);
 HD_MUST_CHECK int hd_queue_writes(struct heddle *store, const struct heddle_writes *writes,
-                                  heddle_done done, void *arg, struct heddle_error *error);
+                                  int64_t guard, heddle_done done, void *arg,
+                                  struct heddle_error *error);
 void hd_queue_go(struct heddle *store);
 
 #endif

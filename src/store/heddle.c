@@ -164,6 +164,7 @@ static void add_extras(struct hd_request *request, const struct hd_extras *extra
     request->growths = extras->growths;
     request->outline = extras->outline;
     request->train = extras->train;
+    request->guard = extras->guard;
 }
 
 int hd_put_with(struct heddle *heddle, const struct heddle_checkpoint *checkpoint,
@@ -189,20 +190,27 @@ int heddle_put(struct heddle *heddle, const struct heddle_checkpoint *checkpoint
     return hd_put_with(heddle, checkpoint, NULL, error);
 }
 
-int heddle_put_writes(struct heddle *heddle, const struct heddle_writes *writes,
-                      struct heddle_error *error)
+int hd_writes_with(struct heddle *heddle, const struct heddle_writes *writes, int64_t guard,
+                   struct heddle_error *error)
 {
     struct hd_fault *fault = fault_of(error);
     struct hd_request request;
     int err = hd_request_writes(&heddle->store, &request, writes, fault);
 
     if (!err) {
+        request.guard = guard;
         err = hd_request_cut(&request);
         if (!err)
             err = hd_lane_run(&heddle->store, &request, fault);
         hd_request_fini(&request);
     }
     return leave(err, error);
+}
+
+int heddle_put_writes(struct heddle *heddle, const struct heddle_writes *writes,
+                      struct heddle_error *error)
+{
+    return hd_writes_with(heddle, writes, 0, error);
 }
 
 /* Takes the request, also when it fails. */
@@ -286,8 +294,8 @@ int hd_queue_put(struct heddle *heddle, const struct heddle_checkpoint *checkpoi
     return leave(queue(heddle, request, done, arg), error);
 }
 
-int hd_queue_writes(struct heddle *heddle, const struct heddle_writes *writes, heddle_done done,
-                    void *arg, struct heddle_error *error)
+int hd_queue_writes(struct heddle *heddle, const struct heddle_writes *writes, int64_t guard,
+                    heddle_done done, void *arg, struct heddle_error *error)
 {
     struct hd_request *request = hd_malloc(sizeof(*request));
     int err;
@@ -299,6 +307,7 @@ int hd_queue_writes(struct heddle *heddle, const struct heddle_writes *writes, h
         hd_free(request);
         return leave(err, error);
     }
+    request->guard = guard;
     return leave(queue(heddle, request, done, arg), error);
 }
 

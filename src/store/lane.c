@@ -134,14 +134,21 @@ static int apply(struct hd_lane *lane, size_t *failed, struct hd_fault *fault)
     return batch.count ? hd_backend_apply(lane->store->backend, &batch, failed, fault) : 0;
 }
 
+/* The operation looks whether the thread of a put is still there (guard.h). */
+static bool is_guard(const struct hd_lane *lane, const struct hd_request *request, size_t failed)
+{
+    return request->guard && failed < lane->batch.count &&
+           lane->batch.ops[failed].table == HD_THREAD_INFO;
+}
+
 /*
- * Deals with a conflict over operation `failed` if rows are to blame: they are
+ * Deals with a conflict over operation `failed` if rows, or a guard, are to blame: they are
  * refused when they stand first in the batch. Otherwise the conflict may be
  * with those before them, which are not committed yet: `max` becomes their
  * number, and the rows lead the next group. False when a put is to blame.
  */
-static bool blame_rows(struct hd_request *first, struct hd_request *end, size_t failed, size_t *max,
-                       const struct hd_fault *fault)
+static bool blame_rows(const struct hd_lane *lane, struct hd_request *first, struct hd_request *end,
+                       size_t failed, size_t *max, const struct hd_fault *fault)
 {
     struct hd_request *blamed = NULL;
     size_t before = 0, n = 0;
@@ -152,14 +159,19 @@ static bool blame_rows(struct hd_request *first, struct hd_request *end, size_t 
             before = n;
         }
     }
-    if (!blamed || blamed->kind != HD_REQUEST_ROWS)
+    if (!blamed || (blamed->kind != HD_REQUEST_ROWS && !is_guard(lane, blamed, failed)))
         return false;
     if (blamed->first_op > 0) {
         *max = before;
         return true;
     }
-    blamed->as.rows.failed = failed;
-    finish(blamed, HD_ECONFLICT, fault);
+    if (blamed->kind == HD_REQUEST_ROWS) {
+        blamed->as.rows.failed = failed;
+        finish(blamed, HD_ECONFLICT, fault);
+    } else {
+        hd_fault_set(&blamed->fault, HD_ENOTFOUND, "the thread was deleted");
+        finish(blamed, HD_ENOTFOUND, NULL);
+    }
     return true;
 }
 
@@ -188,7 +200,7 @@ static struct hd_request *commit_group(struct hd_lane *lane, struct hd_request *
         err = apply(lane, &failed, &fault);
         if (err)
             forget(lane, first, end);
-    } while (err == HD_ECONFLICT && (blame_rows(first, end, failed, &max, &fault) ||
+    } while (err == HD_ECONFLICT && (blame_rows(lane, first, end, failed, &max, &fault) ||
                                      may_try_again(lane, &again, max, &err, &fault)));
     if (err && max > 1 && !is_out_of_reach(err)) {
         for (struct hd_request *r = first; r != end;)

@@ -45,6 +45,7 @@ struct hd_request {
     const struct hd_growth *const *growths; /* of put: by value, instead of its data; or NULL */
     const struct hd_outline *outline;       /* of put; or NULL */
     struct hd_train *train;                 /* of put; or NULL */
+    int64_t guard;                          /* of put and writes: see growth.h; 0: none */
     struct hd_pieces *pieces; /* of each value of put or writes that is not stored inline */
     struct hd_arena arena;    /* the key and the pieces array */
 

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "store/growth.h"
+#include "store/guard.h"
 #include "store/pack.h"
 #include "store/plan.h"
 #include "store/scan.h"
@@ -94,12 +95,16 @@ static int open_thread(struct hd_planner *p)
         return err;
     p->was_stored = p->state->is_stored;
     p->has_earlier = p->state->batch == lane->batch_number;
-    if (!p->was_stored)
+    if (p->request->guard && p->request->guard != p->state->guard)
+        err = hd_guard_expect(&lane->batch, p->request->thread, p->request->guard);
+    if (!err && !p->was_stored)
         err = add_thread(p, now);
     if (!err && (!p->has_earlier || (is_put && p->state->put_batch != lane->batch_number)))
         err = hd_batch_expect_epoch(&lane->batch, p->request->thread, p->state->epoch,
                                     is_put ? HD_THREADS_UPDATED : 0, now);
     /* True once this batch is applied; if it is not, the state is dropped. */
+    if (p->request->guard)
+        p->state->guard = p->request->guard;
     p->state->batch = lane->batch_number;
     if (is_put)
         p->state->put_batch = lane->batch_number;

@@ -461,7 +461,7 @@ static void what_is_queued_goes_together(struct fixture *f)
     for (int i = 0; i < COUNT; i++) {
         make_call(&calls[i], 0, i, 300);
         if (i % 2)
-            assert_ok(hd_queue_writes(f->store, &calls[i].batch, on_done, &calls[i], NULL));
+            assert_ok(hd_queue_writes(f->store, &calls[i].batch, 0, on_done, &calls[i], NULL));
         else
             assert_ok(hd_queue_put(f->store, &calls[i].checkpoint,
                                    &(struct hd_extras){.train = &train}, on_done, &calls[i], NULL));
@@ -517,7 +517,7 @@ static void what_cannot_be_queued_is_refused(struct fixture *f)
     assert_int_equal(hd_queue_put(f->store, &call.checkpoint, NULL, on_done, &call, &error),
                      HEDDLE_EINVAL);
     assert_non_null(strstr(error.text, "checkpoint_id is empty"));
-    assert_int_equal(hd_queue_writes(f->store, &call.batch, on_done, &call, &error), HEDDLE_EINVAL);
+    assert_int_equal(hd_queue_writes(f->store, &call.batch, 0, on_done, &call, &error), HEDDLE_EINVAL);
     hd_queue_go(f->store);
     assert_int_equal(atomic_load(&call.answers), 0);
     free(call.value);
