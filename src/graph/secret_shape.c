@@ -286,6 +286,16 @@ static bool is_key(struct hd_slice text)
     return false;
 }
 
+/* Without spaces and control characters: one word. */
+static bool is_printable(struct hd_slice text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        if ((unsigned char)text.ptr[i] <= ' ')
+            return false;
+    }
+    return true;
+}
+
 static bool is_private_key(struct hd_slice text)
 {
     const char *line = text.len > 0 ? memchr(text.ptr, '\n', text.len) : NULL;
@@ -301,20 +311,67 @@ static bool is_private_key(struct hd_slice text)
     return false;
 }
 
-/* A URL with a password: `scheme://user:password@host`. */
-static bool is_url_with_password(struct hd_slice text)
+/* Behind `scheme://`; 0: it is no URL. */
+static size_t url_start(struct hd_slice text)
 {
-    size_t at, i = 0, colon = 0;
+    size_t i = 0;
 
     while (i < text.len && (is_alnum(text.ptr[i]) || strchr("+-.", text.ptr[i])) && text.ptr[i])
         i++;
     if (i == 0 || text.len - i < 3 || memcmp(text.ptr + i, "://", 3) != 0)
+        return 0;
+    return i + 3;
+}
+
+/* A URL with a password: `scheme://user:password@host`. */
+static bool is_url_with_password(struct hd_slice text)
+{
+    size_t at = url_start(text), colon = 0;
+
+    if (at == 0)
         return false;
-    for (at = i + 3; at < text.len && !strchr("@/?# \t\r\n", text.ptr[at]); at++) {
+    for (; at < text.len && !strchr("@/?# \t\r\n", text.ptr[at]); at++) {
         if (text.ptr[at] == ':' && !colon)
             colon = at;
     }
     return at < text.len && text.ptr[at] == '@' && colon && at > colon + 1;
+}
+
+/* `name=value` of a query. A bare `key` opens a door there, too. */
+static bool is_secret_parameter(struct hd_slice part)
+{
+    const char *equals = part.len > 0 ? memchr(part.ptr, '=', part.len) : NULL;
+    struct hd_slice name, value;
+
+    if (!equals)
+        return false;
+    name = hd_slice(part.ptr, (size_t)(equals - part.ptr));
+    value = hd_slice(equals + 1, part.len - name.len - 1);
+    if (value.len == 0 || hd_secret_is_marker(value))
+        return false;
+    return hd_secret_is_name(name) || hd_slice_eq(name, HD_S("key")) || is_jwt(value) ||
+           is_key(value);
+}
+
+/* A URL with a key: `https://host/path?api_key=…`, also behind `#`. */
+static bool is_url_with_key(struct hd_slice text)
+{
+    size_t start = url_start(text), i;
+
+    if (start == 0 || !is_printable(text))
+        return false;
+    for (i = start; i < text.len && text.ptr[i] != '?' && text.ptr[i] != '#'; i++)
+        ;
+    while (i < text.len) {
+        size_t end = ++i;
+
+        while (end < text.len && !strchr("?&;#", text.ptr[end]))
+            end++;
+        if (is_secret_parameter(hd_slice(text.ptr + i, end - i)))
+            return true;
+        i = end;
+    }
+    return false;
 }
 
 /* What a server sets, with its attributes: `session=…; Path=/; HttpOnly`. */
@@ -352,6 +409,8 @@ const char *hd_secret_text_kind(struct hd_slice text)
         return "a private key";
     if (is_url_with_password(text))
         return "a URL with a password";
+    if (is_url_with_key(text))
+        return "a URL with a key";
     return is_cookie(text) ? "a cookie" : NULL;
 }
 

@@ -16,6 +16,7 @@
 
 #include "base/alloc.h"
 #include "graph/decl.h"
+#include "graph/secret.h"
 
 #define MAX_DELAY_SECONDS 300
 #define DIGEST_SIZE 32
@@ -200,6 +201,10 @@ int hd_webhook_check(const struct hd_webhook_policy *policy, struct hd_slice url
             err = check_parts(policy, parsed, fault);
         else
             err = hd_fault_set(fault, HD_EINVAL, "webhook: not an http or https URL");
+        /* It is stored with the run, so that it is called whatever happens. */
+        if (!err && hd_secret_is_text(url))
+            err = hd_fault_set(fault, HD_EINVAL,
+                               "webhook: keys in a URL are not stored; webhooks.secret signs");
     } else {
         err = hd_fault_set(fault, HD_ENOMEM, "out of memory");
     }

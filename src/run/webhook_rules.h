@@ -28,7 +28,7 @@ struct hd_webhook_policy {
 
 /*
  * http and https URLs, and paths of this server ("/hook"), which count as loopback.
- * HD_EINVAL with a sentence when it is none or not allowed; credentials in a URL
+ * HD_EINVAL with a sentence when it is none or not allowed; credentials and keys in a URL
  * are refused. A name may still turn out to be an address of this machine:
  * hd_webhook_check_address().
  */

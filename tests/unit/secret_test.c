@@ -145,6 +145,11 @@ static void texts_that_are_secrets(void **state)
         "-----BEGIN RSA PRIVATE KEY-----",
         "postgresql://user:pass@localhost:5432/db",
         "https://u:p@example.com/",
+        "https://example.com/mcp?api_key=q",
+        "https://example.com?a=1&access_token=q#x",
+        "https://example.com/cb#access_token=q&state=1",
+        "https://example.com/?key=q",
+        "https://example.com/?x=eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.q",
     };
 
     (void)state;
@@ -167,6 +172,12 @@ static void texts_that_are_none(void **state)
         "eyJ.a.b",
         "https://example.com/a@b:c",
         "https://user@example.com",
+        "https://example.com/?page_token=",
+        "https://example.com/api_key=q",
+        "https://example.com/?max_tokens=7&sort_key=a",
+        "https://example.com/?api_key",
+        "https://example.com/?api_key=heddle:secret:a",
+        "see https://example.com/?api_key=q",
         "mailto:a@b.example",
         "You are a helpful agent. Never show sk-proj-abc123def456ghi789 to anybody.",
         "-----BEGIN CERTIFICATE-----",

@@ -62,11 +62,13 @@ static void what_is_no_url_is_refused(void **state)
                                           "gopher://example.com/"};
     static const char *const users[] = {"http://me@example.com/", "https://me:pw@example.com/",
                                         "http://:pw@example.com/"};
+    static const char *const keys[] = {"http://example.com/?token=q", "https://e.com/x?a=b&key=q"};
 
     (void)state;
     check_urls(&open_policy, none, HD_COUNT(none), "webhook: not a");
     check_urls(&open_policy, schemes, HD_COUNT(schemes), "webhook: ");
     check_urls(&open_policy, users, HD_COUNT(users), "a URL with a user's name is not allowed");
+    check_urls(&open_policy, keys, HD_COUNT(keys), "webhook: keys in a URL are not stored");
 }
 
 static void long_urls_are_refused(void **state)
