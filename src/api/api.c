@@ -5,6 +5,7 @@
 #include "api/access.h"
 #include "api/beat.h"
 #include "api/note.h"
+#include "api/watch.h"
 #include "base/alloc.h"
 #include "base/log.h"
 #include "http/server.h"
@@ -17,6 +18,7 @@ struct hd_api {
     struct hd_app *app;
     struct hd_router *router;
     struct hd_beats *beats;
+    struct hd_watches *watches;
     const struct hd_server *server;
 };
 
@@ -336,11 +338,11 @@ int hd_api_create(struct hd_app *app, struct hd_api **out, struct hd_fault *faul
         err = hd_router_create(&api->router, entries, count, fault);
     if (!err)
         err = hd_beats_create(app->loop, (uint64_t)app->config->stream_heartbeat_ms, &api->beats);
+    if (!err)
+        err = hd_watches_create(app, &api->watches);
     hd_free(entries);
     if (err) {
-        if (api)
-            hd_router_destroy(api->router);
-        hd_free(api);
+        hd_api_destroy(api);
         return err;
     }
     api->app = app;
@@ -352,6 +354,7 @@ void hd_api_destroy(struct hd_api *api)
 {
     if (!api)
         return;
+    hd_watches_destroy(api->watches);
     hd_beats_destroy(api->beats);
     hd_router_destroy(api->router);
     hd_free(api);
@@ -360,6 +363,11 @@ void hd_api_destroy(struct hd_api *api)
 struct hd_beats *hd_api_beats(const struct hd_api *api)
 {
     return api->beats;
+}
+
+struct hd_watches *hd_api_watches(const struct hd_api *api)
+{
+    return api->watches;
 }
 
 void hd_api_end_streams(struct hd_api *api)

@@ -96,6 +96,8 @@ extern const struct hd_routes hd_routes_timeline;
 extern const struct hd_routes hd_routes_run_create;
 extern const struct hd_routes hd_routes_runs;
 extern const struct hd_routes hd_routes_streams;
+extern const struct hd_routes hd_routes_participants;
+extern const struct hd_routes hd_routes_invitations;
 extern const struct hd_routes hd_routes_items;
 extern const struct hd_routes hd_routes_crons;
 extern const struct hd_routes hd_routes_cron_search;
@@ -233,6 +235,8 @@ void hd_api_end_streams(struct hd_api *api);
 
 struct hd_beats;
 struct hd_beats *hd_api_beats(const struct hd_api *api);
+struct hd_watches;
+struct hd_watches *hd_api_watches(const struct hd_api *api);
 
 /* Statistics of the HTTP server, for /metrics; given by whoever has it. */
 struct hd_server;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "api/beat.h"
+#include "api/watch.h"
 #include "base/alloc.h"
 #include "http/server.h"
 #include "http/sse.h"
@@ -21,6 +22,7 @@ struct stream {
     char done[96]; /* of a lifecycle: the data that takes the place of the entry's */
     bool is_pumping;
 
+    struct hd_watch watch;
     struct hd_beat beat;
     size_t beat_left; /* bytes of a heartbeat that is being sent */
 };
@@ -31,6 +33,7 @@ struct stream {
 static void finish(struct stream *stream)
 {
     hd_beat_stop(&stream->beat);
+    hd_watch_stop(&stream->watch);
     hd_cursor_close(&stream->cursor);
     hd_entry_unref(stream->entry);
     hd_call_free(stream->call);
@@ -52,6 +55,13 @@ static void break_off(struct stream *stream)
 
     finish(stream);
     hd_stream_abort(ex);
+}
+
+/* The reader may not read it any more. The run is the thread's, and goes on. */
+static void on_watch(void *ctx, enum hd_watch_end why)
+{
+    (void)why;
+    break_off(ctx);
 }
 
 static void on_gone(void *ctx)
@@ -250,5 +260,6 @@ void hd_events_send(struct hd_call *call, struct hd_feed *feed, const struct hd_
     else
         stream->events.is_over = true;
     hd_beat_start(hd_api_beats(call->api), &stream->beat, on_beat, stream);
+    hd_watch_start(&stream->watch, call, stream->events.thread_id, on_watch, stream);
     hd_stream_begin_sse(call->exchange, call->status, pump, on_gone, stream);
 }

@@ -35,7 +35,9 @@ static const struct parameter in_path[] = {
      "The id of an assistant, or of a graph, whose own is meant then"},
     {"checkpoint_id", NULL, UUID, "The id of a checkpoint"},
     {"cron_id", NULL, UUID, "The id of a cron"},
+    {"invitation_id", NULL, STRING, "The id of an invitation"},
     {"namespace", NULL, STRING, "The node of a subgraph; of one in another, outer|inner"},
+    {"participant_id", NULL, STRING, "The id of a participant"},
     {"run_id", NULL, UUID, "The id of a run"},
     {"thread_id", NULL, UUID, "The id of a thread"},
 };

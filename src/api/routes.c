@@ -11,7 +11,8 @@ static const struct hd_routes *const tables[] = {
     &hd_routes_states,          &hd_routes_history,
     &hd_routes_branches,        &hd_routes_timeline,
     &hd_routes_items,           &hd_routes_crons,
-    &hd_routes_cron_search,
+    &hd_routes_cron_search,     &hd_routes_participants,
+    &hd_routes_invitations,
 };
 
 const struct hd_endpoint *hd_endpoint_at(size_t index)

@@ -2,6 +2,9 @@
  * Finding threads. What is asked for decides what is read: records in the order of
  * their creation for the usual page, values only when they are filtered by, and
  * for a page only when they are shown.
+ *
+ * Threads that others share with the caller are found among its own; who takes part in none
+ * pays one read for it. An own thread hides a shared one of the same id, as everywhere.
  */
 #include <stdlib.h>
 
@@ -11,6 +14,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "run/extract.h"
+#include "run/participants.h"
 #include "store/rows.h"
 
 #define MAX_VALUES ((size_t)1 << 30)
@@ -32,6 +36,7 @@ struct found {
     int64_t created_at;
     struct hd_slice text;
     struct hd_slice id;
+    const struct hd_shared *shared; /* NULL: the caller's own */
 };
 
 struct search {
@@ -53,6 +58,9 @@ struct search {
     struct found *found;
     size_t found_count, found_cap;
     struct hd_arena arena; /* of what was found */
+    struct hd_shared *shared;
+    size_t shared_count;
+    const struct hd_shared *current; /* what is being looked at; NULL: the caller's own */
     struct hd_buf scratch;
 };
 
@@ -145,6 +153,67 @@ static int matches(struct search *search, const struct hd_thread_rec *thread, bo
     if (!err)
         err = contains(search, hd_buf_slice(&search->scratch), search->values, out);
     return err;
+}
+
+/* ---- what is shared with the caller ----------------------------------- */
+
+static int find_shared(struct search *search)
+{
+    struct hd_call *call = search->call;
+
+    if (!call->who)
+        return 0;
+    return hd_participations_list(call->app->store, call->actor, call->who->organisations,
+                                  call->who->organisation_count, &search->arena, &search->shared,
+                                  &search->shared_count, &call->fault);
+}
+
+/* What is read and shown from now on is this thread's, in its owner's compartment. NULL: own. */
+static void turn_to(struct search *search, const struct hd_shared *shared)
+{
+    struct hd_call *call = search->call;
+
+    search->current = shared;
+    call->principal = shared ? shared->owner : call->actor;
+    call->role = shared ? shared->role : HD_ROLE_OWNER;
+}
+
+static bool is_asked_for(const struct search *search, struct hd_slice id)
+{
+    return !search->ids || bsearch(&id, search->ids, search->id_count, sizeof(*search->ids),
+                                   compare_slices) != NULL;
+}
+
+/* Hands those over that are there and not hidden by one of the caller's own. */
+static int each_shared(struct search *search, hd_thread_fn fn)
+{
+    struct hd_call *call = search->call;
+    struct heddle *store = call->app->store;
+    struct hd_arena arena;
+    int err = 0;
+
+    hd_arena_init(&arena, MAX_VALUES);
+    for (size_t i = 0; err >= 0 && i < search->shared_count; i++) {
+        const struct hd_shared *shared = &search->shared[i];
+        struct hd_thread_rec thread;
+
+        if (!is_asked_for(search, shared->thread_id))
+            continue;
+        hd_arena_reset(&arena);
+        err = hd_thread_read(store, call->actor, shared->thread_id, &arena, &thread, &call->fault);
+        if (err != HD_ENOTFOUND)
+            continue;
+        err =
+            hd_thread_read(store, shared->owner, shared->thread_id, &arena, &thread, &call->fault);
+        turn_to(search, shared);
+        if (!err)
+            err = fn(search, &thread);
+        else if (err == HD_ENOTFOUND)
+            err = 0;
+        turn_to(search, NULL);
+    }
+    hd_arena_fini(&arena);
+    return err < 0 ? err : 0;
 }
 
 /* ---- showing ---------------------------------------------------------- */
@@ -265,7 +334,7 @@ static int count_all(struct search *search)
     return err;
 }
 
-static int scan(struct search *search)
+static int scan_own(struct search *search)
 {
     struct hd_call *call = search->call;
     int err;
@@ -277,6 +346,14 @@ static int scan(struct search *search)
     if (!err && search->is_cut)
         err = count_all(search);
     return err;
+}
+
+/* Pages with shared threads among them are not made here, but counted they are. */
+static int scan(struct search *search)
+{
+    int err = scan_own(search);
+
+    return err ? err : each_shared(search, on_next);
 }
 
 /* ---- in another order ------------------------------------------------- */
@@ -296,7 +373,7 @@ static int keep(struct search *search, const struct hd_thread_rec *thread)
         search->found_cap = cap;
     }
     found = &search->found[search->found_count];
-    *found = (struct found){.created_at = thread->created_at};
+    *found = (struct found){.created_at = thread->created_at, .shared = search->current};
     err = hd_arena_copy(&search->arena, thread->id, &found->id);
     if (search->page.sort == BY_UPDATED)
         found->number = thread->updated_at;
@@ -352,6 +429,7 @@ static int show_found(struct search *search)
          !err && i < search->total && i < search->page.offset + search->page.limit; i++) {
         struct hd_thread_rec thread;
 
+        turn_to(search, search->found[i].shared);
         err = hd_thread_read(call->app->store, call->principal, search->found[i].id, call->arena,
                              &thread, &call->fault);
         if (!err)
@@ -359,6 +437,7 @@ static int show_found(struct search *search)
         else if (err == HD_ENOTFOUND) /* deleted a moment ago */
             err = 0;
     }
+    turn_to(search, NULL);
     return err;
 }
 
@@ -385,20 +464,32 @@ static int collect(struct search *search)
     struct hd_call *call = search->call;
     int err;
 
-    hd_arena_init(&search->arena, MAX_FOUND);
     if (search->ids)
         err = read_named(search);
     else
         err =
             hd_threads_scan(call->app->store, call->principal, true, on_kept, search, &call->fault);
     if (!err)
+        err = each_shared(search, on_kept);
+    if (!err)
         err = show_found(search);
     hd_free(search->found);
-    hd_arena_fini(&search->arena);
     return err;
 }
 
 /* ---- endpoints -------------------------------------------------------- */
+
+static void begin(struct search *search)
+{
+    hd_buf_init(&search->scratch, MAX_VALUES);
+    hd_arena_init(&search->arena, MAX_FOUND);
+}
+
+static void finish(struct search *search)
+{
+    hd_buf_fini(&search->scratch);
+    hd_arena_fini(&search->arena);
+}
 
 static int search_threads(struct hd_call *call)
 {
@@ -413,11 +504,15 @@ static int search_threads(struct hd_call *call)
         err = read_members(call, &search);
     if (err)
         return err;
-    hd_buf_init(&search.scratch, MAX_VALUES);
+    begin(&search);
+    err = find_shared(&search);
     hd_jw_array(&call->jw);
-    err = search.ids || search.page.sort != BY_CREATED ? collect(&search) : scan(&search);
+    if (!err)
+        err = search.ids || search.page.sort != BY_CREATED || search.shared_count > 0
+                  ? collect(&search)
+                  : scan(&search);
     hd_jw_array_end(&call->jw);
-    hd_buf_fini(&search.scratch);
+    finish(&search);
     if (!err)
         hd_call_pages(call, search.page.offset, search.page.limit, search.total);
     return err;
@@ -430,9 +525,11 @@ static int count_threads(struct hd_call *call)
 
     if (err)
         return err;
-    hd_buf_init(&search.scratch, MAX_VALUES);
-    err = scan(&search);
-    hd_buf_fini(&search.scratch);
+    begin(&search);
+    err = find_shared(&search);
+    if (!err)
+        err = scan(&search);
+    finish(&search);
     if (!err)
         hd_jw_int(&call->jw, search.total);
     return err;

@@ -2,6 +2,9 @@
 
 #include "api/spot.h"
 #include "graph/engine.h"
+#include "run/participants.h"
+
+#define SHOWS_ROLE 4096
 
 /* ---- values ----------------------------------------------------------- */
 
@@ -154,6 +157,14 @@ static int put_ttl(struct view *view)
     return err;
 }
 
+static int put_role(struct view *view)
+{
+    bool is_own = hd_slice_eq(view->thread->principal, view->call->actor);
+
+    hd_jw_string(view->jw, hd_slice_cstr(hd_role_name(is_own ? HD_ROLE_OWNER : view->call->role)));
+    return 0;
+}
+
 /* `put` NULL: clients may ask for it, but threads have none. */
 static const struct member {
     const char *name;
@@ -172,6 +183,7 @@ static const struct member {
     {"interrupts", 1024, put_interrupts},
     {"error", 2048, put_error},
     {"ttl", HD_THREAD_SHOWS_TTL, put_ttl},
+    {"role", SHOWS_ROLE, put_role},
 };
 
 unsigned hd_thread_members(void)
@@ -218,6 +230,8 @@ int hd_thread_view_members(struct hd_call *call, struct hd_jw *jw,
 
         if (!(members & member->bit) || !member->put)
             continue;
+        if (member->bit == SHOWS_ROLE && !call->who)
+            continue; /* where nobody authenticates, nobody has one */
         hd_jw_key(jw, hd_slice_cstr(member->name));
         err = member->put(&view);
     }

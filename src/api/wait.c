@@ -2,6 +2,7 @@
 
 #include "api/beat.h"
 #include "api/thread_view.h"
+#include "api/watch.h"
 #include "base/alloc.h"
 #include "http/server.h"
 #include "run/queue.h"
@@ -17,12 +18,14 @@ struct wait {
     bool is_ended; /* the answer is there; what is left of it is being sent */
     struct hd_waiter waiter;
     struct hd_beat beat;
+    struct hd_watch watch;
     size_t sent;
 };
 
 static void leave(struct wait *wait)
 {
     hd_beat_stop(&wait->beat);
+    hd_watch_stop(&wait->watch);
     hd_waiter_leave(&wait->waiter);
 }
 
@@ -162,6 +165,23 @@ static void on_outcome(void *ctx, const struct hd_outcome *outcome)
     }
 }
 
+/* Who waits may not know any more. The run is the thread's, and goes on. */
+static void on_watch(void *ctx, enum hd_watch_end why)
+{
+    struct wait *wait = ctx;
+
+    if (wait->is_begun) {
+        answer_error(wait, why == HD_WATCH_GONE ? HD_S("NotFound") : HD_S("Forbidden"),
+                     hd_slice_cstr(hd_watch_text(why)));
+        return;
+    }
+    if (why == HD_WATCH_GONE)
+        hd_call_refuse_thread(wait->call, wait->thread_id);
+    else
+        hd_call_refuse(wait->call, hd_watch_status(why), "%s", hd_watch_text(why));
+    answer(wait);
+}
+
 void hd_wait_send(struct hd_call *call, struct hd_slice thread_id, struct hd_slice run_id,
                   bool is_cancelling)
 {
@@ -183,4 +203,5 @@ void hd_wait_send(struct hd_call *call, struct hd_slice thread_id, struct hd_sli
     }
     hd_exchange_on_gone(call->exchange, on_gone, wait);
     hd_beat_start(hd_api_beats(call->api), &wait->beat, on_beat, wait);
+    hd_watch_start(&wait->watch, call, wait->thread_id, on_watch, wait);
 }

@@ -1,5 +1,7 @@
 #include "run/participants.h"
 
+#include <stdlib.h>
+
 #include "run/record_internal.h"
 
 static const char *const roles[] = {[HD_ROLE_NONE] = "none",
@@ -225,6 +227,103 @@ int hd_participants_count(struct heddle *store, struct hd_slice owner, struct hd
 
     *out = 0;
     return hd_rows_read(store, &query, 1, on_counted, out, fault);
+}
+
+/* ---- all that is shared ------------------------------------------------ */
+
+struct list {
+    struct hd_arena *arena;
+    struct hd_shared *items;
+    size_t count, cap;
+    struct hd_fault *fault;
+};
+
+static int on_shared(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct list *list = arg;
+    struct hd_shared *item;
+    int err;
+
+    (void)which;
+    if (role_of(cells) == HD_ROLE_NONE)
+        return 0;
+    if (list->count == HD_MAX_SHARED)
+        return hd_fault_set(list->fault, HD_ELIMIT, "more than %d threads are shared",
+                            HD_MAX_SHARED);
+    if (list->count == list->cap) {
+        size_t cap = list->cap ? list->cap * 2 : 16;
+        struct hd_shared *grown = hd_arena_calloc(list->arena, cap, sizeof(*grown));
+
+        if (!grown)
+            return HD_ENOMEM;
+        if (list->count > 0)
+            memcpy(grown, list->items, list->count * sizeof(*grown));
+        list->items = grown;
+        list->cap = cap;
+    }
+    item = &list->items[list->count];
+    *item =
+        (struct hd_shared){.role = role_of(cells), .since = cells[HD_PARTICIPANTS_CREATED].number};
+    err = hd_arena_copy(list->arena, cells[HD_PARTICIPANTS_THREAD].bytes, &item->thread_id);
+    if (!err)
+        err = hd_arena_copy(list->arena, cells[HD_PARTICIPANTS_OWNER].bytes, &item->owner);
+    list->count += !err;
+    return err;
+}
+
+/* Of one thread the oldest comes first. */
+static int compare_shared(const void *a, const void *b)
+{
+    const struct hd_shared *one = a, *other = b;
+    int order = hd_slice_cmp(one->thread_id, other->thread_id);
+
+    if (order == 0 && one->since != other->since)
+        order = one->since < other->since ? -1 : 1;
+    return order != 0 ? order : hd_slice_cmp(one->owner, other->owner);
+}
+
+/* The first of each thread stays, with the greatest role that its owner gave. */
+static size_t drop_doubles(struct hd_shared *items, size_t count)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        struct hd_shared *last = kept > 0 ? &items[kept - 1] : NULL;
+
+        if (!last || !hd_slice_eq(last->thread_id, items[i].thread_id))
+            items[kept++] = items[i];
+        else if (hd_slice_eq(last->owner, items[i].owner) && items[i].role > last->role)
+            last->role = items[i].role;
+    }
+    return kept;
+}
+
+int hd_participations_list(struct heddle *store, struct hd_slice actor,
+                           const struct hd_slice *organisations, size_t count,
+                           struct hd_arena *arena, struct hd_shared **out, size_t *out_count,
+                           struct hd_fault *fault)
+{
+    struct list list = {.arena = arena, .fault = fault};
+    int err = 0;
+
+    for (size_t i = 0; !err && i <= count; i++) {
+        const struct hd_cell prefix = hd_cell_bytes(i == 0 ? actor : organisations[i - 1]);
+        struct hd_query query = {.table = HD_PARTICIPANTS,
+                                 .index = HD_PRIMARY,
+                                 .prefix = &prefix,
+                                 .prefix_count = 1,
+                                 .columns =
+                                     1u << HD_PARTICIPANTS_ROLE | 1u << HD_PARTICIPANTS_CREATED};
+
+        err = hd_rows_scan(store, query, on_shared, &list, fault);
+    }
+    if (err)
+        return err;
+    if (list.count > 0)
+        qsort(list.items, list.count, sizeof(*list.items), compare_shared);
+    *out = list.items;
+    *out_count = drop_doubles(list.items, list.count);
+    return 0;
 }
 
 /* ---- writing ---------------------------------------------------------- */

@@ -31,6 +31,7 @@ struct heddle;
 
 #define HD_MAX_PARTICIPANTS 1000 /* of a thread */
 #define HD_MAX_INVITATIONS 100   /* of a thread */
+#define HD_MAX_SHARED 100000     /* threads, with somebody; more are not listed */
 
 /* "viewer", "editor", "owner"; "none" for nobody's. */
 const char *hd_role_name(enum hd_role role);
@@ -58,6 +59,20 @@ HD_MUST_CHECK int hd_participation_find(struct heddle *store, struct hd_slice ac
                                         struct hd_slice thread_id, struct hd_arena *arena,
                                         struct hd_slice *owner, enum hd_role *role,
                                         struct hd_fault *fault);
+
+/* A thread that is shared with somebody. */
+struct hd_shared {
+    struct hd_slice thread_id;
+    struct hd_slice owner;
+    enum hd_role role;
+    int64_t since;
+};
+
+/* All that hd_participation_find() finds, each once, by id; in the arena. HD_ELIMIT: too many. */
+HD_MUST_CHECK int hd_participations_list(struct heddle *store, struct hd_slice actor,
+                                         const struct hd_slice *organisations, size_t count,
+                                         struct hd_arena *arena, struct hd_shared **out,
+                                         size_t *out_count, struct hd_fault *fault);
 
 /* As hd_thread_fn: a negative answer ends the scan with this error, a positive one without. */
 typedef int (*hd_participant_fn)(void *arg, const struct hd_participant_rec *participant);

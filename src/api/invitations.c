@@ -1,0 +1,402 @@
+/*
+ * Invitations to a thread: a token that whoever has it may accept, so often and for so long. It is
+ * told once, when it is made; only its hash is stored. One that is wrong, used up or expired is not
+ * found, in the same words.
+ */
+#include <stdio.h>
+
+#include "api/participants.h"
+#include "api/spot.h"
+#include "base/clock.h"
+#include "run/ending.h"
+#include "store/rows.h"
+
+#define MAX_TRIES 20
+#define SECOND 1000000
+#define DEFAULT_LIFE (7 * 24 * 3600) /* seconds */
+#define MAX_LIFE (365 * 24 * 3600)
+#define MAX_USES HD_MAX_PARTICIPANTS
+#define MAX_TOKEN 256
+
+/* ---- showing ---------------------------------------------------------- */
+
+static void put_members(struct hd_jw *jw, const struct hd_invitation_rec *invitation)
+{
+    hd_jw_key(jw, HD_S("invitation_id"));
+    hd_jw_string(jw, invitation->id);
+    hd_jw_key(jw, HD_S("role"));
+    hd_jw_string(jw, hd_slice_cstr(hd_role_name(invitation->role)));
+    hd_jw_key(jw, HD_S("uses"));
+    hd_jw_int(jw, invitation->uses);
+    hd_jw_key(jw, HD_S("uses_left"));
+    hd_jw_int(jw, invitation->left);
+    hd_jw_key(jw, HD_S("created_at"));
+    hd_jw_time(jw, invitation->created_at);
+    hd_jw_key(jw, HD_S("expires_at"));
+    hd_jw_time(jw, invitation->expires_at);
+}
+
+struct listing {
+    struct hd_jw *jw;
+    int64_t now;
+};
+
+static bool is_over(const struct hd_invitation_rec *invitation, int64_t now)
+{
+    return invitation->expires_at && invitation->expires_at <= now;
+}
+
+static int show(void *arg, const struct hd_invitation_rec *invitation)
+{
+    const struct listing *listing = arg;
+
+    if (is_over(invitation, listing->now))
+        return 0;
+    hd_jw_object(listing->jw);
+    put_members(listing->jw, invitation);
+    hd_jw_object_end(listing->jw);
+    return listing->jw->err;
+}
+
+static int list_invitations(struct hd_call *call)
+{
+    struct listing listing = {.jw = &call->jw, .now = hd_clock_now_us()};
+    struct hd_thread_rec thread;
+    int err = hd_participants_need_auth(call);
+
+    if (err)
+        return HD_CALL_ANSWERED;
+    err = hd_call_thread(call, &thread);
+    if (err)
+        return err;
+    hd_jw_array(&call->jw);
+    err = hd_invitations_scan(call->app->store, call->principal, thread.id, show, &listing,
+                              &call->fault);
+    hd_jw_array_end(&call->jw);
+    return err;
+}
+
+/* ---- making ----------------------------------------------------------- */
+
+static int count(void *arg, const struct hd_invitation_rec *invitation)
+{
+    size_t *number = arg;
+
+    (void)invitation;
+    ++*number;
+    return 0;
+}
+
+/* Those that have expired count until they are swept. */
+static int check_room(struct hd_call *call, struct hd_slice thread_id)
+{
+    size_t number = 0;
+    int err = hd_invitations_scan(call->app->store, call->principal, thread_id, count, &number,
+                                  &call->fault);
+
+    if (err || number < HD_MAX_INVITATIONS)
+        return err;
+    hd_call_refuse(call, 409, "a thread has at most %d invitations", HD_MAX_INVITATIONS);
+    return 1;
+}
+
+static int read_invitation(struct hd_call *call, struct hd_invitation_rec *out)
+{
+    int64_t life = DEFAULT_LIFE;
+    int err;
+
+    *out = (struct hd_invitation_rec){.role = HD_ROLE_VIEWER, .uses = 1};
+    err = hd_participants_role(call, false, &out->role);
+    if (!err)
+        err = hd_body_int(call, "expires_in", 1, MAX_LIFE, &life);
+    if (!err)
+        err = hd_body_int(call, "uses", 1, MAX_USES, &out->uses);
+    out->left = out->uses;
+    out->created_at = hd_clock_now_us();
+    out->expires_at = out->created_at + life * SECOND;
+    return err;
+}
+
+/* A page of the server's own is not needed to accept it; the link says what to send where. */
+static void answer_made(struct hd_call *call, const struct hd_invitation_rec *invitation,
+                        const char *token)
+{
+    char link[sizeof("/invitations/accept#token=") + HD_INVITATION_TOKEN_LEN];
+
+    snprintf(link, sizeof(link), "/invitations/accept#token=%s", token);
+    hd_call_header(call, HD_S("Cache-Control"), HD_S("no-store"));
+    hd_jw_object(&call->jw);
+    put_members(&call->jw, invitation);
+    hd_jw_key(&call->jw, HD_S("token"));
+    hd_jw_string(&call->jw, hd_slice_cstr(token));
+    hd_jw_key(&call->jw, HD_S("link"));
+    hd_jw_string(&call->jw, hd_slice_cstr(link));
+    hd_jw_object_end(&call->jw);
+}
+
+static int store_invitation(struct hd_call *call, const struct hd_thread_rec *thread,
+                            struct hd_invitation_rec *invitation)
+{
+    struct hd_batch_builder batch;
+    int err;
+
+    hd_batch_init(&batch);
+    err = hd_invitation_add(&batch, thread, invitation);
+    if (err) {
+        hd_batch_fini(&batch);
+        return err;
+    }
+    err = hd_participants_apply(call, call->principal, thread->id, &batch);
+    if (err == HD_ECONFLICT) /* the thread was deleted meanwhile */
+        return hd_fault_set(&call->fault, HD_ENOTFOUND, "Thread with ID %.*s not found",
+                            (int)thread->id.len, thread->id.ptr);
+    return err;
+}
+
+static int create_invitation(struct hd_call *call)
+{
+    char token[HD_INVITATION_TOKEN_SIZE], id[HD_INVITATION_ID_SIZE];
+    struct hd_invitation_rec invitation;
+    struct hd_thread_rec thread;
+    int err = hd_participants_need_auth(call);
+
+    if (err)
+        return HD_CALL_ANSWERED;
+    err = read_invitation(call, &invitation);
+    if (!err)
+        err = hd_call_thread(call, &thread);
+    if (!err)
+        err = check_room(call, thread.id);
+    if (err)
+        return err < 0 ? err : HD_CALL_ANSWERED;
+    err = hd_invitation_token(token);
+    if (!err)
+        err = hd_invitation_id(hd_slice(token, HD_INVITATION_TOKEN_LEN), id);
+    invitation.id = hd_slice(id, HD_INVITATION_ID_LEN);
+    if (!err)
+        err = store_invitation(call, &thread, &invitation);
+    if (!err)
+        answer_made(call, &invitation, token);
+    return err;
+}
+
+/* ---- taking back ------------------------------------------------------ */
+
+static int delete_invitation(struct hd_call *call)
+{
+    struct hd_invitation_rec invitation;
+    struct hd_batch_builder batch;
+    struct hd_thread_rec thread;
+    int err = hd_participants_need_auth(call);
+
+    if (err)
+        return HD_CALL_ANSWERED;
+    err = hd_call_thread(call, &thread);
+    if (err)
+        return err;
+    err = hd_invitation_read(call->app->store, call->params[1], 0, call->arena, &invitation,
+                             &call->fault);
+    /* Another thread's is none of this one. */
+    if (err == HD_ENOTFOUND || (!err && (!hd_slice_eq(invitation.owner, call->principal) ||
+                                         !hd_slice_eq(invitation.thread_id, thread.id))))
+        return hd_call_refuse(call, 404, "Invitation not found");
+    if (err)
+        return err;
+    hd_batch_init(&batch);
+    err = hd_invitation_delete(&batch, invitation.id);
+    if (err) {
+        hd_batch_fini(&batch);
+        return err;
+    }
+    err = hd_participants_apply(call, call->principal, thread.id, &batch);
+    call->status = 204;
+    return err;
+}
+
+/* ---- accepting -------------------------------------------------------- */
+
+/* Who accepts what; filled again for each try. */
+struct acceptance {
+    char id[HD_INVITATION_ID_SIZE];
+    struct hd_invitation_rec invitation;
+    struct hd_thread_rec thread;
+    struct hd_participant_rec before; /* what the actor was until now */
+    bool was_there;
+};
+
+static int refuse(struct hd_call *call)
+{
+    hd_call_refuse(call, 404, "Invitation not found");
+    return 1;
+}
+
+static int read_acceptance(struct hd_call *call, struct acceptance *a)
+{
+    struct heddle *store = call->app->store;
+    int64_t now = hd_clock_now_us();
+    int err = hd_invitation_read(store, hd_slice(a->id, HD_INVITATION_ID_LEN), now, call->arena,
+                                 &a->invitation, &call->fault);
+
+    if (!err)
+        err = hd_thread_read(store, a->invitation.owner, a->invitation.thread_id, call->arena,
+                             &a->thread, &call->fault);
+    if (err == HD_ENOTFOUND || (!err && hd_thread_is_over(&a->thread, now)))
+        return refuse(call);
+    if (err)
+        return err;
+    err = hd_participant_read(store, call->actor, a->invitation.owner, a->invitation.thread_id,
+                              call->arena, &a->before, &call->fault);
+    a->was_there = err == 0;
+    return err == HD_ENOTFOUND ? 0 : err;
+}
+
+/* Positive: the actor could not tell this thread from another one, and the refusal is there. */
+static int check_names(struct hd_call *call, const struct acceptance *a)
+{
+    struct hd_thread_rec own;
+    struct hd_slice owner;
+    enum hd_role role;
+    int err = hd_thread_read(call->app->store, call->actor, a->thread.id, call->arena, &own,
+                             &call->fault);
+
+    if (err == HD_ENOTFOUND)
+        err = hd_participation_find(call->app->store, call->actor, call->who->organisations,
+                                    call->who->organisation_count, a->thread.id, call->arena,
+                                    &owner, &role, &call->fault);
+    else if (!err)
+        owner = call->actor;
+    if (err == HD_ENOTFOUND || (!err && hd_slice_eq(owner, a->thread.principal)))
+        return 0;
+    if (err)
+        return err;
+    hd_call_refuse(call, 409, "you have another thread with this id");
+    return 1;
+}
+
+static int append(struct hd_call *call, struct acceptance *a, struct hd_batch_builder *batch)
+{
+    const struct hd_participant_rec participant = {.member = call->actor,
+                                                   .role = a->invitation.role,
+                                                   .created_at = hd_clock_now_us(),
+                                                   .issuer = call->who->issuer,
+                                                   .subject = call->who->subject};
+    int err = hd_invitation_use(batch, &a->invitation);
+
+    if (err)
+        return err;
+    return a->was_there ? hd_participant_set_role(batch, &a->before, a->invitation.role)
+                        : hd_participant_add(batch, &a->thread, &participant);
+}
+
+static int check_full(struct hd_call *call, const struct acceptance *a)
+{
+    /* Until it has accepted, nothing in the call is about the thread. */
+    struct hd_slice principal = call->principal;
+    int err;
+
+    if (a->was_there)
+        return 0;
+    call->principal = a->thread.principal;
+    err = hd_participants_full(call, a->thread.id);
+    call->principal = principal;
+    return err;
+}
+
+/* Whoever is let in already is not let in again, and uses nothing up. */
+static int accept_once(struct hd_call *call, struct acceptance *a, enum hd_role *role)
+{
+    struct hd_batch_builder batch;
+    int err = read_acceptance(call, a);
+
+    if (err)
+        return err;
+    *role = HD_ROLE_OWNER;
+    if (hd_slice_eq(a->thread.principal, call->actor))
+        return 0;
+    *role = a->before.role;
+    if (a->was_there && a->before.role >= a->invitation.role)
+        return 0;
+    *role = a->invitation.role;
+    err = check_names(call, a);
+    if (!err)
+        err = check_full(call, a);
+    if (err)
+        return err;
+    hd_batch_init(&batch);
+    err = append(call, a, &batch);
+    if (err) {
+        hd_batch_fini(&batch);
+        return err;
+    }
+    return hd_participants_apply(call, a->thread.principal, a->thread.id, &batch);
+}
+
+static void answer_accepted(struct hd_call *call, struct hd_slice thread_id, enum hd_role role)
+{
+    hd_jw_object(&call->jw);
+    hd_jw_key(&call->jw, HD_S("thread_id"));
+    hd_jw_string(&call->jw, thread_id);
+    hd_jw_key(&call->jw, HD_S("role"));
+    hd_jw_string(&call->jw, hd_slice_cstr(hd_role_name(role)));
+    hd_jw_object_end(&call->jw);
+}
+
+static int accept_invitation(struct hd_call *call)
+{
+    struct acceptance a = {.was_there = false};
+    enum hd_role role = HD_ROLE_NONE;
+    struct hd_slice token = {NULL, 0};
+    int err = hd_participants_need_auth(call);
+
+    if (err)
+        return HD_CALL_ANSWERED;
+    err = hd_body_string(call, "token", &token);
+    if (!err && (token.len == 0 || token.len > MAX_TOKEN))
+        err = hd_fault_set(&call->fault, HD_EINVAL, "token: expected that of an invitation");
+    if (!err)
+        err = hd_invitation_id(token, a.id);
+    for (int i = 0; !err && i < MAX_TRIES; i++) {
+        err = accept_once(call, &a, &role);
+        if (err != HD_ECONFLICT)
+            break;
+        err = i + 1 < MAX_TRIES ? 0 : HD_ECONFLICT;
+    }
+    if (!err)
+        answer_accepted(call, a.thread.id, role);
+    return err > 0 ? HD_CALL_ANSWERED : err;
+}
+
+static const struct hd_endpoint routes[] = {
+    {.method = HD_METHOD_GET,
+     .pattern = "/threads/{thread_id}/invitations",
+     .access = HD_ACCESS_OWNER,
+     .work = list_invitations,
+     .tag = "Participants",
+     .summary = "Invitations to a thread that can be accepted still, without their tokens",
+     .answer = "[Invitation"},
+    {.method = HD_METHOD_POST,
+     .pattern = "/threads/{thread_id}/invitations",
+     .access = HD_ACCESS_OWNER,
+     .work = create_invitation,
+     .tag = "Participants",
+     .summary = "Make an invitation to a thread; its token is told once",
+     .body = "?InvitationCreate",
+     .answer = "InvitationMade"},
+    {.method = HD_METHOD_DELETE,
+     .pattern = "/threads/{thread_id}/invitations/{invitation_id}",
+     .access = HD_ACCESS_OWNER,
+     .work = delete_invitation,
+     .tag = "Participants",
+     .summary = "Take an invitation back; who has accepted it stays",
+     .status = 204},
+    {.method = HD_METHOD_POST,
+     .pattern = "/invitations/accept",
+     .access = HD_ACCESS_USER,
+     .work = accept_invitation,
+     .tag = "Participants",
+     .summary = "Take part in a thread, by the token of an invitation",
+     .body = "InvitationAccept",
+     .answer = "InvitationAccepted"},
+};
+
+const struct hd_routes hd_routes_invitations = {routes, HD_COUNT(routes)};

@@ -1,0 +1,346 @@
+/*
+ * Who takes part in a thread: shown to all who do, changed by its owner. Whoever takes part may
+ * leave. What depends on a participation that ends, or becomes less, is looked at again (watch.h).
+ */
+#include "api/participants.h"
+
+#include "api/spot.h"
+#include "api/watch.h"
+#include "auth/issuer.h"
+#include "base/clock.h"
+#include "run/gate.h"
+#include "run/principals.h"
+#include "store/rows.h"
+
+#define MAX_TRIES 20
+
+int hd_participants_need_auth(struct hd_call *call)
+{
+    if (call->who && call->app->gate)
+        return 0;
+    hd_call_refuse(call, 409,
+                   "nobody authenticates here, so threads are everybody's and have no participants "
+                   "(docs/authentication.md)");
+    return 1;
+}
+
+int hd_participants_apply(struct hd_call *call, struct hd_slice owner, struct hd_slice thread_id,
+                          struct hd_batch_builder *batch)
+{
+    struct hd_batch view = hd_batch_view(batch);
+    struct hd_slice lane;
+    int err = hd_thread_lane(call->arena, owner, thread_id, &lane);
+
+    if (!err)
+        err = hd_rows_apply(call->app->store, lane, &view, NULL, &call->fault);
+    if (err == HD_ECONFLICT)
+        call->fault = (struct hd_fault){0};
+    hd_batch_fini(batch);
+    return err;
+}
+
+int hd_participants_role(struct hd_call *call, bool is_needed, enum hd_role *out)
+{
+    static const char *const words[] = {"viewer", "editor", NULL};
+    int word = *out == HD_ROLE_EDITOR;
+    int err = hd_body_word(call, "role", words, &word);
+
+    if (!err && is_needed && !hd_body_get(call, "role"))
+        err = hd_fault_set(&call->fault, HD_EINVAL, "role: expected \"viewer\" or \"editor\"");
+    *out = word == 0 ? HD_ROLE_VIEWER : HD_ROLE_EDITOR;
+    return err;
+}
+
+/* ---- showing ---------------------------------------------------------- */
+
+static void put_text(struct hd_jw *jw, const char *name, struct hd_slice text)
+{
+    hd_jw_key(jw, hd_slice_cstr(name));
+    hd_jw_string(jw, text);
+}
+
+static int show(void *arg, const struct hd_participant_rec *participant)
+{
+    struct hd_jw *jw = arg;
+
+    hd_jw_object(jw);
+    put_text(jw, "participant_id", participant->member);
+    put_text(jw, "role", hd_slice_cstr(hd_role_name(participant->role)));
+    put_text(jw, "issuer", participant->issuer);
+    put_text(jw, participant->is_organisation ? "organisation" : "subject", participant->subject);
+    hd_jw_key(jw, HD_S("since"));
+    hd_jw_time(jw, participant->created_at);
+    hd_jw_object_end(jw);
+    return jw->err;
+}
+
+static int list_participants(struct hd_call *call)
+{
+    struct hd_thread_rec thread;
+    int err = hd_participants_need_auth(call);
+
+    if (err)
+        return HD_CALL_ANSWERED;
+    err = hd_call_thread(call, &thread);
+    if (err)
+        return err;
+    hd_jw_array(&call->jw);
+    err = hd_participants_scan(call->app->store, call->principal, thread.id, show, &call->jw,
+                               &call->fault);
+    hd_jw_array_end(&call->jw);
+    return err;
+}
+
+/* ---- adding ----------------------------------------------------------- */
+
+/* A subject that its issuer makes of several claims is a list of them. */
+static int read_subject(struct hd_call *call, struct hd_slice *out)
+{
+    struct hd_slice *claims;
+    size_t count;
+    int err;
+
+    if (!hd_json_is_array(hd_body_get(call, "subject")))
+        return hd_body_string(call, "subject", out);
+    err = hd_body_strings(call, "subject", &claims, &count);
+    if (!err && (count == 0 || count > HD_MAX_SUBJECT_CLAIMS))
+        err = hd_fault_set(&call->fault, HD_EINVAL, "subject: expected 1 to %d claims",
+                           HD_MAX_SUBJECT_CLAIMS);
+    return err ? err : hd_subject_join(call->arena, claims, count, out);
+}
+
+static int read_participant(struct hd_call *call, struct hd_participant_rec *out)
+{
+    struct hd_slice organisation = {NULL, 0};
+    int err = hd_body_string(call, "issuer", &out->issuer);
+
+    if (!err)
+        err = read_subject(call, &out->subject);
+    if (!err)
+        err = hd_body_string(call, "organisation", &organisation);
+    if (!err)
+        err = hd_participants_role(call, true, &out->role);
+    if (err)
+        return err;
+    if ((out->subject.len > 0) == (organisation.len > 0))
+        return hd_fault_set(&call->fault, HD_EINVAL,
+                            "expected either a \"subject\" or an \"organisation\"");
+    out->is_organisation = organisation.len > 0;
+    if (out->is_organisation)
+        out->subject = organisation;
+    if (out->issuer.len == 0 || out->issuer.len > HD_MAX_ALIAS)
+        return hd_fault_set(&call->fault, HD_EINVAL, "issuer: expected the alias of an issuer");
+    if (out->subject.len > HD_MAX_SUBJECT)
+        return hd_fault_set(&call->fault, HD_EINVAL, "%s: longer than %d bytes",
+                            out->is_organisation ? "organisation" : "subject", HD_MAX_SUBJECT);
+    out->created_at = hd_clock_now_us();
+    return 0;
+}
+
+/* Whether anybody is called so does not matter: the principal is derived all the same. */
+static int find_principal(struct hd_call *call, struct hd_participant_rec *participant)
+{
+    char *principal = hd_arena_alloc(call->arena, HD_PRINCIPAL_SIZE);
+    int err;
+
+    if (!principal)
+        return HD_ENOMEM;
+    err = hd_principal_settle(call->app->store, hd_gate_auth(call->app->gate),
+                              participant->is_organisation ? HD_PRINCIPAL_ORGANISATION
+                                                           : HD_PRINCIPAL_PERSON,
+                              participant->issuer, participant->subject, principal, &call->fault);
+    participant->member = hd_slice(principal, HD_PRINCIPAL_LEN);
+    return err;
+}
+
+int hd_participants_full(struct hd_call *call, struct hd_slice thread_id)
+{
+    size_t count;
+    int err = hd_participants_count(call->app->store, call->principal, thread_id,
+                                    HD_MAX_PARTICIPANTS, &count, &call->fault);
+
+    if (err || count < HD_MAX_PARTICIPANTS)
+        return err;
+    hd_call_refuse(call, 409, "a thread has at most %d participants", HD_MAX_PARTICIPANTS);
+    return 1;
+}
+
+/* Somebody was in the way: the same participant, or whoever deleted the thread. */
+static int meet_conflict(struct hd_call *call)
+{
+    struct hd_thread_rec thread;
+    int err = hd_call_thread(call, &thread);
+
+    return err ? err : hd_call_refuse(call, 409, "Participant already exists");
+}
+
+static int add_participant(struct hd_call *call)
+{
+    struct hd_participant_rec participant = {.role = HD_ROLE_VIEWER};
+    struct hd_batch_builder batch;
+    struct hd_thread_rec thread;
+    int err = hd_participants_need_auth(call);
+
+    if (err)
+        return HD_CALL_ANSWERED;
+    err = read_participant(call, &participant);
+    if (!err)
+        err = hd_call_thread(call, &thread);
+    if (!err)
+        err = find_principal(call, &participant);
+    if (!err && hd_slice_eq(participant.member, call->principal))
+        return hd_call_refuse(call, 409, "the thread is this participant's own");
+    if (!err)
+        err = hd_participants_full(call, thread.id);
+    if (err)
+        return err < 0 ? err : HD_CALL_ANSWERED;
+    hd_batch_init(&batch);
+    err = hd_participant_add(&batch, &thread, &participant);
+    if (err) {
+        hd_batch_fini(&batch);
+        return err;
+    }
+    err = hd_participants_apply(call, call->principal, thread.id, &batch);
+    if (err == HD_ECONFLICT)
+        return meet_conflict(call);
+    return err ? err : show(&call->jw, &participant);
+}
+
+/* ---- changing and removing -------------------------------------------- */
+
+/* What is done to a participant that was read. */
+typedef int (*change_fn)(struct hd_batch_builder *batch,
+                         const struct hd_participant_rec *participant, enum hd_role role);
+
+static int set_role(struct hd_batch_builder *batch, const struct hd_participant_rec *participant,
+                    enum hd_role role)
+{
+    return hd_participant_set_role(batch, participant, role);
+}
+
+static int take_away(struct hd_batch_builder *batch, const struct hd_participant_rec *participant,
+                     enum hd_role role)
+{
+    (void)role;
+    return hd_participant_remove(batch, participant);
+}
+
+static int change_once(struct hd_call *call, struct hd_slice thread_id, change_fn change,
+                       enum hd_role role, struct hd_participant_rec *out)
+{
+    struct hd_batch_builder batch;
+    int err = hd_participant_read(call->app->store, call->params[1], call->principal, thread_id,
+                                  call->arena, out, &call->fault);
+
+    if (err == HD_ENOTFOUND)
+        return hd_fault_set(&call->fault, HD_ENOTFOUND, "Participant not found");
+    if (err)
+        return err;
+    hd_batch_init(&batch);
+    err = change(&batch, out, role);
+    if (err) {
+        hd_batch_fini(&batch);
+        return err;
+    }
+    return hd_participants_apply(call, call->principal, thread_id, &batch);
+}
+
+/* Again for as long as somebody else was faster. */
+static int change_participant(struct hd_call *call, change_fn change, enum hd_role role,
+                              struct hd_participant_rec *out)
+{
+    struct hd_slice *thread_id = hd_arena_alloc(call->arena, sizeof(*thread_id));
+    struct hd_thread_rec thread;
+    int err = thread_id ? hd_call_thread(call, &thread) : HD_ENOMEM;
+
+    if (err)
+        return err;
+    *thread_id = thread.id;
+    call->state = thread_id;
+    for (int i = 0; i < MAX_TRIES; i++) {
+        err = change_once(call, thread.id, change, role, out);
+        if (err != HD_ECONFLICT)
+            break;
+    }
+    return err;
+}
+
+static int patch_participant(struct hd_call *call)
+{
+    struct hd_participant_rec participant;
+    enum hd_role role = HD_ROLE_VIEWER;
+    int err = hd_participants_need_auth(call);
+
+    if (err)
+        return HD_CALL_ANSWERED;
+    err = hd_participants_role(call, true, &role);
+    if (!err)
+        err = change_participant(call, set_role, role, &participant);
+    if (err)
+        return err;
+    participant.role = role;
+    err = show(&call->jw, &participant);
+    return err ? err : HD_CALL_GOES_ON;
+}
+
+/* The owner removes others; others remove themselves. */
+static int remove_participant(struct hd_call *call)
+{
+    struct hd_participant_rec participant;
+    int err = hd_participants_need_auth(call);
+
+    if (err)
+        return HD_CALL_ANSWERED;
+    if (call->role != HD_ROLE_OWNER && !hd_slice_eq(call->params[1], call->actor))
+        return hd_call_refuse(call, 403, "only the owner of the thread may do this");
+    err = change_participant(call, take_away, HD_ROLE_NONE, &participant);
+    if (err)
+        return err;
+    call->status = 204;
+    return HD_CALL_GOES_ON;
+}
+
+static void look_again(struct hd_call *call)
+{
+    const struct hd_slice *thread_id = call->state;
+
+    hd_watches_recheck(hd_api_watches(call->api), call->principal, *thread_id);
+    hd_call_answer(call);
+}
+
+static const struct hd_endpoint routes[] = {
+    {.method = HD_METHOD_GET,
+     .pattern = "/threads/{thread_id}/participants",
+     .access = HD_ACCESS_VIEWER,
+     .work = list_participants,
+     .tag = "Participants",
+     .summary = "Who takes part in a thread besides its owner",
+     .answer = "[Participant"},
+    {.method = HD_METHOD_POST,
+     .pattern = "/threads/{thread_id}/participants",
+     .access = HD_ACCESS_OWNER,
+     .work = add_participant,
+     .tag = "Participants",
+     .summary = "Share a thread with somebody, or with an organisation",
+     .body = "ParticipantCreate",
+     .answer = "Participant"},
+    {.method = HD_METHOD_PATCH,
+     .pattern = "/threads/{thread_id}/participants/{participant_id}",
+     .access = HD_ACCESS_OWNER,
+     .work = patch_participant,
+     .then = look_again,
+     .tag = "Participants",
+     .summary = "Give a participant another role",
+     .body = "ParticipantPatch",
+     .answer = "Participant"},
+    {.method = HD_METHOD_DELETE,
+     .pattern = "/threads/{thread_id}/participants/{participant_id}",
+     .access = HD_ACCESS_VIEWER,
+     .work = remove_participant,
+     .then = look_again,
+     .tag = "Participants",
+     .summary = "Remove a participant, or leave; what it reads of the thread ends at once",
+     .status = 204},
+};
+
+const struct hd_routes hd_routes_participants = {routes, HD_COUNT(routes)};

@@ -1,0 +1,18 @@
+/* What the endpoints of participants and of invitations share. For store threads. */
+#ifndef HD_API_PARTICIPANTS_H
+#define HD_API_PARTICIPANTS_H
+
+#include "api/api.h"
+#include "run/participants.h"
+
+/* Positive: nobody authenticates, and the refusal is in the call. */
+HD_MUST_CHECK int hd_participants_need_auth(struct hd_call *call);
+/* The body's `role`; *out stays as it was when there is none, unless it is needed. */
+HD_MUST_CHECK int hd_participants_role(struct hd_call *call, bool is_needed, enum hd_role *out);
+/* Positive: the thread, which is call->principal's, has all it can have; the refusal is there. */
+HD_MUST_CHECK int hd_participants_full(struct hd_call *call, struct hd_slice thread_id);
+/* Applies the batch in the thread's lane, and ends it. HD_ECONFLICT leaves no fault. */
+HD_MUST_CHECK int hd_participants_apply(struct hd_call *call, struct hd_slice owner,
+                                        struct hd_slice thread_id, struct hd_batch_builder *batch);
+
+#endif
