@@ -11,6 +11,7 @@
 #include "run/defer.h"
 #include "run/ending.h"
 #include "run/feed.h"
+#include "run/participants.h"
 #include "run/record.h"
 #include "store/rows.h"
 
@@ -18,6 +19,7 @@
 #define MAX_LOOKED 1000
 #define MAX_ITEMS 500
 #define MAX_PAGES 500
+#define MAX_INVITATIONS 500
 #define MORE_MS 10
 #define MAX_ARENA ((size_t)64 << 20)
 
@@ -193,6 +195,18 @@ static int sweep_pages(struct hd_app *app, int64_t now, struct hd_sweep *sweep,
     return err;
 }
 
+/* ---- invitations ------------------------------------------------------ */
+
+static int sweep_invitations(struct hd_app *app, int64_t now, struct hd_sweep *sweep,
+                             struct hd_fault *fault)
+{
+    size_t count;
+    int err = hd_invitations_expire(app->store, now, MAX_INVITATIONS, &count, fault);
+
+    sweep->has_more = sweep->has_more || count == MAX_INVITATIONS;
+    return err;
+}
+
 int hd_sweep(struct hd_app *app, int64_t now, struct hd_sweep *sweep, struct hd_fault *fault)
 {
     int err = sweep_threads(app, now, sweep, fault);
@@ -201,6 +215,8 @@ int hd_sweep(struct hd_app *app, int64_t now, struct hd_sweep *sweep, struct hd_
         err = sweep_items(app, now, sweep, fault);
     if (!err)
         err = sweep_pages(app, now, sweep, fault);
+    if (!err)
+        err = sweep_invitations(app, now, sweep, fault);
     return err;
 }
 
