@@ -6,8 +6,8 @@
 #include "base/map.h"
 #include "run/defer.h"
 #include "run/gate.h"
+#include "run/keys.h"
 #include "run/participants.h"
-#include "store/rows.h"
 
 #define INTERVAL_MS 2000
 #define MAX_LOOKED 1000 /* at once */
@@ -76,7 +76,7 @@ struct look {
     struct hd_arena arena;
     struct glance *glances;
     size_t count;
-    struct hd_map keys; /* ids to GOOD_KEY or BAD_KEY: each is read once */
+    struct hd_map keys; /* ids to good_key or bad_key: each is read once */
     struct hd_fault fault;
     int err;
 };
@@ -85,33 +85,24 @@ static char good_key[1], bad_key[1];
 
 /* ---- looking (store thread) ------------------------------------------- */
 
-static int on_key(void *arg, size_t which, const struct hd_cell *cells)
+static int read_key(struct look *look, struct hd_slice id, bool *is_good)
 {
-    const struct hd_cell *expires = &cells[HD_API_KEYS_EXPIRES];
-    bool *is_good = arg;
+    struct hd_key_rec record;
+    int err = hd_key_read(look->watches->app->store, id, &look->arena, &record, &look->fault);
 
-    (void)which;
-    *is_good = cells[HD_API_KEYS_REVOKED].kind == HD_CELL_NULL &&
-               (expires->kind == HD_CELL_NULL || expires->number > hd_clock_now_us());
-    return 1;
+    *is_good = !err && record.key.revoked_at == 0 &&
+               (record.key.expires_at == 0 || record.key.expires_at > hd_clock_now_us());
+    return err == HD_ENOTFOUND ? 0 : err;
 }
 
 static int check_key(struct look *look, struct glance *glance)
 {
-    const struct hd_cell key = hd_cell_bytes(glance->key_id);
-    const struct hd_query query = {.table = HD_API_KEYS,
-                                   .index = HD_PRIMARY,
-                                   .prefix = &key,
-                                   .prefix_count = 1,
-                                   .limit = 1,
-                                   .columns =
-                                       1u << HD_API_KEYS_EXPIRES | 1u << HD_API_KEYS_REVOKED};
     const char *known = hd_map_get(&look->keys, glance->key_id);
     bool is_good = known == good_key;
     int err = 0;
 
     if (!known)
-        err = hd_rows_read(look->watches->app->store, &query, 1, on_key, &is_good, &look->fault);
+        err = read_key(look, glance->key_id, &is_good);
     if (!err && !known)
         err = hd_map_put(&look->keys, glance->key_id, is_good ? good_key : bad_key);
     if (!err && !is_good)
