@@ -1,0 +1,254 @@
+"""Secrets in every header, field and claim that can carry one, and then a search for them everywhere."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from canaries import CONFIGURABLE, HEADERS, JWT, MARK, QUERY, WITNESS, find, forms, must_be_clean, run_body, secret
+from kept import dumped, stored
+from programs import wait_for
+
+ALL_MODES = ["values", "updates", "messages", "messages-tuple", "events", "debug", "tasks", "checkpoints", "custom"]
+STATE = {"messages": {"reducer": "messages"}, "seen": {}, "context": {}}
+TELL = {
+    "kind": "set",
+    "emit": [{"config": "{{config}}", "context": "{{context}}"}],
+    "update": {"seen": "{{config}}", "context": "{{context}}"},
+}
+# Each puts all that expressions can see where it is stored, streamed and shown, and then ends in its own way.
+GRAPHS = {
+    "teller": {
+        "name": "teller", "state": STATE,
+        "nodes": {"tell": TELL, "say": {"kind": "script", "replies": [{"content": "the key is {{config.custom_api_key}}"}]}},
+        "edges": [["__start__", "tell"], ["tell", "say"], ["say", "__end__"]],
+    },
+    "asker": {
+        "name": "asker", "state": STATE,
+        "nodes": {
+            "tell": TELL,
+            "ask": {"kind": "interrupt", "ask": [{"config": "{{config}}"}]},
+            "break": {"kind": "fail", "error": {"type": "ValueError", "message": "with {{config.apiKeys.OPENAI_API_KEY}}"}},
+        },
+        "edges": [["__start__", "tell"], ["tell", "ask"], ["ask", "break"], ["break", "__end__"]],
+    },
+    "sleeper": {
+        "name": "sleeper", "state": STATE,
+        "nodes": {"tell": TELL, "sleep": {"kind": "sleep", "ms": 3600000}},
+        "edges": [["__start__", "tell"], ["tell", "sleep"], ["sleep", "__end__"]],
+    },
+}  # fmt: skip
+# Keys that the server has itself.
+ENVIRONMENT = {"OPENAI_API_KEY": secret("server-openai"), "ANTHROPIC_API_KEY": secret("server-anthropic")}
+
+
+class Journal:
+    """Everything that a client was told, secrets aside that it sent itself."""
+
+    def __init__(self, server, token: str):
+        self.server, self.token, self.said = server, token, []
+        self.http = server.client(token, headers=HEADERS, params=QUERY)
+
+    def ask(self, method: str, path: str, *, json=None, params=None, headers=None) -> object:
+        answer = self.http.request(method, path, json=json, params=params, headers=headers)
+        assert answer.status_code < 500, f"{method} {path}: {answer.status_code} {answer.text}"
+        self.said.append(f"{method} {path} {answer.status_code}\n{answer.headers}\n{answer.text}")
+        return answer
+
+    def text(self) -> str:
+        return "\n".join(self.said)
+
+
+def claims() -> dict:
+    """What an issuer may put into a token besides what the server asks for."""
+    return {
+        "email": f"{MARK}@example.test", "provider_token": secret("claim"), "session_id": secret("session-claim"),
+        "user_metadata": {"api_key": secret("claim-key")}, "nonce": secret("nonce"),
+    }  # fmt: skip
+
+
+def read_everything(journal: Journal, thread: str) -> None:
+    for run in journal.ask("GET", f"/threads/{thread}/runs").json():
+        base = f"/threads/{thread}/runs/{run['run_id']}"
+        journal.ask("GET", base)
+        if run["status"] not in ("pending", "running"):
+            journal.ask("GET", base + "/join")
+            journal.ask("GET", base + "/stream", headers={"Last-Event-ID": "-1"})
+    for path in ("", "/state", "/history", "/timeline", "/branches"):
+        journal.ask("GET", f"/threads/{thread}{path}")
+    journal.ask("GET", f"/threads/{thread}/state", params={"subgraphs": "true"})
+    journal.ask("POST", f"/threads/{thread}/history", json={"limit": 1000})
+    for what in ("threads", "assistants", "runs/crons", "store/items"):
+        journal.ask("POST", f"/{what}/search", json={"namespace_prefix": []} if what == "store/items" else {})
+    for path in ("/info", "/metrics", "/openapi.json", "/ok"):
+        journal.ask("GET", path)
+
+
+def refused_requests(thread: str, assistant: str) -> list[tuple[str, str, object]]:
+    """What carries a secret to a place where it would be stored, or is wrong in other ways."""
+    config = {"configurable": CONFIGURABLE}
+    cron = {"assistant_id": "teller", "schedule": "0 0 1 1 *", "input": {}}
+    return [
+        ("POST", "/assistants", {"graph_id": "teller", "config": config}),
+        ("POST", "/assistants", {"graph_id": "teller", "context": {"password": secret("assistant")}}),
+        ("POST", "/assistants", {"graph_id": "teller", "metadata": {"api_key": secret("assistant")}}),
+        ("POST", "/assistants", {"graph_id": "teller", "config": {"configurable": {"note": JWT}}}),
+        ("PATCH", f"/assistants/{assistant}", {"config": config}),
+        ("PATCH", f"/assistants/{assistant}", {"metadata": {"access_token": secret("assistant")}}),
+        ("POST", "/threads", {"metadata": {"access_token": secret("thread")}}),
+        ("PATCH", f"/threads/{thread}", {"metadata": {"access_token": secret("thread")}}),
+        ("POST", "/runs/crons", cron | {"config": config}),
+        ("POST", "/runs/crons", cron | {"metadata": {"secret": secret("cron")}}),
+        ("POST", "/runs/crons", cron | {"webhook": f"https://user:{secret('cron')}@hooks.test/"}),
+        ("POST", "/runs/crons", cron | {"webhook": f"https://hooks.test/?token={secret('cron')}"}),
+        ("POST", f"/threads/{thread}/runs/crons", cron | {"context": {"token": secret("cron")}}),
+        ("POST", f"/threads/{thread}/runs", run_body("teller", webhook=f"https://user:{secret('hook')}@hooks.test/")),
+        ("POST", f"/threads/{thread}/runs", run_body("teller", webhook=f"https://hooks.test/?api_key={secret('hook')}")),
+        ("POST", f"/threads/{thread}/runs/wait", run_body("teller", webhook=f"https://hooks.test/x?sig={JWT}")),
+    ]
+
+
+def wrong_requests(thread: str) -> list[tuple[str, str, object]]:
+    """Nonsense with secrets in it: what is said about it does not repeat them."""
+    return [
+        ("POST", f"/threads/{thread}/runs", run_body("nobody")),
+        ("POST", f"/threads/{thread}/runs", run_body("teller", stream_mode=7)),
+        ("POST", f"/threads/{thread}/runs", run_body("teller", multitask_strategy=secret("word"))),
+        ("POST", f"/threads/{thread}/runs", run_body("teller", config=secret("config"))),
+        ("POST", f"/threads/{thread}/runs", run_body("teller", checkpoint_id=7)),
+        ("POST", f"/threads/{thread}/runs", run_body("teller", webhook=secret("no url"))),
+        ("GET", "/threads/" + secret("path"), None),
+        ("GET", f"/threads/{thread}/runs/" + secret("path"), None),
+        ("GET", "/nowhere/" + secret("path"), None),
+    ]
+
+
+def crash_in_the_middle(server, journal: Journal, thread: str) -> None:
+    """A run with secrets is at work, one waits: kill -9, and both go on without them."""
+    run = journal.ask("POST", f"/threads/{thread}/runs", json=run_body("sleeper", input={"messages": "x"})).json()["run_id"]
+
+    def is_asleep() -> bool:
+        state = journal.http.get(f"/threads/{thread}/state")
+        return state.status_code == 200 and "sleep" in state.json().get("next", [])
+
+    wait_for(is_asleep, what="a run at work")
+    later = run_body("teller", input={"messages": "x"}, after_seconds=3600)
+    waiting = journal.ask("POST", f"/threads/{thread}/runs", json=later).json()["run_id"]
+    server.kill()
+    server.restart()
+    for each in (run, waiting):
+        answer = journal.ask("POST", f"/threads/{thread}/runs/{each}/cancel", params={"wait": "1"})
+        assert answer.status_code in (200, 202, 204), answer.text
+
+
+def runs_of_every_end(server, journal: Journal) -> list[str]:
+    """Threads with runs that succeeded, asked, failed, were cancelled, and one that saw a crash."""
+    good, asked, cancelled, crashed = (
+        journal.ask("POST", "/threads", json={"metadata": {"note": WITNESS}}).json()["thread_id"] for _ in range(4)
+    )
+    body = run_body("teller", input={"messages": f"hello {WITNESS}"}, stream_mode=ALL_MODES, stream_subgraphs=True)
+    assert journal.ask("POST", f"/threads/{good}/runs/stream", json=body).status_code == 200
+    assert journal.ask("POST", "/runs/wait", json=body | {"on_completion": "keep"}).status_code == 200
+    body = run_body("asker", input={"messages": "hello"}, stream_mode=ALL_MODES)
+    assert "__interrupt__" in journal.ask("POST", f"/threads/{asked}/runs/stream", json=body).text
+    body = run_body("asker", command={"resume": "go on"}, stream_mode=ALL_MODES)
+    assert "ValueError" in journal.ask("POST", f"/threads/{asked}/runs/stream", json=body).text
+    run = journal.ask("POST", f"/threads/{cancelled}/runs", json=run_body("sleeper", input={"messages": "x"})).json()
+    journal.ask("POST", f"/threads/{cancelled}/runs/{run['run_id']}/cancel", params={"wait": "1"})
+    crash_in_the_middle(server, journal, crashed)
+    return [good, asked, cancelled, crashed]
+
+
+def kept(server, store: str) -> bytes:
+    """Everything in the database; the server must not run."""
+    return dumped(server.store) if store == "postgres" else server.database() + stored(server)
+
+
+def exported(server, thread: str, token_subject: str) -> str:
+    done = server.tool("export", "--store", server.store, "--config", str(server.config_file), thread, status=None)
+    return done.stdout + done.stderr
+
+
+def test_the_search_finds_what_it_looks_for():
+    for form, data in forms().items():
+        assert find(b"before" + data + b"after"), form
+    import base64
+
+    for pad in range(3):
+        assert find(base64.b64encode(b"x" * pad + b"Basic user:" + MARK.encode() + b" and more")), pad
+    assert not find(f"{WITNESS} nothing".encode())
+
+
+def test_nothing_lands(secured, store):
+    config = {"log": {"level": "debug"}, "audit": {"file": "audit.log"}, "record": True}
+    server = secured(store=store, graphs=GRAPHS, config=config, env=ENVIRONMENT)
+    token = server.user("alice", **claims())
+    parts = token.split(".")
+    journal = Journal(server, token)
+    threads = runs_of_every_end(server, journal)
+    assistant = journal.ask("POST", "/assistants", json={"graph_id": "teller", "name": WITNESS}).json()["assistant_id"]
+    for method, path, body in refused_requests(threads[0], assistant):
+        answer = journal.ask(method, path, json=body)
+        assert answer.status_code == 422, f"{method} {path} {json.dumps(body)[:200]}: {answer.text}"
+    # What a client asked for by its own words may be repeated to it, but is kept nowhere.
+    wrong = Journal(server, token)
+    for method, path, body in wrong_requests(threads[0]):
+        assert 400 <= wrong.ask(method, path, json=body).status_code < 500
+    for thread in threads:
+        read_everything(journal, thread)
+    for name, bad in {"token": token[:-4] + "AAAA", "key": secret("api-key"), "shape": JWT}.items():
+        with server.client(bad, headers=HEADERS, params=QUERY) as http:
+            answer = http.get("/threads/" + threads[0])
+            assert answer.status_code == 401, name
+            journal.said.append(str(answer.headers) + answer.text)
+    must_be_clean("the answers", journal.text(), token, *parts[1:])
+    journal.http.close()
+    wrong.http.close()
+    server.stop()
+
+    secrets = (token, *parts[1:])
+    must_be_clean("the log", server.log.read_bytes(), *secrets, has_witness=False)
+    must_be_clean("the audit log", (server.folder / "audit.log").read_bytes(), *secrets, has_witness=False)
+    must_be_clean("the database", kept(server, store), *secrets)
+    words = b"the key is heddle:secret:custom_api_key"
+    assert words in kept(server, store), "what is compressed was looked at, too"
+    server.tool("doctor", "--secrets", server.store)
+
+
+def test_a_run_that_takes_too_long(secured, store):
+    server = secured(store=store, graphs=GRAPHS, config={"run_timeout": 1, "log": {"level": "debug"}})
+    journal = Journal(server, server.user("alice", **claims()))
+    thread = journal.ask("POST", "/threads", json={"metadata": {"note": WITNESS}}).json()["thread_id"]
+    answer = journal.ask("POST", f"/threads/{thread}/runs/wait", json=run_body("sleeper", input={"messages": "x"}))
+    assert "__error__" in answer.json(), answer.text
+    read_everything(journal, thread)
+    must_be_clean("the answers", journal.text())
+    journal.http.close()
+    server.stop()
+    must_be_clean("the log", server.log.read_bytes(), has_witness=False)
+    must_be_clean("the database", kept(server, store))
+
+
+def test_what_a_model_says_about_keys(secured, scripted):
+    """Providers repeat a wrong key in what they say about it; nothing of that is kept."""
+
+    def complain(peer, request) -> None:
+        given = request.headers.get("authorization", "")
+        message = {"error": {"message": f"Incorrect API key provided: {given}", "type": "invalid_request_error"}}
+        peer.answer(401, message, {"x-echo": given})
+
+    model = scripted(complain)
+    server = secured(config={"log": {"level": "debug"}, "outgoing": {"private": "allow"}})
+    configurable = {"base_url": model.url + "/v1", "custom_model_name": "m", "custom_api_key": secret("wrong-key")}
+    journal = Journal(server, server.user("alice"))
+    thread = journal.ask("POST", "/threads", json={"metadata": {"note": WITNESS}}).json()["thread_id"]
+    body = {"assistant_id": "agent", "input": {"messages": "hello"}, "config": {"configurable": configurable}}
+    answer = journal.ask("POST", f"/threads/{thread}/runs/wait", json=body)
+    assert "__error__" in answer.json(), answer.text
+    assert model.requests and MARK in model.requests[0].headers["authorization"], "the model was asked with the key"
+    read_everything(journal, thread)
+    must_be_clean("the answers", journal.text())
+    journal.http.close()
+    server.stop()
+    must_be_clean("the log", server.log.read_bytes(), has_witness=False)
+    must_be_clean("the database", kept(server, "sqlite"))

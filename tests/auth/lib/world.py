@@ -1,0 +1,186 @@
+"""What somebody has on a server, made so that any leak of it can be told from everything else."""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import httpx
+import server as api_server
+from rows import Row, human
+
+UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)?")
+PARAMETER = re.compile(r"\{(\w+)\}")
+OF_THE_MOMENT = {"date", "x-request-id", "keep-alive", "connection"}
+GRAPHS = {name: api_server.GRAPHS / f"{name}.json" for name in ("echo", "nested")}
+SYSTEM_ASSISTANT = "echo"  # everybody has it
+
+
+class Things(dict):
+    """Names to ids, see rows.NAMES; `used` are those that somebody asked for."""
+
+    def __init__(self, *sources, **more):
+        super().__init__(*sources, **more)
+        self.used: set[str] = set()
+
+    def __getitem__(self, name):
+        self.used.add(name)
+        return super().__getitem__(name)
+
+
+def missing(name: str):
+    """A thing of that kind that never was."""
+    if name in ("item", "new_item"):
+        return {"namespace": [f"missing{uuid.uuid4().hex}"], "key": uuid.uuid4().hex}
+    if name == "invitation_token":
+        return uuid.uuid4().hex + uuid.uuid4().hex
+    if name == "participant_id":
+        return uuid.uuid4().hex[:22]
+    return str(uuid.uuid4())
+
+
+@dataclass
+class Answer:
+    status: int
+    text: str
+    headers: dict[str, str]
+
+    def everything(self) -> str:
+        return self.text + "\n" + "\n".join(f"{name}: {value}" for name, value in self.headers.items())
+
+    def masked(self, *values) -> tuple:
+        """What two answers must share when only ids, which are `values`, and the moment differ."""
+        kept = {name: mask(value, *values) for name, value in self.headers.items() if name not in OF_THE_MOMENT}
+        if self.status < 300:
+            kept.pop("content-length", None)  # of times and numbers
+        return self.status, mask(self.text, *values), kept
+
+
+def mask(text: str, *values) -> str:
+    """Without ids, those of `values` and all that look like one, and without times."""
+    for value in values:
+        for part in value.values() if isinstance(value, dict) else [value]:
+            for each in part if isinstance(part, list) else [part]:
+                text = text.replace(each, "<id>")
+    return TIME.sub("<time>", UUID.sub("<id>", text))
+
+
+def send(http: httpx.Client, method: str, path: str, row: Row, ids: Things) -> Answer:
+    """The row's request with these things."""
+    options = {}
+    if row.json:
+        options["json"] = row.json(ids)
+    if row.params:
+        options["params"] = row.params(ids)
+    path = PARAMETER.sub(lambda found: str(ids[found[1]]), path)
+    with http.stream(method, path, **options) as answer:
+        is_endless = row.is_endless and answer.status_code == 200
+        text = "" if is_endless else answer.read().decode()
+        return Answer(answer.status_code, text, dict(answer.headers))
+
+
+def names_of(method: str, path: str, row: Row, ids: Things) -> set[str]:
+    """Which things a row speaks of."""
+    ids = Things(ids)
+    if row.json:
+        row.json(ids)
+    if row.params:
+        row.params(ids)
+    return ids.used | set(PARAMETER.findall(path))
+
+
+@dataclass
+class Person:
+    """Somebody with a token, and what is theirs. `mark` is in everything that they have written."""
+
+    server: object
+    subject: str
+    token: str
+    mark: str = field(default_factory=lambda: f"mark{uuid.uuid4().hex}")
+
+    def __post_init__(self):
+        self.http: httpx.Client = self.server.client(self.token)
+
+    def close(self) -> None:
+        self.http.close()
+
+    def ask(self, method: str, path: str, status: int = 200, **options):
+        answer = self.http.request(method, path, **options)
+        assert answer.status_code == status, f"{self.subject}: {method} {path}: {answer.status_code} {answer.text}"
+        return answer.json() if answer.content.strip() else None
+
+    # ---- things -------------------------------------------------------
+
+    def plant(self, makes: str | None = None) -> Things:
+        """One of everything."""
+        assistant = self.make_assistant()
+        thread = self.ask("POST", "/threads", json={"metadata": {"note": self.mark}})["thread_id"]
+        said = {"input": human(self.mark), "metadata": {"note": self.mark}, "stream_resumable": True}
+        self.ask("POST", f"/threads/{thread}/runs/wait", json={"assistant_id": SYSTEM_ASSISTANT, **said})
+        run = self.ask("GET", f"/threads/{thread}/runs")[0]["run_id"]
+        state = self.ask("GET", f"/threads/{thread}/state")
+        if makes == "pending":
+            later = {"assistant_id": SYSTEM_ASSISTANT, "after_seconds": 3600, **said}
+            run = self.ask("POST", f"/threads/{thread}/runs", json=later)["run_id"]
+        return Things(
+            thread_id=thread, run_id=run, checkpoint_id=state["checkpoint"]["checkpoint_id"], assistant_id=assistant,
+            cron_id=self.make_cron(assistant), item=self.make_item(), namespace="child",
+            **{name: missing(name) for name in ("new_thread_id", "new_assistant_id", "new_item")},
+            **{name: missing(name) for name in ("participant_id", "invitation_id", "invitation_token")},
+        )  # fmt: skip
+
+    def make_assistant(self, **more) -> str:
+        body = {
+            "graph_id": "nested", "name": self.mark, "description": self.mark, "metadata": {"note": self.mark},
+            "config": {"configurable": {"note": self.mark}}, **more,
+        }  # fmt: skip
+        return self.ask("POST", "/assistants", json=body)["assistant_id"]
+
+    def make_cron(self, assistant: str) -> str:
+        body = {
+            "assistant_id": assistant, "schedule": "0 0 1 1 *", "input": human(self.mark), "metadata": {"note": self.mark},
+        }  # fmt: skip
+        return self.ask("POST", "/runs/crons", json=body)["cron_id"]
+
+    def make_item(self, namespace: str | None = None) -> dict:
+        item = {"namespace": [namespace or f"{self.mark}-space"], "key": f"{self.mark}-key"}
+        self.ask("PUT", "/store/items", 204, json={**item, "value": {"note": self.mark}})
+        return item
+
+    # ---- all that there is --------------------------------------------
+
+    def snapshot(self) -> dict[str, object]:
+        """Everything that this person can see of what is theirs, by where it is found."""
+        found = {}
+
+        def look(method: str, path: str, **options):
+            found[f"{method} {path} {json.dumps(options)}"] = answer = self.ask(method, path, **options)
+            return answer
+
+        for thread in look("POST", "/threads/search", json={"limit": 1000}):
+            base = f"/threads/{thread['thread_id']}"
+            for part in ("", "/state", "/history", "/branches", "/timeline", "/runs"):
+                look("GET", base + part)
+            for run in found[f"GET {base}/runs {{}}"]:
+                look("GET", f"{base}/runs/{run['run_id']}")
+        for assistant in look("POST", "/assistants/search", json={"limit": 1000}):
+            look("POST", f"/assistants/{assistant['assistant_id']}/versions", json={})
+        look("POST", "/runs/crons/search", json={"limit": 1000})
+        look("POST", "/store/items/search", json={"namespace_prefix": [], "limit": 1000})
+        look("POST", "/store/namespaces", json={"limit": 1000})
+        return found
+
+
+@contextmanager
+def people(server, *subjects: str):
+    """A Person for each."""
+    made = [Person(server, subject, server.user(subject)) for subject in subjects]
+    try:
+        yield made
+    finally:
+        for person in made:
+            person.close()

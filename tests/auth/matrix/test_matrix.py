@@ -1,0 +1,386 @@
+"""Every operation, asked by everybody, about everything: who may, may; who may not learns nothing.
+
+The table of requests is rows.py; the operations and what it takes to be let in come from the
+router itself (/openapi.json). So an operation without a row fails here, and so does one that lets in
+whom it should not. What is expected of a cell follows from `x-heddle-access` and the rules below.
+
+Refused requests come first; then nothing of the owner's may have changed; then what is allowed.
+"""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+from programs import wait_for
+from rows import NAMES, ROWS
+from secured import STORES, Secured
+from tokens import Issuer, bad_tokens
+from world import GRAPHS, SYSTEM_ASSISTANT, Answer, Person, Things, mask, missing, names_of, send
+
+RANK = {"viewer": 1, "editor": 2, "owner": 3}
+OPERATIONS = sorted(ROWS)
+NAMED = [f"{method} {path}" for method, path in OPERATIONS]
+BAD = sorted(bad_tokens(Issuer("main"), "x"))
+
+
+class World:
+    """A server on which `owner` has things, some of them shared, and `stranger` has others."""
+
+    def __init__(self, store: str):
+        # What happens by itself would count as store reads.
+        options = ["--ttl-sweep-interval", "0", "--log-level", "debug"]
+        self.server = Secured(store=store, config={"stream": {"heartbeat": 1}}, options=options, graphs=GRAPHS).start()
+        self.owner = self.person("owner")
+        self.editor, self.viewer, self.stranger = map(self.person, ("editor", "viewer", "stranger"))
+        self.root = Person(self.server, "root", self.server.main.admin("root"))
+        self.bad = bad_tokens(self.server.main, self.owner.subject)
+        self.operations = self.server.operations()
+        self.shared = self.plant_shared()
+        self.private = self.owner.plant()
+        self.foreign = self.stranger.plant()
+        self.before = self.owner.snapshot()
+
+    def person(self, role: str) -> Person:
+        subject = f"{role}-{uuid.uuid4()}"
+        return Person(self.server, subject, self.server.user(subject))
+
+    def plant_shared(self, makes: str | None = None) -> Things:
+        """The owner's, with a thread in which the editor and the viewer take part."""
+        things = self.owner.plant(makes)
+        for person, role in ((self.editor, "editor"), (self.viewer, "viewer")):
+            body = {"issuer": "main", "subject": person.subject, "role": role}
+            answer = self.owner.http.post(f"/threads/{things['thread_id']}/participants", json=body)
+            assert answer.status_code in (200, 201), answer.text
+        return things
+
+    def access(self, operation: tuple[str, str]) -> str:
+        return self.operations[operation]["x-heddle-access"]
+
+    def close(self) -> None:
+        for person in (self.owner, self.editor, self.viewer, self.stranger, self.root):
+            person.close()
+        try:
+            self.server.stop()
+        finally:
+            self.server.remove()
+
+    # ---- what requests cost -------------------------------------------
+
+    def cost(self) -> tuple[int, int]:
+        """Reads and writes of the store so far, once nothing is under way."""
+
+        def look():
+            now = self.root.ask("GET", "/metrics", params={"format": "json"})
+            is_quiet = now["heddle_runs_running"] == now["heddle_store_calls"] == 0
+            return is_quiet and (now["heddle_store_reads_total"], now["heddle_store_writes_total"])
+
+        return wait_for(look, what="a server at rest")
+
+    def costs(self, *requests) -> list[tuple[int, int]]:
+        """What each of these costs. (Asking for it costs nothing.)"""
+        marks = [self.cost()]
+        for request in requests:
+            request()
+            marks.append(self.cost())
+        return [(b[0] - a[0], b[1] - a[1]) for a, b in zip(marks, marks[1:], strict=False)]
+
+
+@pytest.fixture(scope="module", params=STORES)
+def world(request):
+    made = World(request.param)
+    yield made
+    made.close()
+
+
+operation = pytest.mark.parametrize("operation", OPERATIONS, ids=NAMED)
+
+
+def leaks(world: World, answer) -> list[str]:
+    """What of the owner's is in an answer."""
+    said = answer.everything()
+    return [text for text in (world.owner.mark, world.owner.subject) if text in said]
+
+
+# ---- the table -------------------------------------------------------------
+
+
+def test_every_operation_has_a_row(world):
+    assert set(world.operations) == set(ROWS)
+    assert {name: each.get("x-heddle-access") for name, each in world.operations.items()} == {
+        name: each["x-heddle-access"] for name, each in world.operations.items()
+    }
+    for name, each in world.operations.items():
+        assert each["x-heddle-access"] in ("public", "user", "viewer", "editor", "owner", "admin"), name
+
+
+def test_every_thread_in_a_path_has_a_role(world):
+    for (method, path), each in world.operations.items():
+        is_thread = path.startswith("/threads/{thread_id}")
+        assert is_thread == (each["x-heddle-access"] in RANK), (method, path)
+        if method in ("PUT", "PATCH", "DELETE") and is_thread:
+            assert each["x-heddle-access"] != "viewer", (method, path)
+
+
+# ---- who has no business here ----------------------------------------------
+
+
+@operation
+def test_without_good_credentials(world, operation):
+    """No token, and every bad one: the same answer to everything, whatever is asked for."""
+    method, path = operation
+    row = ROWS[operation]
+    for name in ("no token", *BAD):
+        with world.server.client(world.bad.get(name)) as http:
+            answer = send(http, method, path, row, world.private)
+            absent = send(http, method, path, row, missing_things(world.private))
+        assert not leaks(world, answer), name
+        if world.access(operation) == "public":
+            assert answer.status == row.ok, name
+            continue
+        assert answer.status == 401, f"{name}: {answer}"
+        assert set(answer.headers.get("www-authenticate", "").split()) >= {"Bearer"}, answer.headers
+        assert answer.masked() == absent.masked(), name
+
+
+@operation
+def test_credentials_in_other_places(world, operation):
+    """A token is looked for in one place."""
+    method, path = operation
+    if world.access(operation) == "public":
+        return
+    token = world.owner.token
+    places = [
+        {"headers": {"Cookie": f"authorization=Bearer {token}; token={token}; sb-access-token={token}"}},
+        {"headers": {"Authorization": f"Basic {token}"}},
+        {"headers": {"Authorization": token}},
+        {"headers": {"x-auth-scheme": "langsmith"}},
+        {"headers": {"x-api-key": token}},
+        {"params": {"token": token, "access_token": token}},
+    ]
+    for place in places:
+        with world.server.client(**place) as http:
+            answer = send(http, method, path, ROWS[operation], world.private)
+        assert answer.status == 401, f"{list(place)}: {answer}"
+
+
+def missing_things(things: Things) -> Things:
+    return Things({name: missing(name) if name in NAMES else value for name, value in things.items()})
+
+
+@operation
+def test_a_stranger_asks_as_the_owner_does(world, operation):
+    method, path = operation
+    row, access = ROWS[operation], world.access(operation)
+    answer = send(world.stranger.http, method, path, row, world.private)
+    assert not leaks(world, answer), answer
+    assert answer.status < 500
+    if access == "admin":
+        assert answer.status == 403
+    elif access in RANK or is_about_one_thing(path):
+        assert answer.status == 404, answer
+
+
+def is_about_one_thing(path: str) -> bool:
+    return "{" in path
+
+
+# ---- somebody else's things ------------------------------------------------
+
+
+def others(operation, mine: Things, theirs: Things):
+    """(name, with theirs, a function that gives one that is missing): a cell for each thing named."""
+    method, path = operation
+    for name in sorted(names_of(method, path, ROWS[operation], mine) & set(NAMES)):
+        yield name, Things(mine, **{name: theirs[name]}), lambda name=name: Things(mine, **{name: missing(name)})
+    if path.startswith("/threads/{thread_id}/"):  # the whole path is theirs
+        yield "thread_id", theirs, lambda: Things(theirs, thread_id=missing("thread_id"))
+
+
+def check_cell(world: World, http, operation, name: str, things: Things, absent) -> None:
+    """Theirs and one that is missing: the same answer at the same cost."""
+    method, path = operation
+    row, seen = ROWS[operation], {}
+
+    def ask(ids: Things, key: str):
+        seen[key] = send(http, method, path, row, ids), ids
+
+    # What happens by itself may count once, but not again and again.
+    for _ in range(5):
+        there, nowhere = world.costs(lambda: ask(things, "there"), lambda: ask(absent(), "nowhere"))
+        (answer, ids), (other, no_ids) = seen["there"], seen["nowhere"]
+        assert answer.masked(ids.get(name)) == other.masked(no_ids.get(name)), name
+        assert not leaks(world, answer), name
+        if there == nowhere:
+            return
+    raise AssertionError(f"{name}: reads and writes {there} where there is one, {nowhere} where there is none")
+
+
+@operation
+def test_things_of_others(world, operation):
+    """In one's own request, the id of a thread, run, checkpoint, assistant, cron, item … of the owner."""
+    mine = Things(world.foreign, assistant_id=SYSTEM_ASSISTANT if "/runs" in operation[1] else world.foreign["assistant_id"])
+    if world.access(operation) in ("public", "admin"):
+        return
+    for name, things, absent in others(operation, mine, world.private):
+        if name.startswith("new_"):
+            continue  # test_taken_ids
+        check_cell(world, world.stranger.http, operation, name, things, absent)
+
+
+@operation
+def test_other_things_of_those_who_share(world, operation):
+    """Who takes part in a thread has that thread: not the owner's other ones, nor what is in those."""
+    if world.access(operation) not in RANK:
+        return
+    mine = Things(world.shared, assistant_id=SYSTEM_ASSISTANT)
+    for person, role in ((world.editor, "editor"), (world.viewer, "viewer")):
+        for name, things, absent in others(operation, mine, world.private):
+            if name == "assistant_id" or not name.startswith("new_"):
+                may = RANK[role] >= RANK[world.access(operation)]
+                if may or name == "thread_id":
+                    check_others(world, person.http, operation, name, things, absent)
+
+
+def check_others(world: World, http, operation, name: str, things: Things, absent) -> None:
+    method, path = operation
+    none = absent()
+    answer = send(http, method, path, ROWS[operation], things)
+    other = send(http, method, path, ROWS[operation], none)
+    assert answer.masked(things.get(name)) == other.masked(none.get(name)), name
+
+
+def test_bodies_that_name_threads_of_others(world):
+    """Prune, cancel, batch: theirs is passed over like what is missing."""
+    mine, theirs = world.foreign, world.private
+    http = world.stranger.http
+    for strategy in ("delete", "keep_latest"):
+        answers = [
+            http.post("/threads/prune", json={"thread_ids": [id], "strategy": strategy})
+            for id in (theirs["thread_id"], missing("thread_id"))
+        ]
+        assert answers[0].status_code == answers[1].status_code
+        assert {mask(a.text, theirs["thread_id"]) for a in answers[:1]} == {mask(answers[1].text)}
+    answers = [
+        http.post("/runs/batch", json=[{"assistant_id": SYSTEM_ASSISTANT}, {"assistant_id": id}])
+        for id in (theirs["assistant_id"], missing("assistant_id"))
+    ]
+    assert [a.status_code for a in answers] == [answers[0].status_code] * 2
+    assert mask(answers[0].text) == mask(answers[1].text)
+    for action in ("interrupt", "rollback"):
+        body = {"thread_id": theirs["thread_id"], "run_ids": [theirs["run_id"]]}
+        other = {"thread_id": missing("thread_id"), "run_ids": [missing("run_id")]}
+        answers = [http.post("/runs/cancel", params={"action": action}, json=each) for each in (body, other)]
+        assert answers[0].status_code == answers[1].status_code
+        assert mask(answers[0].text) == mask(answers[1].text)
+    assert mine["thread_id"] != theirs["thread_id"]
+
+
+def test_searches_find_nothing_of_others(world):
+    mark = world.owner.mark
+    asked = {
+        "/threads/search": [{"metadata": {"note": mark}}, {"ids": [world.private["thread_id"]]}, {"limit": 1000}, {"status": "idle"},
+                            {"metadata": {"owner": world.owner.subject}}],
+        "/assistants/search": [{"name": mark}, {"metadata": {"note": mark}}, {"limit": 1000}],
+        "/runs/crons/search": [{"assistant_id": world.private["assistant_id"]}, {"metadata": {"note": mark}}, {"limit": 1000}],
+        "/store/items/search": [{"namespace_prefix": []}, {"namespace_prefix": [f"{mark}-space"]}, {"namespace_prefix": [], "query": mark}],
+        "/store/namespaces": [{}, {"prefix": [f"{mark}-space"]}],
+    }  # fmt: skip
+    for path, bodies in asked.items():
+        for body in bodies:
+            answer = world.stranger.http.post(path, json=body)
+            assert answer.status_code == 200, answer.text
+            assert mark not in answer.text and world.owner.subject not in answer.text, (path, body)
+            assert world.private["thread_id"] not in answer.text
+            assert mark in world.owner.http.post(path, json=body).text, "what was looked for is there"
+    for path, body in (
+        ("/threads/count", {"metadata": {"note": mark}}), ("/assistants/count", {"metadata": {"note": mark}}),
+        ("/runs/crons/count", {"metadata": {"note": mark}}),
+    ):  # fmt: skip
+        assert world.stranger.http.post(path, json=body).json() == 0, path
+        assert world.owner.http.post(path, json=body).json() > 0, path
+
+
+def test_nothing_of_the_owner_has_changed(world):
+    assert world.owner.snapshot() == world.before
+
+
+# What creates, and how its owner sees the same thing.
+CREATING = {
+    "new_thread_id": (("POST", "/threads"), lambda id: ("GET", f"/threads/{id}", {})),
+    "new_assistant_id": (("POST", "/assistants"), lambda id: ("GET", f"/assistants/{id}", {})),
+    "new_item": (
+        ("PUT", "/store/items"),
+        lambda item: ("GET", "/store/items", {"params": {"namespace": item["namespace"][0], "key": item["key"]}}),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CREATING)
+def test_taken_ids(world, name):
+    """Creating what somebody else has is creating: no conflict says that it is there."""
+    operation, look = CREATING[name]
+    make = {
+        "new_thread_id": lambda: world.owner.ask("POST", "/threads", json={"metadata": {"note": world.owner.mark}})["thread_id"],
+        "new_assistant_id": world.owner.make_assistant,
+        "new_item": lambda: world.owner.make_item(f"space{uuid.uuid4().hex}"),
+    }[name]
+    for _ in range(5):
+        taken = make()
+        method, path, options = look(taken)
+        before = world.owner.ask(method, path, **options)
+        things = Things(world.foreign, **{name: taken})
+        free = Things(world.foreign, **{name: missing(name)})
+        seen = []
+        costs = world.costs(*(
+            lambda ids=ids: seen.append(send(world.stranger.http, *operation, ROWS[operation], ids)) for ids in (things, free)
+        ))  # fmt: skip
+        assert [answer.status for answer in seen] == [ROWS[operation].ok] * 2, seen
+        assert seen[0].masked(taken) == seen[1].masked(free[name])
+        assert not leaks(world, Answer(0, seen[0].text.replace(str(taken), ""), seen[0].headers))
+        assert world.owner.ask(method, path, **options) == before
+        assert world.stranger.ask(method, path, **options) != before
+        if costs[0] == costs[1]:
+            return
+    raise AssertionError(f"reads and writes {costs}: a taken id and a free one")
+
+
+# ---- who may ---------------------------------------------------------------
+
+
+def things_for(world: World, operation, row) -> Things:
+    """What a request of somebody who may is about: new things when it changes them."""
+    things = Things(world.shared if row.is_read else world.plant_shared(row.makes))
+    if not operation[1].startswith("/assistants"):
+        things["assistant_id"] = SYSTEM_ASSISTANT
+    return things
+
+
+@operation
+def test_the_owner_may(world, operation):
+    row = ROWS[operation]
+    person = world.root if world.access(operation) == "admin" else world.owner
+    answer = send(person.http, *operation, row, things_for(world, operation, row))
+    assert answer.status == row.ok, answer
+    if world.access(operation) == "admin":
+        assert send(world.owner.http, *operation, row, world.shared).status == 403
+
+
+@pytest.mark.parametrize("role", ["editor", "viewer"])
+@operation
+def test_those_who_take_part_may_what_their_role_says(world, operation, role):
+    row, access = ROWS[operation], world.access(operation)
+    person = {"editor": world.editor, "viewer": world.viewer}[role]
+    needed = row.needs or access
+    things = things_for(world, operation, row)
+    answer = send(person.http, *operation, row, things)
+    if needed in RANK:
+        assert answer.status == (row.ok if RANK[role] >= RANK[needed] else 403), answer
+    elif access == "admin":
+        assert answer.status == 403
+    elif is_about_one_thing(operation[1]) and access == "user":
+        assert answer.status == 404, answer  # assistants and crons are not shared with the thread
+    else:
+        assert answer.status < 500, answer
+    if row.own != "thread" and access == "user":
+        assert not leaks(world, answer)
