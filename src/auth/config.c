@@ -173,20 +173,32 @@ static bool decode_hex(struct hd_slice text, unsigned char out[HD_PRINCIPAL_KEY_
     return true;
 }
 
-/* 32 bytes: as they are, in base64url, or in hexadecimal. */
+/* Either alphabet, with or without padding: what `openssl rand -base64 32` writes is good too. */
+static bool decode_base64(struct hd_slice text, unsigned char out[HD_PRINCIPAL_KEY_LEN])
+{
+    char letters[HD_BASE64URL_LEN(HD_PRINCIPAL_KEY_LEN)];
+    bool is_key;
+    size_t len;
+
+    if (text.len == sizeof(letters) + 1 && text.ptr[sizeof(letters)] == '=')
+        text.len--;
+    if (text.len != sizeof(letters))
+        return false;
+    for (size_t i = 0; i < text.len; i++)
+        letters[i] = (char)(text.ptr[i] == '+' ? '-' : text.ptr[i] == '/' ? '_' : text.ptr[i]);
+    is_key = hd_base64url_decode(hd_slice(letters, sizeof(letters)), out, &len) == 0;
+    OPENSSL_cleanse(letters, sizeof(letters));
+    return is_key;
+}
+
+/* 32 bytes, as text. */
 static bool decode_key(struct hd_slice raw, unsigned char out[HD_PRINCIPAL_KEY_LEN])
 {
     struct hd_slice text = hd_auth_trim(raw);
-    size_t len;
 
-    if (raw.len == HD_PRINCIPAL_KEY_LEN) {
-        memcpy(out, raw.ptr, raw.len);
-        return true;
-    }
     if (text.len == 2 * HD_PRINCIPAL_KEY_LEN)
         return decode_hex(text, out);
-    return text.len == HD_BASE64URL_LEN(HD_PRINCIPAL_KEY_LEN) &&
-           hd_base64url_decode(text, out, &len) == 0;
+    return decode_base64(text, out);
 }
 
 /* ---- principal keys --------------------------------------------------- */
