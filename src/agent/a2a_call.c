@@ -486,7 +486,10 @@ static void on_done(void *ctx, const struct hd_reply *reply)
 static const uint8_t ids_ns[16] = {0x5c, 0x0b, 0x27, 0x9e, 0x4d, 0x1a, 0x4f, 0x3b,
                                    0x9a, 0x66, 0x2e, 0x81, 0xd0, 0x73, 0xc4, 0x15};
 
-/* One conversation for each agent, of each agent of ours, on each thread of each user. */
+/*
+ * One conversation for each agent, of each agent of ours, on each thread of each user; who shares
+ * a thread with others shares none of their conversations with servers, which have credentials.
+ */
 static int make_context(const struct hd_tool_call *call, struct hd_a2a_peer *peer)
 {
     const struct hd_run_options *options = &call->task->loop->run->options;
@@ -502,6 +505,8 @@ static int make_context(const struct hd_tool_call *call, struct hd_a2a_peer *pee
         err = hd_buf_append_lenslice(&name, options->root);
     if (!err)
         err = hd_buf_append_lenslice(&name, hd_slice_cstr(peer->url));
+    if (!err && !hd_slice_eq(options->actor, options->principal))
+        err = hd_buf_append_lenslice(&name, options->actor);
     if (!err)
         err = hd_uuid_v5(ids_ns, hd_buf_slice(&name), id);
     hd_buf_fini(&name);

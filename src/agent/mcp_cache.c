@@ -40,11 +40,13 @@ static void free_entry(struct entry *entry)
     hd_free(entry);
 }
 
-static int make_key(struct hd_buf *out, enum hd_mcp_cached what, struct hd_slice url,
-                    struct hd_slice credentials)
+static int make_key(struct hd_buf *out, const struct hd_run *run, enum hd_mcp_cached what,
+                    struct hd_slice url, struct hd_slice credentials)
 {
     int err = hd_buf_append_byte(out, (uint8_t)('0' + (int)what));
 
+    if (!err)
+        err = hd_buf_append_lenslice(out, run->options.actor);
     if (!err)
         err = hd_buf_append_lenslice(out, url);
     return err ? err : hd_buf_append_slice(out, credentials);
@@ -60,7 +62,7 @@ const struct hd_val *hd_mcp_cache_get(const struct hd_run *run, enum hd_mcp_cach
     if (!cache)
         return NULL;
     hd_buf_init(&key, MAX_KEY);
-    if (make_key(&key, what, url, credentials) == 0)
+    if (make_key(&key, run, what, url, credentials) == 0)
         entry = hd_map_get(&cache->map, hd_buf_slice(&key));
     hd_buf_fini(&key);
     return entry && entry->expires_us > hd_clock_monotonic_us() ? entry->val : NULL;
@@ -108,7 +110,7 @@ void hd_mcp_cache_put(const struct hd_run *run, enum hd_mcp_cached what, struct 
     struct hd_buf key;
 
     hd_buf_init(&key, MAX_KEY);
-    if (cache && make_key(&key, what, url, credentials) == 0) {
+    if (cache && make_key(&key, run, what, url, credentials) == 0) {
         free_entry(hd_map_remove(&cache->map, hd_buf_slice(&key)));
         if (val && ttl_ms > 0)
             (void)keep(cache, hd_buf_slice(&key), val, ttl_ms);

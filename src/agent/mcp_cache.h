@@ -1,7 +1,8 @@
 /*
  * What is known about servers of tools from one run to the next, in memory: which form
  * they speak, which tools they list, which tokens were had from them. Bounded; what
- * belongs to credentials is kept under exactly these.
+ * belongs to credentials is kept under exactly these, and nobody sees what another's runs
+ * have found out.
  */
 #ifndef HD_AGENT_MCP_CACHE_H
 #define HD_AGENT_MCP_CACHE_H

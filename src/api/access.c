@@ -3,21 +3,13 @@
 #include <string.h>
 
 #include "auth/auth.h"
+#include "auth/issuer.h"
 #include "base/uuid.h"
-#include "run/participants.h"
+#include "run/gate.h"
 #include "run/limits.h"
+#include "run/participants.h"
+#include "run/principals.h"
 #include "run/record.h"
-
-/* Until the gate is here nobody has credentials. */
-#define gate config
-#define hd_identity_ref(identity) (identity)
-#define hd_identity_unref(identity) ((void)(identity))
-#define hd_gate_check(gate, authorization, key, fn, ctx) \
-    ((void)(authorization), (void)(key), (void)(fn), (void)(ctx), HD_ENOTFOUND)
-#define HAS_NO_GATE
-#ifndef HD_MAX_SUBJECT
-#define HD_MAX_SUBJECT 255
-#endif
 
 #define ACT_FOR HD_S("heddle-act-for")
 #define RETRY_S 5 /* what clients are told while keys cannot be had */
@@ -47,6 +39,8 @@ int hd_access_check(const struct hd_endpoint *route, struct hd_fault *fault)
 struct entry {
     struct hd_call *call;
     void (*next)(struct hd_call *call);
+    struct hd_slice alias, subject; /* whom an administrator acts for */
+    char principal[HD_PRINCIPAL_SIZE];
 };
 
 /* Every refusal at the door leaves here. */
@@ -102,43 +96,83 @@ static void become(struct hd_call *call, struct hd_identity *identity)
     call->role = HD_ROLE_OWNER;
 }
 
-static void on_found(void *ctx, int err, struct hd_identity *identity)
-{
-    struct entry *entry = ctx;
+/* ---- acting for somebody ---------------------------------------------- */
 
+/*
+ * What is known of somebody who does not ask itself. No organisations: only its token names them.
+ * What lasts ends with the credentials of the one who asks.
+ */
+static struct hd_identity *make_identity(const struct entry *entry)
+{
+    struct hd_identity *identity = hd_identity_new();
+    struct hd_arena *arena = identity ? &identity->arena : NULL;
+
+    if (!identity)
+        return NULL;
+    if (hd_arena_copy(arena, hd_slice_cstr(entry->principal), &identity->principal) ||
+        hd_arena_copy(arena, entry->alias, &identity->issuer) ||
+        hd_arena_copy(arena, entry->subject, &identity->subject) ||
+        hd_arena_copy(arena, entry->call->by->key_id, &identity->key_id)) {
+        hd_identity_unref(identity);
+        return NULL;
+    }
+    identity->expires_at = entry->call->by->expires_at;
+    return identity;
+}
+
+static int settle(struct hd_call *call)
+{
+    struct entry *entry = call->state;
+
+    return hd_principal_settle(call->app->store, hd_gate_auth(call->app->gate), HD_PRINCIPAL_PERSON,
+                               entry->alias, entry->subject, entry->principal, &call->fault);
+}
+
+static void on_settled(struct hd_call *call, int err)
+{
+    struct entry *entry = call->state;
+    struct hd_identity *identity = err ? NULL : make_identity(entry);
+
+    call->state = NULL;
+    if (!err && !identity)
+        err = HD_ENOMEM;
     if (err) {
-        hd_call_fail(entry->call, err);
+        hd_call_fail(call, err);
         return;
     }
-    become(entry->call, identity);
+    become(call, identity);
+    hd_identity_unref(identity);
     let_in(entry);
 }
 
-/* Administrators may act for somebody: ALIAS/SUBJECT. What they may not then, that one may not. */
+/* Administrators may act for somebody, ALIAS/SUBJECT: may then what that one may, and no more. */
 static void act_for(struct entry *entry, struct hd_slice whom)
 {
     struct hd_call *call = entry->call;
     const char *slash = whom.len > 0 ? memchr(whom.ptr, '/', whom.len) : NULL;
-    struct hd_slice alias, subject;
     int err;
 
     if (!call->who || !call->who->is_admin) {
         turn_away(call, 403, "only administrators may act for others");
         return;
     }
-    alias = hd_slice(whom.ptr, slash ? (size_t)(slash - whom.ptr) : 0);
-    subject = slash ? hd_slice(slash + 1, whom.len - alias.len - 1) : hd_slice(NULL, 0);
-    if (alias.len == 0 || subject.len == 0 || subject.len > HD_MAX_SUBJECT) {
+    if (slash) {
+        entry->alias = hd_slice(whom.ptr, (size_t)(slash - whom.ptr));
+        entry->subject = hd_slice(slash + 1, whom.len - entry->alias.len - 1);
+    }
+    if (entry->alias.len == 0 || entry->subject.len == 0 || entry->subject.len > HD_MAX_SUBJECT) {
         turn_away(call, 422, "Heddle-Act-For must be ALIAS/SUBJECT");
         return;
     }
     call->by = call->who;
     call->who = NULL;
-    (void)on_found;
-    err = HD_EINVAL;
+    call->state = entry;
+    err = hd_call_defer(call, settle, on_settled);
     if (err)
         hd_call_fail(call, err);
 }
+
+/* ---- credentials ------------------------------------------------------ */
 
 static void identify(struct entry *entry)
 {
@@ -191,10 +225,6 @@ void hd_access_enter(struct hd_call *call, void (*next)(struct hd_call *call))
         next(call);
         return;
     }
-#ifdef HAS_NO_GATE
-    identify(entry);
-    return;
-#endif
     if (!call->app->gate) {
         identify(entry);
         return;
@@ -257,11 +287,19 @@ int hd_access_find(struct hd_call *call, struct hd_slice thread_id, struct hd_sl
     return 0;
 }
 
-static int refuse_role(struct hd_call *call, enum hd_role least)
+int hd_access_refuse(struct hd_call *call, enum hd_role least)
 {
-    hd_call_refuse(call, 403,
-                   least == HD_ROLE_OWNER ? "only the owner of the thread may do this"
-                                          : "viewers of a thread may not change it");
+    return hd_call_refuse(call, 403, "%s",
+                          least == HD_ROLE_OWNER ? "only the owner of the thread may do this"
+                                                 : "viewers of a thread may not change it");
+}
+
+/* 0, or positive: it was refused. */
+static int compare_roles(struct hd_call *call, enum hd_role role, enum hd_role least)
+{
+    if (role >= least)
+        return 0;
+    hd_access_refuse(call, least);
     return 1;
 }
 
@@ -273,7 +311,7 @@ int hd_access_need(struct hd_call *call, struct hd_slice thread_id, enum hd_role
 
     if (err)
         return err;
-    return role < least ? refuse_role(call, least) : 0;
+    return compare_roles(call, role, least);
 }
 
 static enum hd_role needed(const struct hd_endpoint *route)
@@ -302,7 +340,7 @@ int hd_access_path(struct hd_call *call)
     err = hd_access_find(call, hd_slice(id, HD_UUID_LEN), &call->principal, &call->role);
     if (err)
         return err;
-    return call->role < needed(call->route) ? refuse_role(call, needed(call->route)) : 0;
+    return compare_roles(call, call->role, needed(call->route));
 }
 
 int hd_access_room(struct hd_call *call)

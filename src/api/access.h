@@ -38,6 +38,8 @@ HD_MUST_CHECK int hd_access_find(struct hd_call *call, struct hd_slice thread_id
 /* hd_access_find(); a positive answer, and a 403 in the call, when the role is less. */
 HD_MUST_CHECK int hd_access_need(struct hd_call *call, struct hd_slice thread_id,
                                  enum hd_role least, struct hd_slice *principal);
+/* Says which role it would take; for `work` (HD_CALL_ANSWERED). */
+int hd_access_refuse(struct hd_call *call, enum hd_role least);
 
 /*
  * Store thread, before `work`: whether the principal may store more, when the route does. A

@@ -153,7 +153,7 @@ static int on_shared(void *arg, const struct hd_assistant_rec *assistant)
     int err;
 
     hd_arena_init(&arena, MAX_FOUND);
-    err = hd_assistant_read(call->app->store, call->principal, assistant->id, &arena, &own,
+    err = hd_assistant_read(call->app->store, call->actor, assistant->id, &arena, &own,
                             &call->fault);
     hd_arena_fini(&arena);
     return err == HD_ENOTFOUND ? on_assistant(search, assistant) : err;
@@ -163,9 +163,9 @@ static int scan(struct search *search)
 {
     struct hd_call *call = search->call;
     int err =
-        hd_assistants_scan(call->app->store, call->principal, on_assistant, search, &call->fault);
+        hd_assistants_scan(call->app->store, call->actor, on_assistant, search, &call->fault);
 
-    if (!err && call->principal.len > 0)
+    if (!err && call->actor.len > 0)
         err = hd_assistants_scan(call->app->store, hd_slice(NULL, 0), on_shared, search,
                                  &call->fault);
     return err;

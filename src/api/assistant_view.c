@@ -113,7 +113,7 @@ int hd_call_assistant(struct hd_call *call, struct hd_assistant_rec *out)
     if (!hd_app_graph(call->app, id) && hd_call_uuid(call, "assistant_id", id, &uuid) == 0)
         id = uuid;
     call->fault = none;
-    err = hd_assistant_resolve(call->app, call->principal, id, call->arena, out, &call->fault);
+    err = hd_assistant_resolve(call->app, call->actor, id, call->arena, out, &call->fault);
     if (err != HD_ENOTFOUND)
         return err;
     call->fault = none;

@@ -3,6 +3,7 @@
 
 #include "api/api.h"
 #include "api/assistant_view.h"
+#include "api/owner.h"
 #include "api/thread_delete.h"
 #include "base/clock.h"
 #include "base/uuid.h"
@@ -194,7 +195,7 @@ static int change(struct hd_call *call, const struct draft *draft,
     if (!err && draft->description)
         err = hd_call_text(call, draft->description, &assistant->description);
     if (!err && draft->metadata)
-        err = hd_call_merge(call, draft->metadata, &assistant->metadata);
+        err = hd_owner_merge(call, draft->metadata, &assistant->metadata);
     if (!err && draft->config)
         err = change_config(call, draft, assistant);
     else if (!err && draft->context)
@@ -249,7 +250,7 @@ static int add_or_read(struct hd_call *call, struct hd_assistant_rec *assistant,
         if (err != HD_ECONFLICT)
             return err;
         call->fault = (struct hd_fault){0};
-        err = hd_assistant_read(call->app->store, call->principal, assistant->id, call->arena,
+        err = hd_assistant_read(call->app->store, assistant->principal, assistant->id, call->arena,
                                 &found, &call->fault);
     }
     if (!err)
@@ -258,11 +259,27 @@ static int add_or_read(struct hd_call *call, struct hd_assistant_rec *assistant,
     return err;
 }
 
+static bool is_admin(const struct hd_call *call)
+{
+    return !call->who || call->who->is_admin;
+}
+
+/* Whose it will be: the caller's, or everybody's. */
+static int choose_principal(struct hd_call *call, struct hd_slice *out, bool *is_refused)
+{
+    bool is_shared = false;
+    int err = hd_body_bool(call, "shared", &is_shared);
+
+    *is_refused = !err && is_shared && !is_admin(call);
+    *out = is_shared ? hd_slice(NULL, 0) : call->actor;
+    return err;
+}
+
 static int create_assistant(struct hd_call *call)
 {
     static const char *const words[] = {"raise", "do_nothing", NULL};
     int64_t now = hd_clock_now_us();
-    struct hd_assistant_rec assistant = {.principal = call->principal,
+    struct hd_assistant_rec assistant = {.principal = call->actor,
                                          .version = 1,
                                          .created_at = now,
                                          .updated_at = now,
@@ -271,10 +288,14 @@ static int create_assistant(struct hd_call *call)
                                          .context = empty_object,
                                          .metadata = empty_object};
     struct draft draft = {.name = NULL};
-    bool exists = false;
+    bool exists = false, is_refused = false;
     int word = 0;
-    int err = read_draft(call, &draft);
+    int err = choose_principal(call, &assistant.principal, &is_refused);
 
+    if (is_refused)
+        return hd_call_refuse(call, 403, "only administrators make shared assistants");
+    if (!err)
+        err = read_draft(call, &draft);
     if (!err && draft.graph_id.len == 0)
         return hd_fault_set(&call->fault, HD_EINVAL, "graph_id: required");
     if (!err)
@@ -285,6 +306,8 @@ static int create_assistant(struct hd_call *call)
         return refuse_both(call);
     if (!err)
         err = change(call, &draft, &assistant);
+    if (!err)
+        err = hd_owner_set(call, &assistant.metadata);
     if (!err)
         err = add_or_read(call, &assistant, &exists);
     if (!err && exists && word == 0)
@@ -306,14 +329,31 @@ static int get_assistant(struct hd_call *call)
     return err;
 }
 
-/* One that the caller may change: those of everybody are not theirs. */
+static bool is_system(const struct hd_call *call, const struct hd_assistant_rec *assistant)
+{
+    for (size_t i = 0; i < call->app->graph_count; i++) {
+        if (hd_slice_eq(assistant->id, hd_slice_cstr(call->app->graphs[i].assistant_id)))
+            return true;
+    }
+    return false;
+}
+
+/*
+ * One that the caller may change: its own. Those of everybody are seen by everybody, so whoever
+ * may not change them is told so.
+ */
 static int read_own(struct hd_call *call, struct hd_assistant_rec *assistant)
 {
     int err = hd_call_assistant(call, assistant);
 
-    if (!err && !hd_slice_eq(assistant->principal, call->principal))
-        return hd_fault_set(&call->fault, HD_ENOTFOUND, "Assistant not found");
-    return err;
+    if (err || hd_slice_eq(assistant->principal, call->actor))
+        return err;
+    if (is_system(call, assistant))
+        return hd_fault_set(&call->fault, HD_EACCESS, "assistants of graphs cannot be changed");
+    if (!is_admin(call))
+        return hd_fault_set(&call->fault, HD_EACCESS,
+                            "only administrators may change shared assistants");
+    return 0;
 }
 
 static int put(struct hd_call *call, const struct hd_assistant_rec *assistant, int64_t from,
@@ -567,8 +607,7 @@ static int delete_assistant(struct hd_call *call)
     if (!deletes_threads)
         return HD_CALL_ANSWERED;
     threads.assistant_id = assistant.id;
-    err =
-        hd_threads_scan(call->app->store, call->principal, true, on_thread, &threads, &call->fault);
+    err = hd_threads_scan(call->app->store, call->actor, true, on_thread, &threads, &call->fault);
     return err ? err : hd_threads_delete(call, threads.list, threads.count, on_threads_deleted);
 }
 

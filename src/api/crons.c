@@ -5,14 +5,17 @@
  */
 #include <string.h>
 
+#include "api/access.h"
 #include "api/api.h"
 #include "api/cron_view.h"
+#include "api/owner.h"
 #include "api/spot.h"
 #include "base/clock.h"
 #include "base/uuid.h"
 #include "run/assistant.h"
 #include "run/cron.h"
 #include "run/iso.h"
+#include "run/participants.h"
 #include "run/request.h"
 #include "run/webhook.h"
 #include "store/rows.h"
@@ -201,8 +204,7 @@ static int find_assistant(struct hd_call *call, struct hd_cron_rec *cron)
         err = hd_fault_set(&call->fault, HD_EINVAL, "assistant_id: required");
     if (err)
         return err;
-    err =
-        hd_assistant_resolve(call->app, call->principal, id, call->arena, &assistant, &call->fault);
+    err = hd_assistant_resolve(call->app, call->actor, id, call->arena, &assistant, &call->fault);
     if (err == HD_ENOTFOUND) {
         call->fault = (struct hd_fault){0};
         return hd_fault_set(&call->fault, err,
@@ -219,7 +221,9 @@ static int read_metadata(struct hd_call *call, struct hd_slice *out)
     hd_json_val given;
     int err = hd_body_members(call, "metadata", &given);
 
-    return err ? err : hd_call_text(call, given, out);
+    if (!err)
+        err = hd_call_text(call, given, out);
+    return err ? err : hd_owner_set(call, out);
 }
 
 static int read_cron(struct hd_call *call, struct hd_cron_rec *cron)
@@ -231,7 +235,7 @@ static int read_cron(struct hd_call *call, struct hd_cron_rec *cron)
         return HD_ENOMEM;
     hd_uuid_v7(id);
     cron->id = hd_slice(id, HD_UUID_LEN);
-    cron->principal = call->principal;
+    cron->principal = call->actor;
     cron->is_enabled = true;
     err = read_times(call, cron);
     cron->created_at = cron->updated_at;
@@ -276,11 +280,38 @@ static int create_cron(struct hd_call *call)
     return create(call, hd_slice(NULL, 0));
 }
 
+/*
+ * A cron works as its maker, long after the request. So it cannot be for a thread that is shared with
+ * an organisation, of which only the maker's token says that it belongs to it.
+ */
+static int check_share(struct hd_call *call, struct hd_slice thread_id, bool *is_good)
+{
+    enum hd_role role = HD_ROLE_OWNER;
+    struct hd_slice owner = call->principal;
+    int err = 0;
+
+    if (!hd_slice_eq(call->principal, call->actor))
+        err = hd_participation_find(call->app->store, call->actor, NULL, 0, thread_id, call->arena,
+                                    &owner, &role, &call->fault);
+    *is_good = !err && role >= HD_ROLE_EDITOR && hd_slice_eq(owner, call->principal);
+    if (err != HD_ENOTFOUND)
+        return err;
+    call->fault = (struct hd_fault){0};
+    return 0;
+}
+
 static int create_thread_cron(struct hd_call *call)
 {
     struct hd_thread_rec thread;
+    bool is_good = false;
     int err = hd_call_thread(call, &thread);
 
+    if (!err)
+        err = check_share(call, thread.id, &is_good);
+    if (!err && !is_good)
+        return hd_call_refuse(call, 403,
+                              "a cron needs a thread that is shared with its maker, "
+                              "not with an organisation alone");
     return err ? err : create(call, thread.id);
 }
 
@@ -292,7 +323,7 @@ static int read_stored(struct hd_call *call, struct hd_cron_rec *cron)
     int err = hd_path_uuid(call, 0, "cron_id", &id);
 
     if (!err)
-        err = hd_cron_read(call->app->store, call->principal, id, call->arena, cron, &call->fault);
+        err = hd_cron_read(call->app->store, call->actor, id, call->arena, cron, &call->fault);
     if (err == HD_ENOTFOUND)
         return hd_fault_set(&call->fault, err, "Cron not found");
     return err;
@@ -307,7 +338,7 @@ static int change(struct hd_call *call, struct hd_cron_rec *cron)
     if (!err)
         err = hd_body_members(call, "metadata", &metadata);
     if (!err && metadata)
-        err = hd_call_merge(call, metadata, &cron->metadata);
+        err = hd_owner_merge(call, metadata, &cron->metadata);
     if (!err)
         err = hd_json_parse(&old, cron->payload, &call->fault);
     if (!err)

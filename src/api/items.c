@@ -170,7 +170,7 @@ static int get_item(struct hd_call *call)
         err =
             hd_params_bool(&call->query, HD_S("refresh_ttl"), refreshes, &refreshes, &call->fault);
     if (!err)
-        err = hd_item_read(call->app->store, call->principal, place.ns, place.key, call->arena,
+        err = hd_item_read(call->app->store, call->actor, place.ns, place.key, call->arena,
                            &item, &call->fault);
     if (err == HD_ENOTFOUND) {
         hd_jw_null(&call->jw);
@@ -238,7 +238,7 @@ static int read_item(struct hd_call *call, struct hd_item_rec *item)
         err = read_ttl(call, &item->ttl_us);
     if (!err)
         err = hd_call_text(call, value, &item->value);
-    item->principal = call->principal;
+    item->principal = call->actor;
     item->ns = place.ns;
     item->key = place.key;
     return err;
@@ -249,7 +249,7 @@ static int date_item(struct hd_call *call, struct hd_item_rec *item)
 {
     int64_t now = hd_clock_now_us();
     struct hd_item_rec before;
-    int err = hd_item_read(call->app->store, call->principal, item->ns, item->key, call->arena,
+    int err = hd_item_read(call->app->store, call->actor, item->ns, item->key, call->arena,
                            &before, &call->fault);
 
     item->created_at = item->updated_at = now;
@@ -301,7 +301,7 @@ static int delete_item(struct hd_call *call)
     if (err)
         return err;
     hd_batch_init(&batch);
-    err = hd_item_delete(&batch, call->principal, place.ns, place.key);
+    err = hd_item_delete(&batch, call->actor, place.ns, place.key);
     if (!err)
         err = apply(call, place.ns, &batch);
     hd_batch_fini(&batch);
@@ -425,7 +425,7 @@ static int show_found(struct search *search)
         const struct found *found = &search->found[i];
         struct hd_item_rec item;
 
-        err = hd_item_read(call->app->store, call->principal, found->ns, found->key, call->arena,
+        err = hd_item_read(call->app->store, call->actor, found->ns, found->key, call->arena,
                            &item, &call->fault);
         if (err == HD_ENOTFOUND) { /* gone a moment ago */
             err = 0;
@@ -450,7 +450,7 @@ static int search_items(struct hd_call *call)
     if (err)
         return err;
     hd_arena_init(&search.arena, MAX_FOUND);
-    err = hd_items_scan(call->app->store, call->principal, search.prefix, search.filter != NULL,
+    err = hd_items_scan(call->app->store, call->actor, search.prefix, search.filter != NULL,
                         on_item, &search, &call->fault);
     hd_jw_object(&call->jw);
     hd_jw_key(&call->jw, HD_S("items"));
@@ -532,7 +532,7 @@ static int list(struct hd_call *call, struct listing *listing)
     listing->call = call;
     hd_arena_init(&listing->arena, MAX_LABELS_ARENA);
     hd_label_set_init(&listing->set, call->arena, (size_t)listing->max_depth, MAX_NAMESPACES);
-    err = hd_namespaces_scan(call->app->store, call->principal, listing->from, on_namespace,
+    err = hd_namespaces_scan(call->app->store, call->actor, listing->from, on_namespace,
                              listing, &call->fault);
     if (!err)
         show_namespaces(call, listing);

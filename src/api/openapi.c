@@ -277,7 +277,22 @@ static void put_id(struct hd_jw *jw, const struct hd_endpoint *endpoint, const c
     hd_jw_string(jw, hd_slice(id, len));
 }
 
-static void put_operation(struct hd_jw *jw, const struct hd_endpoint *endpoint)
+static const char *const access_names[] = {
+    [HD_ACCESS_UNSET] = "",        [HD_ACCESS_PUBLIC] = "public", [HD_ACCESS_USER] = "user",
+    [HD_ACCESS_VIEWER] = "viewer", [HD_ACCESS_EDITOR] = "editor", [HD_ACCESS_OWNER] = "owner",
+    [HD_ACCESS_ADMIN] = "admin",
+};
+
+static void put_access(struct hd_jw *jw, const struct hd_endpoint *endpoint, bool has_auth)
+{
+    put_text(jw, "x-heddle-access", access_names[endpoint->access]);
+    if (!has_auth || endpoint->access == HD_ACCESS_PUBLIC)
+        return;
+    hd_jw_key(jw, HD_S("security"));
+    hd_jw_raw(jw, HD_S("[{\"bearer\":[]},{\"apiKey\":[]}]"));
+}
+
+static void put_operation(struct hd_jw *jw, const struct hd_endpoint *endpoint, bool has_auth)
 {
     char method[16] = "";
 
@@ -291,6 +306,7 @@ static void put_operation(struct hd_jw *jw, const struct hd_endpoint *endpoint)
     hd_jw_string(jw, hd_slice_cstr(endpoint->tag));
     hd_jw_array_end(jw);
     put_text(jw, "summary", endpoint->summary);
+    put_access(jw, endpoint, has_auth);
     put_parameters(jw, endpoint);
     if (endpoint->body)
         put_body(jw, endpoint->body);
@@ -315,7 +331,7 @@ static bool is_first_of_path(size_t index)
     return is_shown(hd_endpoint_at(index));
 }
 
-static void put_path(struct hd_jw *jw, size_t index)
+static void put_path(struct hd_jw *jw, size_t index, bool has_auth)
 {
     const char *pattern = hd_endpoint_at(index)->pattern;
     const struct hd_endpoint *endpoint;
@@ -324,7 +340,7 @@ static void put_path(struct hd_jw *jw, size_t index)
     hd_jw_object(jw);
     for (size_t i = index; (endpoint = hd_endpoint_at(i)); i++) {
         if (is_shown(endpoint) && strcmp(endpoint->pattern, pattern) == 0)
-            put_operation(jw, endpoint);
+            put_operation(jw, endpoint, has_auth);
     }
     hd_jw_object_end(jw);
 }
@@ -352,7 +368,7 @@ static void put_head(struct hd_jw *jw)
     hd_jw_array_end(jw);
 }
 
-static void put_components(struct hd_jw *jw)
+static void put_components(struct hd_jw *jw, bool has_auth)
 {
     hd_jw_key(jw, HD_S("components"));
     hd_jw_object(jw);
@@ -361,11 +377,18 @@ static void put_components(struct hd_jw *jw)
     hd_jw_key(jw, HD_S("responses"));
     hd_jw_raw(jw, HD_S("{\"Refusal\":{\"description\":\"What is wrong\",\"content\":"
                        "{\"application/json\":{\"schema\":" REF("Error") "}}}}"));
+    if (has_auth) {
+        hd_jw_key(jw, HD_S("securitySchemes"));
+        hd_jw_raw(jw, HD_S("{\"bearer\":{\"type\":\"http\",\"scheme\":\"bearer\",\"bearerFormat\":"
+                           "\"JWT\"},\"apiKey\":{\"type\":\"apiKey\",\"in\":\"header\",\"name\":"
+                           "\"x-api-key\"}}"));
+    }
     hd_jw_object_end(jw);
 }
 
 static int get_document(struct hd_call *call)
 {
+    bool has_auth = call->app->gate != NULL;
     struct hd_jw *jw = &call->jw;
 
     hd_jw_object(jw);
@@ -374,10 +397,10 @@ static int get_document(struct hd_call *call)
     hd_jw_object(jw);
     for (size_t i = 0; hd_endpoint_at(i); i++) {
         if (is_first_of_path(i))
-            put_path(jw, i);
+            put_path(jw, i, has_auth);
     }
     hd_jw_object_end(jw);
-    put_components(jw);
+    put_components(jw, has_auth);
     hd_jw_object_end(jw);
     return hd_jw_finish(jw);
 }

@@ -100,6 +100,11 @@ static int admit(struct hd_call *call, struct creation *creation, hd_json_val bo
     admission->app = call->app;
     admission->arena = call->arena;
     admission->principal = call->principal;
+    admission->actor = call->actor;
+    if (call->who) {
+        admission->subject = call->who->subject;
+        admission->is_admin = call->who->is_admin;
+    }
     admission->thread_id = thread_id;
     admission->request = &creation->request;
     if (!err)

@@ -1,6 +1,7 @@
 /* Runs that exist: looked at, cancelled, deleted. */
 #include <heddle.h>
 
+#include "api/access.h"
 #include "api/api.h"
 #include "api/run_view.h"
 #include "base/clock.h"
@@ -310,6 +311,7 @@ static void cancel_then(struct hd_call *call)
 
 /* Either all of a status, or those of a list; in the arena of the call. */
 struct many {
+    struct hd_slice principal; /* whose thread it is */
     enum hd_cancel action;
     bool running;
     bool pending;
@@ -349,7 +351,7 @@ static int find_named(struct hd_call *call, const struct many *many, size_t *fou
 
     *found = 0;
     for (size_t i = 0; !err && i < many->count; i++) {
-        err = hd_run_read(call->app->store, call->principal, many->thread_id, many->ids[i],
+        err = hd_run_read(call->app->store, many->principal, many->thread_id, many->ids[i],
                           call->arena, &run, &call->fault);
         *found += !err;
         if (err == HD_ENOTFOUND)
@@ -367,6 +369,12 @@ static int cancel_many_work(struct hd_call *call)
     call->state = many;
     if (!err)
         err = read_many(call, many);
+    if (!err)
+        many->principal = call->actor;
+    if (!err && many->count > 0)
+        err = hd_access_need(call, many->thread_id, HD_ROLE_EDITOR, &many->principal);
+    if (err > 0)
+        return HD_CALL_ANSWERED;
     if (!err && many->count > 0)
         err = find_named(call, many, &found);
     if (!err && many->count > 0 && found == 0)
@@ -381,10 +389,10 @@ static void cancel_many_then(struct hd_call *call)
     size_t count = many->count;
 
     for (size_t i = 0; i < many->count; i++)
-        hd_queue_cancel(queue, call->principal, many->thread_id, many->ids[i], many->action);
+        hd_queue_cancel(queue, many->principal, many->thread_id, many->ids[i], many->action);
     if (many->count == 0)
         count =
-            hd_queue_cancel_all(queue, call->principal, many->running, many->pending, many->action);
+            hd_queue_cancel_all(queue, many->principal, many->running, many->pending, many->action);
     call->status = 204;
     if (count == 0)
         hd_call_refuse(call, 404, "No runs found to cancel");

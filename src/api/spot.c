@@ -160,7 +160,7 @@ static int set_by_metadata(struct hd_call *call, struct hd_spot *spot)
 static int read_graph_id(struct hd_call *call, struct hd_spot *spot)
 {
     struct heddle_bytes thread = bytes(spot->thread.id), ns = bytes(spot->root);
-    struct heddle_query query = {.principal = bytes(call->principal),
+    struct heddle_query query = {.principal = bytes(spot->thread.principal),
                                  .thread = &thread,
                                  .ns = &ns,
                                  .limit = 1,
@@ -185,26 +185,42 @@ static int read_graph_id(struct hd_call *call, struct hd_spot *spot)
     return 0;
 }
 
+/* The graph of the caller's assistant, when nothing else says it. */
+static int ask_assistant(struct hd_call *call, struct hd_spot *spot)
+{
+    struct hd_assistant_rec assistant;
+    int err;
+
+    if (spot->graph_id.len > 0 || spot->assistant_id.len == 0)
+        return 0;
+    err = hd_assistant_resolve(call->app, call->actor, spot->assistant_id, call->arena, &assistant,
+                               &call->fault);
+    if (!err)
+        spot->graph_id = assistant.graph_id;
+    if (err != HD_ENOTFOUND)
+        return err;
+    call->fault = (struct hd_fault){0};
+    return 0;
+}
+
+/*
+ * In a thread of somebody else the checkpoints say it first: its owner may have another assistant
+ * of the same id.
+ */
 static int find_graph(struct hd_call *call, struct hd_spot *spot)
 {
     const struct hd_head *head = &spot->thread.head;
-    struct hd_assistant_rec assistant;
+    bool is_own = hd_slice_eq(spot->thread.principal, call->actor);
     int err = 0;
 
     if (hd_slice_eq(spot->root, head->ns))
         spot->graph_id = head->graph_id;
-    if (spot->graph_id.len == 0 && spot->assistant_id.len > 0) {
-        err = hd_assistant_resolve(call->app, call->principal, spot->assistant_id, call->arena,
-                                   &assistant, &call->fault);
-        if (!err)
-            spot->graph_id = assistant.graph_id;
-        if (err == HD_ENOTFOUND) {
-            call->fault = (struct hd_fault){0};
-            err = 0;
-        }
-    }
+    if (is_own)
+        err = ask_assistant(call, spot);
     if (!err && spot->graph_id.len == 0)
         err = read_graph_id(call, spot);
+    if (!err && !is_own)
+        err = ask_assistant(call, spot);
     spot->graph = spot->graph_id.len > 0 ? hd_app_graph(call->app, spot->graph_id) : NULL;
     return err;
 }
@@ -331,7 +347,7 @@ struct hd_address hd_spot_address(const struct hd_call *call, const struct hd_sp
 {
     return (struct hd_address){.store = call->app->store,
                                .graph = spot->graph->graph,
-                               .principal = call->principal,
+                               .principal = spot->thread.principal,
                                .thread = spot->thread.id,
                                .guard = spot->thread.created_at,
                                .root = spot->root,
@@ -357,7 +373,7 @@ int hd_spot_ns(struct hd_call *call, const struct hd_spot *spot, struct hd_slice
 int hd_spot_has(struct hd_call *call, const struct hd_spot *spot, struct hd_slice id, bool *out)
 {
     struct heddle_bytes thread = bytes(spot->thread.id), ns, wanted = bytes(id);
-    struct heddle_query query = {.principal = bytes(call->principal),
+    struct heddle_query query = {.principal = bytes(spot->thread.principal),
                                  .thread = &thread,
                                  .ns = &ns,
                                  .id = id.len > 0 ? &wanted : NULL,

@@ -60,6 +60,16 @@ static int read_modes(struct hd_call *call, uint32_t *modes)
 
 /* ---- a run ------------------------------------------------------------ */
 
+/* Who only looks on stops nothing by going away. */
+static int read_cancelling(struct hd_call *call, struct join *join)
+{
+    bool *out = &join->events.is_cancelling;
+    int err = hd_params_bool(&call->query, HD_S("cancel_on_disconnect"), false, out, &call->fault);
+
+    *out = *out && call->role >= HD_ROLE_EDITOR;
+    return err;
+}
+
 static struct join *make_join(struct hd_call *call)
 {
     struct join *join = hd_arena_calloc(call->arena, 1, sizeof(*join));
@@ -113,8 +123,7 @@ static int join_work(struct hd_call *call)
     if (!err)
         err = read_modes(call, &join->events.modes);
     if (!err)
-        err = hd_params_bool(&call->query, HD_S("cancel_on_disconnect"), false,
-                             &join->events.is_cancelling, &call->fault);
+        err = read_cancelling(call, join);
     if (!err)
         err = find_run(call, join);
     if (!err)
@@ -184,8 +193,7 @@ static int wait_work(struct hd_call *call)
     if (!err)
         err = hd_path_uuid(call, 1, "run_id", &join->run_id);
     if (!err)
-        err = hd_params_bool(&call->query, HD_S("cancel_on_disconnect"), false,
-                             &join->events.is_cancelling, &call->fault);
+        err = read_cancelling(call, join);
     if (!err)
         err = find_run(call, join);
     return err ? err : HD_CALL_GOES_ON;

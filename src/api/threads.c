@@ -1,7 +1,9 @@
 /* Threads: made, looked at, changed, copied. */
 #include <heddle.h>
 
+#include "api/access.h"
 #include "api/api.h"
+#include "api/owner.h"
 #include "api/spot.h"
 #include "api/supersteps.h"
 #include "api/thread_view.h"
@@ -92,6 +94,8 @@ static int read_creation(struct hd_call *call, struct creation *creation)
         err = hd_call_refuse_secrets(call, "metadata", metadata, false);
     if (!err)
         err = hd_call_text(call, metadata, &thread->metadata);
+    if (!err)
+        err = hd_owner_set(call, &thread->metadata);
     if (!err)
         err = hd_body_word(call, "if_exists", words, &word);
     if (!err)
@@ -220,7 +224,7 @@ struct patch {
 static int apply_patch(struct hd_call *call, struct hd_thread_rec *thread, void *ctx)
 {
     const struct patch *patch = ctx;
-    int err = patch->metadata ? hd_call_merge(call, patch->metadata, &thread->metadata) : 0;
+    int err = patch->metadata ? hd_owner_merge(call, patch->metadata, &thread->metadata) : 0;
 
     if (patch->ttl.len > 0)
         thread->ttl = patch->ttl;
@@ -246,6 +250,8 @@ static int patch_thread(struct hd_call *call)
         err = hd_call_refuse_secrets(call, "metadata", patch.metadata, false);
     if (!err)
         err = read_ttl(call, &patch.ttl);
+    if (!err && patch.ttl.len > 0 && call->role < HD_ROLE_OWNER)
+        return hd_access_refuse(call, HD_ROLE_OWNER);
     if (!err)
         err = hd_call_thread(call, &thread);
     if (!err)
@@ -261,7 +267,10 @@ static int patch_thread(struct hd_call *call)
 
 /* ---- copy ------------------------------------------------------------- */
 
-/* The same thread under an id of its own, with nothing at work. */
+/*
+ * The same thread under an id of its own, with nothing at work. It is the caller's, also when it is
+ * a copy of a thread that is shared with it.
+ */
 static int make_copy(struct hd_call *call, struct hd_thread_rec *thread)
 {
     char *id = hd_arena_alloc(call->arena, HD_UUID_SIZE);
@@ -270,13 +279,14 @@ static int make_copy(struct hd_call *call, struct hd_thread_rec *thread)
     if (!id)
         return HD_ENOMEM;
     hd_uuid_v7(id);
+    thread->principal = call->actor;
     thread->id = hd_slice(id, HD_UUID_LEN);
     thread->status = HD_THREAD_IDLE;
     thread->created_at = thread->updated_at = now;
     thread->expires_at = hd_ttl_expiry(thread->ttl, now);
     thread->event_seq = 0;
     thread->error = hd_slice(NULL, 0);
-    return 0;
+    return hd_owner_set(call, &thread->metadata);
 }
 
 static int copy_thread(struct hd_call *call)
@@ -296,13 +306,14 @@ static int copy_thread(struct hd_call *call)
     if (err)
         return err;
     from = (struct heddle_thread){bytes(call->principal), bytes(source.id)};
-    to = (struct heddle_thread){bytes(call->principal), bytes(target.id)};
+    to = (struct heddle_thread){bytes(call->actor), bytes(target.id)};
     err = heddle_copy_thread(call->app->store, &from, &to, &error);
     if (err)
         return hd_fault_set(&call->fault, err, "%s", error.text);
     err = add_thread(call, &target);
-    if (err && hd_thread_delete(call->app->store, call->principal, target.id, &fault))
+    if (err && hd_thread_delete(call->app->store, call->actor, target.id, &fault))
         return err;
+    call->principal = call->actor;
     return err ? err : hd_thread_view(call, &target, hd_thread_members());
 }
 

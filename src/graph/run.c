@@ -54,7 +54,8 @@ static void free_stops(struct hd_stops *stops)
 static int copy_options(struct hd_run *run, const struct hd_run_options *options)
 {
     struct hd_run_options *own = &run->options;
-    struct hd_slice *slices[] = {&own->principal, &own->thread, &own->root, &own->checkpoint_id};
+    struct hd_slice *slices[] = {&own->principal, &own->actor, &own->thread, &own->root,
+                                 &own->checkpoint_id};
     int err = 0;
 
     *own = *options;
@@ -97,6 +98,7 @@ static void free_run(struct hd_run *run)
     for (size_t i = 0; i < HD_COUNT(vals); i++)
         hd_val_unref((struct hd_val *)(uintptr_t)vals[i]);
     free_slice(&own->principal);
+    free_slice(&own->actor);
     free_slice(&own->thread);
     free_slice(&own->root);
     free_slice(&own->checkpoint_id);

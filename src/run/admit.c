@@ -14,6 +14,7 @@
 #include "run/ending.h"
 #include "run/heads.h"
 #include "run/modes.h"
+#include "run/user.h"
 #include "run/webhook.h"
 #include "store/rows.h"
 
@@ -48,6 +49,20 @@ static int refuse(struct attempt *t, int status, const char *fmt, ...)
     va_end(args);
     t->a->refusal = status;
     return hd_fault_set(t->fault, HD_EINVAL, "%s", text);
+}
+
+static int render(struct hd_arena *arena, struct hd_val *val, struct hd_slice *out)
+{
+    struct hd_buf buf;
+    int err = val ? 0 : HD_ENOMEM;
+
+    hd_buf_init(&buf, MAX_KWARGS);
+    if (!err)
+        err = hd_val_render(&buf, val);
+    if (!err)
+        err = hd_arena_copy(arena, hd_buf_slice(&buf), out);
+    hd_buf_fini(&buf);
+    return err;
 }
 
 /* ---- where ------------------------------------------------------------ */
@@ -154,7 +169,7 @@ static int find_assistant(struct attempt *t)
 {
     struct hd_slice id = t->a->request->assistant_id;
     int err =
-        hd_assistant_resolve(t->a->app, t->a->principal, id, t->a->arena, &t->assistant, t->fault);
+        hd_assistant_resolve(t->a->app, t->a->actor, id, t->a->arena, &t->assistant, t->fault);
 
     if (err != HD_ENOTFOUND)
         return err;
@@ -177,30 +192,48 @@ static int read_thread(struct attempt *t)
     return err ? err : HD_ENOTFOUND;
 }
 
+/* A new one. Whose it is, its metadata say from the beginning. */
+static int init_thread(struct attempt *t, struct hd_slice id)
+{
+    struct hd_val *metadata;
+    int err;
+
+    t->is_new_thread = true;
+    hd_thread_init(&t->thread, t->a->principal, id);
+    if (t->a->subject.len == 0)
+        return 0;
+    metadata = hd_val_with(hd_val_object(), HD_S("owner"), hd_val_string(t->a->subject));
+    err = render(t->a->arena, metadata, &t->thread.metadata);
+    hd_val_unref(metadata);
+    return err;
+}
+
+/* Somebody who shares a thread makes none in its owner's compartment. */
+static bool may_create(const struct attempt *t)
+{
+    return t->a->request->creates_thread && hd_slice_eq(t->a->actor, t->a->principal);
+}
+
 static int find_thread(struct attempt *t)
 {
     struct hd_admission *a = t->a;
     char *id;
     int err;
 
-    t->is_new_thread = a->thread_id.len == 0;
-    if (t->is_new_thread) {
+    if (a->thread_id.len == 0) {
         id = hd_arena_alloc(a->arena, HD_UUID_SIZE);
         if (!id)
             return HD_ENOMEM;
         hd_uuid_v4(id);
-        hd_thread_init(&t->thread, a->principal, hd_slice(id, HD_UUID_LEN));
-        return 0;
+        return init_thread(t, hd_slice(id, HD_UUID_LEN));
     }
     err = read_thread(t);
     if (err != HD_ENOTFOUND)
         return err;
-    if (!a->request->creates_thread)
+    if (!may_create(t))
         return refuse(t, 404, "Thread with ID %.*s not found", (int)a->thread_id.len,
                       a->thread_id.ptr);
-    t->is_new_thread = true;
-    hd_thread_init(&t->thread, a->principal, a->thread_id);
-    return 0;
+    return init_thread(t, a->thread_id);
 }
 
 static int check_webhook(struct attempt *t)
@@ -312,13 +345,16 @@ static struct hd_val *merged_configurable(const struct attempt *t)
     configurable = merge_member(configurable, t->assistant.config, "configurable");
     configurable = merge_member(configurable, t->thread.config, "configurable");
     configurable = merge_text(configurable, t->a->headers);
-    return merge_json(configurable, t->a->request->configurable);
+    configurable = merge_json(configurable, t->a->request->configurable);
+    return t->a->subject.len > 0 ? hd_user_drop(configurable) : configurable;
 }
 
 static struct hd_val *run_configurable(const struct attempt *t, const struct hd_val *merged)
 {
     struct hd_val *configurable = hd_val_merge(hd_val_object(), merged);
 
+    if (t->a->subject.len > 0)
+        configurable = hd_user_add(configurable, t->a->subject, t->a->is_admin);
     configurable = with_text(configurable, "run_id", t->a->run.run_id);
     configurable = with_text(configurable, "thread_id", t->thread.id);
     configurable = with_text(configurable, "graph_id", t->assistant.graph_id);
@@ -334,6 +370,19 @@ static struct hd_val *run_configurable(const struct attempt *t, const struct hd_
     return configurable;
 }
 
+/* The thread's owner, whatever else was said. */
+static struct hd_val *with_owner(struct hd_val *metadata, const struct attempt *t)
+{
+    struct hd_val *thread = merge_text(hd_val_object(), t->thread.metadata);
+    struct hd_val *owner = hd_val_get(thread, HD_S("owner"));
+
+    metadata = hd_val_without(metadata, HD_S("owner"));
+    if (owner)
+        metadata = hd_val_with(metadata, HD_S("owner"), hd_val_ref(owner));
+    hd_val_unref(thread);
+    return metadata;
+}
+
 static struct hd_val *run_metadata(struct attempt *t)
 {
     const struct hd_run_request *request = t->a->request;
@@ -343,6 +392,8 @@ static struct hd_val *run_metadata(struct attempt *t)
     metadata = merge_text(metadata, t->thread.metadata);
     metadata = merge_json(metadata, hd_json_get(request->config, HD_S("metadata")));
     metadata = merge_json(metadata, request->metadata);
+    if (t->a->subject.len > 0)
+        metadata = with_owner(metadata, t);
     return hd_secrets_take(with_text(metadata, "assistant_id", t->assistant.id), &t->secrets);
 }
 
@@ -365,20 +416,6 @@ static struct hd_val *run_config(struct attempt *t, const struct hd_val *merged,
 }
 
 /* ---- records ---------------------------------------------------------- */
-
-static int render(struct hd_arena *arena, struct hd_val *val, struct hd_slice *out)
-{
-    struct hd_buf buf;
-    int err = val ? 0 : HD_ENOMEM;
-
-    hd_buf_init(&buf, MAX_KWARGS);
-    if (!err)
-        err = hd_val_render(&buf, val);
-    if (!err)
-        err = hd_arena_copy(arena, hd_buf_slice(&buf), out);
-    hd_buf_fini(&buf);
-    return err;
-}
 
 static void put_json(struct hd_jw *jw, const char *name, hd_json_val val)
 {
@@ -494,6 +531,7 @@ static void fill_run(struct attempt *t, int64_t now)
     bool begins = t->active_count == 0 && t->a->request->delay_us == 0;
 
     run->principal = t->a->principal;
+    run->actor = t->a->actor;
     run->thread_id = t->thread.id;
     run->assistant_id = t->assistant.id;
     run->status = begins ? HD_RUN_STATE_RUNNING : HD_RUN_STATE_PENDING;

@@ -24,7 +24,10 @@ struct hd_admission {
     /* What is asked. */
     struct hd_app *app;
     struct hd_arena *arena; /* for everything below */
-    struct hd_slice principal;
+    struct hd_slice principal; /* whose thread */
+    struct hd_slice actor;     /* who asks, and whose assistants are meant */
+    struct hd_slice subject;   /* of the actor, as clients know it; empty: nobody authenticates */
+    bool is_admin;
     struct hd_slice thread_id; /* empty: a thread of its own, made for the run */
     const struct hd_run_request *request;
     struct hd_slice headers; /* JSON: what of the request's headers goes to the configurable */

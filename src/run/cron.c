@@ -4,10 +4,12 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "run/admit.h"
 #include "run/app.h"
 #include "run/defer.h"
+#include "run/participants.h"
 #include "run/queue.h"
 #include "run/schedule.h"
 #include "store/rows.h"
@@ -113,7 +115,7 @@ static int advance(struct hd_app *app, struct hd_cron_rec *cron, int64_t now,
     return err;
 }
 
-/* The thread that it is for has been deleted. */
+/* The thread that it is for has been deleted, or is not shared with its maker any more. */
 static int forget(struct hd_app *app, const struct hd_cron_rec *cron, struct hd_fault *fault)
 {
     struct hd_batch_builder batch;
@@ -128,14 +130,46 @@ static int forget(struct hd_app *app, const struct hd_cron_rec *cron, struct hd_
     return err;
 }
 
-static bool thread_is_gone(struct hd_app *app, const struct hd_cron_rec *cron,
-                           struct hd_arena *arena)
+/*
+ * Whose thread it is for: its maker's own, or one that somebody shares with it. What is shared with
+ * an organisation does not count: nobody knows whether its maker still belongs to that.
+ */
+static int find_owner(struct firing *firing, const struct hd_cron_rec *cron, struct hd_slice *out,
+                      struct hd_fault *fault)
 {
-    struct hd_fault fault = {0};
+    struct heddle *store = firing->app->store;
     struct hd_thread_rec thread;
+    enum hd_role role = HD_ROLE_NONE;
+    int err;
 
-    return cron->thread_id.len > 0 && hd_thread_read(app->store, cron->principal, cron->thread_id,
-                                                     arena, &thread, &fault) == HD_ENOTFOUND;
+    *out = cron->principal;
+    if (cron->thread_id.len == 0)
+        return 0;
+    err = hd_thread_read(store, cron->principal, cron->thread_id, &firing->arena, &thread, fault);
+    if (err != HD_ENOTFOUND || cron->principal.len == 0)
+        return err;
+    *fault = (struct hd_fault){0};
+    err = hd_participation_find(store, cron->principal, NULL, 0, cron->thread_id, &firing->arena,
+                                out, &role, fault);
+    return !err && role < HD_ROLE_EDITOR ? HD_ENOTFOUND : err;
+}
+
+/* Whom clients know as the cron's owner; empty: nobody authenticates. */
+static int read_subject(struct firing *firing, const struct hd_cron_rec *cron, struct hd_slice *out,
+                        struct hd_fault *fault)
+{
+    struct hd_json json = {NULL};
+    int err = 0;
+
+    *out = hd_slice(NULL, 0);
+    if (cron->principal.len == 0 || cron->metadata.len == 0)
+        return 0;
+    err = hd_json_parse(&json, cron->metadata, fault);
+    if (!err)
+        err = hd_arena_copy(&firing->arena,
+                            hd_json_string(hd_json_get(hd_json_root(&json), HD_S("owner"))), out);
+    hd_json_fini(&json);
+    return err;
 }
 
 /* Admits the run of a cron that was advanced. What is refused is logged: nobody waits for it. */
@@ -145,13 +179,19 @@ static int admit(struct firing *firing, const struct hd_cron_rec *cron, struct h
     struct hd_run_request request;
     struct hd_admission admission = {.app = firing->app,
                                      .arena = &firing->arena,
-                                     .principal = cron->principal,
+                                     .actor = cron->principal,
                                      .thread_id = cron->thread_id,
                                      .request = &request,
                                      .cron_id = cron->id};
     struct hd_fault told = {0};
-    int err = hd_json_parse(&json, cron->payload, &told);
+    int err = find_owner(firing, cron, &admission.principal, &told);
 
+    if (err == HD_ENOTFOUND)
+        return forget(firing->app, cron, fault);
+    if (!err)
+        err = read_subject(firing, cron, &admission.subject, &told);
+    if (!err)
+        err = hd_json_parse(&json, cron->payload, &told);
     if (!err)
         err = hd_run_request_read(&request, hd_json_root(&json), &told);
     if (!err) {
@@ -165,8 +205,6 @@ static int admit(struct firing *firing, const struct hd_cron_rec *cron, struct h
         return 0;
     hd_log(HD_LOG_WARN, "cron", "%.*s: no run: %s", (int)cron->id.len, cron->id.ptr,
            told.code ? told.text : hd_error_text(err));
-    if (admission.refusal == 404 && thread_is_gone(firing->app, cron, &firing->arena))
-        return forget(firing->app, cron, fault);
     return 0;
 }
 

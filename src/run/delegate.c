@@ -34,7 +34,7 @@ static void on_child_done(void *ctx, const struct hd_run_result *result);
 struct finding {
     struct hd_app *app;
     struct hd_arena arena;
-    struct hd_slice principal, wanted;
+    struct hd_slice actor, wanted;
     struct hd_assistant_rec found;
     bool is_found;
     struct hd_fault fault;
@@ -63,9 +63,9 @@ static int on_assistant(void *arg, const struct hd_assistant_rec *assistant)
 
 static int find_by_name(struct finding *f)
 {
-    int err = hd_assistants_scan(f->app->store, f->principal, on_assistant, f, &f->fault);
+    int err = hd_assistants_scan(f->app->store, f->actor, on_assistant, f, &f->fault);
 
-    if (err >= 0 && !f->is_found && f->principal.len > 0)
+    if (err >= 0 && !f->is_found && f->actor.len > 0)
         err = hd_assistants_scan(f->app->store, hd_slice(NULL, 0), on_assistant, f, &f->fault);
     return err > 0 ? 0 : err;
 }
@@ -73,8 +73,7 @@ static int find_by_name(struct finding *f)
 static void find_work(void *arg)
 {
     struct finding *f = arg;
-    int err =
-        hd_assistant_resolve(f->app, f->principal, f->wanted, &f->arena, &f->found, &f->fault);
+    int err = hd_assistant_resolve(f->app, f->actor, f->wanted, &f->arena, &f->found, &f->fault);
 
     f->is_found = !err;
     if (err == HD_ENOTFOUND) {
@@ -122,7 +121,7 @@ static int find(void *ctx, struct hd_run *run, struct hd_slice assistant,
     f->fn = found;
     f->arg = arg;
     hd_arena_init(&f->arena, MAX_READ);
-    err = hd_arena_copy(&f->arena, run->options.principal, &f->principal);
+    err = hd_arena_copy(&f->arena, run->options.actor, &f->actor);
     if (!err)
         err = hd_arena_copy(&f->arena, assistant, &f->wanted);
     if (!err)
@@ -416,8 +415,8 @@ static void read_work(void *arg)
 
     if (d->err)
         return;
-    d->err = hd_assistant_resolve(app, d->principal, d->assistant_id, &d->arena, &d->assistant,
-                                  &d->fault);
+    d->err =
+        hd_assistant_resolve(app, d->actor, d->assistant_id, &d->arena, &d->assistant, &d->fault);
     if (d->err)
         return;
     d->graph = hd_app_graph(app, d->assistant.graph_id);
@@ -435,6 +434,7 @@ static int launch(struct hd_delegate *d, const struct hd_delegate_values *values
     struct hd_run_options options = {
         .graph = d->graph->graph,
         .principal = d->principal,
+        .actor = d->actor,
         .thread = d->thread,
         .guard = d->parent->options.guard,
         .root = d->root,
@@ -508,6 +508,8 @@ static int make(struct hd_delegation *delegation, struct hd_task *task, struct h
     d->ticket = d->outer ? d->outer->ticket : parent->options.ctx;
     hd_arena_init(&d->arena, MAX_READ);
     err = hd_arena_copy(&d->arena, parent->options.principal, &d->principal);
+    if (!err)
+        err = hd_arena_copy(&d->arena, parent->options.actor, &d->actor);
     if (!err)
         err = hd_arena_copy(&d->arena, parent->options.thread, &d->thread);
     if (err)

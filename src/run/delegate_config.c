@@ -8,6 +8,7 @@
 #include "graph/secret.h"
 #include "run/delegate_internal.h"
 #include "run/ticket.h"
+#include "run/user.h"
 
 /* ---- configuration ---------------------------------------------------- */
 
@@ -64,6 +65,9 @@ static struct hd_val *make_configurable(const struct hd_delegate *d, const struc
     const struct hd_val *given = hd_val_get(config, HD_S("configurable"));
     struct hd_val *own = hd_val_is_object(given) ? hd_val_ref(given) : hd_val_object();
 
+    /* Who the user is comes from the run alone: an assistant cannot say it. */
+    if (d->actor.len > 0)
+        own = hd_user_drop(own);
     /* Its own first: markers that come with it stand for nothing. */
     own = pass_on(hd_secrets_take(own, secrets), d->parent->options.config);
     own = with_text(own, "run_id", d->ticket->rec.run_id);

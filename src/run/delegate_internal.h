@@ -34,7 +34,7 @@ struct hd_delegate {
     struct hd_arena arena;
     struct hd_slice assistant_id;
     struct hd_slice tool_call_id;
-    struct hd_slice principal, thread;
+    struct hd_slice principal, actor, thread;
     struct hd_assistant_rec assistant;
     const struct hd_app_graph *graph;
     struct hd_slice root;      /* its namespace */

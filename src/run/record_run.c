@@ -47,6 +47,8 @@ int hd_run_rec_copy(struct hd_arena *arena, const struct hd_run_rec *run, struct
     if (!err)
         err = hd_arena_copy(arena, run->run_id, &copy.run_id);
     if (!err)
+        err = hd_arena_copy(arena, run->actor, &copy.actor);
+    if (!err)
         err = hd_arena_copy(arena, run->assistant_id, &copy.assistant_id);
     if (!err)
         err = hd_arena_copy(arena, run->metadata, &copy.metadata);
@@ -65,8 +67,9 @@ int hd_run_rec_copy(struct hd_arena *arena, const struct hd_run_rec *run, struct
 
 static int decode_body(struct hd_slice body, struct hd_arena *arena, struct hd_run_rec *out)
 {
-    struct hd_slice attempt, assistant, multitask, name;
+    struct hd_slice attempt, assistant, multitask, name, actor;
     const struct hd_member members[] = {{"attempt", &attempt},
+                                        {"actor", &actor},
                                         {"assistant_id", &assistant},
                                         {"multitask_strategy", &multitask},
                                         {"metadata", &out->metadata},
@@ -81,6 +84,9 @@ static int decode_body(struct hd_slice body, struct hd_arena *arena, struct hd_r
         err = hd_record_text(assistant, arena, &out->assistant_id);
     if (!err)
         err = hd_record_text(multitask, arena, &name);
+    out->actor = out->principal;
+    if (!err && actor.len > 0)
+        err = hd_record_text(actor, arena, &out->actor);
     if (!err && (number < 0 || number > INT_MAX || !find_multitask(name, &out->multitask)))
         err = HD_ECORRUPT;
     out->attempt = (int)number;
@@ -260,6 +266,8 @@ static int encode_body(const struct hd_run_rec *run, struct hd_arena *arena, str
     struct hd_record_writer writer;
 
     hd_record_begin(&writer);
+    if (!hd_slice_eq(run->actor, run->principal))
+        hd_record_put_text(&writer, "actor", run->actor);
     hd_record_put_text(&writer, "assistant_id", run->assistant_id);
     hd_record_put_text(&writer, "multitask_strategy",
                        hd_slice_cstr(hd_multitask_name(run->multitask)));

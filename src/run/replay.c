@@ -455,6 +455,14 @@ static int copy_assistant(void *arg, const struct hd_assistant_rec *assistant)
     return err == HD_ECONFLICT ? 0 : err; /* the system's own are there */
 }
 
+/* Those of somebody else who asked for a run. */
+static int copy_assistants(struct replay *r, const struct hd_run_rec *run)
+{
+    if (hd_slice_eq(run->actor, r->principal))
+        return 0;
+    return hd_assistants_scan(r->original, run->actor, copy_assistant, r, r->fault);
+}
+
 static void on_quiet(void *ctx)
 {
     hd_app_close(ctx);
@@ -470,6 +478,10 @@ static int replay_all(struct replay *r)
     if (err)
         return err;
     err = hd_assistants_scan(r->original, r->principal, copy_assistant, r, r->fault);
+    if (!err && r->principal.len > 0) /* what is everybody's */
+        err = hd_assistants_scan(r->original, hd_slice(NULL, 0), copy_assistant, r, r->fault);
+    for (size_t i = 1; i <= r->count && !err; i++)
+        err = copy_assistants(r, &r->runs[r->count - i]);
     for (size_t i = 1; i <= r->count && !err; i++)
         err = replay_run(r, i);
     hd_app_drain(r->app, on_quiet, r->app);

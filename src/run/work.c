@@ -398,6 +398,7 @@ static int start_engine(struct hd_ticket *ticket, const struct hd_val *metadata,
     struct hd_run_options options = {
         .graph = ticket->graph->graph,
         .principal = ticket->rec.principal,
+        .actor = ticket->rec.actor,
         .thread = ticket->rec.thread_id,
         .guard = ticket->rec.thread_created,
         .root = ticket->root,

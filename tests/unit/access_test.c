@@ -31,12 +31,12 @@ static void routes_below_a_thread_ask_for_a_role(void **state)
     }
 }
 
-/* Who only looks changes nothing. */
+/* Who only looks changes nothing, but may leave. */
 static void viewers_change_nothing(void **state)
 {
-    static const char *const reading[] = {"/threads/{thread_id}/history",
-                                          "/threads/{thread_id}/state/checkpoint",
-                                          "/threads/{thread_id}/copy"};
+    static const char *const reading[] = {
+        "/threads/{thread_id}/history", "/threads/{thread_id}/state/checkpoint",
+        "/threads/{thread_id}/copy", "/threads/{thread_id}/participants/{participant_id}"};
     const struct hd_endpoint *route;
 
     (void)state;

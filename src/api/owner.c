@@ -1,0 +1,70 @@
+#include "api/owner.h"
+
+#define OWNER HD_S("owner")
+
+/* The members of the object but the owner, and then that, unless it is NULL. */
+static int put_owner(struct hd_call *call, hd_json_val object, const struct hd_slice *owner,
+                     struct hd_slice *out)
+{
+    struct hd_json_iter it = hd_json_iter(object);
+    struct hd_buf buf;
+    struct hd_jw jw;
+    int err;
+
+    hd_buf_init(&buf, SIZE_MAX);
+    hd_jw_init(&jw, &buf);
+    hd_jw_object(&jw);
+    while (hd_json_next(&it)) {
+        if (hd_slice_eq(it.key, OWNER))
+            continue;
+        hd_jw_key(&jw, it.key);
+        hd_jw_val(&jw, it.val);
+    }
+    if (owner) {
+        hd_jw_key(&jw, OWNER);
+        hd_jw_string(&jw, *owner);
+    }
+    hd_jw_object_end(&jw);
+    err = hd_jw_finish(&jw);
+    if (!err)
+        err = hd_arena_copy(call->arena, hd_buf_slice(&buf), out);
+    hd_buf_fini(&buf);
+    return err;
+}
+
+static int rewrite(struct hd_call *call, const struct hd_slice *owner, struct hd_slice *metadata)
+{
+    struct hd_json json = {NULL};
+    int err = metadata->len > 0 ? hd_json_parse(&json, *metadata, &call->fault) : 0;
+
+    if (!err)
+        err = put_owner(call, hd_json_root(&json), owner, metadata);
+    hd_json_fini(&json);
+    return err;
+}
+
+int hd_owner_set(struct hd_call *call, struct hd_slice *metadata)
+{
+    return call->who ? rewrite(call, &call->who->subject, metadata) : 0;
+}
+
+int hd_owner_merge(struct hd_call *call, hd_json_val more, struct hd_slice *metadata)
+{
+    struct hd_slice owner = hd_slice(NULL, 0);
+    struct hd_json json = {NULL};
+    hd_json_val val;
+    int err;
+
+    if (!call->who || !hd_json_get(more, OWNER))
+        return hd_call_merge(call, more, metadata);
+    err = metadata->len > 0 ? hd_json_parse(&json, *metadata, &call->fault) : 0;
+    val = hd_json_get(hd_json_root(&json), OWNER);
+    if (!err)
+        err = hd_arena_copy(call->arena, hd_json_string(val), &owner);
+    if (!err)
+        err = hd_call_merge(call, more, metadata);
+    if (!err)
+        err = rewrite(call, val ? &owner : NULL, metadata);
+    hd_json_fini(&json);
+    return err;
+}
