@@ -13,6 +13,7 @@
 #include "http/server.h"
 #include "run/app.h"
 #include "run/config.h"
+#include "run/gate.h"
 
 extern char **environ;
 
@@ -213,8 +214,39 @@ static int serve(struct serving *s)
     return err ? HD_EXIT_FAILED : HD_EXIT_OK;
 }
 
+/* `--check`: everything is read as if to serve, and nothing is opened. */
+static int check(struct serving *s)
+{
+    struct hd_fault fault = {0};
+
+    if (!hd_graphs_open(&s->app, &s->config))
+        return HD_EXIT_FAILED;
+    if (s->config.auth.val && hd_gate_check_config(&s->config, &fault)) {
+        (void)fprintf(stderr, "heddle serve: %s\n", fault.text);
+        return HD_EXIT_USAGE;
+    }
+    printf("The configuration is good.\n");
+    return HD_EXIT_OK;
+}
+
+/* Takes it out of the arguments, of which the others are settings. */
+static bool take_check(int *argc, char **argv)
+{
+    int kept = 1;
+
+    for (int i = 1; i < *argc; i++) {
+        if (strcmp(argv[i], "--check") != 0)
+            argv[kept++] = argv[i];
+    }
+    if (kept == *argc)
+        return false;
+    *argc = kept;
+    return true;
+}
+
 static int run(int argc, char **argv)
 {
+    bool is_check = take_check(&argc, argv);
     struct hd_config_source source = {.argc = argc, .argv = argv, .env = environ};
     struct hd_fault fault = {0};
     struct serving *s = hd_calloc(1, sizeof(*s));
@@ -228,7 +260,9 @@ static int run(int argc, char **argv)
         return HD_EXIT_USAGE;
     }
     hd_log_set_level((enum hd_log_level)s->config.log_level);
-    if (hd_graphs_open(&s->app, &s->config))
+    if (is_check)
+        status = check(s);
+    else if (hd_graphs_open(&s->app, &s->config))
         status = serve(s);
     hd_graphs_close(&s->app);
     hd_config_fini(&s->config);
@@ -261,7 +295,8 @@ const struct hd_command hd_command_serve = {
             "  OPENAI_BASE_URL=http://localhost:4010/v1 OPENAI_API_KEY=any heddle serve\n"
             "\n"
             "Every option is also an environment variable (HEDDLE_PORT) and a member of the JSON\n"
-            "file that --config names; docs/configuration.md has them all.\n",
+            "file that --config names; docs/configuration.md has them all. --check reads them all\n"
+            "and says what is wrong, without serving.\n",
     .more = more,
     .run = run,
 };
