@@ -28,9 +28,11 @@ struct hd_command {
 };
 
 extern const struct hd_command hd_command_doctor;
+extern const struct hd_command hd_command_export;
 extern const struct hd_command hd_command_graph;
 extern const struct hd_command hd_command_help;
 extern const struct hd_command hd_command_history;
+extern const struct hd_command hd_command_import;
 extern const struct hd_command hd_command_key;
 extern const struct hd_command hd_command_mock_model;
 extern const struct hd_command hd_command_replay;

@@ -14,6 +14,7 @@
 #include "cli/ops.h"
 #include "heddle.h"
 #include "run/config.h"
+#include "run/gate.h"
 #include "store/table.h"
 
 #define MAX_ARGUMENTS 64
@@ -125,14 +126,64 @@ static void check_host(struct checkup *c)
 {
     struct hd_fault fault = {0};
 
-    if (hd_config_check_host(c->config.host, false, &fault) != 0)
+    if (hd_config_check_host(c->config.host, c->config.auth.val != NULL, &fault) != 0)
         say(c, FAILURE, "network", "%s", fault.text);
     else
         say(c, FINE, "network", "%s, port %d", c->config.host, c->config.port);
 }
 
+/* A file that holds a key: `{"file": …}` somewhere in the configuration's `auth`. */
+static void check_key_file(struct checkup *c, struct hd_slice name)
+{
+    struct hd_slice folder = c->config.auth.folder;
+    bool is_relative = name.len > 0 && name.ptr[0] != '/' && folder.len > 0;
+    char path[MAX_PATH];
+    struct stat st;
+
+    (void)snprintf(path, sizeof(path), "%.*s%s%.*s", is_relative ? (int)folder.len : 0, folder.ptr,
+                   is_relative ? "/" : "", (int)name.len, name.ptr);
+    if (stat(path, &st) != 0)
+        say(c, FAILURE, "key file", "%s: %s", path, strerror(errno));
+    else if ((st.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+        say(c, FAILURE, "key file", "%s may be read by others than its owner: chmod 600", path);
+    else
+        say(c, FINE, "key file", "%s belongs to its owner alone", path);
+}
+
+static void check_key_files(struct checkup *c, hd_json_val val)
+{
+    struct hd_json_iter it = hd_json_iter(val);
+
+    while (hd_json_next(&it)) {
+        if (it.is_object && hd_slice_eq(it.key, HD_S("file")) && hd_json_is_string(it.val))
+            check_key_file(c, hd_json_string(it.val));
+        else
+            check_key_files(c, it.val);
+    }
+}
+
+static void check_auth(struct checkup *c)
+{
+    hd_json_val auth = c->config.auth.val;
+    struct hd_fault fault = {0};
+
+    if (!auth) {
+        say(c, FINE, "authentication", "off: whoever reaches the server may do everything");
+        return;
+    }
+    check_key_files(c, auth);
+    if (hd_gate_check_config(&c->config, &fault) != 0)
+        say(c, FAILURE, "authentication", "%s", fault.text);
+    else if (!hd_json_get(auth, HD_S("key")))
+        say(c, WARNING, "authentication",
+            "on, but without `auth.key`: principals can be guessed from names");
+    else
+        say(c, FINE, "authentication", "on; keep a copy of the principal key with the backups");
+}
+
 static int check_all(struct checkup *c)
 {
+    check_auth(c);
     check_host(c);
     check_store(c);
     if (c->failures > 0)

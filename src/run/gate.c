@@ -392,3 +392,11 @@ int hd_gate_check_config(const struct hd_config *config, struct hd_fault *fault)
         hd_auth_destroy(auth);
     return err;
 }
+
+int hd_gate_keys(const struct hd_config *config, struct hd_auth **out, struct hd_fault *fault)
+{
+    struct hd_app app = {.config = config};
+    struct hd_auth_host host = host_of(&app);
+
+    return hd_auth_create(config->auth.val, &host, out, fault);
+}

@@ -39,5 +39,8 @@ const struct hd_auth *hd_gate_auth(const struct hd_gate *gate);
  * is wrong.
  */
 HD_MUST_CHECK int hd_gate_check_config(const struct hd_config *config, struct hd_fault *fault);
+/* For commands: the keys that principals are made with (hd_auth_key()), and nothing else of it. */
+HD_MUST_CHECK int hd_gate_keys(const struct hd_config *config, struct hd_auth **out,
+                               struct hd_fault *fault);
 
 #endif

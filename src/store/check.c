@@ -126,10 +126,15 @@ static int check_again(void *arg, size_t which, const struct hd_cell *cells)
                    cells[HD_CHECKPOINTS_THREAD].bytes, cells[HD_CHECKPOINTS_ID].bytes);
 }
 
-int hd_check_values(struct hd_store *store, struct hd_fault *fault)
+/* Those of one thread, or of all when it is NULL. */
+static int check_values(struct hd_store *store, const struct hd_cell *thread,
+                        struct hd_fault *fault)
 {
     struct checker c = {.store = store, .fault = fault, .table = HD_CHECKPOINTS};
-    struct hd_query query = {.index = HD_PRIMARY, .columns = HD_ALL_COLUMNS};
+    struct hd_query query = {.index = HD_PRIMARY,
+                             .prefix = thread,
+                             .prefix_count = thread ? 1 : 0,
+                             .columns = HD_ALL_COLUMNS};
     int err;
 
     hd_arena_init(&c.arena, SIZE_MAX / 2);
@@ -143,4 +148,16 @@ int hd_check_values(struct hd_store *store, struct hd_fault *fault)
     hd_reading_fini(&c.reading);
     hd_arena_fini(&c.arena);
     return err;
+}
+
+int hd_check_values(struct hd_store *store, struct hd_fault *fault)
+{
+    return check_values(store, NULL, fault);
+}
+
+int hd_check_thread(struct hd_store *store, struct hd_slice thread, struct hd_fault *fault)
+{
+    struct hd_cell key = hd_cell_bytes(thread);
+
+    return check_values(store, &key, fault);
 }

@@ -62,12 +62,18 @@ int hd_pieces_add_literal(struct hd_pieces *pieces, struct hd_slice bytes)
     return add(pieces, &piece);
 }
 
-static int add_chunk(struct hd_pieces *pieces, struct hd_slice bytes, bool comma)
+struct hd_hash128 hd_hash128_of(struct hd_slice bytes)
 {
     XXH128_hash_t hash = XXH3_128bits(bytes.ptr, bytes.len);
+
+    return (struct hd_hash128){.lo = hash.low64, .hi = hash.high64};
+}
+
+static int add_chunk(struct hd_pieces *pieces, struct hd_slice bytes, bool comma)
+{
     struct hd_piece piece = {
         .bytes = bytes,
-        .hash = {.lo = hash.low64, .hi = hash.high64},
+        .hash = hd_hash128_of(bytes),
         .is_chunk = true,
         .comma = comma,
     };

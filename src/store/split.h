@@ -28,6 +28,9 @@ struct hd_hash128 {
     uint64_t lo, hi;
 };
 
+/* XXH3-128, by which chunks are known. */
+struct hd_hash128 hd_hash128_of(struct hd_slice bytes);
+
 struct hd_piece {
     struct hd_slice bytes;  /* borrows from the value */
     struct hd_hash128 hash; /* XXH3-128 of bytes; chunks only */

@@ -147,5 +147,8 @@ HD_MUST_CHECK int hd_copy_thread(struct hd_store *store, struct hd_slice source,
 HD_MUST_CHECK int hd_thread_usage(struct hd_store *store, struct hd_slice thread,
                                   struct heddle_usage *out, struct hd_fault *fault);
 HD_MUST_CHECK int hd_check_values(struct hd_store *store, struct hd_fault *fault);
+/* The same of one thread alone. */
+HD_MUST_CHECK int hd_check_thread(struct hd_store *store, struct hd_slice thread,
+                                  struct hd_fault *fault);
 
 #endif
