@@ -281,6 +281,43 @@ static void participants_are_listed_by_thread_and_by_member(void **state)
     assert_int_equal(count, 0);
 }
 
+/* What is listed is what is found. */
+static void all_that_is_shared_is_listed_once(void **state)
+{
+    struct world *w = *state;
+    const struct hd_slice orgs[] = {HD_S("other"), ORG};
+    struct hd_thread_rec adas = make_thread(w, ADA, 5), eves = make_thread(w, EVE, 6);
+    struct hd_thread_rec second = {.principal = ADA, .id = HD_S("second"), .created_at = 7};
+    struct hd_shared *list;
+    struct hd_slice owner;
+    enum hd_role role;
+    size_t count;
+
+    assert_err(hd_participations_list(w->store, BOB, orgs, 2, &w->arena, &list, &count, &w->fault),
+               0);
+    assert_int_equal(count, 0);
+    APPLY(w, hd_thread_add(&batch, &second));
+    share(w, &second, BOB, HD_ROLE_VIEWER, 1);
+    share(w, &eves, BOB, HD_ROLE_EDITOR, 20);
+    share(w, &adas, BOB, HD_ROLE_EDITOR, 30);
+    share(w, &adas, ORG, HD_ROLE_VIEWER, 10);
+    assert_err(hd_participations_list(w->store, BOB, orgs, 2, &w->arena, &list, &count, &w->fault),
+               0);
+    assert_int_equal(count, 2);
+    assert_err(find(w, BOB, true, &owner, &role), 0);
+    assert_slice(list[0].thread_id, JOB);
+    assert_slice(list[0].owner, owner);
+    assert_int_equal(list[0].role, role);
+    assert_int_equal(role, HD_ROLE_EDITOR);
+    assert_int_equal(list[0].since, 10);
+    assert_slice(list[1].thread_id, HD_S("second"));
+    assert_int_equal(list[1].role, HD_ROLE_VIEWER);
+    assert_err(hd_participations_list(w->store, BOB, NULL, 0, &w->arena, &list, &count, &w->fault),
+               0);
+    assert_int_equal(count, 2);
+    assert_slice(list[0].owner, EVE);
+}
+
 /* ---- invitations ------------------------------------------------------ */
 
 static void tokens_are_new_each_time(void **state)
@@ -481,6 +518,7 @@ int main(void)
         BOTH(a_row_grants_no_more_than_can_be_granted),
         BOTH(too_many_organisations_are_refused),
         BOTH(participants_are_listed_by_thread_and_by_member),
+        BOTH(all_that_is_shared_is_listed_once),
         cmocka_unit_test(tokens_are_new_each_time),
         BOTH(an_invitation_is_used_up),
         BOTH(invitations_expire),
