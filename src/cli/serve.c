@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "cli/cli.h"
 #include "http/server.h"
+#include "http/tls.h"
 #include "run/app.h"
 #include "run/config.h"
 #include "run/gate.h"
@@ -20,11 +21,12 @@ extern char **environ;
 struct serving {
     struct hd_config config;
     uv_loop_t loop;
-    uv_signal_t signals[2];
+    uv_signal_t signals[3];
     size_t signal_count;
     struct hd_app app;
     struct hd_api *api;
     struct hd_server *server;
+    struct hd_tls *tls; /* NULL: without */
     int port;
     bool is_ending;
 };
@@ -66,7 +68,40 @@ static void on_signal(uv_signal_t *handle, int signum)
     hd_api_end_streams(s->api);
 }
 
+/* A certificate that was renewed is taken up; one that is no good changes nothing. */
+static void on_reload(uv_signal_t *handle, int signum)
+{
+    struct serving *s = handle->data;
+    struct hd_fault fault = {0};
+
+    (void)signum;
+    if (!s->tls)
+        hd_log(HD_LOG_INFO, "serve", "SIGHUP: there is no certificate to read again");
+    else if (hd_tls_reload(s->tls, &fault))
+        hd_log(HD_LOG_ERROR, "serve", "the old certificate stays: %s", fault.text);
+    else
+        hd_log(HD_LOG_INFO, "serve", "the certificate was read again");
+}
+
 /* ---- the beginning ---------------------------------------------------- */
+
+/*
+ * While nobody authenticates, the server is one for this machine: any page may ask it, but under its
+ * own names alone. With users, pages of other origins need to be listed.
+ */
+static void set_guards(const struct hd_config *config, struct hd_server_config *http)
+{
+    bool has_users = config->auth.val != NULL;
+
+    http->cors.origins = config->cors_allow_origins.items;
+    http->cors.origin_count = config->cors_allow_origins.count;
+    http->cors.is_off = has_users && http->cors.origin_count == 0;
+    http->guard.checks_host = !has_users;
+    http->guard.hosts = config->allowed_hosts.items;
+    http->guard.host_count = config->allowed_hosts.count;
+    http->guard.proxies = config->proxies;
+    http->guard.proxy_count = config->trusted_proxies.count;
+}
 
 static int open_server(struct serving *s, struct hd_fault *fault)
 {
@@ -80,10 +115,15 @@ static int open_server(struct serving *s, struct hd_fault *fault)
     http.limits.idle_ms = config->idle_timeout_us / 1000;
     http.limits.head_ms = http.limits.body_ms = http.limits.write_ms =
         config->slow_timeout_us / 1000;
-    http.cors.origins = config->cors_allow_origins.items;
-    http.cors.origin_count = config->cors_allow_origins.count;
+    set_guards(config, &http);
     http.handler = hd_api_handle;
     http.ctx = s->api;
+    if (config->tls_certificate[0]) {
+        err = hd_tls_create(config->tls_certificate, config->tls_key, &s->tls, fault);
+        if (err)
+            return err;
+        http.tls = s->tls;
+    }
     err = hd_server_create(&s->server, &s->loop, &http, fault);
     if (!err)
         err = hd_server_listen(s->server, config->host, config->port, !config->port_is_given,
@@ -97,7 +137,7 @@ static int open_server(struct serving *s, struct hd_fault *fault)
 
 static int open_signals(struct serving *s)
 {
-    static const int numbers[] = {SIGINT, SIGTERM};
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
 
     signal(SIGPIPE, SIG_IGN);
     for (size_t i = 0; i < HD_COUNT(numbers); i++) {
@@ -105,7 +145,8 @@ static int open_signals(struct serving *s)
             return HD_EIO;
         s->signals[i].data = s;
         s->signal_count++;
-        if (uv_signal_start(&s->signals[i], on_signal, numbers[i]))
+        if (uv_signal_start(&s->signals[i], numbers[i] == SIGHUP ? on_reload : on_signal,
+                            numbers[i]))
             return HD_EIO;
     }
     return 0;
@@ -144,21 +185,24 @@ static const char *shown_host(const char *host)
 static void greet(const struct serving *s)
 {
     const char *host = shown_host(s->config.host);
+    const char *scheme = s->tls ? "https" : "http";
     struct hd_slice id = s->app.graphs[0].id;
 
     if (s->port != s->config.port)
         printf("Port %d is taken, so this is port %d.\n", s->config.port, s->port);
-    printf("Heddle serves http://%s:%d, stores in %s, and runs", host, s->port, s->config.store);
+    printf("Heddle serves %s://%s:%d, stores in %s, and runs", scheme, host, s->port,
+           s->config.store);
     for (size_t i = 0; i < s->app.graph_count; i++)
         printf("%s %.*s", i > 0 ? "," : "", (int)s->app.graphs[i].id.len, s->app.graphs[i].id.ptr);
     printf(".\n\nThree things to try:\n"
-           "  open http://%s:%d/docs\n"
-           "  curl -s http://%s:%d/info\n"
-           "  curl -sN http://%s:%d/runs/stream -H 'Content-Type: application/json' \\\n"
+           "  open %s://%s:%d/docs\n"
+           "  curl -s %s://%s:%d/info\n"
+           "  curl -sN %s://%s:%d/runs/stream -H 'Content-Type: application/json' \\\n"
            "    -d '{\"assistant_id\": \"%.*s\", \"stream_mode\": \"messages-tuple\", \"input\": "
            "{\"messages\": [{\"role\": \"user\", \"content\": \"hello\"}]}}'\n\n"
            "Ctrl-C ends it.\n",
-           host, s->port, host, s->port, host, s->port, (int)id.len, id.ptr);
+           scheme, host, s->port, scheme, host, s->port, scheme, host, s->port, (int)id.len,
+           id.ptr);
     (void)fflush(stdout);
 }
 
@@ -264,6 +308,7 @@ static int run(int argc, char **argv)
         status = check(s);
     else if (hd_graphs_open(&s->app, &s->config))
         status = serve(s);
+    hd_tls_destroy(s->tls);
     hd_graphs_close(&s->app);
     hd_config_fini(&s->config);
     hd_free(s);

@@ -620,6 +620,10 @@ static void set_route(struct hd_request *request, const struct hd_http_what *wha
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT, CONNECT_SECONDS);
     if (what->is_direct)
         curl_easy_setopt(easy, CURLOPT_PROXY, "");
+    if (what->is_own) {
+        curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 0L);
+        curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 0L);
+    }
     if (what->timeout_ms > 0)
         curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)what->timeout_ms);
     if (what->allows || request->http->outgoing) {

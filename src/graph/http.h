@@ -74,6 +74,7 @@ struct hd_http_what {
     bool is_direct;      /* follows no redirects and uses no proxy: only that host is spoken to */
     bool is_final;       /* follows no redirects, but may use the proxy of the environment */
     bool is_trusted;     /* the operator chose the URL: its host is allowed, wherever it is */
+    bool is_own;         /* this server itself: its certificate need not be for that name */
     bool ignores_answer; /* the body of the answer is not kept */
     int64_t idle_ms;     /* without a byte, also before the first; 0: none */
     size_t max_body;     /* of what is kept; 0: 64 MiB */

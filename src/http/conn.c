@@ -272,10 +272,11 @@ static void open_exchange(struct hd_conn *conn)
     hd_conn_enter(conn, HD_CONN_HANDLING);
     ex->request = conn->parser.request;
     ex->is_open = ex->is_held = true;
-    ex->is_packed = ex->has_failed = ex->is_stream = false;
+    ex->is_packed = ex->has_failed = ex->is_stream = ex->has_caching = false;
     ex->status = 0;
     ex->line_count = ex->body_bytes = 0;
     ex->started_us = hd_clock_monotonic_us();
+    ex->peer = hd_guard_peer(&conn->hub->config.guard, &ex->request, hd_slice_cstr(conn->peer));
     ex->id = hd_request_value(&ex->request, HD_S("x-request-id"));
     if (!is_sound_id(ex->id)) {
         hd_hub_new_id(conn->hub, ex->id_text);
@@ -299,9 +300,13 @@ static void answer_preflight(struct hd_conn *conn)
 static void dispatch(struct hd_conn *conn)
 {
     const struct hd_server_config *config = &conn->hub->config;
+    struct hd_refusal_text refusal;
 
     open_exchange(conn);
-    if (hd_cors_is_preflight(&config->cors, &conn->ex.request))
+    refusal = hd_guard_check(config, &conn->ex.request);
+    if (refusal.status)
+        hd_answer_error(&conn->ex, refusal.status, "%s", refusal.text);
+    else if (hd_cors_is_preflight(&conn->ex.request))
         answer_preflight(conn);
     else
         config->handler(config->ctx, &conn->ex);
@@ -532,6 +537,11 @@ static void tick_paused(struct hd_conn *conn)
 
 static void tick_idle(struct hd_conn *conn)
 {
+    if (conn->is_greeting) {
+        if (is_late(conn, conn->hub->config.limits.head_ms, 0))
+            give_up(conn);
+        return;
+    }
     if (is_late(conn, conn->hub->config.limits.idle_ms, 0)) {
         close_wire(conn);
         return;

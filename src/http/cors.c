@@ -7,8 +7,10 @@
     "x-request-id"
 #define METHODS "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
 
-static bool is_allowed(const struct hd_cors *cors, struct hd_slice origin)
+bool hd_cors_allows(const struct hd_cors *cors, struct hd_slice origin)
 {
+    if (cors->is_off)
+        return false;
     for (size_t i = 0; i < cors->origin_count; i++) {
         if (hd_slice_eq(cors->origins[i], origin) || hd_slice_eq(cors->origins[i], HD_S("*")))
             return true;
@@ -30,7 +32,7 @@ static int write_origin(struct hd_buf *out, const struct hd_cors *cors, struct h
     if (is_any(cors))
         return hd_buf_append_slice(out, HD_S("access-control-allow-origin: *\r\n"));
     err = hd_buf_append_slice(out, HD_S("vary: origin\r\n"));
-    if (err || !is_allowed(cors, origin))
+    if (err || !hd_cors_allows(cors, origin))
         return err;
     err = hd_buf_append_slice(out, HD_S("access-control-allow-origin: "));
     if (!err)
@@ -42,11 +44,11 @@ static int write_origin(struct hd_buf *out, const struct hd_cors *cors, struct h
     return err;
 }
 
-bool hd_cors_is_preflight(const struct hd_cors *cors, const struct hd_http_request *request)
+bool hd_cors_is_preflight(const struct hd_http_request *request)
 {
     struct hd_slice unused;
 
-    return !cors->is_off && request->method == HD_METHOD_OPTIONS &&
+    return request->method == HD_METHOD_OPTIONS &&
            hd_request_header(request, HD_S("origin"), &unused) &&
            hd_request_header(request, HD_S("access-control-request-method"), &unused);
 }
@@ -60,7 +62,7 @@ int hd_cors_write(struct hd_buf *out, const struct hd_cors *cors,
     if (cors->is_off || !hd_request_header(request, HD_S("origin"), &origin))
         return 0;
     err = write_origin(out, cors, origin);
-    if (err || !is_allowed(cors, origin))
+    if (err || !hd_cors_allows(cors, origin))
         return err;
     return hd_buf_append_slice(out, HD_S("access-control-expose-headers: " EXPOSED "\r\n"));
 }
@@ -74,8 +76,6 @@ int hd_cors_write_preflight(struct hd_buf *out, const struct hd_cors *cors,
         hd_request_value(request, HD_S("access-control-request-private-network"));
     int err;
 
-    if (!is_allowed(cors, hd_request_value(request, HD_S("origin"))))
-        return 0;
     err = hd_buf_append_slice(out, HD_S("access-control-allow-methods: " METHODS "\r\n"));
     if (!err && wanted.len > 0)
         err = hd_buf_append_slice(out, HD_S("access-control-allow-headers: "));

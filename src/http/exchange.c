@@ -32,7 +32,7 @@ struct hd_slice hd_exchange_id(const struct hd_exchange *ex)
 
 struct hd_slice hd_exchange_peer(const struct hd_exchange *ex)
 {
-    return hd_slice_cstr(hd_conn_of(ex)->peer);
+    return ex->peer;
 }
 
 void hd_exchange_on_gone(struct hd_exchange *ex, hd_gone_fn on_gone, void *ctx)
@@ -99,6 +99,8 @@ void hd_answer_header(struct hd_exchange *ex, struct hd_slice name, struct hd_sl
     ex->line_count++;
     if (hd_slice_eq_nocase(name, HD_S("content-encoding")))
         ex->is_packed = true;
+    if (hd_slice_eq_nocase(name, HD_S("cache-control")))
+        ex->has_caching = true;
 }
 
 static bool takes_gzip(const struct hd_exchange *ex)

@@ -47,7 +47,7 @@ struct hd_arena *hd_exchange_arena(struct hd_exchange *ex);
 /* What is answered as x-request-id: the client's own when it sent a sound one, else a new UUID. */
 struct hd_slice hd_exchange_id(const struct hd_exchange *ex);
 
-/* The address of the peer, without port: "127.0.0.1". */
+/* The address of the peer, or of whom a trusted proxy speaks for; without port: "127.0.0.1". */
 struct hd_slice hd_exchange_peer(const struct hd_exchange *ex);
 
 /*

@@ -37,6 +37,7 @@ const char *hd_status_text(int status)
         {414, "URI Too Long"},
         {415, "Unsupported Media Type"},
         {417, "Expectation Failed"},
+        {421, "Misdirected Request"},
         {422, "Unprocessable Content"},
         {429, "Too Many Requests"},
         {431, "Request Header Fields Too Large"},
@@ -143,6 +144,8 @@ int hd_head_write(struct hd_conn *conn, const struct hd_answer_head *head)
         err = hd_buf_append_slice(out, hd_buf_slice(&ex->lines));
     if (!err)
         err = hd_cors_write(out, &conn->hub->config.cors, &ex->request);
+    if (!err)
+        err = hd_guard_write(out, conn);
     if (!err)
         err = write_connection(out, conn);
     if (!err && ex->id.len > 0)

@@ -87,9 +87,11 @@ struct hd_exchange {
     struct hd_arena arena;
     char id_text[HD_UUID_SIZE];
     struct hd_slice id;
+    struct hd_slice peer;
     bool is_held; /* by the handler: it will end the exchange */
     bool is_open; /* not settled: the answer is not complete, nor given up */
     bool is_packed;
+    bool has_caching; /* the answer says itself whether it may be kept */
     hd_gone_fn on_gone;
     hd_room_fn on_room;
     void *ctx;
@@ -131,6 +133,7 @@ struct hd_conn {
     bool is_refused;
     bool is_wire_closed;
     bool is_loopback;
+    bool is_greeting; /* the handshake of TLS is not complete */
     char peer[HD_MAX_PEER];
     size_t unsent;       /* as last seen, to notice progress */
     size_t answer_bytes; /* of the answer being sent */
@@ -209,11 +212,28 @@ const char *hd_status_text(int status);
 void hd_date_format(int64_t seconds, char out[HD_DATE_SIZE]);
 
 /* cors.c */
-bool hd_cors_is_preflight(const struct hd_cors *cors, const struct hd_http_request *request);
+bool hd_cors_is_preflight(const struct hd_http_request *request);
 HD_MUST_CHECK int hd_cors_write(struct hd_buf *out, const struct hd_cors *cors,
                                 const struct hd_http_request *request);
 HD_MUST_CHECK int hd_cors_write_preflight(struct hd_buf *out, const struct hd_cors *cors,
                                           const struct hd_http_request *request);
+
+/* Whether a page of that origin may use the server; `origin` is the header's value. */
+bool hd_cors_allows(const struct hd_cors *cors, struct hd_slice origin);
+
+/* guard.c */
+struct hd_refusal_text {
+    int status; /* 0: it is not refused */
+    const char *text;
+};
+/* What is refused before the handler sees it. */
+struct hd_refusal_text hd_guard_check(const struct hd_server_config *config,
+                                      const struct hd_http_request *request);
+/* Whom the request comes from: the peer, or whom it, a proxy, speaks for. */
+struct hd_slice hd_guard_peer(const struct hd_guard *guard, const struct hd_http_request *request,
+                              struct hd_slice peer);
+/* Headers that keep a browser from more than it was asked for. */
+HD_MUST_CHECK int hd_guard_write(struct hd_buf *out, const struct hd_conn *conn);
 
 /* gzip.c */
 bool hd_gzip_is_worth(struct hd_slice content_type);
@@ -224,6 +244,9 @@ HD_MUST_CHECK int hd_gzip(struct hd_slice in, struct hd_buf *out);
 extern const struct hd_wire_ops hd_wire_uv;
 /* Takes the connection that waits at the listener. */
 HD_MUST_CHECK int hd_wire_accept(struct hd_hub *hub, uv_stream_t *listener);
+
+/* wire_tls.c */
+extern const struct hd_wire_ops hd_wire_tls;
 
 /* server.c, for wire.c */
 uv_loop_t *hd_server_loop(const struct hd_hub *hub);

@@ -255,7 +255,7 @@ int hd_server_create(struct hd_server **out, uv_loop_t *loop, const struct hd_se
         return HD_ENOMEM;
     }
     ignore_broken_pipes();
-    hd_hub_init(&server->hub, &hd_wire_uv, config);
+    hd_hub_init(&server->hub, config->tls ? &hd_wire_tls : &hd_wire_uv, config);
     server->loop = loop;
     /* None of these can fail. */
     (void)uv_check_init(loop, &server->check);

@@ -15,9 +15,11 @@
 
 #include "base/compiler.h"
 #include "base/error.h"
+#include "base/net.h"
 #include "http/exchange.h"
 
 struct hd_server;
+struct hd_tls;
 
 struct hd_server_limits {
     size_t connections; /* at once; beyond it the longest idle one makes room, else new ones wait */
@@ -37,12 +39,25 @@ struct hd_server_limits {
 };
 
 struct hd_cors {
-    bool is_off;                    /* no headers, no preflight */
+    bool is_off;                    /* no page but the server's own may use it */
     const struct hd_slice *origins; /* none: every origin is allowed, as "*" */
     size_t origin_count;
     bool allow_credentials;     /* with a list of origins only */
     bool allow_private_network; /* pages from the internet may ask a server on loopback */
     int max_age;                /* seconds that a preflight is remembered */
+};
+
+/* Who is let in, before anybody looks at what is asked for; and whom a proxy speaks for. */
+struct hd_guard {
+    /*
+     * A Host that is neither this machine's nor listed is refused: a page that got its own name to
+     * stand for this machine (DNS rebinding) is not let in.
+     */
+    bool checks_host;
+    const struct hd_slice *hosts; /* "name", "name:port", "*.name" */
+    size_t host_count;
+    const struct hd_net *proxies; /* whose X-Forwarded-For is believed */
+    size_t proxy_count;
 };
 
 /* Called on the loop when a request is complete. It answers at once or later (exchange.h). */
@@ -58,6 +73,8 @@ typedef void (*hd_answered_fn)(void *ctx, const struct hd_exchange *ex, int stat
 struct hd_server_config {
     struct hd_server_limits limits;
     struct hd_cors cors;
+    struct hd_guard guard;
+    struct hd_tls *tls; /* NULL: without TLS */
     /*
      * Bodies of at least this many bytes are compressed when the client takes it; 0:
      * never. Loopback peers get them as they are, because there it costs and saves nothing.
@@ -88,7 +105,7 @@ struct hd_server_stats {
 void hd_server_config_init(struct hd_server_config *config);
 
 /*
- * Copies the configuration but borrows the origins for as long as the server lives. From now
+ * Copies the configuration but borrows its lists and `tls` for as long as the server lives. From now
  * on the process ignores SIGPIPE, unless it has a handler for it.
  */
 HD_MUST_CHECK int hd_server_create(struct hd_server **out, uv_loop_t *loop,

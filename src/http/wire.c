@@ -6,29 +6,11 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "http/internal.h"
+#include "http/wire.h"
 
-#define MOST_PARTS 4
 #define KEEPALIVE_SECONDS 60
 
-struct wire {
-    struct hd_conn conn; /* must be first */
-    uv_tcp_t tcp;
-    uv_write_t write;
-    uv_shutdown_t shutdown;
-};
-
-static struct wire *wire_of(const struct hd_conn *conn)
-{
-    return (struct wire *)conn;
-}
-
-static uv_stream_t *stream_of(const struct hd_conn *conn)
-{
-    return (uv_stream_t *)&wire_of(conn)->tcp;
-}
-
-static unsigned fill(uv_buf_t bufs[MOST_PARTS], const struct hd_slice *parts, size_t count)
+static unsigned fill(uv_buf_t bufs[HD_WIRE_PARTS], const struct hd_slice *parts, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         bufs[i] = uv_buf_init((char *)parts[i].ptr, (unsigned)parts[i].len);
@@ -37,8 +19,8 @@ static unsigned fill(uv_buf_t bufs[MOST_PARTS], const struct hd_slice *parts, si
 
 static ptrdiff_t try_write(struct hd_conn *conn, const struct hd_slice *parts, size_t count)
 {
-    uv_buf_t bufs[MOST_PARTS];
-    int done = uv_try_write(stream_of(conn), bufs, fill(bufs, parts, count));
+    uv_buf_t bufs[HD_WIRE_PARTS];
+    int done = uv_try_write(hd_wire_stream(conn), bufs, fill(bufs, parts, count));
 
     return done == UV_EAGAIN ? 0 : done;
 }
@@ -50,19 +32,19 @@ static void on_written(uv_write_t *req, int status)
 
 static int send_all(struct hd_conn *conn, const struct hd_slice *parts, size_t count)
 {
-    struct wire *wire = wire_of(conn);
-    uv_buf_t bufs[MOST_PARTS];
+    struct hd_wire *wire = hd_wire_of(conn);
+    uv_buf_t bufs[HD_WIRE_PARTS];
 
     wire->write.data = conn;
-    return uv_write(&wire->write, stream_of(conn), bufs, fill(bufs, parts, count), on_written);
+    return uv_write(&wire->write, hd_wire_stream(conn), bufs, fill(bufs, parts, count), on_written);
 }
 
 static size_t unsent(const struct hd_conn *conn)
 {
-    return uv_stream_get_write_queue_size(stream_of(conn));
+    return uv_stream_get_write_queue_size(hd_wire_stream(conn));
 }
 
-static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
+void hd_wire_on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
 {
     struct hd_conn *conn = handle->data;
 
@@ -85,26 +67,26 @@ static void on_read(uv_stream_t *stream, ssize_t len, const uv_buf_t *buf)
 static void set_reading(struct hd_conn *conn, bool is_on)
 {
     if (!is_on)
-        (void)uv_read_stop(stream_of(conn));
-    else if (uv_read_start(stream_of(conn), on_alloc, on_read) != 0)
+        (void)uv_read_stop(hd_wire_stream(conn));
+    else if (uv_read_start(hd_wire_stream(conn), hd_wire_on_alloc, on_read) != 0)
         hd_conn_break(conn);
 }
 
-static bool is_hung_up(struct hd_conn *conn)
+bool hd_wire_is_hung_up(struct hd_conn *conn)
 {
     struct pollfd fd = {.events = POLLRDHUP};
 
-    if (uv_fileno((uv_handle_t *)stream_of(conn), &fd.fd) != 0)
+    if (uv_fileno((uv_handle_t *)hd_wire_stream(conn), &fd.fd) != 0)
         return true;
     return poll(&fd, 1, 0) == 1 && (fd.revents & (POLLRDHUP | POLLHUP | POLLERR));
 }
 
 /* The kernel doubles what it is asked for, to have room for its own records. */
-static void bound_kernel(struct hd_conn *conn, size_t bytes)
+void hd_wire_bound_kernel(struct hd_conn *conn, size_t bytes)
 {
     int value = (int)(bytes / 2);
 
-    (void)uv_send_buffer_size((uv_handle_t *)stream_of(conn), &value);
+    (void)uv_send_buffer_size((uv_handle_t *)hd_wire_stream(conn), &value);
 }
 
 static void on_shut_down(uv_shutdown_t *req, int status)
@@ -113,9 +95,9 @@ static void on_shut_down(uv_shutdown_t *req, int status)
     (void)status;
 }
 
-static void shut_down(struct hd_conn *conn)
+void hd_wire_shut_down(struct hd_conn *conn)
 {
-    (void)uv_shutdown(&wire_of(conn)->shutdown, stream_of(conn), on_shut_down);
+    (void)uv_shutdown(&hd_wire_of(conn)->shutdown, hd_wire_stream(conn), on_shut_down);
 }
 
 static void on_closed(uv_handle_t *handle)
@@ -136,26 +118,26 @@ static void forget_unsent(struct hd_conn *conn)
     const struct linger at_once = {.l_onoff = 1, .l_linger = 0};
     uv_os_fd_t fd;
 
-    if (uv_fileno((uv_handle_t *)stream_of(conn), &fd) == 0)
+    if (uv_fileno((uv_handle_t *)hd_wire_stream(conn), &fd) == 0)
         (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
 }
 
-static void close_wire(struct hd_conn *conn)
+void hd_wire_close(struct hd_conn *conn)
 {
     if (conn->is_broken)
         forget_unsent(conn);
-    uv_close((uv_handle_t *)stream_of(conn), on_closed);
+    uv_close((uv_handle_t *)hd_wire_stream(conn), on_closed);
 }
 
 static void release(struct hd_conn *conn)
 {
     struct hd_hub *hub = conn->hub;
 
-    hd_free(wire_of(conn));
+    hd_free(hd_wire_of(conn));
     hd_server_released(hub);
 }
 
-static int64_t now(const struct hd_hub *hub)
+int64_t hd_wire_now(const struct hd_hub *hub)
 {
     return (int64_t)uv_now(hd_server_loop(hub));
 }
@@ -165,17 +147,17 @@ const struct hd_wire_ops hd_wire_uv = {
     .send = send_all,
     .unsent = unsent,
     .set_reading = set_reading,
-    .is_hung_up = is_hung_up,
-    .bound_kernel = bound_kernel,
-    .shut_down = shut_down,
-    .close = close_wire,
+    .is_hung_up = hd_wire_is_hung_up,
+    .bound_kernel = hd_wire_bound_kernel,
+    .shut_down = hd_wire_shut_down,
+    .close = hd_wire_close,
     .release = release,
     .wake = hd_server_wake,
-    .now = now,
+    .now = hd_wire_now,
 };
 
 /* Who is at the other end, as text, and whether that is this machine. */
-static void find_peer(struct wire *wire)
+static void find_peer(struct hd_wire *wire)
 {
     static const char mapped[] = "::ffff:";
     struct sockaddr_storage peer = {0};
@@ -196,14 +178,18 @@ static void find_peer(struct wire *wire)
 
 int hd_wire_accept(struct hd_hub *hub, uv_stream_t *listener)
 {
-    struct wire *wire = hd_calloc(1, sizeof(*wire));
+    struct hd_tls *tls = hub->config.tls;
+    struct hd_wire *wire = tls ? hd_wire_tls_create(tls) : hd_calloc(1, sizeof(*wire));
     int err;
 
     if (!wire)
         return HD_ENOMEM;
     err = uv_tcp_init(hd_server_loop(hub), &wire->tcp);
     if (err) {
-        hd_free(wire);
+        if (tls)
+            hd_wire_tls_destroy(wire);
+        else
+            hd_free(wire);
         return HD_EIO;
     }
     hd_conn_init(&wire->conn, hub);
@@ -215,7 +201,10 @@ int hd_wire_accept(struct hd_hub *hub, uv_stream_t *listener)
         err = uv_tcp_keepalive(&wire->tcp, 1, KEEPALIVE_SECONDS);
     if (!err) {
         find_peer(wire);
-        set_reading(&wire->conn, true);
+        if (tls)
+            hd_wire_tls_greet(wire);
+        else
+            set_reading(&wire->conn, true);
     } else {
         hd_conn_break(&wire->conn);
     }

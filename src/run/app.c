@@ -85,14 +85,18 @@ static int open_parts(struct hd_app *app, struct hd_fault *fault)
 
     if (!err)
         err = hd_engine_create(app->store, app->loop, is_direct, &app->engine);
-    if (!err)
+    if (!err) {
+        hd_engine_set_outgoing(app->engine, &config->outgoing);
         err = open_agents(app);
+    }
     if (!err)
         err = hd_feeds_create(app->loop, app->store, &limits, &app->feeds);
     if (!err)
         err = hd_queue_create(app, &app->queue);
     if (!err)
         err = hd_http_create(app->loop, &app->http);
+    if (!err)
+        hd_http_set_outgoing(app->http, &config->outgoing);
     if (!err)
         err = hd_webhooks_create(app, &app->webhooks);
     if (!err && config->auth.val)

@@ -361,6 +361,33 @@ static int read_defaults(struct hd_config *config, struct hd_fault *fault)
     return err;
 }
 
+/* What follows from several settings. */
+static int derive(struct hd_config *config, struct hd_fault *fault)
+{
+    bool is_strict = config->outgoing_private == HD_OUTGOING_DENY ||
+                     (config->outgoing_private == HD_OUTGOING_AUTO && config->auth.val);
+    struct hd_net *proxies =
+        hd_arena_calloc(&config->arena, config->trusted_proxies.count + 1, sizeof(*proxies));
+
+    if (!proxies)
+        return HD_ENOMEM;
+    for (size_t i = 0; i < config->trusted_proxies.count; i++) {
+        struct hd_slice text = config->trusted_proxies.items[i];
+
+        if (!hd_net_parse(text, &proxies[i]))
+            return hd_fault_set(fault, HD_EINVAL,
+                                "trusted_proxies: \"%.*s\" is not an address or a network such as "
+                                "10.0.0.0/8",
+                                HD_SHOW(text));
+    }
+    config->proxies = proxies;
+    if ((config->tls_certificate[0] == '\0') != (config->tls_key[0] == '\0'))
+        return hd_fault_set(fault, HD_EINVAL,
+                            "tls.certificate and tls.key belong together: one is not set");
+    return hd_outgoing_init(&config->outgoing, is_strict, config->outgoing_allowed_hosts.items,
+                            config->outgoing_allowed_hosts.count, &config->arena, fault);
+}
+
 int hd_config_load(struct hd_config *config, const struct hd_config_source *source,
                    struct hd_fault *fault)
 {
@@ -385,6 +412,8 @@ int hd_config_load(struct hd_config *config, const struct hd_config_source *sour
         err = read_flags(config, source, fault);
     if (err == 0)
         err = hd_config_check_host(config->host, config->auth.val != NULL, fault);
+    if (err == 0)
+        err = derive(config, fault);
     if (err != 0)
         hd_config_fini(config);
     return err;

@@ -23,6 +23,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/slice.h"
+#include "graph/outgoing.h"
 
 #define HD_CONFIG_MAX_FILE (1 << 20)
 #define HD_CONFIG_MAX_ITEMS 1000 /* of a list */
@@ -57,14 +58,20 @@ struct hd_config_object {
     struct hd_json json;    /* private */
 };
 
+enum hd_outgoing_private { HD_OUTGOING_AUTO, HD_OUTGOING_ALLOW, HD_OUTGOING_DENY };
 enum hd_log_format { HD_LOG_TEXT, HD_LOG_JSON };
 
 /* All strings are NUL-terminated and live as long as the configuration. Never changes. */
 struct hd_config {
     const char *host;
     int port;
-    bool port_is_given; /* otherwise the next free one will do */
-    const char *store;  /* a URL */
+    bool port_is_given;          /* otherwise the next free one will do */
+    const char *store;           /* a URL */
+    const char *tls_certificate; /* files; "": without TLS */
+    const char *tls_key;
+    struct hd_config_list allowed_hosts;   /* names of the server besides those of loopback */
+    struct hd_config_list trusted_proxies; /* whose X-Forwarded-For is believed */
+    const struct hd_net *proxies;          /* the same, read */
     struct hd_config_graphs graphs;
     struct hd_config_object auth; /* run/gate.h */
 
@@ -86,13 +93,17 @@ struct hd_config {
     bool errors_plain_text;
     bool namespaces_show;
     struct hd_config_list headers_to_graphs;
-    struct hd_config_list cors_allow_origins; /* empty: all */
+    struct hd_config_list cors_allow_origins; /* empty: all; with `auth`: none */
 
     int64_t ttl_threads_us; /* 0: for ever */
     int ttl_strategy;       /* enum hd_ttl_strategy */
     int64_t ttl_items_us;   /* 0: for ever */
     bool ttl_refresh_on_read;
     int64_t ttl_sweep_interval_us;
+
+    int outgoing_private; /* enum hd_outgoing_private */
+    struct hd_config_list outgoing_allowed_hosts;
+    struct hd_outgoing outgoing; /* what follows from both */
 
     bool webhooks_require_https;
     bool webhooks_allow_loopback;

@@ -16,6 +16,7 @@
 
 static const char *const strategies[] = {"delete", "keep_latest", NULL};
 static const char *const levels[] = {"debug", "info", "warn", "error", "off", NULL};
+static const char *const outgoing[] = {"auto", "allow", "deny", NULL};
 static const char *const formats[] = {"text", "json", NULL};
 
 static int check_host(const char *text, struct hd_fault *fault)
@@ -47,6 +48,13 @@ static const struct hd_setting settings[] = {
     {"store", HD_SETTING_TEXT, AT(store), "sqlite:heddle.db", "URL",
      .help = "database: sqlite:FILE, postgresql://…, memory:", .is_secret = true,
      .check = check_store},
+    {"tls.certificate", HD_SETTING_TEXT, AT(tls_certificate), "", "FILE",
+     .help = "certificate (PEM) and those between it and a root: serve https"},
+    {"tls.key", HD_SETTING_TEXT, AT(tls_key), "", "FILE", .help = "its private key (PEM)"},
+    {"allowed_hosts", HD_SETTING_LIST, AT(allowed_hosts), "", "HOST,…",
+     .help = "names of the server; without `auth` others than loopback's are refused"},
+    {"trusted_proxies", HD_SETTING_LIST, AT(trusted_proxies), "", "ADDRESS,…",
+     .help = "proxies whose X-Forwarded-For is believed: 127.0.0.1, 10.0.0.0/8"},
     {"graphs", HD_SETTING_GRAPHS, AT(graphs), "", "ID=FILE",
      .help = "a graph to serve and its declaration; repeat it for more"},
     {"auth", HD_SETTING_OBJECT, AT(auth), "", "",
@@ -94,7 +102,7 @@ static const struct hd_setting settings[] = {
      "user-agent,x-org-id,x-supabase-access-token,x-user-tier", "NAME,…",
      .help = "headers of requests that graphs see; x-app-* is all that begin so"},
     {"cors.allow_origins", HD_SETTING_LIST, AT(cors_allow_origins), "", "ORIGIN,…",
-     .help = "origins of pages that may use the server; none: all"},
+     .help = "origins of pages that may use the server; none: all, with `auth` none"},
 
     {"ttl.threads", HD_SETTING_DURATION, AT(ttl_threads_us), "0", "MINUTES",
      .help = "threads expire so long after their last change; 0: never", .title = "Expiry",
@@ -109,6 +117,12 @@ static const struct hd_setting settings[] = {
     {"ttl.sweep_interval", HD_SETTING_DURATION, AT(ttl_sweep_interval_us), "5", "MINUTES",
      .help = "how often what has expired is removed; 0: never", .max = YEAR_MINUTES,
      .scale = MINUTE},
+
+    {"outgoing.private", HD_SETTING_CHOICE, AT(outgoing_private), "auto", "WORD",
+     .help = "requests of runs to private addresses: allow, deny; auto: deny with `auth`",
+     .title = "Requests of runs", .choices = outgoing},
+    {"outgoing.allowed_hosts", HD_SETTING_LIST, AT(outgoing_allowed_hosts), "", "HOST,…",
+     .help = "hosts that are allowed all the same: name, name:port, 10.0.0.0/8"},
 
     {"webhooks.require_https", HD_SETTING_BOOL, AT(webhooks_require_https), "false", "",
      .help = "only https URLs", .title = "Webhooks"},

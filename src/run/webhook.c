@@ -72,8 +72,12 @@ static struct hd_webhook_policy policy_of(const struct hd_config *config)
 int hd_webhook_allowed(const struct hd_config *config, struct hd_slice url, struct hd_fault *fault)
 {
     const struct hd_webhook_policy policy = policy_of(config);
+    int err = hd_webhook_check(&policy, url, fault);
 
-    return hd_webhook_check(&policy, url, fault);
+    /* A path of this server leads nowhere else. */
+    if (!err && url.ptr[0] != '/')
+        err = hd_outgoing_check(&config->outgoing, url, fault);
+    return err;
 }
 
 static bool allows(void *ctx, const struct sockaddr *address)
@@ -183,6 +187,13 @@ static void fail(struct delivery *delivery, int status)
     end(delivery, false);
 }
 
+/* It would be refused again. */
+static void refuse(struct delivery *delivery)
+{
+    hd_log(HD_LOG_WARN, "webhook", "run %s: given up: %s", delivery->run_id, HD_OUTGOING_REFUSAL);
+    end(delivery, false);
+}
+
 static void on_answer(void *ctx, const struct hd_response *response)
 {
     struct delivery *delivery = ctx;
@@ -194,6 +205,8 @@ static void on_answer(void *ctx, const struct hd_response *response)
     delivery->request = NULL;
     if (status >= 200 && status < 300)
         end(delivery, true);
+    else if (response->failure == HD_HTTP_REFUSED)
+        refuse(delivery);
     else
         fail(delivery, status);
     go_on(webhooks);
@@ -225,6 +238,8 @@ static int start(struct delivery *delivery, struct hd_slice body)
                                       .body = body,
                                       .timeout_ms = config->webhooks_timeout_us / 1000,
                                       .is_direct = true,
+                                      .is_trusted = delivery->is_own,
+                                      .is_own = delivery->is_own,
                                       .ignores_answer = true,
                                       .allows = delivery->is_own ? NULL : allows,
                                       .allows_ctx = &webhooks->policy};
@@ -339,6 +354,7 @@ static int write_body(const struct hd_ticket *ticket, struct hd_buf *out)
 static void own_address(const struct hd_app *app, char out[300])
 {
     const char *host = app->config->host;
+    const char *scheme = app->config->tls_certificate[0] ? "https" : "http";
 
     if (strcmp(host, "0.0.0.0") == 0)
         host = "127.0.0.1";
@@ -347,9 +363,8 @@ static void own_address(const struct hd_app *app, char out[300])
     out[0] = '\0';
     if (app->port == 0)
         return;
-    (void)snprintf(out, 300,
-                   strchr(host, ':') && host[0] != '[' ? "http://[%s]:%d" : "http://%s:%d", host,
-                   app->port);
+    (void)snprintf(out, 300, strchr(host, ':') && host[0] != '[' ? "%s://[%s]:%d" : "%s://%s:%d",
+                   scheme, host, app->port);
 }
 
 /* The URL in the run's kwargs, in the arena; empty when there is none. */

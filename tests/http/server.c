@@ -3,7 +3,10 @@
  * asked for. Prints "port N" and serves until POST /close or SIGTERM.
  *
  *   http_server [--NAME=VALUE …]     limits by their names in struct hd_server_limits,
- *                                    gzip_min, gzip_loopback, origin, credentials, port, next
+ *                                    gzip_min, gzip_loopback, origin, credentials, port, next,
+ *                                    cors_off, check_host, host, proxy, certificate, key
+ *
+ * SIGHUP reads the certificate again.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -19,6 +22,7 @@
 #include "http/router.h"
 #include "http/server.h"
 #include "http/sse.h"
+#include "http/tls.h"
 
 #define LIMIT ((size_t)1 << 30)
 
@@ -447,6 +451,9 @@ static void on_answered(void *ctx, const struct hd_exchange *ex, int code, size_
 
 static struct hd_server_config config;
 static struct hd_slice origin;
+static struct hd_slice own_host;
+static struct hd_net proxy;
+static const char *certificate, *key;
 static long port, next_port;
 
 static bool set_option(const char *name, size_t len, const char *value)
@@ -485,6 +492,31 @@ static bool set_option(const char *name, size_t len, const char *value)
     return false;
 }
 
+/* Of tests that have to do with browsers, proxies and TLS. */
+static bool read_guard(const char *option, const char *value)
+{
+    if (strncmp(option, "--cors_off=", 11) == 0) {
+        config.cors.is_off = value[0] == '1';
+    } else if (strncmp(option, "--check_host=", 13) == 0) {
+        config.guard.checks_host = value[0] == '1';
+    } else if (strncmp(option, "--host=", 7) == 0) {
+        own_host = hd_slice_cstr(value);
+        config.guard.hosts = &own_host;
+        config.guard.host_count = 1;
+    } else if (strncmp(option, "--proxy=", 8) == 0) {
+        require(hd_net_parse(hd_slice_cstr(value), &proxy) ? 0 : HD_EINVAL, value);
+        config.guard.proxies = &proxy;
+        config.guard.proxy_count = 1;
+    } else if (strncmp(option, "--certificate=", 14) == 0) {
+        certificate = value;
+    } else if (strncmp(option, "--key=", 6) == 0) {
+        key = value;
+    } else {
+        return false;
+    }
+    return true;
+}
+
 static void read_option(const char *option)
 {
     const char *value = strchr(option, '=');
@@ -493,6 +525,8 @@ static void read_option(const char *option)
         fprintf(stderr, "what is %s?\n", option);
         exit(1);
     }
+    if (read_guard(option, value + 1))
+        return;
     if (strncmp(option, "--port=", 7) == 0)
         port = strtol(value + 1, NULL, 10);
     else if (strncmp(option, "--next=", 7) == 0)
@@ -519,10 +553,20 @@ static void on_signal(uv_signal_t *handle, int number_of)
         hd_server_close(server, 0, on_closed, NULL);
 }
 
+static void on_reload(uv_signal_t *handle, int number_of)
+{
+    struct hd_fault fault = {0};
+
+    (void)handle;
+    (void)number_of;
+    printf("%s\n", hd_tls_reload(config.tls, &fault) ? fault.text : "reloaded");
+    (void)fflush(stdout);
+}
+
 int main(int argc, char **argv)
 {
     struct hd_fault fault = {0};
-    uv_signal_t term;
+    uv_signal_t term, hangup;
     int bound, err;
 
     hd_server_config_init(&config);
@@ -534,6 +578,11 @@ int main(int argc, char **argv)
     (void)uv_signal_init(&loop, &term);
     (void)uv_signal_start(&term, on_signal, SIGTERM);
     uv_unref((uv_handle_t *)&term);
+    (void)uv_signal_init(&loop, &hangup);
+    (void)uv_signal_start(&hangup, on_reload, SIGHUP);
+    uv_unref((uv_handle_t *)&hangup);
+    if (certificate)
+        require(hd_tls_create(certificate, key, &config.tls, &fault), fault.text);
     require(hd_router_create(&router, entries, HD_COUNT(entries), &fault), fault.text);
     require(hd_server_create(&server, &loop, &config, &fault), fault.text);
     err = hd_server_listen(server, "127.0.0.1", (int)port, next_port != 0, &bound, &fault);
@@ -548,8 +597,10 @@ int main(int argc, char **argv)
     /* Timers of calls that are over may still be closing. */
     if (!uv_is_closing((uv_handle_t *)&term))
         uv_close((uv_handle_t *)&term, NULL);
+    uv_close((uv_handle_t *)&hangup, NULL);
     (void)uv_run(&loop, UV_RUN_DEFAULT);
     hd_router_destroy(router);
+    hd_tls_destroy(config.tls);
     if (uv_loop_close(&loop) != 0) {
         fprintf(stderr, "handles are left\n");
         return 1;

@@ -1,0 +1,174 @@
+/*
+ * What browsers are kept from. A server on loopback that asks nobody who they are must not be used by
+ * any page that a person happens to look at: not under a name of the page's own that was made to
+ * stand for this machine (DNS rebinding), and not by requests that a browser sends without
+ * asking first (forms, text/plain), which is why the origin of everything that may change
+ * something is looked at here and not left to the browser.
+ */
+#include "base/error.h"
+#include "base/net.h"
+#include "http/internal.h"
+
+#define HOST_TEXT                                                                         \
+    "this server is not known by the name in the Host header; the setting allowed_hosts " \
+    "lists names that it is known by"
+#define ORIGIN_TEXT                                                                      \
+    "pages of this origin may not use the server; the setting cors.allow_origins lists " \
+    "origins that may"
+
+/* ---- hosts ------------------------------------------------------------ */
+
+static bool is_listed(const struct hd_guard *guard, struct hd_slice host, int port)
+{
+    for (size_t i = 0; i < guard->host_count; i++) {
+        struct hd_slice name;
+        int only;
+
+        if (hd_authority_split(guard->hosts[i], &name, &only) && (only == 0 || only == port) &&
+            hd_host_matches(host, name))
+            return true;
+    }
+    return false;
+}
+
+/* No browser leaves it out; a program of this machine may. */
+static bool is_known_host(const struct hd_guard *guard, const struct hd_http_request *request)
+{
+    struct hd_slice value, host;
+    int port;
+
+    if (!guard->checks_host || !hd_request_header(request, HD_S("host"), &value) || value.len == 0)
+        return true;
+    return hd_authority_split(value, &host, &port) &&
+           (hd_host_names_loopback(host) || is_listed(guard, host, port));
+}
+
+/* ---- origins ---------------------------------------------------------- */
+
+/* "https://name:port" and "name:port": the server's own pages. */
+static bool is_own(const struct hd_http_request *request, struct hd_slice origin)
+{
+    struct hd_slice host = hd_request_value(request, HD_S("host"));
+    struct hd_slice site = hd_request_value(request, HD_S("sec-fetch-site"));
+
+    if (hd_slice_starts(origin, HD_S("https://")))
+        origin = hd_slice(origin.ptr + 8, origin.len - 8);
+    else if (hd_slice_starts(origin, HD_S("http://")))
+        origin = hd_slice(origin.ptr + 7, origin.len - 7);
+    else
+        return false;
+    /* Browsers alone can write the second; behind a proxy Host may be another. */
+    return (host.len > 0 && hd_slice_eq_nocase(origin, host)) ||
+           hd_slice_eq(site, HD_S("same-origin"));
+}
+
+static bool is_harmless(const struct hd_http_request *request)
+{
+    return request->method == HD_METHOD_GET || request->method == HD_METHOD_HEAD ||
+           (request->method == HD_METHOD_OPTIONS && !hd_cors_is_preflight(request));
+}
+
+static bool is_foreign(const struct hd_cors *cors, const struct hd_http_request *request)
+{
+    struct hd_slice origin;
+
+    return hd_request_header(request, HD_S("origin"), &origin) && !is_harmless(request) &&
+           !hd_cors_allows(cors, origin) && !is_own(request, origin);
+}
+
+struct hd_refusal_text hd_guard_check(const struct hd_server_config *config,
+                                      const struct hd_http_request *request)
+{
+    if (!is_known_host(&config->guard, request))
+        return (struct hd_refusal_text){421, HOST_TEXT};
+    if (is_foreign(&config->cors, request))
+        return (struct hd_refusal_text){403, ORIGIN_TEXT};
+    return (struct hd_refusal_text){0};
+}
+
+/* ---- proxies ---------------------------------------------------------- */
+
+static bool is_proxy(const struct hd_guard *guard, struct hd_slice text)
+{
+    struct hd_ip ip;
+
+    if (!hd_ip_parse(text, &ip))
+        return false;
+    for (size_t i = 0; i < guard->proxy_count; i++) {
+        if (hd_net_has(&guard->proxies[i], &ip))
+            return true;
+    }
+    return false;
+}
+
+/* Takes the last of "a, b, c" away, as an address; false: there is none, or it is no address. */
+static bool take_last(struct hd_slice *list, struct hd_slice *out)
+{
+    const char *comma = list->len > 0 ? memrchr(list->ptr, ',', list->len) : NULL;
+    size_t at = comma ? (size_t)(comma - list->ptr) + 1 : 0;
+    struct hd_slice item = hd_slice(list->ptr + at, list->len - at);
+    struct hd_ip ip;
+    int port;
+
+    list->len = comma ? at - 1 : 0;
+    while (item.len > 0 && (item.ptr[0] == ' ' || item.ptr[0] == '\t'))
+        item = hd_slice(item.ptr + 1, item.len - 1);
+    while (item.len > 0 && (item.ptr[item.len - 1] == ' ' || item.ptr[item.len - 1] == '\t'))
+        item.len--;
+    return hd_authority_split(item, out, &port) && hd_ip_parse(*out, &ip);
+}
+
+/*
+ * Each proxy adds whom it got the request from at the end, so what those in front of the first
+ * that is not trusted say is anybody's word.
+ */
+struct hd_slice hd_guard_peer(const struct hd_guard *guard, const struct hd_http_request *request,
+                              struct hd_slice peer)
+{
+    for (size_t i = request->header_count; i > 0 && guard->proxy_count > 0; i--) {
+        struct hd_slice list = request->headers[i - 1].value;
+
+        if (!hd_slice_eq(request->headers[i - 1].name, HD_S("x-forwarded-for")))
+            continue;
+        while (list.len > 0) {
+            struct hd_slice before;
+
+            if (!is_proxy(guard, peer) || !take_last(&list, &before))
+                return peer;
+            peer = before;
+        }
+    }
+    return peer;
+}
+
+/* ---- headers ---------------------------------------------------------- */
+
+static bool has_credentials(const struct hd_http_request *request)
+{
+    struct hd_slice unused;
+
+    return hd_request_header(request, HD_S("authorization"), &unused) ||
+           hd_request_header(request, HD_S("x-api-key"), &unused);
+}
+
+/* It would be remembered for whatever else is served under that name of this machine. */
+static bool is_strict(const struct hd_conn *conn)
+{
+    struct hd_slice host;
+    int port;
+
+    return conn->hub->config.tls &&
+           hd_authority_split(hd_request_value(&conn->ex.request, HD_S("host")), &host, &port) &&
+           !hd_host_names_loopback(host);
+}
+
+int hd_guard_write(struct hd_buf *out, const struct hd_conn *conn)
+{
+    int err = hd_buf_append_slice(out, HD_S("x-content-type-options: nosniff\r\n"));
+
+    if (!err && !conn->ex.has_caching && has_credentials(&conn->ex.request))
+        err = hd_buf_append_slice(out, HD_S("cache-control: no-store\r\n"));
+    if (!err && is_strict(conn))
+        err = hd_buf_append_slice(out, HD_S("strict-transport-security: max-age=31536000\r\n"));
+    return err;
+}

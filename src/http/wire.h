@@ -1,0 +1,46 @@
+/* What both kinds of wires are made of: a TCP socket on the loop. */
+#ifndef HD_HTTP_WIRE_H
+#define HD_HTTP_WIRE_H
+
+#include <openssl/ssl.h>
+#include <uv.h>
+
+#include "http/internal.h"
+
+#define HD_WIRE_PARTS 4
+
+struct hd_wire {
+    struct hd_conn conn; /* must be first */
+    uv_tcp_t tcp;
+    uv_write_t write;
+    uv_shutdown_t shutdown;
+};
+
+static inline struct hd_wire *hd_wire_of(const struct hd_conn *conn)
+{
+    return (struct hd_wire *)conn;
+}
+
+static inline uv_stream_t *hd_wire_stream(const struct hd_conn *conn)
+{
+    return (uv_stream_t *)&hd_wire_of(conn)->tcp;
+}
+
+/* Parts of struct hd_wire_ops that are the same for both. */
+void hd_wire_on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf);
+bool hd_wire_is_hung_up(struct hd_conn *conn);
+void hd_wire_bound_kernel(struct hd_conn *conn, size_t bytes);
+void hd_wire_shut_down(struct hd_conn *conn);
+void hd_wire_close(struct hd_conn *conn);
+int64_t hd_wire_now(const struct hd_hub *hub);
+
+/* wire_tls.c: a wire of its own kind, not yet connected; NULL: no memory. */
+struct hd_wire *hd_wire_tls_create(struct hd_tls *tls);
+void hd_wire_tls_destroy(struct hd_wire *wire);
+/* Reads, and expects a handshake. */
+void hd_wire_tls_greet(struct hd_wire *wire);
+
+/* tls.c: for a new connection; NULL: no memory. */
+SSL *hd_tls_new(struct hd_tls *tls);
+
+#endif
