@@ -342,7 +342,7 @@ int heddle_prune(struct heddle *store, const struct heddle_thread *threads, size
 struct heddle_prune_options {
     enum heddle_prune strategy;
     size_t keep_last;               /* HEDDLE_KEEP_BRANCHES: 0 is 1 */
-    const struct heddle_key *heads; /* … checkpoints that stay, of any of the threads */
+    const struct heddle_key *heads; /* checkpoints that stay, of any of the threads */
     size_t head_count;
     int dry_run; /* not 0: changes nothing, only counts what would go */
 };

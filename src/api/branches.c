@@ -388,7 +388,7 @@ static int apply_move(struct hd_call *call, struct hd_thread_rec *thread, void *
     if (move->is_busy)
         return HD_EBUSY;
     thread->updated_at = hd_clock_now_us();
-    thread->expires_at = hd_ttl_expiry(thread->ttl, thread->updated_at);
+    hd_ttl_touch(thread, thread->updated_at);
     err = hd_heads_set(call->arena, &thread->heads, spot->root, move->chosen);
     if (err || !hd_slice_eq(thread->head.ns, spot->root))
         return err;

@@ -9,6 +9,7 @@
 #include "run/feed.h"
 #include "run/limits.h"
 #include "run/queue.h"
+#include "run/sweep.h"
 #include "store/rows.h"
 
 #define TYPE_PROMETHEUS HD_S("text/plain; version=0.0.4; charset=utf-8")
@@ -19,6 +20,7 @@ struct source {
     struct hd_queue_counts runs;
     struct hd_server_stats http;
     struct hd_rows_counts store;
+    struct hd_sweep_counts swept;
     uv_rusage_t usage;
     size_t resident;
 };
@@ -123,6 +125,46 @@ static double audit_lost(const struct source *source)
 {
     return (double)hd_audit_lost(source->app->audit);
 }
+static double sweeps(const struct source *source)
+{
+    return (double)source->swept.sweeps;
+}
+static double sweeps_failed(const struct source *source)
+{
+    return (double)source->swept.failed;
+}
+static double swept_threads(const struct source *source)
+{
+    return (double)source->swept.removed.threads;
+}
+static double swept_pruned(const struct source *source)
+{
+    return (double)source->swept.pruned;
+}
+static double swept_checkpoints(const struct source *source)
+{
+    return (double)source->swept.removed.checkpoints;
+}
+static double swept_events(const struct source *source)
+{
+    return (double)source->swept.removed.events;
+}
+static double swept_items(const struct source *source)
+{
+    return (double)source->swept.items;
+}
+static double swept_bytes(const struct source *source)
+{
+    return (double)source->swept.removed.bytes;
+}
+static double sweep_time(const struct source *source)
+{
+    return (double)source->swept.last_at / 1e6;
+}
+static double sweep_seconds(const struct source *source)
+{
+    return (double)source->swept.last_took / 1e6;
+}
 static double resident(const struct source *source)
 {
     return (double)source->resident;
@@ -171,6 +213,16 @@ static const struct metric {
     {"heddle_limited_streams_total", "counter", "Refused: limits.streams.", limited_streams},
     {"heddle_limited_bytes_total", "counter", "Refused: limits.bytes.", limited_bytes},
     {"heddle_audit_lost_total", "counter", "Entries the audit log could not take.", audit_lost},
+    {"heddle_sweeps_total", "counter", "Sweeps of what has expired.", sweeps},
+    {"heddle_sweeps_failed_total", "counter", "Sweeps that the store has ended.", sweeps_failed},
+    {"heddle_sweep_threads_total", "counter", "Threads that expired and are gone.", swept_threads},
+    {"heddle_sweep_pruned_total", "counter", "Threads that expired and are pruned.", swept_pruned},
+    {"heddle_sweep_checkpoints_total", "counter", "Checkpoints removed.", swept_checkpoints},
+    {"heddle_sweep_event_pages_total", "counter", "Pages of events removed.", swept_events},
+    {"heddle_sweep_items_total", "counter", "Items of the store removed.", swept_items},
+    {"heddle_sweep_bytes_total", "counter", "Bytes of threads removed.", swept_bytes},
+    {"heddle_sweep_last_time_seconds", "gauge", "End of the last sweep.", sweep_time},
+    {"heddle_sweep_last_duration_seconds", "gauge", "How long it took.", sweep_seconds},
     {"process_resident_memory_bytes", "gauge", "Resident memory.", resident},
     {"process_cpu_seconds_total", "counter", "CPU time, user and system.", cpu_seconds},
     {"process_start_time_seconds", "gauge", "Start of the process, in Unix time.", start_time},
@@ -186,7 +238,8 @@ static void read_source(const struct hd_call *call, struct source *source)
 
     *source = (struct source){.app = call->app,
                               .runs = hd_queue_counts(call->app->queue),
-                              .store = hd_rows_counts(call->app->store)};
+                              .store = hd_rows_counts(call->app->store),
+                              .swept = hd_sweeper_counts(call->app->sweeper)};
     if (server)
         source->http = *hd_server_stats(server);
     if (uv_getrusage(&source->usage))

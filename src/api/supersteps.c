@@ -200,7 +200,7 @@ static int apply_refresh(struct hd_call *call, struct hd_thread_rec *thread, voi
     int err;
 
     thread->updated_at = thread->state_updated_at = hd_clock_now_us();
-    thread->expires_at = hd_ttl_expiry(thread->ttl, thread->updated_at);
+    hd_ttl_touch(thread, thread->updated_at);
     thread->event_seq++; /* of the event that tells it */
     if (spot->inner.len > 0)
         return 0;

@@ -5,14 +5,13 @@
  */
 #include "api/thread_delete.h"
 
-#include <heddle.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/spot.h"
-#include "base/clock.h"
 #include "run/ending.h"
 #include "run/feed.h"
+#include "run/prune.h"
 #include "run/queue.h"
 
 #define MAX_ROUNDS 20
@@ -31,11 +30,6 @@ struct removal {
     hd_threads_deleted_fn deleted;
     struct hd_waiter waiter;
 };
-
-static struct heddle_bytes bytes(struct hd_slice s)
-{
-    return (struct heddle_bytes){s.ptr, s.len};
-}
 
 /* ---- what is at work -------------------------------------------------- */
 
@@ -253,32 +247,6 @@ static int delete_thread(struct hd_call *call)
 
 /* ---- pruning ---------------------------------------------------------- */
 
-/* The heads that were chosen are gone, unless they were the newest. */
-static int forget_heads(struct hd_call *call, struct hd_thread_rec *thread, void *ctx)
-{
-    (void)call;
-    (void)ctx;
-    thread->updated_at = hd_clock_now_us();
-    thread->heads = hd_slice(NULL, 0);
-    thread->head.checkpoint_id = hd_slice(NULL, 0);
-    return 0;
-}
-
-static int keep_latest(struct hd_call *call, struct hd_slice id)
-{
-    const struct heddle_thread thread = {bytes(call->principal), bytes(id)};
-    struct heddle_error error = {0};
-    struct hd_thread_rec record;
-    int err = heddle_prune(call->app->store, &thread, 1, HEDDLE_KEEP_LATEST, &error);
-
-    if (err)
-        return hd_fault_set(&call->fault, err, "%s", error.text);
-    err = hd_thread_read(call->app->store, call->principal, id, call->arena, &record, &call->fault);
-    if (!err && record.heads.len > 0)
-        err = hd_call_thread_change(call, &record, forget_heads, NULL);
-    return err == HD_ENOTFOUND ? 0 : err;
-}
-
 static int read_ids(struct hd_call *call, struct removal *removal)
 {
     int err = hd_body_strings(call, "thread_ids", &removal->ids, &removal->count);
@@ -312,24 +280,66 @@ static void drop_doubles(struct removal *removal)
     removal->count = kept;
 }
 
+static int read_prune(struct hd_call *call, struct hd_prune *prune)
+{
+    int word = 0;
+    int64_t last = call->app->config->ttl_keep_last;
+    int err = hd_body_word(call, "strategy", hd_ttl_strategies, &word);
+
+    if (!err)
+        err = hd_body_int(call, "keep_last", 1, HD_KEEP_LAST_MAX, &last);
+    if (!err)
+        err = hd_body_bool(call, "dry_run", &prune->is_dry);
+    prune->strategy = (enum hd_ttl_strategy)word;
+    prune->keep_last = (size_t)last;
+    return err;
+}
+
+static void put_removed(struct hd_call *call, size_t count, const struct hd_removed *removed)
+{
+    const struct {
+        struct hd_slice name;
+        int64_t number;
+    } members[] = {{HD_S("pruned_count"), (int64_t)count},
+                   {HD_S("checkpoints"), removed->checkpoints},
+                   {HD_S("writes"), removed->writes},
+                   {HD_S("runs"), removed->runs},
+                   {HD_S("bytes"), removed->bytes}};
+
+    hd_jw_object(&call->jw);
+    for (size_t i = 0; i < HD_COUNT(members); i++) {
+        hd_jw_key(&call->jw, members[i].name);
+        hd_jw_int(&call->jw, members[i].number);
+    }
+    hd_jw_key(&call->jw, HD_S("dry_run"));
+    hd_jw_bool(&call->jw, true);
+    hd_jw_object_end(&call->jw);
+}
+
 static int prune_threads(struct hd_call *call)
 {
-    static const char *const words[] = {"delete", "keep_latest", NULL};
     struct removal *removal = make_removal(call, put_count);
-    int word = 0;
+    struct hd_removed removed = {0};
+    struct hd_prune prune = {0};
     int err = removal ? read_ids(call, removal) : HD_ENOMEM;
 
     if (!err)
-        err = hd_body_word(call, "strategy", words, &word);
+        err = read_prune(call, &prune);
     if (err)
         return err;
     drop_doubles(removal);
     err = find_runs(call, removal);
-    if (err || word == 0)
+    if (err || (prune.strategy == HD_TTL_DELETE && !prune.is_dry))
         return err ? err : HD_CALL_GOES_ON;
-    for (size_t i = 0; !err && i < removal->count; i++)
-        err = keep_latest(call, removal->ids[i]);
-    if (!err)
+    for (size_t i = 0; !err && i < removal->count; i++) {
+        err = hd_thread_prune_by_id(call->app->store, call->principal, removal->ids[i], &prune,
+                                    &removed, &call->fault);
+        if (err == HD_ENOTFOUND)
+            err = 0; /* deleted meanwhile */
+    }
+    if (!err && prune.is_dry)
+        put_removed(call, removal->count, &removed);
+    else if (!err)
         put_count(call, removal->count);
     return err;
 }
@@ -351,7 +361,7 @@ static const struct hd_endpoint routes[] = {
      .work = prune_threads,
      .then = hd_threads_delete_then,
      .tag = "Threads",
-     .summary = "Delete threads, or all but their newest checkpoints",
+     .summary = "Delete threads, or what of them need not stay",
      .body = "ThreadPrune",
      .answer = "ThreadPruned"},
 };

@@ -19,35 +19,18 @@ static struct heddle_bytes bytes(struct hd_slice s)
 
 /* ---- time to live ----------------------------------------------------- */
 
-static int wrong_ttl(struct hd_call *call)
-{
-    return hd_fault_set(&call->fault, HD_EINVAL,
-                        "ttl: expected a number of minutes greater than 0, or an object with "
-                        "\"ttl\" (such a number) and \"strategy\" (\"delete\" or \"keep_latest\")");
-}
-
-/* {"ttl": minutes, "strategy": …} from that or from minutes alone; empty when there is none. */
+/* As it is stored; empty when there is none. */
 static int read_ttl(struct hd_call *call, struct hd_slice *out)
 {
     hd_json_val val = hd_body_get(call, "ttl");
-    hd_json_val number = hd_json_is_object(val) ? hd_json_get(val, HD_S("ttl")) : val;
-    hd_json_val named = hd_json_get(val, HD_S("strategy"));
-    struct hd_slice strategy = HD_S("delete"), text = hd_json_number_text(number);
-    double minutes;
-    char *ttl;
+    struct hd_ttl ttl;
+    int err;
 
     *out = hd_slice(NULL, 0);
     if (!val)
         return 0;
-    if (named && !hd_json_is_null(named))
-        strategy = hd_json_string(named);
-    if (!hd_json_double(number, &minutes) || !(minutes > 0) || text.len > 64 ||
-        (!hd_slice_eq(strategy, HD_S("delete")) && !hd_slice_eq(strategy, HD_S("keep_latest"))))
-        return wrong_ttl(call);
-    ttl = hd_arena_printf(call->arena, "{\"ttl\":%.*s,\"strategy\":\"%.*s\"}", (int)text.len,
-                          text.ptr, (int)strategy.len, strategy.ptr);
-    *out = hd_slice_cstr(ttl);
-    return ttl ? 0 : HD_ENOMEM;
+    err = hd_ttl_parse(call->app->config, val, &ttl, &call->fault);
+    return err ? err : hd_ttl_write(&ttl, call->arena, out);
 }
 
 /* ---- create ----------------------------------------------------------- */
@@ -104,7 +87,7 @@ static int read_creation(struct hd_call *call, struct creation *creation)
         err = hd_ttl_standard(call->app->config, call->arena, &thread->ttl);
     if (!err)
         err = hd_supersteps_read(call, &creation->supersteps);
-    thread->expires_at = hd_ttl_expiry(thread->ttl, now);
+    hd_ttl_touch(thread, now);
     creation->keeps = word == 1;
     return err;
 }
@@ -226,10 +209,12 @@ static int apply_patch(struct hd_call *call, struct hd_thread_rec *thread, void 
     const struct patch *patch = ctx;
     int err = patch->metadata ? hd_owner_merge(call, patch->metadata, &thread->metadata) : 0;
 
-    if (patch->ttl.len > 0)
+    if (patch->ttl.len > 0) {
         thread->ttl = patch->ttl;
+        thread->expires_at = 0;
+    }
     thread->updated_at = hd_clock_now_us();
-    thread->expires_at = hd_ttl_expiry(thread->ttl, thread->updated_at);
+    hd_ttl_touch(thread, thread->updated_at);
     return err;
 }
 
@@ -283,7 +268,8 @@ static int make_copy(struct hd_call *call, struct hd_thread_rec *thread)
     thread->id = hd_slice(id, HD_UUID_LEN);
     thread->status = HD_THREAD_IDLE;
     thread->created_at = thread->updated_at = now;
-    thread->expires_at = hd_ttl_expiry(thread->ttl, now);
+    thread->expires_at = 0;
+    hd_ttl_touch(thread, now);
     thread->event_seq = 0;
     thread->error = hd_slice(NULL, 0);
     return hd_owner_set(call, &thread->metadata);

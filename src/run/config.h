@@ -50,7 +50,7 @@ struct hd_config_ports {
     size_t count;
 };
 
-enum hd_ttl_strategy { HD_TTL_DELETE, HD_TTL_KEEP_LATEST };
+enum hd_ttl_strategy { HD_TTL_DELETE, HD_TTL_KEEP_LATEST, HD_TTL_KEEP_BRANCHES };
 /* A part of the file that is read elsewhere. */
 struct hd_config_object {
     hd_json_val val;        /* NULL: there is none */
@@ -97,6 +97,8 @@ struct hd_config {
 
     int64_t ttl_threads_us; /* 0: for ever */
     int ttl_strategy;       /* enum hd_ttl_strategy */
+    int ttl_keep_last;      /* of HD_TTL_KEEP_BRANCHES */
+    bool ttl_sliding;       /* the time begins anew with each change */
     int64_t ttl_items_us;   /* 0: for ever */
     bool ttl_refresh_on_read;
     int64_t ttl_sweep_interval_us;

@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "run/config_internal.h"
+#include "run/ttl.h"
 #include "store/url.h"
 
 #define SECOND INT64_C(1000000)
@@ -14,7 +15,6 @@
 
 #define AT(member) offsetof(struct hd_config, member)
 
-static const char *const strategies[] = {"delete", "keep_latest", NULL};
 static const char *const levels[] = {"debug", "info", "warn", "error", "off", NULL};
 static const char *const outgoing[] = {"auto", "allow", "deny", NULL};
 static const char *const formats[] = {"text", "json", NULL};
@@ -108,7 +108,13 @@ static const struct hd_setting settings[] = {
      .help = "threads expire so long after their last change; 0: never", .title = "Expiry",
      .max = 100 * YEAR_MINUTES, .scale = MINUTE},
     {"ttl.strategy", HD_SETTING_CHOICE, AT(ttl_strategy), "delete", "WORD",
-     .help = "what becomes of them: delete or keep_latest (state)", .choices = strategies},
+     .help = "what becomes of them: delete, keep_latest (state) or keep_branches",
+     .choices = hd_ttl_strategies},
+    {"ttl.keep_last", HD_SETTING_INT, AT(ttl_keep_last), "1", "NUMBER",
+     .help = "keep_branches: checkpoints of each branch that stay", .min = 1,
+     .max = HD_KEEP_LAST_MAX},
+    {"ttl.sliding", HD_SETTING_BOOL, AT(ttl_sliding), "true", "",
+     .help = "each change begins the time anew; false: it counts from the first"},
     {"ttl.items", HD_SETTING_DURATION, AT(ttl_items_us), "0", "MINUTES",
      .help = "items of the store expire so long after their use; 0: never",
      .max = 100 * YEAR_MINUTES, .scale = MINUTE},

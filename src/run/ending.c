@@ -7,13 +7,13 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "run/config.h"
+#include "run/feed.h"
 #include "run/participants.h"
 #include "store/guard.h"
 #include "store/rows.h"
 
 #define MAX_TRIES 100
 #define MAX_READ ((size_t)256 << 20)
-#define US_PER_MINUTE 60e6
 
 static struct heddle_bytes bytes_of(struct hd_slice s)
 {
@@ -43,7 +43,7 @@ static int change_thread(struct hd_thread_rec *thread, const struct hd_ending *e
 
     thread->status = status_after(ending, others, thread);
     thread->updated_at = now;
-    thread->expires_at = hd_ttl_expiry(thread->ttl, now);
+    hd_ttl_touch(thread, now);
     if (ending->event_seq > thread->event_seq)
         thread->event_seq = ending->event_seq;
     if (!ending->has_begun || ending->is_rolled_back)
@@ -170,8 +170,10 @@ static int try_once(struct heddle *store, const struct hd_ending *ending, struct
 
 /* The first numbers of the pages beyond those that are kept, newest first. */
 struct old_pages {
-    size_t keep;
+    struct hd_page_limits keep;
     size_t seen;
+    uint64_t bytes;
+    int64_t newest; /* the last event there is */
     int64_t first[64];
     size_t count;
 };
@@ -179,9 +181,16 @@ struct old_pages {
 static int on_page(void *arg, size_t which, const struct hd_cell *cells)
 {
     struct old_pages *old = arg;
+    int64_t last = cells[HD_EVENT_PAGES_LAST].number;
 
     (void)which;
-    if (old->seen++ < old->keep)
+    old->bytes += cells[HD_EVENT_PAGES_DATA].bytes.len;
+    if (old->seen++ == 0) { /* stays, however large it is */
+        old->newest = last;
+        return 0;
+    }
+    if (old->seen <= old->keep.pages && old->bytes <= old->keep.bytes &&
+        (uint64_t)(old->newest - last) < old->keep.events)
         return 0;
     if (old->count == HD_COUNT(old->first))
         return 1;
@@ -211,24 +220,42 @@ static int delete_pages(struct heddle *store, const struct hd_run_rec *run,
     return err;
 }
 
-static int trim_pages(struct heddle *store, const struct hd_ending *ending, struct hd_arena *arena,
-                      struct hd_fault *fault)
+static int find_old_pages(struct heddle *store, const struct hd_run_rec *run, bool with_bytes,
+                          struct old_pages *old, struct hd_fault *fault)
 {
-    const struct hd_run_rec *run = ending->run;
     const struct hd_cell prefix[] = {hd_cell_bytes(run->principal), hd_cell_bytes(run->thread_id)};
+    const unsigned data = with_bytes ? 1u << HD_EVENT_PAGES_DATA : 0;
     const struct hd_query query = {.table = HD_EVENT_PAGES,
                                    .index = HD_PRIMARY,
                                    .prefix = prefix,
                                    .prefix_count = HD_COUNT(prefix),
                                    .is_reverse = true,
-                                   .columns = 0};
-    struct old_pages old = {.keep = ending->stored_pages};
-    int err;
+                                   .columns = 1u << HD_EVENT_PAGES_LAST | data};
 
-    if (ending->stored_pages == 0)
+    return hd_rows_read(store, &query, 1, on_page, old, fault);
+}
+
+/* Pages are read, to learn their sizes, only if there may be too many bytes in them. */
+static int trim_pages(struct heddle *store, const struct hd_ending *ending, struct hd_arena *arena,
+                      struct hd_fault *fault)
+{
+    const struct hd_page_limits *keep = &ending->pages;
+    struct old_pages old;
+    int err = 0;
+
+    if (keep->pages == 0)
         return 0;
-    err = hd_rows_read(store, &query, 1, on_page, &old, fault);
-    return err ? err : delete_pages(store, run, &old, arena, fault);
+    do {
+        old = (struct old_pages){.keep = *keep};
+        err = find_old_pages(store, ending->run, false, &old, fault);
+        if (!err && (keep->has_large || old.seen * HD_PAGE_BYTES > keep->bytes)) {
+            old = (struct old_pages){.keep = *keep};
+            err = find_old_pages(store, ending->run, true, &old, fault);
+        }
+        if (!err)
+            err = delete_pages(store, ending->run, &old, arena, fault);
+    } while (!err && old.count == HD_COUNT(old.first));
+    return err;
 }
 
 /* ---- all of it -------------------------------------------------------- */
@@ -240,56 +267,6 @@ static int roll_back(struct heddle *store, const struct hd_run_rec *run, struct 
     int err = heddle_delete_runs(store, bytes_of(run->principal), &id, 1, &error);
 
     return err ? hd_fault_set(fault, err, "%s", error.text) : 0;
-}
-
-int64_t hd_ttl_expiry(struct hd_slice ttl, int64_t from)
-{
-    struct hd_json json = {NULL};
-    double minutes = 0;
-    int64_t at = 0;
-
-    if (ttl.len == 0 || hd_json_parse(&json, ttl, NULL))
-        return 0;
-    if (hd_json_double(hd_json_get(hd_json_root(&json), HD_S("ttl")), &minutes) && minutes > 0 &&
-        minutes < 1e9)
-        at = from + (int64_t)(minutes * US_PER_MINUTE);
-    hd_json_fini(&json);
-    return at;
-}
-
-int hd_ttl_standard(const struct hd_config *config, struct hd_arena *arena, struct hd_slice *out)
-{
-    static const char *const strategies[] = {
-        [HD_TTL_DELETE] = "delete", [HD_TTL_KEEP_LATEST] = "keep_latest"};
-    char *ttl;
-
-    *out = hd_slice(NULL, 0);
-    if (config->ttl_threads_us == 0)
-        return 0;
-    ttl = hd_arena_printf(arena, "{\"ttl\":%.9g,\"strategy\":\"%s\"}",
-                          (double)config->ttl_threads_us / US_PER_MINUTE,
-                          strategies[config->ttl_strategy]);
-    *out = hd_slice_cstr(ttl);
-    return ttl ? 0 : HD_ENOMEM;
-}
-
-bool hd_ttl_keeps_latest(struct hd_slice ttl)
-{
-    struct hd_json json = {NULL};
-    bool keeps;
-
-    if (ttl.len == 0 || hd_json_parse(&json, ttl, NULL))
-        return false;
-    keeps = hd_slice_eq(hd_json_string(hd_json_get(hd_json_root(&json), HD_S("strategy"))),
-                        HD_S("keep_latest"));
-    hd_json_fini(&json);
-    return keeps;
-}
-
-bool hd_thread_is_over(const struct hd_thread_rec *thread, int64_t now)
-{
-    return thread->expires_at != 0 && thread->expires_at <= now &&
-           thread->status != HD_THREAD_BUSY && !hd_ttl_keeps_latest(thread->ttl);
 }
 
 int hd_ending_store(struct hd_app *app, const struct hd_ending *ending, struct hd_fault *fault)

@@ -10,8 +10,15 @@
 #include "base/slice.h"
 #include "run/app.h"
 #include "run/record.h"
+#include "run/ttl.h"
 
-struct hd_config;
+/* What is kept of the thread's stored events. */
+struct hd_page_limits {
+    size_t pages; /* 0: not to be looked at */
+    uint64_t events;
+    uint64_t bytes;
+    bool has_large; /* a page larger than usual was stored */
+};
 
 struct hd_ending {
     const struct hd_run_rec *run;
@@ -27,23 +34,11 @@ struct hd_ending {
     bool is_rolled_back; /* nothing of it shall stay */
     bool deletes_thread;
     int64_t event_seq;
-    size_t stored_pages; /* of events, that are kept of the thread; 0: not to be looked at */
+    struct hd_page_limits pages;
 };
 
 HD_MUST_CHECK int hd_ending_store(struct hd_app *app, const struct hd_ending *ending,
                                   struct hd_fault *fault);
-
-/* When a thread with this `ttl` ({"ttl": minutes, …}, JSON) that was used at `from` ends; 0: never. */
-int64_t hd_ttl_expiry(struct hd_slice ttl, int64_t from);
-
-/* The `ttl` that the configuration gives to a thread without one; empty: none. In the arena. */
-HD_MUST_CHECK int hd_ttl_standard(const struct hd_config *config, struct hd_arena *arena,
-                                  struct hd_slice *out);
-
-/* Whether a thread with this `ttl` is pruned when it expires; otherwise it is deleted. */
-bool hd_ttl_keeps_latest(struct hd_slice ttl);
-/* Its time is over and it only waits to be swept: nobody sees it any more. */
-bool hd_thread_is_over(const struct hd_thread_rec *thread, int64_t now);
 
 /* Whether the run has made a checkpoint. */
 HD_MUST_CHECK int hd_run_has_checkpoint(struct heddle *store, const struct hd_run_rec *run,

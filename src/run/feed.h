@@ -27,11 +27,12 @@ struct heddle;
 struct hd_feeds;
 struct hd_feed;
 
+#define HD_PAGE_BYTES ((size_t)64 << 10) /* a page is stored when it has as many */
+
 struct hd_feed_limits {
     size_t feed_bytes;   /* kept in memory of one thread */
     size_t total_bytes;  /* and of all */
     int64_t idle_us;     /* how long after the last event, when nobody reads */
-    size_t stored_pages; /* of one thread */
 };
 
 struct hd_entry {
@@ -116,6 +117,8 @@ void hd_feed_show(struct hd_feed *feed, struct hd_slice run_id);
 void hd_feed_guard(struct hd_feed *feed, int64_t guard);
 /* Stores what was added; otherwise that happens by itself, soon. */
 void hd_feed_flush(struct hd_feed *feed);
+/* Whether one of the pages that were stored was larger than twice HD_PAGE_BYTES. */
+bool hd_feed_has_large(const struct hd_feed *feed);
 
 /*
  * While a run is at work: `fn` is told when whoever began it and reads its events

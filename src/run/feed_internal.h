@@ -46,6 +46,7 @@ struct hd_feed {
     uint64_t page_first;
     uint64_t page_last;
     bool is_dirty;
+    bool has_large; /* hd_feed_has_large() */
     struct hd_feed *next_dirty;
 
     size_t key_len;

@@ -186,6 +186,18 @@ static void on_stored(void *arg)
     hd_free(task);
 }
 
+static struct hd_page_limits limits_of(const struct hd_ticket *ticket)
+{
+    const struct hd_config *config = ticket->app->config;
+
+    return (struct hd_page_limits){
+        .pages = ticket->is_resumable ? MAX_PAGES : 0,
+        .events = config->stream_retention_events,
+        .bytes = config->stream_retention_bytes,
+        .has_large = ticket->feed && hd_feed_has_large(ticket->feed),
+    };
+}
+
 static struct hd_ending describe(struct hd_ticket *ticket)
 {
     return (struct hd_ending){
@@ -202,7 +214,7 @@ static struct hd_ending describe(struct hd_ticket *ticket)
         .is_rolled_back = ticket->stop == HD_STOP_ROLLBACK,
         .deletes_thread = ticket->is_temporary,
         .event_seq = ticket->feed ? (int64_t)hd_feed_seq(ticket->feed) : 0,
-        .stored_pages = ticket->is_resumable ? MAX_PAGES : 0,
+        .pages = limits_of(ticket),
     };
 }
 

@@ -18,8 +18,6 @@
 #include "store/pack.h"
 #include "store/rows.h"
 
-#define PAGE_BYTES ((size_t)64 << 10) /* a page is stored when it has as many */
-
 /* ---- writing ---------------------------------------------------------- */
 
 static int encode(struct hd_buf *page, const struct hd_entry *entry)
@@ -58,7 +56,7 @@ void hd_page_add(struct hd_feed *feed, const struct hd_entry *entry)
         memcpy(feed->page_run, entry->run_id, HD_UUID_SIZE);
     }
     feed->page_last = entry->seq;
-    if (feed->page.len >= PAGE_BYTES)
+    if (feed->page.len >= HD_PAGE_BYTES)
         hd_feed_flush(feed);
 }
 
@@ -130,6 +128,7 @@ void hd_feed_flush(struct hd_feed *feed)
 
     if (feed->page.len == 0)
         return;
+    feed->has_large |= feed->page.len > 2 * HD_PAGE_BYTES;
     hd_batch_init(&batch);
     err = feed->guard ? expect_thread(&batch, feed) : 0;
     if (!err)
@@ -142,6 +141,11 @@ void hd_feed_flush(struct hd_feed *feed)
         hd_log(HD_LOG_ERROR, "feed", "a page of events was not stored: %s", hd_error_text(err));
     }
     hd_page_forget(feed);
+}
+
+bool hd_feed_has_large(const struct hd_feed *feed)
+{
+    return feed->has_large;
 }
 
 /* ---- reading ---------------------------------------------------------- */

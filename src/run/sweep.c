@@ -17,6 +17,7 @@
 
 #define MAX_THREADS 100 /* of one sweep */
 #define MAX_LOOKED 1000
+#define MAX_BYTES ((int64_t)32 << 20)
 #define MAX_ITEMS 500
 #define MAX_PAGES 500
 #define MAX_INVITATIONS 500
@@ -31,45 +32,6 @@ struct thread_sweep {
     struct hd_fault *fault;
     size_t looked, changed;
 };
-
-static int put_thread(struct hd_app *app, struct hd_thread_rec *thread, struct hd_fault *fault)
-{
-    struct hd_batch_builder batch;
-    struct hd_arena arena;
-    struct hd_batch view;
-    struct hd_slice lane;
-    int err;
-
-    hd_arena_init(&arena, 4096);
-    hd_batch_init(&batch);
-    err = hd_thread_lane(&arena, thread->principal, thread->id, &lane);
-    if (!err)
-        err = hd_thread_put(&batch, thread);
-    view = hd_batch_view(&batch);
-    if (!err)
-        err = hd_rows_apply(app->store, lane, &view, NULL, fault);
-    hd_batch_fini(&batch);
-    hd_arena_fini(&arena);
-    return err;
-}
-
-/* Only the newest checkpoints stay, until it is used and expires again. */
-static int prune(struct hd_app *app, struct hd_thread_rec thread, struct hd_fault *fault)
-{
-    const struct heddle_thread key = {{thread.principal.ptr, thread.principal.len},
-                                      {thread.id.ptr, thread.id.len}};
-    struct heddle_error error = {0};
-    int err = heddle_prune(app->store, &key, 1, HEDDLE_KEEP_LATEST, &error);
-
-    if (err)
-        return hd_fault_set(fault, err, "%s", error.text);
-    thread.expires_at = 0;
-    /* Heads that were chosen are gone, unless they were the newest. */
-    if (thread.heads.len > 0)
-        thread.head.checkpoint_id = hd_slice(NULL, 0);
-    thread.heads = hd_slice(NULL, 0);
-    return put_thread(app, &thread, fault);
-}
 
 static int note(struct hd_sweep *sweep, const struct hd_thread_rec *thread)
 {
@@ -87,9 +49,11 @@ static int on_thread(void *arg, const struct hd_thread_rec *thread)
 {
     struct thread_sweep *s = arg;
     struct hd_fault told = {0};
+    struct hd_prune prune;
+    struct hd_ttl ttl;
     int err;
 
-    if (s->changed == MAX_THREADS) {
+    if (s->changed == MAX_THREADS || s->sweep->removed.bytes > MAX_BYTES) {
         s->sweep->has_more = true;
         return 1;
     }
@@ -97,15 +61,16 @@ static int on_thread(void *arg, const struct hd_thread_rec *thread)
         return 1;
     if (thread->status == HD_THREAD_BUSY)
         return 0; /* the end of its run gives it a new time */
-    if (hd_ttl_keeps_latest(thread->ttl)) {
-        err = prune(s->app, *thread, &told);
-    } else {
-        err = hd_thread_expire(s->app->store, thread, &told);
-        if (!err)
-            err = note(s->sweep, thread);
-    }
+    ttl = hd_ttl_read(thread->ttl);
+    prune = (struct hd_prune){
+        .strategy = ttl.strategy, .keep_last = ttl.keep_last, .is_over = true};
+    err = hd_thread_prune(s->app->store, thread, &prune, &s->sweep->removed, &told);
     if (err == HD_ECONFLICT)
         return 0; /* somebody uses it */
+    if (!err && ttl.strategy == HD_TTL_DELETE)
+        err = note(s->sweep, thread);
+    else if (!err)
+        s->sweep->pruned++;
     s->changed++;
     return told.code ? hd_fault_set(s->fault, err, "%s", told.text) : err;
 }
@@ -153,6 +118,7 @@ static int sweep_items(struct hd_app *app, int64_t now, struct hd_sweep *sweep,
     if (!err)
         err = hd_items_apply(app->store, HD_S("items"), &s.batch, fault);
     hd_batch_fini(&s.batch);
+    sweep->items += err ? 0 : (int64_t)s.count;
     sweep->has_more = sweep->has_more || s.count == MAX_ITEMS;
     return err;
 }
@@ -190,6 +156,7 @@ static int sweep_pages(struct hd_app *app, int64_t now, struct hd_sweep *sweep,
     view = hd_batch_view(&batch);
     if (!err && batch.count > 0)
         err = hd_rows_apply(app->store, HD_S("events"), &view, NULL, fault);
+    sweep->removed.events += err ? 0 : (int64_t)batch.count;
     sweep->has_more = sweep->has_more || batch.count == MAX_PAGES;
     hd_batch_fini(&batch);
     return err;
@@ -230,9 +197,12 @@ struct hd_sweeper {
     void (*stopped)(void *ctx);
     void *stopped_ctx;
 
+    struct hd_sweep_counts counts;
+
     /* Of the sweep: the store thread's while it sweeps. */
     struct hd_arena arena;
     struct hd_sweep sweep;
+    int64_t began_at; /* monotonic */
     int err;
     struct hd_fault fault;
 };
@@ -255,11 +225,30 @@ static void set_timer(struct hd_sweeper *s, bool is_soon)
     uv_timer_start(&s->timer, on_timer, interval > 0 ? (uint64_t)interval : 1, 0);
 }
 
+static void count(struct hd_sweeper *s)
+{
+    struct hd_sweep_counts *counts = &s->counts;
+
+    counts->sweeps++;
+    counts->failed += s->err != 0;
+    counts->removed.threads += s->sweep.removed.threads;
+    counts->removed.runs += s->sweep.removed.runs;
+    counts->removed.events += s->sweep.removed.events;
+    counts->removed.checkpoints += s->sweep.removed.checkpoints;
+    counts->removed.writes += s->sweep.removed.writes;
+    counts->removed.bytes += s->sweep.removed.bytes;
+    counts->pruned += s->sweep.pruned;
+    counts->items += s->sweep.items;
+    counts->last_at = hd_clock_now_us();
+    counts->last_took = hd_clock_monotonic_us() - s->began_at;
+}
+
 static void on_swept(void *arg)
 {
     struct hd_sweeper *s = arg;
 
     s->is_sweeping = false;
+    count(s);
     if (s->err)
         hd_log(HD_LOG_ERROR, "sweep", "%s", s->fault.code ? s->fault.text : hd_error_text(s->err));
     for (const struct hd_swept *t = s->sweep.threads; t; t = t->next) {
@@ -282,6 +271,7 @@ static void on_timer(uv_timer_t *timer)
     hd_arena_init(&s->arena, MAX_ARENA);
     s->sweep = (struct hd_sweep){.arena = &s->arena};
     s->fault = (struct hd_fault){0};
+    s->began_at = hd_clock_monotonic_us();
     s->is_sweeping = true;
     if (hd_defer_run(s->app->defer, work, on_swept, s)) {
         s->is_sweeping = false;
@@ -320,6 +310,11 @@ void hd_sweeper_start(struct hd_sweeper *s)
 {
     if (s->app->config->ttl_sweep_interval_us > 0)
         set_timer(s, false);
+}
+
+struct hd_sweep_counts hd_sweeper_counts(const struct hd_sweeper *s)
+{
+    return s->counts;
 }
 
 void hd_sweeper_stop(struct hd_sweeper *s, void (*done)(void *ctx), void *ctx)

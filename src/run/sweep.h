@@ -2,7 +2,8 @@
  * Removes what has expired: threads, items, and stored events that are older than
  * they need to be kept.
  *
- * A sweep is done on a store thread and bounded; when there is more, the next one
+ * A sweep is done on a store thread and bounded, in number and in bytes, and never holds a lane of
+ * the store for longer than a batch takes (store/keep.h); when there is more, the next one
  * follows soon, otherwise after the configured interval. Several processes may
  * sweep one database: what is removed was looked at before, and stays when
  * somebody has changed it meanwhile.
@@ -17,6 +18,7 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/slice.h"
+#include "run/prune.h"
 
 struct hd_app;
 struct hd_sweeper;
@@ -31,6 +33,9 @@ struct hd_swept {
 struct hd_sweep {
     struct hd_arena *arena; /* for `threads` */
     struct hd_swept *threads;
+    struct hd_removed removed;
+    int64_t pruned; /* threads of which something stayed */
+    int64_t items;
     bool has_more;
 };
 
@@ -40,10 +45,22 @@ HD_MUST_CHECK int hd_sweep(struct hd_app *app, int64_t now, struct hd_sweep *swe
 
 /* ---- the sweeper (loop) ------------------------------------------------ */
 
+/* Since the start. */
+struct hd_sweep_counts {
+    uint64_t sweeps;
+    uint64_t failed;
+    struct hd_removed removed;
+    int64_t pruned;
+    int64_t items;
+    int64_t last_at;   /* when the last one ended; 0: there was none */
+    int64_t last_took; /* microseconds */
+};
+
 HD_MUST_CHECK int hd_sweeper_create(struct hd_app *app, struct hd_sweeper **out);
 /* It must be stopped. */
 void hd_sweeper_destroy(struct hd_sweeper *sweeper);
 void hd_sweeper_start(struct hd_sweeper *sweeper);
+struct hd_sweep_counts hd_sweeper_counts(const struct hd_sweeper *sweeper);
 /* `done`, perhaps before this returns, when nothing is under way. */
 void hd_sweeper_stop(struct hd_sweeper *sweeper, void (*done)(void *ctx), void *ctx);
 

@@ -1,6 +1,7 @@
 #include "store/keep.h"
 
 #include "store/again.h"
+#include "store/keep_tree.h"
 #include "store/lane.h"
 #include "store/scan.h"
 
@@ -114,7 +115,7 @@ static int read_thread(struct keeper *k)
 static int on_write(void *arg, size_t which, const struct hd_cell *cells)
 {
     struct hd_tree *tree = &((struct keeper *)arg)->tree;
-    const struct hd_space *space = hd_tree_space(tree, cells[HD_WRITES_NS].bytes);
+    const struct hd_tree_space *space = hd_tree_space(tree, cells[HD_WRITES_NS].bytes);
     size_t node = space ? hd_tree_find(tree, space, cells[HD_WRITES_CHECKPOINT].bytes) : HD_NO_NODE;
 
     (void)which;
@@ -137,7 +138,7 @@ static int count_writes(struct keeper *k)
     return k->keep->removed ? hd_scan(k->store->backend, query, on_write, k, k->fault) : 0;
 }
 
-static void count_node(struct keeper *k, const struct hd_node *node)
+static void count_node(struct keeper *k, const struct hd_tree_node *node)
 {
     k->removed.checkpoints++;
     k->removed.writes += node->writes;
@@ -145,9 +146,9 @@ static void count_node(struct keeper *k, const struct hd_node *node)
 }
 
 /* Another parent may be longer or shorter; none counts as every empty column does. */
-static void count_parent(struct keeper *k, const struct hd_node *node, size_t from, size_t to)
+static void count_parent(struct keeper *k, const struct hd_tree_node *node, size_t from, size_t to)
 {
-    const struct hd_node *nodes = k->tree.nodes;
+    const struct hd_tree_node *nodes = k->tree.nodes;
     size_t before = from == node->parent ? node->parent_id.len : nodes[from].id.len;
 
     k->removed.bytes += (int64_t)before - (to == HD_NO_NODE ? 8 : (int64_t)nodes[to].id.len);
@@ -155,7 +156,7 @@ static void count_parent(struct keeper *k, const struct hd_node *node, size_t fr
 
 /* ---- removing ---- */
 
-static int delete_node(struct keeper *k, const struct hd_node *node)
+static int delete_node(struct keeper *k, const struct hd_tree_node *node)
 {
     struct hd_cell key[] = {hd_cell_bytes(k->thread), hd_cell_bytes(k->tree.spaces[node->space].ns),
                             hd_cell_bytes(node->id)};
@@ -172,7 +173,7 @@ static int choose(struct keeper *k, size_t *pos, size_t *first)
 
     *first = *pos;
     for (; !err && *pos < k->tree.count && count < PORTION; (*pos)++) {
-        struct hd_node *node = &k->tree.nodes[k->tree.order[*pos]];
+        struct hd_tree_node *node = &k->tree.nodes[k->tree.order[*pos]];
 
         if (node->is_kept)
             continue;
@@ -193,7 +194,7 @@ static int on_joined(void *arg, size_t which, const struct hd_cell *cells)
 {
     struct row_copy *copy = arg;
     struct keeper *k = copy->k;
-    const struct hd_node *node = &k->tree.nodes[copy->nodes[which]];
+    const struct hd_tree_node *node = &k->tree.nodes[copy->nodes[which]];
     struct hd_cell row[HD_MAX_COLUMNS];
     int err = 0;
 
@@ -217,7 +218,7 @@ static int put_joined(struct keeper *k, const size_t *nodes, size_t count)
     int err;
 
     for (size_t i = 0; i < count; i++) {
-        const struct hd_node *node = &k->tree.nodes[nodes[i]];
+        const struct hd_tree_node *node = &k->tree.nodes[nodes[i]];
 
         prefix[i][0] = hd_cell_bytes(k->thread);
         prefix[i][1] = hd_cell_bytes(k->tree.spaces[node->space].ns);
@@ -239,7 +240,7 @@ static int join(struct keeper *k)
     int err = 0;
 
     for (size_t i = 0; !err && i < k->tree.count; i++) {
-        struct hd_node *node = &k->tree.nodes[i];
+        struct hd_tree_node *node = &k->tree.nodes[i];
         size_t from = node->joined, to = from;
 
         if (node->is_gone || from == HD_NO_NODE || !k->tree.nodes[from].is_gone)
@@ -287,7 +288,7 @@ static int apply_batch(struct keeper *k, int64_t next)
 static void count_portion(struct keeper *k, size_t first, size_t end)
 {
     for (size_t i = first; i < end; i++) {
-        const struct hd_node *node = &k->tree.nodes[k->tree.order[i]];
+        const struct hd_tree_node *node = &k->tree.nodes[k->tree.order[i]];
 
         if (!node->is_kept)
             count_node(k, node);
@@ -315,7 +316,7 @@ static int remove_portion(struct keeper *k, size_t *pos)
 static void count_joins(struct keeper *k)
 {
     for (size_t i = 0; i < k->tree.count; i++) {
-        const struct hd_node *node = &k->tree.nodes[i];
+        const struct hd_tree_node *node = &k->tree.nodes[i];
 
         if (!node->is_gone && node->parent != node->joined)
             count_parent(k, node, node->parent, node->joined);
@@ -347,7 +348,7 @@ static int fill_doomed(struct keeper *k, struct hd_map *doomed)
     int err = 0;
 
     for (size_t i = 0; !err && i < k->tree.count; i++) {
-        struct hd_node *node = &k->tree.nodes[i];
+        struct hd_tree_node *node = &k->tree.nodes[i];
         struct hd_slice name;
 
         if (node->is_kept)
@@ -364,7 +365,7 @@ static int fill_doomed(struct keeper *k, struct hd_map *doomed)
 static void foresee_joins(struct keeper *k)
 {
     for (size_t i = 0; i < k->tree.count; i++) {
-        struct hd_node *node = &k->tree.nodes[i];
+        struct hd_tree_node *node = &k->tree.nodes[i];
 
         while (!node->is_gone && node->joined != HD_NO_NODE && k->tree.nodes[node->joined].is_gone)
             node->joined = k->tree.nodes[node->joined].parent;

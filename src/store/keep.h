@@ -1,7 +1,7 @@
 /*
  * Pruning a thread: which of its checkpoints stay, and removing the others.
  *
- *   keep_tree.c   reads the trees of a thread and marks what stays
+ *   keep_tree.h   reads the trees of a thread and marks what stays
  *   keep.c        counts, removes the rest in portions, joins what stays
  *
  * Whatever stays reads as before: its values, its writes, its pending sends and the histories of
@@ -22,7 +22,7 @@
 struct hd_keep {
     enum heddle_prune strategy;
     size_t last;                /* HEDDLE_KEEP_BRANCHES: of each line, at least 1 */
-    const struct hd_key *heads; /* … checkpoints that stay; of other threads: ignored */
+    const struct hd_key *heads; /* checkpoints that stay; of other threads: ignored */
     size_t head_count;
     bool is_dry; /* counts, changes nothing */
     /*
@@ -62,61 +62,5 @@ HD_MUST_CHECK int hd_keep_name(struct hd_arena *arena, struct hd_slice ns, struc
                                struct hd_slice *out);
 /* Bytes of a row as heddle_thread_usage() counts them. */
 int64_t hd_row_bytes(enum hd_table_id table, const struct hd_cell *cells);
-
-/* ---- keep_tree.c ---- */
-
-#define HD_NO_NODE ((size_t)-1)
-
-/* A checkpoint. Slices are the tree's. */
-struct hd_node {
-    struct hd_slice id;
-    struct hd_slice parent_id;
-    struct hd_slice owner;       /* the checkpoint of the graph around it; empty: none */
-    const struct hd_slice *open; /* delta channels that it rebuilds from earlier ones */
-    size_t open_count;
-    size_t space; /* number of its namespace */
-    size_t parent;
-    size_t children;
-    size_t depth;  /* from 1 on */
-    size_t left;   /* of its line, so many stay from here on */
-    size_t joined; /* its parent as it is stored while others go */
-    int64_t bytes;
-    int64_t writes; /* those that belong to it, when somebody counts */
-    int64_t write_bytes;
-    bool is_gone;
-    bool is_old;    /* its pending sends are in its parent's writes */
-    bool has_sends; /* … of its children are in its writes */
-    bool is_in_circle;
-    bool is_orphan; /* the checkpoint it belongs to goes */
-    bool is_kept;
-};
-
-struct hd_space {
-    struct hd_slice ns;
-    size_t first, count; /* its nodes, by id */
-};
-
-struct hd_tree {
-    struct hd_arena arena;
-    struct hd_node *nodes;
-    size_t count, cap;
-    struct hd_space *spaces;
-    size_t space_count, space_cap;
-    size_t *order;        /* all nodes, children before their parents */
-    struct hd_map deltas; /* numbers of the delta channels, from 1 on */
-    uint64_t *seeds;      /* by node: the delta channels that have a value there */
-    uint64_t *needs;      /* … that a descendant looks for there or above */
-    size_t words;         /* of a node */
-};
-
-void hd_tree_init(struct hd_tree *tree);
-void hd_tree_fini(struct hd_tree *tree);
-/* Reads what there is and marks what stays. */
-HD_MUST_CHECK int hd_tree_read(struct hd_tree *tree, struct hd_store *store, struct hd_slice thread,
-                               const struct hd_keep *keep, struct hd_fault *fault);
-/* NULL: there is none. */
-const struct hd_space *hd_tree_space(const struct hd_tree *tree, struct hd_slice ns);
-/* HD_NO_NODE: there is none. */
-size_t hd_tree_find(const struct hd_tree *tree, const struct hd_space *space, struct hd_slice id);
 
 #endif

@@ -10,13 +10,13 @@
  *   pending sends   of old checkpoints are in the writes of the parent, so it must stay; and where
  *                   it has none, no other checkpoint that has some may become the parent
  *
- * HEDDLE_KEEP_LATEST: the newest of each namespace, and the way back of its delta channels.
+ * HEDDLE_KEEP_LATEST: the newest of each namespace, what somebody named, and the way back of their
+ * delta channels.
  */
-#include <stdlib.h>
+#include "store/keep_tree.h"
 
 #include "base/alloc.h"
 #include "base/json.h"
-#include "store/keep.h"
 #include "store/pack.h"
 #include "store/scan.h"
 #include "store/value.h"
@@ -39,7 +39,8 @@ void hd_tree_fini(struct hd_tree *tree)
     memset(tree, 0, sizeof(*tree));
 }
 
-size_t hd_tree_find(const struct hd_tree *tree, const struct hd_space *space, struct hd_slice id)
+size_t hd_tree_find(const struct hd_tree *tree, const struct hd_tree_space *space,
+                    struct hd_slice id)
 {
     size_t low = space->first, high = space->first + space->count;
 
@@ -57,7 +58,7 @@ size_t hd_tree_find(const struct hd_tree *tree, const struct hd_space *space, st
     return HD_NO_NODE;
 }
 
-const struct hd_space *hd_tree_space(const struct hd_tree *tree, struct hd_slice ns)
+const struct hd_tree_space *hd_tree_space(const struct hd_tree *tree, struct hd_slice ns)
 {
     size_t low = 0, high = tree->space_count;
 
@@ -87,7 +88,7 @@ static int make_room(struct hd_tree *tree)
 {
     if (tree->count == tree->cap) {
         size_t cap = tree->cap ? tree->cap * 2 : 64;
-        struct hd_node *grown = hd_realloc(tree->nodes, cap * sizeof(*grown));
+        struct hd_tree_node *grown = hd_realloc(tree->nodes, cap * sizeof(*grown));
 
         if (!grown)
             return HD_ENOMEM;
@@ -96,7 +97,7 @@ static int make_room(struct hd_tree *tree)
     }
     if (tree->space_count == tree->space_cap) {
         size_t cap = tree->space_cap ? tree->space_cap * 2 : 8;
-        struct hd_space *grown = hd_realloc(tree->spaces, cap * sizeof(*grown));
+        struct hd_tree_space *grown = hd_realloc(tree->spaces, cap * sizeof(*grown));
 
         if (!grown)
             return HD_ENOMEM;
@@ -109,7 +110,7 @@ static int make_room(struct hd_tree *tree)
 /* The namespace of the row, which is the last one or a new one. */
 static int enter_space(struct hd_tree *tree, struct hd_slice ns)
 {
-    struct hd_space *last = tree->space_count ? &tree->spaces[tree->space_count - 1] : NULL;
+    struct hd_tree_space *last = tree->space_count ? &tree->spaces[tree->space_count - 1] : NULL;
     int err;
 
     if (last && hd_slice_eq(last->ns, ns)) {
@@ -117,7 +118,7 @@ static int enter_space(struct hd_tree *tree, struct hd_slice ns)
         return 0;
     }
     last = &tree->spaces[tree->space_count];
-    *last = (struct hd_space){.first = tree->count, .count = 1};
+    *last = (struct hd_tree_space){.first = tree->count, .count = 1};
     err = hd_arena_copy(&tree->arena, ns, &last->ns);
     if (!err)
         tree->space_count++;
@@ -136,7 +137,7 @@ static int note_delta(struct hd_tree *tree, struct hd_slice channel, struct hd_s
 }
 
 /* The channels that are counted since their last value, unless they have one here. */
-static int read_open(struct hd_tree *tree, struct hd_node *node, hd_json_val metadata,
+static int read_open(struct hd_tree *tree, struct hd_tree_node *node, hd_json_val metadata,
                      const struct hd_body *body)
 {
     hd_json_val counters = hd_json_get(metadata, HD_S("counters_since_delta_snapshot"));
@@ -182,7 +183,7 @@ static bool belongs_to_task(struct hd_slice ns)
     return ns.len > 0 && memchr(ns.ptr + outer.len, ':', ns.len - outer.len) != NULL;
 }
 
-static int read_owner(struct hd_tree *tree, struct hd_node *node, hd_json_val metadata)
+static int read_owner(struct hd_tree *tree, struct hd_tree_node *node, hd_json_val metadata)
 {
     struct hd_slice ns = tree->spaces[node->space].ns, outer = outer_of(ns);
     hd_json_val parents = hd_json_get(metadata, HD_S("parents"));
@@ -204,7 +205,7 @@ static int read_body(struct reader *r, const struct hd_cell *cells, struct hd_bo
     return err ? err : hd_body_parse(encoded, &r->scratch, body);
 }
 
-static int read_node(struct reader *r, struct hd_node *node, const struct hd_cell *cells)
+static int read_node(struct reader *r, struct hd_tree_node *node, const struct hd_cell *cells)
 {
     struct hd_tree *tree = r->tree;
     struct hd_json metadata = {0};
@@ -232,7 +233,7 @@ static int on_checkpoint(void *arg, size_t which, const struct hd_cell *cells)
 {
     struct reader *r = arg;
     struct hd_tree *tree = r->tree;
-    struct hd_node node = {.parent = HD_NO_NODE};
+    struct hd_tree_node node = {.parent = HD_NO_NODE};
     int err = make_room(tree);
 
     (void)which;
@@ -265,7 +266,7 @@ static void set_add(const struct hd_tree *tree, uint64_t *set, struct hd_slice c
 
 static size_t node_of(const struct hd_tree *tree, struct hd_slice ns, struct hd_slice id)
 {
-    const struct hd_space *space = hd_tree_space(tree, ns);
+    const struct hd_tree_space *space = hd_tree_space(tree, ns);
 
     return space ? hd_tree_find(tree, space, id) : HD_NO_NODE;
 }
@@ -353,7 +354,7 @@ static int read_all(struct hd_tree *tree, struct hd_store *store, struct hd_slic
 static void join(struct hd_tree *tree)
 {
     for (size_t i = 0; i < tree->count; i++) {
-        struct hd_node *node = &tree->nodes[i];
+        struct hd_tree_node *node = &tree->nodes[i];
 
         if (node->parent_id.len > 0)
             node->parent = hd_tree_find(tree, &tree->spaces[node->space], node->parent_id);
@@ -421,61 +422,73 @@ static int put_in_order(struct hd_tree *tree)
 
 /*
  * A node that stays is looked at: what it rebuilds it needs from its parent, unless that has it, and
- * so on. True: it needs anything.
+ * so on. False: it needs nothing, or the parent stays and needs as much already.
  */
 static bool pass_needs(struct hd_tree *tree, size_t at, size_t parent)
 {
-    uint64_t any = 0;
+    uint64_t any = 0, more = 0;
 
     for (size_t w = 0; w < tree->words; w++) {
         uint64_t need = set_of(tree, tree->needs, at)[w];
+        uint64_t *theirs = &set_of(tree, tree->needs, parent)[w];
+        uint64_t sum = *theirs | (need & ~set_of(tree, tree->seeds, parent)[w]);
 
         any |= need;
-        set_of(tree, tree->needs, parent)[w] |= need & ~set_of(tree, tree->seeds, parent)[w];
+        more |= sum ^ *theirs;
+        *theirs = sum;
     }
-    return any != 0;
+    return any != 0 && (more != 0 || !tree->nodes[parent].is_kept);
 }
 
 static void add_open(struct hd_tree *tree, size_t at)
 {
-    const struct hd_node *node = &tree->nodes[at];
+    const struct hd_tree_node *node = &tree->nodes[at];
 
     for (size_t i = 0; i < node->open_count; i++)
         set_add(tree, set_of(tree, tree->needs, at), node->open[i]);
 }
 
-static void keep_latest(struct hd_tree *tree)
+/* The node, and the way back that it needs. */
+static void keep_alone(struct hd_tree *tree, size_t at)
 {
-    for (size_t i = 0; i < tree->space_count; i++) {
-        size_t at = tree->spaces[i].first + tree->spaces[i].count - 1, parent;
+    tree->nodes[at].is_kept = true;
+    add_open(tree, at);
+    for (size_t parent; (parent = tree->nodes[at].parent) != HD_NO_NODE; at = parent) {
+        if (!pass_needs(tree, at, parent))
+            break;
+        tree->nodes[parent].is_kept = true;
+    }
+}
 
-        tree->nodes[at].is_kept = true;
-        add_open(tree, at);
-        for (;; at = parent) {
-            parent = tree->nodes[at].parent;
-            if (parent == HD_NO_NODE || tree->nodes[parent].is_kept ||
-                !pass_needs(tree, at, parent))
-                break;
-            tree->nodes[parent].is_kept = true;
-        }
+static void keep_latest(struct hd_tree *tree, struct hd_slice thread, const struct hd_keep *keep)
+{
+    for (size_t i = 0; i < tree->space_count; i++)
+        keep_alone(tree, tree->spaces[i].first + tree->spaces[i].count - 1);
+    for (size_t i = 0; i < keep->head_count; i++) {
+        size_t head = hd_slice_eq(keep->heads[i].thread, thread)
+                          ? node_of(tree, keep->heads[i].ns, keep->heads[i].id)
+                          : HD_NO_NODE;
+
+        if (head != HD_NO_NODE)
+            keep_alone(tree, head);
     }
 }
 
 /* Those of a subgraph go with what they belong to. Outer namespaces come before inner ones. */
-static void find_orphans(struct hd_tree *tree, const struct hd_space *space)
+static void find_orphans(struct hd_tree *tree, const struct hd_tree_space *space)
 {
-    const struct hd_space *outer = hd_tree_space(tree, outer_of(space->ns));
+    const struct hd_tree_space *outer = hd_tree_space(tree, outer_of(space->ns));
 
     for (size_t i = space->first; outer && i < space->first + space->count; i++) {
-        struct hd_node *node = &tree->nodes[i];
+        struct hd_tree_node *node = &tree->nodes[i];
         size_t owner = node->owner.len ? hd_tree_find(tree, outer, node->owner) : HD_NO_NODE;
 
         node->is_orphan = owner != HD_NO_NODE && !tree->nodes[owner].is_kept && !node->is_in_circle;
     }
 }
 
-static void name_heads(struct hd_tree *tree, const struct hd_space *space, struct hd_slice thread,
-                       const struct hd_keep *keep)
+static void name_heads(struct hd_tree *tree, const struct hd_tree_space *space,
+                       struct hd_slice thread, const struct hd_keep *keep)
 {
     for (size_t i = 0; i < keep->head_count; i++) {
         size_t head;
@@ -491,10 +504,10 @@ static void name_heads(struct hd_tree *tree, const struct hd_space *space, struc
     }
 }
 
-static void count_children(struct hd_tree *tree, const struct hd_space *space)
+static void count_children(struct hd_tree *tree, const struct hd_tree_space *space)
 {
     for (size_t i = space->first; i < space->first + space->count; i++) {
-        const struct hd_node *node = &tree->nodes[i];
+        const struct hd_tree_node *node = &tree->nodes[i];
 
         if (!node->is_orphan && node->parent != HD_NO_NODE)
             tree->nodes[node->parent].children++;
@@ -505,8 +518,9 @@ static void count_children(struct hd_tree *tree, const struct hd_space *space)
 static void mark_lines(struct hd_tree *tree, const size_t *order, size_t count, size_t last)
 {
     for (size_t i = 0; i < count; i++) {
-        struct hd_node *node = &tree->nodes[order[i]];
-        struct hd_node *parent = node->parent == HD_NO_NODE ? NULL : &tree->nodes[node->parent];
+        struct hd_tree_node *node = &tree->nodes[order[i]];
+        struct hd_tree_node *parent =
+            node->parent == HD_NO_NODE ? NULL : &tree->nodes[node->parent];
 
         if (node->is_orphan)
             continue;
@@ -549,8 +563,8 @@ static bool keep_apart(struct hd_tree *tree, size_t at)
 /* Keeps the parent of one that stays if it cannot be read without. */
 static void keep_needed(struct hd_tree *tree, size_t at)
 {
-    const struct hd_node *node = &tree->nodes[at];
-    struct hd_node *parent;
+    const struct hd_tree_node *node = &tree->nodes[at];
+    struct hd_tree_node *parent;
 
     add_open(tree, at);
     if (node->parent == HD_NO_NODE)
@@ -567,7 +581,7 @@ static void keep_all_needed(struct hd_tree *tree, const size_t *order, size_t co
     do {
         has_changed = false;
         for (size_t i = 0; i < count; i++) {
-            const struct hd_node *node = &tree->nodes[order[i]];
+            const struct hd_tree_node *node = &tree->nodes[order[i]];
 
             if (node->is_kept)
                 keep_needed(tree, order[i]);
@@ -602,7 +616,7 @@ static int keep_branches(struct hd_tree *tree, struct hd_slice thread, const str
     int err = order_of(tree, &order, &ends);
 
     for (size_t i = 0; !err && i < tree->space_count; i++) {
-        const struct hd_space *space = &tree->spaces[i];
+        const struct hd_tree_space *space = &tree->spaces[i];
 
         find_orphans(tree, space);
         name_heads(tree, space, thread, keep);
@@ -624,6 +638,6 @@ int hd_tree_read(struct hd_tree *tree, struct hd_store *store, struct hd_slice t
         return err;
     if (keep->strategy == HEDDLE_KEEP_BRANCHES)
         return keep_branches(tree, thread, keep);
-    keep_latest(tree);
+    keep_latest(tree, thread, keep);
     return 0;
 }
