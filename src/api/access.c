@@ -4,6 +4,7 @@
 
 #include "auth/auth.h"
 #include "auth/issuer.h"
+#include "base/utf8.h"
 #include "base/uuid.h"
 #include "run/gate.h"
 #include "run/limits.h"
@@ -145,6 +146,25 @@ static void on_settled(struct hd_call *call, int err)
     let_in(entry);
 }
 
+static bool is_text(struct hd_slice s)
+{
+    const char *at = s.ptr, *end = s.ptr + s.len;
+
+    while (at < end) {
+        size_t len = hd_utf8_char(at, end);
+
+        if (len == 0)
+            return false;
+        at += len;
+    }
+    return true;
+}
+
+static bool is_name(struct hd_slice s, size_t most)
+{
+    return s.len > 0 && s.len <= most && is_text(s);
+}
+
 /* Administrators may act for somebody, ALIAS/SUBJECT: may then what that one may, and no more. */
 static void act_for(struct entry *entry, struct hd_slice whom)
 {
@@ -160,7 +180,7 @@ static void act_for(struct entry *entry, struct hd_slice whom)
         entry->alias = hd_slice(whom.ptr, (size_t)(slash - whom.ptr));
         entry->subject = hd_slice(slash + 1, whom.len - entry->alias.len - 1);
     }
-    if (entry->alias.len == 0 || entry->subject.len == 0 || entry->subject.len > HD_MAX_SUBJECT) {
+    if (!is_name(entry->alias, HD_MAX_ALIAS) || !is_name(entry->subject, HD_MAX_SUBJECT)) {
         turn_away(call, 422, "Heddle-Act-For must be ALIAS/SUBJECT");
         return;
     }

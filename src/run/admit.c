@@ -461,6 +461,8 @@ static struct hd_val *run_context(struct attempt *t)
         context = merge_json(merge_text(hd_val_object(), t->assistant.context), given);
     else if (hd_val_from_json(given, &context, NULL))
         context = hd_val_null();
+    if (t->a->subject.len > 0 && hd_val_is_object(context)) /* the configurable, by another name */
+        context = hd_user_drop(context);
     return hd_secrets_take(context, &t->secrets);
 }
 

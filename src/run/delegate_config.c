@@ -183,7 +183,10 @@ int hd_delegate_values(const struct hd_delegate *d, struct hd_delegate_values *o
     out->secrets = hd_val_ref(d->parent->options.secrets);
     if (!err)
         out->config = make_configurable(d, config, &out->secrets);
-    out->context = hd_secrets_take(parse_object(d->assistant.context), &out->secrets);
+    out->context = parse_object(d->assistant.context);
+    if (d->actor.len > 0)
+        out->context = hd_user_drop(out->context);
+    out->context = hd_secrets_take(out->context, &out->secrets);
     out->metadata = make_metadata(d);
     hd_val_get_int(hd_val_get(config, HD_S("recursion_limit")), &out->recursion_limit);
     if (out->recursion_limit > INT32_MAX || out->recursion_limit < 0)
