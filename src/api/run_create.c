@@ -114,6 +114,13 @@ static int admit(struct hd_call *call, struct creation *creation, hd_json_val bo
     return err;
 }
 
+static int refuse(struct hd_call *call, const struct hd_admission *admission)
+{
+    if (admission->retry_s > 0)
+        hd_call_header_int(call, HD_S("Retry-After"), admission->retry_s);
+    return hd_call_refuse(call, admission->refusal, "%s", call->fault.text);
+}
+
 static int admit_one(struct hd_call *call, struct hd_slice thread_id)
 {
     struct creations *all = hd_arena_calloc(call->arena, 1, sizeof(*all));
@@ -130,7 +137,7 @@ static int admit_one(struct hd_call *call, struct hd_slice thread_id)
     if (err)
         return err;
     if (all->list->admission.refusal)
-        return hd_call_refuse(call, all->list->admission.refusal, "%s", call->fault.text);
+        return refuse(call, &all->list->admission);
     return HD_CALL_GOES_ON;
 }
 
@@ -175,7 +182,7 @@ static int work_batch(struct hd_call *call)
 
         err = admit(call, creation, it.val, hd_slice(NULL, 0));
         if (!err && creation->admission.refusal) {
-            hd_call_refuse(call, creation->admission.refusal, "%s", call->fault.text);
+            (void)refuse(call, &creation->admission);
             break;
         }
         all->count += !err;

@@ -13,6 +13,7 @@
 #include "run/assistant.h"
 #include "run/ending.h"
 #include "run/heads.h"
+#include "run/limits.h"
 #include "run/modes.h"
 #include "run/user.h"
 #include "run/webhook.h"
@@ -657,6 +658,17 @@ static int try_once(struct attempt *t)
     return err;
 }
 
+/* One of the runs that the actor may have in flight: the queue's to give back, once it has it. */
+static bool has_place(struct hd_admission *a, struct hd_fault *fault)
+{
+    a->retry_s = hd_limits_take(a->app->limits, a->actor, HD_LIMIT_RUNS);
+    if (a->retry_s == 0)
+        return true;
+    a->refusal = 429;
+    hd_fault_set(fault, HD_ELIMIT, "too many runs (limits.runs)");
+    return false;
+}
+
 int hd_admit(struct hd_admission *a, struct hd_fault *fault)
 {
     char *id = hd_arena_alloc(a->arena, HD_UUID_SIZE);
@@ -664,6 +676,8 @@ int hd_admit(struct hd_admission *a, struct hd_fault *fault)
 
     if (!id)
         return HD_ENOMEM;
+    if (!has_place(a, fault))
+        return 0;
     hd_uuid_v7(id);
     a->run.run_id = hd_slice(id, HD_UUID_LEN);
     for (int i = 0; i < MAX_TRIES && err == HD_ECONFLICT; i++) {
@@ -675,5 +689,7 @@ int hd_admit(struct hd_admission *a, struct hd_fault *fault)
         err = try_once(&t);
         hd_val_unref(t.secrets);
     }
+    if (err || a->refusal)
+        hd_limits_give(a->app->limits, a->actor, HD_LIMIT_RUNS);
     return a->refusal ? 0 : err;
 }

@@ -35,6 +35,7 @@ struct hd_admission {
 
     /* What became of it. */
     int refusal; /* an HTTP status; 0: there is a run. The sentence is in `fault` */
+    int retry_s; /* of a 429: when to try again */
     struct hd_run_rec run;
     int64_t event_seq;          /* of its thread */
     struct hd_slice *cancelled; /* runs that make way for it */

@@ -8,7 +8,9 @@
 #include "base/log.h"
 #include "run/admit.h"
 #include "run/app.h"
+#include "run/audit.h"
 #include "run/defer.h"
+#include "run/limits.h"
 #include "run/participants.h"
 #include "run/queue.h"
 #include "run/schedule.h"
@@ -189,6 +191,11 @@ static int admit(struct firing *firing, const struct hd_cron_rec *cron, struct h
     if (err == HD_ENOTFOUND)
         return forget(firing->app, cron, fault);
     if (!err)
+        err = hd_limits_room(firing->app->limits, firing->app->store, admission.principal,
+                             &admission.retry_s, &told);
+    if (!err && admission.retry_s > 0)
+        err = hd_fault_set(&told, HD_ELIMIT, "too many bytes (limits.bytes)");
+    if (!err)
         err = read_subject(firing, cron, &admission.subject, &told);
     if (!err)
         err = hd_json_parse(&json, cron->payload, &told);
@@ -311,6 +318,18 @@ static void look(void *arg)
         hd_crons_fire(s->app, hd_clock_now_us(), MAX_FIRED, on_fired, s, &s->next_at, &s->fault);
 }
 
+static void note(struct hd_app *app, const struct hd_run_rec *run)
+{
+    const struct hd_audit_object objects[] = {{HD_S("thread_id"), run->thread_id},
+                                              {HD_S("run_id"), run->run_id}};
+    const struct hd_audit_entry entry = {.act_for = run->actor,
+                                         .action = HD_S("cron"),
+                                         .objects = objects,
+                                         .object_count = HD_COUNT(objects)};
+
+    hd_audit_note(app->audit, &entry);
+}
+
 static void enqueue(struct hd_app *app, const struct fired *fired)
 {
     const struct hd_run_rec *run = &fired->run;
@@ -318,6 +337,7 @@ static void enqueue(struct hd_app *app, const struct fired *fired)
         run->multitask == HD_MULTITASK_ROLLBACK ? HD_CANCEL_ROLLBACK : HD_CANCEL_INTERRUPT;
     int err = hd_queue_add(app->queue, run, fired->event_seq, false);
 
+    note(app, run);
     if (err)
         hd_log(HD_LOG_ERROR, "cron", "run %.*s waits for a restart: %s", (int)run->run_id.len,
                run->run_id.ptr, hd_error_text(err));

@@ -8,6 +8,7 @@
 #include "run/config.h"
 #include "run/defer.h"
 #include "run/ending.h"
+#include "run/limits.h"
 #include "run/ticket.h"
 
 #define MAX_TURNS ((size_t)1 << 22)
@@ -405,6 +406,7 @@ int hd_queue_add(struct hd_queue *queue, const struct hd_run_rec *run, int64_t e
         err = hd_run_rec_copy(&ticket->arena, run, &ticket->rec);
     }
     if (err) {
+        hd_limits_give(queue->app->limits, run->actor, HD_LIMIT_RUNS);
         if (ticket)
             free_ticket(ticket);
         if (turn && !turn->first && !turn->is_ready)
@@ -443,6 +445,7 @@ void hd_queue_ended(struct hd_ticket *ticket)
     }
     queue->ended++;
     queue->failed += ticket->outcome.status == HD_RUN_STATE_ERROR;
+    hd_limits_give(queue->app->limits, ticket->rec.actor, HD_LIMIT_RUNS);
     free_ticket(ticket);
     if (is_due(turn))
         enqueue_ready(turn);
@@ -585,6 +588,7 @@ static int on_in_flight(void *arg, const struct hd_run_rec *run, int64_t event_s
     struct hd_queue *queue = arg;
 
     queue->recovered++;
+    hd_limits_hold(queue->app->limits, run->actor, HD_LIMIT_RUNS);
     return hd_queue_add(queue, run, event_seq, false);
 }
 

@@ -40,7 +40,8 @@ HD_MUST_CHECK int hd_queue_recover(struct hd_queue *queue, struct hd_fault *faul
 /*
  * Takes in a run whose record is stored. `is_streamed`: somebody reads its events,
  * or will; otherwise they are made only when somebody does. `event_seq`: where the
- * numbers of the thread's events stand.
+ * numbers of the thread's events stand. Gives back the place that hd_admit() took for it
+ * (run/limits.h) at its end, or when this fails.
  */
 HD_MUST_CHECK int hd_queue_add(struct hd_queue *queue, const struct hd_run_rec *run,
                                int64_t event_seq, bool is_streamed);
