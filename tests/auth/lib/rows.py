@@ -27,6 +27,7 @@ class Row:
     params: Callable[[dict], dict] | None = None
     needs: str | None = None  # the role it takes, where the body and not the path names the thread
     makes: str | None = None  # what the things of a request that succeeds must have beside the usual
+    gone: int = 404  # what is said where there is no such thing
     is_read: bool = False  # changes nothing, so that it may be asked about anything many times
     is_endless: bool = False  # a stream that does not end
     own: str | None = None  # thread: those who take part see the owner's things here
@@ -70,7 +71,7 @@ ROWS: dict[tuple[str, str], Row] = {
     ("GET", "/threads/{thread_id}"): read(),
     ("PATCH", "/threads/{thread_id}"): Row(json=lambda i: {"metadata": {"changed": True}}),
     ("DELETE", "/threads/{thread_id}"): Row(ok=204),
-    ("POST", "/threads/{thread_id}/copy"): Row(),
+    ("POST", "/threads/{thread_id}/copy"): Row(gone=409),
     ("GET", "/threads/{thread_id}/state"): read(),
     ("POST", "/threads/{thread_id}/state"): Row(
         json=lambda i: {"values": human("changed"), "checkpoint_id": i["checkpoint_id"]}
@@ -120,6 +121,17 @@ ROWS: dict[tuple[str, str], Row] = {
     ("POST", "/store/items/search"): read(json=lambda i: {"namespace_prefix": i["item"]["namespace"]}),
     ("POST", "/store/namespaces"): read(json=lambda i: {"prefix": i["item"]["namespace"]}),
     ("GET", "/store/namespaces"): read(params=lambda i: {"prefix": ".".join(i["item"]["namespace"])}),
+    # who else
+    ("GET", "/threads/{thread_id}/participants"): read(),
+    ("POST", "/threads/{thread_id}/participants"): Row(
+        json=lambda i: {"issuer": "main", "subject": "somebody", "role": "viewer"}
+    ),
+    ("PATCH", "/threads/{thread_id}/participants/{participant_id}"): Row(json=lambda i: {"role": "editor"}),
+    ("DELETE", "/threads/{thread_id}/participants/{participant_id}"): Row(ok=204, needs="owner"),  # of others than oneself
+    ("GET", "/threads/{thread_id}/invitations"): read(),
+    ("POST", "/threads/{thread_id}/invitations"): Row(json=lambda i: {"role": "viewer"}),
+    ("DELETE", "/threads/{thread_id}/invitations/{invitation_id}"): Row(ok=204),
+    ("POST", "/invitations/accept"): Row(json=lambda i: {"token": i["invitation_token"]}),
     # the server
     ("GET", "/ok"): read(),
     ("GET", "/health"): read(),

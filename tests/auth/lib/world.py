@@ -32,8 +32,10 @@ class Things(dict):
         return super().__getitem__(name)
 
 
-def missing(name: str):
-    """A thing of that kind that never was."""
+def missing(name: str, like: str | None = None):
+    """A thing of that kind that never was. Of checkpoints, whose ids have an order, one right beside `like`."""
+    if name == "checkpoint_id" and like:
+        return like[:-12] + uuid.uuid4().hex[:12]
     if name in ("item", "new_item"):
         return {"namespace": [f"missing{uuid.uuid4().hex}"], "key": uuid.uuid4().hex}
     if name == "invitation_token":
@@ -129,9 +131,20 @@ class Person:
         return Things(
             thread_id=thread, run_id=run, checkpoint_id=state["checkpoint"]["checkpoint_id"], assistant_id=assistant,
             cron_id=self.make_cron(assistant), item=self.make_item(), namespace="child",
-            **{name: missing(name) for name in ("new_thread_id", "new_assistant_id", "new_item")},
-            **{name: missing(name) for name in ("participant_id", "invitation_id", "invitation_token")},
+            **{name: missing(name) for name in ("new_thread_id", "new_assistant_id", "new_item", "invitation_token")},
+            **self.share(thread, f"guest of {self.subject}", "viewer"),
         )  # fmt: skip
+
+    def share(self, thread: str, subject: str, role: str) -> dict[str, str]:
+        """With somebody, and with whoever has an invitation."""
+        body = {"issuer": "main", "subject": subject, "role": role}
+        participant = self.ask("POST", f"/threads/{thread}/participants", json=body)
+        invitation = self.ask("POST", f"/threads/{thread}/invitations", json={"role": role})
+        return {"participant_id": participant["participant_id"], "invitation_id": invitation["invitation_id"]}
+
+    def invite(self, thread: str) -> str:
+        """What somebody needs to take part: it is as good as a key."""
+        return self.ask("POST", f"/threads/{thread}/invitations", json={"role": "viewer"})["token"]
 
     def make_assistant(self, **more) -> str:
         body = {
@@ -163,7 +176,7 @@ class Person:
 
         for thread in look("POST", "/threads/search", json={"limit": 1000}):
             base = f"/threads/{thread['thread_id']}"
-            for part in ("", "/state", "/history", "/branches", "/timeline", "/runs"):
+            for part in ("", "/state", "/history", "/branches", "/timeline", "/runs", "/participants", "/invitations"):
                 look("GET", base + part)
             for run in found[f"GET {base}/runs {{}}"]:
                 look("GET", f"{base}/runs/{run['run_id']}")
