@@ -1,0 +1,63 @@
+"""What the tests of moving share: a graph that answers, users who talk, exports compared."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+# Appends "you said …" to what was said; tells by itself how far a thread is.
+ECHO = {
+    "name": "echo",
+    "state": {"log": {"type": "list", "reducer": "add"}},
+    "nodes": {"answer": {"kind": "set", "update": {"log": ["heard"]}}},
+    "edges": [["__start__", "answer"], ["answer", "__end__"]],
+}
+
+
+def say(client, thread: str, text: str) -> dict:
+    """A run that appends `text`; the thread's values afterwards."""
+    body = {"assistant_id": "echo", "input": {"log": [text]}, "stream_resumable": True}
+    answer = client.post(f"/threads/{thread}/runs/wait", json=body)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def make_thread(client, **body) -> str:
+    answer = client.post("/threads", json=body)
+    assert answer.status_code == 200, answer.text
+    return answer.json()["thread_id"]
+
+
+def conversation(client, texts: list[str], **body) -> str:
+    """A thread with a run for each text, and a branch from its first state."""
+    thread = make_thread(client, **body)
+    for text in texts:
+        say(client, thread, text)
+    history = client.post(f"/threads/{thread}/history", json={"limit": 100}).json()
+    fork = {"assistant_id": "echo", "input": {"log": ["branch"]}, "checkpoint": history[-2]["checkpoint"]}
+    answer = client.post(f"/threads/{thread}/runs/wait", json=fork)
+    assert answer.status_code == 200, answer.text
+    return thread
+
+
+def view(client, thread: str) -> dict:
+    """A thread as clients see it: record, state, history, branches, runs."""
+
+    def get(path: str, **params):
+        answer = client.get(path, params=params)
+        assert answer.status_code == 200, f"{path}: {answer.status_code} {answer.text}"
+        return answer.json()
+
+    history = client.post(f"/threads/{thread}/history", json={"limit": 1000})
+    assert history.status_code == 200, history.text
+    return {
+        "thread": get(f"/threads/{thread}"), "state": get(f"/threads/{thread}/state"), "history": history.json(),
+        "runs": get(f"/threads/{thread}/runs", limit=100),
+    }  # fmt: skip
+
+
+def rows(file: Path) -> list[str]:
+    """The lines of an export but its header, which says when it was made."""
+    lines = file.read_text().splitlines()
+    assert json.loads(lines[0])["heddle"] == "export"
+    return lines[1:]

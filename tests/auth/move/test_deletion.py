@@ -1,0 +1,134 @@
+"""Deleted is deleted: nothing of a thread is left in the bytes of the database."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from moving import ECHO, conversation, make_thread, say
+from programs import wait_for
+from sql import is_sqlite, psql, sqlite_file
+
+# Too short and too odd to be compressed away; long enough not to be there by chance.
+CANARY = "Zq7-Canary-xW9Kp2-unmistakable"
+
+
+def stored_bytes(server) -> bytes:
+    """Everything in the files, or in the rows, of the database; the server has ended."""
+    if is_sqlite(server.store):
+        file = sqlite_file(server.store)
+        return b"".join(path.read_bytes() for path in sorted(file.parent.glob(f"{file.name}*")))
+    tables = psql(server.store, "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()").split()
+    found = b""
+    for table in tables:
+        found += psql(server.store, f"SELECT t.*::text FROM {table} AS t").encode()
+        found += psql(server.store, f"SELECT encode(convert_to(t::text, 'UTF8'), 'escape') FROM {table} AS t").encode()
+    return found
+
+
+def table_files(server) -> bytes:
+    """The files of PostgreSQL's tables, after it has rewritten them; b"" when they cannot be read."""
+    tables = psql(server.store, "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()").split()
+    for table in tables:
+        psql(server.store, f"VACUUM FULL {table}")
+    psql(server.store, "CHECKPOINT")
+    folder = Path(psql(server.store, "SHOW data_directory").strip())
+    found = b""
+    for table in tables:
+        names = psql(
+            server.store, f"SELECT pg_relation_filepath(oid) FROM pg_class WHERE oid = '{table}'::regclass "
+            f"OR oid = (SELECT reltoastrelid FROM pg_class WHERE oid = '{table}'::regclass AND reltoastrelid <> 0) "
+            f"OR oid IN (SELECT indexrelid FROM pg_index WHERE indrelid = '{table}'::regclass)",
+        )  # fmt: skip
+        for name in filter(None, names.split()):
+            for path in folder.glob(f"{name}*"):
+                found += path.read_bytes()
+    return found
+
+
+def compact(server) -> None:
+    """Gives the space back; PostgreSQL is done in table_files()."""
+    if is_sqlite(server.store):
+        code = f"import sqlite3; db = sqlite3.connect({str(sqlite_file(server.store))!r}); db.execute('VACUUM'); " \
+               "db.execute('PRAGMA wal_checkpoint(TRUNCATE)')"  # fmt: skip
+        subprocess.run(["python3", "-c", code], check=True, timeout=120)
+
+
+def decoded(server) -> str:
+    """Everything that can be exported, unpacked: compression hides nothing here."""
+    where = ["--store", server.store, "--config", str(server.config_file), "--subject", "main/alice"]
+    return server.tool("export", "--all", *where).stdout
+
+
+def fill(alice, **body) -> str:
+    thread = conversation(alice, [f"{CANARY} {n}" for n in range(3)], metadata={"note": CANARY}, **body)
+    state = {"values": {"log": [CANARY]}, "as_node": "answer"}
+    assert alice.post(f"/threads/{thread}/state", json=state).status_code == 200
+    return thread
+
+
+def assert_gone(server) -> None:
+    assert CANARY not in decoded(server)
+    server.stop()
+    if is_sqlite(server.store):
+        # SQLite overwrites what it deletes (secure_delete), so that even before VACUUM it is not there.
+        compact(server)
+        assert CANARY.encode() not in stored_bytes(server)
+    else:
+        assert CANARY.encode() not in stored_bytes(server)
+        assert CANARY.encode() not in table_files(server)
+
+
+def test_by_the_api(secured, store):
+    server = secured(store=store, graphs={"echo": ECHO}, options=["--record"])
+    with server.as_user("alice") as alice:
+        kept = make_thread(alice)
+        say(alice, kept, "this stays")
+        thread = fill(alice)
+        server.stop()
+        # It was there: otherwise the rest would show nothing.
+        assert CANARY.encode() in stored_bytes(server)
+        server.start()
+    with server.as_user("alice") as alice:
+        assert CANARY in decoded(server)
+        assert alice.delete(f"/threads/{thread}").status_code < 300
+        assert alice.get(f"/threads/{thread}").status_code == 404
+        assert "this stays" in decoded(server)
+    assert_gone(server)
+
+
+def test_when_it_expires(secured, store):
+    config = {"ttl": {"sweep_interval": 0.01}}
+    server = secured(store=store, graphs={"echo": ECHO}, config=config)
+    with server.as_user("alice") as alice:
+        thread = fill(alice, ttl={"ttl": 0.02, "strategy": "delete"})
+        wait_for(lambda: alice.get(f"/threads/{thread}").status_code == 404, what="the thread to expire")
+    wait_for(lambda: CANARY not in decoded(server), what="the sweeper")
+    assert_gone(server)
+
+
+def test_when_it_is_pruned(secured, store):
+    """What only older states had is gone with them."""
+    graph = {
+        "name": "echo",
+        "state": {"log": {"type": "string"}},
+        "nodes": {"answer": {"kind": "set", "update": {"heard": True}}},
+        "edges": [["__start__", "answer"], ["answer", "__end__"]],
+    }
+    graph["state"]["heard"] = {"type": "boolean"}
+    server = secured(store=store, graphs={"echo": graph})
+    with server.as_user("alice") as alice:
+        thread = make_thread(alice)
+        for text in (CANARY * 10, "harmless"):
+            body = {"assistant_id": "echo", "input": {"log": text}}
+            assert alice.post(f"/threads/{thread}/runs/wait", json=body).status_code == 200
+        answer = alice.post("/threads/prune", json={"thread_ids": [thread], "strategy": "keep_latest"})
+        if answer.status_code == 404:
+            pytest.skip("no route to prune")
+        assert answer.status_code < 300, answer.text
+        runs = alice.get(f"/threads/{thread}/runs").json()
+        for run in runs:  # they have their input
+            assert alice.delete(f"/threads/{thread}/runs/{run['run_id']}").status_code < 300
+        assert alice.get(f"/threads/{thread}/state").json()["values"]["log"] == "harmless"
+    assert_gone(server)

@@ -1,0 +1,227 @@
+"""`heddle rekey`: a new key for principals, while everybody goes on."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+
+import pytest
+from moving import ECHO, make_thread, say
+from programs import wait_for
+from secured import PRINCIPAL_KEY
+
+NEW_KEY = "ff" * 32
+KEYS = {"old": {"id": "2026", "env": "TEST_PRINCIPAL_KEY"}, "new": {"id": "2027", "env": "TEST_NEW_KEY"}}
+
+
+def configure(server, key: str, *old_keys: str) -> None:
+    """The server's keys from its next start on."""
+    config = json.loads(server.config_file.read_text())
+    config["auth"] |= {"key": KEYS[key], "old_keys": [KEYS[name] for name in old_keys]}
+    server.config_file.write_text(json.dumps(config))
+
+
+def rekey(server, *arguments: str, status: int = 0) -> str:
+    return server.tool("rekey", "--config", str(server.config_file), "--store", server.store, *arguments, status=status).stdout
+
+
+class Talker(threading.Thread):
+    """A user who talks on several threads, and remembers what was acknowledged."""
+
+    def __init__(self, server, name: str):
+        super().__init__(daemon=True)
+        self.server, self.user = server, name
+        self.said: dict[str, list[str]] = {}
+        self.items: dict[str, int] = {}
+        self.ended = threading.Event()
+        self.turned_away = 0
+        self.failure: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            with self.server.as_user(self.user) as client:
+                count = 0
+                while not self.ended.is_set():
+                    self.turn(client, count)
+                    count += 1
+        except BaseException as failure:  # noqa: BLE001: shown by the test
+            self.failure = failure
+
+    def accept(self, answer) -> bool:
+        """503 says to come again; everything else must be good."""
+        if answer.status_code == 503:
+            assert answer.headers["retry-after"], "503 without Retry-After"
+            self.turned_away += 1
+            time.sleep(0.05)
+            return False
+        assert answer.status_code < 300, f"{self.user}: {answer.status_code} {answer.text}"
+        return True
+
+    def turn(self, client, count: int) -> None:
+        if len(self.said) < 3:
+            made = client.post("/threads", json={})
+            if self.accept(made):
+                self.said[made.json()["thread_id"]] = []
+        for thread, said in self.said.items():
+            text = f"{self.user} {count}"
+            body = {"assistant_id": "echo", "input": {"log": [text]}}
+            if self.accept(client.post(f"/threads/{thread}/runs/wait", json=body)):
+                said.append(text)
+        item = {"namespace": ["talk"], "key": self.user, "value": {"count": count}}
+        if self.accept(client.put("/store/items", json=item)):
+            self.items[self.user] = count
+
+    def check(self) -> None:
+        with self.server.as_user(self.user) as client:
+            for thread, said in self.said.items():
+                answer = client.get(f"/threads/{thread}/state")
+                assert answer.status_code == 200, f"{self.user} {thread}: {answer.status_code} {answer.text}"
+                log = answer.json()["values"].get("log", [])
+                assert [text for text in log if text != "heard"] == said
+            found = client.post("/threads/search", json={"limit": 100}).json()
+            assert {each["thread_id"] for each in found} >= set(self.said)
+            for key, count in self.items.items():
+                item = client.get("/store/items", params={"namespace": "talk", "key": key}).json()
+                assert item["value"] == {"count": count}
+
+
+def test_under_load(secured, store):
+    server = secured(store=store, graphs={"echo": ECHO}, env={"TEST_NEW_KEY": NEW_KEY})
+    talkers = [Talker(server, f"user{n}") for n in range(4)]
+    with server.as_user("idle") as client:
+        idle = make_thread(client, metadata={"kept": True})
+        say(client, idle, "before")
+
+    server.stop()
+    configure(server, "new", "old")
+    server.start()
+    # Nobody has moved yet: what was made with the old key is there.
+    with server.as_user("idle") as client:
+        assert client.get(f"/threads/{idle}").status_code == 200
+        # Somebody who comes after the change has a principal of the new key at once.
+    for talker in talkers:
+        talker.start()
+    wait_for(lambda: all(len(t.said) == 3 and all(t.said.values()) for t in talkers), what="everybody to talk")
+    would = rekey(server, "--dry-run")
+    assert would.startswith("would move 1 principals, 1 threads"), would
+    moved = rekey(server)
+    assert moved.startswith("moved 1 principals, 1 threads") and "nothing is left" in moved, moved
+    finish(talkers)
+
+    # Now everybody has a past under 2027; back under the old key's name, they all must move.
+    server.stop()
+    configure(server, "old", "new")
+    server.start()
+    talkers = [resume(talker, server) for talker in talkers]
+    turns = {t.user: sum(map(len, t.said.values())) for t in talkers}
+    wait_for(lambda: all(t.failure or sum(map(len, t.said.values())) > turns[t.user] for t in talkers), what="talking")
+    moved = rekey(server)
+    assert moved.startswith("moved 5 principals") and "nothing is left" in moved, moved
+    turns = {t.user: sum(map(len, t.said.values())) for t in talkers}
+    wait_for(lambda: all(t.failure or sum(map(len, t.said.values())) > turns[t.user] for t in talkers), what="talking on")
+    finish(talkers)
+    assert sum(t.turned_away for t in talkers) > 0, "nobody noticed"
+    for talker in talkers:
+        talker.check()
+
+    # Nothing needs the other key any more.
+    server.stop()
+    configure(server, "old")
+    server.start()
+    for talker in talkers:
+        talker.check()
+    with server.as_user("idle") as client:
+        assert say(client, idle, "after")["log"] == ["before", "heard", "after", "heard"]
+        assert client.get(f"/threads/{idle}").json()["metadata"]["kept"] is True
+    assert "would move 0 principals" in rekey(server, "--dry-run")
+
+
+def resume(talker: Talker, server) -> Talker:
+    again = Talker(server, talker.user)
+    again.said, again.items = talker.said, talker.items
+    again.start()
+    return again
+
+
+def finish(talkers: list[Talker]) -> None:
+    for talker in talkers:
+        talker.ended.set()
+    for talker in talkers:
+        talker.join(120)
+        assert not talker.is_alive()
+        if talker.failure:
+            raise talker.failure
+
+
+def test_who_shares(secured, store):
+    """Participants, both of the thread that moves and those who are moved, keep what they had."""
+    server = secured(store=store, graphs={"echo": ECHO}, env={"TEST_NEW_KEY": NEW_KEY})
+    with server.as_user("owner") as owner, server.as_user("guest") as guest:
+        thread = make_thread(owner)
+        say(owner, thread, "mine")
+        for body in ({"issuer": "main", "subject": "guest", "role": "editor"},
+                     {"issuer": "main", "organisation": "acme", "role": "viewer"}):  # fmt: skip
+            answer = owner.post(f"/threads/{thread}/participants", json=body)
+            if answer.status_code == 404:
+                pytest.skip("no participants")
+            assert answer.status_code < 300, answer.text
+        say(guest, thread, "ours")
+    server.stop()
+    configure(server, "new", "old")
+    server.start()
+    assert "nothing is left" in rekey(server)
+    server.stop()
+    configure(server, "new")
+    server.start()
+    with server.as_user("owner") as owner, server.as_user("guest") as guest:
+        assert say(guest, thread, "still ours")["log"][-2] == "still ours"
+        assert len(owner.get(f"/threads/{thread}/participants").json()) >= 2
+        runs = owner.get(f"/threads/{thread}/runs").json()
+        assert len(runs) == 3
+    with server.client(server.main.member("employee", "acme")) as employee:
+        assert employee.get(f"/threads/{thread}/state").status_code == 200
+
+
+def test_interrupted_and_begun_again(secured, store):
+    server = secured(store=store, graphs={"echo": ECHO}, env={"TEST_NEW_KEY": NEW_KEY})
+    threads = {}
+    for name in ("ann", "ben", "cem"):
+        with server.as_user(name) as client:
+            threads[name] = [make_thread(client) for _ in range(5)]
+            for thread in threads[name]:
+                say(client, thread, name)
+    server.stop()
+    configure(server, "new", "old")
+    for seconds in (6.1, 6.3, 6.6):
+        killed_after(server, seconds)
+    assert "nothing is left" in rekey(server)
+    configure(server, "new")
+    server.start()
+    for name, made in threads.items():
+        with server.as_user(name) as client:
+            for thread in made:
+                state = client.get(f"/threads/{thread}/state").json()
+                assert state["values"]["log"] == [name, "heard"]
+                assert client.get(f"/threads/{thread}/runs").json()[0]["status"] == "success"
+
+
+def killed_after(server, seconds: float) -> None:
+    import subprocess
+
+    from programs import binary
+
+    command = [str(binary()), "rekey", "--config", str(server.config_file), "--store", server.store]
+    process = subprocess.Popen(command, env=server.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def test_arguments(secured):
+    server = secured(graphs={"echo": ECHO}, env={"TEST_NEW_KEY": NEW_KEY})
+    assert PRINCIPAL_KEY not in server.config_file.read_text()
+    assert "--config FILE is needed" in server.tool("rekey", status=2).stderr
+    assert "takes seconds" in server.tool("rekey", "--config", str(server.config_file), "--wait", "x", status=2).stderr
