@@ -1,0 +1,18 @@
+from __future__ import annotations
+
+import pytest
+from secured import Secured
+
+
+@pytest.fixture
+def idle():
+    """idle(…): a Secured that is not started: its folder, its environment and its tool()."""
+    made = []
+
+    def create(**options) -> Secured:
+        made.append(Secured(**options))
+        return made[-1]
+
+    yield create
+    for each in made:
+        each.remove()

@@ -1,0 +1,169 @@
+"""Key sets of a real server: rotation, outage, garbage, slow answers, and floods that it must not feel."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import jwt
+import pytest
+from programs import wait_for
+from tokens import Issuer, jwk_of, key_of
+
+
+@pytest.fixture
+def pair(secured, jwks):
+    """A server, its issuer, and the server of that one's keys."""
+    issuer = Issuer("hall", "ES256")
+    keys = jwks(issuer)
+    return secured(issuers=[issuer.config(keys.url)]), issuer, keys
+
+
+def status(server, token: str) -> int:
+    with server.client(token) as http:
+        answer = http.post("/threads/count", json={})
+    if answer.status_code == 503:
+        assert int(answer.headers["retry-after"]) > 0
+    return answer.status_code
+
+
+def unknown(issuer: Issuer, kid: str, subject: str = "alice") -> str:
+    """A token by a key that nobody has published."""
+    return jwt.encode(issuer.claims(subject), key_of("ES256", "unpublished"), "ES256", headers={"kid": kid})
+
+
+def test_keys_are_fetched_once(pair):
+    server, issuer, keys = pair
+    assert keys.count == 0
+    for subject in range(20):
+        assert status(server, issuer.token(f"user {subject}")) == 200
+    assert keys.count == 1
+    assert keys.requests[0].headers["accept"] == "application/json"
+    assert "authorization" not in keys.requests[0].headers
+
+
+def test_many_wait_for_one_fetch(pair):
+    server, issuer, keys = pair
+    go = threading.Event()
+    good = keys.document()
+
+    def slow(peer, request):
+        assert go.wait(60)
+        peer.answer(200, good)
+
+    keys.mode = slow
+    with ThreadPoolExecutor(16) as pool:
+        asked = [pool.submit(status, server, issuer.token(f"user {n}")) for n in range(16)]
+        wait_for(lambda: keys.count == 1, what="the fetch")
+        # Meanwhile the server does other things.
+        assert server.ask("GET", "/ok") == {"ok": True}
+        go.set()
+        assert [each.result(60) for each in asked] == [200] * 16
+    assert keys.count == 1
+
+
+def test_a_new_key_is_found_at_once(pair):
+    server, issuer, keys = pair
+    old = issuer.token("alice")
+    assert status(server, old) == 200
+    keys.rotate("2", keep_old=True)
+    assert status(server, issuer.token("alice")) == 200
+    assert keys.count == 2
+    assert status(server, issuer.token("bob")) == 200
+    assert status(server, old) == 200
+    assert keys.count == 2
+
+
+def test_a_key_that_is_gone_is_not_believed(pair):
+    server, issuer, keys = pair
+    assert status(server, issuer.token("alice")) == 200
+    before = issuer.token("bob")
+    keys.rotate("2")
+    assert status(server, issuer.token("alice")) == 200
+    assert status(server, before) == 401
+
+
+def test_a_flood_of_unknown_keys_is_one_request(pair):
+    server, issuer, keys = pair
+    assert status(server, issuer.token("alice")) == 200
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda n: status(server, unknown(issuer, f"kid {n}")), range(200)))
+    assert set(answers) == {401}
+    assert keys.count == 2
+    # Those who are known do not notice.
+    assert status(server, issuer.token("bob")) == 200
+    assert keys.count == 2
+
+
+@pytest.mark.parametrize("mode", ["down", "error", "garbage", "not keys", "huge"])
+def test_what_was_fetched_is_kept(pair, mode):
+    """When nothing good comes any more, those whose key is known go on; of others nobody knows."""
+    server, issuer, keys = pair
+    assert status(server, issuer.token("alice")) == 200
+    keys.mode = mode
+    assert status(server, unknown(issuer, "new")) == 503
+    assert keys.count >= 2
+    asked = keys.count
+    for n in range(20):
+        assert status(server, issuer.token(f"user {n}")) == 200
+        assert status(server, unknown(issuer, f"kid {n}")) == 503
+    assert keys.count == asked
+
+
+@pytest.mark.parametrize("mode", ["down", "garbage"])
+def test_without_keys_nobody_is_let_in(secured, jwks, mode):
+    issuer = Issuer("hall", "ES256")
+    keys = jwks(issuer)
+    keys.mode = mode
+    server = secured(issuers=[issuer.config(keys.url), Issuer("main")])
+    for n in range(20):
+        assert status(server, issuer.token(f"user {n}")) == 503
+    assert keys.count <= 2  # libcurl may try a connection that broke once more
+    assert status(server, server.user("alice")) == 200
+    keys.mode = "good"
+    wait_for(lambda: status(server, issuer.token("alice")) == 200, what="the keys")
+
+
+def test_answers_that_do_not_come_end(secured, jwks):
+    """Nobody waits for ever: ten seconds are given."""
+    issuer = Issuer("hall", "ES256")
+    keys = jwks(issuer)
+    keys.mode = lambda peer, request: peer.wait_closed()
+    server = secured(issuers=[issuer.config(keys.url)])
+    assert status(server, issuer.token("alice")) == 503
+    assert keys.count == 1
+
+
+def test_redirects_are_not_followed(secured, scripted):
+    issuer = Issuer("hall", "ES256")
+    good = scripted(lambda peer, request: peer.answer(200, issuer.jwks()))
+    other = scripted(lambda peer, request: peer.answer(302, "", {"Location": good.url}))
+    server = secured(issuers=[issuer.config(other.url)])
+    assert status(server, issuer.token("alice")) == 503
+    assert not good.requests
+
+
+def test_keys_that_are_not_for_this_are_passed_over(secured, jwks):
+    """For encryption, of another kind, a secret, a private one: their tokens are refused, others are not."""
+    issuer = Issuer("hall", "ES256")
+    keys = jwks(issuer)
+    own = jwk_of(key_of("ES256", "enc"), "ES256", "enc")
+    keys.kept = [
+        {**own, "use": "enc"},
+        {**jwk_of(key_of("RS256", "short"), "RS256", "rsa"), "n": "AQAB"},
+        {"kty": "oct", "k": "c2VjcmV0", "kid": "oct"},
+        {**own, "kid": "private", "d": own["x"]},
+        "no key",
+        7,
+    ]
+    server = secured(issuers=[issuer.config(keys.url)])
+    assert status(server, issuer.token("alice")) == 200
+    for kid in ("enc", "private"):
+        token = jwt.encode(issuer.claims("alice"), key_of("ES256", "enc"), "ES256", headers={"kid": kid})
+        assert status(server, token) == 401
+
+
+def test_a_token_without_a_key_id(pair):
+    server, issuer, keys = pair
+    assert status(server, jwt.encode(issuer.claims("alice"), issuer.key, "ES256")) == 200
+    assert status(server, jwt.encode(issuer.claims("alice"), key_of("ES256", "unpublished"), "ES256")) == 401
