@@ -825,5 +825,5 @@ int main(void)
     };
     static const struct store_case *const tables[] = {cases};
 
-    return run_cases("model", tables, 1, "durability=relaxed");
+    return run_cases("model", tables, 1, "durability=relaxed&timeout=60");
 }

@@ -44,11 +44,18 @@ static inline int open_store(struct hd_backend **out, const char *text, struct h
     return err;
 }
 
+/* A URL may have a short timeout for what comes later; opening may take longer than that. */
 static inline void must_open(struct hd_backend **out, const char *text)
 {
-    struct hd_fault fault = {0};
+    int64_t until = hd_clock_monotonic_us() + 60 * (int64_t)1000000;
+    struct hd_fault fault;
+    int err;
 
-    if (open_store(out, text, &fault))
+    do {
+        fault = (struct hd_fault){0};
+        err = open_store(out, text, &fault);
+    } while ((err == HD_EUNAVAILABLE || err == HD_EBUSY) && hd_clock_monotonic_us() < until);
+    if (err)
         fail_msg("%s", fault.text);
 }
 

@@ -219,6 +219,9 @@ static void a_server_that_stops_answering_is_given_up(void **state)
     assert_int_equal(kill(pid, SIGCONT), 0);
     assert_non_null(strstr(fault.text, "not answered for 8 s"));
     assert_true(took >= 7000000);
+    /* The next connection may take longer than that timeout. */
+    for (int i = 0; i < 60 && read_epoch(f->store, HD_S("t"), &epoch, NULL); i++)
+        continue;
     assert_int_equal(epoch_of(f->store, HD_S("t")), -1);
 }
 

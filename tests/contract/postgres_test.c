@@ -645,7 +645,7 @@ static void url_of_user(char *out, size_t size, const char *schema, const char *
 
     assert_non_null(host);
     (void)snprintf(base, sizeof(base), "postgresql://%s:%s%s", user, password, host);
-    make_url(out, size, base, schema, "timeout=2");
+    make_url(out, size, base, schema, "timeout=60");
 }
 
 static void a_current_schema_needs_no_right_to_create_or_write(void **state)
@@ -761,7 +761,7 @@ static void refusals_say_why_and_never_the_password(void **state)
     (void)snprintf(base, sizeof(base), "%s", getenv("HEDDLE_TEST_PG_URL"));
     slash = strrchr(base, '/');
     (void)snprintf(slash, 10, "/nosuch");
-    make_url(url, sizeof(url), base, f->schema, "timeout=2");
+    make_url(url, sizeof(url), base, f->schema, "timeout=60");
     check_refused(url, HD_EUNAVAILABLE, "\"nosuch\" does not exist");
 
     check_refused("postgresql://u:s3cret@127.0.0.1:1/db?timeout=1", HD_EUNAVAILABLE,

@@ -615,5 +615,5 @@ int main(void)
     };
     static const struct store_case *const tables[] = {cases};
 
-    return run_cases("async", tables, 1, NULL);
+    return run_cases("async", tables, 1, "timeout=60");
 }

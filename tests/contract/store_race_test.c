@@ -918,5 +918,5 @@ int main(void)
     };
     static const struct store_case *const tables[] = {cases};
 
-    return run_cases("race", tables, 1, "durability=relaxed");
+    return run_cases("race", tables, 1, "durability=relaxed&timeout=60");
 }

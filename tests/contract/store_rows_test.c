@@ -531,5 +531,5 @@ int main(void)
     };
     static const struct store_case *const tables[] = {cases};
 
-    return run_cases("rows", tables, 1, NULL);
+    return run_cases("rows", tables, 1, "timeout=60");
 }
