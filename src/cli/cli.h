@@ -36,6 +36,7 @@ extern const struct hd_command hd_command_import;
 extern const struct hd_command hd_command_key;
 extern const struct hd_command hd_command_mock_model;
 extern const struct hd_command hd_command_rekey;
+extern const struct hd_command hd_command_prune;
 extern const struct hd_command hd_command_replay;
 extern const struct hd_command hd_command_run;
 extern const struct hd_command hd_command_serve;

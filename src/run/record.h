@@ -88,6 +88,9 @@ typedef int (*hd_thread_fn)(void *arg, const struct hd_thread_rec *thread);
 HD_MUST_CHECK int hd_threads_scan(struct heddle *store, struct hd_slice principal,
                                   bool is_newest_first, hd_thread_fn fn, void *arg,
                                   struct hd_fault *fault);
+/* All threads of everybody, by principal and id. */
+HD_MUST_CHECK int hd_threads_scan_all(struct heddle *store, hd_thread_fn fn, void *arg,
+                                      struct hd_fault *fault);
 /* Threads of everybody whose time has come, the first to expire first. */
 HD_MUST_CHECK int hd_threads_expired(struct heddle *store, int64_t now, hd_thread_fn fn, void *arg,
                                      struct hd_fault *fault);

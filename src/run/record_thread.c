@@ -152,6 +152,13 @@ int hd_threads_scan(struct heddle *store, struct hd_slice principal, bool is_new
     return scan_all(store, query, fn, arg, fault);
 }
 
+int hd_threads_scan_all(struct heddle *store, hd_thread_fn fn, void *arg, struct hd_fault *fault)
+{
+    struct hd_query query = {.table = HD_THREAD_INFO, .index = HD_PRIMARY};
+
+    return scan_all(store, query, fn, arg, fault);
+}
+
 int hd_threads_expired(struct heddle *store, int64_t now, hd_thread_fn fn, void *arg,
                        struct hd_fault *fault)
 {
