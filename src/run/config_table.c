@@ -52,12 +52,12 @@ static const struct hd_setting settings[] = {
      .help = "certificate (PEM) and those between it and a root: serve https"},
     {"tls.key", HD_SETTING_TEXT, AT(tls_key), "", "FILE", .help = "its private key (PEM)"},
     {"allowed_hosts", HD_SETTING_LIST, AT(allowed_hosts), "", "HOST,…",
-     .help = "names of the server; without `auth` others than loopback's are refused"},
+     .help = "names besides loopback's that the server goes by without `auth`"},
     {"trusted_proxies", HD_SETTING_LIST, AT(trusted_proxies), "", "ADDRESS,…",
-     .help = "proxies whose X-Forwarded-For is believed: 127.0.0.1, 10.0.0.0/8"},
+     .help = "proxies whose X-Forwarded-For is believed: 10.0.0.0/8"},
     {"graphs", HD_SETTING_GRAPHS, AT(graphs), "", "ID=FILE",
      .help = "a graph to serve and its declaration; repeat it for more"},
-    {"auth", HD_SETTING_OBJECT, AT(auth), "", "",
+    {"auth", HD_SETTING_OBJECT, AT(auth), "", "an object",
      .help = "who may use the server (docs/authentication.md)"},
     {"config", HD_SETTING_FILE, 0, "", "FILE", .help = "JSON file with any of these settings"},
 
@@ -102,7 +102,7 @@ static const struct hd_setting settings[] = {
      "user-agent,x-org-id,x-supabase-access-token,x-user-tier", "NAME,…",
      .help = "headers of requests that graphs see; x-app-* is all that begin so"},
     {"cors.allow_origins", HD_SETTING_LIST, AT(cors_allow_origins), "", "ORIGIN,…",
-     .help = "origins of pages that may use the server; none: all, with `auth` none"},
+     .help = "origins of pages that may use it; none: all, with `auth` none"},
 
     {"ttl.threads", HD_SETTING_DURATION, AT(ttl_threads_us), "0", "MINUTES",
      .help = "threads expire so long after their last change; 0: never", .title = "Expiry",
@@ -125,10 +125,10 @@ static const struct hd_setting settings[] = {
      .scale = MINUTE},
 
     {"outgoing.private", HD_SETTING_CHOICE, AT(outgoing_private), "auto", "WORD",
-     .help = "requests of runs to private addresses: allow, deny; auto: deny with `auth`",
+     .help = "runs may ask private addresses: allow, deny; auto: not with `auth`",
      .title = "Requests of runs", .choices = outgoing},
     {"outgoing.allowed_hosts", HD_SETTING_LIST, AT(outgoing_allowed_hosts), "", "HOST,…",
-     .help = "hosts that are allowed all the same: name, name:port, 10.0.0.0/8"},
+     .help = "hosts they may always ask: name, name:port, 10.0.0.0/8"},
 
     {"webhooks.require_https", HD_SETTING_BOOL, AT(webhooks_require_https), "false", "",
      .help = "only https URLs", .title = "Webhooks"},

@@ -5,6 +5,7 @@
 #include <uv.h>
 
 #include "base/compiler.h"
+#include "graph/outgoing.h"
 #include "tests/unit/check.h"
 #include "tests/unit/peer.h"
 
@@ -13,6 +14,8 @@ struct world {
     struct peer peer;
     struct hd_http *http;
     struct hd_request *request, *other;
+    struct hd_arena arena; /* of rules */
+    struct hd_outgoing outgoing;
 
     int asked; /* how often `allows` was */
     bool allows;
@@ -44,6 +47,7 @@ static int setup(void **state)
     peer_open(&w->peer, &w->loop);
     assert_err(hd_http_create(&w->loop, &w->http), 0);
     w->allows = w->takes = true;
+    hd_arena_init(&w->arena, (size_t)1 << 20);
     *state = w;
     return 0;
 }
@@ -56,6 +60,7 @@ static int teardown(void **state)
     peer_close(&w->peer);
     uv_run(&w->loop, UV_RUN_DEFAULT);
     assert_int_equal(uv_loop_close(&w->loop), 0);
+    hd_arena_fini(&w->arena);
     free(w);
     return 0;
 }
@@ -145,7 +150,7 @@ static void a_name_does_not_lead_where_it_may_not(void **state)
     peer_will(&w->peer, OK);
     w->allows = false;
     post(w, (struct hd_http_what){.is_direct = true, .allows = on_allows, .allows_ctx = w});
-    assert_false(w->is_answered);
+    assert_int_equal(w->failure, HD_HTTP_REFUSED);
     assert_true(w->asked > 0);
     assert_int_equal(w->peer.connections, 0);
 }
@@ -241,6 +246,245 @@ static void connections_are_used_again(void **state)
     }
     assert_int_equal(w->peer.requests, 5);
     assert_int_equal(w->peer.connections, 1);
+}
+
+/* ---- where they may go -------------------------------------------------- */
+
+static struct sockaddr_storage at(const char *text, int port)
+{
+    struct sockaddr_storage address = {0};
+    struct sockaddr_in6 *six = (struct sockaddr_in6 *)&address;
+    struct hd_ip ip;
+
+    assert_true(hd_ip_parse(hd_slice_cstr(text), &ip));
+    six->sin6_family = AF_INET6;
+    six->sin6_port = htons((uint16_t)port);
+    memcpy(&six->sin6_addr, ip.bytes, sizeof(ip.bytes));
+    return address;
+}
+
+/* Strict rules; `second` may be NULL. */
+static const struct hd_outgoing *rules(struct world *w, const char *first, const char *second)
+{
+    const struct hd_slice hosts[] = {hd_slice_cstr(first), hd_slice_cstr(second)};
+
+    assert_err(hd_outgoing_init(&w->outgoing, true, hosts, second ? 2 : 1, &w->arena, NULL), 0);
+    return &w->outgoing;
+}
+
+static void rules_name_hosts_ports_and_networks(void **state)
+{
+    static const struct {
+        const char *rule, *url, *address;
+        bool is_allowed;
+    } table[] = {
+        {"x", "http://other/", "93.184.216.34", true},
+        {"x", "http://other/", "10.0.0.1", false},
+        {"x", "http://other/", "::1", false},
+        {"x", "http://x/", "10.0.0.1", true},
+        {"x", "http://X./", "127.0.0.1", true},
+        {"x", "https://x:99/", "10.0.0.1", true},
+        {"x:80", "http://x/", "10.0.0.1", true},
+        {"x:80", "https://x/", "10.0.0.1", false},
+        {"x:443", "https://x/", "10.0.0.1", true},
+        {"x:443", "https://x:444/", "10.0.0.1", false},
+        {"*.corp", "http://a.corp/", "10.0.0.1", true},
+        {"*.corp", "http://corp/", "10.0.0.1", false},
+        {"*.corp:8080", "http://a.corp:8080/", "10.0.0.1", true},
+        {"10.0.0.0/8", "http://other/", "10.1.2.3", true},
+        {"10.0.0.0/8", "http://other/", "192.168.0.1", false},
+        {"10.0.0.0/8", "http://other/", "::ffff:10.1.2.3", true},
+        {"10.0.0.0/8", "http://other/", "64:ff9b::a01:203", false},
+        {"10.0.0.1:80", "http://10.0.0.1/", "10.0.0.1", true},
+        {"10.0.0.1:80", "http://10.0.0.1:81/", "10.0.0.1", false},
+        {"[::1]:8000", "http://[::1]:8000/", "::1", true},
+        {"[::1]:8000", "http://[::1]:8001/", "::1", false},
+        {"fd00::/8", "http://[fd00::5]/", "fd00::5", true},
+        {"169.254.169.254", "http://metadata/", "169.254.169.254", true},
+        {"x", "http://169.254.169.254/", "169.254.169.254", false},
+        {"x", "http://x@y/", "10.0.0.1", false},
+        {"x", "http://y#@x/", "10.0.0.1", false},
+        {"x", "http://y?@x/", "10.0.0.1", false},
+        {"x", "not a URL", "93.184.216.34", false},
+    };
+    struct world *w = *state;
+
+    for (size_t i = 0; i < HD_COUNT(table); i++) {
+        const char *port = strrchr(table[i].url, ':');
+        struct sockaddr_storage address =
+            at(table[i].address, port && port[1] != '/' ? (int)strtol(port + 1, NULL, 10) : 80);
+        struct hd_outgoing_way way = {
+            .url = table[i].url, .is_direct = true, .address = (struct sockaddr *)&address};
+
+        if (hd_outgoing_permits(rules(w, table[i].rule, NULL), &way) != table[i].is_allowed)
+            fail_msg("%s at %s with %s", table[i].url, table[i].address, table[i].rule);
+        w->outgoing.is_strict = false;
+        assert_true(hd_outgoing_permits(&w->outgoing, &way));
+    }
+}
+
+static void rules_are_checked(void **state)
+{
+    static const char *const bad[] = {
+        "",           "a b", "http://a", "a/b", "a:0",      "a:x",  "10.0.0.0/33",
+        "10.0.0.1/8", "*",   "*.",       "a*",  "a:80:90]", "[::1", "10.0.0.0/8:80",
+        "a@b",        "x,y", "%",        "[x]y"};
+    struct hd_outgoing outgoing;
+    struct hd_arena arena;
+
+    (void)state;
+    hd_arena_init(&arena, 65536);
+    for (size_t i = 0; i < HD_COUNT(bad); i++) {
+        struct hd_slice host = hd_slice_cstr(bad[i]);
+        struct hd_fault fault = {0};
+
+        if (hd_outgoing_init(&outgoing, true, &host, 1, &arena, &fault) != HD_EINVAL)
+            fail_msg("%s was taken", bad[i]);
+        assert_non_null(strstr(fault.text, "outgoing.allowed_hosts"));
+    }
+    hd_arena_fini(&arena);
+}
+
+static void urls_tell_something_before(void **state)
+{
+    static const char *const bad[] = {
+        "http://localhost/",
+        "http://LOCALHOST:80/",
+        "http://a.localhost/",
+        "http://127.0.0.1:9/",
+        "http://127.1/",
+        "http://0x7f000001/",
+        "http://2130706433/",
+        "http://0177.0.0.1/",
+        "http://[::1]/",
+        "http://[::ffff:10.0.0.1]/",
+        "http://0/",
+        "http://169.254.169.254/latest",
+        "http://10.0.0.1",
+        "http://192.168.0.1/",
+        "http://[fe80::1%25eth0]/",
+        "http://[fd00:ec2::254]/",
+        "http://100.100.100.200/",
+        "http://a:b@127.0.0.1/",
+        "http://localhost./",
+        "nonsense:",
+    };
+    static const char *const good[] = {"http://example.com/",    "https://8.8.8.8/",
+                                       "http://10.9.9.9/",       "http://10.9.9.9:8080/x",
+                                       "http://[2606:4700::1]/", "http://inside.corp/"};
+    struct world *w = *state;
+    const struct hd_outgoing *outgoing = rules(w, "10.9.9.9", "inside.corp");
+    struct hd_fault fault = {0};
+
+    for (size_t i = 0; i < HD_COUNT(bad); i++) {
+        if (hd_outgoing_check(outgoing, hd_slice_cstr(bad[i]), &fault) != HD_EINVAL)
+            fail_msg("%s was taken", bad[i]);
+        assert_string_equal(fault.text, HD_OUTGOING_REFUSAL);
+    }
+    for (size_t i = 0; i < HD_COUNT(good); i++)
+        assert_err(hd_outgoing_check(outgoing, hd_slice_cstr(good[i]), &fault), 0);
+    w->outgoing.is_strict = false;
+    assert_err(hd_outgoing_check(outgoing, HD_S("http://127.0.0.1/"), &fault), 0);
+}
+
+/* Refused without anything being tried: what listens and what does not look the same. */
+static void private_addresses_are_not_asked(void **state)
+{
+    struct world *w = *state;
+
+    hd_http_set_outgoing(w->http, rules(w, "elsewhere", NULL));
+    peer_will(&w->peer, OK);
+    post(w, (struct hd_http_what){0});
+    assert_int_equal(w->failure, HD_HTTP_REFUSED);
+    assert_int_equal(w->peer.connections, 0);
+}
+
+static void listed_hosts_are_asked(void **state)
+{
+    struct world *w = *state;
+
+    hd_http_set_outgoing(w->http, rules(w, "localhost", NULL));
+    peer_will(&w->peer, OK);
+    post(w, (struct hd_http_what){0});
+    assert_int_equal(w->status, 200);
+}
+
+/* A connection that somebody who may opened is no way for somebody who may not. */
+static void connections_of_others_are_no_way_around(void **state)
+{
+    struct world *w = *state;
+
+    hd_http_set_outgoing(w->http, rules(w, "elsewhere", NULL));
+    peer_will(&w->peer, OK);
+    post(w, (struct hd_http_what){.is_trusted = true});
+    assert_int_equal(w->status, 200);
+    w->ends = 0;
+    post(w, (struct hd_http_what){0});
+    assert_int_equal(w->failure, HD_HTTP_REFUSED);
+    w->ends = 0;
+    post(w, (struct hd_http_what){.is_trusted = true, .allows = on_allows, .allows_ctx = w});
+    assert_int_equal(w->status, 200);
+    w->ends = 0;
+    w->allows = false;
+    post(w, (struct hd_http_what){.is_trusted = true, .allows = on_allows, .allows_ctx = w});
+    assert_int_equal(w->failure, HD_HTTP_REFUSED);
+    assert_int_equal(w->peer.requests, 2);
+}
+
+static void redirects_are_looked_at_too(void **state)
+{
+    struct world *w = *state;
+    char answer[256];
+
+    /* What is trusted is the one host: 127.0.0.1 is another name. */
+    hd_http_set_outgoing(w->http, rules(w, "elsewhere", NULL));
+    snprintf(answer, sizeof(answer),
+             "HTTP/1.1 307 Temporary Redirect\r\nLocation: http://127.0.0.1:%d/secret\r\n"
+             "Content-Length: 0\r\n\r\n",
+             w->peer.port);
+    peer_will(&w->peer, answer);
+    peer_will(&w->peer, OK);
+    post(w, (struct hd_http_what){.is_trusted = true});
+    assert_int_equal(w->failure, HD_HTTP_REFUSED);
+    assert_int_equal(w->peer.requests, 1);
+    /* Within the host it is followed. */
+    w->ends = 0;
+    w->peer.answer_count = 0;
+    w->peer.requests = 0;
+    peer_will(&w->peer, REDIRECT);
+    peer_will(&w->peer, OK);
+    post(w, (struct hd_http_what){.is_trusted = true});
+    assert_int_equal(w->status, 200);
+}
+
+/* A proxy looks names up itself: only hosts that are listed, and public numbers, go there. */
+static void proxies_do_not_hide_where_it_goes(void **state)
+{
+    static const struct {
+        const char *url;
+        bool is_allowed;
+    } table[] = {{"http://listed.invalid/", true},
+                 {"http://other.invalid/", false},
+                 {"http://127.0.0.1/", false},
+                 {"http://10.0.0.1/", false},
+                 {"http://93.184.216.34/", true}};
+    struct world *w = *state;
+    char proxy[64];
+
+    snprintf(proxy, sizeof(proxy), "http://127.0.0.1:%d", w->peer.port);
+    assert_int_equal(setenv("http_proxy", proxy, 1), 0);
+    hd_http_set_outgoing(w->http, rules(w, "listed.invalid", NULL));
+    peer_will(&w->peer, OK);
+    for (size_t i = 0; i < HD_COUNT(table); i++) {
+        const struct hd_http_what what = {.method = "GET", .url = table[i].url};
+
+        w->ends = 0;
+        assert_err(hd_http_send(w->http, &what, on_done, w, &w->request), 0);
+        UNTIL(&w->peer, w->ends == 1);
+        assert_int_equal(w->failure, table[i].is_allowed ? HD_HTTP_FINE : HD_HTTP_REFUSED);
+    }
+    assert_int_equal(unsetenv("http_proxy"), 0);
+    assert_int_equal(w->peer.requests, 2);
 }
 
 /* ---- how requests fail ------------------------------------------------- */
@@ -668,6 +912,14 @@ int main(void)
         CASE(others_follow),
         CASE(proxies_are_used),
         CASE(connections_are_used_again),
+        CASE(rules_name_hosts_ports_and_networks),
+        CASE(rules_are_checked),
+        CASE(urls_tell_something_before),
+        CASE(private_addresses_are_not_asked),
+        CASE(listed_hosts_are_asked),
+        CASE(connections_of_others_are_no_way_around),
+        CASE(redirects_are_looked_at_too),
+        CASE(proxies_do_not_hide_where_it_goes),
         CASE(failures_have_kinds),
         CASE(nobody_listens),
         CASE(what_is_no_address),
