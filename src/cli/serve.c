@@ -13,6 +13,7 @@
 #include "http/server.h"
 #include "http/tls.h"
 #include "run/app.h"
+#include "run/audit.h"
 #include "run/config.h"
 #include "run/gate.h"
 
@@ -68,13 +69,17 @@ static void on_signal(uv_signal_t *handle, int signum)
     hd_api_end_streams(s->api);
 }
 
-/* A certificate that was renewed is taken up; one that is no good changes nothing. */
+/*
+ * An audit log that was moved is begun anew. A certificate that was renewed is taken up; one that
+ * is no good changes nothing.
+ */
 static void on_reload(uv_signal_t *handle, int signum)
 {
     struct serving *s = handle->data;
     struct hd_fault fault = {0};
 
     (void)signum;
+    hd_audit_reopen(s->app.audit);
     if (!s->tls)
         hd_log(HD_LOG_INFO, "serve", "SIGHUP: there is no certificate to read again");
     else if (hd_tls_reload(s->tls, &fault))
@@ -197,12 +202,14 @@ static void greet(const struct serving *s)
     printf(".\n\nThree things to try:\n"
            "  open %s://%s:%d/docs\n"
            "  curl -s %s://%s:%d/info\n"
-           "  curl -sN %s://%s:%d/runs/stream -H 'Content-Type: application/json' \\\n"
+           "  curl -sN %s://%s:%d/runs/stream -H 'Content-Type: application/json'%s \\\n"
            "    -d '{\"assistant_id\": \"%.*s\", \"stream_mode\": \"messages-tuple\", \"input\": "
            "{\"messages\": [{\"role\": \"user\", \"content\": \"hello\"}]}}'\n\n"
            "Ctrl-C ends it.\n",
-           scheme, host, s->port, scheme, host, s->port, scheme, host, s->port, (int)id.len,
-           id.ptr);
+           scheme, host, s->port, scheme, host, s->port, scheme, host, s->port,
+           s->config.auth.val ? " -H 'x-api-key: KEY'" : "", (int)id.len, id.ptr);
+    if (s->config.auth.val)
+        printf("`heddle key create` makes a KEY; docs/authentication.md has the rest.\n");
     (void)fflush(stdout);
 }
 
