@@ -4,7 +4,16 @@
 #include <string.h>
 
 #include "api/access.h"
+#include "base/uuid.h"
 #include "run/audit.h"
+
+/* What is refused and no id is any text at all: a path is no place to keep it from. */
+static bool is_known(const struct hd_call *call, struct hd_slice id)
+{
+    uint8_t bytes[16];
+
+    return call->status < 400 || hd_uuid_parse(id, bytes);
+}
 
 /* The names in braces of a pattern, with what stood in their place. */
 static size_t list_objects(const struct hd_call *call,
@@ -17,7 +26,7 @@ static size_t list_objects(const struct hd_call *call,
         const char *end = strchr(at, '}');
 
         objects[count].kind = hd_slice(at + 1, (size_t)(end - at - 1));
-        objects[count].id = call->params[count];
+        objects[count].id = is_known(call, call->params[count]) ? call->params[count] : HD_S("?");
         count++;
         at = end;
     }
