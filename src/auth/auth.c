@@ -1,7 +1,7 @@
 /*
- * A check that cannot be answered at once is pending: it waits for the key set of its issuer, for an
- * API key, or for its principal to be settled. All of them are in one list, so that they
- * can be counted, and answered when this is destroyed.
+ * A check that cannot be answered at once is pending: it waits for the key set of its issuer, for
+ * an API key, or for its principal to be settled. All of them are in one list, so that they can be
+ * counted, and answered when this is destroyed.
  */
 #include "auth/auth.h"
 

@@ -2,8 +2,8 @@
  * From a request's credentials to an identity. Belongs to the loop.
  *
  * Tokens are verified (jwt.h) with the keys of the issuer that their `iss` names exactly; keys come
- * from the configuration or from a key set that is fetched, kept and renewed (keyset.h). API keys are
- * looked up by their id. What was verified is remembered until it expires, at most for a while.
+ * from the configuration or from a key set that is fetched, kept and renewed (keyset.h). API keys
+ * are looked up by their id. What was verified is remembered until it expires, at most for a while.
  *
  * Nothing here does I/O: the host reads secrets, fetches key sets, looks up keys and settles who a
  * principal is (run/gate.c).

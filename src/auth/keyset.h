@@ -3,9 +3,9 @@
  * whoever asks does the fetching that he is told to do.
  *
  * A set is fresh as long as the answer said, but at least 5 and at most 60 minutes. Then it is
- * fetched anew, at first in the background. When that fails the last good one is kept for a day. A key
- * id that is not in it makes it be fetched at once, but not more than once in a minute, whoever asks
- * for whatever.
+ * fetched anew, at first in the background. When that fails the last good one is kept for a day. A
+ * key id that is not in it makes it be fetched at once, but not more than once in a minute, whoever
+ * asks for whatever.
  */
 #ifndef HD_AUTH_KEYSET_H
 #define HD_AUTH_KEYSET_H

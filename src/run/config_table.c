@@ -208,6 +208,7 @@ void hd_setting_variable(const struct hd_setting *setting, char out[HD_CONFIG_MA
 /* ---- help -------------------------------------------------------------- */
 
 #define HELP_COLUMN 33
+#define HELP_WIDTH 100
 
 static int help_line(struct hd_buf *out, const struct hd_setting *setting)
 {
@@ -223,6 +224,10 @@ static int help_line(struct hd_buf *out, const struct hd_setting *setting)
         err = hd_buf_printf(out, "\n%*s", HELP_COLUMN - 1, "");
     if (!err)
         err = hd_buf_printf(out, " %s", setting->help);
+    /* So has a default that is too long. */
+    if (!err && *setting->standard &&
+        HELP_COLUMN + strlen(setting->help) + strlen(setting->standard) + 3 > HELP_WIDTH)
+        err = hd_buf_printf(out, "\n%*s", HELP_COLUMN - 1, "");
     if (!err && *setting->standard)
         err = hd_buf_printf(out, " [%s]", setting->standard);
     return err ? err : hd_buf_append_byte(out, '\n');

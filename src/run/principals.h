@@ -1,9 +1,9 @@
 /*
  * Who principals are: the rows of the table `principals`. For store threads.
  *
- * A principal is a keyed hash, so what it was made of is stored beside it: with that, and a new key,
- * `heddle rekey` can make it anew. While a principal moves nobody may act as it; whoever was
- * let in before has been for at most HD_AUTH_RECHECK_US.
+ * A principal is a keyed hash, so what it was made of is stored beside it: with that, and a new
+ * key, `heddle rekey` can make it anew. While a principal moves nobody may act as it; whoever was
+ * let in before has been for at most HD_AUTH_RECHECK_US, if its server knows the old key as one.
  */
 #ifndef HD_RUN_PRINCIPALS_H
 #define HD_RUN_PRINCIPALS_H

@@ -399,6 +399,47 @@ static void loopback_is_told_from_the_rest(void **state)
     assert_err(hd_config_check_host("0.0.0.0", false, NULL), HD_EINVAL);
 }
 
+/* ---- objects -------------------------------------------------------------------- */
+
+static int read_text(struct hd_config *config, const char *text, struct hd_fault *fault)
+{
+    *config = (struct hd_config){0};
+    hd_arena_init(&config->arena, (size_t)8 * HD_CONFIG_MAX_FILE);
+    return hd_config_read_json(config, "etc/heddle.json", hd_slice_cstr(text), fault);
+}
+
+static void objects_are_kept_as_they_are(void **state)
+{
+    struct hd_fault fault = {0};
+    struct hd_config config;
+
+    (void)state;
+    assert_err(read_text(&config, "{\"auth\": {\"cache\": 1e1, \"a\": [null]}}", &fault), 0);
+    assert_slice(hd_json_number_text(hd_json_get(config.auth.val, HD_S("cache"))), HD_S("1e1"));
+    assert_int_equal(hd_json_size(hd_json_get(config.auth.val, HD_S("a"))), 1);
+    assert_slice(config.auth.folder, HD_S("etc"));
+    hd_config_fini(&config);
+    assert_err(read_text(&config, "{\"auth\": null}", &fault), 0);
+    assert_null(config.auth.val);
+    hd_config_fini(&config);
+    assert_err(read_text(&config, "{\"auth\": true}", &fault), HD_EINVAL);
+    assert_string_equal(fault.text, "etc/heddle.json: auth: must be an object, not a boolean");
+    hd_config_fini(&config);
+}
+
+static void files_may_have_comments(void **state)
+{
+    struct hd_fault fault = {0};
+    struct hd_config config;
+
+    (void)state;
+    assert_err(read_text(&config, "// a\n{/* b */ \"max_runs\": 7 // c\n}\n/* d */", &fault), 0);
+    assert_int_equal(config.max_runs, 7);
+    hd_config_fini(&config);
+    assert_err(read_text(&config, "{\"max_runs\": 7 /* b}", &fault), HD_EINVAL);
+    hd_config_fini(&config);
+}
+
 /* ---- texts ---------------------------------------------------------------------- */
 
 static void help_has_every_option(void **state)
@@ -415,6 +456,8 @@ static void help_has_every_option(void **state)
         char flag[HD_CONFIG_MAX_NAME];
 
         hd_setting_flag(setting, flag);
+        if (setting->type == HD_SETTING_OBJECT)
+            continue;
         if (!strstr(help.ptr, flag) || !strstr(help.ptr, setting->help))
             fail_msg("%s is not in the help", flag);
     }
@@ -516,6 +559,8 @@ int main(void)
         cmocka_unit_test(secrets_are_not_repeated),
         cmocka_unit_test(lists_have_a_limit),
         cmocka_unit_test(loopback_is_told_from_the_rest),
+        cmocka_unit_test(objects_are_kept_as_they_are),
+        cmocka_unit_test(files_may_have_comments),
         cmocka_unit_test(help_has_every_option),
         cmocka_unit_test(docs_have_every_setting),
         cmocka_unit_test(names_are_spelt_by_one_rule),
