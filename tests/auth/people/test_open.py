@@ -1,0 +1,164 @@
+"""What is open ends when what let it in ends, while the run goes on."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from programs import wait_for
+from sharing import GRAPHS, HOUR_MS, Open, Person, crowd
+
+
+@pytest.fixture(scope="module")
+def server(secured_module):
+    return secured_module(graphs=GRAPHS)
+
+
+@pytest.fixture
+def napping(server):
+    """Alice's thread with a run that naps, and people she may share it with."""
+    with crowd(server, "alice", "bob", "carol", "oscar@weavers", "olga@weavers") as people:
+        alice = people["alice"]
+        thread = alice.thread()
+        run = alice.nap(thread)
+        yield people, thread, run
+        assert alice.status(thread, run) == "running", "the run was not left alone"
+        alice.wake(thread, run)
+
+
+def remove(alice: Person, thread: str, **whom) -> None:
+    (found,) = [each for each in alice.participants(thread) if whom.items() <= each.items()]
+    alice.ask("DELETE", f"/threads/{thread}/participants/{found['participant_id']}", 204)
+
+
+def test_removal_ends_streams_and_waits(napping):
+    people, thread, run = napping
+    alice, bob = people["alice"], people["bob"]
+    alice.share(thread, "viewer", subject="bob")
+    alice.share(thread, "viewer", subject="carol")
+    path = f"/threads/{thread}"
+    joined = [
+        Open(bob, "GET", f"{path}/stream"),
+        Open(bob, "GET", f"{path}/runs/{run}/stream", params={"cancel_on_disconnect": "true"}),
+    ]
+    waiting = Open(bob, "GET", f"{path}/runs/{run}/join", params={"cancel_on_disconnect": "true"})
+    others = [Open(people["carol"], "GET", f"{path}/stream"), Open(alice, "GET", f"{path}/stream")]
+    for each in joined + others:
+        each.wait_open()
+    remove(alice, thread, subject="bob")
+    for each in joined:
+        each.wait_end()
+        assert "event: end" not in each.text
+    waiting.wait_end()
+    assert waiting.status == 404 or "__error__" in waiting.text, (waiting.status, waiting.text)
+    bob.ask("GET", f"{path}/stream", 404)
+    # Who takes part still is not disturbed: a run that comes next is seen.
+    alice.ask("POST", f"{path}/runs", json={"assistant_id": "nap", "input": {"ms": 0}, "multitask_strategy": "enqueue"})
+    for each in others:
+        assert not each.is_over
+    remove(alice, thread, subject="carol")
+    others[0].wait_end()
+    assert not others[1].is_over
+
+
+def test_a_wait_is_answered_404_before_anything_was_said(secured):
+    server = secured(graphs=GRAPHS, config={"stream": {"heartbeat": 3600}})
+    with crowd(server, "alice", "bob") as people:
+        alice, bob = people["alice"], people["bob"]
+        thread = alice.thread()
+        run = alice.nap(thread)
+        alice.share(thread, "viewer", subject="bob")
+        waiting = Open(bob, "GET", f"/threads/{thread}/runs/{run}/join")
+        witness = Open(bob, "GET", f"/threads/{thread}/stream").wait_open()
+        remove(alice, thread, subject="bob")
+        witness.wait_end()
+        waiting.wait_end()
+        assert waiting.status == 404 and thread in waiting.text, (waiting.status, waiting.text)
+        assert alice.status(thread, run) == "running"
+        alice.wake(thread, run)
+
+
+def test_a_lower_role_ends_what_takes_more(server):
+    with crowd(server, "alice", "edit") as people:
+        alice, edit = people["alice"], people["edit"]
+        thread = alice.thread()
+        made = alice.share(thread, "editor", subject="edit")
+        body = {"assistant_id": "nap", "input": {"ms": HOUR_MS}, "on_disconnect": "cancel"}
+        own = Open(edit, "POST", f"/threads/{thread}/runs/stream", json=body).wait_open("event: metadata")
+        watching = Open(edit, "GET", f"/threads/{thread}/stream").wait_open()
+        (run,) = alice.ask("GET", f"/threads/{thread}/runs")
+        alice.ask("PATCH", f"/threads/{thread}/participants/{made['participant_id']}", json={"role": "viewer"})
+        own.wait_end()
+        assert alice.status(thread, run["run_id"]) == "running"
+        assert not watching.is_over
+        alice.wake(thread, run["run_id"])
+        alice.ask("DELETE", f"/threads/{thread}/participants/{made['participant_id']}", 204)
+        watching.wait_end()
+
+
+def test_leaving_ends_ones_own(napping):
+    people, thread, run = napping
+    alice, bob = people["alice"], people["bob"]
+    made = alice.share(thread, "viewer", subject="bob")
+    stream = Open(bob, "GET", f"/threads/{thread}/runs/{run}/stream").wait_open()
+    bob.ask("DELETE", f"/threads/{thread}/participants/{made['participant_id']}", 204)
+    stream.wait_end()
+
+
+def test_an_organisation_goes_with_all_its_members(napping):
+    people, thread, run = napping
+    alice = people["alice"]
+    alice.share(thread, "viewer", organisation="weavers")
+    alice.share(thread, "viewer", subject="olga")
+    streams = {who: Open(people[who], "GET", f"/threads/{thread}/stream").wait_open() for who in ("oscar", "olga")}
+    remove(alice, thread, organisation="weavers")
+    streams["oscar"].wait_end()
+    # Olga has a participation of her own.
+    assert not streams["olga"].is_over
+    people["olga"].ask("GET", f"/threads/{thread}")
+    remove(alice, thread, subject="olga")
+    streams["olga"].wait_end()
+
+
+def test_a_revoked_key_ends_its_streams(server):
+    def make(subject: str) -> tuple[str, Person]:
+        made = server.tool("key", "create", "--subject", subject, "--config", str(server.config_file), "--store", server.store)
+        key = made.stdout.strip()
+        return key.removeprefix("hdk_").split("_")[0][:16], Person(server, headers={"x-api-key": key})
+
+    identity, robot = make("robot")
+    _, other = make("robot")
+    thread = robot.thread()
+    run = robot.nap(thread)
+    stream = Open(robot, "GET", f"/threads/{thread}/runs/{run}/stream").wait_open()
+    waiting = Open(robot, "GET", f"/threads/{thread}/runs/{run}/join")
+    kept = Open(other, "GET", f"/threads/{thread}/runs/{run}/stream").wait_open()
+    server.tool("key", "revoke", identity, "--config", str(server.config_file), "--store", server.store)
+    stream.wait_end()
+    waiting.wait_end()
+    assert waiting.status == 401 or "__error__" in waiting.text, (waiting.status, waiting.text)
+    robot.ask("GET", f"/threads/{thread}", 401)
+    assert not kept.is_over
+    assert other.status(thread, run) == "running"
+    other.wake(thread, run)
+    robot.http.close()
+    other.http.close()
+
+
+def test_an_expired_token_ends_its_streams(server):
+    with crowd(server, "tess") as people:
+        tess = people["tess"]
+        thread = tess.thread()
+        run = tess.nap(thread)
+        for seconds in (3, 10, 30, 60):  # long enough to begin, on any machine
+            brief = Person(server, server.user("tess", exp=int(time.time()) + seconds))
+            stream = Open(brief, "GET", f"/threads/{thread}/runs/{run}/stream")
+            wait_for(lambda: stream.status, what="a stream that begins")
+            if stream.status == 200:
+                break
+            brief.http.close()
+        stream.wait_end()
+        brief.ask("GET", f"/threads/{thread}", 401)
+        assert tess.status(thread, run) == "running"
+        tess.wake(thread, run)
+        brief.http.close()
