@@ -254,14 +254,60 @@ static int on_item(void *arg, const struct hd_item_rec *item)
     return 0;
 }
 
+/* What is in the records themselves. */
+static int on_thread(void *arg, const struct hd_thread_rec *thread)
+{
+    *(int64_t *)arg += (int64_t)(thread->metadata.len + thread->config.len +
+                                 thread->interrupts.len + thread->error.len);
+    return 0;
+}
+
+static int on_cron(void *arg, const struct hd_cron_rec *cron)
+{
+    *(int64_t *)arg += (int64_t)(cron->metadata.len + cron->payload.len);
+    return 0;
+}
+
+/* Every version of an assistant is kept. */
+struct versions {
+    struct heddle *store;
+    struct hd_fault *fault;
+    int64_t sum;
+};
+
+static int on_version(void *arg, const struct hd_assistant_rec *version)
+{
+    struct versions *versions = arg;
+
+    versions->sum += (int64_t)(version->name.len + version->description.len + version->config.len +
+                               version->context.len + version->metadata.len);
+    return 0;
+}
+
+static int on_assistant(void *arg, const struct hd_assistant_rec *assistant)
+{
+    struct versions *versions = arg;
+
+    return hd_assistant_versions_scan(versions->store, assistant->principal, assistant->id,
+                                      on_version, versions, versions->fault);
+}
+
 int hd_principal_bytes(struct heddle *store, struct hd_slice principal, int64_t *out,
                        struct hd_fault *fault)
 {
+    struct versions versions = {.store = store, .fault = fault};
     int64_t sum = 0;
     int err = add_threads(store, principal, &sum, fault);
 
     if (!err)
+        err = hd_threads_scan(store, principal, false, on_thread, &sum, fault);
+    if (!err)
+        err = hd_assistants_scan(store, principal, on_assistant, &versions, fault);
+    if (!err)
+        err = hd_crons_scan(store, principal, on_cron, &sum, fault);
+    if (!err)
         err = hd_items_scan(store, principal, hd_slice(NULL, 0), true, on_item, &sum, fault);
+    sum += versions.sum;
     if (!err)
         *out = sum;
     return err;

@@ -124,22 +124,63 @@ def test_streams(limited):
         wait_for(is_let, what="room for a stream")
 
 
-def test_bytes(limited, store):
+TEXT = random.Random(4711).randbytes(20_000).hex()  # which does not become small
+
+
+def fill_threads(http: httpx.Client) -> list[str]:
+    return [f"/threads/{http.post('/threads', json={'metadata': {'n': f'{n}{TEXT}'}}).json()['thread_id']}" for n in range(8)]
+
+
+def fill_states(http: httpx.Client) -> list[str]:
+    threads = [new_thread(http) for _ in range(8)]
+    for n, thread in enumerate(threads):
+        text = random.Random(n).randbytes(20_000).hex()
+        assert http.post(f"/threads/{thread}/runs/wait", json={"assistant_id": "echo", "input": human(text)}).status_code == 200
+    return [f"/threads/{thread}" for thread in threads]
+
+
+def fill_assistants(http: httpx.Client) -> list[str]:
+    made = http.post("/assistants", json={"graph_id": "echo", "description": TEXT}).json()["assistant_id"]
+    for n in range(8):
+        assert http.patch(f"/assistants/{made}", json={"metadata": {"n": f"{n}{TEXT}"}}).status_code == 200
+    return [f"/assistants/{made}"]
+
+
+def fill_crons(http: httpx.Client) -> list[str]:
+    body = {"assistant_id": "echo", "schedule": "0 0 1 1 *", "input": human(TEXT)}
+    return [f"/runs/crons/{http.post('/runs/crons', json=body).json()['cron_id']}" for _ in range(8)]
+
+
+def fill_items(http: httpx.Client) -> list[dict]:
+    items = [{"namespace": ["a"], "key": str(n)} for n in range(8)]
+    for item in items:
+        assert http.put("/store/items", json={**item, "value": {"text": TEXT}}).status_code == 204
+    return items
+
+
+def remove(http: httpx.Client, what: str | dict) -> None:
+    if isinstance(what, dict):
+        answer = http.request("DELETE", "/store/items", json=what)
+    else:
+        answer = http.delete(what)
+    assert answer.status_code in (200, 204), answer.text
+
+
+@pytest.mark.parametrize("fill", [fill_threads, fill_states, fill_assistants, fill_crons, fill_items])
+def test_bytes(limited, store, fill):
     server = limited(store, bytes=200_000)
-    text = random.Random(4711).randbytes(20_000).hex()  # which does not become small
     with server.as_user("alice") as alice, server.as_user("bob") as bob:
-        small = new_thread(alice)
-        threads = [
-            alice.post("/threads", json={"metadata": {"note": f"{number}{text}"}}).json()["thread_id"] for number in range(8)
-        ]
+        small, kept = new_thread(alice), new_thread(alice)
+        made = fill(alice)
         # What is stored is measured now and then, and whenever something was deleted.
         assert alice.delete(f"/threads/{small}").status_code == 204
         refused(alice.post("/threads", json={}))
-        body = {"assistant_id": "echo", "input": human("x")}
-        refused(alice.post(f"/threads/{threads[0]}/runs/wait", json=body))
-        refused(alice.put("/store/items", json={"namespace": ["a"], "key": "k", "value": {"text": text}}))
-        assert alice.get(f"/threads/{threads[0]}").status_code == 200, "reading is allowed"
+        refused(alice.post(f"/threads/{kept}/runs/wait", json={"assistant_id": "echo", "input": human("x")}))
+        refused(alice.put("/store/items", json={"namespace": ["b"], "key": "k", "value": {"text": "x"}}))
+        refused(alice.post("/assistants", json={"graph_id": "echo"}))
+        refused(alice.post("/runs/crons", json={"assistant_id": "echo", "schedule": "0 0 1 1 *"}))
+        assert alice.get(f"/threads/{kept}/state").status_code == 200, "reading is allowed"
         assert bob.post("/threads", json={}).status_code == 200
-        for thread in threads:
-            assert alice.delete(f"/threads/{thread}").status_code == 204
+        for each in made:
+            remove(alice, each)
         wait_for(lambda: alice.post("/threads", json={}).status_code == 200, what="room for a thread")
