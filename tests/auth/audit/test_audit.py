@@ -7,6 +7,7 @@ import signal
 
 import pytest
 from programs import wait_for
+from secured import Secured
 from server import GRAPHS
 from sharing import Person
 
@@ -90,6 +91,8 @@ def test_the_file_may_be_moved(audited):
     assert not [each for each in entries(audited, "audit.old") if each["action"] == "POST /threads/search"]
 
 
-def test_a_file_that_cannot_be_written_keeps_the_server_from_starting(secured):
+def test_a_file_that_cannot_be_written_keeps_the_server_from_starting():
+    server = Secured(config={"audit": {"file": "/no/such/folder/audit.log"}})
     with pytest.raises(RuntimeError, match="audit.file"):
-        secured(config={"audit": {"file": "/no/such/folder/audit.log"}})
+        server.start()
+    server.remove()
