@@ -15,19 +15,22 @@ struct hd_tls {
     char *certificate, *key;
 };
 
-/* What OpenSSL says last is the cause; nothing of it is secret. */
+/* The system's own reason where there is one, else what OpenSSL says last; nothing is secret. */
 static int fail(struct hd_fault *fault, const char *what, const char *file)
 {
-    unsigned long code = ERR_peek_last_error();
-    const char *reason = code ? ERR_reason_error_string(code) : NULL;
+    const char *reason = NULL, *system = NULL;
+    unsigned long code;
 
-    /* Errors of the system have no text of their own there. */
-    if (code && ERR_SYSTEM_ERROR(code))
-        reason = strerror(ERR_GET_REASON(code));
-    (void)hd_fault_set(fault, HD_EINVAL, "%s %.200s: %s", what, file,
-                       reason ? reason : "cannot be used");
-    ERR_clear_error();
-    return HD_EINVAL;
+    while ((code = ERR_get_error()) != 0) {
+        if (ERR_SYSTEM_ERROR(code))
+            system = strerror(ERR_GET_REASON(code));
+        else
+            reason = ERR_reason_error_string(code);
+    }
+    if (system)
+        reason = system;
+    return hd_fault_set(fault, HD_EINVAL, "%s %.200s: %s", what, file,
+                        reason ? reason : "cannot be used");
 }
 
 /* A key with a passphrase: nobody is there to be asked. */
