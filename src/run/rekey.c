@@ -22,7 +22,11 @@ struct moving {
     struct hd_rekey *rekey;
     struct hd_fault *fault;
     struct hd_arena arena; /* of the group */
-    struct hd_principal_rec group[GROUP];
+    struct journey {
+        struct hd_principal_rec principal; /* whose row says that it moves */
+        struct hd_slice from, to;
+        bool is_begun; /* something may have moved before */
+    } group[GROUP];
     size_t count;
     struct hd_buf after; /* the last principal that was looked at */
     bool has_more;
@@ -60,6 +64,13 @@ static int set_state(struct moving *m, struct hd_principal_rec *principal,
     return err;
 }
 
+/* It has come back from where it was going. */
+static int set_returned(struct moving *m, struct hd_principal_rec *principal)
+{
+    principal->moved_to = HD_S("");
+    return set_state(m, principal, HD_PRINCIPAL_HERE);
+}
+
 /* It is there now: its new row and the old one change together. */
 static int set_moved(struct moving *m, struct hd_principal_rec *old)
 {
@@ -88,22 +99,41 @@ static int set_moved(struct moving *m, struct hd_principal_rec *old)
 
 /* ---- choosing --------------------------------------------------------- */
 
+static bool is_new(const struct moving *m, const struct hd_principal_rec *principal)
+{
+    return hd_slice_eq(principal->key_id, new_key(m->rekey)->id);
+}
+
+/* One of the new key is on its way when a move was interrupted, and the keys then changed back. */
 static bool must_move(const struct moving *m, const struct hd_principal_rec *principal)
 {
-    return principal->state != HD_PRINCIPAL_MOVED &&
-           !hd_slice_eq(principal->key_id, new_key(m->rekey)->id);
+    return is_new(m, principal) ? principal->state == HD_PRINCIPAL_MOVING
+                                : principal->state != HD_PRINCIPAL_MOVED;
+}
+
+/* Where it goes, or where it had begun to go. */
+static int find_other(struct moving *m, const struct hd_principal_rec *principal,
+                      struct hd_slice *out)
+{
+    char to[HD_PRINCIPAL_SIZE];
+    int err;
+
+    if (is_new(m, principal))
+        return hd_arena_copy(&m->arena, principal->moved_to, out);
+    err = hd_principal_derive(new_key(m->rekey), principal->kind, principal->issuer,
+                              principal->subject, to);
+    return err ? err : hd_arena_copy(&m->arena, hd_slice_cstr(to), out);
 }
 
 static int keep(struct moving *m, const struct hd_principal_rec *principal)
 {
-    struct hd_principal_rec *kept = &m->group[m->count];
-    char to[HD_PRINCIPAL_SIZE];
-    int err = hd_principal_derive(new_key(m->rekey), principal->kind, principal->issuer,
-                                  principal->subject, to);
+    struct journey *journey = &m->group[m->count];
+    struct hd_principal_rec *kept = &journey->principal;
+    bool is_back = is_new(m, principal);
+    int err;
 
     *kept = *principal;
-    if (!err)
-        err = hd_arena_copy(&m->arena, principal->id, &kept->id);
+    err = hd_arena_copy(&m->arena, principal->id, &kept->id);
     if (!err)
         err = hd_arena_copy(&m->arena, principal->key_id, &kept->key_id);
     if (!err)
@@ -111,7 +141,10 @@ static int keep(struct moving *m, const struct hd_principal_rec *principal)
     if (!err)
         err = hd_arena_copy(&m->arena, principal->subject, &kept->subject);
     if (!err)
-        err = hd_arena_copy(&m->arena, hd_slice_cstr(to), &kept->moved_to);
+        err = find_other(m, principal, &kept->moved_to);
+    journey->is_begun = principal->state == HD_PRINCIPAL_MOVING;
+    journey->from = is_back ? kept->moved_to : kept->id;
+    journey->to = is_back ? kept->id : kept->moved_to;
     m->count += !err;
     return err;
 }
@@ -155,7 +188,7 @@ static int count_group(struct moving *m)
     int err = 0;
 
     for (size_t i = 0; !err && i < m->count; i++) {
-        struct hd_mover mover = {.rekey = m->rekey, .from = m->group[i].id, .fault = m->fault};
+        struct hd_mover mover = {.rekey = m->rekey, .from = m->group[i].from, .fault = m->fault};
 
         err = hd_mover_count(&mover);
         m->rekey->principals += !err;
@@ -169,7 +202,7 @@ static int announce(struct moving *m)
     int err = 0;
 
     for (size_t i = 0; !err && i < m->count; i++) {
-        struct hd_principal_rec *principal = &m->group[i];
+        struct hd_principal_rec *principal = &m->group[i].principal;
 
         err = set_state(m, principal, HD_PRINCIPAL_MOVING);
         if (err == HD_ECONFLICT) { /* the next time */
@@ -182,8 +215,8 @@ static int announce(struct moving *m)
     return err;
 }
 
-/* *is_so: nothing is left under the old principal. */
-static int move_all(struct moving *m, struct hd_mover *mover, bool *is_so)
+/* *is_so: nothing is left under the old principal. *has_moved: something went. */
+static int move_all(struct moving *m, struct hd_mover *mover, bool *is_so, bool *has_moved)
 {
     int64_t until = hd_clock_monotonic_us() + m->rekey->patience_us;
     int err = 0;
@@ -201,6 +234,7 @@ static int move_all(struct moving *m, struct hd_mover *mover, bool *is_so)
         }
         err = hd_mover_pass(mover);
         *is_so = !err && mover->left == 0 && mover->moved == 0;
+        *has_moved = *has_moved || mover->moved > 0;
         pass++;
         if (mover->left > 0)
             hd_clock_sleep_us(POLL_US / 4);
@@ -208,25 +242,26 @@ static int move_all(struct moving *m, struct hd_mover *mover, bool *is_so)
     return err;
 }
 
-/* A principal whose runs do not end goes on as it was. */
-static int move_one(struct moving *m, struct hd_principal_rec *principal)
+/* A principal whose runs do not end goes on as it was, unless a part of it has gone already. */
+static int move_one(struct moving *m, struct journey *journey)
 {
     struct hd_mover mover = {
-        .rekey = m->rekey, .from = principal->id, .to = principal->moved_to, .fault = m->fault};
-    bool is_done;
+        .rekey = m->rekey, .from = journey->from, .to = journey->to, .fault = m->fault};
+    struct hd_principal_rec *principal = &journey->principal;
+    bool is_back = is_new(m, principal), is_done;
     int err;
 
     if (principal->state != HD_PRINCIPAL_MOVING) {
         m->rekey->waiting++;
         return 0;
     }
-    err = move_all(m, &mover, &is_done);
+    err = move_all(m, &mover, &is_done, &journey->is_begun);
     if (!err && !is_done) {
         m->rekey->waiting++;
-        return set_state(m, principal, HD_PRINCIPAL_HERE);
+        return journey->is_begun ? 0 : set_state(m, principal, HD_PRINCIPAL_HERE);
     }
     if (!err)
-        err = set_moved(m, principal);
+        err = is_back ? set_returned(m, principal) : set_moved(m, principal);
     m->rekey->principals += !err;
     return err;
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -50,10 +49,7 @@ def table_files(server) -> bytes:
 
 def compact(server) -> None:
     """Gives the space back; PostgreSQL is done in table_files()."""
-    if is_sqlite(server.store):
-        code = f"import sqlite3; db = sqlite3.connect({str(sqlite_file(server.store))!r}); db.execute('VACUUM'); " \
-               "db.execute('PRAGMA wal_checkpoint(TRUNCATE)')"  # fmt: skip
-        subprocess.run(["python3", "-c", code], check=True, timeout=120)
+    server.tool("prune", "--vacuum", "--store", server.store, "--config", str(server.config_file))
 
 
 def decoded(server) -> str:
@@ -73,7 +69,6 @@ def assert_gone(server) -> None:
     assert CANARY not in decoded(server)
     server.stop()
     if is_sqlite(server.store):
-        # SQLite overwrites what it deletes (secure_delete), so that even before VACUUM it is not there.
         compact(server)
         assert not holds_canary(stored_bytes(server))
     else:

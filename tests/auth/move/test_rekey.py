@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import threading
 import time
 
 import pytest
 from moving import ECHO, make_thread, say
-from programs import wait_for
+from programs import binary, wait_for
 from secured import PRINCIPAL_KEY
 
 NEW_KEY = "ff" * 32
@@ -206,11 +207,48 @@ def test_interrupted_and_begun_again(secured, store):
                 assert client.get(f"/threads/{thread}/runs").json()[0]["status"] == "success"
 
 
+def test_interrupted_and_taken_back(secured):
+    """A move that was interrupted ends the other way when the keys change back."""
+    server = secured(graphs={"echo": ECHO}, env={"TEST_NEW_KEY": NEW_KEY})
+    with server.as_user("ann") as client:
+        threads = [make_thread(client) for _ in range(40)]
+        say(client, threads[0], "ann")
+    server.stop()
+    configure(server, "new", "old")
+    killed_after(server, 6.15)
+    configure(server, "old", "new")
+    assert "nothing is left" in rekey(server)
+    configure(server, "old")
+    server.start()
+    with server.as_user("ann") as client:
+        assert client.get(f"/threads/{threads[0]}/state").json()["values"]["log"] == ["ann", "heard"]
+        assert all(client.get(f"/threads/{thread}").status_code == 200 for thread in threads)
+
+
+def test_runs_that_do_not_end(secured, store):
+    """Somebody who is at work stays, and loses nothing."""
+    slow = json.loads(json.dumps(ECHO))
+    slow["nodes"]["answer"] = {"kind": "sleep", "seconds": 600}
+    server = secured(store=store, graphs={"echo": ECHO, "slow": slow}, env={"TEST_NEW_KEY": NEW_KEY})
+    with server.as_user("ann") as client:
+        done = make_thread(client)
+        say(client, done, "ann")
+    server.stop()
+    configure(server, "new", "old")
+    server.start()
+    with server.as_user("ann") as client:
+        thread = make_thread(client)
+        run = client.post(f"/threads/{thread}/runs", json={"assistant_id": "slow", "input": {"log": ["x"]}}).json()["run_id"]
+        wait_for(lambda: client.get(f"/threads/{thread}/runs/{run}").json()["status"] == "running", what="the run")
+        assert "1 principals stay" in rekey(server, "--wait", "1", status=1)
+        assert say(client, done, "again")["log"] == ["ann", "heard", "again", "heard"]
+        assert client.post(f"/threads/{thread}/runs/{run}/cancel", params={"wait": 1}).status_code < 300
+        assert "nothing is left" in rekey(server)
+        wait_for(lambda: client.get(f"/threads/{thread}").status_code == 200, what="the move to be noticed")
+        assert client.get(f"/threads/{thread}/runs/{run}").json()["status"] == "interrupted"
+
+
 def killed_after(server, seconds: float) -> None:
-    import subprocess
-
-    from programs import binary
-
     command = [str(binary()), "rekey", "--config", str(server.config_file), "--store", server.store]
     process = subprocess.Popen(command, env=server.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
