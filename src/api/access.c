@@ -137,13 +137,15 @@ static void on_settled(struct hd_call *call, int err)
     call->state = NULL;
     if (!err && !identity)
         err = HD_ENOMEM;
-    if (err) {
+    if (err == HD_EBUSY) {
+        turn_away(call, 503, "its compartment is being moved");
+    } else if (err) {
         hd_call_fail(call, err);
-        return;
+    } else {
+        become(call, identity);
+        hd_identity_unref(identity);
+        let_in(entry);
     }
-    become(call, identity);
-    hd_identity_unref(identity);
-    let_in(entry);
 }
 
 static bool is_text(struct hd_slice s)

@@ -343,41 +343,45 @@ static int read_many(struct hd_call *call, struct many *many)
     return err;
 }
 
-/* Runs of the list that have ended already count as found. */
-static int find_named(struct hd_call *call, const struct many *many, size_t *found)
+/* Leaves those of the list that are there. What has ended already counts as well. */
+static int find_named(struct hd_call *call, struct many *many)
 {
     struct hd_run_rec run;
+    size_t found = 0;
     int err = 0;
 
-    *found = 0;
     for (size_t i = 0; !err && i < many->count; i++) {
         err = hd_run_read(call->app->store, many->principal, many->thread_id, many->ids[i],
                           call->arena, &run, &call->fault);
-        *found += !err;
+        if (!err)
+            many->ids[found++] = many->ids[i];
         if (err == HD_ENOTFOUND)
             err = 0;
     }
+    many->count = found;
     return err;
 }
 
 static int cancel_many_work(struct hd_call *call)
 {
     struct many *many = hd_arena_calloc(call->arena, 1, sizeof(*many));
-    size_t found = 0;
+    bool is_named = false;
     int err = many ? read_action(call, &many->action) : HD_ENOMEM;
 
     call->state = many;
     if (!err)
         err = read_many(call, many);
-    if (!err)
-        many->principal = call->actor;
-    if (!err && many->count > 0)
+    if (err)
+        return err;
+    many->principal = call->actor;
+    is_named = many->count > 0;
+    if (is_named)
         err = hd_access_need(call, many->thread_id, HD_ROLE_EDITOR, &many->principal);
     if (err > 0)
         return HD_CALL_ANSWERED;
-    if (!err && many->count > 0)
-        err = find_named(call, many, &found);
-    if (!err && many->count > 0 && found == 0)
+    if (!err && is_named)
+        err = find_named(call, many);
+    if (!err && is_named && many->count == 0)
         return hd_call_refuse(call, 404, "No runs found to cancel");
     return err ? err : HD_CALL_GOES_ON;
 }

@@ -504,14 +504,17 @@ static void cancel(struct hd_ticket *ticket, enum hd_cancel action)
 }
 
 /* The record of a run can be seen a moment before the loop hears of it. */
-static void remember_early(struct hd_queue *queue, struct hd_slice run_id, enum hd_cancel action)
+static void remember_early(struct hd_queue *queue, struct hd_slice principal,
+                           struct hd_slice run_id, enum hd_cancel action)
 {
     struct hd_early *early = &queue->early[queue->early_next];
 
-    if (run_id.len != HD_UUID_LEN)
+    if (run_id.len != HD_UUID_LEN || principal.len > HD_PRINCIPAL_LEN)
         return;
+    *early = (struct hd_early){.action = action};
+    if (principal.len > 0)
+        memcpy(early->principal, principal.ptr, principal.len);
     memcpy(early->run_id, run_id.ptr, HD_UUID_LEN);
-    early->action = action;
     queue->early_next = (queue->early_next + 1) % HD_EARLY;
 }
 
@@ -520,7 +523,8 @@ static void cancel_early(struct hd_ticket *ticket)
     struct hd_early *all = ticket->turn->queue->early;
 
     for (size_t i = 0; i < HD_EARLY; i++) {
-        if (hd_slice_eq(hd_slice_cstr(all[i].run_id), ticket->rec.run_id)) {
+        if (hd_slice_eq(hd_slice_cstr(all[i].run_id), ticket->rec.run_id) &&
+            hd_slice_eq(hd_slice_cstr(all[i].principal), ticket->rec.principal)) {
             cancel(ticket, all[i].action);
             return;
         }
@@ -535,7 +539,7 @@ bool hd_queue_cancel(struct hd_queue *queue, struct hd_slice principal, struct h
     if (ticket)
         cancel(ticket, action);
     else
-        remember_early(queue, run_id, action);
+        remember_early(queue, principal, run_id, action);
     return ticket != NULL;
 }
 

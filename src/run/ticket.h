@@ -5,6 +5,7 @@
 #ifndef HD_RUN_TICKET_H
 #define HD_RUN_TICKET_H
 
+#include "auth/identity.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/map.h"
@@ -83,6 +84,7 @@ struct hd_turn { /* the runs of one thread, the first perhaps at work */
 
 /* A run that was cancelled before it came here. */
 struct hd_early {
+    char principal[HD_PRINCIPAL_SIZE];
     char run_id[HD_UUID_SIZE];
     enum hd_cancel action;
 };
