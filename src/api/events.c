@@ -260,6 +260,7 @@ void hd_events_send(struct hd_call *call, struct hd_feed *feed, const struct hd_
     else
         stream->events.is_over = true;
     hd_beat_start(hd_api_beats(call->api), &stream->beat, on_beat, stream);
-    hd_watch_start(&stream->watch, call, stream->events.thread_id, on_watch, stream);
+    hd_watch_start(&stream->watch, call, stream->events.thread_id, events->is_cancelling, on_watch,
+                   stream);
     hd_stream_begin_sse(call->exchange, call->status, pump, on_gone, stream);
 }

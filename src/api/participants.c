@@ -128,7 +128,7 @@ static int read_participant(struct hd_call *call, struct hd_participant_rec *out
     out->is_organisation = organisation.len > 0;
     if (out->is_organisation)
         out->subject = organisation;
-    if (out->issuer.len == 0 || out->issuer.len > HD_MAX_ALIAS)
+    if (!hd_auth_has_alias(hd_gate_auth(call->app->gate), out->issuer))
         return hd_fault_set(&call->fault, HD_EINVAL, "issuer: expected the alias of an issuer");
     if (out->subject.len > HD_MAX_SUBJECT)
         return hd_fault_set(&call->fault, HD_EINVAL, "%s: longer than %d bytes",

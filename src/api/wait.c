@@ -203,5 +203,5 @@ void hd_wait_send(struct hd_call *call, struct hd_slice thread_id, struct hd_sli
     }
     hd_exchange_on_gone(call->exchange, on_gone, wait);
     hd_beat_start(hd_api_beats(call->api), &wait->beat, on_beat, wait);
-    hd_watch_start(&wait->watch, call, wait->thread_id, on_watch, wait);
+    hd_watch_start(&wait->watch, call, wait->thread_id, is_cancelling, on_watch, wait);
 }

@@ -53,11 +53,11 @@ static bool is_shared(const struct hd_call *call)
     return !hd_slice_eq(call->principal, call->actor);
 }
 
-static enum hd_role needed(const struct hd_endpoint *route)
+static enum hd_role needed(const struct hd_endpoint *route, bool is_changing)
 {
-    return route->access == HD_ACCESS_EDITOR  ? HD_ROLE_EDITOR
-           : route->access == HD_ACCESS_OWNER ? HD_ROLE_OWNER
-                                              : HD_ROLE_VIEWER;
+    if (route->access == HD_ACCESS_OWNER)
+        return HD_ROLE_OWNER;
+    return is_changing || route->access == HD_ACCESS_EDITOR ? HD_ROLE_EDITOR : HD_ROLE_VIEWER;
 }
 
 /* One that is looked at, away from the loop. In the arena of the look. */
@@ -233,7 +233,7 @@ static int fill(struct look *look, size_t count)
         *glance = (struct glance){.number = watch->number,
                                   .who = hd_identity_ref(call->who),
                                   .is_shared = is_shared(call),
-                                  .needed = needed(call->route)};
+                                  .needed = watch->needed};
         look->count++;
         err = hd_arena_copy(&look->arena, call->principal, &glance->owner);
         if (!err)
@@ -335,11 +335,15 @@ void hd_watches_destroy(struct hd_watches *watches)
 }
 
 void hd_watch_start(struct hd_watch *watch, const struct hd_call *call, struct hd_slice thread_id,
-                    hd_watch_fn fn, void *ctx)
+                    bool is_changing, hd_watch_fn fn, void *ctx)
 {
     struct hd_watches *watches = hd_api_watches(call->api);
 
-    *watch = (struct hd_watch){.fn = fn, .ctx = ctx, .call = call, .thread_id = thread_id};
+    *watch = (struct hd_watch){.fn = fn,
+                               .ctx = ctx,
+                               .call = call,
+                               .thread_id = thread_id,
+                               .needed = needed(call->route, is_changing)};
     if (!call->who)
         return;
     if (!watches->first)

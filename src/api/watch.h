@@ -35,6 +35,7 @@ struct hd_watch {
     void *ctx;
     const struct hd_call *call;
     struct hd_slice thread_id;
+    enum hd_role needed;
     uint64_t number; /* never another one's; 0: it is not watched */
     bool is_due;     /* to be looked at */
     struct hd_watch *next;
@@ -45,9 +46,12 @@ HD_MUST_CHECK int hd_watches_create(struct hd_app *app, struct hd_watches **out)
 /* Nothing may be watched. */
 void hd_watches_destroy(struct hd_watches *watches);
 
-/* From now on until hd_watch_stop(), which the end of the call must come after. Borrows the id. */
+/*
+ * From now on until hd_watch_stop(), which the end of the call must come after. Borrows the id.
+ * What changes the thread, by its route or `is_changing`, takes an editor for as long as it is open.
+ */
 void hd_watch_start(struct hd_watch *watch, const struct hd_call *call, struct hd_slice thread_id,
-                    hd_watch_fn fn, void *ctx);
+                    bool is_changing, hd_watch_fn fn, void *ctx);
 void hd_watch_stop(struct hd_watch *watch);
 
 /* Who takes part in the thread has changed. */

@@ -554,6 +554,15 @@ bool hd_auth_is_on(const struct hd_auth *auth)
     return auth->is_on;
 }
 
+bool hd_auth_has_alias(const struct hd_auth *auth, struct hd_slice alias)
+{
+    for (size_t i = 0; i < auth->config.issuer_count; i++) {
+        if (hd_slice_eq(auth->config.issuers[i].alias, alias))
+            return true;
+    }
+    return auth->config.has_api_keys && hd_slice_eq(alias, HD_S(HD_API_KEY_ALIAS));
+}
+
 const struct hd_principal_key *hd_auth_key(const struct hd_auth *auth, size_t index)
 {
     return index < hd_auth_key_count(auth) ? &auth->config.keys[index] : NULL;

@@ -84,6 +84,8 @@ HD_MUST_CHECK int hd_auth_create(hd_json_val config, const struct hd_auth_host *
                                  struct hd_auth **out, struct hd_fault *fault);
 void hd_auth_destroy(struct hd_auth *auth);
 bool hd_auth_is_on(const struct hd_auth *auth);
+/* Whether somebody can come with this alias: of an issuer, or "key". From any thread. */
+bool hd_auth_has_alias(const struct hd_auth *auth, struct hd_slice alias);
 
 /*
  * The keys principals are derived with: the first one, then older ones (rotation). There is

@@ -120,6 +120,27 @@ def test_a_thread_shared_in_two_ways_is_there_once(world):
     assert found["role"] == bob.ask("GET", f"/threads/{threads['org0']}")["role"] == "editor"
 
 
+def test_a_thread_has_so_many_participants(secured):
+    server = secured(graphs=GRAPHS)
+    with crowd(server, "alice", "bob") as people:
+        alice, bob = people["alice"], people["bob"]
+        thread = alice.thread()
+        alice.share(thread, "viewer", subject="first")
+        token = alice.invite(thread)["token"]
+        with sqlite3.connect(f"{server.folder}/heddle.db", timeout=60) as database:
+            ((_, *row),) = database.execute("SELECT * FROM participants").fetchall()
+            places = ", ".join("?" * (len(row) + 1))
+            database.executemany(
+                f"INSERT INTO participants VALUES ({places})", [(f"member{n:016}", *row) for n in range(999)]
+            )
+        assert "at most 1000 participants" in alice.share(thread, "viewer", 409, subject="bob")["detail"]
+        assert "at most 1000 participants" in bob.accept(token, 409)["detail"]
+        assert len(alice.participants(thread)) == 1000
+        (first,) = [each for each in alice.participants(thread) if not each["participant_id"].startswith("member")]
+        alice.ask("DELETE", f"/threads/{thread}/participants/{first['participant_id']}", 204)
+        assert bob.accept(token)["role"] == "viewer"
+
+
 def test_deletion_leaves_no_rows(secured):
     server = secured(graphs=GRAPHS)
     with crowd(server, "alice", "bob") as people:

@@ -6,6 +6,7 @@ import time
 
 import pytest
 from programs import wait_for
+from secured import Secured
 from sharing import GRAPHS, HOUR_MS, Open, Person, crowd
 
 
@@ -76,6 +77,16 @@ def test_a_wait_is_answered_404_before_anything_was_said(secured):
         assert waiting.status == 404 and thread in waiting.text, (waiting.status, waiting.text)
         assert alice.status(thread, run) == "running"
         alice.wake(thread, run)
+        # A role that became too small is another answer.
+        made = alice.share(thread, "editor", subject="bob")
+        body = {"assistant_id": "nap", "input": {"ms": HOUR_MS}, "on_disconnect": "cancel"}
+        waiting = Open(bob, "POST", f"/threads/{thread}/runs/wait", json=body)
+        (run,) = wait_for(lambda: alice.ask("GET", f"/threads/{thread}/runs", params={"status": "running"}), what="a run")
+        alice.ask("PATCH", f"/threads/{thread}/participants/{made['participant_id']}", json={"role": "viewer"})
+        waiting.wait_end()
+        assert waiting.status == 403, (waiting.status, waiting.text)
+        assert alice.status(thread, run["run_id"]) == "running"
+        alice.wake(thread, run["run_id"])
 
 
 def test_a_lower_role_ends_what_takes_more(server):
@@ -94,6 +105,18 @@ def test_a_lower_role_ends_what_takes_more(server):
         alice.wake(thread, run["run_id"])
         alice.ask("DELETE", f"/threads/{thread}/participants/{made['participant_id']}", 204)
         watching.wait_end()
+
+
+def test_who_may_not_stop_a_run_any_more_does_not_by_going(napping):
+    people, thread, run = napping
+    alice, bob = people["alice"], people["bob"]
+    made = alice.share(thread, "editor", subject="bob")
+    path = f"/threads/{thread}/runs/{run}/stream"
+    stopping = Open(bob, "GET", path, params={"cancel_on_disconnect": "true"}).wait_open()
+    looking = Open(bob, "GET", path).wait_open()
+    alice.ask("PATCH", f"/threads/{thread}/participants/{made['participant_id']}", json={"role": "viewer"})
+    stopping.wait_end()
+    assert not looking.is_over
 
 
 def test_leaving_ends_ones_own(napping):
@@ -118,6 +141,28 @@ def test_an_organisation_goes_with_all_its_members(napping):
     people["olga"].ask("GET", f"/threads/{thread}")
     remove(alice, thread, subject="olga")
     streams["olga"].wait_end()
+
+
+def test_other_processes_follow(store):
+    """One removes; the stream is the other's."""
+    first, second = Secured(store=store, graphs=GRAPHS), Secured(store=store, graphs=GRAPHS)
+    second.store = first.store
+    try:
+        with crowd(first.start(), "alice", "bob") as here, crowd(second.start(), "alice") as there:
+            alice = here["alice"]
+            thread = alice.thread()
+            run = alice.nap(thread)
+            alice.share(thread, "viewer", subject="bob")
+            stream = Open(here["bob"], "GET", f"/threads/{thread}/runs/{run}/stream").wait_open()
+            remove(there["alice"], thread, subject="bob")
+            stream.wait_end()
+            here["bob"].ask("GET", f"/threads/{thread}", 404)
+            assert alice.status(thread, run) == "running"
+            alice.wake(thread, run)
+    finally:
+        for each in (second, first):
+            each.stop()
+            each.remove()
 
 
 def test_a_revoked_key_ends_its_streams(server):

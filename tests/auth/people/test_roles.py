@@ -139,7 +139,7 @@ def test_what_makes_no_sense_is_refused(world):
     for bad in (
         {"role": "owner"}, {"role": None}, {"role": 1}, {"issuer": None}, {"issuer": ""}, {"issuer": 5}, {"subject": None},
         {"subject": ""}, {"subject": 5}, {"subject": []}, {"subject": ["a"] * 9}, {"organisation": "both"},
-        {"subject": "x" * 300}, {"issuer": "x" * 100},
+        {"subject": "x" * 300}, {"issuer": "x" * 100}, {"issuer": "unknown"},
     ):  # fmt: skip
         alice.ask("POST", path, 422, json={**good, **bad})
     alice.share(thread, "viewer", 409, subject="alice")
