@@ -22,7 +22,7 @@
 #define HD_KEYS_GRACE_US (INT64_C(5) * 60 * 1000000)   /* used while it is fetched anew */
 #define HD_KEYS_KEPT_US (INT64_C(24) * 3600 * 1000000) /* when it cannot be */
 #define HD_KEYS_FORCED_US (INT64_C(60) * 1000000)      /* between two for unknown key ids */
-#define HD_KEYS_RETRY_US (INT64_C(10) * 1000000)       /* after one that failed */
+#define HD_KEYS_RETRY_US (INT64_C(5) * 1000000)        /* after one that failed */
 
 /* All zero: nothing is known. */
 struct hd_keyset {

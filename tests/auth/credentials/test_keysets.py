@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import jwt
@@ -17,6 +18,19 @@ def pair(secured, jwks):
     issuer = Issuer("hall", "ES256")
     keys = jwks(issuer)
     return secured(issuers=[issuer.config(keys.url)]), issuer, keys
+
+
+class Since:
+    """How many more fetches are allowed on a machine so slow that their next time has come."""
+
+    def __init__(self):
+        self.started = time.monotonic()
+
+    def fetches(self, seconds: int) -> int:
+        return int((time.monotonic() - self.started) // seconds)
+
+
+FORCED, RETRY = 60, 5  # seconds between two for unknown keys, and after one that failed
 
 
 def status(server, token: str) -> int:
@@ -86,13 +100,13 @@ def test_a_key_that_is_gone_is_not_believed(pair):
 def test_a_flood_of_unknown_keys_is_one_request(pair):
     server, issuer, keys = pair
     assert status(server, issuer.token("alice")) == 200
+    since = Since()
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda n: status(server, unknown(issuer, f"kid {n}")), range(200)))
     assert set(answers) == {401}
-    assert keys.count == 2
+    assert 2 <= keys.count <= 2 + since.fetches(FORCED)
     # Those who are known do not notice.
     assert status(server, issuer.token("bob")) == 200
-    assert keys.count == 2
 
 
 @pytest.mark.parametrize("mode", ["down", "error", "garbage", "not keys", "huge"])
@@ -101,13 +115,14 @@ def test_what_was_fetched_is_kept(pair, mode):
     server, issuer, keys = pair
     assert status(server, issuer.token("alice")) == 200
     keys.mode = mode
+    since = Since()
     assert status(server, unknown(issuer, "new")) == 503
     assert keys.count >= 2
     asked = keys.count
     for n in range(20):
         assert status(server, issuer.token(f"user {n}")) == 200
         assert status(server, unknown(issuer, f"kid {n}")) == 503
-    assert keys.count == asked
+    assert keys.count <= asked + 2 * since.fetches(FORCED)
 
 
 @pytest.mark.parametrize("mode", ["down", "garbage"])
@@ -116,9 +131,11 @@ def test_without_keys_nobody_is_let_in(secured, jwks, mode):
     keys = jwks(issuer)
     keys.mode = mode
     server = secured(issuers=[issuer.config(keys.url), Issuer("main")])
+    since = Since()
     for n in range(20):
         assert status(server, issuer.token(f"user {n}")) == 503
-    assert keys.count <= 2  # libcurl may try a connection that broke once more
+    # libcurl may try a connection that broke once more.
+    assert keys.count <= 2 * (1 + since.fetches(RETRY))
     assert status(server, server.user("alice")) == 200
     keys.mode = "good"
     wait_for(lambda: status(server, issuer.token("alice")) == 200, what="the keys")
