@@ -157,7 +157,7 @@ static int create_invitation(struct hd_call *call)
 {
     char token[HD_INVITATION_TOKEN_SIZE], id[HD_INVITATION_ID_SIZE];
     struct hd_invitation_rec invitation;
-    struct hd_thread_rec thread;
+    struct hd_thread_rec thread = {.rev = 0};
     int err = hd_participants_need_auth(call);
 
     if (err)

@@ -48,7 +48,7 @@ void hd_watches_destroy(struct hd_watches *watches);
 
 /*
  * From now on until hd_watch_stop(), which the end of the call must come after. Borrows the id.
- * What changes the thread, by its route or `is_changing`, takes an editor for as long as it is open.
+ * What changes the thread, by its route or `is_changing`, takes an editor while it is open.
  */
 void hd_watch_start(struct hd_watch *watch, const struct hd_call *call, struct hd_slice thread_id,
                     bool is_changing, hd_watch_fn fn, void *ctx);
