@@ -515,6 +515,37 @@ static void runs_are_recovered_a_few_times(void **state)
     assert_err(hd_run_find(w->store, ADA, HD_S("r5"), &w->arena, &run, &w->fault), HD_ENOTFOUND);
 }
 
+static int on_asked(void *arg, const struct hd_run_rec *run, int64_t event_seq)
+{
+    (void)event_seq;
+    return see(arg, run->actor);
+}
+
+/* Somebody who shares a thread asked for it: the run is in the owner's compartment all the same. */
+static void a_run_remembers_who_asked(void **state)
+{
+    struct world *w = *state;
+    struct hd_run_rec hers = make_run("t", "r1", HD_RUN_STATE_PENDING), back;
+    struct hd_run_rec his = make_run("t", "r2", HD_RUN_STATE_PENDING);
+    struct seen seen = {.stop = 0};
+
+    add_thread(w, "t", 1);
+    hers.actor = ADA;
+    his.actor = HD_S("bob");
+    APPLY(w, hd_run_add(&batch, &hers));
+    APPLY(w, hd_run_add(&batch, &his));
+    assert_err(hd_run_mark_running(w->store, &his, &w->fault), 0);
+    assert_err(hd_run_read(w->store, ADA, HD_S("t"), HD_S("r1"), &w->arena, &back, &w->fault), 0);
+    assert_slice(back.actor, ADA);
+    assert_err(hd_run_read(w->store, ADA, HD_S("t"), HD_S("r2"), &w->arena, &back, &w->fault), 0);
+    assert_slice(back.actor, HD_S("bob"));
+    assert_slice(back.principal, ADA);
+    assert_err(hd_run_find(w->store, HD_S("bob"), HD_S("r2"), &w->arena, &back, &w->fault),
+               HD_ENOTFOUND);
+    assert_err(hd_runs_recover(w->store, 3, on_asked, &seen, &w->fault), 0);
+    assert_string_equal(seen.text, "bob ada ");
+}
+
 /* ---- assistants ------------------------------------------------------- */
 
 static int on_assistant(void *arg, const struct hd_assistant_rec *assistant)
@@ -834,6 +865,7 @@ int main(void)
         BOTH(lanes_are_those_of_the_checkpoints),
         BOTH(a_damaged_row_is_told),
         BOTH(a_run_comes_back_as_it_was),
+        BOTH(a_run_remembers_who_asked),
         BOTH(runs_of_a_thread_are_listed),
         BOTH(a_pending_run_is_begun_once),
         BOTH(runs_are_recovered_a_few_times),
