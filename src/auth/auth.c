@@ -15,7 +15,8 @@
 #include "base/alloc.h"
 #include "base/log.h"
 
-#define MAX_PENDING 1024
+#define MAX_PENDING 4096
+#define MAX_UNKNOWN 128 /* of them, those with a key that is not in the set */
 #define MAX_REMEMBERED 10000
 #define LOG_US 1000000
 #define MAX_TRIES 8 /* keys, for a token that names none */
@@ -28,6 +29,7 @@ struct pending {
     char fingerprint[HD_SHA256_LEN];
     struct hd_issuer *issuer; /* whose key set it waits for; NULL: it waits for something else */
     bool has_retried;         /* it has waited: another set would be the same */
+    bool is_unknown;          /* it waits for a set with its key in it */
     struct hd_identity *identity;            /* that is being settled */
     int64_t until;                           /* it may be remembered that long */
     char secret_hash[HD_SHA256_HEX_LEN + 1]; /* of an API key */
@@ -42,6 +44,7 @@ struct hd_auth {
     struct hd_token_cache cache;
     struct pending *first;
     size_t pending_count;
+    size_t unknown_count;
     int64_t logged_at;
     size_t unlogged; /* refusals since */
 };
@@ -84,6 +87,13 @@ static void note(struct hd_auth *auth, enum hd_auth_verdict verdict, const char 
     auth->unlogged = 0;
 }
 
+static void set_unknown(struct pending *p, bool is_unknown)
+{
+    p->auth->unknown_count -= p->is_unknown;
+    p->auth->unknown_count += is_unknown;
+    p->is_unknown = is_unknown;
+}
+
 static void answer(struct pending *p, enum hd_auth_verdict verdict, const char *reason)
 {
     struct hd_identity *identity = p->identity;
@@ -98,6 +108,7 @@ static void answer(struct pending *p, enum hd_auth_verdict verdict, const char *
     if (p->next)
         p->next->prev = p->prev;
     auth->pending_count--;
+    set_unknown(p, false);
     note(auth, verdict, reason);
     explicit_bzero(p->token, p->token_len);
     hd_free(p);
@@ -174,7 +185,9 @@ static bool is_signed(const struct hd_jwt *jwt, const struct hd_jwks *set)
     for (size_t i = 0; i < set->count && tries < MAX_TRIES; i++) {
         const struct hd_jwk *key = &set->keys[i];
 
-        if (!hd_jwk_fits(key, jwt->alg) || (jwt->has_kid && !hd_slice_eq(key->kid, jwt->kid)))
+        /* Either may be without a name. */
+        if (!hd_jwk_fits(key, jwt->alg) ||
+            (jwt->has_kid && key->kid.len > 0 && !hd_slice_eq(key->kid, jwt->kid)))
             continue;
         if (hd_jwt_is_signed_by(jwt, key))
             return true;
@@ -243,9 +256,15 @@ static void check_with_set(struct pending *p, struct hd_issuer *issuer, const st
         answer(p, HD_AUTH_REFUSED, "its signature is not good");
         return;
     }
+    /* Whoever sends many of these must not be in the way of others. */
+    if (auth->unknown_count >= MAX_UNKNOWN) {
+        answer(p, HD_AUTH_UNAVAILABLE, "too many wait for unknown keys");
+        return;
+    }
     state = p->has_retried && !issuer->keyset.has_failed
                 ? HD_KEYS_READY
                 : hd_keyset_ask_again(&issuer->keyset, now, &fetch);
+    set_unknown(p, state == HD_KEYS_WAIT);
     if (state == HD_KEYS_WAIT)
         wait_for_keys(p, issuer, fetch);
     else if (state == HD_KEYS_MISSING)
@@ -327,6 +346,7 @@ void hd_auth_fetched(struct hd_auth *auth, void *handle, struct hd_slice body, i
     /* Who has waited does not wait for the same set again, so this ends. */
     while (!issuer->keyset.is_fetching && (p = take_waiting(auth, issuer))) {
         p->issuer = NULL;
+        set_unknown(p, false);
         if (issuer->keyset.set)
             check_token(p);
         else

@@ -610,14 +610,58 @@ static void too_many_do_not_wait(void **state)
 
     (void)state;
     open_world(&w, CONFIG);
-    for (int i = 0; i < 1024; i++)
+    for (int i = 0; i < 4096; i++)
         ask_token(&w, vector("RS256"));
     assert_int_equal(w.answers, 0);
     ask_token(&w, vector("RS256"));
     assert_int_equal(w.answers, 1);
     assert_int_equal(w.verdict, HD_AUTH_UNAVAILABLE);
     fetched(&w, vector_jwks);
-    assert_int_equal(w.answers, 1025);
+    assert_int_equal(w.answers, 4097);
+    assert_int_equal(w.verdict, HD_AUTH_FINE);
+    close_world(&w);
+}
+
+/* While a slow issuer is asked for keys that nobody knows, the others come in. */
+static void unknown_keys_are_not_in_the_way(void **state)
+{
+    struct world w;
+
+    (void)state;
+    open_world(&w, CONFIG);
+    ask_token(&w, vector("RS256"));
+    fetched(&w, OTHER_KEYS);
+    for (int i = 0; i < 1000; i++)
+        ask_token(&w, vector("RS256"));
+    assert_int_equal(w.answers, 1 + 1000 - 128);
+    assert_int_equal(w.verdict, HD_AUTH_UNAVAILABLE);
+    expect(&w, "{" GOOD "}", HD_AUTH_FINE);
+    fetched(&w, OTHER_KEYS);
+    assert_int_equal(w.answers, 1 + 1000 + 1);
+    assert_int_equal(w.verdict, HD_AUTH_REFUSED);
+    ask_token(&w, vector("RS256"));
+    assert_int_equal(w.answers, 1 + 1000 + 2);
+    assert_int_equal(w.verdict, HD_AUTH_REFUSED);
+    close_world(&w);
+}
+
+/* A set of one key without a name: it is tried, whatever name the token has for it. */
+static void keys_may_be_without_a_name(void **state)
+{
+    char text[8192];
+    struct world w;
+    size_t len = 0;
+
+    (void)state;
+    for (const char *at = vector_jwks; *at; at++)
+        text[len++] = strncmp(at, "kid\"", 4) == 0 ? 'x' : *at;
+    text[len] = '\0';
+    open_world(&w, CONFIG);
+    ask_token(&w, vector("RS256"));
+    fetched(&w, text);
+    assert_int_equal(w.verdict, HD_AUTH_FINE);
+    ask_token(&w, vector("ES256"));
+    assert_int_equal(w.answers, 2);
     assert_int_equal(w.verdict, HD_AUTH_FINE);
     close_world(&w);
 }
@@ -868,6 +912,37 @@ static int use(void *arg)
     return err;
 }
 
+/* Somebody who is refused for want of memory would log in anew: it is 503, or no answer at all. */
+static void no_memory_is_no_refusal(void **state)
+{
+    static const char *const algs[] = {"HS256", "RS256", "ES256"};
+
+    (void)state;
+    for (size_t i = 0; i < HD_COUNT(algs); i++) {
+        bool is_fine = false;
+
+        for (long n = 1; !is_fine; n++) {
+            char header[2048];
+            struct world w;
+            int err;
+
+            open_world(&w, CONFIG);
+            (void)snprintf(header, sizeof(header), "Bearer %s", vector(algs[i]));
+            (void)hd_alloc_fail_at(n, 1);
+            err = hd_auth_check(w.auth, hd_slice_cstr(header), HD_S(""), on_answer, &w);
+            if (w.fetching)
+                fetched(&w, vector_jwks);
+            (void)hd_alloc_fail_at(0, 0);
+            assert_true(err == 0 || err == HD_ENOMEM);
+            assert_int_equal(w.answers, err == 0);
+            is_fine = w.answers && w.verdict == HD_AUTH_FINE;
+            assert_true(err || is_fine || w.verdict == HD_AUTH_UNAVAILABLE);
+            assert_true(n < 1000);
+            close_world(&w);
+        }
+    }
+}
+
 static void no_memory_is_an_error(void **state)
 {
     struct world w = {.now = NOW_S * SECOND};
@@ -898,6 +973,8 @@ int main(void)
         cmocka_unit_test(a_flood_of_unknown_keys_is_one_request),
         cmocka_unit_test(without_keys_nobody_knows),
         cmocka_unit_test(too_many_do_not_wait),
+        cmocka_unit_test(unknown_keys_are_not_in_the_way),
+        cmocka_unit_test(keys_may_be_without_a_name),
         cmocka_unit_test(who_waits_is_answered_in_the_end),
         cmocka_unit_test(api_keys_are_looked_up),
         cmocka_unit_test(api_keys_end),
@@ -905,6 +982,7 @@ int main(void)
         cmocka_unit_test(mistakes_are_named_by_their_place),
         cmocka_unit_test(loopback_may_be_plain),
         cmocka_unit_test(without_a_configuration_it_is_off),
+        cmocka_unit_test(no_memory_is_no_refusal),
         cmocka_unit_test(no_memory_is_an_error),
     };
 
