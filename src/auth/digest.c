@@ -2,14 +2,26 @@
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
+#include <pthread.h>
 
 #include "base/error.h"
 
+/* OpenSSL looks an algorithm up by its name each time, unless it is given what it found. */
+static EVP_MD *sha256;
+
+static void find_sha256(void)
+{
+    sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
+}
+
 int hd_sha256(struct hd_slice text, unsigned char out[HD_SHA256_LEN])
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     unsigned len = 0;
 
-    if (!EVP_Digest(text.ptr ? text.ptr : "", text.len, out, &len, EVP_sha256(), NULL))
+    if (pthread_once(&once, find_sha256) || !sha256)
+        return HD_ENOMEM;
+    if (!EVP_Digest(text.ptr ? text.ptr : "", text.len, out, &len, sha256, NULL))
         return HD_ENOMEM;
     return 0;
 }

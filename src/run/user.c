@@ -1,5 +1,9 @@
 #include "run/user.h"
 
+#define USER HD_S("langgraph_auth_user")
+#define USER_ID HD_S("langgraph_auth_user_id")
+#define PERMISSIONS HD_S("langgraph_auth_permissions")
+
 struct hd_val *hd_user_drop(struct hd_val *configurable)
 {
     struct hd_val *kept = configurable ? hd_val_object() : NULL;
@@ -17,15 +21,26 @@ struct hd_val *hd_user_drop(struct hd_val *configurable)
 
 struct hd_val *hd_user_add(struct hd_val *configurable, struct hd_slice subject, bool is_admin)
 {
-    struct hd_val *user = hd_val_object(), *permissions = hd_val_list();
-
     if (is_admin)
-        permissions = hd_val_append(permissions, hd_val_cstr("admin"));
-    user = hd_val_with(user, HD_S("identity"), hd_val_string(subject));
+        configurable = hd_val_with(configurable, PERMISSIONS,
+                                   hd_val_append(hd_val_list(), hd_val_cstr("admin")));
+    return hd_val_with(configurable, USER_ID, hd_val_string(subject));
+}
+
+struct hd_val *hd_user_show(struct hd_val *configurable)
+{
+    struct hd_val *id = hd_val_get(configurable, USER_ID);
+    struct hd_val *permissions = hd_val_get(configurable, PERMISSIONS);
+    struct hd_val *user;
+
+    if (!id)
+        return configurable;
+    user = hd_val_object();
+    permissions = permissions ? hd_val_ref(permissions) : hd_val_list();
+    user = hd_val_with(user, HD_S("identity"), hd_val_ref(id));
     user = hd_val_with(user, HD_S("is_authenticated"), hd_val_bool(true));
-    user = hd_val_with(user, HD_S("display_name"), hd_val_string(subject));
+    user = hd_val_with(user, HD_S("display_name"), hd_val_ref(id));
     user = hd_val_with(user, HD_S("permissions"), hd_val_ref(permissions));
-    configurable = hd_val_with(configurable, HD_S("langgraph_auth_user"), user);
-    configurable = hd_val_with(configurable, HD_S("langgraph_auth_permissions"), permissions);
-    return hd_val_with(configurable, HD_S("langgraph_auth_user_id"), hd_val_string(subject));
+    configurable = hd_val_with(configurable, PERMISSIONS, permissions);
+    return hd_val_with(configurable, USER, user);
 }

@@ -11,9 +11,12 @@
 #include "base/slice.h"
 #include "graph/val.h"
 
-/* Both take the object and return it; NULL: HD_ENOMEM. */
+/* All take the object and return it; NULL: HD_ENOMEM. */
 HD_MUST_CHECK struct hd_val *hd_user_drop(struct hd_val *configurable);
+/* At admission: what is stored, no more than is needed. */
 HD_MUST_CHECK struct hd_val *hd_user_add(struct hd_val *configurable, struct hd_slice subject,
                                          bool is_admin);
+/* When it begins: what graphs see of it, as on LangGraph's own server. */
+HD_MUST_CHECK struct hd_val *hd_user_show(struct hd_val *configurable);
 
 #endif

@@ -15,6 +15,7 @@
 #include "run/modes.h"
 #include "run/shape.h"
 #include "run/ticket.h"
+#include "run/user.h"
 
 #define MAX_STOPS 1024
 
@@ -381,17 +382,29 @@ static struct hd_val *checkpoint_metadata(const struct hd_ticket *ticket)
     return hd_val_with(metadata, HD_S("run_attempt"), hd_val_int(ticket->rec.attempt));
 }
 
+/* The run's configurable, and whom it works for. */
+static struct hd_val *config_of(const struct hd_ticket *ticket)
+{
+    const struct hd_val *config = hd_val_get(ticket->kwargs, HD_S("config"));
+    struct hd_val *configurable = hd_val_ref(hd_val_get(config, HD_S("configurable")));
+
+    return ticket->rec.actor.len > 0 ? hd_user_show(configurable) : configurable;
+}
+
 static int start_engine(struct hd_ticket *ticket, const struct hd_val *metadata,
                         const struct hd_val *command)
 {
     const struct hd_val *config = hd_val_get(ticket->kwargs, HD_S("config"));
-    const struct hd_val *configurable = hd_val_get(config, HD_S("configurable"));
+    struct hd_val *configurable = config_of(ticket);
     struct hd_slice *names = hd_calloc((size_t)2 * MAX_STOPS, sizeof(*names));
     int64_t limit = 0;
     int err;
 
-    if (!names)
+    if (!names || !configurable) {
+        hd_val_unref(configurable);
+        hd_free(names);
         return HD_ENOMEM;
+    }
     if (hd_val_get_int(hd_val_get(config, HD_S("recursion_limit")), &limit) && limit > INT32_MAX)
         limit = INT32_MAX;
 
@@ -425,6 +438,7 @@ static int start_engine(struct hd_ticket *ticket, const struct hd_val *metadata,
             options.input = hd_val_get(ticket->kwargs, HD_S("input"));
     }
     err = hd_run_start(ticket->app->engine, &options, &ticket->run);
+    hd_val_unref(configurable);
     hd_free(names);
     return err;
 }
