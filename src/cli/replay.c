@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "cli/cli.h"
+#include "cli/ops.h"
 #include "heddle.h"
 #include "run/app.h"
 #include "run/config.h"
@@ -105,9 +106,11 @@ static int replay_from(const struct hd_config *config, const char *thread)
     struct heddle_error error = {0};
     struct heddle *store = NULL;
     int status = HD_EXIT_FAILED;
+    char shown[512];
 
+    hd_ops_url(config->store, shown, sizeof(shown));
     if (heddle_open(&store, config->store, &error))
-        (void)fprintf(stderr, "%s: %s\n", config->store, error.text);
+        (void)fprintf(stderr, "%s: %s\n", shown, error.text);
     else
         status = replay(config, store, thread);
     heddle_close(store);

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/uuid.h"
 #include "cli/cli.h"
+#include "cli/ops.h"
 #include "cli/scenario.h"
 #include "graph/events.h"
 #include "graph/graph.h"
@@ -311,9 +312,11 @@ static int run_with_store(struct session *s, struct hd_val *input, struct hd_val
 {
     struct heddle_error error = {0};
     int status = HD_EXIT_FAILED;
+    char shown[512];
 
+    hd_ops_url(s->options->store, shown, sizeof(shown));
     if (heddle_open(&s->store, s->options->store, &error) != 0)
-        (void)fprintf(stderr, "%s: %s\n", s->options->store, error.text);
+        (void)fprintf(stderr, "%s: %s\n", shown, error.text);
     else
         status = run_graph(s, input, command);
     heddle_close(s->store);

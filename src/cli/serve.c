@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "cli/cli.h"
+#include "cli/ops.h"
 #include "http/server.h"
 #include "http/tls.h"
 #include "run/app.h"
@@ -192,11 +193,12 @@ static void greet(const struct serving *s)
     const char *host = shown_host(s->config.host);
     const char *scheme = s->tls ? "https" : "http";
     struct hd_slice id = s->app.graphs[0].id;
+    char store[512];
 
+    hd_ops_url(s->config.store, store, sizeof(store));
     if (s->port != s->config.port)
         printf("Port %d is taken, so this is port %d.\n", s->config.port, s->port);
-    printf("Heddle serves %s://%s:%d, stores in %s, and runs", scheme, host, s->port,
-           s->config.store);
+    printf("Heddle serves %s://%s:%d, stores in %s, and runs", scheme, host, s->port, store);
     for (size_t i = 0; i < s->app.graph_count; i++)
         printf("%s %.*s", i > 0 ? "," : "", (int)s->app.graphs[i].id.len, s->app.graphs[i].id.ptr);
     printf(".\n\nThree things to try:\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from urllib.parse import urlsplit
 
 import pytest
 from canaries import CONFIGURABLE, HEADERS, JWT, MARK, QUERY, WITNESS, find, forms, must_be_clean, run_body, secret
@@ -164,8 +165,9 @@ def kept(server, store: str) -> bytes:
     return dumped(server.store) if store == "postgres" else server.database() + stored(server)
 
 
-def exported(server, thread: str, token_subject: str) -> str:
-    done = server.tool("export", "--store", server.store, "--config", str(server.config_file), thread, status=None)
+def exported(server, *what: str) -> str:
+    of_whom = ("--subject", "main/alice", "--store", server.store, "--config", str(server.config_file))
+    done = server.tool("export", *what, *of_whom)
     return done.stdout + done.stderr
 
 
@@ -207,12 +209,18 @@ def test_nothing_lands(secured, store):
     server.stop()
 
     secrets = (token, *parts[1:])
-    must_be_clean("the log", server.log.read_bytes(), *secrets, has_witness=False)
+    password = urlsplit(server.store).password
+    must_be_clean("the log", server.log.read_bytes(), *secrets, *([password] if password else []), has_witness=False)
     must_be_clean("the audit log", (server.folder / "audit.log").read_bytes(), *secrets, has_witness=False)
     must_be_clean("the database", kept(server, store), *secrets)
     words = b"the key is heddle:secret:custom_api_key"
     assert words in kept(server, store), "what is compressed was looked at, too"
-    server.tool("doctor", "--secrets", server.store)
+    must_be_clean("what is exported", exported(server, "--all"), *secrets)
+    for thread in threads:
+        must_be_clean("an exported thread", exported(server, thread), *secrets)
+    found = server.tool("doctor", "--secrets", server.store, status=None)
+    assert found.returncode == 0, found.stdout + found.stderr
+    must_be_clean("what the doctor says", found.stdout + found.stderr, *secrets, has_witness=False)
 
 
 def test_a_run_that_takes_too_long(secured, store):

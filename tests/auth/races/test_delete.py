@@ -13,7 +13,7 @@ from secured import Secured
 from server import GRAPHS
 
 MARK = "textOfTheDeletedThread"
-ROUNDS = 12
+ROUNDS, ROUNDS_OF_TWO = 12, 4
 # Writes a checkpoint for every step, and takes long enough to be deleted on the way.
 COUNTER = {
     "name": "counter",
@@ -25,7 +25,7 @@ COUNTER = {
     "edges": [
         ["__start__", "step"],
         ["step", "rest"],
-        {"from": "rest", "routes": [{"when": {"@lt": ["{{count}}", 400]}, "to": "step"}, {"to": "__end__"}]},
+        {"from": "rest", "routes": [{"when": {"@lt": ["{{count}}", 100]}, "to": "step"}, {"to": "__end__"}]},
     ],
 }
 SERVED = {"counter": COUNTER, "echo": GRAPHS / "echo.json"}
@@ -94,7 +94,7 @@ def test_two_servers(secured):
     other.restart()
     gone = []
     with one.as_user("alice") as here, other.as_user("alice") as there:
-        for number in range(ROUNDS):
+        for number in range(ROUNDS_OF_TWO):
             thread = here.post("/threads", json={"metadata": {"note": MARK}}).json()["thread_id"]
             assert here.post(f"/threads/{thread}/runs", json=RUN).status_code == 200
             wait_for(lambda thread=thread, number=number: steps(here, thread) > number, what="a run at work")
