@@ -90,6 +90,7 @@ static const struct {
 } tags[] = {
     {"Assistants", "Graphs with a configuration of their own, in versions"},
     {"Threads", "Conversations: their states, histories and branches"},
+    {"Participants", "Whom a thread is shared with, and invitations to it"},
     {"Runs", "Executions of an assistant on a thread"},
     {"Stateless runs", "Runs on a thread of their own"},
     {"Crons", "Runs that start by the clock"},

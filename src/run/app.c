@@ -25,6 +25,7 @@
 #include "run/webhook.h"
 
 #define FEED_IDLE_US (2 * 60 * 1000000LL) /* events are kept that long after the last */
+#define QUIET_MS 1
 
 const struct hd_app_graph *hd_app_graph(const struct hd_app *app, struct hd_slice id)
 {
@@ -132,10 +133,15 @@ int hd_app_open(struct hd_app *app, struct hd_fault *fault)
 
 /* ---- the end ---------------------------------------------------------- */
 
+/* Something may be looked up still that no request waits for: whether a key was revoked, say. */
 static void on_all_quiet(uv_timer_t *timer)
 {
     struct hd_app *app = timer->data;
 
+    if (hd_defer_count(app->defer) > 0) {
+        uv_timer_start(timer, on_all_quiet, QUIET_MS, 0);
+        return;
+    }
     uv_close((uv_handle_t *)timer, NULL);
     app->drained(app->drained_ctx);
 }
