@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import re
 from urllib.parse import urlsplit
 
 import pytest
 from canaries import CONFIGURABLE, HEADERS, JWT, MARK, QUERY, WITNESS, find, forms, must_be_clean, run_body, secret
 from kept import dumped, stored
 from programs import wait_for
+from secured import PRINCIPAL_KEY
 
 ALL_MODES = ["values", "updates", "messages", "messages-tuple", "events", "debug", "tasks", "checkpoints", "custom"]
 STATE = {"messages": {"reducer": "messages"}, "seen": {}, "context": {}}
@@ -174,8 +177,6 @@ def exported(server, *what: str) -> str:
 def test_the_search_finds_what_it_looks_for():
     for form, data in forms().items():
         assert find(b"before" + data + b"after"), form
-    import base64
-
     for pad in range(3):
         assert find(base64.b64encode(b"x" * pad + b"Basic user:" + MARK.encode() + b" and more")), pad
     assert not find(f"{WITNESS} nothing".encode())
@@ -208,7 +209,7 @@ def test_nothing_lands(secured, store):
     wrong.http.close()
     server.stop()
 
-    secrets = (token, *parts[1:])
+    secrets = (token, *parts[1:], PRINCIPAL_KEY, server.main.key)
     password = urlsplit(server.store).password
     must_be_clean("the log", server.log.read_bytes(), *secrets, *([password] if password else []), has_witness=False)
     must_be_clean("the audit log", (server.folder / "audit.log").read_bytes(), *secrets, has_witness=False)
@@ -260,3 +261,46 @@ def test_what_a_model_says_about_keys(secured, scripted):
     server.stop()
     must_be_clean("the log", server.log.read_bytes(), has_witness=False)
     must_be_clean("the database", kept(server, "sqlite"))
+
+
+def test_api_keys_and_invitations(secured, store):
+    """Both are shown once, when they are made; a hash is all that is kept."""
+    server = secured(store=store, graphs=GRAPHS, config={"log": {"level": "debug"}, "audit": {"file": "audit.log"}})
+    said = server.tool("key", "create", "--subject", WITNESS, "--store", server.store).stdout
+    key = re.search(r"hdk_[\w.-]+", said)[0]
+    with server.client(headers={"x-api-key": key}) as machine, server.as_user("bob") as bob:
+        thread = machine.post("/threads", json={"metadata": {"note": WITNESS}}).json()["thread_id"]
+        body = run_body("teller", input={"messages": "hello"})
+        assert machine.post(f"/threads/{thread}/runs/wait", json=body).status_code == 200
+        invitations = [
+            machine.post(f"/threads/{thread}/invitations", json={"role": role}).json()["token"] for role in ("viewer", "editor")
+        ]
+        assert bob.post("/invitations/accept", json={"token": invitations[0]}).status_code == 200
+        told = [machine.get(f"/threads/{thread}{path}").text for path in ("", "/invitations", "/participants", "/state", "/runs")]
+    with server.client(key) as machine:  # as a bearer's token, too
+        told.append(machine.get(f"/threads/{thread}").text)
+    told.append(server.tool("key", "list", "--store", server.store).stdout)
+    secrets = [key, *key.split("_", 1)[1].split("."), *invitations, *(token.split("_", 1)[-1] for token in invitations)]
+    secrets = [each for each in secrets if each not in told[-1]]  # the id of a key is no secret
+    assert key in secrets and len(secrets) >= 5
+    must_be_clean("the answers", "\n".join(told), *secrets)
+    server.stop()
+    must_be_clean("the log", server.log.read_bytes(), *secrets, has_witness=False)
+    must_be_clean("the audit log", (server.folder / "audit.log").read_bytes(), *secrets)
+    must_be_clean("the database", kept(server, store), *secrets)
+    found = server.tool("doctor", "--secrets", server.store, status=None)
+    assert found.returncode == 0, found.stdout + found.stderr
+
+
+def test_what_webhooks_are_told(secured, scripted):
+    hook = scripted(lambda peer, request: peer.answer(200, {}))
+    server = secured(graphs=GRAPHS, config={"outgoing": {"private": "allow"}, "webhooks": {"allow_loopback": True}})
+    journal = Journal(server, server.user("alice", **claims()))
+    thread = journal.ask("POST", "/threads", json={"metadata": {"note": WITNESS}}).json()["thread_id"]
+    for assistant in ("teller", "asker"):
+        body = run_body(assistant, input={"messages": f"hello {WITNESS}"}, webhook=hook.url + "/hook")
+        assert journal.ask("POST", f"/threads/{thread}/runs/wait", json=body).status_code == 200
+    wait_for(lambda: len(hook.requests) == 2, what="two calls of the webhook")
+    journal.http.close()
+    for request in hook.requests:
+        must_be_clean("a webhook's request", json.dumps(request.headers).encode() + request.body, journal.token)
