@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import stat
@@ -91,6 +92,18 @@ def test_secrets_are_not_stored(secured):
     assert id.encode() in database and secret.encode() not in database
     server.stop()
     assert secret not in server.tool("key", "list", "--store", server.store).stdout
+
+
+def test_the_store_is_that_of_the_configuration(idle):
+    server = idle()
+    config = json.loads(server.config_file.read_text()) | {"store": f"sqlite:{server.folder}/configured.db"}
+    server.config_file.write_text(json.dumps(config))
+    where = ("--config", str(server.config_file))
+    key = server.tool("key", "create", "--subject", "bot", *where).stdout.strip()
+    assert (server.folder / "configured.db").exists()
+    # The whole key is as good as its id.
+    server.tool("key", "revoke", key, *where)
+    assert "revoked" in server.tool("key", "list", *where).stdout
 
 
 def test_keys_end_by_themselves(secured):

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import hmac
 import json
 import sqlite3
+import struct
 
 import pytest
 from programs import wait_for
@@ -42,6 +46,22 @@ def restart_with(server, **auth) -> None:
 @pytest.fixture
 def server(secured):
     return secured(env={"NEW_PRINCIPAL_KEY": NEW_KEY})
+
+
+def derived(key: str, alias: str, subject: str) -> str:
+    """The principal, as docs/authentication.md says that it is made."""
+    parts = (struct.pack(">I", len(part)) + part for part in (alias.encode(), subject.encode()))
+    digest = hmac.new(bytes.fromhex(key), b"lgp/1\0" + b"".join(parts), hashlib.sha256).digest()
+    return base64.urlsafe_b64encode(digest[:16]).decode().rstrip("=")
+
+
+def test_principals_are_what_is_documented(server):
+    thread = server.ask("POST", "/threads", token=server.user("Zoë"), json={})["thread_id"]
+    principal = derived(PRINCIPAL_KEY, "main", "Zoë")
+    assert rows(server)["Zoë"][0] == principal
+    with sqlite3.connect(f"file:{server.folder}/heddle.db?mode=ro", uri=True) as database:
+        found = database.execute("SELECT principal FROM thread_info WHERE thread_id = ?", (thread,)).fetchall()
+    assert [text(row[0]) for row in found] == [principal]
 
 
 def test_who_was_there_stays_where_it_was(server):
