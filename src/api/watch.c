@@ -356,7 +356,8 @@ void hd_watch_start(struct hd_watch *watch, const struct hd_call *call, struct h
     watches->first = watch;
     /* It may have ended between the door and here, where nobody could know of the watch. */
     watch->is_due = is_shared(call);
-    look_at_due(watches);
+    if (watch->is_due)
+        look_at_due(watches);
 }
 
 void hd_watch_stop(struct hd_watch *watch)

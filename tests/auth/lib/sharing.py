@@ -57,6 +57,17 @@ class Person:
         self.ask("POST", f"/threads/{thread}/runs/{run}/cancel", params={"wait": "true"})
 
 
+def settings(server) -> list[str]:
+    """What commands need to work on the server's database."""
+    return ["--config", str(server.config_file), "--store", server.store]
+
+
+def machine(server, subject: str) -> tuple[str, Person]:
+    """Somebody with a new API key: its id, and who uses it."""
+    key = server.tool("key", "create", "--subject", subject, *settings(server)).stdout.strip()
+    return key[len("hdk_") :][:16], Person(server, headers={"x-api-key": key})
+
+
 @contextmanager
 def crowd(server, *names: str):
     """A Person for each name: {name: Person}; "name@org" is a member of the organisation."""

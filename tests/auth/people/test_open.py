@@ -7,7 +7,7 @@ import time
 import pytest
 from programs import wait_for
 from secured import Secured
-from sharing import GRAPHS, HOUR_MS, Open, Person, crowd
+from sharing import GRAPHS, HOUR_MS, Open, Person, crowd, machine, settings
 
 
 @pytest.fixture(scope="module")
@@ -166,19 +166,14 @@ def test_other_processes_follow(store):
 
 
 def test_a_revoked_key_ends_its_streams(server):
-    def make(subject: str) -> tuple[str, Person]:
-        made = server.tool("key", "create", "--subject", subject, "--config", str(server.config_file), "--store", server.store)
-        key = made.stdout.strip()
-        return key.removeprefix("hdk_").split("_")[0][:16], Person(server, headers={"x-api-key": key})
-
-    identity, robot = make("robot")
-    _, other = make("robot")
+    key, robot = machine(server, "robot")
+    _, other = machine(server, "robot")
     thread = robot.thread()
     run = robot.nap(thread)
     stream = Open(robot, "GET", f"/threads/{thread}/runs/{run}/stream").wait_open()
     waiting = Open(robot, "GET", f"/threads/{thread}/runs/{run}/join")
     kept = Open(other, "GET", f"/threads/{thread}/runs/{run}/stream").wait_open()
-    server.tool("key", "revoke", identity, "--config", str(server.config_file), "--store", server.store)
+    server.tool("key", "revoke", key, *settings(server))
     stream.wait_end()
     waiting.wait_end()
     assert waiting.status == 401 or "__error__" in waiting.text, (waiting.status, waiting.text)

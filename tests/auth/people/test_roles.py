@@ -7,7 +7,7 @@ import uuid
 import pytest
 from plain import human
 from programs import Heddle, collect
-from sharing import GRAPHS, Person, crowd
+from sharing import GRAPHS, crowd, machine
 
 NOBODY = "nobody authenticates here"
 
@@ -160,8 +160,7 @@ def test_a_thread_of_ones_own_hides_a_shared_one(world):
 
 
 def test_machines_take_part_by_their_keys(server):
-    key = server.tool("key", "create", "--subject", "robot", "--config", str(server.config_file), "--store", server.store)
-    robot = Person(server, headers={"x-api-key": key.stdout.strip()})
+    _, robot = machine(server, "robot")
     with crowd(server, "alice") as people:
         thread = people["alice"].thread()
         robot.ask("GET", f"/threads/{thread}", 404)
