@@ -272,9 +272,8 @@ static bool is_key(struct hd_slice text)
         {HD_S_INIT("tvly-"), 16},    {HD_S_INIT("sbp_"), 20},     {HD_S_INIT("sb_secret_"), 16},
         {HD_S_INIT("whsec_"), 16},   {HD_S_INIT("npm_"), 20},     {HD_S_INIT("pypi-"), 20},
         {HD_S_INIT("dop_v1_"), 20},  {HD_S_INIT("SG."), 20},      {HD_S_INIT("ya29."), 20},
-        {HD_S_INIT("r8_"), 20},      {HD_S_INIT("hdk_"), 16},     {HD_S_INIT("hdi_"), 16},
-        {HD_S_INIT("nvapi-"), 20},   {HD_S_INIT("csk-"), 20},     {HD_S_INIT("pcsk_"), 20},
-        {HD_S_INIT("shpat_"), 20},
+        {HD_S_INIT("r8_"), 20},      {HD_S_INIT("hdk_"), 16},     {HD_S_INIT("nvapi-"), 20},
+        {HD_S_INIT("csk-"), 20},     {HD_S_INIT("pcsk_"), 20},    {HD_S_INIT("shpat_"), 20},
     };
 
     if (!is_made_of(text, "-_.") || !has_digit(text))
