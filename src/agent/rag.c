@@ -17,6 +17,7 @@ int hd_rag_ask(const struct hd_rag_ask *ask, struct hd_exchange **out)
                                     .timeout_ms = ASK_MS,
                                     .tries = 2,
                                     .is_direct = true,
+                                    .is_trusted = ask->is_trusted,
                                     .max_body = HD_RAG_MAX_BODY,
                                     .secrets = &ask->token,
                                     .secret_count = ask->token.len > 0,

@@ -29,6 +29,7 @@ struct hd_rag_ask {
     struct hd_run *run;
     const char *method;
     const char *url;
+    bool is_trusted;       /* the operator chose the URL */
     struct hd_slice token; /* sent as bearer; empty: none */
     struct hd_slice body;  /* JSON; ptr NULL: none */
     void (*on_done)(void *ctx, const struct hd_reply *reply);

@@ -32,12 +32,14 @@
 
 struct archive {
     struct hd_slice name, collection, url, model;
+    bool has_own_url;  /* the environment's, or the usual one */
     struct hd_val *id; /* of the collection; NULL: not known yet */
 };
 
 struct chroma {
     struct hd_val *key; /* of the embeddings' server; NULL: none */
     struct hd_slice embeddings_url;
+    bool has_own_embeddings; /* the environment names their server */
     struct archive *archives;
     size_t count;
     size_t top; /* when the model does not say */
@@ -98,8 +100,9 @@ static void read_archive(const struct hd_val *val, struct archive *archive)
     archive->name = hd_val_get_string(hd_val_get(val, HD_S("name")));
     if (archive->name.len == 0)
         archive->name = archive->collection;
-    archive->url = text_or(hd_val_get_string(hd_val_get(val, HD_S("chromadb_url"))),
-                           "DOCPROC_CHROMADB_URL", DEFAULT_CHROMA);
+    archive->url = hd_val_get_string(hd_val_get(val, HD_S("chromadb_url")));
+    archive->has_own_url = archive->url.len == 0;
+    archive->url = text_or(archive->url, "DOCPROC_CHROMADB_URL", DEFAULT_CHROMA);
     archive->model =
         text_or(hd_val_get_string(hd_val_get(val, HD_S("embedding_model"))), NULL, DEFAULT_MODEL);
 }
@@ -184,9 +187,9 @@ static int read_config(struct hd_source *source, struct chroma *own)
     own->count = hd_val_count(list);
     for (size_t i = 0; i < own->count; i++)
         read_archive(hd_val_at(list, i), &own->archives[i]);
-    own->embeddings_url =
-        text_or(hd_val_get_string(hd_val_get(source->value, HD_S("embeddings_url"))),
-                "DOCPROC_TEI_EMBEDDINGS_URL", "");
+    own->embeddings_url = hd_val_get_string(hd_val_get(source->value, HD_S("embeddings_url")));
+    own->has_own_embeddings = own->embeddings_url.len == 0;
+    own->embeddings_url = text_or(own->embeddings_url, "DOCPROC_TEI_EMBEDDINGS_URL", "");
     read_environment(own);
     if (!hd_val_is_string(key))
         return 0;
@@ -407,6 +410,7 @@ static int ask_chroma(struct search *search, struct hd_slice collection, const c
         err = hd_buf_append(&url, rest, strlen(rest) + 1);
     what->task = search->work->call->task;
     what->url = url.ptr;
+    what->is_trusted = search->archive->has_own_url;
     what->ctx = search;
     if (!err)
         err = hd_rag_ask(what, &search->exchange);
@@ -579,6 +583,7 @@ static void ask_vector(struct vector *vector, struct hd_slice query)
     const struct chroma *own = vector->work->own;
     struct hd_rag_ask what = {.task = vector->work->call->task,
                               .method = "POST",
+                              .is_trusted = own->has_own_embeddings,
                               .token = hd_val_get_string(own->key),
                               .on_done = on_vector,
                               .ctx = vector};

@@ -186,6 +186,27 @@ def test_what_the_operator_chose_himself_is_asked(secured, mock, scripted):
     assert model.requests("/v1/chat/completions")
 
 
+def test_archives_that_the_environment_names_are_asked(secured, scripted):
+    """But not under a URL of the user's own, though it be the same machine."""
+
+    def answer(peer, request):
+        if "embeddings" in request.path:
+            peer.answer(200, {"data": [{"index": 0, "embedding": [0.5, 0.5]}]})
+        elif request.method == "GET":
+            peer.answer(200, {"id": "6f1c1ba9-4d6e-4d1c-9c43-0d6f0f5f0c11", "name": "x"})
+        else:
+            peer.answer(200, {"ids": [["d1"]], "documents": [["found it"]], "metadatas": [[{}]], "distances": [[0.1]]})
+
+    peer = scripted(answer)
+    server = secured(graphs=GRAPHS, env={"DOCPROC_CHROMADB_URL": peer.url, "DOCPROC_TEI_EMBEDDINGS_URL": peer.url})
+    body = {"assistant_id": "chroma", "input": {"messages": [{"role": "user", "content": "go"}]}}
+    for archive, is_asked in (({"collection_name": "x"}, True), ({"collection_name": "x", "chromadb_url": peer.url}, False)):
+        config = {"configurable": {"rag_config": {"archives": [archive]}}}
+        with server.as_user("alice") as http:
+            text = http.post("/runs/wait", json=body | {"config": config}).text
+        assert ("found it" in text, REFUSAL in text) == (is_asked, not is_asked), text
+
+
 def test_webhooks_are_refused_at_once(server):
     for url in ("http://127.0.0.1:9/", "http://localhost/", "http://169.254.169.254/latest/", "http://[::1]/", "http://10.0.0.1/"):
         with server.as_user("alice") as http:
