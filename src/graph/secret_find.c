@@ -1,9 +1,9 @@
 /*
  * Secrets in what was stored.
  *
- * JSON is walked: members with secret names (secret_shape.c), strings that are secrets, strings that
- * hold JSON again. What is no JSON as a whole may be a piece of one, msgpack or prose: it is cut
- * into words at whatever cannot be part of a secret, and quoted names are looked at with the
+ * JSON is walked: members with secret names (secret_shape.c), strings that are secrets, strings
+ * that hold JSON again. What is no JSON as a whole may be a piece of one, msgpack or prose: it is
+ * cut into words at whatever cannot be part of a secret, and quoted names are looked at with the
  * quoted text that follows. A word of prose is held to more than a whole value is.
  */
 #include "graph/secret_find.h"

@@ -72,7 +72,7 @@ struct hd_dump_line {
 /* HD_EINVAL says what is wrong. What it points to is in the arena. */
 HD_MUST_CHECK int hd_dump_read(struct hd_slice line, struct hd_arena *arena,
                                struct hd_dump_line *out, struct hd_fault *fault);
-/* Appends a row with its newline; `cells` are unpacked. HD_ECORRUPT: they are not what they should be. */
+/* Appends a row with its newline; `cells` are unpacked. HD_ECORRUPT: they are of other types. */
 HD_MUST_CHECK int hd_dump_write_row(struct hd_buf *out, enum hd_table_id table,
                                     const struct hd_cell *cells, struct hd_arena *arena);
 
@@ -105,7 +105,7 @@ struct hd_import {
 
 /*
  * Reads everything first, and changes nothing when it is not good. Then brings it in; what was
- * brought in is taken away again when it cannot be finished. HD_EEXISTS: something is there already.
+ * brought in is taken away again when it cannot be finished. HD_EEXISTS: something of it is there.
  */
 HD_MUST_CHECK int hd_import(struct hd_import *import, struct hd_fault *fault);
 

@@ -5,7 +5,7 @@
 #include "base/json.h"
 #include "run/dump.h"
 
-/* The order of tables within a thread, and of those of a principal: HD_TABLE_COUNT after the last. */
+/* The tables of a thread, and of a principal, in their order: HD_TABLE_COUNT after the last. */
 extern const enum hd_table_id hd_dump_thread_tables[];
 extern const enum hd_table_id hd_dump_principal_tables[];
 

@@ -395,8 +395,8 @@ int hd_dump_write_page(struct hd_buf *out, struct hd_slice page, struct hd_arena
 
 static int read_event(struct hd_buf *out, hd_json_val val, struct hd_arena *arena)
 {
+    struct hd_slice name = {NULL, 0}, data = {NULL, 0};
     uint64_t seq = 0, mode = 0, last = 0;
-    struct hd_slice name, data;
     int err = get_count(val, "seq", &seq);
 
     if (!err)
@@ -435,7 +435,7 @@ int hd_dump_read_page(struct hd_buf *out, hd_json_val val, struct hd_arena *aren
 
 int hd_dump_write_exchange(struct hd_buf *out, struct hd_slice exchange, struct hd_arena *arena)
 {
-    struct hd_kept_exchange kept;
+    struct hd_kept_exchange kept = {.status = 0};
     struct hd_jw jw;
     int err = hd_kept_read(exchange, &kept);
 

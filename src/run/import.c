@@ -2,10 +2,10 @@
  * Reading exports, twice: the first time to see that everything is good, the second to bring it in.
  *
  * A thread comes in as a copy does (store/copy.c): first its row, created at 0 and with an odd
- * epoch, so that nobody sees it; then everything else, in batches that expect that epoch; its record
- * last, together with the even epoch, so that it appears all at once. Whoever wants the thread
- * meanwhile takes it over by changing the epoch, and the import fails. Values are compared with
- * their checksums before. Rows are added, never replaced, so what is taken away again after a
+ * epoch, so that nobody sees it; then everything else, in batches that expect that epoch; its
+ * record last, together with the even epoch, so that it appears all at once. Whoever wants the
+ * thread meanwhile takes it over by changing the epoch, and the import fails. Values are compared
+ * with their checksums before. Rows are added, never replaced, so what is taken away again after a
  * failure is what was brought in.
  */
 #include <heddle.h>

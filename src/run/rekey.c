@@ -284,7 +284,7 @@ static int move_group(struct moving *m)
 static int on_run(void *arg, size_t which, const struct hd_cell *cells)
 {
     struct moving *m = arg;
-    struct hd_principal_rec principal;
+    struct hd_principal_rec principal = {.state = HD_PRINCIPAL_HERE};
     struct hd_slice raw = {NULL, 0}, actor;
     struct hd_member member = {"actor", &raw};
     struct hd_run_rec run;

@@ -4,11 +4,11 @@
  * A principal is a keyed hash, and everything that belongs to it is stored under it. With a new key
  * all that moves, one principal after the other, while servers run that know both keys:
  *
- *   1. its row says that it moves: from then on nobody is let in as it (run/principals.h), and after
- *      HD_AUTH_RECHECK_US nobody is who was before;
+ *   1. its row says that it moves: from then on nobody is let in as it (run/principals.h), and
+ *      after HD_AUTH_RECHECK_US nobody is who was before;
  *   2. its runs under way are waited for;
- *   3. its rows move, each with the condition that it is still as it was read. A thread's record goes
- *      first: without it late writers are refused (store/guard.h), and nobody is told that
+ *   3. its rows move, each with the condition that it is still as it was read. A thread's record
+ *      goes first: without it late writers are refused (store/guard.h), and nobody is told that
  *      something was stored which then is not there;
  *   4. what came meanwhile is looked for, until nothing is left under the old principal;
  *   5. its row says where it is now.

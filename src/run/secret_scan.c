@@ -175,7 +175,7 @@ static int look_at_page(struct scanner *s, struct hd_slice packed)
 
 static int look_at_exchange(struct scanner *s, struct hd_slice packed)
 {
-    struct hd_kept_exchange kept;
+    struct hd_kept_exchange kept = {.status = 0};
     struct hd_slice text;
     int err = hd_unpack_copy(&s->arena, packed, &text);
 
