@@ -153,8 +153,8 @@ static int on_shared(void *arg, const struct hd_assistant_rec *assistant)
     int err;
 
     hd_arena_init(&arena, MAX_FOUND);
-    err = hd_assistant_read(call->app->store, call->actor, assistant->id, &arena, &own,
-                            &call->fault);
+    err =
+        hd_assistant_read(call->app->store, call->actor, assistant->id, &arena, &own, &call->fault);
     hd_arena_fini(&arena);
     return err == HD_ENOTFOUND ? on_assistant(search, assistant) : err;
 }
@@ -162,8 +162,7 @@ static int on_shared(void *arg, const struct hd_assistant_rec *assistant)
 static int scan(struct search *search)
 {
     struct hd_call *call = search->call;
-    int err =
-        hd_assistants_scan(call->app->store, call->actor, on_assistant, search, &call->fault);
+    int err = hd_assistants_scan(call->app->store, call->actor, on_assistant, search, &call->fault);
 
     if (!err && call->actor.len > 0)
         err = hd_assistants_scan(call->app->store, hd_slice(NULL, 0), on_shared, search,

@@ -182,8 +182,7 @@ static int read_assistant(struct hd_call *call, struct search *search)
 
     if (err || id.len == 0)
         return err;
-    err =
-        hd_assistant_resolve(call->app, call->actor, id, call->arena, &assistant, &call->fault);
+    err = hd_assistant_resolve(call->app, call->actor, id, call->arena, &assistant, &call->fault);
     if (err == HD_ENOTFOUND) { /* deleted: its crons may still be there */
         call->fault = (struct hd_fault){0};
         search->assistant_id = id;
@@ -332,8 +331,8 @@ static int show_found(struct search *search)
     for (size_t i = (size_t)search->page.offset; !err && i < search->count && i < end; i++) {
         struct hd_cron_rec cron;
 
-        err = hd_cron_read(call->app->store, call->actor, search->found[i].id, call->arena,
-                           &cron, &call->fault);
+        err = hd_cron_read(call->app->store, call->actor, search->found[i].id, call->arena, &cron,
+                           &call->fault);
         if (!err)
             hd_cron_view(&call->jw, &cron, search->names, search->name_count);
         else if (err == HD_ENOTFOUND) /* deleted a moment ago */

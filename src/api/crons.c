@@ -281,8 +281,8 @@ static int create_cron(struct hd_call *call)
 }
 
 /*
- * A cron works as its maker, long after the request. So it cannot be for a thread that is shared with
- * an organisation, of which only the maker's token says that it belongs to it.
+ * A cron works as its maker, long after the request. So it cannot be for a thread that is shared
+ * with an organisation, of which only the maker's token says that it belongs to it.
  */
 static int check_share(struct hd_call *call, struct hd_slice thread_id, bool *is_good)
 {

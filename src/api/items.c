@@ -170,8 +170,8 @@ static int get_item(struct hd_call *call)
         err =
             hd_params_bool(&call->query, HD_S("refresh_ttl"), refreshes, &refreshes, &call->fault);
     if (!err)
-        err = hd_item_read(call->app->store, call->actor, place.ns, place.key, call->arena,
-                           &item, &call->fault);
+        err = hd_item_read(call->app->store, call->actor, place.ns, place.key, call->arena, &item,
+                           &call->fault);
     if (err == HD_ENOTFOUND) {
         hd_jw_null(&call->jw);
         return 0;
@@ -249,8 +249,8 @@ static int date_item(struct hd_call *call, struct hd_item_rec *item)
 {
     int64_t now = hd_clock_now_us();
     struct hd_item_rec before;
-    int err = hd_item_read(call->app->store, call->actor, item->ns, item->key, call->arena,
-                           &before, &call->fault);
+    int err = hd_item_read(call->app->store, call->actor, item->ns, item->key, call->arena, &before,
+                           &call->fault);
 
     item->created_at = item->updated_at = now;
     item->expires_at = item->ttl_us > 0 ? now + item->ttl_us : 0;
@@ -425,8 +425,8 @@ static int show_found(struct search *search)
         const struct found *found = &search->found[i];
         struct hd_item_rec item;
 
-        err = hd_item_read(call->app->store, call->actor, found->ns, found->key, call->arena,
-                           &item, &call->fault);
+        err = hd_item_read(call->app->store, call->actor, found->ns, found->key, call->arena, &item,
+                           &call->fault);
         if (err == HD_ENOTFOUND) { /* gone a moment ago */
             err = 0;
             continue;
@@ -532,8 +532,8 @@ static int list(struct hd_call *call, struct listing *listing)
     listing->call = call;
     hd_arena_init(&listing->arena, MAX_LABELS_ARENA);
     hd_label_set_init(&listing->set, call->arena, (size_t)listing->max_depth, MAX_NAMESPACES);
-    err = hd_namespaces_scan(call->app->store, call->actor, listing->from, on_namespace,
-                             listing, &call->fault);
+    err = hd_namespaces_scan(call->app->store, call->actor, listing->from, on_namespace, listing,
+                             &call->fault);
     if (!err)
         show_namespaces(call, listing);
     hd_label_set_fini(&listing->set);

@@ -98,8 +98,8 @@ typedef void (*hd_run_done_fn)(void *ctx, const struct hd_run_result *result);
  * until the run's memory is gone: after on_done, when the loop has turned once more. */
 struct hd_run_options {
     const struct hd_graph *graph;
-    struct hd_slice principal;           /* whose thread it is */
-    struct hd_slice actor;               /* who asked for the run; empty: nobody authenticates */
+    struct hd_slice principal; /* whose thread it is */
+    struct hd_slice actor;     /* who asked for the run; empty: nobody authenticates */
     struct hd_slice thread;
     int64_t guard;                       /* of all it stores: see struct hd_extras; 0: none */
     struct hd_slice root;                /* where its checkpoints are stored: ns.h; empty: "" */

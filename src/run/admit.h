@@ -23,7 +23,7 @@
 struct hd_admission {
     /* What is asked. */
     struct hd_app *app;
-    struct hd_arena *arena; /* for everything below */
+    struct hd_arena *arena;    /* for everything below */
     struct hd_slice principal; /* whose thread */
     struct hd_slice actor;     /* who asks, and whose assistants are meant */
     struct hd_slice subject;   /* of the actor, as clients know it; empty: nobody authenticates */

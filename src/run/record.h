@@ -117,9 +117,9 @@ struct hd_run_rec {
     enum hd_run_state status;
     int64_t created_at;
     int64_t updated_at;
-    int64_t due_at; /* when it may begin; 0: it has ended */
-    int attempt;    /* 1 when it has never been begun again */
-    struct hd_slice actor; /* who asked for it: the principal, or somebody it shares the thread with */
+    int64_t due_at;        /* when it may begin; 0: it has ended */
+    int attempt;           /* 1 when it has never been begun again */
+    struct hd_slice actor; /* who asked: the principal, or whom it shares the thread with */
     struct hd_slice assistant_id;
     enum hd_multitask multitask;
     struct hd_slice metadata; /* JSON object */

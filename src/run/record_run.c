@@ -67,14 +67,12 @@ int hd_run_rec_copy(struct hd_arena *arena, const struct hd_run_rec *run, struct
 
 static int decode_body(struct hd_slice body, struct hd_arena *arena, struct hd_run_rec *out)
 {
-    struct hd_slice attempt, assistant, multitask, name, actor;
-    const struct hd_member members[] = {{"attempt", &attempt},
-                                        {"actor", &actor},
-                                        {"assistant_id", &assistant},
-                                        {"multitask_strategy", &multitask},
-                                        {"metadata", &out->metadata},
-                                        {"kwargs", &out->kwargs},
-                                        {"receipt", &out->receipt}};
+    struct hd_slice attempt, assistant, multitask, actor, name = {NULL, 0};
+    const struct hd_member members[] = {
+        {"attempt", &attempt},        {"actor", &actor},
+        {"assistant_id", &assistant}, {"multitask_strategy", &multitask},
+        {"metadata", &out->metadata}, {"kwargs", &out->kwargs},
+        {"receipt", &out->receipt}};
     int64_t number = 0;
     int err = hd_record_split(body, members, HD_COUNT(members));
 
