@@ -37,8 +37,8 @@ def share(team, thread: str, name: str, role: str) -> str:
     return team.ask("alice", "POST", f"/threads/{thread}/participants", json=body)["participant_id"]
 
 
-def last_run(client, thread: str) -> dict:
-    return client.runs.list(thread, limit=1)[0]
+def asker(run: dict) -> str:
+    return run["kwargs"]["config"]["configurable"]["langgraph_auth_user_id"]
 
 
 def test_runs_are_their_askers_doing(team):
@@ -143,7 +143,8 @@ def test_a_restart_keeps_who_asked(team, server):
     share(team, thread, "bob", "editor")
     nap = alice.runs.create(thread, "nap", input={"ms": HOUR_MS})["run_id"]
     settings = {"configurable": {"assistants": ["alpha"], "calls": [call("alpha")]}}
-    run = bob.runs.create(thread, "boss", input={"messages": "go"}, config=settings, multitask_strategy="enqueue")["run_id"]
+    made = bob.runs.create(thread, "boss", input={"messages": "go"}, config=settings, multitask_strategy="enqueue")
+    run = made["run_id"]
     assert bob.runs.get(thread, run)["status"] == "pending"
     server.kill()
     server.restart()
@@ -151,7 +152,7 @@ def test_a_restart_keeps_who_asked(team, server):
     alice.runs.cancel(thread, nap, wait=True)
     values = bob.runs.join(thread, run)
     assert contents(values, "tool") == ["bob: hello"]
-    assert bob.runs.get(thread, run)["kwargs"]["config"]["configurable"]["langgraph_auth_user_id"] == team.subject("bob")
+    assert asker(bob.runs.get(thread, run)) == team.subject("bob")
 
 
 def test_crons_work_as_their_maker(team, server):
@@ -163,7 +164,7 @@ def test_crons_work_as_their_maker(team, server):
     fire(server, cron["cron_id"])
     wait_for(lambda: alice.runs.list(thread, status="success"), what="a run by the clock")
     assert contents(alice.threads.get_state(thread)["values"], "tool")[-1] == "alice: hello"
-    assert last_run(alice, thread)["kwargs"]["config"]["configurable"]["langgraph_auth_user_id"] == team.subject("alice")
+    assert asker(alice.runs.list(thread, limit=1)[0]) == team.subject("alice")
     assert team["bob"].threads.count() == 0
 
 
