@@ -7,7 +7,6 @@ import json
 import re
 from urllib.parse import urlsplit
 
-import pytest
 from canaries import CONFIGURABLE, HEADERS, JWT, MARK, QUERY, WITNESS, find, forms, must_be_clean, run_body, secret
 from kept import dumped, stored
 from programs import wait_for
@@ -276,7 +275,9 @@ def test_api_keys_and_invitations(secured, store):
             machine.post(f"/threads/{thread}/invitations", json={"role": role}).json()["token"] for role in ("viewer", "editor")
         ]
         assert bob.post("/invitations/accept", json={"token": invitations[0]}).status_code == 200
-        told = [machine.get(f"/threads/{thread}{path}").text for path in ("", "/invitations", "/participants", "/state", "/runs")]
+        told = [
+            machine.get(f"/threads/{thread}{path}").text for path in ("", "/invitations", "/participants", "/state", "/runs")
+        ]
     with server.client(key) as machine:  # as a bearer's token, too
         told.append(machine.get(f"/threads/{thread}").text)
     told.append(server.tool("key", "list", "--store", server.store).stdout)

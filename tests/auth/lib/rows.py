@@ -6,8 +6,9 @@ come from it by name, and the body takes what it needs.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Callable
+from typing import Any
 
 # What a row can name; whether somebody else's is there must not show.
 NAMES = (

@@ -1,9 +1,9 @@
 """`heddle serve` with users.
 
-    server = Secured().start()                       # SQLite; issuer `main` (HS256), its own key
-    server = Secured(store="postgres", issuers=[{…}], config={"limits": {…}}).start()
-    server.ask("GET", "/threads/…", token=server.user("alice"))
-    with server.as_user("alice") as http: http.post("/threads", json={})
+server = Secured().start()                       # SQLite; issuer `main` (HS256), its own key
+server = Secured(store="postgres", issuers=[{…}], config={"limits": {…}}).start()
+server.ask("GET", "/threads/…", token=server.user("alice"))
+with server.as_user("alice") as http: http.post("/threads", json={})
 """
 
 from __future__ import annotations

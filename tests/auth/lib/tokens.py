@@ -1,9 +1,9 @@
 """Tokens as issuers make them, and as attackers do.
 
-    issuer = Issuer("main")                    # HS256 with a secret
-    issuer.token("alice", role="admin")        # a good one; more claims by name, None removes one
-    signed = Issuer("hall", "ES256")           # with a key pair: signed.jwks() is its key set
-    bad_tokens(issuer, "alice")                # {"expired": …, "wrong issuer": …, …}: to be refused
+issuer = Issuer("main")                    # HS256 with a secret
+issuer.token("alice", role="admin")        # a good one; more claims by name, None removes one
+signed = Issuer("hall", "ES256")           # with a key pair: signed.jwks() is its key set
+bad_tokens(issuer, "alice")                # {"expired": …, "wrong issuer": …, …}: to be refused
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import base64
 import json
 import time
-from functools import lru_cache
+from functools import cache
 
 import jwt
 from cryptography.hazmat.primitives import hashes, hmac
@@ -37,7 +37,7 @@ def make_key(algorithm: str):
     return rsa.generate_private_key(public_exponent=65537, key_size=2048)
 
 
-@lru_cache(maxsize=None)
+@cache
 def key_of(algorithm: str, name: str):
     """The key of that name: the same for as long as the tests run, because RSA keys take time."""
     if algorithm in SYMMETRIC:

@@ -120,7 +120,7 @@ class Person:
     def plant(self, makes: str | None = None) -> Things:
         """One of everything."""
         assistant = self.make_assistant()
-        thread = self.ask("POST", "/threads", json={"metadata": {"note": self.mark}})["thread_id"]
+        thread = self.make_thread()
         said = {"input": human(self.mark), "metadata": {"note": self.mark}, "stream_resumable": True}
         self.ask("POST", f"/threads/{thread}/runs/wait", json={"assistant_id": SYSTEM_ASSISTANT, **said})
         run = self.ask("GET", f"/threads/{thread}/runs")[0]["run_id"]
@@ -145,6 +145,9 @@ class Person:
     def invite(self, thread: str) -> str:
         """What somebody needs to take part: it is as good as a key."""
         return self.ask("POST", f"/threads/{thread}/invitations", json={"role": "viewer"})["token"]
+
+    def make_thread(self) -> str:
+        return self.ask("POST", "/threads", json={"metadata": {"note": self.mark}})["thread_id"]
 
     def make_assistant(self, **more) -> str:
         body = {

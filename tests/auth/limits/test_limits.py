@@ -69,7 +69,13 @@ def test_runs(limited, store):
         threads = [new_thread(alice) for _ in range(3)]
         runs = [start(alice, thread).json()["run_id"] for thread in threads[:2]]
         refused(start(alice, threads[2]))
-        for path in ("/runs", "/runs/wait", "/runs/stream", f"/threads/{threads[2]}/runs/stream", f"/threads/{threads[2]}/runs/wait"):
+        for path in (
+            "/runs",
+            "/runs/wait",
+            "/runs/stream",
+            f"/threads/{threads[2]}/runs/stream",
+            f"/threads/{threads[2]}/runs/wait",
+        ):
             refused(alice.post(path, json={"assistant_id": "echo", "input": human("x")}))
         refused(alice.post("/runs/batch", json=[{"assistant_id": "echo", "input": human("x")}]))
         assert alice.get(f"/threads/{threads[2]}/runs").json() == [], "what was refused is not there"

@@ -10,6 +10,7 @@ Refused requests come first; then nothing of the owner's may have changed; then 
 from __future__ import annotations
 
 import uuid
+from functools import partial
 
 import pytest
 from programs import wait_for
@@ -89,13 +90,13 @@ class World:
 
         return wait_for(look, what="a server at rest")
 
-    def costs(self, *requests) -> list[tuple[int, int]]:
-        """What each of these costs. (Asking for it costs nothing.)"""
-        marks = [self.cost()]
+    def measure(self, *requests) -> tuple[list, list[tuple[int, int]]]:
+        """What each of these gives, and what each costs. (Asking for it costs nothing.)"""
+        marks, given = [self.cost()], []
         for request in requests:
-            request()
+            given.append(request())
             marks.append(self.cost())
-        return [(b[0] - a[0], b[1] - a[1]) for a, b in zip(marks, marks[1:], strict=False)]
+        return given, [(b[0] - a[0], b[1] - a[1]) for a, b in zip(marks, marks[1:], strict=False)]
 
 
 @pytest.fixture(scope="module", params=STORES)
@@ -139,26 +140,24 @@ def test_without_good_credentials(world, operation):
     """No token, and every bad one: the same answer to everything, whatever is asked for."""
     method, path = operation
     row = ROWS[operation]
-    none, seen = missing_things(world.private), {}
 
-    def ask(key: str, ids: Things) -> None:
-        seen[key] = {name: send(http, method, path, row, ids) for name, http in world.bad.items()}
+    def ask(ids: Things) -> dict:
+        return {name: send(http, method, path, row, ids) for name, http in world.bad.items()}
 
     for _ in range(TRIES):
-        costs = world.costs(lambda: ask("there", world.private), lambda: ask("nowhere", none))
+        (there, nowhere), costs = world.measure(lambda: ask(world.private), lambda: ask(missing_things(world.private)))
         if world.access(operation) == "public" or costs == [(0, 0), (0, 0)]:
             break
     else:
         raise AssertionError(f"the store is asked for those: {costs}")
-    for name, answer in seen["there"].items():
-        absent = seen["nowhere"][name]
+    for name, answer in there.items():
         assert not leaks(world, answer), name
         if world.access(operation) == "public":
             assert answer.status == row.ok, name
             continue
         assert answer.status == 401, f"{name}: {answer}"
         assert set(answer.headers.get("www-authenticate", "").split()) >= {"Bearer"}, answer.headers
-        assert answer.masked() == absent.masked(), name
+        assert answer.masked() == nowhere[name].masked(), name
 
 
 @operation
@@ -225,25 +224,24 @@ def others(operation, mine: Things, theirs: Things):
 def check_cell(world: World, http, operation, name: str, things: Things, absent) -> None:
     """Theirs and one that is missing: the same answer at the same cost."""
     method, path = operation
-    row, seen = ROWS[operation], {}
 
-    def ask(ids: Things, key: str):
-        seen[key] = send(http, method, path, row, ids), ids
+    def ask(ids: Things) -> Answer:
+        return send(http, method, path, ROWS[operation], ids)
 
     for _ in range(TRIES):
-        there, nowhere = world.costs(lambda: ask(things, "there"), lambda: ask(absent(), "nowhere"))
-        (answer, ids), (other, no_ids) = seen["there"], seen["nowhere"]
-        assert answer.masked(ids.get(name)) == other.masked(no_ids.get(name)), name
+        none = absent()
+        (answer, other), costs = world.measure(partial(ask, things), partial(ask, none))
+        assert answer.masked(things.get(name)) == other.masked(none.get(name)), name
         assert not leaks(world, answer), name
-        if there == nowhere:
+        if costs[0] == costs[1]:
             return
-    raise AssertionError(f"{name}: reads and writes {there} where there is one, {nowhere} where there is none")
+    raise AssertionError(f"{name}: reads and writes {costs[0]} where there is one, {costs[1]} where there is none")
 
 
 def test_costs_are_counted(world):
     """Otherwise all would cost the same."""
     path, missing_path = (f"/threads/{id}" for id in (world.foreign["thread_id"], missing("thread_id")))
-    read, none, change = world.costs(
+    _, (read, none, change) = world.measure(
         lambda: world.stranger.ask("GET", path + "/state"),
         lambda: world.stranger.ask("GET", missing_path + "/state", 404),
         lambda: world.stranger.ask("PATCH", path, json={"metadata": {"more": 1}}),
@@ -314,11 +312,15 @@ def test_bodies_that_name_threads_of_others(world):
 def test_searches_find_nothing_of_others(world):
     mark = world.owner.mark
     asked = {
-        "/threads/search": [{"metadata": {"note": mark}}, {"ids": [world.private["thread_id"]]}, {"limit": 1000}, {"status": "idle"},
-                            {"metadata": {"owner": world.owner.subject}}],
+        "/threads/search": [
+            {"metadata": {"note": mark}}, {"metadata": {"owner": world.owner.subject}}, {"ids": [world.private["thread_id"]]},
+            {"limit": 1000}, {"status": "idle"},
+        ],
         "/assistants/search": [{"name": mark}, {"metadata": {"note": mark}}, {"limit": 1000}],
         "/runs/crons/search": [{"assistant_id": world.private["assistant_id"]}, {"metadata": {"note": mark}}, {"limit": 1000}],
-        "/store/items/search": [{"namespace_prefix": []}, {"namespace_prefix": [f"{mark}-space"]}, {"namespace_prefix": [], "query": mark}],
+        "/store/items/search": [
+            {"namespace_prefix": []}, {"namespace_prefix": [f"{mark}-space"]}, {"namespace_prefix": [], "query": mark},
+        ],
         "/store/namespaces": [{}, {"prefix": [f"{mark}-space"]}],
     }  # fmt: skip
     for path, bodies in asked.items():
@@ -356,7 +358,7 @@ def test_taken_ids(world, name):
     """Creating what somebody else has is creating: no conflict says that it is there."""
     operation, look = CREATING[name]
     make = {
-        "new_thread_id": lambda: world.owner.ask("POST", "/threads", json={"metadata": {"note": world.owner.mark}})["thread_id"],
+        "new_thread_id": world.owner.make_thread,
         "new_assistant_id": world.owner.make_assistant,
         "new_item": lambda: world.owner.make_item(f"space{uuid.uuid4().hex}"),
     }[name]
@@ -366,10 +368,8 @@ def test_taken_ids(world, name):
         before = world.owner.ask(method, path, **options)
         things = Things(world.foreign, **{name: taken})
         free = Things(world.foreign, **{name: missing(name)})
-        seen = []
-        costs = world.costs(*(
-            lambda ids=ids: seen.append(send(world.stranger.http, *operation, ROWS[operation], ids)) for ids in (things, free)
-        ))  # fmt: skip
+        ask = partial(send, world.stranger.http, *operation, ROWS[operation])
+        seen, costs = world.measure(partial(ask, things), partial(ask, free))
         assert [answer.status for answer in seen] == [ROWS[operation].ok] * 2, seen
         assert seen[0].masked(taken) == seen[1].masked(free[name])
         assert not leaks(world, Answer(0, seen[0].text.replace(str(taken), ""), seen[0].headers))
@@ -384,7 +384,7 @@ def test_taken_ids(world, name):
 def test_runs_on_taken_ids(world, path):
     """A run that creates its thread when there is none creates one, whoever else has that id."""
     body = {"assistant_id": SYSTEM_ASSISTANT, "input": human("hello"), "if_not_exists": "create"}
-    taken = world.owner.ask("POST", "/threads", json={"metadata": {"note": world.owner.mark}})["thread_id"]
+    taken = world.owner.make_thread()
     for _ in range(2):
         before = world.owner.ask("GET", f"/threads/{taken}")
         answer = world.stranger.http.post(f"/threads/{taken}{path}", json=body)
