@@ -2,11 +2,15 @@
 #include "run/sweep.h"
 
 #include "run/ending.h"
+#include "run/heads.h"
+#include "run/prune.h"
 #include "tests/unit/app_world.h"
 
 #define MINUTE INT64_C(60000000)
 #define DELETE "{\"ttl\":1,\"strategy\":\"delete\"}"
 #define PRUNE "{\"ttl\":1,\"strategy\":\"keep_latest\"}"
+#define BRANCHES "{\"ttl\":1,\"strategy\":\"keep_branches\",\"keep_last\":1}"
+#define ID(n) "1f000000-0000-6000-8000-00000000000" n
 
 static int setup_memory(void **state)
 {
@@ -151,6 +155,108 @@ static void threads_are_pruned_when_that_is_wanted(void **state)
     assert_slice(thread.head.checkpoint_id, HD_S(""));
 }
 
+/* 1 - 2 - 3 - 5, and 4 after 2; 3 was chosen. */
+static void branches_stay_when_that_is_wanted(void **state)
+{
+    struct app_world *w = *state;
+    struct hd_thread_rec thread = add_thread(w, "t", 1000, BRANCHES);
+    struct hd_sweep swept;
+
+    thread.heads = HD_S("{\"\":\"" ID("3") "\"}");
+    APPLY(w, hd_thread_put(&batch, &thread));
+    put_checkpoint(w, "t", ID("1"), "");
+    put_checkpoint(w, "t", ID("2"), ID("1"));
+    put_checkpoint(w, "t", ID("3"), ID("2"));
+    put_checkpoint(w, "t", ID("4"), ID("2"));
+    put_checkpoint(w, "t", ID("5"), ID("3"));
+    assert_false(hd_thread_is_over(&thread, 2000));
+    swept = sweep(w, 2000);
+    assert_null(swept.threads);
+    assert_int_equal(swept.pruned, 1);
+    assert_int_equal(swept.removed.checkpoints, 1);
+    assert_true(swept.removed.bytes > 0);
+    assert_int_equal(count_checkpoints(w, "t"), 4);
+    assert_err(read_thread(w, "t", &thread), 0);
+    assert_int_equal(thread.expires_at, 0);
+    assert_slice(thread.heads, HD_S("{\"\":\"" ID("3") "\"}"));
+}
+
+/* Whatever the strategy: a run that was admitted must find what it goes on from. */
+static void what_runs_begin_at_stays(void **state)
+{
+    struct app_world *w = *state;
+    struct hd_thread_rec thread = add_thread(w, "t", 0, "");
+    const struct hd_prune latest = {.strategy = HD_TTL_KEEP_LATEST, .keep_last = 1};
+    struct hd_removed removed = {0};
+    struct hd_run_rec run = {.principal = NOBODY,
+                             .thread_id = HD_S("t"),
+                             .run_id = HD_S("r"),
+                             .status = HD_RUN_STATE_PENDING,
+                             .due_at = 1,
+                             .attempt = 1,
+                             .assistant_id = HD_S("a"),
+                             .metadata = HD_S("{}"),
+                             .kwargs = HD_S("{\"config\":{\"configurable\":{\"checkpoint_ns\":\"\","
+                                            "\"checkpoint_id\":\"" ID("2") "\"}}}")};
+
+    thread.status = HD_THREAD_BUSY;
+    APPLY(w, hd_thread_put(&batch, &thread));
+    APPLY(w, hd_run_add(&batch, &run));
+    put_checkpoint(w, "t", ID("1"), "");
+    put_checkpoint(w, "t", ID("2"), ID("1"));
+    put_checkpoint(w, "t", ID("3"), ID("2"));
+    put_checkpoint(w, "t", ID("4"), ID("3"));
+    assert_err(hd_thread_prune_by_id(w->app.store, NOBODY, HD_S("t"), &latest, &removed, &w->fault),
+               0);
+    assert_int_equal(removed.checkpoints, 2);
+    assert_err(hd_head_check(w->app.store, NOBODY, HD_S("t"), HD_S(""), HD_S(ID("2")), &w->fault),
+               0);
+    assert_err(hd_thread_prune_by_id(w->app.store, NOBODY, HD_S("none"), &latest, &removed, NULL),
+               HD_ENOTFOUND);
+}
+
+static void a_thread_that_changes_is_not_pruned(void **state)
+{
+    struct app_world *w = *state;
+    struct hd_thread_rec thread = add_thread(w, "t", 0, ""), before = thread;
+    const struct hd_prune latest = {.strategy = HD_TTL_KEEP_LATEST, .keep_last = 1};
+    struct hd_removed removed = {0};
+
+    put_checkpoint(w, "t", ID("1"), "");
+    put_checkpoint(w, "t", ID("2"), ID("1"));
+    APPLY(w, hd_thread_put(&batch, &thread));
+    assert_err(hd_thread_prune(w->app.store, &before, &latest, &removed, &w->fault), HD_ECONFLICT);
+    assert_int_equal(count_checkpoints(w, "t"), 2);
+    assert_int_equal(removed.checkpoints, 0);
+    assert_err(hd_thread_prune(w->app.store, &thread, &latest, &removed, NULL), 0);
+    assert_int_equal(count_checkpoints(w, "t"), 1);
+}
+
+static void times_slide_unless_they_are_fixed(void **state)
+{
+    static const struct {
+        const char *ttl;
+        int64_t first, second; /* used at 10 and at 20 minutes */
+    } table[] = {
+        {"", 0, 0},
+        {"{\"ttl\":5}", 15 * MINUTE, 25 * MINUTE},
+        {"{\"ttl\":5,\"sliding\":true}", 15 * MINUTE, 25 * MINUTE},
+        {"{\"ttl\":5,\"sliding\":false}", 15 * MINUTE, 15 * MINUTE},
+        {"{\"ttl\":1e12}", 0, 0},
+        {"nonsense", 0, 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < HD_COUNT(table); i++) {
+        struct hd_thread_rec thread = {.ttl = hd_slice_cstr(table[i].ttl)};
+
+        hd_ttl_touch(&thread, 10 * MINUTE);
+        assert_int_equal(thread.expires_at, table[i].first);
+        hd_ttl_touch(&thread, 20 * MINUTE);
+        assert_int_equal(thread.expires_at, table[i].second);
+    }
+}
+
 static void a_sweep_is_bounded(void **state)
 {
     struct app_world *w = *state;
@@ -282,6 +388,10 @@ int main(void)
         BOTH(threads_go_when_their_time_has_come),
         BOTH(a_thread_that_was_used_meanwhile_stays),
         BOTH(threads_are_pruned_when_that_is_wanted),
+        BOTH(branches_stay_when_that_is_wanted),
+        BOTH(what_runs_begin_at_stays),
+        BOTH(a_thread_that_changes_is_not_pruned),
+        cmocka_unit_test(times_slide_unless_they_are_fixed),
         BOTH(a_sweep_is_bounded),
         BOTH(items_go_in_many_sweeps),
         BOTH(old_events_go),
