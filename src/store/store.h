@@ -8,7 +8,8 @@
  *   growth.h   lists that grow            plan_growth.c  … and what a put of one refers to
  *   lane.c     group commit               read.c      rows as a tuple again
  *   list.c delta.c retain.c copy.c check.c            the other operations
- *   again.h    when others are in the way  keep.h      what of a thread stays
+ *   again.h    when others are in the way keep.h      what of a thread stays
+ *   guard.h    deletion against late writers
  *   heddle.c   the public API             rows.h      the tables of the server
  *
  * Writes to one thread always go through the same lane, one leader at a time,
