@@ -81,11 +81,9 @@ static void on_reload(uv_signal_t *handle, int signum)
 
     (void)signum;
     hd_audit_reopen(s->app.audit);
-    if (!s->tls)
-        hd_log(HD_LOG_INFO, "serve", "SIGHUP: there is no certificate to read again");
-    else if (hd_tls_reload(s->tls, &fault))
+    if (s->tls && hd_tls_reload(s->tls, &fault))
         hd_log(HD_LOG_ERROR, "serve", "the old certificate stays: %s", fault.text);
-    else
+    else if (s->tls)
         hd_log(HD_LOG_INFO, "serve", "the certificate was read again");
 }
 
@@ -151,6 +149,9 @@ static int open_signals(struct serving *s)
             return HD_EIO;
         s->signals[i].data = s;
         s->signal_count++;
+        /* With nothing to read again it is what it always is: the terminal has gone. */
+        if (numbers[i] == SIGHUP && !s->tls && !s->config.audit_file[0])
+            continue;
         if (uv_signal_start(&s->signals[i], numbers[i] == SIGHUP ? on_reload : on_signal,
                             numbers[i]))
             return HD_EIO;

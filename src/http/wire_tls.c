@@ -371,14 +371,12 @@ static void on_read(uv_stream_t *stream, ssize_t len, const uv_buf_t *buf)
 {
     struct hd_conn *conn = stream->data;
 
-    conn->pins++;
     if (len > 0)
         take(tls_of(conn), buf->base, (size_t)len);
     else if (len == UV_EOF && !conn->is_greeting)
         hd_conn_end(conn);
     else if (len < 0)
         hd_conn_break(conn);
-    conn->pins--;
 }
 
 static void set_reading(struct hd_conn *conn, bool is_on)

@@ -522,6 +522,61 @@ static void names_are_spelt_by_one_rule(void **state)
     assert_null(hd_setting_find(HD_S("stream")));
 }
 
+/* Strict with users, unless somebody says otherwise. */
+static void where_requests_may_go_follows(void **state)
+{
+    static const struct {
+        const char *flag;
+        bool has_users, is_strict;
+    } table[] = {
+        {"--outgoing-private=auto", false, false},
+        {"--outgoing-private=auto", true, true},
+        {"--outgoing-private=allow", true, false},
+        {"--outgoing-private=deny", false, true},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < HD_COUNT(table); i++) {
+        const char *path = write_file(table[i].has_users ? "{\"auth\": {}}" : "{}");
+        struct hd_config config = LOAD(.flags = {"--config", path, table[i].flag,
+                                                 "--outgoing-allowed-hosts=a:80,10.0.0.0/8"});
+
+        assert_int_equal(config.outgoing.is_strict, table[i].is_strict);
+        assert_int_equal(config.outgoing.count, 2);
+        assert_true(hd_outgoing_lists(&config.outgoing, HD_S("A"), 80));
+        hd_config_fini(&config);
+        assert_int_equal(unlink(path), 0);
+    }
+}
+
+static void the_network_is_checked(void **state)
+{
+    static const struct {
+        const char *flag, *says;
+    } bad[] = {
+        {"--trusted-proxies=127.0.0.1,name", "trusted_proxies: \"name\""},
+        {"--trusted-proxies=10.0.0.1/8", "trusted_proxies: \"10.0.0.1/8\""},
+        {"--outgoing-allowed-hosts=http://x", "outgoing.allowed_hosts: \"http://x\""},
+        {"--tls-certificate=a.pem", "belong together"},
+        {"--tls-key=a.pem", "belong together"},
+    };
+    struct hd_config config = LOAD(.flags = {"--trusted-proxies=127.0.0.1,10.0.0.0/8"});
+    struct hd_ip ip;
+
+    (void)state;
+    assert_true(hd_ip_parse(HD_S("10.9.8.7"), &ip));
+    assert_false(hd_net_has(&config.proxies[0], &ip));
+    assert_true(hd_net_has(&config.proxies[1], &ip));
+    hd_config_fini(&config);
+    for (size_t i = 0; i < HD_COUNT(bad); i++) {
+        struct given given = {.flags = {bad[i].flag}};
+        struct hd_fault fault = {0};
+
+        if (load(&config, &given, &fault) != HD_EINVAL || !strstr(fault.text, bad[i].says))
+            fail_msg("%s: %s", bad[i].flag, fault.text);
+    }
+}
+
 static int load_all(void *arg)
 {
     struct hd_config config;
@@ -538,7 +593,9 @@ static void every_allocation_may_fail(void **state)
     const char *path =
         write_file("{\"graphs\": {\"a\": \"a.json\"}, \"webhooks\": {\"allowed_ports\": [1]}}");
     struct given given = {.flags = {"--config", path, "--store=memory:", "--graph=a=b"},
-                          .env = {"HEDDLE_CORS_ALLOW_ORIGINS=a,b"}};
+                          .env = {"HEDDLE_CORS_ALLOW_ORIGINS=a,b",
+                                  "HEDDLE_OUTGOING_ALLOWED_HOSTS=a,b",
+                                  "HEDDLE_TRUSTED_PROXIES=::1"}};
 
     (void)state;
     assert_true(check_every_allocation(load_all, &given) > 0);
@@ -561,6 +618,8 @@ int main(void)
         cmocka_unit_test(loopback_is_told_from_the_rest),
         cmocka_unit_test(objects_are_kept_as_they_are),
         cmocka_unit_test(files_may_have_comments),
+        cmocka_unit_test(where_requests_may_go_follows),
+        cmocka_unit_test(the_network_is_checked),
         cmocka_unit_test(help_has_every_option),
         cmocka_unit_test(docs_have_every_setting),
         cmocka_unit_test(names_are_spelt_by_one_rule),

@@ -214,6 +214,43 @@ static void numbers_may_be_strings_and_are_rounded(void **unused)
     hd_val_unref(given);
 }
 
+/* A private address is allowed where nobody but the operator can have named it. */
+static void urls_of_requests_are_told_from_the_operators(void **unused)
+{
+    static const struct {
+        const char *given, *defaults;
+        bool are_fixed, is_own;
+    } table[] = {
+        {"{}", "{'model_name':'openai:m'}", true, true},
+        {"{'model_name':'anthropic:m'}", "{}", true, true},
+        {"{'base_url':'http://b','model_name':'m'}", "{}", true, false},
+        {"{'assistant':{'configurable':{'base_url':'http://b','model_name':'m'}}}", "{}", true,
+         false},
+        {"{'base_url':'http://b','model_name':'m'}", "{'base_url':'http://b'}", true, false},
+        {"{'model_name':'m'}", "{'base_url':'http://b'}", true, true},
+        {"{'model_name':'m'}", "{'base_url':'http://b'}", false, false},
+    };
+    const char *const *env = ENV("OPENAI_BASE_URL=http://a", "ANTHROPIC_API_KEY=K");
+
+    (void)unused;
+    for (size_t i = 0; i < HD_COUNT(table); i++) {
+        struct hd_val *given = parse(table[i].given), *defaults = parse(table[i].defaults);
+        struct hd_settings settings;
+        struct hd_model_choice choice;
+
+        hd_settings_init(&settings, given, defaults);
+        settings.are_fixed = table[i].are_fixed;
+        settings.env = get_env;
+        settings.env_ctx = (void *)env;
+        assert_err(hd_model_choose(&settings, &choice), 0);
+        if (choice.is_own_url != table[i].is_own)
+            fail_msg("%s %s", table[i].given, table[i].defaults);
+        hd_model_choice_fini(&choice);
+        hd_val_unref(given);
+        hd_val_unref(defaults);
+    }
+}
+
 static int choose(void *arg)
 {
     const char *const *env = ENV("CUSTOM_API_KEY=K");
@@ -248,6 +285,7 @@ int main(void)
         cmocka_unit_test(bad_settings_are_errors),
         cmocka_unit_test(the_router_comes_before_all_but_an_override),
         cmocka_unit_test(numbers_may_be_strings_and_are_rounded),
+        cmocka_unit_test(urls_of_requests_are_told_from_the_operators),
         cmocka_unit_test(every_allocation_may_fail),
     };
 
