@@ -326,7 +326,8 @@ enum heddle_prune {
      * Per namespace the heads (what has no children, and what `heads` names), the last `keep_last`
      * checkpoints of each line that ends in one, fork points, and every ancestor that one of these
      * needs. A parent that goes is replaced by the nearest ancestor that stays. Checkpoints of a
-     * subgraph's task stay or go with the checkpoint that the task belongs to.
+     * subgraph's task stay or go with the checkpoint that the task belongs to. Others may write
+     * meanwhile; who is about to go on from the middle of a line names it in `heads`.
      */
     HEDDLE_KEEP_BRANCHES
 };
