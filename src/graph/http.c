@@ -592,6 +592,7 @@ static curl_socket_t on_open(void *ctx, curlsocktype purpose, struct curl_sockad
  * About to be sent. A connection that is used again was opened for somebody who may have been
  * allowed more.
  */
+/* NOLINTNEXTLINE(readability-non-const-parameter): libcurl says what they are. */
 static int on_ready(void *ctx, char *peer, char *own, int peer_port, int own_port)
 {
     struct sockaddr_storage address = {0};
