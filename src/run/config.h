@@ -50,7 +50,6 @@ struct hd_config_ports {
     size_t count;
 };
 
-enum hd_ttl_strategy { HD_TTL_DELETE, HD_TTL_KEEP_LATEST, HD_TTL_KEEP_BRANCHES };
 /* A part of the file that is read elsewhere. */
 struct hd_config_object {
     hd_json_val val;        /* NULL: there is none */
@@ -58,6 +57,7 @@ struct hd_config_object {
     struct hd_json json;    /* private */
 };
 
+enum hd_ttl_strategy { HD_TTL_DELETE, HD_TTL_KEEP_LATEST, HD_TTL_KEEP_BRANCHES };
 enum hd_outgoing_private { HD_OUTGOING_AUTO, HD_OUTGOING_ALLOW, HD_OUTGOING_DENY };
 enum hd_log_format { HD_LOG_TEXT, HD_LOG_JSON };
 
