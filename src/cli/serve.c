@@ -90,8 +90,8 @@ static void on_reload(uv_signal_t *handle, int signum)
 /* ---- the beginning ---------------------------------------------------- */
 
 /*
- * While nobody authenticates, the server is one for this machine: any page may ask it, but under its
- * own names alone. With users, pages of other origins need to be listed.
+ * While nobody authenticates, the server is one for this machine: any page may ask it, but under
+ * its own names alone. With users, pages of other origins need to be listed.
  */
 static void set_guards(const struct hd_config *config, struct hd_server_config *http)
 {

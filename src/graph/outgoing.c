@@ -1,6 +1,6 @@
 /*
- * URLs are taken apart by libcurl, which also opens the connections: two parsers that understand one
- * URL differently would be a way around the rules.
+ * URLs are taken apart by libcurl, which also opens the connections: two parsers that understand
+ * one URL differently would be a way around the rules.
  */
 #include "graph/outgoing.h"
 

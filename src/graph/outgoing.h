@@ -61,8 +61,8 @@ struct hd_outgoing_way {
 bool hd_outgoing_permits(const struct hd_outgoing *outgoing, const struct hd_outgoing_way *way);
 
 /*
- * What can be said of a URL before anybody asks: HD_EINVAL with HD_OUTGOING_REFUSAL when its host is
- * the number, or a name, of a private address. The others are found out on the way.
+ * What can be said of a URL before anybody asks: HD_EINVAL with HD_OUTGOING_REFUSAL when its host
+ * is the number, or a name, of a private address. The others are found out on the way.
  */
 HD_MUST_CHECK int hd_outgoing_check(const struct hd_outgoing *outgoing, struct hd_slice url,
                                     struct hd_fault *fault);

@@ -49,7 +49,8 @@ HD_MUST_CHECK int hd_engine_create(struct heddle *store, uv_loop_t *loop, bool i
                                    struct hd_engine **out);
 /* No run may be at work. The memory goes when the loop has closed the engine's handle. */
 void hd_engine_destroy(struct hd_engine *engine);
-/* Where requests of its runs may go (outgoing.h); before the first run. Must stay; NULL: anywhere. */
+/* Where requests of its runs may go (outgoing.h); before the first run. Must stay; NULL: anywhere.
+ */
 void hd_engine_set_outgoing(struct hd_engine *engine, const struct hd_outgoing *outgoing);
 
 /* Which nodes to stop at: those named, or all. */

@@ -1,6 +1,6 @@
 /*
- * What browsers are kept from. A server on loopback that asks nobody who they are must not be used by
- * any page that a person happens to look at: not under a name of the page's own that was made to
+ * What browsers are kept from. A server on loopback that asks nobody who they are must not be used
+ * by any page that a person happens to look at: not under a name of the page's own that was made to
  * stand for this machine (DNS rebinding), and not by requests that a browser sends without
  * asking first (forms, text/plain), which is why the origin of everything that may change
  * something is looked at here and not left to the browser.

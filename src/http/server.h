@@ -105,8 +105,8 @@ struct hd_server_stats {
 void hd_server_config_init(struct hd_server_config *config);
 
 /*
- * Copies the configuration but borrows its lists and `tls` for as long as the server lives. From now
- * on the process ignores SIGPIPE, unless it has a handler for it.
+ * Copies the configuration but borrows its lists and `tls` for as long as the server lives. From
+ * now on the process ignores SIGPIPE, unless it has a handler for it.
  */
 HD_MUST_CHECK int hd_server_create(struct hd_server **out, uv_loop_t *loop,
                                    const struct hd_server_config *config, struct hd_fault *fault);

@@ -8,8 +8,8 @@
 struct hd_tls;
 
 /*
- * `certificate` has the server's own first, then those between it and a root. HD_EINVAL says what is
- * wrong with which file. The names are copied.
+ * `certificate` has the server's own first, then those between it and a root. HD_EINVAL says what
+ * is wrong with which file. The names are copied.
  */
 HD_MUST_CHECK int hd_tls_create(const char *certificate, const char *key, struct hd_tls **out,
                                 struct hd_fault *fault);

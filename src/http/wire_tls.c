@@ -1,10 +1,11 @@
 /*
- * A connection's wire with TLS. OpenSSL works on memory: what is read from the socket is put into one
- * BIO, what it wants to send comes out of another and is written here, so the loop stays ours.
+ * A connection's wire with TLS. OpenSSL works on memory: what is read from the socket is put into
+ * one BIO, what it wants to send comes out of another and is written here, so the loop stays ours.
  *
  * Little is ever held: what one read brought is decrypted and given on at once (a part of a record
- * waits in OpenSSL), and of an answer CHUNK bytes are encrypted when all before them have left. While
- * the socket takes no more (`flying`) nothing is encrypted, so back-pressure is that of a plain wire.
+ * waits in OpenSSL), and of an answer CHUNK bytes are encrypted when all before them have left.
+ * While the socket takes no more (`flying`) nothing is encrypted, so back-pressure is that of a
+ * plain wire.
  *
  * try_write() must say how much the kernel has. What was encrypted and did not fit cannot be taken
  * back: then it says 0, and the send() that follows leaves out those bytes (`early`).
@@ -229,8 +230,8 @@ static void pump(struct tls_wire *wire)
 }
 
 /*
- * hd_conn_sent() must not come before this returns: what is written at once is told of by on_flown()
- * of nothing.
+ * hd_conn_sent() must not come before this returns: what is written at once is told of by
+ * on_flown() of nothing.
  */
 static int send_all(struct hd_conn *conn, const struct hd_slice *parts, size_t count)
 {

@@ -30,9 +30,9 @@ struct hd_feed;
 #define HD_PAGE_BYTES ((size_t)64 << 10) /* a page is stored when it has as many */
 
 struct hd_feed_limits {
-    size_t feed_bytes;   /* kept in memory of one thread */
-    size_t total_bytes;  /* and of all */
-    int64_t idle_us;     /* how long after the last event, when nobody reads */
+    size_t feed_bytes;  /* kept in memory of one thread */
+    size_t total_bytes; /* and of all */
+    int64_t idle_us;    /* how long after the last event, when nobody reads */
 };
 
 struct hd_entry {
@@ -113,7 +113,8 @@ struct hd_news {
 HD_MUST_CHECK int hd_feed_add(struct hd_feed *feed, const struct hd_news *news);
 /* Shows what was held of the run. */
 void hd_feed_show(struct hd_feed *feed, struct hd_slice run_id);
-/* When the thread was made: nothing of it is stored once it is gone (store/guard.h); 0: not known. */
+/* When the thread was made: nothing of it is stored once it is gone (store/guard.h); 0: not known.
+ */
 void hd_feed_guard(struct hd_feed *feed, int64_t guard);
 /* Stores what was added; otherwise that happens by itself, soon. */
 void hd_feed_flush(struct hd_feed *feed);

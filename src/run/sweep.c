@@ -62,8 +62,8 @@ static int on_thread(void *arg, const struct hd_thread_rec *thread)
     if (thread->status == HD_THREAD_BUSY)
         return 0; /* the end of its run gives it a new time */
     ttl = hd_ttl_read(thread->ttl);
-    prune = (struct hd_prune){
-        .strategy = ttl.strategy, .keep_last = ttl.keep_last, .is_over = true};
+    prune =
+        (struct hd_prune){.strategy = ttl.strategy, .keep_last = ttl.keep_last, .is_over = true};
     err = hd_thread_prune(s->app->store, thread, &prune, &s->sweep->removed, &told);
     if (err == HD_ECONFLICT)
         return 0; /* somebody uses it */

@@ -421,8 +421,8 @@ static int put_in_order(struct hd_tree *tree)
 /* ---- what stays ---- */
 
 /*
- * A node that stays is looked at: what it rebuilds it needs from its parent, unless that has it, and
- * so on. False: it needs nothing, or the parent stays and needs as much already.
+ * A node that stays is looked at: what it rebuilds it needs from its parent, unless that has it,
+ * and so on. False: it needs nothing, or the parent stays and needs as much already.
  */
 static bool pass_needs(struct hd_tree *tree, size_t at, size_t parent)
 {

@@ -1,4 +1,5 @@
-/* The checkpoints of a thread as trees, and which of them stay. Private to keep.c and keep_tree.c. */
+/* The checkpoints of a thread as trees, and which of them stay. Private to keep.c and keep_tree.c.
+ */
 #ifndef HD_STORE_KEEP_TREE_H
 #define HD_STORE_KEEP_TREE_H
 

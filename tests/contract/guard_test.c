@@ -1,7 +1,7 @@
 /*
  * Deletion wins against late writers (store/guard.h): whatever carries the guard of a thread that
- * was deleted is refused, by the handle that deleted it and by others that remember it, alone and in
- * groups, and leaves nothing.
+ * was deleted is refused, by the handle that deleted it and by others that remember it, alone and
+ * in groups, and leaves nothing.
  */
 #include <pthread.h>
 #include <sched.h>

@@ -517,7 +517,8 @@ static void what_cannot_be_queued_is_refused(struct fixture *f)
     assert_int_equal(hd_queue_put(f->store, &call.checkpoint, NULL, on_done, &call, &error),
                      HEDDLE_EINVAL);
     assert_non_null(strstr(error.text, "checkpoint_id is empty"));
-    assert_int_equal(hd_queue_writes(f->store, &call.batch, 0, on_done, &call, &error), HEDDLE_EINVAL);
+    assert_int_equal(hd_queue_writes(f->store, &call.batch, 0, on_done, &call, &error),
+                     HEDDLE_EINVAL);
     hd_queue_go(f->store);
     assert_int_equal(atomic_load(&call.answers), 0);
     free(call.value);
