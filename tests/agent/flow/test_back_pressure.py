@@ -194,7 +194,7 @@ def test_runs_without_a_reader_are_not_held_up(heddle, provider):
     run = server.ask("POST", f"/threads/{thread}/runs", json=body)["run_id"]
     # Somebody who joins and does not read is no reason to wait either.
     joined = socket.create_connection(("127.0.0.1", server.port))
-    joined.sendall(f"GET /threads/{thread}/runs/{run}/stream HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+    joined.sendall(f"GET /threads/{thread}/runs/{run}/stream HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
     server.ask("GET", f"/threads/{thread}/runs/{run}/join")
     assert provider.is_complete
     assert server.state(thread)["values"]["messages"][-1]["content"] == TEXT

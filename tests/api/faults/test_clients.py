@@ -45,7 +45,7 @@ def connect(server, receive: int = 0) -> socket.socket:
 
 def request(method: str, path: str, body: dict | None = None) -> bytes:
     content = json.dumps(body).encode() if body is not None else b""
-    return f"{method} {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(content)}\r\n\r\n".encode() + content
+    return f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(content)}\r\n\r\n".encode() + content
 
 
 def is_closed(client: socket.socket) -> bool:

@@ -76,7 +76,7 @@ def open_readers(server, threads: list[str]) -> list[socket.socket]:
         reader.settimeout(60)
         reader.connect(("127.0.0.1", server.port))
         thread = threads[number % len(threads)]
-        reader.sendall(f"GET /threads/{thread}/stream HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        reader.sendall(f"GET /threads/{thread}/stream HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         readers.append(reader)
     for reader in readers:
         assert reader.recv(15) == b"HTTP/1.1 200 OK"

@@ -34,7 +34,7 @@ def refuses_too_much(http: httpx.Client, method: str, path: str) -> None:
     """A body that is announced to be too large is refused before it is sent."""
     url = httpx.URL(http.base_url)
     with socket.create_connection((url.host, url.port), timeout=60) as connection:
-        head = f"{method} {path} HTTP/1.1\r\nHost: x\r\nContent-Length: 999999999999\r\n\r\n"
+        head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 999999999999\r\n\r\n"
         connection.sendall(head.encode())
         answer = b""
         while b"\r\n\r\n" not in answer or not answer.rstrip().endswith(b"}"):
