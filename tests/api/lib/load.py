@@ -38,6 +38,33 @@ def eventually(check, seconds: float = 60):
     return found
 
 
+class Pace:
+    """Whether the machine stood still for so long that what has `seconds` to live may be gone."""
+
+    def __init__(self, seconds: float):
+        self.seconds, self.widest, self.last = seconds, 0.0, time.monotonic()
+
+    def __call__(self) -> None:
+        now = time.monotonic()
+        self.widest, self.last = max(self.widest, now - self.last), now
+
+    def was_lost(self) -> bool:
+        self()
+        return self.widest > self.seconds / 2
+
+
+def at_pace(seconds: float, attempt, tries: int = 5):
+    """attempt(pace), which calls pace() after each use: again when it failed on a machine that stood still."""
+    for left in reversed(range(tries)):
+        pace = Pace(seconds)
+        try:
+            return attempt(pace)
+        except (AssertionError, TypeError):
+            if not pace.was_lost() or left == 0:
+                raise
+    return None
+
+
 def comes_to_rest(server, seconds: float = 120) -> None:
     """No run is at work, none waits, and no thread is busy."""
 

@@ -6,6 +6,7 @@ import uuid
 import pytest
 from clients import until
 from langgraph_sdk.errors import BadRequestError, UnprocessableEntityError
+from load import Pace
 
 
 @pytest.fixture
@@ -127,7 +128,7 @@ async def test_namespaces(client, place):
 @pytest.mark.beyond_peer("knows no ttl")
 async def test_items_expire(client, place):
     await client.store.put_item([place], "long", {"n": 1}, ttl=60)
-    await client.store.put_item([place], "short", {"n": 1}, ttl=0.05)  # 3 s
+    await client.store.put_item([place], "short", {"n": 1}, ttl=0.2)  # 12 s
 
     async def gone():
         # Reading must not make it live longer here.
@@ -142,10 +143,16 @@ async def test_items_expire(client, place):
 
 @pytest.mark.beyond_peer("knows no ttl")
 async def test_reading_keeps_items_alive(client, place):
-    await client.store.put_item([place], "k", {"n": 1}, ttl=0.1)  # 6 s
-    for _ in range(14):
-        await asyncio.sleep(0.5)
-        assert await client.store.get_item([place], "k", refresh_ttl=True) is not None
+    for key in map(str, range(5)):  # again when the machine stood still for so long that it may have ended
+        pace = Pace(6)
+        await client.store.put_item([place], key, {"n": 1}, ttl=0.1)  # 6 s
+        for _ in range(14):
+            await asyncio.sleep(0.5)
+            item = await client.store.get_item([place], key, refresh_ttl=True)
+            pace()
+        if item or not pace.was_lost():
+            break
+    assert item is not None
 
 
 async def test_index_is_taken(client, place):

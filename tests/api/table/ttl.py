@@ -1,11 +1,13 @@
 """What ends with its time: items, threads, stored events; and what stays."""
 
 import contextlib
+import functools
 import sqlite3
 import time
 
 import httpx
 import pytest
+from load import at_pace
 from plain import Thread, events, human, texts
 from server import Server
 from table import refused
@@ -30,6 +32,17 @@ def until(check):
     return found
 
 
+def while_used(attempt):
+    """A test of something with the time USED, which it must not lose to a slow machine."""
+
+    @functools.wraps(attempt)
+    def test():
+        at_pace(USED * 60, attempt)
+
+    del test.__wrapped__  # otherwise pytest looks for a fixture called `pace`
+    return test
+
+
 def rows(server, table) -> int:
     """What the database has, seen or not."""
     with contextlib.closing(sqlite3.connect(f"file:{server.folder}/heddle.db?mode=ro", uri=True)) as database:
@@ -48,19 +61,24 @@ def get(http, key, **more):
 # ---- items
 
 
-def test_items_have_the_configured_time():
+@while_used
+def test_items_have_the_configured_time(pace):
     with serving("--ttl-items", str(USED)) as (server, http):
+        pace()
         put(http, "own", ttl=60)
         put(http, "standard too", ttl=None)
         put(http, "standard")
         assert get(http, "standard", refresh_ttl=False)
+        pace()
         until(lambda: get(http, "standard", refresh_ttl=False) is None)
         until(lambda: rows(server, "items") == 1)
         assert get(http, "own")["value"] == {"key": "own"}
 
 
-def test_reading_is_a_use():
+@while_used
+def test_reading_is_a_use(pace):
     with serving() as (_, http):
+        pace()
         for key in ("alone", "searched", "k"):
             put(http, key, ttl=USED)
         for _ in range(15):
@@ -68,25 +86,32 @@ def test_reading_is_a_use():
             assert get(http, "k") is not None
             found = http.post("/store/items/search", json={"filter": {"key": "searched"}}).json()["items"]
             assert [item["key"] for item in found] == ["searched"]
+            pace()
         assert get(http, "alone") is None
 
 
-def test_reading_is_no_use_when_that_is_configured():
+@while_used
+def test_reading_is_no_use_when_that_is_configured(pace):
     with serving("--no-ttl-refresh-on-read") as (_, http):
+        pace()
         put(http, "kept", ttl=USED)
         put(http, "k", ttl=USED)
 
         def gone():
             assert get(http, "kept", refresh_ttl=True) is not None  # unless it is asked for
+            pace()
             return get(http, "k") is None
 
         until(gone)
 
 
-def test_an_item_that_has_expired_is_new_again():
+@while_used
+def test_an_item_that_has_expired_is_new_again(pace):
     with serving("--ttl-sweep-interval", "0") as (server, http):
+        pace()
         put(http, "k", ttl=USED)
         first = get(http, "k", refresh_ttl=False)
+        pace()
         until(lambda: get(http, "k", refresh_ttl=False) is None)
         assert rows(server, "items") == 1  # nobody sweeps
         assert http.post("/store/items/search", json={}).json() == {"items": []}
@@ -134,20 +159,26 @@ def test_a_thread_at_work_stays():
         until(lambda: rows(server, "thread_info") == 0)
 
 
-def test_use_makes_a_thread_live_longer():
+@while_used
+def test_use_makes_a_thread_live_longer(pace):
     with serving() as (_, http):
+        pace()
         other, thread = Thread(http, ttl=USED), Thread(http, ttl=USED)
         for number in range(14):
             time.sleep(0.5)
             thread.say("echo", str(number))
+            pace()
         assert len(texts(thread.state()["values"])) == 28 and gone(http, other.id)
 
 
-def test_nothing_runs_on_a_thread_that_has_expired():
+@while_used
+def test_nothing_runs_on_a_thread_that_has_expired(pace):
     with serving("--ttl-sweep-interval", "0") as (_, http):
+        pace()
         thread, again = Thread(http, ttl=USED), Thread(http, ttl=USED)
         for each in (thread, again):
             each.say("echo", "before")
+        pace()
         until(lambda: gone(http, thread.id) and gone(http, again.id))
         body = {"assistant_id": "echo", "input": human("after")}
         refused(http, "POST", thread.path("/runs"), 404, f"Thread with ID {thread.id} not found", json=body)

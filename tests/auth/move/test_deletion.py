@@ -110,7 +110,9 @@ def test_when_it_expires(secured, store):
     config = {"ttl": {"sweep_interval": 0.01}}
     server = secured(store=store, graphs={"echo": ECHO}, config=config)
     with server.as_user("alice") as alice:
-        thread = fill(alice, ttl={"ttl": 0.02, "strategy": "delete"})
+        thread = fill(alice)
+        ttl = {"ttl": 0.02, "strategy": "delete"}
+        assert alice.patch(f"/threads/{thread}", json={"ttl": ttl}).status_code == 200
         wait_for(lambda: alice.get(f"/threads/{thread}").status_code == 404, what="the thread to expire")
     wait_for(lambda: is_swept(server), what="the sweeper")
     assert_gone(server)
