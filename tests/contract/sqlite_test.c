@@ -101,7 +101,7 @@ static void make_ours(void)
 static void make_newer(void)
 {
     make_ours();
-    run_sql("PRAGMA user_version=4");
+    run_sql("PRAGMA user_version=99");
 }
 
 static void make_unversioned(void)
@@ -172,7 +172,7 @@ static const struct bad_file bad_files[] = {
     {"another application's", make_foreign, "", HD_EINVAL, "another application"},
     {"another's in log mode", make_foreign_with_log, "", HD_EINVAL, "another application"},
     {"another's, no tables", make_foreign_without_tables, "", HD_EINVAL, "another application"},
-    {"newer", make_newer, "", HD_EVERSION, "schema version 4"},
+    {"newer", make_newer, "", HD_EVERSION, "schema version 99"},
     {"unversioned", make_unversioned, "", HD_ECORRUPT, "version is missing"},
     {"truncated", make_truncated, "", HD_ECORRUPT, "malformed"},
     {"damaged", make_damaged, "", HD_ECORRUPT, "malformed"},
