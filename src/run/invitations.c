@@ -67,13 +67,8 @@ int hd_invitation_read(struct heddle *store, struct hd_slice id, int64_t now,
                        struct hd_fault *fault)
 {
     const struct hd_cell key = hd_cell_bytes(id);
-    struct hd_query query = {.table = HD_INVITATIONS,
-                             .index = HD_PRIMARY,
-                             .prefix = &key,
-                             .prefix_count = 1,
-                             .columns = HD_ALL_COLUMNS};
     struct hd_cell cells[HD_MAX_COLUMNS];
-    int err = hd_record_first(store, query, arena, cells, fault);
+    int err = hd_record_get(store, HD_INVITATIONS, &key, 1, arena, cells, fault);
 
     if (!err)
         err = decode(cells, out, fault);

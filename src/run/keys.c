@@ -31,13 +31,8 @@ int hd_key_read(struct heddle *store, struct hd_slice id, struct hd_arena *arena
                 struct hd_key_rec *out, struct hd_fault *fault)
 {
     const struct hd_cell key = hd_cell_bytes(id);
-    struct hd_query query = {.table = HD_API_KEYS,
-                             .index = HD_PRIMARY,
-                             .prefix = &key,
-                             .prefix_count = 1,
-                             .columns = HD_ALL_COLUMNS};
     struct hd_cell cells[HD_MAX_COLUMNS];
-    int err = hd_record_first(store, query, arena, cells, fault);
+    int err = hd_record_get(store, HD_API_KEYS, &key, 1, arena, cells, fault);
 
     return err ? err : decode(cells, arena, out, fault);
 }
@@ -45,32 +40,24 @@ int hd_key_read(struct heddle *store, struct hd_slice id, struct hd_arena *arena
 struct scan {
     hd_key_fn fn;
     void *arg;
-    struct hd_fault *fault;
-    struct hd_arena arena; /* of one record */
 };
 
-static int on_row(void *arg, size_t which, const struct hd_cell *cells)
+static int on_row(void *arg, const struct hd_cell *cells, struct hd_arena *arena,
+                  struct hd_fault *fault)
 {
-    struct scan *scan = arg;
+    const struct scan *scan = arg;
     struct hd_key_rec key;
-    int err;
+    int err = decode(cells, arena, &key, fault);
 
-    (void)which;
-    hd_arena_reset(&scan->arena);
-    err = decode(cells, &scan->arena, &key, scan->fault);
     return err ? err : scan->fn(scan->arg, &key);
 }
 
 int hd_keys_scan(struct heddle *store, hd_key_fn fn, void *arg, struct hd_fault *fault)
 {
     struct hd_query query = {.table = HD_API_KEYS, .index = HD_PRIMARY, .columns = HD_ALL_COLUMNS};
-    struct scan scan = {.fn = fn, .arg = arg, .fault = fault};
-    int err;
+    struct scan scan = {.fn = fn, .arg = arg};
 
-    hd_arena_init(&scan.arena, SIZE_MAX / 2);
-    err = hd_rows_scan(store, query, on_row, &scan, fault);
-    hd_arena_fini(&scan.arena);
-    return err;
+    return hd_record_scan(store, query, on_row, &scan, fault);
 }
 
 static int write_row(struct hd_batch_builder *batch, struct hd_key_rec *rec, enum hd_op_kind kind)

@@ -139,13 +139,8 @@ int hd_participant_read(struct heddle *store, struct hd_slice member, struct hd_
 {
     const struct hd_cell key[] = {hd_cell_bytes(member), hd_cell_bytes(thread_id),
                                   hd_cell_bytes(owner)};
-    struct hd_query query = {.table = HD_PARTICIPANTS,
-                             .index = HD_PRIMARY,
-                             .prefix = key,
-                             .prefix_count = HD_COUNT(key),
-                             .columns = HD_ALL_COLUMNS};
     struct hd_cell cells[HD_MAX_COLUMNS];
-    int err = hd_record_first(store, query, arena, cells, fault);
+    int err = hd_record_get(store, HD_PARTICIPANTS, key, HD_COUNT(key), arena, cells, fault);
 
     return err ? err : decode(cells, arena, out, fault);
 }
@@ -153,33 +148,24 @@ int hd_participant_read(struct heddle *store, struct hd_slice member, struct hd_
 struct scan {
     hd_participant_fn fn;
     void *arg;
-    struct hd_fault *fault;
-    struct hd_arena arena; /* of one record */
 };
 
-static int on_row(void *arg, size_t which, const struct hd_cell *cells)
+static int on_row(void *arg, const struct hd_cell *cells, struct hd_arena *arena,
+                  struct hd_fault *fault)
 {
-    struct scan *scan = arg;
+    const struct scan *scan = arg;
     struct hd_participant_rec participant;
-    int err;
+    int err = decode(cells, arena, &participant, fault);
 
-    (void)which;
-    hd_arena_reset(&scan->arena);
-    err = decode(cells, &scan->arena, &participant, scan->fault);
     return err ? err : scan->fn(scan->arg, &participant);
 }
 
 static int scan_all(struct heddle *store, struct hd_query query, hd_participant_fn fn, void *arg,
                     struct hd_fault *fault)
 {
-    struct scan scan = {.fn = fn, .arg = arg, .fault = fault};
-    int err;
+    struct scan scan = {.fn = fn, .arg = arg};
 
-    query.columns = HD_ALL_COLUMNS;
-    hd_arena_init(&scan.arena, SIZE_MAX / 2);
-    err = hd_rows_scan(store, query, on_row, &scan, fault);
-    hd_arena_fini(&scan.arena);
-    return err;
+    return hd_record_scan(store, query, on_row, &scan, fault);
 }
 
 int hd_participations_scan(struct heddle *store, struct hd_slice member, hd_participant_fn fn,

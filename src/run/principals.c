@@ -37,13 +37,8 @@ int hd_principal_read(struct heddle *store, struct hd_slice id, struct hd_arena 
                       struct hd_principal_rec *out, struct hd_fault *fault)
 {
     const struct hd_cell key = hd_cell_bytes(id);
-    struct hd_query query = {.table = HD_PRINCIPALS,
-                             .index = HD_PRIMARY,
-                             .prefix = &key,
-                             .prefix_count = 1,
-                             .columns = HD_ALL_COLUMNS};
     struct hd_cell cells[HD_MAX_COLUMNS];
-    int err = hd_record_first(store, query, arena, cells, fault);
+    int err = hd_record_get(store, HD_PRINCIPALS, &key, 1, arena, cells, fault);
 
     return err ? err : decode(cells, arena, out, fault);
 }
@@ -51,19 +46,15 @@ int hd_principal_read(struct heddle *store, struct hd_slice id, struct hd_arena 
 struct scan {
     hd_principal_fn fn;
     void *arg;
-    struct hd_fault *fault;
-    struct hd_arena arena; /* of one record */
 };
 
-static int on_row(void *arg, size_t which, const struct hd_cell *cells)
+static int on_row(void *arg, const struct hd_cell *cells, struct hd_arena *arena,
+                  struct hd_fault *fault)
 {
     struct hd_principal_rec principal;
-    struct scan *scan = arg;
-    int err;
+    const struct scan *scan = arg;
+    int err = decode(cells, arena, &principal, fault);
 
-    (void)which;
-    hd_arena_reset(&scan->arena);
-    err = decode(cells, &scan->arena, &principal, scan->fault);
     return err ? err : scan->fn(scan->arg, &principal);
 }
 
@@ -76,13 +67,9 @@ int hd_principals_scan(struct heddle *store, struct hd_slice after, hd_principal
                              .after = &behind,
                              .after_count = after.len > 0,
                              .columns = HD_ALL_COLUMNS};
-    struct scan scan = {.fn = fn, .arg = arg, .fault = fault};
-    int err;
+    struct scan scan = {.fn = fn, .arg = arg};
 
-    hd_arena_init(&scan.arena, SIZE_MAX / 2);
-    err = hd_rows_scan(store, query, on_row, &scan, fault);
-    hd_arena_fini(&scan.arena);
-    return err;
+    return hd_record_scan(store, query, on_row, &scan, fault);
 }
 
 /* ---- writing ---------------------------------------------------------- */

@@ -61,13 +61,8 @@ int hd_assistant_read(struct heddle *store, struct hd_slice principal, struct hd
                       struct hd_arena *arena, struct hd_assistant_rec *out, struct hd_fault *fault)
 {
     const struct hd_cell key[] = {hd_cell_bytes(principal), hd_cell_bytes(id)};
-    struct hd_query query = {.table = HD_ASSISTANTS,
-                             .index = HD_PRIMARY,
-                             .prefix = key,
-                             .prefix_count = HD_COUNT(key),
-                             .columns = HD_ALL_COLUMNS};
     struct hd_cell cells[HD_MAX_COLUMNS];
-    int err = hd_record_first(store, query, arena, cells, fault);
+    int err = hd_record_get(store, HD_ASSISTANTS, key, HD_COUNT(key), arena, cells, fault);
 
     return err ? err : decode(cells, arena, out, fault);
 }
@@ -78,13 +73,8 @@ int hd_assistant_read_version(struct heddle *store, struct hd_slice principal, s
 {
     const struct hd_cell key[] = {hd_cell_bytes(principal), hd_cell_bytes(id),
                                   hd_cell_int(version)};
-    struct hd_query query = {.table = HD_ASSISTANT_VERSIONS,
-                             .index = HD_PRIMARY,
-                             .prefix = key,
-                             .prefix_count = HD_COUNT(key),
-                             .columns = HD_ALL_COLUMNS};
     struct hd_cell cells[HD_MAX_COLUMNS];
-    int err = hd_record_first(store, query, arena, cells, fault);
+    int err = hd_record_get(store, HD_ASSISTANT_VERSIONS, key, HD_COUNT(key), arena, cells, fault);
 
     return err ? err : decode_version(cells, arena, out, fault);
 }
@@ -115,36 +105,26 @@ struct scan {
     enum hd_table_id table;
     hd_assistant_fn fn;
     void *arg;
-    struct hd_fault *fault;
-    struct hd_arena arena; /* of one record */
 };
 
-static int on_row(void *arg, size_t which, const struct hd_cell *cells)
+static int on_row(void *arg, const struct hd_cell *cells, struct hd_arena *arena,
+                  struct hd_fault *fault)
 {
-    struct scan *scan = arg;
+    const struct scan *scan = arg;
     struct hd_assistant_rec assistant;
-    int err;
+    int err = scan->table == HD_ASSISTANTS ? decode(cells, arena, &assistant, fault)
+                                           : decode_version(cells, arena, &assistant, fault);
 
-    (void)which;
-    hd_arena_reset(&scan->arena);
-    err = scan->table == HD_ASSISTANTS
-              ? decode(cells, &scan->arena, &assistant, scan->fault)
-              : decode_version(cells, &scan->arena, &assistant, scan->fault);
     return err ? err : scan->fn(scan->arg, &assistant);
 }
 
 static int scan_all(struct heddle *store, struct hd_query query, hd_assistant_fn fn, void *arg,
                     struct hd_fault *fault)
 {
-    struct scan scan = {.table = query.table, .fn = fn, .arg = arg, .fault = fault};
-    int err;
+    struct scan scan = {.table = query.table, .fn = fn, .arg = arg};
 
     query.index = HD_PRIMARY;
-    query.columns = HD_ALL_COLUMNS;
-    hd_arena_init(&scan.arena, SIZE_MAX / 2);
-    err = hd_rows_scan(store, query, on_row, &scan, fault);
-    hd_arena_fini(&scan.arena);
-    return err;
+    return hd_record_scan(store, query, on_row, &scan, fault);
 }
 
 int hd_assistants_scan(struct heddle *store, struct hd_slice principal, hd_assistant_fn fn,

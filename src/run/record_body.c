@@ -250,6 +250,48 @@ int hd_record_first(struct heddle *store, struct hd_query query, struct hd_arena
     return !err && !first.is_found ? HD_ENOTFOUND : err;
 }
 
+int hd_record_get(struct heddle *store, enum hd_table_id table, const struct hd_cell *key,
+                  unsigned key_count, struct hd_arena *arena, struct hd_cell cells[HD_MAX_COLUMNS],
+                  struct hd_fault *fault)
+{
+    struct hd_query query = {.table = table,
+                             .index = HD_PRIMARY,
+                             .prefix = key,
+                             .prefix_count = key_count,
+                             .columns = HD_ALL_COLUMNS};
+
+    return hd_record_first(store, query, arena, cells, fault);
+}
+
+struct scan {
+    hd_record_fn fn;
+    void *arg;
+    struct hd_fault *fault;
+    struct hd_arena arena; /* of one record */
+};
+
+static int on_row(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct scan *scan = arg;
+
+    (void)which;
+    hd_arena_reset(&scan->arena);
+    return scan->fn(scan->arg, cells, &scan->arena, scan->fault);
+}
+
+int hd_record_scan(struct heddle *store, struct hd_query query, hd_record_fn fn, void *arg,
+                   struct hd_fault *fault)
+{
+    struct scan scan = {.fn = fn, .arg = arg, .fault = fault};
+    int err;
+
+    query.columns = HD_ALL_COLUMNS;
+    hd_arena_init(&scan.arena, SIZE_MAX / 2);
+    err = hd_rows_scan(store, query, on_row, &scan, fault);
+    hd_arena_fini(&scan.arena);
+    return err;
+}
+
 int hd_record_damaged(enum hd_table_id table, struct hd_slice id, struct hd_fault *fault)
 {
     return hd_fault_set(fault, HD_ECORRUPT, "the row of %.*s in table %s is damaged",

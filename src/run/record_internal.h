@@ -57,6 +57,20 @@ HD_MUST_CHECK int hd_record_first(struct heddle *store, struct hd_query query,
                                   struct hd_arena *arena, struct hd_cell cells[HD_MAX_COLUMNS],
                                   struct hd_fault *fault);
 
+/* hd_record_first() of the row with this key. */
+HD_MUST_CHECK int hd_record_get(struct heddle *store, enum hd_table_id table,
+                                const struct hd_cell *key, unsigned key_count,
+                                struct hd_arena *arena, struct hd_cell cells[HD_MAX_COLUMNS],
+                                struct hd_fault *fault);
+
+/* What is in the arena stays for the call. An answer as that of hd_row_fn. */
+typedef int (*hd_record_fn)(void *arg, const struct hd_cell *cells, struct hd_arena *arena,
+                            struct hd_fault *fault);
+
+/* hd_rows_scan() of all columns, with an arena for each row. */
+HD_MUST_CHECK int hd_record_scan(struct heddle *store, struct hd_query query, hd_record_fn fn,
+                                 void *arg, struct hd_fault *fault);
+
 /* What is wrong with a record that was read: HD_ECORRUPT, named by its table and id. */
 int hd_record_damaged(enum hd_table_id table, struct hd_slice id, struct hd_fault *fault);
 

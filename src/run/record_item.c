@@ -41,13 +41,8 @@ int hd_item_read(struct heddle *store, struct hd_slice principal, struct hd_slic
 {
     const struct hd_cell prefix[] = {hd_cell_bytes(principal), hd_cell_bytes(ns),
                                      hd_cell_bytes(key)};
-    struct hd_query query = {.table = HD_ITEMS,
-                             .index = HD_PRIMARY,
-                             .prefix = prefix,
-                             .prefix_count = HD_COUNT(prefix),
-                             .columns = HD_ALL_COLUMNS};
     struct hd_cell cells[HD_MAX_COLUMNS];
-    int err = hd_record_first(store, query, arena, cells, fault);
+    int err = hd_record_get(store, HD_ITEMS, prefix, HD_COUNT(prefix), arena, cells, fault);
 
     if (err)
         return err;

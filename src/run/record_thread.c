@@ -96,13 +96,8 @@ int hd_thread_read(struct heddle *store, struct hd_slice principal, struct hd_sl
                    struct hd_arena *arena, struct hd_thread_rec *out, struct hd_fault *fault)
 {
     const struct hd_cell key[] = {hd_cell_bytes(principal), hd_cell_bytes(id)};
-    struct hd_query query = {.table = HD_THREAD_INFO,
-                             .index = HD_PRIMARY,
-                             .prefix = key,
-                             .prefix_count = HD_COUNT(key),
-                             .columns = HD_ALL_COLUMNS};
     struct hd_cell cells[HD_MAX_COLUMNS];
-    int err = hd_record_first(store, query, arena, cells, fault);
+    int err = hd_record_get(store, HD_THREAD_INFO, key, HD_COUNT(key), arena, cells, fault);
 
     return err ? err : decode(cells, arena, out, fault);
 }
@@ -110,33 +105,24 @@ int hd_thread_read(struct heddle *store, struct hd_slice principal, struct hd_sl
 struct scan {
     hd_thread_fn fn;
     void *arg;
-    struct hd_fault *fault;
-    struct hd_arena arena; /* of one record */
 };
 
-static int on_row(void *arg, size_t which, const struct hd_cell *cells)
+static int on_row(void *arg, const struct hd_cell *cells, struct hd_arena *arena,
+                  struct hd_fault *fault)
 {
-    struct scan *scan = arg;
+    const struct scan *scan = arg;
     struct hd_thread_rec thread;
-    int err;
+    int err = decode(cells, arena, &thread, fault);
 
-    (void)which;
-    hd_arena_reset(&scan->arena);
-    err = decode(cells, &scan->arena, &thread, scan->fault);
     return err ? err : scan->fn(scan->arg, &thread);
 }
 
 static int scan_all(struct heddle *store, struct hd_query query, hd_thread_fn fn, void *arg,
                     struct hd_fault *fault)
 {
-    struct scan scan = {.fn = fn, .arg = arg, .fault = fault};
-    int err;
+    struct scan scan = {.fn = fn, .arg = arg};
 
-    query.columns = HD_ALL_COLUMNS;
-    hd_arena_init(&scan.arena, SIZE_MAX / 2);
-    err = hd_rows_scan(store, query, on_row, &scan, fault);
-    hd_arena_fini(&scan.arena);
-    return err;
+    return hd_record_scan(store, query, on_row, &scan, fault);
 }
 
 int hd_threads_scan(struct heddle *store, struct hd_slice principal, bool is_newest_first,
