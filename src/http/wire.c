@@ -44,7 +44,7 @@ static size_t unsent(const struct hd_conn *conn)
     return uv_stream_get_write_queue_size(hd_wire_stream(conn));
 }
 
-void hd_wire_on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
+static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
 {
     struct hd_conn *conn = handle->data;
 
@@ -64,12 +64,17 @@ static void on_read(uv_stream_t *stream, ssize_t len, const uv_buf_t *buf)
         hd_conn_break(conn);
 }
 
-static void set_reading(struct hd_conn *conn, bool is_on)
+void hd_wire_set_reading(struct hd_conn *conn, bool is_on, uv_read_cb fn)
 {
     if (!is_on)
         (void)uv_read_stop(hd_wire_stream(conn));
-    else if (uv_read_start(hd_wire_stream(conn), hd_wire_on_alloc, on_read) != 0)
+    else if (uv_read_start(hd_wire_stream(conn), on_alloc, fn) != 0)
         hd_conn_break(conn);
+}
+
+static void set_reading(struct hd_conn *conn, bool is_on)
+{
+    hd_wire_set_reading(conn, is_on, on_read);
 }
 
 bool hd_wire_is_hung_up(struct hd_conn *conn)

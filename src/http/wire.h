@@ -26,8 +26,10 @@ static inline uv_stream_t *hd_wire_stream(const struct hd_conn *conn)
     return (uv_stream_t *)&hd_wire_of(conn)->tcp;
 }
 
+/* Reads from the socket into the hub's buffer, which `fn` is given; or stops reading. */
+void hd_wire_set_reading(struct hd_conn *conn, bool is_on, uv_read_cb fn);
+
 /* Parts of struct hd_wire_ops that are the same for both. */
-void hd_wire_on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf);
 bool hd_wire_is_hung_up(struct hd_conn *conn);
 void hd_wire_bound_kernel(struct hd_conn *conn, size_t bytes);
 void hd_wire_shut_down(struct hd_conn *conn);

@@ -382,10 +382,7 @@ static void on_read(uv_stream_t *stream, ssize_t len, const uv_buf_t *buf)
 
 static void set_reading(struct hd_conn *conn, bool is_on)
 {
-    if (!is_on)
-        (void)uv_read_stop(hd_wire_stream(conn));
-    else if (uv_read_start(hd_wire_stream(conn), hd_wire_on_alloc, on_read) != 0)
-        hd_conn_break(conn);
+    hd_wire_set_reading(conn, is_on, on_read);
 }
 
 /* ---- the end ---------------------------------------------------------- */
