@@ -33,10 +33,12 @@ struct finder {
 static int find_json(struct finder *f, hd_json_val val, bool is_named);
 static int find_text(struct finder *f, struct hd_slice text);
 
+/* A string of JSON was decoded to elsewhere: where it stood in the text is not known. */
 static int report(struct finder *f, struct hd_slice secret, const char *kind, bool is_within,
                   const char *from)
 {
-    struct hd_secret_finding finding = {hd_buf_slice(&f->place), secret, kind, is_within, from};
+    struct hd_secret_finding finding = {hd_buf_slice(&f->place), secret, kind, is_within,
+                                        f->nesting == 0 ? from : NULL};
 
     return f->fn(f->ctx, &finding);
 }
