@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/slice.h"
 #include "graph/graph.h"
+#include "runtime/runtime.h"
 
 struct heddle;
 struct hd_config;
@@ -35,12 +36,35 @@ struct hd_scheduler;
 struct hd_sweeper;
 struct hd_webhooks;
 
+/*
+ * What workers say of a graph that is theirs. It never changes: another takes its place, and the
+ * old ones stay until the end, since threads may be reading them.
+ */
+struct hd_app_form {
+    struct hd_graph *graph;  /* to read what is stored with (graph/foreign.h) */
+    struct hd_slice schemas; /* JSON: {"input", "output", "state", "config", "context"} or empty */
+    struct hd_slice error;   /* JSON, when it could not be loaded: {"type", "message", …} */
+    bool is_told;            /* by a worker; false: none was ready yet */
+    bool has_structure;      /* false: nobody knows; what is stored is shown as it is */
+    struct hd_app_form *older;
+};
+
 /* A graph that can be run, under the id that clients know it by. */
 struct hd_app_graph {
     struct hd_slice id;
-    char assistant_id[37]; /* of its system assistant */
-    struct hd_graph *graph;
+    char assistant_id[37];  /* of its system assistant */
+    struct hd_graph *graph; /* NULL: it is remote */
     struct hd_slice description;
+    bool is_remote; /* its code is in workers */
+    enum hd_rt_language language;
+    struct hd_app_form *form; /* of a remote one: only by hd_app_form() */
+};
+
+#define HD_APP_HOOKS 8
+
+struct hd_app_hook {
+    hd_rt_ready_fn fn;
+    void *ctx;
 };
 
 struct hd_app {
@@ -68,6 +92,11 @@ struct hd_app {
     struct hd_scheduler *scheduler; /* of crons */
     struct hd_sweeper *sweeper;
 
+    struct hd_rt_settings runtime_settings;
+    struct hd_runtime *runtime; /* NULL: no graph and nothing else is in workers */
+    struct hd_app_hook hooks[HD_APP_HOOKS];
+    size_t hook_count;
+
     uv_timer_t drain_timer;
     unsigned draining; /* parts that are not quiet yet */
     void (*drained)(void *ctx);
@@ -91,5 +120,16 @@ void hd_app_close_store(struct hd_app *app);
 
 /* NULL: there is no graph of that id. */
 const struct hd_app_graph *hd_app_graph(const struct hd_app *app, struct hd_slice id);
+
+/* Of a remote graph, at this moment; it stays valid. For any thread. NULL: native. */
+const struct hd_app_form *hd_app_form(const struct hd_app_graph *graph);
+/* What states are read with, native or not; it stays valid. For any thread. */
+const struct hd_graph *hd_app_shape(const struct hd_app_graph *graph);
+
+/*
+ * `fn` hears of each worker that is ready, after the graphs' forms are those that it told. For
+ * parts that hd_app_open() makes.
+ */
+HD_MUST_CHECK int hd_app_on_ready(struct hd_app *app, hd_rt_ready_fn fn, void *ctx);
 
 #endif
