@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "base/compiler.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "base/slice.h"
 #include "graph/val.h"
 
@@ -52,6 +53,7 @@ struct hd_rt_settings {
     int64_t start_timeout_us;
     int64_t hang_timeout_us;
     int64_t drain_us;
+    bool is_direct; /* nothing in the store ever waits (memory:): ops are done on the loop */
 };
 
 /* What a worker said when it was ready. `head` is valid during the call. */
@@ -89,8 +91,17 @@ struct hd_rt_request {
     const struct hd_rt_scope *scope; /* NULL: without one */
     const char *op;
     struct hd_rt_message message;
+    hd_json_val root;       /* message.head, read */
     struct hd_arena *arena; /* lives until the answer has left */
     void *ctx;              /* that hd_runtime_add_ops() was given */
+
+    /*
+     * `start` may set both. Called at most once, on the loop, when nobody waits for the answer any
+     * more: the worker cancelled it, was lost, or the call of the scope has ended (scope->owner
+     * may go). The answer is still due.
+     */
+    void (*on_cancel)(struct hd_rt_request *request);
+    void *state;
 
     /* The answer of `work`. */
     struct hd_buf head; /* empty: {} */
@@ -113,7 +124,10 @@ void hd_rt_request_answer(struct hd_rt_request *request);
 
 struct heddle;
 
-/* `store`: whose threads do the work of ops. Settings are borrowed until hd_runtime_close(). */
+/*
+ * `store`: whose threads do the work of ops; NULL: it is done on the loop. Settings are borrowed
+ * until hd_runtime_destroy().
+ */
 HD_MUST_CHECK int hd_runtime_create(uv_loop_t *loop, struct heddle *store,
                                     const struct hd_rt_settings *settings,
                                     struct hd_runtime **out, struct hd_fault *fault);
@@ -160,7 +174,10 @@ struct hd_rt_call_options {
     void *ctx;
 };
 
-/* Never calls back before it returned; `on_end` comes exactly once, and last. */
+/*
+ * Never calls back before it returned; `on_end` comes exactly once, and last, when no op of the
+ * call's scope is at work any more. HD_ECLOSED: it is being drained; HD_EBUSY: too many wait.
+ */
 HD_MUST_CHECK int hd_runtime_call(struct hd_runtime *runtime,
                                   const struct hd_rt_call_options *options,
                                   struct hd_rt_call **out);
