@@ -245,7 +245,7 @@ static int read_listing(struct hd_worker_op *op, struct listing *listing)
 static bool has_room(const struct hd_wire_out *out, size_t shown, const struct heddle_tuple *next)
 {
     return shown == 0 || (shown < PAGE && out->bytes < PAGE_BYTES &&
-                          out->count + hd_wire_tuple_blobs(next) <= HD_FRAME_MAX_BLOBS);
+                          out->count + hd_wire_tuple_blobs(next) <= HD_WIRE_MAX_BLOBS);
 }
 
 static int show_list(struct hd_worker_op *op, struct listing *listing, struct heddle_list *list,
@@ -287,7 +287,7 @@ int hd_worker_list(struct hd_worker_op *op)
     int err = read_listing(op, &listing);
 
     if (!err)
-        err = hd_wire_init(&out, &op->request->head, op->in.arena, HD_FRAME_MAX_BLOBS);
+        err = hd_wire_init(&out, &op->request->head, op->in.arena, HD_WIRE_MAX_BLOBS);
     if (err)
         return err;
     err = heddle_list_open(op->app->store, &listing.query, &list, &error);

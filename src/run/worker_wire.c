@@ -111,7 +111,7 @@ int hd_wire_values(const struct hd_wire_in *in, struct heddle_value **out, size_
 
 int hd_wire_init(struct hd_wire_out *out, struct hd_buf *head, struct hd_arena *arena, size_t most)
 {
-    *out = (struct hd_wire_out){.room = most < HD_FRAME_MAX_BLOBS ? most : HD_FRAME_MAX_BLOBS};
+    *out = (struct hd_wire_out){.room = most < HD_WIRE_MAX_BLOBS ? most : HD_WIRE_MAX_BLOBS};
     hd_jw_init(&out->jw, head);
     out->blobs = hd_arena_alloc(arena, out->room * sizeof(*out->blobs));
     return out->blobs ? 0 : HD_ENOMEM;

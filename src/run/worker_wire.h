@@ -14,8 +14,9 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/slice.h"
-#include "runtime/frame.h"
 #include "runtime/runtime.h"
+
+#define HD_WIRE_MAX_BLOBS 4096 /* of a frame */
 
 /* ---- reading ---------------------------------------------------------- */
 
@@ -46,7 +47,7 @@ struct hd_wire_out {
     size_t bytes; /* of all blobs */
 };
 
-/* `most`: so many blobs will come; what is beyond HD_FRAME_MAX_BLOBS stands in the head. */
+/* `most`: so many blobs will come; what is beyond HD_WIRE_MAX_BLOBS stands in the head. */
 HD_MUST_CHECK int hd_wire_init(struct hd_wire_out *out, struct hd_buf *head, struct hd_arena *arena,
                                size_t most);
 /* T; `ns` is the relative one. */
