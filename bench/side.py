@@ -16,6 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = Path(os.environ.get("HEDDLE_BUILD", ROOT / "build"))
 TICKS = os.sysconf("SC_CLK_TCK")
+LOAD = BUILD / "bench/bench-load"
 
 
 def say(text: str = "") -> None:
@@ -78,15 +79,45 @@ class Side:
             text = answer.read()
         return json.loads(text) if text.strip() else None
 
+    def processes(self) -> list[int]:
+        """The server and all that it has started."""
+        parents = {}
+        for path in Path("/proc").glob("[0-9]*/stat"):
+            try:
+                parents[int(path.parent.name)] = int(path.read_text().rpartition(")")[2].split()[1])
+            except OSError:
+                continue  # it has ended
+        found = [self.process.pid]
+        for pid in found:
+            found += [child for child, parent in parents.items() if parent == pid]
+        return found
+
     def memory_mb(self) -> float:
-        for line in Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
-            if line.startswith("VmRSS"):
-                return int(line.split()[1]) / 1024
-        raise RuntimeError("no VmRSS")
+        """Resident, of all processes."""
+        lines = [line for pid in self.processes() for line in Path(f"/proc/{pid}/status").read_text().splitlines()]
+        return sum(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1024
 
     def cpu_s(self) -> float:
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / TICKS
+        """Of all processes."""
+        stats = [Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split() for pid in self.processes()]
+        return sum(int(fields[11]) + int(fields[12]) for fields in stats) / TICKS
+
+
+class Loaded(Side):
+    """A server under load."""
+
+    enough = 0  # threads that are made for each second of a figure; when they are used up, it ends
+
+    def load(self, requests: list[str], at_once: int, seconds: int, expect: str, repeat: bool = False) -> dict:
+        before = self.cpu_s()
+        command = [str(LOAD), str(self.port), str(at_once), str(seconds), "--expect", expect, *(["--repeat"] * repeat)]
+        done = subprocess.run(command, input="\n".join(requests) + "\n", capture_output=True, text=True)
+        if done.returncode != 0:
+            raise SystemExit(f"bench: {self.name}: {done.stderr}{done.stdout}")
+        found = json.loads(done.stdout)
+        found["cpu_ms"] = (self.cpu_s() - before) * 1e3 / max(1, found["requests"])
+        found["used_up"] = not repeat and found["requests"] == len(requests)
+        return found
 
 
 def node_packages(name: str, packages: list[str], program: Path) -> Path:
