@@ -28,6 +28,9 @@ int hd_access_check(const struct hd_endpoint *route, struct hd_fault *fault)
     if (route->access == HD_ACCESS_UNSET)
         return hd_fault_set(fault, HD_EINVAL, "%s %s does not say who may use it",
                             hd_method_name(route->method), route->pattern);
+    if (route->on == HD_ON_UNSET)
+        return hd_fault_set(fault, HD_EINVAL, "%s %s does not say what custom auth is asked about",
+                            hd_method_name(route->method), route->pattern);
     if (hd_access_is_thread(route) && strncmp(route->pattern, threads, strlen(threads)) != 0)
         return hd_fault_set(fault, HD_EINVAL, "%s %s asks for a thread that is not in its path",
                             hd_method_name(route->method), route->pattern);

@@ -12,7 +12,10 @@
 #include "api/api.h"
 #include "auth/identity.h"
 
-/* HD_EINVAL: the route does not say who may use it, or says it of a thread it does not name. */
+/*
+ * HD_EINVAL: the route does not say who may use it, or what of custom auth it concerns, or says it
+ * of a thread it does not name.
+ */
 HD_MUST_CHECK int hd_access_check(const struct hd_endpoint *route, struct hd_fault *fault);
 /* The first part of the route's path is a thread. */
 bool hd_access_is_thread(const struct hd_endpoint *route);

@@ -58,10 +58,38 @@ enum hd_access {
     HD_ACCESS_ADMIN /* operators */
 };
 
+/* What custom auth is asked about, `resource.action`; authorize.h. */
+enum hd_event {
+    HD_ON_UNSET,   /* a mistake */
+    HD_ON_NOTHING, /* it is nobody's thing that a handler could know */
+    HD_ON_THREADS_CREATE,
+    HD_ON_THREADS_READ,
+    HD_ON_THREADS_UPDATE,
+    HD_ON_THREADS_DELETE,
+    HD_ON_THREADS_SEARCH,
+    HD_ON_THREADS_CREATE_RUN,
+    HD_ON_ASSISTANTS_CREATE,
+    HD_ON_ASSISTANTS_READ,
+    HD_ON_ASSISTANTS_UPDATE,
+    HD_ON_ASSISTANTS_DELETE,
+    HD_ON_ASSISTANTS_SEARCH,
+    HD_ON_CRONS_CREATE,
+    HD_ON_CRONS_UPDATE,
+    HD_ON_CRONS_DELETE,
+    HD_ON_CRONS_SEARCH,
+    HD_ON_STORE_PUT,
+    HD_ON_STORE_GET,
+    HD_ON_STORE_DELETE,
+    HD_ON_STORE_SEARCH,
+    HD_ON_STORE_LIST_NAMESPACES
+};
+
 struct hd_endpoint {
     enum hd_method method;
     const char *pattern;
     enum hd_access access;
+    enum hd_event on;
+    enum hd_event also_on; /* something else that it does; HD_ON_UNSET: nothing */
     bool grows;      /* stores something of any size: not for those who have stored enough */
     bool frees;      /* deletes something: there may be room now */
     hd_work_fn work; /* may be NULL */

@@ -317,6 +317,7 @@ static const struct hd_endpoint routes[] = {
     {.method = HD_METHOD_GET,
      .pattern = "/metrics",
      .access = HD_ACCESS_ADMIN,
+     .on = HD_ON_NOTHING,
      .then = say_metrics,
      .tag = "System",
      .summary = "Measurements of this process",

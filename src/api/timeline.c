@@ -407,6 +407,7 @@ static const struct hd_endpoint routes[] = {
     {.method = HD_METHOD_GET,
      .pattern = "/threads/{thread_id}/timeline",
      .access = HD_ACCESS_VIEWER,
+     .on = HD_ON_THREADS_READ,
      .work = get_timeline,
      .tag = "Threads",
      .summary = "What was said in a thread, by all of its agents",
