@@ -203,6 +203,18 @@ static int restore_operator(struct hd_channel *channel, const struct hd_val *sav
     return 0;
 }
 
+/* The first value is taken as it is by all; what a second does, only the graph's code knows. */
+static int update_opaque(struct hd_channel *channel, struct hd_val *const *values, size_t count,
+                         bool *has_changed, struct hd_refusal *refusal)
+{
+    (void)refusal;
+    if (count == 0 || channel->value)
+        return 0;
+    set_value(channel, values[0]);
+    *has_changed = true;
+    return 0;
+}
+
 /* ---- topics ----------------------------------------------------------- */
 
 static int add_to_topic(struct hd_channel *channel, const struct hd_val *update)
@@ -483,6 +495,8 @@ static const struct hd_channel_ops untracked_ops = {
     .update = update_untracked, .checkpoint = checkpoint_nothing, .restore = restore_nothing};
 static const struct hd_channel_ops operator_ops = {.update = update_operator,
                                                    .restore = restore_operator};
+static const struct hd_channel_ops opaque_ops = {.update = update_opaque,
+                                                 .restore = restore_operator};
 static const struct hd_channel_ops topic_ops = {.update = update_topic,
                                                 .get = get_topic,
                                                 .checkpoint = checkpoint_topic,
@@ -522,6 +536,7 @@ static const struct reducer reducers[] = {
     [HD_REDUCE_TRIGGER_AFTER] = {&last_after_ops, NULL, NULL},
     [HD_REDUCE_BARRIER] = {&barrier_ops, NULL, NULL},
     [HD_REDUCE_BARRIER_AFTER] = {&barrier_after_ops, NULL, NULL},
+    [HD_REDUCE_OPAQUE] = {&opaque_ops, NULL, NULL},
 };
 
 static const struct reducer *reducer_of(const struct hd_channel *channel)

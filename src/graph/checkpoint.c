@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "store/canon.h"
 
 static struct hd_slice slice(struct heddle_bytes bytes)
 {
@@ -125,8 +126,33 @@ static int load_head(struct hd_live *live, struct hd_slice text, struct hd_fault
     return err;
 }
 
-/* Only the canonical encoding can be read here; `null` is what Python calls an absent value. */
-static int load_value(const struct heddle_value *value, struct hd_val **out, struct hd_fault *fault)
+/* What another program's serializer made, as a record. */
+static int load_opaque(const struct heddle_value *value, struct hd_val **out)
+{
+    struct hd_slice type = slice(value->type);
+    struct hd_buf text;
+    int err;
+
+    hd_buf_init(&text, HD_ENGINE_MAX_VALUE);
+    err = hd_canon_base64(&text, slice(value->data));
+    *out = NULL;
+    if (!err && hd_slice_eq(type, HD_S("bytes")))
+        *out = hd_val_with(hd_val_record(HD_KIND_BYTES), HD_S("v"),
+                           hd_val_string(hd_buf_slice(&text)));
+    else if (!err)
+        *out = hd_val_with(
+            hd_val_with(hd_val_record(HD_KIND_FOREIGN), HD_S("type"), hd_val_string(type)),
+            HD_S("v"), hd_val_string(hd_buf_slice(&text)));
+    hd_buf_fini(&text);
+    return *out ? 0 : err ? err : HD_ENOMEM;
+}
+
+/*
+ * Only the canonical encoding can be worked with; `null` is what Python calls an absent value.
+ * Of a graph whose code is elsewhere the rest is shown.
+ */
+static int load_value(const struct hd_graph *graph, const struct heddle_value *value,
+                      struct hd_val **out, struct hd_fault *fault)
 {
     struct hd_slice type = slice(value->type);
 
@@ -136,6 +162,8 @@ static int load_value(const struct heddle_value *value, struct hd_val **out, str
         *out = hd_val_null();
         return 0;
     }
+    if (graph->is_foreign)
+        return load_opaque(value, out);
     return hd_fault_set(
         fault, HD_EUNSUPPORTED,
         "channel %.*s is stored as %.*s, which only the program that wrote it reads",
@@ -143,8 +171,8 @@ static int load_value(const struct heddle_value *value, struct hd_val **out, str
 }
 
 /* What is known already was not read. */
-static int load_list(const struct heddle_value *value, struct hd_growing *growing,
-                     struct hd_val **out, struct hd_fault *fault)
+static int load_list(const struct hd_graph *graph, const struct heddle_value *value,
+                     struct hd_growing *growing, struct hd_val **out, struct hd_fault *fault)
 {
     int err;
 
@@ -152,7 +180,7 @@ static int load_list(const struct heddle_value *value, struct hd_growing *growin
         *out = hd_val_ref(growing->list);
         return 0;
     }
-    err = load_value(value, out, fault);
+    err = load_value(graph, value, out, fault);
     if (!err && hd_slice_eq(slice(value->type), HD_S("hd1"))) {
         err = hd_growing_load(growing, *out, slice(value->data));
         if (err)
@@ -173,13 +201,14 @@ static int load_values(struct hd_live *live, struct hd_growing *growing,
         if (channel == HD_GRAPH_END || !live->versions[channel] ||
             (live->skips_state && channel < live->graph->state_count))
             continue;
-        err = growing ? load_list(value, &growing[channel], &val, fault)
-                      : load_value(value, &val, fault);
+        err = growing ? load_list(live->graph, value, &growing[channel], &val, fault)
+                      : load_value(live->graph, value, &val, fault);
         if (err)
             return err;
         err = hd_channel_restore(&live->channels[channel], val, fault);
         hd_val_unref(val);
-        if (err)
+        /* What its graph's code makes of it nobody knows here. */
+        if (err && !(err == HD_EINVAL && live->graph->is_foreign))
             return err;
     }
     return 0;
@@ -199,7 +228,7 @@ static int load_writes(const struct hd_live *live, struct hd_pends *pends,
         if (stored->task_id.len != HD_UUID_LEN)
             continue;
         memcpy(task, stored->task_id.data, HD_UUID_LEN);
-        err = load_value(&stored->value, &write.val, fault);
+        err = load_value(live->graph, &stored->value, &write.val, fault);
         if (err)
             return err;
         write.channel = hd_write_channel(live->graph, name);

@@ -7,12 +7,6 @@
 
 #define MAX_GRAPH_NAME 64
 
-/* What hd_graph_read() gives out: the graph is its first member. */
-struct root {
-    struct hd_graph graph; /* must be first */
-    struct hd_hold hold;
-};
-
 struct graph_members {
     struct hd_slice name, title, description;
     struct hd_val *config_schema, *context_schema;
@@ -330,7 +324,7 @@ static int read_text(struct hd_decl *decl, struct hd_slice text, struct hd_graph
 
 int hd_graph_read(struct hd_slice text, struct hd_graph **out, struct hd_graph_error *error)
 {
-    struct root *root = hd_calloc(1, sizeof(*root));
+    struct hd_graph_root *root = hd_calloc(1, sizeof(*root));
     struct hd_decl decl = {.error = error};
     int err;
 
@@ -355,7 +349,7 @@ int hd_graph_read(struct hd_slice text, struct hd_graph **out, struct hd_graph_e
 
 void hd_graph_destroy(struct hd_graph *graph)
 {
-    struct root *root = (struct root *)graph;
+    struct hd_graph_root *root = (struct hd_graph_root *)graph;
 
     if (!root)
         return;

@@ -35,6 +35,12 @@ struct hd_hold {
     struct hd_kept *frozen; /* each once */
 };
 
+/* A graph as it is given out, with all that it owns. */
+struct hd_graph_root {
+    struct hd_graph graph; /* must be first: hd_graph_destroy() */
+    struct hd_hold hold;
+};
+
 void hd_hold_init(struct hd_hold *hold);
 void hd_hold_fini(struct hd_hold *hold);
 /* Freezes all that was kept: from now on any thread may use it. Nothing is kept afterwards. */

@@ -34,6 +34,7 @@ static const char *const made_reducers[] = {
     [HD_REDUCE_TRIGGER_AFTER] = "trigger after",
     [HD_REDUCE_BARRIER] = "barrier",
     [HD_REDUCE_BARRIER_AFTER] = "barrier after",
+    [HD_REDUCE_OPAQUE] = "opaque",
 };
 
 static const char *const types[] = {

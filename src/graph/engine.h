@@ -195,6 +195,9 @@ void hd_live_renew(struct hd_live *live, int step);
 /* The checkpoint as JSON, without values. */
 HD_MUST_CHECK int hd_live_write(const struct hd_live *live, struct hd_buf *out);
 
+/* Whether the channel has something that the node has not seen. */
+bool hd_live_is_news(const struct hd_live *live, const struct hd_node *node, size_t channel);
+
 /* The values of the channels, those that have one, in order; `indexes` NULL: the state's. */
 HD_MUST_CHECK struct hd_val *hd_live_read(const struct hd_live *live, const size_t *indexes,
                                           size_t count);
@@ -287,6 +290,10 @@ struct hd_task *hd_tasks_find(const struct hd_tasks *tasks, const char *id);
 /* In the order in which states show them: sends, then nodes as they were declared. */
 void hd_tasks_sort(struct hd_tasks *tasks);
 
+/* Its id, as a runtime makes it. */
+HD_MUST_CHECK int hd_task_id(const struct hd_task *task, const struct hd_live *live,
+                             struct hd_slice ns, int64_t step, enum hd_graph_ids ids,
+                             char out[HD_UUID_SIZE]);
 HD_MUST_CHECK struct hd_val *hd_task_input(struct hd_task *task, const struct hd_live *live);
 /* `parent|node:id` */
 HD_MUST_CHECK int hd_task_ns(const struct hd_task *task, struct hd_slice parent,

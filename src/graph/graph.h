@@ -60,7 +60,8 @@ enum hd_graph_reducer {
     HD_REDUCE_TRIGGER,       /* ephemeral; several updates are fine: branch:to:<node> */
     HD_REDUCE_TRIGGER_AFTER, /* the same for a deferred node: seen when nothing else runs */
     HD_REDUCE_BARRIER,       /* full when every source was written: join:… */
-    HD_REDUCE_BARRIER_AFTER
+    HD_REDUCE_BARRIER_AFTER,
+    HD_REDUCE_OPAQUE /* of a graph elsewhere: how it takes a second value is not known here */
 };
 
 enum hd_graph_type {
@@ -212,6 +213,9 @@ struct hd_node {
 
 /* ---- graphs ----------------------------------------------------------- */
 
+/* How the ids of tasks are made: as LangGraph for Python does it, or that for JavaScript. */
+enum hd_graph_ids { HD_IDS_PYTHON, HD_IDS_JS };
+
 struct hd_graph {
     struct hd_slice name;
     struct hd_slice title, description; /* for people; may be empty */
@@ -233,6 +237,11 @@ struct hd_graph {
 
     int recursion_limit;
     const struct hd_graph *outer; /* in whose `graphs` it was declared; NULL: outermost */
+
+    enum hd_graph_ids ids;
+    bool is_foreign; /* its code is elsewhere: foreign.h */
+    bool is_open;    /* nobody has told what it is made of */
+    bool is_single;  /* its values are what its one channel has */
 };
 
 /* Where in a declaration something is wrong, and what. */

@@ -172,8 +172,14 @@ struct hd_val *hd_version_next(const struct hd_live *live)
 
 struct hd_val *hd_live_read(const struct hd_live *live, const size_t *indexes, size_t count)
 {
-    struct hd_val *values = hd_val_object();
+    struct hd_val *values;
 
+    if (!indexes && live->graph->is_single) {
+        const struct hd_val *only = hd_channel_get(&live->channels[0]);
+
+        return only ? hd_val_ref(only) : hd_val_null();
+    }
+    values = hd_val_object();
     if (!indexes)
         count = live->graph->state_count;
     for (size_t i = 0; i < count && values; i++) {

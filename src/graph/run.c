@@ -248,9 +248,9 @@ int hd_run_start(struct hd_engine *engine, const struct hd_run_options *options,
 
     if (!run)
         return HD_ENOMEM;
-    if (!hd_ns_is_root(options->root)) {
+    if (!hd_ns_is_root(options->root) || options->graph->is_foreign) {
         hd_free(run);
-        return HD_EINVAL;
+        return options->graph->is_foreign ? HD_EUNSUPPORTED : HD_EINVAL;
     }
     run->engine = engine;
     run->recursion_limit =

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "graph/foreign.h"
+#include "graph/foreign_internal.h"
 #include "graph/ns.h"
 #include "graph/state_internal.h"
 #include "graph/subgraph.h"
@@ -85,7 +87,7 @@ int hd_found_init(struct hd_found *found, const struct hd_address *at, struct hd
         hd_failure_set(failure, "ValueError", "A root namespace has no '|' in it");
         return HD_EINVAL;
     }
-    if (at->ns.len > 0 && !node) {
+    if (at->ns.len > 0 && !node && !at->graph->is_open) {
         hd_failure_set(failure, "ValueError", "Subgraph %.*s not found", (int)at->ns.len,
                        at->ns.ptr);
         return HD_EINVAL;
@@ -108,6 +110,7 @@ void hd_found_fini(struct hd_found *found)
     hd_live_fini(&found->live);
     hd_pends_fini(&found->pends);
     hd_val_unref(found->metadata);
+    hd_graph_destroy(found->guessed);
     *found = (struct hd_found){.graph = NULL};
 }
 
@@ -132,6 +135,31 @@ int hd_found_take(struct hd_found *found, const struct heddle_tuple *tuple,
     return 0;
 }
 
+/* Of an open graph the checkpoint itself says what it is made of. */
+static int fit(struct hd_found *found, const struct heddle_tuple *tuple, struct hd_failure *failure)
+{
+    struct hd_fault fault = {0};
+    struct hd_buf structure;
+    int err;
+
+    if (!found->graph->is_open)
+        return 0;
+    hd_buf_init(&structure, HD_FOREIGN_MAX_TEXT);
+    err = hd_foreign_guess(tuple, &structure, &fault);
+    if (!err)
+        err =
+            hd_graph_foreign(hd_buf_slice(&structure), found->graph->ids, &found->guessed, &fault);
+    hd_buf_fini(&structure);
+    if (!err) {
+        hd_live_fini(&found->live);
+        found->graph = found->guessed;
+        err = hd_live_init(&found->live, found->graph);
+    }
+    if (err)
+        hd_failure_code(failure, err, &fault);
+    return err;
+}
+
 int hd_found_fetch(struct hd_found *found, const struct hd_address *at, struct heddle_tuple **tuple,
                    struct hd_failure *failure)
 {
@@ -146,10 +174,17 @@ int hd_found_fetch(struct hd_found *found, const struct hd_address *at, struct h
                               bytes(hd_slice_cstr(found->place)),
                               bytes(at->checkpoint_id)};
     err = heddle_get(at->store, &key, tuple, &error);
-    if (!err || err == HEDDLE_ENOTFOUND)
+    if (err == HEDDLE_ENOTFOUND)
         return 0;
-    hd_found_fini(found);
-    return report(failure, err, &error);
+    if (err)
+        (void)report(failure, err, &error);
+    else
+        err = fit(found, *tuple, failure);
+    if (err) {
+        heddle_tuple_free(*tuple);
+        hd_found_fini(found);
+    }
+    return err;
 }
 
 int hd_found_load(struct hd_found *found, const struct hd_address *at, struct hd_failure *failure)
@@ -278,6 +313,13 @@ static struct hd_val *task_result(const struct hd_found *found, const struct hd_
     if (hd_status_output(&found->pends, task->id, &output) == 0)
         result =
             output.count > 0 ? hd_status_result(found->graph, &output, NULL, 0) : hd_val_null();
+    for (size_t i = 0; i < output.count && result; i++) {
+        if (output.list[i].channel != HD_W_RETURN)
+            continue;
+        hd_val_unref(result);
+        result = hd_val_ref(output.list[i].val);
+        break;
+    }
     hd_writes_fini(&output);
     return result;
 }
@@ -446,7 +488,9 @@ static int show_listed(const struct hd_address *at, const struct heddle_tuple *t
 
     if (err)
         return err;
-    err = show_tuple(at, &found, tuple, false, false, &state, failure);
+    err = fit(&found, tuple, failure);
+    if (!err)
+        err = show_tuple(at, &found, tuple, false, false, &state, failure);
     hd_found_fini(&found);
     if (err)
         return err;

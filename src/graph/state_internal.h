@@ -8,6 +8,7 @@
 /* A checkpoint as it was found. */
 struct hd_found {
     const struct hd_graph *graph; /* the graph of the namespace */
+    struct hd_graph *guessed;     /* the same, when nobody has told what it is made of; or NULL */
     char *place;                  /* where its checkpoints are stored */
     char *ns;                     /* the same, relative to the address's root: its end */
     bool is_there;

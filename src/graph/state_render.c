@@ -23,14 +23,29 @@ static const struct heddle_value *find_value(const struct heddle_tuple *tuple, s
     return NULL;
 }
 
+/* Whether a channel shows what a checkpoint keeps of it. */
+static bool shows_stored(enum hd_graph_reducer reducer)
+{
+    switch (reducer) {
+    case HD_REDUCE_UNTRACKED:
+    case HD_REDUCE_TOPIC:
+    case HD_REDUCE_TRIGGER_AFTER:
+    case HD_REDUCE_BARRIER:
+    case HD_REDUCE_BARRIER_AFTER:
+        return false;
+    default:
+        return true;
+    }
+}
+
 /* Whether what is stored for the channel is what it shows. */
 static bool is_plain(const struct hd_graph_channel *channel, const struct heddle_value *value)
 {
     struct hd_slice type = hd_slice(value->type.data, value->type.len);
     struct hd_slice text = hd_slice(value->data.data, value->data.len);
 
-    return channel->reducer != HD_REDUCE_TOPIC && channel->reducer != HD_REDUCE_UNTRACKED &&
-           hd_slice_eq(type, HD_S("hd1")) && !hd_slice_starts(text, HD_S("{\"$\":\"delta\""));
+    return shows_stored(channel->reducer) && hd_slice_eq(type, HD_S("hd1")) &&
+           !hd_slice_starts(text, HD_S("{\"$\":\"delta\""));
 }
 
 /* Whether it says what happened to a task, and not what the task made. */
@@ -67,33 +82,44 @@ bool hd_tuple_is_plain(const struct hd_graph *graph, const struct heddle_tuple *
     return is_plainly;
 }
 
+static int put_stored(struct hd_jw *jw, const struct heddle_value *value)
+{
+    struct hd_json json;
+    int err = hd_json_parse(&json, hd_slice(value->data.data, value->data.len), NULL);
+
+    if (err)
+        return err;
+    hd_canon_render_val(jw, hd_json_root(&json));
+    hd_json_fini(&json);
+    return 0;
+}
+
 int hd_tuple_render(const struct hd_graph *graph, const struct heddle_tuple *tuple,
                     struct hd_buf *out)
 {
-    struct hd_json json;
     struct hd_jw jw;
     int err = 0;
 
     hd_jw_init(&jw, out);
-    hd_jw_object(&jw);
+    if (!graph->is_single)
+        hd_jw_object(&jw);
     for (size_t i = 0; i < graph->state_count && !err; i++) {
         const struct hd_graph_channel *channel = &graph->channels[i];
         const struct heddle_value *value = find_value(tuple, channel->name);
 
-        if (!value && !channel->initial)
+        if (!value && !channel->initial && !graph->is_single)
             continue;
-        hd_jw_key(&jw, channel->name);
-        if (!value) {
+        if (!graph->is_single)
+            hd_jw_key(&jw, channel->name);
+        if (value)
+            err = put_stored(&jw, value);
+        else if (channel->initial)
             hd_val_put_rendered(&jw, channel->initial);
-            continue;
-        }
-        err = hd_json_parse(&json, hd_slice(value->data.data, value->data.len), NULL);
-        if (!err) {
-            hd_canon_render_val(&jw, hd_json_root(&json));
-            hd_json_fini(&json);
-        }
+        else
+            hd_jw_null(&jw);
     }
-    hd_jw_object_end(&jw);
+    if (!graph->is_single)
+        hd_jw_object_end(&jw);
     return err ? err : hd_jw_finish(&jw);
 }
 

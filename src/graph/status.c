@@ -125,7 +125,7 @@ static struct hd_val *fold(struct hd_val *result, struct hd_slice name, const st
 struct hd_val *hd_status_result(const struct hd_graph *graph, const struct hd_writes *writes,
                                 const size_t *indexes, size_t count)
 {
-    struct hd_val *result = hd_val_object();
+    struct hd_val *result = hd_val_object(), *only;
 
     for (size_t i = 0; i < writes->count && result; i++) {
         int channel = writes->list[i].channel;
@@ -134,5 +134,9 @@ struct hd_val *hd_status_result(const struct hd_graph *graph, const struct hd_wr
                     : channel >= 0 && (size_t)channel < graph->state_count)
             result = fold(result, graph->channels[channel].name, writes->list[i].val);
     }
-    return result;
+    if (!graph->is_single || indexes || !result)
+        return result;
+    only = hd_val_count(result) > 0 ? hd_val_ref(hd_val_member(result, 0, NULL)) : hd_val_null();
+    hd_val_unref(result);
+    return only;
 }

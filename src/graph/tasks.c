@@ -30,81 +30,6 @@ void hd_hash_hex(struct hd_slice text, char out[33])
     out[32] = '\0';
 }
 
-static int by_name(const void *a, const void *b)
-{
-    const struct hd_slice *x = a, *y = b;
-
-    return hd_slice_cmp(*x, *y);
-}
-
-/* All triggers of a node, sorted by name; `few` is used when they fit. */
-static struct hd_slice *sorted_triggers(const struct hd_graph *graph, const struct hd_node *node,
-                                        struct hd_slice *few, size_t room)
-{
-    struct hd_slice *names = few;
-
-    if (node->trigger_count > room)
-        names = hd_malloc(node->trigger_count * sizeof(*names));
-    if (!names)
-        return NULL;
-    for (size_t i = 0; i < node->trigger_count; i++)
-        names[i] = graph->channels[node->triggers[i]].name;
-    qsort(names, node->trigger_count, sizeof(*names), by_name);
-    return names;
-}
-
-static int append_triggers(struct hd_buf *out, const struct hd_graph *graph,
-                           const struct hd_node *node)
-{
-    struct hd_slice few[16];
-    struct hd_slice *names = sorted_triggers(graph, node, few, HD_COUNT(few));
-    int err = names ? 0 : HD_ENOMEM;
-
-    for (size_t i = 0; i < node->trigger_count && !err; i++)
-        err = hd_buf_append_slice(out, names[i]);
-    if (names != few)
-        hd_free(names);
-    return err;
-}
-
-/* The id is a hash of: the checkpoint, where, when, who, why. */
-static int make_id(struct hd_task *task, const struct hd_live *live, struct hd_slice ns,
-                   int64_t step)
-{
-    struct hd_slice name = task->node->name;
-    struct hd_buf text;
-    uint8_t id[16], hash[16];
-    XXH128_canonical_t canonical;
-    int err = HD_EINVAL;
-
-    hd_buf_init(&text, (size_t)1 << 20);
-    if (hd_uuid_parse(hd_slice_cstr(live->id), id))
-        err = hd_buf_append(&text, id, sizeof(id));
-    if (!err && ns.len > 0)
-        err = hd_buf_append_slice(&text, ns);
-    if (!err && ns.len > 0)
-        err = hd_buf_append_byte(&text, '|');
-    if (!err)
-        err = hd_buf_append_slice(&text, name);
-    if (!err)
-        err = hd_buf_append_int(&text, step);
-    if (!err)
-        err = hd_buf_append_slice(&text, name);
-    if (!err)
-        err = hd_buf_append_slice(&text, task->push == HD_PULL ? HD_S(PULL) : HD_S(PUSH));
-    if (!err && task->push != HD_PULL)
-        err = hd_buf_append_int(&text, (int64_t)task->push);
-    if (!err && task->push == HD_PULL)
-        err = append_triggers(&text, live->graph, task->node);
-    if (!err) {
-        XXH128_canonicalFromHash(&canonical, XXH3_128bits(text.ptr, text.len));
-        memcpy(hash, canonical.digest, sizeof(hash));
-        hd_uuid_format(hash, task->id);
-    }
-    hd_buf_fini(&text);
-    return err;
-}
-
 int hd_task_ns(const struct hd_task *task, struct hd_slice parent, struct hd_buf *out)
 {
     struct hd_slice name = task->node->name;
@@ -144,27 +69,9 @@ struct hd_val *hd_task_path_val(const struct hd_task *task)
         return hd_val_append(hd_val_append(path, hd_val_cstr(PULL)),
                              hd_val_string(task->node->name));
     path = hd_val_append(hd_val_append(path, hd_val_cstr(PUSH)), hd_val_int((int64_t)task->push));
+    if (task->graph->ids == HD_IDS_JS)
+        return path;
     return hd_val_append(path, hd_val_bool(false));
-}
-
-struct hd_val *hd_task_triggers(const struct hd_task *task)
-{
-    struct hd_slice few[16];
-    struct hd_slice *names;
-    struct hd_val *list = hd_val_list();
-
-    if (task->push != HD_PULL)
-        return hd_val_append(list, hd_val_cstr(PUSH));
-    names = sorted_triggers(task->graph, task->node, few, HD_COUNT(few));
-    for (size_t i = 0; names && i < task->node->trigger_count; i++)
-        list = hd_val_append(list, hd_val_string(names[i]));
-    if (!names) {
-        hd_val_unref(list);
-        return NULL;
-    }
-    if (names != few)
-        hd_free(names);
-    return list;
 }
 
 struct hd_applied hd_task_applied(const struct hd_task *task)
@@ -185,15 +92,8 @@ struct hd_applied hd_task_applied(const struct hd_task *task)
 
 static bool is_triggered(const struct hd_live *live, const struct hd_node *node)
 {
-    const struct hd_seen *seen = &live->seen[node->index];
-
     for (size_t i = 0; i < node->trigger_count; i++) {
-        size_t channel = node->triggers[i];
-
-        if (!hd_channel_is_available(&live->channels[channel]))
-            continue;
-        if (!seen->is_there ||
-            hd_version_after(live->versions[channel], hd_seen_get(seen, channel)))
+        if (hd_live_is_news(live, node, node->triggers[i]))
             return true;
     }
     return false;
@@ -221,7 +121,7 @@ static int add(struct hd_tasks *tasks, const struct hd_live *live, const struct 
     task->node = node;
     task->push = push;
     task->arg = hd_val_ref(arg);
-    return make_id(task, live, ns, step);
+    return hd_task_id(task, live, ns, step, live->graph->ids, task->id);
 }
 
 static int add_sends(struct hd_tasks *tasks, const struct hd_live *live, struct hd_slice ns,

@@ -420,6 +420,10 @@ int hd_state_update(const struct hd_address *at, const struct hd_superstep *step
     struct hd_val *config = NULL;
     int err = 0;
 
+    if (at->graph->is_foreign) {
+        hd_failure_set(failure, "ValueError", "Only a worker can update this graph");
+        return HD_EUNSUPPORTED;
+    }
     for (size_t i = 0; i < count && !err; i++)
         err = steps[i].count == 0 ? HD_EINVAL : 0;
     if (err || count == 0) {

@@ -78,6 +78,9 @@ HD_MUST_CHECK int hd_canon_write_message(struct hd_jw *jw, hd_json_val message,
 HD_MUST_CHECK int hd_canon_write_command(struct hd_jw *jw, hd_json_val command,
                                          struct hd_fault *fault);
 
+/* Appends bytes as the records of bytes have them: base64 with padding. */
+HD_MUST_CHECK int hd_canon_base64(struct hd_buf *out, struct hd_slice bytes);
+
 /* A member of a message as clients see it. */
 struct hd_canon_view {
     struct hd_slice name;

@@ -291,13 +291,36 @@ const char *hd_canon_shape_name(enum hd_canon_shape shape)
     return shapes[shape].name;
 }
 
+static const char base64_digits[] =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
 /* The value of a base64 digit, or -1. */
 static int base64_digit(char c)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const char *found = c ? strchr(digits, c) : NULL;
+    const char *found = c ? strchr(base64_digits, c) : NULL;
 
-    return found ? (int)(found - digits) : -1;
+    return found ? (int)(found - base64_digits) : -1;
+}
+
+int hd_canon_base64(struct hd_buf *out, struct hd_slice bytes)
+{
+    const unsigned char *in = (const unsigned char *)bytes.ptr;
+    size_t before = out->len;
+    int err = 0;
+
+    for (size_t i = 0; i < bytes.len && !err; i += 3) {
+        size_t left = bytes.len - i;
+        unsigned bits = (unsigned)in[i] << 16 | (left > 1 ? (unsigned)in[i + 1] << 8 : 0) |
+                        (left > 2 ? (unsigned)in[i + 2] : 0);
+        char text[4] = {base64_digits[bits >> 18], base64_digits[bits >> 12 & 63],
+                        left > 1 ? base64_digits[bits >> 6 & 63] : '=',
+                        left > 2 ? base64_digits[bits & 63] : '='};
+
+        err = hd_buf_append(out, text, sizeof(text));
+    }
+    if (err)
+        out->len = before;
+    return err;
 }
 
 bool hd_canon_base64_size(struct hd_slice text, size_t *size)
