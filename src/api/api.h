@@ -59,7 +59,7 @@ enum hd_access {
 };
 
 /* What custom auth is asked about, `resource.action`; authorize.h. */
-enum hd_event {
+enum hd_on {
     HD_ON_UNSET,   /* a mistake */
     HD_ON_NOTHING, /* it is nobody's thing that a handler could know */
     HD_ON_THREADS_CREATE,
@@ -88,8 +88,8 @@ struct hd_endpoint {
     enum hd_method method;
     const char *pattern;
     enum hd_access access;
-    enum hd_event on;
-    enum hd_event also_on; /* something else that it does; HD_ON_UNSET: nothing */
+    enum hd_on on;
+    enum hd_on also_on; /* something else that it does; HD_ON_UNSET: nothing */
     bool grows;      /* stores something of any size: not for those who have stored enough */
     bool frees;      /* deletes something: there may be room now */
     hd_work_fn work; /* may be NULL */
