@@ -1,0 +1,86 @@
+"""What is said of an exception: its type, its text, and where in the project it was raised."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from types import TracebackType
+from typing import Any
+
+_MAX_TEXT = 16 << 10
+_MAX_FRAMES = 30
+_LIBRARIES = tuple(
+    {os.path.dirname(os.__file__) + os.sep, os.path.dirname(os.path.dirname(os.path.dirname(__file__))) + os.sep + "heddle" + os.sep}
+)
+
+
+def is_library(file: str) -> bool:
+    """Whether code is somebody else's: of Python, of a package, of Heddle."""
+    return (
+        file.startswith("<")
+        or f"{os.sep}site-packages{os.sep}" in file
+        or f"{os.sep}dist-packages{os.sep}" in file
+        or file.startswith(_LIBRARIES)
+    )
+
+
+def describe(error: BaseException) -> dict[str, Any]:
+    """An exception as the protocol has it."""
+    if isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    told: dict[str, Any] = {
+        "type": type(error).__name__,
+        "message": _message(error)[:_MAX_TEXT],
+    }
+    frames = user_frames(error.__traceback__)
+    text = _format(error, frames)
+    if text:
+        told["traceback"] = text
+    if isinstance(error, SyntaxError) and error.filename:
+        told["file"], told["line"] = error.filename, error.lineno or 1
+    elif frames:
+        told["file"], told["line"] = frames[-1].filename, frames[-1].lineno or 1
+    return told
+
+
+def user_frames(trace: TracebackType | None) -> list[traceback.FrameSummary]:
+    """The frames of the project's own code, or the last few where there are none."""
+    frames = traceback.extract_tb(trace)
+    mine = [frame for frame in frames if not is_library(frame.filename)]
+    return list(mine or frames[-3:])[-_MAX_FRAMES:]
+
+
+def _format(error: BaseException, frames: list[traceback.FrameSummary]) -> str:
+    parts = []
+    cause = error.__cause__ or (
+        None if error.__suppress_context__ else error.__context__
+    )
+    if cause is not None and cause.__traceback__ is not None:
+        parts += _section(cause, user_frames(cause.__traceback__))
+        parts.append("\nwhich led to:\n\n")
+    parts += _section(error, frames)
+    return "".join(parts)[-_MAX_TEXT:]
+
+
+def _section(
+    error: BaseException, frames: list[traceback.FrameSummary]
+) -> list[str]:
+    start = ["Traceback (most recent call last):\n"] if frames else []
+    return [
+        *start,
+        *traceback.format_list(frames),
+        *traceback.format_exception_only(type(error), error),
+    ]
+
+
+def _message(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:
+        return ""
+
+
+def log(text: str) -> None:
+    """A line in the server's log: workers' output goes there."""
+    print(text, file=sys.stderr, flush=True)

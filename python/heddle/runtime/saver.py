@@ -1,0 +1,380 @@
+"""The checkpointer of a run: every call goes to the server."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
+from typing import Any, cast
+
+import orjson
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    BaseCheckpointSaver,
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+    get_checkpoint_metadata,
+)
+from typing_extensions import Self
+
+from heddle._core import Codec
+from heddle.runtime.link import Answer, Link
+from heddle.serializer import CanonicalSerializer, codec_of, with_allowlist
+
+_TASKS = "__pregel_tasks"
+
+
+class Scope:
+    """For which of the server's calls a graph works, and what it has asked for meanwhile."""
+
+    __slots__ = ("link", "number", "thread_id", "_open", "_idle")
+
+    def __init__(self, link: Link, number: int, thread_id: str) -> None:
+        self.link = link
+        self.number = number
+        self.thread_id = thread_id
+        self._open = 0
+        self._idle: asyncio.Future[None] | None = None
+
+    def call(
+        self, head: dict[str, Any], blobs: Sequence[bytes] = ()
+    ) -> asyncio.Future[Answer]:
+        self._open += 1
+        return self.link.call(orjson.dumps(head), blobs, None, self._on_end)
+
+    def call_sync(self, head: dict[str, Any], blobs: Sequence[bytes] = ()) -> Answer:
+        return self.link.call_sync(orjson.dumps(head), blobs)
+
+    def _on_end(self) -> None:
+        self._open -= 1
+        if not self._open and self._idle is not None and not self._idle.done():
+            self._idle.set_result(None)
+
+    async def settle(self) -> None:
+        """Until everything that was asked for is answered."""
+        while self._open:
+            self._idle = asyncio.get_running_loop().create_future()
+            await self._idle
+
+
+class RuntimeSaver(BaseCheckpointSaver[str]):
+    """Reads and writes the checkpoints of one run's thread through the server.
+
+    Sync methods may be called from any thread, the event loop's own included.
+    """
+
+    def __init__(self, scope: Scope, serde: CanonicalSerializer) -> None:
+        super().__init__(serde=serde)
+        self._scope = scope
+        self._codec_cache = self.serde, codec_of(self.serde)
+
+    def __copy__(self) -> Self:
+        clone = type(self).__new__(type(self))
+        clone.__dict__.update(self.__dict__)
+        return clone
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self.__copy__()
+
+    def with_allowlist(self, extra_allowlist: Collection[tuple[str, ...]]) -> Self:
+        serde = with_allowlist(self.serde, extra_allowlist)
+        if serde is None:
+            return self
+        clone = self.__copy__()
+        clone.serde = serde
+        return clone
+
+    @property
+    def _codec(self) -> Codec:
+        # `serde` is a plain attribute that others assign, so the codec follows it.
+        serde, codec = self._codec_cache
+        if serde is not self.serde:
+            codec = codec_of(self.serde)
+            self._codec_cache = self.serde, codec
+        return codec
+
+    # -- writing ---------------------------------------------------------------
+
+    def get_next_version(self, current: str | int | float | None, channel: None) -> str:
+        if current is None:
+            counter = 0
+        elif isinstance(current, str):
+            counter = int(current.split(".", 1)[0])
+        else:
+            counter = int(current)
+        return f"{counter + 1:032}.{random.random():016}"
+
+    def put(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        head, blobs = self._put(config, checkpoint, metadata, new_versions)
+        self._scope.call_sync(head, blobs)
+        return self._config(head["ns"], head["id"])
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        head, blobs = self._put(config, checkpoint, metadata, new_versions)
+        await self._scope.call(head, blobs)
+        return self._config(head["ns"], head["id"])
+
+    def put_writes(
+        self,
+        config: RunnableConfig,
+        writes: Sequence[tuple[str, Any]],
+        task_id: str,
+        task_path: str = "",
+    ) -> None:
+        self._scope.call_sync(*self._writes(config, writes, task_id, task_path))
+
+    async def aput_writes(
+        self,
+        config: RunnableConfig,
+        writes: Sequence[tuple[str, Any]],
+        task_id: str,
+        task_path: str = "",
+    ) -> None:
+        await self._scope.call(*self._writes(config, writes, task_id, task_path))
+
+    def _put(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> tuple[dict[str, Any], list[bytes]]:
+        conf = config["configurable"]
+        codec = self._codec
+        present = checkpoint["channel_values"]
+        rest = {key: each for key, each in checkpoint.items() if key != "channel_values"}
+        blobs = [
+            codec.encode(rest),
+            codec.encode(get_checkpoint_metadata(config, metadata)),
+        ]
+        values = []
+        for channel in new_versions:
+            if channel in present:
+                kind, data = codec.dumps_typed(present[channel])
+                values.append((channel, kind, len(blobs)))
+                blobs.append(data)
+        head = {
+            "op": "put",
+            "call": self._scope.number,
+            "ns": conf.get("checkpoint_ns") or "",
+            "id": checkpoint["id"],
+            "parent": conf.get("checkpoint_id") or None,
+            "checkpoint": {"$blob": 0},
+            "metadata": {"$blob": 1},
+            "new_versions": new_versions,
+            "values": values,
+        }
+        return head, blobs
+
+    def _writes(
+        self,
+        config: RunnableConfig,
+        writes: Sequence[tuple[str, Any]],
+        task_id: str,
+        task_path: str,
+    ) -> tuple[dict[str, Any], list[bytes]]:
+        conf = config["configurable"]
+        codec = self._codec
+        values = []
+        blobs: list[bytes] = []
+        for channel, value in writes:
+            kind, data = codec.dumps_typed(value)
+            values.append((channel, kind, len(blobs)))
+            blobs.append(data)
+        head = {
+            "op": "writes",
+            "call": self._scope.number,
+            "ns": conf.get("checkpoint_ns") or "",
+            "id": str(conf["checkpoint_id"]),
+            "task_id": task_id,
+            "task_path": task_path,
+            "values": values,
+        }
+        return head, blobs
+
+    # -- reading ---------------------------------------------------------------
+
+    def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        return self._one(self._scope.call_sync(self._get(config)))
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        return self._one(await self._scope.call(self._get(config)))
+
+    def list(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> Iterator[CheckpointTuple]:
+        head: dict[str, Any] | None = self._list(config, filter, before, limit)
+        while head is not None:
+            answer = self._scope.call_sync(head)
+            page = answer.head["tuples"]
+            for each in page:
+                yield self._tuple(each, answer.blobs)
+            head = _next_page(head, answer.head)
+
+    async def alist(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[CheckpointTuple]:
+        head: dict[str, Any] | None = self._list(config, filter, before, limit)
+        while head is not None:
+            answer = await self._scope.call(head)
+            page = answer.head["tuples"]
+            for each in page:
+                yield self._tuple(each, answer.blobs)
+            head = _next_page(head, answer.head)
+
+    def get_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, Any]:
+        if not channels:
+            return {}
+        answer = self._scope.call_sync(self._history(config, channels))
+        return self._histories(answer)
+
+    async def aget_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, Any]:
+        if not channels:
+            return {}
+        return self._histories(await self._scope.call(self._history(config, channels)))
+
+    def _get(self, config: RunnableConfig) -> dict[str, Any]:
+        conf = config["configurable"]
+        return {
+            "op": "get",
+            "call": self._scope.number,
+            "ns": conf.get("checkpoint_ns") or "",
+            "id": conf.get("checkpoint_id") or "",
+        }
+
+    def _list(
+        self,
+        config: RunnableConfig | None,
+        filter: dict[str, Any] | None,
+        before: RunnableConfig | None,
+        limit: int | None,
+    ) -> dict[str, Any] | None:
+        if limit is not None and limit <= 0:
+            return None
+        conf: Mapping[str, Any] = config["configurable"] if config else {}
+        bound: Mapping[str, Any] = before["configurable"] if before else {}
+        return {
+            "op": "list",
+            "call": self._scope.number,
+            "ns": conf.get("checkpoint_ns"),
+            "id": conf.get("checkpoint_id") or "",
+            "before": bound.get("checkpoint_id") or "",
+            "filter": filter or {},
+            "limit": limit,
+        }
+
+    def _history(
+        self, config: RunnableConfig, channels: Sequence[str]
+    ) -> dict[str, Any]:
+        return {
+            **self._get(config),
+            "op": "history",
+            "channels": [*channels],
+        }
+
+    def _histories(self, answer: Answer) -> dict[str, Any]:
+        loads = self._codec.loads_typed
+        blobs = answer.blobs
+        found: dict[str, Any] = {}
+        for name, history in answer.head["channels"].items():
+            # The loop wants (task id, channel, value), as in pending writes.
+            entry: dict[str, Any] = {
+                "writes": [
+                    (task_id, name, loads((kind, blobs[blob])))
+                    for task_id, _path, _idx, kind, blob in history["writes"]
+                ]
+            }
+            if (seed := history.get("seed")) is not None:
+                entry["seed"] = loads((seed[0], blobs[seed[1]]))
+            found[name] = entry
+        return found
+
+    def _one(self, answer: Answer) -> CheckpointTuple | None:
+        record = answer.head["tuple"]
+        return None if record is None else self._tuple(record, answer.blobs)
+
+    def _tuple(self, record: dict[str, Any], blobs: Sequence[bytes]) -> CheckpointTuple:
+        codec = self._codec
+        loads = codec.loads_typed
+        checkpoint = _text(codec, record["checkpoint"], blobs)
+        checkpoint["channel_values"] = {
+            channel: loads((kind, blobs[blob]))
+            for channel, kind, blob in record["values"]
+        }
+        if sends := record.get("sends"):
+            # Before version 4 the Sends of a step were kept in its parent's writes.
+            versions = checkpoint["channel_versions"]
+            checkpoint["channel_values"][_TASKS] = [
+                loads((each[4], blobs[each[5]])) for each in sends
+            ]
+            versions[_TASKS] = (
+                max(versions.values())
+                if versions
+                else self.get_next_version(None, None)
+            )
+        parent = record.get("parent")
+        return CheckpointTuple(
+            self._config(record["ns"], record["id"]),
+            cast(Checkpoint, checkpoint),
+            cast(CheckpointMetadata, _text(codec, record["metadata"], blobs)),
+            None if parent is None else self._config(record["ns"], parent),
+            [
+                (task_id, channel, loads((kind, blobs[blob])))
+                for task_id, _path, _idx, channel, kind, blob in record["writes"]
+            ],
+        )
+
+    def _config(self, ns: str, id: str) -> RunnableConfig:
+        return {
+            "configurable": {
+                "thread_id": self._scope.thread_id,
+                "checkpoint_ns": ns,
+                "checkpoint_id": id,
+            }
+        }
+
+
+def _next_page(head: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any] | None:
+    page = answer["tuples"]
+    if not answer.get("more") or not page:
+        return None
+    limit = head["limit"]
+    if limit is not None:
+        limit -= len(page)
+        if limit <= 0:
+            return None
+    return {**head, "before": page[-1]["id"], "limit": limit}
+
+
+def _text(codec: Codec, value: Any, blobs: Sequence[bytes]) -> dict[str, Any]:
+    if type(value) is dict and len(value) == 1 and "$blob" in value:
+        return cast(dict[str, Any], codec.decode(blobs[value["$blob"]]))
+    return cast(dict[str, Any], codec.decode(orjson.dumps(value)))

@@ -1,0 +1,127 @@
+"""What is told of a graph: its structure, its schemas, its drawing."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from langgraph.channels.base import BaseChannel
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.pregel import Pregel
+from pydantic import BaseModel, RootModel, create_model
+
+_PREVIOUS = "__previous__"
+_MAX_DEPTH = 20
+# Members of `configurable` that are LangGraph's own business.
+_HIDDEN = (
+    "thread_id",
+    "checkpoint_id",
+    "checkpoint_ns",
+    "thread_ts",
+    "__pregel_resuming",
+    "__pregel_task_id",
+)
+
+Graph = Pregel[Any, Any, Any, Any]
+
+
+def structure(graph: Graph, depth: int = 0) -> dict[str, Any]:
+    """What the server needs to read the graph's checkpoints by itself."""
+    subgraphs = dict(graph.get_subgraphs()) if depth < _MAX_DEPTH else {}
+    is_functional = _PREVIOUS in graph.channels and not isinstance(
+        graph, CompiledStateGraph
+    )
+    return {
+        "kind": "functional" if is_functional else "graph",
+        "channels": {
+            name: type(channel).__name__
+            for name, channel in graph.channels.items()
+            if isinstance(channel, BaseChannel)
+        },
+        "stream_channels": _names(graph.stream_channels_asis),
+        "output_channels": _names(graph.output_channels),
+        "input_channels": _names(graph.input_channels),
+        "nodes": {
+            name: {
+                "triggers": [*node.triggers],
+                "subgraph": _subgraph(subgraphs.get(name), depth),
+                "deferred": _is_deferred(graph, name),
+                "metadata": dict(node.metadata or {}),
+                "checkpointer": _checkpointer(subgraphs.get(name)),
+            }
+            for name, node in graph.nodes.items()
+        },
+        "interrupt_before": _names(graph.interrupt_before_nodes),
+        "interrupt_after": _names(graph.interrupt_after_nodes),
+    }
+
+
+def _names(value: Any) -> Any:
+    return value if isinstance(value, str) else list(value)
+
+
+def _subgraph(graph: Any, depth: int) -> dict[str, Any] | None:
+    return structure(graph, depth + 1) if isinstance(graph, Pregel) else None
+
+
+def _checkpointer(graph: Any) -> bool | None:
+    value = getattr(graph, "checkpointer", None)
+    return value if isinstance(value, bool) else None
+
+
+def _is_deferred(graph: Graph, name: str) -> bool:
+    node = getattr(getattr(graph, "builder", None), "nodes", {}).get(name)
+    return bool(getattr(node, "defer", False))
+
+
+def schemas(graph: Graph) -> dict[str, Any]:
+    """JSON Schemas; null for what has none, or cannot be described."""
+    return {
+        "input": _try(graph.get_input_jsonschema),
+        "output": _try(graph.get_output_jsonschema),
+        "state": _try(lambda: _state(graph)),
+        "config": _try(lambda: _config(graph)),
+        "context": _try(graph.get_context_jsonschema),
+    }
+
+
+def _try(make: Callable[[], Any]) -> Any:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return make()
+    except Exception:
+        return None
+
+
+def _state(graph: Graph) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    for name in graph.stream_channels_list:
+        kind = getattr(graph.channels[name], "UpdateType", Any)
+        fields[name] = (kind if _can_be_described(kind) else Any, None)
+    model: type[BaseModel] = create_model(graph.get_name("State"), **fields)
+    return model.model_json_schema()
+
+
+def _can_be_described(kind: Any) -> bool:
+    return _try(lambda: RootModel[kind].model_json_schema()) is not None
+
+
+def _config(graph: Graph) -> dict[str, Any]:
+    whole = graph.get_config_jsonschema()
+    found = whole.get("properties", {}).get("configurable", {})
+    if "$ref" in found:
+        found = whole["$defs"][found["$ref"].rpartition("/")[2]]
+    shown = dict(found)
+    if "properties" in shown:
+        shown["properties"] = {
+            name: each
+            for name, each in shown["properties"].items()
+            if name not in _HIDDEN
+        }
+    if "$defs" in whole and "Configurable" not in str(shown.get("$ref")):
+        others = {k: v for k, v in whole["$defs"].items() if v is not found}
+        if others:
+            shown["$defs"] = others
+    return shown
