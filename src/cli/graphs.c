@@ -57,6 +57,21 @@ static bool read_shipped(struct hd_app *app, const struct shipped *from)
     return add_graph(app, from->id, graph, hd_slice(NULL, 0));
 }
 
+/* Its code is in workers, which will tell what it looks like. */
+static bool add_remote(struct hd_app *app, const struct hd_config_graph *from)
+{
+    struct hd_app_graph *entry = &app->graphs[app->graph_count];
+
+    if (hd_assistant_system_id(from->id, entry->assistant_id))
+        return false;
+    entry->id = from->id;
+    entry->description = from->description;
+    entry->is_remote = true;
+    entry->language = from->language;
+    app->graph_count++;
+    return true;
+}
+
 bool hd_graphs_open(struct hd_app *app, const struct hd_config *config)
 {
     const struct hd_config_graphs *graphs = &config->graphs;
@@ -71,7 +86,9 @@ bool hd_graphs_open(struct hd_app *app, const struct hd_config *config)
     for (size_t i = 0; i < graphs->count; i++) {
         const struct hd_config_graph *graph = &graphs->items[i];
 
-        if (!add_graph(app, graph->id, hd_read_graph(graph->file), graph->description))
+        if (graph->is_remote
+                ? !add_remote(app, graph)
+                : !add_graph(app, graph->id, hd_read_graph(graph->file), graph->description))
             return false;
     }
     return true;

@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -16,16 +17,27 @@
 #define VARIABLE_PREFIX "HEDDLE_"
 /* Other programs have variables with our prefix; so near to one of ours it is a misspelt one. */
 #define MISSPELT 2
-#define MAX_SETTINGS 128
+#define MAX_SETTINGS 160
+#define MAX_WARNINGS 64
 
 /* ---- the file ----------------------------------------------------------- */
+
+static bool is_below(const char *member, struct hd_slice name)
+{
+    return hd_slice_starts(hd_slice_cstr(member), name) && member[name.len] == '.';
+}
 
 static bool is_group(struct hd_slice name)
 {
     const struct hd_setting *setting;
+    const struct hd_config_alias *alias;
 
     for (size_t i = 0; (setting = hd_setting_at(i)); i++) {
-        if (hd_slice_starts(hd_slice_cstr(setting->name), name) && setting->name[name.len] == '.')
+        if (is_below(setting->name, name))
+            return true;
+    }
+    for (size_t i = 0; (alias = hd_config_alias_at(i)); i++) {
+        if (is_below(alias->name, name))
             return true;
     }
     return false;
@@ -35,22 +47,59 @@ struct members {
     struct hd_config *config;
     const char *path;
     struct hd_slice folder;
+    bool is_langgraph;
     bool seen[MAX_SETTINGS];
     struct hd_fault *fault;
 };
 
+void hd_config_warn(struct hd_config *config, const char *fmt, ...)
+{
+    struct hd_config_list *list = &config->warnings;
+    struct hd_slice *items = list->items;
+    char text[512];
+    va_list args;
+
+    va_start(args, fmt);
+    (void)vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    if (!items)
+        items = hd_arena_calloc(&config->arena, MAX_WARNINGS, sizeof(*items));
+    if (!items || list->count == MAX_WARNINGS ||
+        hd_arena_copy(&config->arena, hd_slice_cstr(text), &items[list->count]) != 0)
+        return;
+    list->items = items;
+    list->count++;
+}
+
+/* Misspelt groups are found by their own name, not by that of what is in them. */
+static void try_name(struct hd_near *near, const char *name, struct hd_slice wanted)
+{
+    const char *dot = strchr(name, '.');
+
+    hd_near_try(near, hd_slice_cstr(name));
+    if (dot && !memchr(wanted.ptr, '.', wanted.len))
+        hd_near_try(near, hd_slice(name, (size_t)(dot - name)));
+}
+
 static int unknown_member(const struct members *members, struct hd_slice name)
 {
+    const struct hd_config_alias *alias;
     const struct hd_setting *setting;
     struct hd_near near;
 
     hd_near_init(&near, name);
     for (size_t i = 0; (setting = hd_setting_at(i)); i++) {
         if (setting->type != HD_SETTING_FILE)
-            hd_near_try(&near, hd_slice_cstr(setting->name));
+            try_name(&near, setting->name, name);
     }
-    return hd_fault_set(members->fault, HD_EINVAL, "%s: unknown setting \"%.*s\"%s", members->path,
-                        HD_SHOW(name), hd_near_text(&near));
+    for (size_t i = 0; members->is_langgraph && (alias = hd_config_alias_at(i)); i++)
+        try_name(&near, alias->name, name);
+    if (!members->is_langgraph)
+        return hd_fault_set(members->fault, HD_EINVAL, "%s: unknown setting \"%.*s\"%s",
+                            members->path, HD_SHOW(name), hd_near_text(&near));
+    hd_config_warn(members->config, "%s: nobody reads \"%.*s\"%s", members->path, HD_SHOW(name),
+                   hd_near_text(&near));
+    return 0;
 }
 
 static size_t index_of(const struct hd_setting *setting)
@@ -80,6 +129,54 @@ static int read_member(struct members *members, const struct hd_setting *setting
     return hd_config_set_json(&place, val);
 }
 
+/* The one interval of sweeps has two names in a langgraph.json: the shorter is used. */
+static int read_again(struct members *members, const struct hd_setting *setting, hd_json_val val)
+{
+    int64_t *target = (int64_t *)((char *)members->config + setting->offset), before = *target;
+    int err;
+
+    members->seen[index_of(setting)] = false;
+    err = read_member(members, setting, val);
+    if (err == 0 && before > 0 && (before < *target || *target == 0))
+        *target = before;
+    return err;
+}
+
+static int read_opposite(struct members *members, const struct hd_setting *setting,
+                         const char *name, hd_json_val val)
+{
+    if (hd_json_is_null(val))
+        return 0;
+    if (!hd_json_is_bool(val))
+        return hd_fault_set(members->fault, HD_EINVAL, "%s: %s: must be a boolean, not %s",
+                            members->path, name, hd_json_type_name(val));
+    members->seen[index_of(setting)] = true;
+    *(bool *)((char *)members->config + setting->offset) = !hd_json_is_true(val);
+    return 0;
+}
+
+static int read_alias(struct members *members, const struct hd_config_alias *alias, hd_json_val val)
+{
+    const struct hd_setting *setting;
+
+    if (alias->kind == HD_ALIAS_QUIET || hd_json_is_null(val))
+        return 0;
+    if (alias->kind == HD_ALIAS_REFUSE)
+        return hd_fault_set(members->fault, HD_EINVAL, "%s: %s: %s", members->path, alias->name,
+                            alias->to);
+    if (alias->kind == HD_ALIAS_WARN) {
+        hd_config_warn(members->config, "%s: %s is not used: %s", members->path, alias->name,
+                       alias->to);
+        return 0;
+    }
+    setting = hd_setting_find(hd_slice_cstr(alias->to));
+    if (alias->kind == HD_ALIAS_NOT)
+        return read_opposite(members, setting, alias->name, val);
+    if (members->seen[index_of(setting)] && setting->type == HD_SETTING_DURATION)
+        return read_again(members, setting, val);
+    return read_member(members, setting, val);
+}
+
 /* A name that could be one of ours: short, and text. */
 static bool is_name(struct hd_slice key)
 {
@@ -95,16 +192,26 @@ static int read_members(struct members *members, struct hd_slice prefix, hd_json
     while (err == 0 && hd_json_next(&it)) {
         char text[2 * HD_CONFIG_MAX_NAME] = "";
         const struct hd_setting *setting;
+        const struct hd_config_alias *alias;
         struct hd_slice name;
 
-        if (!is_name(it.key))
-            return unknown_member(members, it.key);
+        if (!is_name(it.key)) {
+            err = unknown_member(members, it.key);
+            continue;
+        }
         (void)snprintf(text, sizeof(text), "%.*s%s%.*s", (int)prefix.len, prefix.ptr,
                        prefix.len > 0 ? "." : "", (int)it.key.len, it.key.ptr);
         name = hd_slice_cstr(text);
         setting = hd_setting_find(name);
-        if (setting && setting->type != HD_SETTING_FILE)
+        alias = hd_config_alias_find(name);
+        /* `store` is a URL, and in a langgraph.json a group. */
+        if (setting && setting->type == HD_SETTING_TEXT && hd_json_is_object(it.val) &&
+            is_group(name))
+            err = read_members(members, name, it.val);
+        else if (setting && setting->type != HD_SETTING_FILE)
             err = read_member(members, setting, it.val);
+        else if (alias)
+            err = read_alias(members, alias, it.val);
         else if (!is_group(name))
             err = unknown_member(members, name);
         else if (hd_json_is_object(it.val))
@@ -135,7 +242,13 @@ int hd_config_read_json(struct hd_config *config, const char *path, struct hd_sl
     err = hd_json_parse_commented(&json, text, &why);
     if (err != 0)
         return hd_fault_set(fault, err, "%s: %s", path, why.text);
-    if (hd_json_is_object(hd_json_root(&json)))
+    members.is_langgraph = hd_config_is_langgraph(path, hd_json_root(&json));
+    config->file = hd_arena_printf(&config->arena, "%s", path);
+    config->folder = hd_arena_printf(&config->arena, "%.*s", (int)members.folder.len,
+                                     members.folder.len > 0 ? members.folder.ptr : "");
+    if (!config->file || !config->folder)
+        err = hd_fault_set(fault, HD_ENOMEM, "out of memory while reading the configuration");
+    else if (hd_json_is_object(hd_json_root(&json)))
         err = read_members(&members, HD_S(""), hd_json_root(&json));
     else
         err = hd_fault_set(fault, HD_EINVAL, "%s: must be an object, not %s", path,
@@ -217,7 +330,7 @@ static int read_variable(struct hd_config *config, const char *variable, struct 
         struct hd_config_place place = {config, setting, names[i], HD_S(""), false, fault};
         const char *value;
 
-        if (setting->type == HD_SETTING_OBJECT)
+        if (hd_setting_is_json(setting))
             continue;
         hd_setting_variable(setting, names[i]);
         value = value_of(variable, names[i]);
@@ -259,7 +372,7 @@ static int unknown_flag(struct hd_slice given, struct hd_fault *fault)
     hd_near_init(&near, given);
     for (size_t i = 0; (setting = hd_setting_at(i)); i++) {
         hd_setting_flag(setting, names[i]);
-        if (setting->type != HD_SETTING_OBJECT)
+        if (!hd_setting_is_json(setting))
             hd_near_try(&near, hd_slice_cstr(names[i]));
     }
     return hd_fault_set(fault, HD_EINVAL, "%.*s: no such option%s", HD_SHOW(given),
@@ -271,7 +384,7 @@ static bool find_flag(struct hd_slice given, struct flag *flag)
     bool is_no = hd_slice_starts(given, HD_S("--no-"));
 
     for (size_t i = 0; (flag->setting = hd_setting_at(i)); i++) {
-        if (flag->setting->type == HD_SETTING_OBJECT)
+        if (hd_setting_is_json(flag->setting))
             continue;
         hd_setting_flag(flag->setting, flag->name);
         flag->is_no =
@@ -399,6 +512,7 @@ int hd_config_load(struct hd_config *config, const struct hd_config_source *sour
     fault = fault ? fault : &own;
     *config = (struct hd_config){0};
     hd_arena_init(&config->arena, (size_t)8 * HD_CONFIG_MAX_FILE);
+    config->file = config->folder = "";
     err = find_file(source, &path, fault);
     if (err == 0)
         err = read_defaults(config, fault);
@@ -422,6 +536,10 @@ int hd_config_load(struct hd_config *config, const struct hd_config_source *sour
 void hd_config_fini(struct hd_config *config)
 {
     hd_json_fini(&config->auth.json);
+    hd_json_fini(&config->env.json);
+    hd_json_fini(&config->store_index.json);
+    hd_json_fini(&config->serde.json);
+    hd_json_fini(&config->webhooks_headers.json);
     hd_arena_fini(&config->arena);
     *config = (struct hd_config){0};
 }

@@ -24,6 +24,7 @@
 #include "base/log.h"
 #include "base/slice.h"
 #include "graph/outgoing.h"
+#include "runtime/runtime.h"
 
 #define HD_CONFIG_MAX_FILE (1 << 20)
 #define HD_CONFIG_MAX_ITEMS 1000 /* of a list */
@@ -31,8 +32,11 @@
 
 struct hd_config_graph {
     struct hd_slice id;
-    const char *file;            /* a path; from the JSON file, relative to that file's folder */
+    const char *file; /* of its declaration; from the JSON file, relative to that file's folder */
     struct hd_slice description; /* may be empty */
+    bool is_remote;              /* it is code, and runs in workers; `file` is NULL */
+    enum hd_rt_language language;
+    struct hd_slice path; /* of a remote one: "./agent.py:graph", relative to config->folder */
 };
 
 struct hd_config_graphs {
@@ -57,6 +61,21 @@ struct hd_config_object {
     struct hd_json json;    /* private */
 };
 
+/* Parts of the API that can be left out: http.disable_assistants, … */
+enum hd_http_part {
+    HD_HTTP_ASSISTANTS,
+    HD_HTTP_THREADS,
+    HD_HTTP_RUNS,
+    HD_HTTP_STORE,
+    HD_HTTP_CRONS,
+    HD_HTTP_MCP,
+    HD_HTTP_A2A,
+    HD_HTTP_META, /* /info, /metrics, /docs, /openapi.json */
+    HD_HTTP_UI,
+    HD_HTTP_WEBHOOKS,
+    HD_HTTP_PARTS
+};
+
 enum hd_ttl_strategy { HD_TTL_DELETE, HD_TTL_KEEP_LATEST, HD_TTL_KEEP_BRANCHES };
 enum hd_outgoing_private { HD_OUTGOING_AUTO, HD_OUTGOING_ALLOW, HD_OUTGOING_DENY };
 enum hd_log_format { HD_LOG_TEXT, HD_LOG_JSON };
@@ -74,6 +93,29 @@ struct hd_config {
     const struct hd_net *proxies;          /* the same, read */
     struct hd_config_graphs graphs;
     struct hd_config_object auth; /* run/gate.h */
+
+    /* Of a project: project.h. */
+    const char *file;   /* of the configuration; "": none */
+    const char *folder; /* paths of the project are relative to it; "": the current one */
+    struct hd_config_list dependencies;
+    struct hd_config_object env;         /* an object, or the path of a file (a string) */
+    struct hd_config_object store_index; /* {"dims", "embed", "fields"} */
+    struct hd_config_object serde;       /* checkpointer.serde */
+    const char *http_app;                /* "": none */
+    const char *http_mount_prefix;       /* "": none */
+    bool http_custom_route_auth;
+    bool http_disable[HD_HTTP_PARTS];
+
+    int runtime_workers; /* of each language that is used */
+    int runtime_jobs;
+    size_t runtime_memory; /* 0: any */
+    const char *runtime_listen;
+    const char *runtime_key;
+    int64_t runtime_hang_timeout_us;
+    int64_t runtime_start_timeout_us;
+    bool runtime_reload;
+    const char *runtime_python; /* "": found */
+    const char *runtime_node;
 
     size_t max_body;
     size_t max_connections;
@@ -93,7 +135,14 @@ struct hd_config {
     bool errors_plain_text;
     bool namespaces_show;
     struct hd_config_list headers_to_graphs;
+    struct hd_config_list headers_not_to_graphs;
     struct hd_config_list cors_allow_origins; /* empty: all; with `auth`: none */
+    const char *cors_allow_origin_regex;      /* "": none */
+    struct hd_config_list cors_allow_methods; /* empty: all */
+    struct hd_config_list cors_allow_headers; /* empty: all */
+    struct hd_config_list cors_expose_headers;
+    bool cors_allow_credentials;
+    int cors_max_age;
 
     int64_t ttl_threads_us; /* 0: for ever */
     int ttl_strategy;       /* enum hd_ttl_strategy */
@@ -112,6 +161,9 @@ struct hd_config {
     struct hd_config_list webhooks_allowed_domains; /* empty: all */
     struct hd_config_ports webhooks_allowed_ports;  /* empty: all */
     const char *webhooks_secret;                    /* "": no signature */
+    int webhooks_max_url_length;
+    struct hd_config_object webhooks_headers; /* names and values; ${{ env.NAME }} in them */
+    const char *webhooks_env_prefix;          /* that NAME must begin with */
     int webhooks_retries;
     int64_t webhooks_timeout_us;
 
@@ -128,6 +180,8 @@ struct hd_config {
     int log_level;  /* enum hd_log_level */
     int log_format; /* enum hd_log_format */
     bool metrics;
+
+    struct hd_config_list warnings; /* sentences about what the file has and nobody reads */
 
     struct hd_arena arena; /* private */
 };
@@ -165,6 +219,7 @@ enum hd_setting_type {
     HD_SETTING_PORTS,    /* struct hd_config_ports */
     HD_SETTING_GRAPHS,   /* struct hd_config_graphs */
     HD_SETTING_OBJECT,   /* struct hd_config_object; in the file alone */
+    HD_SETTING_ENV,      /* the same, or a string */
     HD_SETTING_FILE      /* nothing: the configuration's own file */
 };
 
@@ -186,6 +241,8 @@ struct hd_setting {
 /* NULL after the last. */
 const struct hd_setting *hd_setting_at(size_t index);
 const struct hd_setting *hd_setting_find(struct hd_slice name);
+/* In the file alone. */
+bool hd_setting_is_json(const struct hd_setting *setting);
 /* "--stream-end-event" and "HEDDLE_STREAM_END_EVENT". */
 void hd_setting_flag(const struct hd_setting *setting, char out[HD_CONFIG_MAX_NAME]);
 void hd_setting_variable(const struct hd_setting *setting, char out[HD_CONFIG_MAX_NAME]);

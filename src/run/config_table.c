@@ -1,4 +1,5 @@
 /* All settings of the server, and their names. To add one: a line here, a member in config.h. */
+#include <regex.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -26,6 +27,50 @@ static int check_host(const char *text, struct hd_fault *fault)
             return hd_fault_set(fault, HD_EINVAL, "not a host's name or address");
     }
     return *text ? 0 : hd_fault_set(fault, HD_EINVAL, "a value is missing");
+}
+
+static int check_regex(const char *text, struct hd_fault *fault)
+{
+    char why[128];
+    regex_t regex;
+    int err = regcomp(&regex, text, REG_EXTENDED | REG_NOSUB);
+
+    if (err == 0) {
+        regfree(&regex);
+        return 0;
+    }
+    (void)regerror(err, NULL, why, sizeof(why));
+    return hd_fault_set(fault, HD_EINVAL, "not a regular expression: %s", why);
+}
+
+static int check_prefix(const char *text, struct hd_fault *fault)
+{
+    size_t len = strlen(text);
+
+    for (const char *c = text; *c; c++) {
+        if (*c <= ' ' || *c > '~' || strchr("?#%{}\\", *c))
+            return hd_fault_set(fault, HD_EINVAL, "not a path such as /agents");
+    }
+    if (len > 0 && (text[0] != '/' || text[len - 1] == '/' || len > 256 || strstr(text, "//")))
+        return hd_fault_set(fault, HD_EINVAL, "not a path such as /agents");
+    return 0;
+}
+
+static int check_listen(const char *text, struct hd_fault *fault)
+{
+    const char *colon = strrchr(text, ':');
+    size_t digits = colon ? strspn(colon + 1, "0123456789") : 0;
+
+    if (!*text || (colon && colon > text && digits > 0 && digits < 6 && !colon[1 + digits]))
+        return 0;
+    return hd_fault_set(fault, HD_EINVAL, "not a host and a port, such as 0.0.0.0:2025");
+}
+
+static int check_key(const char *text, struct hd_fault *fault)
+{
+    if (!*text || strlen(text) >= 16)
+        return 0;
+    return hd_fault_set(fault, HD_EINVAL, "too short: at least 16 characters");
 }
 
 static int check_store(const char *text, struct hd_fault *fault)
@@ -56,10 +101,11 @@ static const struct hd_setting settings[] = {
     {"trusted_proxies", HD_SETTING_LIST, AT(trusted_proxies), "", "ADDRESS,…",
      .help = "proxies whose X-Forwarded-For is believed: 10.0.0.0/8"},
     {"graphs", HD_SETTING_GRAPHS, AT(graphs), "", "ID=FILE",
-     .help = "a graph to serve and its declaration; repeat it for more"},
+     .help = "a graph: its declaration, or ./agent.py:graph; repeat it for more"},
     {"auth", HD_SETTING_OBJECT, AT(auth), "", "an object",
      .help = "who may use the server (docs/authentication.md)"},
-    {"config", HD_SETTING_FILE, 0, "", "FILE", .help = "JSON file with any of these settings"},
+    {"config", HD_SETTING_FILE, 0, "", "FILE",
+     .help = "JSON file with any of these settings, or a langgraph.json"},
 
     {"max_body", HD_SETTING_SIZE, AT(max_body), "64m", "BYTES", .help = "largest body of a request",
      .title = "Limits", .min = 1024, .max = GIB},
@@ -101,8 +147,82 @@ static const struct hd_setting settings[] = {
     {"headers.to_graphs", HD_SETTING_LIST, AT(headers_to_graphs),
      "user-agent,x-org-id,x-supabase-access-token,x-user-tier", "NAME,…",
      .help = "headers of requests that graphs see; x-app-* is all that begin so"},
+    {"headers.not_to_graphs", HD_SETTING_LIST, AT(headers_not_to_graphs), "", "NAME,…",
+     .help = "those of them that graphs do not see after all"},
     {"cors.allow_origins", HD_SETTING_LIST, AT(cors_allow_origins), "", "ORIGIN,…",
      .help = "origins of pages that may use it; none: all, with `auth` none"},
+    {"cors.allow_origin_regex", HD_SETTING_TEXT, AT(cors_allow_origin_regex), "", "REGEX",
+     .help = "origins besides: https://.*\\.example\\.com (POSIX, all of it)",
+     .check = check_regex},
+    {"cors.allow_methods", HD_SETTING_LIST, AT(cors_allow_methods), "", "METHOD,…",
+     .help = "methods that they may use; none: all"},
+    {"cors.allow_headers", HD_SETTING_LIST, AT(cors_allow_headers), "", "NAME,…",
+     .help = "headers that they may send; none: all"},
+    {"cors.expose_headers", HD_SETTING_LIST, AT(cors_expose_headers), "", "NAME,…",
+     .help = "headers that they may read besides Heddle's own"},
+    {"cors.allow_credentials", HD_SETTING_BOOL, AT(cors_allow_credentials), "false", "",
+     .help = "with cookies; needs a list of origins"},
+    {"cors.max_age", HD_SETTING_INT, AT(cors_max_age), "600", "SECONDS",
+     .help = "browsers need not ask again for so long", .max = DAY_SECONDS},
+
+    {"http.app", HD_SETTING_TEXT, AT(http_app), "", "FILE:NAME",
+     .help = "a web application of your own for all other paths: ./app.py:app",
+     .title = "Parts of the API"},
+    {"http.enable_custom_route_auth", HD_SETTING_BOOL, AT(http_custom_route_auth), "false", "",
+     .help = "its paths are for those who may use the server"},
+    {"http.mount_prefix", HD_SETTING_TEXT, AT(http_mount_prefix), "", "PATH",
+     .help = "all paths begin with it: /agents", .check = check_prefix},
+    {"http.disable_assistants", HD_SETTING_BOOL, AT(http_disable[HD_HTTP_ASSISTANTS]), "false", "",
+     .help = "without /assistants"},
+    {"http.disable_threads", HD_SETTING_BOOL, AT(http_disable[HD_HTTP_THREADS]), "false", "",
+     .help = "without /threads, but for their runs"},
+    {"http.disable_runs", HD_SETTING_BOOL, AT(http_disable[HD_HTTP_RUNS]), "false", "",
+     .help = "without runs and crons"},
+    {"http.disable_store", HD_SETTING_BOOL, AT(http_disable[HD_HTTP_STORE]), "false", "",
+     .help = "without /store"},
+    {"http.disable_crons", HD_SETTING_BOOL, AT(http_disable[HD_HTTP_CRONS]), "false", "",
+     .help = "without crons"},
+    {"http.disable_mcp", HD_SETTING_BOOL, AT(http_disable[HD_HTTP_MCP]), "false", "",
+     .help = "without /mcp"},
+    {"http.disable_a2a", HD_SETTING_BOOL, AT(http_disable[HD_HTTP_A2A]), "false", "",
+     .help = "without /a2a"},
+    {"http.disable_meta", HD_SETTING_BOOL, AT(http_disable[HD_HTTP_META]), "false", "",
+     .help = "without /info, /metrics, /docs and /openapi.json"},
+    {"http.disable_ui", HD_SETTING_BOOL, AT(http_disable[HD_HTTP_UI]), "false", "",
+     .help = "without /ui"},
+    {"http.disable_webhooks", HD_SETTING_BOOL, AT(http_disable[HD_HTTP_WEBHOOKS]), "false", "",
+     .help = "runs that ask for a webhook are refused"},
+
+    {"runtime.workers", HD_SETTING_INT, AT(runtime_workers), "1", "NUMBER",
+     .help = "processes for each language; 0: only those of other machines",
+     .title = "Python and TypeScript graphs", .max = 256},
+    {"runtime.jobs", HD_SETTING_INT, AT(runtime_jobs), "100", "NUMBER",
+     .help = "runs at once in each; others wait", .min = 1, .max = 100000},
+    {"runtime.memory", HD_SETTING_SIZE, AT(runtime_memory), "0", "BYTES",
+     .help = "one that has more is replaced; 0: any", .max = 1024 * GIB},
+    {"runtime.hang_timeout", HD_SETTING_DURATION, AT(runtime_hang_timeout_us), "60", "SECONDS",
+     .help = "one that does not answer for so long is killed", .min = 1, .max = DAY_SECONDS,
+     .scale = SECOND},
+    {"runtime.start_timeout", HD_SETTING_DURATION, AT(runtime_start_timeout_us), "120", "SECONDS",
+     .help = "for one to load its graphs", .min = 1, .max = DAY_SECONDS, .scale = SECOND},
+    {"runtime.reload", HD_SETTING_BOOL, AT(runtime_reload), "false", "",
+     .help = "load graphs anew when their files change"},
+    {"runtime.python", HD_SETTING_TEXT, AT(runtime_python), "", "PROGRAM",
+     .help = "Python; none: that of the virtual environment, else python3"},
+    {"runtime.node", HD_SETTING_TEXT, AT(runtime_node), "", "PROGRAM",
+     .help = "Node.js; none: node"},
+    {"runtime.listen", HD_SETTING_TEXT, AT(runtime_listen), "", "HOST:PORT",
+     .help = "where workers of other machines connect; none: nowhere", .check = check_listen},
+    {"runtime.key", HD_SETTING_TEXT, AT(runtime_key), "", "TEXT",
+     .help = "what they must know: at least 16 characters", .is_secret = true, .check = check_key},
+    {"dependencies", HD_SETTING_LIST, AT(dependencies), "", "FOLDER,…",
+     .help = "folders and packages that Python graphs need"},
+    {"env", HD_SETTING_ENV, AT(env), "", "a path or an object",
+     .help = "a file with variables, such as .env, or the variables"},
+    {"checkpointer.serde", HD_SETTING_OBJECT, AT(serde), "", "an object",
+     .help = "what Python may load from checkpoints of LangGraph's own"},
+    {"store.index", HD_SETTING_OBJECT, AT(store_index), "", "an object",
+     .help = "search by meaning: dims, embed and fields"},
 
     {"ttl.threads", HD_SETTING_DURATION, AT(ttl_threads_us), "0", "MINUTES",
      .help = "threads expire so long after their last change; 0: never", .title = "Expiry",
@@ -138,6 +258,12 @@ static const struct hd_setting settings[] = {
      .help = "only these; *.example.com is all below it; none: all"},
     {"webhooks.allowed_ports", HD_SETTING_PORTS, AT(webhooks_allowed_ports), "", "PORT,…",
      .help = "only these; none: all"},
+    {"webhooks.max_url_length", HD_SETTING_INT, AT(webhooks_max_url_length), "65536", "BYTES",
+     .help = "longer URLs are refused", .min = 1, .max = 65536},
+    {"webhooks.headers", HD_SETTING_OBJECT, AT(webhooks_headers), "", "an object",
+     .help = "more headers; ${{ env.NAME }} in a value is that variable"},
+    {"webhooks.env_prefix", HD_SETTING_TEXT, AT(webhooks_env_prefix), "LG_WEBHOOK_", "TEXT",
+     .help = "what NAME must begin with"},
     {"webhooks.secret", HD_SETTING_TEXT, AT(webhooks_secret), "", "TEXT",
      .help = "key of the header Heddle-Signature; none: no header", .is_secret = true},
     {"webhooks.retries", HD_SETTING_INT, AT(webhooks_retries), "5", "NUMBER",
@@ -179,6 +305,11 @@ const struct hd_setting *hd_setting_find(struct hd_slice name)
             return &settings[i];
     }
     return NULL;
+}
+
+bool hd_setting_is_json(const struct hd_setting *setting)
+{
+    return setting->type == HD_SETTING_OBJECT || setting->type == HD_SETTING_ENV;
 }
 
 static void spell(const char *prefix, const char *name, char separator, int is_upper,
@@ -240,7 +371,7 @@ int hd_config_help(struct hd_buf *out)
     for (size_t i = 0; !err && i < HD_COUNT(settings); i++) {
         if (settings[i].title)
             err = hd_buf_printf(out, "%s%s:\n", i > 0 ? "\n" : "", settings[i].title);
-        if (!err && settings[i].type != HD_SETTING_OBJECT)
+        if (!err && !hd_setting_is_json(&settings[i]))
             err = help_line(out, &settings[i]);
     }
     if (!err)
@@ -255,6 +386,7 @@ int hd_config_help(struct hd_buf *out)
             "HEDDLE_STREAM_END_EVENT, --graph is HEDDLE_GRAPHS) and a member of the JSON file\n"
             "({\"stream\": {\"end_event\": false}}). A flag wins over the environment, the\n"
             "environment over the file. The file alone has `auth`, which says who may use the\n"
-            "server (docs/authentication.md). docs/configuration.md says more.\n");
+            "server (docs/authentication.md). docs/configuration.md says more, docs/projects.md\n"
+            "what of a langgraph.json is read.\n");
     return err;
 }

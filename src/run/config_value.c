@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "graph/decl.h"
 #include "run/config_internal.h"
@@ -280,19 +281,122 @@ static bool has_graph(const struct hd_config_graphs *graphs, struct hd_slice id)
     return false;
 }
 
+/* "./agent.py:graph": what follows the last colon, when it is an identifier. */
+static struct hd_slice symbol_of(struct hd_slice path)
+{
+    const char *colon = path.len > 0 ? memrchr(path.ptr, ':', path.len) : NULL;
+    struct hd_slice symbol = {0};
+
+    if (!colon)
+        return symbol;
+    symbol = hd_slice(colon + 1, path.len - (size_t)(colon + 1 - path.ptr));
+    for (size_t i = 0; i < symbol.len; i++) {
+        char c = symbol.ptr[i];
+
+        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+              c == '_' || c == '$' || (c & 0x80)))
+            return (struct hd_slice){0};
+    }
+    return symbol;
+}
+
+static bool ends(struct hd_slice text, const char *ending)
+{
+    size_t len = strlen(ending);
+
+    return text.len > len && memcmp(text.ptr + text.len - len, ending, len) == 0;
+}
+
+struct hd_slice hd_config_code_file(struct hd_slice path)
+{
+    struct hd_slice symbol = symbol_of(path);
+
+    return hd_slice(path.ptr, symbol.len > 0 ? path.len - symbol.len - 1 : path.len);
+}
+
+bool hd_config_is_module(struct hd_slice path)
+{
+    struct hd_slice file = hd_config_code_file(path);
+    enum hd_rt_language language;
+
+    return hd_config_code(path, &language) == HD_CODE && language == HD_RT_PYTHON &&
+           !ends(file, ".py");
+}
+
+enum hd_code_kind hd_config_code(struct hd_slice path, enum hd_rt_language *language)
+{
+    static const char *const scripts[] = {".ts",  ".js",  ".mts", ".mjs",
+                                          ".cts", ".cjs", ".tsx", ".jsx"};
+    struct hd_slice symbol = symbol_of(path), file = hd_config_code_file(path);
+
+    *language = HD_RT_JS;
+    for (size_t i = 0; i < HD_COUNT(scripts); i++) {
+        if (ends(file, scripts[i]))
+            return HD_CODE; /* what a file exports by default needs no name */
+    }
+    *language = HD_RT_PYTHON;
+    if (ends(file, ".py"))
+        return symbol.len > 0 ? HD_CODE : HD_CODE_NAMELESS;
+    if (symbol.len == 0 || ends(file, ".json"))
+        return HD_CODE_NONE;
+    /* A module: agents.chat:graph. */
+    return memchr(file.ptr, '/', file.len) || file.len == 0 ? HD_CODE_UNKNOWN : HD_CODE;
+}
+
+/* Workers know the project's folder; what a flag names is relative to the current one. */
+static int put_code(const struct hd_config_place *place, struct hd_config_graph *graph,
+                    struct hd_slice path)
+{
+    struct hd_arena *arena = &place->config->arena;
+    const char *folder = place->config->folder;
+    char here[4096];
+
+    graph->is_remote = true;
+    if (path.ptr[0] != '/' && !hd_config_is_module(path) && place->folder.len == 0 && folder &&
+        *folder && getcwd(here, sizeof(here)))
+        graph->path =
+            hd_slice_cstr(hd_arena_printf(arena, "%s/%.*s", here, (int)path.len, path.ptr));
+    else if (hd_arena_copy(arena, path, &graph->path) != 0)
+        graph->path.ptr = NULL;
+    return graph->path.ptr ? 0 : no_memory(place);
+}
+
 static int put_graph(const struct hd_config_place *place, struct hd_config_graph *graph,
                      struct hd_slice id, struct hd_slice file, struct hd_slice description)
 {
     bool is_relative = file.ptr[0] != '/' && place->folder.len > 0;
     struct hd_arena *arena = &place->config->arena;
 
+    if (hd_arena_copy(arena, id, &graph->id) != 0 ||
+        hd_arena_copy(arena, description, &graph->description) != 0)
+        return no_memory(place);
+    if (hd_config_code(file, &graph->language) == HD_CODE)
+        return put_code(place, graph, file);
     graph->file = is_relative ? hd_arena_printf(arena, "%.*s/%.*s", (int)place->folder.len,
                                                 place->folder.ptr, (int)file.len, file.ptr)
                               : hd_arena_printf(arena, "%.*s", (int)file.len, file.ptr);
-    if (!graph->file || hd_arena_copy(arena, id, &graph->id) != 0 ||
-        hd_arena_copy(arena, description, &graph->description) != 0)
-        return no_memory(place);
-    return 0;
+    return graph->file ? 0 : no_memory(place);
+}
+
+int hd_config_check_code(const struct hd_config_place *place, struct hd_slice id,
+                         struct hd_slice path)
+{
+    enum hd_rt_language language;
+
+    switch (hd_config_code(path, &language)) {
+    case HD_CODE_NAMELESS:
+        return refuse(place, id,
+                      "needs the name of what is in the file, after a colon: "
+                      "\"%.*s:graph\"",
+                      HD_SHOW(path));
+    case HD_CODE_UNKNOWN:
+        return refuse(place, id,
+                      "is in no language that is known: \"%.*s\" is neither .py, .ts, .js nor a "
+                      "declaration (.json)",
+                      HD_SHOW(path));
+    default:
+        return 0;
+    }
 }
 
 static int add_graph(const struct hd_config_place *place, struct hd_slice id, struct hd_slice file,
@@ -310,6 +414,9 @@ static int add_graph(const struct hd_config_place *place, struct hd_slice id, st
         return refuse(place, id, "is there twice");
     if (file.len == 0 || file.len > 4096 || memchr(file.ptr, '\0', file.len))
         return refuse(place, id, "needs the path of a file");
+    err = hd_config_check_code(place, id, file);
+    if (err != 0)
+        return err;
     items = grow(place, graphs->items, &graphs->count, sizeof(*items));
     if (!items)
         return grow_error(place);
@@ -452,8 +559,14 @@ static int set_object(const struct hd_config_place *place, hd_json_val val)
     struct hd_buf text;
     int err;
 
-    if (!hd_json_is_object(val))
-        return fail_type(place, "an object", val);
+    if (place->setting->type == HD_SETTING_ENV && hd_json_is_string(val))
+        ;
+    else if (!hd_json_is_object(val))
+        return fail_type(place,
+                         place->setting->type == HD_SETTING_ENV
+                             ? "the path of a file or an object of variables"
+                             : "an object",
+                         val);
     hd_json_fini(&object->json);
     hd_buf_init(&text, (size_t)6 * HD_CONFIG_MAX_FILE);
     err = hd_json_write_val(&text, val);
@@ -470,7 +583,7 @@ int hd_config_set_json(const struct hd_config_place *place, hd_json_val val)
 {
     enum hd_setting_type type = place->setting->type;
 
-    if (type == HD_SETTING_OBJECT)
+    if (hd_setting_is_json(place->setting))
         return set_object(place, val);
     if (is_list(place->setting))
         return set_list_json(place, val);

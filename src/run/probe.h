@@ -1,0 +1,17 @@
+/* Asks a Python whether it can run graphs. */
+#ifndef HD_RUN_PROBE_H
+#define HD_RUN_PROBE_H
+
+enum hd_probe {
+    HD_PROBE_GOOD = 0,
+    HD_PROBE_NO_PACKAGE = 81,
+    HD_PROBE_NO_RUNTIME,
+    HD_PROBE_NO_LANGGRAPH,
+    HD_PROBE_TOO_OLD,
+    HD_PROBE_BROKEN
+};
+
+/* Starts it and waits, a minute at most: only before there is a server. */
+enum hd_probe hd_probe_python(const char *python);
+
+#endif
