@@ -12,6 +12,7 @@ import orjson
 from langchain_core.messages import AIMessageChunk
 from langgraph.types import Command, Send
 
+from heddle.runtime.delegate import current
 from heddle.runtime.errors import describe, log
 from heddle.runtime.graphs import Graph, bind, context_of, user_of
 from heddle.runtime.link import Call
@@ -84,6 +85,7 @@ class Run:
     async def work(self) -> None:
         """Runs the graph; the call ends, whatever happens."""
         told: dict[str, Any]
+        current.set(self._scope)
         try:
             await self._stream()
             told = {"status": "done" if self._interrupts is None else "interrupted"}

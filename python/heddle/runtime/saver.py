@@ -29,7 +29,7 @@ _TASKS = "__pregel_tasks"
 class Scope:
     """For which of the server's calls a graph works, and what it has asked for meanwhile."""
 
-    __slots__ = ("link", "number", "thread_id", "_open", "_idle")
+    __slots__ = ("link", "number", "thread_id", "_open", "_idle", "_keys")
 
     def __init__(self, link: Link, number: int, thread_id: str) -> None:
         self.link = link
@@ -37,6 +37,12 @@ class Scope:
         self.thread_id = thread_id
         self._open = 0
         self._idle: asyncio.Future[None] | None = None
+        self._keys: dict[str, int] = {}
+
+    def next_key(self, place: str) -> str:
+        """Names the calls made at a place of the graph, in their order."""
+        count = self._keys[place] = self._keys.get(place, 0) + 1
+        return f"{place}#{count}"
 
     def call(
         self, head: dict[str, Any], blobs: Sequence[bytes] = ()

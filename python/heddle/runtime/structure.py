@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import operator
 import warnings
 from collections.abc import Callable
 from typing import Any
 
+import orjson
 from langgraph.channels.base import BaseChannel
+from langgraph.channels.binop import BinaryOperatorAggregate
+from langgraph.graph.message import add_messages
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.pregel import Pregel
 from pydantic import BaseModel, RootModel, create_model
@@ -22,6 +26,13 @@ _HIDDEN = (
     "__pregel_resuming",
     "__pregel_task_id",
 )
+
+# Those that need no look at the channel's type.
+_OPERATORS: dict[Any, str] = {
+    operator.add: "add",
+    max: "max",
+    min: "min",
+}
 
 Graph = Pregel[Any, Any, Any, Any]
 
@@ -39,6 +50,8 @@ def structure(graph: Graph, depth: int = 0) -> dict[str, Any]:
             for name, channel in graph.channels.items()
             if isinstance(channel, BaseChannel)
         },
+        "reducers": _reducers(graph),
+        "initial": _initial(graph),
         "stream_channels": _names(graph.stream_channels_asis),
         "output_channels": _names(graph.output_channels),
         "input_channels": _names(graph.input_channels),
@@ -55,6 +68,44 @@ def structure(graph: Graph, depth: int = 0) -> dict[str, Any]:
         "interrupt_before": _names(graph.interrupt_before_nodes),
         "interrupt_after": _names(graph.interrupt_after_nodes),
     }
+
+
+def _reducers(graph: Graph) -> dict[str, str]:
+    """Channels that take values as a reducer of the server's own does."""
+    found: dict[str, str] = {}
+    for name, channel in graph.channels.items():
+        if isinstance(channel, BinaryOperatorAggregate):
+            reducer = _reducer(channel)
+            if reducer is not None:
+                found[name] = reducer
+    return found
+
+
+def _reducer(channel: BinaryOperatorAggregate[Any]) -> str | None:
+    function = channel.operator
+    if function is add_messages:
+        return "messages"
+    empty = getattr(channel, "value", None)
+    if function is operator.or_:
+        return "merge" if isinstance(empty, dict) else "or" if empty is False else None
+    if function is operator.and_:
+        return "and" if empty is False else None
+    return _OPERATORS.get(function)
+
+
+def _initial(graph: Graph) -> dict[str, Any]:
+    """What channels have before anything is written to them."""
+    found: dict[str, Any] = {}
+    for name, channel in graph.channels.items():
+        if isinstance(channel, BaseChannel):
+            try:
+                value = channel.get()
+                orjson.dumps(value, option=orjson.OPT_PASSTHROUGH_DATACLASS)
+            except Exception:
+                continue  # nothing, or not JSON
+            if value is not None:
+                found[name] = value
+    return found
 
 
 def _names(value: Any) -> Any:

@@ -3,30 +3,41 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import importlib
+import inspect
+import io
 import os
 import platform
 import socket
-from collections.abc import Awaitable, Callable
+import sys
+from collections.abc import Awaitable, Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import orjson
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from heddle._core import __version__
-from heddle.runtime import loader, structure
+from heddle.runtime import introspect, loader, structure
+from heddle.runtime.app import HttpApp
+from heddle.runtime.auth import CustomAuth, Refused
 from heddle.runtime.errors import describe, log
+from heddle.runtime.frames import ProtocolError
 from heddle.runtime.graphs import Entry, Graph
 from heddle.runtime.link import Call, Link, ServerError
 from heddle.runtime.render import render
 from heddle.runtime.runs import Run
 from heddle.runtime.saver import Scope
+from heddle.runtime.watch import Files, Watchdog, wait_for_change
 from heddle.serializer import CanonicalSerializer
 
 PROTOCOL = 1
+_STOP_LIMIT = 2.0  # seconds that cancelled runs have to clean up when the server is gone
+_THREADS = 64  # for nodes that are plain functions
 
 Reply = tuple[bytes, tuple[bytes, ...]]
-_NOTHING: Reply = (b"{}", ())
 
 
 def connect(environment: dict[str, str]) -> socket.socket:
@@ -59,8 +70,17 @@ class Worker:
         self._graphs: dict[str, Entry] = {}
         self._failures: dict[str, dict[str, Any]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._is_draining = False
-        self._ops: dict[str, Callable[[Call], Awaitable[Reply]]] = {}
+        self._others: set[asyncio.Task[None]] = set()
+        self._app: HttpApp | None = None
+        self._broken: list[str] = []
+        self._ops: dict[str, Callable[[Call], Awaitable[Reply]]] = {
+            name: functools.partial(function, self)
+            for name, function in (
+                ("update", introspect.update),
+                ("draw", introspect.draw),
+                ("subgraphs", introspect.subgraphs),
+            )
+        }
 
     # -- life ------------------------------------------------------------------
 
@@ -82,28 +102,96 @@ class Worker:
         )
         self.project = answer.head["project"]
         self.folder = self.project["folder"]
+        self.serde = _serializer(self.project.get("serde") or {})
         await self.link.call(render(await self._load()))
+        Watchdog(self.loop).start()
+        if self.project.get("reload"):
+            self._keep(self._watch_files())
         await self.link.closed
+
+    async def stop(self) -> None:
+        """Cancels what is still at work, because nobody is left to hear of it."""
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=_STOP_LIMIT)
+        if self._app is not None:
+            await self._app.stop()
+
+    # -- loading ---------------------------------------------------------------
 
     async def _load(self) -> dict[str, Any]:
         """Loads everything; says what is there, and what failed and why."""
         loader.prepare(self.folder, self.project.get("dependencies") or [])
-        graphs: dict[str, Any] = {}
+        told: dict[str, Any] = {"op": "ready", "graphs": {}}
         for graph_id, spec in (self.project.get("graphs") or {}).items():
-            try:
-                source = loader.Source(graph_id, loader.load(self.folder, spec["path"]))
-                self._graphs[graph_id] = Entry(source)
-                graphs[graph_id] = await self._describe(self._graphs[graph_id])
-            except (Exception, SystemExit) as error:
-                self._graphs.pop(graph_id, None)
-                told = describe(error)
-                self._failures[graph_id] = told
-                graphs[graph_id] = {"error": told}
-                log(
-                    f"graph {graph_id} ({spec.get('path')}) cannot be loaded\n"
-                    f"{told.get('traceback') or told['message']}"
-                )
-        return {"op": "ready", "graphs": graphs}
+            path = spec["path"]
+            told["graphs"][graph_id] = await self._try(
+                f"graph {graph_id} ({path})", lambda: self._load_graph(graph_id, path)  # noqa: B023
+            )
+            if failure := told["graphs"][graph_id].get("error"):
+                self._failures[graph_id] = failure
+        for name, load in (
+            ("auth", self._load_auth),
+            ("app", self._load_app),
+            ("embed", self._load_embed),
+        ):
+            if spec := self.project.get(name):
+                path = spec["path"]
+                told[name] = await self._try(f"{name} ({path})", lambda: load(path))  # noqa: B023
+        return told
+
+    async def _try(
+        self, what: str, load: Callable[[], Awaitable[dict[str, Any]]]
+    ) -> dict[str, Any]:
+        try:
+            return await load()
+        except (Exception, SystemExit) as error:
+            told = describe(error)
+            log(f"{what} cannot be loaded\n{told.get('traceback') or told['message']}")
+            self._broken.append(str(told.get("file", "")))
+            return {"error": told}
+
+    async def _import(self, path: str) -> Any:
+        # On another thread: a module may run an event loop of its own when it is imported.
+        return await self.loop.run_in_executor(None, loader.load, self.folder, path)
+
+    async def _load_graph(self, graph_id: str, path: str) -> dict[str, Any]:
+        entry = Entry(loader.Source(graph_id, await self._import(path)))
+        told = await self._describe(entry)
+        self._graphs[graph_id] = entry
+        return told
+
+    async def _load_auth(self, path: str) -> dict[str, Any]:
+        auth = CustomAuth(await self._import(path))
+        self._ops["authenticate"] = auth.authenticate
+        self._ops["authorize"] = auth.authorize
+        return auth.told()
+
+    async def _load_app(self, path: str) -> dict[str, Any]:
+        self._app = HttpApp(await self._import(path))
+        await self._app.start()
+        self._ops["request"] = self._app.request
+        return self._app.told()
+
+    async def _load_embed(self, path: str) -> dict[str, Any]:
+        from heddle.runtime.embed import Embedder
+
+        dims = (self.project.get("index") or {}).get("dims")
+        self._ops["embed"] = Embedder(await self._import(path), dims).embed
+        return {}
+
+    async def _watch_files(self) -> None:
+        named = [each["path"] for each in (self.project.get("graphs") or {}).values()]
+        named += [
+            self.project[name]["path"]
+            for name in ("auth", "app", "embed")
+            if self.project.get(name)
+        ]
+        paths = [os.path.join(self.folder, each.rpartition(":")[0]) for each in named]
+        files = Files(self.folder, [*map(os.path.normpath, paths), *self._broken])
+        changed = await wait_for_change(files)
+        await self.link.call(orjson.dumps({"op": "changed", "files": changed}))
 
     async def _describe(self, entry: Entry) -> dict[str, Any]:
         if entry.compiled is not None:
@@ -145,11 +233,17 @@ class Worker:
         else:
             self._spawn(call, self._work(call))
 
-    def _spawn(self, call: Call, work: Any) -> None:
-        task: asyncio.Task[None] = self.loop.create_task(work)
+    def _spawn(self, call: Call, work: Coroutine[Any, Any, None]) -> None:
+        task = self.loop.create_task(work)
         call.cancel = task.cancel
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+    def _keep(self, work: Coroutine[Any, Any, None]) -> None:
+        # Beside the calls: draining does not wait for it.
+        task = self.loop.create_task(work)
+        self._others.add(task)
+        task.add_done_callback(self._others.discard)
 
     async def _work(self, call: Call) -> None:
         try:
@@ -160,13 +254,19 @@ class Worker:
             self.link.answer(call, head, blobs)
         except asyncio.CancelledError:
             self.link.refuse(call, {"type": "CancelledError", "message": "cancelled"})
+        except Refused as error:
+            self.link.refuse(call, error.told())
         except Exception as error:
-            self.link.refuse(call, describe(error))
+            told = describe(error)
+            log(f"{call.head.get('op')} failed\n{told.get('traceback') or told['message']}")
+            self.link.refuse(call, told)
 
     async def _drain(self, call: Call) -> None:
         current = asyncio.current_task()
         while others := [task for task in self._tasks if task is not current]:
             await asyncio.wait(others)
+        if self._app is not None:
+            await self._app.stop()
         self.link.answer(call)
         await self.link.flushed()
         self.link.close()
@@ -187,28 +287,52 @@ def _version(package: str) -> str:
         return ""
 
 
-def main() -> int:
+def _serializer(settings: dict[str, Any]) -> CanonicalSerializer:
+    """With what `checkpointer.serde` says of values that the canonical encoding cannot express."""
+    known = inspect.signature(JsonPlusSerializer.__init__).parameters
+    arguments: dict[str, Any] = {}
+    for name in ("allowed_json_modules", "allowed_msgpack_modules", "pickle_fallback"):
+        if name in settings and name in known:
+            value = settings[name]
+            arguments[name] = (
+                [tuple(each) for each in value] if isinstance(value, list) else value
+            )
+    return CanonicalSerializer(JsonPlusSerializer(**arguments))
+
+
+def main() -> None:
     """The program `python -m heddle.runtime`."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(line_buffering=True, errors="backslashreplace")
     environment = dict(os.environ)
     # Nothing that the worker starts should have it.
     key = os.environ.pop("HEDDLE_RUNTIME_KEY", "")
     loop = _new_loop()
+    loop.set_default_executor(ThreadPoolExecutor(_THREADS, "heddle-node"))
     asyncio.set_event_loop(loop)
-    try:
-        return loop.run_until_complete(_run(connect(environment), loop, key))
-    finally:
-        loop.close()
+    status = loop.run_until_complete(_run(environment, loop, key))
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # Threads of nodes that do not end must not keep the process alive.
+    os._exit(status)
 
 
 async def _run(
-    sock: socket.socket, loop: asyncio.AbstractEventLoop, key: str
+    environment: dict[str, str], loop: asyncio.AbstractEventLoop, key: str
 ) -> int:
-    worker = Worker(sock, loop)
+    try:
+        worker = Worker(connect(environment), loop)
+    except OSError as error:
+        log(f"there is no connection to the server: {error}")
+        return 1
     try:
         await worker.serve(key)
-    except ServerError as error:
-        log(f"the server refused the worker: {error}")
+    except (ServerError, ProtocolError) as error:
+        log(f"the worker ends: {error}")
         return 1
+    finally:
+        await worker.stop()
     return 0
 
 

@@ -1,0 +1,166 @@
+"""The project's own HTTP app (ASGI): requests that no route of the server takes."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+from urllib.parse import unquote
+
+import orjson
+
+from heddle.runtime.errors import log
+from heddle.runtime.graphs import User
+from heddle.runtime.link import Call
+from heddle.runtime.loader import LoadError
+
+Reply = tuple[bytes, tuple[bytes, ...]]
+_STOP_LIMIT = 5.0  # seconds that an app has to shut down
+
+
+class HttpApp:
+    """An ASGI app: Starlette, FastAPI, or any other."""
+
+    def __init__(self, app: Any) -> None:
+        if not callable(app):
+            raise LoadError(f"{type(app).__name__} is no ASGI app")
+        self._app = app
+        self._state: dict[str, Any] = {}
+        self._events: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self._lifespan: asyncio.Task[None] | None = None
+        self._has_stopped = asyncio.Event()
+
+    def told(self) -> dict[str, Any]:
+        routes = (getattr(each, "path", None) for each in getattr(self._app, "routes", ()))
+        return {"routes": [path for path in routes if isinstance(path, str) and path]}
+
+    # -- life --------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Runs the app's start-up; what fails there is raised."""
+        started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._lifespan = asyncio.create_task(self._live(started))
+        await self._events.put({"type": "lifespan.startup"})
+        await started
+
+    async def stop(self) -> None:
+        if self._lifespan is None or self._lifespan.done():
+            return
+        await self._events.put({"type": "lifespan.shutdown"})
+        try:
+            await asyncio.wait_for(self._has_stopped.wait(), _STOP_LIMIT)
+        except TimeoutError:
+            log("the HTTP app does not shut down")
+        self._lifespan.cancel()
+
+    async def _live(self, started: asyncio.Future[None]) -> None:
+        async def send(message: dict[str, Any]) -> None:
+            kind = message["type"]
+            if kind == "lifespan.startup.failed":
+                if not started.done():
+                    text = message.get("message") or "start-up failed"
+                    started.set_exception(RuntimeError(text))
+            elif kind == "lifespan.startup.complete":
+                if not started.done():
+                    started.set_result(None)
+            else:
+                self._has_stopped.set()
+
+        scope = {
+            "type": "lifespan",
+            "asgi": {"version": "3.0", "spec_version": "2.0"},
+            "state": self._state,
+        }
+        try:
+            await self._app(scope, self._events.get, send)
+        except Exception as error:
+            # An app without a lifespan says so by raising at once.
+            log(f"the HTTP app has no lifespan: {type(error).__name__}: {error}")
+        finally:
+            self._has_stopped.set()
+            if not started.done():
+                started.set_result(None)
+
+    # -- requests ------------------------------------------------------------------
+
+    async def request(self, call: Call) -> Reply:
+        exchange = _Exchange(call)
+        try:
+            await self._app(_scope(call, self._state), exchange.receive, exchange.send)
+        except Exception:
+            if not exchange.has_started:
+                raise
+            log("the HTTP app failed after it had begun to answer")
+            raise
+        if not exchange.has_started:
+            raise RuntimeError("the HTTP app did not answer")
+        return b"{}", ()
+
+
+class _Exchange:
+    """One request and its response."""
+
+    def __init__(self, call: Call) -> None:
+        self.has_started = False
+        self._call = call
+        self._body: bytes | None = call.blobs[0] if call.blobs else b""
+        self._done = asyncio.Event()
+
+    async def receive(self) -> dict[str, Any]:
+        if self._body is not None:
+            body, self._body = self._body, None
+            return {"type": "http.request", "body": body, "more_body": False}
+        await self._done.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(self, message: dict[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            self.has_started = True
+            headers = [
+                (bytes(k).decode("latin-1"), bytes(v).decode("latin-1"))
+                for k, v in message.get("headers", ())
+            ]
+            told = {"status": message["status"], "headers": headers}
+            self._call.piece(orjson.dumps(told))
+        elif message["type"] == "http.response.body":
+            if body := bytes(message.get("body", b"")):
+                self._call.piece(b"{}", (body,))
+            if not message.get("more_body"):
+                self._done.set()
+        if self._call.must_wait():
+            await self._call.wait()
+
+
+def _scope(call: Call, state: dict[str, Any]) -> dict[str, Any]:
+    head = call.head
+    path = head.get("path") or "/"
+    scope: dict[str, Any] = {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.3"},
+        "http_version": "1.1",
+        "method": head.get("method") or "GET",
+        "scheme": "http",
+        "path": unquote(path),
+        "raw_path": path.encode(),
+        "root_path": "",
+        "query_string": (head.get("query") or "").lstrip("?").encode(),
+        "headers": [
+            (k.lower().encode("latin-1"), v.encode("latin-1", "replace"))
+            for k, v in head.get("headers") or ()
+        ],
+        "client": None,
+        "server": None,
+        "state": dict(state),
+    }
+    if (user := head.get("user")) is not None:
+        scope["user"] = User(user)
+        scope["auth"] = _Credentials(scope["user"].permissions)
+    return scope
+
+
+class _Credentials:
+    """As Starlette's: what `requires()` looks at."""
+
+    def __init__(self, scopes: list[str]) -> None:
+        self.scopes = scopes
+
+
