@@ -4,9 +4,6 @@
 import {
   BaseCheckpointSaver,
   getCheckpointId,
-  INTERRUPT,
-  maxChannelVersion,
-  TASKS,
   type ChannelVersions,
   type Checkpoint,
   type CheckpointListOptions,
@@ -20,9 +17,9 @@ import {
 import type { RunnableConfig } from "@langchain/core/runnables";
 import { CANONICAL, CanonicalSerializer, type Dumped } from "./canonical.js";
 import { setOwn } from "./decode.js";
-import type { Hint } from "./encode.js";
 import { native, type Data, type NativeList, type NativeStore, type NativeTuple } from "./native.js";
 import { HeddleStore, type ThreadInfo, type ThreadUsage } from "./store.js";
+import { addWrite, hintOf, migrateSends } from "./tuples.js";
 import { nextVersion } from "./version.js";
 
 type Fields = Record<string, unknown>;
@@ -333,9 +330,7 @@ export class HeddleSaver extends BaseCheckpointSaver<string> {
       const [task, channel, type, data] = writes.slice(i, i + 4) as [string, string, string, Data];
       const loaded = this.#load(type, data);
       const value: unknown = loaded instanceof Promise ? await loaded : loaded;
-      // Python keeps all interrupts of a task in one write, JavaScript each in its own.
-      const isMany = channel === INTERRUPT && type === CANONICAL && Array.isArray(value);
-      for (const each of isMany ? (value as unknown[]) : [value]) result.push([task, channel, each]);
+      addWrite(result, task, channel, type, value);
     }
     return result;
   }
@@ -412,15 +407,6 @@ function jsonOf([type, data]: Dumped): string {
   return data as string;
 }
 
-const HINTS: Readonly<Record<string, { hint: Hint }>> = {
-  [TASKS]: { hint: "send" },
-  [INTERRUPT]: { hint: "interrupt" },
-};
-
-function hintOf(channel: string): { hint: Hint } | undefined {
-  return Object.hasOwn(HINTS, channel) ? HINTS[channel] : undefined;
-}
-
 async function settled<T extends string | null>(
   texts: readonly (T | Promise<T>)[],
 ): Promise<readonly T[]> {
@@ -437,17 +423,6 @@ async function closeList(store: NativeStore, list: NativeList): Promise<void> {
 
 function configOf(thread_id: string, checkpoint_ns: string, checkpoint_id: string): RunnableConfig {
   return { configurable: { thread_id, checkpoint_ns, checkpoint_id } };
-}
-
-/** Checkpoints of format 3 and before keep their pending Sends in the parent's writes. */
-function migrateSends(
-  checkpoint: Checkpoint,
-  sends: readonly CheckpointPendingWrite[],
-  firstVersion: string,
-): void {
-  const versions = Object.values(checkpoint.channel_versions);
-  checkpoint.channel_values[TASKS] = sends.map(([, , send]) => send);
-  checkpoint.channel_versions[TASKS] = versions.length > 0 ? maxChannelVersion(...versions) : firstVersion;
 }
 
 function threadInfo(threadId: string, created: number, updated: number): ThreadInfo {

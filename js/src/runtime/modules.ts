@@ -1,0 +1,63 @@
+/**
+ * Loading files and packages of the project.
+ */
+import { existsSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import type { Fields } from "./frame.js";
+
+/** `./src/agent.ts:graph`: a file and what it exports; `default` without a name. */
+export function splitPath(spec: string): { file: string; name: string } {
+  const at = spec.lastIndexOf(":");
+  const hasName = at > 1 && !/[\\/]/.test(spec.slice(at));
+  return hasName ? { file: spec.slice(0, at), name: spec.slice(at + 1) || "default" } : { file: spec, name: "default" };
+}
+
+/** What a path of the project's configuration stands for. */
+export async function loadExport(folder: string, spec: string): Promise<unknown> {
+  const { file, name } = splitPath(spec);
+  const path = resolve(folder, file);
+  if (!existsSync(path)) throw new Error(`there is no file ${file}`);
+  const module = (await import(pathToFileURL(path).href)) as Fields;
+  const value = module[name] ?? (module.default as Fields | undefined)?.[name];
+  if (value === undefined || value === null) {
+    const names = Object.keys(module).filter((key) => key !== "module.exports");
+    throw new Error(`${file} has no export "${name}"; it has ${names.length > 0 ? names.join(", ") : "none"}`);
+  }
+  return value;
+}
+
+/** Imports a package as a file in the folder would; undefined when it has none. */
+export async function importFrom(folder: string, specifier: string): Promise<Fields | undefined> {
+  let path: string;
+  try {
+    path = createRequire(join(folder, "package.json")).resolve(specifier);
+  } catch {
+    return undefined;
+  }
+  return (await import(pathToFileURL(forImport(path)).href)) as Fields;
+}
+
+/** Packages have a copy of their code for require() and one for import, side by side. */
+export function forImport(path: string): string {
+  if (!path.endsWith(".cjs")) return path;
+  const others = [".mjs", ".js"].map((end) => path.slice(0, -4) + end);
+  return others.find((other) => existsSync(other)) ?? path;
+}
+
+/** The version of a package that the project has. */
+export function packageVersion(folder: string, name: string): string | undefined {
+  try {
+    let path = dirname(createRequire(join(folder, "package.json")).resolve(name));
+    for (; path !== dirname(path); path = dirname(path)) {
+      const file = join(path, "package.json");
+      if (!existsSync(file)) continue;
+      const found = JSON.parse(readFileSync(file, "utf8")) as { name?: string; version?: string };
+      if (found.name === name) return found.version;
+    }
+  } catch {
+    // It has none.
+  }
+  return undefined;
+}

@@ -1,0 +1,103 @@
+/**
+ * The project: its graphs, loaded once, and made anew for every run where they come from a function.
+ */
+import { failureOf } from "./failure.js";
+import type { Fields } from "./frame.js";
+import { asGraph, type Graph, type LangGraph } from "./graph.js";
+import { importFrom, loadExport } from "./modules.js";
+import { schemasOf } from "./schemas.js";
+import { structureOf } from "./structure.js";
+
+/** `project` of the answer to `hello`. */
+export interface ProjectSettings {
+  readonly folder: string;
+  readonly graphs?: Readonly<Record<string, { readonly path: string; readonly description?: string }>>;
+  readonly auth?: { readonly path: string };
+  readonly app?: { readonly path: string };
+  readonly embed?: { readonly path: string };
+  readonly reload?: boolean;
+}
+
+type Factory = (config: Fields, runtime: Fields) => unknown;
+
+export interface MadeGraph {
+  readonly graph: Graph;
+  /** Of a graph that was made for this use alone. */
+  readonly dispose: (() => Promise<void>) | undefined;
+}
+
+export class Project {
+  readonly folder: string;
+  readonly settings: ProjectSettings;
+  readonly #graphs = new Map<string, Graph | Factory>();
+  #langgraph: LangGraph | undefined;
+
+  constructor(settings: ProjectSettings) {
+    this.settings = settings;
+    this.folder = settings.folder;
+  }
+
+  /** Loads all graphs; gives what `ready` says about each. */
+  async load(): Promise<Fields> {
+    const described: Fields = {};
+    for (const [id, { path }] of Object.entries(this.settings.graphs ?? {})) {
+      try {
+        this.#graphs.set(id, usable(await loadExport(this.folder, path), path));
+        described[id] = await this.#describe(id);
+      } catch (error) {
+        described[id] = { error: failureOf(error) };
+      }
+    }
+    return described;
+  }
+
+  /** A graph to run, or to look at: functions are told which. */
+  async make(id: string, config: Fields, context?: unknown, isRun = false): Promise<MadeGraph> {
+    const found = this.#graphs.get(id);
+    if (found === undefined) throw new Error(`there is no graph "${id}" in this worker`);
+    if (typeof found !== "function") return { graph: found, dispose: undefined };
+    const runtime = isRun
+      ? { accessContext: "threads.create_run", executionRuntime: { context } }
+      : { accessContext: "assistants.read", executionRuntime: null };
+    const made = await found(config, runtime);
+    const graph = asGraph(made);
+    if (graph === undefined) throw new TypeError(`the function of "${id}" did not return a graph`);
+    return { graph, dispose: disposerOf(made) };
+  }
+
+  async langgraph(): Promise<LangGraph> {
+    this.#langgraph ??= (await importFrom(this.folder, "@langchain/langgraph")) as LangGraph | undefined;
+    if (this.#langgraph === undefined) throw new Error("the project has no @langchain/langgraph: npm install it");
+    return this.#langgraph;
+  }
+
+  async #describe(id: string): Promise<Fields> {
+    let made: MadeGraph;
+    try {
+      made = await this.make(id, { configurable: {} });
+    } catch (error) {
+      if (typeof this.#graphs.get(id) !== "function") throw error;
+      // It may need what only a run has.
+      return { structure: null, schemas: null, runtime_only: false };
+    }
+    try {
+      return { structure: structureOf(made.graph), schemas: await schemasOf(made.graph, this.folder), runtime_only: false };
+    } finally {
+      await made.dispose?.();
+    }
+  }
+}
+
+function usable(value: unknown, path: string): Graph | Factory {
+  if (typeof value === "function") return value as Factory;
+  const graph = asGraph(value);
+  if (graph === undefined) {
+    throw new TypeError(`${path} is not a graph: a compiled graph, a StateGraph or a function that makes one is expected`);
+  }
+  return graph;
+}
+
+function disposerOf(made: unknown): (() => Promise<void>) | undefined {
+  const dispose = (made as Partial<AsyncDisposable> | null)?.[Symbol.asyncDispose];
+  return typeof dispose === "function" ? async () => dispose.call(made) : undefined;
+}

@@ -1,0 +1,59 @@
+/**
+ * What the server has to know of a graph to read its checkpoints.
+ */
+import type { Fields } from "./frame.js";
+import type { Graph } from "./graph.js";
+
+/** Graphs in graphs in graphs …: one that contains itself ends here. */
+const MAX_DEPTH = 16;
+
+export function structureOf(graph: Graph, depth = 0): Fields {
+  const subgraphs = depth < MAX_DEPTH ? new Map(graph.getSubgraphs(undefined, false)) : new Map<string, Graph>();
+  return {
+    kind: isFunctional(graph) ? "functional" : "graph",
+    channels: channelsOf(graph),
+    stream_channels: graph.streamChannelsAsIs,
+    output_channels: graph.outputChannels,
+    input_channels: graph.inputChannels,
+    nodes: nodesOf(graph, subgraphs, depth),
+    interrupt_before: graph.interruptBefore ?? [],
+    interrupt_after: graph.interruptAfter ?? [],
+  };
+}
+
+/** An entrypoint keeps what it returned for its next call. */
+function isFunctional(graph: Graph): boolean {
+  return "__previous__" in graph.channels && "__end__" in graph.channels;
+}
+
+function channelsOf(graph: Graph): Fields {
+  const result: Fields = {};
+  for (const [name, channel] of Object.entries(graph.channels)) {
+    if (channel.lg_is_channel === true) result[name] = String(channel.lc_graph_name ?? channel.constructor.name);
+  }
+  return result;
+}
+
+function nodesOf(graph: Graph, subgraphs: ReadonlyMap<string, Graph>, depth: number): Fields {
+  const specs = (graph.builder?.nodes ?? {}) as Readonly<Record<string, { defer?: boolean } | undefined>>;
+  const result: Fields = {};
+  for (const [name, node] of Object.entries(graph.nodes)) {
+    const subgraph = subgraphs.get(name);
+    result[name] = {
+      triggers: node.triggers,
+      subgraph: subgraph === undefined ? null : structureOf(subgraph, depth + 1),
+      deferred: specs[name]?.defer === true,
+      metadata: plain(node.metadata),
+      checkpointer: typeof subgraph?.checkpointer === "boolean" ? subgraph.checkpointer : null,
+    };
+  }
+  return result;
+}
+
+function plain(metadata: Fields | undefined): unknown {
+  try {
+    return JSON.parse(JSON.stringify(metadata ?? {}));
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,107 @@
+/**
+ * A worker: says hello, loads the project, and does what the server asks until it is told to end.
+ */
+import { connect, type Socket } from "node:net";
+import { failureOf } from "./failure.js";
+import type { Fields } from "./frame.js";
+import { skipPolling } from "./items.js";
+import { Link, type IncomingCall } from "./link.js";
+import { packageVersion } from "./modules.js";
+import { Project, type ProjectSettings } from "./project.js";
+import { run } from "./run.js";
+
+const PROTOCOL = 1;
+
+export interface WorkerSettings {
+  /** A path, or host and port. */
+  readonly address: { readonly path: string } | { readonly host: string; readonly port: number };
+  readonly key: string;
+  /** Where the project is when the server is on another machine. */
+  readonly folder: string | undefined;
+  readonly version: string;
+}
+
+type Operation = (call: IncomingCall, worker: Worker) => Promise<void>;
+
+const OPERATIONS: Readonly<Record<string, Operation>> = {
+  ping: async (call) => call.answer(),
+  run: (call, { project }) => run(call, project),
+  drain: (call, worker) => worker.drain(call),
+};
+
+export class Worker {
+  readonly project: Project;
+  readonly link: Link;
+  #draining: IncomingCall | undefined;
+  #drained: (() => void) | undefined;
+
+  private constructor(link: Link, project: Project) {
+    this.link = link;
+    this.project = project;
+  }
+
+  /** Connects and loads everything. */
+  static async start(settings: WorkerSettings): Promise<Worker> {
+    const link = new Link(await connected(settings.address));
+    // Calls come when the project is loaded, except for the first signs of life.
+    const early: IncomingCall[] = [];
+    link.onCall = (call) => (call.op === "ping" ? call.answer() : void early.push(call));
+    const { head } = await link.call(helloOf(settings));
+    const told = head.project as ProjectSettings;
+    const project = new Project(settings.folder === undefined ? told : { ...told, folder: settings.folder });
+    const worker = new Worker(link, project);
+    skipPolling();
+    const graphs = await project.load();
+    link.onCall = (call) => void worker.#carryOut(call);
+    await link.call({ op: "ready", graphs });
+    for (const call of early) void worker.#carryOut(call);
+    return worker;
+  }
+
+  /** Resolves when the connection is over. */
+  ended(): Promise<Error> {
+    return new Promise((resolve) => (this.link.onClose = resolve));
+  }
+
+  /** Answers when nothing else is at work, and ends. */
+  async drain(call: IncomingCall): Promise<void> {
+    this.#draining = call;
+    if (this.link.busy > 1) await new Promise<void>((resolve) => (this.#drained = resolve));
+    call.answer();
+    await this.link.end();
+  }
+
+  async #carryOut(call: IncomingCall): Promise<void> {
+    const operation = Object.hasOwn(OPERATIONS, call.op) ? OPERATIONS[call.op] : undefined;
+    try {
+      if (operation === undefined) call.fail({ type: "Error", code: "invalid", message: `unknown operation ${call.op}` });
+      else await operation(call, this);
+    } catch (error) {
+      call.fail(failureOf(error));
+    }
+    if (this.#draining !== undefined && this.link.busy <= 1) this.#drained?.();
+  }
+}
+
+function helloOf({ key, version, folder = process.cwd() }: WorkerSettings): Fields {
+  return {
+    op: "hello",
+    protocol: PROTOCOL,
+    runtime: "js",
+    version,
+    language: process.versions.node,
+    langgraph: packageVersion(folder, "@langchain/langgraph") ?? "",
+    pid: process.pid,
+    key,
+  };
+}
+
+function connected(address: WorkerSettings["address"]): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(address, () => {
+      socket.off("error", reject);
+      resolve(socket);
+    });
+    socket.once("error", reject);
+  });
+}
