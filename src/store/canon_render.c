@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "store/canon_internal.h"
+#include "store/foreign.h"
 
 /* ---- members ---------------------------------------------------------- */
 
@@ -130,17 +131,31 @@ void hd_canon_render_delta(struct hd_jw *jw, hd_json_val record)
     hd_canon_render_val(jw, get(record, "value"));
 }
 
-static bool has_string_keys(hd_json_val pairs)
+/* All strings, or all of them numbers, booleans and null, whose texts are the names then. */
+static bool has_simple_keys(hd_json_val pairs)
 {
     struct hd_json_iter it = hd_json_iter(pairs);
+    size_t strings = 0;
 
     while (hd_json_next(&it)) {
         struct hd_json_iter pair = hd_json_iter(it.val);
 
-        if (!hd_json_next(&pair) || !hd_json_is_string(pair.val))
+        if (!hd_json_next(&pair) || hd_json_is_object(pair.val) || hd_json_is_array(pair.val))
             return false;
+        strings += hd_json_is_string(pair.val);
     }
-    return true;
+    return strings == 0 || strings == hd_json_size(pairs);
+}
+
+static struct hd_slice key_text(hd_json_val key)
+{
+    if (hd_json_is_string(key))
+        return hd_json_string(key);
+    if (hd_json_is_number(key))
+        return hd_json_number_text(key);
+    if (hd_json_is_bool(key))
+        return hd_json_is_true(key) ? HD_S("true") : HD_S("false");
+    return HD_S("null");
 }
 
 void hd_canon_render_map(struct hd_jw *jw, hd_json_val record)
@@ -148,7 +163,7 @@ void hd_canon_render_map(struct hd_jw *jw, hd_json_val record)
     hd_json_val pairs = get(record, "items");
     struct hd_json_iter it = hd_json_iter(pairs);
 
-    if (!has_string_keys(pairs)) {
+    if (!has_simple_keys(pairs)) {
         put_list(jw, pairs);
         return;
     }
@@ -157,7 +172,7 @@ void hd_canon_render_map(struct hd_jw *jw, hd_json_val record)
         struct hd_json_iter pair = hd_json_iter(it.val);
 
         if (hd_json_next(&pair))
-            hd_jw_key(jw, hd_json_string(pair.val));
+            hd_jw_key(jw, key_text(pair.val));
         if (hd_json_next(&pair))
             hd_canon_render_val(jw, pair.val);
     }
@@ -203,8 +218,32 @@ void hd_canon_render_error(struct hd_jw *jw, hd_json_val record)
     hd_jw_object_end(jw);
 }
 
+/* As what is in it, where that can be told. */
+static bool put_foreign(struct hd_jw *jw, hd_json_val record)
+{
+    struct hd_slice base64 = hd_json_string(get(record, "v"));
+    unsigned char *bytes;
+    size_t size = 0;
+    bool is_put;
+
+    if (jw->err != 0 || !hd_canon_base64_size(base64, &size))
+        return false;
+    bytes = hd_malloc(size + 1);
+    if (!bytes) {
+        jw->err = HD_ENOMEM;
+        return true;
+    }
+    hd_canon_base64_decode(base64, bytes);
+    is_put = hd_foreign_put(jw, hd_json_string(get(record, "type")),
+                            hd_slice((const char *)bytes, size));
+    hd_free(bytes);
+    return is_put;
+}
+
 void hd_canon_render_foreign(struct hd_jw *jw, hd_json_val record)
 {
+    if (put_foreign(jw, record))
+        return;
     hd_jw_object(jw);
     put_member(jw, record, "type");
     put_key(jw, "data");
