@@ -134,6 +134,8 @@ HD_MUST_CHECK int hd_runtime_create(uv_loop_t *loop, struct heddle *store,
 void hd_runtime_on_ready(struct hd_runtime *runtime, hd_rt_ready_fn fn, void *ctx);
 /* Starts the workers. */
 HD_MUST_CHECK int hd_runtime_start(struct hd_runtime *runtime, struct hd_fault *fault);
+/* The port of TCP: of `listen` with port 0. 0: there is none. */
+int hd_runtime_port(const struct hd_runtime *runtime);
 /* Starts new workers of the language; the old ones end when nothing is at work in them. */
 void hd_runtime_reload(struct hd_runtime *runtime, enum hd_rt_language language);
 /* No more calls; `done` when all workers have ended (they are killed after drain_us). */

@@ -1,0 +1,252 @@
+/*
+ * Where workers connect, and connections that have not said hello: they have little time and little
+ * room for it.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "base/net.h"
+#include "runtime/runtime_internal.h"
+
+#define MAX_GUESTS 256
+#define MAX_FRAME ((size_t)64 * 1024)
+#define HELLO_US INT64_C(10000000)
+#define BACKLOG 128
+
+struct hd_rt_guest {
+    struct hd_runtime *runtime;
+    struct hd_rt_guest *next;
+    struct hd_link *link;
+    bool is_remote;
+    int64_t since_us;
+};
+
+/* Its link goes too, unless it was given away. */
+static void see_off(struct hd_rt_guest *guest)
+{
+    struct hd_rt_guest **at = &guest->runtime->guests;
+
+    while (*at != guest)
+        at = &(*at)->next;
+    *at = guest->next;
+    guest->runtime->guest_count--;
+    hd_link_close(guest->link);
+    hd_free(guest);
+}
+
+static bool is_hello(hd_json_val head)
+{
+    return hd_slice_eq(hd_json_string(hd_json_get(head, HD_S("op"))), HD_S("hello"));
+}
+
+static void greet(struct hd_rt_guest *guest, hd_json_val hello, uint32_t id)
+{
+    struct hd_runtime *runtime = guest->runtime;
+    struct hd_worker *worker = NULL;
+    struct hd_fault fault = {0};
+
+    if (hd_worker_greet(runtime, hello, guest->is_remote, &worker, &fault)) {
+        hd_log(HD_LOG_WARN, "runtime", "a worker was refused: %s", fault.text);
+        hd_request_refuse(guest->link, id, fault.code, fault.text);
+    } else {
+        struct hd_link *link = guest->link;
+
+        guest->link = NULL;
+        hd_worker_adopt(worker, link, id);
+    }
+    see_off(guest);
+}
+
+/* The guest is gone afterwards, in any case. */
+static bool on_frame(void *ctx, const struct hd_frame *frame)
+{
+    struct hd_rt_guest *guest = ctx;
+    struct hd_json json = {0};
+    bool is_fine = frame->type == HD_FRAME_CALL && hd_json_parse(&json, frame->head, NULL) == 0 &&
+                   is_hello(hd_json_root(&json));
+
+    if (is_fine)
+        greet(guest, hd_json_root(&json), frame->id);
+    else
+        see_off(guest);
+    hd_json_fini(&json);
+    return true;
+}
+
+static void on_end(void *ctx, const char *why)
+{
+    (void)why;
+    see_off(ctx);
+}
+
+static void on_sent(void *ctx)
+{
+    (void)ctx;
+}
+
+static const struct hd_link_events guest_events = {on_frame, on_end, on_sent};
+
+static void on_connection(uv_stream_t *listener, int status)
+{
+    struct hd_runtime *runtime = listener->data;
+    struct hd_rt_guest *guest;
+
+    if (status < 0 || runtime->is_destroyed)
+        return;
+    guest = hd_calloc(1, sizeof(*guest));
+    if (!guest)
+        return;
+    runtime->open_handles++;
+    if (hd_link_accept(listener, &guest_events, guest, hd_runtime_closed, runtime, &guest->link)) {
+        hd_free(guest);
+        return;
+    }
+    guest->runtime = runtime;
+    guest->is_remote = listener->type == UV_TCP;
+    guest->since_us = hd_runtime_now(runtime);
+    guest->next = runtime->guests;
+    runtime->guests = guest;
+    hd_link_set_limit(guest->link, MAX_FRAME);
+    if (++runtime->guest_count > MAX_GUESTS)
+        see_off(guest);
+}
+
+void hd_listen_tick(struct hd_runtime *runtime, int64_t now)
+{
+    struct hd_rt_guest *guest = runtime->guests;
+
+    while (guest) {
+        struct hd_rt_guest *next = guest->next;
+
+        if (now - guest->since_us >= HELLO_US)
+            see_off(guest);
+        guest = next;
+    }
+}
+
+/* ---- sockets ---------------------------------------------------------------- */
+
+static int make_folder(struct hd_runtime *runtime, struct hd_fault *fault)
+{
+    const char *base = getenv("XDG_RUNTIME_DIR");
+
+    if (!base || strlen(base) > 64 || access(base, W_OK))
+        base = getenv("TMPDIR");
+    if (!base || strlen(base) > 64 || access(base, W_OK))
+        base = "/tmp";
+    (void)snprintf(runtime->folder, sizeof(runtime->folder), "%s/heddle-XXXXXX", base);
+    if (!mkdtemp(runtime->folder)) {
+        runtime->folder[0] = '\0';
+        return hd_fault_set(fault, HD_EIO, "cannot make a folder in %s: %s", base, strerror(errno));
+    }
+    (void)snprintf(runtime->path, sizeof(runtime->path), "%.90s/runtime", runtime->folder);
+    return 0;
+}
+
+static int open_pipe(struct hd_runtime *runtime, struct hd_fault *fault)
+{
+    int err = make_folder(runtime, fault);
+
+    if (err)
+        return err;
+    err = uv_pipe_init(runtime->loop, &runtime->pipe, 0);
+    if (!err) {
+        runtime->pipe.data = runtime;
+        runtime->has_pipe = true;
+        runtime->open_handles++;
+        err = uv_pipe_bind(&runtime->pipe, runtime->path);
+    }
+    if (!err)
+        err = uv_listen((uv_stream_t *)&runtime->pipe, BACKLOG, on_connection);
+    if (err)
+        return hd_fault_set(fault, HD_EIO, "cannot listen on %s: %s", runtime->path,
+                            uv_strerror(err));
+    return 0;
+}
+
+/* The first address of the host that can be listened on. */
+static int bind_tcp(struct hd_runtime *runtime, const struct addrinfo *list)
+{
+    int err = UV_EADDRNOTAVAIL;
+
+    for (; list; list = list->ai_next) {
+        err = uv_tcp_bind(&runtime->tcp, list->ai_addr, 0);
+        if (!err)
+            err = uv_listen((uv_stream_t *)&runtime->tcp, BACKLOG, on_connection);
+        if (!err)
+            break;
+    }
+    return err;
+}
+
+static int open_tcp(struct hd_runtime *runtime, struct hd_fault *fault)
+{
+    const char *text = runtime->settings->listen;
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
+    uv_getaddrinfo_t query;
+    struct hd_slice host;
+    char name[256], service[16];
+    int port, err;
+
+    if (!hd_authority_split(hd_slice_cstr(text), &host, &port) || host.len >= sizeof(name))
+        return hd_fault_set(fault, HD_EINVAL, "runtime.listen: `%s` is not host:port", text);
+    if (!runtime->settings->key || !runtime->settings->key[0])
+        return hd_fault_set(fault, HD_EINVAL, "runtime.listen needs a runtime.key");
+    (void)snprintf(name, sizeof(name), "%.*s", (int)host.len, host.ptr);
+    (void)snprintf(service, sizeof(service), "%d", port);
+    err = uv_tcp_init(runtime->loop, &runtime->tcp);
+    if (!err) {
+        runtime->tcp.data = runtime;
+        runtime->has_tcp = true;
+        runtime->open_handles++;
+        err = uv_getaddrinfo(runtime->loop, &query, NULL, name, service, &hints);
+    }
+    if (!err) {
+        err = bind_tcp(runtime, query.addrinfo);
+        uv_freeaddrinfo(query.addrinfo);
+    }
+    if (err)
+        return hd_fault_set(fault, HD_EIO, "cannot listen on %s: %s", text, uv_strerror(err));
+    return 0;
+}
+
+int hd_listen_open(struct hd_runtime *runtime, struct hd_fault *fault)
+{
+    int err = open_pipe(runtime, fault);
+
+    if (!err && runtime->settings->listen)
+        err = open_tcp(runtime, fault);
+    return err;
+}
+
+int hd_runtime_port(const struct hd_runtime *runtime)
+{
+    struct sockaddr_storage name;
+    int len = sizeof(name);
+
+    if (!runtime->has_tcp || uv_tcp_getsockname(&runtime->tcp, (struct sockaddr *)&name, &len))
+        return 0;
+    return hd_ip_port((struct sockaddr *)&name);
+}
+
+void hd_listen_close(struct hd_runtime *runtime, uv_close_cb closed)
+{
+    while (runtime->guests)
+        see_off(runtime->guests);
+    if (runtime->has_pipe)
+        uv_close((uv_handle_t *)&runtime->pipe, closed);
+    if (runtime->has_tcp)
+        uv_close((uv_handle_t *)&runtime->tcp, closed);
+    runtime->has_pipe = runtime->has_tcp = false;
+    if (runtime->folder[0]) {
+        (void)unlink(runtime->path);
+        (void)rmdir(runtime->folder);
+    }
+    runtime->folder[0] = '\0';
+}

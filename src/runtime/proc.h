@@ -1,0 +1,42 @@
+/*
+ * A worker's process. What it writes to standard output and standard error are lines of the
+ * server's log. It is the leader of a group of its own, so that a key pressed in the server's
+ * terminal does not reach it, and is killed by the kernel when the server dies.
+ */
+#ifndef HD_RUNTIME_PROC_H
+#define HD_RUNTIME_PROC_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+#include <uv.h>
+
+#include "base/compiler.h"
+#include "base/error.h"
+
+struct hd_proc;
+
+struct hd_proc_options {
+    const char *const *argv;
+    const char *const *env;  /* added to the server's own; NULL after the last; may be NULL */
+    const char *const *more; /* likewise */
+    const char *folder;      /* NULL: here */
+    const char *name;        /* for the log: "python 1"; copied */
+    void (*on_closed)(void *arg);
+    void *arg;
+};
+
+HD_MUST_CHECK int hd_proc_start(uv_loop_t *loop, const struct hd_proc_options *options,
+                                struct hd_proc **out, struct hd_fault *fault);
+/* Whether it has ended; `how` becomes a phrase such as "was killed by signal 9". Does not wait. */
+bool hd_proc_has_ended(struct hd_proc *proc, char *how, size_t size);
+/* To the whole group. */
+void hd_proc_kill(struct hd_proc *proc, int signal);
+pid_t hd_proc_pid(const struct hd_proc *proc);
+/* Bytes resident; 0: unknown. */
+size_t hd_proc_memory(const struct hd_proc *proc);
+/*
+ * After it has ended. What it wrote last is still logged; on_closed comes when the memory has gone.
+ */
+void hd_proc_close(struct hd_proc *proc);
+
+#endif
