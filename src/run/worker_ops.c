@@ -13,7 +13,7 @@ static int carry_out(struct hd_worker_op *op)
     } handlers[] = {
         {"get", hd_worker_get, true},         {"put", hd_worker_put, true},
         {"writes", hd_worker_writes, true},   {"list", hd_worker_list, true},
-        {"history", hd_worker_history, true},
+        {"history", hd_worker_history, true}, {"items", hd_worker_items, false},
     };
     const char *name = op->request->op;
 
@@ -60,6 +60,7 @@ int hd_worker_ops_add(struct hd_app *app)
         {.name = "writes", .work = hd_worker_work, .needs_scope = true},
         {.name = "list", .work = hd_worker_work, .needs_scope = true},
         {.name = "history", .work = hd_worker_work, .needs_scope = true},
+        {.name = "items", .work = hd_worker_work, .needs_scope = true},
     };
 
     return hd_runtime_add_ops(app->runtime, ops, HD_COUNT(ops), app);

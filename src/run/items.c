@@ -1,0 +1,202 @@
+#include "run/items.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "run/app.h"
+#include "run/config.h"
+#include "run/items_internal.h"
+#include "store/rows.h"
+
+#define MAX_TTL_MINUTES 1e9
+#define US_PER_MINUTE 60e6
+/* A read makes an item live longer when at least this part of its time has gone. */
+#define REFRESH_PART 64
+
+/* ---- places ----------------------------------------------------------- */
+
+int hd_items_join(const struct hd_items *items, const struct hd_labels *labels,
+                  struct hd_slice *out)
+{
+    struct hd_buf buf;
+    int err;
+
+    hd_buf_init(&buf, HD_LABELS_MAX_TEXT);
+    err = hd_labels_join(labels, &buf);
+    if (!err)
+        err = hd_arena_copy(items->arena, hd_buf_slice(&buf), out);
+    hd_buf_fini(&buf);
+    return err;
+}
+
+int hd_item_place(const struct hd_items *items, const struct hd_labels *labels, struct hd_slice key,
+                  struct hd_item_place *out)
+{
+    int err;
+
+    *out = (struct hd_item_place){.labels = *labels, .key = key};
+    if (key.len == 0)
+        return hd_fault_set(items->fault, HD_EINVAL, "key: expected a string that is not empty");
+    if (memchr(key.ptr, '\0', key.len))
+        return hd_fault_set(items->fault, HD_EINVAL, "key: has a NUL in it");
+    err = hd_items_join(items, labels, &out->ns);
+    if (!err)
+        err = hd_item_check(out->ns, key, items->fault);
+    if (err == HD_ELIMIT) /* of the name, not of what is sent */
+        items->fault->code = err = HD_EINVAL;
+    return err;
+}
+
+/* ---- reading ---------------------------------------------------------- */
+
+int hd_items_touch(struct hd_batch_builder *batch, const struct hd_item_rec *item, int64_t now)
+{
+    int64_t wanted = now + item->ttl_us;
+
+    if (item->ttl_us == 0 || wanted - item->expires_at < item->ttl_us / REFRESH_PART)
+        return 0;
+    return hd_item_refresh(batch, item, wanted);
+}
+
+int hd_items_get(const struct hd_items *items, const struct hd_item_place *place, bool refreshes,
+                 struct hd_item_rec *out)
+{
+    struct heddle *store = items->app->store;
+    struct hd_batch_builder batch;
+    int err = hd_item_read(store, items->principal, place->ns, place->key, items->arena, out,
+                           items->fault);
+
+    if (err || !refreshes)
+        return err;
+    hd_batch_init(&batch);
+    err = hd_items_touch(&batch, out, hd_clock_now_us());
+    if (!err)
+        err = hd_items_apply(store, place->ns, &batch, items->fault);
+    hd_batch_fini(&batch);
+    return err;
+}
+
+static void put_labels(struct hd_jw *jw, struct hd_slice ns)
+{
+    hd_jw_array(jw);
+    for (;;) {
+        const char *dot = ns.len > 0 ? memchr(ns.ptr, '.', ns.len) : NULL;
+        size_t len = dot ? (size_t)(dot - ns.ptr) : ns.len;
+
+        hd_jw_string(jw, hd_slice(ns.ptr, len));
+        if (!dot)
+            break;
+        ns = hd_slice(dot + 1, ns.len - len - 1);
+    }
+    hd_jw_array_end(jw);
+}
+
+static void put_time(struct hd_jw *jw, const char *name, int64_t us)
+{
+    char text[33];
+
+    hd_clock_format_iso(us, text);
+    hd_jw_key(jw, hd_slice_cstr(name));
+    hd_jw_string(jw, hd_slice_cstr(text));
+}
+
+static void put_score(struct hd_jw *jw, double score)
+{
+    char text[32];
+
+    hd_jw_key(jw, HD_S("score"));
+    if (isnan(score)) {
+        hd_jw_null(jw);
+        return;
+    }
+    snprintf(text, sizeof(text), "%.9g", score);
+    hd_jw_raw(jw, hd_slice_cstr(text));
+}
+
+void hd_jw_item(struct hd_jw *jw, const struct hd_item_rec *item, const double *score)
+{
+    hd_jw_object(jw);
+    hd_jw_key(jw, HD_S("namespace"));
+    put_labels(jw, item->ns);
+    hd_jw_key(jw, HD_S("key"));
+    hd_jw_string(jw, item->key);
+    hd_jw_key(jw, HD_S("value"));
+    hd_jw_raw(jw, item->value.len > 0 ? item->value : HD_S("{}"));
+    put_time(jw, "created_at", item->created_at);
+    put_time(jw, "updated_at", item->updated_at);
+    if (score)
+        put_score(jw, *score);
+    hd_jw_object_end(jw);
+}
+
+/* ---- writing ---------------------------------------------------------- */
+
+int hd_item_ttl(const struct hd_items *items, hd_json_val val, int64_t *out)
+{
+    double minutes;
+
+    *out = items->app->config->ttl_items_us;
+    if (!val || hd_json_is_null(val))
+        return 0;
+    if (!hd_json_double(val, &minutes) || !(minutes > 0) || minutes > MAX_TTL_MINUTES)
+        return hd_fault_set(items->fault, HD_EINVAL,
+                            "ttl: expected a number of minutes greater than 0");
+    *out = (int64_t)ceil(minutes * US_PER_MINUTE);
+    return 0;
+}
+
+/* The time of creation stays; that of the change always grows, refreshing depends on it. */
+static int date_item(const struct hd_items *items, struct hd_item_rec *item)
+{
+    int64_t now = hd_clock_now_us();
+    struct hd_item_rec before;
+    int err = hd_item_read(items->app->store, items->principal, item->ns, item->key, items->arena,
+                           &before, items->fault);
+
+    item->created_at = item->updated_at = now;
+    item->expires_at = item->ttl_us > 0 ? now + item->ttl_us : 0;
+    if (err)
+        return err == HD_ENOTFOUND ? 0 : err;
+    item->created_at = before.created_at;
+    if (item->updated_at <= before.updated_at)
+        item->updated_at = before.updated_at + 1;
+    return 0;
+}
+
+static int add_change(const struct hd_items *items, const struct hd_item_change *change,
+                      struct hd_batch_builder *batch)
+{
+    struct hd_item_rec item = {.principal = items->principal,
+                               .ns = change->place.ns,
+                               .key = change->place.key,
+                               .value = change->value,
+                               .ttl_us = change->ttl_us};
+    int err;
+
+    if (change->is_deletion)
+        return hd_item_delete(batch, items->principal, item.ns, item.key);
+    err = date_item(items, &item);
+    return err ? err : hd_item_put(batch, &item);
+}
+
+int hd_items_change(const struct hd_items *items, const struct hd_item_change *changes,
+                    size_t count)
+{
+    struct hd_batch_builder batch;
+    int err = 0;
+
+    if (count == 0)
+        return 0;
+    hd_batch_init(&batch);
+    for (size_t i = 0; !err && i < count; i++)
+        err = add_change(items, &changes[i], &batch);
+    if (!err) {
+        struct hd_batch view = hd_batch_view(&batch);
+
+        err = hd_rows_apply(items->app->store, changes[0].place.ns, &view, NULL, items->fault);
+    }
+    hd_batch_fini(&batch);
+    return err;
+}

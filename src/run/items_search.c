@@ -1,0 +1,244 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "run/app.h"
+#include "run/filter.h"
+#include "run/items_internal.h"
+
+#define MAX_FOUND ((size_t)1 << 30) /* bytes of the names that are sorted */
+#define MAX_NAMESPACES 1000000
+#define MAX_LABELS_ARENA ((size_t)1 << 20)
+
+/* ---- items ------------------------------------------------------------ */
+
+/* The name of an item that matches, for sorting. */
+struct found {
+    int64_t updated_at;
+    struct hd_slice ns;
+    struct hd_slice key;
+    double score; /* NAN: none */
+};
+
+struct search {
+    const struct hd_items *items;
+    const struct hd_item_search *what;
+    struct found *found;
+    size_t count, cap;
+    struct hd_arena arena; /* of what was found */
+};
+
+static int matches(const struct search *search, const struct hd_item_rec *item, bool *out)
+{
+    struct hd_json json = {NULL};
+    int err;
+
+    *out = true;
+    if (!search->what->filter)
+        return 0;
+    err = hd_json_parse(&json, item->value, search->items->fault);
+    *out = !err && hd_filter_matches(search->what->filter, hd_json_root(&json));
+    hd_json_fini(&json);
+    return err;
+}
+
+static int make_room(struct search *search)
+{
+    size_t cap = search->cap ? search->cap * 2 : 64;
+    struct found *grown;
+
+    if (search->count < search->cap)
+        return 0;
+    grown = hd_realloc(search->found, cap * sizeof(*grown));
+    if (!grown)
+        return HD_ENOMEM;
+    search->found = grown;
+    search->cap = cap;
+    return 0;
+}
+
+static int on_item(void *arg, const struct hd_item_rec *item)
+{
+    struct search *search = arg;
+    struct found *found;
+    bool is_match;
+    int err = matches(search, item, &is_match);
+
+    if (err || !is_match)
+        return err;
+    err = make_room(search);
+    if (err)
+        return err;
+    found = &search->found[search->count];
+    *found = (struct found){.updated_at = item->updated_at, .score = NAN};
+    err = hd_arena_copy(&search->arena, item->ns, &found->ns);
+    if (!err)
+        err = hd_arena_copy(&search->arena, item->key, &found->key);
+    search->count += !err;
+    return err;
+}
+
+/* What was written last comes first. */
+static int compare_found(const void *a, const void *b)
+{
+    const struct found *one = a, *other = b;
+    int order;
+
+    if (one->updated_at != other->updated_at)
+        return one->updated_at > other->updated_at ? -1 : 1;
+    order = hd_slice_cmp(one->ns, other->ns);
+    return order != 0 ? order : hd_slice_cmp(one->key, other->key);
+}
+
+static int show_found(struct search *search, struct hd_batch_builder *batch, struct hd_jw *jw)
+{
+    const struct hd_items *items = search->items;
+    const struct hd_item_search *what = search->what;
+    size_t end = (size_t)(what->offset + what->limit);
+    int err = 0;
+
+    for (size_t i = (size_t)what->offset; !err && i < search->count && i < end; i++) {
+        const struct found *found = &search->found[i];
+        struct hd_item_rec item;
+
+        err = hd_item_read(items->app->store, items->principal, found->ns, found->key, items->arena,
+                           &item, items->fault);
+        if (err == HD_ENOTFOUND) { /* gone a moment ago */
+            err = 0;
+            continue;
+        }
+        if (!err && what->refreshes)
+            err = hd_items_touch(batch, &item, hd_clock_now_us());
+        if (!err)
+            hd_jw_item(jw, &item, what->query.len > 0 ? &found->score : NULL);
+    }
+    return err;
+}
+
+static int show_sorted(struct search *search, struct hd_jw *jw)
+{
+    struct hd_batch_builder batch;
+    int err;
+
+    if (search->count > 0)
+        qsort(search->found, search->count, sizeof(*search->found), compare_found);
+    hd_batch_init(&batch);
+    err = show_found(search, &batch, jw);
+    if (!err)
+        err = hd_items_apply(search->items->app->store, search->what->prefix, &batch,
+                             search->items->fault);
+    hd_batch_fini(&batch);
+    return err;
+}
+
+int hd_items_search(const struct hd_items *items, const struct hd_item_search *what,
+                    struct hd_jw *jw)
+{
+    struct search search = {.items = items, .what = what};
+    int err;
+
+    hd_arena_init(&search.arena, MAX_FOUND);
+    err = hd_items_scan(items->app->store, items->principal, what->prefix, what->filter != NULL,
+                        on_item, &search, items->fault);
+    hd_jw_array(jw);
+    if (!err)
+        err = show_sorted(&search, jw);
+    hd_jw_array_end(jw);
+    hd_free(search.found);
+    hd_arena_fini(&search.arena);
+    return err;
+}
+
+/* ---- namespaces ------------------------------------------------------- */
+
+struct listing {
+    const struct hd_items *items;
+    const struct hd_ns_search *what;
+    struct hd_slice from; /* all that match begin with it */
+    struct hd_label_set set;
+    struct hd_arena arena; /* of one namespace */
+};
+
+/* What a prefix begins with before its first wildcard. */
+static int find_start(struct listing *listing)
+{
+    const struct hd_ns_search *what = listing->what;
+    struct hd_labels fixed = {.count = 0};
+
+    for (size_t i = 0; i < what->match_count; i++) {
+        const struct hd_labels *labels = &what->matches[i].labels;
+
+        if (what->matches[i].is_suffix)
+            continue;
+        fixed.items = labels->items;
+        while (fixed.count < labels->count && !hd_slice_eq(fixed.items[fixed.count], HD_S("*")))
+            fixed.count++;
+        break;
+    }
+    return hd_items_join(listing->items, &fixed, &listing->from);
+}
+
+static bool is_match(const struct hd_ns_search *what, const struct hd_labels *labels)
+{
+    for (size_t i = 0; i < what->match_count; i++) {
+        const struct hd_ns_match *match = &what->matches[i];
+
+        if (match->is_suffix ? !hd_labels_end_with(labels, &match->labels)
+                             : !hd_labels_start_with(labels, &match->labels))
+            return false;
+    }
+    return true;
+}
+
+static int on_namespace(void *arg, struct hd_slice ns)
+{
+    struct listing *listing = arg;
+    struct hd_labels labels;
+    int err;
+
+    if (!hd_slice_starts(ns, listing->from))
+        return 1;
+    hd_arena_reset(&listing->arena);
+    err = hd_labels_split(&labels, ns, "namespace", &listing->arena, listing->items->fault);
+    if (err || !is_match(listing->what, &labels))
+        return err;
+    return hd_label_set_add(&listing->set, &labels);
+}
+
+static void show_namespaces(struct listing *listing, struct hd_jw *jw)
+{
+    size_t end = (size_t)(listing->what->offset + listing->what->limit);
+
+    hd_label_set_sort(&listing->set);
+    hd_jw_array(jw);
+    for (size_t i = (size_t)listing->what->offset; i < listing->set.count && i < end; i++) {
+        const struct hd_labels *labels = &listing->set.items[i];
+
+        hd_jw_array(jw);
+        for (size_t n = 0; n < labels->count; n++)
+            hd_jw_string(jw, labels->items[n]);
+        hd_jw_array_end(jw);
+    }
+    hd_jw_array_end(jw);
+}
+
+int hd_items_namespaces(const struct hd_items *items, const struct hd_ns_search *what,
+                        struct hd_jw *jw)
+{
+    struct listing listing = {.items = items, .what = what};
+    int err = find_start(&listing);
+
+    if (err)
+        return err;
+    hd_arena_init(&listing.arena, MAX_LABELS_ARENA);
+    hd_label_set_init(&listing.set, items->arena, (size_t)what->max_depth, MAX_NAMESPACES);
+    err = hd_namespaces_scan(items->app->store, items->principal, listing.from, on_namespace,
+                             &listing, items->fault);
+    if (!err)
+        show_namespaces(&listing, jw);
+    hd_label_set_fini(&listing.set);
+    hd_arena_fini(&listing.arena);
+    return err;
+}
