@@ -27,6 +27,7 @@ struct hd_command {
     int (*run)(int argc, char **argv);
 };
 
+extern const struct hd_command hd_command_dev;
 extern const struct hd_command hd_command_doctor;
 extern const struct hd_command hd_command_export;
 extern const struct hd_command hd_command_graph;
@@ -36,6 +37,7 @@ extern const struct hd_command hd_command_import;
 extern const struct hd_command hd_command_key;
 extern const struct hd_command hd_command_mock_model;
 extern const struct hd_command hd_command_rekey;
+extern const struct hd_command hd_command_new;
 extern const struct hd_command hd_command_prune;
 extern const struct hd_command hd_command_replay;
 extern const struct hd_command hd_command_run;
@@ -77,5 +79,14 @@ struct hd_app;
 struct hd_config;
 HD_MUST_CHECK bool hd_graphs_open(struct hd_app *app, const struct hd_config *config);
 void hd_graphs_close(struct hd_app *app);
+
+/*
+ * serve.c: a server from its options to its end. `greet` says on standard output what there is,
+ * once it listens. Returns what a command ends with.
+ */
+typedef void (*hd_greet_fn)(struct hd_app *app, const char *url, const char *store);
+int hd_serve(const char *command, int argc, char **argv, hd_greet_fn greet);
+/* Prints the options that it takes. */
+void hd_serve_options(void);
 
 #endif

@@ -17,10 +17,15 @@
 #include "run/audit.h"
 #include "run/config.h"
 #include "run/gate.h"
+#include "run/project.h"
+
+#define MAX_SETTINGS ((size_t)64 << 20)
 
 extern char **environ;
 
 struct serving {
+    const char *command; /* for messages */
+    hd_greet_fn greet;
     struct hd_config config;
     uv_loop_t loop;
     uv_signal_t signals[3];
@@ -189,30 +194,36 @@ static const char *shown_host(const char *host)
     return strcmp(host, "127.0.0.1") == 0 ? "localhost" : host;
 }
 
-static void greet(const struct serving *s)
+static void greet(struct hd_app *app, const char *url, const char *store)
 {
-    const char *host = shown_host(s->config.host);
-    const char *scheme = s->tls ? "https" : "http";
-    struct hd_slice id = s->app.graphs[0].id;
-    char store[512];
+    struct hd_slice id = app->graphs[0].id;
+    bool has_users = app->config->auth.val != NULL;
 
-    hd_ops_url(s->config.store, store, sizeof(store));
-    if (s->port != s->config.port)
-        printf("Port %d is taken, so this is port %d.\n", s->config.port, s->port);
-    printf("Heddle serves %s://%s:%d, stores in %s, and runs", scheme, host, s->port, store);
-    for (size_t i = 0; i < s->app.graph_count; i++)
-        printf("%s %.*s", i > 0 ? "," : "", (int)s->app.graphs[i].id.len, s->app.graphs[i].id.ptr);
+    printf("Heddle serves %s, stores in %s, and runs", url, store);
+    for (size_t i = 0; i < app->graph_count; i++)
+        printf("%s %.*s", i > 0 ? "," : "", (int)app->graphs[i].id.len, app->graphs[i].id.ptr);
     printf(".\n\nThree things to try:\n"
-           "  open %s://%s:%d/docs\n"
-           "  curl -s %s://%s:%d/info\n"
-           "  curl -sN %s://%s:%d/runs/stream -H 'Content-Type: application/json'%s \\\n"
+           "  open %s/docs\n"
+           "  curl -s %s/info\n"
+           "  curl -sN %s/runs/stream -H 'Content-Type: application/json'%s \\\n"
            "    -d '{\"assistant_id\": \"%.*s\", \"stream_mode\": \"messages-tuple\", \"input\": "
            "{\"messages\": [{\"role\": \"user\", \"content\": \"hello\"}]}}'\n\n"
            "Ctrl-C ends it.\n",
-           scheme, host, s->port, scheme, host, s->port, scheme, host, s->port,
-           s->config.auth.val ? " -H 'x-api-key: KEY'" : "", (int)id.len, id.ptr);
-    if (s->config.auth.val)
+           url, url, url, has_users ? " -H 'x-api-key: KEY'" : "", (int)id.len, id.ptr);
+    if (has_users)
         printf("`heddle key create` makes a KEY; docs/authentication.md has the rest.\n");
+}
+
+static void say_where(struct serving *s)
+{
+    char url[512], store[512];
+
+    hd_ops_url(s->config.store, store, sizeof(store));
+    (void)snprintf(url, sizeof(url), "%s://%s:%d%s", s->tls ? "https" : "http",
+                   shown_host(s->config.host), s->port, s->config.http_mount_prefix);
+    if (s->config.port != 0 && s->port != s->config.port)
+        printf("Port %d is taken, so this is port %d.\n", s->config.port, s->port);
+    s->greet(&s->app, url, store);
     (void)fflush(stdout);
 }
 
@@ -255,10 +266,11 @@ static int serve(struct serving *s)
         return HD_EXIT_FAILED;
     err = start(s, &fault);
     if (err) {
-        (void)fprintf(stderr, "heddle serve: %s\n", fault.code ? fault.text : hd_error_text(err));
+        (void)fprintf(stderr, "heddle %s: %s\n", s->command,
+                      fault.code ? fault.text : hd_error_text(err));
         give_up(s);
     } else {
-        greet(s);
+        say_where(s);
     }
     uv_run(&s->loop, UV_RUN_DEFAULT);
     hd_app_close_store(&s->app);
@@ -272,11 +284,21 @@ static int serve(struct serving *s)
 static int check(struct serving *s)
 {
     struct hd_fault fault = {0};
+    struct hd_rt_settings settings;
+    struct hd_arena arena;
+    int err = 0;
 
     if (!hd_graphs_open(&s->app, &s->config))
         return HD_EXIT_FAILED;
-    if (s->config.auth.val && hd_gate_check_config(&s->config, &fault)) {
-        (void)fprintf(stderr, "heddle serve: %s\n", fault.text);
+    if (s->config.auth.val)
+        err = hd_gate_check_config(&s->config, &fault);
+    hd_arena_init(&arena, MAX_SETTINGS);
+    if (!err && hd_project_needs_workers(&s->config))
+        err = hd_project_settings(&s->config, &arena, &settings, &fault);
+    hd_arena_fini(&arena);
+    if (err) {
+        (void)fprintf(stderr, "heddle %s: %s\n", s->command,
+                      fault.code ? fault.text : hd_error_text(err));
         return HD_EXIT_USAGE;
     }
     printf("The configuration is good.\n");
@@ -298,7 +320,18 @@ static bool take_check(int *argc, char **argv)
     return true;
 }
 
-static int run(int argc, char **argv)
+/* What the file says that must be known before anything is opened. */
+static int prepare(struct serving *s, struct hd_fault *fault)
+{
+    const struct hd_config_list *warnings = &s->config.warnings;
+
+    hd_log_set_level((enum hd_log_level)s->config.log_level);
+    for (size_t i = 0; i < warnings->count; i++)
+        hd_log(HD_LOG_WARN, "config", "%.*s", (int)warnings->items[i].len, warnings->items[i].ptr);
+    return hd_project_set_environment(&s->config, fault);
+}
+
+int hd_serve(const char *command, int argc, char **argv, hd_greet_fn say_hello)
 {
     bool is_check = take_check(&argc, argv);
     struct hd_config_source source = {.argc = argc, .argv = argv, .env = environ};
@@ -308,13 +341,17 @@ static int run(int argc, char **argv)
 
     if (!s)
         return HD_EXIT_FAILED;
+    s->command = command;
+    s->greet = say_hello;
     if (hd_config_load(&s->config, &source, &fault)) {
-        (void)fprintf(stderr, "heddle serve: %s\n", fault.text);
+        (void)fprintf(stderr, "heddle %s: %s\n", command, fault.text);
         hd_free(s);
         return HD_EXIT_USAGE;
     }
-    hd_log_set_level((enum hd_log_level)s->config.log_level);
-    if (is_check)
+    if (prepare(s, &fault)) {
+        (void)fprintf(stderr, "heddle %s: %s\n", command, fault.text);
+        status = HD_EXIT_USAGE;
+    } else if (is_check)
         status = check(s);
     else if (hd_graphs_open(&s->app, &s->config))
         status = serve(s);
@@ -325,7 +362,12 @@ static int run(int argc, char **argv)
     return status;
 }
 
-static void more(void)
+static int run(int argc, char **argv)
+{
+    return hd_serve("serve", argc, argv, greet);
+}
+
+void hd_serve_options(void)
 {
     struct hd_buf text;
 
@@ -348,10 +390,11 @@ const struct hd_command hd_command_serve = {
             "  OPENAI_API_KEY=sk-... heddle serve\n"
             "  heddle mock-model --port 4010 &\n"
             "  OPENAI_BASE_URL=http://localhost:4010/v1 OPENAI_API_KEY=any heddle serve\n"
+            "  heddle serve --config langgraph.json --runtime-workers 4\n"
             "\n"
             "Every option is also an environment variable (HEDDLE_PORT) and a member of the JSON\n"
             "file that --config names; docs/configuration.md has them all. --check reads them all\n"
             "and says what is wrong, without serving.\n",
-    .more = more,
+    .more = hd_serve_options,
     .run = run,
 };

@@ -1,0 +1,235 @@
+/*
+ * heddle dev: the server for a project at work. It finds the langgraph.json, loads graphs anew when
+ * their files change, and says which could be loaded, and what is wrong with the others.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/json.h"
+#include "cli/cli.h"
+#include "run/app.h"
+#include "run/config.h"
+#include "run/project.h"
+
+#define PROJECT_FILE "langgraph.json"
+#define MAX_ARGUMENTS 512
+#define MAX_TEXT ((size_t)1 << 20)
+
+/* ---- what was found --------------------------------------------------- */
+
+/* What was said last of each language: several workers say the same. */
+static struct hd_buf said[HD_RT_LANGUAGES];
+
+static const char *title_of(enum hd_rt_language language)
+{
+    return language == HD_RT_JS ? "TypeScript" : "Python";
+}
+
+static void put_lines(struct hd_buf *out, struct hd_slice text, int *err)
+{
+    while (!*err && text.len > 0) {
+        const char *end = memchr(text.ptr, '\n', text.len);
+        size_t len = end ? (size_t)(end - text.ptr) : text.len;
+
+        if (len > 0)
+            *err = hd_buf_printf(out, "        %.*s\n", (int)len, text.ptr);
+        text = end ? hd_slice(end + 1, text.len - len - 1) : HD_S("");
+    }
+}
+
+/* The last lines of a traceback say what is wrong; where, its frames or `file` and `line` do. */
+static void put_error(struct hd_buf *out, hd_json_val error, int *err)
+{
+    struct hd_slice type = hd_json_string(hd_json_get(error, HD_S("type")));
+    struct hd_slice text = hd_json_string(hd_json_get(error, HD_S("message")));
+    struct hd_slice file = hd_json_string(hd_json_get(error, HD_S("file")));
+    struct hd_slice trace = hd_json_string(hd_json_get(error, HD_S("traceback")));
+    int64_t line = 0;
+
+    if (!*err && file.len > 0 && hd_json_int(hd_json_get(error, HD_S("line")), &line))
+        *err = hd_buf_printf(out, "      %.*s:%lld\n", (int)file.len, file.ptr, (long long)line);
+    if (!*err)
+        *err = hd_buf_printf(out, "      %.*s%s%.*s\n", (int)type.len, type.ptr,
+                             type.len > 0 && text.len > 0 ? ": " : "", (int)text.len, text.ptr);
+    put_lines(out, trace, err);
+}
+
+static void put_graph(struct hd_buf *out, const struct hd_config_graph *graph, hd_json_val told,
+                      int *err)
+{
+    hd_json_val error = hd_json_get(told, HD_S("error"));
+
+    if (!*err)
+        *err =
+            hd_buf_printf(out, "  %s %-16.*s %.*s%s\n", told && !error ? "+" : "!",
+                          (int)graph->id.len, graph->id.ptr, (int)graph->path.len, graph->path.ptr,
+                          error  ? ": could not be loaded"
+                          : told ? ""
+                                 : ": was not loaded");
+    if (error)
+        put_error(out, error, err);
+}
+
+static void put_part(struct hd_buf *out, const char *name, hd_json_val told, int *err)
+{
+    hd_json_val error = hd_json_get(told, HD_S("error"));
+
+    if (!told || *err)
+        return;
+    *err = hd_buf_printf(out, "  %s %s%s\n", error ? "!" : "+", name,
+                         error ? ": could not be loaded" : "");
+    if (error)
+        put_error(out, error, err);
+}
+
+static int describe(struct hd_buf *out, const struct hd_config *config,
+                    enum hd_rt_language language, hd_json_val head)
+{
+    hd_json_val graphs = hd_json_get(head, HD_S("graphs"));
+    int err = 0;
+
+    for (size_t i = 0; i < config->graphs.count; i++) {
+        const struct hd_config_graph *graph = &config->graphs.items[i];
+
+        if (graph->is_remote && graph->language == language)
+            put_graph(out, graph, hd_json_get(graphs, graph->id), &err);
+    }
+    put_part(out, "auth.path", hd_json_get(head, HD_S("auth")), &err);
+    put_part(out, "http.app", hd_json_get(head, HD_S("app")), &err);
+    put_part(out, "store.index.embed", hd_json_get(head, HD_S("embed")), &err);
+    return err;
+}
+
+/* A worker has loaded what is in its language, or tried to. */
+static void on_ready(void *ctx, enum hd_rt_language language, struct hd_slice head)
+{
+    const struct hd_app *app = ctx;
+    struct hd_buf text;
+    struct hd_json json;
+
+    if (hd_json_parse(&json, head, NULL))
+        return;
+    hd_buf_init(&text, MAX_TEXT);
+    if (describe(&text, app->config, language, hd_json_root(&json)) == 0) {
+        bool is_same = hd_slice_eq(hd_buf_slice(&text), hd_buf_slice(&said[language]));
+
+        if (!is_same)
+            printf("%s graphs:\n%.*s", title_of(language), (int)text.len, text.ptr);
+        else if (app->config->runtime_workers == 1)
+            printf("%s graphs: loaded again\n", title_of(language));
+        (void)fflush(stdout);
+        if (!is_same) {
+            hd_buf_fini(&said[language]);
+            said[language] = text;
+            hd_buf_init(&text, 0);
+        }
+    }
+    hd_buf_fini(&text);
+    hd_json_fini(&json);
+}
+
+/* ---- the beginning ---------------------------------------------------- */
+
+static void greet(struct hd_app *app, const char *url, const char *store)
+{
+    const struct hd_config *config = app->config;
+    bool has_native = false;
+
+    printf("Heddle: %s\n"
+           "  API      %s/docs\n"
+           "  project  %s\n"
+           "  store    %s\n",
+           url, url, *config->file ? config->file : "(none)", store);
+    for (size_t i = 0; i < app->graph_count; i++) {
+        if (app->graphs[i].is_remote)
+            continue;
+        if (!has_native)
+            printf("Native graphs:\n");
+        has_native = true;
+        printf("  + %.*s\n", (int)app->graphs[i].id.len, app->graphs[i].id.ptr);
+    }
+    for (int i = 0; i < HD_RT_LANGUAGES; i++) {
+        if (hd_project_uses(config, (enum hd_rt_language)i))
+            printf("%s graphs: loading\n", title_of((enum hd_rt_language)i));
+    }
+    if (hd_app_on_ready(app, on_ready, app))
+        printf("What can be loaded will be in the log.\n");
+    printf("Ctrl-C ends it.\n");
+}
+
+static bool has_option(int argc, char **argv, const char *name)
+{
+    size_t len = strlen(name);
+
+    for (int i = 1; i < argc; i++) {
+        if (strncmp(argv[i], name, len) == 0 && (!argv[i][len] || argv[i][len] == '='))
+            return true;
+    }
+    return false;
+}
+
+/* The project's folder comes first, as in `heddle dev my-agent`. */
+static int enter(int *argc, char ***argv)
+{
+    if (*argc < 2 || (*argv)[1][0] == '-')
+        return HD_EXIT_OK;
+    if (chdir((*argv)[1]) != 0) {
+        (void)fprintf(stderr, "heddle dev: %s: %s\n", (*argv)[1], strerror(errno));
+        return HD_EXIT_FAILED;
+    }
+    (*argv)[1] = (*argv)[0];
+    --*argc;
+    ++*argv;
+    return HD_EXIT_OK;
+}
+
+static int run(int argc, char **argv)
+{
+    char reload[] = "--runtime-reload", config[] = "--config=" PROJECT_FILE;
+    char *all[MAX_ARGUMENTS + 3];
+    int count = 0, status = enter(&argc, &argv);
+
+    if (status)
+        return status;
+    if (argc > MAX_ARGUMENTS)
+        return hd_usage_error(&hd_command_dev, "too many arguments");
+    all[count++] = argv[0];
+    all[count++] = reload;
+    if (!has_option(argc, argv, "--config") && !getenv("HEDDLE_CONFIG")) {
+        if (access(PROJECT_FILE, F_OK) == 0)
+            all[count++] = config;
+        else if (!has_option(argc, argv, "--graph"))
+            return hd_usage_error(&hd_command_dev,
+                                  "there is no " PROJECT_FILE " here; --config names one that is "
+                                  "elsewhere, and `heddle new DIR` makes a project");
+    }
+    for (int i = 1; i < argc; i++)
+        all[count++] = argv[i];
+    status = hd_serve("dev", count, all, greet);
+    for (size_t i = 0; i < HD_RT_LANGUAGES; i++)
+        hd_buf_fini(&said[i]);
+    return status;
+}
+
+const struct hd_command hd_command_dev = {
+    .name = "dev",
+    .arguments = "[FOLDER] [OPTIONS]",
+    .summary = "serve a project while you work on it: langgraph.json",
+    .help = "Serves the graphs of the langgraph.json in FOLDER, or here: Python, TypeScript and\n"
+            "native ones. It says which of them could be loaded and, with file and line, what is\n"
+            "wrong with the others; when a file changes, they are loaded anew. Python graphs run\n"
+            "in the project's virtual environment (the active one, .venv or venv), which needs\n"
+            "the package heddle; TypeScript graphs need it in node_modules.\n"
+            "\n"
+            "  pip install \"heddle[runtime]\"\n"
+            "  heddle dev\n"
+            "\n"
+            "It is `heddle serve --config langgraph.json --runtime-reload`, and takes the same\n"
+            "options. docs/projects.md says more.\n",
+    .more = hd_serve_options,
+    .run = run,
+};
