@@ -2,6 +2,7 @@
  * The structure of a graph that nobody has told of, as far as one of its checkpoints
  * shows it: the names of the channels say which nodes there are and what starts them.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -107,6 +108,12 @@ static int find_nodes(struct guess *g, hd_json_val sends)
     while (!err && hd_json_next(&it))
         err = add_node(g, hd_json_string(hd_json_get(it.val, HD_S("node"))));
     return err;
+}
+
+/* Versions are in no order; so that one state is always shown in the same way. */
+static int by_name(const void *a, const void *b)
+{
+    return hd_slice_cmp(*(const struct hd_slice *)a, *(const struct hd_slice *)b);
 }
 
 /* ---- values ----------------------------------------------------------- */
@@ -270,6 +277,8 @@ int hd_foreign_guess(const struct heddle_tuple *tuple, struct hd_buf *out, struc
     g.seen = hd_json_get(hd_json_root(&head), HD_S("versions_seen"));
     if (!err)
         err = find_nodes(&g, hd_json_root(&sends));
+    if (!err && g.count > 1)
+        qsort(g.nodes, g.count, sizeof(*g.nodes), by_name);
     if (!err)
         err = write(&g, out);
     hd_free(g.nodes);

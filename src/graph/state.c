@@ -324,17 +324,34 @@ static struct hd_val *task_result(const struct hd_found *found, const struct hd_
     return result;
 }
 
+/* What a task failed with; of an exception of Python its repr(), as the graph itself shows it. */
+static struct hd_val *task_error(const struct hd_found *found, const struct hd_task *task)
+{
+    struct hd_val *error = hd_status_error(&found->pends, task->id);
+    struct hd_failure failure = {0};
+    struct hd_val *shown;
+
+    if (!error)
+        return hd_val_null();
+    if (hd_val_kind(error) != HD_KIND_ERROR || found->graph->ids != HD_IDS_PYTHON)
+        return hd_val_ref(error);
+    hd_failure_set_text(&failure, hd_val_get_string(hd_val_get(error, HD_S("type"))),
+                        hd_val_get_string(hd_val_get(error, HD_S("message"))));
+    shown = hd_failure_repr(&failure);
+    hd_failure_fini(&failure);
+    return shown;
+}
+
 /* Takes `inner`. A finished task's questions are part of the past: shown only in past states. */
 static struct hd_val *show_task(const struct hd_found *found, const struct hd_task *task,
                                 bool is_live, struct hd_val *inner)
 {
     bool is_answered = is_live && hd_status_is_finished(&found->pends, task->id);
-    struct hd_val *error = hd_status_error(&found->pends, task->id);
     struct hd_val *shown = hd_val_with(hd_val_object(), HD_S("id"), hd_val_cstr(task->id));
 
     shown = hd_val_with(shown, HD_S("name"), hd_val_string(task->node->name));
     shown = hd_val_with(shown, HD_S("path"), hd_task_path_val(task));
-    shown = hd_val_with(shown, HD_S("error"), error ? hd_val_ref(error) : hd_val_null());
+    shown = hd_val_with(shown, HD_S("error"), task_error(found, task));
     shown =
         hd_val_with(shown, HD_S("interrupts"),
                     is_answered ? hd_val_list() : hd_status_interrupts(&found->pends, task->id));

@@ -68,7 +68,8 @@ static bool put_decimal(struct hd_pack_out *out, struct hd_pack_in *in)
     memcpy(text, item.bytes.ptr, item.bytes.len);
     text[item.bytes.len] = '\0';
     digits = strspn(text + (text[0] == '-'), "0123456789");
-    if (digits > 0 && digits + (text[0] == '-') == item.bytes.len)
+    if (digits > 0 && digits + (text[0] == '-') == item.bytes.len &&
+        (digits == 1 || text[text[0] == '-'] != '0'))
         hd_jw_raw(&out->jw, item.bytes);
     else if (digits > 0)
         hd_pack_put_double(out, strtod(text, NULL));
@@ -275,6 +276,30 @@ static bool put_time(struct hd_pack_out *out, struct hd_pack_in *in)
     return true;
 }
 
+/* A schema for the answer is shown when there is one. */
+static bool put_interrupt(struct hd_pack_out *out, struct hd_pack_in *in)
+{
+    struct hd_pack_item map = hd_pack_next(in);
+
+    if (in->is_bad || map.kind != HD_PACK_MAP)
+        return false;
+    hd_jw_object(&out->jw);
+    for (uint64_t i = 0; i < map.count && !in->is_bad && !out->jw.err; i++) {
+        struct hd_pack_item key = hd_pack_next(in);
+        struct hd_pack_in ahead = *in;
+
+        if (hd_slice_eq(key.bytes, HD_S("response_schema")) &&
+            hd_pack_next(&ahead).kind == HD_PACK_NULL) {
+            *in = ahead;
+            continue;
+        }
+        hd_jw_key(&out->jw, key.bytes);
+        hd_pack_put(out, in);
+    }
+    hd_jw_object_end(&out->jw);
+    return true;
+}
+
 /* ---- arrays of numbers ------------------------------------------------- */
 
 struct numbers {
@@ -410,6 +435,7 @@ static const struct {
     {EXT_LIST, "datetime", "timezone", put_timezone},
     {EXT_LIST, "langgraph", "Send", put_send},
     {EXT_NAMED, "datetime", "time", put_time},
+    {EXT_NAMED, "langgraph", "Interrupt", put_interrupt},
 };
 
 static put_fn find_class(int code, struct hd_slice module, struct hd_slice name)
