@@ -50,6 +50,8 @@ void hd_worker_work(struct hd_rt_request *request)
     err = carry_out(&op);
     if (err)
         give_up(request, err);
+    else
+        request->fault = (struct hd_fault){0}; /* of what was found missing on the way */
 }
 
 int hd_worker_ops_add(struct hd_app *app)
