@@ -12,6 +12,8 @@ export function structureOf(graph: Graph, depth = 0): Fields {
   return {
     kind: isFunctional(graph) ? "functional" : "graph",
     channels: channelsOf(graph),
+    reducers: reducersOf(graph),
+    initial: initialOf(graph),
     stream_channels: graph.streamChannelsAsIs,
     output_channels: graph.outputChannels,
     input_channels: graph.inputChannels,
@@ -34,6 +36,25 @@ function channelsOf(graph: Graph): Fields {
   return result;
 }
 
+/** Channels that take values as a reducer of the server's own does; of functions only LangGraph's is known. */
+function reducersOf(graph: Graph): Fields {
+  const result: Fields = {};
+  for (const [name, channel] of Object.entries(graph.channels)) {
+    const operator = channel.operator as { readonly name?: string } | undefined;
+    if (operator?.name === "messagesStateReducer") result[name] = "messages";
+  }
+  return result;
+}
+
+/** What channels have before anything is written to them. */
+function initialOf(graph: Graph): Fields {
+  const result: Fields = {};
+  for (const [name, channel] of Object.entries(graph.channels)) {
+    if (channel.lc_graph_name === "BinaryOperatorAggregate" && channel.value != null) result[name] = plain(channel.value);
+  }
+  return result;
+}
+
 function nodesOf(graph: Graph, subgraphs: ReadonlyMap<string, Graph>, depth: number): Fields {
   const specs = (graph.builder?.nodes ?? {}) as Readonly<Record<string, { defer?: boolean } | undefined>>;
   const result: Fields = {};
@@ -50,9 +71,9 @@ function nodesOf(graph: Graph, subgraphs: ReadonlyMap<string, Graph>, depth: num
   return result;
 }
 
-function plain(metadata: Fields | undefined): unknown {
+function plain(value: unknown): unknown {
   try {
-    return JSON.parse(JSON.stringify(metadata ?? {}));
+    return JSON.parse(JSON.stringify(value ?? {}));
   } catch {
     return {};
   }
