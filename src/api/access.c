@@ -2,11 +2,13 @@
 
 #include <string.h>
 
+#include "api/authorize.h"
 #include "auth/auth.h"
 #include "auth/issuer.h"
 #include "base/utf8.h"
 #include "base/uuid.h"
 #include "run/gate.h"
+#include "run/gate_worker.h"
 #include "run/limits.h"
 #include "run/participants.h"
 #include "run/principals.h"
@@ -127,9 +129,11 @@ static struct hd_identity *make_identity(const struct entry *entry)
 static int settle(struct hd_call *call)
 {
     struct entry *entry = call->state;
+    struct hd_slice alias = entry->alias, subject = entry->subject;
 
+    hd_gate_compartment(call->app->gate, &alias, &subject);
     return hd_principal_settle(call->app->store, hd_gate_auth(call->app->gate), HD_PRINCIPAL_PERSON,
-                               entry->alias, entry->subject, entry->principal, &call->fault);
+                               alias, subject, entry->principal, &call->fault);
 }
 
 static void on_settled(struct hd_call *call, int err)
@@ -234,9 +238,38 @@ static void on_verdict(void *ctx, enum hd_auth_verdict verdict, struct hd_identi
     }
 }
 
+/* The project's own code has said who it is, or not. */
+static void on_told(void *ctx, struct hd_identity *identity, const struct hd_gate_refusal *refusal)
+{
+    struct entry *entry = ctx;
+
+    if (!identity) {
+        hd_authorize_refuse(entry->call, refusal);
+        return;
+    }
+    become(entry->call, identity);
+    identify(entry);
+}
+
+static int check(struct entry *entry)
+{
+    struct hd_call *call = entry->call;
+    const struct hd_http_request *request = hd_exchange_request(call->exchange);
+    struct hd_slice authorization = hd_request_value(request, HD_S("authorization"));
+    struct hd_slice api_key = hd_request_value(request, HD_S("x-api-key"));
+    struct hd_slice params;
+    int err;
+
+    if (hd_auth_is_native(hd_gate_auth(call->app->gate), authorization, api_key))
+        return hd_gate_check(call->app->gate, authorization, api_key, on_verdict, entry);
+    err = hd_authorize_params(call, &params);
+    if (err)
+        return err;
+    return hd_gate_worker_ask(hd_gate_worker(call->app->gate), request, params, on_told, entry);
+}
+
 void hd_access_enter(struct hd_call *call, void (*next)(struct hd_call *call))
 {
-    const struct hd_http_request *request = hd_exchange_request(call->exchange);
     struct entry *entry = hd_arena_alloc(call->arena, sizeof(*entry));
     int err;
 
@@ -254,8 +287,7 @@ void hd_access_enter(struct hd_call *call, void (*next)(struct hd_call *call))
         identify(entry);
         return;
     }
-    err = hd_gate_check(call->app->gate, hd_request_value(request, HD_S("authorization")),
-                        hd_request_value(request, HD_S("x-api-key")), on_verdict, entry);
+    err = check(entry);
     if (err)
         hd_call_fail(call, err);
 }
@@ -284,6 +316,31 @@ static bool has_own(struct hd_call *call, struct hd_slice thread_id, int *err)
 }
 
 /*
+ * A thread that the caller does not see is looked for in a compartment where nothing is: all
+ * that a route says and does is then what it says and does without one.
+ */
+static int hide_unseen(struct hd_call *call, struct hd_slice thread_id, struct hd_slice *principal)
+{
+    struct hd_thread_rec thread;
+    bool is_seen;
+    int err;
+
+    if (!hd_call_is_filtered(call, HD_OF_THREADS))
+        return 0;
+    err =
+        hd_thread_read(call->app->store, *principal, thread_id, call->arena, &thread, &call->fault);
+    if (err == HD_ENOTFOUND) {
+        call->fault = (struct hd_fault){0};
+        return 0;
+    }
+    if (!err)
+        err = hd_call_sees(call, HD_OF_THREADS, thread.metadata, &is_seen);
+    if (!err && !is_seen)
+        *principal = HD_S("-");
+    return err;
+}
+
+/*
  * What a stranger asks for and what was never there are told apart by nothing: both cost the one
  * read of participants that finds none, and then what the route reads in the caller's own
  * compartment.
@@ -306,10 +363,10 @@ int hd_access_find(struct hd_call *call, struct hd_slice thread_id, struct hd_sl
         *principal = owner;
         *role = found;
     }
-    if (err != HD_ENOTFOUND)
+    if (err && err != HD_ENOTFOUND)
         return err;
     call->fault = (struct hd_fault){0};
-    return 0;
+    return hide_unseen(call, thread_id, principal);
 }
 
 int hd_access_refuse(struct hd_call *call, enum hd_role least)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "api/access.h"
+#include "api/authorize.h"
 #include "api/beat.h"
 #include "api/note.h"
 #include "api/watch.h"
@@ -46,6 +47,7 @@ static struct hd_call *make_call(struct hd_api *api, struct hd_exchange *ex)
 static void release(struct hd_call *call)
 {
     hd_access_leave(call);
+    hd_authorize_free(call);
     hd_json_fini(&call->json);
     hd_buf_fini(&call->out);
 }
@@ -236,7 +238,7 @@ static int parse_body(struct hd_call *call)
 }
 
 /* The body is parsed where the work is done: a large one would hold up the loop. */
-static int parse_and_work(struct hd_call *call)
+static int prepare(struct hd_call *call)
 {
     int err = hd_access_path(call);
 
@@ -246,24 +248,45 @@ static int parse_and_work(struct hd_call *call)
         return HD_CALL_ANSWERED;
     if (!err)
         err = parse_body(call);
-    if (err)
-        return err;
+    return err ? err : HD_CALL_GOES_ON;
+}
+
+static int do_work(struct hd_call *call)
+{
     return call->route->work ? call->route->work(call) : HD_CALL_GOES_ON;
+}
+
+static int prepare_and_work(struct hd_call *call)
+{
+    int err = prepare(call);
+
+    return err == HD_CALL_GOES_ON ? do_work(call) : err;
+}
+
+static void begin(struct hd_call *call)
+{
+    int err = 0;
+
+    if (!call->route->work && !call->route->body && !hd_access_is_thread(call->route)) {
+        call->route->then(call);
+        return;
+    }
+    err = hd_call_defer(call, prepare_and_work, go_on);
+    if (err)
+        hd_call_fail(call, err);
 }
 
 static void start(struct hd_call *call)
 {
+    static const struct hd_authorize_steps steps = {
+        .prepare = prepare, .work = do_work, .go_on = go_on, .otherwise = begin};
     const struct hd_http_request *request = hd_exchange_request(call->exchange);
     int err = hd_params_parse(&call->query, request->query, call->arena, &call->fault);
 
-    if (!err && !call->route->work && !call->route->body && !hd_access_is_thread(call->route)) {
-        call->route->then(call);
-        return;
-    }
-    if (!err)
-        err = hd_call_defer(call, parse_and_work, go_on);
     if (err)
         hd_call_fail(call, err);
+    else
+        hd_authorize(call, &steps);
 }
 
 static void say_allowed(struct hd_exchange *ex, unsigned methods)

@@ -31,6 +31,7 @@
 #include "run/limits.h"
 
 struct hd_api;
+struct hd_authorized;
 struct hd_call;
 
 /* What `work` returns besides error codes, which are negative. */
@@ -90,10 +91,10 @@ struct hd_endpoint {
     enum hd_access access;
     enum hd_on on;
     enum hd_on also_on; /* something else that it does; HD_ON_UNSET: nothing */
-    bool grows;      /* stores something of any size: not for those who have stored enough */
-    bool frees;      /* deletes something: there may be room now */
-    hd_work_fn work; /* may be NULL */
-    hd_then_fn then; /* may be NULL */
+    bool grows;         /* stores something of any size: not for those who have stored enough */
+    bool frees;         /* deletes something: there may be room now */
+    hd_work_fn work;    /* may be NULL */
+    hd_then_fn then;    /* may be NULL */
 
     /* For /openapi.json: names in its components (schemas.c); NULL: none. */
     const char *tag;
@@ -158,8 +159,9 @@ struct hd_call {
     struct hd_slice actor;     /* its principal: whose assistants, items and crons are meant */
     struct hd_slice principal; /* whose threads: the actor's, or of the thread in the path */
     enum hd_role role;         /* of the actor, in the thread of the path */
-    bool has_stream;           /* counts as one of the actor's (run/limits.h) */
-    bool is_noted;             /* in the audit log */
+    struct hd_authorized *authorized; /* what custom auth said; NULL: nothing. authorize.h */
+    bool has_stream;                  /* counts as one of the actor's (run/limits.h) */
+    bool is_noted;                    /* in the audit log */
 
     int status; /* 200 at first */
     struct hd_call_header *headers;

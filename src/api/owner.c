@@ -1,5 +1,7 @@
 #include "api/owner.h"
 
+#include "api/authorize.h"
+
 #define OWNER HD_S("owner")
 
 /* The members of the object but the owner, and then that, unless it is NULL. */
@@ -43,9 +45,25 @@ static int rewrite(struct hd_call *call, const struct hd_slice *owner, struct hd
     return err;
 }
 
+static int has_owner(struct hd_call *call, struct hd_slice metadata, bool *out)
+{
+    struct hd_json json = {NULL};
+    int err = metadata.len > 0 ? hd_json_parse(&json, metadata, &call->fault) : 0;
+
+    *out = hd_json_get(hd_json_root(&json), OWNER) != NULL;
+    hd_json_fini(&json);
+    return err;
+}
+
+/* The project's own handler may have said whose it is. */
 int hd_owner_set(struct hd_call *call, struct hd_slice *metadata)
 {
-    return call->who ? rewrite(call, &call->who->subject, metadata) : 0;
+    bool is_set = false;
+    int err = hd_call_is_stamped(call) ? has_owner(call, *metadata, &is_set) : 0;
+
+    if (err || is_set || !call->who)
+        return err;
+    return rewrite(call, &call->who->subject, metadata);
 }
 
 int hd_owner_merge(struct hd_call *call, hd_json_val more, struct hd_slice *metadata)
@@ -55,7 +73,7 @@ int hd_owner_merge(struct hd_call *call, hd_json_val more, struct hd_slice *meta
     hd_json_val val;
     int err;
 
-    if (!call->who || !hd_json_get(more, OWNER))
+    if (!call->who || !hd_json_get(more, OWNER) || hd_call_is_stamped(call))
         return hd_call_merge(call, more, metadata);
     err = metadata->len > 0 ? hd_json_parse(&json, *metadata, &call->fault) : 0;
     val = hd_json_get(hd_json_root(&json), OWNER);

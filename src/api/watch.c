@@ -275,10 +275,13 @@ static void look_at_due(struct hd_watches *watches)
 /* From the beginning each time: an answer that ends may make others go on, and end. */
 static struct hd_watch *find_over(const struct hd_watches *watches, int64_t now)
 {
-    for (struct hd_watch *watch = watches->first; watch; watch = watch->next) {
-        int64_t expires_at = credential(watch->call)->expires_at;
+    const struct hd_gate *gate = watches->app->gate;
 
-        if (expires_at != 0 && expires_at <= now)
+    for (struct hd_watch *watch = watches->first; watch; watch = watch->next) {
+        const struct hd_identity *shown = credential(watch->call);
+
+        if ((shown->expires_at != 0 && shown->expires_at <= now) ||
+            (gate && hd_gate_is_withdrawn(gate, shown->fingerprint)))
             return watch;
     }
     return NULL;

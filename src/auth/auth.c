@@ -534,6 +534,34 @@ int hd_auth_check(struct hd_auth *auth, struct hd_slice authorization, struct hd
     return 0;
 }
 
+static bool names_issuer(const struct hd_auth *auth, struct hd_slice token)
+{
+    const struct hd_auth_config *config = &auth->config;
+    const char *reason;
+    struct hd_jwt jwt;
+    bool is_known;
+
+    if (config->issuer_count == 0 || hd_jwt_parse(&jwt, token, &reason))
+        return false;
+    is_known = hd_issuer_find(config->issuers, config->issuer_count, &jwt) != NULL;
+    hd_jwt_fini(&jwt);
+    return is_known;
+}
+
+bool hd_auth_is_native(const struct hd_auth *auth, struct hd_slice authorization,
+                       struct hd_slice api_key)
+{
+    struct hd_slice credential;
+
+    if (!auth->config.has_code)
+        return true;
+    if (choose(authorization, api_key, &credential))
+        return false;
+    if (is_key_text(credential))
+        return auth->config.has_api_keys;
+    return names_issuer(auth, credential);
+}
+
 /* ---- the whole -------------------------------------------------------- */
 
 int hd_auth_create(hd_json_val config, const struct hd_auth_host *host, struct hd_auth **out,
@@ -580,7 +608,14 @@ bool hd_auth_has_alias(const struct hd_auth *auth, struct hd_slice alias)
         if (hd_slice_eq(auth->config.issuers[i].alias, alias))
             return true;
     }
+    if (auth->config.has_code && hd_slice_eq(alias, HD_S(HD_CODE_ALIAS)))
+        return true;
     return auth->config.has_api_keys && hd_slice_eq(alias, HD_S(HD_API_KEY_ALIAS));
+}
+
+const struct hd_auth_config *hd_auth_settings(const struct hd_auth *auth)
+{
+    return &auth->config;
 }
 
 const struct hd_principal_key *hd_auth_key(const struct hd_auth *auth, size_t index)

@@ -26,8 +26,10 @@ struct hd_auth;
 
 #define HD_MAX_CREDENTIAL 16384
 #define HD_API_KEY_PREFIX "hdk_"
-#define HD_API_KEY_ALIAS "key" /* the issuer of API keys */
-#define HD_API_KEY_ID_LEN 16   /* of its id: base64url, 12 bytes */
+#define HD_API_KEY_ALIAS "key"   /* the issuer of API keys */
+#define HD_CODE_ALIAS "custom"   /* the issuer of whom the project's code lets in */
+#define HD_SHARED_ALIAS "shared" /* of the one compartment of everybody */
+#define HD_API_KEY_ID_LEN 16     /* of its id: base64url, 12 bytes */
 #define HD_API_KEY_SECRET_LEN 43
 
 /*
@@ -84,7 +86,7 @@ HD_MUST_CHECK int hd_auth_create(hd_json_val config, const struct hd_auth_host *
                                  struct hd_auth **out, struct hd_fault *fault);
 void hd_auth_destroy(struct hd_auth *auth);
 bool hd_auth_is_on(const struct hd_auth *auth);
-/* Whether somebody can come with this alias: of an issuer, or "key". From any thread. */
+/* Whether somebody can come with this alias: of an issuer, "key", "custom". From any thread. */
 bool hd_auth_has_alias(const struct hd_auth *auth, struct hd_slice alias);
 
 /*
@@ -100,6 +102,16 @@ size_t hd_auth_key_count(const struct hd_auth *auth);
  */
 HD_MUST_CHECK int hd_auth_check(struct hd_auth *auth, struct hd_slice authorization,
                                 struct hd_slice api_key, hd_auth_fn fn, void *ctx);
+
+/*
+ * Whether a request's credentials are for hd_auth_check(): always, unless the project's own code
+ * authenticates (`path`). Then those are that name an issuer of the configuration, and API keys.
+ */
+bool hd_auth_is_native(const struct hd_auth *auth, struct hd_slice authorization,
+                       struct hd_slice api_key);
+struct hd_auth_config;
+/* What was configured; from any thread. */
+const struct hd_auth_config *hd_auth_settings(const struct hd_auth *auth);
 
 /* For the host. `body` empty: it failed. `max_age_s` < 0: the answer did not say. */
 void hd_auth_fetched(struct hd_auth *auth, void *handle, struct hd_slice body, int64_t max_age_s);

@@ -12,6 +12,8 @@
 #define MAX_ARENA ((size_t)4 << 20)
 #define MAX_CACHE_SECONDS 86400
 #define CACHE_SECONDS 300
+#define CACHE_SIZE 1000
+#define MAX_CACHE_SIZE 1000000
 #define SECOND INT64_C(1000000)
 
 /* ---- places ----------------------------------------------------------- */
@@ -259,7 +261,7 @@ static int read_keys(const struct hd_auth_place *auth)
     return err;
 }
 
-/* ---- all of it -------------------------------------------------------- */
+/* ---- numbers ---------------------------------------------------------- */
 
 int hd_auth_number(const struct hd_auth_place *at, int64_t max, int64_t *out)
 {
@@ -274,26 +276,111 @@ int hd_auth_number(const struct hd_auth_place *at, int64_t max, int64_t *out)
     return 0;
 }
 
+/* ---- code of the project ---------------------------------------------- */
+
+/* Names of headers, as requests have them. */
+static int read_cache_keys(const struct hd_auth_place *at)
+{
+    static const char *const standard[] = {"authorization", "x-api-key", "cookie"};
+    struct hd_auth_config *config = at->reader->config;
+    int err = 0;
+
+    if (!at->val) {
+        for (size_t i = 0; i < HD_COUNT(standard); i++)
+            config->cache_keys[config->cache_key_count++] = hd_slice_cstr(standard[i]);
+        return 0;
+    }
+    err = hd_auth_texts(at, HD_MAX_CACHE_KEYS, config->cache_keys, &config->cache_key_count);
+    for (size_t i = 0; !err && i < config->cache_key_count; i++) {
+        struct hd_slice name = config->cache_keys[i];
+        char *lower = hd_arena_alloc(&config->arena, name.len);
+
+        if (!lower)
+            return hd_auth_fail_memory(at);
+        for (size_t n = 0; n < name.len; n++)
+            lower[n] =
+                (char)(name.ptr[n] >= 'A' && name.ptr[n] <= 'Z' ? name.ptr[n] | 0x20 : name.ptr[n]);
+        config->cache_keys[i] = hd_slice(lower, name.len);
+    }
+    return err;
+}
+
+/* Seconds, or as LangGraph writes it: {"cache_keys", "ttl_seconds", "max_size"}. */
+static int read_cache(const struct hd_auth_place *at)
+{
+    static const char *const known[] = {"cache_keys", "ttl_seconds", "max_size", NULL};
+    struct hd_auth_config *config = at->reader->config;
+    bool is_object = hd_json_is_object(at->val);
+    struct hd_auth_place seconds_at = is_object ? hd_auth_in(at, "ttl_seconds") : *at;
+    struct hd_auth_place size_at = hd_auth_in(at, "max_size"),
+                         keys_at = hd_auth_in(at, "cache_keys");
+    int64_t seconds = CACHE_SECONDS, size = CACHE_SIZE;
+    int err = is_object ? hd_auth_members(at, known) : 0;
+
+    if (!err)
+        err = hd_auth_number(&seconds_at, MAX_CACHE_SECONDS, &seconds);
+    if (!err)
+        err = hd_auth_number(&size_at, MAX_CACHE_SIZE, &size);
+    if (!err)
+        err = read_cache_keys(&keys_at);
+    config->cache_us = seconds * SECOND;
+    config->code_cache_us = at->val ? config->cache_us : 0;
+    config->cache_size = (size_t)size;
+    return err;
+}
+
+static int read_code(const struct hd_auth_place *auth)
+{
+    struct hd_auth_place path = hd_auth_in(auth, "path");
+    struct hd_auth_place compartments = hd_auth_in(auth, "compartments");
+    struct hd_auth_config *config = auth->reader->config;
+    struct hd_slice text = HD_S("identity"), ignored;
+    int err = path.val ? hd_auth_text(&path, HD_AUTH_MAX_TEXT, &ignored) : 0;
+
+    config->has_code = path.val != NULL;
+    if (!err && compartments.val)
+        err = hd_auth_text(&compartments, HD_AUTH_MAX_TEXT, &text);
+    config->is_shared = hd_slice_eq(text, HD_S("shared"));
+    if (!err && !config->is_shared && !hd_slice_eq(text, HD_S("identity")))
+        err = hd_auth_fail(&compartments, "must be \"identity\" or \"shared\"");
+    if (!err && config->is_shared && !config->has_code)
+        err = hd_auth_fail(&compartments,
+                           "needs a `path`: without handlers everybody would see everything");
+    return err;
+}
+
+/* ---- all of it -------------------------------------------------------- */
+
 static int read_all(const struct hd_auth_place *auth)
 {
-    static const char *const known[] = {"key", "old_keys", "api_keys", "cache", "issuers", NULL};
+    /* The last two are LangGraph's; neither opens a door here. */
+    static const char *const known[] = {"key",
+                                        "old_keys",
+                                        "api_keys",
+                                        "cache",
+                                        "issuers",
+                                        "path",
+                                        "compartments",
+                                        "openapi",
+                                        "disable_studio_auth",
+                                        NULL};
     struct hd_auth_place api_keys = hd_auth_in(auth, "api_keys"), cache = hd_auth_in(auth, "cache");
     struct hd_auth_place issuers = hd_auth_in(auth, "issuers");
     struct hd_auth_config *config = auth->reader->config;
-    int64_t seconds = CACHE_SECONDS;
     int err = hd_auth_members(auth, known);
 
     if (!err && api_keys.val && !hd_json_is_bool(api_keys.val))
         err = hd_auth_fail(&api_keys, "must be a boolean");
     config->has_api_keys = !api_keys.val || hd_json_is_true(api_keys.val);
     if (!err)
-        err = hd_auth_number(&cache, MAX_CACHE_SECONDS, &seconds);
-    config->cache_us = seconds * SECOND;
+        err = read_cache(&cache);
     if (!err)
         err = read_keys(auth);
+    if (!err)
+        err = read_code(auth);
     if (!err && issuers.val)
         err = hd_auth_issuers(&issuers);
-    if (!err && config->issuer_count == 0 && !config->has_api_keys)
+    if (!err && config->issuer_count == 0 && !config->has_api_keys && !config->has_code)
         err = hd_auth_fail(auth, "has neither issuers nor API keys: nobody could be let in");
     return err;
 }

@@ -13,12 +13,21 @@
 
 #define HD_MAX_PRINCIPAL_KEYS 8
 #define HD_MAX_KEY_ID 64
+#define HD_MAX_CACHE_KEYS 16
 
 struct hd_auth_config {
     struct hd_principal_key keys[HD_MAX_PRINCIPAL_KEYS];
     size_t key_count; /* at least 1 */
     bool has_api_keys;
     int64_t cache_us;
+    bool has_code;  /* `path`: the project's own code authenticates, in a worker */
+    bool is_shared; /* everybody has one compartment */
+    int64_t
+        code_cache_us; /* what the code said is remembered that long; 0: it is asked each time */
+    size_t cache_size;
+    /* Headers, in lower case, that are a credential for it. */
+    struct hd_slice cache_keys[HD_MAX_CACHE_KEYS];
+    size_t cache_key_count;
     struct hd_issuer *issuers;
     size_t issuer_count;
     struct hd_arena arena;

@@ -232,6 +232,9 @@ static int read_alias(const struct hd_auth_place *at, struct hd_issuer *issuer)
         return hd_auth_fail(at, "must be of letters, digits, \"-\", \"_\" and \".\"");
     if (hd_slice_eq(issuer->alias, HD_S(HD_API_KEY_ALIAS)))
         return hd_auth_fail(at, "\"" HD_API_KEY_ALIAS "\" is the alias of API keys");
+    if (config->has_code && (hd_slice_eq(issuer->alias, HD_S(HD_CODE_ALIAS)) ||
+                             hd_slice_eq(issuer->alias, HD_S(HD_SHARED_ALIAS))))
+        return hd_auth_fail(at, "is an alias of those whom auth.path lets in");
     for (size_t i = 0; i < config->issuer_count; i++) {
         if (hd_slice_eq(config->issuers[i].alias, issuer->alias))
             return hd_auth_fail(at, "is the alias of another issuer");

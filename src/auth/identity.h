@@ -35,6 +35,7 @@ struct hd_identity {
     struct hd_slice key_id;      /* of the API key; empty: it was a token */
     int64_t expires_at;          /* microseconds since 1970; 0: never */
     struct hd_slice fingerprint; /* of the credential: SHA-256, for caches; never shown */
+    struct hd_slice user;        /* JSON: what the project's code said of it; empty: nothing */
     unsigned refs;               /* private */
     struct hd_arena arena;       /* private: all of the above */
 };

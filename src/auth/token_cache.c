@@ -92,6 +92,14 @@ void hd_token_cache_put(struct hd_token_cache *cache, struct hd_identity *identi
     link_entry(cache, entry);
 }
 
+void hd_token_cache_forget(struct hd_token_cache *cache, struct hd_slice fingerprint)
+{
+    struct hd_cached *entry = hd_map_get(&cache->map, fingerprint);
+
+    if (entry)
+        drop(cache, entry);
+}
+
 void hd_token_cache_forget_key(struct hd_token_cache *cache, struct hd_slice key_id)
 {
     struct hd_cached *older;

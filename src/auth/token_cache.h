@@ -29,6 +29,8 @@ struct hd_identity *hd_token_cache_get(struct hd_token_cache *cache, struct hd_s
 /* Takes a reference. Without memory it is not remembered. */
 void hd_token_cache_put(struct hd_token_cache *cache, struct hd_identity *identity,
                         int64_t until_us);
+/* That one, if it is there. */
+void hd_token_cache_forget(struct hd_token_cache *cache, struct hd_slice fingerprint);
 /* All that were let in with that API key. */
 void hd_token_cache_forget_key(struct hd_token_cache *cache, struct hd_slice key_id);
 

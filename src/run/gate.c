@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "agent/exchange.h"
+#include "auth/config.h"
 #include "auth/jwk.h"
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -18,6 +19,7 @@
 #include "run/app.h"
 #include "run/config.h"
 #include "run/defer.h"
+#include "run/gate_worker.h"
 #include "run/keys.h"
 #include "run/principals.h"
 
@@ -31,6 +33,8 @@ struct hd_gate {
     struct hd_auth *auth;
     struct hd_http *http; /* its own: where keys come from is configured, whoever asks */
     struct hd_map known;  /* principals whose rows are stored; only while there are no old keys */
+    struct hd_gate_worker *worker;  /* NULL: no code of the project authenticates */
+    char shared[HD_PRINCIPAL_SIZE]; /* the compartment of everybody; "": not, or not yet */
 };
 
 static int64_t now_us(void *ctx)
@@ -227,15 +231,27 @@ static int find_key(void *ctx, struct hd_auth *auth, struct hd_slice id, void *h
 
 struct settling {
     struct hd_gate *gate;
-    void *handle;
+    void *handle; /* of the check; or `fn` and what it is given */
+    void (*fn)(void *ctx, int err);
     struct hd_identity *identity; /* the check's; nobody else has it yet */
     char principal[HD_PRINCIPAL_SIZE];
     char organisations[HD_MAX_ORGANISATIONS][HD_PRINCIPAL_SIZE];
     int err;
 };
 
+void hd_gate_compartment(const struct hd_gate *gate, struct hd_slice *alias,
+                         struct hd_slice *subject)
+{
+    if (!hd_auth_settings(gate->auth)->is_shared)
+        return;
+    *alias = HD_S(HD_SHARED_ALIAS);
+    *subject = HD_S("everybody");
+}
+
 static bool is_known(const struct hd_gate *gate, const struct hd_identity *identity)
 {
+    if (hd_auth_settings(gate->auth)->is_shared && gate->shared[0] == '\0')
+        return false;
     if (hd_auth_key_count(gate->auth) > 1 || !hd_map_get(&gate->known, identity->principal))
         return false;
     for (size_t i = 0; i < identity->organisation_count; i++) {
@@ -261,10 +277,12 @@ static void settle_all(void *arg)
     struct settling *s = arg;
     const struct hd_identity *identity = s->identity;
     struct heddle *store = s->gate->app->store;
+    struct hd_slice alias = identity->issuer, subject = identity->subject;
     struct hd_fault fault = {0};
 
-    s->err = hd_principal_settle(store, s->gate->auth, HD_PRINCIPAL_PERSON, identity->issuer,
-                                 identity->subject, s->principal, &fault);
+    hd_gate_compartment(s->gate, &alias, &subject);
+    s->err = hd_principal_settle(store, s->gate->auth, HD_PRINCIPAL_PERSON, alias, subject,
+                                 s->principal, &fault);
     for (size_t i = 0; !s->err && i < identity->organisation_count; i++)
         s->err =
             hd_principal_settle(store, s->gate->auth, HD_PRINCIPAL_ORGANISATION, identity->issuer,
@@ -272,6 +290,15 @@ static void settle_all(void *arg)
     if (s->err && s->err != HD_EBUSY)
         hd_log(HD_LOG_WARN, "auth", "a principal cannot be looked up: %s",
                fault.code ? fault.text : hd_error_text(s->err));
+}
+
+static void end_settling(struct settling *s, int err)
+{
+    if (s->fn)
+        s->fn(s->handle, err);
+    else
+        hd_auth_settled(s->gate->auth, s->handle, err);
+    hd_free(s);
 }
 
 static void on_settled(void *arg)
@@ -289,31 +316,48 @@ static void on_settled(void *arg)
         remember(s->gate, identity->principal);
         for (size_t i = 0; i < identity->organisation_count; i++)
             remember(s->gate, identity->organisations[i]);
+        if (hd_auth_settings(s->gate->auth)->is_shared)
+            memcpy(s->gate->shared, s->principal, sizeof(s->principal));
     }
-    hd_auth_settled(s->gate->auth, s->handle, err);
-    hd_free(s);
+    end_settling(s, err);
+}
+
+static int start_settling(struct hd_gate *gate, struct hd_identity *identity,
+                          void (*fn)(void *ctx, int err), void *handle)
+{
+    struct settling *s = hd_calloc(1, sizeof(*s));
+    int err;
+
+    if (!s)
+        return HD_ENOMEM;
+    *s = (struct settling){.gate = gate, .handle = handle, .fn = fn, .identity = identity};
+    if (gate->shared[0])
+        err = hd_arena_copy(&identity->arena, hd_slice_cstr(gate->shared), &identity->principal);
+    else
+        err = 0;
+    if (!err && is_known(gate, identity)) {
+        end_settling(s, 0);
+        return 0;
+    }
+    if (!err)
+        err = hd_defer_run(gate->app->defer, settle_all, on_settled, s);
+    if (err)
+        hd_free(s);
+    return err;
 }
 
 static int settle(void *ctx, struct hd_auth *auth, struct hd_identity *identity, void *handle)
 {
     struct hd_app *app = ctx;
-    struct settling *s;
-    int err;
 
-    if (is_known(app->gate, identity)) {
-        hd_auth_settled(auth, handle, 0);
-        return 0;
-    }
-    s = hd_calloc(1, sizeof(*s));
-    if (!s)
-        return HD_ENOMEM;
-    s->gate = app->gate;
-    s->handle = handle;
-    s->identity = identity;
-    err = hd_defer_run(app->defer, settle_all, on_settled, s);
-    if (err)
-        hd_free(s);
-    return err;
+    (void)auth;
+    return start_settling(app->gate, identity, NULL, handle);
+}
+
+int hd_gate_settle(struct hd_gate *gate, struct hd_identity *identity,
+                   void (*fn)(void *ctx, int err), void *ctx)
+{
+    return start_settling(gate, identity, fn, ctx);
 }
 
 /* ---- the whole -------------------------------------------------------- */
@@ -342,6 +386,8 @@ int hd_gate_create(struct hd_app *app, struct hd_gate **out, struct hd_fault *fa
     err = hd_auth_create(app->config->auth.val, &host, &gate->auth, fault);
     if (!err)
         err = hd_http_create(app->loop, &gate->http);
+    if (!err && hd_auth_settings(gate->auth)->has_code)
+        err = hd_gate_worker_create(app, gate, gate->auth, &gate->worker);
     if (err) {
         hd_gate_destroy(gate);
         return err;
@@ -360,6 +406,7 @@ void hd_gate_destroy(struct hd_gate *gate)
         return;
     /* Its requests end, and whoever waited for them is answered. */
     hd_http_destroy(gate->http);
+    hd_gate_worker_destroy(gate->worker);
     hd_auth_destroy(gate->auth);
     hd_map_fini(&gate->known);
     hd_free(gate);
@@ -374,6 +421,16 @@ int hd_gate_check(struct hd_gate *gate, struct hd_slice authorization, struct hd
 void hd_gate_forget_key(struct hd_gate *gate, struct hd_slice key_id)
 {
     hd_auth_forget_key(gate->auth, key_id);
+}
+
+struct hd_gate_worker *hd_gate_worker(const struct hd_gate *gate)
+{
+    return gate->worker;
+}
+
+bool hd_gate_is_withdrawn(const struct hd_gate *gate, struct hd_slice fingerprint)
+{
+    return gate->worker && hd_gate_worker_is_withdrawn(gate->worker, fingerprint);
 }
 
 const struct hd_auth *hd_gate_auth(const struct hd_gate *gate)

@@ -7,6 +7,8 @@
 #ifndef HD_RUN_GATE_H
 #define HD_RUN_GATE_H
 
+#include <stdbool.h>
+
 #include "auth/auth.h"
 #include "base/compiler.h"
 #include "base/error.h"
@@ -15,6 +17,7 @@
 struct hd_app;
 struct hd_config;
 struct hd_gate;
+struct hd_gate_worker;
 
 /* Reads the keys that the configuration names. HD_EINVAL says which member is wrong. */
 HD_MUST_CHECK int hd_gate_create(struct hd_app *app, struct hd_gate **out, struct hd_fault *fault);
@@ -27,6 +30,21 @@ void hd_gate_destroy(struct hd_gate *gate);
  */
 HD_MUST_CHECK int hd_gate_check(struct hd_gate *gate, struct hd_slice authorization,
                                 struct hd_slice api_key, hd_auth_fn fn, void *ctx);
+
+/*
+ * For those whom the project's own code lets in (gate_worker.h): the identity gets the principal of
+ * its compartment, whose row exists then. `fn` at once, before this returns, or later; an error: it
+ * will not be called.
+ */
+HD_MUST_CHECK int hd_gate_settle(struct hd_gate *gate, struct hd_identity *identity,
+                                 void (*fn)(void *ctx, int err), void *ctx);
+/* Whose compartment somebody's is: its own, or that of everybody (`auth.compartments`). */
+void hd_gate_compartment(const struct hd_gate *gate, struct hd_slice *alias,
+                         struct hd_slice *subject);
+/* NULL: no code of the project authenticates. */
+struct hd_gate_worker *hd_gate_worker(const struct hd_gate *gate);
+/* The credential that an identity came with was refused since. */
+bool hd_gate_is_withdrawn(const struct hd_gate *gate, struct hd_slice fingerprint);
 
 /* An API key was revoked: the next time it is looked up again. */
 void hd_gate_forget_key(struct hd_gate *gate, struct hd_slice key_id);
