@@ -1,15 +1,98 @@
-/* The graph of an assistant: drawn, described by schemas, and the graphs inside it. */
+/*
+ * The graph of an assistant: drawn, described by schemas, and the graphs inside it. Of one whose
+ * code is in workers these are asked.
+ */
 #include "api/api.h"
+#include "api/ask.h"
 #include "api/assistant_view.h"
 #include "graph/draw.h"
 #include "graph/schema.h"
 
-static int find_graph(struct hd_call *call, const struct hd_app_graph **out)
-{
-    struct hd_assistant_rec assistant;
-    int err = hd_call_assistant(call, &assistant);
+#define MAX_HEAD ((size_t)16 << 20)
 
-    return err ? err : hd_call_graph(call, assistant.graph_id, out);
+/* What a worker is asked, made on the store thread. */
+struct question {
+    const struct hd_app_graph *graph;
+    struct hd_buf head;
+    struct hd_jw jw;
+};
+
+static int find_graph(struct hd_call *call, struct hd_assistant_rec *assistant,
+                      const struct hd_app_graph **out)
+{
+    int err = hd_call_assistant(call, assistant);
+
+    return err ? err : hd_call_graph(call, assistant->graph_id, out);
+}
+
+/* ---- of workers ------------------------------------------------------- */
+
+/* Begins the question; its members follow, then end_question(). */
+static int begin_question(struct hd_call *call, const struct hd_app_graph *graph,
+                          const struct hd_assistant_rec *assistant, const char *op,
+                          struct question **out)
+{
+    struct question *q = hd_arena_calloc(call->arena, 1, sizeof(*q));
+
+    if (!q)
+        return HD_ENOMEM;
+    q->graph = graph;
+    hd_buf_init(&q->head, MAX_HEAD);
+    hd_jw_init(&q->jw, &q->head);
+    hd_jw_object(&q->jw);
+    hd_jw_key(&q->jw, HD_S("op"));
+    hd_jw_string(&q->jw, hd_slice_cstr(op));
+    hd_jw_key(&q->jw, HD_S("graph"));
+    hd_jw_string(&q->jw, graph->id);
+    hd_jw_key(&q->jw, HD_S("config"));
+    hd_jw_json(&q->jw, assistant->config, "{}");
+    *out = q;
+    return 0;
+}
+
+static int end_question(struct hd_call *call, struct question *q)
+{
+    int err;
+
+    hd_jw_object_end(&q->jw);
+    err = hd_jw_finish(&q->jw);
+    if (err) {
+        hd_buf_fini(&q->head);
+        return err;
+    }
+    call->state = q;
+    return HD_CALL_GOES_ON;
+}
+
+static void ask(struct hd_call *call, hd_asked_fn then)
+{
+    struct question *q = call->state;
+    const struct hd_ask asked = {
+        .language = q->graph->language, .head = hd_buf_slice(&q->head), .then = then};
+
+    hd_call_ask(call, &asked);
+    hd_buf_fini(&q->head);
+}
+
+/* A graph that could not be loaded has nothing to show. */
+static int check_loaded(struct hd_call *call, const struct hd_app_graph *graph)
+{
+    struct hd_slice error = hd_app_form(graph)->error;
+    struct hd_slice type, message;
+    struct hd_json json = {NULL};
+    int err;
+
+    if (error.len == 0)
+        return 0;
+    if (hd_json_parse(&json, error, NULL))
+        return HD_ENOMEM;
+    type = hd_json_string(hd_json_get(hd_json_root(&json), HD_S("type")));
+    message = hd_json_string(hd_json_get(hd_json_root(&json), HD_S("message")));
+    err =
+        hd_call_refuse(call, 500, "Graph \"%.*s\" cannot be loaded: %.*s: %.*s", (int)graph->id.len,
+                       graph->id.ptr, (int)type.len, type.ptr, (int)message.len, message.ptr);
+    hd_json_fini(&json);
+    return err;
 }
 
 /* ---- drawn ------------------------------------------------------------ */
@@ -34,17 +117,54 @@ static int read_levels(struct hd_call *call, int *out)
     return 0;
 }
 
+static int draw_remote(struct hd_call *call, const struct hd_app_graph *graph,
+                       const struct hd_assistant_rec *assistant, int levels)
+{
+    struct question *q;
+    int err = begin_question(call, graph, assistant, "draw", &q);
+
+    if (err)
+        return err;
+    hd_jw_key(&q->jw, HD_S("xray"));
+    if (levels == 0 || levels == HD_DRAW_ALL_LEVELS)
+        hd_jw_bool(&q->jw, levels != 0);
+    else
+        hd_jw_int(&q->jw, levels);
+    return end_question(call, q);
+}
+
+static void on_drawn(struct hd_call *call, const struct hd_rt_message *message)
+{
+    struct hd_slice text;
+    int err = hd_asked_text(call, message, &text);
+
+    if (!err)
+        err = hd_buf_append_slice(&call->out, text);
+    if (err)
+        hd_call_fail(call, err);
+    else
+        hd_call_answer(call);
+}
+
+static void draw_then(struct hd_call *call)
+{
+    ask(call, on_drawn);
+}
+
 static int draw_graph(struct hd_call *call)
 {
+    struct hd_assistant_rec assistant;
     const struct hd_app_graph *graph;
     struct hd_drawing drawing;
     int levels;
     int err = read_levels(call, &levels);
 
     if (!err)
-        err = find_graph(call, &graph);
+        err = find_graph(call, &assistant, &graph);
     if (err)
         return err;
+    if (graph->is_remote)
+        return draw_remote(call, graph, &assistant, levels);
     err = hd_drawing_init(&drawing, graph->graph, levels);
     if (err == HD_ELIMIT)
         return hd_fault_set(&call->fault, HD_EINVAL, "xray: the graph is too large to be opened");
@@ -57,27 +177,147 @@ static int draw_graph(struct hd_call *call)
 
 /* ---- schemas ---------------------------------------------------------- */
 
-static int get_schemas(struct hd_call *call)
+/* A worker's {"input", …} as the API has it; `graph_id` empty: of a graph inside. */
+static void put_told(struct hd_jw *jw, hd_json_val told, struct hd_slice graph_id)
 {
-    const struct hd_app_graph *graph;
-    int err = find_graph(call, &graph);
+    static const char *const names[][2] = {{"input", "input_schema"},
+                                           {"output", "output_schema"},
+                                           {"state", "state_schema"},
+                                           {"config", "config_schema"},
+                                           {"context", "context_schema"}};
+
+    hd_jw_object(jw);
+    if (graph_id.len > 0) {
+        hd_jw_key(jw, HD_S("graph_id"));
+        hd_jw_string(jw, graph_id);
+    }
+    for (size_t i = 0; i < HD_COUNT(names); i++) {
+        hd_json_val schema = hd_json_get(told, hd_slice_cstr(names[i][0]));
+
+        hd_jw_key(jw, hd_slice_cstr(names[i][1]));
+        if (schema)
+            hd_jw_val(jw, schema);
+        else
+            hd_jw_null(jw);
+    }
+    hd_jw_object_end(jw);
+}
+
+static int put_form(struct hd_call *call, const struct hd_app_graph *graph)
+{
+    struct hd_slice text = hd_app_form(graph)->schemas;
+    struct hd_json json = {NULL};
+    int err = text.len > 0 ? hd_json_parse(&json, text, &call->fault) : 0;
 
     if (!err)
+        put_told(&call->jw, hd_json_root(&json), graph->id);
+    hd_json_fini(&json);
+    return err ? err : call->jw.err;
+}
+
+/* A worker that answers anything has told of its graphs. */
+static void on_schemas(struct hd_call *call, const struct hd_rt_message *message)
+{
+    const struct question *q = call->state;
+    int err = put_form(call, q->graph);
+
+    (void)message;
+    if (err)
+        hd_call_fail(call, err);
+    else
+        hd_call_answer(call);
+}
+
+static void schemas_then(struct hd_call *call)
+{
+    ask(call, on_schemas);
+}
+
+static int get_schemas(struct hd_call *call)
+{
+    struct hd_assistant_rec assistant;
+    const struct hd_app_graph *graph;
+    struct question *q;
+    int err = find_graph(call, &assistant, &graph);
+
+    if (err)
+        return err;
+    if (!graph->is_remote) {
         hd_graph_put_schemas(&call->jw, graph->graph, graph->id);
-    return err;
+        return 0;
+    }
+    if (hd_app_form(graph)->is_told) {
+        err = check_loaded(call, graph);
+        return err || call->status != 200 ? err : put_form(call, graph);
+    }
+    err = begin_question(call, graph, &assistant, "ping", &q);
+    return err ? err : end_question(call, q);
+}
+
+static int ask_subgraphs(struct hd_call *call, const struct hd_app_graph *graph,
+                         const struct hd_assistant_rec *assistant, struct hd_slice ns, bool recurse)
+{
+    struct question *q;
+    int err = begin_question(call, graph, assistant, "subgraphs", &q);
+
+    if (err)
+        return err;
+    hd_jw_key(&q->jw, HD_S("namespace"));
+    if (ns.len > 0)
+        hd_jw_string(&q->jw, ns);
+    else
+        hd_jw_null(&q->jw);
+    hd_jw_key(&q->jw, HD_S("recurse"));
+    hd_jw_bool(&q->jw, recurse);
+    return end_question(call, q);
+}
+
+static void on_subgraphs(struct hd_call *call, const struct hd_rt_message *message)
+{
+    struct hd_json json = {NULL};
+    struct hd_json_iter it;
+    struct hd_slice text;
+    int err = hd_asked_text(call, message, &text);
+
+    if (!err)
+        err = hd_json_parse(&json, text, &call->fault);
+    it = hd_json_iter(hd_json_root(&json));
+    if (!err)
+        hd_jw_object(&call->jw);
+    while (!err && hd_json_next(&it)) {
+        hd_jw_key(&call->jw, it.key);
+        put_told(&call->jw, it.val, hd_slice(NULL, 0));
+    }
+    if (!err) {
+        hd_jw_object_end(&call->jw);
+        err = call->jw.err;
+    }
+    hd_json_fini(&json);
+    if (err)
+        hd_call_fail(call, err);
+    else
+        hd_call_answer(call);
+}
+
+static void subgraphs_then(struct hd_call *call)
+{
+    ask(call, on_subgraphs);
 }
 
 /* `ns` empty: those of the graph itself. */
 static int put_subgraphs(struct hd_call *call, struct hd_slice ns)
 {
+    struct hd_assistant_rec assistant;
     const struct hd_app_graph *graph;
     bool recurse = false;
     int err = hd_params_bool(&call->query, HD_S("recurse"), false, &recurse, &call->fault);
 
     if (!err)
-        err = find_graph(call, &graph);
+        err = find_graph(call, &assistant, &graph);
     if (err)
         return err;
+    if (graph->is_remote)
+        return ask_subgraphs(call, graph, &assistant, ns, recurse);
     err = hd_graph_subgraphs(&call->out, graph->graph, ns, recurse);
     if (err == HD_ENOTFOUND)
         return hd_fault_set(&call->fault, err, "Subgraph not found");
@@ -100,6 +340,7 @@ static const struct hd_endpoint routes[] = {
      .access = HD_ACCESS_USER,
      .on = HD_ON_ASSISTANTS_READ,
      .work = draw_graph,
+     .then = draw_then,
      .tag = "Assistants",
      .summary = "The nodes and edges of an assistant's graph",
      .query = "xray",
@@ -109,6 +350,7 @@ static const struct hd_endpoint routes[] = {
      .access = HD_ACCESS_USER,
      .on = HD_ON_ASSISTANTS_READ,
      .work = get_schemas,
+     .then = schemas_then,
      .tag = "Assistants",
      .summary = "JSON Schemas of an assistant's graph",
      .answer = "GraphSchemas"},
@@ -117,6 +359,7 @@ static const struct hd_endpoint routes[] = {
      .access = HD_ACCESS_USER,
      .on = HD_ON_ASSISTANTS_READ,
      .work = get_subgraphs,
+     .then = subgraphs_then,
      .tag = "Assistants",
      .summary = "JSON Schemas of the graphs inside an assistant's graph",
      .query = "recurse",
@@ -126,6 +369,7 @@ static const struct hd_endpoint routes[] = {
      .access = HD_ACCESS_USER,
      .on = HD_ON_ASSISTANTS_READ,
      .work = get_subgraph,
+     .then = subgraphs_then,
      .tag = "Assistants",
      .summary = "JSON Schemas of one of the graphs inside, by its namespace",
      .query = "recurse",

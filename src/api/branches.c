@@ -102,8 +102,8 @@ static int grow(struct tree *tree)
 
 static bool has_messages(const struct tree *tree)
 {
-    const struct hd_graph *graph = tree->spot.graph ? tree->spot.graph->graph : NULL;
-    bool is_found = graph && tree->spot.inner.len > 0;
+    const struct hd_graph *graph = tree->spot.graph ? hd_app_shape(tree->spot.graph) : NULL;
+    bool is_found = graph && (tree->spot.inner.len > 0 || graph->is_open);
 
     for (size_t i = 0; graph && i < graph->state_count; i++)
         is_found |= hd_slice_eq(graph->channels[i].name, HD_S("messages"));

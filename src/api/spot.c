@@ -346,7 +346,7 @@ struct hd_address hd_spot_address(const struct hd_call *call, const struct hd_sp
                                   struct hd_slice id)
 {
     return (struct hd_address){.store = call->app->store,
-                               .graph = spot->graph->graph,
+                               .graph = hd_app_shape(spot->graph),
                                .principal = spot->thread.principal,
                                .thread = spot->thread.id,
                                .guard = spot->thread.created_at,

@@ -120,15 +120,23 @@ static void put_answer(struct hd_call *call, const struct hd_spot *spot,
     hd_jw_object_end(jw);
 }
 
-static int apply(struct hd_call *call, struct hd_spot *spot)
+struct update {
+    struct hd_spot spot;
+    struct hd_supersteps_remote remote; /* of a graph in workers */
+};
+
+static int apply(struct hd_call *call, struct update *update)
 {
+    struct hd_spot *spot = &update->spot;
     struct hd_supersteps supersteps;
     struct hd_val *config = NULL;
     int err = hd_supersteps_read_values(call, &supersteps);
 
-    if (!err)
+    if (!err && spot->graph->is_remote)
+        err = hd_supersteps_prepare(call, spot, true, &update->remote);
+    else if (!err)
         err = hd_supersteps_apply(call, spot, &supersteps, &config);
-    if (!err)
+    if (!err && config)
         put_answer(call, spot, config);
     hd_val_unref(config);
     hd_supersteps_fini(&supersteps);
@@ -137,29 +145,30 @@ static int apply(struct hd_call *call, struct hd_spot *spot)
 
 static int update_work(struct hd_call *call)
 {
-    struct hd_spot *spot = hd_arena_alloc(call->arena, sizeof(*spot));
-    int err = spot ? hd_spot_of_body(call, spot) : HD_ENOMEM;
+    struct update *update = hd_arena_calloc(call->arena, 1, sizeof(*update));
+    int err = update ? hd_spot_of_body(call, &update->spot) : HD_ENOMEM;
 
-    call->state = spot;
+    call->state = update;
     if (err)
         return err;
-    if (spot->thread.status == HD_THREAD_BUSY)
+    if (update->spot.thread.status == HD_THREAD_BUSY)
         return hd_call_refuse(call, 409, "Thread is busy");
-    err = hd_spot_check(call, spot);
+    err = hd_spot_check(call, &update->spot);
     if (err)
         return err;
-    if (!spot->graph)
+    if (!update->spot.graph)
         return hd_call_refuse(call, 400,
                               "No graph is known for this thread: name one by assistant_id, or by "
                               "graph_id in the thread's metadata");
-    err = apply(call, spot);
+    err = apply(call, update);
     return err ? err : HD_CALL_GOES_ON;
 }
 
 /* Those who read the thread's stream are told; when nobody does, nobody is. */
-static void update_then(struct hd_call *call)
+static void tell_update(struct hd_call *call)
 {
-    const struct hd_spot *spot = call->state;
+    const struct update *update = call->state;
+    const struct hd_spot *spot = &update->spot;
     struct hd_feeds *feeds = call->app->feeds;
     struct hd_feed *feed = hd_feed_find(feeds, call->principal, spot->thread.id);
     const struct hd_news news = {.mode = HD_MODE_STATE_UPDATE,
@@ -174,6 +183,48 @@ static void update_then(struct hd_call *call)
     if (feed && hd_feed_add(feed, &news))
         hd_log(HD_LOG_WARN, "api", "no memory to tell of a changed state");
     hd_call_answer(call);
+}
+
+static int settle(struct hd_call *call)
+{
+    struct update *update = call->state;
+    struct hd_val *config = NULL;
+    int err = hd_supersteps_settle(call, &update->remote, &config);
+
+    if (!err)
+        put_answer(call, &update->spot, config);
+    hd_val_unref(config);
+    err = err ? err : call->jw.err;
+    return err ? err : HD_CALL_GOES_ON;
+}
+
+static void on_settled(struct hd_call *call, int err)
+{
+    if (err < 0)
+        hd_call_fail(call, err);
+    else
+        tell_update(call);
+}
+
+static void on_updated(struct hd_call *call, const struct hd_rt_message *message)
+{
+    struct update *update = call->state;
+    int err = hd_supersteps_answer(call, message, &update->remote);
+
+    if (!err)
+        err = hd_call_defer(call, settle, on_settled);
+    if (err)
+        hd_call_fail(call, err);
+}
+
+static void update_then(struct hd_call *call)
+{
+    struct update *update = call->state;
+
+    if (update->remote.head.len > 0)
+        hd_supersteps_ask(call, &update->remote, on_updated, hd_call_fail);
+    else
+        tell_update(call);
 }
 
 static const struct hd_endpoint routes[] = {

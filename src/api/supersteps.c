@@ -171,7 +171,7 @@ void hd_supersteps_fini(struct hd_supersteps *supersteps)
 
 /* ---- applying --------------------------------------------------------- */
 
-static struct hd_val *make_metadata(const struct hd_spot *spot)
+struct hd_val *hd_supersteps_metadata(const struct hd_spot *spot)
 {
     struct hd_val *metadata = hd_val_object();
 
@@ -218,14 +218,21 @@ static int apply_refresh(struct hd_call *call, struct hd_thread_rec *thread, voi
     return 0;
 }
 
+int hd_supersteps_refresh(struct hd_call *call, struct hd_spot *spot, struct hd_slice checkpoint_id)
+{
+    struct refresh refresh = {.spot = spot, .checkpoint_id = checkpoint_id};
+
+    return hd_call_thread_change(call, &spot->thread, apply_refresh, &refresh);
+}
+
 int hd_supersteps_apply(struct hd_call *call, struct hd_spot *spot,
                         const struct hd_supersteps *supersteps, struct hd_val **config)
 {
     struct hd_address at = hd_spot_address(
         call, spot, spot->checkpoint_id.len > 0 ? spot->checkpoint_id : spot->chosen);
     struct hd_failure failure = {NULL, NULL};
-    struct hd_val *metadata = make_metadata(spot), *made = NULL;
-    struct refresh refresh = {.spot = spot};
+    struct hd_val *metadata = hd_supersteps_metadata(spot), *made = NULL;
+    struct hd_slice checkpoint_id = {NULL, 0};
     int err = metadata ? 0 : HD_ENOMEM;
 
     if (!err)
@@ -237,9 +244,9 @@ int hd_supersteps_apply(struct hd_call *call, struct hd_spot *spot,
     if (err)
         return err;
     err = hd_arena_copy(call->arena, hd_val_get_string(hd_val_get(made, HD_S("checkpoint_id"))),
-                        &refresh.checkpoint_id);
+                        &checkpoint_id);
     if (!err)
-        err = hd_call_thread_change(call, &spot->thread, apply_refresh, &refresh);
+        err = hd_supersteps_refresh(call, spot, checkpoint_id);
     if (err)
         hd_val_unref(made);
     else

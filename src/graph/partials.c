@@ -306,14 +306,32 @@ int hd_partials_message(struct hd_partials *partials, const struct hd_val *pair,
     return !err && id.len > 0 ? remember(partials, id, hd_val_bool(true)) : err;
 }
 
+/* A record, or the JSON that clients see of one. */
+static bool is_message(const struct hd_val *val)
+{
+    static const char *const types[] = {"human", "ai",       "system", "tool",
+                                        "chat",  "function", "remove", "developer"};
+    struct hd_slice type;
+
+    if (hd_val_kind(val) == HD_KIND_MESSAGE)
+        return true;
+    if (!hd_val_is_object(val) || !hd_val_get(val, HD_S("content")))
+        return false;
+    type = hd_val_get_string(hd_val_get(val, HD_S("type")));
+    for (size_t i = 0; i < HD_COUNT(types); i++) {
+        if (hd_slice_eq(type, hd_slice_cstr(types[i])))
+            return true;
+    }
+    return false;
+}
+
 static int take_whole(struct hd_partials *partials, const struct hd_val *message, hd_partials_fn fn,
                       void *ctx)
 {
     struct hd_slice id = hd_val_get_string(hd_val_get(message, HD_S("id")));
     int err;
 
-    if (hd_val_kind(message) != HD_KIND_MESSAGE || id.len == 0 ||
-        hd_val_is_true(hd_val_get(partials->messages, id)))
+    if (!is_message(message) || id.len == 0 || hd_val_is_true(hd_val_get(partials->messages, id)))
         return 0;
     err = tell_message("messages/complete", message, fn, ctx);
     return err ? err : remember(partials, id, hd_val_bool(true));
@@ -327,7 +345,7 @@ int hd_partials_values(struct hd_partials *partials, const struct hd_val *values
     for (size_t i = 0; i < hd_val_count(values) && !err; i++) {
         const struct hd_val *val = hd_val_member(values, i, NULL);
 
-        if (hd_val_kind(val) == HD_KIND_MESSAGE)
+        if (is_message(val))
             err = take_whole(partials, val, fn, ctx);
         for (size_t j = 0; hd_val_is_list(val) && j < hd_val_count(val) && !err; j++)
             err = take_whole(partials, hd_val_at(val, j), fn, ctx);

@@ -416,9 +416,9 @@ static struct hd_val *assemble(struct showing *s)
     const struct hd_found *found = s->found;
     struct hd_val *state = hd_val_object();
 
-    if (s->at->as_text)
+    if (s->at->as_text && !s->at->without_values)
         state = hd_val_with(state, HD_S("values_text"), text_of_values(s));
-    else
+    else if (!s->at->without_values)
         state = hd_val_with(state, HD_S("values"), hd_live_read(&found->live, NULL, 0));
 
     state = hd_val_with(state, HD_S("next"), hd_val_ref(s->next));

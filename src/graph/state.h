@@ -49,6 +49,7 @@ struct hd_address {
      * JSON that clients see, as a string. That saves making values of what is stored.
      */
     bool as_text;
+    bool without_values; /* nobody wants to see them: states have neither; best with as_text */
 };
 
 /*

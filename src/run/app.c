@@ -17,15 +17,19 @@
 #include "run/defer.h"
 #include "run/delegate.h"
 #include "run/feed.h"
+#include "run/forms.h"
 #include "run/gate.h"
 #include "run/limits.h"
+#include "run/project.h"
 #include "run/queue.h"
 #include "run/recording.h"
 #include "run/sweep.h"
 #include "run/webhook.h"
+#include "run/worker_ops.h"
 
 #define FEED_IDLE_US (2 * 60 * 1000000LL) /* events are kept that long after the last */
 #define QUIET_MS 1
+#define MAX_SETTINGS ((size_t)64 << 20)
 
 const struct hd_app_graph *hd_app_graph(const struct hd_app *app, struct hd_slice id)
 {
@@ -95,6 +99,47 @@ static int open_watch(struct hd_app *app, struct hd_fault *fault)
     return err;
 }
 
+/* ---- workers ---------------------------------------------------------- */
+
+static void on_worker_ready(void *ctx, enum hd_rt_language language, struct hd_slice head)
+{
+    struct hd_app *app = ctx;
+
+    hd_forms_take(app, language, head);
+    for (size_t i = 0; i < app->hook_count; i++)
+        app->hooks[i].fn(app->hooks[i].ctx, language, head);
+}
+
+static bool needs_workers(const struct hd_app *app)
+{
+    bool is_needed = hd_project_needs_workers(app->config);
+
+    for (size_t i = 0; i < app->graph_count; i++)
+        is_needed = is_needed || app->graphs[i].is_remote;
+    return is_needed;
+}
+
+/* None is started yet. */
+static int open_runtime(struct hd_app *app, bool is_direct, struct hd_fault *fault)
+{
+    int err = hd_forms_open(app, fault);
+
+    if (err || !needs_workers(app))
+        return err;
+    hd_arena_init(&app->runtime_arena, MAX_SETTINGS);
+    err = hd_project_settings(app->config, &app->runtime_arena, &app->runtime_settings, fault);
+    app->runtime_settings.is_direct = is_direct;
+    if (!err)
+        err =
+            hd_runtime_create(app->loop, app->store, &app->runtime_settings, &app->runtime, fault);
+    if (err)
+        return err;
+    hd_runtime_on_ready(app->runtime, on_worker_ready, app);
+    return hd_worker_ops_add(app);
+}
+
+/* ---- everything ------------------------------------------------------- */
+
 static int open_parts(struct hd_app *app, struct hd_fault *fault)
 {
     const struct hd_config *config = app->config;
@@ -110,6 +155,8 @@ static int open_parts(struct hd_app *app, struct hd_fault *fault)
         hd_engine_set_outgoing(app->engine, &config->outgoing);
         err = open_agents(app);
     }
+    if (!err)
+        err = open_runtime(app, is_direct, fault);
     if (!err)
         err = hd_feeds_create(app->loop, app->store, &limits, &app->feeds);
     if (!err)
@@ -140,6 +187,8 @@ int hd_app_open(struct hd_app *app, struct hd_fault *fault)
         err = open_parts(app, fault);
     if (!err)
         err = hd_assistants_install(app, fault);
+    if (!err && app->runtime)
+        err = hd_runtime_start(app->runtime, fault);
     if (!err)
         err = hd_queue_recover(app->queue, fault);
     if (err) {
@@ -179,6 +228,8 @@ static void on_queue_quiet(void *ctx)
 {
     struct hd_app *app = ctx;
 
+    if (app->runtime)
+        hd_runtime_drain(app->runtime, on_part_quiet, app);
     /* Runs have webhooks, so these come last. */
     hd_webhooks_stop(app->webhooks, app->config->drain_us, on_part_quiet, app);
 }
@@ -187,7 +238,7 @@ void hd_app_drain(struct hd_app *app, void (*done)(void *ctx), void *ctx)
 {
     app->drained = done;
     app->drained_ctx = ctx;
-    app->draining = 3;
+    app->draining = 3 + (app->runtime != NULL);
     (void)uv_timer_init(app->loop, &app->drain_timer); /* never fails */
     app->drain_timer.data = app;
     hd_scheduler_stop(app->scheduler, on_part_quiet, app);
@@ -202,6 +253,7 @@ void hd_app_close(struct hd_app *app)
     hd_webhooks_destroy(app->webhooks);
     hd_gate_destroy(app->gate);
     hd_http_destroy(app->http);
+    hd_runtime_destroy(app->runtime);
     hd_queue_destroy(app->queue);
     hd_feeds_destroy(app->feeds);
     hd_agents_destroy(app->agents);
@@ -211,6 +263,7 @@ void hd_app_close(struct hd_app *app)
     hd_defer_destroy(app->defer);
     hd_limits_destroy(app->limits);
     hd_audit_destroy(app->audit);
+    app->runtime = NULL;
     app->limits = NULL;
     app->audit = NULL;
     app->sweeper = NULL;
@@ -231,4 +284,6 @@ void hd_app_close_store(struct hd_app *app)
 {
     heddle_close(app->store);
     app->store = NULL;
+    hd_forms_close(app); /* no thread reads them any more */
+    hd_arena_fini(&app->runtime_arena);
 }

@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <uv.h>
 
+#include "base/arena.h"
+#include "base/buf.h"
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/slice.h"
@@ -47,6 +49,7 @@ struct hd_app_form {
     bool is_told;            /* by a worker; false: none was ready yet */
     bool has_structure;      /* false: nobody knows; what is stored is shown as it is */
     struct hd_app_form *older;
+    struct hd_buf text, schemas_text, error_text; /* what was said, and the texts above */
 };
 
 /* A graph that can be run, under the id that clients know it by. */
@@ -92,6 +95,7 @@ struct hd_app {
     struct hd_scheduler *scheduler; /* of crons */
     struct hd_sweeper *sweeper;
 
+    struct hd_arena runtime_arena; /* what the settings point to */
     struct hd_rt_settings runtime_settings;
     struct hd_runtime *runtime; /* NULL: no graph and nothing else is in workers */
     struct hd_app_hook hooks[HD_APP_HOOKS];

@@ -21,7 +21,7 @@ int hd_assistant_system_id(struct hd_slice graph_id, char out[37])
 static int describe(const struct hd_app_graph *graph, struct hd_buf *out)
 {
     struct hd_slice text =
-        graph->description.len > 0 ? graph->description : graph->graph->description;
+        graph->description.len > 0 ? graph->description : hd_app_shape(graph)->description;
 
     return text.len > 0 ? hd_json_write_string(out, text) : 0;
 }

@@ -337,7 +337,7 @@ static void on_event(void *ctx, const struct hd_event *event)
 static int read_state(struct hd_delegate *d)
 {
     const struct hd_address at = {.store = d->delegation->app->store,
-                                  .graph = d->graph->graph,
+                                  .graph = hd_app_shape(d->graph),
                                   .principal = d->principal,
                                   .thread = d->thread,
                                   .root = d->root,

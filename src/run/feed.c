@@ -366,6 +366,12 @@ void hd_feed_unwatch(struct hd_feed *feed)
     feed->is_behind = false;
 }
 
+void hd_feed_on_reader(struct hd_feed *feed, void (*fn)(void *ctx), void *ctx)
+{
+    feed->on_reader = fn;
+    feed->reader_ctx = ctx;
+}
+
 /* ---- adding ----------------------------------------------------------- */
 
 static struct hd_entry *make_entry(const struct hd_news *news, uint64_t seq)
@@ -478,6 +484,8 @@ void hd_cursor_open(struct hd_cursor *cursor, struct hd_feed *feed, uint64_t aft
         }
     }
     cursor->at = entry == feed->held ? NULL : entry;
+    if (feed->on_reader)
+        feed->on_reader(feed->reader_ctx);
 }
 
 void hd_cursor_close(struct hd_cursor *cursor)

@@ -130,6 +130,9 @@ typedef void (*hd_lag_fn)(void *ctx, bool is_behind);
 void hd_feed_watch(struct hd_feed *feed, struct hd_slice run_id, hd_lag_fn fn, void *ctx);
 void hd_feed_unwatch(struct hd_feed *feed);
 
+/* `fn` is told of each cursor that is opened; NULL: nobody is. */
+void hd_feed_on_reader(struct hd_feed *feed, void (*fn)(void *ctx), void *ctx);
+
 /* ---- pages ------------------------------------------------------------ */
 
 /* What is stored of a thread, oldest first; entries live in `arena`. For store threads. */

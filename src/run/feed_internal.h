@@ -37,6 +37,8 @@ struct hd_feed {
 
     hd_lag_fn on_lag; /* NULL: nobody watches */
     void *lag_ctx;
+    void (*on_reader)(void *ctx); /* NULL: nobody wants to know */
+    void *reader_ctx;
     char lag_run[HD_UUID_SIZE];
     bool is_behind; /* what on_lag was told */
 

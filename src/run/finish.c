@@ -105,6 +105,7 @@ static void render_output(struct hd_ticket *ticket)
 {
     bool has_webhook = hd_val_is_string(hd_val_get(ticket->kwargs, HD_S("webhook")));
 
+    ticket->outcome.values = hd_buf_slice(&ticket->values); /* a worker's is text already */
     if (!ticket->output || (!ticket->waiters && !has_webhook))
         return;
     if (hd_val_render(&ticket->values, ticket->output))

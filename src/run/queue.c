@@ -374,7 +374,7 @@ static void on_tick(uv_timer_t *timer)
 
         if (!ticket)
             continue;
-        if (turn->is_busy && ticket->run && mono > ticket->deadline) {
+        if (turn->is_busy && hd_work_is_on(ticket) && mono > ticket->deadline) {
             hd_work_stop(ticket, HD_STOP_TIMEOUT);
         } else if (!turn->is_busy && ticket->rec.due_at > now) {
             if (ticket->rec.due_at - now < next)
@@ -580,7 +580,7 @@ void hd_queue_drain(struct hd_queue *queue, void (*done)(void *ctx), void *ctx)
     while (hd_map_next(&queue->turns, &pos, &key, &value)) {
         struct hd_turn *turn = value;
 
-        if (turn->is_busy && turn->first->run)
+        if (turn->is_busy && hd_work_is_on(turn->first))
             hd_work_stop(turn->first, HD_STOP_DRAIN);
     }
 }

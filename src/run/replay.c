@@ -77,7 +77,7 @@ static int read_states(const struct replay *r, struct heddle *store, const struc
                        struct hd_slice run_id, struct hd_val **out)
 {
     const struct hd_address at = {.store = store,
-                                  .graph = place->graph->graph,
+                                  .graph = hd_app_shape(place->graph),
                                   .principal = r->principal,
                                   .thread = r->thread,
                                   .root = place->root};

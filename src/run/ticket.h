@@ -19,6 +19,7 @@
 
 #define HD_EVENT_LIMIT ((size_t)256 << 20) /* bytes of one event, or of an answer */
 
+struct hd_remote;
 struct hd_turn;
 
 enum hd_stop {
@@ -46,7 +47,8 @@ struct hd_ticket {
 
     /* At work. */
     bool is_started;
-    struct hd_run *run; /* NULL: not begun, or done */
+    struct hd_run *run;       /* NULL: not begun, or done */
+    struct hd_remote *remote; /* the same, when its graph is in workers */
     const struct hd_app_graph *graph;
     struct hd_val *kwargs;
     struct hd_val *secrets; /* what its markers stand for; NULL: none, or lost with a process */
@@ -124,12 +126,34 @@ HD_MUST_CHECK int hd_work_prepare(struct hd_ticket *ticket, struct hd_fault *fau
 unsigned hd_work_modes(const struct hd_ticket *ticket);
 void hd_work_tell(struct hd_ticket *ticket, struct hd_slice ns, enum hd_stream_mode mode,
                   const struct hd_val *data, struct hd_slice root);
+/* The same of an event that is JSON for clients already. */
+void hd_work_tell_text(struct hd_ticket *ticket, struct hd_slice ns, enum hd_stream_mode mode,
+                       struct hd_slice text, struct hd_slice root);
+/* The modes that somebody may come to see. */
+unsigned hd_work_all_modes(const struct hd_ticket *ticket);
+void hd_work_tell_metadata(struct hd_ticket *ticket);
+/* What every checkpoint of the run says of it, and its `configurable`; NULL: no memory. */
+HD_MUST_CHECK struct hd_val *hd_work_metadata(const struct hd_ticket *ticket);
+HD_MUST_CHECK struct hd_val *hd_work_config(const struct hd_ticket *ticket);
+/* Keeps how it ended, but for its output. */
+void hd_work_ended(struct hd_ticket *ticket, const struct hd_run_result *result);
 /* What a run that was stopped has left; `result` NULL: it never began. */
 void hd_work_receipt(struct hd_ticket *ticket, const struct hd_run_result *result);
+/* Its status and error, before its end. */
+void hd_work_set_error(struct hd_ticket *ticket, const char *type, const char *text);
 /* Ends one that cannot begin. */
 void hd_work_fail(struct hd_ticket *ticket, const char *type, const char *text);
 void hd_work_stop(struct hd_ticket *ticket, enum hd_stop stop);
 void hd_work_fini(struct hd_ticket *ticket);
+
+/* work_remote.c: begins a run whose graph is in workers. */
+HD_MUST_CHECK int hd_work_begin_remote(struct hd_ticket *ticket);
+
+/* At work: it can be stopped. */
+static inline bool hd_work_is_on(const struct hd_ticket *ticket)
+{
+    return ticket->run || ticket->remote;
+}
 
 /* finish.c: stores the end, tells those who wait, then calls hd_queue_ended(). */
 void hd_finish(struct hd_ticket *ticket);

@@ -13,6 +13,7 @@
 #include "run/config.h"
 #include "run/delegate.h"
 #include "run/modes.h"
+#include "run/remote.h"
 #include "run/shape.h"
 #include "run/ticket.h"
 #include "run/user.h"
@@ -140,6 +141,36 @@ void hd_work_tell(struct hd_ticket *ticket, struct hd_slice ns, enum hd_stream_m
     hd_val_unref(shown);
 }
 
+/* Those whose data are not told as they come, or not only. */
+static bool is_looked_at(const struct hd_ticket *ticket, enum hd_stream_mode mode)
+{
+    if (mode == HD_STREAM_DEBUG || mode == HD_STREAM_CHECKPOINTS)
+        return true;
+    return (ticket->modes & HD_MODE_MESSAGES) &&
+           (mode == HD_STREAM_MESSAGES || mode == HD_STREAM_VALUES);
+}
+
+void hd_work_tell_text(struct hd_ticket *ticket, struct hd_slice ns, enum hd_stream_mode mode,
+                       struct hd_slice text, struct hd_slice root)
+{
+    struct hd_val *data = NULL;
+    char room[2048];
+
+    if (!is_heard(ticket))
+        return;
+    if (!is_looked_at(ticket, mode)) {
+        if ((ticket->modes & (uint32_t)mode) &&
+            (ns.len == 0 || ticket->subgraphs || mode == HD_STREAM_MESSAGES))
+            tell(ticket, (uint32_t)mode, event_name(ticket, mode, ns, room, sizeof(room)), text);
+        return;
+    }
+    if (hd_val_parse_json(text, &data, NULL))
+        hd_log(HD_LOG_WARN, "run", "an event cannot be read: it is missing");
+    else
+        hd_work_tell(ticket, ns, mode, data, root);
+    hd_val_unref(data);
+}
+
 static void on_stream(void *ctx, struct hd_slice ns, enum hd_stream_mode mode,
                       const struct hd_val *data)
 {
@@ -148,13 +179,18 @@ static void on_stream(void *ctx, struct hd_slice ns, enum hd_stream_mode mode,
     hd_work_tell(ticket, ns, mode, data, ticket->root);
 }
 
-unsigned hd_work_modes(const struct hd_ticket *ticket)
+unsigned hd_work_all_modes(const struct hd_ticket *ticket)
 {
     unsigned modes = ticket->modes & (HD_STREAM_ALL | HD_STREAM_EVENTS);
 
     if (ticket->modes & HD_MODE_MESSAGES)
         modes |= HD_STREAM_MESSAGES | HD_STREAM_VALUES;
-    return is_heard(ticket) ? modes : 0;
+    return modes;
+}
+
+unsigned hd_work_modes(const struct hd_ticket *ticket)
+{
+    return is_heard(ticket) ? hd_work_all_modes(ticket) : 0;
 }
 
 static void on_event(void *ctx, const struct hd_event *event)
@@ -168,7 +204,7 @@ static void on_event(void *ctx, const struct hd_event *event)
         hd_log(HD_LOG_WARN, "run", "out of memory: an event is missing");
 }
 
-static void tell_metadata(struct hd_ticket *ticket)
+void hd_work_tell_metadata(struct hd_ticket *ticket)
 {
     struct hd_buf *scratch = &ticket->app->queue->scratch;
     struct hd_jw jw;
@@ -195,7 +231,7 @@ static void tell_metadata(struct hd_ticket *ticket)
 
 /* ---- ending ----------------------------------------------------------- */
 
-static void set_error(struct hd_ticket *ticket, const char *type, const char *text)
+void hd_work_set_error(struct hd_ticket *ticket, const char *type, const char *text)
 {
     struct hd_jw jw;
 
@@ -217,7 +253,7 @@ static void set_error(struct hd_ticket *ticket, const char *type, const char *te
 
 void hd_work_fail(struct hd_ticket *ticket, const char *type, const char *text)
 {
-    set_error(ticket, type, text);
+    hd_work_set_error(ticket, type, text);
     hd_finish(ticket);
 }
 
@@ -270,15 +306,15 @@ static void on_lag(void *ctx, bool is_behind)
 
     if (ticket->run)
         hd_run_hold(ticket->run, is_behind);
+    if (ticket->remote)
+        hd_remote_hold(ticket->remote, is_behind);
     hd_delegation_hold(ticket->app->delegation, ticket, is_behind);
 }
 
-static void on_done(void *ctx, const struct hd_run_result *result)
+void hd_work_ended(struct hd_ticket *ticket, const struct hd_run_result *result)
 {
-    struct hd_ticket *ticket = ctx;
     struct hd_outcome *outcome = &ticket->outcome;
 
-    ticket->run = NULL;
     hd_feed_unwatch(ticket->feed);
     switch (result->status) {
     case HD_RUN_DONE:
@@ -286,11 +322,11 @@ static void on_done(void *ctx, const struct hd_run_result *result)
         outcome->status = HD_RUN_STATE_SUCCESS;
         break;
     case HD_RUN_FAILED:
-        set_error(ticket, result->error_type, result->error_text);
+        hd_work_set_error(ticket, result->error_type, result->error_text);
         break;
     case HD_RUN_CANCELLED:
         if (ticket->stop == HD_STOP_TIMEOUT)
-            set_error(ticket, "TimeoutError", "the run took longer than it may");
+            hd_work_set_error(ticket, "TimeoutError", "the run took longer than it may");
         outcome->status = stopped_state(ticket);
         hd_work_receipt(ticket, result);
         break;
@@ -304,6 +340,14 @@ static void on_done(void *ctx, const struct hd_run_result *result)
     hd_buf_reset(&ticket->interrupts);
     if (hd_val_count(result->asked) > 0 && hd_val_render(&ticket->interrupts, result->asked))
         hd_buf_reset(&ticket->interrupts);
+}
+
+static void on_done(void *ctx, const struct hd_run_result *result)
+{
+    struct hd_ticket *ticket = ctx;
+
+    ticket->run = NULL;
+    hd_work_ended(ticket, result);
     ticket->output = make_output(result);
     hd_finish(ticket);
 }
@@ -366,7 +410,7 @@ int hd_work_prepare(struct hd_ticket *ticket, struct hd_fault *fault)
 }
 
 /* What every checkpoint of the run says of it. */
-static struct hd_val *checkpoint_metadata(const struct hd_ticket *ticket)
+struct hd_val *hd_work_metadata(const struct hd_ticket *ticket)
 {
     struct hd_val *metadata =
         hd_val_ref(hd_val_get(hd_val_get(ticket->kwargs, HD_S("config")), HD_S("metadata")));
@@ -383,7 +427,7 @@ static struct hd_val *checkpoint_metadata(const struct hd_ticket *ticket)
 }
 
 /* The run's configurable, and whom it works for. */
-static struct hd_val *config_of(const struct hd_ticket *ticket)
+struct hd_val *hd_work_config(const struct hd_ticket *ticket)
 {
     const struct hd_val *config = hd_val_get(ticket->kwargs, HD_S("config"));
     struct hd_val *configurable = hd_val_ref(hd_val_get(config, HD_S("configurable")));
@@ -395,7 +439,7 @@ static int start_engine(struct hd_ticket *ticket, const struct hd_val *metadata,
                         const struct hd_val *command)
 {
     const struct hd_val *config = hd_val_get(ticket->kwargs, HD_S("config"));
-    struct hd_val *configurable = config_of(ticket);
+    struct hd_val *configurable = hd_work_config(ticket);
     struct hd_slice *names = hd_calloc((size_t)2 * MAX_STOPS, sizeof(*names));
     int64_t limit = 0;
     int err;
@@ -457,7 +501,7 @@ static int make_command(const struct hd_ticket *ticket, struct hd_val **out)
 
 static int begin(struct hd_ticket *ticket)
 {
-    struct hd_val *metadata = checkpoint_metadata(ticket);
+    struct hd_val *metadata = hd_work_metadata(ticket);
     struct hd_val *command = NULL;
     int err = metadata ? make_command(ticket, &command) : HD_ENOMEM;
 
@@ -490,13 +534,13 @@ void hd_work_begin(struct hd_ticket *ticket)
     }
     if (ticket->rec.attempt > 1)
         hd_feed_skip(ticket->feed, ticket->rec.attempt);
-    tell_metadata(ticket);
+    hd_work_tell_metadata(ticket);
     if (!ticket->graph) {
         hd_work_fail(ticket, "ValueError", "the graph of this run is not served any more");
         return;
     }
     hd_feed_watch(ticket->feed, ticket->rec.run_id, on_lag, ticket);
-    err = begin(ticket);
+    err = ticket->graph->is_remote ? hd_work_begin_remote(ticket) : begin(ticket);
     if (err)
         hd_feed_unwatch(ticket->feed);
     if (err)
@@ -509,6 +553,8 @@ void hd_work_stop(struct hd_ticket *ticket, enum hd_stop stop)
         ticket->stop = stop;
     if (ticket->run)
         hd_run_cancel(ticket->run);
+    if (ticket->remote)
+        hd_remote_cancel(ticket->remote);
 }
 
 void hd_work_fini(struct hd_ticket *ticket)

@@ -1,0 +1,24 @@
+/*
+ * What workers tell of their graphs, kept as the forms of the server's graphs (run/app.h).
+ * On the loop; those who read forms are on any thread.
+ */
+#ifndef HD_RUN_FORMS_H
+#define HD_RUN_FORMS_H
+
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/slice.h"
+#include "run/app.h"
+
+/* Remote graphs get a form that shows what is stored as it is, until a worker tells more. */
+HD_MUST_CHECK int hd_forms_open(struct hd_app *app, struct hd_fault *fault);
+/* No thread may be reading any more. */
+void hd_forms_close(struct hd_app *app);
+
+/* `head` is a worker's `ready`: the forms of its language's graphs are what it says. */
+void hd_forms_take(struct hd_app *app, enum hd_rt_language language, struct hd_slice head);
+
+/* "python" or "js". */
+const char *hd_language_name(enum hd_rt_language language);
+
+#endif
