@@ -6,6 +6,7 @@
 
 #include "api/api.h"
 #include "api/assistant_view.h"
+#include "api/authorize.h"
 #include "base/alloc.h"
 
 #define MAX_FOUND ((size_t)1 << 30) /* bytes of ids and sorting keys */
@@ -89,8 +90,9 @@ static int matches(struct search *search, const struct hd_assistant_rec *assista
 
     *out = (search->graph_id.len == 0 || hd_slice_eq(search->graph_id, assistant->graph_id)) &&
            has_part(assistant->name, search->name);
-    if (!*out || !search->metadata)
-        return 0;
+    err = *out ? hd_call_sees(search->call, HD_OF_ASSISTANTS, assistant->metadata, out) : 0;
+    if (err || !*out || !search->metadata)
+        return err;
     err = hd_json_parse(&metadata, assistant->metadata.len > 0 ? assistant->metadata : HD_S("{}"),
                         &search->call->fault);
     *out = !err && hd_json_contains(hd_json_root(&metadata), search->metadata);

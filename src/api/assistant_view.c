@@ -1,5 +1,6 @@
 #include "api/assistant_view.h"
 
+#include "api/authorize.h"
 #include "run/assistant.h"
 
 /* ---- members ---------------------------------------------------------- */
@@ -107,6 +108,7 @@ int hd_call_assistant(struct hd_call *call, struct hd_assistant_rec *out)
     struct hd_slice id = call->params[0];
     struct hd_slice uuid;
     struct hd_fault none = {0};
+    bool is_seen = true;
     int err;
 
     /* The id of a graph need not be a UUID; one that is may be written in upper case. */
@@ -114,7 +116,9 @@ int hd_call_assistant(struct hd_call *call, struct hd_assistant_rec *out)
         id = uuid;
     call->fault = none;
     err = hd_assistant_resolve(call->app, call->actor, id, call->arena, out, &call->fault);
-    if (err != HD_ENOTFOUND)
+    if (!err)
+        err = hd_call_sees(call, HD_OF_ASSISTANTS, out->metadata, &is_seen);
+    if (is_seen && err != HD_ENOTFOUND)
         return err;
     call->fault = none;
     return hd_fault_set(&call->fault, HD_ENOTFOUND, "Assistant not found");

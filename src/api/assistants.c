@@ -3,6 +3,7 @@
 
 #include "api/api.h"
 #include "api/assistant_view.h"
+#include "api/authorize.h"
 #include "api/owner.h"
 #include "api/thread_delete.h"
 #include "base/clock.h"
@@ -288,7 +289,7 @@ static int create_assistant(struct hd_call *call)
                                          .context = empty_object,
                                          .metadata = empty_object};
     struct draft draft = {.name = NULL};
-    bool exists = false, is_refused = false;
+    bool exists = false, is_refused = false, is_seen = true;
     int word = 0;
     int err = choose_principal(call, &assistant.principal, &is_refused);
 
@@ -310,7 +311,9 @@ static int create_assistant(struct hd_call *call)
         err = hd_owner_set(call, &assistant.metadata);
     if (!err)
         err = add_or_read(call, &assistant, &exists);
-    if (!err && exists && word == 0)
+    if (!err && exists)
+        err = hd_call_sees(call, HD_OF_ASSISTANTS, assistant.metadata, &is_seen);
+    if (!err && exists && (word == 0 || !is_seen))
         return hd_call_refuse(call, 409, "Assistant already exists");
     if (!err)
         hd_assistant_view(&call->jw, &assistant, HD_ASSISTANT_ALL);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "api/api.h"
+#include "api/authorize.h"
 #include "api/cron_view.h"
 #include "base/alloc.h"
 #include "run/assistant.h"
@@ -235,8 +236,9 @@ static int matches(struct search *search, const struct hd_cron_rec *cron, bool *
         (search->assistant_id.len == 0 || hd_slice_eq(search->assistant_id, cron->assistant_id)) &&
         (search->thread_id.len == 0 || hd_slice_eq(search->thread_id, cron->thread_id)) &&
         (search->enabled < 0 || search->enabled == (int)cron->is_enabled);
-    if (!*out || !search->metadata)
-        return 0;
+    err = *out ? hd_call_sees(search->call, HD_OF_CRONS, cron->metadata, out) : 0;
+    if (err || !*out || !search->metadata)
+        return err;
     *out = false;
     if (cron->metadata.len == 0)
         return 0;

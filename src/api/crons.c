@@ -7,6 +7,7 @@
 
 #include "api/access.h"
 #include "api/api.h"
+#include "api/authorize.h"
 #include "api/cron_view.h"
 #include "api/owner.h"
 #include "api/spot.h"
@@ -320,12 +321,15 @@ static int create_thread_cron(struct hd_call *call)
 static int read_stored(struct hd_call *call, struct hd_cron_rec *cron)
 {
     struct hd_slice id;
+    bool is_seen = true;
     int err = hd_path_uuid(call, 0, "cron_id", &id);
 
     if (!err)
         err = hd_cron_read(call->app->store, call->actor, id, call->arena, cron, &call->fault);
-    if (err == HD_ENOTFOUND)
-        return hd_fault_set(&call->fault, err, "Cron not found");
+    if (!err)
+        err = hd_call_sees(call, HD_OF_CRONS, cron->metadata, &is_seen);
+    if (err == HD_ENOTFOUND || !is_seen)
+        return hd_fault_set(&call->fault, HD_ENOTFOUND, "Cron not found");
     return err;
 }
 

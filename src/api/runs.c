@@ -1,8 +1,10 @@
 /* Runs that exist: looked at, cancelled, deleted. */
 #include <heddle.h>
+#include <string.h>
 
 #include "api/access.h"
 #include "api/api.h"
+#include "api/authorize.h"
 #include "api/run_view.h"
 #include "base/clock.h"
 #include "run/queue.h"
@@ -318,6 +320,11 @@ struct many {
     struct hd_slice thread_id;
     struct hd_slice *ids;
     size_t count;
+    /* Of a status, where a handler says which threads the caller sees. */
+    struct hd_call *call;
+    bool is_filtered;
+    struct hd_run_rec *seen;
+    size_t seen_count, seen_cap;
 };
 
 static int read_many(struct hd_call *call, struct many *many)
@@ -362,6 +369,57 @@ static int find_named(struct hd_call *call, struct many *many)
     return err;
 }
 
+static int keep_seen(struct many *many, const struct hd_run_rec *runs, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        bool is_running = runs[i].status == HD_RUN_STATE_RUNNING;
+
+        if (is_running ? !many->running : !many->pending)
+            continue;
+        if (many->seen_count == many->seen_cap) {
+            size_t cap = many->seen_cap ? many->seen_cap * 2 : 16;
+            struct hd_run_rec *grown = hd_arena_calloc(many->call->arena, cap, sizeof(*grown));
+
+            if (!grown)
+                return HD_ENOMEM;
+            if (many->seen_count > 0)
+                memcpy(grown, many->seen, many->seen_count * sizeof(*grown));
+            many->seen = grown;
+            many->seen_cap = cap;
+        }
+        many->seen[many->seen_count++] = runs[i];
+    }
+    return 0;
+}
+
+static int on_thread(void *arg, const struct hd_thread_rec *thread)
+{
+    struct many *many = arg;
+    struct hd_call *call = many->call;
+    struct hd_run_rec *runs = NULL;
+    struct hd_slice id;
+    size_t count = 0;
+    bool is_seen = false;
+    int err = 0;
+
+    if (thread->status == HD_THREAD_BUSY)
+        err = hd_call_sees(call, HD_OF_THREADS, thread->metadata, &is_seen);
+    if (err || !is_seen)
+        return err;
+    err = hd_arena_copy(call->arena, thread->id, &id);
+    if (!err)
+        err = hd_runs_active(call->app->store, many->principal, id, call->arena, &runs, &count,
+                             &call->fault);
+    return err ? err : keep_seen(many, runs, count);
+}
+
+static int find_seen(struct hd_call *call, struct many *many)
+{
+    many->call = call;
+    many->is_filtered = true;
+    return hd_threads_scan(call->app->store, many->principal, true, on_thread, many, &call->fault);
+}
+
 static int cancel_many_work(struct hd_call *call)
 {
     struct many *many = hd_arena_calloc(call->arena, 1, sizeof(*many));
@@ -383,6 +441,8 @@ static int cancel_many_work(struct hd_call *call)
         err = find_named(call, many);
     if (!err && is_named && many->count == 0)
         return hd_call_refuse(call, 404, "No runs found to cancel");
+    if (!err && !is_named && hd_call_is_filtered(call, HD_OF_THREADS))
+        err = find_seen(call, many);
     return err ? err : HD_CALL_GOES_ON;
 }
 
@@ -394,7 +454,10 @@ static void cancel_many_then(struct hd_call *call)
 
     for (size_t i = 0; i < many->count; i++)
         hd_queue_cancel(queue, many->principal, many->thread_id, many->ids[i], many->action);
-    if (many->count == 0)
+    for (size_t i = 0; i < many->seen_count; i++)
+        count += hd_queue_cancel(queue, many->principal, many->seen[i].thread_id,
+                                 many->seen[i].run_id, many->action);
+    if (many->count == 0 && !many->is_filtered)
         count =
             hd_queue_cancel_all(queue, many->principal, many->running, many->pending, many->action);
     call->status = 204;

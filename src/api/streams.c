@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "api/api.h"
+#include "api/authorize.h"
 #include "api/events.h"
 #include "api/wait.h"
 #include "run/modes.h"
@@ -136,6 +137,7 @@ static int join_stateless_work(struct hd_call *call)
 {
     struct join *join = make_join(call);
     struct hd_run_rec run;
+    bool is_seen = true;
     int err = join ? hd_path_uuid(call, 0, "run_id", &join->run_id) : HD_ENOMEM;
 
     if (!err)
@@ -149,6 +151,10 @@ static int join_stateless_work(struct hd_call *call)
         join->thread_id = run.thread_id;
         err = find_run(call, join);
     }
+    if (!err)
+        err = hd_call_sees(call, HD_OF_THREADS, join->thread.metadata, &is_seen);
+    if (!err && !is_seen)
+        return hd_call_refuse(call, 404, "Run not found");
     if (!err)
         err = read_stored(call, join);
     return err ? err : HD_CALL_GOES_ON;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/authorize.h"
 #include "api/spot.h"
 #include "run/ending.h"
 #include "run/feed.h"
@@ -52,7 +53,7 @@ static int keep_runs(struct removal *removal, const struct hd_run_rec *runs, siz
     return 0;
 }
 
-/* Threads that do not exist are left out. */
+/* Threads that do not exist, or that the caller does not see, are left out. */
 static int find_runs(struct hd_call *call, struct removal *removal)
 {
     size_t kept = 0;
@@ -62,6 +63,7 @@ static int find_runs(struct hd_call *call, struct removal *removal)
     for (size_t i = 0; !err && i < removal->count; i++) {
         struct hd_thread_rec thread;
         struct hd_run_rec *runs = NULL;
+        bool is_seen = false;
         size_t count = 0;
 
         err = hd_thread_read(call->app->store, call->principal, removal->ids[i], call->arena,
@@ -70,6 +72,10 @@ static int find_runs(struct hd_call *call, struct removal *removal)
             err = 0;
             continue;
         }
+        if (!err)
+            err = hd_call_sees(call, HD_OF_THREADS, thread.metadata, &is_seen);
+        if (!err && !is_seen)
+            continue;
         if (!err && thread.status == HD_THREAD_BUSY)
             err = hd_runs_active(call->app->store, call->principal, thread.id, call->arena, &runs,
                                  &count, &call->fault);

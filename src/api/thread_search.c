@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "api/api.h"
+#include "api/authorize.h"
 #include "api/spot.h"
 #include "api/thread_view.h"
 #include "base/alloc.h"
@@ -143,7 +144,9 @@ static int matches(struct search *search, const struct hd_thread_rec *thread, bo
 
     *out = (search->status < 0 || (int)thread->status == search->status) &&
            !hd_thread_is_over(thread, search->now);
-    if (*out && search->metadata)
+    if (*out)
+        err = hd_call_sees(search->call, HD_OF_THREADS, thread->metadata, out);
+    if (!err && *out && search->metadata)
         err = thread->metadata.len > 0 ? contains(search, thread->metadata, search->metadata, out)
                                        : (*out = false, 0);
     if (err || !*out || !search->values)
@@ -274,7 +277,8 @@ static int show(struct search *search, const struct hd_thread_rec *thread)
 
 static bool is_filtered(const struct search *search)
 {
-    return search->metadata || search->values || search->status >= 0;
+    return search->metadata || search->values || search->status >= 0 ||
+           hd_call_is_filtered(search->call, HD_OF_THREADS);
 }
 
 static int on_next(void *arg, const struct hd_thread_rec *thread)

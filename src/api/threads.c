@@ -3,6 +3,7 @@
 
 #include "api/access.h"
 #include "api/api.h"
+#include "api/authorize.h"
 #include "api/owner.h"
 #include "api/spot.h"
 #include "api/supersteps.h"
@@ -113,6 +114,7 @@ static int add_thread(struct hd_call *call, struct hd_thread_rec *thread)
 static int meet_existing(struct hd_call *call, struct creation *creation, bool *is_free)
 {
     struct hd_thread_rec thread;
+    bool is_seen;
     int err = hd_thread_read(call->app->store, call->principal, creation->thread.id, call->arena,
                              &thread, &call->fault);
 
@@ -123,7 +125,10 @@ static int meet_existing(struct hd_call *call, struct creation *creation, bool *
         *is_free = true;
         return hd_thread_delete(call->app->store, call->principal, thread.id, &call->fault);
     }
-    if (!creation->keeps)
+    err = hd_call_sees(call, HD_OF_THREADS, thread.metadata, &is_seen);
+    if (err)
+        return err;
+    if (!creation->keeps || !is_seen)
         return hd_call_refuse(call, 409, "Thread already exists");
     return hd_thread_view(call, &thread, hd_thread_members());
 }
@@ -272,6 +277,12 @@ static int make_copy(struct hd_call *call, struct hd_thread_rec *thread)
     hd_ttl_touch(thread, now);
     thread->event_seq = 0;
     thread->error = hd_slice(NULL, 0);
+    if (hd_call_is_stamped(call)) { /* a handler has seen to what is copied */
+        int err = hd_call_text(call, hd_body_get(call, "metadata"), &thread->metadata);
+
+        if (err)
+            return err;
+    }
     return hd_owner_set(call, &thread->metadata);
 }
 

@@ -66,6 +66,22 @@ static int render(struct hd_arena *arena, struct hd_val *val, struct hd_slice *o
     return err;
 }
 
+/* `text` is JSON; anything but an object is an empty one. Takes and returns `into`. */
+static struct hd_val *merge_text(struct hd_val *into, struct hd_slice text)
+{
+    struct hd_val *more = NULL;
+
+    if (text.len == 0)
+        return into;
+    if (hd_val_parse_json(text, &more, NULL) || !hd_val_is_object(more)) {
+        hd_val_unref(more);
+        return into;
+    }
+    into = hd_val_merge(into, more);
+    hd_val_unref(more);
+    return into;
+}
+
 /* ---- where ------------------------------------------------------------ */
 
 int hd_assistant_ns(struct hd_arena *arena, struct hd_slice assistant_id, struct hd_slice *out)
@@ -204,6 +220,7 @@ static int init_thread(struct attempt *t, struct hd_slice id)
     if (t->a->subject.len == 0)
         return 0;
     metadata = hd_val_with(hd_val_object(), HD_S("owner"), hd_val_string(t->a->subject));
+    metadata = hd_secrets_take(merge_text(metadata, t->a->stamps), &t->secrets);
     err = render(t->a->arena, metadata, &t->thread.metadata);
     hd_val_unref(metadata);
     return err;
@@ -280,22 +297,6 @@ static bool is_of_run(struct hd_slice key)
     return hd_slice_starts(key, HD_S("__")) || hd_slice_starts(key, HD_S("langgraph_auth"));
 }
 
-/* `text` is JSON; anything but an object is an empty one. Takes and returns `into`. */
-static struct hd_val *merge_text(struct hd_val *into, struct hd_slice text)
-{
-    struct hd_val *more = NULL;
-
-    if (text.len == 0)
-        return into;
-    if (hd_val_parse_json(text, &more, NULL) || !hd_val_is_object(more)) {
-        hd_val_unref(more);
-        return into;
-    }
-    into = hd_val_merge(into, more);
-    hd_val_unref(more);
-    return into;
-}
-
 static struct hd_val *merge_json(struct hd_val *into, hd_json_val json)
 {
     struct hd_val *more = NULL;
@@ -350,12 +351,22 @@ static struct hd_val *merged_configurable(const struct attempt *t)
     return t->a->subject.len > 0 ? hd_user_drop(configurable) : configurable;
 }
 
-static struct hd_val *run_configurable(const struct attempt *t, const struct hd_val *merged)
+/* What is secret in it stays in memory, as all that is. */
+static struct hd_val *known_user(struct attempt *t)
+{
+    struct hd_val *user = merge_text(hd_val_object(), t->a->user);
+
+    return hd_secrets_take(hd_val_with(hd_val_object(), HD_USER, user), &t->secrets);
+}
+
+static struct hd_val *run_configurable(struct attempt *t, const struct hd_val *merged)
 {
     struct hd_val *configurable = hd_val_merge(hd_val_object(), merged);
 
     if (t->a->subject.len > 0)
         configurable = hd_user_add(configurable, t->a->subject, t->a->is_admin);
+    if (t->a->user.len > 0)
+        configurable = hd_user_add_known(configurable, known_user(t));
     configurable = with_text(configurable, "run_id", t->a->run.run_id);
     configurable = with_text(configurable, "thread_id", t->thread.id);
     configurable = with_text(configurable, "graph_id", t->assistant.graph_id);

@@ -28,6 +28,8 @@ struct hd_admission {
     struct hd_slice actor;     /* who asks, and whose assistants are meant */
     struct hd_slice subject;   /* of the actor, as clients know it; empty: nobody authenticates */
     bool is_admin;
+    struct hd_slice user;      /* JSON: what the project's own code says of it; empty: nothing */
+    struct hd_slice stamps;    /* JSON: metadata for a thread that is made; may be empty */
     struct hd_slice thread_id; /* empty: a thread of its own, made for the run */
     const struct hd_run_request *request;
     struct hd_slice headers; /* JSON: what of the request's headers goes to the configurable */

@@ -1,6 +1,5 @@
 #include "run/user.h"
 
-#define USER HD_S("langgraph_auth_user")
 #define USER_ID HD_S("langgraph_auth_user_id")
 #define PERMISSIONS HD_S("langgraph_auth_permissions")
 
@@ -27,13 +26,25 @@ struct hd_val *hd_user_add(struct hd_val *configurable, struct hd_slice subject,
     return hd_val_with(configurable, USER_ID, hd_val_string(subject));
 }
 
+struct hd_val *hd_user_add_known(struct hd_val *configurable, struct hd_val *known)
+{
+    struct hd_val *user = known ? hd_val_get(known, HD_USER) : NULL;
+    struct hd_val *permissions = user ? hd_val_get(user, HD_S("permissions")) : NULL;
+
+    if (permissions)
+        configurable = hd_val_with(configurable, PERMISSIONS, hd_val_ref(permissions));
+    configurable = hd_val_with(configurable, HD_USER, hd_val_ref(user));
+    hd_val_unref(known);
+    return configurable;
+}
+
 struct hd_val *hd_user_show(struct hd_val *configurable)
 {
     struct hd_val *id = hd_val_get(configurable, USER_ID);
     struct hd_val *permissions = hd_val_get(configurable, PERMISSIONS);
     struct hd_val *user;
 
-    if (!id)
+    if (!id || hd_val_get(configurable, HD_USER))
         return configurable;
     user = hd_val_object();
     permissions = permissions ? hd_val_ref(permissions) : hd_val_list();
@@ -42,5 +53,5 @@ struct hd_val *hd_user_show(struct hd_val *configurable)
     user = hd_val_with(user, HD_S("display_name"), hd_val_ref(id));
     user = hd_val_with(user, HD_S("permissions"), hd_val_ref(permissions));
     configurable = hd_val_with(configurable, PERMISSIONS, permissions);
-    return hd_val_with(configurable, USER, user);
+    return hd_val_with(configurable, HD_USER, user);
 }

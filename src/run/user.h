@@ -11,11 +11,18 @@
 #include "base/slice.h"
 #include "graph/val.h"
 
+#define HD_USER HD_S("langgraph_auth_user")
+
 /* All take the object and return it; NULL: HD_ENOMEM. */
 HD_MUST_CHECK struct hd_val *hd_user_drop(struct hd_val *configurable);
 /* At admission: what is stored, no more than is needed. */
 HD_MUST_CHECK struct hd_val *hd_user_add(struct hd_val *configurable, struct hd_slice subject,
                                          bool is_admin);
+/*
+ * The same of one that the project's own code knows: takes an object, whose member HD_USER is what
+ * it knows.
+ */
+HD_MUST_CHECK struct hd_val *hd_user_add_known(struct hd_val *configurable, struct hd_val *known);
 /* When it begins: what graphs see of it, as on LangGraph's own server. */
 HD_MUST_CHECK struct hd_val *hd_user_show(struct hd_val *configurable);
 
