@@ -4,15 +4,25 @@
  * labels are joined by dots.
  */
 #include "api/api.h"
+#include "api/authorize.h"
 #include "run/config.h"
 #include "run/filter.h"
 #include "run/items.h"
 
+static int sees(void *ctx, const struct hd_item_rec *item, bool *out)
+{
+    return hd_call_sees_item(ctx, item, out);
+}
+
 /* The actor's; what is read is kept in the arena of the call. */
 static struct hd_items items_of(struct hd_call *call)
 {
-    return (struct hd_items){
-        .app = call->app, .principal = call->actor, .arena = call->arena, .fault = &call->fault};
+    return (struct hd_items){.app = call->app,
+                             .principal = call->actor,
+                             .arena = call->arena,
+                             .fault = &call->fault,
+                             .sees = hd_call_is_filtered(call, HD_OF_STORE) ? sees : NULL,
+                             .ctx = call};
 }
 
 /* ---- places ----------------------------------------------------------- */
@@ -74,6 +84,12 @@ static int place_of_query(struct hd_call *call, struct hd_item_place *place)
     return err ? err : hd_item_place(&items, &labels, key, place);
 }
 
+/* A handler of custom auth may have made a body of a query. */
+static int find_place(struct hd_call *call, struct hd_item_place *place)
+{
+    return call->body ? place_of_body(call, place) : place_of_query(call, place);
+}
+
 /* ---- reading ---------------------------------------------------------- */
 
 static int get_item(struct hd_call *call)
@@ -82,7 +98,7 @@ static int get_item(struct hd_call *call)
     bool refreshes = call->app->config->ttl_refresh_on_read;
     struct hd_item_place place;
     struct hd_item_rec item;
-    int err = place_of_query(call, &place);
+    int err = find_place(call, &place);
 
     if (!err)
         err =
@@ -134,16 +150,47 @@ static int read_item(struct hd_call *call, struct hd_item_change *change)
     return err ? err : hd_call_text(call, value, &change->value);
 }
 
+/* Neither what the caller would not see, nor over what it does not see. */
+static int may_put(struct hd_call *call, const struct hd_item_change *change, bool *out)
+{
+    const struct hd_item_rec item = {
+        .ns = change->place.ns, .key = change->place.key, .value = change->value};
+    struct hd_items items = items_of(call);
+    struct hd_item_rec before;
+    int err;
+
+    *out = true;
+    if (!items.sees)
+        return 0;
+    items.sees = NULL;
+    err = hd_call_sees_item(call, &item, out);
+    if (!err && *out) {
+        err = hd_items_get(&items, &change->place, false, &before);
+        if (!err)
+            err = hd_call_sees_item(call, &before, out);
+    }
+    if (err == HD_ENOTFOUND) {
+        call->fault = (struct hd_fault){0};
+        err = 0;
+    }
+    return err;
+}
+
 static int put_item(struct hd_call *call)
 {
     const struct hd_items items = items_of(call);
     hd_json_val labels = hd_body_get(call, "namespace");
     struct hd_item_change change = {.is_deletion = false};
+    bool is_allowed = true;
     int err;
 
     if (hd_json_is_array(labels) && hd_json_size(labels) == 0)
         return hd_call_refuse(call, 400, "namespace: must have at least one label");
     err = read_item(call, &change);
+    if (!err)
+        err = may_put(call, &change, &is_allowed);
+    if (!err && !is_allowed)
+        return hd_call_refuse(call, 403, "Forbidden");
     call->status = 204;
     return err ? err : hd_items_change(&items, &change, 1);
 }
@@ -152,9 +199,15 @@ static int delete_item(struct hd_call *call)
 {
     const struct hd_items items = items_of(call);
     struct hd_item_change change = {.is_deletion = true};
-    int err = call->body ? place_of_body(call, &change.place) : place_of_query(call, &change.place);
+    struct hd_item_rec item;
+    int err = find_place(call, &change.place);
 
     call->status = 204;
+    if (!err && items.sees) { /* what is not seen is not there */
+        err = hd_items_get(&items, &change.place, false, &item);
+        if (err == HD_ENOTFOUND)
+            return 0;
+    }
     return err ? err : hd_items_change(&items, &change, 1);
 }
 
@@ -239,8 +292,11 @@ static int get_namespaces(struct hd_call *call)
 {
     struct hd_ns_match matches[2] = {{.is_suffix = false}, {.is_suffix = true}};
     struct hd_ns_search search = {.limit = 100};
-    int err = labels_of_query(call, "prefix", &matches[0].labels);
+    int err;
 
+    if (call->body) /* as a handler of custom auth has made it */
+        return post_namespaces(call);
+    err = labels_of_query(call, "prefix", &matches[0].labels);
     if (!err)
         err = labels_of_query(call, "suffix", &matches[1].labels);
     if (!err)

@@ -65,9 +65,14 @@ int hd_items_get(const struct hd_items *items, const struct hd_item_place *place
 {
     struct heddle *store = items->app->store;
     struct hd_batch_builder batch;
+    bool is_seen = true;
     int err = hd_item_read(store, items->principal, place->ns, place->key, items->arena, out,
                            items->fault);
 
+    if (!err && items->sees)
+        err = items->sees(items->ctx, out, &is_seen);
+    if (!err && !is_seen)
+        return HD_ENOTFOUND;
     if (err || !refreshes)
         return err;
     hd_batch_init(&batch);

@@ -29,6 +29,9 @@ struct hd_items {
     struct hd_slice principal;
     struct hd_arena *arena;
     struct hd_fault *fault;
+    /* Whether an item is there for who asks; NULL: all are. */
+    int (*sees)(void *ctx, const struct hd_item_rec *item, bool *out);
+    void *ctx;
 };
 
 struct hd_item_place {

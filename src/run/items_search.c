@@ -36,8 +36,9 @@ static int matches(const struct search *search, const struct hd_item_rec *item, 
     int err;
 
     *out = true;
-    if (!search->what->filter)
-        return 0;
+    err = search->items->sees ? search->items->sees(search->items->ctx, item, out) : 0;
+    if (err || !*out || !search->what->filter)
+        return err;
     err = hd_json_parse(&json, item->value, search->items->fault);
     *out = !err && hd_filter_matches(search->what->filter, hd_json_root(&json));
     hd_json_fini(&json);
@@ -140,8 +141,8 @@ int hd_items_search(const struct hd_items *items, const struct hd_item_search *w
     int err;
 
     hd_arena_init(&search.arena, MAX_FOUND);
-    err = hd_items_scan(items->app->store, items->principal, what->prefix, what->filter != NULL,
-                        on_item, &search, items->fault);
+    err = hd_items_scan(items->app->store, items->principal, what->prefix,
+                        what->filter || items->sees, on_item, &search, items->fault);
     hd_jw_array(jw);
     if (!err)
         err = show_sorted(&search, jw);
@@ -207,6 +208,18 @@ static int on_namespace(void *arg, struct hd_slice ns)
     return hd_label_set_add(&listing->set, &labels);
 }
 
+/* Only those that have items which are seen. */
+static int on_listed(void *arg, const struct hd_item_rec *item)
+{
+    struct listing *listing = arg;
+    bool is_seen;
+    int err = listing->items->sees(listing->items->ctx, item, &is_seen);
+
+    if (!err && is_seen)
+        err = on_namespace(listing, item->ns);
+    return err < 0 ? err : 0;
+}
+
 static void show_namespaces(struct listing *listing, struct hd_jw *jw)
 {
     size_t end = (size_t)(listing->what->offset + listing->what->limit);
@@ -234,8 +247,12 @@ int hd_items_namespaces(const struct hd_items *items, const struct hd_ns_search 
         return err;
     hd_arena_init(&listing.arena, MAX_LABELS_ARENA);
     hd_label_set_init(&listing.set, items->arena, (size_t)what->max_depth, MAX_NAMESPACES);
-    err = hd_namespaces_scan(items->app->store, items->principal, listing.from, on_namespace,
-                             &listing, items->fault);
+    if (items->sees)
+        err = hd_items_scan(items->app->store, items->principal, listing.from, true, on_listed,
+                            &listing, items->fault);
+    else
+        err = hd_namespaces_scan(items->app->store, items->principal, listing.from, on_namespace,
+                                 &listing, items->fault);
     if (!err)
         show_namespaces(&listing, jw);
     hd_label_set_fini(&listing.set);
