@@ -205,7 +205,9 @@ static int load_values(struct hd_live *live, struct hd_growing *growing,
                       : load_value(live->graph, value, &val, fault);
         if (err)
             return err;
-        err = hd_channel_restore(&live->channels[channel], val, fault);
+        /* JavaScript's word for a channel that has nothing. */
+        if (hd_val_kind(val) != HD_KIND_UNDEFINED)
+            err = hd_channel_restore(&live->channels[channel], val, fault);
         hd_val_unref(val);
         /* What its graph's code makes of it nobody knows here. */
         if (err && !(err == HD_EINVAL && live->graph->is_foreign))

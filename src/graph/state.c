@@ -203,6 +203,16 @@ int hd_found_load(struct hd_found *found, const struct hd_address *at, struct hd
 
 /* ---- applying --------------------------------------------------------- */
 
+/* How a graph elsewhere reduces is known in part only: what does not fit is not shown. */
+static int forgive(const struct hd_found *found, int err, struct hd_failure *failure)
+{
+    if (err != HD_EINVAL || !found->graph->is_foreign)
+        return err;
+    hd_failure_fini(failure);
+    *failure = (struct hd_failure){0};
+    return 0;
+}
+
 int hd_found_apply_null(struct hd_found *found, bool is_versioned, struct hd_failure *failure)
 {
     struct hd_writes writes = {NULL, 0, 0};
@@ -216,7 +226,7 @@ int hd_found_apply_null(struct hd_found *found, bool is_versioned, struct hd_fai
     if (!err && writes.count > 0)
         err = hd_apply(&found->live, &applied, 1, is_versioned, NULL, failure);
     hd_writes_fini(&writes);
-    return err;
+    return forgive(found, err, failure);
 }
 
 int hd_found_apply_tasks(struct hd_found *found, struct hd_tasks *tasks, bool all,
@@ -234,7 +244,7 @@ int hd_found_apply_tasks(struct hd_found *found, struct hd_tasks *tasks, bool al
     if (!err && count > 0)
         err = hd_apply(&found->live, list, count, is_versioned, NULL, failure);
     hd_free(list);
-    return err;
+    return forgive(found, err, failure);
 }
 
 /* ---- showing ---------------------------------------------------------- */
@@ -305,11 +315,27 @@ static int inner_state(const struct hd_address *at, const struct hd_found *found
     return err;
 }
 
+static bool has_asked(const struct hd_found *found, const struct hd_task *task)
+{
+    for (size_t i = 0; i < found->pends.count; i++) {
+        const struct hd_pend *pend = &found->pends.list[i];
+
+        if (memcmp(pend->task, task->id, HD_UUID_LEN) == 0 &&
+            (pend->write.channel == HD_W_INTERRUPT || pend->write.channel == HD_W_ERROR))
+            return true;
+    }
+    return false;
+}
+
 static struct hd_val *task_result(const struct hd_found *found, const struct hd_task *task)
 {
+    bool is_js = found->graph->ids == HD_IDS_JS;
     struct hd_writes output = {NULL, 0, 0};
     struct hd_val *result = NULL;
 
+    /* JavaScript tells nothing of what came of a question, and nothing where there is nothing. */
+    if (is_js && has_asked(found, task))
+        return hd_val_null();
     if (hd_status_output(&found->pends, task->id, &output) == 0)
         result =
             output.count > 0 ? hd_status_result(found->graph, &output, NULL, 0) : hd_val_null();
@@ -321,6 +347,10 @@ static struct hd_val *task_result(const struct hd_found *found, const struct hd_
         break;
     }
     hd_writes_fini(&output);
+    if (is_js && hd_val_is_object(result) && hd_val_count(result) == 0) {
+        hd_val_unref(result);
+        result = hd_val_null();
+    }
     return result;
 }
 

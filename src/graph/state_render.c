@@ -12,13 +12,19 @@
 
 /* ---- values ----------------------------------------------------------- */
 
+/* JavaScript's word for a channel that has nothing. */
+static bool is_undefined(const struct heddle_value *value)
+{
+    return hd_slice_eq(hd_slice(value->data.data, value->data.len), HD_S("{\"$\":\"undefined\"}"));
+}
+
 static const struct heddle_value *find_value(const struct heddle_tuple *tuple, struct hd_slice name)
 {
     for (size_t i = 0; i < tuple->value_count; i++) {
         struct heddle_bytes channel = tuple->values[i].channel;
 
         if (hd_slice_eq(hd_slice(channel.data, channel.len), name))
-            return &tuple->values[i];
+            return is_undefined(&tuple->values[i]) ? NULL : &tuple->values[i];
     }
     return NULL;
 }

@@ -167,8 +167,7 @@ static void put_list(struct hd_jw *jw, const struct hd_val *list,
     hd_jw_array_end(jw);
 }
 
-static void put_members(struct hd_jw *jw, const struct hd_val *object,
-                        void (*put)(struct hd_jw *, const struct hd_val *))
+static void put_members(struct hd_jw *jw, const struct hd_val *object)
 {
     size_t count = hd_val_count(object);
 
@@ -176,7 +175,7 @@ static void put_members(struct hd_jw *jw, const struct hd_val *object,
         struct hd_val *key, *val = hd_val_member(object, i, &key);
 
         hd_jw_key(jw, hd_val_get_string(key));
-        put(jw, val);
+        hd_val_put(jw, val);
     }
 }
 
@@ -210,7 +209,7 @@ static void put_object(struct hd_jw *jw, const struct hd_val *object)
     } else {
         hd_jw_object(jw);
     }
-    put_members(jw, object, hd_val_put);
+    put_members(jw, object);
     hd_jw_object_end(jw);
 }
 
@@ -306,13 +305,28 @@ static bool render_message(struct hd_jw *jw, const struct hd_val *message)
     return true;
 }
 
+/* JavaScript says nothing of a member that is undefined. */
+static void render_members(struct hd_jw *jw, const struct hd_val *object)
+{
+    size_t count = hd_val_count(object);
+
+    for (size_t i = 0; !jw->err && i < count; i++) {
+        struct hd_val *key, *val = hd_val_member(object, i, &key);
+
+        if (hd_val_kind(val) == HD_KIND_UNDEFINED)
+            continue;
+        hd_jw_key(jw, hd_val_get_string(key));
+        hd_val_put_rendered(jw, val);
+    }
+}
+
 static void render_object(struct hd_jw *jw, const struct hd_val *object)
 {
     int err;
 
     if (hd_val_kind(object) == HD_KIND_NONE) {
         hd_jw_object(jw);
-        put_members(jw, object, hd_val_put_rendered);
+        render_members(jw, object);
         hd_jw_object_end(jw);
         return;
     }

@@ -62,6 +62,8 @@ static void put_object(struct hd_jw *jw, hd_json_val object)
 
     hd_jw_object(jw);
     while (hd_json_next(&it)) {
+        if (hd_canon_is_kind(it.val, "undefined"))
+            continue;
         hd_jw_key(jw, it.key);
         hd_canon_render_val(jw, it.val);
     }

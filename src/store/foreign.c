@@ -111,6 +111,27 @@ static void put_error(struct hd_jw *jw, hd_json_val name, hd_json_val message)
     hd_jw_object_end(jw);
 }
 
+/* As JavaScript prints it. */
+static void put_pattern(struct hd_jw *jw, struct hd_slice source, struct hd_slice flags,
+                        bool has_flags)
+{
+    struct hd_buf text;
+    int err;
+
+    hd_buf_init(&text, MAX_SHOWN);
+    err = hd_buf_append_byte(&text, '/');
+    if (!err)
+        err = hd_buf_append_slice(&text, source);
+    if (!err)
+        err = hd_buf_append_byte(&text, '/');
+    if (!err && has_flags)
+        err = hd_buf_append_slice(&text, flags);
+    if (err && !jw->err)
+        jw->err = err;
+    hd_jw_string(jw, hd_buf_slice(&text));
+    hd_buf_fini(&text);
+}
+
 /* What JSON has no word for: {"lc": 2, "type": "constructor", "id": ["Set"], "args": […]} */
 static bool put_made(struct hd_jw *jw, hd_json_val val)
 {
@@ -127,7 +148,8 @@ static bool put_made(struct hd_jw *jw, hd_json_val val)
     else if (is_text(name, "Map") && hd_json_is_array(first_of(args)))
         put_pairs(jw, first_of(args));
     else if (is_text(name, "RegExp") && hd_json_is_string(first_of(args)))
-        hd_jw_string(jw, hd_json_string(first_of(args)));
+        put_pattern(jw, hd_json_string(first_of(args)), hd_json_string(last_of(args)),
+                    hd_json_size(args) > 1);
     else if (is_text(name, "Uint8Array") && hd_json_is_array(first_of(args)))
         put_bytes(jw, first_of(args));
     else if (hd_json_is_string(name) && hd_slice_starts(hd_json_string(name), HD_S("Error")))
@@ -148,6 +170,11 @@ static bool put_record(struct hd_jw *jw, hd_json_val val)
     return version == 1 && is_text(get(val, "type"), "constructor") && put_message(jw, val);
 }
 
+static bool is_undefined(hd_json_val val)
+{
+    return hd_json_is_object(val) && is_text(get(val, "type"), "undefined") && get(val, "lc");
+}
+
 static void put_val(struct hd_jw *jw, hd_json_val val)
 {
     struct hd_json_iter it = hd_json_iter(val);
@@ -165,6 +192,8 @@ static void put_val(struct hd_jw *jw, hd_json_val val)
     } else if (!put_record(jw, val)) {
         hd_jw_object(jw);
         while (hd_json_next(&it)) {
+            if (is_undefined(it.val))
+                continue;
             hd_jw_key(jw, it.key);
             put_val(jw, it.val);
         }

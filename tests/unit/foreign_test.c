@@ -138,6 +138,12 @@ static void values_of_python_are_shown(void **unused)
     values_are_shown("values.json");
 }
 
+static void values_of_javascript_are_shown(void **unused)
+{
+    (void)unused;
+    values_are_shown("values-js.json");
+}
+
 /* Every part of a value alone, and with any of its bytes changed, ends well. */
 static void damaged_values_are_refused(void **unused)
 {
@@ -434,6 +440,12 @@ static void states_of_python(void **unused)
     check_states("python.json");
 }
 
+static void states_of_javascript(void **unused)
+{
+    (void)unused;
+    check_states("js.json");
+}
+
 /* ---- structures ------------------------------------------------------- */
 
 static void bad_structures_are_refused(void **unused)
@@ -504,6 +516,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_of_python_are_shown),
+        cmocka_unit_test(values_of_javascript_are_shown),
+        cmocka_unit_test(states_of_javascript),
         cmocka_unit_test(damaged_values_are_refused),
         cmocka_unit_test(deep_values_are_refused),
         cmocka_unit_test(states_of_python),
