@@ -137,7 +137,7 @@ class Thread:
             "writes": [
                 [task_id, path, idx, channel, kind, blob(data)]
                 for (task_id, idx), (path, channel, kind, data) in sorted(
-                    self.writes.get(key, {}).items()
+                    self.writes.get(key, {}).items(), key=lambda row: (row[1][0], row[0])
                 )
             ],
             "sends": [],

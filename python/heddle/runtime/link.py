@@ -12,6 +12,7 @@ import concurrent.futures
 import select
 import socket
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -22,6 +23,7 @@ from heddle.runtime import frames
 from heddle.runtime.frames import Frame
 
 _READ = 256 << 10
+_TURN = 0.005  # seconds that a thread waits for the loop before it helps itself
 _FULL = 4 << 20  # bytes that wait to be written before pieces have to wait as well
 
 _CODES = {
@@ -108,7 +110,13 @@ class _Waiting:
 
 
 class Link:
-    """One connection. All methods but `call_sync` are for the loop's thread."""
+    """One connection. All methods but `call_sync` are for the loop's thread.
+
+    The lock guards the socket, what waits to be written and who waits for
+    replies, because a thread that waits in `call_sync` does the loop's part
+    when the loop does not turn: a sync graph that is run on the loop's thread
+    makes it wait for threads that wait for replies.
+    """
 
     def __init__(
         self,
@@ -121,17 +129,21 @@ class Link:
         self._loop = loop
         self._thread = threading.get_ident()
         self._on_call = on_call
+        self._lock = threading.RLock()
         self._reader = frames.Reader()
+        self._taken: deque[Frame] = deque()
         self._out: list[bytes] = []
         self._rest: memoryview | None = None
         self._queued = 0
         self._flush_is_due = False
+        self._has_writer = False
         self._drain: asyncio.Event = asyncio.Event()
         self._drain.set()
         self._empty: asyncio.Future[None] | None = None
         self._last = 0
         self._waiting: dict[int, _Waiting] = {}
         self._calls: dict[int, Call] = {}
+        self._is_lost = False
         self.closed: asyncio.Future[None] = loop.create_future()
         loop.add_reader(sock, self._on_readable)
 
@@ -154,62 +166,88 @@ class Link:
         self, kind: int, number: int, head: bytes, blobs: Sequence[bytes] = ()
     ) -> None:
         """Frames of one turn of the loop leave in one write."""
-        if self.closed.done():
+        if self._is_lost:
             return
-        parts = frames.pack(kind, number, head, blobs)
-        self._out += parts
-        for part in parts:
-            self._queued += len(part)
-        if self._queued > _FULL:
-            self._drain.clear()
+        self._append(frames.pack(kind, number, head, blobs))
         if not self._flush_is_due:
             self._flush_is_due = True
             self._loop.call_soon(self._flush)
 
+    def _append(self, parts: list[bytes]) -> None:
+        with self._lock:
+            self._out += parts
+            for part in parts:
+                self._queued += len(part)
+        if self._queued > _FULL:
+            self._drain.clear()
+
     def _flush(self) -> None:
         self._flush_is_due = False
-        if self._rest is None and not self.closed.done():
+        if not self._has_writer and not self._is_lost:
             self._write()
 
     def _write(self) -> None:
         """Writes what the socket takes; the loop tells when it takes more."""
         try:
-            while self._rest is not None or self._out:
-                if self._rest is None:
-                    self._rest = memoryview(b"".join(self._out))
-                    self._out.clear()
-                sent = self._socket.send(self._rest)
-                self._queued -= sent
-                self._rest = self._rest[sent:] if sent < len(self._rest) else None
-        except (BlockingIOError, InterruptedError):
-            self._loop.add_writer(self._socket, self._on_writable)
+            with self._lock:
+                is_done = self._write_some()
         except OSError as error:
             self._close(error)
+            return
+        if not is_done:
+            self._has_writer = True
+            self._loop.add_writer(self._socket, self._on_writable)
         if self._queued <= _FULL // 2:
             self._drain.set()
         if not self._queued and self._empty is not None and not self._empty.done():
             self._empty.set_result(None)
 
+    def _write_some(self) -> bool:
+        while self._rest is not None or self._out:
+            if self._rest is None:
+                self._rest = memoryview(b"".join(self._out))
+                self._out.clear()
+            try:
+                sent = self._socket.send(self._rest)
+            except (BlockingIOError, InterruptedError):
+                return False
+            self._queued -= sent
+            self._rest = self._rest[sent:] if sent < len(self._rest) else None
+        return True
+
     def _on_writable(self) -> None:
         self._loop.remove_writer(self._socket)
+        self._has_writer = False
         self._write()
 
     # -- reading ---------------------------------------------------------------
 
     def _on_readable(self) -> None:
         try:
+            with self._lock:
+                self._read()
+        except EOFError:
+            self._drain_taken()
+            self._close(None)
+            return
+        except (OSError, frames.ProtocolError) as error:
+            self._close(error)
+            return
+        self._drain_taken()
+
+    def _read(self) -> None:
+        try:
             data = self._socket.recv(_READ)
         except (BlockingIOError, InterruptedError):
             return
-        except OSError as error:
-            self._close(error)
-            return
         if not data:
-            self._close(None)
-            return
+            raise EOFError
+        self._taken.extend(self._reader.feed(data))
+
+    def _drain_taken(self) -> None:
         try:
-            for frame in self._reader.feed(data):
-                self._take(frame)
+            while self._taken:
+                self._take(self._taken.popleft())
         except (frames.ProtocolError, ValueError) as error:
             self._close(error)
 
@@ -256,54 +294,93 @@ class Link:
         on_end: _OnEnd = None,
     ) -> asyncio.Future[Answer]:
         future: asyncio.Future[Answer] = self._loop.create_future()
-        self._start(future, head, blobs, on_piece, on_end)
+        if self._start(future, head, blobs, on_piece, on_end):
+            if not self._flush_is_due:
+                self._flush_is_due = True
+                self._loop.call_soon(self._flush)
+        elif on_end is not None:
+            on_end()
         return future
 
     def call_sync(self, head: bytes, blobs: Sequence[bytes] = ()) -> Answer:
         """From any thread; on the loop's own, everything else waits meanwhile."""
-        if threading.get_ident() == self._thread:
-            return self._call_here(head, blobs)
         future: concurrent.futures.Future[Answer] = concurrent.futures.Future()
-        self._loop.call_soon_threadsafe(self._start, future, head, blobs)
+        if not self._start(future, head, blobs, None, None):
+            return future.result()
+        is_here = threading.get_ident() == self._thread
+        if not is_here:
+            self._loop.call_soon_threadsafe(self._flush)
+        while not future.done():
+            if is_here:
+                self._wait_here()
+            elif not concurrent.futures.wait((future,), _TURN).done:
+                self._help()
         return future.result()
 
-    def _call_here(self, head: bytes, blobs: Sequence[bytes]) -> Answer:
-        future: concurrent.futures.Future[Answer] = concurrent.futures.Future()
-        self._start(future, head, blobs)
-        poll = select.poll()
-        while not future.done():
-            if self._rest is not None or self._out:
-                self._write()
-            unsent = self._rest is not None
-            poll.register(
-                self._socket, select.POLLIN | (select.POLLOUT if unsent else 0)
-            )
-            poll.poll()
+    def _wait_here(self) -> None:
+        """The loop's thread waits for a reply: nothing else happens on it."""
+        if not self._has_writer:
+            self._write()
+        elif self._rest is not None:
+            with self._lock:
+                self._write_some()
+        if not self._is_lost:
+            poll = select.poll()
+            poll.register(self._socket, select.POLLIN)
+            poll.poll(_TURN * 1000)
             self._on_readable()
-        return future.result()
+
+    def _help(self) -> None:
+        """The loop may stand still: what belongs to other threads is done by them."""
+        error: Exception | None = None
+        with self._lock:
+            if self._is_lost:
+                return
+            try:
+                self._write_some()
+                self._read()
+            except (EOFError, OSError, frames.ProtocolError) as caught:
+                error = caught
+            mine = [each for each in self._taken if self._is_for_thread(each)]
+            for frame in mine:
+                self._taken.remove(frame)
+                self._take_reply(frame)
+            if error is not None:
+                self._fail_waiting(concurrent.futures.Future)
+        if error is not None:
+            known = None if isinstance(error, EOFError) else error
+            self._loop.call_soon_threadsafe(self._close, known)
+        elif self._taken:
+            self._loop.call_soon_threadsafe(self._drain_taken)
+
+    def _is_for_thread(self, frame: Frame) -> bool:
+        if frame.kind not in (frames.ANSWER, frames.ERROR):
+            return False
+        waiting = self._waiting.get(frame.number)
+        return waiting is not None and isinstance(
+            waiting.future, concurrent.futures.Future
+        )
 
     def _start(
         self,
         future: _Future,
         head: bytes,
         blobs: Sequence[bytes],
-        on_piece: _OnPiece = None,
-        on_end: _OnEnd = None,
-    ) -> None:
-        if self.closed.done():
-            future.set_exception(_lost())
-            if on_end is not None:
-                on_end()
-            return
-        self._last = number = self._last % 0xFFFFFFFF + 1
-        try:
-            self.send(frames.CALL, number, head, blobs)
-        except frames.ProtocolError as error:
-            future.set_exception(ServerError(str(error), _CODES["limit"]))
-            if on_end is not None:
-                on_end()
-            return
-        self._waiting[number] = _Waiting(future, on_piece, on_end)
+        on_piece: _OnPiece,
+        on_end: _OnEnd,
+    ) -> bool:
+        with self._lock:
+            if self._is_lost:
+                future.set_exception(_lost())
+                return False
+            self._last = number = self._last % 0xFFFFFFFF + 1
+            try:
+                self._append(frames.pack(frames.CALL, number, head, blobs))
+            except frames.ProtocolError as error:
+                future.set_exception(ServerError(str(error), _CODES["limit"]))
+                return False
+            self._waiting[number] = _Waiting(future, on_piece, on_end)
+            return True
 
     def answer(self, call: Call, head: bytes = b"{}", blobs: Sequence[bytes] = ()) -> None:
         if self._calls.pop(call.number, None) is not None:
@@ -313,24 +390,23 @@ class Link:
         if self._calls.pop(call.number, None) is not None:
             self.send(frames.ERROR, call.number, orjson.dumps(error))
 
-    @property
-    def open_calls(self) -> int:
-        return len(self._calls)
-
     # -- the end ---------------------------------------------------------------
 
     def close(self) -> None:
         self._close(None)
 
     def _close(self, error: Exception | None) -> None:
-        if self.closed.done():
-            return
-        self._loop.remove_reader(self._socket)
-        self._loop.remove_writer(self._socket)
-        self._socket.close()
-        self._out.clear()
-        self._rest = None
-        self._queued = 0
+        with self._lock:
+            if self._is_lost:
+                return
+            self._is_lost = True
+            self._loop.remove_reader(self._socket)
+            self._loop.remove_writer(self._socket)
+            self._socket.close()
+            self._out.clear()
+            self._rest = None
+            self._queued = 0
+            self._fail_waiting(object)
         self._drain.set()
         if self._empty is not None and not self._empty.done():
             self._empty.set_result(None)
@@ -338,8 +414,12 @@ class Link:
             self.closed.set_result(None)
         else:
             self.closed.set_exception(error)
-        waiting, self._waiting = self._waiting, {}
-        for each in waiting.values():
+
+    def _fail_waiting(self, kind: type) -> None:
+        for number, each in [*self._waiting.items()]:
+            if not isinstance(each.future, kind):
+                continue
+            del self._waiting[number]
             if each.on_end is not None:
                 each.on_end()
             if not each.future.done():

@@ -1,0 +1,3 @@
+"""Beside the graph, imported as a package does."""
+
+PRICES = {"tea": 3, "cake": 5}
