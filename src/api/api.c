@@ -5,6 +5,7 @@
 #include "api/access.h"
 #include "api/authorize.h"
 #include "api/beat.h"
+#include "api/custom.h"
 #include "api/note.h"
 #include "api/watch.h"
 #include "base/alloc.h"
@@ -20,6 +21,8 @@ struct hd_api {
     struct hd_router *router;
     struct hd_beats *beats;
     struct hd_watches *watches;
+    struct hd_custom *custom;             /* NULL: no http.app */
+    const struct hd_endpoint **endpoints; /* those of the router */
     const struct hd_server *server;
 };
 
@@ -297,21 +300,43 @@ static void say_allowed(struct hd_exchange *ex, unsigned methods)
     hd_answer_header(ex, HD_S("Allow"), hd_slice_cstr(text));
 }
 
+/*
+ * The path without http.mount_prefix; false when it does not begin so. Whether the server is well
+ * is asked by those who know no prefixes.
+ */
+static bool take_prefix(const struct hd_api *api, struct hd_slice *path)
+{
+    struct hd_slice prefix = hd_slice_cstr(api->app->config->http_mount_prefix);
+
+    if (prefix.len == 0 || hd_slice_eq(*path, HD_S("/ok")) || hd_slice_eq(*path, HD_S("/health")))
+        return true;
+    if (!hd_slice_starts(*path, prefix) || (path->len > prefix.len && path->ptr[prefix.len] != '/'))
+        return false;
+    *path = path->len > prefix.len ? hd_slice(path->ptr + prefix.len, path->len - prefix.len)
+                                   : HD_S("/");
+    return true;
+}
+
 void hd_api_handle(void *ctx, struct hd_exchange *ex)
 {
     struct hd_api *api = ctx;
     const struct hd_http_request *request = hd_exchange_request(ex);
     struct hd_call *call = make_call(api, ex);
-    struct hd_match match;
+    struct hd_slice path = request->path;
+    struct hd_match match = {.kind = HD_MATCH_NO_PATH};
 
-    if (!call ||
-        hd_router_match(api->router, request->method, request->path, call->arena, &match)) {
+    if (!call || (take_prefix(api, &path) &&
+                  hd_router_match(api->router, request->method, path, call->arena, &match))) {
         hd_answer_error(ex, 503, "out of memory");
+        return;
+    }
+    if (api->custom && (match.kind == HD_MATCH_NO_PATH || hd_custom_has(api->custom, path))) {
+        hd_custom_take(api->custom, call, path);
         return;
     }
     switch (match.kind) {
     case HD_MATCH_FOUND:
-        call->route = hd_endpoint_at(match.route);
+        call->route = api->endpoints[match.route];
         memcpy(call->params, match.params, sizeof(call->params));
         hd_access_enter(call, start);
         return;
@@ -347,18 +372,27 @@ static size_t count_routes(void)
 int hd_api_create(struct hd_app *app, struct hd_api **out, struct hd_fault *fault)
 {
     struct hd_api *api = hd_calloc(1, sizeof(*api));
-    size_t count = count_routes();
+    size_t count = count_routes(), kept = 0;
     struct hd_router_entry *entries = hd_calloc(count, sizeof(*entries));
     int err = api && entries ? 0 : HD_ENOMEM;
 
+    if (!err)
+        api->endpoints = hd_calloc(count, sizeof(*api->endpoints));
+    if (!err && !api->endpoints)
+        err = HD_ENOMEM;
     for (size_t i = 0; !err && i < count; i++) {
         const struct hd_endpoint *endpoint = hd_endpoint_at(i);
 
-        entries[i] = (struct hd_router_entry){endpoint->method, endpoint->pattern};
         err = hd_access_check(endpoint, fault);
+        if (err || !hd_endpoint_is_on(app->config, endpoint))
+            continue;
+        entries[kept] = (struct hd_router_entry){endpoint->method, endpoint->pattern};
+        api->endpoints[kept++] = endpoint;
     }
     if (!err)
-        err = hd_router_create(&api->router, entries, count, fault);
+        err = hd_router_create(&api->router, entries, kept, fault);
+    if (!err)
+        err = hd_custom_create(app, &api->custom);
     if (!err)
         err = hd_beats_create(app->loop, (uint64_t)app->config->stream_heartbeat_ms, &api->beats);
     if (!err)
@@ -380,7 +414,14 @@ void hd_api_destroy(struct hd_api *api)
     hd_watches_destroy(api->watches);
     hd_beats_destroy(api->beats);
     hd_router_destroy(api->router);
+    hd_custom_destroy(api->custom);
+    hd_free(api->endpoints);
     hd_free(api);
+}
+
+struct hd_custom *hd_api_custom(const struct hd_api *api)
+{
+    return api->custom;
 }
 
 struct hd_beats *hd_api_beats(const struct hd_api *api)

@@ -136,6 +136,9 @@ extern const struct hd_routes hd_routes_openapi;
 
 /* Number `index` of all routes; NULL after the last. */
 const struct hd_endpoint *hd_endpoint_at(size_t index);
+/* http.disable_…: false for one that the server is to be without. */
+struct hd_config;
+bool hd_endpoint_is_on(const struct hd_config *config, const struct hd_endpoint *endpoint);
 
 struct hd_call_header {
     struct hd_call_header *next;
@@ -265,6 +268,8 @@ void hd_api_end_streams(struct hd_api *api);
 
 struct hd_beats;
 struct hd_beats *hd_api_beats(const struct hd_api *api);
+struct hd_custom;
+struct hd_custom *hd_api_custom(const struct hd_api *api); /* NULL: there is no http.app */
 struct hd_watches;
 struct hd_watches *hd_api_watches(const struct hd_api *api);
 

@@ -12,6 +12,7 @@
 
 #include "api/api.h"
 #include "auth/digest.h"
+#include "run/config.h"
 
 extern const char hd_api_schemas[];
 extern const size_t hd_api_schemas_len;
@@ -319,23 +320,23 @@ static void put_operation(struct hd_jw *jw, const struct hd_endpoint *endpoint, 
 }
 
 /* An endpoint without a tag is not for clients. */
-static bool is_shown(const struct hd_endpoint *endpoint)
+static bool is_shown(const struct hd_config *config, const struct hd_endpoint *endpoint)
 {
-    return endpoint->tag != NULL;
+    return endpoint->tag != NULL && hd_endpoint_is_on(config, endpoint);
 }
 
-static bool is_first_of_path(size_t index)
+static bool is_first_of_path(const struct hd_config *config, size_t index)
 {
     const char *pattern = hd_endpoint_at(index)->pattern;
 
     for (size_t i = 0; i < index; i++) {
-        if (is_shown(hd_endpoint_at(i)) && strcmp(hd_endpoint_at(i)->pattern, pattern) == 0)
+        if (is_shown(config, hd_endpoint_at(i)) && strcmp(hd_endpoint_at(i)->pattern, pattern) == 0)
             return false;
     }
-    return is_shown(hd_endpoint_at(index));
+    return is_shown(config, hd_endpoint_at(index));
 }
 
-static void put_path(struct hd_jw *jw, size_t index, bool has_auth)
+static void put_path(struct hd_jw *jw, const struct hd_config *config, size_t index, bool has_auth)
 {
     const char *pattern = hd_endpoint_at(index)->pattern;
     const struct hd_endpoint *endpoint;
@@ -343,7 +344,7 @@ static void put_path(struct hd_jw *jw, size_t index, bool has_auth)
     hd_jw_key(jw, hd_slice_cstr(pattern));
     hd_jw_object(jw);
     for (size_t i = index; (endpoint = hd_endpoint_at(i)); i++) {
-        if (is_shown(endpoint) && strcmp(endpoint->pattern, pattern) == 0)
+        if (is_shown(config, endpoint) && strcmp(endpoint->pattern, pattern) == 0)
             put_operation(jw, endpoint, has_auth);
     }
     hd_jw_object_end(jw);
@@ -390,18 +391,33 @@ static void put_components(struct hd_jw *jw, bool has_auth)
     hd_jw_object_end(jw);
 }
 
+/* Where the paths begin. */
+static void put_servers(struct hd_jw *jw, const char *prefix)
+{
+    if (!*prefix)
+        return;
+    hd_jw_key(jw, HD_S("servers"));
+    hd_jw_array(jw);
+    hd_jw_object(jw);
+    put_text(jw, "url", prefix);
+    hd_jw_object_end(jw);
+    hd_jw_array_end(jw);
+}
+
 static int get_document(struct hd_call *call)
 {
+    const struct hd_config *config = call->app->config;
     bool has_auth = call->app->gate != NULL;
     struct hd_jw *jw = &call->jw;
 
     hd_jw_object(jw);
     put_head(jw);
+    put_servers(jw, config->http_mount_prefix);
     hd_jw_key(jw, HD_S("paths"));
     hd_jw_object(jw);
     for (size_t i = 0; hd_endpoint_at(i); i++) {
-        if (is_first_of_path(i))
-            put_path(jw, i, has_auth);
+        if (is_first_of_path(config, i))
+            put_path(jw, config, i, has_auth);
     }
     hd_jw_object_end(jw);
     put_components(jw, has_auth);

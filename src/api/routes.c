@@ -1,5 +1,8 @@
 /* All endpoints: each table is in the file of its resource. */
+#include <string.h>
+
 #include "api/api.h"
+#include "run/config.h"
 
 static const struct hd_routes *const tables[] = {
     &hd_routes_assistants,      &hd_routes_assistant_search,
@@ -23,4 +26,45 @@ const struct hd_endpoint *hd_endpoint_at(size_t index)
         index -= tables[i]->count;
     }
     return NULL;
+}
+
+static bool begins(const char *pattern, const char *with)
+{
+    return strncmp(pattern, with, strlen(with)) == 0;
+}
+
+static bool is_cron(const char *pattern)
+{
+    return begins(pattern, "/runs/crons") || strstr(pattern, "}/runs/crons");
+}
+
+static bool is_about_the_server(const char *pattern)
+{
+    return begins(pattern, "/info") || begins(pattern, "/metrics") || begins(pattern, "/docs") ||
+           begins(pattern, "/openapi");
+}
+
+/* Whether a server answers at all can always be asked. */
+bool hd_endpoint_is_on(const struct hd_config *config, const struct hd_endpoint *endpoint)
+{
+    const char *pattern = endpoint->pattern;
+    const bool *is_off = config->http_disable;
+
+    if (begins(pattern, "/assistants"))
+        return !is_off[HD_HTTP_ASSISTANTS];
+    if (is_cron(pattern))
+        return !is_off[HD_HTTP_RUNS] && !is_off[HD_HTTP_CRONS];
+    if (begins(pattern, "/runs") || (begins(pattern, "/threads") && strstr(pattern, "}/runs")))
+        return !is_off[HD_HTTP_RUNS];
+    if (begins(pattern, "/threads"))
+        return !is_off[HD_HTTP_THREADS];
+    if (begins(pattern, "/store"))
+        return !is_off[HD_HTTP_STORE];
+    if (begins(pattern, "/mcp"))
+        return !is_off[HD_HTTP_MCP];
+    if (begins(pattern, "/a2a") || begins(pattern, "/.well-known/agent"))
+        return !is_off[HD_HTTP_A2A];
+    if (begins(pattern, "/ui"))
+        return !is_off[HD_HTTP_UI];
+    return !is_about_the_server(pattern) || !is_off[HD_HTTP_META];
 }

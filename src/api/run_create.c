@@ -45,10 +45,8 @@ static bool is_secret(struct hd_slice name)
 }
 
 /* What a request is stored with is chosen by name: nobody knows what else is in its headers. */
-static bool is_for_graphs(const struct hd_config *config, struct hd_slice name)
+static bool is_listed(const struct hd_config_list *list, struct hd_slice name)
 {
-    const struct hd_config_list *list = &config->headers_to_graphs;
-
     for (size_t i = 0; i < list->count; i++) {
         struct hd_slice item = list->items[i], part = name;
 
@@ -57,9 +55,15 @@ static bool is_for_graphs(const struct hd_config *config, struct hd_slice name)
             part.len = part.len < item.len ? part.len : item.len;
         }
         if (hd_slice_eq_nocase(part, item))
-            return !is_secret(name);
+            return true;
     }
     return false;
+}
+
+static bool is_for_graphs(const struct hd_config *config, struct hd_slice name)
+{
+    return is_listed(&config->headers_to_graphs, name) &&
+           !is_listed(&config->headers_not_to_graphs, name) && !is_secret(name);
 }
 
 /* Those that graphs see, as an object. */

@@ -1,5 +1,6 @@
 /* heddle serve: the server, from its configuration to its end. */
 #include <malloc.h>
+#include <regex.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 #include "run/config.h"
 #include "run/gate.h"
 #include "run/project.h"
+#include "run/webhook_headers.h"
 
 #define MAX_SETTINGS ((size_t)64 << 20)
 
@@ -33,7 +35,10 @@ struct serving {
     struct hd_app app;
     struct hd_api *api;
     struct hd_server *server;
-    struct hd_tls *tls; /* NULL: without */
+    struct hd_tls *tls;    /* NULL: without */
+    struct hd_arena arena; /* what the configuration of the server borrows */
+    regex_t origins;
+    bool has_origins;
     int port;
     bool is_ending;
 };
@@ -102,14 +107,52 @@ static void set_guards(const struct hd_config *config, struct hd_server_config *
 {
     bool has_users = config->auth.val != NULL;
 
-    http->cors.origins = config->cors_allow_origins.items;
-    http->cors.origin_count = config->cors_allow_origins.count;
-    http->cors.is_off = has_users && http->cors.origin_count == 0;
     http->guard.checks_host = !has_users;
     http->guard.hosts = config->allowed_hosts.items;
     http->guard.host_count = config->allowed_hosts.count;
     http->guard.proxies = config->proxies;
     http->guard.proxy_count = config->trusted_proxies.count;
+}
+
+/* "a, b"; NULL when there are none, or all ("*") are meant. */
+static const char *join(struct hd_arena *arena, const struct hd_config_list *list)
+{
+    const char *text = NULL;
+
+    for (size_t i = 0; i < list->count; i++) {
+        struct hd_slice item = list->items[i];
+
+        if (hd_slice_eq(item, HD_S("*")))
+            return NULL;
+        text = hd_arena_printf(arena, "%s%s%.*s", text ? text : "", text ? ", " : "", (int)item.len,
+                               item.ptr);
+        if (!text)
+            return "";
+    }
+    return text;
+}
+
+static int set_cors(struct serving *s, struct hd_cors *cors)
+{
+    const struct hd_config *config = &s->config;
+    const char *pattern;
+
+    if (*config->cors_allow_origin_regex) {
+        pattern = hd_arena_printf(&s->arena, "^(%s)$", config->cors_allow_origin_regex);
+        if (!pattern || regcomp(&s->origins, pattern, REG_EXTENDED | REG_NOSUB) != 0)
+            return HD_ENOMEM; /* it was checked */
+        s->has_origins = true;
+        cors->pattern = &s->origins;
+    }
+    cors->origins = config->cors_allow_origins.items;
+    cors->origin_count = config->cors_allow_origins.count;
+    cors->is_off = config->auth.val && cors->origin_count == 0 && !cors->pattern;
+    cors->methods = join(&s->arena, &config->cors_allow_methods);
+    cors->headers = join(&s->arena, &config->cors_allow_headers);
+    cors->exposed = join(&s->arena, &config->cors_expose_headers);
+    cors->allow_credentials = config->cors_allow_credentials;
+    cors->max_age = config->cors_max_age;
+    return 0;
 }
 
 static int open_server(struct serving *s, struct hd_fault *fault)
@@ -125,6 +168,9 @@ static int open_server(struct serving *s, struct hd_fault *fault)
     http.limits.head_ms = http.limits.body_ms = http.limits.write_ms =
         config->slow_timeout_us / 1000;
     set_guards(config, &http);
+    err = set_cors(s, &http.cors);
+    if (err)
+        return err;
     http.handler = hd_api_handle;
     http.ctx = s->api;
     if (config->tls_certificate[0]) {
@@ -324,11 +370,13 @@ static bool take_check(int *argc, char **argv)
 static int prepare(struct serving *s, struct hd_fault *fault)
 {
     const struct hd_config_list *warnings = &s->config.warnings;
+    int err;
 
     hd_log_set_level((enum hd_log_level)s->config.log_level);
     for (size_t i = 0; i < warnings->count; i++)
         hd_log(HD_LOG_WARN, "config", "%.*s", (int)warnings->items[i].len, warnings->items[i].ptr);
-    return hd_project_set_environment(&s->config, fault);
+    err = hd_project_set_environment(&s->config, fault);
+    return err ? err : hd_webhook_headers_check(&s->config, fault);
 }
 
 int hd_serve(const char *command, int argc, char **argv, hd_greet_fn say_hello)
@@ -341,6 +389,7 @@ int hd_serve(const char *command, int argc, char **argv, hd_greet_fn say_hello)
 
     if (!s)
         return HD_EXIT_FAILED;
+    hd_arena_init(&s->arena, MAX_SETTINGS);
     s->command = command;
     s->greet = say_hello;
     if (hd_config_load(&s->config, &source, &fault)) {
@@ -356,6 +405,9 @@ int hd_serve(const char *command, int argc, char **argv, hd_greet_fn say_hello)
     else if (hd_graphs_open(&s->app, &s->config))
         status = serve(s);
     hd_tls_destroy(s->tls);
+    if (s->has_origins)
+        regfree(&s->origins);
+    hd_arena_fini(&s->arena);
     hd_graphs_close(&s->app);
     hd_config_fini(&s->config);
     hd_free(s);

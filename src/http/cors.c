@@ -7,20 +7,35 @@
     "x-request-id"
 #define METHODS "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
 
+#define MAX_ORIGIN 512
+
+static bool matches(const struct hd_cors *cors, struct hd_slice origin)
+{
+    char text[MAX_ORIGIN];
+
+    if (!cors->pattern || origin.len >= sizeof(text))
+        return false;
+    memcpy(text, origin.ptr, origin.len);
+    text[origin.len] = '\0';
+    return strlen(text) == origin.len && regexec(cors->pattern, text, 0, NULL, 0) == 0;
+}
+
 bool hd_cors_allows(const struct hd_cors *cors, struct hd_slice origin)
 {
     if (cors->is_off)
         return false;
+    if (matches(cors, origin))
+        return true;
     for (size_t i = 0; i < cors->origin_count; i++) {
         if (hd_slice_eq(cors->origins[i], origin) || hd_slice_eq(cors->origins[i], HD_S("*")))
             return true;
     }
-    return cors->origin_count == 0;
+    return cors->origin_count == 0 && !cors->pattern;
 }
 
 static bool is_any(const struct hd_cors *cors)
 {
-    return cors->origin_count == 0 ||
+    return (cors->origin_count == 0 && !cors->pattern) ||
            (cors->origin_count == 1 && hd_slice_eq(cors->origins[0], HD_S("*")));
 }
 
@@ -64,10 +79,14 @@ int hd_cors_write(struct hd_buf *out, const struct hd_cors *cors,
     err = write_origin(out, cors, origin);
     if (err || !hd_cors_allows(cors, origin))
         return err;
-    return hd_buf_append_slice(out, HD_S("access-control-expose-headers: " EXPOSED "\r\n"));
+    return hd_buf_printf(out, "access-control-expose-headers: " EXPOSED "%s%s\r\n",
+                         cors->exposed ? ", " : "", cors->exposed ? cors->exposed : "");
 }
 
-/* The headers asked for are allowed as they are named: "*" would not cover Authorization. */
+/*
+ * Unless they are listed, the headers asked for are allowed as they are named: "*" would not cover
+ * Authorization.
+ */
 int hd_cors_write_preflight(struct hd_buf *out, const struct hd_cors *cors,
                             const struct hd_http_request *request)
 {
@@ -76,7 +95,10 @@ int hd_cors_write_preflight(struct hd_buf *out, const struct hd_cors *cors,
         hd_request_value(request, HD_S("access-control-request-private-network"));
     int err;
 
-    err = hd_buf_append_slice(out, HD_S("access-control-allow-methods: " METHODS "\r\n"));
+    if (cors->headers)
+        wanted = hd_slice_cstr(cors->headers);
+    err = hd_buf_printf(out, "access-control-allow-methods: %s\r\n",
+                        cors->methods ? cors->methods : METHODS);
     if (!err && wanted.len > 0)
         err = hd_buf_append_slice(out, HD_S("access-control-allow-headers: "));
     if (!err && wanted.len > 0)

@@ -8,6 +8,7 @@
 #ifndef HD_HTTP_SERVER_H
 #define HD_HTTP_SERVER_H
 
+#include <regex.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -40,8 +41,12 @@ struct hd_server_limits {
 
 struct hd_cors {
     bool is_off;                    /* no page but the server's own may use it */
-    const struct hd_slice *origins; /* none: every origin is allowed, as "*" */
+    const struct hd_slice *origins; /* none, and no pattern: every origin is allowed, as "*" */
     size_t origin_count;
+    const regex_t *pattern;     /* origins besides; matches all of it. NULL: none */
+    const char *methods;        /* "GET, POST"; NULL: all */
+    const char *headers;        /* that pages may send; NULL: all that they ask for */
+    const char *exposed;        /* besides those of the server; NULL: none */
     bool allow_credentials;     /* with a list of origins only */
     bool allow_private_network; /* pages from the internet may ask a server on loopback */
     int max_age;                /* seconds that a preflight is remembered */

@@ -233,9 +233,10 @@ struct hd_setting {
     const char *title;    /* of the group that begins here, or NULL */
     int64_t min, max;     /* numbers and sizes; durations: in the unit they are given in */
     int64_t scale;
-    const char *const *choices;                             /* NULL after the last */
-    bool is_secret;                                         /* never shown */
-    int (*check)(const char *text, struct hd_fault *fault); /* texts: may be NULL */
+    const char *const *choices; /* NULL after the last */
+    bool is_secret;             /* never shown */
+    int (*check)(const char *text,
+                 struct hd_fault *fault); /* texts, or each of a list; may be NULL */
 };
 
 /* NULL after the last. */

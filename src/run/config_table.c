@@ -43,6 +43,12 @@ static int check_regex(const char *text, struct hd_fault *fault)
     return hd_fault_set(fault, HD_EINVAL, "not a regular expression: %s", why);
 }
 
+/* Names of methods and headers. */
+static int check_token(const char *text, struct hd_fault *fault)
+{
+    return hd_slice_is_token(hd_slice_cstr(text)) ? 0 : hd_fault_set(fault, HD_EINVAL, "no name");
+}
+
 static int check_prefix(const char *text, struct hd_fault *fault)
 {
     size_t len = strlen(text);
@@ -155,11 +161,11 @@ static const struct hd_setting settings[] = {
      .help = "origins besides: https://.*\\.example\\.com (POSIX, all of it)",
      .check = check_regex},
     {"cors.allow_methods", HD_SETTING_LIST, AT(cors_allow_methods), "", "METHOD,…",
-     .help = "methods that they may use; none: all"},
+     .help = "methods that they may use; none: all", .check = check_token},
     {"cors.allow_headers", HD_SETTING_LIST, AT(cors_allow_headers), "", "NAME,…",
-     .help = "headers that they may send; none: all"},
+     .help = "headers that they may send; none: all", .check = check_token},
     {"cors.expose_headers", HD_SETTING_LIST, AT(cors_expose_headers), "", "NAME,…",
-     .help = "headers that they may read besides Heddle's own"},
+     .help = "headers that they may read besides Heddle's own", .check = check_token},
     {"cors.allow_credentials", HD_SETTING_BOOL, AT(cors_allow_credentials), "false", "",
      .help = "with cookies; needs a list of origins"},
     {"cors.max_age", HD_SETTING_INT, AT(cors_max_age), "600", "SECONDS",

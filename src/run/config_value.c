@@ -227,6 +227,7 @@ static int grow_error(const struct hd_config_place *place)
 static int add_to_list(const struct hd_config_place *place, struct hd_slice text)
 {
     struct hd_config_list *list = target(place);
+    struct hd_fault why = {0};
     struct hd_slice *items;
 
     if (text.len == 0 || memchr(text.ptr, '\0', text.len))
@@ -237,6 +238,8 @@ static int add_to_list(const struct hd_config_place *place, struct hd_slice text
     list->items = items;
     if (hd_arena_copy(&place->config->arena, text, &items[list->count]) != 0)
         return no_memory(place);
+    if (place->setting->check && place->setting->check(items[list->count].ptr, &why) != 0)
+        return refuse(place, text, "is %s", why.text);
     list->count++;
     return 0;
 }

@@ -20,6 +20,7 @@
 #include "graph/http.h"
 #include "run/config.h"
 #include "run/ticket.h"
+#include "run/webhook_headers.h"
 #include "run/webhook_rules.h"
 
 #define MAX_FLYING 64
@@ -45,6 +46,9 @@ struct list {
 struct hd_webhooks {
     struct hd_app *app;
     struct hd_webhook_policy policy;
+    struct hd_arena arena; /* of the headers */
+    const char *headers[HD_WEBHOOK_MAX_HEADERS];
+    size_t header_count;
     uv_timer_t timer;
     struct list ready, flying, waiting; /* waiting: the first due first */
     size_t flying_count;
@@ -66,13 +70,18 @@ static struct hd_webhook_policy policy_of(const struct hd_config *config)
                                       .domains = config->webhooks_allowed_domains.items,
                                       .domain_count = config->webhooks_allowed_domains.count,
                                       .ports = config->webhooks_allowed_ports.items,
-                                      .port_count = config->webhooks_allowed_ports.count};
+                                      .port_count = config->webhooks_allowed_ports.count,
+                                      .max_url = (size_t)config->webhooks_max_url_length};
 }
 
 int hd_webhook_allowed(const struct hd_config *config, struct hd_slice url, struct hd_fault *fault)
 {
     const struct hd_webhook_policy policy = policy_of(config);
-    int err = hd_webhook_check(&policy, url, fault);
+    int err;
+
+    if (config->http_disable[HD_HTTP_WEBHOOKS])
+        return hd_fault_set(fault, HD_EINVAL, "webhook: this server calls none");
+    err = hd_webhook_check(&policy, url, fault);
 
     /* A path of this server leads nowhere else. */
     if (!err && url.ptr[0] != '/')
@@ -228,23 +237,28 @@ static int start(struct delivery *delivery, struct hd_slice body)
     const struct hd_config *config = webhooks->app->config;
     char signature[sizeof(HD_WEBHOOK_HEADER) + 2 + HD_WEBHOOK_SIGNATURE_SIZE] =
         HD_WEBHOOK_HEADER ": ";
-    const char *const headers[] = {"Content-Type: application/json", "User-Agent: heddle",
-                                   "Expect:", signature};
+    const char *headers[4 + HD_WEBHOOK_MAX_HEADERS] = {"Content-Type: application/json",
+                                                       "User-Agent: heddle", "Expect:"};
     bool is_signed = config->webhooks_secret[0] != '\0';
-    const struct hd_http_what what = {.method = "POST",
-                                      .url = delivery->url,
-                                      .headers = headers,
-                                      .header_count = HD_COUNT(headers) - !is_signed,
-                                      .body = body,
-                                      .timeout_ms = config->webhooks_timeout_us / 1000,
-                                      .is_direct = true,
-                                      .is_trusted = delivery->is_own,
-                                      .is_own = delivery->is_own,
-                                      .ignores_answer = true,
-                                      .allows = delivery->is_own ? NULL : allows,
-                                      .allows_ctx = &webhooks->policy};
+    size_t count = 3;
+    struct hd_http_what what = {.method = "POST",
+                                .url = delivery->url,
+                                .headers = headers,
+                                .body = body,
+                                .timeout_ms = config->webhooks_timeout_us / 1000,
+                                .is_direct = true,
+                                .is_trusted = delivery->is_own,
+                                .is_own = delivery->is_own,
+                                .ignores_answer = true,
+                                .allows = delivery->is_own ? NULL : allows,
+                                .allows_ctx = &webhooks->policy};
     int err = 0;
 
+    if (is_signed)
+        headers[count++] = signature;
+    for (size_t i = 0; i < webhooks->header_count; i++)
+        headers[count++] = webhooks->headers[i];
+    what.header_count = count;
     if (is_signed)
         err = hd_webhook_sign(hd_slice_cstr(config->webhooks_secret), hd_clock_now_us() / 1000000,
                               body, signature + strlen(HD_WEBHOOK_HEADER ": "));
@@ -489,12 +503,19 @@ static void on_timer(uv_timer_t *timer)
 int hd_webhooks_create(struct hd_app *app, struct hd_webhooks **out)
 {
     struct hd_webhooks *webhooks = hd_calloc(1, sizeof(*webhooks));
+    int err;
 
     if (!webhooks)
         return HD_ENOMEM;
-    if (uv_timer_init(app->loop, &webhooks->timer)) {
+    hd_arena_init(&webhooks->arena, (size_t)4 << 20);
+    err = hd_webhook_headers(app->config, &webhooks->arena, webhooks->headers,
+                             &webhooks->header_count, NULL);
+    if (!err && uv_timer_init(app->loop, &webhooks->timer))
+        err = HD_EIO;
+    if (err) {
+        hd_arena_fini(&webhooks->arena);
         hd_free(webhooks);
-        return HD_EIO;
+        return err;
     }
     webhooks->timer.data = webhooks;
     webhooks->app = app;
@@ -505,7 +526,10 @@ int hd_webhooks_create(struct hd_app *app, struct hd_webhooks **out)
 
 static void on_closed(uv_handle_t *handle)
 {
-    hd_free(handle->data);
+    struct hd_webhooks *webhooks = handle->data;
+
+    hd_arena_fini(&webhooks->arena);
+    hd_free(webhooks);
 }
 
 void hd_webhooks_destroy(struct hd_webhooks *webhooks)

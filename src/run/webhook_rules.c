@@ -181,12 +181,13 @@ static int check_path(const struct hd_webhook_policy *policy, struct hd_fault *f
 int hd_webhook_check(const struct hd_webhook_policy *policy, struct hd_slice url,
                      struct hd_fault *fault)
 {
+    size_t most = policy->max_url > 0 ? policy->max_url : HD_WEBHOOK_MAX_URL;
     char *text;
     CURLU *parsed;
     int err;
 
-    if (url.len > HD_WEBHOOK_MAX_URL)
-        return hd_fault_set(fault, HD_EINVAL, "webhook: longer than %d bytes", HD_WEBHOOK_MAX_URL);
+    if (url.len > most)
+        return hd_fault_set(fault, HD_EINVAL, "webhook: longer than %zu bytes", most);
     if (!is_plain(url))
         return hd_fault_set(fault, HD_EINVAL,
                             "webhook: not a URL: only printable ASCII without blanks and \"\\\"");

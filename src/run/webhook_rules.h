@@ -24,6 +24,7 @@ struct hd_webhook_policy {
     size_t domain_count;
     const int *ports; /* none: all */
     size_t port_count;
+    size_t max_url; /* 0: HD_WEBHOOK_MAX_URL */
 };
 
 /*

@@ -1,0 +1,567 @@
+/*
+ * A request for the application becomes the op `request` of a worker. Its first piece has status
+ * and headers. An answer whose length is told, and is small, is collected and leaves whole; others
+ * are streamed, and while the client does not read, the worker is told to wait.
+ */
+#include "api/custom.h"
+
+#include <string.h>
+
+#include "api/access.h"
+#include "base/alloc.h"
+#include "base/log.h"
+#include "run/config.h"
+#include "run/project.h"
+
+#define MAX_HEAD ((size_t)16 << 20)
+#define MAX_WHOLE ((int64_t)1 << 20)
+#define MAX_QUEUED ((size_t)64 << 20) /* that a worker sends although it was told to wait */
+#define MAX_ROUTES 1000
+
+struct hd_custom {
+    struct hd_app *app;
+    enum hd_rt_language language;
+    struct hd_arena arena; /* of the routes */
+    struct hd_slice *routes;
+    size_t route_count;
+};
+
+/* One request; in the arena of its call. */
+struct visit {
+    struct hd_custom *custom;
+    struct hd_call *call;
+    struct hd_slice path;
+    struct hd_rt_call *asked; /* NULL: it has ended */
+    struct hd_json head;      /* {"status", "headers"} */
+    bool has_head;
+    bool is_whole;
+    bool is_streaming;
+    bool has_ended;
+    bool is_held;
+    int status;
+    struct hd_slice content_type;
+    struct hd_buf body;
+    size_t sent;
+};
+
+/* ---- which paths are its own ------------------------------------------ */
+
+static struct hd_slice next_segment(struct hd_slice *path)
+{
+    const char *slash;
+    size_t len;
+
+    while (path->len > 0 && path->ptr[0] == '/')
+        *path = hd_slice(path->ptr + 1, path->len - 1);
+    slash = path->len > 0 ? memchr(path->ptr, '/', path->len) : NULL;
+    len = slash ? (size_t)(slash - path->ptr) : path->len;
+    *path = hd_slice(path->ptr + len, path->len - len);
+    return hd_slice(path->ptr - len, len);
+}
+
+static bool takes_the_rest(struct hd_slice segment)
+{
+    return segment.len > 0 && (segment.ptr[segment.len - 1] == '*' ||
+                               (segment.len > 6 && segment.ptr[0] == '{' &&
+                                memcmp(segment.ptr + segment.len - 6, ":path}", 6) == 0));
+}
+
+bool hd_custom_matches(struct hd_slice pattern, struct hd_slice path)
+{
+    for (;;) {
+        struct hd_slice want = next_segment(&pattern), have = next_segment(&path);
+
+        if (takes_the_rest(want))
+            return true;
+        if (want.len == 0 || have.len == 0)
+            return want.len == have.len;
+        if (want.ptr[0] != '{' && want.ptr[0] != ':' && !hd_slice_eq(want, have))
+            return false;
+    }
+}
+
+/* One that would take everything, or is about the application's own documents, waits its turn. */
+static bool is_firm(struct hd_slice route)
+{
+    static const char *const weak[] = {
+        "/docs", "/docs/oauth2-redirect", "/redoc", "/openapi.json", "/ok", "/health"};
+    struct hd_slice rest = route, first = next_segment(&rest);
+
+    for (size_t i = 0; i < HD_COUNT(weak); i++) {
+        if (hd_slice_eq(hd_slice_cstr(weak[i]), route))
+            return false;
+    }
+    return first.len > 0 && first.ptr[0] != '{' && first.ptr[0] != ':' && !takes_the_rest(first);
+}
+
+bool hd_custom_has(const struct hd_custom *custom, struct hd_slice path)
+{
+    for (size_t i = 0; custom && i < custom->route_count; i++) {
+        if (hd_custom_matches(custom->routes[i], path))
+            return true;
+    }
+    return false;
+}
+
+static void learn(struct hd_custom *custom, hd_json_val routes)
+{
+    struct hd_json_iter it = hd_json_iter(routes);
+
+    hd_arena_reset(&custom->arena);
+    custom->route_count = 0;
+    custom->routes = hd_arena_calloc(&custom->arena, MAX_ROUTES, sizeof(*custom->routes));
+    while (custom->routes && custom->route_count < MAX_ROUTES && hd_json_next(&it)) {
+        struct hd_slice route = hd_json_string(it.val);
+
+        if (is_firm(route) &&
+            hd_arena_copy(&custom->arena, route, &custom->routes[custom->route_count]) == 0)
+            custom->route_count++;
+    }
+}
+
+static void on_ready(void *ctx, enum hd_rt_language language, struct hd_slice head)
+{
+    struct hd_custom *custom = ctx;
+    struct hd_json json;
+
+    if (language != custom->language || hd_json_parse(&json, head, NULL))
+        return;
+    learn(custom, hd_json_get(hd_json_get(hd_json_root(&json), HD_S("app")), HD_S("routes")));
+    hd_json_fini(&json);
+}
+
+/* ---- the end of a visit ----------------------------------------------- */
+
+static void let_go(struct visit *visit)
+{
+    if (visit->asked) {
+        hd_rt_call_cancel(visit->asked);
+        hd_rt_call_drop(visit->asked);
+    }
+    visit->asked = NULL;
+    hd_json_fini(&visit->head);
+    hd_buf_fini(&visit->body);
+}
+
+/* Nothing was sent yet. */
+static void refuse(struct visit *visit, int status, const char *text)
+{
+    struct hd_call *call = visit->call;
+
+    hd_exchange_on_gone(call->exchange, NULL, NULL);
+    let_go(visit);
+    hd_call_refuse(call, status, "%s", text);
+    hd_call_answer(call);
+}
+
+static void give_up(struct visit *visit, int status, const char *text)
+{
+    struct hd_exchange *ex = visit->call->exchange;
+
+    if (!visit->is_streaming) {
+        refuse(visit, status, text);
+        return;
+    }
+    let_go(visit);
+    hd_call_free(visit->call);
+    hd_stream_abort(ex);
+}
+
+static void on_gone(void *ctx)
+{
+    struct visit *visit = ctx;
+
+    let_go(visit);
+    hd_call_free(visit->call);
+}
+
+/* ---- the answer ------------------------------------------------------- */
+
+/* Headers are bytes: in JSON each is the character of its number. */
+static struct hd_slice to_bytes(struct hd_arena *arena, struct hd_slice text)
+{
+    char *out = hd_arena_alloc(arena, text.len + 1);
+    size_t len = 0;
+
+    for (size_t i = 0; out && i < text.len; i++) {
+        unsigned char c = (unsigned char)text.ptr[i];
+
+        if ((c == 0xc2 || c == 0xc3) && i + 1 < text.len)
+            c = (unsigned char)(((c & 3) << 6) | (text.ptr[++i] & 0x3f));
+        out[len++] = (char)c;
+    }
+    return hd_slice(out, out ? len : 0);
+}
+
+/* What the server sees to itself. */
+static bool is_ours(struct hd_slice name)
+{
+    static const char *const ours[] = {
+        "connection", "content-length", "content-type",      "date",    "keep-alive",  "server",
+        "te",         "trailer",        "transfer-encoding", "upgrade", "x-request-id"};
+
+    for (size_t i = 0; i < HD_COUNT(ours); i++) {
+        if (hd_slice_eq_nocase(name, hd_slice_cstr(ours[i])))
+            return true;
+    }
+    return name.len > 15 && hd_slice_eq_nocase(hd_slice(name.ptr, 15), HD_S("access-control-"));
+}
+
+static struct hd_slice pair_at(hd_json_val pair, size_t index)
+{
+    struct hd_json_iter it = hd_json_iter(pair);
+
+    for (size_t i = 0; hd_json_next(&it); i++) {
+        if (i == index)
+            return hd_json_string(it.val);
+    }
+    return HD_S("");
+}
+
+static struct hd_slice find_header(struct visit *visit, const char *name)
+{
+    struct hd_json_iter it = hd_json_iter(hd_json_get(hd_json_root(&visit->head), HD_S("headers")));
+
+    while (hd_json_next(&it)) {
+        if (hd_slice_eq_nocase(pair_at(it.val, 0), hd_slice_cstr(name)))
+            return to_bytes(visit->call->arena, pair_at(it.val, 1));
+    }
+    return HD_S("");
+}
+
+static void send_headers(struct visit *visit)
+{
+    struct hd_json_iter it = hd_json_iter(hd_json_get(hd_json_root(&visit->head), HD_S("headers")));
+    struct hd_exchange *ex = visit->call->exchange;
+
+    visit->call->status = visit->status;
+    hd_call_send_headers(visit->call);
+    while (hd_json_next(&it)) {
+        struct hd_slice name = pair_at(it.val, 0);
+
+        if (hd_slice_is_token(name) && !is_ours(name))
+            hd_answer_header(ex, name, to_bytes(visit->call->arena, pair_at(it.val, 1)));
+    }
+}
+
+static void answer_whole(struct visit *visit)
+{
+    struct hd_exchange *ex = visit->call->exchange;
+    struct hd_slice type = visit->content_type;
+    struct hd_buf body = visit->body;
+    int status = visit->status;
+
+    hd_exchange_on_gone(ex, NULL, NULL);
+    send_headers(visit);
+    hd_buf_init(&visit->body, 0);
+    let_go(visit);
+    hd_call_free(visit->call);
+    if (body.len == 0 && type.len == 0)
+        hd_answer_empty(ex, status);
+    else
+        hd_answer(ex, status, type.len > 0 ? type : HD_S("application/octet-stream"), &body);
+    hd_buf_fini(&body);
+}
+
+/* As much as the client takes. */
+static void pump(struct visit *visit)
+{
+    struct hd_exchange *ex = visit->call->exchange;
+    struct hd_slice rest = hd_slice(visit->body.ptr + visit->sent, visit->body.len - visit->sent);
+
+    if (rest.len > 0)
+        visit->sent += hd_stream_write(ex, &rest, 1);
+    if (visit->sent < visit->body.len) {
+        if (!visit->is_held && visit->asked)
+            hd_rt_call_hold(visit->asked, true);
+        visit->is_held = true;
+        return;
+    }
+    hd_buf_reset(&visit->body);
+    visit->sent = 0;
+    if (visit->has_ended) {
+        let_go(visit);
+        hd_call_free(visit->call);
+        hd_stream_end(ex);
+        return;
+    }
+    if (visit->is_held && visit->asked)
+        hd_rt_call_hold(visit->asked, false);
+    visit->is_held = false;
+}
+
+static void on_room(void *ctx)
+{
+    pump(ctx);
+}
+
+static void begin_stream(struct visit *visit)
+{
+    struct hd_slice type = visit->content_type;
+
+    visit->is_streaming = true;
+    send_headers(visit);
+    hd_stream_begin(visit->call->exchange, visit->status,
+                    type.len > 0 ? type : HD_S("application/octet-stream"), on_room, on_gone,
+                    visit);
+}
+
+static bool take_head(struct visit *visit, struct hd_slice text)
+{
+    int64_t status = 0, length = -1;
+    struct hd_slice told;
+
+    if (hd_json_parse(&visit->head, text, NULL) ||
+        !hd_json_int(hd_json_get(hd_json_root(&visit->head), HD_S("status")), &status) ||
+        status < 200 || status > 599)
+        return false;
+    visit->has_head = true;
+    visit->status = (int)status;
+    visit->content_type = find_header(visit, "content-type");
+    told = find_header(visit, "content-length");
+    for (size_t i = 0; i < told.len && told.len < 10; i++)
+        length = told.ptr[i] >= '0' && told.ptr[i] <= '9'
+                     ? (length < 0 ? 0 : length) * 10 + (told.ptr[i] - '0')
+                     : MAX_WHOLE + 1;
+    visit->is_whole =
+        status == 204 || status == 304 ||
+        (length >= 0 && length <= MAX_WHOLE && find_header(visit, "content-encoding").len == 0);
+    if (!visit->is_whole)
+        begin_stream(visit);
+    return true;
+}
+
+static void on_piece(void *ctx, const struct hd_rt_message *message)
+{
+    struct visit *visit = ctx;
+    int err = 0;
+
+    if (!visit->has_head && !take_head(visit, message->head)) {
+        give_up(visit, 502, "the application's answer is none");
+        return;
+    }
+    for (size_t i = 0; !err && i < message->blob_count; i++)
+        err = hd_buf_append_slice(&visit->body, message->blobs[i]);
+    if (err)
+        give_up(visit, 502, "the application's answer is too large");
+    else if (visit->is_streaming && message->blob_count > 0)
+        pump(visit);
+}
+
+static void log_error(const struct hd_rt_message *message)
+{
+    struct hd_slice type, text, file;
+    struct hd_json json;
+    int64_t line = 0;
+
+    if (hd_json_parse(&json, message->head, NULL))
+        return;
+    type = hd_json_string(hd_json_get(hd_json_root(&json), HD_S("type")));
+    text = hd_json_string(hd_json_get(hd_json_root(&json), HD_S("message")));
+    file = hd_json_string(hd_json_get(hd_json_root(&json), HD_S("file")));
+    (void)hd_json_int(hd_json_get(hd_json_root(&json), HD_S("line")), &line);
+    hd_log(HD_LOG_ERROR, "app", "%.*s: %.*s (%.*s:%lld)", (int)type.len, type.ptr, (int)text.len,
+           text.ptr, (int)file.len, file.ptr, (long long)line);
+    hd_json_fini(&json);
+}
+
+static void on_end(void *ctx, enum hd_rt_end end, const struct hd_rt_message *message)
+{
+    struct visit *visit = ctx;
+
+    visit->asked = NULL;
+    visit->has_ended = true;
+    if (end == HD_RT_REFUSED || end == HD_RT_LOST)
+        log_error(message);
+    if (end == HD_RT_REFUSED)
+        give_up(visit, 500, "Internal Server Error");
+    else if (end == HD_RT_LOST)
+        give_up(visit, 503, "the application cannot be reached at the moment");
+    else if (end == HD_RT_LATE)
+        give_up(visit, 504, "the application did not answer in time");
+    else if (!visit->has_head)
+        give_up(visit, 502, "the application did not answer");
+    else if (visit->is_whole)
+        answer_whole(visit);
+    else
+        pump(visit);
+}
+
+/* ---- the question ----------------------------------------------------- */
+
+/* The opposite of to_bytes(). */
+static struct hd_slice to_text(struct hd_arena *arena, struct hd_slice bytes)
+{
+    char *out = hd_arena_alloc(arena, 2 * bytes.len + 1);
+    size_t len = 0;
+
+    for (size_t i = 0; out && i < bytes.len; i++) {
+        unsigned char c = (unsigned char)bytes.ptr[i];
+
+        if (c >= 0x80) {
+            out[len++] = (char)(0xc0 | (c >> 6));
+            c = (unsigned char)(0x80 | (c & 0x3f));
+        }
+        out[len++] = (char)c;
+    }
+    return hd_slice(out, out ? len : 0);
+}
+
+static void write_user(struct hd_jw *jw, const struct hd_identity *who)
+{
+    if (!who)
+        return;
+    hd_jw_key(jw, HD_S("user"));
+    hd_jw_object(jw);
+    hd_jw_key(jw, HD_S("identity"));
+    hd_jw_string(jw, who->subject);
+    hd_jw_key(jw, HD_S("display_name"));
+    hd_jw_string(jw, who->subject);
+    hd_jw_key(jw, HD_S("is_authenticated"));
+    hd_jw_bool(jw, true);
+    hd_jw_key(jw, HD_S("permissions"));
+    hd_jw_array(jw);
+    if (who->is_admin)
+        hd_jw_string(jw, HD_S("admin"));
+    hd_jw_array_end(jw);
+    hd_jw_object_end(jw);
+}
+
+static int write_question(const struct visit *visit, struct hd_buf *out)
+{
+    const struct hd_http_request *request = hd_exchange_request(visit->call->exchange);
+    struct hd_arena *arena = visit->call->arena;
+    struct hd_jw jw;
+
+    hd_jw_init(&jw, out);
+    hd_jw_object(&jw);
+    hd_jw_key(&jw, HD_S("op"));
+    hd_jw_string(&jw, HD_S("request"));
+    hd_jw_key(&jw, HD_S("method"));
+    hd_jw_string(&jw, request->method_name);
+    hd_jw_key(&jw, HD_S("path"));
+    hd_jw_string(&jw, visit->path);
+    hd_jw_key(&jw, HD_S("query"));
+    hd_jw_string(&jw, request->query);
+    hd_jw_key(&jw, HD_S("headers"));
+    hd_jw_array(&jw);
+    for (size_t i = 0; i < request->header_count; i++) {
+        hd_jw_array(&jw);
+        hd_jw_string(&jw, request->headers[i].name);
+        hd_jw_string(&jw, to_text(arena, request->headers[i].value));
+        hd_jw_array_end(&jw);
+    }
+    hd_jw_array_end(&jw);
+    write_user(&jw, visit->call->who);
+    hd_jw_object_end(&jw);
+    return hd_jw_finish(&jw);
+}
+
+/* Whoever asks is known now, if that is asked for. */
+static struct visit *make_visit(struct hd_call *call)
+{
+    struct visit *visit = hd_arena_calloc(call->arena, 1, sizeof(*visit));
+
+    if (!visit)
+        return NULL;
+    visit->custom = hd_api_custom(call->api);
+    visit->call = call;
+    visit->path = call->params[0];
+    hd_buf_init(&visit->body, MAX_QUEUED);
+    return visit;
+}
+
+static void ask(struct hd_call *call)
+{
+    struct visit *visit = make_visit(call);
+    const struct hd_http_request *request = hd_exchange_request(call->exchange);
+    struct hd_rt_call_options options = {.language = hd_api_custom(call->api)->language,
+                                         .blobs = &request->body,
+                                         .blob_count = request->body.len > 0,
+                                         .timeout_us = call->app->config->run_timeout_us,
+                                         .patience_us = call->app->config->runtime_start_timeout_us,
+                                         .on_piece = on_piece,
+                                         .on_end = on_end,
+                                         .ctx = visit};
+    struct hd_buf head;
+    int err;
+
+    if (!visit) {
+        hd_call_fail(call, HD_ENOMEM);
+        return;
+    }
+    hd_buf_init(&head, MAX_HEAD);
+    err = write_question(visit, &head);
+    options.head = hd_buf_slice(&head);
+    if (!err)
+        err = hd_runtime_call(call->app->runtime, &options, &visit->asked);
+    hd_buf_fini(&head);
+    if (err) {
+        let_go(visit);
+        hd_call_fail(call, err);
+        return;
+    }
+    hd_exchange_on_gone(call->exchange, on_gone, visit);
+}
+
+/* The application is the operator's own code: it decides who may do what, unless told otherwise. */
+static const struct hd_endpoint open_route = {.method = HD_METHOD_OTHER,
+                                              .pattern = "http.app",
+                                              .access = HD_ACCESS_PUBLIC,
+                                              .on = HD_ON_NOTHING,
+                                              .then = ask};
+static const struct hd_endpoint guarded_route = {.method = HD_METHOD_OTHER,
+                                                 .pattern = "http.app",
+                                                 .access = HD_ACCESS_USER,
+                                                 .on = HD_ON_NOTHING,
+                                                 .then = ask};
+
+void hd_custom_take(struct hd_custom *custom, struct hd_call *call, struct hd_slice path)
+{
+    const struct hd_http_request *request = hd_exchange_request(call->exchange);
+    bool is_guarded = custom->app->config->http_custom_route_auth;
+    struct hd_slice unused;
+
+    call->route = is_guarded ? &guarded_route : &open_route;
+    call->params[0] = path;
+    if (hd_request_header(request, HD_S("upgrade"), &unused)) {
+        hd_call_refuse(call, 501, "WebSockets of the application are not served");
+        hd_call_answer(call);
+        return;
+    }
+    hd_access_enter(call, ask);
+}
+
+/* ---- the whole -------------------------------------------------------- */
+
+int hd_custom_create(struct hd_app *app, struct hd_custom **out)
+{
+    struct hd_project_code code;
+    struct hd_custom *custom;
+    int err;
+
+    *out = NULL;
+    if (!app->runtime || !hd_project_part(app->config, HD_PROJECT_APP, &code))
+        return 0;
+    custom = hd_calloc(1, sizeof(*custom));
+    if (!custom)
+        return HD_ENOMEM;
+    custom->app = app;
+    custom->language = code.language;
+    hd_arena_init(&custom->arena, (size_t)4 << 20);
+    err = hd_app_on_ready(app, on_ready, custom);
+    if (err) {
+        hd_custom_destroy(custom);
+        return err;
+    }
+    *out = custom;
+    return 0;
+}
+
+void hd_custom_destroy(struct hd_custom *custom)
+{
+    if (!custom)
+        return;
+    hd_arena_fini(&custom->arena);
+    hd_free(custom);
+}

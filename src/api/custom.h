@@ -1,0 +1,26 @@
+/*
+ * The project's own web application (http.app): what no route of the server takes goes to a worker,
+ * and so does what the application has routes for. Loop.
+ */
+#ifndef HD_API_CUSTOM_H
+#define HD_API_CUSTOM_H
+
+#include <stdbool.h>
+
+#include "api/api.h"
+
+struct hd_custom;
+
+/* *out is NULL when there is no such application. */
+HD_MUST_CHECK int hd_custom_create(struct hd_app *app, struct hd_custom **out);
+void hd_custom_destroy(struct hd_custom *custom);
+
+/* The application said that it has this path, so it comes before a route of the server. */
+bool hd_custom_has(const struct hd_custom *custom, struct hd_slice path);
+/* Owns the call: asks who it is when it must, and answers what the application answers. */
+void hd_custom_take(struct hd_custom *custom, struct hd_call *call, struct hd_slice path);
+
+/* Patterns of any framework: "/files/{path:path}", "/users/:id", a "*" at the end. Pure. */
+bool hd_custom_matches(struct hd_slice pattern, struct hd_slice path);
+
+#endif
