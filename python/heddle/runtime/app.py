@@ -8,10 +8,9 @@ from urllib.parse import unquote
 
 import orjson
 
-from heddle.runtime.errors import log
+from heddle.runtime.errors import LoadError, log
 from heddle.runtime.graphs import User
 from heddle.runtime.link import Call
-from heddle.runtime.loader import LoadError
 
 Reply = tuple[bytes, tuple[bytes, ...]]
 _STOP_LIMIT = 5.0  # seconds that an app has to shut down

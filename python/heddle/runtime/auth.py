@@ -10,9 +10,9 @@ from urllib.parse import urlencode
 
 import orjson
 
+from heddle.runtime.errors import LoadError
 from heddle.runtime.graphs import User
 from heddle.runtime.link import Call
-from heddle.runtime.loader import LoadError
 from heddle.runtime.render import render
 
 Reply = tuple[bytes, tuple[bytes, ...]]

@@ -10,8 +10,8 @@ import orjson
 from langchain_core.embeddings import Embeddings
 from langgraph.store.base.embed import ensure_embeddings
 
+from heddle.runtime.errors import LoadError
 from heddle.runtime.link import Call
-from heddle.runtime.loader import LoadError
 
 Reply = tuple[bytes, tuple[bytes, ...]]
 

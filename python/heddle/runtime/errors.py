@@ -15,6 +15,10 @@ _LIBRARIES = tuple(
 )
 
 
+class LoadError(Exception):
+    """Something that the project names is not there, or not what it should be."""
+
+
 def is_library(file: str) -> bool:
     """Whether code is somebody else's: of Python, of a package, of Heddle."""
     return (
@@ -34,9 +38,7 @@ def describe(error: BaseException) -> dict[str, Any]:
         "message": _message(error)[:_MAX_TEXT],
     }
     frames = user_frames(error.__traceback__)
-    text = _format(error, frames)
-    if text:
-        told["traceback"] = text
+    told["traceback"] = _format(error, frames)
     if isinstance(error, SyntaxError) and error.filename:
         told["file"], told["line"] = error.filename, error.lineno or 1
     elif frames:
@@ -45,10 +47,9 @@ def describe(error: BaseException) -> dict[str, Any]:
 
 
 def user_frames(trace: TracebackType | None) -> list[traceback.FrameSummary]:
-    """The frames of the project's own code, or the last few where there are none."""
+    """The frames of the project's own code."""
     frames = traceback.extract_tb(trace)
-    mine = [frame for frame in frames if not is_library(frame.filename)]
-    return list(mine or frames[-3:])[-_MAX_FRAMES:]
+    return [each for each in frames if not is_library(each.filename)][-_MAX_FRAMES:]
 
 
 def _format(error: BaseException, frames: list[traceback.FrameSummary]) -> str:
@@ -59,6 +60,8 @@ def _format(error: BaseException, frames: list[traceback.FrameSummary]) -> str:
     if cause is not None and cause.__traceback__ is not None:
         parts += _section(cause, user_frames(cause.__traceback__))
         parts.append("\nwhich led to:\n\n")
+    if not frames and not isinstance(error, (SyntaxError, LoadError)):
+        frames = list(traceback.extract_tb(error.__traceback__)[-3:])
     parts += _section(error, frames)
     return "".join(parts)[-_MAX_TEXT:]
 

@@ -17,9 +17,7 @@ from typing import Any, get_args, get_origin
 from langgraph.graph import StateGraph
 from langgraph.pregel import Pregel
 
-
-class LoadError(Exception):
-    """Something that the project names is not there, or not what it should be."""
+from heddle.runtime.errors import LoadError
 
 
 def prepare(folder: str, dependencies: list[str]) -> None:

@@ -23,7 +23,7 @@ from heddle._core import __version__
 from heddle.runtime import introspect, loader, structure
 from heddle.runtime.app import HttpApp
 from heddle.runtime.auth import CustomAuth, Refused
-from heddle.runtime.errors import describe, log
+from heddle.runtime.errors import LoadError, describe, log
 from heddle.runtime.frames import ProtocolError
 from heddle.runtime.graphs import Entry, Graph
 from heddle.runtime.link import Call, Link, ServerError
@@ -215,10 +215,10 @@ class Worker:
             return entry
         failure = self._failures.get(graph_id)
         if failure is not None:
-            raise loader.LoadError(
+            raise LoadError(
                 f'graph "{graph_id}" cannot be loaded: {failure["type"]}: {failure["message"]}'
             )
-        raise loader.LoadError(f'there is no graph "{graph_id}"')
+        raise LoadError(f'there is no graph "{graph_id}"')
 
     # -- what the server asks for ------------------------------------------------
 
