@@ -8,7 +8,7 @@
  */
 import { types } from "node:util";
 import { dateText, ForeignValue, isFlagged, kindOf } from "./foreign.js";
-import { isExpressible, isOmitted, memberOf, messageClassOf, type MessageClass } from "./messages.js";
+import { isExpressible, isOmitted, memberOf, messageClassOf, wholeClassOf, type MessageClass } from "./messages.js";
 
 type Fields = Record<string, unknown>;
 
@@ -28,6 +28,8 @@ export interface EncodeOptions {
   /** Members that are undefined are left out, as JSON does, instead of being written as such. */
   readonly dropUndefined?: boolean;
   readonly hint?: Hint;
+  /** Chunks of messages are written as the messages they have become. */
+  readonly wholeMessages?: boolean;
 }
 
 const UNDEFINED = '{"$":"undefined"}';
@@ -38,7 +40,7 @@ export function encode(
   dumpForeign: DumpForeign,
   options: EncodeOptions = {},
 ): string | Promise<string> {
-  const encoder = new Encoder(dumpForeign, options.dropUndefined ?? false);
+  const encoder = new Encoder(dumpForeign, options.dropUndefined ?? false, options.wholeMessages ?? false);
   const text = options.hint ? encoder.hinted(value, options.hint) : encoder.value(value, 0);
   if (text === undefined) throw new TypeError(`a ${typeof value} cannot be stored`);
   return encoder.finish(text);
@@ -49,10 +51,12 @@ class Encoder {
   #foreign: Promise<[string, Uint8Array]>[] | undefined;
   readonly #dumpForeign: DumpForeign;
   #dropUndefined: boolean;
+  readonly #wholeMessages: boolean;
 
-  constructor(dumpForeign: DumpForeign, dropUndefined: boolean) {
+  constructor(dumpForeign: DumpForeign, dropUndefined: boolean, wholeMessages: boolean) {
     this.#dumpForeign = dumpForeign;
     this.#dropUndefined = dropUndefined;
+    this.#wholeMessages = wholeMessages;
   }
 
   /** The text of a value; undefined for functions and symbols, which JSON leaves out too. */
@@ -181,13 +185,14 @@ class Encoder {
   #message(message: Fields, kind: MessageClass, depth: number): string {
     if (!isExpressible(message, kind)) return this.#foreignRecord(message);
     const { content } = message;
-    let text = kind.head;
+    const { head, members } = this.#wholeMessages ? wholeClassOf(kind) : kind;
+    let text = head;
     if (kind.isRemove) text += '""';
     else text += typeof content === "string" ? quoteContent(message, content) : this.value(content, depth);
     const isDropping = this.#dropUndefined;
     // The members of messages are made of optional fields, where undefined means absent.
     this.#dropUndefined = true;
-    for (const { name, head, omit, fits } of kind.members) {
+    for (const { name, head: start, omit, fits } of members) {
       const value = memberOf(message, name);
       if (isOmitted(value, omit)) continue;
       if (!fits(value)) {
@@ -195,7 +200,7 @@ class Encoder {
         this.#dropUndefined = isDropping;
         return text;
       }
-      text += head + (this.value(value, depth) ?? "null");
+      text += start + (this.value(value, depth) ?? "null");
     }
     this.#dropUndefined = isDropping;
     return `${text}}`;
@@ -328,7 +333,7 @@ function datetime(date: Date): string {
 }
 
 /** A timeout of LangGraph's as a record says it: seconds, and only what was set. */
-function inSeconds(timeout: unknown): unknown {
+export function inSeconds(timeout: unknown): unknown {
   if (typeof timeout !== "object" || timeout === null) return timeout;
   const { runTimeout, idleTimeout, refreshOn } = timeout as Fields;
   const result: Fields = {};

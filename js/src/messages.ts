@@ -131,6 +131,13 @@ const BY_NAME = new Map<string, MessageClass>([
 
 const BY_TYPE = new Map([...BY_NAME.values()].map((kind) => [kind.type, kind]));
 
+const WHOLE = new Map(
+  [...BY_NAME].flatMap(([name, kind]) => {
+    const whole = name.endsWith("Chunk") ? BY_NAME.get(name.slice(0, -"Chunk".length)) : undefined;
+    return whole === undefined ? [] : [[kind, whole] as const];
+  }),
+);
+
 const byConstructor = new WeakMap<object, MessageClass | null>();
 
 function classify(value: object): MessageClass | null {
@@ -195,6 +202,11 @@ export function memberOf(message: Fields, name: string): unknown {
   return value === undefined && name === "chunk_position"
     ? (message.lc_kwargs as Fields)[name]
     : value;
+}
+
+/** The class of the message that a chunk becomes when it is whole. */
+export function wholeClassOf(kind: MessageClass): MessageClass {
+  return WHOLE.get(kind) ?? kind;
 }
 
 export function messageClassByType(type: unknown): MessageClass | undefined {

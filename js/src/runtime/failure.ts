@@ -48,6 +48,12 @@ export function failureOf(error: unknown): Fields {
   return { ...failure, ...place };
 }
 
+/** The same for the log. */
+export function describe({ type, message, traceback, file, line }: Fields): string {
+  const place = file === undefined ? "" : ` (${String(file)}:${String(line)})`;
+  return `${place}\n${String(traceback ?? `${String(type)}: ${String(message)}`)}`;
+}
+
 function withCause(trace: string, error: Error): string {
   const { cause } = error;
   if (!(cause instanceof Error) || cause === error) return trace;

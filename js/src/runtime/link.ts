@@ -192,7 +192,7 @@ export class Link {
         this.#incoming.get(frame.id)?.hold(true);
         return;
       case FrameType.Go:
-        this.#incoming.get(frame.id)?.hold(false);
+        this.#incoming.get(frame.id)?.go();
         return;
     }
   }
@@ -223,9 +223,11 @@ export class IncomingCall implements Message {
   #isCancelled = false;
   #held: { promise: Promise<void>; release: () => void } | undefined;
   #isEnded = false;
+  #isHeard: boolean;
 
   constructor(link: Link, { id, head, blobs }: Frame) {
     this.#link = link;
+    this.#isHeard = head.quiet !== true;
     this.id = id;
     this.head = head;
     this.blobs = blobs;
@@ -241,6 +243,11 @@ export class IncomingCall implements Message {
 
   get isCancelled(): boolean {
     return this.#isCancelled;
+  }
+
+  /** Whether pieces are for somebody; those of a quiet call are not before the server says so. */
+  get isHeard(): boolean {
+    return this.#isHeard;
   }
 
   /** Aborted when the server no longer wants the answer. */
@@ -272,6 +279,11 @@ export class IncomingCall implements Message {
     this.#isCancelled = true;
     this.hold(false);
     this.#abort?.abort();
+  }
+
+  go(): void {
+    this.#isHeard = true;
+    this.hold(false);
   }
 
   hold(isHeld: boolean): void {

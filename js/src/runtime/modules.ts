@@ -22,10 +22,18 @@ export async function loadExport(folder: string, spec: string): Promise<unknown>
   const module = (await import(pathToFileURL(path).href)) as Fields;
   const value = module[name] ?? (module.default as Fields | undefined)?.[name];
   if (value === undefined || value === null) {
-    const names = Object.keys(module).filter((key) => key !== "module.exports");
+    const names = namesOf(module);
     throw new Error(`${file} has no export "${name}"; it has ${names.length > 0 ? names.join(", ") : "none"}`);
   }
   return value;
+}
+
+/** Those of a CommonJS module are members of its default export. */
+function namesOf(module: Fields): string[] {
+  const inner = typeof module.default === "object" && module.default !== null ? Object.keys(module.default) : [];
+  const names = new Set([...Object.keys(module), ...inner]);
+  for (const hidden of ["module.exports", "__esModule", ...(inner.length > 0 ? ["default"] : [])]) names.delete(hidden);
+  return [...names];
 }
 
 /** Imports a package as a file in the folder would; undefined when it has none. */

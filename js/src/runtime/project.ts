@@ -1,7 +1,10 @@
 /**
  * The project: its graphs, loaded once, and made anew for every run where they come from a function.
  */
-import { failureOf } from "./failure.js";
+import { HttpApp } from "./app.js";
+import { CustomAuth } from "./auth.js";
+import { Embedder } from "./embed.js";
+import { describe, failureOf } from "./failure.js";
 import type { Fields } from "./frame.js";
 import { asGraph, type Graph, type LangGraph } from "./graph.js";
 import { importFrom, loadExport } from "./modules.js";
@@ -15,6 +18,7 @@ export interface ProjectSettings {
   readonly auth?: { readonly path: string };
   readonly app?: { readonly path: string };
   readonly embed?: { readonly path: string };
+  readonly index?: { readonly dims?: number };
   readonly reload?: boolean;
 }
 
@@ -31,21 +35,54 @@ export class Project {
   readonly settings: ProjectSettings;
   readonly #graphs = new Map<string, Graph | Factory>();
   #langgraph: LangGraph | undefined;
+  auth: CustomAuth | undefined;
+  app: HttpApp | undefined;
+  embedder: Embedder | undefined;
 
   constructor(settings: ProjectSettings) {
     this.settings = settings;
     this.folder = settings.folder;
   }
 
-  /** Loads all graphs; gives what `ready` says about each. */
+  /** Loads everything; gives what `ready` says, be it that something failed. */
   async load(): Promise<Fields> {
+    const { auth, app, embed, index } = this.settings;
+    const told: Fields = { graphs: await this.#loadGraphs() };
+    if (auth) {
+      told.auth = await this.#try(auth.path, (value) => (this.auth = new CustomAuth(value)).told());
+    }
+    if (app) told.app = await this.#try(app.path, (value) => (this.app = new HttpApp(value)).told());
+    if (embed) {
+      told.embed = await this.#try(embed.path, (value) => {
+        this.embedder = new Embedder(value, index?.dims);
+        return {};
+      });
+    }
+    return told;
+  }
+
+  async #try(path: string, take: (value: unknown) => Fields): Promise<Fields> {
+    try {
+      return take(await loadExport(this.folder, path));
+    } catch (error) {
+      return this.#failed(path, error);
+    }
+  }
+
+  #failed(path: string, error: unknown): Fields {
+    const failure = failureOf(error);
+    console.error(`cannot load ${path}${describe(failure)}`);
+    return { error: failure };
+  }
+
+  async #loadGraphs(): Promise<Fields> {
     const described: Fields = {};
     for (const [id, { path }] of Object.entries(this.settings.graphs ?? {})) {
       try {
         this.#graphs.set(id, usable(await loadExport(this.folder, path), path));
         described[id] = await this.#describe(id);
       } catch (error) {
-        described[id] = { error: failureOf(error) };
+        described[id] = this.#failed(path, error);
       }
     }
     return described;
@@ -81,7 +118,9 @@ export class Project {
       return { structure: null, schemas: null, runtime_only: false };
     }
     try {
-      return { structure: structureOf(made.graph), schemas: await schemasOf(made.graph, this.folder), runtime_only: false };
+      const { messagesStateReducer } = await this.langgraph();
+      const structure = structureOf(made.graph, messagesStateReducer);
+      return { structure, schemas: await schemasOf(made.graph, this.folder), runtime_only: false };
     } finally {
       await made.dispose?.();
     }

@@ -4,8 +4,9 @@
  */
 import { types } from "node:util";
 import { DeltaSnapshot } from "@langchain/langgraph-checkpoint";
+import { inSeconds } from "../encode.js";
 import { ForeignValue } from "../foreign.js";
-import { memberOf, messageClassOf, type MessageClass } from "../messages.js";
+import { memberOf, messageClassOf, wholeClassOf, type MessageClass } from "../messages.js";
 import type { Fields } from "./frame.js";
 
 /** Deeper values are shown as null. */
@@ -37,25 +38,19 @@ const FALLBACKS: Readonly<Record<string, string>> = {
 
 const COMMON = new Set(["id", "name", "additional_kwargs", "response_metadata"]);
 
-function formOf(kind: MessageClass, type: string): MessageForm {
-  const isChunk = type.endsWith("Chunk");
-  const names = kind.members.map(({ name }) => name).filter((name) => !COMMON.has(name));
-  const shown = isChunk ? names : names.filter((name) => name !== "tool_call_chunks" && name !== "chunk_position");
-  const members = shown.map((name) => ({ name, head: `,"${name}":`, fallback: FALLBACKS[name] ?? "null" }));
-  return { type: `,"type":${JSON.stringify(type)},"name":`, members };
+function formOf({ type, members }: MessageClass): MessageForm {
+  const names = members.map(({ name }) => name).filter((name) => !COMMON.has(name));
+  return {
+    type: `,"type":${JSON.stringify(type)},"name":`,
+    members: names.map((name) => ({ name, head: `,"${name}":`, fallback: FALLBACKS[name] ?? "null" })),
+  };
 }
 
-const wholeForms = new WeakMap<MessageClass, MessageForm>();
-const chunkForms = new WeakMap<MessageClass, MessageForm>();
+const forms = new WeakMap<MessageClass, MessageForm>();
 
-function formFor(kind: MessageClass, message: Fields, showChunks: boolean): MessageForm {
-  const forms = showChunks ? chunkForms : wholeForms;
+function formFor(kind: MessageClass): MessageForm {
   let form = forms.get(kind);
-  if (form === undefined) {
-    const type = showChunks || !kind.type.endsWith("Chunk") ? kind.type : String(message.type);
-    form = formOf(kind, type);
-    forms.set(kind, form);
-  }
+  if (form === undefined) forms.set(kind, (form = formOf(kind)));
   return form;
 }
 
@@ -179,7 +174,7 @@ class Renderer {
   }
 
   #message(message: Fields, kind: MessageClass): string {
-    const form = formFor(kind, message, this.#showChunks);
+    const form = formFor(this.#showChunks ? kind : wholeClassOf(kind));
     const { content } = message;
     let text = '{"content":';
     if (kind.isRemove) text += '""';
@@ -199,7 +194,7 @@ class Renderer {
   }
 
   #send(send: Fields): string {
-    const timeout = send.timeout === undefined ? "" : `,"timeout":${this.value(send.timeout) ?? "null"}`;
+    const timeout = send.timeout === undefined ? "" : `,"timeout":${this.value(inSeconds(send.timeout)) ?? "null"}`;
     return `{"node":${quote(String(send.node))},"arg":${this.value(send.args) ?? "null"}${timeout}}`;
   }
 

@@ -1,11 +1,13 @@
 /**
  * A run: one call of the server that lasts as long as the graph works.
  */
+import { commandOf } from "./command.js";
+import { configOf } from "./config.js";
 import { inCall } from "./context.js";
-import { failureOf } from "./failure.js";
+import { isFromModel, messageNamespace, pieceText } from "./events.js";
+import { describe, failureOf } from "./failure.js";
 import { member, type Fields } from "./frame.js";
 import type { Graph } from "./graph.js";
-import { isFromModel, messageNamespace, pieceText } from "./events.js";
 import { RemoteStore } from "./items.js";
 import type { IncomingCall } from "./link.js";
 import type { Project } from "./project.js";
@@ -41,7 +43,7 @@ async function execute(call: IncomingCall, project: Project, saver: RemoteSaver,
     const options = optionsOf(call, config, context, modes);
     const input = await inputOf(call, project);
     const chunks = modes.includes("events")
-      ? fromEvents(call, graph, input, options)
+      ? fromEvents(graph, input, options)
       : fromStream(graph, input, options);
     await send(call, chunks, new Set(modes), outcome);
   } finally {
@@ -57,7 +59,7 @@ async function send(
   outcome: Outcome,
 ): Promise<void> {
   for await (const [ns, mode, payload] of chunks) {
-    const text = modes.has(mode) ? pieceText(mode, payload) : undefined;
+    const text = modes.has(mode) && call.isHeard ? pieceText(mode, payload) : undefined;
     if (mode === "values" && ns === "") outcome.values(payload, text);
     else if (mode === "messages" && isFromModel(payload)) outcome.tokens++;
     if (text === undefined) continue;
@@ -81,11 +83,13 @@ async function* fromStream(graph: Graph, input: unknown, options: Fields): Async
 }
 
 /** The same with LangChain's events between; those of the graph itself carry its stream. */
-async function* fromEvents(call: IncomingCall, graph: Graph, input: unknown, options: Fields): AsyncGenerator<Chunk> {
+async function* fromEvents(graph: Graph, input: unknown, options: Fields): AsyncGenerator<Chunk> {
   const isDeep = options.subgraphs === true;
+  let root = options.runId;
   for await (const event of graph.streamEvents(input, { ...options, version: "v2" })) {
     if (event.tags?.includes("langsmith:hidden")) continue;
-    if (event.event === "on_chain_stream" && event.run_id === call.head.run_id) yield chunkOf(event.data.chunk, isDeep);
+    root ??= event.run_id;
+    if (event.event === "on_chain_stream" && event.run_id === root) yield chunkOf(event.data.chunk, isDeep);
     else yield ["", "events", event];
   }
 }
@@ -101,6 +105,7 @@ class Outcome {
   readonly #call: IncomingCall;
   #last: { values: unknown; text: string | undefined } | undefined;
   #isInterrupted = false;
+  readonly #interrupts: unknown[] = [];
   #error: unknown;
   #hasFailed = false;
   tokens = 0;
@@ -112,7 +117,10 @@ class Outcome {
 
   values(values: unknown, text: string | undefined): void {
     const isInterrupt = typeof values === "object" && values !== null && INTERRUPT in values;
-    if (isInterrupt) this.#isInterrupted = true;
+    if (isInterrupt) {
+      this.#isInterrupted = true;
+      this.#interrupts.push(...(values[INTERRUPT] as unknown[]));
+    }
     if (!isInterrupt || Object.keys(values).length > 1) this.#last = { values, text };
   }
 
@@ -123,11 +131,26 @@ class Outcome {
 
   answer(): void {
     const head: Fields = { status: this.#status() };
-    if (head.status === "failed") head.error = failureOf(this.#error);
+    if (head.status === "failed") head.error = this.#failure();
     if (this.tokens > 0) head.tokens = this.tokens;
     if (head.status === "cancelled" && this.tools !== undefined) head.tools = this.tools.names();
-    const blobs = this.#last === undefined ? [] : [this.#last.text ?? render(this.#last.values)];
-    this.#call.answer(head, blobs);
+    this.#call.answer(head, this.#output());
+  }
+
+  /** The last values; with the questions where there are any, as an interrupted invoke() returns them. */
+  #output(): string[] {
+    const { values, text } = this.#last ?? {};
+    if (this.#interrupts.length > 0 && (typeof values === "object" || values === undefined)) {
+      return [render({ ...values, [INTERRUPT]: this.#interrupts })];
+    }
+    return this.#last === undefined ? [] : [text ?? render(values)];
+  }
+
+  #failure(): Fields {
+    const failure = failureOf(this.#error);
+    const { run_id, graph } = this.#call.head;
+    console.error(`run ${String(run_id)} of graph ${String(graph)} failed${describe(failure)}`);
+    return failure;
   }
 
   #status(): string {
@@ -143,27 +166,12 @@ function modesOf(modes: unknown): string[] {
   return wanted.map((mode) => (mode === "messages-tuple" ? "messages" : mode)).filter((mode) => KNOWN_MODES.has(mode));
 }
 
-function configOf(call: IncomingCall, saver: RemoteSaver): Fields {
-  const { configurable, metadata, tags, recursion_limit, max_concurrency, run_name } = (member(call, "config") ?? {}) as Fields;
-  const keys: Fields = { ...(configurable as Fields | undefined), __pregel_checkpointer: saver };
-  // LangGraph looks at which keys are there.
-  for (const name of ["checkpoint_id", "checkpoint_ns", "checkpoint_map"]) {
-    const value = call.head[name];
-    if (value === null || value === undefined || value === "") delete keys[name];
-    else keys[name] = value;
-  }
-  const config: Fields = { configurable: keys, metadata: metadata ?? {}, tags: tags ?? [] };
-  if (typeof recursion_limit === "number") config.recursionLimit = recursion_limit;
-  if (typeof max_concurrency === "number") config.maxConcurrency = max_concurrency;
-  if (typeof run_name === "string") config.runName = run_name;
-  return config;
-}
-
 function optionsOf(call: IncomingCall, config: Fields, context: unknown, modes: readonly string[]): Fields {
   const { head } = call;
   const options: Fields = {
     ...config,
-    runId: head.run_id,
+    // A trace has each id once.
+    ...(head.attempt === 1 ? { runId: head.run_id } : {}),
     streamMode: [...new Set([...modes.filter((mode) => mode !== "events"), "values"])],
     subgraphs: head.subgraphs === true,
     signal: call.signal,
@@ -179,21 +187,5 @@ function optionsOf(call: IncomingCall, config: Fields, context: unknown, modes: 
 async function inputOf(call: IncomingCall, project: Project): Promise<unknown> {
   const command = member(call, "command");
   if (command === undefined || command === null) return member(call, "input") ?? null;
-  return commandOf(command as Fields, project);
-}
-
-/** A Command as clients write it. */
-export async function commandOf({ resume, update, goto }: Fields, project: Project): Promise<object> {
-  const { Command, Send } = await project.langgraph();
-  const fields: Fields = {};
-  if (resume !== undefined && resume !== null) fields.resume = resume;
-  if (update !== undefined && update !== null) fields.update = update;
-  if (goto !== undefined && goto !== null) {
-    fields.goto = [goto].flat().map((target) => {
-      if (typeof target === "string") return target;
-      const { node, input, arg, args } = target as Fields;
-      return new Send(String(node), input ?? arg ?? args);
-    });
-  }
-  return new Command(fields);
+  return commandOf(command as Fields, await project.langgraph());
 }

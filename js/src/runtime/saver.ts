@@ -21,8 +21,13 @@ import { nextVersion } from "../version.js";
 import type { Blob, Fields } from "./frame.js";
 import type { Link, Message } from "./link.js";
 
-type StoredValue = readonly [channel: string, type: string, blob: number];
-type StoredWrite = readonly [task: string, path: string, idx: number, channel: string, type: string, blob: number];
+/** The number of a blob; text itself where a frame would have too many of them. */
+type BlobRef = number | string;
+type StoredValue = readonly [channel: string, type: string, blob: BlobRef];
+type StoredWrite = readonly [task: string, path: string, idx: number, channel: string, type: string, blob: BlobRef];
+
+/** So many of a frame's blobs are used; a little less than there may be. */
+const MAX_BLOBS = 4000;
 
 /** A tuple as the protocol has it. */
 interface WireTuple {
@@ -134,8 +139,11 @@ export class RemoteSaver extends BaseCheckpointSaver<string> {
   async #send(head: Fields, texts: readonly Pending[], values: readonly Pending[]): Promise<void> {
     const all = [...texts, ...values];
     const ready = all.some(([, each]) => each instanceof Promise) ? await settle(all) : (all as readonly Settled[]);
-    const blobs: Blob[] = ready.map(([, [, data]]) => data);
-    const stored = ready.slice(texts.length).map(([channel, [type]], i) => [channel, type, texts.length + i]);
+    const blobs: Blob[] = texts.map((_, i) => (ready[i] as Settled)[1][1]);
+    const stored = ready.slice(texts.length).map(([channel, [type, data]]): StoredValue => {
+      if (typeof data === "string" && blobs.length >= MAX_BLOBS) return [channel, type, data];
+      return [channel, type, blobs.push(data) - 1];
+    });
     const answered = this.#link.call({ ...head, values: stored }, { blobs });
     this.#pending.add(answered);
     try {
@@ -148,10 +156,10 @@ export class RemoteSaver extends BaseCheckpointSaver<string> {
   async #tuple(thread_id: string, tuple: WireTuple, { blobs }: Message): Promise<CheckpointTuple> {
     const channelValues: Fields = {};
     for (const [channel, type, blob] of tuple.values) {
-      const value = load(type, blobs[blob]);
+      const value = load(type, blob, blobs);
       setOwn(channelValues, channel, value instanceof Promise ? await value : value);
     }
-    const header = JSON.parse(textOf(blobs[tuple.checkpoint.$blob])) as Checkpoint;
+    const header = JSON.parse(blobAt(tuple.checkpoint.$blob, blobs).toString("utf8")) as Checkpoint;
     const checkpoint: Checkpoint = { ...header, channel_values: channelValues };
     checkpoint.channel_versions ??= {};
     checkpoint.versions_seen ??= {};
@@ -160,7 +168,7 @@ export class RemoteSaver extends BaseCheckpointSaver<string> {
     const found: CheckpointTuple = {
       config: configOf(thread_id, tuple.ns, tuple.id),
       checkpoint,
-      metadata: (await load(CANONICAL, blobs[tuple.metadata.$blob])) as CheckpointMetadata,
+      metadata: (await load(CANONICAL, tuple.metadata.$blob, blobs)) as CheckpointMetadata,
       pendingWrites: await writesOf(tuple.writes, blobs),
     };
     return tuple.parent ? { ...found, parentConfig: configOf(thread_id, tuple.ns, tuple.parent) } : found;
@@ -175,7 +183,7 @@ function settle(pending: readonly Pending[]): Promise<readonly Settled[]> {
 }
 
 function dumped(channel: string, value: unknown): Pending {
-  return [channel, serializer.dump(value, hintOf(channel))];
+  return [channel, serializer.dump(value, { ...hintOf(channel), wholeMessages: true })];
 }
 
 /** The channels that have changed and hold something. */
@@ -187,14 +195,14 @@ function changedValues(values: Fields, versions: ChannelVersions): Pending[] {
   return result;
 }
 
-function load(type: string, data: Buffer | undefined): unknown {
-  if (data === undefined) throw new Error("the server's answer lacks a value");
-  return serializer.load(type, data);
+function load(type: string, blob: BlobRef, blobs: readonly Buffer[]): unknown {
+  return serializer.load(type, typeof blob === "string" ? blob : blobAt(blob, blobs));
 }
 
-function textOf(data: Buffer | undefined): string {
-  if (data === undefined) throw new Error("the server's answer lacks a value");
-  return data.toString("utf8");
+function blobAt(index: number, blobs: readonly Buffer[]): Buffer {
+  const blob = blobs[index];
+  if (blob === undefined) throw new Error("the server's answer lacks a value");
+  return blob;
 }
 
 async function writesOf(
@@ -203,15 +211,15 @@ async function writesOf(
 ): Promise<CheckpointPendingWrite[]> {
   const result: CheckpointPendingWrite[] = [];
   for (const [task, , , channel, type, blob] of writes) {
-    const value = load(type, blobs[blob]);
+    const value = load(type, blob, blobs);
     addWrite(result, task, channel, type, value instanceof Promise ? await value : value);
   }
   return result;
 }
 
 interface WireHistory {
-  readonly seed: readonly [type: string, blob: number] | null;
-  readonly writes: readonly (readonly [task: string, path: string, idx: number, type: string, blob: number])[];
+  readonly seed: readonly [type: string, blob: BlobRef] | null;
+  readonly writes: readonly (readonly [task: string, path: string, idx: number, type: string, blob: BlobRef])[];
 }
 
 async function historyOf({ head, blobs }: Message, channels: readonly string[]) {
@@ -221,10 +229,10 @@ async function historyOf({ head, blobs }: Message, channels: readonly string[]) 
     const { seed = null, writes = [] } = Object.hasOwn(found, channel) ? (found[channel] as WireHistory) : {};
     const history: DeltaChannelHistory = { writes: [] };
     for (const [task, , , type, blob] of writes) {
-      const value = load(type, blobs[blob]);
+      const value = load(type, blob, blobs);
       addWrite(history.writes, task, channel, type, value instanceof Promise ? await value : value);
     }
-    if (seed !== null) history.seed = await load(seed[0], blobs[seed[1]]);
+    if (seed !== null) history.seed = await load(seed[0], seed[1], blobs);
     setOwn(result, channel, history);
   }
   return result;

@@ -4,11 +4,13 @@
 import { connect, type Socket } from "node:net";
 import { failureOf } from "./failure.js";
 import type { Fields } from "./frame.js";
+import { draw, subgraphs, update } from "./introspect.js";
 import { skipPolling } from "./items.js";
 import { Link, type IncomingCall } from "./link.js";
 import { packageVersion } from "./modules.js";
 import { Project, type ProjectSettings } from "./project.js";
 import { run } from "./run.js";
+import { look, onChange, watchLoop } from "./watch.js";
 
 const PROTOCOL = 1;
 
@@ -26,8 +28,20 @@ type Operation = (call: IncomingCall, worker: Worker) => Promise<void>;
 const OPERATIONS: Readonly<Record<string, Operation>> = {
   ping: async (call) => call.answer(),
   run: (call, { project }) => run(call, project),
+  update: (call, { project }) => update(call, project),
+  draw: (call, { project }) => draw(call, project),
+  subgraphs: (call, { project }) => subgraphs(call, project),
+  authenticate: (call, { project }) => has(project.auth, "auth").authenticate(call),
+  authorize: (call, { project }) => has(project.auth, "auth").authorize(call),
+  request: (call, { project }) => has(project.app, "HTTP app").request(call),
+  embed: (call, { project }) => has(project.embedder, "function for embeddings").embed(call),
   drain: (call, worker) => worker.drain(call),
 };
+
+function has<T>(part: T | undefined, what: string): T {
+  if (part === undefined) throw new Error(`the project has no ${what}`);
+  return part;
+}
 
 export class Worker {
   readonly project: Project;
@@ -51,10 +65,15 @@ export class Worker {
     const project = new Project(settings.folder === undefined ? told : { ...told, folder: settings.folder });
     const worker = new Worker(link, project);
     skipPolling();
-    const graphs = await project.load();
+    watchLoop(console.error);
+    const files = told.reload ? look(project.folder) : undefined;
+    const loaded = await project.load();
     link.onCall = (call) => void worker.#carryOut(call);
-    await link.call({ op: "ready", graphs });
+    await link.call({ op: "ready", ...loaded });
     for (const call of early) void worker.#carryOut(call);
+    if (files !== undefined) {
+      onChange(project.folder, files, (changed) => void link.call({ op: "changed", files: changed }).catch(console.error));
+    }
     return worker;
   }
 

@@ -15,7 +15,9 @@ const leaf = new StateGraph(Inner)
 
 const middle = new StateGraph(Inner)
   .addNode("leaf", async ({ ask }) => ({ path: (await leaf.invoke({ path: ["middle"], ask })).path }))
+  .addNode("tail", ({ path }) => ({ path: [...path, "tail"] }))
   .addEdge(START, "leaf")
+  .addEdge("leaf", "tail")
   .compile();
 
 export const graph = new StateGraph(State)

@@ -1,0 +1,83 @@
+/**
+ * The project's own HTTP app: a Hono, or anything with `fetch`.
+ */
+import type { Fields } from "./frame.js";
+import type { IncomingCall } from "./link.js";
+import { addressOf } from "./request.js";
+
+type Fetch = (request: Request, env: Fields) => Response | Promise<Response>;
+
+/** What is used of a Hono. */
+interface Routed {
+  readonly routes?: readonly { readonly path?: unknown }[];
+  readonly fetch: Fetch;
+  use(path: string, middleware: (context: HonoContext, next: () => Promise<void>) => Promise<void>): unknown;
+  route(path: string, app: unknown): unknown;
+}
+
+interface HonoContext {
+  readonly env: Fields;
+  set(name: string, value: unknown): void;
+}
+
+export class HttpApp {
+  readonly #fetch: Fetch;
+  readonly #app: unknown;
+
+  constructor(app: unknown) {
+    this.#app = app;
+    const found = withUser(app) ?? (app as { fetch?: unknown } | undefined)?.fetch ?? app;
+    if (typeof found !== "function") throw new TypeError("that is no HTTP app: a Hono or an object with fetch() is expected");
+    this.#fetch = typeof (app as { fetch?: unknown }).fetch === "function" ? (found.bind(app) as Fetch) : (found as Fetch);
+  }
+
+  /** What `ready` says. */
+  told(): Fields {
+    const paths = ((this.#app as Partial<Routed>).routes ?? []).map(({ path }) => path);
+    const named = paths.filter((path): path is string => typeof path === "string" && !path.includes("*"));
+    return { routes: [...new Set(named)].map((path) => path.replace(/:(\w+)(\{[^}]*\})?\??/g, "{$1}")) };
+  }
+
+  async request(call: IncomingCall): Promise<void> {
+    const response = await this.#fetch(requestOf(call), { user: call.head.user });
+    call.piece(JSON.stringify({ status: response.status, headers: [...response.headers] }));
+    if (response.body !== null) await sendBody(call, response.body);
+    call.answer();
+  }
+}
+
+/** Hono's handlers find who asked in `c.get("auth")`, as in LangGraph's own server. */
+function withUser(app: unknown): Fetch | undefined {
+  const { use, route, fetch } = (app ?? {}) as Partial<Routed>;
+  if (typeof use !== "function" || typeof route !== "function" || typeof fetch !== "function") return undefined;
+  const Hono = (app as object).constructor as new () => Routed;
+  const outer = new Hono();
+  outer.use("*", async (context, next) => {
+    const user = context.env.user as Fields | undefined;
+    if (user) context.set("auth", { user, scopes: user.permissions ?? [] });
+    await next();
+  });
+  outer.route("/", app);
+  return (request, env) => outer.fetch(request, env);
+}
+
+function requestOf(call: IncomingCall): Request {
+  const { head, blobs, signal } = call;
+  const method = String(head.method ?? "GET");
+  const hasBody = method !== "GET" && method !== "HEAD" && blobs.length > 0;
+  const headers = new Headers(head.headers as [string, string][] | undefined);
+  return new Request(addressOf(head), { method, headers, signal, ...(hasBody ? { body: blobs[0] as Buffer } : {}) });
+}
+
+async function sendBody(call: IncomingCall, body: ReadableStream<Uint8Array>): Promise<void> {
+  const stop = () => void body.cancel().catch(() => {});
+  call.signal.addEventListener("abort", stop, { once: true });
+  const reader = body.getReader();
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done || call.isCancelled) return;
+    const hindrance = call.hindrance();
+    if (hindrance !== undefined) await hindrance;
+    if (value.length > 0) call.piece("{}", [value]);
+  }
+}

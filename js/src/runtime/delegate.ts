@@ -1,0 +1,50 @@
+/**
+ * Other assistants of the server, called from a graph.
+ */
+import { AsyncLocalStorageProviderSingleton } from "@langchain/core/singletons";
+import { currentCall, nextKey } from "./context.js";
+import type { Fields } from "./frame.js";
+import { render } from "./render.js";
+
+/** The other assistant's run did not end well; `status` says how it ended. */
+export class DelegateError extends Error {
+  override name = "DelegateError";
+  readonly status: string;
+
+  constructor(status: string, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+export interface Assistant {
+  readonly id: string;
+  /** Runs it with this input; its last values. */
+  invoke(input: unknown): Promise<unknown>;
+}
+
+/**
+ * Another assistant, by its id or its graph's name, to be called from a node. Its run is a
+ * run of its own in the same thread, with its own checkpoints; it may be native, Python or TypeScript.
+ */
+export function assistant(id: string): Assistant {
+  return { id, invoke: (input) => invoke(id, input) };
+}
+
+async function invoke(id: string, input: unknown): Promise<unknown> {
+  const call = currentCall();
+  if (call === undefined) throw new Error("an assistant is called from the nodes of a run");
+  const head = { op: "delegate", call: call.id, assistant: id, input: { $blob: 0 }, key: nextKey(call, placeOf()) };
+  const answer = await call.link.call(head, { blobs: [render(input)], signal: call.signal });
+  const { status, error } = answer.head as { status: string; error?: Fields };
+  if (status !== "done") {
+    throw new DelegateError(status, `assistant "${id}": ${String(error?.message ?? `the run is ${status}`)}`);
+  }
+  return answer.blobs[0] === undefined ? null : (JSON.parse(answer.blobs[0].toString("utf8")) as unknown);
+}
+
+/** The task that calls: the same when the run is tried again. */
+function placeOf(): string {
+  const config = AsyncLocalStorageProviderSingleton.getRunnableConfig() as { configurable?: Fields } | undefined;
+  return String(config?.configurable?.checkpoint_ns ?? "");
+}
