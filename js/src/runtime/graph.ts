@@ -46,7 +46,6 @@ export interface StreamEvent {
 export interface LangGraph {
   readonly Command: new (fields: Fields) => object;
   readonly Send: new (node: string, args: unknown) => object;
-  readonly messagesStateReducer?: unknown;
 }
 
 function isObject(value: unknown): value is Fields {

@@ -118,8 +118,7 @@ export class Project {
       return { structure: null, schemas: null, runtime_only: false };
     }
     try {
-      const { messagesStateReducer } = await this.langgraph();
-      const structure = structureOf(made.graph, messagesStateReducer);
+      const structure = structureOf(made.graph);
       return { structure, schemas: await schemasOf(made.graph, this.folder), runtime_only: false };
     } finally {
       await made.dispose?.();

@@ -7,18 +7,17 @@ import type { Graph } from "./graph.js";
 /** Graphs in graphs in graphs …: one that contains itself ends here. */
 const MAX_DEPTH = 16;
 
-/** @param messagesReducer the one function whose doing is known */
-export function structureOf(graph: Graph, messagesReducer: unknown, depth = 0): Fields {
+export function structureOf(graph: Graph, depth = 0): Fields {
   const subgraphs = depth < MAX_DEPTH ? new Map(graph.getSubgraphs(undefined, false)) : new Map<string, Graph>();
   return {
     kind: isFunctional(graph) ? "functional" : "graph",
     channels: channelsOf(graph),
-    reducers: reducersOf(graph, messagesReducer),
+    reducers: reducersOf(graph),
     initial: initialOf(graph),
     stream_channels: graph.streamChannelsAsIs,
     output_channels: graph.outputChannels,
     input_channels: graph.inputChannels,
-    nodes: nodesOf(graph, subgraphs, messagesReducer, depth),
+    nodes: nodesOf(graph, subgraphs, depth),
     interrupt_before: graph.interruptBefore ?? [],
     interrupt_after: graph.interruptAfter ?? [],
   };
@@ -37,11 +36,12 @@ function channelsOf(graph: Graph): Fields {
   return result;
 }
 
-/** Channels that take values as a reducer of the server's own does. */
-function reducersOf(graph: Graph, messagesReducer: unknown): Fields {
+/** Channels that take values as a reducer of the server's own does; of functions only LangGraph's is known. */
+function reducersOf(graph: Graph): Fields {
   const result: Fields = {};
   for (const [name, channel] of Object.entries(graph.channels)) {
-    if (messagesReducer !== undefined && channel.operator === messagesReducer) result[name] = "messages";
+    const operator = channel.operator as { readonly name?: string } | undefined;
+    if (operator?.name === "messagesStateReducer") result[name] = "messages";
   }
   return result;
 }
@@ -75,19 +75,14 @@ function isPlain(value: unknown, depth = 0): boolean {
   return Object.getPrototypeOf(value) === Object.prototype && Object.values(value).every((item) => isPlain(item, depth + 1));
 }
 
-function nodesOf(
-  graph: Graph,
-  subgraphs: ReadonlyMap<string, Graph>,
-  messagesReducer: unknown,
-  depth: number,
-): Fields {
+function nodesOf(graph: Graph, subgraphs: ReadonlyMap<string, Graph>, depth: number): Fields {
   const specs = (graph.builder?.nodes ?? {}) as Readonly<Record<string, { defer?: boolean } | undefined>>;
   const result: Fields = {};
   for (const [name, node] of Object.entries(graph.nodes)) {
     const subgraph = subgraphs.get(name);
     result[name] = {
       triggers: node.triggers,
-      subgraph: subgraph === undefined ? null : structureOf(subgraph, messagesReducer, depth + 1),
+      subgraph: subgraph === undefined ? null : structureOf(subgraph, depth + 1),
       deferred: specs[name]?.defer === true,
       metadata: plain(node.metadata) ?? {},
       checkpointer: typeof subgraph?.checkpointer === "boolean" ? subgraph.checkpointer : null,
