@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "graph/decl.h"
 #include "run/config_internal.h"
 #include "run/project_internal.h"
@@ -21,6 +22,9 @@ static int read_text(const char *path, struct hd_buf *out, struct hd_fault *faul
     FILE *file = fopen(path, "re");
     int err;
 
+    /* Projects come without it, because it is where keys are kept. */
+    if (!file && errno == ENOENT)
+        return hd_fault_set(fault, HD_ENOTFOUND, "env: there is no file %.160s", path);
     if (!file)
         return hd_fault_set(fault, HD_EINVAL, "env: %.160s: %s", path, strerror(errno));
     err = hd_buf_reserve(out, HD_CONFIG_MAX_FILE + 1);
@@ -99,12 +103,19 @@ int hd_project_read_env(const struct hd_config *config, struct hd_arena *arena,
 
 int hd_project_set_environment(const struct hd_config *config, struct hd_fault *fault)
 {
+    struct hd_fault why = {0};
     struct hd_dotenv env;
     struct hd_arena arena;
     int err;
 
     hd_arena_init(&arena, (size_t)16 * HD_CONFIG_MAX_FILE);
-    err = hd_project_read_env(config, &arena, &env, fault);
+    err = hd_project_read_env(config, &arena, &env, &why);
+    if (err == HD_ENOTFOUND) {
+        hd_log(HD_LOG_WARN, "config", "%s", why.text);
+        err = 0;
+    } else if (err) {
+        (void)hd_fault_set(fault, err, "%s", why.text);
+    }
     for (size_t i = 0; !err && i < env.count; i++) {
         /* What is empty in the file does not take away what there is. */
         if (setenv(env.items[i].name, env.items[i].value, *env.items[i].value != '\0') != 0)

@@ -287,12 +287,18 @@ static int set_env(const struct hd_dotenv *env, struct hd_arena *arena,
                    struct hd_rt_program *program)
 {
     const char **list = hd_arena_calloc(arena, env->count + 1, sizeof(*list));
+    size_t count = 0;
 
     if (!list)
         return HD_ENOMEM;
     for (size_t i = 0; i < env->count; i++) {
-        list[i] = hd_arena_printf(arena, "%s=%s", env->items[i].name, env->items[i].value);
-        if (!list[i])
+        const struct hd_dotenv_item *item = &env->items[i];
+
+        /* What is empty in the file does not take away what there is. */
+        if (!*item->value && getenv(item->name))
+            continue;
+        list[count] = hd_arena_printf(arena, "%s=%s", item->name, item->value);
+        if (!list[count++])
             return HD_ENOMEM;
     }
     program->env = list;
@@ -349,12 +355,17 @@ int hd_project_find_program(const struct hd_config *config, enum hd_rt_language 
                             const char *folder, struct hd_arena *arena,
                             struct hd_rt_program *program, struct hd_fault *fault)
 {
-    struct hd_dotenv env = {0};
-    int err = hd_project_read_env(config, arena, &env, fault);
+    struct hd_fault why = {0};
+    struct hd_dotenv env;
+    int err = hd_project_read_env(config, arena, &env, &why);
 
-    if (!err && language == HD_RT_PYTHON)
+    if (err == HD_ENOTFOUND) /* of which hd_project_set_environment() warns */
+        err = 0;
+    if (err)
+        return hd_fault_set(fault, err, "%s", why.text);
+    if (language == HD_RT_PYTHON)
         err = start_python(config, folder, arena, &env, program, fault);
-    else if (!err)
+    else
         err = start_node(config, folder, arena, program, fault);
     return err ? err : set_env(&env, arena, program);
 }

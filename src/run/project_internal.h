@@ -18,7 +18,7 @@ HD_MUST_CHECK int hd_project_find_program(const struct hd_config *config,
                                           struct hd_arena *arena, struct hd_rt_program *program,
                                           struct hd_fault *fault);
 
-/* The variables of `env`: its file, or its members. In the arena. */
+/* The variables of `env`: its file, or its members. In the arena. HD_ENOTFOUND: no such file. */
 HD_MUST_CHECK int hd_project_read_env(const struct hd_config *config, struct hd_arena *arena,
                                       struct hd_dotenv *out, struct hd_fault *fault);
 
