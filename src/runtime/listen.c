@@ -185,27 +185,45 @@ static int bind_tcp(struct hd_runtime *runtime, const struct addrinfo *list)
     return err;
 }
 
+/* Takes host:port or [::1]:port apart; port 0 is any. */
+static bool split(const char *text, char *host, size_t size, const char **port)
+{
+    const char *colon = strrchr(text, ':');
+    size_t len = colon ? (size_t)(colon - text) : 0;
+
+    if (len >= 2 && text[0] == '[' && text[len - 1] == ']') {
+        text++;
+        len -= 2;
+    } else if (memchr(text, ':', len)) {
+        return false;
+    }
+    if (len == 0 || len >= size || strspn(colon + 1, "0123456789") != strlen(colon + 1) ||
+        strlen(colon + 1) > 5 || !colon[1])
+        return false;
+    memcpy(host, text, len);
+    host[len] = '\0';
+    *port = colon + 1;
+    return true;
+}
+
 static int open_tcp(struct hd_runtime *runtime, struct hd_fault *fault)
 {
-    const char *text = runtime->settings->listen;
+    const char *text = runtime->settings->listen, *port;
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
     uv_getaddrinfo_t query;
-    struct hd_slice host;
-    char name[256], service[16];
-    int port, err;
+    char host[256];
+    int err;
 
-    if (!hd_authority_split(hd_slice_cstr(text), &host, &port) || host.len >= sizeof(name))
+    if (!split(text, host, sizeof(host), &port))
         return hd_fault_set(fault, HD_EINVAL, "runtime.listen: `%s` is not host:port", text);
     if (!runtime->settings->key || !runtime->settings->key[0])
         return hd_fault_set(fault, HD_EINVAL, "runtime.listen needs a runtime.key");
-    (void)snprintf(name, sizeof(name), "%.*s", (int)host.len, host.ptr);
-    (void)snprintf(service, sizeof(service), "%d", port);
     err = uv_tcp_init(runtime->loop, &runtime->tcp);
     if (!err) {
         runtime->tcp.data = runtime;
         runtime->has_tcp = true;
         runtime->open_handles++;
-        err = uv_getaddrinfo(runtime->loop, &query, NULL, name, service, &hints);
+        err = uv_getaddrinfo(runtime->loop, &query, NULL, host, port, &hints);
     }
     if (!err) {
         err = bind_tcp(runtime, query.addrinfo);

@@ -308,7 +308,7 @@ def stream(call, step):
 
 def grow(call, step):
     """Uses `bytes` more of memory."""
-    call.worker.ballast = bytearray(step.get("bytes", 1 << 28))
+    call.worker.ballast = bytearray(b"x") * step.get("bytes", 1 << 28)
 
 
 def echo(call, step):

@@ -1,0 +1,472 @@
+/* Workers: how they start, fail, hang, grow, are replaced and end. */
+#include "tests/unit/rt_world.h"
+
+static int pid_now(struct rt_world *world)
+{
+    struct rt_outcome outcome;
+    int pid = 0;
+
+    rt_do(world, "[{\"do\":\"identity\"}]", &outcome);
+    assert_int_equal(sscanf(outcome.head, "{\"pid\":%d", &pid), 1);
+    return pid;
+}
+
+/* It dies while it works: the call is lost with the reason, and another worker goes on. */
+static void check_death(const char *step, const char *reason)
+{
+    struct rt_world world;
+    struct rt_outcome outcome, other;
+    char steps[256];
+
+    rt_init(&world, NULL);
+    rt_ready(&world);
+    (void)snprintf(steps, sizeof(steps),
+                   "[{\"piece\":{\"number\":0}},{\"do\":\"%s\"},"
+                   "{\"do\":\"never\"}]",
+                   step);
+    rt_call(&world, false, "[{\"do\":\"never\"}]", &other);
+    rt_do(&world, steps, &outcome);
+    rt_lost(&outcome, reason);
+    rt_until(&world, other.ends);
+    rt_lost(&other, reason);
+    assert_int_equal(outcome.pieces, 1);
+    rt_is_well(&world);
+    assert_int_equal(hd_runtime_counts(world.runtime, HD_RT_PYTHON).restarts, 1);
+    rt_fini(&world);
+}
+
+static void a_worker_ends(void **state)
+{
+    (void)state;
+    check_death("exit", "the worker python 1 ended with code 3");
+}
+
+static void a_worker_is_killed(void **state)
+{
+    (void)state;
+    check_death("kill", "was killed by signal 9");
+}
+
+static void a_worker_sends_garbage(void **state)
+{
+    (void)state;
+    check_death("garbage", "no frame");
+}
+
+static void a_worker_answers_what_nobody_asked(void **state)
+{
+    (void)state;
+    check_death("stray", "not as the protocol says");
+}
+
+static void a_worker_closes_its_connection(void **state)
+{
+    (void)state;
+    check_death("close", "the worker python 1");
+}
+
+static void a_worker_hangs(void **state)
+{
+    struct rt_world world;
+    struct rt_outcome outcome;
+
+    (void)state;
+    rt_init(&world, NULL);
+    world.settings.hang_timeout_us = 3000000;
+    rt_ready(&world);
+    rt_do(&world, "[{\"do\":\"stop\"}]", &outcome);
+    rt_lost(&outcome, "did not answer");
+    rt_is_well(&world);
+    rt_fini(&world);
+}
+
+/* One that never becomes ready: what waits for it is told why. */
+static void check_start(const char *table, const char *reason)
+{
+    struct rt_world world;
+    struct rt_outcome outcome = {0};
+    struct hd_rt_call_options options = rt_options("{\"op\":\"draw\"}", &outcome);
+
+    rt_init(&world, table);
+    world.settings.start_timeout_us = 1500000;
+    rt_start(&world);
+    rt_until(&world, hd_runtime_counts(world.runtime, HD_RT_PYTHON).restarts > 0);
+    options.patience_us = 0;
+    assert_err(hd_runtime_call(world.runtime, &options, &outcome.call), 0);
+    rt_until(&world, outcome.ends);
+    rt_lost(&outcome, reason);
+    assert_int_equal(world.ready_count, 0);
+    rt_fini(&world);
+}
+
+static void start_ends(void **state)
+{
+    (void)state;
+    check_start("{\"start\":\"exit\"}", "ended with code 3");
+}
+
+static void start_hangs(void **state)
+{
+    (void)state;
+    check_start("{\"start\":\"hang\"}", "was not ready within");
+}
+
+static void start_is_silent(void **state)
+{
+    (void)state;
+    check_start("{\"start\":\"silent\"}", "was not ready within");
+}
+
+static void start_is_garbage(void **state)
+{
+    (void)state;
+    check_start("{\"start\":\"garbage\"}", "was not ready within");
+}
+
+static void start_is_never_ready(void **state)
+{
+    (void)state;
+    check_start("{\"start\":\"not_ready\"}", "was not ready within");
+}
+
+static void versions_differ(void **state)
+{
+    (void)state;
+    check_start("{\"hello\":{\"version\":\"7.1.0\"}}",
+                "the worker's package is 7.1.0 with protocol 1: pip install");
+    check_start("{\"hello\":{\"protocol\":2}}", "with protocol 2");
+    check_start("{\"hello\":{\"version\":null}}", "was refused");
+}
+
+static void keys_differ(void **state)
+{
+    (void)state;
+    check_start("{\"hello\":{\"key\":\"00\"}}", "python");
+    assert_non_null(strstr(rt_log, "the key is not that of a worker"));
+    check_start("{\"hello\":{\"runtime\":\"js\"}}", "started to be a python worker");
+    check_start("{\"hello\":{\"runtime\":\"perl\"}}", "python");
+}
+
+static void a_program_that_is_not_there(void **state)
+{
+    struct rt_world world;
+    struct rt_outcome outcome = {0};
+    struct hd_rt_call_options options = rt_options("{\"op\":\"draw\"}", &outcome);
+
+    (void)state;
+    rt_init(&world, NULL);
+    world.argv[0] = "/nonexistent/python";
+    rt_start(&world);
+    rt_until(&world, hd_runtime_counts(world.runtime, HD_RT_PYTHON).restarts > 0);
+    options.patience_us = 0;
+    assert_err(hd_runtime_call(world.runtime, &options, &outcome.call), 0);
+    rt_until(&world, outcome.ends);
+    rt_lost(&outcome, "cannot start /nonexistent/python: No such file or directory");
+    rt_fini(&world);
+}
+
+static void the_environment_is_given(void **state)
+{
+    struct rt_world world;
+    struct rt_outcome outcome;
+    char expected[128], folder[64];
+
+    (void)state;
+    rt_init(&world, NULL);
+    assert_non_null(realpath(world.folder, folder));
+    world.settings.programs[HD_RT_PYTHON].folder = world.folder;
+    world.env[2] = NULL;
+    (void)setenv("HD_RT_TEST", "of the server", 1);
+    rt_ready(&world);
+    rt_do(&world, "[{\"do\":\"identity\"}]", &outcome);
+    (void)snprintf(expected, sizeof(expected), "\"cwd\":\"%s\"", folder);
+    assert_non_null(strstr(outcome.head, expected));
+    assert_non_null(strstr(outcome.head, "\"HD_RT_TEST\":\"of the server\""));
+    assert_non_null(strstr(outcome.head, "\"PYTHONDONTWRITEBYTECODE\":\"1\""));
+    rt_fini(&world);
+}
+
+static void output_is_logged(void **state)
+{
+    struct rt_world world;
+    struct rt_outcome outcome;
+
+    (void)state;
+    rt_init(&world, NULL);
+    rt_ready(&world);
+    rt_do(&world, "[{\"do\":\"print\",\"text\":\"one\\ntwo\"}]", &outcome);
+    rt_until(&world, strstr(rt_log, "info python 1: two"));
+    assert_non_null(strstr(rt_log, "info python 1: one\n"));
+    rt_fini(&world);
+}
+
+static void a_large_worker_is_replaced(void **state)
+{
+    struct rt_world world;
+    struct rt_outcome large;
+    char steps[512];
+    int before;
+
+    (void)state;
+    rt_init(&world, NULL);
+    world.settings.memory = (size_t)160 << 20;
+    rt_ready(&world);
+    before = pid_now(&world);
+    (void)snprintf(steps, sizeof(steps),
+                   "[{\"do\":\"grow\",\"bytes\":%d},{\"piece\":{\"number\":0}},"
+                   "{\"do\":\"wait_file\",\"path\":\"%s/go\"},{\"answer\":{\"status\":\"done\"}}]",
+                   200 << 20, world.folder);
+    rt_call(&world, true, steps, &large);
+    rt_until(&world, world.ready_count == 2);
+    assert_int_not_equal(pid_now(&world), before);
+    assert_int_equal(large.ends, 0); /* it goes on where it is */
+    (void)snprintf(steps, sizeof(steps), "[{\"do\":\"touch_file\",\"path\":\"%s/go\"}]",
+                   world.folder);
+    rt_call(&world, true, steps, &(struct rt_outcome){0});
+    rt_until(&world, large.ends);
+    assert_string_equal(large.head, "{\"status\":\"done\"}");
+    rt_until(&world, !world.runtime->workers->next);
+    assert_int_equal(hd_runtime_counts(world.runtime, HD_RT_PYTHON).restarts, 0);
+    rt_fini(&world);
+}
+
+static void a_worker_far_too_large_is_killed(void **state)
+{
+    struct rt_world world;
+    struct rt_outcome large;
+
+    (void)state;
+    rt_init(&world, NULL);
+    world.settings.memory = (size_t)100 << 20;
+    rt_ready(&world);
+    rt_do(&world, "[{\"do\":\"grow\",\"bytes\":314572800},{\"do\":\"never\"}]", &large);
+    rt_lost(&large, "it has grown to");
+    rt_is_well(&world);
+    rt_fini(&world);
+}
+
+/* What is at work ends where it is; what comes goes to the new ones. */
+static void reloaded(void **state)
+{
+    struct rt_world world;
+    struct rt_outcome old;
+    char steps[256];
+    int before;
+
+    (void)state;
+    rt_init(&world, NULL);
+    rt_ready(&world);
+    before = pid_now(&world);
+    (void)snprintf(steps, sizeof(steps),
+                   "[{\"do\":\"wait_file\",\"path\":\"%s/go\"},"
+                   "{\"do\":\"identity\"}]",
+                   world.folder);
+    rt_call(&world, true, steps, &old);
+    hd_runtime_reload(world.runtime, HD_RT_PYTHON);
+    assert_int_equal(pid_now(&world), before); /* until there is another */
+    hd_runtime_reload(world.runtime, HD_RT_PYTHON);
+    hd_runtime_reload(world.runtime, HD_RT_JS);
+    rt_until(&world, world.ready_count == 2);
+    assert_int_not_equal(pid_now(&world), before);
+    (void)snprintf(steps, sizeof(steps), "[{\"do\":\"touch_file\",\"path\":\"%s/go\"}]",
+                   world.folder);
+    rt_call(&world, true, steps, &(struct rt_outcome){0});
+    rt_until(&world, old.ends);
+    assert_int_equal(old.end, HD_RT_ANSWERED);
+    rt_until(&world, !world.runtime->workers->next);
+    assert_int_equal(hd_runtime_counts(world.runtime, HD_RT_PYTHON).workers, 1);
+    rt_fini(&world);
+}
+
+static void changed_files_reload(void **state)
+{
+    struct rt_world world;
+    struct rt_outcome outcome;
+    int before;
+
+    (void)state;
+    rt_init(&world, NULL);
+    rt_ready(&world);
+    before = pid_now(&world);
+    rt_do(&world, "[{\"call\":{\"op\":\"changed\",\"files\":[\"a.py\"]}},{\"answer\":\"$last\"}]",
+          &outcome);
+    assert_string_equal(outcome.head, "{}");
+    rt_until(&world, world.ready_count == 2);
+    assert_int_not_equal(pid_now(&world), before);
+    rt_fini(&world);
+}
+
+static void on_drained(void *ctx)
+{
+    ((struct rt_world *)ctx)->is_drained = true;
+}
+
+static void drained(void **state)
+{
+    struct rt_world world;
+    struct rt_outcome running, waiting, refused = {0};
+    struct hd_rt_call_options options = rt_options("{\"op\":\"draw\"}", &refused);
+
+    (void)state;
+    rt_init(&world, NULL);
+    world.settings.jobs = 1;
+    world.settings.programs[HD_RT_PYTHON].workers = 1;
+    rt_ready(&world);
+    rt_call(&world, true, "[{\"do\":\"sleep\",\"seconds\":0.3},{\"answer\":{\"status\":\"done\"}}]",
+            &running);
+    rt_call(&world, true, "[]", &waiting);
+    hd_runtime_drain(world.runtime, on_drained, &world);
+    assert_err(hd_runtime_call(world.runtime, &options, &refused.call), HD_ECLOSED);
+    rt_until(&world, world.is_drained);
+    assert_int_equal(running.end, HD_RT_ANSWERED);
+    assert_string_equal(running.head, "{\"status\":\"done\"}");
+    rt_lost(&waiting, "shutting down");
+    assert_null(world.runtime->workers);
+    rt_fini(&world);
+}
+
+static void drained_in_time(void **state)
+{
+    struct rt_world world;
+    struct rt_outcome running;
+
+    (void)state;
+    rt_init(&world, NULL);
+    world.settings.drain_us = 200000;
+    rt_ready(&world);
+    rt_call(&world, true, "[{\"do\":\"never\"}]", &running);
+    hd_runtime_drain(world.runtime, on_drained, &world);
+    rt_until(&world, world.is_drained);
+    rt_lost(&running, "did not end in time");
+    rt_fini(&world);
+}
+
+/* Also when none was ready yet, or there is none at all. */
+static void drained_early(void **state)
+{
+    struct rt_world world;
+
+    (void)state;
+    rt_init(&world, NULL);
+    rt_start(&world);
+    hd_runtime_drain(world.runtime, on_drained, &world);
+    rt_until(&world, world.is_drained);
+    rt_fini(&world);
+    rt_init(&world, NULL);
+    world.settings.programs[HD_RT_PYTHON].workers = 0;
+    rt_start(&world);
+    hd_runtime_drain(world.runtime, on_drained, &world);
+    rt_until(&world, world.is_drained);
+    rt_fini(&world);
+}
+
+static struct hd_proc *start_elsewhere(struct rt_world *world, const char *key)
+{
+    char address[64], secret[64];
+    const char *more[] = {address, secret, "FAKE_WORKER={}", NULL};
+    struct hd_proc_options options = {.argv = world->argv, .more = more, .name = "elsewhere"};
+    struct hd_proc *proc;
+    struct hd_fault fault = {0};
+
+    (void)snprintf(address, sizeof(address), "HEDDLE_RUNTIME_ADDRESS=127.0.0.1:%d",
+                   hd_runtime_port(world->runtime));
+    (void)snprintf(secret, sizeof(secret), "HEDDLE_RUNTIME_KEY=%s", key);
+    assert_err(hd_proc_start(&world->loop, &options, &proc, &fault), 0);
+    return proc;
+}
+
+static void await_end(struct rt_world *world, struct hd_proc *proc)
+{
+    char how[64];
+
+    rt_until(world, hd_proc_has_ended(proc, how, sizeof(how)));
+    hd_proc_close(proc);
+}
+
+static void workers_come_over_tcp(void **state)
+{
+    struct rt_world world;
+    struct hd_proc *stranger, *friend;
+    struct rt_outcome outcome;
+
+    (void)state;
+    rt_init(&world, NULL);
+    world.settings.programs[HD_RT_PYTHON].workers = 0;
+    world.settings.listen = "127.0.0.1:0";
+    world.settings.key = "open sesame";
+    rt_start(&world);
+    assert_true(hd_runtime_port(world.runtime) > 0);
+    stranger = start_elsewhere(&world, "open barley");
+    await_end(&world, stranger);
+    assert_non_null(strstr(rt_log, "the key is wrong"));
+    assert_null(strstr(rt_log, "barley"));
+    assert_int_equal(world.ready_count, 0);
+    friend = start_elsewhere(&world, "open sesame");
+    rt_is_well(&world);
+    rt_call(&world, true, "[{\"do\":\"exit\"}]", &outcome);
+    rt_until(&world, outcome.ends);
+    rt_lost(&outcome, "closed the connection");
+    await_end(&world, friend);
+    assert_null(world.runtime->workers);
+    friend = start_elsewhere(&world, "open sesame");
+    rt_is_well(&world);
+    hd_runtime_drain(world.runtime, on_drained, &world);
+    rt_until(&world, world.is_drained);
+    await_end(&world, friend);
+    rt_fini(&world);
+}
+
+static void listening_may_fail(void **state)
+{
+    static const char *const addresses[] = {
+        "127.0.0.1:1:2",      "here",       "here:", ":1", "[::1]", "1:x",
+        "no host.invalid:80", "192.0.2.1:0"};
+    struct rt_world world;
+    struct hd_fault fault = {0};
+
+    (void)state;
+    for (size_t i = 0; i <= HD_COUNT(addresses); i++) {
+        rt_init(&world, NULL);
+        fault = (struct hd_fault){0};
+        world.settings.listen = i < HD_COUNT(addresses) ? addresses[i] : "127.0.0.1:0";
+        world.settings.key = i < HD_COUNT(addresses) ? "key" : "";
+        assert_err(hd_runtime_create(&world.loop, NULL, &world.settings, &world.runtime, &fault),
+                   0);
+        assert_true(hd_runtime_start(world.runtime, &fault) != 0);
+        assert_non_null(strstr(fault.text, "listen"));
+        rt_fini(&world);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_worker_ends),
+        cmocka_unit_test(a_worker_is_killed),
+        cmocka_unit_test(a_worker_sends_garbage),
+        cmocka_unit_test(a_worker_answers_what_nobody_asked),
+        cmocka_unit_test(a_worker_closes_its_connection),
+        cmocka_unit_test(a_worker_hangs),
+        cmocka_unit_test(start_ends),
+        cmocka_unit_test(start_hangs),
+        cmocka_unit_test(start_is_silent),
+        cmocka_unit_test(start_is_garbage),
+        cmocka_unit_test(start_is_never_ready),
+        cmocka_unit_test(versions_differ),
+        cmocka_unit_test(keys_differ),
+        cmocka_unit_test(a_program_that_is_not_there),
+        cmocka_unit_test(the_environment_is_given),
+        cmocka_unit_test(output_is_logged),
+        cmocka_unit_test(a_large_worker_is_replaced),
+        cmocka_unit_test(a_worker_far_too_large_is_killed),
+        cmocka_unit_test(reloaded),
+        cmocka_unit_test(changed_files_reload),
+        cmocka_unit_test(drained),
+        cmocka_unit_test(drained_in_time),
+        cmocka_unit_test(drained_early),
+        cmocka_unit_test(workers_come_over_tcp),
+        cmocka_unit_test(listening_may_fail),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
