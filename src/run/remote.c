@@ -357,7 +357,7 @@ static void on_progress(void *arg)
 /* True: it goes on at another worker. */
 static bool try_again(struct hd_remote *remote)
 {
-    bool was_there = !hd_slice_eq(remote->answer.code, HD_S("unavailable"));
+    bool was_there = hd_slice_eq(remote->answer.type, HD_S("WorkerLost"));
 
     if (remote->is_cancelled || !was_there || remote->attempt >= HD_MAX_ATTEMPTS)
         return false;

@@ -260,7 +260,7 @@ void hd_call_lose(struct hd_rt_call *call, const char *text)
     if (call->is_waiting)
         leave_queue(call);
     if (!call->has_end)
-        set_end(call, HD_RT_LOST, keep_error("WorkerLost", text));
+        set_end(call, HD_RT_LOST, keep_error("WorkerUnavailable", text));
 }
 
 void hd_call_lose_all(struct hd_worker *worker)
@@ -275,8 +275,8 @@ void hd_call_lose_all(struct hd_worker *worker)
             leave_worker(call);
             if (call->is_dropped)
                 free_call(call);
-            else
-                hd_call_lose(call, text);
+            else if (!call->has_end)
+                set_end(call, HD_RT_LOST, keep_error("WorkerLost", text));
         }
     }
 }

@@ -157,7 +157,11 @@ struct hd_rt_counts hd_runtime_counts(const struct hd_runtime *runtime,
 enum hd_rt_end {
     HD_RT_ANSWERED,
     HD_RT_REFUSED, /* the worker answered with an error: message.head has it */
-    HD_RT_LOST,    /* the worker died, hung, or was never there: `message.head` says why, alike */
+    /*
+     * `message.head` says why, alike: its type is WorkerLost when a worker had the call and died
+     * or hung, else WorkerUnavailable.
+     */
+    HD_RT_LOST,
     HD_RT_LATE     /* timeout_us is over; the worker was told to cancel */
 };
 
