@@ -118,6 +118,7 @@ static void leave_queue(struct hd_rt_call *call)
     if (!call->next)
         pool->waiting_tail = at;
     pool->waiting_count--;
+    pool->waiting_others -= !call->is_run;
     call->is_waiting = false;
 }
 
@@ -144,6 +145,7 @@ static void free_call(struct hd_rt_call *call)
     if (call->all_next)
         call->all_next->all_link = call->all_link;
     call->runtime->call_count[call->language]--;
+    call->runtime->timed_count -= call->timeout_us > 0;
     hd_free(call->asked);
     hd_free(call->end_message);
     if (call->scope && call->scope->call == call)
@@ -186,7 +188,8 @@ static void tell(struct hd_rt_call *call, const struct hd_rt_message *message)
 {
     end_scope(call);
     call->is_giving = true;
-    call->on_end(call->ctx, call->end, message);
+    if (call->on_end)
+        call->on_end(call->ctx, call->end, message);
     call->is_giving = false;
     if (call->worker) /* late: it is told no more, but the worker still has it */
         call->is_dropped = true;
@@ -465,6 +468,7 @@ static int wait_for_worker(struct hd_rt_call *call, const struct hd_rt_message *
     *pool->waiting_tail = call;
     pool->waiting_tail = &call->next;
     pool->waiting_count++;
+    pool->waiting_others += !call->is_run;
     hd_runtime_wake(call->runtime);
     return 0;
 }
@@ -491,6 +495,7 @@ static struct hd_rt_call *make(struct hd_runtime *runtime, const struct hd_rt_ca
         call->all_next->all_link = &call->all_next;
     runtime->calls = call;
     runtime->call_count[call->language]++;
+    runtime->timed_count += call->timeout_us > 0;
     return call;
 }
 
@@ -565,14 +570,6 @@ void hd_rt_call_drop(struct hd_rt_call *call)
 }
 
 /* ---- time --------------------------------------------------------------------- */
-
-bool hd_call_has_timeouts(const struct hd_runtime *runtime)
-{
-    for (const struct hd_rt_call *call = runtime->calls; call; call = call->all_next)
-        if (call->timeout_us > 0 && !call->is_dropped)
-            return true;
-    return false;
-}
 
 static void be_late(struct hd_rt_call *call)
 {

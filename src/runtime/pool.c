@@ -224,7 +224,7 @@ void hd_pool_feed(struct hd_runtime *runtime, enum hd_rt_language language)
     struct hd_rt_call *call = runtime->pools[language].waiting;
     bool are_full = false;
 
-    while (call) {
+    while (call && !(are_full && runtime->pools[language].waiting_others == 0)) {
         struct hd_rt_call *next = call->next;
         struct hd_worker *worker = NULL;
 

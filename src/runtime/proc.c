@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,6 +20,7 @@
 #define MAX_ENV 4096
 #define CANNOT_START 127
 #define LAST_WORDS_MS 1000
+#define CLOEXEC_RANGE 4U /* CLOSE_RANGE_CLOEXEC, which older headers do not have */
 
 extern char **environ;
 
@@ -41,6 +43,7 @@ struct hd_proc {
     bool is_closing;
     int64_t second; /* that `lines` is about */
     unsigned lines;
+    char buffer[16 * 1024]; /* what is read is used up at once */
     void (*on_closed)(void *arg);
     void *arg;
 };
@@ -126,14 +129,12 @@ static struct output *output_of(struct hd_proc *proc, const void *pipe)
     return &proc->outputs[pipe == &proc->outputs[ERRORS].pipe ? ERRORS : OUTPUT];
 }
 
-/* Read on the loop alone, and used up at once. */
-static char text_buffer[16 * 1024];
-
 static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
 {
-    (void)handle;
+    struct hd_proc *proc = handle->data;
+
     (void)suggested;
-    *buf = uv_buf_init(text_buffer, sizeof(text_buffer));
+    *buf = uv_buf_init(proc->buffer, sizeof(proc->buffer));
 }
 
 static void on_read(uv_stream_t *stream, ssize_t len, const uv_buf_t *buf)
@@ -236,6 +237,9 @@ static void become(const struct hd_proc_options *options, const char **env, stru
 
     (void)setpgid(0, 0);
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+#ifdef SYS_close_range
+    (void)syscall(SYS_close_range, 3U, ~0U, CLOEXEC_RANGE); /* files of libraries that forget it */
+#endif
     if (getppid() != parent)
         _exit(CANNOT_START);
     for (int i = 1; i < NSIG; i++)

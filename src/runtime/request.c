@@ -54,7 +54,7 @@ int hd_request_write_error(struct hd_buf *out, const char *type, int code, const
     return hd_jw_finish(&jw);
 }
 
-void hd_request_refuse(struct hd_link *link, uint32_t id, int code, const char *text)
+int hd_request_refuse(struct hd_link *link, uint32_t id, int code, const char *text)
 {
     struct hd_rt_message message = {.head = HD_S("{}")};
     struct hd_buf head;
@@ -64,8 +64,15 @@ void hd_request_refuse(struct hd_link *link, uint32_t id, int code, const char *
     if (hd_request_write_error(&head, "HeddleError", code, text) == 0)
         message.head = hd_buf_slice(&head);
     err = hd_link_send(link, HD_FRAME_ERROR, id, &message, NULL, NULL);
-    (void)err; /* without memory for an answer the worker waits; others get theirs */
     hd_buf_fini(&head);
+    return err;
+}
+
+/* A worker that gets no answer would wait for it for ever. */
+static void refuse(struct hd_worker *worker, uint32_t id, int code, const char *text)
+{
+    if (worker->link && hd_request_refuse(worker->link, id, code, text) == HD_ENOMEM)
+        hd_worker_end(worker, "there is no memory for what it is sent");
 }
 
 /* ---- boxes -------------------------------------------------------------- */
@@ -146,9 +153,8 @@ static void send_answer(struct hd_worker *worker, struct hd_request_box *box)
     int err;
 
     if (request->fault.code) {
-        hd_request_refuse(worker->link, id, request->fault.code,
-                          request->fault.text[0] ? request->fault.text
-                                                 : hd_error_text(request->fault.code));
+        refuse(worker, id, request->fault.code,
+               request->fault.text[0] ? request->fault.text : hd_error_text(request->fault.code));
         free_box(box);
         return;
     }
@@ -156,7 +162,7 @@ static void send_answer(struct hd_worker *worker, struct hd_request_box *box)
         message.head = HD_S("{}");
     err = hd_link_send(worker->link, HD_FRAME_ANSWER, id, &message, free_box, box);
     if (err == HD_ELIMIT)
-        hd_request_refuse(worker->link, id, err, "the answer is larger than a frame may be");
+        refuse(worker, id, err, "the answer is larger than a frame may be");
     else if (err && err != HD_ECLOSED)
         hd_worker_end(worker, "there is no memory for what it is sent");
 }
@@ -346,7 +352,7 @@ static void begin(struct hd_worker *worker, struct hd_request_box *box, struct h
         (void)hd_fault_set(&box->request.fault, HD_EINVAL, "there is no operation `%.*s`",
                            (int)(name.len < 64 ? name.len : 64), name.ptr);
     if (!box->op || find_scope(worker, box)) {
-        hd_request_refuse(worker->link, box->id, box->request.fault.code, box->request.fault.text);
+        refuse(worker, box->id, box->request.fault.code, box->request.fault.text);
         free_box(box);
         return;
     }
@@ -368,7 +374,7 @@ static bool take_call(struct hd_worker *worker, const struct hd_frame *frame)
         return false;
     box = make_box(worker, frame);
     if (!box) {
-        hd_request_refuse(worker->link, frame->id, HD_ENOMEM, hd_error_text(HD_ENOMEM));
+        refuse(worker, frame->id, HD_ENOMEM, hd_error_text(HD_ENOMEM));
         return true;
     }
     if (hd_json_parse(&box->json, box->request.message.head, NULL) ||

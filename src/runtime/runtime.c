@@ -87,7 +87,7 @@ static bool is_restless(const struct hd_runtime *runtime)
     const struct hd_rt_settings *settings = runtime->settings;
 
     if (runtime->is_draining || runtime->is_destroyed || runtime->guests ||
-        hd_call_has_timeouts(runtime) ||
+        runtime->timed_count > 0 ||
         (settings->hang_timeout_us > 0 && settings->hang_timeout_us < PATIENT_HANG_US))
         return true;
     for (const struct hd_worker *worker = runtime->workers; worker; worker = worker->next)

@@ -75,11 +75,11 @@ struct hd_rt_op {
 
 /* What a call lets the worker do. Copied when the call is made. */
 struct hd_rt_scope {
-    struct hd_slice principal; /* whose thread */
-    struct hd_slice actor;     /* who asked */
-    struct hd_slice thread;    /* empty: no thread */
-    struct hd_slice root;      /* added to namespaces */
-    int64_t guard;             /* store/guard.h */
+    struct hd_slice principal;     /* whose thread */
+    struct hd_slice actor;         /* who asked */
+    struct hd_slice thread;        /* empty: no thread */
+    struct hd_slice root;          /* added to namespaces */
+    int64_t guard;                 /* store/guard.h */
     const struct hd_val *metadata; /* members are added to each checkpoint's; or NULL */
     const struct hd_val *secrets;  /* texts that never are stored; or NULL */
     void *owner;                   /* of whoever made the call; for ops that `start` */
@@ -129,8 +129,8 @@ struct heddle;
  * until hd_runtime_destroy().
  */
 HD_MUST_CHECK int hd_runtime_create(uv_loop_t *loop, struct heddle *store,
-                                    const struct hd_rt_settings *settings,
-                                    struct hd_runtime **out, struct hd_fault *fault);
+                                    const struct hd_rt_settings *settings, struct hd_runtime **out,
+                                    struct hd_fault *fault);
 void hd_runtime_on_ready(struct hd_runtime *runtime, hd_rt_ready_fn fn, void *ctx);
 /* Starts the workers. */
 HD_MUST_CHECK int hd_runtime_start(struct hd_runtime *runtime, struct hd_fault *fault);
@@ -162,7 +162,7 @@ enum hd_rt_end {
      * or hung, else WorkerUnavailable.
      */
     HD_RT_LOST,
-    HD_RT_LATE     /* timeout_us is over; the worker was told to cancel */
+    HD_RT_LATE /* timeout_us is over; the worker was told to cancel */
 };
 
 struct hd_rt_call_options {

@@ -100,8 +100,8 @@ struct hd_rt_pool {
     struct hd_rt_slot *slots;
     int slot_count;
     struct hd_rt_call *waiting, **waiting_tail; /* in order */
-    size_t waiting_count;
-    int64_t deserted_us; /* since when none is ready; 0: one is */
+    size_t waiting_count, waiting_others;       /* those that are no runs */
+    int64_t deserted_us;                        /* since when none is ready; 0: one is */
     uint64_t restarts;
     char why[400]; /* the last one was lost */
 };
@@ -211,6 +211,7 @@ struct hd_runtime {
     struct hd_rt_pool pools[HD_RT_LANGUAGES];
     struct hd_rt_call *calls; /* all */
     size_t call_count[HD_RT_LANGUAGES];
+    size_t timed_count;                   /* of calls with a timeout */
     struct hd_rt_call *soon, **soon_tail; /* have an end or pieces to tell */
     size_t soon_count;
     size_t open_requests;
@@ -284,7 +285,6 @@ void hd_call_soon(struct hd_rt_call *call);
 /* Tells what is to be told; those that cannot be told yet stay. */
 void hd_call_settle(struct hd_runtime *runtime);
 void hd_call_tick(struct hd_runtime *runtime, int64_t now);
-bool hd_call_has_timeouts(const struct hd_runtime *runtime);
 /* A call of the runtime itself (ping, drain), without a struct. */
 HD_MUST_CHECK int hd_call_plain(struct hd_worker *worker, struct hd_slice head, uint32_t *id);
 /* The worker's call of that number which may still ask for things; NULL: there is none. */
@@ -299,7 +299,7 @@ void hd_request_wake(struct hd_runtime *runtime);
 /* Appends the head of an error frame. */
 HD_MUST_CHECK int hd_request_write_error(struct hd_buf *out, const char *type, int code,
                                          const char *text);
-void hd_request_refuse(struct hd_link *link, uint32_t id, int code, const char *text);
+HD_MUST_CHECK int hd_request_refuse(struct hd_link *link, uint32_t id, int code, const char *text);
 
 /* scope.c */
 HD_MUST_CHECK int hd_scope_make(const struct hd_rt_scope *from, struct hd_scope_ref **out);

@@ -394,6 +394,37 @@ static void many_ops(void **state)
     rt_fini(&world);
 }
 
+/* Whichever allocation fails: the call ends, or is refused, and the next one is answered. */
+static void memory_may_end(void **state)
+{
+    static const char head[] = "{\"op\":\"run\",\"steps\":[{\"piece\":{\"number\":0}},"
+                               "{\"call\":{\"op\":\"tell_scope\"}},{\"answer\":\"$last\"}]}";
+    const struct hd_rt_scope scope = {.thread = HD_S_INIT("t"), .metadata = hd_val_null()};
+    struct rt_world world;
+    struct rt_outcome outcome;
+    long asked = 1, n;
+
+    (void)state;
+    begin(&world, NULL);
+    for (n = 1; n <= asked + 1 && n < 200; n++) {
+        struct hd_rt_call_options options = rt_options(head, &outcome);
+        int err;
+
+        rt_is_well(&world);
+        memset(&outcome, 0, sizeof(outcome));
+        options.scope = &scope;
+        (void)hd_alloc_fail_at(n, 0);
+        err = hd_runtime_call(world.runtime, &options, &outcome.call);
+        if (!err)
+            rt_until(&world, outcome.ends);
+        asked = hd_alloc_fail_at(0, 0);
+        assert_true(err == 0 || err == HD_ENOMEM);
+    }
+    assert_true(n > 5 && n < 200); /* until none failed any more */
+    assert_int_equal(outcome.end, HD_RT_ANSWERED);
+    rt_fini(&world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -405,6 +436,7 @@ int main(void)
         cmocka_unit_test(started_ops_answer_later),
         cmocka_unit_test(started_ops_are_given_up),
         cmocka_unit_test(many_ops),
+        cmocka_unit_test(memory_may_end),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,9 @@
 /* Workers: how they start, fail, hang, grow, are replaced and end. */
 #include "tests/unit/rt_world.h"
 
+#include <signal.h>
+#include <sys/wait.h>
+
 static int pid_now(struct rt_world *world)
 {
     struct rt_outcome outcome;
@@ -162,6 +165,76 @@ static void a_program_that_is_not_there(void **state)
     assert_err(hd_runtime_call(world.runtime, &options, &outcome.call), 0);
     rt_until(&world, outcome.ends);
     rt_lost(&outcome, "cannot start /nonexistent/python: No such file or directory");
+    rt_fini(&world);
+}
+
+/* Longer each time. */
+static void starts_are_spaced(void **state)
+{
+    struct rt_world world;
+
+    (void)state;
+    rt_init(&world, NULL);
+    world.argv[0] = "/nonexistent/python";
+    rt_start(&world);
+    rt_until(&world, strstr(rt_log, "again in 2000 ms"));
+    assert_true(strstr(rt_log, "again in 500 ms") < strstr(rt_log, "again in 1000 ms"));
+    assert_non_null(strstr(rt_log, "again in 500 ms"));
+    assert_true(strstr(rt_log, "again in 1000 ms") < strstr(rt_log, "again in 2000 ms"));
+    rt_fini(&world);
+}
+
+/* Whether a process is there and is no corpse. */
+static bool is_alive(int pid)
+{
+    char path[64], text[256] = "", state = 'Z';
+    FILE *file;
+
+    (void)snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+    file = fopen(path, "r");
+    if (!file)
+        return false;
+    if (fgets(text, sizeof(text), file) && strrchr(text, ')'))
+        (void)sscanf(strrchr(text, ')'), ") %c", &state);
+    (void)fclose(file);
+    return state != 'Z' && state != 'X';
+}
+
+/* In a process of its own, which dies with a worker that does not notice. */
+static void serve_and_die(int out)
+{
+    struct rt_world world;
+    struct rt_outcome outcome;
+    int pid;
+
+    rt_init(&world, NULL);
+    rt_ready(&world);
+    pid = pid_now(&world);
+    rt_call(&world, true, "[{\"do\":\"stop\"}]", &outcome);
+    rt_until(&world, !outcome.ends && hd_link_unsent(world.runtime->workers->link) == 0);
+    if (write(out, &pid, sizeof(pid)) == sizeof(pid))
+        (void)raise(SIGKILL);
+    _exit(1);
+}
+
+static void workers_die_with_the_server(void **state)
+{
+    struct rt_world world;
+    int pipe_ends[2], pid = 0;
+    pid_t server;
+
+    (void)state;
+    assert_int_equal(pipe(pipe_ends), 0);
+    server = fork();
+    assert_true(server >= 0);
+    if (server == 0)
+        serve_and_die(pipe_ends[1]);
+    assert_int_equal(close(pipe_ends[1]), 0);
+    assert_int_equal(read(pipe_ends[0], &pid, sizeof(pid)), sizeof(pid));
+    assert_int_equal(close(pipe_ends[0]), 0);
+    assert_int_equal(waitpid(server, NULL, 0), server);
+    rt_init(&world, NULL);
+    rt_until(&world, !is_alive(pid));
     rt_fini(&world);
 }
 
@@ -455,6 +528,8 @@ int main(void)
         cmocka_unit_test(versions_differ),
         cmocka_unit_test(keys_differ),
         cmocka_unit_test(a_program_that_is_not_there),
+        cmocka_unit_test(starts_are_spaced),
+        cmocka_unit_test(workers_die_with_the_server),
         cmocka_unit_test(the_environment_is_given),
         cmocka_unit_test(output_is_logged),
         cmocka_unit_test(a_large_worker_is_replaced),
