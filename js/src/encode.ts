@@ -28,7 +28,10 @@ export interface EncodeOptions {
   /** Members that are undefined are left out, as JSON does, instead of being written as such. */
   readonly dropUndefined?: boolean;
   readonly hint?: Hint;
-  /** Chunks of messages are written as the messages they have become. */
+  /**
+   * Chunks of messages are written as the messages they have become, and what tools note about packages is
+   * left out: so that every runtime reads all messages.
+   */
   readonly wholeMessages?: boolean;
 }
 
@@ -183,7 +186,7 @@ class Encoder {
   }
 
   #message(message: Fields, kind: MessageClass, depth: number): string {
-    if (!isExpressible(message, kind)) return this.#foreignRecord(message);
+    if (!isExpressible(message, kind, this.#wholeMessages)) return this.#foreignRecord(message);
     const { content } = message;
     const { head, members } = this.#wholeMessages ? wholeClassOf(kind) : kind;
     let text = head;

@@ -159,19 +159,26 @@ export function messageClassOf(value: object): MessageClass | null {
   return kind;
 }
 
-/** Whether a record has room for all that this message was constructed with. */
-export function isExpressible(message: Fields, kind: MessageClass): boolean {
+/**
+ * Whether a record has room for all that this message was constructed with.
+ * @param dropVersions as if the versions of packages, which tools note in their messages, were not there
+ */
+export function isExpressible(message: Fields, kind: MessageClass, dropVersions = false): boolean {
   const kwargs = message.lc_kwargs;
   if (typeof kwargs !== "object" || kwargs === null) return false;
+  const isDropped = dropVersions && hasVersionsOnly(message.metadata);
   for (const key in kwargs) {
-    if (!kind.known.has(key) && (kwargs as Fields)[key] !== undefined && !isBlocks(key, message)) {
-      return false;
-    }
+    if (kind.known.has(key) || (kwargs as Fields)[key] === undefined) continue;
+    if (!isBlocks(key, message) && !(isDropped && key === "metadata")) return false;
   }
   const { content } = message;
   if (kind.isRemove) return Array.isArray(content) ? content.length === 0 : content === "";
-  if (kind.type === "tool" && message.metadata !== undefined) return false;
+  if (kind.type === "tool" && message.metadata !== undefined && !isDropped) return false;
   return isString(content) || (Array.isArray(content) && content.every(isBlock));
+}
+
+function hasVersionsOnly(metadata: unknown): boolean {
+  return isObject(metadata) && Object.keys(metadata as object).every((key) => key === "versions");
 }
 
 function isBlock(value: unknown): boolean {

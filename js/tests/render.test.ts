@@ -91,4 +91,14 @@ describe("whole messages", () => {
     const [, kept] = await serde.dump([chunk]);
     expect(JSON.parse(kept as string)[0].type).toBe("AIMessageChunk");
   });
+
+  it("are written for what tools say", async () => {
+    const serde = new CanonicalSerializer();
+    const kindOf = async (metadata: object) => {
+      const message = new messages.ToolMessage({ content: "a", tool_call_id: "c", metadata } as never);
+      return JSON.parse((await serde.dump(message, { wholeMessages: true }))[1] as string).$;
+    };
+    expect(await kindOf({ versions: { core: "1" } })).toBe("message");
+    expect(await kindOf({ versions: { core: "1" }, mine: 1 })).toBe("foreign");
+  });
 });

@@ -206,9 +206,15 @@ class Renderer {
 
   #map(map: ReadonlyMap<unknown, unknown>): string {
     const entries = [...map];
-    if (!entries.every(([key]) => typeof key === "string")) return this.#array(entries);
-    return `{${entries.map(([key, member]) => `${quote(key as string)}:${this.value(member) ?? "null"}`).join(",")}}`;
+    const isNamed = entries.every(([key]) => typeof key === "string") || entries.every(([key]) => isScalar(key));
+    if (!isNamed) return this.#array(entries);
+    return `{${entries.map(([key, member]) => `${quote(String(key))}:${this.value(member) ?? "null"}`).join(",")}}`;
   }
+}
+
+/** Keys that become names by their texts. */
+function isScalar(key: unknown): boolean {
+  return key === null || typeof key === "number" || typeof key === "bigint" || typeof key === "boolean";
 }
 
 function number(value: number): string {
