@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "api/api.h"
+#include "api/authorize.h"
 #include "api/events.h"
 #include "api/run_view.h"
 #include "api/wait.h"
@@ -108,7 +109,10 @@ static int admit(struct hd_call *call, struct creation *creation, hd_json_val bo
     if (call->who) {
         admission->subject = call->who->subject;
         admission->is_admin = call->who->is_admin;
+        admission->user = call->who->user;
     }
+    if (!err && hd_call_is_stamped(call))
+        err = hd_call_text(call, creation->request.metadata, &admission->stamps);
     admission->thread_id = thread_id;
     admission->request = &creation->request;
     if (!err)
