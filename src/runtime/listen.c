@@ -14,7 +14,7 @@
 #include "base/net.h"
 #include "runtime/runtime_internal.h"
 
-#define MAX_GUESTS 256
+#define MAX_GUESTS 256 /* over TCP */
 #define MAX_FRAME ((size_t)64 * 1024)
 #define HELLO_US INT64_C(10000000)
 #define BACKLOG 128
@@ -35,7 +35,7 @@ static void see_off(struct hd_rt_guest *guest)
     while (*at != guest)
         at = &(*at)->next;
     *at = guest->next;
-    guest->runtime->guest_count--;
+    guest->runtime->remote_guests -= guest->is_remote;
     hd_link_close(guest->link);
     hd_free(guest);
 }
@@ -114,7 +114,9 @@ static void on_connection(uv_stream_t *listener, int status)
     guest->next = runtime->guests;
     runtime->guests = guest;
     hd_link_set_limit(guest->link, MAX_FRAME);
-    if (++runtime->guest_count > MAX_GUESTS)
+    /* Strangers cannot keep the server's own workers out. */
+    runtime->remote_guests += guest->is_remote;
+    if (runtime->remote_guests > MAX_GUESTS)
         see_off(guest);
 }
 

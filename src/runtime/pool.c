@@ -1,7 +1,7 @@
 /*
  * The workers of a language. Each place has one; a place whose worker was lost gets a new one after
- * a while, longer each time. A worker that is to go, because the files have changed or it has grown too
- * large, gives its place to a new one, and ends when that is ready and nothing is at work in it.
+ * a while, longer each time. A worker that is to go, because the files have changed or it has grown
+ * too large, gives its place to a new one, and ends when that is ready and nothing is at work in it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +12,7 @@
 
 #define FIRST_DELAY_US INT64_C(500000)
 #define LONGEST_DELAY_US INT64_C(30000000)
+#define SAME_CHANGE_US INT64_C(1000000)
 #define STEADY_US INT64_C(30000000) /* ready so long, it is not the program's fault */
 
 int hd_pool_open(struct hd_runtime *runtime, enum hd_rt_language language)
@@ -154,6 +155,20 @@ void hd_runtime_reload(struct hd_runtime *runtime, enum hd_rt_language language)
             hd_worker_end(worker, "is not needed any more");
     }
     hd_runtime_wake(runtime);
+}
+
+void hd_pool_changed(struct hd_worker *worker, int64_t now)
+{
+    const struct hd_worker *newest = NULL;
+
+    if (worker->slot >= 0)
+        newest = worker->runtime->pools[worker->language].slots[worker->slot].worker;
+    if (worker->state != HD_WORKER_READY || worker->is_replaced)
+        return;
+    /* Each worker tells of the same change: the new one has seen it, unless it is older. */
+    if (newest && newest != worker && now - newest->since_us < SAME_CHANGE_US)
+        return;
+    hd_runtime_reload(worker->runtime, worker->language);
 }
 
 void hd_pool_retire(struct hd_worker *worker)

@@ -338,8 +338,7 @@ static bool is_own(struct hd_worker *worker, struct hd_slice op, uint32_t id, st
     }
     if (hd_slice_eq(op, HD_S("changed"))) {
         hd_worker_answer(worker, id, HD_S("{}"));
-        if (worker->age == HD_WORKER_FINE && worker->state == HD_WORKER_READY)
-            hd_runtime_reload(worker->runtime, worker->language);
+        hd_pool_changed(worker, hd_runtime_now(worker->runtime));
         return true;
     }
     return false;

@@ -79,7 +79,7 @@ struct hd_worker {
     int64_t exited_us; /* 0: it lives; its link may have more to say */
     int64_t kill_us;   /* in HD_WORKER_ENDING: when it is killed */
     int64_t heard_us;  /* when it last said something, or took something */
-    int64_t pinged_us;
+    int64_t pinged_us, weighed_us;
     size_t unsent;                       /* as last seen, to notice progress */
     uint32_t last_id, ping_id, drain_id; /* 0: not asked */
     struct hd_rt_call *calls[HD_RT_BUCKETS];
@@ -192,7 +192,7 @@ struct hd_runtime {
     bool has_pipe, has_tcp;
     char folder[108], path[108]; /* of the Unix socket */
     struct hd_rt_guest *guests;
-    size_t guest_count;
+    size_t remote_guests; /* of them, those over TCP */
 
     uv_prepare_t flusher; /* sends what was said in this turn */
     uv_timer_t later;     /* does what could not be done at once */
@@ -271,6 +271,8 @@ void hd_pool_close(struct hd_runtime *runtime, enum hd_rt_language language);
 bool hd_pool_is_busy(const struct hd_runtime *runtime, enum hd_rt_language language);
 /* A new one is started in its place. */
 void hd_pool_replace(struct hd_worker *worker, enum hd_worker_age age);
+/* It says that files have changed. */
+void hd_pool_changed(struct hd_worker *worker, int64_t now);
 /* Drains those that are replaced and have nothing to do. */
 void hd_pool_retire(struct hd_worker *worker);
 

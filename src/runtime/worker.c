@@ -14,7 +14,8 @@
 #define LEAVE_US INT64_C(5000000) /* so long a drained process may take to end */
 #define DRY_US INT64_C(1000000)   /* so long a dead process's socket may have more to say */
 #define LONGEST_PING_US INT64_C(5000000)
-#define MEMORY_FACTOR 2 /* times its limit, a worker is not waited for */
+#define WEIGH_US INT64_C(500000) /* between looks at its memory */
+#define MEMORY_FACTOR 2          /* times its limit, a worker is not waited for */
 
 /* ---- the end --------------------------------------------------------------- */
 
@@ -402,12 +403,13 @@ int hd_worker_greet(struct hd_runtime *runtime, hd_json_val hello, bool is_remot
 
 /* ---- time -------------------------------------------------------------------- */
 
-static void watch_memory(struct hd_worker *worker)
+static void watch_memory(struct hd_worker *worker, int64_t now)
 {
     size_t limit = worker->runtime->settings->memory, size;
 
-    if (limit == 0 || !worker->proc)
+    if (limit == 0 || !worker->proc || now - worker->weighed_us < WEIGH_US)
         return;
+    worker->weighed_us = now;
     size = hd_proc_memory(worker->proc);
     if (size <= limit)
         return;
@@ -494,7 +496,7 @@ void hd_worker_tick(struct hd_worker *worker, int64_t now)
     else if (worker->link)
         watch_pings(worker, now);
     if (worker->state != HD_WORKER_ENDING)
-        watch_memory(worker);
+        watch_memory(worker, now);
     if (worker->state == HD_WORKER_READY)
         hd_pool_retire(worker);
 }
