@@ -54,7 +54,7 @@ class ServerError(HeddleError):
 class Call:
     """Something that the server asked for. `cancel` is set by whoever works on it."""
 
-    __slots__ = ("number", "head", "blobs", "cancel", "flow", "is_heard", "_link")
+    __slots__ = ("number", "head", "blobs", "cancel", "flow", "is_heard", "is_cancelled", "_link")
 
     def __init__(self, link: Link, frame: Frame, head: dict[str, Any]) -> None:
         self.number = frame.number
@@ -63,6 +63,7 @@ class Call:
         self.cancel: Callable[[], object] | None = None
         self.flow: asyncio.Event | None = None  # cleared while the server holds
         self.is_heard = not head.get("quiet")  # somebody wants pieces
+        self.is_cancelled = False
         self._link = link
 
     def member(self, name: str) -> Any:
@@ -263,6 +264,7 @@ class Link:
             if kind != frames.CANCEL:
                 waiting.hold(kind == frames.HOLD)
             elif waiting.cancel is not None:
+                waiting.is_cancelled = True
                 waiting.cancel()
 
     def _take_reply(self, frame: Frame) -> None:

@@ -16,6 +16,7 @@ from heddle.runtime.delegate import current
 from heddle.runtime.errors import describe, log
 from heddle.runtime.graphs import Graph, bind, context_of, user_of
 from heddle.runtime.link import Call
+from heddle.runtime.payloads import MODES, tidy
 from heddle.runtime.render import render
 from heddle.runtime.saver import Scope
 
@@ -89,8 +90,13 @@ class Run:
         try:
             await self._stream()
             told = {"status": "done" if self._interrupts is None else "interrupted"}
-        except asyncio.CancelledError:
-            told = {"status": "cancelled"}
+        except asyncio.CancelledError as error:
+            # A node may raise it by itself, too.
+            told = (
+                {"status": "cancelled"}
+                if self._call.is_cancelled
+                else {"status": "failed", "error": self._describe(error)}
+            )
         except Exception as error:
             told = {"status": "failed", "error": self._describe(error)}
         try:
@@ -104,7 +110,7 @@ class Run:
             self._call, orjson.dumps(told), () if output is None else (output,)
         )
 
-    def _describe(self, error: Exception) -> dict[str, Any]:
+    def _describe(self, error: BaseException) -> dict[str, Any]:
         told = describe(error)
         where = f" ({told['file']}:{told['line']})" if "file" in told else ""
         log(
@@ -200,7 +206,7 @@ class Run:
             self._interrupts = [*(self._interrupts or ()), *chunk[_INTERRUPT]]
         if not is_wanted:
             return
-        text = render(chunk)
+        text = render(tidy(mode, chunk) if mode in MODES else chunk)
         if mode == "values" and not ns:
             self._latest_text = text
         self._call.piece(piece_head(mode, "|".join(ns)), (text,))

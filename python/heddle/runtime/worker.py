@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import gc
 import importlib
 import inspect
 import io
@@ -104,6 +105,10 @@ class Worker:
         self.folder = self.project["folder"]
         self.serde = _serializer(self.project.get("serde") or {})
         await self.link.call(render(await self._load()))
+        # What is loaded stays: the collector need not look at it again and again.
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(20_000, 20, 50)
         Watchdog(self.loop).start()
         if self.project.get("reload"):
             self._keep(self._watch_files())
