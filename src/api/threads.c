@@ -41,6 +41,8 @@ struct creation {
     struct hd_thread_rec thread;
     bool keeps; /* one that is there is answered */
     struct hd_supersteps supersteps;
+    struct hd_spot spot;                /* of its first states */
+    struct hd_supersteps_remote remote; /* when a worker makes them */
 };
 
 static int choose_id(struct hd_call *call, struct hd_slice *id)
@@ -133,24 +135,35 @@ static int meet_existing(struct hd_call *call, struct creation *creation, bool *
     return hd_thread_view(call, &thread, hd_thread_members());
 }
 
-/* Its first states. What cannot be applied leaves no thread behind. */
-static int apply_supersteps(struct hd_call *call, struct creation *creation)
+/* What cannot be applied leaves no thread behind. */
+static int undo(struct hd_call *call, const struct creation *creation, int err)
 {
-    struct hd_spot spot = {.thread = creation->thread};
     struct hd_fault fault = {0};
-    struct hd_val *config = NULL;
-    int err = hd_spot_of_thread(call, &spot);
 
-    if (!err && !spot.graph)
-        err = hd_fault_set(&call->fault, HD_EINVAL,
-                           "supersteps: need metadata.graph_id, the name of a graph");
-    if (!err)
-        err = hd_supersteps_apply(call, &spot, &creation->supersteps, &config);
-    hd_val_unref(config);
-    creation->thread = spot.thread;
-    if (err && hd_thread_delete(call->app->store, call->principal, creation->thread.id, &fault))
+    if (hd_thread_delete(call->app->store, call->principal, creation->thread.id, &fault))
         hd_fault_set(&call->fault, err, "%s", fault.text);
     return err;
+}
+
+/* Its first states; those of a graph in workers are only prepared here. */
+static int apply_supersteps(struct hd_call *call, struct creation *creation)
+{
+    struct hd_spot *spot = &creation->spot;
+    struct hd_val *config = NULL;
+    int err;
+
+    *spot = (struct hd_spot){.thread = creation->thread};
+    err = hd_spot_of_thread(call, spot);
+    if (!err && !spot->graph)
+        err = hd_fault_set(&call->fault, HD_EINVAL,
+                           "supersteps: need metadata.graph_id, the name of a graph");
+    if (!err && spot->graph->is_remote)
+        err = hd_supersteps_prepare(call, spot, false, &creation->remote);
+    else if (!err)
+        err = hd_supersteps_apply(call, spot, &creation->supersteps, &config);
+    hd_val_unref(config);
+    creation->thread = spot->thread;
+    return err ? undo(call, creation, err) : 0;
 }
 
 static int create_new(struct hd_call *call, struct creation *creation, bool *exists)
@@ -164,24 +177,81 @@ static int create_new(struct hd_call *call, struct creation *creation, bool *exi
         return *exists ? 0 : err;
     if (creation->supersteps.count > 0)
         err = apply_supersteps(call, creation);
+    if (!err && creation->remote.head.len > 0)
+        return HD_CALL_GOES_ON;
     return err ? err : hd_thread_view(call, &creation->thread, hd_thread_members());
 }
 
 static int create_thread(struct hd_call *call)
 {
-    struct creation creation = {.keeps = false};
+    struct creation *creation = hd_arena_calloc(call->arena, 1, sizeof(*creation));
     bool exists, is_free = true;
-    int err = read_creation(call, &creation);
+    int err = creation ? read_creation(call, creation) : HD_ENOMEM;
 
+    call->state = creation;
     /* Twice: what was in the way may be gone. */
     for (int i = 0; !err && is_free && i < 2; i++) {
-        err = create_new(call, &creation, &exists);
+        err = create_new(call, creation, &exists);
         if (err || !exists)
             break;
-        err = meet_existing(call, &creation, &is_free);
+        err = meet_existing(call, creation, &is_free);
     }
-    hd_supersteps_fini(&creation.supersteps);
+    if (creation)
+        hd_supersteps_fini(&creation->supersteps);
     return err;
+}
+
+/* ---- first states that a worker makes --------------------------------- */
+
+static int settle(struct hd_call *call)
+{
+    struct creation *creation = call->state;
+    struct hd_val *config = NULL;
+    int err = hd_supersteps_settle(call, &creation->remote, &config);
+
+    hd_val_unref(config);
+    if (err)
+        return undo(call, creation, err);
+    return hd_thread_view(call, &creation->spot.thread, hd_thread_members());
+}
+
+static void on_settled(struct hd_call *call, int err)
+{
+    if (err < 0)
+        hd_call_fail(call, err);
+    else
+        hd_call_answer(call);
+}
+
+static int take_back(struct hd_call *call)
+{
+    return undo(call, call->state, call->fault.code ? call->fault.code : HD_EIO);
+}
+
+static void on_refused(struct hd_call *call, int err)
+{
+    if (!call->fault.code)
+        hd_fault_set(&call->fault, err, "%s", hd_error_text(err));
+    if (hd_call_defer(call, take_back, on_settled))
+        hd_call_fail(call, err);
+}
+
+static void on_made(struct hd_call *call, const struct hd_rt_message *message)
+{
+    struct creation *creation = call->state;
+    int err = hd_supersteps_answer(call, message, &creation->remote);
+
+    if (!err)
+        err = hd_call_defer(call, settle, on_settled);
+    if (err)
+        on_refused(call, err);
+}
+
+static void create_then(struct hd_call *call)
+{
+    struct creation *creation = call->state;
+
+    hd_supersteps_ask(call, &creation->remote, on_made, on_refused);
 }
 
 /* ---- get and change --------------------------------------------------- */
@@ -321,6 +391,7 @@ static const struct hd_endpoint routes[] = {
      .on = HD_ON_THREADS_CREATE,
      .grows = true,
      .work = create_thread,
+     .then = create_then,
      .tag = "Threads",
      .summary = "Create a thread",
      .body = "?ThreadCreate",

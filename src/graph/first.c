@@ -41,7 +41,7 @@ static bool is_same_run(const struct hd_loop *loop)
     const struct hd_val *task = hd_val_get(loop->run->options.metadata, HD_S(HD_META_TASK));
     const struct hd_val *stored = hd_val_get(loop->metadata, HD_S("run_id"));
 
-    if (loop->run->options.around)
+    if (loop->run->options.around || task)
         return task && hd_val_equal(task, hd_val_get(loop->metadata, HD_S(HD_META_TASK)));
     return stored && hd_val_equal(hd_val_get(loop->run->options.metadata, HD_S("run_id")), stored);
 }

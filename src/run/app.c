@@ -135,7 +135,8 @@ static int open_runtime(struct hd_app *app, bool is_direct, struct hd_fault *fau
     if (err)
         return err;
     hd_runtime_on_ready(app->runtime, on_worker_ready, app);
-    return hd_worker_ops_add(app);
+    err = hd_worker_ops_add(app);
+    return err ? err : hd_delegation_add_ops(app->delegation);
 }
 
 /* ---- everything ------------------------------------------------------- */

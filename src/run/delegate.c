@@ -20,12 +20,6 @@
 #define MAX_NS ((size_t)1 << 20)
 #define MAX_TRIES 50
 
-struct hd_delegation {
-    struct hd_app *app;
-    struct hd_delegates table;
-    struct hd_delegate *first;
-};
-
 static void begin(struct hd_delegate *d);
 static void on_child_done(void *ctx, const struct hd_run_result *result);
 
@@ -108,10 +102,10 @@ static void on_found(void *arg)
     hd_free(f);
 }
 
-static int find(void *ctx, struct hd_run *run, struct hd_slice assistant,
-                void (*found)(void *arg, const struct hd_val *assistant), void *arg)
+int hd_delegate_find(struct hd_delegation *delegation, struct hd_slice actor,
+                     struct hd_slice assistant,
+                     void (*found)(void *arg, const struct hd_val *assistant), void *arg)
 {
-    struct hd_delegation *delegation = ctx;
     struct finding *f = hd_calloc(1, sizeof(*f));
     int err;
 
@@ -121,7 +115,7 @@ static int find(void *ctx, struct hd_run *run, struct hd_slice assistant,
     f->fn = found;
     f->arg = arg;
     hd_arena_init(&f->arena, MAX_READ);
-    err = hd_arena_copy(&f->arena, run->options.actor, &f->actor);
+    err = hd_arena_copy(&f->arena, actor, &f->actor);
     if (!err)
         err = hd_arena_copy(&f->arena, assistant, &f->wanted);
     if (!err)
@@ -131,6 +125,12 @@ static int find(void *ctx, struct hd_run *run, struct hd_slice assistant,
         hd_free(f);
     }
     return err;
+}
+
+static int find(void *ctx, struct hd_run *run, struct hd_slice assistant,
+                void (*found)(void *arg, const struct hd_val *assistant), void *arg)
+{
+    return hd_delegate_find(ctx, run->options.actor, assistant, found, arg);
 }
 
 /* ---- who calls whom --------------------------------------------------- */
@@ -205,7 +205,7 @@ static void unlink_delegate(struct hd_delegate *d)
     *link = d->next;
 }
 
-static void free_delegate(struct hd_delegate *d)
+void hd_delegate_free(struct hd_delegate *d)
 {
     hd_val_unref(d->input);
     hd_val_unref(d->answer);
@@ -236,7 +236,7 @@ static void let_go(struct hd_delegate *d)
     struct hd_loop *root = d->parent->root;
 
     unlink_delegate(d);
-    free_delegate(d);
+    hd_delegate_free(d);
     begin_next(delegation);
     root->saving--;
     hd_loop_advance(root);
@@ -246,13 +246,17 @@ static void end(struct hd_delegate *d, const struct hd_run_result *result)
 {
     struct hd_delegation *delegation = d->delegation;
 
-    if (d->is_cancelled) {
+    if (d->is_cancelled && !d->caller) {
         let_go(d);
         return;
     }
     unlink_delegate(d);
-    d->done(d->arg, result);
-    free_delegate(d);
+    if (d->caller) {
+        hd_delegate_answer(d, result);
+    } else {
+        d->done(d->arg, result);
+        hd_delegate_free(d);
+    }
     begin_next(delegation);
 }
 
@@ -281,31 +285,51 @@ static void add_facts(struct hd_run *parent, const struct hd_run_result *result)
     parent->tools = tools;
 }
 
-static void on_child_done(void *ctx, const struct hd_run_result *result)
+void hd_delegate_ended(struct hd_delegate *d, const struct hd_run_result *result)
 {
-    struct hd_delegate *d = ctx;
-
     d->run = NULL;
-    add_facts(d->parent, result);
+    d->remote = NULL;
+    if (d->parent)
+        add_facts(d->parent, result);
     end(d, result);
 }
 
+static void on_child_done(void *ctx, const struct hd_run_result *result)
+{
+    hd_delegate_ended(ctx, result);
+}
+
 /* ---- events ----------------------------------------------------------- */
+
+static int add_place(const struct hd_delegate *d, struct hd_buf *out)
+{
+    int err = d->outer ? add_place(d->outer, out) : 0;
+
+    if (!err && out->len > 0)
+        err = hd_buf_append_byte(out, '|');
+    if (err)
+        return err;
+    return d->caller ? hd_buf_append_slice(out, d->place)
+                     : hd_task_ns(d->task, hd_loop_ns(d->task->loop), out);
+}
+
+int hd_delegate_path(const struct hd_delegate *d, struct hd_slice ns, struct hd_buf *out)
+{
+    int err = add_place(d, out);
+
+    if (!err && ns.len > 0 && out->len > 0)
+        err = hd_buf_append_byte(out, '|');
+    return err ? err : hd_buf_append_slice(out, ns);
+}
 
 static void on_stream(void *ctx, struct hd_slice ns, enum hd_stream_mode mode,
                       const struct hd_val *data)
 {
     struct hd_delegate *d = ctx;
     struct hd_buf path;
-    int err;
 
     hd_buf_init(&path, MAX_NS);
-    err = hd_run_shown_ns(d->run, &path);
-    if (!err && ns.len > 0)
-        err = hd_buf_append_byte(&path, '|');
-    if (!err)
-        err = hd_buf_append_slice(&path, ns);
-    if (err)
+    if (hd_delegate_path(d, ns, &path))
         hd_log(HD_LOG_WARN, "run", "out of memory: an event is missing");
     else
         hd_work_tell(d->ticket, hd_buf_slice(&path), mode, data, d->root);
@@ -315,8 +339,10 @@ static void on_stream(void *ctx, struct hd_slice ns, enum hd_stream_mode mode,
 /* Nobody in the chain is cancelled while something is told: the tasks around are looked at. */
 static void hold_chain(struct hd_delegate *d, int by)
 {
-    for (; d; d = d->outer)
-        d->parent->telling += by;
+    for (; d; d = d->outer) {
+        if (d->parent)
+            d->parent->telling += by;
+    }
 }
 
 static void on_event(void *ctx, const struct hd_event *event)
@@ -425,29 +451,33 @@ static void read_work(void *arg)
         return;
     }
     d->err = hd_assistant_ns(&d->arena, d->assistant.id, &d->root);
-    if (!d->err)
-        d->err = d->answer ? read_state(d) : take_head(d);
+    if (!d->err && !d->answer)
+        d->err = take_head(d);
+    /* The engine looks by itself where its run stands. */
+    if (!d->err && (d->answer || (d->graph->is_remote && d->chosen.len == 0)))
+        d->err = read_state(d);
 }
 
 static int launch(struct hd_delegate *d, const struct hd_delegate_values *values)
 {
+    const struct hd_delegate_caller caller = hd_delegate_caller(d);
     struct hd_run_options options = {
         .graph = d->graph->graph,
         .principal = d->principal,
         .actor = d->actor,
         .thread = d->thread,
-        .guard = d->parent->options.guard,
+        .guard = caller.guard,
         .root = d->root,
         .checkpoint_id = d->chosen,
         .input = d->input,
         .command = values->command,
-        .durability = d->parent->options.durability,
+        .durability = caller.durability,
         .recursion_limit = (int)values->recursion_limit,
         .config = values->config,
         .secrets = values->secrets,
         .context = values->context,
         .metadata = values->metadata,
-        .tags = d->parent->options.tags,
+        .tags = caller.tags,
         .shows_output = true,
         .around = d->task,
         .on_event = on_event,
@@ -456,7 +486,7 @@ static int launch(struct hd_delegate *d, const struct hd_delegate_values *values
     };
     int err = hd_run_start(d->delegation->app->engine, &options, &d->run);
 
-    if (!err && d->parent->is_held)
+    if (!err && caller.is_held)
         hd_run_hold(d->run, true);
     return err;
 }
@@ -469,13 +499,15 @@ static void on_read(void *arg)
 
     d->state = HD_DELEGATE_WORKS;
     if (d->is_cancelled) {
-        let_go(d);
+        const struct hd_run_result stopped = {.status = HD_RUN_CANCELLED};
+
+        end(d, &stopped);
         return;
     }
     if (!err)
         err = hd_delegate_values(d, &values, &d->fault);
     if (!err) {
-        err = launch(d, &values);
+        err = d->graph->is_remote ? hd_delegate_launch_remote(d, &values) : launch(d, &values);
         hd_delegate_values_fini(&values);
     }
     if (err)
@@ -512,8 +544,10 @@ static int make(struct hd_delegation *delegation, struct hd_task *task, struct h
         err = hd_arena_copy(&d->arena, parent->options.actor, &d->actor);
     if (!err)
         err = hd_arena_copy(&d->arena, parent->options.thread, &d->thread);
+    if (!err)
+        err = hd_arena_copy(&d->arena, hd_slice_cstr(task->id), &d->task_id);
     if (err)
-        free_delegate(d);
+        hd_delegate_free(d);
     else
         *out = d;
     return err;
@@ -547,21 +581,42 @@ static int start(void *ctx, struct hd_task *task, struct hd_slice assistant_id,
     if (!err)
         err = hd_arena_copy(&d->arena, tool_call_id, &d->tool_call_id);
     if (err) {
-        free_delegate(d);
+        hd_delegate_free(d);
         return err;
     }
+    *out = d;
+    return hd_delegate_start(d);
+}
+
+int hd_delegate_start(struct hd_delegate *d)
+{
+    int err;
+
     append(d);
     d->err = check_chain(d, &d->fault);
-    *out = d;
     if (!d->err && holder(d))
         return 0; /* it waits */
     d->state = HD_DELEGATE_READS;
     err = hd_defer_run(d->delegation->app->defer, read_work, on_read, d);
     if (err) {
         unlink_delegate(d);
-        free_delegate(d);
+        hd_delegate_free(d);
     }
     return err;
+}
+
+void hd_delegate_stop(struct hd_delegate *d)
+{
+    d->is_cancelled = true;
+    if (d->run)
+        hd_run_cancel(d->run);
+    if (d->remote)
+        hd_remote_cancel(d->remote);
+    if (d->state == HD_DELEGATE_WAITS) {
+        const struct hd_run_result stopped = {.status = HD_RUN_CANCELLED};
+
+        end(d, &stopped);
+    }
 }
 
 /* The parent's run ends when this one has: what it has to store counts as the parent's own. */
@@ -571,14 +626,12 @@ static void cancel(void *ctx, struct hd_delegate *d)
 
     if (d->state == HD_DELEGATE_WAITS) {
         unlink_delegate(d);
-        free_delegate(d);
+        hd_delegate_free(d);
         begin_next(delegation);
         return;
     }
-    d->is_cancelled = true;
     d->parent->root->saving++;
-    if (d->run)
-        hd_run_cancel(d->run);
+    hd_delegate_stop(d);
 }
 
 /* ---- the whole -------------------------------------------------------- */
@@ -589,6 +642,8 @@ void hd_delegation_hold(struct hd_delegation *delegation, const struct hd_ticket
     for (struct hd_delegate *d = delegation->first; d; d = d->next) {
         if (d->ticket == ticket && d->run)
             hd_run_hold(d->run, is_held);
+        if (d->ticket == ticket && d->remote)
+            hd_remote_hold(d->remote, is_held);
     }
 }
 

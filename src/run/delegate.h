@@ -32,6 +32,9 @@ void hd_delegation_destroy(struct hd_delegation *delegation);
 /* For hd_agents_create(); stays as long as the delegation. */
 const struct hd_delegates *hd_delegation_table(const struct hd_delegation *delegation);
 
+/* The operation `delegate` of workers, for app->runtime before it starts. */
+HD_MUST_CHECK int hd_delegation_add_ops(struct hd_delegation *delegation);
+
 /* As hd_run_hold(), for all delegates of a run. */
 void hd_delegation_hold(struct hd_delegation *delegation, const struct hd_ticket *ticket,
                         bool is_held);

@@ -10,6 +10,44 @@
 #include "run/ticket.h"
 #include "run/user.h"
 
+/* ---- who called ------------------------------------------------------- */
+
+static enum hd_durability durability_of(struct hd_slice name)
+{
+    if (hd_slice_eq(name, HD_S("sync")))
+        return HD_DURABLE_SYNC;
+    return hd_slice_eq(name, HD_S("exit")) ? HD_DURABLE_EXIT : HD_DURABLE_ASYNC;
+}
+
+struct hd_delegate_caller hd_delegate_caller(const struct hd_delegate *d)
+{
+    struct hd_delegate_caller caller = {.recursion_limit = 0};
+
+    if (d->caller) {
+        const struct hd_remote_options *options = hd_remote_options(d->caller);
+
+        caller.config = hd_val_get(options->config, HD_S("configurable"));
+        caller.tags = hd_val_get(options->config, HD_S("tags"));
+        caller.secrets = options->secrets;
+        caller.metadata = options->metadata;
+        caller.guard = options->guard;
+        caller.durability = durability_of(options->durability);
+        caller.is_held = hd_remote_is_held(d->caller);
+        (void)hd_val_get_int(hd_val_get(options->config, HD_S("recursion_limit")),
+                             &caller.recursion_limit);
+        return caller;
+    }
+    caller.config = d->parent->options.config;
+    caller.tags = d->parent->options.tags;
+    caller.secrets = d->parent->options.secrets;
+    caller.metadata = d->parent->options.metadata;
+    caller.guard = d->parent->options.guard;
+    caller.durability = d->parent->options.durability;
+    caller.is_held = d->parent->is_held;
+    caller.recursion_limit = d->parent->options.recursion_limit;
+    return caller;
+}
+
 /* ---- configuration ---------------------------------------------------- */
 
 /* The object that a part of a record is; an empty one for anything else. NULL: HD_ENOMEM. */
@@ -69,7 +107,7 @@ static struct hd_val *make_configurable(const struct hd_delegate *d, const struc
     if (d->actor.len > 0)
         own = hd_user_drop(own);
     /* Its own first: markers that come with it stand for nothing. */
-    own = pass_on(hd_secrets_take(own, secrets), d->parent->options.config);
+    own = pass_on(hd_secrets_take(own, secrets), hd_delegate_caller(d).config);
     own = with_text(own, "run_id", d->ticket->rec.run_id);
     own = with_text(own, "thread_id", d->ticket->rec.thread_id);
     own = with_text(own, "graph_id", d->graph->id);
@@ -82,12 +120,13 @@ static struct hd_val *make_metadata(const struct hd_delegate *d)
 {
     struct hd_val *metadata = hd_val_object();
 
-    if (d->parent->options.metadata)
-        metadata = hd_val_merge(metadata, d->parent->options.metadata);
+    if (hd_delegate_caller(d).metadata)
+        metadata = hd_val_merge(metadata, hd_delegate_caller(d).metadata);
     metadata = with_text(metadata, "graph_id", d->graph->id);
     metadata = with_text(metadata, "assistant_id", d->assistant.id);
-    metadata = with_text(metadata, "tool_call_id", d->tool_call_id);
-    return with_text(metadata, HD_META_TASK, hd_slice_cstr(d->task->id));
+    if (d->tool_call_id.len > 0)
+        metadata = with_text(metadata, "tool_call_id", d->tool_call_id);
+    return with_text(metadata, HD_META_TASK, d->task_id);
 }
 
 /* ---- answers ---------------------------------------------------------- */
@@ -163,7 +202,7 @@ static int answer(const struct hd_delegate *d, struct hd_val **out, struct hd_fa
     struct hd_val *asked;
     int err;
 
-    if (!hd_slice_eq(task, hd_slice_cstr(d->task->id)))
+    if (!hd_slice_eq(task, d->task_id))
         return hd_fault_set(fault, HD_EINVAL, "its question is not open any more");
     asked = hd_task_asked(d->task);
     err = asked ? make_command(d, asked, out) : HD_ENOMEM;
@@ -176,11 +215,12 @@ static int answer(const struct hd_delegate *d, struct hd_val **out, struct hd_fa
 int hd_delegate_values(const struct hd_delegate *d, struct hd_delegate_values *out,
                        struct hd_fault *fault)
 {
+    const struct hd_delegate_caller caller = hd_delegate_caller(d);
     struct hd_val *config = parse_object(d->assistant.config);
     int err = config ? 0 : HD_ENOMEM;
 
-    *out = (struct hd_delegate_values){.recursion_limit = d->parent->options.recursion_limit};
-    out->secrets = hd_val_ref(d->parent->options.secrets);
+    *out = (struct hd_delegate_values){.recursion_limit = caller.recursion_limit};
+    out->secrets = hd_val_ref(caller.secrets);
     if (!err)
         out->config = make_configurable(d, config, &out->secrets);
     out->context = parse_object(d->assistant.context);

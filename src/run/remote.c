@@ -45,6 +45,11 @@ const struct hd_remote_options *hd_remote_options(const struct hd_remote *remote
     return &remote->options;
 }
 
+bool hd_remote_is_held(const struct hd_remote *remote)
+{
+    return remote->is_held;
+}
+
 bool hd_remote_is_cancelled(const struct hd_remote *remote)
 {
     return remote->is_cancelled;
@@ -450,7 +455,7 @@ static int send_run(struct hd_remote *remote)
         .blobs = &blob,
         .blob_count = input.len > 0,
         .scope = &scope,
-        .is_run = true,
+        .is_run = !o->is_inner,
         .patience_us = remote->app->runtime_settings.start_timeout_us,
         .on_piece = on_piece,
         .on_end = on_end,

@@ -51,6 +51,7 @@ struct hd_remote_options {
     const struct hd_val *before, *after;
     unsigned modes; /* HD_STREAM_… */
     bool subgraphs;
+    bool is_inner; /* another run waits for it: it need not wait its turn */
     bool is_quiet; /* nobody listens, until hd_remote_listen() */
 
     /* `ns` relative to the root, `text` JSON for clients. May be NULL. */
@@ -74,6 +75,7 @@ void hd_remote_listen(struct hd_remote *remote);
 
 /* The owner of its calls' scopes (runtime/runtime.h) is the struct hd_remote. */
 const struct hd_remote_options *hd_remote_options(const struct hd_remote *remote);
+bool hd_remote_is_held(const struct hd_remote *remote);
 bool hd_remote_is_cancelled(const struct hd_remote *remote);
 /* It does not end before as many hd_remote_let_go() have come. */
 void hd_remote_keep(struct hd_remote *remote);

@@ -71,27 +71,48 @@ struct hd_val *hd_remote_config(const struct hd_val *config, const struct hd_val
     return shown;
 }
 
+/*
+ * LangGraph takes a run for the one that made the last checkpoint when both have the same `run_id`.
+ * One that another run waits for has that run's, however often it is called.
+ */
+static int put_metadata(struct hd_jw *jw, const struct hd_remote_options *options)
+{
+    struct hd_val *metadata = hd_val_ref(options->metadata);
+
+    if (options->is_inner && hd_val_get(metadata, HD_S("run_id"))) {
+        metadata = hd_val_without(metadata, HD_S("run_id"));
+        if (!metadata)
+            return HD_ENOMEM;
+    }
+    put_val(jw, "metadata", metadata);
+    hd_val_unref(metadata);
+    return 0;
+}
+
 /* `config` as LangGraph takes it. */
 static int put_config(struct hd_jw *jw, const struct hd_remote_options *options)
 {
     const struct hd_val *config = options->config;
     struct hd_val *configurable =
         hd_remote_config(hd_val_get(config, HD_S("configurable")), options->secrets);
+    int err;
 
     configurable = hd_val_with(configurable, HD_S("thread_id"), hd_val_string(options->thread));
+    if (options->is_inner && hd_val_get(configurable, HD_S("run_id")))
+        configurable = hd_val_without(configurable, HD_S("run_id"));
     if (!configurable)
         return HD_ENOMEM;
     hd_jw_key(jw, HD_S("config"));
     hd_jw_object(jw);
     put_val(jw, "configurable", configurable);
-    put_val(jw, "metadata", options->metadata);
+    err = put_metadata(jw, options);
     put_val(jw, "tags", hd_val_get(config, HD_S("tags")));
     put_val(jw, "recursion_limit", hd_val_get(config, HD_S("recursion_limit")));
     put_val(jw, "max_concurrency", hd_val_get(config, HD_S("max_concurrency")));
     put_val(jw, "run_name", hd_val_get(config, HD_S("run_name")));
     hd_jw_object_end(jw);
     hd_val_unref(configurable);
-    return 0;
+    return err;
 }
 
 static int put_context(struct hd_jw *jw, const struct hd_remote_options *options)

@@ -1,0 +1,258 @@
+/*
+ * Delegates that graphs in workers call: the operation `delegate`. The worker's run waits for the
+ * answer; what it calls works on the same thread, as any delegate, and ends before the run does.
+ */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "run/delegate_internal.h"
+#include "run/ticket.h"
+#include "run/worker_wire.h"
+
+#define MAX_READ ((size_t)256 << 20)
+#define MAX_KEY 4096 /* bytes */
+#define MAX_OUTPUT ((size_t)1 << 30)
+
+/* ---- answers ---------------------------------------------------------- */
+
+static const char *const statuses[] = {[HD_RUN_DONE] = "done",
+                                       [HD_RUN_INTERRUPTED] = "interrupted",
+                                       [HD_RUN_FAILED] = "failed",
+                                       [HD_RUN_CANCELLED] = "cancelled"};
+
+static void put_text(struct hd_jw *jw, const char *name, const char *text)
+{
+    hd_jw_key(jw, hd_slice_cstr(name));
+    hd_jw_string(jw, hd_slice_cstr(text ? text : ""));
+}
+
+static int write_head(struct hd_buf *out, const struct hd_run_result *result)
+{
+    struct hd_jw jw;
+
+    hd_jw_init(&jw, out);
+    hd_jw_object(&jw);
+    put_text(&jw, "status", statuses[result->status]);
+    if (result->status == HD_RUN_FAILED) {
+        hd_jw_key(&jw, HD_S("error"));
+        hd_jw_object(&jw);
+        put_text(&jw, "type", result->error_type);
+        put_text(&jw, "message", result->error_text);
+        hd_jw_object_end(&jw);
+    }
+    if (result->status == HD_RUN_INTERRUPTED && result->interrupts) {
+        hd_jw_key(&jw, HD_S("interrupts"));
+        hd_val_put_rendered(&jw, result->interrupts);
+    }
+    hd_jw_object_end(&jw);
+    return hd_jw_finish(&jw);
+}
+
+static int write_output(struct hd_rt_request *request, const struct hd_val *output)
+{
+    struct hd_buf text;
+    int err;
+
+    if (!output)
+        return 0;
+    request->blobs = hd_arena_alloc(request->arena, sizeof(*request->blobs));
+    if (!request->blobs)
+        return HD_ENOMEM;
+    hd_buf_init(&text, MAX_OUTPUT);
+    err = hd_val_render(&text, output);
+    if (!err)
+        err = hd_arena_copy(request->arena, hd_buf_slice(&text), request->blobs);
+    if (!err)
+        request->blob_count = 1;
+    hd_buf_fini(&text);
+    return err;
+}
+
+/* The worker's run may end now. */
+static void answer(struct hd_rt_request *request, struct hd_remote *caller)
+{
+    hd_rt_request_answer(request);
+    hd_remote_let_go(caller);
+}
+
+static void refuse(struct hd_rt_request *request, struct hd_remote *caller, int err,
+                   const char *text)
+{
+    hd_fault_set(&request->fault, err, "%s", text ? text : hd_error_text(err));
+    answer(request, caller);
+}
+
+void hd_delegate_answer(struct hd_delegate *d, const struct hd_run_result *result)
+{
+    struct hd_rt_request *request = d->request;
+    struct hd_remote *caller = d->caller;
+    int err = write_head(&request->head, result);
+
+    if (!err && result->status == HD_RUN_DONE)
+        err = write_output(request, result->output);
+    request->state = NULL;
+    hd_delegate_free(d);
+    if (err)
+        refuse(request, caller, err, NULL);
+    else
+        answer(request, caller);
+}
+
+/* ---- beginning -------------------------------------------------------- */
+
+/* A call on its way to being a delegate. */
+struct asking {
+    struct hd_delegation *delegation;
+    struct hd_rt_request *request;
+    struct hd_remote *caller;
+    struct hd_slice assistant, key, input; /* the request's */
+    bool is_cancelled;
+};
+
+static void on_cancel_asking(struct hd_rt_request *request)
+{
+    struct asking *asking = request->state;
+
+    asking->is_cancelled = true;
+}
+
+static void on_cancel(struct hd_rt_request *request)
+{
+    if (request->state)
+        hd_delegate_stop(request->state);
+}
+
+/* `say:<task>#2` was called from the namespace say:<task>. */
+static struct hd_slice place_of(struct hd_slice key)
+{
+    const char *mark = key.len > 0 ? memrchr(key.ptr, '#', key.len) : NULL;
+
+    return mark ? hd_slice(key.ptr, (size_t)(mark - key.ptr)) : key;
+}
+
+static int fill(struct hd_delegate *d, const struct asking *asking, struct hd_slice assistant_id)
+{
+    const struct hd_remote_options *options = hd_remote_options(asking->caller);
+    int err = hd_arena_copy(&d->arena, options->principal, &d->principal);
+
+    if (!err)
+        err = hd_arena_copy(&d->arena, options->actor, &d->actor);
+    if (!err)
+        err = hd_arena_copy(&d->arena, options->thread, &d->thread);
+    if (!err)
+        err = hd_arena_copy(&d->arena, asking->key, &d->task_id);
+    if (!err)
+        err = hd_arena_copy(&d->arena, assistant_id, &d->assistant_id);
+    if (!err)
+        err = hd_val_parse_json(asking->input, &d->input, &asking->request->fault);
+    d->place = place_of(d->task_id);
+    return err;
+}
+
+static int make(const struct asking *asking, struct hd_slice assistant_id, struct hd_delegate **out)
+{
+    struct hd_delegate *d = hd_calloc(1, sizeof(*d));
+    int err;
+
+    if (!d)
+        return HD_ENOMEM;
+    d->delegation = asking->delegation;
+    d->caller = asking->caller;
+    d->request = asking->request;
+    d->outer = hd_delegate_of(asking->caller);
+    d->ticket = d->outer ? d->outer->ticket : hd_remote_options(asking->caller)->ctx;
+    hd_arena_init(&d->arena, MAX_READ);
+    err = fill(d, asking, assistant_id);
+    if (err)
+        hd_delegate_free(d);
+    else
+        *out = d;
+    return err;
+}
+
+static void on_found(void *arg, const struct hd_val *assistant)
+{
+    struct asking *asking = arg;
+    struct hd_rt_request *request = asking->request;
+    struct hd_delegate *d = NULL;
+    int err = 0;
+
+    if (asking->is_cancelled)
+        err = hd_fault_set(&request->fault, HD_ECLOSED, "nobody waits for it any more");
+    else if (!assistant)
+        err = hd_fault_set(&request->fault, HD_ENOTFOUND, "there is no assistant \"%.*s\"",
+                           (int)(asking->assistant.len < 100 ? asking->assistant.len : 100),
+                           asking->assistant.ptr);
+    if (!err)
+        err = make(asking, hd_val_get_string(hd_val_get(assistant, HD_S("assistant_id"))), &d);
+    if (!err) {
+        request->state = d;
+        request->on_cancel = on_cancel;
+        err = hd_delegate_start(d);
+    }
+    if (err) {
+        request->state = NULL;
+        request->on_cancel = NULL;
+        refuse(request, asking->caller, err, NULL);
+    }
+    hd_free(asking);
+}
+
+static int read_request(struct asking *asking)
+{
+    struct hd_rt_request *request = asking->request;
+    const struct hd_wire_in in = {.message = &request->message,
+                                  .head = request->root,
+                                  .arena = request->arena,
+                                  .fault = &request->fault};
+    int err = hd_wire_string(&in, "assistant", &asking->assistant);
+
+    if (!err)
+        err = hd_wire_string(&in, "key", &asking->key);
+    if (!err)
+        err = hd_wire_text(&in, "input", &asking->input);
+    if (!err && (asking->assistant.len == 0 || asking->key.len == 0 || asking->key.len > MAX_KEY))
+        err = hd_fault_set(&request->fault, HD_EINVAL, "a delegate needs an assistant and a key");
+    if (!err && asking->input.len == 0)
+        asking->input = HD_S("null");
+    return err;
+}
+
+static void start(struct hd_rt_request *request)
+{
+    struct hd_remote *caller = request->scope->owner;
+    struct asking *asking = caller ? hd_calloc(1, sizeof(*asking)) : NULL;
+    int err = asking ? 0 : HD_ENOMEM;
+
+    if (!caller) {
+        hd_fault_set(&request->fault, HD_EINVAL, "assistants are called by runs alone");
+        hd_rt_request_answer(request);
+        return;
+    }
+    hd_remote_keep(caller);
+    if (!err) {
+        *asking = (struct asking){.delegation = request->ctx, .request = request, .caller = caller};
+        err = read_request(asking);
+    }
+    if (!err) {
+        request->state = asking;
+        request->on_cancel = on_cancel_asking;
+        err = hd_delegate_find(asking->delegation, hd_remote_options(caller)->actor,
+                               asking->assistant, on_found, asking);
+    }
+    if (err) {
+        request->state = NULL;
+        request->on_cancel = NULL;
+        hd_free(asking);
+        refuse(request, caller, err, NULL);
+    }
+}
+
+int hd_delegation_add_ops(struct hd_delegation *delegation)
+{
+    static const struct hd_rt_op ops[] = {
+        {.name = "delegate", .start = start, .needs_scope = true},
+    };
+
+    return hd_runtime_add_ops(delegation->app->runtime, ops, HD_COUNT(ops), delegation);
+}
