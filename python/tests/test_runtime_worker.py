@@ -399,7 +399,7 @@ async def test_what_cannot_be_loaded(served: Callable[..., Any], write: Callable
     assert errors["bad"]["file"].endswith("bad.py")
     assert errors["syntax"]["type"] == "SyntaxError" and errors["syntax"]["file"].endswith("syntax.py")
     assert "it has the graphs builder, graph" in errors["nothing"]["message"]
-    assert "no file" in errors["nowhere"]["message"] and "no variable" in errors["nameless"]["message"]
+    assert "no Python file" in errors["nowhere"]["message"] and "no variable" in errors["nameless"]["message"]
     assert (await there.run("good", input={"seconds": 0})).head["status"] == "done"
     ended = await there.run("bad", input={})
     assert ended.head["status"] == "failed" and "no_such_module" in ended.head["error"]["message"]

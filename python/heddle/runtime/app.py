@@ -47,7 +47,7 @@ class HttpApp:
         await self._events.put({"type": "lifespan.shutdown"})
         try:
             await asyncio.wait_for(self._has_stopped.wait(), _STOP_LIMIT)
-        except TimeoutError:
+        except asyncio.TimeoutError:
             log("the HTTP app does not shut down")
         self._lifespan.cancel()
 

@@ -10,8 +10,9 @@ from typing import Any
 
 _MAX_TEXT = 16 << 10
 _MAX_FRAMES = 30
-_LIBRARIES = tuple(
-    {os.path.dirname(os.__file__) + os.sep, os.path.dirname(os.path.dirname(os.path.dirname(__file__))) + os.sep + "heddle" + os.sep}
+_LIBRARIES = (
+    os.path.dirname(os.__file__) + os.sep,
+    os.path.dirname(os.path.dirname(__file__)) + os.sep,
 )
 
 
@@ -31,8 +32,10 @@ def is_library(file: str) -> bool:
 
 def describe(error: BaseException) -> dict[str, Any]:
     """An exception as the protocol has it."""
-    if isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
+    # A group of one, as task groups raise them, is that one.
+    inner: Any = getattr(error, "exceptions", None)
+    if isinstance(inner, tuple) and len(inner) == 1:
+        error = inner[0]
     told: dict[str, Any] = {
         "type": type(error).__name__,
         "message": _message(error)[:_MAX_TEXT],

@@ -29,6 +29,8 @@ def prepare(folder: str, dependencies: list[str]) -> None:
         path = os.path.normpath(os.path.join(folder, each))
         if os.path.isdir(path):
             paths.append(path)
+            if os.path.isfile(os.path.join(path, "__init__.py")):
+                paths.append(os.path.dirname(path))
             if os.path.isdir(source := os.path.join(path, "src")):
                 paths.append(source)
     for path in reversed([folder, *paths]):
@@ -67,8 +69,8 @@ def _module(folder: str, where: str) -> ModuleType:
     if not where.endswith(".py") and "/" not in where:
         return importlib.import_module(where)
     file = os.path.normpath(os.path.join(folder, where))
-    if not os.path.isfile(file):
-        raise LoadError(f'there is no file "{where}" in {folder}')
+    if not os.path.isfile(file) or not file.endswith(".py"):
+        raise LoadError(f'there is no Python file "{where}" in {folder}')
     if (name := _importable(file)) is not None:
         return importlib.import_module(name)
     name = "heddle_project_" + "".join(
@@ -81,28 +83,21 @@ def _module(folder: str, where: str) -> ModuleType:
 
 def _importable(file: str) -> str | None:
     """The name under which `import` finds the same file, so that it is loaded once."""
-    for entry in sys.path:
-        root = os.path.abspath(entry or os.curdir)
-        if not file.startswith(root + os.sep):
-            continue
-        parts = os.path.relpath(file, root)[: -len(".py")].split(os.sep)
-        if parts[-1] == "__init__":
-            parts.pop()
-        # Without __init__.py it is reached as a file, as LangGraph's own server does; the
-        # relative imports of a package need the package.
-        is_package = len(parts) > 1 and os.path.isfile(
-            os.path.join(os.path.dirname(file), "__init__.py")
-        )
-        if not is_package or not all(part.isidentifier() for part in parts):
-            continue
-        name = ".".join(parts)
-        try:
-            spec = importlib.util.find_spec(name)
-        except (ImportError, ValueError):
-            continue
-        if spec is not None and spec.origin and os.path.samefile(spec.origin, file):
-            return name
-    return None
+    folder, name = os.path.split(file[: -len(".py")])
+    parts = [] if name == "__init__" else [name]
+    while os.path.isfile(os.path.join(folder, "__init__.py")):
+        folder, name = os.path.split(folder)
+        parts.insert(0, name)
+    if not parts or not all(part.isidentifier() for part in parts):
+        return None
+    name = ".".join(parts)
+    try:
+        spec = importlib.util.find_spec(name)
+    except (ImportError, ValueError):
+        return None
+    if spec is None or not spec.origin or not os.path.isfile(spec.origin):
+        return None
+    return name if os.path.samefile(spec.origin, file) else None
 
 
 def _execute(name: str, file: str) -> ModuleType:

@@ -36,6 +36,7 @@ from heddle.serializer import CanonicalSerializer
 
 PROTOCOL = 1
 _STOP_LIMIT = 2.0  # seconds that cancelled runs have to clean up when the server is gone
+_MAKE_LIMIT = 20.0  # seconds that a factory has to make a graph for a look at it
 _THREADS = 64  # for nodes that are plain functions
 
 Reply = tuple[bytes, tuple[bytes, ...]]
@@ -85,7 +86,9 @@ class Worker:
 
     # -- life ------------------------------------------------------------------
 
-    async def serve(self, key: str) -> None:
+    async def serve(
+        self, key: str, on_ready: Callable[[], None] | None = None
+    ) -> None:
         """Until the server goes, or has drained the worker."""
         answer = await self.link.call(
             orjson.dumps(
@@ -105,11 +108,8 @@ class Worker:
         self.folder = self.project["folder"]
         self.serde = _serializer(self.project.get("serde") or {})
         await self.link.call(render(await self._load()))
-        # What is loaded stays: the collector need not look at it again and again.
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(20_000, 20, 50)
-        Watchdog(self.loop).start()
+        if on_ready is not None:
+            on_ready()
         if self.project.get("reload"):
             self._keep(self._watch_files())
         await self.link.closed
@@ -202,10 +202,8 @@ class Worker:
         if entry.compiled is not None:
             return _told(entry.compiled)
         config: dict[str, Any] = {"configurable": {}, "metadata": {}, "tags": []}
-        scope = Scope(self.link, 0, "")
         try:
-            async with entry.open(config, scope, "assistants.read") as graph:
-                return _told(graph)
+            return await asyncio.wait_for(self._make(entry, config), _MAKE_LIMIT)
         except Exception as error:
             # It may need what only a run has.
             told = describe(error)
@@ -213,6 +211,11 @@ class Worker:
                 f"graph {entry.id} cannot be made without a run: {told['type']}: {told['message']}"
             )
             return {"structure": None, "schemas": None, "runtime_only": True}
+
+    async def _make(self, entry: Entry, config: dict[str, Any]) -> dict[str, Any]:
+        scope = Scope(self.link, 0, "")
+        async with entry.open(config, scope, "assistants.read") as graph:
+            return _told(graph)
 
     def graph(self, graph_id: str) -> Entry:
         entry = self._graphs.get(graph_id)
@@ -332,13 +335,21 @@ async def _run(
         log(f"there is no connection to the server: {error}")
         return 1
     try:
-        await worker.serve(key)
+        await worker.serve(key, lambda: _settle(loop))
     except (ServerError, ProtocolError) as error:
         log(f"the worker ends: {error}")
         return 1
     finally:
         await worker.stop()
     return 0
+
+
+def _settle(loop: asyncio.AbstractEventLoop) -> None:
+    # What is loaded stays: the collector need not look at it again and again.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 50)
+    Watchdog(loop).start()
 
 
 def _new_loop() -> asyncio.AbstractEventLoop:
