@@ -241,6 +241,7 @@ static int load_writes(const struct hd_live *live, struct hd_pends *pends,
         hd_val_unref(write.name);
         if (err)
             return err;
+        pends->list[pends->count - 1].row = i;
     }
     return 0;
 }

@@ -88,6 +88,7 @@ struct hd_writes {
 /* A write that is stored with the checkpoint it was made from. */
 struct hd_pend {
     char task[HD_UUID_SIZE];
+    size_t row; /* which of the stored ones it was, when it was loaded */
     struct hd_write write;
 };
 
@@ -290,7 +291,10 @@ struct hd_task *hd_tasks_find(const struct hd_tasks *tasks, const char *id);
 /* In the order in which states show them: sends, then nodes as they were declared. */
 void hd_tasks_sort(struct hd_tasks *tasks);
 
-/* Its id, as a runtime makes it. */
+/* Its id, as a runtime makes it: JavaScript from the first of its triggers that has news. */
+HD_MUST_CHECK int hd_task_js_id(const struct hd_task *task, const struct hd_live *live,
+                                struct hd_slice ns, int64_t step, size_t trigger,
+                                char out[HD_UUID_SIZE]);
 HD_MUST_CHECK int hd_task_id(const struct hd_task *task, const struct hd_live *live,
                              struct hd_slice ns, int64_t step, enum hd_graph_ids ids,
                              char out[HD_UUID_SIZE]);

@@ -4,8 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "graph/cross.h"
+
 static int take_tuple(struct hd_loop *loop, const struct heddle_tuple *tuple)
 {
+    static const struct hd_cross_rules strict = {.is_strict = true};
     struct hd_fault fault = {0};
     struct hd_val *metadata = NULL;
     int64_t step;
@@ -28,7 +31,11 @@ static int take_tuple(struct hd_loop *loop, const struct heddle_tuple *tuple)
     for (size_t i = 0; i < loop->graph->channel_count; i++)
         loop->saved_versions[i] = hd_val_ref(loop->live.versions[i]);
     loop->step = hd_val_get_int(hd_val_get(metadata, HD_S("step")), &step) ? step + 1 : -1;
-    return 0;
+    err = hd_cross_pends(&loop->live, hd_loop_ns(loop), loop->step, hd_cross_writer(metadata),
+                         &strict, &loop->pends, &fault);
+    if (err)
+        hd_failure_code(&loop->failure, err, &fault);
+    return err;
 }
 
 static void on_loaded(struct hd_loop *loop, int code, const char *text)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "graph/cross.h"
 #include "graph/foreign.h"
 #include "graph/foreign_internal.h"
 #include "graph/ns.h"
@@ -60,6 +61,11 @@ static const struct hd_node *find_inner(const struct hd_graph *graph, struct hd_
         graph = found->graph;
     }
     return found;
+}
+
+bool hd_graph_knows_ns(const struct hd_graph *graph, struct hd_slice ns)
+{
+    return ns.len == 0 || find_inner(graph, ns);
 }
 
 /* A graph with its own memory keeps it where no task's id is part of the name. */
@@ -117,6 +123,7 @@ void hd_found_fini(struct hd_found *found)
 int hd_found_take(struct hd_found *found, const struct heddle_tuple *tuple,
                   struct hd_failure *failure)
 {
+    static const struct hd_cross_rules all = {.is_strict = false};
     struct hd_fault fault = {0};
     int err = hd_live_load(&found->live, &found->pends, NULL, tuple, &fault);
 
@@ -132,11 +139,16 @@ int hd_found_take(struct hd_found *found, const struct heddle_tuple *tuple,
         memcpy(found->parent, tuple->parent.data, HD_UUID_LEN);
     if (!hd_val_get_int(hd_val_get(found->metadata, HD_S("step")), &found->step))
         found->step = -1;
-    return 0;
+    err = hd_cross_pends(&found->live, hd_slice_cstr(found->ns), found->step + 1,
+                         hd_cross_writer(found->metadata), &all, &found->pends, &fault);
+    if (err)
+        hd_failure_code(failure, err, &fault);
+    return err;
 }
 
 /* Of an open graph the checkpoint itself says what it is made of. */
-static int fit(struct hd_found *found, const struct heddle_tuple *tuple, struct hd_failure *failure)
+int hd_found_fit(struct hd_found *found, const struct heddle_tuple *tuple,
+                 struct hd_failure *failure)
 {
     struct hd_fault fault = {0};
     struct hd_buf structure;
@@ -179,7 +191,7 @@ int hd_found_fetch(struct hd_found *found, const struct hd_address *at, struct h
     if (err)
         (void)report(failure, err, &error);
     else
-        err = fit(found, *tuple, failure);
+        err = hd_found_fit(found, *tuple, failure);
     if (err) {
         heddle_tuple_free(*tuple);
         hd_found_fini(found);
@@ -535,7 +547,7 @@ static int show_listed(const struct hd_address *at, const struct heddle_tuple *t
 
     if (err)
         return err;
-    err = fit(&found, tuple, failure);
+    err = hd_found_fit(&found, tuple, failure);
     if (!err)
         err = show_tuple(at, &found, tuple, false, false, &state, failure);
     hd_found_fini(&found);

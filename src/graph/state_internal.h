@@ -26,6 +26,12 @@ HD_MUST_CHECK int hd_found_fetch(struct hd_found *found, const struct hd_address
                                  struct heddle_tuple **tuple, struct hd_failure *failure);
 HD_MUST_CHECK int hd_found_take(struct hd_found *found, const struct heddle_tuple *tuple,
                                 struct hd_failure *failure);
+/* Whether the namespace, relative to the graph's root, is one of its subgraphs'. */
+bool hd_graph_knows_ns(const struct hd_graph *graph, struct hd_slice ns);
+
+/* Of an open graph: makes one of what the checkpoint shows. Before hd_found_take(). */
+HD_MUST_CHECK int hd_found_fit(struct hd_found *found, const struct heddle_tuple *tuple,
+                               struct hd_failure *failure);
 HD_MUST_CHECK int hd_found_init(struct hd_found *found, const struct hd_address *at,
                                 struct hd_failure *failure);
 void hd_found_fini(struct hd_found *found);

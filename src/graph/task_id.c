@@ -127,23 +127,19 @@ static void put_int(struct hd_jw *jw, int64_t number)
     hd_jw_string(jw, hd_slice_cstr(text));
 }
 
-/* Of its triggers the first that has something new. */
-static void put_trigger(struct hd_jw *jw, const struct hd_task *task, const struct hd_live *live)
+static void put_trigger(struct hd_jw *jw, const struct hd_task *task, size_t trigger)
 {
     const struct hd_node *node = task->node;
-    size_t i = 0;
 
-    while (i < node->trigger_count && !hd_live_is_news(live, node, node->triggers[i]))
-        i++;
     hd_jw_array(jw);
-    if (i < node->trigger_count)
-        hd_jw_string(jw, live->graph->channels[node->triggers[i]].name);
+    if (trigger < node->trigger_count)
+        hd_jw_string(jw, task->graph->channels[node->triggers[trigger]].name);
     hd_jw_array_end(jw);
 }
 
 /* JavaScript's is a UUIDv5 in the checkpoint's namespace, of the same as JSON. */
-static int js_id(const struct hd_task *task, const struct hd_live *live, struct hd_slice ns,
-                 int64_t step, char out[HD_UUID_SIZE])
+int hd_task_js_id(const struct hd_task *task, const struct hd_live *live, struct hd_slice ns,
+                  int64_t step, size_t trigger, char out[HD_UUID_SIZE])
 {
     struct hd_slice name = task->node->name;
     struct hd_buf place, text;
@@ -164,7 +160,7 @@ static int js_id(const struct hd_task *task, const struct hd_live *live, struct 
     hd_jw_string(&jw, name);
     hd_jw_string(&jw, task->push == HD_PULL ? HD_S(PULL) : HD_S(PUSH));
     if (task->push == HD_PULL)
-        put_trigger(&jw, task, live);
+        put_trigger(&jw, task, trigger);
     else
         put_int(&jw, (int64_t)task->push);
     hd_jw_array_end(&jw);
@@ -180,7 +176,12 @@ static int js_id(const struct hd_task *task, const struct hd_live *live, struct 
 int hd_task_id(const struct hd_task *task, const struct hd_live *live, struct hd_slice ns,
                int64_t step, enum hd_graph_ids ids, char out[HD_UUID_SIZE])
 {
-    if (ids == HD_IDS_JS)
-        return js_id(task, live, ns, step, out);
-    return python_id(task, live, ns, step, out);
+    const struct hd_node *node = task->node;
+    size_t trigger = 0;
+
+    if (ids != HD_IDS_JS)
+        return python_id(task, live, ns, step, out);
+    while (trigger < node->trigger_count && !hd_live_is_news(live, node, node->triggers[trigger]))
+        trigger++;
+    return hd_task_js_id(task, live, ns, step, trigger, out);
 }

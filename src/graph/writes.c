@@ -117,6 +117,7 @@ int hd_pends_add(struct hd_pends *pends, const char *task, const struct hd_write
     pend = &pends->list[pends->count++];
     memcpy(pend->task, task, HD_UUID_LEN);
     pend->task[HD_UUID_LEN] = '\0';
+    pend->row = 0;
     pend->write =
         (struct hd_write){write->channel, hd_val_ref(write->name), hd_val_ref(write->val)};
     return 0;

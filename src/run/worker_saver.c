@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "graph/ns.h"
+#include "run/cross.h"
 #include "run/worker_internal.h"
 #include "store/growth.h"
 #include "store/store.h"
@@ -103,6 +104,7 @@ int hd_worker_get(struct hd_worker_op *op)
 {
     struct heddle_error error = {0};
     struct heddle_tuple *tuple = NULL;
+    const struct heddle_tuple *shown;
     struct heddle_key key;
     int err = read_key(op, &key);
 
@@ -111,11 +113,13 @@ int hd_worker_get(struct hd_worker_op *op)
     err = heddle_get(op->app->store, &key, &tuple, &error);
     if (err && err != HD_ENOTFOUND)
         return tell(op, err, &error);
-    if (tuple) { /* the blobs are its values */
-        op->request->free_blobs = free_tuple;
-        op->request->free_arg = tuple;
-    }
-    return answer_tuple(op, tuple);
+    if (!tuple)
+        return answer_tuple(op, NULL);
+    op->request->free_blobs = free_tuple; /* the blobs are its values */
+    op->request->free_arg = tuple;
+    err = hd_cross_read(op->app, op->scope, relative(op, tuple->ns), tuple, op->in.arena, &shown,
+                        &op->request->fault);
+    return err ? err : answer_tuple(op, shown);
 }
 
 /* ---- list ------------------------------------------------------------- */
