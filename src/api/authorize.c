@@ -75,6 +75,11 @@ static const struct event events[] = {
                                      false},
 };
 
+static bool is_search(const struct event *event)
+{
+    return strcmp(event->action, "search") == 0;
+}
+
 /* One of `members`: its name in the value and in the body. */
 struct member {
     struct hd_slice name;
@@ -187,7 +192,6 @@ static void put_metadata(struct hd_jw *jw, const struct hd_call *call, const str
                          hd_json_val metadata)
 {
     struct hd_json_iter it = hd_json_iter(metadata);
-    bool is_search = strcmp(event->action, "search") == 0;
 
     if (metadata && !hd_json_is_object(metadata)) { /* which the route refuses */
         hd_jw_val(jw, metadata);
@@ -195,7 +199,7 @@ static void put_metadata(struct hd_jw *jw, const struct hd_call *call, const str
     }
     hd_jw_object(jw);
     while (hd_json_next(&it)) {
-        if (!is_search && hd_slice_eq(it.key, OWNER))
+        if (!is_search(event) && hd_slice_eq(it.key, OWNER))
             continue;
         hd_jw_key(jw, it.key);
         hd_jw_val(jw, it.val);
@@ -525,6 +529,7 @@ static int keep_filter(struct hd_call *call, hd_json_val filter)
 static int take_answer(struct hd_call *call, hd_json_val answer, hd_json_val changed)
 {
     struct hd_authorized *a = call->authorized;
+    const struct event *event = event_of(call);
     int err;
 
     if (!hd_json_is_true(hd_json_get(answer, HD_S("allow")))) {
@@ -532,10 +537,10 @@ static int take_answer(struct hd_call *call, hd_json_val answer, hd_json_val cha
         return 1;
     }
     err = keep_filter(call, hd_json_get(answer, HD_S("filter")));
-    if (!err && hd_json_is_object(changed)) {
+    if (!err && hd_json_is_object(changed) && event->members[0]) {
         err = change_body(call, changed);
-        a->is_stamped = a->is_stamped || (strcmp(event_of(call)->action, "search") != 0 &&
-                                          hd_json_get(changed, METADATA));
+        if (!is_search(event) && is_member(event, METADATA) && hd_json_get(changed, METADATA))
+            a->is_stamped = true;
     }
     return err;
 }

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import json
-import uuid
 from pathlib import Path
 
 import httpx
 import pytest
-from programs import collect, wait_for
+from programs import collect
 from project import Project
 
 HERE = Path(__file__).parent / "projects"
@@ -24,7 +23,7 @@ USERS = {
 class Guarded(Project):
     """A Project with auth.path."""
 
-    def __init__(self, language: str, auth: dict | None = None, options=None):
+    def __init__(self, language: str, auth: dict | None = None, files=None, options=None):
         file = FILES[language]
         super().__init__(
             config={
@@ -32,7 +31,7 @@ class Guarded(Project):
                 "auth": {"path": f"./{file}:auth", **(auth or {})},
                 "dependencies": ["."],
             },
-            files={name: (HERE / name).read_text() for name in (file, "echo.json", "slow.json")},
+            files={name: (HERE / name).read_text() for name in (file, "echo.json", "slow.json")} | (files or {}),
             options=options,
         )
         (self.project / "users.json").write_text(json.dumps(USERS))
@@ -104,9 +103,3 @@ def eve(shared):
     with contextlib.closing(shared.as_user("t-eve").client) as client:
         yield Asking(client)
 
-
-def new_id() -> str:
-    return str(uuid.uuid4())
-
-
-__all__ = ["wait_for"]

@@ -1,0 +1,122 @@
+"""Compartments, caches, and what else there is beside the project's own code."""
+
+import contextlib
+import json
+import re
+import subprocess
+import threading
+
+import httpx
+import pytest
+from programs import wait_for
+from server import binary
+
+
+def test_each_identity_has_a_compartment(guarded, language):
+    """The same id for two people: neither learns of the other, whatever handlers say."""
+    server = guarded(language)
+    ada, bob = server.as_user("t-ada"), server.as_user("t-bob")
+    thread = ada.thread()
+    assert bob("POST", "/threads", json={"thread_id": thread})["metadata"]["owner"] == "bob"
+    assert ada("GET", f"/threads/{thread}")["metadata"]["owner"] == "ada"
+    ada("PUT", "/store/items", 204, json={"namespace": ["n"], "key": "k", "value": {}})
+    assert bob("POST", "/store/items/search", json={})["items"] == []
+
+
+def test_the_code_is_asked_as_often_as_the_cache_says(guarded):
+    server = guarded("python", {"cache": {"cache_keys": ["Authorization"], "ttl_seconds": 3600, "max_size": 1}})
+    ada, bob = server.as_user("t-ada"), server.as_user("t-bob")
+    for _ in range(3):
+        ada.thread()
+    assert len(server.asked()) == 1
+    # Another credential is another question, and there is room for one answer.
+    bob.thread()
+    ada.thread()
+    assert len(server.asked()) == 3
+    # Nobody is remembered who has sent none of the headers.
+    for _ in range(2):
+        server.as_user(None)("POST", "/threads", 401, json={})
+    assert len(server.asked()) == 5
+
+
+def test_without_a_cache_it_is_asked_each_time(guarded):
+    server = guarded("python")
+    ada = server.as_user("t-ada")
+    for _ in range(3):
+        ada.thread()
+    assert server.asked() == ["POST /threads"] * 3
+
+
+def test_streams_end_when_their_credential_is_withdrawn(guarded, language):
+    server = guarded(language)
+    ada = server.as_user("t-ada")
+    thread = ada.thread()
+    is_open = threading.Event()
+
+    def listen():
+        with ada.client.stream("GET", f"/threads/{thread}/stream") as answer, contextlib.suppress(httpx.ReadError):
+            is_open.set()
+            for _ in answer.iter_raw():
+                pass
+
+    listener = threading.Thread(target=listen)
+    listener.start()
+    assert is_open.wait(60)
+    server.forget("t-ada")
+    with httpx.Client(base_url=server.url, headers=ada.client.headers, timeout=120) as other:
+        assert other.get(f"/threads/{thread}").status_code == 401
+    listener.join(60)
+    assert not listener.is_alive()
+
+
+def test_heddles_own_keys_are_not_sent_to_the_code(guarded):
+    """But handlers are asked about those too who were let in with one."""
+    server = guarded("python")
+    made = subprocess.run(
+        [str(binary()), "key", "create", "--subject", "nightly", "--store", f"sqlite:{server.folder}/heddle.db"],
+        capture_output=True, text=True, check=True, timeout=120,
+    )  # fmt: skip
+    key = re.search(r"hdk_[\w-]+", made.stdout + made.stderr)[0]
+    with httpx.Client(base_url=server.url, headers={"x-api-key": key}, timeout=120) as client:
+        thread = client.post("/threads", json={}).json()
+        assert thread["metadata"] == {"owner": "nightly"}
+        answer = client.delete(f"/threads/{thread['thread_id']}")
+    assert (answer.status_code, answer.json()) == (403, {"detail": "you may not delete threads"})
+    assert server.asked() == []
+
+
+def test_code_that_cannot_be_loaded_lets_nobody_in(guarded):
+    server = guarded("python", files={"auth.py": "auth = None\nraise RuntimeError('not today')\n"})
+    for token in ("t-ada", None):
+        answer = server.as_user(token).client.post("/threads", json={})
+        assert (answer.status_code, "not today" in answer.text) == (500, False)
+    server.as_user(None)("GET", "/ok")
+    assert "not today" in server.tail()
+
+
+def test_a_worker_that_dies_is_waited_for(guarded):
+    server = guarded("python")
+    ada = server.as_user("t-ada")
+    thread = ada.thread()
+    for pid in server.workers():
+        subprocess.run(["kill", "-9", str(pid)], check=True)
+    wait_for(lambda: ada.client.get(f"/threads/{thread}").status_code == 200, what="a worker")
+
+
+@pytest.mark.parametrize(
+    ("auth", "text"),
+    [
+        ({"compartments": "none"}, "auth.compartments"),
+        ({"cache": {"ttl": 1}}, "auth.cache"),
+        ({"cache": -1}, "auth.cache"),
+        ({"path": 1}, "auth.path"),
+    ],
+)
+def test_mistakes_in_the_configuration_are_named(tmp_path, auth, text):
+    file = tmp_path / "langgraph.json"
+    file.write_text(json.dumps({"graphs": {}, "auth": {"path": "./auth.py:auth", **auth}}))
+    done = subprocess.run(
+        [str(binary()), "serve", "--config", str(file), "--check"], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode != 0
+    assert text in done.stderr
