@@ -6,6 +6,7 @@
 #include "api/api.h"
 #include "api/authorize.h"
 #include "run/config.h"
+#include "run/embed.h"
 #include "run/filter.h"
 #include "run/items.h"
 
@@ -115,23 +116,90 @@ static int get_item(struct hd_call *call)
     return err;
 }
 
-/* ---- writing ---------------------------------------------------------- */
+/* ---- what it means: run/embed.h --------------------------------------- */
 
-/* There is no index yet, so it is only looked at. */
-static int check_index(struct hd_call *call)
+/* Something that waits for vectors: a search, or a change. */
+struct meaning {
+    struct hd_texts texts;
+    struct hd_embedding *embedding;
+    bool is_search;
+    struct hd_item_search search;
+    struct hd_item_change change;
+};
+
+static int begin_meaning(struct hd_call *call, const struct meaning *meaning)
 {
-    hd_json_val val = hd_body_get(call, "index");
-    struct hd_json_iter it = hd_json_iter(val);
-    bool is_good = !val || hd_json_is_array(val) || hd_json_is_bool(val);
+    struct meaning *own = hd_arena_alloc(call->arena, sizeof(*own));
 
-    while (is_good && hd_json_is_array(val) && hd_json_next(&it))
-        is_good = hd_json_is_string(it.val);
-    if (!is_good)
-        return hd_fault_set(&call->fault, HD_EINVAL, "index: expected false or a list of paths");
-    return 0;
+    if (!own)
+        return HD_ENOMEM;
+    *own = *meaning;
+    call->state = own;
+    return HD_CALL_GOES_ON;
 }
 
-static int read_item(struct hd_call *call, struct hd_item_change *change)
+static int show_found(struct hd_call *call, const struct hd_item_search *search)
+{
+    const struct hd_items items = items_of(call);
+    int err;
+
+    hd_jw_object(&call->jw);
+    hd_jw_key(&call->jw, HD_S("items"));
+    err = hd_items_search(&items, search, &call->jw);
+    hd_jw_object_end(&call->jw);
+    return err;
+}
+
+static int finish_meaning(struct hd_call *call)
+{
+    const struct hd_items items = items_of(call);
+    struct meaning *meaning = call->state;
+    const float *vectors;
+    int err = hd_embedding_read(meaning->embedding, &vectors, &call->fault);
+
+    if (err)
+        return err;
+    meaning->search.vector = meaning->change.vectors = vectors;
+    return meaning->is_search ? show_found(call, &meaning->search)
+                              : hd_items_change(&items, &meaning->change, 1);
+}
+
+static void end_meaning(struct hd_call *call, int err)
+{
+    struct meaning *meaning = call->state;
+
+    hd_embedding_free(meaning->embedding);
+    if (err)
+        hd_call_fail(call, err);
+    else
+        hd_call_answer(call);
+}
+
+static void on_embedded(void *ctx, int err, const struct hd_fault *fault)
+{
+    struct hd_call *call = ctx;
+
+    if (err)
+        call->fault = *fault;
+    else
+        err = hd_call_defer(call, finish_meaning, end_meaning);
+    if (err)
+        end_meaning(call, err);
+}
+
+static void embed(struct hd_call *call)
+{
+    struct meaning *meaning = call->state;
+    int err = hd_embed(call->app->embedder, meaning->texts.list, meaning->texts.count, on_embedded,
+                       call, &meaning->embedding);
+
+    if (err)
+        hd_call_fail(call, err);
+}
+
+/* ---- writing ---------------------------------------------------------- */
+
+static int read_item(struct hd_call *call, struct hd_item_change *change, struct hd_texts *texts)
 {
     const struct hd_items items = items_of(call);
     hd_json_val value;
@@ -144,7 +212,7 @@ static int read_item(struct hd_call *call, struct hd_item_change *change)
     if (!err && !value)
         err = hd_fault_set(&call->fault, HD_EINVAL, "value: expected an object");
     if (!err)
-        err = check_index(call);
+        err = hd_item_texts(&items, value, hd_body_get(call, "index"), texts, &change->text_count);
     if (!err)
         err = hd_item_ttl(&items, hd_body_get(call, "ttl"), &change->ttl_us);
     return err ? err : hd_call_text(call, value, &change->value);
@@ -180,18 +248,21 @@ static int put_item(struct hd_call *call)
 {
     const struct hd_items items = items_of(call);
     hd_json_val labels = hd_body_get(call, "namespace");
+    struct hd_texts texts = {.arena = call->arena};
     struct hd_item_change change = {.is_deletion = false};
     bool is_allowed = true;
     int err;
 
     if (hd_json_is_array(labels) && hd_json_size(labels) == 0)
         return hd_call_refuse(call, 400, "namespace: must have at least one label");
-    err = read_item(call, &change);
+    err = read_item(call, &change, &texts);
     if (!err)
         err = may_put(call, &change, &is_allowed);
     if (!err && !is_allowed)
         return hd_call_refuse(call, 403, "Forbidden");
     call->status = 204;
+    if (!err && texts.count > 0)
+        return begin_meaning(call, &(struct meaning){.texts = texts, .change = change});
     return err ? err : hd_items_change(&items, &change, 1);
 }
 
@@ -239,17 +310,13 @@ static int read_search(struct hd_call *call, struct hd_item_search *search)
 
 static int search_items(struct hd_call *call)
 {
-    const struct hd_items items = items_of(call);
-    struct hd_item_search search = {.limit = 0};
-    int err = read_search(call, &search);
+    struct meaning meaning = {.texts = {.arena = call->arena}, .is_search = true};
+    int err = read_search(call, &meaning.search);
 
-    if (err)
-        return err;
-    hd_jw_object(&call->jw);
-    hd_jw_key(&call->jw, HD_S("items"));
-    err = hd_items_search(&items, &search, &call->jw);
-    hd_jw_object_end(&call->jw);
-    return err;
+    if (err || !call->app->embedder || meaning.search.query.len == 0)
+        return err ? err : show_found(call, &meaning.search);
+    err = hd_texts_add(&meaning.texts, meaning.search.query);
+    return err ? err : begin_meaning(call, &meaning);
 }
 
 /* ---- namespaces ------------------------------------------------------- */
@@ -317,6 +384,7 @@ static const struct hd_endpoint routes[] = {
      .on = HD_ON_STORE_PUT,
      .grows = true,
      .work = put_item,
+     .then = embed,
      .tag = "Store",
      .summary = "Put an item, or replace it",
      .body = "ItemPut",
@@ -345,8 +413,9 @@ static const struct hd_endpoint routes[] = {
      .access = HD_ACCESS_USER,
      .on = HD_ON_STORE_SEARCH,
      .work = search_items,
+     .then = embed,
      .tag = "Store",
-     .summary = "Search the items below a namespace, the last written first",
+     .summary = "Search the items below a namespace: the nearest to `query`, or the last written",
      .body = "?ItemSearch",
      .answer = "ItemsFound"},
     {.method = HD_METHOD_POST,

@@ -16,6 +16,7 @@
 #include "run/cron.h"
 #include "run/defer.h"
 #include "run/delegate.h"
+#include "run/embed.h"
 #include "run/feed.h"
 #include "run/forms.h"
 #include "run/gate.h"
@@ -157,6 +158,8 @@ static int open_parts(struct hd_app *app, struct hd_fault *fault)
         err = open_agents(app);
     }
     if (!err)
+        err = hd_embedder_create(app, &app->embedder, fault);
+    if (!err)
         err = open_runtime(app, is_direct, fault);
     if (!err)
         err = hd_feeds_create(app->loop, app->store, &limits, &app->feeds);
@@ -208,7 +211,7 @@ static void on_all_quiet(uv_timer_t *timer)
 {
     struct hd_app *app = timer->data;
 
-    if (hd_defer_count(app->defer) > 0) {
+    if (hd_defer_count(app->defer) > 0 || hd_embedder_count(app->embedder) > 0) {
         uv_timer_start(timer, on_all_quiet, QUIET_MS, 0);
         return;
     }
@@ -255,6 +258,7 @@ void hd_app_close(struct hd_app *app)
     hd_gate_destroy(app->gate);
     hd_http_destroy(app->http);
     hd_runtime_destroy(app->runtime);
+    hd_embedder_destroy(app->embedder);
     hd_queue_destroy(app->queue);
     hd_feeds_destroy(app->feeds);
     hd_agents_destroy(app->agents);
@@ -264,6 +268,7 @@ void hd_app_close(struct hd_app *app)
     hd_defer_destroy(app->defer);
     hd_limits_destroy(app->limits);
     hd_audit_destroy(app->audit);
+    app->embedder = NULL;
     app->runtime = NULL;
     app->limits = NULL;
     app->audit = NULL;

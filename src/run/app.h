@@ -26,6 +26,7 @@ struct hd_defer;
 struct hd_delegation;
 struct hd_agents;
 struct hd_audit;
+struct hd_embedder;
 struct hd_engine;
 struct hd_feeds;
 struct hd_gate;
@@ -97,7 +98,8 @@ struct hd_app {
 
     struct hd_arena runtime_arena; /* what the settings point to */
     struct hd_rt_settings runtime_settings;
-    struct hd_runtime *runtime; /* NULL: no graph and nothing else is in workers */
+    struct hd_embedder *embedder; /* NULL: items are not found by their meaning */
+    struct hd_runtime *runtime;   /* NULL: no graph and nothing else is in workers */
     struct hd_app_hook hooks[HD_APP_HOOKS];
     size_t hook_count;
 

@@ -10,7 +10,7 @@ const enum hd_table_id hd_dump_thread_tables[] = {
 };
 
 const enum hd_table_id hd_dump_principal_tables[] = {
-    HD_ASSISTANTS, HD_ASSISTANT_VERSIONS, HD_ITEMS, HD_CRONS, HD_TABLE_COUNT,
+    HD_ASSISTANTS, HD_ASSISTANT_VERSIONS, HD_ITEMS, HD_VECTORS, HD_CRONS, HD_TABLE_COUNT,
 };
 
 static bool is_listed(const enum hd_table_id *list, enum hd_table_id table)
@@ -56,6 +56,7 @@ static bool special(enum hd_table_id table, unsigned column, enum hd_dump_column
         {HD_RUNS, HD_RUNS_BODY, HD_DUMP_BYTES},
         {HD_EVENT_PAGES, HD_EVENT_PAGES_DATA, HD_DUMP_PAGE},
         {HD_ITEMS, HD_ITEMS_VALUE, HD_DUMP_BYTES},
+        {HD_VECTORS, HD_VECTORS_DATA, HD_DUMP_BYTES},
         {HD_CRONS, HD_CRONS_BODY, HD_DUMP_BYTES},
         {HD_EXCHANGES, HD_EXCHANGES_DATA, HD_DUMP_EXCHANGE},
         {HD_PARTICIPANTS, HD_PARTICIPANTS_BODY, HD_DUMP_BYTES},

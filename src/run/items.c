@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "run/app.h"
 #include "run/config.h"
+#include "run/embed.h"
 #include "run/items_internal.h"
 #include "store/rows.h"
 
@@ -170,6 +171,89 @@ static int date_item(const struct hd_items *items, struct hd_item_rec *item)
     return 0;
 }
 
+static int add_texts(const struct hd_items *items, hd_json_val value, struct hd_slice path,
+                     struct hd_texts *texts)
+{
+    int err = hd_embed_find(texts, value, path);
+
+    if (err == HD_ELIMIT)
+        return hd_fault_set(items->fault, HD_EINVAL,
+                            "index: a path is too long, or of more than %d texts",
+                            HD_EMBED_MAX_TEXTS);
+    return err;
+}
+
+/* Each item has its own limit of texts. */
+static int find_texts(const struct hd_items *items, hd_json_val value, hd_json_val index,
+                      struct hd_texts *found)
+{
+    struct hd_json_iter it = hd_json_iter(index);
+    const struct hd_slice *fields;
+    size_t count = 0;
+    int err = 0;
+
+    fields = hd_embedder_fields(items->app->embedder, &count);
+    if (!index || hd_json_is_null(index)) {
+        for (size_t i = 0; !err && i < count; i++)
+            err = add_texts(items, value, fields[i], found);
+        return err;
+    }
+    while (!err && hd_json_is_array(index) && hd_json_next(&it))
+        err = add_texts(items, value, hd_json_string(it.val), found);
+    return err;
+}
+
+static int check_index(const struct hd_items *items, hd_json_val index)
+{
+    struct hd_json_iter it = hd_json_iter(index);
+    bool is_good =
+        !index || hd_json_is_null(index) || hd_json_is_array(index) || hd_json_is_bool(index);
+
+    while (is_good && hd_json_is_array(index) && hd_json_next(&it))
+        is_good = hd_json_is_string(it.val);
+    return is_good
+               ? 0
+               : hd_fault_set(items->fault, HD_EINVAL, "index: expected false or a list of paths");
+}
+
+int hd_item_texts(const struct hd_items *items, hd_json_val value, hd_json_val index,
+                  struct hd_texts *texts, size_t *count)
+{
+    struct hd_texts found = {.arena = items->arena};
+    int err = check_index(items, index);
+
+    *count = 0;
+    if (err || !items->app->embedder)
+        return err;
+    if (hd_json_is_true(index))
+        index = NULL;
+    err = find_texts(items, value, index, &found);
+    for (size_t i = 0; !err && i < found.count; i++)
+        err = hd_texts_add(texts, found.list[i]);
+    *count = err ? 0 : found.count;
+    return err;
+}
+
+/* Without an index old vectors stay where they are: nobody takes them for those of this value. */
+static int add_vectors(const struct hd_items *items, const struct hd_item_change *change,
+                       const struct hd_item_rec *item, struct hd_batch_builder *batch)
+{
+    struct hd_vectors_rec vectors = {.principal = item->principal,
+                                     .ns = item->ns,
+                                     .key = item->key,
+                                     .updated_at = item->updated_at};
+    int err;
+
+    if (!items->app->embedder)
+        return 0;
+    if (!change->vectors)
+        return hd_vectors_delete(batch, item->principal, item->ns, item->key);
+    vectors.dims = (int64_t)hd_embedder_dims(items->app->embedder);
+    err = hd_embed_pack(change->vectors, change->text_count * (size_t)vectors.dims, items->arena,
+                        &vectors.data);
+    return err ? err : hd_vectors_put(batch, &vectors);
+}
+
 static int add_change(const struct hd_items *items, const struct hd_item_change *change,
                       struct hd_batch_builder *batch)
 {
@@ -183,7 +267,9 @@ static int add_change(const struct hd_items *items, const struct hd_item_change 
     if (change->is_deletion)
         return hd_item_delete(batch, items->principal, item.ns, item.key);
     err = date_item(items, &item);
-    return err ? err : hd_item_put(batch, &item);
+    if (!err)
+        err = hd_item_put(batch, &item);
+    return err ? err : add_vectors(items, change, &item, batch);
 }
 
 int hd_items_change(const struct hd_items *items, const struct hd_item_change *changes,

@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/slice.h"
+#include "run/embed_text.h"
 #include "run/labels.h"
 #include "run/record.h"
 
@@ -59,7 +60,16 @@ struct hd_item_change {
     bool is_deletion;
     struct hd_slice value; /* JSON object */
     int64_t ttl_us;        /* 0: none */
+    size_t text_count;     /* texts that it is found by: hd_item_texts() */
+    const float *vectors;  /* one for each */
 };
+
+/*
+ * Adds the texts that an item with this value is found by, and says how many. `index` is the
+ * client's: false, a list of paths, or NULL and null for those of the configuration.
+ */
+HD_MUST_CHECK int hd_item_texts(const struct hd_items *items, hd_json_val value, hd_json_val index,
+                                struct hd_texts *texts, size_t *count);
 
 /* All or nothing; of two changes of one item the later wins. */
 HD_MUST_CHECK int hd_items_change(const struct hd_items *items,
@@ -74,9 +84,13 @@ struct hd_item_search {
     int64_t limit, offset;
     bool refreshes;
     struct hd_slice query; /* empty: none */
+    const float *vector;   /* of the query; NULL: there is no index */
 };
 
-/* Writes the list of items: with a query the best first, otherwise the last written first. */
+/*
+ * Writes the list of items: with the vector of a query the nearest first, and those without
+ * vectors behind them; otherwise the last written first.
+ */
 HD_MUST_CHECK int hd_items_search(const struct hd_items *items, const struct hd_item_search *search,
                                   struct hd_jw *jw);
 

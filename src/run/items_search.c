@@ -4,11 +4,15 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/map.h"
 #include "run/app.h"
+#include "run/embed.h"
 #include "run/filter.h"
 #include "run/items_internal.h"
 
 #define MAX_FOUND ((size_t)1 << 30) /* bytes of the names that are sorted */
+#define MAX_NAME 4096               /* bytes of a namespace and a key */
+#define MAX_SCORES ((size_t)1 << 26)
 #define MAX_NAMESPACES 1000000
 #define MAX_LABELS_ARENA ((size_t)1 << 20)
 
@@ -28,7 +32,67 @@ struct search {
     struct found *found;
     size_t count, cap;
     struct hd_arena arena; /* of what was found */
+    struct hd_map scores;  /* of items that have vectors, by name */
 };
+
+/* ---- how near they are ------------------------------------------------ */
+
+struct score {
+    int64_t updated_at;
+    double value;
+};
+
+static int name_of(struct hd_slice ns, struct hd_slice key, struct hd_buf *out)
+{
+    int err = hd_buf_append_slice(out, ns);
+
+    if (!err)
+        err = hd_buf_append_byte(out, 0);
+    return err ? err : hd_buf_append_slice(out, key);
+}
+
+static int on_vectors(void *arg, const struct hd_vectors_rec *vectors)
+{
+    struct search *search = arg;
+    size_t dims = hd_embedder_dims(search->items->app->embedder);
+    struct score *score;
+    struct hd_buf name;
+    int err;
+
+    if ((size_t)vectors->dims != dims)
+        return 0; /* of another index */
+    score = hd_arena_alloc(&search->arena, sizeof(*score));
+    if (!score)
+        return HD_ENOMEM;
+    score->updated_at = vectors->updated_at;
+    score->value = hd_embed_nearness(search->what->vector, dims, vectors->data);
+    hd_buf_init(&name, MAX_NAME);
+    err = name_of(vectors->ns, vectors->key, &name);
+    if (!err)
+        err = hd_map_put(&search->scores, hd_buf_slice(&name), score);
+    hd_buf_fini(&name);
+    return err;
+}
+
+static int find_score(const struct search *search, const struct hd_item_rec *item, double *out)
+{
+    const struct score *score;
+    struct hd_buf name;
+    int err;
+
+    *out = NAN;
+    if (search->scores.count == 0)
+        return 0;
+    hd_buf_init(&name, MAX_NAME);
+    err = name_of(item->ns, item->key, &name);
+    score = err ? NULL : hd_map_get(&search->scores, hd_buf_slice(&name));
+    if (score && score->updated_at == item->updated_at)
+        *out = score->value;
+    hd_buf_fini(&name);
+    return err;
+}
+
+/* ---- which match ------------------------------------------------------ */
 
 static int matches(const struct search *search, const struct hd_item_rec *item, bool *out)
 {
@@ -74,19 +138,25 @@ static int on_item(void *arg, const struct hd_item_rec *item)
         return err;
     found = &search->found[search->count];
     *found = (struct found){.updated_at = item->updated_at, .score = NAN};
-    err = hd_arena_copy(&search->arena, item->ns, &found->ns);
+    err = find_score(search, item, &found->score);
+    if (!err)
+        err = hd_arena_copy(&search->arena, item->ns, &found->ns);
     if (!err)
         err = hd_arena_copy(&search->arena, item->key, &found->key);
     search->count += !err;
     return err;
 }
 
-/* What was written last comes first. */
+/* What is nearest comes first, then what was written last. */
 static int compare_found(const void *a, const void *b)
 {
     const struct found *one = a, *other = b;
     int order;
 
+    if (isnan(one->score) != isnan(other->score))
+        return isnan(one->score) ? 1 : -1;
+    if (one->score > other->score || one->score < other->score)
+        return one->score > other->score ? -1 : 1;
     if (one->updated_at != other->updated_at)
         return one->updated_at > other->updated_at ? -1 : 1;
     order = hd_slice_cmp(one->ns, other->ns);
@@ -141,13 +211,19 @@ int hd_items_search(const struct hd_items *items, const struct hd_item_search *w
     int err;
 
     hd_arena_init(&search.arena, MAX_FOUND);
-    err = hd_items_scan(items->app->store, items->principal, what->prefix,
-                        what->filter || items->sees, on_item, &search, items->fault);
+    hd_map_init(&search.scores, MAX_SCORES);
+    err = what->vector ? hd_vectors_scan(items->app->store, items->principal, what->prefix,
+                                         on_vectors, &search, items->fault)
+                       : 0;
+    if (!err)
+        err = hd_items_scan(items->app->store, items->principal, what->prefix,
+                            what->filter || items->sees, on_item, &search, items->fault);
     hd_jw_array(jw);
     if (!err)
         err = show_sorted(&search, jw);
     hd_jw_array_end(jw);
     hd_free(search.found);
+    hd_map_fini(&search.scores);
     hd_arena_fini(&search.arena);
     return err;
 }

@@ -44,10 +44,20 @@ static struct hd_slice part_text(const struct hd_config *config, enum hd_project
     return hd_json_string(hd_json_get(config->store_index.val, HD_S("embed")));
 }
 
+/* "openai:text-embedding-3-small"; a module of embeddings needs a dot to differ: "app.embed:embed". */
+static bool is_provider(struct hd_slice path)
+{
+    struct hd_slice file = hd_config_code_file(path);
+
+    return hd_config_is_module(path) && !memchr(file.ptr, '.', file.len);
+}
+
 bool hd_project_part(const struct hd_config *config, enum hd_project_part part,
                      struct hd_project_code *out)
 {
     out->path = part_text(config, part);
+    if (part == HD_PROJECT_EMBED && is_provider(out->path))
+        return false;
     return out->path.len > 0 && hd_project_language(out->path, &out->language);
 }
 

@@ -276,6 +276,27 @@ HD_MUST_CHECK int hd_items_scan(struct heddle *store, struct hd_slice principal,
 HD_MUST_CHECK int hd_namespaces_scan(struct heddle *store, struct hd_slice principal,
                                      struct hd_slice from, hd_ns_fn fn, void *arg,
                                      struct hd_fault *fault);
+/* What an item means: a vector for each of its texts. Belongs to the item as it was written then. */
+struct hd_vectors_rec {
+    struct hd_slice principal;
+    struct hd_slice ns;
+    struct hd_slice key;
+    int64_t updated_at;   /* of the item; vectors of another time are out of date */
+    int64_t dims;         /* of each vector */
+    struct hd_slice data; /* float32, little endian; each of length 1 */
+};
+
+/* Replaces those that are there. They are deleted with their item. */
+HD_MUST_CHECK int hd_vectors_put(struct hd_batch_builder *batch,
+                                 const struct hd_vectors_rec *vectors);
+HD_MUST_CHECK int hd_vectors_delete(struct hd_batch_builder *batch, struct hd_slice principal,
+                                    struct hd_slice ns, struct hd_slice key);
+typedef int (*hd_vectors_fn)(void *arg, const struct hd_vectors_rec *vectors);
+/* Those of the items that hd_items_scan() finds, and in its order. */
+HD_MUST_CHECK int hd_vectors_scan(struct heddle *store, struct hd_slice principal,
+                                  struct hd_slice prefix, hd_vectors_fn fn, void *arg,
+                                  struct hd_fault *fault);
+
 /* Items of everybody whose time has come; `value` is empty. */
 HD_MUST_CHECK int hd_items_expired(struct heddle *store, int64_t now, hd_item_fn fn, void *arg,
                                    struct hd_fault *fault);

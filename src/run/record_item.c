@@ -73,8 +73,8 @@ static int on_row(void *arg, size_t which, const struct hd_cell *cells)
 }
 
 /* Namespaces below "a" begin with "a.": they stand from there up to "a/". */
-static int scan_below(struct heddle *store, struct hd_query query, struct hd_slice ns,
-                      struct scan *scan, struct hd_fault *fault)
+static int scan_below(struct heddle *store, struct hd_query query, struct hd_slice ns, hd_row_fn fn,
+                      void *arg, struct hd_fault *fault)
 {
     char low[MAX_NS + 1], high[MAX_NS + 1];
     struct hd_cell bounds[2];
@@ -90,7 +90,7 @@ static int scan_below(struct heddle *store, struct hd_query query, struct hd_sli
     query.prefix_count = 1;
     query.low = &bounds[0];
     query.high = &bounds[1];
-    return hd_rows_scan(store, query, on_row, scan, fault);
+    return hd_rows_scan(store, query, fn, arg, fault);
 }
 
 int hd_items_scan(struct heddle *store, struct hd_slice principal, struct hd_slice prefix,
@@ -107,7 +107,7 @@ int hd_items_scan(struct heddle *store, struct hd_slice principal, struct hd_sli
 
     if (err || scan.is_ended || prefix.len == 0)
         return err;
-    return scan_below(store, query, prefix, &scan, fault);
+    return scan_below(store, query, prefix, on_row, &scan, fault);
 }
 
 int hd_items_expired(struct heddle *store, int64_t now, hd_item_fn fn, void *arg,
@@ -119,6 +119,47 @@ int hd_items_expired(struct heddle *store, int64_t now, hd_item_fn fn, void *arg
     struct scan scan = {.fn = fn, .arg = arg};
 
     return hd_rows_scan(store, query, on_row, &scan, fault);
+}
+
+struct vectors_scan {
+    hd_vectors_fn fn;
+    void *arg;
+    bool is_ended;
+};
+
+static int on_vectors(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct vectors_scan *scan = arg;
+    const struct hd_vectors_rec vectors = {
+        .principal = cells[HD_VECTORS_PRINCIPAL].bytes,
+        .ns = cells[HD_VECTORS_NAMESPACE].bytes,
+        .key = cells[HD_VECTORS_KEY].bytes,
+        .updated_at = cells[HD_VECTORS_UPDATED].number,
+        .dims = cells[HD_VECTORS_DIMS].number,
+        .data = cells[HD_VECTORS_DATA].bytes,
+    };
+    int answer = scan->fn(scan->arg, &vectors);
+
+    (void)which;
+    scan->is_ended = answer != 0;
+    return answer;
+}
+
+int hd_vectors_scan(struct heddle *store, struct hd_slice principal, struct hd_slice prefix,
+                    hd_vectors_fn fn, void *arg, struct hd_fault *fault)
+{
+    const struct hd_cell cells[] = {hd_cell_bytes(principal), hd_cell_bytes(prefix)};
+    struct vectors_scan scan = {.fn = fn, .arg = arg};
+    struct hd_query query = {.table = HD_VECTORS,
+                             .index = HD_PRIMARY,
+                             .prefix = cells,
+                             .prefix_count = prefix.len ? 2 : 1,
+                             .columns = HD_ALL_COLUMNS};
+    int err = hd_rows_scan(store, query, on_vectors, &scan, fault);
+
+    if (err || scan.is_ended || prefix.len == 0)
+        return err;
+    return scan_below(store, query, prefix, on_vectors, &scan, fault);
 }
 
 int hd_namespaces_scan(struct heddle *store, struct hd_slice principal, struct hd_slice from,
@@ -173,7 +214,32 @@ int hd_item_delete(struct hd_batch_builder *batch, struct hd_slice principal, st
     const struct hd_cell cells[] = {hd_cell_bytes(principal), hd_cell_bytes(ns),
                                     hd_cell_bytes(key)};
 
-    return hd_batch_delete(batch, HD_ITEMS, cells, HD_COUNT(cells));
+    int err = hd_batch_delete(batch, HD_ITEMS, cells, HD_COUNT(cells));
+
+    return err ? err : hd_vectors_delete(batch, principal, ns, key);
+}
+
+int hd_vectors_put(struct hd_batch_builder *batch, const struct hd_vectors_rec *vectors)
+{
+    const struct hd_cell row[] = {
+        [HD_VECTORS_PRINCIPAL] = hd_cell_bytes(vectors->principal),
+        [HD_VECTORS_NAMESPACE] = hd_cell_bytes(vectors->ns),
+        [HD_VECTORS_KEY] = hd_cell_bytes(vectors->key),
+        [HD_VECTORS_UPDATED] = hd_cell_int(vectors->updated_at),
+        [HD_VECTORS_DIMS] = hd_cell_int(vectors->dims),
+        [HD_VECTORS_DATA] = hd_cell_bytes(vectors->data),
+    };
+
+    return hd_batch_row(batch, HD_OP_PUT, HD_VECTORS, row);
+}
+
+int hd_vectors_delete(struct hd_batch_builder *batch, struct hd_slice principal, struct hd_slice ns,
+                      struct hd_slice key)
+{
+    const struct hd_cell cells[] = {hd_cell_bytes(principal), hd_cell_bytes(ns),
+                                    hd_cell_bytes(key)};
+
+    return hd_batch_delete(batch, HD_VECTORS, cells, HD_COUNT(cells));
 }
 
 int hd_item_refresh(struct hd_batch_builder *batch, const struct hd_item_rec *item,
@@ -192,7 +258,7 @@ int hd_item_expire(struct hd_batch_builder *batch, const struct hd_item_rec *ite
                                   hd_cell_bytes(item->key)};
     int err = hd_batch_expect(batch, HD_ITEMS, key, HD_ITEMS_EXPIRES, item->expires_at);
 
-    return err ? err : hd_batch_delete(batch, HD_ITEMS, key, HD_COUNT(key));
+    return err ? err : hd_item_delete(batch, item->principal, item->ns, item->key);
 }
 
 /* Takes out what conflicts: an expectation, and the deletion that depends on it. */

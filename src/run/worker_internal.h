@@ -27,6 +27,11 @@ HD_MUST_CHECK int hd_worker_put(struct hd_worker_op *op);
 HD_MUST_CHECK int hd_worker_writes(struct hd_worker_op *op);
 HD_MUST_CHECK int hd_worker_history(struct hd_worker_op *op);
 HD_MUST_CHECK int hd_worker_items(struct hd_worker_op *op);
+/* hd_rt_op.start of items where they are found by their meaning. On the loop. */
+void hd_worker_items_start(struct hd_rt_request *request);
+
+/* Makes the answer that of an error, if there is one: nothing else is sent then. */
+void hd_worker_op_end(struct hd_rt_request *request, int err);
 
 /* ---- worker_hide.c: what must not be stored --------------------------- */
 

@@ -1,7 +1,14 @@
-/* A worker's store: batches of LangGraph's operations on the items of who asked. */
+/*
+ * A worker's store: batches of LangGraph's operations on the items of who asked.
+ *
+ * A batch is read first, then carried out. Where something in it is to be found by its meaning the
+ * loop asks for vectors in between (run/embed.h).
+ */
 #include <string.h>
 
 #include "run/config.h"
+#include "run/defer.h"
+#include "run/embed.h"
 #include "run/filter.h"
 #include "run/items.h"
 #include "run/worker_internal.h"
@@ -11,12 +18,18 @@ enum { MAX_OPS = 10000 };
 
 /* A batch on its way. As in LangGraph's own stores what it reads is as it was before its puts. */
 struct batch {
-    struct hd_worker_op *op;
+    struct hd_app *app;
+    struct hd_rt_request *request;
     struct hd_items items;
     struct hd_hidden hidden;
     hd_json_val ops;
     struct hd_item_change *changes;
     size_t change_count;
+    struct hd_texts texts; /* those of changes and queries, in their order */
+    struct hd_embedding *embedding;
+    const float *vectors; /* of all texts */
+    size_t used;          /* vectors of texts before this one are given out */
+    int err;
 };
 
 /* ---- members of an operation ------------------------------------------ */
@@ -86,6 +99,19 @@ static int render(const struct batch *batch, hd_json_val val, struct hd_slice *o
     return err;
 }
 
+/* Those of the value as it is stored, without secrets. */
+static int add_texts(struct batch *batch, struct hd_item_change *change, hd_json_val index)
+{
+    struct hd_json json = {NULL};
+    int err = hd_json_parse(&json, change->value, batch->items.fault);
+
+    if (!err)
+        err = hd_item_texts(&batch->items, hd_json_root(&json), index, &batch->texts,
+                            &change->text_count);
+    hd_json_fini(&json);
+    return err;
+}
+
 static int read_put(struct batch *batch, hd_json_val op)
 {
     struct hd_item_change *change = &batch->changes[batch->change_count];
@@ -102,6 +128,8 @@ static int read_put(struct batch *batch, hd_json_val op)
         err = hd_item_ttl(&batch->items, member(op, "ttl"), &change->ttl_us);
     if (!err && value)
         err = render(batch, value, &change->value);
+    if (!err && value)
+        err = add_texts(batch, change, member(op, "index"));
     batch->change_count += !err;
     return err;
 }
@@ -124,6 +152,17 @@ static int answer_get(struct batch *batch, hd_json_val op, struct hd_jw *jw)
     return err == HD_ENOTFOUND ? 0 : err;
 }
 
+/* The next vectors; NULL: there are none. */
+static const float *take_vectors(struct batch *batch, size_t count)
+{
+    size_t at = batch->used;
+
+    if (!batch->vectors || count == 0)
+        return NULL;
+    batch->used += count;
+    return batch->vectors + at * hd_embedder_dims(batch->app->embedder);
+}
+
 static int answer_search(struct batch *batch, hd_json_val op, struct hd_jw *jw)
 {
     struct hd_item_search search = {.limit = 10, .filter = member(op, "filter")};
@@ -142,6 +181,8 @@ static int answer_search(struct batch *batch, hd_json_val op, struct hd_jw *jw)
         return err;
     search.query = hd_json_string(member(op, "query"));
     search.refreshes = refreshes(batch, op);
+    if (search.query.len > 0)
+        search.vector = take_vectors(batch, 1);
     return hd_items_search(&batch->items, &search, jw);
 }
 
@@ -181,6 +222,11 @@ static int answer_namespaces(struct batch *batch, hd_json_val op, struct hd_jw *
 
 /* ---- the batch -------------------------------------------------------- */
 
+static bool is_op(hd_json_val op, const char *name)
+{
+    return hd_slice_eq(hd_json_string(hd_json_get(op, HD_S("op"))), hd_slice_cstr(name));
+}
+
 static int answer_one(struct batch *batch, hd_json_val op, struct hd_jw *jw)
 {
     static const struct {
@@ -188,58 +234,175 @@ static int answer_one(struct batch *batch, hd_json_val op, struct hd_jw *jw)
         int (*fn)(struct batch *batch, hd_json_val op, struct hd_jw *jw);
     } kinds[] = {
         {"get", answer_get}, {"search", answer_search}, {"list_namespaces", answer_namespaces}};
-    struct hd_slice name = hd_json_string(hd_json_get(op, HD_S("op")));
 
-    if (hd_slice_eq(name, HD_S("put"))) {
+    if (is_op(op, "put")) {
         hd_jw_null(jw);
-        return read_put(batch, op);
+        return 0;
     }
     for (size_t i = 0; i < HD_COUNT(kinds); i++) {
-        if (hd_slice_eq(name, hd_slice_cstr(kinds[i].name)))
+        if (is_op(op, kinds[i].name))
             return kinds[i].fn(batch, op, jw);
     }
     return hd_fault_set(batch->items.fault, HD_EINVAL,
                         "op: expected get, put, search or list_namespaces");
 }
 
-static int open_batch(struct batch *batch)
+/* Puts, and queries; in this order their texts have vectors. */
+static int read_ops(struct batch *batch)
 {
-    struct hd_worker_op *op = batch->op;
-    const struct hd_rt_scope *scope = op->scope;
+    struct hd_json_iter it = hd_json_iter(batch->ops);
+    int err = 0;
 
-    batch->items =
-        (struct hd_items){.app = op->app,
-                          .principal = scope->actor.len ? scope->actor : scope->principal,
-                          .arena = op->in.arena,
-                          .fault = op->in.fault};
-    batch->ops = hd_json_get(op->in.head, HD_S("ops"));
-    if (!hd_json_is_array(batch->ops) || hd_json_size(batch->ops) > MAX_OPS)
-        return hd_fault_set(op->in.fault, HD_EINVAL, "ops: expected a list of at most %d", MAX_OPS);
-    batch->changes =
-        hd_arena_calloc(op->in.arena, hd_json_size(batch->ops), sizeof(*batch->changes));
-    return batch->changes ? hd_hidden_init(&batch->hidden, scope->secrets, op->in.arena)
-                          : HD_ENOMEM;
+    while (!err && hd_json_next(&it)) {
+        if (is_op(it.val, "put"))
+            err = read_put(batch, it.val);
+    }
+    it = hd_json_iter(batch->ops);
+    while (!err && batch->app->embedder && hd_json_next(&it)) {
+        struct hd_slice query = hd_json_string(member(it.val, "query"));
+
+        if (is_op(it.val, "search") && query.len > 0)
+            err = hd_texts_add(&batch->texts, query);
+    }
+    return err;
 }
 
-int hd_worker_items(struct hd_worker_op *op)
+static int read_batch(struct batch *batch)
 {
-    struct batch batch = {.op = op};
-    struct hd_json_iter it;
-    struct hd_jw jw;
-    int err = open_batch(&batch);
+    struct hd_rt_request *request = batch->request;
+    const struct hd_rt_scope *scope = request->scope;
+    int err;
 
-    if (err)
-        return err;
-    it = hd_json_iter(batch.ops);
-    hd_jw_init(&jw, &op->request->head);
+    batch->items =
+        (struct hd_items){.app = batch->app,
+                          .principal = scope->actor.len ? scope->actor : scope->principal,
+                          .arena = request->arena,
+                          .fault = &request->fault};
+    batch->texts.arena = request->arena;
+    batch->ops = hd_json_get(request->root, HD_S("ops"));
+    if (!hd_json_is_array(batch->ops) || hd_json_size(batch->ops) > MAX_OPS)
+        return hd_fault_set(&request->fault, HD_EINVAL, "ops: expected a list of at most %d",
+                            MAX_OPS);
+    batch->changes =
+        hd_arena_calloc(request->arena, hd_json_size(batch->ops), sizeof(*batch->changes));
+    if (!batch->changes)
+        return HD_ENOMEM;
+    err = hd_hidden_init(&batch->hidden, scope->secrets, request->arena);
+    return err ? err : read_ops(batch);
+}
+
+static int write_results(struct batch *batch)
+{
+    struct hd_json_iter it = hd_json_iter(batch->ops);
+    struct hd_jw jw;
+    int err = 0;
+
+    hd_jw_init(&jw, &batch->request->head);
     hd_jw_object(&jw);
     hd_jw_key(&jw, HD_S("results"));
     hd_jw_array(&jw);
     while (!err && hd_json_next(&it))
-        err = answer_one(&batch, it.val, &jw);
+        err = answer_one(batch, it.val, &jw);
     hd_jw_array_end(&jw);
     hd_jw_object_end(&jw);
-    if (!err)
-        err = hd_jw_finish(&jw);
-    return err ? err : hd_items_change(&batch.items, batch.changes, batch.change_count);
+    return err ? err : hd_jw_finish(&jw);
+}
+
+static int carry_out(struct batch *batch)
+{
+    int err = 0;
+
+    if (batch->embedding)
+        err = hd_embedding_read(batch->embedding, &batch->vectors, batch->items.fault);
+    if (err)
+        return err;
+    for (size_t i = 0; i < batch->change_count; i++)
+        batch->changes[i].vectors = take_vectors(batch, batch->changes[i].text_count);
+    err = write_results(batch);
+    return err ? err : hd_items_change(&batch->items, batch->changes, batch->change_count);
+}
+
+int hd_worker_items(struct hd_worker_op *op)
+{
+    struct batch batch = {.app = op->app, .request = op->request};
+    int err = read_batch(&batch);
+
+    return err ? err : carry_out(&batch);
+}
+
+/* ---- with vectors ----------------------------------------------------- */
+
+static void read_and_perhaps_carry_out(void *arg)
+{
+    struct batch *batch = arg;
+
+    batch->err = read_batch(batch);
+    if (!batch->err && batch->texts.count == 0)
+        batch->err = carry_out(batch);
+}
+
+static void carry_out_now(void *arg)
+{
+    struct batch *batch = arg;
+
+    batch->err = carry_out(batch);
+}
+
+static void end(void *arg)
+{
+    struct batch *batch = arg;
+
+    hd_embedding_free(batch->embedding);
+    hd_worker_op_end(batch->request, batch->err);
+    hd_rt_request_answer(batch->request);
+}
+
+static void fail(struct batch *batch, int err)
+{
+    batch->err = err;
+    end(batch);
+}
+
+static void on_embedded(void *ctx, int err, const struct hd_fault *fault)
+{
+    struct batch *batch = ctx;
+
+    if (err)
+        batch->request->fault = *fault;
+    else
+        err = hd_defer_run(batch->app->defer, carry_out_now, end, batch);
+    if (err)
+        fail(batch, err);
+}
+
+static void after_reading(void *arg)
+{
+    struct batch *batch = arg;
+    int err;
+
+    if (batch->err || batch->texts.count == 0) {
+        end(batch);
+        return;
+    }
+    err = hd_embed(batch->app->embedder, batch->texts.list, batch->texts.count, on_embedded, batch,
+                   &batch->embedding);
+    if (err)
+        fail(batch, err);
+}
+
+void hd_worker_items_start(struct hd_rt_request *request)
+{
+    struct batch *batch = hd_arena_calloc(request->arena, 1, sizeof(*batch));
+    int err;
+
+    if (!batch) {
+        hd_worker_op_end(request, HD_ENOMEM);
+        hd_rt_request_answer(request);
+        return;
+    }
+    batch->app = request->ctx;
+    batch->request = request;
+    err = hd_defer_run(batch->app->defer, read_and_perhaps_carry_out, after_reading, batch);
+    if (err)
+        fail(batch, err);
 }

@@ -27,9 +27,12 @@ static int carry_out(struct hd_worker_op *op)
     return hd_fault_set(op->in.fault, HD_EUNSUPPORTED, "there is no operation '%s'", name);
 }
 
-/* What was made of an answer that failed is not sent. */
-static void give_up(struct hd_rt_request *request, int err)
+void hd_worker_op_end(struct hd_rt_request *request, int err)
 {
+    if (!err) {
+        request->fault = (struct hd_fault){0}; /* of what was found missing on the way */
+        return;
+    }
     hd_fault_set(&request->fault, err, "%s", hd_error_text(err));
     hd_buf_reset(&request->head);
     request->blob_count = 0;
@@ -41,17 +44,12 @@ static void give_up(struct hd_rt_request *request, int err)
 void hd_worker_work(struct hd_rt_request *request)
 {
     struct hd_worker_op op = {.app = request->ctx, .request = request, .scope = request->scope};
-    int err;
 
     op.in = (struct hd_wire_in){.message = &request->message,
                                 .head = request->root,
                                 .arena = request->arena,
                                 .fault = &request->fault};
-    err = carry_out(&op);
-    if (err)
-        give_up(request, err);
-    else
-        request->fault = (struct hd_fault){0}; /* of what was found missing on the way */
+    hd_worker_op_end(request, carry_out(&op));
 }
 
 int hd_worker_ops_add(struct hd_app *app)
@@ -62,8 +60,13 @@ int hd_worker_ops_add(struct hd_app *app)
         {.name = "writes", .work = hd_worker_work, .needs_scope = true},
         {.name = "list", .work = hd_worker_work, .needs_scope = true},
         {.name = "history", .work = hd_worker_work, .needs_scope = true},
-        {.name = "items", .work = hd_worker_work, .needs_scope = true},
     };
+    static const struct hd_rt_op items[] = {
+        {.name = "items", .work = hd_worker_work, .needs_scope = true},
+        {.name = "items", .start = hd_worker_items_start, .needs_scope = true},
+    };
+    int err = hd_runtime_add_ops(app->runtime, ops, HD_COUNT(ops), app);
 
-    return hd_runtime_add_ops(app->runtime, ops, HD_COUNT(ops), app);
+    /* Only who searches by meaning has to go to the loop in between. */
+    return err ? err : hd_runtime_add_ops(app->runtime, &items[app->embedder != NULL], 1, app);
 }

@@ -56,15 +56,15 @@ static void add_ordering_columns(struct text *text, const struct hd_query *query
 
 /* ---- operations ------------------------------------------------------- */
 
-/* Every part of a shape must fit its four bits, and the columns of a row three of those. */
-_Static_assert(HD_TABLE_COUNT <= 16 && HD_MAX_COLUMNS <= 12, "a shape's parts have four bits each");
+/* Every part of a shape must fit its five bits, and the columns of a row three times four. */
+_Static_assert(HD_TABLE_COUNT <= 32 && HD_MAX_COLUMNS <= 12, "a shape's parts have five bits each");
 
 static uint64_t shape(unsigned family, const unsigned *parts, size_t count)
 {
     uint64_t number = family;
 
     for (size_t i = 0; i < count; i++)
-        number = number << 4 | parts[i];
+        number = number << 5 | parts[i];
     return number;
 }
 

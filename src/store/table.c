@@ -278,6 +278,17 @@ const struct hd_table hd_tables[HD_TABLE_COUNT] = {
                                  [HD_API_KEYS_REVOKED] =
                                      {.name = "revoked_at", .type = HD_COL_INT, .nullable = true},
                                  [HD_API_KEYS_BODY] = {.name = "body", .type = HD_COL_TEXT}}},
+    [HD_VECTORS] = {.name = "vectors",
+                    .since = 5,
+                    .key_count = 3,
+                    .column_count = 6,
+                    .columns = {[HD_VECTORS_PRINCIPAL] = {.name = "principal", .type = HD_COL_TEXT},
+                                [HD_VECTORS_NAMESPACE] = {.name = "namespace", .type = HD_COL_TEXT},
+                                [HD_VECTORS_KEY] = {.name = "key", .type = HD_COL_TEXT},
+                                [HD_VECTORS_UPDATED] = {.name = "updated_at", .type = HD_COL_INT},
+                                [HD_VECTORS_DIMS] = {.name = "dims", .type = HD_COL_INT},
+                                [HD_VECTORS_DATA] = {.name = "data", .type = HD_COL_BLOB}},
+                    .is_wide = true},
 };
 
 int hd_cell_cmp(const struct hd_cell *a, const struct hd_cell *b)

@@ -14,7 +14,7 @@
 
 #include "base/slice.h"
 
-#define HD_SCHEMA_VERSION 4
+#define HD_SCHEMA_VERSION 5
 #define HD_MAX_COLUMNS 10
 #define HD_MAX_INDEXES 2
 #define HD_MAX_INDEX_COLUMNS 5
@@ -36,6 +36,7 @@ enum hd_table_id {
     HD_PARTICIPANTS,
     HD_INVITATIONS,
     HD_API_KEYS,
+    HD_VECTORS,
     HD_TABLE_COUNT
 };
 
@@ -234,6 +235,16 @@ enum {
     HD_API_KEYS_EXPIRES, /* null: never */
     HD_API_KEYS_REVOKED, /* null: it is good */
     HD_API_KEYS_BODY
+};
+
+/* What items mean, for searches: a row for each item that has any. */
+enum {
+    HD_VECTORS_PRINCIPAL,
+    HD_VECTORS_NAMESPACE,
+    HD_VECTORS_KEY,
+    HD_VECTORS_UPDATED, /* that of the item; of another one they are out of date */
+    HD_VECTORS_DIMS,
+    HD_VECTORS_DATA /* float32, little endian: a vector of length 1 for each text of the item */
 };
 
 struct hd_cell {

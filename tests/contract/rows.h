@@ -154,7 +154,7 @@ static const enum hd_table_id each_table[] = {
     HD_THREAD_INFO, HD_RUNS,         HD_EVENT_PAGES,
     HD_ITEMS,       HD_CRONS,        HD_EXCHANGES,
     HD_PRINCIPALS,  HD_PARTICIPANTS, HD_INVITATIONS,
-    HD_API_KEYS};
+    HD_API_KEYS,    HD_VECTORS};
 
 _Static_assert(HD_COUNT(each_table) == HD_TABLE_COUNT, "a table is missing");
 
