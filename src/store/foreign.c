@@ -201,7 +201,7 @@ static void put_val(struct hd_jw *jw, hd_json_val val)
     }
 }
 
-int hd_foreign_json(struct hd_buf *out, struct hd_slice text)
+int hd_foreign_json(struct hd_buf *out, struct hd_slice text, int depth)
 {
     struct hd_json json;
     struct hd_jw jw;
@@ -210,22 +210,24 @@ int hd_foreign_json(struct hd_buf *out, struct hd_slice text)
     if (err)
         return err;
     hd_jw_init(&jw, out);
+    jw.depth = depth;
     put_val(&jw, hd_json_root(&json));
+    jw.depth -= depth;
     hd_json_fini(&json);
     return hd_jw_finish(&jw);
 }
 
 /* ---- all --------------------------------------------------------------- */
 
-static int show(struct hd_buf *out, struct hd_slice type, struct hd_slice data)
+static int show(struct hd_buf *out, struct hd_slice type, struct hd_slice data, int depth)
 {
     struct hd_buf text;
     int err;
 
     if (hd_slice_eq(type, HD_S("msgpack")))
-        return hd_foreign_msgpack(out, data);
+        return hd_foreign_msgpack(out, data, depth);
     if (hd_slice_eq(type, HD_S("json")))
-        return hd_foreign_json(out, data);
+        return hd_foreign_json(out, data, depth);
     if (!hd_slice_eq(type, HD_S("bytes")) && !hd_slice_eq(type, HD_S("bytearray")))
         return HD_EUNSUPPORTED;
     hd_buf_init(&text, MAX_SHOWN);
@@ -242,7 +244,7 @@ bool hd_foreign_put(struct hd_jw *jw, struct hd_slice type, struct hd_slice data
     int err;
 
     hd_buf_init(&text, MAX_SHOWN);
-    err = show(&text, type, data);
+    err = show(&text, type, data, jw->depth);
     if (!err)
         hd_jw_raw(jw, hd_buf_slice(&text));
     else if (err == HD_ENOMEM && !jw->err)

@@ -20,8 +20,11 @@
  */
 HD_MUST_CHECK bool hd_foreign_put(struct hd_jw *jw, struct hd_slice type, struct hd_slice data);
 
-/* For each serializer: appends JSON. HD_EINVAL: damaged, or too deep. */
-HD_MUST_CHECK int hd_foreign_msgpack(struct hd_buf *out, struct hd_slice data);
-HD_MUST_CHECK int hd_foreign_json(struct hd_buf *out, struct hd_slice text);
+/*
+ * For each serializer: appends JSON, which will stand at that depth. HD_EINVAL or HD_ELIMIT:
+ * damaged, or too deep.
+ */
+HD_MUST_CHECK int hd_foreign_msgpack(struct hd_buf *out, struct hd_slice data, int depth);
+HD_MUST_CHECK int hd_foreign_json(struct hd_buf *out, struct hd_slice text, int depth);
 
 #endif

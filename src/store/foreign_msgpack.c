@@ -281,7 +281,7 @@ void hd_pack_put(struct hd_pack_out *out, struct hd_pack_in *in)
     out->depth--;
 }
 
-int hd_foreign_msgpack(struct hd_buf *out, struct hd_slice data)
+int hd_foreign_msgpack(struct hd_buf *out, struct hd_slice data, int depth)
 {
     struct hd_pack_in in = hd_pack_inside(data);
     struct hd_pack_out writer = {.depth = 0};
@@ -289,7 +289,9 @@ int hd_foreign_msgpack(struct hd_buf *out, struct hd_slice data)
     int err;
 
     hd_jw_init(&writer.jw, out);
+    writer.jw.depth = depth;
     hd_pack_put(&writer, &in);
+    writer.jw.depth -= depth;
     err = writer.jw.err == HD_ENOMEM     ? HD_ENOMEM
           : in.is_bad || in.at != in.end ? HD_EINVAL
                                          : hd_jw_finish(&writer.jw);

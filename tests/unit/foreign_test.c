@@ -164,12 +164,12 @@ static void damaged_values_are_refused(void **unused)
             struct hd_buf out;
 
             hd_buf_init(&out, MAX_FILE);
-            assert_int_equal(hd_foreign_msgpack(&out, hd_slice((char *)bytes, i)), HD_EINVAL);
+            assert_int_equal(hd_foreign_msgpack(&out, hd_slice((char *)bytes, i), 0), HD_EINVAL);
             assert_int_equal(out.len, 0);
             for (int change = 1; change < 256; change <<= 1) {
                 bytes[i] = (unsigned char)(kept ^ change);
                 out.len = 0;
-                if (hd_foreign_msgpack(&out, hd_slice((char *)bytes, len)) == 0) {
+                if (hd_foreign_msgpack(&out, hd_slice((char *)bytes, len), 0) == 0) {
                     struct hd_json shown;
 
                     if (hd_json_parse(&shown, hd_buf_slice(&out), NULL))
@@ -192,8 +192,8 @@ static void deep_values_are_refused(void **unused)
     (void)unused;
     hd_buf_init(&out, MAX_FILE);
     memset(deep, 0x91, sizeof(deep));
-    assert_int_equal(hd_foreign_msgpack(&out, hd_slice(deep, sizeof(deep))), HD_EINVAL);
-    assert_int_equal(hd_foreign_json(&out, HD_S("{")), HD_EINVAL);
+    assert_int_equal(hd_foreign_msgpack(&out, hd_slice(deep, sizeof(deep)), 0), HD_EINVAL);
+    assert_int_equal(hd_foreign_json(&out, HD_S("{"), 0), HD_EINVAL);
     assert_int_equal(out.len, 0);
     hd_buf_fini(&out);
 }
