@@ -2,9 +2,9 @@
  * Other assistants of the server, called from a graph.
  */
 import { AsyncLocalStorageProviderSingleton } from "@langchain/core/singletons";
-import { currentCall, nextKey } from "./context.js";
 import type { Fields } from "./frame.js";
 import { render } from "./render.js";
+import { callOf } from "./saver.js";
 
 /** The other assistant's run did not end well; `status` says how it ended. */
 export class DelegateError extends Error {
@@ -32,9 +32,10 @@ export function assistant(id: string): Assistant {
 }
 
 async function invoke(id: string, input: unknown): Promise<unknown> {
-  const call = currentCall();
+  const config = AsyncLocalStorageProviderSingleton.getRunnableConfig() as { configurable?: Fields } | undefined;
+  const call = callOf(config);
   if (call === undefined) throw new Error("an assistant is called from the nodes of a run");
-  const head = { op: "delegate", call: call.id, assistant: id, input: { $blob: 0 }, key: nextKey(call, placeOf()) };
+  const head = { op: "delegate", call: call.id, assistant: id, input: { $blob: 0 }, key: call.nextKey(placeOf(config)) };
   const answer = await call.link.call(head, { blobs: [render(input)], signal: call.signal });
   const { status, error } = answer.head as { status: string; error?: Fields };
   if (status !== "done") {
@@ -44,7 +45,6 @@ async function invoke(id: string, input: unknown): Promise<unknown> {
 }
 
 /** The task that calls: the same when the run is tried again. */
-function placeOf(): string {
-  const config = AsyncLocalStorageProviderSingleton.getRunnableConfig() as { configurable?: Fields } | undefined;
+function placeOf(config: { configurable?: Fields } | undefined): string {
   return String(config?.configurable?.checkpoint_ns ?? "");
 }

@@ -4,7 +4,6 @@
 import type { RunnableConfig } from "@langchain/core/runnables";
 import { commandOf } from "./command.js";
 import { configOf } from "./config.js";
-import { inCall } from "./context.js";
 import { member, type Fields } from "./frame.js";
 import type { Graph, GraphUpdate } from "./graph.js";
 import { RemoteStore } from "./items.js";
@@ -16,13 +15,13 @@ import { schemasOf } from "./schemas.js";
 
 /** Steps that somebody made up, stored as the graph itself would. */
 export async function update(call: IncomingCall, project: Project): Promise<void> {
-  const saver = new RemoteSaver(call.link, call.id);
-  const config = { ...configOf(call, saver), store: new RemoteStore(call.link, call.id), signal: call.signal };
+  const saver = new RemoteSaver(call);
+  const config = { ...configOf(call, saver), store: new RemoteStore(call), signal: call.signal };
   const { graph, dispose } = await project.make(String(call.head.graph), config);
   try {
     const supersteps = await superstepsOf(member(call, "supersteps") as Fields[][], project);
     const target = await graphAt(graph, config as RunnableConfig);
-    const made = await inCall(call, () => target.bulkUpdateState(config as RunnableConfig, supersteps));
+    const made = await target.bulkUpdateState(config as RunnableConfig, supersteps);
     const { checkpoint_ns = "", checkpoint_id = null, checkpoint_map = null } = made.configurable ?? {};
     call.answer({ checkpoint_ns, checkpoint_id, checkpoint_map });
   } finally {

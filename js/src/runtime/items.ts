@@ -9,17 +9,17 @@ import {
   type OperationResults,
 } from "@langchain/langgraph-checkpoint";
 import type { Fields } from "./frame.js";
-import type { Link } from "./link.js";
+import type { IncomingCall, Link } from "./link.js";
 
 export class RemoteStore extends BaseStore {
   readonly #link: Link;
   readonly #call: number;
 
-  /** @param call the number of the server's call that this store works for */
-  constructor(link: Link, call: number) {
+  /** @param call what this store works for */
+  constructor(call: IncomingCall) {
     super();
-    this.#link = link;
-    this.#call = call;
+    this.#link = call.link;
+    this.#call = call.id;
   }
 
   async batch<Op extends Operation[]>(operations: Op): Promise<OperationResults<Op>> {
@@ -92,8 +92,8 @@ interface Wrapper {
  * long as the run lasts. For our store it is asked at once instead, for all that was queued
  * before the event loop turns.
  */
-export function skipPolling(): void {
-  const prototype = AsyncBatchedStore.prototype as unknown as Wrapper;
+export function skipPolling(wrapper: { readonly prototype: object } = AsyncBatchedStore): void {
+  const prototype = wrapper.prototype as Wrapper;
   const { start, stop, enqueueOperation } = prototype;
   if (![start, stop, enqueueOperation].every((method) => typeof method === "function")) return;
   const queues = new WeakMap<object, Batch>();

@@ -46,6 +46,9 @@ export type Handler = (call: IncomingCall) => Promise<void>;
 
 const MAX_ID = 0xffff_ffff;
 
+/** As much is copied together, because one buffer is written faster than many. */
+const SMALL = 64 * 1024;
+
 export class Link {
   readonly #socket: Socket;
   readonly #reader = new FrameReader();
@@ -143,8 +146,9 @@ export class Link {
     const buffers = this.#queued;
     if (buffers.length === 0) return;
     this.#queued = [];
-    if (buffers.length === 1) {
-      this.#socket.write(buffers[0] as Buffer);
+    const size = buffers.reduce((sum, buffer) => sum + buffer.length, 0);
+    if (size <= SMALL || buffers.length === 1) {
+      this.#socket.write(buffers.length === 1 ? (buffers[0] as Buffer) : Buffer.concat(buffers, size));
       return;
     }
     this.#socket.cork();
@@ -224,6 +228,7 @@ export class IncomingCall implements Message {
   #held: { promise: Promise<void>; release: () => void } | undefined;
   #isEnded = false;
   #isHeard: boolean;
+  #counts: Map<string, number> | undefined;
 
   constructor(link: Link, { id, head, blobs }: Frame) {
     this.#link = link;
@@ -255,6 +260,14 @@ export class IncomingCall implements Message {
     this.#abort ??= new AbortController();
     if (this.#isCancelled) this.#abort.abort();
     return this.#abort.signal;
+  }
+
+  /** A name for what is done at a place for the n-th time. */
+  nextKey(place: string): string {
+    this.#counts ??= new Map();
+    const count = (this.#counts.get(place) ?? 0) + 1;
+    this.#counts.set(place, count);
+    return `${place}#${count}`;
   }
 
   /** A promise to wait for before the next piece; undefined when it may be sent at once. */

@@ -41,8 +41,9 @@ async function main(): Promise<void> {
   const settings = settingsOf(process.env);
   // The server ends its workers by closing the connection; a Ctrl-C in its terminal is for the server.
   process.on("SIGINT", () => {});
-  // A promise that nobody waits for is no reason to end the runs of others.
+  // What nobody catches is no reason to end the runs of others.
   process.on("unhandledRejection", (reason) => console.error("unhandled rejection:", reason));
+  process.on("uncaughtException", (error) => console.error("uncaught exception:", error));
   await prepareLoading(process.cwd());
   const { Worker } = await import("./worker.js");
   const worker = await Worker.start(settings);

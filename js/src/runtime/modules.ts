@@ -54,6 +54,14 @@ export function forImport(path: string): string {
   return others.find((other) => existsSync(other)) ?? path;
 }
 
+/** What require() has made of a package, when a project of CommonJS modules has loaded it. */
+export function loadedCommonJs(name: string): Fields | undefined {
+  const { cache } = createRequire(import.meta.url);
+  const folder = `/node_modules/${name}/dist/index.cjs`;
+  const path = Object.keys(cache).find((key) => key.endsWith(folder));
+  return path === undefined ? undefined : (cache[path]?.exports as Fields | undefined);
+}
+
 /** The version of a package that the project has. */
 export function packageVersion(folder: string, name: string): string | undefined {
   try {

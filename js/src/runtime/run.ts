@@ -3,7 +3,6 @@
  */
 import { commandOf } from "./command.js";
 import { configOf } from "./config.js";
-import { inCall } from "./context.js";
 import { isFromModel, messageNamespace, pieceText } from "./events.js";
 import { describe, failureOf } from "./failure.js";
 import { member, type Fields } from "./frame.js";
@@ -21,10 +20,10 @@ const INTERRUPT = "__interrupt__";
 type Chunk = readonly [ns: string, mode: string, payload: unknown];
 
 export async function run(call: IncomingCall, project: Project): Promise<void> {
-  const saver = new RemoteSaver(call.link, call.id);
+  const saver = new RemoteSaver(call);
   const outcome = new Outcome(call);
   try {
-    await inCall(call, () => execute(call, project, saver, outcome));
+    await execute(call, project, saver, outcome);
   } catch (error) {
     outcome.fail(error);
   }
@@ -175,7 +174,7 @@ function optionsOf(call: IncomingCall, config: Fields, context: unknown, modes: 
     streamMode: [...new Set([...modes.filter((mode) => mode !== "events"), "values"])],
     subgraphs: head.subgraphs === true,
     signal: call.signal,
-    store: new RemoteStore(call.link, call.id),
+    store: new RemoteStore(call),
   };
   if (context !== undefined) options.context = context;
   if (head.interrupt_before) options.interruptBefore = head.interrupt_before;

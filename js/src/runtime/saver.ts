@@ -19,7 +19,7 @@ import { setOwn } from "../decode.js";
 import { addWrite, hintOf, migrateSends } from "../tuples.js";
 import { nextVersion } from "../version.js";
 import type { Blob, Fields } from "./frame.js";
-import type { Link, Message } from "./link.js";
+import type { IncomingCall, Link, Message } from "./link.js";
 
 /** The number of a blob; text itself where a frame would have too many of them. */
 type BlobRef = number | string;
@@ -44,17 +44,28 @@ interface WireTuple {
 /** Shared by all runs: it has no state of its own. */
 const serializer = new CanonicalSerializer();
 
+/** Where code that runs for a call finds it: LangGraph hands the saver to every task. */
+const CALL = Symbol.for("heddle.runtime.call");
+
+/** The call of the server that a task works for, by its configuration. */
+export function callOf(config: { readonly configurable?: Fields } | undefined): IncomingCall | undefined {
+  const saver = config?.configurable?.__pregel_checkpointer as { readonly [CALL]?: IncomingCall } | undefined;
+  return saver?.[CALL];
+}
+
 export class RemoteSaver extends BaseCheckpointSaver<string> {
+  readonly [CALL]: IncomingCall;
   readonly #link: Link;
   readonly #call: number;
   /** Calls that are not answered. */
   readonly #pending = new Set<Promise<unknown>>();
 
-  /** @param call the number of the server's call that this saver works for */
-  constructor(link: Link, call: number) {
+  /** @param call what this saver works for */
+  constructor(call: IncomingCall) {
     super(serializer);
-    this.#link = link;
-    this.#call = call;
+    this[CALL] = call;
+    this.#link = call.link;
+    this.#call = call.id;
   }
 
   /** Resolves when everything that was put has been stored, or has failed. */

@@ -7,7 +7,7 @@ import type { Fields } from "./frame.js";
 import { draw, subgraphs, update } from "./introspect.js";
 import { skipPolling } from "./items.js";
 import { Link, type IncomingCall } from "./link.js";
-import { packageVersion } from "./modules.js";
+import { loadedCommonJs, packageVersion } from "./modules.js";
 import { Project, type ProjectSettings } from "./project.js";
 import { run } from "./run.js";
 import { look, onChange, watchLoop } from "./watch.js";
@@ -68,6 +68,8 @@ export class Worker {
     watchLoop(console.error);
     const files = told.reload ? look(project.folder) : undefined;
     const loaded = await project.load();
+    const common = loadedCommonJs("@langchain/langgraph-checkpoint");
+    if (common !== undefined) skipPolling(common.AsyncBatchedStore as { readonly prototype: object });
     link.onCall = (call) => void worker.#carryOut(call);
     await link.call({ op: "ready", ...loaded });
     for (const call of early) void worker.#carryOut(call);
