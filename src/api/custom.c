@@ -373,7 +373,10 @@ static void on_end(void *ctx, enum hd_rt_end end, const struct hd_rt_message *me
     visit->has_ended = true;
     if (end == HD_RT_REFUSED || end == HD_RT_LOST)
         log_error(message);
-    if (end == HD_RT_REFUSED)
+    /* An application that fails may have said so to the client already. */
+    if (end == HD_RT_REFUSED && visit->is_whole && visit->body.len > 0)
+        answer_whole(visit);
+    else if (end == HD_RT_REFUSED)
         give_up(visit, 500, "Internal Server Error");
     else if (end == HD_RT_LOST)
         give_up(visit, 503, "the application cannot be reached at the moment");

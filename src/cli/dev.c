@@ -29,33 +29,19 @@ static const char *title_of(enum hd_rt_language language)
     return language == HD_RT_JS ? "TypeScript" : "Python";
 }
 
-static void put_lines(struct hd_buf *out, struct hd_slice text, int *err)
-{
-    while (!*err && text.len > 0) {
-        const char *end = memchr(text.ptr, '\n', text.len);
-        size_t len = end ? (size_t)(end - text.ptr) : text.len;
-
-        if (len > 0)
-            *err = hd_buf_printf(out, "        %.*s\n", (int)len, text.ptr);
-        text = end ? hd_slice(end + 1, text.len - len - 1) : HD_S("");
-    }
-}
-
-/* The last lines of a traceback say what is wrong; where, its frames or `file` and `line` do. */
+/* What is wrong and where; how it came to that is in the log. */
 static void put_error(struct hd_buf *out, hd_json_val error, int *err)
 {
     struct hd_slice type = hd_json_string(hd_json_get(error, HD_S("type")));
     struct hd_slice text = hd_json_string(hd_json_get(error, HD_S("message")));
     struct hd_slice file = hd_json_string(hd_json_get(error, HD_S("file")));
-    struct hd_slice trace = hd_json_string(hd_json_get(error, HD_S("traceback")));
     int64_t line = 0;
 
-    if (!*err && file.len > 0 && hd_json_int(hd_json_get(error, HD_S("line")), &line))
-        *err = hd_buf_printf(out, "      %.*s:%lld\n", (int)file.len, file.ptr, (long long)line);
     if (!*err)
         *err = hd_buf_printf(out, "      %.*s%s%.*s\n", (int)type.len, type.ptr,
                              type.len > 0 && text.len > 0 ? ": " : "", (int)text.len, text.ptr);
-    put_lines(out, trace, err);
+    if (!*err && file.len > 0 && hd_json_int(hd_json_get(error, HD_S("line")), &line))
+        *err = hd_buf_printf(out, "      %.*s:%lld\n", (int)file.len, file.ptr, (long long)line);
 }
 
 static void put_graph(struct hd_buf *out, const struct hd_config_graph *graph, hd_json_val told,

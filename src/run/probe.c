@@ -29,7 +29,8 @@ static char program[] =
     "if heddle is None: sys.exit(81)\n"
     "folders = heddle.submodule_search_locations or []\n"
     "if not any(os.path.isdir(os.path.join(f, 'runtime')) for f in folders): sys.exit(82)\n"
-    "if find('langgraph') is None: sys.exit(83)\n";
+    "if find('langgraph') is None: sys.exit(83)\n"
+    "sys.exit(80)\n";
 
 /* The status that it ended with; -1: it did not. */
 static int wait_for(pid_t pid)
@@ -66,7 +67,6 @@ enum hd_probe hd_probe_python(const char *python)
         posix_spawn(&pid, python, &actions, NULL, argv, environ) == 0)
         status = wait_for(pid);
     (void)posix_spawn_file_actions_destroy(&actions);
-    return status == 0 || (status >= HD_PROBE_NO_PACKAGE && status <= HD_PROBE_TOO_OLD)
-               ? (enum hd_probe)status
-               : HD_PROBE_BROKEN;
+    return status >= HD_PROBE_GOOD && status <= HD_PROBE_TOO_OLD ? (enum hd_probe)status
+                                                                 : HD_PROBE_BROKEN;
 }

@@ -2,9 +2,10 @@
 #ifndef HD_RUN_PROBE_H
 #define HD_RUN_PROBE_H
 
+/* What the program ends with: nothing that others end with. */
 enum hd_probe {
-    HD_PROBE_GOOD = 0,
-    HD_PROBE_NO_PACKAGE = 81,
+    HD_PROBE_GOOD = 80,
+    HD_PROBE_NO_PACKAGE,
     HD_PROBE_NO_RUNTIME,
     HD_PROBE_NO_LANGGRAPH,
     HD_PROBE_TOO_OLD,
