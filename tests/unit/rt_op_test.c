@@ -370,7 +370,7 @@ static void started_ops_are_given_up(void **state)
 static void many_ops(void **state)
 {
     struct rt_world world;
-    struct rt_outcome outcomes[HD_RT_MAX_WORK + 40];
+    static struct rt_outcome outcomes[HD_RT_MAX_WORK + 40];
     struct hd_worker *worker;
     int ends = 0;
 

@@ -4,6 +4,8 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#define SHORT_US INT64_C(1000000)
+
 static int pid_now(struct rt_world *world)
 {
     struct rt_outcome outcome;
@@ -79,19 +81,20 @@ static void a_worker_hangs(void **state)
     rt_ready(&world);
     rt_do(&world, "[{\"do\":\"stop\"}]", &outcome);
     rt_lost(&outcome, "did not answer");
+    world.settings.hang_timeout_us = RT_PATIENCE_US; /* the next may be slow */
     rt_is_well(&world);
     rt_fini(&world);
 }
 
 /* One that never becomes ready: what waits for it is told why. */
-static void check_start(const char *table, const char *reason)
+static void check_start(const char *table, int64_t timeout_us, const char *reason)
 {
     struct rt_world world;
     struct rt_outcome outcome = {0};
     struct hd_rt_call_options options = rt_options("{\"op\":\"draw\"}", &outcome);
 
     rt_init(&world, table);
-    world.settings.start_timeout_us = 1500000;
+    world.settings.start_timeout_us = timeout_us;
     rt_start(&world);
     rt_until(&world, hd_runtime_counts(world.runtime, HD_RT_PYTHON).restarts > 0);
     options.patience_us = 0;
@@ -105,49 +108,50 @@ static void check_start(const char *table, const char *reason)
 static void start_ends(void **state)
 {
     (void)state;
-    check_start("{\"start\":\"exit\"}", "ended with code 3");
+    check_start("{\"start\":\"exit\"}", RT_PATIENCE_US, "ended with code 3");
 }
 
 static void start_hangs(void **state)
 {
     (void)state;
-    check_start("{\"start\":\"hang\"}", "was not ready within");
+    check_start("{\"start\":\"hang\"}", SHORT_US, "was not ready within");
 }
 
 static void start_is_silent(void **state)
 {
     (void)state;
-    check_start("{\"start\":\"silent\"}", "was not ready within");
+    check_start("{\"start\":\"silent\"}", SHORT_US, "was not ready within");
 }
 
 static void start_is_garbage(void **state)
 {
     (void)state;
-    check_start("{\"start\":\"garbage\"}", "was not ready within");
+    check_start("{\"start\":\"garbage\"}", SHORT_US, "was not ready within");
 }
 
 static void start_is_never_ready(void **state)
 {
     (void)state;
-    check_start("{\"start\":\"not_ready\"}", "was not ready within");
+    check_start("{\"start\":\"not_ready\"}", SHORT_US, "was not ready within");
 }
 
 static void versions_differ(void **state)
 {
     (void)state;
-    check_start("{\"hello\":{\"version\":\"7.1.0\"}}",
+    check_start("{\"hello\":{\"version\":\"7.1.0\"}}", RT_PATIENCE_US,
                 "the worker's package is 7.1.0 with protocol 1: pip install");
-    check_start("{\"hello\":{\"protocol\":2}}", "with protocol 2");
-    check_start("{\"hello\":{\"version\":null}}", "was refused");
+    check_start("{\"hello\":{\"protocol\":2}}", RT_PATIENCE_US, "with protocol 2");
+    check_start("{\"hello\":{\"version\":null}}", RT_PATIENCE_US, "was refused");
 }
 
 static void keys_differ(void **state)
 {
     (void)state;
-    check_start("{\"hello\":{\"key\":\"00\"}}", "python");
+    check_start("{\"hello\":{\"key\":\"00\"}}", RT_PATIENCE_US, "python");
     assert_non_null(strstr(rt_log, "the key is not that of a worker"));
-    check_start("{\"hello\":{\"runtime\":\"js\"}}", "started to be a python worker");
-    check_start("{\"hello\":{\"runtime\":\"perl\"}}", "python");
+    check_start("{\"hello\":{\"runtime\":\"js\"}}", RT_PATIENCE_US,
+                "started to be a python worker");
+    check_start("{\"hello\":{\"runtime\":\"perl\"}}", RT_PATIENCE_US, "python");
 }
 
 static void a_program_that_is_not_there(void **state)

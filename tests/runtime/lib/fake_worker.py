@@ -289,6 +289,7 @@ def wait_forever(call, step):
 def stop(call, step):
     """Hangs: the whole process stands still."""
     os.kill(os.getpid(), signal.SIGSTOP)
+    time.sleep(VERY_LONG)  # the signal may take a moment to stop this thread
 
 
 def flood(call, step):
