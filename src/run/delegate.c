@@ -605,18 +605,18 @@ int hd_delegate_start(struct hd_delegate *d)
     return err;
 }
 
+/* It may be gone afterwards. */
 void hd_delegate_stop(struct hd_delegate *d)
 {
+    const struct hd_run_result stopped = {.status = HD_RUN_CANCELLED};
+
     d->is_cancelled = true;
     if (d->run)
         hd_run_cancel(d->run);
-    if (d->remote)
+    else if (d->remote)
         hd_remote_cancel(d->remote);
-    if (d->state == HD_DELEGATE_WAITS) {
-        const struct hd_run_result stopped = {.status = HD_RUN_CANCELLED};
-
+    else if (d->state == HD_DELEGATE_WAITS)
         end(d, &stopped);
-    }
 }
 
 /* The parent's run ends when this one has: what it has to store counts as the parent's own. */

@@ -87,6 +87,7 @@ HD_MUST_CHECK int hd_delegate_find(struct hd_delegation *delegation, struct hd_s
                                    void *arg);
 /* Takes one that is made and has its assistant_id: it begins, or waits. Frees it when it fails. */
 HD_MUST_CHECK int hd_delegate_start(struct hd_delegate *delegate);
+/* It may be gone afterwards. */
 void hd_delegate_stop(struct hd_delegate *delegate);
 void hd_delegate_free(struct hd_delegate *delegate);
 /* Where its events are shown. */

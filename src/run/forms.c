@@ -9,11 +9,6 @@
 
 #define MAX_FORM ((size_t)64 << 20) /* bytes that a worker tells of one graph */
 
-const char *hd_language_name(enum hd_rt_language language)
-{
-    return language == HD_RT_PYTHON ? "python" : "js";
-}
-
 static enum hd_graph_ids ids_of(enum hd_rt_language language)
 {
     return language == HD_RT_PYTHON ? HD_IDS_PYTHON : HD_IDS_JS;

@@ -18,7 +18,4 @@ void hd_forms_close(struct hd_app *app);
 /* `head` is a worker's `ready`: the forms of its language's graphs are what it says. */
 void hd_forms_take(struct hd_app *app, enum hd_rt_language language, struct hd_slice head);
 
-/* "python" or "js". */
-const char *hd_language_name(enum hd_rt_language language);
-
 #endif

@@ -332,6 +332,19 @@ static int copy_redacted(struct hd_slice text, const struct hd_val *secrets, str
     return err;
 }
 
+/* The message, as it is in the text that has no secrets any more. */
+static int copy_message(struct hd_slice error, struct hd_arena *arena, struct hd_slice *out)
+{
+    struct hd_json json = {NULL};
+    int err = hd_json_parse(&json, error, NULL);
+
+    if (!err)
+        err = hd_arena_copy(arena,
+                            hd_json_string(hd_json_get(hd_json_root(&json), HD_S("message"))), out);
+    hd_json_fini(&json);
+    return err;
+}
+
 static int take_error(hd_json_val error, const struct hd_val *secrets, struct hd_arena *arena,
                       struct hd_remote_answer *out)
 {
@@ -347,7 +360,7 @@ static int take_error(hd_json_val error, const struct hd_val *secrets, struct hd
     if (!err)
         err = copy_redacted(hd_buf_slice(&text), secrets, arena, &out->error);
     if (!err)
-        err = copy_redacted(message, secrets, arena, &out->message);
+        err = copy_message(out->error, arena, &out->message);
     if (!err)
         err = hd_arena_copy(arena, type, &out->type);
     if (!err)
