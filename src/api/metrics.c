@@ -8,6 +8,7 @@
 #include "run/defer.h"
 #include "run/feed.h"
 #include "run/limits.h"
+#include "run/project.h"
 #include "run/queue.h"
 #include "run/sweep.h"
 #include "store/rows.h"
@@ -232,6 +233,36 @@ static const struct metric {
 static const char *const classes[] = {NULL, "1xx", "2xx", "3xx", "4xx", "5xx"};
 #define RESPONSES "heddle_http_responses_total"
 
+/* Of the workers of each language. */
+static double workers_ready(const struct hd_rt_counts *counts)
+{
+    return counts->workers;
+}
+static double workers_starting(const struct hd_rt_counts *counts)
+{
+    return counts->starting;
+}
+static double worker_calls(const struct hd_rt_counts *counts)
+{
+    return (double)counts->calls;
+}
+static double worker_restarts(const struct hd_rt_counts *counts)
+{
+    return (double)counts->restarts;
+}
+
+static const struct worker_metric {
+    const char *name;
+    const char *type;
+    const char *help;
+    double (*read)(const struct hd_rt_counts *counts);
+} worker_metrics[] = {
+    {"heddle_workers", "gauge", "Workers that are ready.", workers_ready},
+    {"heddle_workers_starting", "gauge", "Workers that are not ready yet.", workers_starting},
+    {"heddle_worker_calls", "gauge", "What workers are asked, under way.", worker_calls},
+    {"heddle_worker_restarts_total", "counter", "Workers started again.", worker_restarts},
+};
+
 static void read_source(const struct hd_call *call, struct source *source)
 {
     const struct hd_server *server = hd_api_server(call->api);
@@ -250,6 +281,41 @@ static void read_source(const struct hd_call *call, struct source *source)
 
 /* ---- two ways to say it ----------------------------------------------- */
 
+static int write_workers(struct hd_buf *out, const struct hd_runtime *runtime)
+{
+    int err = 0;
+
+    for (size_t i = 0; !err && runtime && i < HD_COUNT(worker_metrics); i++) {
+        const struct worker_metric *metric = &worker_metrics[i];
+
+        err = hd_buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n", metric->name, metric->help,
+                            metric->name, metric->type);
+        for (int j = 0; !err && j < HD_RT_LANGUAGES; j++) {
+            struct hd_rt_counts counts = hd_runtime_counts(runtime, (enum hd_rt_language)j);
+
+            err = hd_buf_printf(out, "%s{runtime=\"%s\"} %.16g\n", metric->name,
+                                hd_project_language_name((enum hd_rt_language)j),
+                                metric->read(&counts));
+        }
+    }
+    return err;
+}
+
+static void put_workers(struct hd_jw *jw, const struct hd_runtime *runtime)
+{
+    for (size_t i = 0; runtime && i < HD_COUNT(worker_metrics); i++) {
+        hd_jw_key(jw, hd_slice_cstr(worker_metrics[i].name));
+        hd_jw_object(jw);
+        for (int j = 0; j < HD_RT_LANGUAGES; j++) {
+            struct hd_rt_counts counts = hd_runtime_counts(runtime, (enum hd_rt_language)j);
+
+            hd_jw_key(jw, hd_slice_cstr(hd_project_language_name((enum hd_rt_language)j)));
+            hd_jw_int(jw, (int64_t)worker_metrics[i].read(&counts));
+        }
+        hd_jw_object_end(jw);
+    }
+}
+
 static int write_prometheus(struct hd_buf *out, const struct source *source)
 {
     int err = 0;
@@ -264,7 +330,7 @@ static int write_prometheus(struct hd_buf *out, const struct source *source)
     for (size_t i = 1; !err && i < HD_COUNT(classes); i++)
         err = hd_buf_printf(out, "%s{class=\"%s\"} %llu\n", RESPONSES, classes[i],
                             (unsigned long long)source->http.answers[i]);
-    return err;
+    return err ? err : write_workers(out, source->app->runtime);
 }
 
 static void write_json(struct hd_jw *jw, const struct source *source)
@@ -284,6 +350,7 @@ static void write_json(struct hd_jw *jw, const struct source *source)
         hd_jw_int(jw, (int64_t)source->http.answers[i]);
     }
     hd_jw_object_end(jw);
+    put_workers(jw, source->app->runtime);
     hd_jw_object_end(jw);
 }
 

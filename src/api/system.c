@@ -5,6 +5,7 @@
 #include "api/api.h"
 #include "base/clock.h"
 #include "run/config.h"
+#include "run/project.h"
 #include "run/record.h"
 
 /* ---- health ----------------------------------------------------------- */
@@ -99,6 +100,27 @@ static void put_graphs(struct hd_jw *jw, const struct hd_app *app)
     hd_jw_array_end(jw);
 }
 
+/* Of the languages that graphs are in. */
+static void put_workers(struct hd_jw *jw, const struct hd_app *app)
+{
+    hd_jw_object(jw);
+    for (int i = 0; app->runtime && i < HD_RT_LANGUAGES; i++) {
+        enum hd_rt_language language = (enum hd_rt_language)i;
+        struct hd_rt_counts counts = hd_runtime_counts(app->runtime, language);
+
+        if (!hd_project_uses(app->config, language))
+            continue;
+        hd_jw_key(jw, hd_slice_cstr(hd_project_language_name(language)));
+        hd_jw_object(jw);
+        hd_jw_key(jw, HD_S("ready"));
+        hd_jw_int(jw, counts.workers);
+        hd_jw_key(jw, HD_S("starting"));
+        hd_jw_int(jw, counts.starting);
+        hd_jw_object_end(jw);
+    }
+    hd_jw_object_end(jw);
+}
+
 /* The kind of database and nothing else of its URL, which may have a password. */
 static struct hd_slice store_kind(const char *url)
 {
@@ -119,6 +141,8 @@ static void say_info(struct hd_call *call)
     put_flags(jw);
     hd_jw_key(jw, HD_S("graphs"));
     put_graphs(jw, app);
+    hd_jw_key(jw, HD_S("workers"));
+    put_workers(jw, app);
     hd_jw_key(jw, HD_S("store"));
     hd_jw_string(jw, store_kind(app->config->store));
     hd_jw_key(jw, HD_S("started_at"));
