@@ -247,7 +247,7 @@ def test_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     named = tmp_path / "graph.py"
     named.write_text("x = 1\n")
     (tmp_path / "notes.txt").write_text("x")
-    files = Files(str(tmp_path), [str(named)])
+    files = Files(str(tmp_path), [str(named)], named.stat().st_mtime_ns + 1)
     assert files.changed() == []
     (tmp_path / "new.py").write_text("y = 2\n")
     (tmp_path / "notes.txt").write_text("y")
@@ -255,6 +255,8 @@ def test_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "new.py").unlink()
     assert files.changed() == [str(tmp_path / "new.py")]
     assert files.changed() == []
+    # Written while it was loaded.
+    assert Files(str(tmp_path), [str(named)], named.stat().st_mtime_ns).changed() == [str(named)]
 
 
 def test_where_blocked() -> None:

@@ -18,12 +18,18 @@ _BLOCKED = 2.0  # seconds after which a loop counts as blocked
 
 
 class Files:
-    """The Python files of a project: those loaded, and their neighbours."""
+    """The Python files of a project: those loaded, and their neighbours.
 
-    def __init__(self, folder: str, others: Iterable[str]) -> None:
+    Loading began at `since`, in nanoseconds: what was written later may not
+    have been read.
+    """
+
+    def __init__(self, folder: str, others: Iterable[str], since: int) -> None:
         self._folder = os.path.abspath(folder) + os.sep
         self._others = [os.path.abspath(each) for each in others]
-        self._seen = self._look()
+        self._seen = {
+            file: moment for file, moment in self._look().items() if moment < since
+        }
 
     def changed(self) -> list[str]:
         """Files that changed, came or went since the last look."""

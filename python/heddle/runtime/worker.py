@@ -12,6 +12,7 @@ import os
 import platform
 import socket
 import sys
+import time
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import PackageNotFoundError, version
@@ -107,11 +108,12 @@ class Worker:
         self.project = answer.head["project"]
         self.folder = self.project["folder"]
         self.serde = _serializer(self.project.get("serde") or {})
+        since = time.time_ns()
         await self.link.call(render(await self._load()))
         if on_ready is not None:
             on_ready()
         if self.project.get("reload"):
-            self._keep(self._watch_files())
+            self._keep(self._watch_files(since))
         await self.link.closed
 
     async def stop(self) -> None:
@@ -186,7 +188,7 @@ class Worker:
         self._ops["embed"] = Embedder(await self._import(path), dims).embed
         return {}
 
-    async def _watch_files(self) -> None:
+    async def _watch_files(self, since: int) -> None:
         named = [each["path"] for each in (self.project.get("graphs") or {}).values()]
         named += [
             self.project[name]["path"]
@@ -194,7 +196,8 @@ class Worker:
             if self.project.get(name)
         ]
         paths = [os.path.join(self.folder, each.rpartition(":")[0]) for each in named]
-        files = Files(self.folder, [*map(os.path.normpath, paths), *self._broken])
+        named = [*map(os.path.normpath, paths), *self._broken]
+        files = Files(self.folder, named, since)
         changed = await wait_for_change(files)
         await self.link.call(orjson.dumps({"op": "changed", "files": changed}))
 
