@@ -6,7 +6,8 @@ assistants of the server:
     from heddle.runtime import assistant
 
     async def research(state):
-        return {"notes": (await assistant("researcher").ainvoke({"topic": state["topic"]}))["notes"]}
+        found = await assistant("researcher").ainvoke({"topic": state["topic"]})
+        return {"notes": found["notes"]}
 """
 
 from heddle.runtime.delegate import Assistant, DelegateError, assistant

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 import orjson
 
@@ -176,22 +177,20 @@ def _text(value: bytes | None) -> str | None:
 
 def _query(text: bytes) -> Any:
     try:
-        from starlette.datastructures import QueryParams
+        starlette: Any = importlib.import_module("starlette.datastructures")
     except ImportError:
-        from urllib.parse import parse_qsl
-
         return dict(parse_qsl(text.decode(), keep_blank_values=True))
-    return QueryParams(text)
+    return starlette.QueryParams(text)
 
 
 def _request(scope: dict[str, Any]) -> Any:
     try:
-        from starlette.requests import Request
+        starlette: Any = importlib.import_module("starlette.requests")
     except ImportError as error:
         raise LoadError(
             "a function with the parameter `request` needs the package starlette"
         ) from error
-    return Request(scope)
+    return starlette.Request(scope)
 
 
 def _user(found: Any) -> dict[str, Any]:

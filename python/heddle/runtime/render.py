@@ -54,7 +54,7 @@ def _interrupt(obj: Interrupt) -> Any:
 def _decimal(obj: Decimal) -> Any:
     if not obj.is_finite():
         return None
-    return int(obj) if obj == obj.to_integral_value() and obj.as_tuple().exponent == 0 else float(obj)
+    return int(obj) if obj.as_tuple().exponent == 0 else float(obj)
 
 
 def _bytes(obj: bytes | bytearray | memoryview) -> str:
