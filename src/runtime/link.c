@@ -6,7 +6,7 @@
 #include "base/error.h"
 
 #define CHUNK ((size_t)64 * 1024)
-#define MAX_BUFFER ((size_t)4 << 30)
+#define MAX_BUFFER (HD_FRAME_MAX * 2)
 #define JOINED ((size_t)64 * 1024)   /* larger messages are not copied when they need not be */
 #define AT_ONCE ((size_t)256 * 1024) /* does not wait for the end of the turn */
 #define MAX_SPARE ((size_t)1 << 20)  /* of buffers that are kept */

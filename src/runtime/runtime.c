@@ -299,8 +299,11 @@ void hd_runtime_destroy(struct hd_runtime *runtime)
     runtime->is_destroyed = true;
     runtime->drained = NULL;
     hd_call_drop_all(runtime);
-    for (struct hd_worker *worker = runtime->workers; worker; worker = worker->next)
+    for (struct hd_worker *worker = runtime->workers; worker; worker = worker->next) {
+        /* Whoever started ops is told now: it may not be there later. */
+        hd_request_lose_all(worker);
         hd_worker_end(worker, "is not needed any more");
+    }
     hd_listen_close(runtime, on_closed);
     set_pace(runtime);
     hd_runtime_wake(runtime);

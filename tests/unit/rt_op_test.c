@@ -366,6 +366,26 @@ static void started_ops_are_given_up(void **state)
     rt_fini(&world);
 }
 
+/* Also when all goes: at once, and the answer is for nobody. */
+static void started_ops_outlive_all(void **state)
+{
+    struct rt_world world;
+    struct rt_outcome outcome;
+
+    (void)state;
+    begin(&world, NULL);
+    call(&world, "[{\"call\":{\"op\":\"later\"}}]", &outcome);
+    rt_until(&world, seen.started);
+    hd_runtime_destroy(world.runtime);
+    world.runtime = NULL;
+    assert_int_equal(seen.cancels, 1);
+    for (int i = 0; i < 5; i++)
+        (void)uv_run(&world.loop, UV_RUN_ONCE);
+    hd_rt_request_answer(seen.started);
+    rt_fini(&world);
+    assert_int_equal(outcome.ends, 0);
+}
+
 /* More than are carried out at once: it is not read meanwhile, and all are. */
 static void many_ops(void **state)
 {
@@ -435,6 +455,7 @@ int main(void)
         cmocka_unit_test(work_outlives_its_call),
         cmocka_unit_test(started_ops_answer_later),
         cmocka_unit_test(started_ops_are_given_up),
+        cmocka_unit_test(started_ops_outlive_all),
         cmocka_unit_test(many_ops),
         cmocka_unit_test(memory_may_end),
     };
