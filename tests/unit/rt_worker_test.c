@@ -1,7 +1,11 @@
 /* Workers: how they start, fail, hang, grow, are replaced and end. */
 #include "tests/unit/rt_world.h"
 
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 #define SHORT_US INT64_C(1000000)
@@ -62,6 +66,33 @@ static void a_worker_answers_what_nobody_asked(void **state)
 {
     (void)state;
     check_death("stray", "not as the protocol says");
+}
+
+/* Frames that may not come, one after the other, each from a new worker. */
+static void a_worker_sends_wrong_frames(void **state)
+{
+    static const char *const frames[] = {
+        "0f0000000100000084030000030000007b787d", /* CALL: {x} */
+        "0e00000004000000a00f0000020000007b7d",   /* PIECE of a call that is not there */
+        "0e0000000200000000000000020000007b7d",   /* ANSWER with id 0 */
+        "1900000001010000850300000d0000007b226f70223a2270696e67227d", /* a second byte that is not 0 */
+    };
+    struct rt_world world;
+    struct rt_outcome outcome;
+    char steps[256];
+
+    (void)state;
+    rt_init(&world, NULL);
+    world.settings.programs[HD_RT_PYTHON].workers = (int)HD_COUNT(frames);
+    rt_ready(&world);
+    for (size_t i = 0; i < HD_COUNT(frames); i++) {
+        (void)snprintf(steps, sizeof(steps),
+                       "[{\"do\":\"bytes\",\"hex\":\"%s\"},{\"do\":\"never\"}]", frames[i]);
+        rt_do(&world, steps, &outcome);
+        rt_lost(&outcome, "is lost: it sent");
+    }
+    rt_is_well(&world);
+    rt_fini(&world);
 }
 
 static void a_worker_closes_its_connection(void **state)
@@ -493,6 +524,93 @@ static void workers_come_over_tcp(void **state)
     rt_fini(&world);
 }
 
+static int connect_to(struct rt_world *world)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons((uint16_t)hd_runtime_port(world->runtime)),
+                                  .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+
+    assert_true(fd >= 0);
+    if (connect(fd, (struct sockaddr *)&address, sizeof(address)))
+        assert_int_equal(errno, EINPROGRESS);
+    return fd;
+}
+
+/* Closed by the server, whether or not it said something before. */
+static bool is_closed(int fd)
+{
+    char bytes[256];
+    ssize_t len = recv(fd, bytes, sizeof(bytes), 0);
+
+    return len == 0 || (len < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != ENOTCONN);
+}
+
+static bool can_send(int fd, struct hd_slice bytes)
+{
+    return send(fd, bytes.ptr, bytes.len, MSG_NOSIGNAL) == (ssize_t)bytes.len;
+}
+
+static void strangers_are_seen_off(void **state)
+{
+    static const struct hd_slice words[] = {
+        HD_S_INIT("GET / HTTP/1.1\r\nHost: here\r\n\r\n"),
+        HD_S_INIT("\xff\xff\xff\x3f\x01\0\0\0\x01\0\0\0\x02\0\0\0"), /* a very long frame */
+        HD_S_INIT("\x0e\0\0\0\x01\0\0\0\x01\0\0\0\x02\0\0\0{}"),     /* no hello */
+        HD_S_INIT("\x0e\0\0\0\x02\0\0\0\x01\0\0\0\x02\0\0\0{}"),     /* an answer */
+        HD_S_INIT("\x1a\0\0\0\x01\0\0\0\x01\0\0\0\x0e\0\0\0{\"op\":\"hello\"}"),
+    };
+    struct rt_world world;
+
+    (void)state;
+    rt_init(&world, NULL);
+    world.settings.listen = "127.0.0.1:0";
+    world.settings.key = "open sesame";
+    rt_ready(&world);
+    for (size_t i = 0; i < HD_COUNT(words); i++) {
+        int fd = connect_to(&world);
+
+        rt_until(&world, can_send(fd, words[i]));
+        rt_until(&world, is_closed(fd));
+        assert_int_equal(close(fd), 0);
+    }
+    rt_is_well(&world);
+    assert_int_equal(hd_runtime_counts(world.runtime, HD_RT_PYTHON).workers, 1);
+    rt_fini(&world);
+}
+
+static size_t count_closed(const int *fds, size_t count)
+{
+    size_t closed = 0;
+
+    for (size_t i = 0; i < count; i++)
+        closed += is_closed(fds[i]);
+    return closed;
+}
+
+/* Those that say nothing do not keep the server's own workers out. */
+static void strangers_are_limited(void **state)
+{
+    static int fds[300];
+    struct rt_world world;
+
+    (void)state;
+    rt_init(&world, NULL);
+    world.settings.listen = "127.0.0.1:0";
+    world.settings.key = "open sesame";
+    rt_start(&world);
+    for (size_t i = 0; i < HD_COUNT(fds); i++) {
+        fds[i] = connect_to(&world);
+        (void)uv_run(&world.loop, UV_RUN_NOWAIT);
+    }
+    rt_is_well(&world);
+    rt_until(&world, count_closed(fds, HD_COUNT(fds)) >= HD_COUNT(fds) - 256);
+    for (size_t i = 0; i < HD_COUNT(fds); i++)
+        assert_int_equal(close(fds[i]), 0);
+    rt_until(&world, !world.runtime->guests);
+    rt_fini(&world);
+}
+
 static void listening_may_fail(void **state)
 {
     static const char *const addresses[] = {
@@ -522,6 +640,7 @@ int main(void)
         cmocka_unit_test(a_worker_is_killed),
         cmocka_unit_test(a_worker_sends_garbage),
         cmocka_unit_test(a_worker_answers_what_nobody_asked),
+        cmocka_unit_test(a_worker_sends_wrong_frames),
         cmocka_unit_test(a_worker_closes_its_connection),
         cmocka_unit_test(a_worker_hangs),
         cmocka_unit_test(start_ends),
@@ -544,6 +663,8 @@ int main(void)
         cmocka_unit_test(drained_in_time),
         cmocka_unit_test(drained_early),
         cmocka_unit_test(workers_come_over_tcp),
+        cmocka_unit_test(strangers_are_seen_off),
+        cmocka_unit_test(strangers_are_limited),
         cmocka_unit_test(listening_may_fail),
     };
 
