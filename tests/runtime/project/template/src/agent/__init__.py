@@ -1,0 +1,5 @@
+"""An agent that reasons and acts, laid out as LangGraph's templates are."""
+
+from agent.graph import graph
+
+__all__ = ["graph"]
