@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "run/config.h"
 #include "run/project.h"
+#include "run/user.h"
 
 #define MAX_HEAD ((size_t)16 << 20)
 #define MAX_WHOLE ((int64_t)1 << 20)
@@ -410,26 +411,6 @@ static struct hd_slice to_text(struct hd_arena *arena, struct hd_slice bytes)
     return hd_slice(out, out ? len : 0);
 }
 
-static void write_user(struct hd_jw *jw, const struct hd_identity *who)
-{
-    if (!who)
-        return;
-    hd_jw_key(jw, HD_S("user"));
-    hd_jw_object(jw);
-    hd_jw_key(jw, HD_S("identity"));
-    hd_jw_string(jw, who->subject);
-    hd_jw_key(jw, HD_S("display_name"));
-    hd_jw_string(jw, who->subject);
-    hd_jw_key(jw, HD_S("is_authenticated"));
-    hd_jw_bool(jw, true);
-    hd_jw_key(jw, HD_S("permissions"));
-    hd_jw_array(jw);
-    if (who->is_admin)
-        hd_jw_string(jw, HD_S("admin"));
-    hd_jw_array_end(jw);
-    hd_jw_object_end(jw);
-}
-
 static int write_question(const struct visit *visit, struct hd_buf *out)
 {
     const struct hd_http_request *request = hd_exchange_request(visit->call->exchange);
@@ -455,7 +436,10 @@ static int write_question(const struct visit *visit, struct hd_buf *out)
         hd_jw_array_end(&jw);
     }
     hd_jw_array_end(&jw);
-    write_user(&jw, visit->call->who);
+    if (visit->call->who) {
+        hd_jw_key(&jw, HD_S("user"));
+        hd_user_put(&jw, visit->call->who);
+    }
     hd_jw_object_end(&jw);
     return hd_jw_finish(&jw);
 }

@@ -13,6 +13,7 @@
 #include "run/app.h"
 #include "run/gate.h"
 #include "run/project.h"
+#include "run/user.h"
 
 #define ANSWER_US INT64_C(30000000)   /* a handler may take so long */
 #define PATIENCE_US INT64_C(15000000) /* a worker may be starting */
@@ -627,19 +628,6 @@ static void put_text(struct hd_jw *jw, const char *name, struct hd_slice text)
     hd_jw_string(jw, text);
 }
 
-/* Of somebody whom the server itself has let in. */
-static void put_native_user(struct hd_jw *jw, const struct hd_identity *who)
-{
-    hd_jw_object(jw);
-    put_text(jw, "identity", who->subject);
-    hd_jw_key(jw, HD_S("is_authenticated"));
-    hd_jw_bool(jw, true);
-    put_text(jw, "display_name", who->subject);
-    hd_jw_key(jw, HD_S("permissions"));
-    hd_jw_raw(jw, who->is_admin ? HD_S("[\"admin\"]") : HD_S("[]"));
-    hd_jw_object_end(jw);
-}
-
 static int write_question(struct hd_buf *out, const struct hd_gate_question *question)
 {
     struct hd_jw jw;
@@ -651,10 +639,7 @@ static int write_question(struct hd_buf *out, const struct hd_gate_question *que
     put_text(&jw, "action", hd_slice_cstr(question->action));
     put_text(&jw, "handler", question->handler);
     hd_jw_key(&jw, HD_S("user"));
-    if (question->who->user.len > 0)
-        hd_jw_raw(&jw, question->who->user);
-    else
-        put_native_user(&jw, question->who);
+    hd_user_put(&jw, question->who);
     hd_jw_key(&jw, HD_S("value"));
     hd_jw_raw(&jw, HD_S("{\"$blob\":0}"));
     hd_jw_object_end(&jw);

@@ -55,3 +55,21 @@ struct hd_val *hd_user_show(struct hd_val *configurable)
     configurable = hd_val_with(configurable, PERMISSIONS, permissions);
     return hd_val_with(configurable, HD_USER, user);
 }
+
+void hd_user_put(struct hd_jw *jw, const struct hd_identity *who)
+{
+    if (who->user.len > 0) {
+        hd_jw_raw(jw, who->user);
+        return;
+    }
+    hd_jw_object(jw);
+    hd_jw_key(jw, HD_S("identity"));
+    hd_jw_string(jw, who->subject);
+    hd_jw_key(jw, HD_S("is_authenticated"));
+    hd_jw_bool(jw, true);
+    hd_jw_key(jw, HD_S("display_name"));
+    hd_jw_string(jw, who->subject);
+    hd_jw_key(jw, HD_S("permissions"));
+    hd_jw_raw(jw, who->is_admin ? HD_S("[\"admin\"]") : HD_S("[]"));
+    hd_jw_object_end(jw);
+}

@@ -7,7 +7,9 @@
 
 #include <stdbool.h>
 
+#include "auth/identity.h"
 #include "base/compiler.h"
+#include "base/json.h"
 #include "base/slice.h"
 #include "graph/val.h"
 
@@ -25,5 +27,8 @@ HD_MUST_CHECK struct hd_val *hd_user_add(struct hd_val *configurable, struct hd_
 HD_MUST_CHECK struct hd_val *hd_user_add_known(struct hd_val *configurable, struct hd_val *known);
 /* When it begins: what graphs see of it, as on LangGraph's own server. */
 HD_MUST_CHECK struct hd_val *hd_user_show(struct hd_val *configurable);
+
+/* What workers are told of somebody: what the project's own code said, or what is known here. */
+void hd_user_put(struct hd_jw *jw, const struct hd_identity *who);
 
 #endif

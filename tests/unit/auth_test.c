@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "auth/base64url.h"
+#include "auth/config.h"
 #include "auth/digest.h"
 #include "base/log.h"
 #include "tests/unit/auth_vectors.h"
@@ -792,6 +793,14 @@ static void mistakes_are_named_by_their_place(void **state)
         {"{\"api_keys\": 1}", "auth.api_keys: "},
         {"{\"api_keys\": false}", "auth: "},
         {"{\"cache\": -1}", "auth.cache: "},
+        {"{\"cache\": {\"ttl\": 1}}", "auth.cache: "},
+        {"{\"cache\": {\"ttl_seconds\": \"1\"}}", "auth.cache.ttl_seconds: "},
+        {"{\"cache\": {\"cache_keys\": []}}", "auth.cache.cache_keys: "},
+        {"{\"path\": 1}", "auth.path: "},
+        {"{\"path\": \"a.py:auth\", \"compartments\": \"none\"}", "auth.compartments: "},
+        {"{\"compartments\": \"shared\"}", "auth.compartments: needs a `path`"},
+        {"{\"path\": \"a.py:auth\", \"issuers\": [{\"alias\": \"custom\"}]}",
+         "auth.issuers[0].alias: "},
         {"{\"key\": \"x\"}", "auth.key: "},
         {"{\"key\": {\"id\": \"1\"}}", "auth.key: "},
         {"{\"key\": {\"id\": \"1\", \"env\": \"SHORT\"}}", "auth.key: "},
@@ -882,6 +891,48 @@ static void loopback_may_be_plain(void **state)
         assert_err(create(&w, config, &fault), 0);
         close_world(&w);
     }
+}
+
+static struct hd_slice bearer(const char *token)
+{
+    static char header[HD_MAX_CREDENTIAL];
+
+    (void)snprintf(header, sizeof(header), "Bearer %s", token);
+    return hd_slice_cstr(header);
+}
+
+/* Whom the server knows is not sent to the project's own code; everybody else is. */
+static void code_sees_what_is_not_the_servers(void **state)
+{
+    static const char *const codes[] = {"", "Basic YTpi", "Bearer opaque", "Bearer a.b.c",
+                                        "Bearer "};
+    struct world w;
+
+    (void)state;
+    open_world(&w, "{\"path\": \"./auth.py:auth\", \"cache\": {\"cache_keys\": [\"X-Key\"], "
+                   "\"ttl_seconds\": 60}, \"compartments\": \"shared\"}");
+    for (size_t i = 0; i < HD_COUNT(codes); i++)
+        assert_false(hd_auth_is_native(w.auth, hd_slice_cstr(codes[i]), HD_S("")));
+    assert_false(hd_auth_is_native(w.auth, HD_S(""), HD_S("sk-of-something-else")));
+    assert_false(hd_auth_is_native(w.auth, HD_S("Bearer opaque"), HD_S(API_KEY)));
+    assert_true(hd_auth_is_native(w.auth, HD_S(""), HD_S(API_KEY)));
+    assert_true(hd_auth_is_native(w.auth, HD_S("Bearer " API_KEY), HD_S("")));
+    assert_true(hd_auth_has_alias(w.auth, HD_S(HD_CODE_ALIAS)));
+    assert_false(hd_auth_is_native(w.auth, bearer(sign(HS256, "{" GOOD "}")), HD_S("")));
+    assert_slice(hd_auth_settings(w.auth)->cache_keys[0], HD_S("x-key"));
+    assert_int_equal(hd_auth_settings(w.auth)->code_cache_us, 60000000);
+    assert_true(hd_auth_settings(w.auth)->is_shared);
+    close_world(&w);
+    /* A token of an issuer that is known is never shown to the code, however bad it is. */
+    open_world(&w, "{\"path\": \"./auth.py:auth\", \"issuers\": [{" RULES "}]}");
+    assert_true(hd_auth_is_native(w.auth, bearer(sign(HS256, "{" GOOD "}")), HD_S("")));
+    assert_int_equal(hd_auth_settings(w.auth)->code_cache_us, 0);
+    close_world(&w);
+    /* Without code everything is the server's to judge. */
+    open_world(&w, CONFIG);
+    for (size_t i = 0; i < HD_COUNT(codes); i++)
+        assert_true(hd_auth_is_native(w.auth, hd_slice_cstr(codes[i]), HD_S("")));
+    close_world(&w);
 }
 
 static void without_a_configuration_it_is_off(void **state)
@@ -981,6 +1032,7 @@ int main(void)
         cmocka_unit_test(api_keys_have_one_shape),
         cmocka_unit_test(mistakes_are_named_by_their_place),
         cmocka_unit_test(loopback_may_be_plain),
+        cmocka_unit_test(code_sees_what_is_not_the_servers),
         cmocka_unit_test(without_a_configuration_it_is_off),
         cmocka_unit_test(no_memory_is_no_refusal),
         cmocka_unit_test(no_memory_is_an_error),
