@@ -219,8 +219,8 @@ static void starts_are_spaced(void **state)
     rt_fini(&world);
 }
 
-/* Whether a process is there and is no corpse. */
-static bool is_alive(int pid)
+/* What a process does: T is stopped, Z dead. */
+static char state_of(int pid)
 {
     char path[64], text[256] = "", state = 'Z';
     FILE *file;
@@ -228,11 +228,11 @@ static bool is_alive(int pid)
     (void)snprintf(path, sizeof(path), "/proc/%d/stat", pid);
     file = fopen(path, "r");
     if (!file)
-        return false;
+        return state;
     if (fgets(text, sizeof(text), file) && strrchr(text, ')'))
         (void)sscanf(strrchr(text, ')'), ") %c", &state);
     (void)fclose(file);
-    return state != 'Z' && state != 'X';
+    return state;
 }
 
 /* In a process of its own, which dies with a worker that does not notice. */
@@ -269,7 +269,7 @@ static void workers_die_with_the_server(void **state)
     assert_int_equal(close(pipe_ends[0]), 0);
     assert_int_equal(waitpid(server, NULL, 0), server);
     rt_init(&world, NULL);
-    rt_until(&world, !is_alive(pid));
+    rt_until(&world, state_of(pid) == 'Z' || state_of(pid) == 'X');
     rt_fini(&world);
 }
 
@@ -305,6 +305,61 @@ static void output_is_logged(void **state)
     rt_do(&world, "[{\"do\":\"print\",\"text\":\"one\\ntwo\"}]", &outcome);
     rt_until(&world, strstr(rt_log, "info python 1: two"));
     assert_non_null(strstr(rt_log, "info python 1: one\n"));
+    rt_fini(&world);
+}
+
+/* The log is not for whoever writes without end. */
+static void much_output_is_left_out(void **state)
+{
+    struct rt_world world;
+    struct rt_outcome outcome;
+    size_t lines = 0;
+
+    (void)state;
+    rt_init(&world, NULL);
+    rt_ready(&world);
+    rt_do(&world, "[{\"do\":\"print\",\"text\":\"again\",\"times\":5000}]", &outcome);
+    do { /* it is said with the first line of another second */
+        rt_do(&world, "[{\"do\":\"print\",\"text\":\"more\"}]", &outcome);
+    } while (!strstr(rt_log, "lines are left out"));
+    for (const char *at = rt_log; (at = strstr(at, ": again")); at++)
+        lines++;
+    assert_true(lines >= 500 && lines < 5000);
+    rt_fini(&world);
+}
+
+/* One that does not read: no more than some is kept for it, and others get the rest. */
+static void a_worker_takes_nothing(void **state)
+{
+    static char large[40 << 20];
+    const struct hd_slice blob = {large, sizeof(large)};
+    struct rt_world world;
+    struct rt_outcome outcomes[3], stopped;
+    struct hd_worker *worker;
+
+    (void)state;
+    memset(large, 'z', sizeof(large));
+    rt_init(&world, NULL);
+    rt_ready(&world);
+    worker = world.runtime->workers;
+    rt_call(&world, true, "[{\"piece\":{\"number\":0}},{\"do\":\"stop\"}]", &stopped);
+    rt_until(&world, state_of(hd_proc_pid(worker->proc)) == 'T');
+    memset(outcomes, 0, sizeof(outcomes));
+    for (size_t i = 0; i < HD_COUNT(outcomes); i++) {
+        struct hd_rt_call_options options = rt_options(
+            "{\"op\":\"run\",\"steps\":[{\"do\":\"sleep\",\"seconds\":0.1}]}", &outcomes[i]);
+
+        options.blobs = &blob;
+        options.blob_count = i < 2;
+        assert_err(hd_runtime_call(world.runtime, &options, &outcomes[i].call), 0);
+    }
+    rt_until(&world, hd_link_unsent(worker->link) > 0);
+    world.settings.hang_timeout_us = 3000000;
+    rt_until(&world, stopped.ends);
+    world.settings.hang_timeout_us = RT_PATIENCE_US;
+    rt_lost(&stopped, "did not answer");
+    rt_until(&world, outcomes[2].ends);
+    assert_int_equal(outcomes[2].end, HD_RT_ANSWERED);
     rt_fini(&world);
 }
 
@@ -655,6 +710,8 @@ int main(void)
         cmocka_unit_test(workers_die_with_the_server),
         cmocka_unit_test(the_environment_is_given),
         cmocka_unit_test(output_is_logged),
+        cmocka_unit_test(much_output_is_left_out),
+        cmocka_unit_test(a_worker_takes_nothing),
         cmocka_unit_test(a_large_worker_is_replaced),
         cmocka_unit_test(a_worker_far_too_large_is_killed),
         cmocka_unit_test(reloaded),

@@ -342,7 +342,7 @@ STEPS = {
     "garbage": lambda call, step: call.worker.send_bytes(b"\xff" * step.get("size", 64)),
     "bytes": lambda call, step: call.worker.send_bytes(bytes.fromhex(step["hex"])),
     "stray": lambda call, step: call.worker.send(ANSWER, 4000000000, {}),
-    "print": lambda call, step: print(step["text"], flush=True),
+    "print": lambda call, step: print("\n".join([step["text"]] * step.get("times", 1)), flush=True),
     "flood": flood,
     "stream": stream,
     "grow": grow,
