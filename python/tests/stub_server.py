@@ -183,6 +183,9 @@ class StubServer:
         self.changed: queue.Queue[list[str]] = queue.Queue()
         self.hello: dict[str, Any] = {}
         self.fail: dict[str, dict[str, Any]] = {}
+        self.silent: set[str] = set()  # these are answered when they are cancelled
+        self.asked_silently: queue.Queue[str] = queue.Queue()
+        self.cancelled: list[int] = []
         self.delegates: list[dict[str, Any]] = []
         self._scopes: dict[int, str] = {}
         self._pending: dict[int, Pending] = {}
@@ -261,6 +264,9 @@ class StubServer:
                 assert start == size
                 if kind == CALL:
                     self._answer(number, head, blobs)
+                elif kind == CANCEL:
+                    self.cancelled.append(number)
+                    self.send(encode(ERROR, number, {"type": "Cancelled", "message": "given up"}))
                 else:
                     self._pending[number].take(kind, head, blobs)
         except (EOFError, OSError):
@@ -269,6 +275,9 @@ class StubServer:
     def _answer(self, number: int, head: dict[str, Any], blobs: list[bytes]) -> None:
         op = head["op"]
         self.asked.append(op)
+        if op in self.silent:
+            self.asked_silently.put(op)
+            return
         if op in self.fail:
             self.send(encode(ERROR, number, self.fail[op]))
             return
@@ -334,6 +343,8 @@ class StubServer:
         if isinstance(value, dict) and "$blob" in value:
             value = json.loads(blobs[value["$blob"]])
         self.delegates.append({**head, "input": value})
+        if value == "ask":
+            return {"status": "interrupted", "interrupts": [{"value": "why?", "id": "i"}]}, []
         return {"status": "done"}, [json.dumps({"got": value}).encode()]
 
     def _op_items(self, head: dict[str, Any], blobs: list[bytes]) -> Any:

@@ -468,9 +468,8 @@ async def test_delegate(served: Callable[..., Any], write: Callable[..., Any]) -
     code = """
 from heddle.runtime import assistant
 from langgraph.graph import START, StateGraph
-async def first(state): return {"a": await assistant("other").ainvoke({"x": 1})}
+async def first(state): return {"a": await assistant("other").ainvoke(state["a"].get("say", {"x": 1}))}
 def second(state): return {"b": assistant("other").invoke({"y": 2})}
-builder = StateGraph(dict)
 from typing_extensions import TypedDict
 class State(TypedDict, total=False):
     a: dict
@@ -482,6 +481,17 @@ builder = StateGraph(State).add_node(first).add_node(second).add_edge(START, "fi
     assert ended.output == {"a": {"got": {"x": 1}}, "b": {"got": {"y": 2}}}
     keys = [each["key"] for each in there.server.delegates]
     assert keys[0].startswith("first:") and keys[1].startswith("second:") and len(set(keys)) == 2
+    assert all(key.endswith("#1") for key in keys)
+    ended = await there.run("g", "asks", input={"a": {"say": "ask"}})
+    error = ended.head["error"]
+    assert (error["type"], error["message"]) == ("DelegateError", 'assistant "other": its run is interrupted')
+    # A run that is cancelled gives up what it waits for.
+    there.server.silent.add("delegate")
+    pending = there.server.run("g", "waits", input={"a": {}})
+    await asyncio.to_thread(there.server.asked_silently.get, True, 60)
+    pending.tell(CANCEL)
+    assert (await there.wait(pending)).head["status"] == "cancelled"
+    assert len(there.server.cancelled) == 1
 
 
 async def test_drain(served: Callable[..., Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextvars import ContextVar
 from typing import Any, cast
 
@@ -16,11 +17,16 @@ current: ContextVar[Scope] = ContextVar("heddle_scope")
 
 
 class DelegateError(RuntimeError):
-    """The other assistant's run did not end well; `status` says how it ended."""
+    """The other assistant's run did not end well.
 
-    def __init__(self, status: str, message: str) -> None:
+    ``status`` says how it ended (``failed``, ``interrupted``, ``cancelled``);
+    ``interrupts`` are the questions of one that was interrupted.
+    """
+
+    def __init__(self, status: str, message: str, interrupts: list[Any]) -> None:
         super().__init__(message)
         self.status = status
+        self.interrupts = interrupts
 
 
 class Assistant:
@@ -32,7 +38,12 @@ class Assistant:
     async def ainvoke(self, input: Any) -> Any:
         """Runs it with this input; its last values."""
         scope, head, blob = self._prepare(input)
-        return self._output(await scope.call(head, (blob,)))
+        answer = scope.call(head, (blob,))
+        try:
+            return self._output(await answer)
+        except asyncio.CancelledError:
+            scope.link.give_up(answer)
+            raise
 
     def invoke(self, input: Any) -> Any:
         """As `ainvoke`, for plain functions."""
@@ -56,8 +67,9 @@ class Assistant:
         status = cast(str, answer.head.get("status"))
         if status != "done":
             error = answer.head.get("error") or {}
-            text = error.get("message") or f"the run is {status}"
-            raise DelegateError(status, f'assistant "{self.id}": {text}')
+            text = error.get("message") or f"its run is {status}"
+            questions = answer.head.get("interrupts") or []
+            raise DelegateError(status, f'assistant "{self.id}": {text}', questions)
         return orjson.loads(answer.blobs[0]) if answer.blobs else None
 
 

@@ -304,6 +304,13 @@ class Link:
             on_end()
         return future
 
+    def give_up(self, future: asyncio.Future[Answer]) -> None:
+        """Tells the server that nobody waits for the answer any more."""
+        for number, each in self._waiting.items():
+            if each.future is future:
+                self.send(frames.CANCEL, number, b"{}")
+                break
+
     def call_sync(self, head: bytes, blobs: Sequence[bytes] = ()) -> Answer:
         """From any thread; on the loop's own, everything else waits meanwhile."""
         future: concurrent.futures.Future[Answer] = concurrent.futures.Future()
