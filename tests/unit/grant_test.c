@@ -4,6 +4,8 @@
 
 #include "tests/unit/check.h"
 
+#define OR(filter) "{\"$or\":[" filter "]}"
+
 static const char object[] =
     "{\"owner\":\"ada\",\"level\":3,\"none\":null,\"teams\":[\"a\",\"b\",1],"
     "\"at\":{\"city\":\"London\"},\"namespace\":[\"ada\",\"notes\"]}";
@@ -90,8 +92,7 @@ static void what_is_no_filter_is_refused(void **state)
         "{\"$or\":[]}",
         "{\"$or\":[1]}",
         "{\"$or\":[{\"a\":{\"$gt\":1}}]}",
-        "{\"$or\":[{\"$or\":[{\"$or\":[{\"$or\":[{\"$or\":[{\"$or\":[{\"$or\":[{\"$or\":["
-        "{\"$or\":[{\"a\":1}]}]}]}]}]}]}]}]}]}",
+        OR(OR(OR(OR(OR(OR(OR(OR(OR("{\"a\":1}"))))))))),
     };
 
     (void)state;
