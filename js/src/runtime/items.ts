@@ -24,10 +24,8 @@ export class RemoteStore extends BaseStore {
 
   async batch<Op extends Operation[]>(operations: Op): Promise<OperationResults<Op>> {
     if (operations.length === 0) return [] as OperationResults<Op>;
-    const ops = JSON.stringify(operations.map(wireOperation));
-    const { head, blobs } = await this.#link.callText(`{"op":"items","call":${this.#call},"ops":{"$blob":0}}`, {
-      blobs: [ops],
-    });
+    const ops = operations.map(wireOperation);
+    const { head, blobs } = await this.#link.call({ op: "items", call: this.#call, ops });
     const results = resultsOf(head.results, blobs);
     return operations.map((operation, i) => result(operation, results[i])) as OperationResults<Op>;
   }

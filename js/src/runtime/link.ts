@@ -20,6 +20,8 @@ export class RemoteError extends Error {
     super(typeof head.message === "string" ? head.message : "the server reports an error");
     this.code = typeof head.code === "string" ? head.code : "internal";
     if (typeof head.type === "string") this.name = head.type;
+    // Where the answer was read says nothing.
+    this.stack = `${this.name}: ${this.message}`;
   }
 }
 
@@ -75,15 +77,11 @@ export class Link {
   }
 
   /** Asks the server. `head` has `op`. */
-  call(head: Fields, options: CallOptions = {}): Promise<Message> {
-    return this.callText(JSON.stringify(head), options);
-  }
-
-  callText(head: string, { blobs, onPiece, signal }: CallOptions = {}): Promise<Message> {
+  call(head: Fields, { blobs, onPiece, signal }: CallOptions = {}): Promise<Message> {
     return new Promise((resolve, reject) => {
       if (this.#closed !== undefined) throw new Disconnected(this.#closed.message);
       const id = this.#nextId();
-      this.send(FrameType.Call, id, head, blobs);
+      this.send(FrameType.Call, id, JSON.stringify(head), blobs);
       if (signal === undefined) {
         this.#waiting.set(id, { resolve, reject, onPiece });
         return;
