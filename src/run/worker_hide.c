@@ -16,7 +16,7 @@ enum {
 struct hd_hidden_text {
     struct hd_slice text;    /* as it is */
     struct hd_slice escaped; /* as it stands in JSON */
-    struct hd_slice marker;
+    struct hd_slice marker;  /* the same: names in it may have quotes */
 };
 
 /* ---- the list --------------------------------------------------------- */
@@ -48,15 +48,13 @@ int hd_hidden_init(struct hd_hidden *hidden, const struct hd_val *secrets, struc
     for (size_t i = 0; !err && i < count; i++) {
         struct hd_hidden_text *one = &hidden->texts[hidden->count];
         struct hd_val *key = NULL;
-        bool is_object = hd_val_is_object(secrets);
-        const struct hd_val *val =
-            is_object ? hd_val_member(secrets, i, &key) : hd_val_at(secrets, i);
 
-        one->text = hd_val_get_string(val);
-        one->marker = is_object ? hd_val_get_string(key) : HD_S(HD_SECRET_PREFIX);
+        one->text = hd_val_get_string(hd_val_member(secrets, i, &key));
         if (one->text.len < MIN_SECRET)
             continue;
         err = escape(arena, one->text, &one->escaped);
+        if (!err)
+            err = escape(arena, hd_val_get_string(key), &one->marker);
         hidden->count++;
     }
     return err;

@@ -80,6 +80,7 @@ static void read_values(const struct hd_wire_in *in, const struct hd_hidden *hid
 static void read_metadata(const struct hd_wire_in *in, const struct hd_hidden *hidden)
 {
     struct hd_slice text, out;
+    struct hd_json json = {NULL};
     int err = hd_wire_text(in, "metadata", &text);
 
     if (!err)
@@ -89,13 +90,15 @@ static void read_metadata(const struct hd_wire_in *in, const struct hd_hidden *h
         return;
     require(!has(out, "open\\\"sesame"), "a secret stays");
     require(has(out, "\"runtime\":\"python\""), "it does not say who wrote it");
+    require(hd_json_parse(&json, out, NULL) == 0, "it is no JSON any more");
+    hd_json_fini(&json);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const struct hd_slice blobs[] = {HD_S("[\"open\\\"sesame\"]"), HD_S("{\"a\":1}"), HD_S("")};
     struct hd_rt_message message = {hd_slice(data, size), blobs, HD_COUNT(blobs)};
-    struct hd_val *secrets = hd_val_with(hd_val_object(), HD_S("heddle:secret:door"),
+    struct hd_val *secrets = hd_val_with(hd_val_object(), HD_S("heddle:secret:the \"door\""),
                                          hd_val_string(hd_slice_cstr(secret)));
     struct hd_fault fault = {0}, other = {0};
     struct hd_hidden hidden;

@@ -10,8 +10,7 @@
 #define PUT(n, parent)                                                                         \
     "{\"op\":\"put\",\"call\":1,\"ns\":\"\",\"id\":\"" ID(                                     \
         n) "\",\"parent\":" parent ",\"checkpoint\":{\"$blob\":0},\"metadata\":{\"$blob\":1}," \
-                                   "\"new_versions\":{\"log\":\"" #n                           \
-           "\"},\"values\":[[\"log\",\"hd1\",2]]}"
+           "\"new_versions\":{\"log\":\"" #n "\"},\"values\":[[\"log\",\"hd1\",2]]}"
 
 static struct world w;
 
@@ -173,7 +172,8 @@ static void test_secrets(void **state)
     (void)state;
     assert_err(
         hd_val_parse_json(
-            HD_S("{\"heddle:secret:model.key\":\"sesame\\\"street\",\"heddle:secret:n\":\"x\"}"),
+            HD_S(
+                "{\"heddle:secret:model.\\\"key\":\"sesame\\\"street\",\"heddle:secret:n\":\"x\"}"),
             &secrets, NULL),
         0);
     w.scope.secrets = secrets;
@@ -188,11 +188,13 @@ static void test_secrets(void **state)
                0);
     assert_err(ask(&w, "get", "{\"ns\":\"\"}"), 0);
     assert_slice(text("metadata"),
-                 HD_S("{\"note\":\"key heddle:secret:model.key!\",\"runtime\":\"python\"}"));
-    assert_slice(blob(at(at(part("values"), 0), 2)),
-                 HD_S("[\"x\",\"heddle:secret:model.key\",\"a heddle:secret:model.key b\"]"));
+                 HD_S("{\"note\":\"key heddle:secret:model.\\\"key!\",\"runtime\":\"python\"}"));
+    assert_slice(
+        blob(at(at(part("values"), 0), 2)),
+        HD_S("[\"x\",\"heddle:secret:model.\\\"key\",\"a heddle:secret:model.\\\"key b\"]"));
     assert_slice(blob(at(at(part("writes"), 0), 5)), HD_S("\x81\xa1k\xac*************"));
-    assert_slice(blob(at(at(part("writes"), 1), 5)), HD_S("{\"k\":\"heddle:secret:model.key\"}"));
+    assert_slice(blob(at(at(part("writes"), 1), 5)),
+                 HD_S("{\"k\":\"heddle:secret:model.\\\"key\"}"));
     hd_val_unref(secrets);
 }
 
