@@ -145,7 +145,7 @@ static int write_join(hd_json_val seen, struct hd_buf *out)
 static int cross_join(struct crossing *c, struct heddle_value *value)
 {
     struct hd_json json;
-    struct hd_slice text;
+    struct hd_slice text = {NULL, 0};
     struct hd_buf out;
     int err = hd_json_parse(&json, slice(value->data), c->fault);
 
@@ -203,7 +203,7 @@ static int by_task(const void *a, const void *b)
 static int cross_question(struct crossing *c, const struct hd_pend *pend,
                           struct heddle_write *write)
 {
-    struct hd_slice text;
+    struct hd_slice text = {NULL, 0};
     struct hd_buf out;
     int err;
 
@@ -221,7 +221,7 @@ static int cross_question(struct crossing *c, const struct hd_pend *pend,
 
 static int take_write(struct crossing *c, const struct hd_pend *pend, struct heddle_write *write)
 {
-    struct hd_slice task;
+    struct hd_slice task = {NULL, 0};
     int err;
 
     *write = c->tuple->writes[pend->row];

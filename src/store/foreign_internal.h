@@ -38,6 +38,7 @@ struct hd_pack_in {
 struct hd_pack_out {
     struct hd_jw jw;
     int depth;
+    bool is_key; /* what is written becomes a name */
 };
 
 struct hd_pack_in hd_pack_inside(struct hd_slice bytes);

@@ -186,7 +186,7 @@ static void put_integer(struct hd_pack_out *out, const struct hd_pack_item *item
 /* A key is a string: of anything else its JSON, or what that says when it is a string. */
 static void put_key(struct hd_pack_out *out, struct hd_pack_in *in)
 {
-    struct hd_pack_out inner = {.depth = out->depth};
+    struct hd_pack_out inner = {.depth = out->depth, .is_key = true};
     struct hd_pack_in ahead = *in;
     struct hd_pack_item item = hd_pack_next(&ahead);
     struct hd_buf text;
@@ -195,6 +195,11 @@ static void put_key(struct hd_pack_out *out, struct hd_pack_in *in)
     if (item.kind == HD_PACK_STRING) {
         *in = ahead;
         hd_jw_key(&out->jw, item.bytes);
+        return;
+    }
+    /* Names in names in names would double in length with each. */
+    if (out->is_key) {
+        in->is_bad = true;
         return;
     }
     hd_buf_init(&text, MAX_TEXT);

@@ -7,7 +7,6 @@ The tests in C read the files; nothing else needs Python.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import operator
 import pathlib
@@ -17,7 +16,7 @@ import uuid
 from base64 import b64encode
 from collections import deque, namedtuple
 from dataclasses import dataclass, field
-from datetime import date, datetime, time, timedelta, timezone
+from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from enum import Enum
 from ipaddress import ip_address
@@ -34,7 +33,7 @@ from langgraph.checkpoint.base import get_checkpoint_metadata
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.func import entrypoint, task
-from langgraph.graph import END, START, StateGraph
+from langgraph.graph import START, StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.types import Command, Interrupt, Overwrite, Send, interrupt
 from pydantic import BaseModel, SecretStr
@@ -76,24 +75,24 @@ VALUES: dict[str, Any] = {
     "dicts": {"a": {}, "b": {"c": [1]}, "many": {str(i): i for i in range(20)}},
     "keys": [{1: "a"}, {None: 1}, {True: 2}, {uuid.UUID(int=5): 3}, {1.5: 1}],
     "uuid": uuid.UUID("12345678-1234-5678-1234-567812345678"),
-    "decimals": [Decimal("1.50"), Decimal("-10"), Decimal("NaN"), Decimal("1E+2"), Decimal("0")],
+    "decimals": [Decimal("1.50"), Decimal(-10), Decimal("NaN"), Decimal("1E+2"), Decimal(0)],
     "sets": [{1}, frozenset({"a"}), deque([1, 2])],
     "addresses": [ip_address("127.0.0.1"), ip_address("::1")],
     "zone": ZoneInfo("Europe/Berlin"),
     "enums": [Color.RED, Color.ONE],
     "paths": [pathlib.Path("/a/b"), pathlib.Path("c/d"), pathlib.Path("."), pathlib.Path("/")],
-    "pattern": re.compile("a+", re.I),
+    "pattern": re.compile("a+", re.IGNORECASE),
     "spans": [timedelta(days=1, seconds=2, microseconds=3), timedelta(-1), timedelta(0)],
     "date": date(2024, 2, 29),
-    "datetimes": [datetime(2024, 1, 2, 3, 4, 5), datetime(2024, 1, 2, tzinfo=timezone.utc)],
+    "datetimes": [datetime(2024, 1, 2, 3, 4, 5), datetime(2024, 1, 2, tzinfo=UTC)],
     "times": [
         time(1, 2),
         time(1, 2, 3, 4),
-        time(1, 2, tzinfo=timezone.utc),
+        time(1, 2, tzinfo=UTC),
         time(1, tzinfo=timezone(timedelta(hours=-3, minutes=-30))),
     ],
     "timezones": [
-        timezone.utc,
+        UTC,
         timezone(timedelta(hours=5, minutes=30)),
         timezone(timedelta(hours=-8), "PST"),
     ],
@@ -332,7 +331,7 @@ def typed() -> Any:
     def fill(state):
         return {
             "person": Place("p"),
-            "when": datetime(2024, 5, 6, tzinfo=timezone.utc),
+            "when": datetime(2024, 5, 6, tzinfo=UTC),
             "ids": [uuid.UUID(int=9)],
             "index": {1: "one"},
         }

@@ -107,7 +107,7 @@ def story(request):
     """All threads of a story are begun, carried over, and gone on with; tests look at what came of it."""
     makers = collect(Project)
     make = next(makers)
-    first, second, third = request.param
+    _, second, third = request.param
     told = {"runtimes": request.param}
     tale = Story(make, request.param)
 
