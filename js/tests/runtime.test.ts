@@ -211,6 +211,12 @@ describe("a run", () => {
     expect(again).toMatchObject({ status: "done", output: { ticks: 2 } });
   });
 
+  it("names the tools at work when it is cancelled", async () => {
+    const onPiece = () => server.send(FrameType.Cancel, id, {});
+    const { id, ended } = server.begin("react", { input: say("wait"), modes: ["custom"] }, { thread: freshThread(), onPiece });
+    expect(outcomeOf(await ended).head).toMatchObject({ status: "cancelled", tools: ["wait"] });
+  });
+
   it("fails with the place in the user's file", async () => {
     const { status, head } = await server.run("chat", { input: say("fail") }, { thread: freshThread() });
     expect(status).toBe("failed");

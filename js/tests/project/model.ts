@@ -4,7 +4,7 @@ import { BaseChatModel } from "@langchain/core/language_models/chat_models";
 import { AIMessage, AIMessageChunk, type BaseMessage } from "@langchain/core/messages";
 import { ChatGenerationChunk, type ChatResult } from "@langchain/core/outputs";
 
-/** "add 1 2" asks for the tool `add`; anything else is repeated. */
+/** "add 1 2" asks for the tool `add`, "wait" for the tool `wait`; anything else is repeated. */
 export class ScriptedModel extends BaseChatModel {
   override lc_namespace = ["heddle", "tests"];
 
@@ -20,9 +20,10 @@ export class ScriptedModel extends BaseChatModel {
     const last = messages.at(-1)!;
     const words = last.text.split(" ");
     if (last.type === "tool") return new AIMessage(`the sum is ${last.text}`);
-    if (words[0] !== "add") return new AIMessage(`you said: ${last.text}`);
-    const args = { a: Number(words[1]), b: Number(words[2]) };
-    return new AIMessage({ content: "", tool_calls: [{ name: "add", args, id: `call-${messages.length}`, type: "tool_call" }] });
+    const name = words[0]!;
+    if (name !== "add" && name !== "wait") return new AIMessage(`you said: ${last.text}`);
+    const args = name === "add" ? { a: Number(words[1]), b: Number(words[2]) } : {};
+    return new AIMessage({ content: "", tool_calls: [{ name, args, id: `call-${messages.length}`, type: "tool_call" }] });
   }
 
   override async _generate(messages: BaseMessage[]): Promise<ChatResult> {
