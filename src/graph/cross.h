@@ -28,8 +28,8 @@ enum hd_graph_ids hd_cross_writer(const struct hd_val *metadata);
 struct hd_cross_rules {
     bool is_strict; /* HD_EUNSUPPORTED when not all of it can be carried over */
     /* Whether something is stored below the namespace (a subgraph's); NULL: not asked. */
-    int (*has_states)(void *ctx, struct hd_slice ns, bool *out);
-    void *ctx;
+    int (*has_states)(const void *ctx, struct hd_slice ns, bool *out);
+    const void *ctx;
 };
 
 /*

@@ -257,7 +257,7 @@ static int take_writes(struct crossing *c, const struct hd_pends *pends)
     return 0;
 }
 
-static int has_states(void *ctx, struct hd_slice ns, bool *out)
+static int has_states(const void *ctx, struct hd_slice ns, bool *out)
 {
     const struct hd_address *at = ctx;
     struct heddle_error error = {0};
@@ -302,8 +302,7 @@ static bool has_changed(const struct hd_pends *pends, const struct heddle_tuple 
 /* The tasks are those that follow from the channels: no values of the state are needed. */
 static int cross_found(struct crossing *c, struct hd_found *found, const struct hd_val *metadata)
 {
-    const struct hd_cross_rules rules = {
-        .is_strict = true, .has_states = has_states, .ctx = (void *)(uintptr_t)c->at};
+    const struct hd_cross_rules rules = {.is_strict = true, .has_states = has_states, .ctx = c->at};
     int64_t step = -1;
     int err;
 

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
+#include "graph/cross.h"
 #include "graph/engine.h"
 #include "graph/foreign.h"
 #include "graph/state.h"
@@ -446,6 +447,145 @@ static void states_of_javascript(void **unused)
     check_states("js.json");
 }
 
+/* ---- crossing --------------------------------------------------------- */
+
+static hd_json_val find_subject(const struct hd_json *json, const char *name)
+{
+    struct hd_json_iter it = hd_json_iter(hd_json_root(json));
+
+    while (hd_json_next(&it)) {
+        if (hd_slice_eq(text_of(it.val, "name"), hd_slice_cstr(name)))
+            return it.val;
+    }
+    fail_msg("there is no '%s'", name);
+    return NULL;
+}
+
+/* What a thread is, without ids, for whoever reads it. */
+static void check_carried(struct heddle *store, const struct hd_graph *graph, struct hd_slice name,
+                          hd_json_val wanted)
+{
+    static const char *const same[] = {"next", "values"};
+    struct hd_address at = address(store, graph, wanted);
+    struct hd_val *state = state_of(&at, false, name.ptr);
+    const struct hd_val *tasks = hd_val_get(state, HD_S("tasks"));
+    struct hd_json_iter it = hd_json_iter(get(get(wanted, "state"), "tasks"));
+    struct hd_buf out;
+
+    hd_buf_init(&out, MAX_FILE);
+    for (size_t i = 0; i < HD_COUNT(same); i++) {
+        out.len = 0;
+        assert_int_equal(hd_val_render(&out, hd_val_get(state, hd_slice_cstr(same[i]))), 0);
+        assert_same(name, same[i], hd_buf_slice(&out), get(get(wanted, "state"), same[i]));
+    }
+    for (size_t i = 0; hd_json_next(&it); i++) {
+        const struct hd_val *asked = hd_val_get(hd_val_at(tasks, i), HD_S("interrupts"));
+
+        assert_true(hd_slice_eq(hd_val_get_string(hd_val_get(hd_val_at(tasks, i), HD_S("name"))),
+                                text_of(it.val, "name")));
+        assert_int_equal(hd_val_count(asked), hd_json_size(get(it.val, "interrupts")));
+    }
+    hd_buf_fini(&out);
+    hd_val_unref(state);
+}
+
+/* The ids of what it reads are those that its own state shows. */
+static void check_read(struct heddle *store, const struct hd_graph *graph)
+{
+    const struct heddle_key key = {
+        {bytes_of(HD_S("")), bytes_of(HD_S("t"))}, bytes_of(HD_S("")), bytes_of(HD_S(""))};
+    struct hd_address at = address(store, graph, NULL);
+    struct hd_val *state = state_of(&at, false, "crossing");
+    const struct hd_val *tasks = hd_val_get(state, HD_S("tasks"));
+    const struct heddle_tuple *shown;
+    struct heddle_error error = {0};
+    struct hd_fault fault = {0};
+    struct heddle_tuple *tuple;
+    struct hd_arena arena;
+    size_t known = 0;
+
+    hd_arena_init(&arena, MAX_FILE);
+    assert_int_equal(heddle_get(store, &key, &tuple, &error), 0);
+    if (hd_cross_tuple(&at, tuple, &arena, &shown, &fault))
+        fail_msg("%s", fault.text);
+    for (size_t i = 0; i < shown->write_count; i++) {
+        struct hd_slice id = hd_slice(shown->writes[i].task_id.data, shown->writes[i].task_id.len);
+
+        for (size_t j = 0; j < hd_val_count(tasks); j++)
+            known +=
+                hd_slice_eq(hd_val_get_string(hd_val_get(hd_val_at(tasks, j), HD_S("id"))), id);
+        known += hd_slice_eq(id, HD_S(HD_NULL_TASK));
+    }
+    assert_int_equal(known, shown->write_count);
+    heddle_tuple_free(tuple);
+    hd_arena_fini(&arena);
+    hd_val_unref(state);
+}
+
+/* Threads of one runtime, read with the same graph of the other. */
+static void check_crossing(const char *from, const char *to, const char *name)
+{
+    struct hd_json written = read_file(from), other = read_file(to);
+    hd_json_val subject = find_subject(&written, name);
+    struct hd_graph *graph = graph_of(find_subject(&other, name));
+    struct hd_json_iter step = hd_json_iter(get(subject, "steps"));
+    struct heddle_error error = {0};
+    struct heddle *store;
+
+    assert_int_equal(heddle_open(&store, "memory:", &error), 0);
+    while (hd_json_next(&step)) {
+        put_all(store, get(step.val, "puts"));
+        check_carried(store, graph, text_of(subject, "name"), element(get(step.val, "states"), 0));
+        check_read(store, graph);
+    }
+    heddle_close(store);
+    hd_graph_destroy(graph);
+    hd_json_fini(&written);
+    hd_json_fini(&other);
+}
+
+static void threads_change_the_runtime(void **unused)
+{
+    static const char *const names[] = {"chat", "breakpoint", "two questions"};
+
+    (void)unused;
+    for (size_t i = 0; i < HD_COUNT(names); i++) {
+        check_crossing("js.json", "python.json", names[i]);
+        check_crossing("python.json", "js.json", names[i]);
+    }
+}
+
+/* Work within a subgraph stays with who began it. */
+static void work_in_subgraphs_is_refused(void **unused)
+{
+    struct hd_json written = read_file("js.json"), other = read_file("python.json");
+    struct hd_graph *graph = graph_of(find_subject(&other, "nested"));
+    struct hd_address at;
+    const struct heddle_key key = {
+        {bytes_of(HD_S("")), bytes_of(HD_S("t"))}, bytes_of(HD_S("")), bytes_of(HD_S(""))};
+    const struct heddle_tuple *shown;
+    struct heddle_error error = {0};
+    struct hd_fault fault = {0};
+    struct heddle_tuple *tuple;
+    struct heddle *store;
+    struct hd_arena arena;
+
+    (void)unused;
+    hd_arena_init(&arena, MAX_FILE);
+    assert_int_equal(heddle_open(&store, "memory:", &error), 0);
+    put_all(store, get(element(get(find_subject(&written, "nested"), "steps"), 0), "puts"));
+    at = address(store, graph, NULL);
+    assert_int_equal(heddle_get(store, &key, &tuple, &error), 0);
+    assert_int_equal(hd_cross_tuple(&at, tuple, &arena, &shown, &fault), HD_EUNSUPPORTED);
+    assert_non_null(strstr(fault.text, "subgraph"));
+    heddle_tuple_free(tuple);
+    heddle_close(store);
+    hd_arena_fini(&arena);
+    hd_graph_destroy(graph);
+    hd_json_fini(&written);
+    hd_json_fini(&other);
+}
+
 /* ---- structures ------------------------------------------------------- */
 
 static void bad_structures_are_refused(void **unused)
@@ -524,6 +664,8 @@ int main(void)
         cmocka_unit_test(bad_structures_are_refused),
         cmocka_unit_test(endless_structures_are_refused),
         cmocka_unit_test(it_cannot_be_updated_here),
+        cmocka_unit_test(threads_change_the_runtime),
+        cmocka_unit_test(work_in_subgraphs_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
