@@ -19,8 +19,9 @@ static void list_commands(void)
         "heddle help COMMAND says more about one, with examples.\n"
         "\n"
         "heddle serve has two agents inside (docs/agents.md); heddle mock-model is a model\n"
-        "to try them with. Graphs are JSON files: docs/graphs.md says how they are written,\n"
-        "and examples/graphs has some to begin with.\n"
+        "to try them with. Graphs are JSON files (docs/graphs.md, examples/graphs), or Python\n"
+        "and TypeScript of a langgraph.json: heddle dev serves that, heddle new makes one\n"
+        "(docs/projects.md).\n"
         "\n"
         "Commands end with 0 when all went well, with 1 when something was wrong (it is\n"
         "said on standard error) and with 2 when they did not understand their arguments.\n");

@@ -229,6 +229,10 @@ int hd_project_settings(const struct hd_config *config, struct hd_arena *arena,
         .hang_timeout_us = config->runtime_hang_timeout_us,
         .drain_us = config->drain_us,
     };
+    if (out->listen && !out->key)
+        return hd_fault_set(fault, HD_EINVAL,
+                            "runtime.listen needs runtime.key: what workers of other machines must "
+                            "know");
     if (!realpath(*config->folder ? config->folder : ".", real))
         return hd_fault_set(fault, HD_EINVAL, "%s: %s", config->folder, strerror(errno));
     folder = hd_arena_printf(arena, "%s", real);

@@ -291,6 +291,8 @@ static void files_that_are_not_there_are_named(void **state)
         {"{" ALONE "\"graphs\": {\"a\": \"./src/agent.py:graph\"}}", "there is no folder"},
         {"{" ALONE "\"auth\": {\"path\": \"./ath.py:auth\"}}", "auth.path: ./ath.py: no such file"},
         {"{" ALONE "\"http\": {\"app\": \"./app.py\"}}", "http.app: \"./app.py\" is not code"},
+        {"{\"runtime\": {\"listen\": \"127.0.0.1:0\"}, \"graphs\": {\"a\": \"./agent.py:g\"}}",
+         "runtime.listen needs runtime.key"},
     };
 
     (void)state;
