@@ -23,11 +23,11 @@ USERS = {
 class Guarded(Project):
     """A Project with auth.path."""
 
-    def __init__(self, language: str, auth: dict | None = None, files=None, options=None):
+    def __init__(self, language: str, auth: dict | None = None, files=None, graphs=None, options=None):
         file = FILES[language]
         super().__init__(
             config={
-                "graphs": {"echo": "./echo.json", "slow": "./slow.json"},
+                "graphs": {"echo": "./echo.json", "slow": "./slow.json", **(graphs or {})},
                 "auth": {"path": f"./{file}:auth", **(auth or {})},
                 "dependencies": ["."],
             },
@@ -39,6 +39,7 @@ class Guarded(Project):
 
     def as_user(self, token: str | None, **options) -> Asking:
         headers = {"authorization": f"Bearer {token}"} if token else {}
+        headers |= options.pop("headers", {})
         return Asking(httpx.Client(base_url=self.url, headers=headers, timeout=120, **options))
 
     def asked(self) -> list[str]:

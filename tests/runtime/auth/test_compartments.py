@@ -120,3 +120,75 @@ def test_mistakes_in_the_configuration_are_named(tmp_path, auth, text):
     )
     assert done.returncode != 0
     assert text in done.stderr
+
+
+STORE = """
+from langgraph_sdk import Auth
+
+auth = Auth()
+
+
+@auth.authenticate
+async def authenticate(authorization: str | None) -> str:
+    return authorization or "nobody"
+
+
+@auth.on.store
+async def items(ctx, value):
+    return {"team": {"$contains": ctx.user.identity}}
+"""
+
+
+def test_items_that_a_filter_leaves_out_are_not_there(guarded):
+    server = guarded("python", {"compartments": "shared"}, files={"auth.py": STORE})
+
+    def ask(who, method, path, status=200, **options):
+        return server.as_user(None, headers={"authorization": who})(method, path, status, **options)
+
+    for key, team in (("both", ["ada", "bob"]), ("mine", ["ada"])):
+        item = {"namespace": ["notes", key], "key": key, "value": {"team": team}}
+        ask("ada", "PUT", "/store/items", 204, json=item)
+    # Neither what one would not see oneself, nor over what one does not see.
+    ask("bob", "PUT", "/store/items", 403, json={"namespace": ["n"], "key": "k", "value": {"team": ["ada"]}})
+    ask("bob", "PUT", "/store/items", 403, json={**item, "value": {"team": ["bob"]}})
+    for who, keys in (("ada", {"both", "mine"}), ("bob", {"both"}), ("eve", set())):
+        found = ask(who, "POST", "/store/items/search", json={})["items"]
+        assert {i["key"] for i in found} == keys
+        listed = ask(who, "POST", "/store/namespaces", json={"prefix": ["notes"]})["namespaces"]
+        assert {ns[1] for ns in listed} == keys
+        for key in ("both", "mine"):
+            item = ask(who, "GET", "/store/items", params={"namespace": f"notes.{key}", "key": key})
+            assert (item is not None) == (key in keys)
+    ask("bob", "DELETE", "/store/items", 204, params={"namespace": "notes.mine", "key": "mine"})
+    assert ask("ada", "GET", "/store/items", params={"namespace": "notes.mine", "key": "mine"})
+    # There is no handler for anything else: one compartment, and nothing is hidden.
+    thread = ask("ada", "POST", "/threads", json={})["thread_id"]
+    assert ask("bob", "GET", f"/threads/{thread}")["metadata"]["owner"] == "ada"
+
+
+GRAPH = """
+from langgraph.graph import START, StateGraph
+from typing_extensions import TypedDict
+
+
+class State(TypedDict):
+    seen: dict
+
+
+def look(state, config):
+    user = config["configurable"]["langgraph_auth_user"]
+    return {"seen": {"team": user["team"], "knows": user["api_key"] == "hush-" + user["identity"]}}
+
+
+graph = StateGraph(State).add_node(look).add_edge(START, "look").compile()
+"""
+
+
+def test_graphs_know_their_user_and_its_secrets_which_nobody_stores(guarded):
+    server = guarded("python", files={"look.py": GRAPH}, graphs={"look": "./look.py:graph"})
+    ada = server.as_user("t-ada")
+    thread = ada.thread()
+    values = ada("POST", f"/threads/{thread}/runs/wait", json={"assistant_id": "look", "input": {"seen": {}}})
+    assert values == {"seen": {"team": "weavers", "knows": True}}
+    assert b"hush-ada" not in server.database()
+    assert "hush-ada" not in server.tail(1000)
