@@ -83,6 +83,7 @@ static bool is_empty(const char *path)
 
     if (!dir)
         return errno == ENOENT;
+    /* cppcheck-suppress readdirCalled ; there is one thread */
     while (is_so && (entry = readdir(dir)))
         is_so = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
     (void)closedir(dir);
