@@ -260,6 +260,28 @@ describe("a project", () => {
     await stub.close();
   });
 
+  it("says which code blocks the event loop", async () => {
+    const done = join(directory, "done");
+    writeFileSync(
+      join(directory, "busy.ts"),
+      `import { existsSync } from "node:fs";
+       import { Annotation, START, StateGraph } from "@langchain/langgraph";
+       function computeForLong() {
+         for (const end = Date.now() + 60_000; !existsSync(${JSON.stringify(done)}) && Date.now() < end; );
+         return {};
+       }
+       export const graph = new StateGraph(Annotation.Root({ n: Annotation<number> }))
+         .addNode("busy", () => computeForLong()).addEdge(START, "busy").compile();`,
+    );
+    const stub = await StubServer.start({ folder: directory, graphs: { busy: { path: "./busy.ts:graph" } }, reload: true });
+    const { ended } = stub.begin("busy", { input: { n: 1 } });
+    while (!stub.log.join("").includes("computeForLong")) await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(stub.log.join("")).toMatch(/the event loop is blocked.*\n {4}at computeForLong \(.*busy\.ts\)/);
+    writeFileSync(done, "");
+    expect((await ended).head.status).toBe("done");
+    await stub.close();
+  });
+
   it("ends when nothing is at work", async () => {
     const stub = await StubServer.start({ folder, graphs: { slow: graphs.slow } });
     const working = stub.begin("slow", { input: {}, modes: ["custom"] }, { onPiece: () => (begun = true) });

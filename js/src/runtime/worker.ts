@@ -11,6 +11,7 @@ import { loadedCommonJs, packageVersion } from "./modules.js";
 import { Project, type ProjectSettings } from "./project.js";
 import { run } from "./run.js";
 import { look, onChange, watchLoop } from "./watch.js";
+import { startWatchdog } from "./watchdog.js";
 
 const PROTOCOL = 1;
 
@@ -65,7 +66,8 @@ export class Worker {
     const project = new Project(settings.folder === undefined ? told : { ...told, folder: settings.folder });
     const worker = new Worker(link, project);
     skipPolling();
-    watchLoop(console.error);
+    if (told.reload) startWatchdog();
+    else watchLoop(console.error);
     const files = told.reload ? look(project.folder) : undefined;
     const loaded = await project.load();
     const common = loadedCommonJs("@langchain/langgraph-checkpoint");
