@@ -68,6 +68,36 @@ async def embed(texts):
     return [[float(text.count(word)) for word in WORDS] for text in texts]
 """
 
+SCRIPT = """
+import { Annotation, StateGraph, type LangGraphRunnableConfig } from "@langchain/langgraph";
+
+const State = Annotation.Root({
+  said: Annotation<unknown[]>({ reducer: (old, more) => old.concat(more), default: () => [] }),
+});
+
+async function work(_state: typeof State.State, config: LangGraphRunnableConfig) {
+  const store = config.store!;
+  await store.put(["js", "x"], "a", { text: "cat milk" });
+  await store.put(["js", "x"], "b", { text: "moon rocket" });
+  await store.put(["js", "y"], "c", { text: "moon" });
+  const item = await store.get(["js", "x"], "a");
+  const found = await store.search(["js"], { query: "moon" });
+  await store.delete(["js", "x"], "a");
+  const gone = await store.get(["js", "x"], "a");
+  return { said: [item?.value, found.map((one) => [one.key, one.score ?? null]), gone] };
+}
+
+export const graph = new StateGraph(State).addNode("work", work).addEdge("__start__", "work").compile();
+"""
+
+SCRIPT_EMBED = """
+const words = ["cat", "milk", "moon", "rocket"];
+
+export async function embed(texts: string[]): Promise<number[][]> {
+  return texts.map((text) => words.map((word) => text.split(word).length - 1));
+}
+"""
+
 
 def call(server, path, body, method="POST"):
     request = urllib.request.Request(
@@ -195,6 +225,22 @@ def test_what_has_no_vector_is_not_put(meaning):
         with pytest.raises(urllib.error.HTTPError) as caught:
             call(meaning, "/store/items", put | {"index": index}, "PUT")
         assert caught.value.code == 422
+
+
+def test_typescript(project):
+    server = project(
+        config={
+            "graphs": {"store": "./graph.ts:graph"},
+            "store": {"index": {"dims": 4, "embed": "./embed.ts:embed", "fields": ["text"]}},
+        },
+        files={"graph.ts": SCRIPT, "embed.ts": SCRIPT_EMBED},
+    )
+    client = get_sync_client(url=server.url)
+    item, found, gone = client.runs.wait(None, "store", input={"said": []})["said"]
+    assert item == {"text": "cat milk"}
+    assert found == [["c", 1], ["b", pytest.approx(1 / 2**0.5, abs=1e-6)], ["a", 0]]
+    assert gone is None
+    assert client.store.get_item(["js", "x"], "b")["value"] == {"text": "moon rocket"}
 
 
 def test_a_server_of_embeddings(heddle, mock):
