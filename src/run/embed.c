@@ -25,8 +25,7 @@ enum {
     PART_TEXTS = 256, /* … and how many they are */
     MAX_DIMS = 16384,
     MAX_FIELDS = 100,
-    MAX_URL = 2048,
-    MAX_HEADER = 4096
+    MAX_URL = 2048
 };
 
 struct hd_embedder {

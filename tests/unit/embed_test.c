@@ -1,4 +1,4 @@
-/* The texts of items at LangGraph's paths (what it finds itself), and vectors: run/embed_text.c, embed.c. */
+/* Texts of items at paths, as LangGraph finds them, and vectors: run/embed_text.c, embed.c. */
 #include <math.h>
 
 #include "base/json.h"
