@@ -65,8 +65,8 @@ graph = builder.compile()
 """
 
 CALLS = """
-import asyncio, time
-from typing import Any
+import time
+from pathlib import Path
 from heddle.runtime import assistant
 from langgraph.graph import START, StateGraph
 from langgraph.config import get_config
@@ -87,7 +87,10 @@ async def sync_inside(state):
 sync_graph = StateGraph(State).add_node(sync_inside).add_edge(START, "sync_inside").compile()
 
 async def block(state):
-    time.sleep(3)
+    # Until the test has seen that it is noticed.
+    give_up = time.monotonic() + 60
+    while not Path(__file__).with_name("go").exists() and time.monotonic() < give_up:
+        time.sleep(0.05)
     print("a line of the graph")
     return {}
 
@@ -149,9 +152,12 @@ async def test_sync_graph_in_async_node(client):
 
 
 async def test_blocked_loop_is_told(server, client):
-    await client.runs.wait(None, "blocking", input={"n": 1})
-    log = wait_for(lambda: (text := server.log.read_text()) and "blocked" in text and text, what="the watchdog")
-    assert "time.sleep(3)" in log and "calls.py" in log
+    thread = (await client.threads.create())["thread_id"]
+    run = await client.runs.create(thread, "blocking", input={"n": 1})
+    wait_for(lambda: "the event loop is blocked" in server.log.read_text(), what="the watchdog")
+    wait_for(lambda: "calls.py" in server.log.read_text(), what="the place in the code")
+    (server.project / "go").touch()
+    await client.runs.join(thread, run["run_id"])
     wait_for(lambda: "a line of the graph" in server.log.read_text(), what="the graph's output")
 
 
