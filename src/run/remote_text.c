@@ -230,7 +230,7 @@ static int escape(struct hd_slice text, struct hd_buf *out, struct hd_slice *inn
 static int redact_one(struct hd_buf *text, struct hd_slice secret, struct hd_slice marker)
 {
     struct hd_buf what, by, out;
-    struct hd_slice what_text, by_text;
+    struct hd_slice what_text = {NULL, 0}, by_text = {NULL, 0};
     int err;
 
     hd_buf_init(&what, MAX_TEXT);
