@@ -61,10 +61,13 @@ export class Link {
   #isFlushing = false;
   #closed: Error | undefined;
   onCall: ((call: IncomingCall) => void) | undefined;
-  onClose: ((error: Error) => void) | undefined;
+  /** Resolves with the reason when the connection is over. */
+  readonly closed: Promise<Error>;
+  #onClose: (error: Error) => void = () => {};
 
   constructor(socket: Socket) {
     this.#socket = socket;
+    this.closed = new Promise((resolve) => (this.#onClose = resolve));
     socket.setNoDelay(true);
     socket.on("data", (bytes: Buffer) => this.#receive(bytes));
     socket.on("error", (error) => this.#close(error));
@@ -211,7 +214,7 @@ export class Link {
     for (const { reject } of this.#waiting.values()) reject(new Disconnected(error.message));
     this.#waiting.clear();
     for (const call of this.#incoming.values()) call.cancel();
-    this.onClose?.(error);
+    this.#onClose(error);
   }
 }
 

@@ -83,7 +83,7 @@ export class Worker {
 
   /** Resolves when the connection is over. */
   ended(): Promise<Error> {
-    return new Promise((resolve) => (this.link.onClose = resolve));
+    return this.link.closed;
   }
 
   /** Answers when nothing else is at work, and ends. */

@@ -58,6 +58,17 @@ FILES = {
         };
         exports.graph = new StateGraph(MessagesAnnotation).addNode("reply", reply).addEdge(START, "reply").compile();
     """,
+    "asking.ts": """
+        import { Annotation, START, StateGraph } from "@langchain/langgraph";
+        import { assistant } from "heddle/runtime";
+        const State = Annotation.Root({ word: Annotation<string>, heard: Annotation<string[]> });
+        async function ask({ word }: typeof State.State) {
+          const input = { messages: [{ role: "user", content: word }] };
+          const { messages } = (await assistant("chat").invoke(input)) as { messages: { content: string }[] };
+          return { heard: messages.map(({ content }) => content) };
+        }
+        export const graph = new StateGraph(State).addNode("ask", ask).addEdge(START, "ask").compile();
+    """,
     "broken.ts": "export const graph = 1 +* 2;\n",
     "tsconfig.json": json.dumps(STRICT),
 }
@@ -70,6 +81,7 @@ CONFIG = {
         "more": "./more.ts:makeGraph",
         "chat": "./chat.ts:graph",
         "nested": "./nested.ts:graph",
+        "asking": "./asking.ts:graph",
         "broken": "./broken.ts:graph",
     },
     "http": {"app": "./web.ts:app"},
@@ -153,6 +165,16 @@ def test_interrupt_in_a_subgraph(server):
     assert state["next"] == ["middle"] and state["tasks"][0]["state"]["next"] == ["leaf"]
     done = server.wait("nested", thread=thread, command={"resume": "yes"})
     assert done["path"][-3:] == ["yes", "tail", "after"]
+
+
+def test_calling_another_assistant(server):
+    thread = server.thread()
+    assert server.wait("asking", {"word": "one"}, thread)["heard"] == ["one", "you said: one"]
+    # It remembers, in a place of its own in the thread.
+    assert server.wait("asking", {"word": "two"}, thread)["heard"] == ["one", "you said: one", "two", "you said: two"]
+    assert server.state(thread)["values"]["word"] == "two"
+    failed = server.wait("asking", {"word": "fail"}, thread)
+    assert "the graph was told to fail" in failed["__error__"]["message"]
 
 
 def test_forks(server):
