@@ -135,10 +135,8 @@ static void on_ready(void *ctx, enum hd_rt_language language, struct hd_slice he
 
 static void let_go(struct visit *visit)
 {
-    if (visit->asked) {
-        hd_rt_call_cancel(visit->asked);
+    if (visit->asked)
         hd_rt_call_drop(visit->asked);
-    }
     visit->asked = NULL;
     hd_json_fini(&visit->head);
     hd_buf_fini(&visit->body);
@@ -264,6 +262,16 @@ static void answer_whole(struct visit *visit)
     hd_buf_fini(&body);
 }
 
+/* The last thing that is done: what was held back may come at once, and end the visit. */
+static void set_held(struct visit *visit, bool is_held)
+{
+    bool is_new = visit->is_held != is_held;
+
+    visit->is_held = is_held;
+    if (is_new && visit->asked)
+        hd_rt_call_hold(visit->asked, is_held);
+}
+
 /* As much as the client takes. */
 static void pump(struct visit *visit)
 {
@@ -273,9 +281,7 @@ static void pump(struct visit *visit)
     if (rest.len > 0)
         visit->sent += hd_stream_write(ex, &rest, 1);
     if (visit->sent < visit->body.len) {
-        if (!visit->is_held && visit->asked)
-            hd_rt_call_hold(visit->asked, true);
-        visit->is_held = true;
+        set_held(visit, true);
         return;
     }
     hd_buf_reset(&visit->body);
@@ -286,9 +292,7 @@ static void pump(struct visit *visit)
         hd_stream_end(ex);
         return;
     }
-    if (visit->is_held && visit->asked)
-        hd_rt_call_hold(visit->asked, false);
-    visit->is_held = false;
+    set_held(visit, false);
 }
 
 static void on_room(void *ctx)
