@@ -320,6 +320,14 @@ static int check(const struct crossing *c)
     return err;
 }
 
+/* All ids of JavaScript are UUIDs of version 5; those of Python may be by chance. */
+static bool may_be_others(const struct hd_graph *graph, const struct hd_pend *pend)
+{
+    if (hd_is_null_task(pend->task))
+        return false;
+    return graph->ids == HD_IDS_JS || pend->task[14] == '5';
+}
+
 int hd_cross_pends(const struct hd_live *live, struct hd_slice ns, int64_t step,
                    enum hd_graph_ids writer, const struct hd_cross_rules *rules,
                    struct hd_pends *pends, struct hd_fault *fault)
@@ -335,7 +343,7 @@ int hd_cross_pends(const struct hd_live *live, struct hd_slice ns, int64_t step,
     int err;
 
     for (size_t i = 0; i < pends->count && !has_work; i++)
-        has_work = !hd_is_null_task(pends->list[i].task);
+        has_work = may_be_others(live->graph, &pends->list[i]);
     if (!has_work)
         return 0;
     err = make_pairs(&c);
