@@ -165,6 +165,16 @@ def test_what_cannot_be_called(server, caller):
     assert "nothing was found" in answer["__error__"]["message"]
 
 
+@pytest.mark.parametrize("caller", CALLERS)
+def test_a_question_is_not_the_callers_to_answer(server, caller):
+    """Its run ends; whoever was asked still waits for the answer, in a line of its own."""
+    thread = server.thread()
+    answer = server.wait(caller, human("asker x"), thread)
+    assert answer["__error__"]["error"] == "DelegateError" and "interrupted" in answer["__error__"]["message"]
+    assert server.state(thread, assistant_id="asker")["next"] == ["ask"]
+    assert last(server.wait("asker", None, thread, command={"resume": 5})) == "you are 5"
+
+
 def test_callers_in_callers(server):
     answer = server.wait("caller", human("tscaller native inner"))
     assert last(answer) == "native: inner"
