@@ -374,6 +374,16 @@ static bool try_again(struct hd_remote *remote)
 
 /* ---- calls ------------------------------------------------------------ */
 
+/* What goes to clients as it is must be JSON: half of it would spoil their whole answer. */
+static int check_text(struct hd_slice text)
+{
+    struct hd_json json = {NULL};
+    int err = hd_json_parse(&json, text, NULL);
+
+    hd_json_fini(&json);
+    return err;
+}
+
 static void on_piece(void *ctx, const struct hd_rt_message *message)
 {
     struct hd_remote *remote = ctx;
@@ -386,6 +396,8 @@ static void on_piece(void *ctx, const struct hd_rt_message *message)
     if (!remote->options.on_piece || message->blob_count == 0 || remote->is_cancelled)
         return;
     err = hd_remote_read_piece(message->head, &json, &mode, &ns);
+    if (!err)
+        err = check_text(message->blobs[0]);
     if (!err && hd_val_count(remote->options.secrets) == 0) {
         remote->options.on_piece(remote->options.ctx, ns, mode, message->blobs[0]);
     } else if (!err) {
@@ -405,6 +417,8 @@ static void take_answer(struct hd_remote *remote, const struct hd_rt_message *me
     int err = hd_remote_read_answer(message->head, remote->options.secrets, &remote->arena,
                                     &remote->answer);
 
+    if (!err && message->blob_count > 0)
+        err = check_text(message->blobs[0]);
     if (!err && message->blob_count > 0)
         err = hd_remote_redact(message->blobs[0], remote->options.secrets, &remote->output);
     if (err)
