@@ -23,13 +23,14 @@ USERS = {
 class Guarded(Project):
     """A Project with auth.path."""
 
-    def __init__(self, language: str, auth: dict | None = None, files=None, graphs=None, options=None):
+    def __init__(self, language: str, auth: dict | None = None, files=None, graphs=None, config=None, options=None):
         file = FILES[language]
         super().__init__(
             config={
                 "graphs": {"echo": "./echo.json", "slow": "./slow.json", **(graphs or {})},
                 "auth": {"path": f"./{file}:auth", **(auth or {})},
                 "dependencies": ["."],
+                **(config or {}),
             },
             files={name: (HERE / name).read_text() for name in (file, "echo.json", "slow.json")} | (files or {}),
             options=options,

@@ -192,3 +192,24 @@ def test_graphs_know_their_user_and_its_secrets_which_nobody_stores(guarded):
     assert values == {"seen": {"team": "weavers", "knows": True}}
     assert b"hush-ada" not in server.database()
     assert "hush-ada" not in server.tail(1000)
+
+
+APP = """
+from starlette.applications import Starlette
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+
+async def me(request):
+    return JSONResponse({"identity": request.user.identity, "team": request.user["team"]})
+
+
+app = Starlette(routes=[Route("/me", me)])
+"""
+
+
+def test_an_application_is_behind_the_same_door(guarded):
+    http = {"app": "./app.py:app", "enable_custom_route_auth": True}
+    server = guarded("python", files={"app.py": APP}, config={"http": http})
+    server.as_user("t-nobody")("GET", "/me", 401)
+    assert server.as_user("t-bob")("GET", "/me") == {"identity": "bob", "team": "spinners"}
