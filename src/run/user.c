@@ -41,17 +41,26 @@ struct hd_val *hd_user_add_known(struct hd_val *configurable, struct hd_val *kno
 struct hd_val *hd_user_show(struct hd_val *configurable)
 {
     struct hd_val *id = hd_val_get(configurable, USER_ID);
-    struct hd_val *permissions = hd_val_get(configurable, PERMISSIONS);
+    struct hd_val *permissions;
     struct hd_val *user;
 
-    if (!id || hd_val_get(configurable, HD_USER))
+    if (!id)
         return configurable;
+    id = hd_val_ref(id);
+    if (!hd_val_get(configurable, HD_S("user_id")))
+        configurable = hd_val_with(configurable, HD_S("user_id"), hd_val_ref(id));
+    if (hd_val_get(configurable, HD_USER)) {
+        hd_val_unref(id);
+        return configurable;
+    }
+    permissions = hd_val_get(configurable, PERMISSIONS);
     user = hd_val_object();
     permissions = permissions ? hd_val_ref(permissions) : hd_val_list();
     user = hd_val_with(user, HD_S("identity"), hd_val_ref(id));
     user = hd_val_with(user, HD_S("is_authenticated"), hd_val_bool(true));
     user = hd_val_with(user, HD_S("display_name"), hd_val_ref(id));
     user = hd_val_with(user, HD_S("permissions"), hd_val_ref(permissions));
+    hd_val_unref(id);
     configurable = hd_val_with(configurable, PERMISSIONS, permissions);
     return hd_val_with(configurable, HD_USER, user);
 }

@@ -177,7 +177,8 @@ class State(TypedDict):
 
 def look(state, config):
     user = config["configurable"]["langgraph_auth_user"]
-    return {"seen": {"team": user["team"], "knows": user["api_key"] == "hush-" + user["identity"]}}
+    is_known = user["api_key"] == "hush-" + user["identity"]
+    return {"seen": {"team": user["team"], "knows": is_known, "id": config["configurable"]["user_id"]}}
 
 
 graph = StateGraph(State).add_node(look).add_edge(START, "look").compile()
@@ -189,7 +190,7 @@ def test_graphs_know_their_user_and_its_secrets_which_nobody_stores(guarded):
     ada = server.as_user("t-ada")
     thread = ada.thread()
     values = ada("POST", f"/threads/{thread}/runs/wait", json={"assistant_id": "look", "input": {"seen": {}}})
-    assert values == {"seen": {"team": "weavers", "knows": True}}
+    assert values == {"seen": {"team": "weavers", "knows": True, "id": "ada"}}
     assert b"hush-ada" not in server.database()
     assert "hush-ada" not in server.tail(1000)
 
