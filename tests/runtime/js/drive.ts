@@ -66,9 +66,10 @@ class OnServer implements Side {
   }
 
   async cancel(thread: string, graph: string, input: unknown) {
-    const { run_id } = await this.#client.runs.create(thread, graph, { input: input as Fields, streamMode: ["custom"] });
+    let run_id = "";
     const events: unknown[] = [];
-    for await (const { event, data } of this.#client.runs.joinStream(thread, run_id, { streamMode: ["custom"] })) {
+    for await (const { event, data } of this.#client.runs.stream(thread, graph, { input: input as Fields, streamMode: ["custom"] })) {
+      if (event === "metadata") run_id = (data as Fields).run_id;
       if (event !== "custom") continue;
       events.push(data);
       await this.#client.runs.cancel(thread, run_id, true);
