@@ -1,11 +1,12 @@
 /*
  * Custom auth, operation by operation: before a route does its work, the project's handler for what
- * it does is asked (hd_endpoint.on; run/gate_worker.h). It may refuse, change what was sent, and say
- * by a filter which things the caller sees. What it does not see is not there, in the same words.
+ * it does is asked (hd_endpoint.on; run/gate_worker.h). It may refuse, change what was sent, and
+ * say by a filter which things the caller sees. What it does not see is not there, in the same
+ * words.
  *
- * The handler is asked on the loop, between two visits to store threads: first the body is read, then
- * the question is asked, then the work is done with the body as the handler left it. Where there is
- * no handler nothing of this happens.
+ * The handler is asked on the loop, between two visits to store threads: first the body is read,
+ * then the question is asked, then the work is done with the body as the handler left it. Where
+ * there is no handler nothing of this happens.
  */
 #ifndef HD_API_AUTHORIZE_H
 #define HD_API_AUTHORIZE_H

@@ -202,7 +202,7 @@ static void embed(struct hd_call *call)
 static int read_item(struct hd_call *call, struct hd_item_change *change, struct hd_texts *texts)
 {
     const struct hd_items items = items_of(call);
-    hd_json_val value;
+    hd_json_val value = NULL;
     int err = place_of_body(call, &change->place);
 
     if (!err)

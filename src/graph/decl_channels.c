@@ -30,10 +30,8 @@ static const struct reducer reducers[] = {
 };
 
 static const char *const made_reducers[] = {
-    [HD_REDUCE_TRIGGER] = "trigger",
-    [HD_REDUCE_TRIGGER_AFTER] = "trigger after",
-    [HD_REDUCE_BARRIER] = "barrier",
-    [HD_REDUCE_BARRIER_AFTER] = "barrier after",
+    [HD_REDUCE_TRIGGER] = "trigger", [HD_REDUCE_TRIGGER_AFTER] = "trigger after",
+    [HD_REDUCE_BARRIER] = "barrier", [HD_REDUCE_BARRIER_AFTER] = "barrier after",
     [HD_REDUCE_OPAQUE] = "opaque",
 };
 

@@ -276,7 +276,8 @@ HD_MUST_CHECK int hd_items_scan(struct heddle *store, struct hd_slice principal,
 HD_MUST_CHECK int hd_namespaces_scan(struct heddle *store, struct hd_slice principal,
                                      struct hd_slice from, hd_ns_fn fn, void *arg,
                                      struct hd_fault *fault);
-/* What an item means: a vector for each of its texts. Belongs to the item as it was written then. */
+/* What an item means: a vector for each of its texts. Belongs to the item as it was written then.
+ */
 struct hd_vectors_rec {
     struct hd_slice principal;
     struct hd_slice ns;

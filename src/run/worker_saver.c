@@ -347,7 +347,7 @@ static int read_put(struct hd_worker_op *op, struct heddle_checkpoint *put)
 {
     static const char *const names[] = {[HD_RT_PYTHON] = "python", [HD_RT_JS] = "js"};
     const struct hd_rt_scope *scope = op->scope;
-    struct hd_slice checkpoint, metadata, versions, parent;
+    struct hd_slice checkpoint, metadata = {NULL, 0}, versions, parent;
     struct heddle_value *values = NULL;
     struct hd_hidden hidden;
     struct heddle_key key;

@@ -1,7 +1,8 @@
 /*
  * The workers of a language. Each place has one; a place whose worker was lost gets a new one after
  * a while, longer each time. A worker that is to go, because the files have changed or it has grown
- * too large, gives its place to a new one, and ends when that is ready and nothing is at work in it.
+ * too large, gives its place to a new one, and ends when that is ready and nothing is at work in
+ * it.
  */
 #include <stdio.h>
 #include <string.h>

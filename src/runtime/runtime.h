@@ -141,8 +141,8 @@ void hd_runtime_reload(struct hd_runtime *runtime, enum hd_rt_language language)
 /* No more calls; `done` when all workers have ended (they are killed after drain_us). */
 void hd_runtime_drain(struct hd_runtime *runtime, void (*done)(void *ctx), void *ctx);
 /*
- * Calls are dropped: nothing is called any more. The memory goes when ops have been answered and the
- * loop has closed its handles.
+ * Calls are dropped: nothing is called any more. The memory goes when ops have been answered and
+ * the loop has closed its handles.
  */
 void hd_runtime_destroy(struct hd_runtime *runtime);
 
