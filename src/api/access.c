@@ -155,23 +155,9 @@ static void on_settled(struct hd_call *call, int err)
     }
 }
 
-static bool is_text(struct hd_slice s)
-{
-    const char *at = s.ptr, *end = s.ptr + s.len;
-
-    while (at < end) {
-        size_t len = hd_utf8_char(at, end);
-
-        if (len == 0)
-            return false;
-        at += len;
-    }
-    return true;
-}
-
 static bool is_name(struct hd_slice s, size_t most)
 {
-    return s.len > 0 && s.len <= most && is_text(s);
+    return s.len > 0 && s.len <= most && hd_utf8_is_valid(s);
 }
 
 /* Administrators may act for somebody, ALIAS/SUBJECT: may then what that one may, and no more. */

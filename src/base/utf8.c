@@ -55,6 +55,20 @@ size_t hd_utf8_char(const char *pos, const char *end)
     return len;
 }
 
+bool hd_utf8_is_valid(struct hd_slice text)
+{
+    const char *pos = text.ptr, *end = text.ptr ? text.ptr + text.len : NULL;
+
+    while (pos < end) {
+        size_t len = hd_utf8_char(pos, end);
+
+        if (len == 0)
+            return false;
+        pos += len;
+    }
+    return true;
+}
+
 size_t hd_utf8_cut(const char *text, size_t len)
 {
     size_t start = len;

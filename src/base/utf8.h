@@ -2,10 +2,15 @@
 #ifndef HD_BASE_UTF8_H
 #define HD_BASE_UTF8_H
 
+#include <stdbool.h>
 #include <stddef.h>
+
+#include "base/slice.h"
 
 /* Bytes of the character that begins at `pos`, or 0 when there is none before `end`. */
 size_t hd_utf8_char(const char *pos, const char *end);
+
+bool hd_utf8_is_valid(struct hd_slice text);
 
 /*
  * The greatest length not above `len` that does not cut a character of `text`

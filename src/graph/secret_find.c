@@ -200,26 +200,12 @@ static int find_private_keys(struct finder *f, struct hd_slice text)
     return err;
 }
 
-static bool is_utf8(struct hd_slice text)
-{
-    const char *pos = text.ptr, *end = text.ptr + text.len;
-
-    while (pos < end) {
-        size_t len = hd_utf8_char(pos, end);
-
-        if (len == 0)
-            return false;
-        pos += len;
-    }
-    return true;
-}
-
 static int find_words(struct finder *f, struct hd_slice text)
 {
     int err = text.len > 0 ? find_private_keys(f, text) : 0;
     size_t i = 0;
 
-    f->is_binary = text.len > 0 && !is_utf8(text);
+    f->is_binary = text.len > 0 && !hd_utf8_is_valid(text);
     while (!err && i < text.len) {
         size_t begin = i;
 

@@ -23,20 +23,6 @@
 
 /* ---- bytes ------------------------------------------------------------ */
 
-static bool is_utf8(struct hd_slice text)
-{
-    const char *pos = text.ptr, *end = text.ptr ? text.ptr + text.len : NULL;
-
-    while (pos < end) {
-        size_t len = hd_utf8_char(pos, end);
-
-        if (len == 0)
-            return false;
-        pos += len;
-    }
-    return true;
-}
-
 /* JSON that can stand in a line as it is. */
 static bool is_json(struct hd_slice text)
 {
@@ -72,7 +58,7 @@ void hd_dump_write_bytes(struct hd_jw *jw, struct hd_slice bytes, bool may_be_js
     if (may_be_json && is_json(bytes)) {
         hd_jw_key(jw, HD_S("json"));
         hd_jw_raw(jw, bytes);
-    } else if (is_utf8(bytes)) {
+    } else if (hd_utf8_is_valid(bytes)) {
         hd_jw_key(jw, HD_S("text"));
         hd_jw_string(jw, bytes);
     } else {

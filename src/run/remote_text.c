@@ -4,6 +4,8 @@
 
 #include "base/json.h"
 #include "graph/secret.h"
+#include "run/worker_internal.h"
+#include "store/store.h"
 
 #define MAX_TEXT ((size_t)1 << 30)
 
@@ -201,76 +203,22 @@ int hd_remote_read_piece(struct hd_slice head, struct hd_json *json, enum hd_str
 
 /* ---- secrets ---------------------------------------------------------- */
 
-static int replace_all(struct hd_slice text, struct hd_slice what, struct hd_slice by,
-                       struct hd_buf *out)
-{
-    const char *end = text.ptr + text.len, *at = text.ptr, *found;
-    int err = 0;
-
-    while (!err && (found = memmem(at, (size_t)(end - at), what.ptr, what.len))) {
-        err = hd_buf_append(out, at, (size_t)(found - at));
-        if (!err)
-            err = hd_buf_append_slice(out, by);
-        at = found + what.len;
-    }
-    return err ? err : hd_buf_append(out, at, (size_t)(end - at));
-}
-
-/* As it stands inside a JSON string. */
-static int escape(struct hd_slice text, struct hd_buf *out, struct hd_slice *inner)
-{
-    int err = hd_json_write_string(out, text);
-
-    if (!err)
-        *inner = hd_slice(out->ptr + 1, out->len - 2);
-    return err;
-}
-
-/* Replaces one secret in what `text` has become so far. */
-static int redact_one(struct hd_buf *text, struct hd_slice secret, struct hd_slice marker)
-{
-    struct hd_buf what, by, out;
-    struct hd_slice what_text = {NULL, 0}, by_text = {NULL, 0};
-    int err;
-
-    hd_buf_init(&what, MAX_TEXT);
-    hd_buf_init(&by, MAX_TEXT);
-    hd_buf_init(&out, MAX_TEXT);
-    err = escape(secret, &what, &what_text);
-    if (!err)
-        err = escape(marker, &by, &by_text);
-    if (!err && memmem(text->ptr, text->len, what_text.ptr, what_text.len)) {
-        err = replace_all(hd_buf_slice(text), what_text, by_text, &out);
-        if (!err) {
-            hd_buf_reset(text);
-            err = hd_buf_append_slice(text, hd_buf_slice(&out));
-        }
-    }
-    hd_buf_fini(&what);
-    hd_buf_fini(&by);
-    hd_buf_fini(&out);
-    return err;
-}
-
 int hd_remote_redact(struct hd_slice text, const struct hd_val *secrets, struct hd_buf *out)
 {
-    struct hd_buf work;
+    struct heddle_value value = {.type = hd_to_public(HD_S("json")), .data = hd_to_public(text)};
+    struct hd_hidden hidden;
+    struct hd_arena arena;
     int err;
 
     if (hd_val_count(secrets) == 0 || text.len == 0)
         return hd_buf_append_slice(out, text);
-    hd_buf_init(&work, MAX_TEXT);
-    err = hd_buf_append_slice(&work, text);
-    for (size_t i = 0; i < hd_val_count(secrets) && !err; i++) {
-        struct hd_val *marker;
-        struct hd_slice secret = hd_val_get_string(hd_val_member(secrets, i, &marker));
-
-        if (secret.len >= HD_REMOTE_MIN_SECRET)
-            err = redact_one(&work, secret, hd_val_get_string(marker));
-    }
+    hd_arena_init(&arena, MAX_TEXT);
+    err = hd_hidden_init(&hidden, secrets, &arena);
     if (!err)
-        err = hd_buf_append_slice(out, hd_buf_slice(&work));
-    hd_buf_fini(&work);
+        err = hd_hidden_hide(&hidden, &value, &arena);
+    if (!err)
+        err = hd_buf_append_slice(out, hd_from_public(value.data));
+    hd_arena_fini(&arena);
     return err;
 }
 

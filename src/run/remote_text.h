@@ -54,7 +54,6 @@ HD_MUST_CHECK int hd_remote_read_error(struct hd_slice head, const struct hd_val
  * Appends JSON text in which what `secrets` (markers to texts; may be NULL) has is replaced by its
  * markers. Short ones may be anything and stay.
  */
-#define HD_REMOTE_MIN_SECRET 8
 HD_MUST_CHECK int hd_remote_redact(struct hd_slice text, const struct hd_val *secrets,
                                    struct hd_buf *out);
 

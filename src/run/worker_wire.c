@@ -117,20 +117,6 @@ int hd_wire_init(struct hd_wire_out *out, struct hd_buf *head, struct hd_arena *
     return out->blobs ? 0 : HD_ENOMEM;
 }
 
-static bool is_text(struct hd_slice blob)
-{
-    const char *pos = blob.ptr, *end = blob.ptr + blob.len;
-
-    while (pos < end) {
-        size_t len = hd_utf8_char(pos, end);
-
-        if (len == 0)
-            return false;
-        pos += len;
-    }
-    return true;
-}
-
 /* A frame has so many blobs and no more: text goes on in the head then, nothing else can. */
 static void put_blob(struct hd_wire_out *out, struct heddle_bytes bytes)
 {
@@ -140,7 +126,7 @@ static void put_blob(struct hd_wire_out *out, struct heddle_bytes bytes)
     if (out->count < out->room) {
         hd_jw_int(&out->jw, (int64_t)out->count);
         out->blobs[out->count++] = blob;
-    } else if (is_text(blob)) {
+    } else if (hd_utf8_is_valid(blob)) {
         hd_jw_string(&out->jw, blob);
     } else if (!out->jw.err) {
         out->jw.err = HD_ELIMIT;
