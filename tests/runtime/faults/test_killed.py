@@ -80,6 +80,17 @@ def test_in_the_middle_of_a_superstep(server, tmp_path):
     )
 
 
+def test_in_typescript(server, tmp_path):
+    (tmp_path / "end.waits").touch()
+    run = Began(server, "typed", tmp_path)
+    wait_for(lambda: times(tmp_path, "end"), what="the second superstep")
+    wait_for(lambda: server.state(run.thread)["next"] == ["end"], what="its checkpoint")
+    kill(tmp_path, "end")
+    (tmp_path / "end.go").touch()
+    assert run.end()["said"] == ["first", "end"]
+    assert [times(tmp_path, name) for name in ("first", "end")] == [1, 2]
+
+
 def test_while_streaming(server, tmp_path):
     """Whoever reads sees both attempts, and the end."""
     (tmp_path / "middle.waits").touch()
