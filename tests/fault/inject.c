@@ -2,7 +2,8 @@
  * Faults below SQLite:
  *
  *   inject faults DIRECTORY   the n-th call of each kind fails, once or from then on,
- *                             n = 1, 2, 3 … until a session does not meet the fault
+ *                             n = 1, 2, 3 … until a session does not meet the fault; with
+ *                             HEDDLE_FAULT_EVERY only every so many
  *   inject full DIRECTORY     a disk that is really full; the directory is on a small file system
  *
  * A call that fails says why, nothing acknowledged is lost, nothing changed by
@@ -274,18 +275,19 @@ static bool run_faults(struct session *s)
     for (size_t i = 0; is_well && i < sizeof(faults) / sizeof(faults[0]) * 2; i++) {
         struct fault fault = faults[i / 2];
         unsigned long met = s->met, calls = s->failed_calls;
+        long sessions = 0;
         bool was_met = true;
 
         if (only && strcmp(only, fault.name) != 0)
             continue;
         fault.is_sticky = i % 2;
         s->fault = &fault;
-        while (is_well && was_met) {
-            fault.n++;
+        for (fault.n = 1; is_well && was_met; fault.n += fault_every()) {
             is_well = run_session(s, &was_met);
+            sessions++;
         }
         (void)printf("%s%s: %ld sessions, %lu faults, %lu failed calls\n", fault.name,
-                     fault.is_sticky ? " from then on" : "", fault.n, s->met - met,
+                     fault.is_sticky ? " from then on" : "", sessions, s->met - met,
                      s->failed_calls - calls);
         (void)fflush(stdout);
         s->fault = NULL;

@@ -14,6 +14,14 @@ static const struct {
 
 /* ---- helpers ---- */
 
+long fault_every(void)
+{
+    const char *text = getenv("HEDDLE_FAULT_EVERY");
+    long every = text ? strtol(text, NULL, 10) : 1;
+
+    return every > 0 ? every : 1;
+}
+
 uint64_t mix(uint64_t x)
 {
     x += 0x9e3779b97f4a7c15u;

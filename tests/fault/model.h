@@ -144,6 +144,8 @@ void dump_diff(const char *wanted, const char *got);
 
 /* ---- small helpers ---- */
 
+/* HEDDLE_FAULT_EVERY: the step from one fault to the next; 1 unless it says otherwise. */
+long fault_every(void);
 uint64_t mix(uint64_t x);
 uint64_t random_next(uint64_t *state);
 /* From 0 to n - 1. */

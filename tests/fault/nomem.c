@@ -52,7 +52,7 @@ static bool fail(struct test *t, const char *what, const char *detail)
 
 static long stride(const struct test *t)
 {
-    return t->is_sticky ? STICKY_STRIDE : 1;
+    return t->is_sticky ? STICKY_STRIDE : fault_every();
 }
 
 /* ---- SQLite's memory ---- */
