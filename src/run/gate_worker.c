@@ -381,6 +381,27 @@ static void on_asked(void *ctx, enum hd_rt_end end, const struct hd_rt_message *
     hd_json_fini(&json);
 }
 
+/* Every line of that name, as the code sees them all: one alone may be anybody's. */
+static int add_lines(struct hd_buf *out, const struct hd_http_request *request,
+                     struct hd_slice name, bool *is_there)
+{
+    uint64_t end = 0;
+    int err = 0;
+
+    for (size_t i = 0; !err && i < request->header_count; i++) {
+        struct hd_slice value = request->headers[i].value;
+        uint64_t mark = value.len + 1;
+
+        if (!hd_slice_eq(request->headers[i].name, name))
+            continue;
+        *is_there = true;
+        err = hd_buf_append(out, &mark, sizeof(mark));
+        if (!err)
+            err = hd_buf_append_slice(out, value);
+    }
+    return err ? err : hd_buf_append(out, &end, sizeof(end));
+}
+
 /* All that are there, by name and length, so that none can be taken for another. */
 static int read_credential(struct asking *asking, const struct hd_http_request *request)
 {
@@ -389,16 +410,8 @@ static int read_credential(struct asking *asking, const struct hd_http_request *
     int err = 0;
 
     hd_buf_init(&buf, MAX_HEAD);
-    for (size_t i = 0; !err && i < config->cache_key_count; i++) {
-        struct hd_slice value = {NULL, 0};
-        bool is_there = hd_request_header(request, config->cache_keys[i], &value);
-        uint64_t mark = is_there ? value.len + 1 : 0;
-
-        asking->has_credential = asking->has_credential || is_there;
-        err = hd_buf_append(&buf, &mark, sizeof(mark));
-        if (!err && is_there)
-            err = hd_buf_append_slice(&buf, value);
-    }
+    for (size_t i = 0; !err && i < config->cache_key_count; i++)
+        err = add_lines(&buf, request, config->cache_keys[i], &asking->has_credential);
     if (!err)
         err = hd_sha256(hd_buf_slice(&buf), asking->fingerprint);
     if (buf.ptr)

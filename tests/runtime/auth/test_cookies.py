@@ -1,0 +1,33 @@
+"""Who is remembered by a cache, when what says who it is comes in more than one line."""
+
+import httpx
+
+AUTH = """
+from langgraph_sdk import Auth
+
+auth = Auth()
+
+
+@auth.authenticate
+async def authenticate(headers: dict) -> dict:
+    for part in headers.get(b"cookie", b"").decode().split("; "):
+        name, _, value = part.partition("=")
+        if name == "session":
+            return {"identity": value}
+    raise Auth.exceptions.HTTPException(status_code=401, detail="who?")
+"""
+
+
+def test_a_line_that_all_send_is_nobodys_credential(guarded):
+    """Proxies send the cookies of HTTP/2 in a line each: who sends the first of them alone is not that user."""
+    cache = {"cache_keys": ["cookie"], "ttl_seconds": 3600}
+    server = guarded("python", {"cache": cache}, files={"auth.py": AUTH})
+
+    def enter(*cookies: str) -> httpx.Response:
+        lines = [("cookie", cookie) for cookie in cookies]
+        return httpx.post(f"{server.url}/threads", json={}, headers=lines, timeout=120)
+
+    assert enter("theme=dark", "session=ada").json()["metadata"]["owner"] == "ada"
+    assert enter("theme=dark").status_code == 401
+    assert enter("theme=dark", "session=bob").json()["metadata"]["owner"] == "bob"
+    assert enter("theme=dark; session=eve").json()["metadata"]["owner"] == "eve"
