@@ -311,6 +311,24 @@ static void begin_stream(struct visit *visit)
                     visit);
 }
 
+/* What has line breaks in it would be more than one header. */
+static bool are_sound(hd_json_val headers)
+{
+    struct hd_json_iter it = hd_json_iter(headers);
+
+    while (hd_json_next(&it)) {
+        struct hd_slice value = pair_at(it.val, 1);
+
+        for (size_t i = 0; i < value.len; i++) {
+            unsigned char c = (unsigned char)value.ptr[i];
+
+            if ((c < ' ' && c != '\t') || c == 0x7f)
+                return false;
+        }
+    }
+    return true;
+}
+
 static bool take_head(struct visit *visit, struct hd_slice text)
 {
     int64_t status = 0, length = -1;
@@ -318,7 +336,8 @@ static bool take_head(struct visit *visit, struct hd_slice text)
 
     if (hd_json_parse(&visit->head, text, NULL) ||
         !hd_json_int(hd_json_get(hd_json_root(&visit->head), HD_S("status")), &status) ||
-        status < 200 || status > 599)
+        status < 200 || status > 599 ||
+        !are_sound(hd_json_get(hd_json_root(&visit->head), HD_S("headers"))))
         return false;
     visit->has_head = true;
     visit->status = (int)status;

@@ -53,6 +53,15 @@ def test_answers_come_as_they_are(client):
     assert client.get("/shop/empty").status_code == 204
 
 
+@pytest.mark.parametrize("is_streamed", [False, True])
+@pytest.mark.parametrize("name", ["content-type", "x-mine"])
+def test_a_header_is_one_header(client, name, is_streamed):
+    ask = {"name": name, "is_streamed": is_streamed}
+    assert client.get("/shop/typed", params={**ask, "type": "text/x"}).headers[name].startswith("text/x")
+    answer = client.get("/shop/typed", params={**ask, "type": "text/x\r\nset-cookie: a=1"})
+    assert (answer.status_code, "set-cookie" in answer.headers) == (502, False)
+
+
 def test_it_comes_before_a_route_of_the_server(client):
     assert client.get("/info").json() == {"name": "shop"}
     assert client.get("/ok").json() == {"ok": True}

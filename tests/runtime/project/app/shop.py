@@ -37,6 +37,13 @@ def headers():
     return response
 
 
+@app.get("/shop/typed")
+def typed(type: str, name: str, is_streamed: bool = False):
+    if is_streamed:
+        return StreamingResponse(iter([b"x"]), headers={name: type})
+    return Response("x", headers={name: type})
+
+
 @app.get("/shop/empty", status_code=204)
 def empty():
     return Response(status_code=204)
