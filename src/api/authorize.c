@@ -7,6 +7,7 @@
 #include "api/spot.h"
 #include "auth/grant.h"
 #include "base/log.h"
+#include "graph/val.h"
 #include "run/gate.h"
 #include "run/gate_worker.h"
 #include "run/record.h"
@@ -300,6 +301,30 @@ static void put_rest(struct hd_jw *jw, const struct event *event, hd_json_val bo
     hd_jw_object_end(jw);
 }
 
+/* What is in the path is said by the path alone. */
+static bool is_param(const struct hd_call *call, struct hd_slice name)
+{
+    const char *at = call->route->pattern;
+
+    while ((at = strchr(at, '{'))) {
+        size_t len = strcspn(++at, "}");
+
+        if (hd_slice_eq(hd_slice(at, len), name))
+            return true;
+    }
+    return false;
+}
+
+/* Of a name that occurs twice the handler would see one value, and the route take the other. */
+static int check_names(struct hd_call *call)
+{
+    struct hd_val *val = NULL;
+    int err = hd_val_parse_json(hd_buf_slice(&call->authorized->value), &val, &call->fault);
+
+    hd_val_unref(val);
+    return err;
+}
+
 static int write_value(struct hd_call *call, hd_json_val body)
 {
     struct hd_authorized *a = call->authorized;
@@ -308,14 +333,17 @@ static int write_value(struct hd_call *call, hd_json_val body)
     struct hd_slice action;
     struct member member;
     struct hd_jw jw;
+    int err;
 
     hd_buf_reset(&a->value);
     hd_jw_init(&jw, &a->value);
     hd_jw_object(&jw);
     if (&events[HD_ON_THREADS_CREATE] != event) /* of a copy: the id is that of the other */
         put_params(&jw, call);
-    while (next_member(&at, &member))
-        put_member(&jw, call, event, body, &member);
+    while (next_member(&at, &member)) {
+        if (!is_param(call, member.name))
+            put_member(&jw, call, event, body, &member);
+    }
     put_rest(&jw, event, body);
     if (&events[HD_ON_THREADS_UPDATE] == event &&
         hd_params_get(&call->query, HD_S("action"), &action)) {
@@ -323,7 +351,8 @@ static int write_value(struct hd_call *call, hd_json_val body)
         hd_jw_string(&jw, action);
     }
     hd_jw_object_end(&jw);
-    return hd_jw_finish(&jw);
+    err = hd_jw_finish(&jw);
+    return err ? err : check_names(call);
 }
 
 /* A copy has the metadata of what it is a copy of. *is_there: there is something to copy. */
