@@ -66,13 +66,23 @@ export class CustomAuth {
 function decision(result: unknown, value: unknown, before: string): Fields {
   if (result === false) return { allow: false };
   const told: Fields = { allow: true };
-  if (typeof result === "object" && result !== null) told.filter = result;
-  else if (result !== undefined && result !== null && result !== true) {
+  if (typeof result === "object" && result !== null) {
+    checkFilter(result);
+    told.filter = result;
+  } else if (result !== undefined && result !== null && result !== true) {
     throw new TypeError(`a handler returns nothing, true, false or a filter (an object), not a ${typeof result}`);
   }
   const after = render(value);
   if (after !== before) told.value = JSON.parse(after);
   return told;
+}
+
+/** What is undefined is not there in JSON: a filter without it would let everybody see everything. */
+function checkFilter(filter: object): void {
+  for (const [name, wanted] of Object.entries(filter) as [string, unknown][]) {
+    if (wanted === undefined) throw new TypeError(`"${name}" of a filter is undefined`);
+    if (typeof wanted === "object" && wanted !== null) checkFilter(wanted);
+  }
 }
 
 /** Whatever authenticate() may return, as one object with an identity. */
