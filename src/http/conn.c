@@ -23,6 +23,7 @@
 #define ARENA_FOR_USERS ((size_t)16 * 1024 * 1024)
 #define TRIM_AFTER_MS 1000
 #define MOST_PARTS 4
+#define KERNEL_AFTER_STREAM ((size_t)1024 * 1024)
 
 void hd_conn_init(struct hd_conn *conn, struct hd_hub *hub)
 {
@@ -169,6 +170,14 @@ void hd_conn_settle(struct hd_conn *conn)
     reset_arena(&ex->arena);
 }
 
+/* The little that a stream was given in the kernel is too little for the answers that follow it:
+   after every few kilobytes they would wait for the peer's delayed acknowledgement. */
+static void widen_kernel(struct hd_conn *conn)
+{
+    if (conn->ex.is_stream && conn->hub->config.limits.stream_kernel > 0)
+        conn->hub->wire->bound_kernel(conn, KERNEL_AFTER_STREAM);
+}
+
 void hd_conn_answered(struct hd_conn *conn)
 {
     hd_conn_settle(conn);
@@ -176,6 +185,7 @@ void hd_conn_answered(struct hd_conn *conn)
         close_gently(conn);
         return;
     }
+    widen_kernel(conn);
     hd_conn_enter(conn, HD_CONN_IDLE);
     if (!conn->is_consuming && (has_pending(conn) || conn->has_ended))
         hd_hub_mark(conn, HD_READY_NEXT);

@@ -104,6 +104,13 @@ static struct hd_slice configured(const struct hd_run_request *request, const ch
     return hd_json_string(hd_json_get(request->configurable, hd_slice_cstr(name)));
 }
 
+/* Clients that are not shown the root of namespaces send them without it. */
+static bool is_relative(const struct attempt *t)
+{
+    return !t->a->app->config->namespaces_show &&
+           !hd_slice_starts(t->a->request->checkpoint_ns, HD_S("assistant:"));
+}
+
 /*
  * The namespace is the assistant's own unless the configurable names another. A
  * checkpoint of another assistant's (clients send the head of what they show, and
@@ -123,7 +130,7 @@ static int choose_place(struct attempt *t)
     t->checkpoint_id = configured(request, "checkpoint_id");
     if (t->checkpoint_id.len == 0)
         t->checkpoint_id = request->checkpoint_id;
-    if (shown.len == 0 || hd_slice_eq(shown, t->ns))
+    if (shown.len == 0 || hd_slice_eq(shown, t->ns) || is_relative(t))
         return 0;
     if (wanted.len == 0 && !hd_slice_starts(shown, HD_S("assistant:")))
         t->ns = shown;
@@ -132,21 +139,58 @@ static int choose_place(struct attempt *t)
     return 0;
 }
 
+/* Whether the request names the checkpoint of a subgraph. */
+static bool is_inside(struct attempt *t)
+{
+    struct hd_slice ns = t->a->request->checkpoint_ns;
+
+    return is_relative(t) ? ns.len > 0 : ns.len > first_segment(ns).len;
+}
+
+/* A namespace of the map without the root, which clients are shown and send back. */
+static struct hd_slice below_root(const struct attempt *t, struct hd_slice ns)
+{
+    if (!hd_slice_starts(ns, t->ns) || t->ns.len == 0)
+        return ns;
+    if (ns.len == t->ns.len)
+        return hd_slice(NULL, 0);
+    if (ns.ptr[t->ns.len] != '|')
+        return ns;
+    return hd_slice(ns.ptr + t->ns.len + 1, ns.len - t->ns.len - 1);
+}
+
+static int write_map(struct attempt *t, struct hd_buf *buf)
+{
+    struct hd_json_iter it = hd_json_iter(t->a->request->checkpoint_map);
+    struct hd_jw jw;
+
+    hd_jw_init(&jw, buf);
+    hd_jw_object(&jw);
+    while (hd_json_next(&it)) {
+        if (!hd_json_is_string(it.val))
+            continue;
+        hd_jw_key(&jw, below_root(t, it.key));
+        hd_jw_string(&jw, hd_json_string(it.val));
+    }
+    hd_jw_object_end(&jw);
+    return hd_jw_finish(&jw);
+}
+
 /* A subgraph's checkpoint is reached through the root's, which the map names. */
 static int follow_map(struct attempt *t)
 {
-    const struct hd_run_request *request = t->a->request;
-    hd_json_val root = hd_json_get(request->checkpoint_map, HD_S(""));
+    hd_json_val map = t->a->request->checkpoint_map, root = hd_json_get(map, HD_S(""));
     struct hd_buf buf;
     int err;
 
-    if (request->checkpoint_ns.len == first_segment(request->checkpoint_ns).len ||
-        t->checkpoint_id.len == 0)
+    if (!is_inside(t) || t->checkpoint_id.len == 0)
         return 0;
+    if (!hd_json_is_string(root))
+        root = hd_json_get(map, t->ns);
     if (!hd_json_is_string(root))
         return refuse(t, 422, "checkpoint_map: needed to run from the checkpoint of a subgraph");
     hd_buf_init(&buf, MAX_KWARGS);
-    err = hd_json_write_val(&buf, request->checkpoint_map);
+    err = write_map(t, &buf);
     if (!err)
         err = hd_arena_copy(t->a->arena, hd_buf_slice(&buf), &t->checkpoint_map);
     hd_buf_fini(&buf);
