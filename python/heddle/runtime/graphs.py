@@ -101,12 +101,17 @@ def bind(graph: Graph, graph_id: str, scope: Scope, serde: CanonicalSerializer) 
     return bound
 
 
-def context_of(graph: Graph, context: Any) -> Any:
-    """The run's context: without members that the graph's schema does not know."""
+def context_of(graph: Graph, context: Any, configurable: dict[str, Any]) -> Any:
+    """The run's context: without members that the graph's schema does not know.
+
+    Clients that know no context give its members in the configurable.
+    """
     schema = graph.context_schema
     if schema is None:
         return context
     names = _members(schema)
+    if not context and names:
+        context = {k: v for k, v in configurable.items() if k in names} or context
     if isinstance(context, dict):
         return context if not names else {k: v for k, v in context.items() if k in names}
     if context is None:

@@ -138,7 +138,7 @@ class Run:
         ) as graph:
             graph = bind(graph, entry.id, self._scope, self._worker.serde)
             arguments: Any = {
-                "context": context_of(graph, context),
+                "context": context_of(graph, context, config["configurable"]),
                 "stream_mode": [*{*_ALWAYS, *self._modes} - {"events"}],
                 "subgraphs": self._with_subgraphs or "messages" in self._modes,
                 "output_keys": graph.output_channels,

@@ -257,6 +257,10 @@ async def test_context(client):
     assert (await client.runs.wait(None, "context", input={"item": "tea"}))["price"] == "3 EUR"
     values = await client.runs.wait(None, "context", input={"item": "cake"}, context={"currency": "USD", "factor": 3})
     assert values["price"] == "15 USD"
+    config = {"configurable": {"currency": "CHF", "other": 1}}  # of clients that know no context
+    assert (await client.runs.wait(None, "context", input={"item": "tea"}, config=config))["price"] == "3 CHF"
+    values = await client.runs.wait(None, "context", input={"item": "tea"}, config=config, context={"factor": 2})
+    assert values["price"] == "6 EUR"
     assistant = await client.assistants.create("context", context={"currency": "JPY", "factor": 100})
     values = await client.runs.wait(None, assistant["assistant_id"], input={"item": "tea"})
     assert values["price"] == "300 JPY"
