@@ -285,6 +285,7 @@ static int read_cache_keys(const struct hd_auth_place *at)
     struct hd_auth_config *config = at->reader->config;
     int err = 0;
 
+    config->has_cache_keys = at->val != NULL;
     if (!at->val) {
         for (size_t i = 0; i < HD_COUNT(standard); i++)
             config->cache_keys[config->cache_key_count++] = hd_slice_cstr(standard[i]);

@@ -28,6 +28,7 @@ struct hd_auth_config {
     /* Headers, in lower case, that are a credential for it. */
     struct hd_slice cache_keys[HD_MAX_CACHE_KEYS];
     size_t cache_key_count;
+    bool has_cache_keys; /* the list was given: it alone decides */
     struct hd_issuer *issuers;
     size_t issuer_count;
     struct hd_arena arena;

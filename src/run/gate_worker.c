@@ -402,6 +402,43 @@ static int add_lines(struct hd_buf *out, const struct hd_http_request *request,
     return err ? err : hd_buf_append(out, &end, sizeof(end));
 }
 
+/* Whether a header's name says that its value may tell one user from another. */
+static bool may_decide(struct hd_slice name)
+{
+    static const char *const words[] = {"auth",    "token",  "key",    "secret",  "session", "cred",
+                                        "jwt",     "user",   "tenant", "account", "ident",   "org-",
+                                        "subject", "signat", "assert", "team"};
+
+    if (hd_slice_eq(name, HD_S("user-agent")) || hd_slice_eq(name, HD_S("idempotency-key")))
+        return false;
+    for (size_t i = 0; i < HD_COUNT(words); i++) {
+        if (memmem(name.ptr, name.len, words[i], strlen(words[i])))
+            return true;
+    }
+    return false;
+}
+
+/* Where nobody has said which headers decide, one that may is not left out. */
+static int add_others(struct hd_buf *out, const struct hd_http_request *request)
+{
+    int err = 0;
+
+    for (size_t i = 0; !err && i < request->header_count; i++) {
+        struct hd_slice name = request->headers[i].name;
+        uint64_t mark = name.len;
+        bool ignored = false;
+
+        if (!may_decide(name))
+            continue;
+        err = hd_buf_append(out, &mark, sizeof(mark));
+        if (!err)
+            err = hd_buf_append_slice(out, name);
+        if (!err)
+            err = add_lines(out, request, name, &ignored);
+    }
+    return err;
+}
+
 /* All that are there, by name and length, so that none can be taken for another. */
 static int read_credential(struct asking *asking, const struct hd_http_request *request)
 {
@@ -412,6 +449,8 @@ static int read_credential(struct asking *asking, const struct hd_http_request *
     hd_buf_init(&buf, MAX_HEAD);
     for (size_t i = 0; !err && i < config->cache_key_count; i++)
         err = add_lines(&buf, request, config->cache_keys[i], &asking->has_credential);
+    if (!err && !config->has_cache_keys)
+        err = add_others(&buf, request);
     if (!err)
         err = hd_sha256(hd_buf_slice(&buf), asking->fingerprint);
     if (buf.ptr)

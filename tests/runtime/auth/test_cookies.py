@@ -31,3 +31,32 @@ def test_a_line_that_all_send_is_nobodys_credential(guarded):
     assert enter("theme=dark").status_code == 401
     assert enter("theme=dark", "session=bob").json()["metadata"]["owner"] == "bob"
     assert enter("theme=dark; session=eve").json()["metadata"]["owner"] == "eve"
+
+
+TOKENS = """
+from langgraph_sdk import Auth
+
+auth = Auth()
+
+
+@auth.authenticate
+async def authenticate(headers: dict) -> dict:
+    token = headers.get(b"x-session-token", b"").decode()
+    if not token.startswith("good-"):
+        raise Auth.exceptions.HTTPException(status_code=401, detail="who?")
+    return {"identity": token.removeprefix("good-")}
+"""
+
+
+def test_a_key_that_all_send_is_nobodys_credential(guarded):
+    """Applications often have one public key, and beside it what says who somebody is."""
+    server = guarded("python", {"cache": {"ttl_seconds": 3600}}, files={"auth.py": TOKENS})
+
+    def enter(token: str) -> httpx.Response:
+        headers = {"x-api-key": "public", "x-session-token": token}
+        return httpx.post(f"{server.url}/threads", json={}, headers=headers, timeout=120)
+
+    assert enter("good-ada").json()["metadata"]["owner"] == "ada"
+    assert enter("good-bob").json()["metadata"]["owner"] == "bob"
+    assert enter("bad").status_code == 401
+    assert enter("good-ada").json()["metadata"]["owner"] == "ada"
