@@ -19,6 +19,19 @@ from heddle.runtime.render import render
 Reply = tuple[bytes, tuple[bytes, ...]]
 
 
+_CREDENTIALS = ("auth", "cookie", "token", "key", "secret", "session")
+
+
+def without_credentials(text: str, headers: Any) -> str:
+    """What may go into a log: exceptions often have in them what was sent."""
+    pairs = headers.items() if isinstance(headers, dict) else headers or ()
+    for name, value in pairs:
+        if any(word in name.lower() for word in _CREDENTIALS):
+            for part in (value, *value.replace("=", " ").replace(";", " ").split()):
+                text = text.replace(part, "***") if len(part) >= 8 else text
+    return text
+
+
 class Refused(Exception):
     """An answer with a status, not a failure of the worker."""
 

@@ -24,7 +24,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from heddle._core import __version__
 from heddle.runtime import introspect, loader, structure
 from heddle.runtime.app import HttpApp
-from heddle.runtime.auth import CustomAuth, Refused
+from heddle.runtime.auth import CustomAuth, Refused, without_credentials
 from heddle.runtime.errors import LoadError, describe, log
 from heddle.runtime.frames import ProtocolError
 from heddle.runtime.graphs import Entry, Graph
@@ -269,7 +269,8 @@ class Worker:
             self.link.refuse(call, error.told())
         except Exception as error:
             told = describe(error)
-            log(f"{call.head.get('op')} failed\n{told.get('traceback') or told['message']}")
+            text = f"{call.head.get('op')} failed\n{told.get('traceback') or told['message']}"
+            log(without_credentials(text, call.head.get("headers")))
             self.link.refuse(call, told)
 
     async def _drain(self, call: Call) -> None:
