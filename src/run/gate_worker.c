@@ -78,10 +78,13 @@ static int read_handlers(struct hd_gate_worker *worker, hd_json_val list)
 
     hd_arena_reset(&worker->arena);
     worker->handler_count = 0;
-    while (!err && hd_json_next(&it) && worker->handler_count < MAX_HANDLERS) {
+    if (!hd_json_is_array(list))
+        return HD_EINVAL;
+    while (!err && hd_json_next(&it)) {
         struct handler *handler = &worker->handlers[worker->handler_count];
 
-        if (!hd_json_is_string(it.val))
+        /* One that is left out would let through what it is to refuse. */
+        if (!hd_json_is_string(it.val) || worker->handler_count == MAX_HANDLERS)
             return HD_EINVAL;
         err = hd_arena_copy(&worker->arena, hd_json_string(it.val), &handler->name);
         if (!err)
