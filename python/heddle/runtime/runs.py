@@ -61,6 +61,15 @@ def command_of(command: dict[str, Any]) -> Command[Any]:
     )
 
 
+def says_nothing(command: dict[str, Any]) -> bool:
+    """LangGraph fails with such a command; the thread goes on from where it is instead."""
+    return (
+        command.get("resume") is None
+        and not command.get("update")
+        and not command.get("goto")
+    )
+
+
 def _send(value: dict[str, Any]) -> Send:
     for name in ("input", "arg", "args"):
         if name in value:
@@ -213,7 +222,9 @@ class Run:
 
     def _input(self) -> Any:
         command = self._call.member("command")
-        return self._call.member("input") if command is None else command_of(command)
+        if command is None or says_nothing(command):
+            return self._call.member("input")
+        return command_of(command)
 
     def _config(self) -> dict[str, Any]:
         head = self._call.head

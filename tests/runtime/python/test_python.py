@@ -253,6 +253,16 @@ async def test_factories(client):
     assert (await client.runs.wait(None, "session", input={"greeting": ""}))["open"] is True
 
 
+@pytest.mark.parametrize("command", [{}, {"resume": None}, {"resume": None, "update": None, "goto": []}])
+async def test_command_that_says_nothing(client, command):
+    thread = (await client.threads.create())["thread_id"]
+    asked = await client.runs.wait(thread, "questions", input={"log": ["in"]})
+    again = await client.runs.wait(thread, "questions", command=command)
+    assert again["__interrupt__"] == asked["__interrupt__"]
+    values = await client.runs.wait(thread, "questions", command={"resume": "Ann"})
+    assert values["__interrupt__"] != asked["__interrupt__"]
+
+
 async def test_context(client):
     assert (await client.runs.wait(None, "context", input={"item": "tea"}))["price"] == "3 EUR"
     values = await client.runs.wait(None, "context", input={"item": "cake"}, context={"currency": "USD", "factor": 3})
