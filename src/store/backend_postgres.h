@@ -163,7 +163,7 @@ HD_MUST_CHECK int hd_pg_finish(struct hd_pg_conn *conn, PGresult **results,
 enum hd_pg_nearest { HD_PG_NEAREST_UNKNOWN, HD_PG_NEAREST_READY, HD_PG_NEAREST_NONE };
 
 enum { HD_PG_MAX_DIMS = 16000 }; /* of the extension's type */
-enum { HD_PG_NAME = 64 }; /* bytes of a name in PostgreSQL, with its end */
+enum { HD_PG_NAME = 64 };        /* bytes of a name in PostgreSQL, with its end */
 
 struct hd_pg {
     struct hd_backend base; /* must be first */

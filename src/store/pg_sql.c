@@ -368,8 +368,9 @@ static void say_vectors_of(struct hd_pg_sql *sql, const char *schema, const char
         " (CASE e WHEN 0 THEN m ELSE m + 8388608 END) * power(2::float8, greatest(e, 1) - 150)"
         ")::real END AS x"
         " FROM (SELECT n, get_byte(d, 4 * n + 3) >> 7 AS s,"
-        " (get_byte(d, 4 * n + 3) & 127) << 1 | get_byte(d, 4 * n + 2) >> 7 AS e,"
-        " (get_byte(d, 4 * n + 2) & 127) << 16 | get_byte(d, 4 * n + 1) << 8 | get_byte(d, 4 * n)"
+        " ((get_byte(d, 4 * n + 3) & 127) << 1) | (get_byte(d, 4 * n + 2) >> 7) AS e,"
+        " ((get_byte(d, 4 * n + 2) & 127) << 16) | (get_byte(d, 4 * n + 1) << 8) |"
+        " get_byte(d, 4 * n)"
         " AS m FROM (SELECT data || ''::bytea AS d OFFSET 0) AS whole,"
         " generate_series(0, (length(data) / (4 * dims) * dims)::int - 1) AS n"
         ") AS parts) AS numbers GROUP BY t) AS vectors) END $$");
