@@ -363,17 +363,16 @@ static void say_vectors_of(struct hd_pg_sql *sql, const char *schema, const char
         " CASE WHEN bool_and(v IS NOT NULL) THEN array_agg(v ORDER BY t) END FROM (SELECT t,"
         " CASE WHEN bool_and(x IS NOT NULL) THEN array_agg(x ORDER BY n)::\"%s\".vector END AS v",
         schema, extension, HD_PG_MAX_DIMS, extension);
-    say(sql,
-        " FROM (SELECT n, n / dims AS t, CASE WHEN e < 255 THEN ((1 - 2 * s)::float8 *"
-        " (CASE e WHEN 0 THEN m ELSE m + 8388608 END) * power(2::float8, greatest(e, 1) - 150)"
-        ")::real END AS x"
-        " FROM (SELECT n, get_byte(d, 4 * n + 3) >> 7 AS s,"
-        " ((get_byte(d, 4 * n + 3) & 127) << 1) | (get_byte(d, 4 * n + 2) >> 7) AS e,"
-        " ((get_byte(d, 4 * n + 2) & 127) << 16) | (get_byte(d, 4 * n + 1) << 8) |"
-        " get_byte(d, 4 * n)"
-        " AS m FROM (SELECT data || ''::bytea AS d OFFSET 0) AS whole,"
-        " generate_series(0, (length(data) / (4 * dims) * dims)::int - 1) AS n"
-        ") AS parts) AS numbers GROUP BY t) AS vectors) END $$");
+    say(sql, " FROM (SELECT n, n / dims AS t, CASE WHEN e < 255 THEN ((1 - 2 * s)::float8 *"
+             " (CASE e WHEN 0 THEN m ELSE m + 8388608 END) * power(2::float8, greatest(e, 1) - 150)"
+             ")::real END AS x"
+             " FROM (SELECT n, get_byte(d, 4 * n + 3) >> 7 AS s,"
+             " ((get_byte(d, 4 * n + 3) & 127) << 1) | (get_byte(d, 4 * n + 2) >> 7) AS e,"
+             " ((get_byte(d, 4 * n + 2) & 127) << 16) | (get_byte(d, 4 * n + 1) << 8) |"
+             " get_byte(d, 4 * n)"
+             " AS m FROM (SELECT data || ''::bytea AS d OFFSET 0) AS whole,"
+             " LATERAL generate_series(0, (length(d) / (4 * dims) * dims)::int - 1) AS n"
+             " OFFSET 0) AS parts OFFSET 0) AS numbers GROUP BY t) AS vectors) END $$");
 }
 
 int hd_pg_sql_create_nearest(const char *schema, const char *extension, hd_pg_emit emit, void *arg)
