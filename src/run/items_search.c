@@ -14,6 +14,7 @@
 #define MAX_NAME 4096               /* bytes of a namespace and a key */
 #define MAX_SCORES ((size_t)1 << 26)
 #define MAX_NAMESPACES 1000000
+#define MAX_NEAR 1000 /* items that a database is asked for */
 #define MAX_LABELS_ARENA ((size_t)1 << 20)
 
 /* ---- items ------------------------------------------------------------ */
@@ -35,6 +36,13 @@ struct search {
     struct hd_map scores;  /* of items that have vectors, by name */
 };
 
+/* How far the database's own comparison of vectors has brought us. */
+enum progress {
+    NOTHING,
+    SCORED, /* all vectors that there are have their scores */
+    FOUND   /* all that is to be shown */
+};
+
 /* ---- how near they are ------------------------------------------------ */
 
 struct score {
@@ -51,27 +59,33 @@ static int name_of(struct hd_slice ns, struct hd_slice key, struct hd_buf *out)
     return err ? err : hd_buf_append_slice(out, key);
 }
 
-static int on_vectors(void *arg, const struct hd_vectors_rec *vectors)
+static int add_score(struct search *search, const struct hd_vectors_rec *vectors, double *value)
 {
-    struct search *search = arg;
     size_t dims = hd_embedder_dims(search->items->app->embedder);
-    struct score *score;
+    struct score *score = hd_arena_alloc(&search->arena, sizeof(*score));
     struct hd_buf name;
     int err;
 
-    if ((size_t)vectors->dims != dims)
-        return 0; /* of another index */
-    score = hd_arena_alloc(&search->arena, sizeof(*score));
     if (!score)
         return HD_ENOMEM;
     score->updated_at = vectors->updated_at;
-    score->value = hd_embed_nearness(search->what->vector, dims, vectors->data);
+    score->value = *value = hd_embed_nearness(search->what->vector, dims, vectors->data);
     hd_buf_init(&name, MAX_NAME);
     err = name_of(vectors->ns, vectors->key, &name);
     if (!err)
         err = hd_map_put(&search->scores, hd_buf_slice(&name), score);
     hd_buf_fini(&name);
     return err;
+}
+
+static int on_vectors(void *arg, const struct hd_vectors_rec *vectors)
+{
+    struct search *search = arg;
+    double ignored;
+
+    if ((size_t)vectors->dims != hd_embedder_dims(search->items->app->embedder))
+        return 0; /* of another index */
+    return add_score(search, vectors, &ignored);
 }
 
 static int find_score(const struct search *search, const struct hd_item_rec *item, double *out)
@@ -204,20 +218,148 @@ static int show_sorted(struct search *search, struct hd_jw *jw)
     return err;
 }
 
+/* ---- those that a database finds --------------------------------------- */
+
+/*
+ * A database that can compare vectors (hd_vectors_nearest()) names the nearest, and these alone are
+ * looked at. Scores are ours in any case. As the database's own may differ in the last digits, and
+ * as items may be none that are wanted, it is asked for some more; what is certainly nearer than
+ * all it did not name is where it would be if all had been compared. When that is not enough, all
+ * are.
+ */
+struct near {
+    struct search *search;
+    struct hd_item_name *names;
+    size_t count, cap;
+    size_t counts[2]; /* in the namespace, below it */
+    double last[2];   /* scores */
+};
+
+static int on_near(void *arg, size_t which, const struct hd_vectors_rec *vectors)
+{
+    struct near *near = arg;
+    struct hd_item_name *name = &near->names[near->count];
+    int err = near->count < near->cap ? 0 : HD_ELIMIT;
+
+    if (!err)
+        err = add_score(near->search, vectors, &near->last[which]);
+    if (!err)
+        err = hd_arena_copy(&near->search->arena, vectors->ns, &name->ns);
+    if (!err)
+        err = hd_arena_copy(&near->search->arena, vectors->key, &name->key);
+    near->count += !err;
+    near->counts[which] += !err;
+    return err;
+}
+
+/* Whatever was not named has no greater score, by the errors of two sums of products at most. */
+static double greatest_unnamed(const struct near *near, size_t limit)
+{
+    size_t dims = hd_embedder_dims(near->search->items->app->embedder);
+    double greatest = -INFINITY;
+
+    for (size_t i = 0; i < HD_COUNT(near->counts); i++) {
+        if (near->counts[i] == limit && !(near->last[i] <= greatest))
+            greatest = isnan(near->last[i]) ? INFINITY : near->last[i];
+    }
+    return greatest + (1.25 * (double)dims + 16) * 0x1p-23;
+}
+
+static void forget(struct search *search)
+{
+    search->count = 0;
+    hd_map_fini(&search->scores);
+    hd_map_init(&search->scores, MAX_SCORES);
+    hd_arena_reset(&search->arena);
+}
+
+static int pick_near(struct near *near, size_t limit, size_t wanted, enum progress *out)
+{
+    struct search *search = near->search;
+    const struct hd_items *items = search->items;
+    double bound = greatest_unnamed(near, limit);
+    size_t sure = 0;
+    int err = hd_items_pick(items->app->store, items->principal, near->names, near->count,
+                            search->what->filter || items->sees, on_item, search, items->fault);
+
+    for (size_t i = 0; !err && i < search->count; i++)
+        sure += search->found[i].score > bound;
+    if (sure >= wanted)
+        *out = FOUND;
+    else
+        *out = near->counts[0] < limit && near->counts[1] < limit ? SCORED : NOTHING;
+    return err;
+}
+
+static int ask_near(struct search *search, struct hd_slice vector, size_t limit, size_t wanted,
+                    enum progress *out)
+{
+    const struct hd_items *items = search->items;
+    struct near near = {.search = search, .cap = 2 * limit, .last = {NAN, NAN}};
+    int err;
+
+    near.names = hd_calloc(near.cap, sizeof(*near.names));
+    if (!near.names)
+        return HD_ENOMEM;
+    err = hd_vectors_nearest(items->app->store, items->principal, search->what->prefix, vector,
+                             limit, on_near, &near, items->fault);
+    if (!err)
+        err = pick_near(&near, limit, wanted, out);
+    hd_free(near.names);
+    return err;
+}
+
+static int find_near(struct search *search, enum progress *out)
+{
+    const struct hd_item_search *what = search->what;
+    size_t wanted = (size_t)what->offset + (size_t)what->limit;
+    struct hd_slice vector;
+    int err;
+
+    *out = NOTHING;
+    if (!what->vector || what->offset > MAX_NEAR || what->limit > MAX_NEAR)
+        return 0;
+    err = hd_embed_pack(what->vector, hd_embedder_dims(search->items->app->embedder),
+                        search->items->arena, &vector);
+    for (size_t limit = 2 * wanted + 32, tries = 0; !err && *out == NOTHING && tries < 2; tries++) {
+        forget(search);
+        err = ask_near(search, vector, limit, wanted, out);
+        limit *= 8;
+    }
+    return err > 0 ? 0 : err;
+}
+
+static int find_all(struct search *search, enum progress progress)
+{
+    const struct hd_items *items = search->items;
+    const struct hd_item_search *what = search->what;
+    int err = 0;
+
+    search->count = 0;
+    if (progress == NOTHING) {
+        forget(search);
+        err = what->vector ? hd_vectors_scan(items->app->store, items->principal, what->prefix,
+                                             on_vectors, search, items->fault)
+                           : 0;
+    }
+    if (!err)
+        err = hd_items_scan(items->app->store, items->principal, what->prefix,
+                            what->filter || items->sees, on_item, search, items->fault);
+    return err;
+}
+
 int hd_items_search(const struct hd_items *items, const struct hd_item_search *what,
                     struct hd_jw *jw)
 {
     struct search search = {.items = items, .what = what};
+    enum progress progress;
     int err;
 
     hd_arena_init(&search.arena, MAX_FOUND);
     hd_map_init(&search.scores, MAX_SCORES);
-    err = what->vector ? hd_vectors_scan(items->app->store, items->principal, what->prefix,
-                                         on_vectors, &search, items->fault)
-                       : 0;
-    if (!err)
-        err = hd_items_scan(items->app->store, items->principal, what->prefix,
-                            what->filter || items->sees, on_item, &search, items->fault);
+    err = find_near(&search, &progress);
+    if (!err && progress != FOUND)
+        err = find_all(&search, progress);
     hd_jw_array(jw);
     if (!err)
         err = show_sorted(&search, jw);

@@ -298,6 +298,27 @@ HD_MUST_CHECK int hd_vectors_scan(struct heddle *store, struct hd_slice principa
                                   struct hd_slice prefix, hd_vectors_fn fn, void *arg,
                                   struct hd_fault *fault);
 
+typedef int (*hd_near_fn)(void *arg, size_t which, const struct hd_vectors_rec *vectors);
+/*
+ * Those of them that are nearest to `vector` (packed), of its dimensions, about in this order: at
+ * most `limit` right in the namespace (`which` is 0), and as many below it (1). 1: the database
+ * cannot find them. `fn` must not use the store.
+ */
+HD_MUST_CHECK int hd_vectors_nearest(struct heddle *store, struct hd_slice principal,
+                                     struct hd_slice prefix, struct hd_slice vector, size_t limit,
+                                     hd_near_fn fn, void *arg, struct hd_fault *fault);
+
+/* The name of an item. */
+struct hd_item_name {
+    struct hd_slice ns;
+    struct hd_slice key;
+};
+
+/* As hd_items_scan(), of these items: those that there are. `fn` must not use the store. */
+HD_MUST_CHECK int hd_items_pick(struct heddle *store, struct hd_slice principal,
+                                const struct hd_item_name *names, size_t count, bool with_values,
+                                hd_item_fn fn, void *arg, struct hd_fault *fault);
+
 /* Items of everybody whose time has come; `value` is empty. */
 HD_MUST_CHECK int hd_items_expired(struct heddle *store, int64_t now, hd_item_fn fn, void *arg,
                                    struct hd_fault *fault);

@@ -3,6 +3,7 @@
 #include "store/store.h"
 
 enum { MAX_NS = 1024, MAX_KEY = 1024 };
+enum { MAX_PICKED = 64 }; /* items that are read at once */
 
 #define ALL_BUT_VALUE (HD_ALL_COLUMNS & ~(1u << HD_ITEMS_VALUE))
 
@@ -73,24 +74,34 @@ static int on_row(void *arg, size_t which, const struct hd_cell *cells)
 }
 
 /* Namespaces below "a" begin with "a.": they stand from there up to "a/". */
+struct below {
+    char low[MAX_NS + 1], high[MAX_NS + 1];
+    struct hd_cell bounds[2];
+};
+
+/* Makes of a query for the namespace itself that for those below; false: there can be none. */
+static bool look_below(struct below *below, struct hd_slice ns, struct hd_query *query)
+{
+    if (ns.len > MAX_NS)
+        return false;
+    memcpy(below->low, ns.ptr, ns.len);
+    memcpy(below->high, ns.ptr, ns.len);
+    below->low[ns.len] = '.';
+    below->high[ns.len] = '.' + 1;
+    below->bounds[0] = hd_cell_bytes(hd_slice(below->low, ns.len + 1));
+    below->bounds[1] = hd_cell_bytes(hd_slice(below->high, ns.len + 1));
+    query->prefix_count = 1;
+    query->low = &below->bounds[0];
+    query->high = &below->bounds[1];
+    return true;
+}
+
 static int scan_below(struct heddle *store, struct hd_query query, struct hd_slice ns, hd_row_fn fn,
                       void *arg, struct hd_fault *fault)
 {
-    char low[MAX_NS + 1], high[MAX_NS + 1];
-    struct hd_cell bounds[2];
+    struct below below;
 
-    if (ns.len > MAX_NS)
-        return 0;
-    memcpy(low, ns.ptr, ns.len);
-    memcpy(high, ns.ptr, ns.len);
-    low[ns.len] = '.';
-    high[ns.len] = '.' + 1;
-    bounds[0] = hd_cell_bytes(hd_slice(low, ns.len + 1));
-    bounds[1] = hd_cell_bytes(hd_slice(high, ns.len + 1));
-    query.prefix_count = 1;
-    query.low = &bounds[0];
-    query.high = &bounds[1];
-    return hd_rows_scan(store, query, fn, arg, fault);
+    return look_below(&below, ns, &query) ? hd_rows_scan(store, query, fn, arg, fault) : 0;
 }
 
 int hd_items_scan(struct heddle *store, struct hd_slice principal, struct hd_slice prefix,
@@ -121,16 +132,48 @@ int hd_items_expired(struct heddle *store, int64_t now, hd_item_fn fn, void *arg
     return hd_rows_scan(store, query, on_row, &scan, fault);
 }
 
+static int pick_some(struct heddle *store, struct hd_slice principal,
+                     const struct hd_item_name *names, size_t count, unsigned columns,
+                     struct scan *scan, struct hd_fault *fault)
+{
+    struct hd_cell cells[MAX_PICKED][3];
+    struct hd_query queries[MAX_PICKED];
+
+    for (size_t i = 0; i < count; i++) {
+        cells[i][0] = hd_cell_bytes(principal);
+        cells[i][1] = hd_cell_bytes(names[i].ns);
+        cells[i][2] = hd_cell_bytes(names[i].key);
+        queries[i] = (struct hd_query){.table = HD_ITEMS,
+                                       .index = HD_PRIMARY,
+                                       .prefix = cells[i],
+                                       .prefix_count = HD_COUNT(cells[i]),
+                                       .columns = columns};
+    }
+    return hd_rows_read(store, queries, count, on_row, scan, fault);
+}
+
+int hd_items_pick(struct heddle *store, struct hd_slice principal, const struct hd_item_name *names,
+                  size_t count, bool with_values, hd_item_fn fn, void *arg, struct hd_fault *fault)
+{
+    struct scan scan = {.fn = fn, .arg = arg, .now = hd_clock_now_us()};
+    int err = 0;
+
+    for (size_t at = 0; !err && !scan.is_ended && at < count; at += MAX_PICKED)
+        err = pick_some(store, principal, names + at,
+                        count - at < MAX_PICKED ? count - at : MAX_PICKED,
+                        with_values ? HD_ALL_COLUMNS : ALL_BUT_VALUE, &scan, fault);
+    return err;
+}
+
 struct vectors_scan {
     hd_vectors_fn fn;
     void *arg;
     bool is_ended;
 };
 
-static int on_vectors(void *arg, size_t which, const struct hd_cell *cells)
+static struct hd_vectors_rec decode_vectors(const struct hd_cell *cells)
 {
-    struct vectors_scan *scan = arg;
-    const struct hd_vectors_rec vectors = {
+    return (struct hd_vectors_rec){
         .principal = cells[HD_VECTORS_PRINCIPAL].bytes,
         .ns = cells[HD_VECTORS_NAMESPACE].bytes,
         .key = cells[HD_VECTORS_KEY].bytes,
@@ -138,6 +181,12 @@ static int on_vectors(void *arg, size_t which, const struct hd_cell *cells)
         .dims = cells[HD_VECTORS_DIMS].number,
         .data = cells[HD_VECTORS_DATA].bytes,
     };
+}
+
+static int on_vectors(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct vectors_scan *scan = arg;
+    const struct hd_vectors_rec vectors = decode_vectors(cells);
     int answer = scan->fn(scan->arg, &vectors);
 
     (void)which;
@@ -160,6 +209,40 @@ int hd_vectors_scan(struct heddle *store, struct hd_slice principal, struct hd_s
     if (err || scan.is_ended || prefix.len == 0)
         return err;
     return scan_below(store, query, prefix, on_vectors, &scan, fault);
+}
+
+struct near_scan {
+    hd_near_fn fn;
+    void *arg;
+};
+
+static int on_near(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct near_scan *scan = arg;
+    const struct hd_vectors_rec vectors = decode_vectors(cells);
+
+    return scan->fn(scan->arg, which, &vectors);
+}
+
+int hd_vectors_nearest(struct heddle *store, struct hd_slice principal, struct hd_slice prefix,
+                       struct hd_slice vector, size_t limit, hd_near_fn fn, void *arg,
+                       struct hd_fault *fault)
+{
+    const struct hd_cell cells[] = {hd_cell_bytes(principal), hd_cell_bytes(prefix)};
+    struct near_scan scan = {.fn = fn, .arg = arg};
+    struct hd_query queries[2] = {{.table = HD_VECTORS,
+                                   .index = HD_PRIMARY,
+                                   .prefix = cells,
+                                   .prefix_count = prefix.len ? 2 : 1,
+                                   .limit = limit,
+                                   .columns = HD_ALL_COLUMNS}};
+    struct below below;
+    size_t count = 1;
+
+    queries[1] = queries[0];
+    if (prefix.len && look_below(&below, prefix, &queries[1]))
+        count = 2;
+    return hd_rows_nearest(store, queries, count, vector, on_near, &scan, fault);
 }
 
 int hd_namespaces_scan(struct heddle *store, struct hd_slice principal, struct hd_slice from,

@@ -171,19 +171,44 @@ int hd_backend_apply(struct hd_backend *backend, const struct hd_batch *batch, s
     return backend->ops->apply(backend, batch, failed ? failed : &ignored, fault);
 }
 
+static int check_queries(const struct hd_query *queries, size_t count, struct hd_fault *fault)
+{
+    int err = 0;
+
+    for (size_t i = 0; !err && i < count; i++)
+        err = check_query(&queries[i], fault);
+    return err;
+}
+
 int hd_backend_read(struct hd_backend *backend, const struct hd_query *queries, size_t count,
                     hd_row_fn fn, void *arg, struct hd_fault *fault)
 {
-    for (size_t i = 0; i < count; i++) {
-        int err = check_query(&queries[i], fault);
+    int err = check_queries(queries, count, fault);
 
-        if (err)
-            return err;
-    }
-    if (count == 0)
-        return 0;
+    if (err || count == 0)
+        return err;
     atomic_fetch_add_explicit(&backend->reads, count, memory_order_relaxed);
     return backend->ops->read(backend, queries, count, fn, arg, fault);
+}
+
+int hd_backend_nearest(struct hd_backend *backend, const struct hd_query *queries, size_t count,
+                       struct hd_slice vector, hd_row_fn fn, void *arg, struct hd_fault *fault)
+{
+    int err = check_queries(queries, count, fault);
+
+    for (size_t i = 0; !err && i < count; i++) {
+        if (queries[i].table != HD_VECTORS || queries[i].index != HD_PRIMARY ||
+            queries[i].after_count || queries[i].is_reverse || queries[i].limit == 0)
+            err = hd_fault_set(fault, HD_EINVAL, "a query that cannot be for the nearest vectors");
+    }
+    if (!err && (vector.len == 0 || vector.len % sizeof(float) != 0))
+        err = hd_fault_set(fault, HD_EINVAL, "this is no vector");
+    if (err)
+        return err;
+    if (!backend->ops->nearest)
+        return 1;
+    atomic_fetch_add_explicit(&backend->reads, count, memory_order_relaxed);
+    return backend->ops->nearest(backend, queries, count, vector, fn, arg, fault);
 }
 
 int hd_backend_check(struct hd_backend *backend, struct hd_fault *fault)

@@ -129,6 +129,15 @@ struct hd_backend_ops {
     int (*read)(struct hd_backend *backend, const struct hd_query *queries, size_t count,
                 hd_row_fn fn, void *arg, struct hd_fault *fault);
 
+    /*
+     * Optional, and of HD_VECTORS alone: as read, but of the vectors that have as many numbers as
+     * `vector` (packed as theirs are), and the nearest first, as far as float32 tells them apart.
+     * The limits of the queries count; none may go on behind another. Answers 1, without having
+     * called `fn`, when this database cannot: then the caller reads all of them and compares.
+     */
+    int (*nearest)(struct hd_backend *backend, const struct hd_query *queries, size_t count,
+                   struct hd_slice vector, hd_row_fn fn, void *arg, struct hd_fault *fault);
+
     /* Optional: NULL when the database checks or compacts itself. */
     int (*check)(struct hd_backend *backend, struct hd_fault *fault);
     int (*compact)(struct hd_backend *backend, struct hd_fault *fault);
@@ -150,6 +159,9 @@ HD_MUST_CHECK int hd_backend_apply(struct hd_backend *backend, const struct hd_b
                                    size_t *failed, struct hd_fault *fault);
 HD_MUST_CHECK int hd_backend_read(struct hd_backend *backend, const struct hd_query *queries,
                                   size_t count, hd_row_fn fn, void *arg, struct hd_fault *fault);
+HD_MUST_CHECK int hd_backend_nearest(struct hd_backend *backend, const struct hd_query *queries,
+                                     size_t count, struct hd_slice vector, hd_row_fn fn, void *arg,
+                                     struct hd_fault *fault);
 HD_MUST_CHECK int hd_backend_check(struct hd_backend *backend, struct hd_fault *fault);
 HD_MUST_CHECK int hd_backend_compact(struct hd_backend *backend, struct hd_fault *fault);
 

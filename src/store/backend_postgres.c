@@ -163,6 +163,7 @@ static int pg_open(struct hd_backend **out, const struct hd_url *url, struct hd_
 struct reading {
     const struct hd_query *queries;
     size_t count;
+    struct hd_slice vector; /* empty: in the order of the queries; otherwise the nearest first */
     PGresult **results;
 };
 
@@ -200,6 +201,21 @@ static void fill_params(struct hd_pg_params *params, const struct hd_query *quer
         add_cell(params, &limit, numbers[params->count]);
 }
 
+/* In the order in which hd_pg_sql_nearest() numbers them. */
+static void fill_nearest(struct hd_pg_params *params, const struct hd_query *query,
+                         struct hd_slice vector, char numbers[HD_PG_MAX_PARAMS][8])
+{
+    struct hd_cell limit = hd_cell_int((int64_t)query->limit);
+    struct hd_cell cells[] = {hd_cell_bytes(vector),
+                              hd_cell_int((int64_t)(vector.len / sizeof(float))), limit};
+    struct hd_query bounds = *query;
+
+    bounds.limit = 0;
+    fill_params(params, &bounds, numbers);
+    for (size_t i = 0; i < HD_COUNT(cells); i++)
+        add_cell(params, &cells[i], numbers[params->count]);
+}
+
 /* Whether two queries are the same statement with other parameters. */
 static bool is_same_shape(const struct hd_query *a, const struct hd_query *b)
 {
@@ -220,9 +236,14 @@ static int send_queries(struct hd_pg *pg, struct hd_pg_conn *conn, const struct 
         char numbers[HD_PG_MAX_PARAMS][8];
         struct hd_pg_params params;
 
-        if (i == 0 || !is_same_shape(query, query - 1))
-            hd_pg_sql_select(&sql, pg->schema, query);
-        fill_params(&params, query, numbers);
+        if (reading->vector.len) {
+            hd_pg_sql_nearest(&sql, pg->schema, pg->extension, query);
+            fill_nearest(&params, query, reading->vector, numbers);
+        } else {
+            if (i == 0 || !is_same_shape(query, query - 1))
+                hd_pg_sql_select(&sql, pg->schema, query);
+            fill_params(&params, query, numbers);
+        }
         err = hd_pg_send(conn, sql.text, !atomic_load(&pg->is_plain), &params, i, failure);
     }
     return err;
@@ -315,6 +336,19 @@ static int deliver(struct hd_pg *pg, const struct reading *reading, size_t which
     return answer < 0 ? answer : 0;
 }
 
+static int deliver_all(struct hd_pg *pg, struct reading *reading, hd_row_fn fn, void *arg,
+                       struct hd_fault *fault)
+{
+    int err = 0;
+
+    for (size_t i = 0; !err && i < reading->count; i++) {
+        err = deliver(pg, reading, i, fn, arg, fault);
+        PQclear(reading->results[i]);
+        reading->results[i] = NULL;
+    }
+    return err;
+}
+
 static int pg_read(struct hd_backend *backend, const struct hd_query *queries, size_t count,
                    hd_row_fn fn, void *arg, struct hd_fault *fault)
 {
@@ -328,11 +362,34 @@ static int pg_read(struct hd_backend *backend, const struct hd_query *queries, s
     if (!reading.results)
         return hd_fault_set(fault, HD_ENOMEM, "%s", hd_error_text(HD_ENOMEM));
     err = hd_pg_run(pg, run_queries, &reading, fault);
-    for (size_t i = 0; !err && i < count; i++) {
-        err = deliver(pg, &reading, i, fn, arg, fault);
-        PQclear(reading.results[i]);
-        reading.results[i] = NULL;
-    }
+    if (!err)
+        err = deliver_all(pg, &reading, fn, arg, fault);
+    clear_results(&reading);
+    hd_free(reading.results);
+    return err;
+}
+
+/* Somebody may have dropped the extension: then, and if in doubt, the caller compares. */
+static int pg_nearest(struct hd_backend *backend, const struct hd_query *queries, size_t count,
+                      struct hd_slice vector, hd_row_fn fn, void *arg, struct hd_fault *fault)
+{
+    struct hd_pg *pg = hd_pg_from(backend);
+    struct reading reading = {.queries = queries, .count = count, .vector = vector};
+    struct hd_fault ignored = {0};
+    int err;
+
+    if (vector.len / sizeof(float) > HD_PG_MAX_DIMS || !hd_pg_nearest_is_ready(pg))
+        return 1;
+    reading.results = hd_calloc(count, sizeof(PGresult *));
+    if (!reading.results)
+        return hd_fault_set(fault, HD_ENOMEM, "%s", hd_error_text(HD_ENOMEM));
+    err = hd_pg_run(pg, run_queries, &reading, &ignored);
+    if (!err)
+        err = deliver_all(pg, &reading, fn, arg, fault);
+    else if (err == HD_ENOMEM || err == HD_EUNAVAILABLE || err == HD_EBUSY)
+        err = hd_fault_set(fault, err, "%s", ignored.text);
+    else
+        err = hd_pg_nearest_forget(pg, ignored.text);
     clear_results(&reading);
     hd_free(reading.results);
     return err;
@@ -370,6 +427,8 @@ static int pg_compact(struct hd_backend *backend, struct hd_fault *fault)
 
         err = hd_pg_run(hd_pg_from(backend), vacuum, &table, fault);
     }
+    if (!err)
+        hd_pg_nearest_compact(hd_pg_from(backend));
     return err;
 }
 
@@ -379,5 +438,6 @@ const struct hd_backend_ops hd_backend_postgres = {
     .close = pg_close,
     .apply = hd_pg_apply,
     .read = pg_read,
+    .nearest = pg_nearest,
     .compact = pg_compact,
 };

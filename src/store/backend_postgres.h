@@ -4,6 +4,7 @@
  *   backend_postgres.c   opening, reading, the driver's table
  *   pg_batch.c           a batch as one transaction in one round trip
  *   pg_schema.c          versions and migrations
+ *   pg_nearest.c         whether the extension "vector" is there, and what it needs
  *   pg_sql.c             the text of every statement
  *   pg_conn.c            one connection: connecting, pipelines, waiting
  *   pg_pool.c            all connections: sharing, replacing, retrying
@@ -53,9 +54,15 @@ void hd_pg_sql_expect(struct hd_pg_sql *sql, const char *schema, const struct hd
 void hd_pg_sql_lock(struct hd_pg_sql *sql, const char *schema, const struct hd_table *table);
 void hd_pg_sql_select(struct hd_pg_sql *sql, const char *schema, const struct hd_query *query);
 
+/* As select, nearest first; after the query's own parameters come the vector and its dimensions. */
+void hd_pg_sql_nearest(struct hd_pg_sql *sql, const char *schema, const char *extension,
+                       const struct hd_query *query);
 /* Gives each statement that leads from version - 1 to `version` to `emit`, until that fails. */
 typedef int (*hd_pg_emit)(void *arg, const char *sql);
 HD_MUST_CHECK int hd_pg_sql_create(const char *schema, int version, hd_pg_emit emit, void *arg);
+/* What hd_pg_sql_nearest() needs beside the tables; `extension` is the schema it is in. */
+HD_MUST_CHECK int hd_pg_sql_create_nearest(const char *schema, const char *extension,
+                                           hd_pg_emit emit, void *arg);
 
 /* Which columns a query selects: those asked for and the key. */
 bool hd_pg_is_selected(const struct hd_query *query, unsigned column);
@@ -153,6 +160,11 @@ HD_MUST_CHECK int hd_pg_finish(struct hd_pg_conn *conn, PGresult **results,
 
 /* ---- pg_pool.c ---- */
 
+enum hd_pg_nearest { HD_PG_NEAREST_UNKNOWN, HD_PG_NEAREST_READY, HD_PG_NEAREST_NONE };
+
+enum { HD_PG_MAX_DIMS = 16000 }; /* of the extension's type */
+enum { HD_PG_NAME = 64 };        /* bytes of a name in PostgreSQL, with its end */
+
 struct hd_pg {
     struct hd_backend base; /* must be first */
     char *conninfo;
@@ -164,6 +176,10 @@ struct hd_pg {
 
     /* Set for good when a pooler between us and the server breaks prepared statements. */
     atomic_bool is_plain;
+
+    /* enum hd_pg_nearest; once it is known, also in which schema the extension is. */
+    atomic_int nearest;
+    char extension[HD_PG_NAME];
 
     /* Protected by `lock`: idle, open. */
     pthread_mutex_t lock;
@@ -190,6 +206,13 @@ int hd_pg_apply(struct hd_backend *backend, const struct hd_batch *batch, size_t
 
 /* Creates or migrates the schema when it is not current; otherwise writes nothing. */
 HD_MUST_CHECK int hd_pg_schema_open(struct hd_pg *pg, struct hd_fault *fault);
+
+/* Whether the nearest vectors can be asked for; finds out, and prepares it, the first time. */
+HD_MUST_CHECK bool hd_pg_nearest_is_ready(struct hd_pg *pg);
+/* It does not work any more. Always 1. */
+int hd_pg_nearest_forget(struct hd_pg *pg, const char *why);
+/* Prepares what was too much to do while somebody waits for a search. */
+void hd_pg_nearest_compact(struct hd_pg *pg);
 
 /* BEGIN, and for this transaction the limits on waiting and the durability. */
 HD_MUST_CHECK int hd_pg_send_begin(struct hd_pg *pg, struct hd_pg_conn *conn, int64_t deadline_us,

@@ -282,6 +282,16 @@ static void say_select_list(struct hd_pg_sql *sql, const struct hd_query *query)
     }
 }
 
+static void say_bounds(struct hd_pg_sql *sql, const struct hd_query *query, unsigned *param)
+{
+    for (unsigned i = 0; i < query->prefix_count; i++)
+        say_bound(sql, query, i, "=", param);
+    if (query->low)
+        say_bound(sql, query, query->prefix_count, ">=", param);
+    if (query->high)
+        say_bound(sql, query, query->prefix_count, "<", param);
+}
+
 void hd_pg_sql_select(struct hd_pg_sql *sql, const char *schema, const struct hd_query *query)
 {
     const struct hd_column *first = order_column(query, 0);
@@ -297,12 +307,7 @@ void hd_pg_sql_select(struct hd_pg_sql *sql, const char *schema, const struct hd
         say(sql, " WHERE true");
     else
         say(sql, " WHERE \"%s\" IS NOT NULL", first->name);
-    for (unsigned i = 0; i < query->prefix_count; i++)
-        say_bound(sql, query, i, "=", &param);
-    if (query->low)
-        say_bound(sql, query, query->prefix_count, ">=", &param);
-    if (query->high)
-        say_bound(sql, query, query->prefix_count, "<", &param);
+    say_bounds(sql, query, &param);
     if (query->after_count)
         say_after(sql, query, &param);
     say_order(sql, query);
@@ -311,6 +316,86 @@ void hd_pg_sql_select(struct hd_pg_sql *sql, const char *schema, const struct hd
         say(sql, " LIMIT 1");
     else if (query->limit)
         say(sql, " LIMIT $%u::bigint", param + 1);
+}
+
+/* ---- the nearest vectors, where the extension "vector" is ---- */
+
+/*
+ * Of several vectors of a row the nearest counts. All are compared, no index is asked: such an
+ * index only guesses. What has no distance comes first, so that the caller gets to see it.
+ */
+void hd_pg_sql_nearest(struct hd_pg_sql *sql, const char *schema, const char *extension,
+                       const struct hd_query *query)
+{
+    const struct hd_table *table = &hd_tables[HD_VECTORS];
+    unsigned param = 0;
+    struct hd_pg_sql bounds;
+
+    start(&bounds);
+    say_bounds(&bounds, query, &param);
+    start(sql);
+    say(sql, "SELECT ");
+    say_select_list(sql, query);
+    say(sql, " FROM ");
+    say_table(sql, schema, table);
+    say(sql, ", (SELECT (\"%s\".vectors_of($%u::bytea, $%u::bigint))[1] AS asked OFFSET 0) AS a",
+        schema, param + 1, param + 2);
+    say(sql, " WHERE \"%s\" = $%u::bigint%s", table->columns[HD_VECTORS_DIMS].name, param + 2,
+        bounds.text);
+    say(sql,
+        " ORDER BY (SELECT min(one OPERATOR(\"%s\".<#>) asked) FROM unnest(meaning) AS one)"
+        " NULLS FIRST LIMIT $%u::bigint",
+        extension, param + 3);
+}
+
+/*
+ * Takes float32 apart by hand, exactly, as PostgreSQL has no cast for bytes. Never fails, else
+ * nothing could be stored: a row that holds what is no number has no vectors. An incomplete one
+ * at the end does not count.
+ */
+static void say_vectors_of(struct hd_pg_sql *sql, const char *schema, const char *extension)
+{
+    say(sql,
+        "CREATE OR REPLACE FUNCTION \"%s\".vectors_of(data bytea, dims bigint)"
+        " RETURNS \"%s\".vector[] LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE"
+        " SET search_path = pg_catalog, pg_temp AS $$"
+        " SELECT CASE WHEN dims BETWEEN 1 AND %d THEN (SELECT"
+        " CASE WHEN bool_and(v IS NOT NULL) THEN array_agg(v ORDER BY t) END FROM (SELECT t,"
+        " CASE WHEN bool_and(x IS NOT NULL) THEN array_agg(x ORDER BY n)::\"%s\".vector END AS v",
+        schema, extension, HD_PG_MAX_DIMS, extension);
+    say(sql, " FROM (SELECT n, n / dims AS t, CASE WHEN e < 255 THEN ((1 - 2 * s)::float8 *"
+             " (CASE e WHEN 0 THEN m ELSE m + 8388608 END) * power(2::float8, greatest(e, 1) - 150)"
+             ")::real END AS x"
+             " FROM (SELECT n, get_byte(d, 4 * n + 3) >> 7 AS s,"
+             " ((get_byte(d, 4 * n + 3) & 127) << 1) | (get_byte(d, 4 * n + 2) >> 7) AS e,"
+             " ((get_byte(d, 4 * n + 2) & 127) << 16) | (get_byte(d, 4 * n + 1) << 8) |"
+             " get_byte(d, 4 * n)"
+             " AS m FROM (SELECT data || ''::bytea AS d OFFSET 0) AS whole,"
+             " LATERAL generate_series(0, (length(d) / (4 * dims) * dims)::int - 1) AS n"
+             " OFFSET 0) AS parts OFFSET 0) AS numbers GROUP BY t) AS vectors) END $$");
+}
+
+int hd_pg_sql_create_nearest(const char *schema, const char *extension, hd_pg_emit emit, void *arg)
+{
+    const struct hd_table *table = &hd_tables[HD_VECTORS];
+    struct hd_pg_sql sql;
+    int err;
+
+    start(&sql);
+    say_vectors_of(&sql, schema, extension);
+    err = emit(arg, sql.text);
+    if (err)
+        return err;
+    start(&sql);
+    say(&sql, "ALTER TABLE ");
+    say_table(&sql, schema, table);
+    say(&sql,
+        " ADD COLUMN meaning \"%s\".vector[]"
+        " GENERATED ALWAYS AS (\"%s\".vectors_of(\"%s\", \"%s\")) STORED,"
+        " ALTER COLUMN meaning SET STORAGE EXTERNAL",
+        extension, schema, table->columns[HD_VECTORS_DATA].name,
+        table->columns[HD_VECTORS_DIMS].name);
+    return emit(arg, sql.text);
 }
 
 /* ---- creating ---- */

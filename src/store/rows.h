@@ -51,6 +51,11 @@ HD_MUST_CHECK int hd_rows_read(struct heddle *store, const struct hd_query *quer
 HD_MUST_CHECK int hd_rows_scan(struct heddle *store, struct hd_query query, hd_row_fn fn, void *arg,
                                struct hd_fault *fault);
 
+/* As hd_rows_read(), the vectors nearest to one first; 1: the database cannot (backend.h). */
+HD_MUST_CHECK int hd_rows_nearest(struct heddle *store, const struct hd_query *queries,
+                                  size_t count, struct hd_slice vector, hd_row_fn fn, void *arg,
+                                  struct hd_fault *fault);
+
 /* Since the store was opened: queries asked, operations that were to be applied, by anybody. */
 struct hd_rows_counts {
     uint64_t reads, writes;
