@@ -105,7 +105,7 @@ static void draw_unit(float *out, size_t dims)
 }
 
 struct row {
-    char key[16];
+    char key[24];
     const char *ns;
     size_t texts;
     float data[MAX_TEXTS * MAX_DIMS];
@@ -338,7 +338,7 @@ static void any_bytes_can_be_stored(void **state)
     put_bytes(p->store, "a", "k7", 16001, HD_S("abcd"));
     seed = 13;
     for (size_t i = 10; i < 200; i++) {
-        char key[16];
+        char key[24];
 
         for (size_t k = 0; k < sizeof(bytes); k++)
             bytes[k] = (char)draw();
