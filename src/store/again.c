@@ -112,7 +112,8 @@ bool hd_look_again(struct hd_store *store, struct hd_again *again, const struct 
         return false;
     }
     again->has_changed |= !is_first && epochs != again->epochs;
-    if (!is_first && epochs == again->epochs && !is_gone)
+    again->same = !is_first && epochs == again->epochs && !is_gone ? again->same + 1 : 0;
+    if (again->same == HD_LOOKS_MIN)
         return false;
     again->epochs = epochs;
     if (hd_again(store, again, err, fault))

@@ -19,7 +19,10 @@
 
 #include "store/store.h"
 
-enum { HD_TRIES_MIN = 5 }; /* however long they take */
+enum {
+    HD_TRIES_MIN = 5, /* however long they take */
+    HD_LOOKS_MIN = 3  /* at what looks damaged, while nothing changes */
+};
 
 struct hd_again {
     unsigned tries;
@@ -27,6 +30,7 @@ struct hd_again {
     int64_t began_us; /* the latest attempt */
     uint64_t epochs;  /* hd_look_again(): what they were then */
     bool has_changed; /* …and whether that has ever changed */
+    unsigned same;    /* …and for how many looks they have not */
 };
 
 /*
@@ -40,7 +44,7 @@ HD_MUST_CHECK bool hd_again(const struct hd_store *store, struct hd_again *again
  * The same for whoever reads these threads and found a value that is not whole (*err is
  * HD_ECORRUPT): rows are not read in one transaction, and a value may have been taken away after
  * its row was read. But whoever takes away changes the epoch. So it is damaged if the epochs were
- * the same before and after a look at it.
+ * the same before and after a look at it, and that several times: who says so should be sure.
  */
 HD_MUST_CHECK bool hd_look_again(struct hd_store *store, struct hd_again *again,
                                  const struct hd_key *keys, size_t count, int *err,
