@@ -508,7 +508,7 @@ static void what_is_missing_for_good_is_damaged(struct fixture *f)
     watch_store(&watch, f->store);
     assert_code(heddle_get(f->store, &key, &tuple, &error), HEDDLE_ECORRUPT);
     assert_string_equal(error.text, "a stored value of thread ':t' is damaged");
-    assert_int_equal(watch.calls, 6); /* two looks, and the epoch after each: nobody waits */
+    assert_int_equal(watch.calls, 12); /* four looks, and the epoch after each */
     key.id = text("2");
     assert_code(heddle_delta_history(f->store, &key, &channel, 1, &histories, &error),
                 HEDDLE_ECORRUPT);
