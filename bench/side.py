@@ -57,9 +57,13 @@ class Side:
                 if self.process.poll() is not None:
                     raise SystemExit(f"bench: {self.name} ended\n{(self.folder / 'log').read_text()}") from None
                 time.sleep(0.001)
+        self.first()
         self.start_ms = (time.monotonic() - began) * 1e3
         time.sleep(1)
         self.idle_mb = self.memory_mb()
+
+    def first(self) -> None:
+        """What it must have done to count as started, besides answering."""
 
     def stop(self) -> None:
         if self.process:
