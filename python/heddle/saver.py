@@ -6,11 +6,10 @@ import asyncio
 import atexit
 import builtins
 import os
-import random
 import re
 import threading
 import weakref
-from collections.abc import AsyncIterator, Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Generator, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -18,7 +17,6 @@ from urllib.parse import quote
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
-    BaseCheckpointSaver,
     ChannelVersions,
     Checkpoint,
     CheckpointMetadata,
@@ -29,13 +27,13 @@ from langgraph.checkpoint.serde.base import SerializerProtocol, maybe_add_typed_
 from typing_extensions import Self
 
 from heddle import _core
-from heddle._core import Codec, Cursor, Store
-from heddle.serializer import CanonicalSerializer, codec_of, with_allowlist
+from heddle._core import Cursor, Store
+from heddle._saver import CodecSaver, config_of
+from heddle.serializer import CanonicalSerializer
 
 if TYPE_CHECKING:
     from heddle._core import Row
 
-_TASKS = "__pregel_tasks"
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _PAGE = 1000  # threads
 
@@ -66,7 +64,7 @@ class ThreadUsage(NamedTuple):
     bytes: int
 
 
-class HeddleSaver(BaseCheckpointSaver[str]):
+class HeddleSaver(CodecSaver):
     """Keeps the checkpoints of LangGraph graphs in memory, SQLite or PostgreSQL.
 
     ``store`` is a URL (``memory:``, ``sqlite:PATH``, ``postgresql://…``; see
@@ -119,13 +117,10 @@ class HeddleSaver(BaseCheckpointSaver[str]):
         self, handle: _Handle, serde: SerializerProtocol | None, principal: str
     ) -> None:
         super().__init__(
-            serde=CanonicalSerializer()
-            if serde is None
-            else maybe_add_typed_methods(serde)
+            CanonicalSerializer() if serde is None else maybe_add_typed_methods(serde)
         )
         self._handle = handle
         self._principal = principal
-        self._codec_cache = self.serde, codec_of(self.serde)
 
     # -- life ------------------------------------------------------------------
 
@@ -179,36 +174,10 @@ class HeddleSaver(BaseCheckpointSaver[str]):
     def principal(self) -> str:
         return self._principal
 
-    def __copy__(self) -> Self:
-        clone = type(self).__new__(type(self))
-        clone.__dict__.update(self.__dict__)
-        return clone
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self.__copy__()
-
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise TypeError("a HeddleSaver is an open database and cannot be pickled")
 
-    def with_allowlist(self, extra_allowlist: Collection[tuple[str, ...]]) -> Self:
-        """A copy that may also revive these classes, where the serializer restricts them."""
-        serde = with_allowlist(self.serde, extra_allowlist)
-        if serde is None:
-            return self
-        clone = self.__copy__()
-        clone.serde = serde
-        return clone
-
     # -- writing ---------------------------------------------------------------
-
-    def get_next_version(self, current: str | int | float | None, channel: None) -> str:
-        if current is None:
-            counter = 0
-        elif isinstance(current, str):
-            counter = int(current.split(".", 1)[0])
-        else:
-            counter = int(current)
-        return f"{counter + 1:032}.{random.random():016}"
 
     def put(
         self,
@@ -229,7 +198,7 @@ class HeddleSaver(BaseCheckpointSaver[str]):
             cast(dict[str, Any], get_checkpoint_metadata(config, metadata)),
             new_versions,
         )
-        return _config(thread_id, ns, checkpoint["id"])
+        return config_of(thread_id, ns, checkpoint["id"])
 
     async def aput(
         self,
@@ -250,7 +219,7 @@ class HeddleSaver(BaseCheckpointSaver[str]):
             cast(dict[str, Any], get_checkpoint_metadata(config, metadata)),
             new_versions,
         )
-        return _config(thread_id, ns, checkpoint["id"])
+        return config_of(thread_id, ns, checkpoint["id"])
 
     def put_writes(
         self,
@@ -463,15 +432,6 @@ class HeddleSaver(BaseCheckpointSaver[str]):
 
     # -- helpers ---------------------------------------------------------------
 
-    @property
-    def _codec(self) -> Codec:
-        # `serde` is a plain attribute that others assign, so the codec follows it.
-        serde, codec = self._codec_cache
-        if serde is not self.serde:
-            codec = codec_of(self.serde)
-            self._codec_cache = self.serde, codec
-        return codec
-
     def _cursor(
         self,
         store: Store,
@@ -498,19 +458,12 @@ class HeddleSaver(BaseCheckpointSaver[str]):
     def _tuple(self, row: Row) -> CheckpointTuple:
         thread_id, ns, id, parent, checkpoint, metadata, writes, sends = row
         if sends:
-            # Before version 4 the Sends of a step were kept in its parent's writes.
-            versions = checkpoint["channel_versions"]
-            checkpoint["channel_values"][_TASKS] = sends
-            versions[_TASKS] = (
-                max(versions.values())
-                if versions
-                else self.get_next_version(None, None)
-            )
+            self._add_sends(checkpoint, sends)
         return CheckpointTuple(
-            _config(thread_id, ns, id),
+            config_of(thread_id, ns, id),
             cast(Checkpoint, checkpoint),
             cast(CheckpointMetadata, metadata),
-            None if parent is None else _config(thread_id, ns, parent),
+            None if parent is None else config_of(thread_id, ns, parent),
             writes,
         )
 
@@ -593,16 +546,6 @@ def _url(store: str | os.PathLike[str]) -> str:
     return "sqlite://" + quote(os.fsencode(os.path.abspath(path)))
 
 
-def _config(thread_id: str, ns: str, id: str) -> RunnableConfig:
-    return {
-        "configurable": {
-            "thread_id": thread_id,
-            "checkpoint_ns": ns,
-            "checkpoint_id": id,
-        }
-    }
-
-
 def _key(config: RunnableConfig) -> tuple[str, str, str | None]:
     conf = config["configurable"]
     return (
@@ -632,10 +575,10 @@ async def _arows(cursor: Cursor) -> AsyncIterator[Row]:
 def _header(row: Row) -> CheckpointHeader:
     thread_id, ns, id, parent, checkpoint, metadata, _, _ = row
     return CheckpointHeader(
-        _config(thread_id, ns, id),
+        config_of(thread_id, ns, id),
         checkpoint,
         cast(CheckpointMetadata, metadata),
-        None if parent is None else _config(thread_id, ns, parent),
+        None if parent is None else config_of(thread_id, ns, parent),
     )
 
 

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import random
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import orjson
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
-    BaseCheckpointSaver,
     ChannelVersions,
     Checkpoint,
     CheckpointMetadata,
     CheckpointTuple,
     get_checkpoint_metadata,
 )
-from typing_extensions import Self
 
 from heddle._core import Codec
+from heddle._saver import CodecSaver, config_of
 from heddle.runtime.link import Answer, Link
-from heddle.serializer import CanonicalSerializer, codec_of, with_allowlist
-
-_TASKS = "__pregel_tasks"
+from heddle.serializer import CanonicalSerializer
 
 
 class Scope:
@@ -65,52 +61,17 @@ class Scope:
             await self._idle
 
 
-class RuntimeSaver(BaseCheckpointSaver[str]):
+class RuntimeSaver(CodecSaver):
     """Reads and writes the checkpoints of one run's thread through the server.
 
     Sync methods may be called from any thread, the event loop's own included.
     """
 
     def __init__(self, scope: Scope, serde: CanonicalSerializer) -> None:
-        super().__init__(serde=serde)
+        super().__init__(serde)
         self._scope = scope
-        self._codec_cache = self.serde, codec_of(self.serde)
-
-    def __copy__(self) -> Self:
-        clone = type(self).__new__(type(self))
-        clone.__dict__.update(self.__dict__)
-        return clone
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self.__copy__()
-
-    def with_allowlist(self, extra_allowlist: Collection[tuple[str, ...]]) -> Self:
-        serde = with_allowlist(self.serde, extra_allowlist)
-        if serde is None:
-            return self
-        clone = self.__copy__()
-        clone.serde = serde
-        return clone
-
-    @property
-    def _codec(self) -> Codec:
-        # `serde` is a plain attribute that others assign, so the codec follows it.
-        serde, codec = self._codec_cache
-        if serde is not self.serde:
-            codec = codec_of(self.serde)
-            self._codec_cache = self.serde, codec
-        return codec
 
     # -- writing ---------------------------------------------------------------
-
-    def get_next_version(self, current: str | int | float | None, channel: None) -> str:
-        if current is None:
-            counter = 0
-        elif isinstance(current, str):
-            counter = int(current.split(".", 1)[0])
-        else:
-            counter = int(current)
-        return f"{counter + 1:032}.{random.random():016}"
 
     def put(
         self,
@@ -336,15 +297,8 @@ class RuntimeSaver(BaseCheckpointSaver[str]):
             for channel, kind, blob in record["values"]
         }
         if sends := record.get("sends"):
-            # Before version 4 the Sends of a step were kept in its parent's writes.
-            versions = checkpoint["channel_versions"]
-            checkpoint["channel_values"][_TASKS] = [
-                loads((each[4], blobs[each[5]])) for each in sends
-            ]
-            versions[_TASKS] = (
-                max(versions.values())
-                if versions
-                else self.get_next_version(None, None)
+            self._add_sends(
+                checkpoint, [loads((each[4], blobs[each[5]])) for each in sends]
             )
         parent = record.get("parent")
         return CheckpointTuple(
@@ -359,13 +313,7 @@ class RuntimeSaver(BaseCheckpointSaver[str]):
         )
 
     def _config(self, ns: str, id: str) -> RunnableConfig:
-        return {
-            "configurable": {
-                "thread_id": self._scope.thread_id,
-                "checkpoint_ns": ns,
-                "checkpoint_id": id,
-            }
-        }
+        return config_of(self._scope.thread_id, ns, id)
 
 
 def _next_page(head: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any] | None:
