@@ -9,6 +9,7 @@
 import { types } from "node:util";
 import { dateText, ForeignValue, isFlagged, kindOf } from "./foreign.js";
 import { isExpressible, isOmitted, memberOf, messageClassOf, wholeClassOf, type MessageClass } from "./messages.js";
+import { rememberQuoted } from "./quoting.js";
 
 type Fields = Record<string, unknown>;
 
@@ -292,20 +293,7 @@ async function resolveForeign(
     .join("");
 }
 
-/**
- * A conversation is written again at every step, and quoting what was said
- * before is most of the work. Strings cannot change, so the quoted text of a
- * message is right for as long as the message holds an equal string.
- */
-const quotedContents = new WeakMap<object, { content: string; quoted: string }>();
-
-function quoteContent(message: object, content: string): string {
-  const known = quotedContents.get(message);
-  if (known !== undefined && known.content === content) return known.quoted;
-  const quoted = quote(content);
-  quotedContents.set(message, { content, quoted });
-  return quoted;
-}
+const quoteContent = rememberQuoted(quote);
 
 function quote(text: string): string {
   if (text.isWellFormed()) return JSON.stringify(text);

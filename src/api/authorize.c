@@ -212,6 +212,17 @@ static void put_metadata(struct hd_jw *jw, const struct hd_call *call, const str
     hd_jw_object_end(jw);
 }
 
+static void put_labels(struct hd_jw *jw, struct hd_slice ns)
+{
+    while (ns.len > 0) {
+        const char *dot = memchr(ns.ptr, '.', ns.len);
+        size_t len = dot ? (size_t)(dot - ns.ptr) : ns.len;
+
+        hd_jw_string(jw, hd_slice(ns.ptr, len));
+        ns = dot ? hd_slice(dot + 1, ns.len - len - 1) : hd_slice(NULL, 0);
+    }
+}
+
 /* A list of labels: of the body, or of a query ("a.b", or one parameter for each). */
 static void put_namespace(struct hd_jw *jw, const struct hd_call *call, hd_json_val given,
                           struct hd_slice source)
@@ -225,17 +236,8 @@ static void put_namespace(struct hd_jw *jw, const struct hd_call *call, hd_json_
     }
     hd_jw_array(jw);
     for (size_t i = 0; i < call->query.count; i++) {
-        struct hd_slice rest = call->query.pairs[i].value;
-
-        if (!hd_slice_eq(call->query.pairs[i].name, source))
-            continue;
-        while (rest.len > 0) {
-            const char *dot = memchr(rest.ptr, '.', rest.len);
-            size_t len = dot ? (size_t)(dot - rest.ptr) : rest.len;
-
-            hd_jw_string(jw, hd_slice(rest.ptr, len));
-            rest = dot ? hd_slice(dot + 1, rest.len - len - 1) : hd_slice(NULL, 0);
-        }
+        if (hd_slice_eq(call->query.pairs[i].name, source))
+            put_labels(jw, call->query.pairs[i].value);
     }
     hd_jw_array_end(jw);
 }
@@ -803,19 +805,6 @@ int hd_call_sees(struct hd_call *call, enum hd_resource resource, struct hd_slic
     return err;
 }
 
-static void put_labels(struct hd_jw *jw, struct hd_slice ns)
-{
-    hd_jw_array(jw);
-    while (ns.len > 0) {
-        const char *dot = memchr(ns.ptr, '.', ns.len);
-        size_t len = dot ? (size_t)(dot - ns.ptr) : ns.len;
-
-        hd_jw_string(jw, hd_slice(ns.ptr, len));
-        ns = dot ? hd_slice(dot + 1, ns.len - len - 1) : hd_slice(NULL, 0);
-    }
-    hd_jw_array_end(jw);
-}
-
 /* {…value, namespace, key}. */
 static int describe(struct hd_call *call, const struct hd_item_rec *item, struct hd_buf *out)
 {
@@ -836,7 +825,9 @@ static int describe(struct hd_call *call, const struct hd_item_rec *item, struct
         hd_jw_val(&jw, it.val);
     }
     hd_jw_key(&jw, HD_S("namespace"));
+    hd_jw_array(&jw);
     put_labels(&jw, item->ns);
+    hd_jw_array_end(&jw);
     hd_jw_key(&jw, HD_S("key"));
     hd_jw_string(&jw, item->key);
     hd_jw_object_end(&jw);

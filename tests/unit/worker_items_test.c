@@ -7,22 +7,6 @@
     "{\"op\":\"put\",\"namespace\":[\"a\",\"b\"],\"key\":\"" key "\",\"value\":" value "}"
 #define GET(key) "{\"op\":\"get\",\"namespace\":[\"a\",\"b\"],\"key\":\"" key "\"}"
 
-static struct world w;
-
-static int set_up(void **state)
-{
-    (void)state;
-    world_init(&w);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    world_fini(&w);
-    return 0;
-}
-
 static void items(const char *ops)
 {
     char head[2048];

@@ -12,22 +12,6 @@
         n) "\",\"parent\":" parent ",\"checkpoint\":{\"$blob\":0},\"metadata\":{\"$blob\":1}," \
            "\"new_versions\":{\"log\":\"" #n "\"},\"values\":[[\"log\",\"hd1\",2]]}"
 
-static struct world w;
-
-static int set_up(void **state)
-{
-    (void)state;
-    world_init(&w);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    world_fini(&w);
-    return 0;
-}
-
 static int put(const char *head, const char *version, const char *metadata, const char *value)
 {
     char checkpoint[128];

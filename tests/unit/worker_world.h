@@ -93,4 +93,22 @@ static inline struct hd_slice said(const struct world *w)
     return hd_buf_slice(&w->request.head);
 }
 
+/* ---- one for each test ---- */
+
+static struct world w;
+
+static inline int set_up(void **state)
+{
+    (void)state;
+    world_init(&w);
+    return 0;
+}
+
+static inline int tear_down(void **state)
+{
+    (void)state;
+    world_fini(&w);
+    return 0;
+}
+
 #endif

@@ -7,6 +7,7 @@ import { DeltaSnapshot } from "@langchain/langgraph-checkpoint";
 import { inSeconds } from "../encode.js";
 import { ForeignValue } from "../foreign.js";
 import { memberOf, messageClassOf, wholeClassOf, type MessageClass } from "../messages.js";
+import { rememberQuoted } from "../quoting.js";
 import type { Fields } from "./frame.js";
 
 /** Deeper values are shown as null. */
@@ -54,16 +55,7 @@ function formFor(kind: MessageClass): MessageForm {
   return form;
 }
 
-/** What was said before is shown again at every step; a string that is equal has the same text. */
-const quotedContents = new WeakMap<object, { content: string; quoted: string }>();
-
-function quoteContent(message: object, content: string): string {
-  const known = quotedContents.get(message);
-  if (known !== undefined && known.content === content) return known.quoted;
-  const quoted = quote(content);
-  quotedContents.set(message, { content, quoted });
-  return quoted;
-}
+const quoteContent = rememberQuoted(quote);
 
 function quote(text: string): string {
   return JSON.stringify(text.isWellFormed() ? text : text.toWellFormed());

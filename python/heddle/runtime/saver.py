@@ -21,6 +21,8 @@ from heddle._saver import CodecSaver, config_of
 from heddle.runtime.link import Answer, Link
 from heddle.serializer import CanonicalSerializer
 
+_MOST_BLOBS = 4000  # of a frame's that are used; a little less than there may be
+
 
 class Scope:
     """For which of the server's calls a graph works, and what it has asked for meanwhile."""
@@ -128,12 +130,11 @@ class RuntimeSaver(CodecSaver):
             codec.encode(rest),
             codec.encode(get_checkpoint_metadata(config, metadata)),
         ]
-        values = []
-        for channel in new_versions:
-            if channel in present:
-                kind, data = codec.dumps_typed(present[channel])
-                values.append((channel, kind, len(blobs)))
-                blobs.append(data)
+        values = [
+            (channel, *_attach(codec.dumps_typed(present[channel]), blobs))
+            for channel in new_versions
+            if channel in present
+        ]
         head = {
             "op": "put",
             "call": self._scope.number,
@@ -156,12 +157,11 @@ class RuntimeSaver(CodecSaver):
     ) -> tuple[dict[str, Any], list[bytes]]:
         conf = config["configurable"]
         codec = self._codec
-        values = []
         blobs: list[bytes] = []
-        for channel, value in writes:
-            kind, data = codec.dumps_typed(value)
-            values.append((channel, kind, len(blobs)))
-            blobs.append(data)
+        values = [
+            (channel, *_attach(codec.dumps_typed(value), blobs))
+            for channel, value in writes
+        ]
         head = {
             "op": "writes",
             "call": self._scope.number,
@@ -275,12 +275,12 @@ class RuntimeSaver(CodecSaver):
             # The loop wants (task id, channel, value), as in pending writes.
             entry: dict[str, Any] = {
                 "writes": [
-                    (task_id, name, loads((kind, blobs[blob])))
+                    (task_id, name, loads((kind, _blob(blob, blobs))))
                     for task_id, _path, _idx, kind, blob in history["writes"]
                 ]
             }
             if (seed := history.get("seed")) is not None:
-                entry["seed"] = loads((seed[0], blobs[seed[1]]))
+                entry["seed"] = loads((seed[0], _blob(seed[1], blobs)))
             found[name] = entry
         return found
 
@@ -293,12 +293,12 @@ class RuntimeSaver(CodecSaver):
         loads = codec.loads_typed
         checkpoint = _text(codec, record["checkpoint"], blobs)
         checkpoint["channel_values"] = {
-            channel: loads((kind, blobs[blob]))
+            channel: loads((kind, _blob(blob, blobs)))
             for channel, kind, blob in record["values"]
         }
         if sends := record.get("sends"):
             self._add_sends(
-                checkpoint, [loads((each[4], blobs[each[5]])) for each in sends]
+                checkpoint, [loads((each[4], _blob(each[5], blobs))) for each in sends]
             )
         parent = record.get("parent")
         return CheckpointTuple(
@@ -307,7 +307,7 @@ class RuntimeSaver(CodecSaver):
             cast(CheckpointMetadata, _text(codec, record["metadata"], blobs)),
             None if parent is None else self._config(record["ns"], parent),
             [
-                (task_id, channel, loads((kind, blobs[blob])))
+                (task_id, channel, loads((kind, _blob(blob, blobs))))
                 for task_id, _path, _idx, channel, kind, blob in record["writes"]
             ],
         )
@@ -326,6 +326,19 @@ def _next_page(head: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any] |
         if limit <= 0:
             return None
     return {**head, "before": page[-1]["id"], "limit": limit}
+
+
+def _attach(value: tuple[str, bytes], blobs: list[bytes]) -> tuple[str, int | str]:
+    """The type, and the number of the blob: or text, where a frame would have too many."""
+    kind, data = value
+    if len(blobs) >= _MOST_BLOBS and kind in ("hd1", "json"):
+        return kind, data.decode()
+    blobs.append(data)
+    return kind, len(blobs) - 1
+
+
+def _blob(place: int | str, blobs: Sequence[bytes]) -> bytes:
+    return place.encode() if isinstance(place, str) else blobs[place]
 
 
 def _text(codec: Codec, value: Any, blobs: Sequence[bytes]) -> dict[str, Any]:
