@@ -40,6 +40,13 @@ void hd_buf_fini(struct hd_buf *buf)
     *buf = (struct hd_buf){0};
 }
 
+void hd_buf_fini_secret(struct hd_buf *buf)
+{
+    if (buf->ptr)
+        explicit_bzero(buf->ptr, buf->cap);
+    hd_buf_fini(buf);
+}
+
 void hd_buf_reset(struct hd_buf *buf)
 {
     buf->len = 0;

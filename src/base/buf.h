@@ -21,6 +21,8 @@ struct hd_buf {
 
 void hd_buf_init(struct hd_buf *buf, size_t limit);
 void hd_buf_fini(struct hd_buf *buf);
+/* The same for what is secret: nothing of it stays in memory. */
+void hd_buf_fini_secret(struct hd_buf *buf);
 void hd_buf_reset(struct hd_buf *buf);
 
 /* Room for `more` bytes after len: the caller may write there itself and then add to len. */

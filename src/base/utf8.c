@@ -80,3 +80,71 @@ size_t hd_utf8_cut(const char *text, size_t len)
     start--;
     return start + length_of((uint8_t)text[start]) <= len ? len : start;
 }
+
+/* ---- finding ---- */
+
+/* The character at *pos, which goes on; what is none counts as its byte. */
+static uint32_t next_char(const char **pos, const char *end)
+{
+    const uint8_t *p = (const uint8_t *)*pos;
+    size_t len = hd_utf8_char(*pos, end);
+    uint32_t c = len > 1 ? p[0] & (0x7fu >> len) : p[0];
+
+    for (size_t i = 1; i < len; i++)
+        c = c << 6 | (p[i] & 0x3f);
+    *pos += len ? len : 1;
+    return c;
+}
+
+static bool is_between(uint32_t c, uint32_t first, uint32_t last)
+{
+    return c >= first && c <= last;
+}
+
+/* In these the small letter follows its capital one. */
+static bool is_capital_of_a_pair(uint32_t c)
+{
+    if (is_between(c, 0x139, 0x148) || is_between(c, 0x179, 0x17e))
+        return c % 2 == 1;
+    return (is_between(c, 0x100, 0x137) || is_between(c, 0x14a, 0x177) ||
+            is_between(c, 0x460, 0x481) || is_between(c, 0x48a, 0x4bf) ||
+            is_between(c, 0x4d0, 0x52f)) &&
+           c % 2 == 0;
+}
+
+static uint32_t small(uint32_t c)
+{
+    if (is_between(c, 'A', 'Z') || (is_between(c, 0xc0, 0xde) && c != 0xd7) ||
+        (is_between(c, 0x391, 0x3ab) && c != 0x3a2) || is_between(c, 0x410, 0x42f))
+        return c + 0x20;
+    if (is_between(c, 0x400, 0x40f))
+        return c + 0x50;
+    if (c == 0x178)
+        return 0xff;
+    return c + (is_capital_of_a_pair(c) && c != 0x130);
+}
+
+static bool begins(const char *pos, const char *end, struct hd_slice part)
+{
+    const char *other = part.ptr, *other_end = part.ptr + part.len;
+
+    while (other < other_end) {
+        if (pos == end || small(next_char(&pos, end)) != small(next_char(&other, other_end)))
+            return false;
+    }
+    return true;
+}
+
+bool hd_utf8_finds(struct hd_slice text, struct hd_slice part)
+{
+    const char *pos = text.ptr, *end = text.len ? text.ptr + text.len : text.ptr;
+
+    if (part.len == 0)
+        return true;
+    while (pos != end) {
+        if (begins(pos, end, part))
+            return true;
+        (void)next_char(&pos, end);
+    }
+    return false;
+}

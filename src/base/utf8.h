@@ -18,4 +18,10 @@ bool hd_utf8_is_valid(struct hd_slice text);
  */
 size_t hd_utf8_cut(const char *text, size_t len);
 
+/*
+ * Whether `part` is in `text`, be letters capital or small: those of the Latin alphabet up to
+ * U+017F, the Greek and the Cyrillic one. Takes their lengths multiplied at worst.
+ */
+bool hd_utf8_finds(struct hd_slice text, struct hd_slice part);
+
 #endif

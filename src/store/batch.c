@@ -151,3 +151,24 @@ int hd_batch_renew(struct hd_batch_builder *builder, struct hd_slice thread, int
 
     return add(builder, op, &key, 1);
 }
+
+/*
+ * A database that carries out batches at the same time locks rows, and a thread that has none yet
+ * could begin between one table and the next: then its row would stay without its chunks. So the
+ * row is made first. Whoever is about to add it has to be waited for, or waits.
+ */
+int hd_batch_erase(struct hd_batch_builder *builder, struct hd_slice thread)
+{
+    static const enum hd_table_id tables[] = {HD_THREADS, HD_CHECKPOINTS, HD_WRITES, HD_CHUNKS};
+    const struct hd_cell row[] = {
+        [HD_THREADS_ID] = hd_cell_bytes(thread),
+        [HD_THREADS_EPOCH] = hd_cell_int(0),
+        [HD_THREADS_CREATED] = hd_cell_int(0),
+        [HD_THREADS_UPDATED] = hd_cell_int(0),
+    };
+    int err = hd_batch_row(builder, HD_OP_PUT_NEW, HD_THREADS, row);
+
+    for (size_t i = 0; !err && i < HD_COUNT(tables); i++)
+        err = hd_batch_delete(builder, tables[i], row, 1);
+    return err;
+}

@@ -48,6 +48,9 @@ HD_MUST_CHECK int hd_batch_expect_epoch(struct hd_batch_builder *builder, struct
 HD_MUST_CHECK int hd_batch_renew(struct hd_batch_builder *builder, struct hd_slice thread,
                                  int64_t expected, int64_t epoch, int64_t created);
 
+/* Deletes everything of the thread (stored key), whether or not it is there. */
+HD_MUST_CHECK int hd_batch_erase(struct hd_batch_builder *builder, struct hd_slice thread);
+
 static inline struct hd_batch hd_batch_view(const struct hd_batch_builder *builder)
 {
     return (struct hd_batch){builder->ops, builder->count};

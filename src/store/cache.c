@@ -143,6 +143,7 @@ static int state_load(const struct hd_cache *cache, struct hd_thread_state *stat
     state->loaded_at = hd_clock_monotonic_us();
     if (err || state->is_stored)
         return err;
+    state->was_absent = true;
     state->is_new = !cache->is_careful;
     return hd_epoch_create(&state->epoch);
 }
@@ -266,7 +267,7 @@ static int load_chunk(void *arg, size_t which, const struct hd_cell *cells)
     int err;
 
     (void)which;
-    if (bytes.len != sizeof(hash) || seq < next_seq(stream))
+    if (bytes.len != sizeof(hash) || seq < next_seq(stream) || seq > HD_CHUNK_SEQ_MAX)
         return HD_ECORRUPT;
     memcpy(&hash, bytes.ptr, sizeof(hash));
     if (stream->count == 0)
@@ -282,6 +283,12 @@ static int load_chunk(void *arg, size_t which, const struct hd_cell *cells)
         if (err)
             return err;
     }
+    /*
+     * Chunks of a thread that had no row belong to one that came meanwhile and may be gone again
+     * before our own row is there: no epoch would tell. Their numbers are taken, that is all.
+     */
+    if (loader->state->was_absent)
+        return stream_push(loader->state, stream, (struct hd_hash128){0, 0});
     err = stream_push(loader->state, stream, hash);
     return err ? err : index_chunk(loader->state, loader->number, hash, seq);
 }

@@ -11,7 +11,8 @@
  * conflict the state is dropped and read anew.
  *
  * An odd epoch means that unreferenced chunks are being collected right now:
- * then nothing old is referred to (see retain.c).
+ * then nothing old is referred to (see retain.c). Nor is it while the thread has
+ * no row, and so no epoch that could change.
  *
  * A cache belongs to one lane and is used by its leader only: no locks.
  */
@@ -58,7 +59,8 @@ struct hd_thread_state {
     int64_t loaded_at;  /* on the monotonic clock */
     bool is_stored;     /* the thread has its row; otherwise the next batch adds it */
     int64_t guard;      /* that of the writers so far (growth.h), which was true; 0: none */
-    bool is_new;        /* it was not there when it was looked for, so streams need not be read */
+    bool was_absent;    /* it had no row when it was looked for */
+    bool is_new;        /* … nor anything else, so streams need not be read */
 
     struct hd_stream *streams;
     size_t stream_count;

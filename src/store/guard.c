@@ -19,9 +19,7 @@ struct erasure {
 static int erase_job(struct hd_store *store, struct hd_lane *lane, void *arg,
                      struct hd_fault *fault)
 {
-    static const enum hd_table_id tables[] = {HD_THREADS, HD_CHECKPOINTS, HD_WRITES, HD_CHUNKS};
     const struct erasure *erasure = arg;
-    struct hd_cell key = hd_cell_bytes(erasure->thread);
     struct hd_batch_builder builder;
     struct hd_batch batch;
     size_t failed;
@@ -30,8 +28,8 @@ static int erase_job(struct hd_store *store, struct hd_lane *lane, void *arg,
     (void)lane;
     hd_batch_init(&builder);
     err = hd_batch_append(&builder, erasure->rows);
-    for (size_t i = 0; !err && i < HD_COUNT(tables); i++)
-        err = hd_batch_delete(&builder, tables[i], &key, 1);
+    if (!err)
+        err = hd_batch_erase(&builder, erasure->thread);
     batch = hd_batch_view(&builder);
     if (!err)
         err = hd_backend_apply(store->backend, &batch, &failed, fault);

@@ -165,14 +165,17 @@ static int delete_node(struct keeper *k, const struct hd_tree_node *node)
     return err ? err : hd_batch_delete(&k->batch, HD_WRITES, key, 3);
 }
 
-/* What goes next: the deepest first, so that whatever is left has its ancestors at any time. */
+/*
+ * What goes next: inner ones and the deepest first, so that whatever is left has its ancestors,
+ * and what it belongs to, at any time.
+ */
 static int choose(struct keeper *k, size_t *pos, size_t *first)
 {
-    size_t count = 0;
+    size_t count = 0, most = k->keep->fall ? SIZE_MAX : PORTION;
     int err = 0;
 
     *first = *pos;
-    for (; !err && *pos < k->tree.count && count < PORTION; (*pos)++) {
+    for (; !err && *pos < k->tree.count && count < most; (*pos)++) {
         struct hd_tree_node *node = &k->tree.nodes[k->tree.order[*pos]];
 
         if (node->is_kept)
@@ -231,6 +234,11 @@ static int put_joined(struct keeper *k, const size_t *nodes, size_t count)
     }
     err = hd_backend_read(k->store->backend, queries, count, on_joined, &copy, k->fault);
     return !err && copy.found < count ? HD_ECONFLICT : err;
+}
+
+static bool joins(const struct keeper *k)
+{
+    return k->keep->fall || k->keep->strategy == HEDDLE_KEEP_BRANCHES;
 }
 
 /* Gives a new parent to what stays and has lost its own. */
@@ -304,7 +312,7 @@ static int remove_portion(struct keeper *k, size_t *pos)
 
     if (!err)
         err = choose(k, pos, &first);
-    if (!err && k->keep->strategy == HEDDLE_KEEP_BRANCHES)
+    if (!err && joins(k))
         err = join(k);
     if (!err)
         err = apply_batch(k, next);
@@ -382,7 +390,7 @@ static int foresee(struct keeper *k)
 
     hd_map_init(&doomed, SIZE_MAX / 2);
     err = fill_doomed(k, &doomed);
-    if (!err && k->keep->strategy == HEDDLE_KEEP_BRANCHES)
+    if (!err && joins(k))
         foresee_joins(k);
     if (!err)
         err = hd_collect(k->store, &collection, k->fault);

@@ -5,8 +5,8 @@
  *   keep.c        counts, removes the rest in portions, joins what stays
  *
  * Whatever stays reads as before: its values, its writes, its pending sends and the histories of
- * its delta channels. With HEDDLE_KEEP_BRANCHES its parent becomes the nearest ancestor that stays,
- * so that trees, forks and histories have no holes.
+ * its delta channels. With HEDDLE_KEEP_BRANCHES, and when a branch falls, its parent becomes the
+ * nearest ancestor that stays, so that trees, forks and histories have no holes.
  *
  * The rows are read without the lane, and each batch enters it for itself, so that others write
  * meanwhile. A batch expects that nothing was put since the trees were read; otherwise they are
@@ -21,6 +21,11 @@
 
 struct hd_keep {
     enum heddle_prune strategy;
+    /*
+     * Instead of a strategy: this checkpoint goes with everything that grows from it and all that
+     * belongs to tasks of those; the rest stays. At once, not in portions. NULL: none.
+     */
+    const struct hd_key *fall;
     size_t last;                /* HEDDLE_KEEP_BRANCHES: of each line, at least 1 */
     const struct hd_key *heads; /* checkpoints that stay; of other threads: ignored */
     size_t head_count;
@@ -34,7 +39,7 @@ struct hd_keep {
         *removed; /* added to what is there; NULL: nobody counts, which saves time */
 };
 
-/* A thread that is not there is no error. */
+/* A thread that is not there is no error, nor is a checkpoint that fell already. */
 HD_MUST_CHECK int hd_keep(struct hd_store *store, struct hd_slice thread,
                           const struct hd_keep *keep, struct hd_fault *fault);
 

@@ -118,7 +118,9 @@ static int enter_space(struct hd_tree *tree, struct hd_slice ns)
         return 0;
     }
     last = &tree->spaces[tree->space_count];
-    *last = (struct hd_tree_space){.first = tree->count, .count = 1};
+    *last = (struct hd_tree_space){.first = tree->count, .count = 1, .level = ns.len > 0};
+    for (size_t i = 0; i < ns.len; i++)
+        last->level += ns.ptr[i] == '|';
     err = hd_arena_copy(&tree->arena, ns, &last->ns);
     if (!err)
         tree->space_count++;
@@ -408,6 +410,35 @@ static int sort(struct hd_tree *tree)
     return 0;
 }
 
+static size_t level_of(const struct hd_tree *tree, size_t node)
+{
+    return tree->spaces[tree->nodes[node].space].level;
+}
+
+/*
+ * Those of inner namespaces first, as they go with what they belong to: if that went before them,
+ * in a batch of its own, nobody who is left to go on could know.
+ */
+static int sort_inner_first(struct hd_tree *tree)
+{
+    size_t *sorted = hd_arena_calloc(&tree->arena, tree->count, sizeof(*sorted));
+    size_t *starts, innermost = 0;
+
+    for (size_t i = 0; i < tree->space_count; i++)
+        innermost = tree->spaces[i].level > innermost ? tree->spaces[i].level : innermost;
+    starts = hd_arena_calloc(&tree->arena, innermost + 2, sizeof(*starts));
+    if (!sorted || !starts)
+        return HD_ENOMEM;
+    for (size_t i = 0; i < tree->count; i++)
+        starts[innermost - level_of(tree, i) + 1]++;
+    for (size_t l = 1; l <= innermost; l++)
+        starts[l] += starts[l - 1];
+    for (size_t i = 0; i < tree->count; i++)
+        sorted[starts[innermost - level_of(tree, tree->order[i])]++] = tree->order[i];
+    tree->order = sorted;
+    return 0;
+}
+
 static int put_in_order(struct hd_tree *tree)
 {
     tree->order = hd_arena_calloc(&tree->arena, tree->count, sizeof(*tree->order));
@@ -415,7 +446,7 @@ static int put_in_order(struct hd_tree *tree)
         return HD_ENOMEM;
     join(tree);
     measure(tree, tree->order);
-    return sort(tree);
+    return sort(tree) ? HD_ENOMEM : sort_inner_first(tree);
 }
 
 /* ---- what stays ---- */
@@ -627,6 +658,35 @@ static int keep_branches(struct hd_tree *tree, struct hd_slice thread, const str
     return err;
 }
 
+/* Parents come first here: `order` is read from its end. */
+static void mark_fallen(struct hd_tree *tree, const size_t *order, size_t count, size_t fall)
+{
+    for (size_t i = count; i > 0; i--) {
+        struct hd_tree_node *node = &tree->nodes[order[i - 1]];
+        bool has_lost = fall != HD_NO_NODE && node->space == tree->nodes[fall].space &&
+                        node->parent != HD_NO_NODE && !tree->nodes[node->parent].is_kept &&
+                        !node->is_in_circle;
+
+        node->is_kept = order[i - 1] != fall && !node->is_orphan && !has_lost;
+    }
+}
+
+static int keep_standing(struct hd_tree *tree, const struct hd_keep *keep)
+{
+    size_t fall = node_of(tree, keep->fall->ns, keep->fall->id);
+    size_t *order, *ends;
+    int err = order_of(tree, &order, &ends);
+
+    for (size_t i = 0; !err && i < tree->space_count; i++) {
+        const struct hd_tree_space *space = &tree->spaces[i];
+
+        find_orphans(tree, space);
+        mark_fallen(tree, order + space->first, space->count, fall);
+        keep_all_needed(tree, order + space->first, space->count);
+    }
+    return err;
+}
+
 int hd_tree_read(struct hd_tree *tree, struct hd_store *store, struct hd_slice thread,
                  const struct hd_keep *keep, struct hd_fault *fault)
 {
@@ -636,6 +696,8 @@ int hd_tree_read(struct hd_tree *tree, struct hd_store *store, struct hd_slice t
         err = put_in_order(tree);
     if (err)
         return err;
+    if (keep->fall)
+        return keep_standing(tree, keep);
     if (keep->strategy == HEDDLE_KEEP_BRANCHES)
         return keep_branches(tree, thread, keep);
     keep_latest(tree, thread, keep);

@@ -35,6 +35,7 @@ struct hd_tree_node {
 struct hd_tree_space {
     struct hd_slice ns;
     size_t first, count; /* its nodes, by id */
+    size_t level;        /* how far inside it is: 0 for "" */
 };
 
 struct hd_tree {
@@ -43,7 +44,7 @@ struct hd_tree {
     size_t count, cap;
     struct hd_tree_space *spaces;
     size_t space_count, space_cap;
-    size_t *order;        /* all nodes, children before their parents */
+    size_t *order;        /* all nodes, children before their parents, inner ones first */
     struct hd_map deltas; /* numbers of the delta channels, from 1 on */
     uint64_t *seeds;      /* by node: the delta channels that have a value there */
     uint64_t *needs;      /* … that a descendant looks for there or above */

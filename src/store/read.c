@@ -6,7 +6,8 @@
  * The rows are not read in one transaction. A prune in between can take away
  * chunks that a row read earlier refers to: then a chunk is missing, and the
  * whole is read again. A chunk that is missing although nothing was taken away
- * is damage (again.h).
+ * is damage (again.h). It can take away the checkpoint itself, whose writes go with
+ * it: so it is asked again whether that is there, together with its writes.
  */
 #include "base/error.h"
 #include "store/again.h"
@@ -30,6 +31,7 @@ struct write_list {
 
 struct item {
     struct hd_key key;
+    bool is_there; /* when its writes were read */
     struct heddle_tuple *tuple;
     struct hd_body body;
     struct write_list writes;
@@ -108,6 +110,15 @@ static int ask_checkpoint(struct reader *r, size_t i)
                           (struct hd_receiver){.fn = on_checkpoint, .arg = r, .which = i});
 }
 
+static int on_there(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct reader *r = arg;
+
+    (void)cells;
+    r->items[which].is_there = true;
+    return 0;
+}
+
 /* ---- writes ---- */
 
 static int add_write(struct reader *r, struct write_list *list, const struct hd_cell *cells)
@@ -139,7 +150,8 @@ static int on_send(void *arg, size_t which, const struct hd_cell *cells)
     return add_write(r, &r->items[which].sends, cells);
 }
 
-static int ask_writes(struct reader *r, size_t i, struct hd_slice checkpoint, hd_row_fn fn)
+static int ask_of(struct reader *r, size_t i, struct hd_slice checkpoint, enum hd_table_id table,
+                  unsigned columns, hd_row_fn fn)
 {
     struct hd_cell *prefix = hd_arena_alloc(r->arena, 3 * sizeof(*prefix));
 
@@ -149,12 +161,17 @@ static int ask_writes(struct reader *r, size_t i, struct hd_slice checkpoint, hd
     prefix[1] = hd_cell_bytes(r->items[i].key.ns);
     prefix[2] = hd_cell_bytes(checkpoint);
     return hd_reading_add(&r->reading,
-                          (struct hd_query){.table = HD_WRITES,
+                          (struct hd_query){.table = table,
                                             .index = HD_PRIMARY,
                                             .prefix = prefix,
                                             .prefix_count = 3,
-                                            .columns = HD_ALL_COLUMNS},
+                                            .columns = columns},
                           (struct hd_receiver){.fn = fn, .arg = r, .which = i});
+}
+
+static int ask_writes(struct reader *r, size_t i, struct hd_slice checkpoint, hd_row_fn fn)
+{
+    return ask_of(r, i, checkpoint, HD_WRITES, HD_ALL_COLUMNS, fn);
 }
 
 /* Lists become arrays, and the values in them are asked for. */
@@ -233,6 +250,8 @@ static int ask_details(struct reader *r, size_t i)
     int err = ask_writes(r, i, item->key.id, on_write);
 
     if (!err)
+        err = ask_of(r, i, item->key.id, HD_CHECKPOINTS, 0, on_there);
+    if (!err)
         err = ask_values(r, item);
     if (!err && item->body.v < SENDS_BELOW_VERSION && item->tuple->parent.len)
         err = ask_writes(r, i, hd_from_public(item->tuple->parent), on_send);
@@ -261,6 +280,16 @@ static int run(struct reader *r)
     return hd_reading_run(&r->reading, r->store->backend, r->fault);
 }
 
+/* HD_ECONFLICT: not all of those that were found were there until their writes were read. */
+static int check_there(const struct reader *r)
+{
+    for (size_t i = 0; i < r->count; i++) {
+        if (is_found(&r->items[i]) && !r->items[i].is_there)
+            return HD_ECONFLICT;
+    }
+    return 0;
+}
+
 static int read_details(struct reader *r)
 {
     int err = 0;
@@ -271,6 +300,8 @@ static int read_details(struct reader *r)
     }
     if (!err)
         err = run(r);
+    if (!err)
+        err = check_there(r);
     if (!err)
         err = hd_fetch_finish(&r->fetch);
     for (size_t i = 0; !err && i < r->count; i++) {
@@ -311,7 +342,7 @@ static int read_once(struct reader *r, const struct hd_key *keys, struct heddle_
 
 static int read_all(struct reader *r, const struct hd_key *keys, struct heddle_tuple *tuples)
 {
-    struct hd_again again = {0};
+    struct hd_again again = {0}, gone = {0};
     int err;
 
     r->items = hd_arena_calloc(r->arena, r->count, sizeof(*r->items));
@@ -320,7 +351,9 @@ static int read_all(struct reader *r, const struct hd_key *keys, struct heddle_t
     hd_reading_init(&r->reading);
     do
         err = read_once(r, keys, tuples);
-    while (err == HD_ECORRUPT && hd_look_again(r->store, &again, keys, r->count, &err, r->fault));
+    while (
+        (err == HD_ECORRUPT && hd_look_again(r->store, &again, keys, r->count, &err, r->fault)) ||
+        (err == HD_ECONFLICT && hd_again(r->store, &gone, &err, r->fault)));
     hd_reading_fini(&r->reading);
     if (err == HD_ECORRUPT)
         return hd_fault_set(r->fault, err, "a stored value of thread '%.*s' is damaged",

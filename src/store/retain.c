@@ -54,16 +54,14 @@ static int apply(struct hd_store *store, struct hd_batch_builder *builder, struc
 int hd_delete_rows(struct hd_store *store, struct hd_slice thread, const int64_t *epoch,
                    struct hd_fault *fault)
 {
-    static const enum hd_table_id tables[] = {HD_THREADS, HD_CHECKPOINTS, HD_WRITES, HD_CHUNKS};
     struct hd_batch_builder batch;
-    struct hd_cell key = hd_cell_bytes(thread);
     int err = 0;
 
     hd_batch_init(&batch);
     if (epoch)
         err = hd_batch_expect_epoch(&batch, thread, *epoch, 0, 0);
-    for (size_t i = 0; !err && i < HD_COUNT(tables); i++)
-        err = hd_batch_delete(&batch, tables[i], &key, 1);
+    if (!err)
+        err = hd_batch_erase(&batch, thread);
     if (!err)
         err = apply(store, &batch, fault);
     hd_batch_fini(&batch);

@@ -21,8 +21,9 @@
 #include "base/compiler.h"
 #include "base/slice.h"
 
-#define HD_LITERAL_MAX 64       /* a literal piece is never longer */
-#define HD_CHUNK_MAX (1u << 20) /* a chunk is never longer */
+#define HD_LITERAL_MAX 64                   /* a literal piece is never longer */
+#define HD_CHUNK_MAX (1u << 20)             /* a chunk is never longer */
+#define HD_CHUNK_SEQ_MAX ((int64_t)1 << 62) /* no number that is stored is greater */
 
 struct hd_hash128 {
     uint64_t lo, hi;

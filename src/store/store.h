@@ -11,6 +11,7 @@
  *   again.h    when others are in the way keep.h      what of a thread stays
  *   guard.h    deletion against late writers
  *   heddle.c   the public API             rows.h      the tables of the server
+ *   trail.h    how a list came to be
  *
  * Writes to one thread always go through the same lane, one leader at a time,
  * so within a process they are ordered; between processes the epoch (cache.h)

@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
+#include "store/keep.h"
 #include "tests/contract/store_help.h"
 
 enum { SPACES = 4, NODES = 40, DELTAS = 2, NONE = -1, ID_SIZE = 16 };
@@ -393,6 +394,144 @@ static void what_would_go_is_what_goes(struct fixture *f)
     }
 }
 
+/* ---- branches that fall ---- */
+
+/* hd_keep() with `fall`, and an operation that is to take effect with it; 0 or what it says. */
+static int try_fall(struct fixture *f, const char *ns, const char *id, bool is_dry,
+                    const struct hd_batch *also, struct heddle_usage *removed)
+{
+    struct heddle_thread thread = thread_of("t");
+    struct hd_key key = {.ns = hd_slice_cstr(ns), .id = hd_slice_cstr(id)};
+    struct hd_keep how = {.fall = &key, .is_dry = is_dry, .also = also, .removed = removed};
+    struct hd_fault fault = {0};
+    struct hd_arena arena;
+    int err;
+
+    hd_arena_init(&arena, 4096);
+    assert_int_equal(hd_thread_key(&thread, &arena, &key.thread, &fault), 0);
+    err = hd_keep(hd_store_of(f->store), key.thread, &how, &fault);
+    hd_arena_fini(&arena);
+    return err;
+}
+
+static void model_fall(struct tree *t, int fallen_space, int fallen)
+{
+    for (int space = 0; space < SPACES; space++) {
+        struct node *nodes = t->nodes[space];
+        bool has_changed = true;
+
+        for (int n = 0; n < t->counts[space]; n++) {
+            int owner = nodes[n].owner, at = n;
+
+            nodes[n].is_kept = owner == NONE || t->nodes[0][owner].is_kept;
+            while (space == fallen_space && at != NONE && at != fallen)
+                at = nodes[at].parent;
+            nodes[n].is_kept &= space != fallen_space || at == NONE;
+        }
+        while (has_changed) {
+            has_changed = false;
+            for (int n = 0; n < t->counts[space]; n++)
+                has_changed |= nodes[n].is_kept && keep_needs(nodes, n);
+        }
+    }
+}
+
+static void branches_fall_as_the_model_says(struct fixture *f)
+{
+    unsigned seed = (unsigned)number_from("HEDDLE_TEST_SEED", 1);
+    long trees = number_from("HEDDLE_KEEP_TREES", 12);
+    struct heddle_thread thread = thread_of("t");
+
+    for (long i = 0; i < trees; i++, seed++) {
+        static struct tree t;
+        struct heddle_usage before, foreseen = {0}, removed = {0};
+        int space, n;
+
+        grow(&t, f, seed);
+        space = i % 2 ? 0 : (int)pick(&t, SPACES);
+        n = (int)pick(&t, (unsigned)t.counts[space]);
+        remember(&t);
+        before = usage_of(f->store, "t");
+        model_fall(&t, space, n);
+        assert_int_equal(try_fall(f, spaces[space], t.nodes[space][n].id, true, NULL, &foreseen),
+                         0);
+        assert_usage(usage_of(f->store, "t"), before);
+        assert_int_equal(try_fall(f, spaces[space], t.nodes[space][n].id, false, NULL, &removed),
+                         0);
+        assert_usage(foreseen, removed);
+        assert_true(removed.checkpoints > 0);
+        assert_usage(less(before, usage_of(f->store, "t")), removed);
+        check_all(&t);
+        if (i % 3 == 0)
+            reopen(f);
+        check_all(&t);
+        forget(&t);
+        assert_ok(heddle_delete_thread(f->store, &thread, NULL));
+        assert_int_equal(usage_of(f->store, "t").bytes, 0);
+    }
+}
+
+static void what_fell_already_is_no_error(struct fixture *f)
+{
+    struct heddle_usage before, removed = {0};
+
+    PUT(f->store, .thread = "t", .id = "1", .versions = "{\"a\":1}", .values = {VALUE("a", "1")});
+    PUT(f->store, .thread = "t", .id = "2", .parent = "1");
+    PUT(f->store, .thread = "t", .id = "3", .parent = "1");
+    before = usage_of(f->store, "t");
+    assert_int_equal(try_fall(f, "", "4", false, NULL, &removed), 0);
+    assert_int_equal(try_fall(f, "n", "2", false, NULL, &removed), 0);
+    assert_int_equal(removed.checkpoints + removed.bytes, 0);
+    assert_usage(usage_of(f->store, "t"), before);
+    assert_int_equal(try_fall(f, "", "2", false, NULL, &removed), 0);
+    assert_int_equal(try_fall(f, "", "2", false, NULL, &removed), 0);
+    assert_int_equal(removed.checkpoints, 1);
+    assert_list(f->store, "t//3 t//1");
+    assert_int_equal(try_fall(f, "", "1", false, NULL, NULL), 0);
+    assert_list(f->store, "");
+}
+
+/* More than go in one portion, and all or nothing: what is expected besides is not so, or is. */
+static void a_branch_falls_at_once(struct fixture *f)
+{
+    const struct hd_cell key[] = {hd_cell_bytes(HD_S("")), hd_cell_bytes(HD_S("none"))};
+    struct hd_batch_builder batch;
+    struct heddle_usage before, removed = {0};
+    struct hd_batch also;
+    char id[ID_SIZE], parent[ID_SIZE] = "";
+
+    for (int i = 0; i < 1100; i++) {
+        snprintf(id, sizeof(id), "%05d", i);
+        PUT(f->store, .thread = "t", .id = id, .parent = parent, .versions = "{\"a\":1}",
+            .values = {VALUE("a", "1")});
+        snprintf(parent, sizeof(parent), "%s", id);
+    }
+    before = usage_of(f->store, "t");
+    hd_batch_init(&batch);
+    assert_int_equal(hd_batch_expect(&batch, HD_THREAD_INFO, key, HD_THREAD_INFO_REV, 7), 0);
+    also = hd_batch_view(&batch);
+    assert_int_equal(try_fall(f, "", "00002", false, &also, NULL), HD_ECONFLICT);
+    hd_batch_fini(&batch);
+    assert_usage(usage_of(f->store, "t"), before);
+    assert_int_equal(try_fall(f, "", "00002", false, NULL, &removed), 0);
+    assert_int_equal(removed.checkpoints, 1098);
+    assert_list(f->store, "t//00001 t//00000");
+}
+
+static void circles_lose_only_what_falls(struct fixture *f)
+{
+    PUT(f->store, .thread = "t", .id = "1", .parent = "3");
+    PUT(f->store, .thread = "t", .id = "2", .parent = "1");
+    PUT(f->store, .thread = "t", .id = "3", .parent = "2");
+    PUT(f->store, .thread = "t", .id = "4", .parent = "1");
+    PUT(f->store, .thread = "t", .id = "6", .parent = "6");
+    PUT(f->store, .thread = "t", .id = "7", .parent = "6");
+    assert_int_equal(try_fall(f, "", "1", false, NULL, NULL), 0);
+    assert_list(f->store, "t//7 t//6 t//3 t//2");
+    assert_int_equal(try_fall(f, "", "6", false, NULL, NULL), 0);
+    assert_list(f->store, "t//3 t//2");
+}
+
 static void long_lines_go_in_portions(struct fixture *f)
 {
     struct heddle_thread thread = thread_of("t");
@@ -554,6 +693,10 @@ static void runs_go_on_while_their_thread_is_pruned(struct fixture *f)
 static const struct store_case cases[] = {
     STORE_CASE(branches_are_kept_as_the_model_says),
     STORE_CASE(what_would_go_is_what_goes),
+    STORE_CASE(branches_fall_as_the_model_says),
+    STORE_CASE(what_fell_already_is_no_error),
+    STORE_CASE(a_branch_falls_at_once),
+    STORE_CASE(circles_lose_only_what_falls),
     STORE_CASE(long_lines_go_in_portions),
     STORE_CASE(circles_stay),
     STORE_CASE(wrong_strategies_are_refused),

@@ -219,4 +219,25 @@ static inline bool is_without_server(void)
     return true;
 }
 
+/*
+ * Closes the store, and waits until the server has ended its sessions. Those that a pooler keeps
+ * for later are older than this test.
+ */
+static inline void close_and_wait(struct fixture *f)
+{
+    hd_backend_close(f->store);
+    f->store = NULL;
+    for (int i = 0; i < 12000; i++) {
+        if (strcmp(sql(f->admin,
+                       "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'heddle' AND"
+                       " backend_start > (SELECT backend_start FROM pg_stat_activity WHERE pid ="
+                       " pg_backend_pid())"),
+                   "0") == 0)
+            return;
+        (void)sql(f->admin, "SELECT pg_stat_clear_snapshot()");
+        hd_clock_sleep_us(5000);
+    }
+    fail_msg("sessions of a closed store stay open");
+}
+
 #endif

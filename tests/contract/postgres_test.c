@@ -1,7 +1,8 @@
 /*
  * What is particular to the PostgreSQL driver: the schema and its versions,
- * messages, rights, locks, statements of many rows. What all drivers must do
- * is in backend_suite.c; servers that go away are in postgres_fault_test.c.
+ * messages, rights, statements of many rows. What all drivers must do is in
+ * backend_suite.c; locks are in postgres_lock_test.c, servers that go away in
+ * postgres_fault_test.c.
  */
 #include "tests/contract/pg_help.h"
 
@@ -241,27 +242,6 @@ static void a_batch_is_all_or_nothing(void **state)
 
 /* ---- plans ---- */
 
-/*
- * Closes the store, and waits until the server has ended its sessions. Those that a pooler keeps
- * for later are older than this test.
- */
-static void close_and_wait(struct fixture *f)
-{
-    hd_backend_close(f->store);
-    f->store = NULL;
-    for (int i = 0; i < 12000; i++) {
-        if (strcmp(sql(f->admin,
-                       "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'heddle' AND"
-                       " backend_start > (SELECT backend_start FROM pg_stat_activity WHERE pid ="
-                       " pg_backend_pid())"),
-                   "0") == 0)
-            return;
-        (void)sql(f->admin, "SELECT pg_stat_clear_snapshot()");
-        hd_clock_sleep_us(5000);
-    }
-    fail_msg("sessions of a closed store stay open");
-}
-
 /* Without a store: a session publishes its counters for certain only when it ends. */
 static long scans_of_threads(struct fixture *f)
 {
@@ -291,197 +271,6 @@ static void a_table_is_never_scanned_whole(void **state)
         assert_int_equal(epoch_of(f->store, HD_S("t")), 1);
     }
     assert_int_equal(scans_of_threads(f), before);
-}
-
-/* ---- locks ---- */
-
-struct waiter {
-    struct fixture *f;
-    const struct hd_op *ops;
-    size_t count;
-    int err;
-    struct hd_fault fault;
-};
-
-static void *apply_in_thread(void *arg)
-{
-    struct waiter *w = arg;
-
-    w->err = apply(w->f->store, w->ops, w->count, NULL, &w->fault);
-    return NULL;
-}
-
-static void wait_until_blocked(struct fixture *f)
-{
-    for (int i = 0; i < 12000; i++) {
-        if (strcmp(sql(f->admin, "SELECT count(*) FROM pg_stat_activity WHERE"
-                                 " application_name = 'heddle' AND wait_event_type = 'Lock'"),
-                   "0") != 0)
-            return;
-        (void)sql(f->admin, "SELECT pg_stat_clear_snapshot()");
-        hd_clock_sleep_us(5000);
-    }
-    fail_msg("nobody waits for a lock");
-}
-
-static void an_expectation_waits_and_sees_what_was_committed(void **state)
-{
-    struct fixture *f = *state;
-    struct hd_cell cells[4], key = TEXT(HD_S("t"));
-    struct hd_op put = put_thread(HD_OP_PUT, cells, HD_S("t"), 1);
-    struct hd_op old = expect_epoch(&key, 1), new = expect_epoch(&key, 2);
-    struct waiter waiters[2] = {{.f = f, .ops = &old, .count = 1},
-                                {.f = f, .ops = &new, .count = 1}};
-    pthread_t threads[2];
-
-    new.set_column = HD_THREADS_UPDATED;
-    new.set_count = 1;
-    new.set[0] = 77;
-    must_apply(f->store, &put, 1);
-    for (int i = 0; i < 2; i++) {
-        (void)sql(f->admin, "BEGIN; UPDATE %s.threads SET epoch = 2", f->schema);
-        assert_int_equal(pthread_create(&threads[i], NULL, apply_in_thread, &waiters[i]), 0);
-        wait_until_blocked(f);
-        (void)sql(f->admin, "COMMIT");
-        assert_int_equal(pthread_join(threads[i], NULL), 0);
-    }
-    assert_err(waiters[0].err, HD_ECONFLICT);
-    assert_err(waiters[1].err, 0);
-    assert_string_equal(sql(f->admin, "SELECT updated_at FROM %s.threads", f->schema), "77");
-}
-
-static void a_lock_that_is_never_released_is_busy(void **state)
-{
-    struct fixture *f = *state;
-    struct hd_cell cells[4], key = TEXT(HD_S("t"));
-    struct hd_op put = put_thread(HD_OP_PUT, cells, HD_S("t"), 1), op = expect_epoch(&key, 1);
-    struct hd_backend *hasty;
-    struct hd_fault fault = {0};
-    char url[400];
-    int64_t began;
-
-    must_apply(f->store, &put, 1);
-    make_url(url, sizeof(url), getenv("HEDDLE_TEST_PG_URL"), f->schema, "timeout=1");
-    must_open(&hasty, url);
-    (void)sql(f->admin, "BEGIN; UPDATE %s.threads SET epoch = 2", f->schema);
-    began = hd_clock_monotonic_us();
-    assert_err(apply(hasty, &op, 1, NULL, &fault), HD_EBUSY);
-    assert_true(hd_clock_monotonic_us() - began >= 500000); /* it has waited */
-    (void)sql(f->admin, "ROLLBACK");
-    assert_err(apply(hasty, &op, 1, NULL, NULL), 0);
-    hd_backend_close(hasty);
-}
-
-static void *read_in_thread(void *arg)
-{
-    struct waiter *w = arg;
-    int64_t epoch;
-
-    w->err = read_epoch(w->f->store, HD_S("t"), &epoch, &w->fault);
-    return NULL;
-}
-
-static void an_exhausted_pool_is_busy(void **state)
-{
-    struct fixture *f = *state;
-    struct waiter waiter = {.f = f};
-    struct hd_fault fault = {0};
-    char url[400];
-    pthread_t thread;
-    int64_t epoch;
-
-    hd_backend_close(f->store);
-    make_url(url, sizeof(url), getenv("HEDDLE_TEST_PG_URL"), f->schema, "pool=1&timeout=1");
-    must_open(&f->store, url);
-    (void)sql(f->admin, "BEGIN; LOCK TABLE %s.threads", f->schema);
-    assert_int_equal(pthread_create(&thread, NULL, read_in_thread, &waiter), 0);
-    wait_until_blocked(f);
-    assert_err(read_epoch(f->store, HD_S("t"), &epoch, &fault), HD_EBUSY);
-    assert_non_null(strstr(fault.text, "pool="));
-    (void)sql(f->admin, "COMMIT");
-    assert_int_equal(pthread_join(thread, NULL), 0);
-    assert_err(waiter.err, 0);
-}
-
-enum { ROUNDS = 150 };
-
-struct crosser {
-    struct fixture *f;
-    bool is_reverse;
-    bool is_put;
-    int err;
-};
-
-/* A row whose key has two columns. */
-static struct hd_op put_cron(struct hd_cell cells[6], struct hd_slice principal)
-{
-    cells[HD_CRONS_PRINCIPAL] = TEXT(principal);
-    cells[HD_CRONS_ID] = TEXT(HD_S("c"));
-    cells[HD_CRONS_REV] = hd_cell_int(1);
-    cells[HD_CRONS_NEXT] = hd_cell_null();
-    cells[HD_CRONS_CREATED] = hd_cell_int(1);
-    cells[HD_CRONS_BODY] = TEXT(HD_S("{}"));
-    return (struct hd_op){.kind = HD_OP_PUT, .table = HD_CRONS, .cells = cells};
-}
-
-/* Ten rows of two tables in one direction, while another thread goes the other way. */
-static void *cross(void *arg)
-{
-    struct crosser *c = arg;
-    char ids[10][2];
-    struct hd_cell threads[10][4], crons[10][6];
-    struct hd_op ops[20];
-
-    for (int i = 0; i < 10; i++) {
-        ids[i][0] = (char)('0' + (c->is_reverse ? 9 - i : i));
-        ops[i] = put_thread(HD_OP_PUT, threads[i], hd_slice(ids[i], 1), 1);
-        ops[10 + i] = put_cron(crons[i], hd_slice(ids[i], 1));
-        if (c->is_put)
-            continue;
-        ops[i] = expect_epoch(threads[i], 1);
-        ops[10 + i] = (struct hd_op){.kind = HD_OP_EXPECT,
-                                     .table = HD_CRONS,
-                                     .cells = crons[i],
-                                     .column = HD_CRONS_REV,
-                                     .expected = 1};
-    }
-    for (int i = 0; !c->err && i < (c->is_put ? 10 : ROUNDS); i++)
-        c->err = apply(c->f->store, ops, HD_COUNT(ops), NULL, NULL);
-    return NULL;
-}
-
-static void run_crossing(struct fixture *f, bool is_put)
-{
-    struct crosser crossers[2] = {{f, false, is_put, 0}, {f, true, is_put, 0}};
-    pthread_t threads[2];
-
-    for (int i = 0; i < 2; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, cross, &crossers[i]), 0);
-    for (int i = 0; i < 2; i++)
-        assert_int_equal(pthread_join(threads[i], NULL), 0);
-    assert_err(crossers[0].err, 0);
-    assert_err(crossers[1].err, 0);
-}
-
-/* How many deadlocks there were. A session tells when it ends, otherwise when it likes. */
-static int64_t count_deadlocks(struct fixture *f)
-{
-    close_and_wait(f);
-    must_open(&f->store, f->url);
-    return strtoll(sql(f->admin, "SELECT deadlocks FROM pg_stat_database WHERE datname ="
-                                 " current_database()"),
-                   NULL, 10);
-}
-
-static void crosswise_batches_never_wait_for_each_other(void **state)
-{
-    struct fixture *f = *state;
-    int64_t deadlocks;
-
-    run_crossing(f, true); /* makes the rows; a deadlock is retried */
-    deadlocks = count_deadlocks(f);
-    run_crossing(f, false);
-    assert_int_equal(count_deadlocks(f), deadlocks);
 }
 
 /* ---- durability ---- */
@@ -854,10 +643,6 @@ int main(void)
         CASE(many_rows_are_deleted_one_by_one_and_by_prefix),
         CASE(a_batch_is_all_or_nothing),
         CASE(a_table_is_never_scanned_whole),
-        CASE(an_expectation_waits_and_sees_what_was_committed),
-        CASE(a_lock_that_is_never_released_is_busy),
-        CASE(an_exhausted_pool_is_busy),
-        CASE(crosswise_batches_never_wait_for_each_other),
         CASE(durability_is_what_the_url_says),
         CASE(processes_that_start_at_once_create_the_schema_once),
         CASE(a_newer_schema_is_refused_and_left_alone),

@@ -443,6 +443,50 @@ static void a_put_that_loses_many_times_goes_on(struct fixture *f)
     assert_long(f, "t", "", "1", 100 + LOSSES);
 }
 
+/* Deletes the thread, begins it anew with what the put is about to say, and deletes it again. */
+static void come_and_go(struct rival *rival)
+{
+    struct fixture other = *rival->f;
+
+    other.store = rival->store;
+    if (rival->acts == 2)
+        put_long(&other, "t", "", "1", "", 2, NULL);
+    else
+        delete_thread(&other, "t");
+}
+
+static void come_before_read(void *arg)
+{
+    rival_act(arg);
+}
+
+/* After its first attempt the put looks for the row, which is not there, and then for chunks. */
+static void go_before_apply(void *arg, const struct hd_batch *batch)
+{
+    struct rival *rival = arg;
+
+    (void)batch;
+    rival_act(rival);
+    rival->watch.pauses_at = rival->acts == 1 ? atomic_load(&rival->watch.calls) + 2 : 0;
+}
+
+static void a_thread_refers_to_nothing_of_one_that_came_and_went(struct fixture *f)
+{
+    struct rival rival;
+
+    put_long(f, "t", "", "1", "", 1, NULL);
+    rival_open(&rival, f, come_and_go, 3);
+    rival.watch.on_apply = go_before_apply;
+    rival.watch.on_apply_arg = &rival;
+    rival.watch.pause = come_before_read;
+    rival.watch.pause_arg = &rival;
+    put_long(f, "t", "", "2", "", 2, NULL);
+    assert_int_equal(rival.left, 0);
+    rival_close(&rival);
+    assert_list(f->store, "t//2");
+    assert_long(f, "t", "", "2", 2);
+}
+
 static void a_value_that_is_taken_away_many_times_is_not_damaged(struct fixture *f)
 {
     struct rival rival;
@@ -457,6 +501,90 @@ static void a_value_that_is_taken_away_many_times_is_not_damaged(struct fixture 
     rival_close(&rival);
     assert_int_equal(rival.left, 0);
     assert_long(f, "t", "", "1", 100 + LOSSES);
+}
+
+enum { LONG_LINE = 520 }; /* more than goes in one batch */
+
+static void put_numbered(struct heddle *store, unsigned n)
+{
+    char id[8], parent[8];
+
+    snprintf(id, sizeof(id), "%04u", n);
+    snprintf(parent, sizeof(parent), "%04u", n - 1);
+    PUT(store, .thread = "t", .id = id, .parent = n > 1 ? parent : "", .versions = "{\"a\":1}",
+        .changed = n > 1 ? "{}" : NULL, .values = {VALUE("a", "1")});
+}
+
+static void go_on_with_line(struct rival *rival)
+{
+    if (rival->acts == 2)
+        put_numbered(rival->store, LONG_LINE + 1);
+}
+
+/* Its owner goes with the first batch; then somebody is in the way of the second. */
+static void what_belongs_to_a_task_goes_although_others_write(struct fixture *f)
+{
+    const struct heddle_prune_options branches = {.strategy = HEDDLE_KEEP_BRANCHES};
+    struct heddle_thread t = thread_of("t");
+    struct rival rival;
+
+    for (unsigned n = 1; n <= LONG_LINE; n++)
+        put_numbered(f->store, n);
+    PUT(f->store, .thread = "t", .ns = "sub:task", .id = "1", .versions = "{\"b\":1}",
+        .metadata = "{\"parents\":{\"\":\"0510\"}}", .values = {VALUE("b", "1")});
+    rival_open(&rival, f, go_on_with_line, 2);
+    rival.watch.on_apply = before_apply;
+    rival.watch.on_apply_arg = &rival;
+    assert_ok(heddle_prune_with(f->store, &t, 1, &branches, NULL, NULL));
+    assert_int_equal(rival.left, 0);
+    rival_close(&rival);
+    assert_list(f->store, "t//0521");
+}
+
+/* The next checkpoint, and none but that. */
+static void go_on_alone(struct rival *rival)
+{
+    struct fixture other = *rival->f;
+
+    other.store = rival->store;
+    PUT(other.store, .thread = "t", .id = "2", .parent = "1", .versions = "{\"a\":2}",
+        .values = {VALUE("a", "2")});
+    prune(&other, "t", HEDDLE_KEEP_LATEST);
+}
+
+static void let_rival_act(void *arg)
+{
+    rival_act(arg);
+}
+
+/* It is read in two steps, and goes between them: then it was not there, writes or not. */
+static void a_checkpoint_that_goes_while_it_is_read_is_not_read_in_part(struct fixture *f)
+{
+    struct heddle_query all = {.limit = -1};
+    struct heddle_list *list;
+    const struct heddle_tuple *tuple;
+    struct rival rival;
+
+    for (int round = 0; round < 3; round++) {
+        PUT(f->store, .thread = "t", .id = "1", .versions = "{\"a\":1}",
+            .values = {VALUE("a", "1")});
+        WRITES(f->store, .thread = "t", .id = "1", .task = "k", .values = {VALUE("a", "2")});
+        assert_ok(heddle_list_open(f->store, &all, &list, NULL));
+        rival_open(&rival, f, go_on_alone, 1);
+        rival.watch.pause = let_rival_act;
+        rival.watch.pause_arg = &rival;
+        rival.watch.pauses_at = 2;
+        if (round == 0)
+            assert_get(f->store, "t", "", "", "2<1 a=json:2");
+        else if (round == 1)
+            assert_get(f->store, "t", "", "1", "none");
+        else
+            assert_code(heddle_list_next(list, &tuple, NULL), HEDDLE_ENOTFOUND);
+        assert_int_equal(rival.left, 0);
+        rival_close(&rival);
+        heddle_list_close(list);
+        delete_thread(f, "t");
+    }
 }
 
 static void whoever_loses_all_the_time_is_told_so(struct fixture *f)
@@ -491,6 +619,36 @@ static void lose_chunks(struct fixture *f, const char *thread_key)
     batch = hd_batch_view(&builder);
     assert_ok(hd_backend_apply(backend, &batch, &failed, NULL));
     hd_batch_fini(&builder);
+}
+
+static void add_chunk(struct fixture *f, int64_t seq)
+{
+    struct hd_backend *backend = ((struct hd_store *)f->store)->backend;
+    const struct hd_cell row[] = {
+        [HD_CHUNKS_THREAD] = hd_cell_bytes(HD_S(":t")),
+        [HD_CHUNKS_STREAM] = hd_cell_bytes(HD_S("a")),
+        [HD_CHUNKS_SEQ] = hd_cell_int(seq),
+        [HD_CHUNKS_HASH] = hd_cell_bytes(HD_S("0123456789abcdef")),
+        [HD_CHUNKS_DATA] = hd_cell_bytes(HD_S("")),
+    };
+    const struct hd_op op = {.kind = HD_OP_ADD, .table = HD_CHUNKS, .cells = row};
+
+    assert_ok(hd_backend_apply(backend, &(struct hd_batch){&op, 1}, NULL, NULL));
+}
+
+/* A number that nobody can count on from: what is put would not be found again. */
+static void after_the_last_number_nothing_is_stored(struct fixture *f)
+{
+    char *big = long_json(4000, 2);
+    struct put put = {.thread = "t", .id = "2", .versions = "{\"a\":2}"};
+
+    put.values[0] = (struct heddle_value){text("a"), text("json"), text(big)};
+    PUT(f->store, .thread = "t", .id = "1", .versions = "{\"a\":1}", .values = {VALUE("a", "1")});
+    prune(f, "t", HEDDLE_KEEP_LATEST); /* nothing is remembered after that */
+    add_chunk(f, INT64_MAX);
+    assert_code(try_put(f->store, &put, NULL), HEDDLE_ECORRUPT);
+    assert_list(f->store, "t//1");
+    free(big);
 }
 
 static void what_is_missing_for_good_is_damaged(struct fixture *f)
@@ -534,8 +692,12 @@ const struct store_case retain_cases[] = {
     STORE_CASE(prune_of_a_large_thread_is_complete),
     STORE_CASE(a_prune_that_loses_many_times_goes_on),
     STORE_CASE(a_put_that_loses_many_times_goes_on),
+    STORE_CASE(a_thread_refers_to_nothing_of_one_that_came_and_went),
     STORE_CASE(a_value_that_is_taken_away_many_times_is_not_damaged),
+    STORE_CASE(what_belongs_to_a_task_goes_although_others_write),
+    STORE_CASE(a_checkpoint_that_goes_while_it_is_read_is_not_read_in_part),
     STORE_CASE(whoever_loses_all_the_time_is_told_so),
+    STORE_CASE(after_the_last_number_nothing_is_stored),
     STORE_CASE(what_is_missing_for_good_is_damaged),
     {NULL, NULL},
 };

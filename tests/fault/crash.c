@@ -100,7 +100,7 @@ static bool await_silence(struct harness *h)
 {
     long others = 1;
 
-    for (int i = 0; others > 0 && i < 2000; i++) {
+    for (int i = 0; others > 0 && i < 30000; i++) {
         if (!ask(h,
                  "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
                  " AND pid <> pg_backend_pid() AND backend_type = 'client backend'",

@@ -66,11 +66,58 @@ static void a_cut_never_halves_a_character(void **state)
         assert_int_equal(hd_utf8_cut(cases[i].text, cases[i].len), cases[i].expected);
 }
 
+static void capital_letters_find_small_ones(void **state)
+{
+    static const struct {
+        const char *text, *part;
+        bool expected;
+    } cases[] = {
+        {"", "", true},
+        {"abc", "", true},
+        {"", "a", false},
+        {"Weather in Oslo", "weather", true},
+        {"Weather in Oslo", "OSLO", true},
+        {"Weather in Oslo", "oslo ", false},
+        {"aaab", "AAB", true},
+        {"[x]", "{X}", false}, /* 0x20 apart, and no letters */
+        {"@", "`", false},
+        {"\xc3\x84rger", "\xc3\xa4R", true}, /* Ärger */
+        {"stra\xc3\x9f"
+         "e",
+         "STRA\xc3\x9f", true}, /* ß is small */
+        {"3\xc3\x97"
+         "4",
+         "3\xc3\xb7", false},                                             /* × and ÷ */
+        {"\xc5\xbb\xc3\xb3\xc5\x82w", "\xc5\xbc\xc3\x93\xc5\x81W", true}, /* Żółw */
+        {"\xc5\x81", "\xc5\x80", false},                                  /* Ł and its neighbour */
+        {"\xc5\xb8", "\xc3\xbf", true},                                   /* Ÿ */
+        {"\xc4\xb0", "\xc4\xb1", false},                                  /* İ and ı */
+        {"\xce\x91\xce\xb8\xce\xae\xce\xbd\xce\xb1", "\xce\xb1\xce\x98", true}, /* Αθήνα */
+        {"\xd0\x9c\xd0\xbe\xd1\x81\xd0\xba\xd0\xb2\xd0\xb0", "\xd0\xbc\xd0\x9e", true}, /* Москва */
+        {"\xd0\x81\xd0\xb6", "\xd1\x91\xd0\x96", true},                                 /* Ёж */
+        {"\xe6\x97\xa5\xe6\x9c\xac", "\xe6\x9c\xac", true},                             /* 日本 */
+        {"\xff\xfe"
+         "A",
+         "a", true},
+        {"A\xe6\x97", "\xe6\x97\xa5", false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < HD_COUNT(cases); i++) {
+        bool is_found = hd_utf8_finds(hd_slice_cstr(cases[i].text), hd_slice_cstr(cases[i].part));
+
+        if (is_found != cases[i].expected)
+            fail_msg("%s in %s", cases[i].part, cases[i].text);
+    }
+    assert_false(hd_utf8_finds(hd_slice(NULL, 0), HD_S("a")));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(characters_are_those_of_the_standard),
         cmocka_unit_test(a_cut_never_halves_a_character),
+        cmocka_unit_test(capital_letters_find_small_ones),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
