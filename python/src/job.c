@@ -432,3 +432,17 @@ PyObject *hd_py_job_submit_thread(struct hd_py_job *job)
     Py_DECREF(future);
     return NULL;
 }
+
+PyObject *hd_py_future_none(struct hd_py_ext *ext)
+{
+    PyObject *loop = PyObject_CallNoArgs(ext->get_running_loop);
+    PyObject *future = loop ? PyObject_CallMethodNoArgs(loop, ext->names.create_future) : NULL;
+    PyObject *answer =
+        future ? PyObject_CallMethodOneArg(future, ext->names.set_result, Py_None) : NULL;
+
+    if (!answer)
+        Py_CLEAR(future);
+    Py_XDECREF(answer);
+    Py_XDECREF(loop);
+    return future;
+}

@@ -19,9 +19,18 @@
 
 static unsigned long forks;
 
+/* Stores that were forgotten, being closed by threads of their own. */
+static pthread_mutex_t orphan_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t orphan_gone = PTHREAD_COND_INITIALIZER;
+static size_t orphans;
+
+/* In the child. Those threads are not there: nobody is to be waited for. */
 static void count_fork(void)
 {
     forks++;
+    pthread_mutex_init(&orphan_lock, NULL);
+    pthread_cond_init(&orphan_gone, NULL);
+    orphans = 0;
 }
 
 static void watch_forks(void)
@@ -148,20 +157,18 @@ static int run_close(struct hd_py_job *job)
 
 static PyObject *store_close_async(struct hd_py_store *self, PyObject *unused)
 {
-    struct hd_py_job *job = hd_py_job_create(sizeof(*job), self, NULL);
+    struct hd_py_job *job;
 
     (void)unused;
+    if (self->forks != forks)
+        return hd_py_future_none(self->ext);
+    job = hd_py_job_create(sizeof(*job), self, NULL);
     if (!job)
         return NULL;
     job->run = run_close;
     job->finish = hd_py_job_none;
     return hd_py_job_submit_thread(job);
 }
-
-/* Stores that were forgotten, being closed by threads of their own. */
-static pthread_mutex_t orphan_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t orphan_gone = PTHREAD_COND_INITIALIZER;
-static size_t orphans;
 
 static void *close_orphan(void *handle)
 {

@@ -87,6 +87,9 @@ void hd_py_job_done(void *arg, int code, const struct heddle_error *error);
 /* Runs the job on a thread of its own, for what a store's thread cannot do: opening and closing. */
 PyObject *hd_py_job_submit_thread(struct hd_py_job *job);
 
+/* A future of the running loop that is done already. */
+PyObject *hd_py_future_none(struct hd_py_ext *ext);
+
 /* Borrows a str argument for the job. */
 int hd_py_job_borrow(struct hd_py_job *job, PyObject *str, const char *what,
                      struct heddle_bytes *out);

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
+import sqlite3
 import sys
 import threading
 import time
@@ -125,7 +127,12 @@ async def test_concurrent_puts_are_committed_together(tmp_path: Path) -> None:
             await aput(saver, config(f"one{n}"), {"a": n})
         before = commits((tmp_path / "a.db-wal").read_bytes())
         assert before >= 20
-        await asyncio.gather(*(aput(saver, config(f"many{n}"), {"a": n}) for n in range(200)))
+        with contextlib.closing(sqlite3.connect(tmp_path / "a.db", isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")  # nothing can be committed until all of them are there
+            puts = asyncio.gather(*(aput(saver, config(f"many{n}"), {"a": n}) for n in range(200)))
+            await asyncio.sleep(0)
+            other.execute("ROLLBACK")
+        await puts
         assert commits((tmp_path / "a.db-wal").read_bytes()) - before < 100
 
 

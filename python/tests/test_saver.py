@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import math
 import os
@@ -175,6 +176,34 @@ def test_forks_are_refused(saver: HeddleSaver) -> None:
         os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
     assert saver.get_tuple(config()) is not None
+
+
+@pytest.mark.parametrize("backend", ["sqlite", "postgresql"], indirect=True)
+def test_a_fork_closes_nothing_of_its_parent(saver: HeddleSaver) -> None:
+    put(saver, config(), {"a": 1})
+    pid = os.fork()
+    if pid == 0:
+        before = os.listdir("/proc/self/fd")
+        saver.close()
+        asyncio.run(saver.aclose())
+        os._exit(0 if os.listdir("/proc/self/fd") == before else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+def test_a_fork_waits_for_no_thread_of_its_parent() -> None:
+    code = (
+        "import heddle, os, signal, sys\n"
+        "for _ in range(10):\n"
+        "    savers = [heddle.HeddleSaver('memory:') for _ in range(20)]\n"
+        "    del savers\n"
+        "    pid = os.fork()\n"
+        "    if pid == 0:\n"
+        "        signal.alarm(60)\n"
+        "        sys.exit(0)\n"
+        "    assert os.waitpid(pid, 0)[1] == 0\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], timeout=120)
+    assert done.returncode == 0
 
 
 def test_setup_may_be_called() -> None:

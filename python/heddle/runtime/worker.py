@@ -108,6 +108,10 @@ class Worker:
         self.project = answer.head["project"]
         self.folder = self.project["folder"]
         self.serde = _serializer(self.project.get("serde") or {})
+        if self.project.get("reload"):
+            # Python would take what it has compiled for the code of a file that was changed within
+            # the same second and is as long as before.
+            sys.dont_write_bytecode = True
         since = time.time_ns()
         await self.link.call(render(await self._load()))
         if on_ready is not None:
