@@ -62,6 +62,16 @@ static bool is_own(const struct hd_http_request *request, struct hd_slice origin
            hd_slice_eq(site, HD_S("same-origin"));
 }
 
+bool hd_request_is_same_origin(const struct hd_http_request *request)
+{
+    struct hd_slice origin, site;
+
+    if (hd_request_header(request, HD_S("sec-fetch-site"), &site) &&
+        !hd_slice_eq(site, HD_S("same-origin")) && !hd_slice_eq(site, HD_S("none")))
+        return false;
+    return !hd_request_header(request, HD_S("origin"), &origin) || is_own(request, origin);
+}
+
 static bool is_harmless(const struct hd_http_request *request)
 {
     return request->method == HD_METHOD_GET || request->method == HD_METHOD_HEAD ||

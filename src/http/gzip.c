@@ -1,3 +1,5 @@
+#include "http/gzip.h"
+
 #include <limits.h>
 #include <zlib.h>
 
@@ -58,4 +60,30 @@ int hd_gzip(struct hd_slice in, struct hd_buf *out)
         out->len += z.total_out;
     (void)deflateEnd(&z);
     return code == Z_STREAM_END ? 0 : HD_ELIMIT;
+}
+
+int hd_gunzip(struct hd_slice in, struct hd_buf *out)
+{
+    z_stream z = {.zalloc = allocate, .zfree = release};
+    size_t room = out->limit - out->len;
+    int err, code;
+
+    if (in.len > UINT_MAX || room > UINT_MAX)
+        return HD_ELIMIT;
+    err = hd_buf_reserve(out, room);
+    if (err)
+        return err;
+    if (inflateInit2(&z, WINDOW_WITH_GZIP_HEADER) != Z_OK)
+        return HD_ENOMEM;
+    z.next_in = (Bytef *)in.ptr;
+    z.avail_in = (uInt)in.len;
+    z.next_out = (Bytef *)(out->ptr + out->len);
+    z.avail_out = (uInt)room;
+    code = inflate(&z, Z_FINISH);
+    if (code == Z_STREAM_END)
+        out->len += z.total_out;
+    (void)inflateEnd(&z);
+    if (code == Z_MEM_ERROR)
+        return HD_ENOMEM;
+    return code == Z_STREAM_END ? 0 : HD_EINVAL;
 }

@@ -53,6 +53,12 @@ bool hd_request_header(const struct hd_http_request *request, struct hd_slice na
 /* As above, with an empty value for "none". */
 struct hd_slice hd_request_value(const struct hd_http_request *request, struct hd_slice name);
 
+/*
+ * Whether a page of this server asks, or no page at all: for what no other page may do, whatever
+ * cors.allow_origins says. Browsers tell; others cannot be made to ask by a page.
+ */
+bool hd_request_is_same_origin(const struct hd_http_request *request);
+
 /* Whether Accept-Encoding allows gzip ("gzip", "x-gzip" or "*", not with q=0). */
 bool hd_request_accepts_gzip(const struct hd_http_request *request);
 

@@ -40,6 +40,8 @@ struct hd_server {
     uv_timer_t tick;
     unsigned open_handles; /* of the three above */
     int64_t deadline_ms;
+    int64_t ticked_ms; /* when the last tick came */
+    bool is_excused;   /* the last tick was left out */
     void (*done)(void *arg);
     void *arg;
     char *read_buffer;
@@ -122,17 +124,6 @@ static void break_all(struct hd_server *server)
     }
 }
 
-static void on_tick(uv_timer_t *handle)
-{
-    struct hd_server *server = handle->data;
-
-    hd_hub_tick(&server->hub);
-    if (server->hub.is_crowded)
-        hd_server_has_room(&server->hub);
-    if (server->hub.is_closing && (int64_t)uv_now(server->loop) >= server->deadline_ms)
-        break_all(server);
-}
-
 static int64_t least(int64_t a, int64_t b)
 {
     return a < b ? a : b;
@@ -149,9 +140,37 @@ static uint64_t tick_ms(const struct hd_server *server)
     return (uint64_t)(ms > SHORTEST_TICK_MS ? ms : SHORTEST_TICK_MS);
 }
 
+/*
+ * After a process stood still, as it does when its machine is paused, the loop calls timers before
+ * it reads what came meanwhile: clients are not to blame. Never twice in a row, so that a loop that
+ * is always late watches over its connections too.
+ */
+static bool has_stood_still(struct hd_server *server)
+{
+    int64_t now = (int64_t)uv_now(server->loop);
+    bool is_late = now - server->ticked_ms > 2 * (int64_t)tick_ms(server);
+
+    server->ticked_ms = now;
+    server->is_excused = is_late && !server->is_excused;
+    return server->is_excused;
+}
+
+static void on_tick(uv_timer_t *handle)
+{
+    struct hd_server *server = handle->data;
+
+    if (!has_stood_still(server))
+        hd_hub_tick(&server->hub);
+    if (server->hub.is_crowded)
+        hd_server_has_room(&server->hub);
+    if (server->hub.is_closing && (int64_t)uv_now(server->loop) >= server->deadline_ms)
+        break_all(server);
+}
+
 /* It runs only while there are connections, so that an idle server sleeps. */
 static void start_ticking(struct hd_server *server, uint64_t first_ms)
 {
+    server->ticked_ms = (int64_t)uv_now(server->loop);
     (void)uv_timer_start(&server->tick, on_tick, first_ms, tick_ms(server));
 }
 

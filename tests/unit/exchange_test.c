@@ -246,10 +246,13 @@ static void without_a_word_there_is_a_pause(void **state)
 
     peer_will(&s->peer, "HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n");
     begin(s, (struct hd_exchange_what){.tries = 10});
-    for (int tries = 1; tries < 4; tries++) {
-        int64_t most = INT64_C(500) << (tries - 1);
+    for (int tries = 0; tries < 3;) {
+        int64_t most;
 
-        UNTIL(&s->peer, s->peer.requests == tries && !s->exchange->request);
+        /* A pause may be over before it is seen. */
+        UNTIL(&s->peer, s->peer.requests > tries && !s->exchange->request);
+        tries = s->peer.requests;
+        most = INT64_C(500) << (tries - 1);
         assert_in_range(s->exchange->wait_ms, most / 2, most);
     }
     hd_exchange_cancel(s->exchange);

@@ -1,5 +1,6 @@
 #include <zlib.h>
 
+#include "http/gzip.h"
 #include "http/internal.h"
 #include "tests/unit/check.h"
 
@@ -60,6 +61,33 @@ static void only_text_is_worth_it(void **state)
     assert_false(hd_gzip_is_worth(HD_S("")));
 }
 
+static void what_was_packed_is_unpacked(void **state)
+{
+    struct hd_slice text =
+        HD_S("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
+    struct hd_buf packed, out;
+
+    (void)state;
+    hd_buf_init(&packed, 1000);
+    assert_err(hd_gzip(text, &packed), 0);
+    hd_buf_init(&out, text.len);
+    assert_err(hd_gunzip(hd_buf_slice(&packed), &out), 0);
+    assert_slice(hd_buf_slice(&out), text);
+    hd_buf_fini(&out);
+    /* Longer than it may be, cut off, and none at all. */
+    hd_buf_init(&out, text.len - 1);
+    assert_err(hd_gunzip(hd_buf_slice(&packed), &out), HD_EINVAL);
+    assert_int_equal(out.len, 0);
+    hd_buf_fini(&out);
+    hd_buf_init(&out, text.len);
+    assert_err(hd_gunzip(hd_slice(packed.ptr, packed.len - 1), &out), HD_EINVAL);
+    assert_err(hd_gunzip(text, &out), HD_EINVAL);
+    assert_err(hd_gunzip(HD_S(""), &out), HD_EINVAL);
+    assert_int_equal(out.len, 0);
+    hd_buf_fini(&out);
+    hd_buf_fini(&packed);
+}
+
 static int pack(void *arg)
 {
     char text[2000] = {0};
@@ -73,10 +101,28 @@ static int pack(void *arg)
     return err;
 }
 
+static int unpack(void *arg)
+{
+    struct hd_buf out;
+    int err;
+
+    hd_buf_init(&out, 2000);
+    err = hd_gunzip(hd_buf_slice(arg), &out);
+    hd_buf_fini(&out);
+    return err;
+}
+
 static void memory_may_end(void **state)
 {
+    char text[2000] = {0};
+    struct hd_buf packed;
+
     (void)state;
     assert_true(check_every_allocation(pack, NULL) > 2);
+    hd_buf_init(&packed, sizeof(text));
+    assert_err(hd_gzip(hd_slice(text, sizeof(text)), &packed), 0);
+    assert_true(check_every_allocation(unpack, &packed) > 1);
+    hd_buf_fini(&packed);
 }
 
 static void dates_are_in_english(void **state)
@@ -95,7 +141,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(text_comes_back),       cmocka_unit_test(what_does_not_shrink_is_left),
         cmocka_unit_test(only_text_is_worth_it), cmocka_unit_test(memory_may_end),
-        cmocka_unit_test(dates_are_in_english),
+        cmocka_unit_test(dates_are_in_english),  cmocka_unit_test(what_was_packed_is_unpacked),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
