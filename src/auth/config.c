@@ -142,9 +142,7 @@ int hd_auth_secret(const struct hd_auth_place *at, struct hd_slice *out)
     err = ask_host(from, from == &file, name, &text);
     if (!err && hd_arena_copy(&at->reader->config->arena, hd_buf_slice(&text), out))
         err = hd_auth_fail_memory(at);
-    if (text.ptr)
-        OPENSSL_cleanse(text.ptr, text.cap);
-    hd_buf_fini(&text);
+    hd_buf_fini_secret(&text);
     return err;
 }
 

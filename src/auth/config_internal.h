@@ -1,4 +1,4 @@
-/* What config.c and config_issuer.c share: members and where they are. */
+/* What config.c, config_issuer.c and oidc.c share: members and where they are. */
 #ifndef HD_AUTH_CONFIG_INTERNAL_H
 #define HD_AUTH_CONFIG_INTERNAL_H
 
@@ -36,6 +36,9 @@ HD_MUST_CHECK int hd_auth_number(const struct hd_auth_place *at, int64_t max, in
 HD_MUST_CHECK int hd_auth_secret(const struct hd_auth_place *at, struct hd_slice *out);
 /* Without the ends of lines behind it. */
 struct hd_slice hd_auth_trim(struct hd_slice text);
+
+/* NULL: an https URL, or one of this machine; otherwise what is wrong with it. */
+const char *hd_auth_url_complaint(const char *url);
 
 HD_MUST_CHECK int hd_auth_issuers(const struct hd_auth_place *at);
 

@@ -29,23 +29,30 @@ static struct hd_slice host_of(const char *rest)
     return hd_slice(rest, len);
 }
 
-/* Keys are believed, so nobody on the way may change them: https, or this machine. */
-static int check_url(const struct hd_auth_place *at, const char *url)
+/* What it says is believed, so nobody on the way may change it: https, or this machine. */
+const char *hd_auth_url_complaint(const char *url)
 {
     bool is_secure = strncmp(url, "https://", 8) == 0;
     const char *rest = is_secure ? url + 8 : url + 7;
 
     if (!is_secure && strncmp(url, "http://", 7) != 0)
-        return hd_auth_fail(at, "must be an https URL");
+        return "must be an https URL";
     for (const char *c = url; *c; c++) {
         if (*c <= ' ' || *c > '~')
-            return hd_auth_fail(at, "is no URL");
+            return "is no URL";
     }
     if (host_of(rest).len == 0 || memchr(rest, '@', strcspn(rest, "/?#")))
-        return hd_auth_fail(at, "must have a host, and no password");
+        return "must have a host, and no password";
     if (!is_secure && !is_loopback(host_of(rest)))
-        return hd_auth_fail(at, "must be an https URL (http is for loopback alone)");
-    return 0;
+        return "must be an https URL (http is for loopback alone)";
+    return NULL;
+}
+
+static int check_url(const struct hd_auth_place *at, const char *url)
+{
+    const char *why = hd_auth_url_complaint(url);
+
+    return why ? hd_auth_fail(at, why) : 0;
 }
 
 static int read_secret(const struct hd_auth_place *at, struct hd_issuer *issuer)
