@@ -298,6 +298,35 @@ int hd_approval_find(const struct hd_val *policy, struct hd_slice name, struct h
 
 /* ---- questions -------------------------------------------------------- */
 
+/* `[val]` */
+static struct hd_val *alone(struct hd_val *val)
+{
+    return hd_val_append(hd_val_list(), val);
+}
+
+/* The call in the form of LangChain's middleware, which newer clients look for. */
+static struct hd_val *add_newer_form(struct hd_val *question, const struct hd_approval *approval,
+                                     struct hd_slice name, const struct hd_val *args)
+{
+    static const struct {
+        enum hd_verdict verdict;
+        const char *decision;
+    } decisions[] = {{HD_ACCEPT, "approve"}, {HD_EDIT, "edit"}, {HD_IGNORE, "reject"}};
+    struct hd_val *action = hd_val_object(), *review = hd_val_object(), *allowed = hd_val_list();
+
+    action = hd_val_with(action, HD_S("name"), hd_val_string(name));
+    action = hd_val_with(action, HD_S("args"), hd_val_ref(args));
+    action = hd_val_with(action, HD_S("description"),
+                         hd_val_ref(hd_val_get(question, HD_S("description"))));
+    for (size_t i = 0; i < HD_COUNT(decisions); i++)
+        if (approval->allows[decisions[i].verdict])
+            allowed = hd_val_append(allowed, hd_val_cstr(decisions[i].decision));
+    review = hd_val_with(review, HD_S("action_name"), hd_val_string(name));
+    review = hd_val_with(review, HD_S("allowed_decisions"), allowed);
+    question = hd_val_with(question, HD_S("action_requests"), alone(action));
+    return hd_val_with(question, HD_S("review_configs"), alone(review));
+}
+
 struct hd_val *hd_approval_question(const struct hd_approval *approval, struct hd_slice name,
                                     const struct hd_val *args, struct hd_slice call_id,
                                     const char *error)
@@ -317,6 +346,7 @@ struct hd_val *hd_approval_question(const struct hd_approval *approval, struct h
     question = hd_val_with(question, HD_S("config"), config);
     question = hd_val_with(question, HD_S("description"), description);
     question = hd_val_with(question, HD_S("tool_call_id"), hd_val_string(call_id));
+    question = add_newer_form(question, approval, name, args);
     if (error)
         question = hd_val_with(question, HD_S("error"), hd_val_cstr(error));
     return question;

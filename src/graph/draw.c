@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "graph/draw_internal.h"
 
 #define MAX_MEMORY ((size_t)256 << 20)
 /* Nodes that are looked at, those of subgraphs that cannot be opened included. */
@@ -424,7 +425,7 @@ static int find_cluster(struct hd_drawing *drawing, struct hd_map *map, struct h
     return hd_map_put(map, path, cluster);
 }
 
-static int find_clusters(struct hd_drawing *drawing)
+int hd_draw_find_clusters(struct hd_drawing *drawing)
 {
     struct hd_map map;
     int err = 0;
@@ -467,7 +468,7 @@ int hd_drawing_init(struct hd_drawing *drawing, const struct hd_graph *graph, in
     drawing->edges = s.edges;
     drawing->edge_count = s.edge_count;
     if (err == 0)
-        err = find_clusters(drawing);
+        err = hd_draw_find_clusters(drawing);
     if (err != 0)
         hd_drawing_fini(drawing);
     return err;

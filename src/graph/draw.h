@@ -15,6 +15,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/compiler.h"
+#include "base/json.h"
 #include "graph/graph.h"
 
 #define HD_DRAW_MAX_NODES 5000 /* more, of subgraphs opened up, are HD_ELIMIT */
@@ -54,6 +55,12 @@ struct hd_drawing {
 /* `levels` of subgraphs are opened: 0 none, HD_DRAW_ALL_LEVELS all. */
 HD_MUST_CHECK int hd_drawing_init(struct hd_drawing *drawing, const struct hd_graph *graph,
                                   int levels);
+/*
+ * From what hd_draw_json() writes, or a worker in its place; nodes are of a kind "code" then, and
+ * the graph has nothing but a name. HD_ECORRUPT: it is no drawing; HD_ELIMIT.
+ */
+HD_MUST_CHECK int hd_drawing_read(struct hd_drawing *drawing, struct hd_slice name,
+                                  hd_json_val json);
 void hd_drawing_fini(struct hd_drawing *drawing);
 
 /* HD_GRAPH_END when there is not exactly one node without an edge to it, from it. */
@@ -66,5 +73,10 @@ HD_MUST_CHECK int hd_draw_json(const struct hd_drawing *drawing, struct hd_buf *
 HD_MUST_CHECK int hd_draw_mermaid(const struct hd_drawing *drawing, struct hd_buf *out);
 /* A picture that needs nothing else; light or dark as the viewer likes it. */
 HD_MUST_CHECK int hd_draw_svg(const struct hd_drawing *drawing, struct hd_buf *out);
+/*
+ * The same to be put into a page: without styles of its own, which a content security policy may
+ * forbid. Colours are attributes, which any rule of the page's goes before.
+ */
+HD_MUST_CHECK int hd_draw_svg_part(const struct hd_drawing *drawing, struct hd_buf *out);
 
 #endif

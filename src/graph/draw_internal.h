@@ -14,6 +14,9 @@ static inline const char *hd_draw_breakpoint(const struct hd_node *node)
     return node->stops_after ? "after" : NULL;
 }
 
+/* From the ids of the nodes, `<outer>:<inner>`, with HD_GRAPH_MAX_LEVELS colons at most. */
+HD_MUST_CHECK int hd_draw_find_clusters(struct hd_drawing *drawing);
+
 /* ---- layout: draw_layout.c -------------------------------------------- */
 
 /* Middle and size, in pixels. */

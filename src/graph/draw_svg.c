@@ -1,6 +1,7 @@
 /*
  * A drawing as SVG: one file with its own styles, light or dark as the viewer
- * prefers. Text is measured by rough widths, since nobody knows the font.
+ * prefers, or a part of a page that has styles. Text is measured by rough widths, since
+ * nobody knows the font.
  */
 #include <math.h>
 #include <string.h>
@@ -18,6 +19,7 @@ struct svg {
     struct hd_drawing *drawing;
     struct hd_layout layout;
     struct hd_buf *out;
+    bool is_part; /* of a page */
     int err;
 };
 
@@ -147,21 +149,85 @@ static int make_layout(struct svg *s, struct hd_arena *arena)
     return hd_layout_make(d, arena, layout);
 }
 
+/* ---- looks ------------------------------------------------------------ */
+
+/* What the styles below say, for a part of a page. Of a box, by its kind: the first word counts. */
+static const struct {
+    const char *class;
+    const char *attributes;
+} looks[] = {
+    {"plate", "fill=\"#ffffff\""},
+    {"cluster",
+     "fill=\"#8b98ad\" fill-opacity=\"0.09\" stroke=\"#98a2b3\" stroke-dasharray=\"2 3\""},
+    {"end first", "fill=\"#ffffff\" stroke=\"#98a2b3\" stroke-width=\"1.4\""},
+    {"end last", "fill=\"#e4e0fb\" stroke=\"#8b7fe0\" stroke-width=\"1.4\""},
+    {"box", "fill=\"#f8f9fc\" stroke=\"#98a2b3\""},
+    {"box script", "fill=\"#f4f0ff\" stroke=\"#8b6fe8\""},
+    {"box branch", "fill=\"#fff6e5\" stroke=\"#d99a1c\""},
+    {"box fanout", "fill=\"#fff6e5\" stroke=\"#d99a1c\""},
+    {"box interrupt", "fill=\"#e9f9ef\" stroke=\"#2f9e5f\""},
+    {"box http", "fill=\"#e8f3ff\" stroke=\"#3b82d0\""},
+    {"box subgraph", "fill=\"#eef2f6\" stroke=\"#5b6b82\""},
+    {"box fail", "fill=\"#fdeeee\" stroke=\"#d0524f\""},
+    {"name", "font-size=\"14\" font-weight=\"600\" fill=\"#1f2430\""},
+    {"kind", "font-size=\"11\" fill=\"#667085\""},
+    {"terminal", "font-size=\"13\" fill=\"#475467\""},
+    {"label", "font-size=\"12\" fill=\"#475467\""},
+    {"group", "font-size=\"12\" font-weight=\"600\" text-anchor=\"start\" fill=\"#475467\""},
+    {"edge", "fill=\"none\" stroke=\"#667085\" stroke-width=\"1.5\""},
+    {"edge maybe",
+     "fill=\"none\" stroke=\"#667085\" stroke-width=\"1.5\" stroke-dasharray=\"5 4\""},
+    {"head", "fill=\"#667085\""},
+};
+
+/* The longest entry that the class begins with. */
+static const char *find_look(const char *class)
+{
+    const char *found = "";
+    size_t best = 0;
+
+    for (size_t i = 0; i < HD_COUNT(looks); i++) {
+        size_t len = strlen(looks[i].class);
+
+        if (len > best && strncmp(class, looks[i].class, len) == 0 &&
+            (class[len] == '\0' || class[len] == ' ')) {
+            best = len;
+            found = looks[i].attributes;
+        }
+    }
+    return found;
+}
+
+static void put_class(struct svg *s, const char *class)
+{
+    if (s->err == 0)
+        s->err = hd_buf_printf(s->out, " class=\"%s\"", class);
+    if (!s->is_part)
+        return;
+    put(s, " ");
+    put(s, find_look(class));
+    if (strncmp(class, "box", 3) == 0)
+        put(s, strstr(class, " stop") ? " stroke-width=\"2.4\"" : " stroke-width=\"1.4\"");
+}
+
 /* ---- shapes ----------------------------------------------------------- */
 
 static void put_rect(struct svg *s, const char *class, const struct hd_box *box, double radius)
 {
+    put(s, "<rect");
+    put_class(s, class);
     if (s->err == 0)
         s->err = hd_buf_printf(
-            s->out,
-            "<rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"%.1f\"/>",
-            class, box->x - box->w / 2, box->y - box->h / 2, box->w, box->h, radius);
+            s->out, " x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"%.1f\"/>",
+            box->x - box->w / 2, box->y - box->h / 2, box->w, box->h, radius);
 }
 
 static void put_line(struct svg *s, const char *class, double x, double y, struct hd_slice text)
 {
+    put(s, "<text");
+    put_class(s, class);
     if (s->err == 0)
-        s->err = hd_buf_printf(s->out, "<text class=\"%s\" x=\"%.1f\" y=\"%.1f\">", class, x, y);
+        s->err = hd_buf_printf(s->out, " x=\"%.1f\" y=\"%.1f\">", x, y);
     put_short(s, text);
     put(s, "</text>");
 }
@@ -218,12 +284,14 @@ static void put_edge(struct svg *s, size_t index)
     const struct hd_drawing_edge *edge = &s->drawing->edges[index];
     const struct hd_route_line *line = &s->layout.edges[index];
 
-    put(s, edge->is_conditional ? "<path class=\"edge maybe\" d=\"" : "<path class=\"edge\" d=\"");
+    put(s, "<path");
+    put_class(s, edge->is_conditional ? "edge maybe" : "edge");
+    put(s, " d=\"");
     if (line->count > 0)
         put_curve(s, line->points, line->count);
     else
         put_loop(s, &s->layout.nodes[edge->from]);
-    put(s, "\" marker-end=\"url(#arrow)\"><title>");
+    put(s, "\" marker-end=\"url(#graph-arrow)\"><title>");
     put_text(s, s->drawing->nodes[edge->from].id);
     put(s, " → ");
     put_text(s, s->drawing->nodes[edge->to].id);
@@ -252,14 +320,16 @@ static void put_node(struct svg *s, size_t index)
     const struct hd_box *box = &s->layout.nodes[index];
     char detail[96], class[64];
 
-    put(s, "<g>");
+    put(s, "<g class=\"node\" data-node=\"");
+    put_text(s, node->id);
+    put(s, "\">");
     put_title(s, node);
     if (is_end(node)) {
         put_rect(s, node->node ? "end first" : "end last", box, END_H / 2);
         put_line(s, "terminal", box->x, box->y + 4.5, node->name);
     } else {
         write_detail(node->node, detail, sizeof(detail));
-        (void)snprintf(class, sizeof(class), "node %s%s", node->node->kind->name,
+        (void)snprintf(class, sizeof(class), "box %s%s", node->node->kind->name,
                        node->node->stops_before || node->node->stops_after ? " stop" : "");
         put_rect(s, class, box, 9);
         put_line(s, "name", box->x, box->y - 2.5, node->name);
@@ -292,7 +362,7 @@ static const char style[] =
     ".label{font-size:12px;fill:#475467}\n"
     ".plate{fill:#ffffff}\n"
     ".group{font-size:12px;font-weight:600;text-anchor:start;fill:#475467}\n"
-    ".node{fill:#f8f9fc;stroke:#98a2b3;stroke-width:1.4}\n"
+    ".box{fill:#f8f9fc;stroke:#98a2b3;stroke-width:1.4}\n"
     ".script{fill:#f4f0ff;stroke:#8b6fe8}\n"
     ".branch,.fanout{fill:#fff6e5;stroke:#d99a1c}\n"
     ".interrupt{fill:#e9f9ef;stroke:#2f9e5f}\n"
@@ -312,7 +382,7 @@ static const char style[] =
     ".kind,.terminal,.group{fill:#9aa5b8}\n"
     ".label{fill:#c3cbd9}\n"
     ".plate{fill:#14171d}\n"
-    ".node{fill:#1e232c;stroke:#5c6779}\n"
+    ".box{fill:#1e232c;stroke:#5c6779}\n"
     ".script{fill:#282140;stroke:#8f78e6}\n"
     ".branch,.fanout{fill:#332914;stroke:#c8932f}\n"
     ".interrupt{fill:#16301f;stroke:#3fa96d}\n"
@@ -334,8 +404,9 @@ static void put_head(struct svg *s)
     if (s->err == 0)
         s->err = hd_buf_printf(s->out,
                                "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" "
-                               "height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" role=\"img\">\n<title>",
-                               all->w, all->h, all->w, all->h);
+                               "height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" role=\"img\"%s>\n<title>",
+                               all->w, all->h, all->w, all->h,
+                               s->is_part ? " text-anchor=\"middle\"" : "");
     put_text(s, s->drawing->graph->name);
     put(s, "</title>\n");
     if (s->drawing->graph->description.len > 0) {
@@ -343,11 +414,14 @@ static void put_head(struct svg *s)
         put_text(s, s->drawing->graph->description);
         put(s, "</desc>\n");
     }
-    put(s, style);
-    put(s, "<defs><marker id=\"arrow\" viewBox=\"0 0 10 10\" refX=\"9\" refY=\"5\" "
-           "markerWidth=\"7\" markerHeight=\"7\" orient=\"auto\">"
-           "<path class=\"head\" d=\"M0,1 L10,5 L0,9 z\"/></marker></defs>\n"
-           "<rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n");
+    if (!s->is_part)
+        put(s, style);
+    put(s, "<defs><marker id=\"graph-arrow\" viewBox=\"0 0 10 10\" refX=\"9\" refY=\"5\" "
+           "markerWidth=\"7\" markerHeight=\"7\" orient=\"auto\"><path");
+    put_class(s, "head");
+    put(s, " d=\"M0,1 L10,5 L0,9 z\"/></marker></defs>\n");
+    if (!s->is_part)
+        put(s, "<rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n");
 }
 
 static void put_all(struct svg *s)
@@ -362,10 +436,10 @@ static void put_all(struct svg *s)
     put(s, "</svg>\n");
 }
 
-int hd_draw_svg(const struct hd_drawing *drawing, struct hd_buf *out)
+static int draw(const struct hd_drawing *drawing, bool is_part, struct hd_buf *out)
 {
     struct hd_drawing copy = *drawing;
-    struct svg s = {.drawing = &copy, .out = out};
+    struct svg s = {.drawing = &copy, .out = out, .is_part = is_part};
     struct hd_arena arena;
 
     hd_arena_init(&arena, (size_t)512 << 20);
@@ -374,4 +448,14 @@ int hd_draw_svg(const struct hd_drawing *drawing, struct hd_buf *out)
         put_all(&s);
     hd_arena_fini(&arena);
     return s.err;
+}
+
+int hd_draw_svg(const struct hd_drawing *drawing, struct hd_buf *out)
+{
+    return draw(drawing, false, out);
+}
+
+int hd_draw_svg_part(const struct hd_drawing *drawing, struct hd_buf *out)
+{
+    return draw(drawing, true, out);
 }

@@ -436,6 +436,7 @@ struct hd_loop {
     struct hd_live live;
     struct hd_pends pends;
     bool has_old_pends;             /* some were there when it was loaded */
+    struct hd_origin *origin;       /* of the checkpoint that was loaded; NULL: nobody wants it */
     struct hd_val **saved_versions; /* of the last checkpoint that was stored */
     struct hd_growing *growing;     /* by channel: lists as they were stored last */
     struct hd_val *metadata;        /* of the checkpoint; object */

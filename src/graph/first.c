@@ -92,6 +92,12 @@ static bool is_resume(const struct hd_pend *pend, const void *arg)
     return pend->write.channel == HD_W_RESUME;
 }
 
+/* Which came for whoever asks first, and may have been taken. */
+static bool is_old_answer(const struct hd_pend *pend, const void *arg)
+{
+    return is_resume(pend, arg) && hd_is_null_task(pend->task);
+}
+
 static bool is_interrupt(const struct hd_pend *pend, const void *arg)
 {
     (void)arg;
@@ -305,6 +311,8 @@ int hd_loop_first(struct hd_loop *loop, struct hd_val *input, struct hd_val *com
     err = judge(loop, &s);
     if (s.is_travelling)
         hd_pends_filter(&loop->pends, is_resume, NULL);
+    if (!loop->outer && loop->run->options.asks_again)
+        hd_pends_filter(&loop->pends, is_old_answer, NULL);
     if (!err && command)
         err = apply_command(loop, &s);
     if (!err)

@@ -5,6 +5,19 @@
 #include <string.h>
 
 #include "graph/cross.h"
+#include "graph/origin.h"
+
+static int keep_origin(struct hd_loop *loop, const struct heddle_tuple *tuple)
+{
+    struct hd_origin **list = loop->run->options.origins;
+    int err;
+
+    if (!list)
+        return 0;
+    err = hd_origin_add(list, tuple, hd_loop_place(loop));
+    loop->origin = err ? NULL : *list;
+    return err;
+}
 
 static int take_tuple(struct hd_loop *loop, const struct heddle_tuple *tuple)
 {
@@ -21,6 +34,7 @@ static int take_tuple(struct hd_loop *loop, const struct heddle_tuple *tuple)
         hd_failure_code(&loop->failure, err, &fault);
         return err;
     }
+    err = keep_origin(loop, tuple);
     hd_val_unref(loop->metadata);
     loop->metadata = metadata;
     memcpy(loop->saved_id, loop->live.id, sizeof(loop->saved_id));
@@ -31,8 +45,9 @@ static int take_tuple(struct hd_loop *loop, const struct heddle_tuple *tuple)
     for (size_t i = 0; i < loop->graph->channel_count; i++)
         loop->saved_versions[i] = hd_val_ref(loop->live.versions[i]);
     loop->step = hd_val_get_int(hd_val_get(metadata, HD_S("step")), &step) ? step + 1 : -1;
-    err = hd_cross_pends(&loop->live, hd_loop_ns(loop), loop->step, hd_cross_writer(metadata),
-                         &strict, &loop->pends, &fault);
+    if (!err)
+        err = hd_cross_pends(&loop->live, hd_loop_ns(loop), loop->step, hd_cross_writer(metadata),
+                             &strict, &loop->pends, &fault);
     if (err)
         hd_failure_code(&loop->failure, err, &fault);
     return err;

@@ -1,4 +1,6 @@
 /* `subgraph`: runs a graph as a node. What it shares with it is checked in decl_check.c. */
+#include <string.h>
+
 #include "graph/decl.h"
 #include "graph/engine.h"
 #include "graph/nodes.h"
@@ -81,6 +83,42 @@ bool hd_node_has_states(const struct hd_node *node)
 
 /* ---- running ---------------------------------------------------------- */
 
+/* What the graph inside asks still; NULL: it is not known, or there is no memory. */
+static struct hd_val *still_asked(const struct hd_loop *inner)
+{
+    bool has_moved = strcmp(inner->saved_id, inner->loaded_id) != 0;
+    struct hd_val *list;
+
+    if (!inner->has_tasks && !has_moved)
+        return NULL;
+    list = hd_val_list();
+    for (size_t i = 0; inner->has_tasks && i < inner->tasks.count && list; i++) {
+        const char *id = inner->tasks.list[i]->id;
+        struct hd_val *asked;
+
+        if (hd_status_is_finished(&inner->pends, id))
+            continue;
+        asked = hd_status_interrupts(&inner->pends, id);
+        list = hd_val_extend(list, asked);
+        hd_val_unref(asked);
+    }
+    return list;
+}
+
+/* It was stopped after an answer was taken: the question does not wait any more. */
+static void ask_no_more(struct hd_task *task, struct hd_val *open)
+{
+    struct hd_val *asked = hd_status_interrupts(&task->loop->pends, task->id);
+    const struct hd_write write = {.channel = HD_W_INTERRUPT, .val = open};
+    int err = 0;
+
+    if (open && hd_val_count(asked) > 0 && !hd_val_equal(asked, open))
+        err = hd_loop_put_writes(task->loop, task, &write, 1);
+    if (err)
+        hd_failure_code(&task->loop->failure, err, NULL);
+    hd_val_unref(asked);
+}
+
 /* The graph has ended: so does the node. */
 static void on_end(struct hd_loop *inner)
 {
@@ -89,6 +127,7 @@ static void on_end(struct hd_loop *inner)
     struct hd_scope scope = hd_task_scope(task);
     struct hd_val *result = hd_val_ref(inner->latest);
     struct hd_val *asked = hd_val_ref(inner->interrupts);
+    struct hd_val *open = inner->end == HD_END_CANCELLED ? still_asked(inner) : NULL;
     struct hd_val *command = hd_val_ref(inner->command);
     struct hd_failure failure = inner->failure;
     struct hd_event event = {.type = HD_EVENT_GRAPH_END, .loop = inner, .value = result};
@@ -120,10 +159,12 @@ static void on_end(struct hd_loop *inner)
         break;
     case HD_END_CANCELLED:
         task->status = HD_TASK_CANCELLED;
+        ask_no_more(task, open);
         hd_loop_ended_task(task->loop, task);
     }
     hd_val_unref(result);
     hd_val_unref(asked);
+    hd_val_unref(open);
     hd_val_unref(command);
     hd_failure_fini(&failure);
 }

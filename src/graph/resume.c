@@ -39,20 +39,40 @@ static int question_id(const struct hd_task *task, size_t answered, char out[33]
     return err;
 }
 
+/* Whether what the task asked, before the run, has this id. */
+static int has_asked(const struct hd_task *task, const char *id, bool *out)
+{
+    struct hd_val *asked = hd_status_interrupts(&task->loop->pends, task->id);
+    int err = asked ? 0 : HD_ENOMEM;
+
+    *out = false;
+    for (size_t i = 0; i < hd_val_count(asked); i++)
+        *out = *out || hd_slice_eq(hd_val_get_string(hd_val_get(hd_val_at(asked, i), HD_S("id"))),
+                                   hd_slice_cstr(id));
+    hd_val_unref(asked);
+    return err;
+}
+
 /* The answer that a map has for the task's next question. */
 static int find_in_map(const struct hd_task *task, const struct hd_val *map, struct hd_val **out)
 {
     size_t answered = hd_val_count(task->resume);
+    bool is_same;
     char id[33];
     int err = question_id(task, answered, id);
 
     *out = NULL;
     if (!err)
         *out = hd_val_get(map, hd_slice_cstr(id));
-    /* All questions of a task once had the id of the first. */
+    /*
+     * All questions of a task once had the id of the first, and those of LangGraph have it. An
+     * answer to the first that comes again is for no other.
+     */
     if (!err && !*out && answered > 0) {
         err = question_id(task, 0, id);
         if (!err)
+            err = has_asked(task, id, &is_same);
+        if (!err && is_same)
             *out = hd_val_get(map, hd_slice_cstr(id));
     }
     return err;

@@ -26,6 +26,7 @@
 
 struct heddle;
 struct hd_engine;
+struct hd_origin;
 struct hd_outgoing;
 struct hd_run;
 struct hd_task;
@@ -117,11 +118,14 @@ struct hd_run_options {
     const struct hd_val *metadata; /* members are added to each checkpoint's metadata */
     const struct hd_val *tags;     /* list of strings, shown with what models say; or NULL */
     bool shows_output;             /* events show the graph's output channels, not its state */
+    bool asks_again;               /* an answer that an earlier run brought is not for this one */
     /*
      * The task of another run that waits for this one: its events show it as that task's subgraph.
      * Must stay while events are told. NULL: none.
      */
     struct hd_task *around;
+    /* Where to keep what it finds, for whoever wants to undo it (origin.h); NULL: nowhere. */
+    struct hd_origin **origins;
 
     hd_event_fn on_event; /* may be NULL */
     hd_run_done_fn on_done;

@@ -16,6 +16,7 @@
 #include "base/alloc.h"
 #include "base/json.h"
 #include "graph/http.h"
+#include "graph/origin.h"
 
 enum kind { LOAD, PUT, WRITES };
 enum { MAX_SPARE = 64, MAX_SPARE_BYTES = 1 << 14 };
@@ -632,6 +633,12 @@ int hd_save_checkpoint(struct hd_loop *loop)
     return 0;
 }
 
+static bool is_at_origin(const struct hd_loop *loop)
+{
+    return hd_slice_eq(hd_slice(loop->origin->id.data, loop->origin->id.len),
+                       hd_slice_cstr(loop->live.id));
+}
+
 static int fill_writes(struct hd_save *save, const char *task, const char *path,
                        const struct hd_write *list, size_t count)
 {
@@ -639,6 +646,8 @@ static int fill_writes(struct hd_save *save, const char *task, const char *path,
     size_t id, task_id, task_path;
     int err = hd_pack_writes(&save->packed, loop->graph, list, count);
 
+    if (loop->origin && is_at_origin(loop))
+        loop->origin->is_touched = true;
     if (!err)
         err = append_id(&save->ids, loop->live.id, &id);
     if (!err)

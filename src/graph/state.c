@@ -441,7 +441,7 @@ static struct hd_val *text_of_values(const struct showing *s)
 
     hd_buf_init(&out, HD_ENGINE_MAX_VALUE);
     if (s->tuple) {
-        err = hd_tuple_render(s->found->graph, s->tuple, &out);
+        err = hd_tuple_render(s->found->graph, s->tuple, hd_slice(NULL, 0), &out);
     } else {
         values = hd_live_read(&s->found->live, NULL, 0);
         err = values ? hd_val_render(&out, values) : HD_ENOMEM;

@@ -49,7 +49,8 @@ struct hd_address {
      * JSON that clients see, as a string. That saves making values of what is stored.
      */
     bool as_text;
-    bool without_values; /* nobody wants to see them: states have neither; best with as_text */
+    bool without_values;  /* nobody wants to see them: states have neither; best with as_text */
+    struct hd_slice only; /* hd_state_values() may leave out all channels but this; empty: none */
 };
 
 /*
@@ -73,6 +74,28 @@ HD_MUST_CHECK int hd_state_history(const struct hd_address *at, int64_t limit,
  */
 HD_MUST_CHECK int hd_state_values(const struct hd_address *at, struct hd_buf *out,
                                   struct hd_failure *failure);
+
+/* Checkpoints of an address, in the order in which they came to be. */
+struct hd_state_walk {
+    const struct hd_slice *ids;
+    size_t count;
+    size_t known; /* of the first so many nothing is told; what they have is not new */
+};
+
+/*
+ * `list`: what ids[which] brought to a list, as clients see it, and perhaps elements that one
+ * before it has too. NULL: that is not known of this one, and its values have to be looked at. Not
+ * 0 ends the walk and is returned.
+ */
+typedef int (*hd_state_news_fn)(void *ctx, size_t which, hd_json_val list);
+
+/*
+ * How the list in channel at->only came to be: costs about as much as it has in the end, where
+ * hd_state_values() of each checkpoint would cost its square. In order; those that brought
+ * nothing are left out.
+ */
+HD_MUST_CHECK int hd_state_news(const struct hd_address *at, const struct hd_state_walk *walk,
+                                hd_state_news_fn fn, void *ctx, struct hd_failure *failure);
 
 /*
  * A state as the HTTP API shows it (ThreadState): `config` is called `checkpoint`,

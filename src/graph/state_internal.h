@@ -38,12 +38,15 @@ void hd_found_fini(struct hd_found *found);
 
 /*
  * Whether the state's values are shown as they are stored: no write has to be applied
- * to them. `is_live`: those of finished tasks would be. If so: appends them as JSON.
+ * to them. `is_live`: those of finished tasks would be. If so: appends them as JSON, all or `only`
+ * one channel (empty: all).
  */
 bool hd_tuple_is_plain(const struct hd_graph *graph, const struct heddle_tuple *tuple,
                        bool is_live);
+/* Whether a channel shows what a checkpoint keeps of it. */
+bool hd_reducer_shows_stored(enum hd_graph_reducer reducer);
 HD_MUST_CHECK int hd_tuple_render(const struct hd_graph *graph, const struct heddle_tuple *tuple,
-                                  struct hd_buf *out);
+                                  struct hd_slice only, struct hd_buf *out);
 
 /* The C of state.h; `id` empty: null. */
 HD_MUST_CHECK struct hd_val *hd_state_config(struct hd_slice thread, const char *ns, const char *id,

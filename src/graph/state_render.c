@@ -29,8 +29,7 @@ static const struct heddle_value *find_value(const struct heddle_tuple *tuple, s
     return NULL;
 }
 
-/* Whether a channel shows what a checkpoint keeps of it. */
-static bool shows_stored(enum hd_graph_reducer reducer)
+bool hd_reducer_shows_stored(enum hd_graph_reducer reducer)
 {
     switch (reducer) {
     case HD_REDUCE_UNTRACKED:
@@ -50,7 +49,7 @@ static bool is_plain(const struct hd_graph_channel *channel, const struct heddle
     struct hd_slice type = hd_slice(value->type.data, value->type.len);
     struct hd_slice text = hd_slice(value->data.data, value->data.len);
 
-    return shows_stored(channel->reducer) && hd_slice_eq(type, HD_S("hd1")) &&
+    return hd_reducer_shows_stored(channel->reducer) && hd_slice_eq(type, HD_S("hd1")) &&
            !hd_slice_starts(text, HD_S("{\"$\":\"delta\""));
 }
 
@@ -101,7 +100,7 @@ static int put_stored(struct hd_jw *jw, const struct heddle_value *value)
 }
 
 int hd_tuple_render(const struct hd_graph *graph, const struct heddle_tuple *tuple,
-                    struct hd_buf *out)
+                    struct hd_slice only, struct hd_buf *out)
 {
     struct hd_jw jw;
     int err = 0;
@@ -114,6 +113,8 @@ int hd_tuple_render(const struct hd_graph *graph, const struct heddle_tuple *tup
         const struct heddle_value *value = find_value(tuple, channel->name);
 
         if (!value && !channel->initial && !graph->is_single)
+            continue;
+        if (only.len > 0 && !graph->is_single && !hd_slice_eq(only, channel->name))
             continue;
         if (!graph->is_single)
             hd_jw_key(&jw, channel->name);
@@ -166,7 +167,7 @@ int hd_state_values(const struct hd_address *at, struct hd_buf *out, struct hd_f
     if (!tuple) {
         err = hd_buf_append_slice(out, HD_S("{}"));
     } else if (hd_tuple_is_plain(found.graph, tuple, is_live)) {
-        err = hd_tuple_render(found.graph, tuple, out);
+        err = hd_tuple_render(found.graph, tuple, at->only, out);
     } else {
         err = render_applied(&found, tuple, is_live, out, failure);
     }
@@ -312,11 +313,12 @@ static void put_state(struct rendering *r, const struct hd_val *state, bool is_i
     const struct hd_val *text = hd_val_get(state, HD_S("values_text"));
 
     hd_jw_object(r->jw);
-    hd_jw_key(r->jw, HD_S("values"));
-    if (text)
+    if (text) {
+        hd_jw_key(r->jw, HD_S("values"));
         hd_jw_raw(r->jw, hd_val_get_string(text));
-    else
-        hd_val_put_rendered(r->jw, hd_val_get(state, HD_S("values")));
+    } else {
+        put_member(r, HD_S("values"), hd_val_get(state, HD_S("values")));
+    }
     put_member(r, HD_S("next"), hd_val_get(state, HD_S("next")));
     hd_jw_key(r->jw, HD_S("tasks"));
     hd_jw_array(r->jw);

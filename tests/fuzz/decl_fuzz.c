@@ -47,6 +47,19 @@ static void check_graph(const struct hd_graph *graph)
     }
 }
 
+/* What was written can be read, and is as large. */
+static void draw_again(const struct hd_drawing *drawing, hd_json_val json, struct hd_buf *out)
+{
+    struct hd_drawing again;
+
+    require(hd_drawing_read(&again, HD_S("again"), json) == 0, "JSON that cannot be read");
+    require(again.node_count == drawing->node_count && again.edge_count == drawing->edge_count &&
+                again.cluster_count == drawing->cluster_count,
+            "another drawing");
+    require(hd_draw_svg_part(&again, out) == 0, "no SVG of what was read");
+    hd_drawing_fini(&again);
+}
+
 static void draw(const struct hd_graph *graph, int levels)
 {
     struct hd_drawing drawing;
@@ -60,6 +73,7 @@ static void draw(const struct hd_graph *graph, int levels)
     hd_buf_init(&out, (size_t)256 << 20);
     require(hd_draw_json(&drawing, &out) == 0, "no JSON");
     require(hd_json_parse(&json, hd_buf_slice(&out), NULL) == 0, "JSON that is none");
+    draw_again(&drawing, hd_json_root(&json), &out);
     hd_json_fini(&json);
     require(hd_draw_mermaid(&drawing, &out) == 0, "no Mermaid");
     require(hd_draw_svg(&drawing, &out) == 0, "no SVG");

@@ -149,7 +149,10 @@ static void a_question_shows_the_call_and_what_is_allowed(void **unused)
     assert_val(question, "{\"action_request\":{\"action\":\"pay\",\"args\":{\"n\":1}},\"config\":{"
                          "\"allow_ignore\":true,\"allow_respond\":false,\"allow_edit\":false,"
                          "\"allow_accept\":true},\"description\":\"Money!\",\"tool_call_id\":"
-                         "\"c1\",\"error\":\"no\"}");
+                         "\"c1\",\"action_requests\":[{\"name\":\"pay\",\"args\":{\"n\":1},"
+                         "\"description\":\"Money!\"}],\"review_configs\":[{\"action_name\":"
+                         "\"pay\",\"allowed_decisions\":[\"approve\",\"reject\"]}],"
+                         "\"error\":\"no\"}");
     assert_true(hd_approval_is_question(question, HD_S("pay"), HD_S("c1"), &seen));
     assert_memory_equal(seen.allows, approval.allows, sizeof(seen.allows));
     assert_false(hd_approval_is_question(question, HD_S("pay"), HD_S("c2"), &seen));

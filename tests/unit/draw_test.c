@@ -258,7 +258,7 @@ static void nothing_overlaps_in_a_picture(void **state)
 
         draw(graphs[i], HD_DRAW_ALL_LEVELS, hd_draw_svg, &out);
         check_well_formed(out.ptr);
-        count = find_rects(out.ptr, "node", rects, 40);
+        count = find_rects(out.ptr, "box", rects, 40);
         count += find_rects(out.ptr, "end", rects + count, HD_COUNT(rects) - count);
         assert_true(count >= 3);
         count += find_rects(out.ptr, "plate", rects + count, HD_COUNT(rects) - count);
@@ -282,7 +282,7 @@ static void clusters_hold_their_nodes(void **state)
     (void)state;
     draw(nested, HD_DRAW_ALL_LEVELS, hd_draw_svg, &out);
     assert_int_equal(find_rects(out.ptr, "cluster", clusters, HD_COUNT(clusters)), 2);
-    assert_int_equal(find_rects(out.ptr, "node", nodes, HD_COUNT(nodes)), 5);
+    assert_int_equal(find_rects(out.ptr, "box", nodes, HD_COUNT(nodes)), 5);
     assert_true(is_within(&clusters[1], &clusters[0]));
     for (size_t i = 0; i < 5; i++) {
         inside += is_within(&nodes[i], &clusters[0]);
@@ -290,6 +290,139 @@ static void clusters_hold_their_nodes(void **state)
     }
     assert_int_equal(inside, 3);
     hd_buf_fini(&out);
+}
+
+/* ---- parts of pages, and graphs that are elsewhere --------------------- */
+
+static void a_part_of_a_page_has_no_styles(void **state)
+{
+    static const char *const none[] = {"<style", "style=", "paper", "<script", "@media"};
+    struct rect rects[64];
+    struct hd_buf out;
+
+    (void)state;
+    draw(nested, HD_DRAW_ALL_LEVELS, hd_draw_svg_part, &out);
+    check_well_formed(out.ptr);
+    for (size_t i = 0; i < HD_COUNT(none); i++)
+        assert_null(strstr(out.ptr, none[i]));
+    assert_int_equal(find_rects(out.ptr, "box", rects, HD_COUNT(rects)), 5);
+    assert_non_null(strstr(out.ptr, "<rect class=\"box set\" fill=\"#f8f9fc\" "
+                                    "stroke=\"#98a2b3\" stroke-width=\"1.4\" x="));
+    assert_non_null(strstr(out.ptr, "<g class=\"node\" data-node=\"__start__\">"));
+    hd_buf_fini(&out);
+}
+
+/* 0, or the error of reading; what was drawn is in `out`, which is the caller's. */
+static int draw_read(const char *text, struct hd_buf *out)
+{
+    struct hd_drawing drawing;
+    struct hd_json json;
+    int err;
+
+    hd_buf_init(out, (size_t)64 << 20);
+    assert_err(hd_json_parse(&json, hd_slice_cstr(text), NULL), 0);
+    err = hd_drawing_read(&drawing, HD_S("a \"<name>\""), hd_json_root(&json));
+    hd_json_fini(&json);
+    if (err)
+        return err;
+    assert_err(hd_draw_svg_part(&drawing, out), 0);
+    assert_err(hd_buf_append_byte(out, 0), 0);
+    hd_drawing_fini(&drawing);
+    return 0;
+}
+
+static const char elsewhere[] =
+    "{\"nodes\":[{\"id\":\"__start__\"},{\"id\":\"a\\\" onload=\\\"x\"},{\"id\":\"<b>&\"},"
+    "{\"id\":\"in:a\"},{\"id\":\"in:deep:b\"},{\"id\":7},{\"id\":\"__end__\"}],"
+    "\"edges\":[{\"source\":\"__start__\",\"target\":\"in:a\"},"
+    "{\"source\":\"in:a\",\"target\":\"in:deep:b\",\"conditional\":true,\"data\":\"<yes>\"},"
+    "{\"source\":7,\"target\":\"__end__\"}]}";
+
+static void graphs_that_are_elsewhere_are_drawn(void **state)
+{
+    struct rect rects[16];
+    struct hd_buf out;
+    size_t count;
+
+    (void)state;
+    assert_err(draw_read(elsewhere, &out), 0);
+    check_well_formed(out.ptr);
+    assert_non_null(strstr(out.ptr, "<title>a &quot;&lt;name&gt;&quot;</title>"));
+    assert_non_null(strstr(out.ptr, "data-node=\"a&quot; onload=&quot;x\">"));
+    assert_non_null(strstr(out.ptr, "data-node=\"&lt;b&gt;&amp;\">"));
+    assert_non_null(strstr(out.ptr, "data-node=\"in:deep:b\">"));
+    assert_non_null(strstr(out.ptr, "class=\"edge maybe\""));
+    assert_int_equal(find_rects(out.ptr, "cluster", rects, HD_COUNT(rects)), 2);
+    count = find_rects(out.ptr, "box code", rects, HD_COUNT(rects));
+    assert_int_equal(count, 5);
+    count += find_rects(out.ptr, "end", rects + count, HD_COUNT(rects) - count);
+    assert_int_equal(count, 7);
+    check_apart(rects, count);
+    hd_buf_fini(&out);
+}
+
+static void what_is_no_drawing_is_refused(void **state)
+{
+    static const char *const wrong[] = {
+        "[]",
+        "{}",
+        "{\"nodes\":[],\"edges\":[]}",
+        "{\"nodes\":{},\"edges\":[]}",
+        "{\"nodes\":[{\"id\":\"a\"}]}",
+        "{\"nodes\":[{}],\"edges\":[]}",
+        "{\"nodes\":[{\"id\":\"\"}],\"edges\":[]}",
+        "{\"nodes\":[3],\"edges\":[]}",
+        "{\"nodes\":[{\"id\":\"a\"}],\"edges\":[{\"source\":\"a\",\"target\":\"b\"}]}",
+        "{\"nodes\":[{\"id\":\"a\"}],\"edges\":[1]}",
+        "{\"nodes\":[{\"id\":\"a:a:a:a:a:a:a:a:a:a:a:a:a:a:a:a:a:a\"}],\"edges\":[]}",
+    };
+    struct hd_buf out;
+
+    (void)state;
+    for (size_t i = 0; i < HD_COUNT(wrong); i++) {
+        assert_err(draw_read(wrong[i], &out), HD_ECORRUPT);
+        hd_buf_fini(&out);
+    }
+}
+
+static void large_drawings_are_refused(void **state)
+{
+    struct hd_buf text, out;
+
+    (void)state;
+    hd_buf_init(&text, (size_t)1 << 20);
+    assert_err(hd_buf_append_slice(&text, HD_S("{\"edges\":[],\"nodes\":[0")), 0);
+    for (int i = 0; i < HD_DRAW_MAX_NODES; i++)
+        assert_err(hd_buf_append_slice(&text, HD_S(",0")), 0);
+    assert_err(hd_buf_append_slice(&text, hd_slice("]}", 3)), 0);
+    assert_err(draw_read(text.ptr, &out), HD_ELIMIT);
+    hd_buf_fini(&out);
+    hd_buf_fini(&text);
+}
+
+static int draw_what_is_elsewhere(void *arg)
+{
+    struct hd_drawing drawing;
+    struct hd_buf out;
+    int err = hd_drawing_read(&drawing, HD_S("name"), hd_json_root(arg));
+
+    if (err)
+        return err;
+    hd_buf_init(&out, (size_t)1 << 20);
+    err = hd_draw_svg_part(&drawing, &out);
+    hd_buf_fini(&out);
+    hd_drawing_fini(&drawing);
+    return err;
+}
+
+static void reading_may_run_out_of_memory(void **state)
+{
+    struct hd_json json;
+
+    (void)state;
+    assert_err(hd_json_parse(&json, hd_slice_cstr(elsewhere), NULL), 0);
+    assert_true(check_every_allocation(draw_what_is_elsewhere, &json) > 5);
+    hd_json_fini(&json);
 }
 
 /* ---- limits ----------------------------------------------------------- */
@@ -402,6 +535,11 @@ int main(void)
         cmocka_unit_test(json_has_labels_conditions_and_metadata),
         cmocka_unit_test(nothing_overlaps_in_a_picture),
         cmocka_unit_test(clusters_hold_their_nodes),
+        cmocka_unit_test(a_part_of_a_page_has_no_styles),
+        cmocka_unit_test(graphs_that_are_elsewhere_are_drawn),
+        cmocka_unit_test(what_is_no_drawing_is_refused),
+        cmocka_unit_test(large_drawings_are_refused),
+        cmocka_unit_test(reading_may_run_out_of_memory),
         cmocka_unit_test(a_drawing_has_a_limit),
         cmocka_unit_test(large_graphs_are_drawn),
         cmocka_unit_test(every_allocation_may_fail),

@@ -666,7 +666,10 @@ static void an_approved_call_runs_once_also_after_a_restart(void **unused)
     wanted = json("{\"action_request\":{\"action\":\"echo\",\"args\":{\"text\":\"x\"}},\"config\":{"
                   "\"allow_ignore\":true,\"allow_respond\":true,\"allow_edit\":true,"
                   "\"allow_accept\":true},\"description\":\"The agent wants to call the tool "
-                  "`echo`.\",\"tool_call_id\":\"c1\"}");
+                  "`echo`.\",\"tool_call_id\":\"c1\",\"action_requests\":[{\"name\":\"echo\","
+                  "\"args\":{\"text\":\"x\"},\"description\":\"The agent wants to call the tool "
+                  "`echo`.\"}],\"review_configs\":[{\"action_name\":\"echo\","
+                  "\"allowed_decisions\":[\"approve\",\"edit\",\"reject\"]}]}");
     assert_equal("question", value, wanted);
     hd_val_unref(wanted);
     restart(&s);
