@@ -7,7 +7,9 @@
 #include "api/beat.h"
 #include "api/custom.h"
 #include "api/note.h"
+#include "api/page.h"
 #include "api/watch.h"
+#include "api/way_memory.h"
 #include "base/alloc.h"
 #include "base/log.h"
 #include "http/server.h"
@@ -21,7 +23,9 @@ struct hd_api {
     struct hd_router *router;
     struct hd_beats *beats;
     struct hd_watches *watches;
-    struct hd_custom *custom;             /* NULL: no http.app */
+    struct hd_custom *custom; /* NULL: no http.app */
+    struct hd_site *site;
+    struct hd_way_memory *way_memory;
     const struct hd_endpoint **endpoints; /* those of the router */
     const struct hd_server *server;
 };
@@ -317,6 +321,20 @@ static bool take_prefix(const struct hd_api *api, struct hd_slice *path)
     return true;
 }
 
+static void enter(struct hd_call *call)
+{
+    hd_access_enter(call, start);
+}
+
+/* Whether the project's application takes a request, whatever becomes of it. */
+static bool is_of_app(const struct hd_api *api, struct hd_slice path, enum hd_match_kind kind)
+{
+    if (!api->custom)
+        return false;
+    return kind == HD_MATCH_NO_PATH || hd_custom_has(api->custom, path) ||
+           (hd_page_is(path) && (kind != HD_MATCH_FOUND || hd_custom_has_page(api->custom, path)));
+}
+
 void hd_api_handle(void *ctx, struct hd_exchange *ex)
 {
     struct hd_api *api = ctx;
@@ -330,7 +348,7 @@ void hd_api_handle(void *ctx, struct hd_exchange *ex)
         hd_answer_error(ex, 503, "out of memory");
         return;
     }
-    if (api->custom && (match.kind == HD_MATCH_NO_PATH || hd_custom_has(api->custom, path))) {
+    if (is_of_app(api, path, match.kind)) {
         hd_custom_take(api->custom, call, path);
         return;
     }
@@ -338,7 +356,10 @@ void hd_api_handle(void *ctx, struct hd_exchange *ex)
     case HD_MATCH_FOUND:
         call->route = api->endpoints[match.route];
         memcpy(call->params, match.params, sizeof(call->params));
-        hd_access_enter(call, start);
+        if (api->custom && hd_page_is(path))
+            hd_custom_try(api->custom, call, path, enter);
+        else
+            enter(call);
         return;
     case HD_MATCH_OPTIONS:
         say_allowed(ex, match.methods);
@@ -397,6 +418,10 @@ int hd_api_create(struct hd_app *app, struct hd_api **out, struct hd_fault *faul
         err = hd_beats_create(app->loop, (uint64_t)app->config->stream_heartbeat_ms, &api->beats);
     if (!err)
         err = hd_watches_create(app, &api->watches);
+    if (!err)
+        err = hd_site_create(&api->site);
+    if (!err)
+        err = hd_way_memory_create(&api->way_memory);
     hd_free(entries);
     if (err) {
         hd_api_destroy(api);
@@ -411,6 +436,8 @@ void hd_api_destroy(struct hd_api *api)
 {
     if (!api)
         return;
+    hd_way_memory_destroy(api->way_memory);
+    hd_site_destroy(api->site);
     hd_watches_destroy(api->watches);
     hd_beats_destroy(api->beats);
     hd_router_destroy(api->router);
@@ -422,6 +449,16 @@ void hd_api_destroy(struct hd_api *api)
 struct hd_custom *hd_api_custom(const struct hd_api *api)
 {
     return api->custom;
+}
+
+struct hd_site *hd_api_site(const struct hd_api *api)
+{
+    return api->site;
+}
+
+struct hd_way_memory *hd_api_way_memory(const struct hd_api *api)
+{
+    return api->way_memory;
 }
 
 struct hd_beats *hd_api_beats(const struct hd_api *api)

@@ -101,7 +101,7 @@ struct hd_endpoint {
     const char *summary;
     const char *query; /* parameters, separated by spaces: "limit offset" */
     const char *body; /* the schema of the body; its name begins with '?' when it may be left out */
-    const char *answer; /* the schema of the answer, or media types: "text/event-stream" */
+    const char *answer; /* its schema, or media types, with spaces: "text/event-stream" */
     int status;         /* of success; 0: 200 */
     int also;           /* another one; 0: none */
 };
@@ -122,6 +122,8 @@ extern const struct hd_routes hd_routes_states;
 extern const struct hd_routes hd_routes_history;
 extern const struct hd_routes hd_routes_branches;
 extern const struct hd_routes hd_routes_timeline;
+extern const struct hd_routes hd_routes_message_origins;
+extern const struct hd_routes hd_routes_agents;
 extern const struct hd_routes hd_routes_run_create;
 extern const struct hd_routes hd_routes_runs;
 extern const struct hd_routes hd_routes_streams;
@@ -133,6 +135,8 @@ extern const struct hd_routes hd_routes_cron_search;
 extern const struct hd_routes hd_routes_system;
 extern const struct hd_routes hd_routes_metrics;
 extern const struct hd_routes hd_routes_openapi;
+extern const struct hd_routes hd_routes_page;
+extern const struct hd_routes hd_routes_page_sign_in;
 
 /* Number `index` of all routes; NULL after the last. */
 const struct hd_endpoint *hd_endpoint_at(size_t index);
@@ -236,6 +240,8 @@ HD_MUST_CHECK int hd_call_text(struct hd_call *call, hd_json_val val, struct hd_
 HD_MUST_CHECK int hd_call_merge(struct hd_call *call, hd_json_val more, struct hd_slice *text);
 /* A time as the answers show it. */
 void hd_jw_time(struct hd_jw *jw, int64_t us);
+/* A member that is a string; null when it is empty. */
+void hd_jw_text(struct hd_jw *jw, const char *name, struct hd_slice text);
 /* `text` is JSON; `otherwise` when it is empty. */
 void hd_jw_json(struct hd_jw *jw, struct hd_slice text, const char *otherwise);
 
@@ -270,8 +276,12 @@ struct hd_beats;
 struct hd_beats *hd_api_beats(const struct hd_api *api);
 struct hd_custom;
 struct hd_custom *hd_api_custom(const struct hd_api *api); /* NULL: there is no http.app */
+struct hd_site;
+struct hd_site *hd_api_site(const struct hd_api *api);
 struct hd_watches;
 struct hd_watches *hd_api_watches(const struct hd_api *api);
+struct hd_way_memory;
+struct hd_way_memory *hd_api_way_memory(const struct hd_api *api);
 
 /* Statistics of the HTTP server, for /metrics; given by whoever has it. */
 struct hd_server;

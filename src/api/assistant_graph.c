@@ -9,12 +9,15 @@
 #include "graph/schema.h"
 
 #define MAX_HEAD ((size_t)16 << 20)
+#define TYPE_SVG HD_S("image/svg+xml")
 
 /* What a worker is asked, made on the store thread. */
 struct question {
     const struct hd_app_graph *graph;
     struct hd_buf head;
     struct hd_jw jw;
+    bool is_picture;       /* wanted */
+    struct hd_slice drawn; /* what the worker said then */
 };
 
 static int find_graph(struct hd_call *call, struct hd_assistant_rec *assistant,
@@ -117,14 +120,32 @@ static int read_levels(struct hd_call *call, int *out)
     return 0;
 }
 
+static int read_format(struct hd_call *call, bool *is_picture)
+{
+    struct hd_slice format = HD_S("json");
+
+    hd_params_get(&call->query, HD_S("format"), &format);
+    *is_picture = hd_slice_eq(format, HD_S("svg"));
+    if (!*is_picture && !hd_slice_eq(format, HD_S("json")))
+        return hd_fault_set(&call->fault, HD_EINVAL, "format: expected json or svg");
+    return 0;
+}
+
+static int put_picture(struct hd_call *call, const struct hd_drawing *drawing)
+{
+    call->content_type = TYPE_SVG;
+    return hd_draw_svg_part(drawing, &call->out);
+}
+
 static int draw_remote(struct hd_call *call, const struct hd_app_graph *graph,
-                       const struct hd_assistant_rec *assistant, int levels)
+                       const struct hd_assistant_rec *assistant, int levels, bool is_picture)
 {
     struct question *q;
     int err = begin_question(call, graph, assistant, "draw", &q);
 
     if (err)
         return err;
+    q->is_picture = is_picture;
     hd_jw_key(&q->jw, HD_S("xray"));
     if (levels == 0 || levels == HD_DRAW_ALL_LEVELS)
         hd_jw_bool(&q->jw, levels != 0);
@@ -133,17 +154,52 @@ static int draw_remote(struct hd_call *call, const struct hd_app_graph *graph,
     return end_question(call, q);
 }
 
-static void on_drawn(struct hd_call *call, const struct hd_rt_message *message)
+static int draw_told(struct hd_call *call)
 {
-    struct hd_slice text;
-    int err = hd_asked_text(call, message, &text);
+    const struct question *q = call->state;
+    struct hd_json json = {NULL};
+    struct hd_drawing drawing;
+    int err = hd_json_parse(&json, q->drawn, NULL);
 
+    err = err == HD_EINVAL ? HD_ECORRUPT : err;
     if (!err)
-        err = hd_buf_append_slice(&call->out, text);
+        err = hd_drawing_read(&drawing, q->graph->id, hd_json_root(&json));
+    hd_json_fini(&json);
+    if (err == HD_ELIMIT)
+        return hd_fault_set(&call->fault, HD_EINVAL,
+                            "format: the graph is too large for a picture");
+    if (err)
+        return err;
+    err = put_picture(call, &drawing);
+    hd_drawing_fini(&drawing);
+    return err;
+}
+
+static void after_drawing(struct hd_call *call, int err)
+{
     if (err)
         hd_call_fail(call, err);
     else
         hd_call_answer(call);
+}
+
+/* To lay out a large graph takes too long for the loop. */
+static void on_drawn(struct hd_call *call, const struct hd_rt_message *message)
+{
+    struct question *q = call->state;
+    struct hd_slice text;
+    int err = hd_asked_text(call, message, &text);
+
+    if (!err && q->is_picture) {
+        err = hd_arena_copy(call->arena, text, &q->drawn);
+        if (!err)
+            err = hd_call_defer(call, draw_told, after_drawing);
+        if (!err)
+            return;
+    }
+    if (!err)
+        err = hd_buf_append_slice(&call->out, text);
+    after_drawing(call, err);
 }
 
 static void draw_then(struct hd_call *call)
@@ -156,21 +212,24 @@ static int draw_graph(struct hd_call *call)
     struct hd_assistant_rec assistant;
     const struct hd_app_graph *graph;
     struct hd_drawing drawing;
+    bool is_picture;
     int levels;
     int err = read_levels(call, &levels);
 
+    if (!err)
+        err = read_format(call, &is_picture);
     if (!err)
         err = find_graph(call, &assistant, &graph);
     if (err)
         return err;
     if (graph->is_remote)
-        return draw_remote(call, graph, &assistant, levels);
+        return draw_remote(call, graph, &assistant, levels, is_picture);
     err = hd_drawing_init(&drawing, graph->graph, levels);
     if (err == HD_ELIMIT)
         return hd_fault_set(&call->fault, HD_EINVAL, "xray: the graph is too large to be opened");
     if (err)
         return err;
-    err = hd_draw_json(&drawing, &call->out);
+    err = is_picture ? put_picture(call, &drawing) : hd_draw_json(&drawing, &call->out);
     hd_drawing_fini(&drawing);
     return err;
 }
@@ -343,8 +402,8 @@ static const struct hd_endpoint routes[] = {
      .then = draw_then,
      .tag = "Assistants",
      .summary = "The nodes and edges of an assistant's graph",
-     .query = "xray",
-     .answer = "Drawing"},
+     .query = "xray graph_format",
+     .answer = "Drawing image/svg+xml"},
     {.method = HD_METHOD_GET,
      .pattern = "/assistants/{assistant_id}/schemas",
      .access = HD_ACCESS_USER,

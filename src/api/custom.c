@@ -25,6 +25,9 @@ struct hd_custom {
     struct hd_arena arena; /* of the routes */
     struct hd_slice *routes;
     size_t route_count;
+    struct hd_slice *weak; /* those that come before nothing but the chat page */
+    size_t weak_count;
+    bool is_ready; /* a worker has loaded it */
 };
 
 /* One request; in the arena of its call. */
@@ -43,6 +46,10 @@ struct visit {
     struct hd_slice content_type;
     struct hd_buf body;
     size_t sent;
+    /* What to do instead of refusing, and the route that the call had; NULL: nothing. */
+    void (*otherwise)(struct hd_call *call);
+    const struct hd_endpoint *route;
+    struct hd_slice params[HD_ROUTER_MAX_PARAMS];
 };
 
 /* ---- which paths are its own ------------------------------------------ */
@@ -95,13 +102,23 @@ static bool is_firm(struct hd_slice route)
     return first.len > 0 && first.ptr[0] != '{' && first.ptr[0] != ':' && !takes_the_rest(first);
 }
 
-bool hd_custom_has(const struct hd_custom *custom, struct hd_slice path)
+static bool has_one(const struct hd_slice *routes, size_t count, struct hd_slice path)
 {
-    for (size_t i = 0; custom && i < custom->route_count; i++) {
-        if (hd_custom_matches(custom->routes[i], path))
+    for (size_t i = 0; i < count; i++) {
+        if (hd_custom_matches(routes[i], path))
             return true;
     }
     return false;
+}
+
+bool hd_custom_has(const struct hd_custom *custom, struct hd_slice path)
+{
+    return custom && has_one(custom->routes, custom->route_count, path);
+}
+
+bool hd_custom_has_page(const struct hd_custom *custom, struct hd_slice path)
+{
+    return custom && has_one(custom->weak, custom->weak_count, path);
 }
 
 static void learn(struct hd_custom *custom, hd_json_val routes)
@@ -109,14 +126,19 @@ static void learn(struct hd_custom *custom, hd_json_val routes)
     struct hd_json_iter it = hd_json_iter(routes);
 
     hd_arena_reset(&custom->arena);
-    custom->route_count = 0;
+    custom->route_count = custom->weak_count = 0;
     custom->routes = hd_arena_calloc(&custom->arena, MAX_ROUTES, sizeof(*custom->routes));
-    while (custom->routes && custom->route_count < MAX_ROUTES && hd_json_next(&it)) {
-        struct hd_slice route = hd_json_string(it.val);
+    custom->weak = hd_arena_calloc(&custom->arena, MAX_ROUTES, sizeof(*custom->weak));
+    while (custom->routes && custom->weak && custom->route_count < MAX_ROUTES &&
+           custom->weak_count < MAX_ROUTES && hd_json_next(&it)) {
+        struct hd_slice route = hd_json_string(it.val), copy;
 
-        if (is_firm(route) &&
-            hd_arena_copy(&custom->arena, route, &custom->routes[custom->route_count]) == 0)
-            custom->route_count++;
+        if (hd_arena_copy(&custom->arena, route, &copy))
+            break;
+        if (is_firm(route))
+            custom->routes[custom->route_count++] = copy;
+        else
+            custom->weak[custom->weak_count++] = copy;
     }
 }
 
@@ -127,6 +149,7 @@ static void on_ready(void *ctx, enum hd_rt_language language, struct hd_slice he
 
     if (language != custom->language || hd_json_parse(&json, head, NULL))
         return;
+    custom->is_ready = true;
     learn(custom, hd_json_get(hd_json_get(hd_json_root(&json), HD_S("app")), HD_S("routes")));
     hd_json_fini(&json);
 }
@@ -143,10 +166,26 @@ static void let_go(struct visit *visit)
 }
 
 /* Nothing was sent yet. */
+static void go_on_otherwise(struct visit *visit)
+{
+    struct hd_call *call = visit->call;
+
+    hd_exchange_on_gone(call->exchange, NULL, NULL);
+    let_go(visit);
+    call->route = visit->route;
+    memcpy(call->params, visit->params, sizeof(call->params));
+    visit->otherwise(call);
+}
+
+/* Nothing was sent yet. */
 static void refuse(struct visit *visit, int status, const char *text)
 {
     struct hd_call *call = visit->call;
 
+    if (visit->otherwise) {
+        go_on_otherwise(visit);
+        return;
+    }
     hd_exchange_on_gone(call->exchange, NULL, NULL);
     let_go(visit);
     hd_call_refuse(call, status, "%s", text);
@@ -341,6 +380,8 @@ static bool take_head(struct visit *visit, struct hd_slice text)
         return false;
     visit->has_head = true;
     visit->status = (int)status;
+    if (status == 404 && visit->otherwise)
+        return true;
     visit->content_type = find_header(visit, "content-type");
     told = find_header(visit, "content-length");
     for (size_t i = 0; i < told.len && told.len < 10; i++)
@@ -362,6 +403,10 @@ static void on_piece(void *ctx, const struct hd_rt_message *message)
 
     if (!visit->has_head && !take_head(visit, message->head)) {
         give_up(visit, 502, "the application's answer is none");
+        return;
+    }
+    if (visit->status == 404 && visit->otherwise) {
+        go_on_otherwise(visit);
         return;
     }
     for (size_t i = 0; !err && i < message->blob_count; i++)
@@ -467,8 +512,7 @@ static int write_question(const struct visit *visit, struct hd_buf *out)
     return hd_jw_finish(&jw);
 }
 
-/* Whoever asks is known now, if that is asked for. */
-static struct visit *make_visit(struct hd_call *call)
+static struct visit *make_visit(struct hd_call *call, struct hd_slice path)
 {
     struct visit *visit = hd_arena_calloc(call->arena, 1, sizeof(*visit));
 
@@ -476,14 +520,14 @@ static struct visit *make_visit(struct hd_call *call)
         return NULL;
     visit->custom = hd_api_custom(call->api);
     visit->call = call;
-    visit->path = call->params[0];
+    visit->path = path;
     hd_buf_init(&visit->body, MAX_QUEUED);
     return visit;
 }
 
-static void ask(struct hd_call *call)
+static void send_question(struct visit *visit)
 {
-    struct visit *visit = make_visit(call);
+    struct hd_call *call = visit->call;
     const struct hd_http_request *request = hd_exchange_request(call->exchange);
     struct hd_rt_call_options options = {.language = hd_api_custom(call->api)->language,
                                          .blobs = &request->body,
@@ -496,10 +540,6 @@ static void ask(struct hd_call *call)
     struct hd_buf head;
     int err;
 
-    if (!visit) {
-        hd_call_fail(call, HD_ENOMEM);
-        return;
-    }
     hd_buf_init(&head, MAX_HEAD);
     err = write_question(visit, &head);
     options.head = hd_buf_slice(&head);
@@ -512,6 +552,17 @@ static void ask(struct hd_call *call)
         return;
     }
     hd_exchange_on_gone(call->exchange, on_gone, visit);
+}
+
+/* Whoever asks is known now, if that is asked for. */
+static void ask(struct hd_call *call)
+{
+    struct visit *visit = make_visit(call, call->params[0]);
+
+    if (visit)
+        send_question(visit);
+    else
+        hd_call_fail(call, HD_ENOMEM);
 }
 
 /* The application is the operator's own code: it decides who may do what, unless told otherwise. */
@@ -540,6 +591,28 @@ void hd_custom_take(struct hd_custom *custom, struct hd_call *call, struct hd_sl
         return;
     }
     hd_access_enter(call, ask);
+}
+
+void hd_custom_try(struct hd_custom *custom, struct hd_call *call, struct hd_slice path,
+                   void (*otherwise)(struct hd_call *call))
+{
+    struct visit *visit;
+
+    /* Browsers that open a page have no credentials yet. */
+    if (custom->app->config->http_custom_route_auth || !custom->is_ready) {
+        otherwise(call);
+        return;
+    }
+    visit = make_visit(call, path);
+    if (!visit) {
+        hd_call_fail(call, HD_ENOMEM);
+        return;
+    }
+    visit->otherwise = otherwise;
+    visit->route = call->route;
+    memcpy(visit->params, call->params, sizeof(visit->params));
+    call->route = &open_route;
+    send_question(visit);
 }
 
 /* ---- the whole -------------------------------------------------------- */

@@ -17,8 +17,20 @@ void hd_custom_destroy(struct hd_custom *custom);
 
 /* The application said that it has this path, so it comes before a route of the server. */
 bool hd_custom_has(const struct hd_custom *custom, struct hd_slice path);
+/*
+ * The same of a path of the chat page, which any route that the application says it has comes
+ * before.
+ */
+bool hd_custom_has_page(const struct hd_custom *custom, struct hd_slice path);
 /* Owns the call: asks who it is when it must, and answers what the application answers. */
 void hd_custom_take(struct hd_custom *custom, struct hd_call *call, struct hd_slice path);
+/*
+ * Owns the call, whose route is the chat page's: the application may have it without saying so.
+ * What it does not know, `otherwise` goes on with, and so it does when the application cannot
+ * be asked, or not by anybody.
+ */
+void hd_custom_try(struct hd_custom *custom, struct hd_call *call, struct hd_slice path,
+                   void (*otherwise)(struct hd_call *call));
 
 /* Patterns of any framework: "/files/{path:path}", "/users/:id", a "*" at the end. Pure. */
 bool hd_custom_matches(struct hd_slice pattern, struct hd_slice path);

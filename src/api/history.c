@@ -31,6 +31,7 @@ static int list_states(struct history *history)
     if (!spot->graph)
         return hd_spot_check_graph(call, spot);
     at = hd_spot_address(call, spot, spot->checkpoint_id);
+    at.without_values = !hd_state_select_has_values(&history->select);
     err = hd_state_history(&at, history->limit, history->before, history->filter, on_state, history,
                            &failure);
     return hd_spot_failure(call, spot, err, &failure);

@@ -245,6 +245,15 @@ void hd_jw_time(struct hd_jw *jw, int64_t us)
     hd_jw_string(jw, hd_slice_cstr(text));
 }
 
+void hd_jw_text(struct hd_jw *jw, const char *name, struct hd_slice text)
+{
+    hd_jw_key(jw, hd_slice_cstr(name));
+    if (text.len > 0)
+        hd_jw_string(jw, text);
+    else
+        hd_jw_null(jw);
+}
+
 void hd_jw_json(struct hd_jw *jw, struct hd_slice text, const char *otherwise)
 {
     hd_jw_raw(jw, text.len > 0 ? text : hd_slice_cstr(otherwise));

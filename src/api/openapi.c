@@ -37,6 +37,7 @@ struct parameter {
 static const struct parameter in_path[] = {
     {"assistant_id", NULL, STRING,
      "The id of an assistant, or of a graph, whose own is meant then"},
+    {"branch_id", NULL, STRING, "The id of a branch: that of its first checkpoint"},
     {"checkpoint_id", NULL, UUID, "The id of a checkpoint"},
     {"cron_id", NULL, UUID, "The id of a cron"},
     {"invitation_id", NULL, STRING, "The id of an invitation"},
@@ -53,11 +54,14 @@ static const struct parameter in_query[] = {
     {"before", NULL, STRING, "Only what is older than the checkpoint of this id"},
     {"cancel_on_disconnect", NULL, BOOLEAN, "Whether the run is stopped when this connection ends"},
     {"check_db", NULL, BOOLEAN, "Whether the database is asked as well"},
+    {"checkpoint_id", NULL, STRING, "A checkpoint; by default the current head"},
     {"checkpoint_ns", NULL, STRING, "The namespace; by default that of the latest run"},
     {"delete_threads", NULL, BOOLEAN, "Whether the threads of the assistant are deleted, too"},
     {"format", NULL, "{\"type\":\"string\",\"enum\":[\"prometheus\",\"json\"]}",
      "prometheus by default"},
-    {"include", NULL, STRINGS, "What is shown beside the usual: ttl"},
+    {"graph_format", "format", "{\"type\":\"string\",\"enum\":[\"json\",\"svg\"]}",
+     "json by default; svg is a picture"},
+    {"include", NULL, STRINGS, "What is shown beside the usual: ttl, usage"},
     {"key", NULL, TEXT, "The key of an item"},
     {"limit", NULL, "{\"type\":\"integer\",\"minimum\":1,\"maximum\":1000}", "How many at most"},
     {"max_depth", NULL, "{\"type\":\"integer\",\"minimum\":1,\"maximum\":64}",
@@ -107,27 +111,27 @@ static void put_text(struct hd_jw *jw, const char *key, const char *text)
     hd_jw_string(jw, hd_slice_cstr(text));
 }
 
-static void put_ref(struct hd_jw *jw, const char *kind, const char *name)
+static void put_ref(struct hd_jw *jw, const char *kind, struct hd_slice name)
 {
     char text[128];
 
-    snprintf(text, sizeof(text), "#/components/%s/%s", kind, name);
+    snprintf(text, sizeof(text), "#/components/%s/%.*s", kind, (int)name.len, name.ptr);
     hd_jw_object(jw);
     put_text(jw, "$ref", text);
     hd_jw_object_end(jw);
 }
 
 /* A schema's name, behind '[' when it is a list of them. */
-static void put_schema(struct hd_jw *jw, const char *name)
+static void put_schema(struct hd_jw *jw, struct hd_slice name)
 {
-    bool is_list = name[0] == '[';
+    bool is_list = hd_slice_starts(name, HD_S("["));
 
     if (is_list) {
         hd_jw_object(jw);
         put_text(jw, "type", "array");
         hd_jw_key(jw, HD_S("items"));
     }
-    put_ref(jw, "schemas", name + is_list);
+    put_ref(jw, "schemas", hd_slice(name.ptr + is_list, name.len - is_list));
     if (is_list)
         hd_jw_object_end(jw);
 }
@@ -205,30 +209,30 @@ static void put_body(struct hd_jw *jw, const char *body)
     hd_jw_key(jw, HD_S("application/json"));
     hd_jw_object(jw);
     hd_jw_key(jw, HD_S("schema"));
-    put_schema(jw, body + is_optional);
+    put_schema(jw, hd_slice_cstr(body + is_optional));
     hd_jw_object_end(jw);
     hd_jw_object_end(jw);
     hd_jw_object_end(jw);
 }
 
-/* A schema's name, or media types with spaces between them. */
+/* The names of schemas, which are JSON, and media types, with spaces between them. */
 static void put_content(struct hd_jw *jw, const char *answer)
 {
-    struct hd_slice type;
+    struct hd_slice word;
 
     hd_jw_key(jw, HD_S("content"));
     hd_jw_object(jw);
-    if (!strchr(answer, '/')) {
+    for (word = next_word(&answer); word.len > 0; word = next_word(&answer)) {
+        if (memchr(word.ptr, '/', word.len)) {
+            hd_jw_key(jw, word);
+            hd_jw_raw(jw, HD_S("{\"schema\":{}}"));
+            continue;
+        }
         hd_jw_key(jw, HD_S("application/json"));
         hd_jw_object(jw);
         hd_jw_key(jw, HD_S("schema"));
-        put_schema(jw, answer);
+        put_schema(jw, word);
         hd_jw_object_end(jw);
-    } else {
-        for (type = next_word(&answer); type.len > 0; type = next_word(&answer)) {
-            hd_jw_key(jw, type);
-            hd_jw_raw(jw, HD_S("{\"schema\":{}}"));
-        }
     }
     hd_jw_object_end(jw);
 }
@@ -257,7 +261,7 @@ static void put_answers(struct hd_jw *jw, const struct hd_endpoint *endpoint)
         put_answer(jw, endpoint->also, endpoint);
     for (size_t i = 0; i < HD_COUNT(refusals); i++) {
         hd_jw_key(jw, hd_slice_cstr(refusals[i]));
-        put_ref(jw, "responses", "Refusal");
+        put_ref(jw, "responses", HD_S("Refusal"));
     }
     hd_jw_object_end(jw);
 }

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "graph/engine.h"
+#include "graph/run.h"
 #include "graph/state.h"
 
 #define MAX_POINTS ((size_t)4 << 30) /* bytes of what is kept of them */
@@ -60,8 +61,24 @@ static int take_metadata(struct hd_points *points, struct hd_point *point, struc
         err = take(points, root, "graph_id", &point->graph_id);
     if (!err)
         err = take(points, root, "assistant_id", &point->assistant_id);
+    if (!err)
+        err = take(points, root, HD_META_TASK, &point->task_id);
     hd_json_fini(&json);
     return err == HD_EINVAL ? HD_ECORRUPT : err;
+}
+
+/* Of a channel that keeps its version from one checkpoint to the next the value is the same. */
+static int take_checkpoint(struct hd_points *points, struct hd_point *point, hd_json_val root)
+{
+    hd_json_val versions = hd_json_get(root, HD_S("channel_versions"));
+    hd_json_val said = hd_json_get(versions, HD_S("messages"));
+    int err = take(points, root, "ts", &point->created_at);
+
+    if (err || !said)
+        return err;
+    return hd_arena_copy(&points->arena,
+                         hd_json_is_string(said) ? hd_json_string(said) : hd_json_number_text(said),
+                         &point->said);
 }
 
 static int add(struct hd_points *points, const struct heddle_tuple *tuple)
@@ -77,7 +94,7 @@ static int add(struct hd_points *points, const struct heddle_tuple *tuple)
     if (!err)
         err = take_metadata(points, point, slice(tuple->metadata));
     if (!err && hd_json_parse(&json, slice(tuple->checkpoint), NULL) == 0)
-        err = take(points, hd_json_root(&json), "ts", &point->created_at);
+        err = take_checkpoint(points, point, hd_json_root(&json));
     hd_json_fini(&json);
     return err;
 }
@@ -159,6 +176,7 @@ static void link_parents(struct hd_points *points)
         if (!point->parent)
             continue;
         point->parent->children++;
+        point->older = point->parent->child;
         point->parent->child = point;
     }
 }
@@ -187,8 +205,8 @@ void hd_points_fini(struct hd_points *points)
 
 /* ---- what is in them -------------------------------------------------- */
 
-int hd_point_values(struct hd_call *call, const struct hd_spot *spot, struct hd_slice id,
-                    struct hd_json *json)
+int hd_point_messages(struct hd_call *call, const struct hd_spot *spot, struct hd_slice id,
+                      struct hd_json *json)
 {
     struct hd_address at = hd_spot_address(call, spot, id);
     struct hd_failure failure = {NULL, NULL};
@@ -196,10 +214,21 @@ int hd_point_values(struct hd_call *call, const struct hd_spot *spot, struct hd_
     int err;
 
     *json = (struct hd_json){NULL};
+    at.only = HD_S("messages");
     hd_buf_init(&buf, MAX_VALUES);
     err = hd_call_failure(call, hd_state_values(&at, &buf, &failure), &failure);
     if (!err)
         err = hd_json_parse(json, hd_buf_slice(&buf), &call->fault);
     hd_buf_fini(&buf);
     return err;
+}
+
+int hd_point_news(struct hd_call *call, const struct hd_spot *spot,
+                  const struct hd_state_walk *walk, hd_state_news_fn fn, void *ctx)
+{
+    struct hd_address at = hd_spot_address(call, spot, hd_slice(NULL, 0));
+    struct hd_failure failure = {NULL, NULL};
+
+    at.only = HD_S("messages");
+    return hd_call_failure(call, hd_state_news(&at, walk, fn, ctx, &failure), &failure);
 }

@@ -21,8 +21,11 @@ struct hd_point {
     struct hd_slice run_id; /* empty: no run made it */
     struct hd_slice graph_id;
     struct hd_slice assistant_id;
+    struct hd_slice said;    /* the version of its messages; empty: not known */
+    struct hd_slice task_id; /* of the agent that asked for it; empty: a user did */
     struct hd_point *parent; /* NULL: none, or it was pruned away */
     struct hd_point *child;  /* the newest */
+    struct hd_point *older;  /* the next of its parent's children */
     size_t children;
     void *branch; /* the user's */
 };
@@ -43,8 +46,14 @@ void hd_points_fini(struct hd_points *points);
 struct hd_point *hd_points_find(const struct hd_points *points, struct hd_slice ns,
                                 struct hd_slice id);
 
-/* The values at a checkpoint, as clients see them; `json` is the caller's. */
-HD_MUST_CHECK int hd_point_values(struct hd_call *call, const struct hd_spot *spot,
-                                  struct hd_slice id, struct hd_json *json);
+/*
+ * The values at a checkpoint, as clients see them; others than `messages` may be missing. `json` is
+ * the caller's.
+ */
+HD_MUST_CHECK int hd_point_messages(struct hd_call *call, const struct hd_spot *spot,
+                                    struct hd_slice id, struct hd_json *json);
+/* The messages that checkpoints brought, as hd_state_news() tells them. */
+HD_MUST_CHECK int hd_point_news(struct hd_call *call, const struct hd_spot *spot,
+                                const struct hd_state_walk *walk, hd_state_news_fn fn, void *ctx);
 
 #endif

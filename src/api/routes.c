@@ -13,9 +13,11 @@ static const struct hd_routes *const tables[] = {
     &hd_routes_threads,         &hd_routes_thread_delete,
     &hd_routes_states,          &hd_routes_history,
     &hd_routes_branches,        &hd_routes_timeline,
+    &hd_routes_message_origins, &hd_routes_agents,
     &hd_routes_items,           &hd_routes_crons,
     &hd_routes_cron_search,     &hd_routes_participants,
-    &hd_routes_invitations,
+    &hd_routes_invitations,     &hd_routes_page,
+    &hd_routes_page_sign_in,
 };
 
 const struct hd_endpoint *hd_endpoint_at(size_t index)
@@ -44,6 +46,12 @@ static bool is_about_the_server(const char *pattern)
            begins(pattern, "/openapi");
 }
 
+static bool is_page(const char *pattern)
+{
+    return strcmp(pattern, "/") == 0 || begins(pattern, "/assets/") || begins(pattern, "/page/") ||
+           begins(pattern, "/icon.svg");
+}
+
 /* Whether a server answers at all can always be asked. */
 bool hd_endpoint_is_on(const struct hd_config *config, const struct hd_endpoint *endpoint)
 {
@@ -66,5 +74,7 @@ bool hd_endpoint_is_on(const struct hd_config *config, const struct hd_endpoint 
         return !is_off[HD_HTTP_A2A];
     if (begins(pattern, "/ui"))
         return !is_off[HD_HTTP_UI];
+    if (is_page(pattern))
+        return config->page_enabled;
     return !is_about_the_server(pattern) || !is_off[HD_HTTP_META];
 }

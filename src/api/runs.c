@@ -5,6 +5,7 @@
 #include "api/access.h"
 #include "api/api.h"
 #include "api/authorize.h"
+#include "api/branches.h"
 #include "api/run_view.h"
 #include "base/clock.h"
 #include "run/queue.h"
@@ -468,6 +469,26 @@ static void cancel_many_then(struct hd_call *call)
 
 /* ---- delete ----------------------------------------------------------- */
 
+/* Nobody can go on from a checkpoint that went, or answer what it asked. */
+static int renew_head(struct hd_call *call, const struct hd_run_rec *run)
+{
+    struct hd_spot spot = {.graph = NULL};
+    bool is_there = true;
+    int err = hd_call_thread_read(call, run->thread_id, &spot.thread);
+
+    if (!err && spot.thread.status != HD_THREAD_BUSY && spot.thread.head.checkpoint_id.len > 0) {
+        err = hd_spot_of_thread(call, &spot);
+        if (!err)
+            err = hd_spot_has(call, &spot, spot.thread.head.checkpoint_id, &is_there);
+    }
+    if (!err && !is_there)
+        err = hd_head_renew(call, &spot);
+    if (err != HD_ENOTFOUND)
+        return err;
+    call->fault = (struct hd_fault){0}; /* the thread is gone, too */
+    return 0;
+}
+
 /* One that is in flight is rolled back, which deletes it; of another the record and checkpoints. */
 static int delete_stored(struct hd_call *call)
 {
@@ -491,6 +512,8 @@ static int delete_stored(struct hd_call *call)
     if (!err)
         err = hd_rows_apply(call->app->store, lane, &view, NULL, &call->fault);
     hd_batch_fini(&batch);
+    if (!err)
+        err = renew_head(call, run);
     call->status = 204;
     return err;
 }

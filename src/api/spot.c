@@ -361,6 +361,23 @@ struct hd_slice hd_spot_shown_root(const struct hd_call *call, const struct hd_s
     return call->app->config->namespaces_show ? spot->root : hd_slice(NULL, 0);
 }
 
+void hd_spot_put_ns(struct hd_call *call, const struct hd_spot *spot)
+{
+    char *ns;
+
+    hd_jw_key(&call->jw, HD_S("checkpoint_ns"));
+    if (spot->root.len == 0) {
+        hd_jw_null(&call->jw);
+        return;
+    }
+    ns = hd_ns_join(hd_spot_shown_root(call, spot), spot->inner, NULL);
+    if (ns)
+        hd_jw_string(&call->jw, hd_slice_cstr(ns));
+    else
+        call->jw.err = HD_ENOMEM;
+    hd_free(ns);
+}
+
 int hd_spot_ns(struct hd_call *call, const struct hd_spot *spot, struct hd_slice *out)
 {
     char *ns = hd_ns_join(spot->root, spot->inner, NULL);

@@ -55,6 +55,8 @@ struct hd_address hd_spot_address(const struct hd_call *call, const struct hd_sp
                                   struct hd_slice id);
 /* What namespaces are shown below: the root, or nothing when the configuration says so. */
 struct hd_slice hd_spot_shown_root(const struct hd_call *call, const struct hd_spot *spot);
+/* Writes the member checkpoint_ns of an answer, as it is shown; null when there is none. */
+void hd_spot_put_ns(struct hd_call *call, const struct hd_spot *spot);
 /* The stored namespace, in the arena. */
 HD_MUST_CHECK int hd_spot_ns(struct hd_call *call, const struct hd_spot *spot,
                              struct hd_slice *out);

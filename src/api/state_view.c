@@ -60,6 +60,16 @@ void hd_state_select_fini(struct hd_state_select *select)
     hd_buf_fini(&select->scratch);
 }
 
+bool hd_state_select_has_values(const struct hd_state_select *select)
+{
+    bool is_found = select->count == 0;
+
+    for (size_t i = 0; i < select->count && !is_found; i++)
+        is_found = hd_slice_eq(select->names[i], HD_S("values")) ||
+                   hd_slice_starts(select->names[i], values_prefix);
+    return is_found;
+}
+
 /* ---- writing ---------------------------------------------------------- */
 
 static bool is_selected(const struct hd_state_select *select, struct hd_slice name)

@@ -10,6 +10,7 @@
 #include "run/record.h"
 
 #define MAX_PAGES ((size_t)256 << 20) /* bytes of stored events that are read at once */
+#define MAX_READS 5                   /* of them, when memory forgets faster than they are read */
 
 /* What joining needs to know; in the arena of the call. */
 struct join {
@@ -18,8 +19,11 @@ struct join {
     struct hd_thread_rec thread;
     struct hd_arena pages;
     struct hd_entry *stored;
+    uint64_t stored_after; /* everything that is stored behind this number */
     struct hd_events events;
     bool is_resuming;
+    uint64_t settled; /* what was forgotten up to here, can be read from the store */
+    int reads;
 };
 
 static struct hd_slice last_event_id(struct hd_call *call)
@@ -91,8 +95,9 @@ static int read_stored(struct hd_call *call, struct join *join)
     join->is_resuming = join->events.after != HD_FROM_NOW;
     if (!join->is_resuming)
         return 0;
-    err = hd_pages_read(call->app->store, call->principal, join->thread_id, &join->pages,
-                        &join->stored, &call->fault);
+    join->stored_after = join->events.after;
+    err = hd_pages_read(call->app->store, call->principal, join->thread_id, join->run_id,
+                        &join->stored_after, &join->pages, &join->stored, &call->fault);
     if (err)
         hd_arena_fini(&join->pages);
     return err;
@@ -160,16 +165,64 @@ static int join_stateless_work(struct hd_call *call)
     return err ? err : HD_CALL_GOES_ON;
 }
 
-/* The feed with what was stored of it; NULL when it cannot be had. */
+static int read_again(struct hd_call *call)
+{
+    struct join *join = call->state;
+    int err = hd_pages_settle(call->app->store, call->principal, join->thread_id, &call->fault);
+
+    hd_arena_fini(&join->pages);
+    hd_arena_init(&join->pages, MAX_PAGES);
+    return err ? err : read_stored(call, join);
+}
+
+static void on_read_again(struct hd_call *call, int err)
+{
+    struct join *join = call->state;
+
+    if (err) {
+        hd_arena_fini(&join->pages);
+        hd_call_fail(call, err);
+    } else {
+        call->route->then(call);
+    }
+}
+
+/* Memory has forgotten what was not stored when that was read: waits for it, and reads again. */
+static void fill_hole(struct hd_call *call, struct join *join, struct hd_feed *feed)
+{
+    int err;
+
+    hd_feed_flush(feed);
+    join->settled = hd_feed_forgotten(feed);
+    if (++join->reads == MAX_READS) {
+        hd_arena_fini(&join->pages);
+        hd_call_header_int(call, HD_S("Retry-After"), 1);
+        hd_call_refuse(call, 503, "The events come faster than they are stored. Try again.");
+        hd_call_answer(call);
+        return;
+    }
+    err = hd_call_defer(call, read_again, on_read_again);
+    if (err)
+        on_read_again(call, err);
+}
+
+/* The feed with what was stored of it; NULL when it is answered already, or will be later. */
 static struct hd_feed *open_feed(struct hd_call *call, struct join *join)
 {
     struct hd_feed *feed = hd_feed_get(call->app->feeds, call->principal, join->thread_id,
                                        (uint64_t)join->thread.event_seq);
-    int err = 0;
+    int err = feed ? 0 : HD_ENOMEM;
 
-    if (feed && join->is_resuming)
-        err = hd_feed_prepend(feed, join->stored);
+    if (!err && join->is_resuming &&
+        hd_feed_has_hole(feed, join->stored, join->events.after, join->settled)) {
+        fill_hole(call, join, feed);
+        return NULL;
+    }
+    if (!err && join->is_resuming)
+        err = hd_feed_prepend(feed, join->stored, join->stored_after);
     hd_arena_fini(&join->pages);
+    if (err)
+        hd_call_fail(call, err);
     return err ? NULL : feed;
 }
 
@@ -178,10 +231,8 @@ static void join_then(struct hd_call *call)
     struct join *join = call->state;
     struct hd_feed *feed = open_feed(call, join);
 
-    if (!feed) {
-        hd_call_fail(call, HD_ENOMEM);
+    if (!feed)
         return;
-    }
     join->events.thread_id = join->thread_id;
     join->events.run_id = join->run_id;
     join->events.is_over =
@@ -266,10 +317,8 @@ static void thread_then(struct hd_call *call)
     struct join *join = call->state;
     struct hd_feed *feed = open_feed(call, join);
 
-    if (!feed) {
-        hd_call_fail(call, HD_ENOMEM);
+    if (!feed)
         return;
-    }
     join->events.thread_id = join->thread_id;
     hd_events_send(call, feed, &join->events);
 }

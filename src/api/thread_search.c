@@ -14,6 +14,7 @@
 #include "api/thread_view.h"
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/utf8.h"
 #include "run/extract.h"
 #include "run/participants.h"
 #include "store/rows.h"
@@ -21,6 +22,7 @@
 #define MAX_VALUES ((size_t)1 << 30)
 #define MAX_FOUND ((size_t)1 << 30) /* bytes of the ids that are sorted */
 #define MAX_IDS 1000
+#define MAX_TEXT 1000 /* bytes */
 
 enum sort { BY_CREATED, BY_UPDATED, BY_STATE_UPDATED, BY_ID, BY_STATUS };
 
@@ -44,7 +46,8 @@ struct search {
     struct hd_call *call;
     hd_json_val metadata;
     hd_json_val values;
-    int status; /* -1: any */
+    int status;           /* -1: any */
+    struct hd_slice text; /* in the title; empty: anything */
     struct hd_slice *ids;
     size_t id_count;
     struct hd_page page;
@@ -77,6 +80,10 @@ static int read_filters(struct hd_call *call, struct search *search)
         err = hd_body_object(call, "values", &search->values);
     if (!err)
         err = hd_body_word(call, "status", statuses, &search->status);
+    if (!err)
+        err = hd_body_string(call, "text", &search->text);
+    if (!err && search->text.len > MAX_TEXT)
+        err = hd_fault_set(&call->fault, HD_EINVAL, "text: longer than %d bytes", MAX_TEXT);
     /* An empty object is in everything. */
     if (hd_json_size(search->metadata) == 0)
         search->metadata = NULL;
@@ -138,6 +145,18 @@ static int contains(struct search *search, struct hd_slice text, hd_json_val par
     return err;
 }
 
+/* A title is what clients call a thread. */
+static int has_title(struct search *search, struct hd_slice metadata, bool *out)
+{
+    struct hd_json json = {NULL};
+    int err = metadata.len > 0 ? hd_json_parse(&json, metadata, &search->call->fault) : 0;
+    hd_json_val title = hd_json_get(hd_json_root(&json), HD_S("title"));
+
+    *out = !err && hd_json_is_string(title) && hd_utf8_finds(hd_json_string(title), search->text);
+    hd_json_fini(&json);
+    return err;
+}
+
 static int matches(struct search *search, const struct hd_thread_rec *thread, bool *out)
 {
     int err = 0;
@@ -149,6 +168,8 @@ static int matches(struct search *search, const struct hd_thread_rec *thread, bo
     if (!err && *out && search->metadata)
         err = thread->metadata.len > 0 ? contains(search, thread->metadata, search->metadata, out)
                                        : (*out = false, 0);
+    if (!err && *out && search->text.len > 0)
+        err = has_title(search, thread->metadata, out);
     if (err || !*out || !search->values)
         return err;
     hd_buf_reset(&search->scratch);
@@ -277,7 +298,7 @@ static int show(struct search *search, const struct hd_thread_rec *thread)
 
 static bool is_filtered(const struct search *search)
 {
-    return search->metadata || search->values || search->status >= 0 ||
+    return search->metadata || search->values || search->status >= 0 || search->text.len > 0 ||
            hd_call_is_filtered(search->call, HD_OF_THREADS);
 }
 

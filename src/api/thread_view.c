@@ -1,5 +1,7 @@
 #include "api/thread_view.h"
 
+#include <heddle.h>
+
 #include "api/spot.h"
 #include "graph/engine.h"
 #include "run/participants.h"
@@ -165,6 +167,26 @@ static int put_role(struct view *view)
     return 0;
 }
 
+/* Reads every row of the thread's checkpoints. */
+static int put_usage(struct view *view)
+{
+    const struct hd_slice principal = view->thread->principal, id = view->thread->id;
+    const struct heddle_thread thread = {{principal.ptr, principal.len}, {id.ptr, id.len}};
+    struct heddle_usage usage = {0};
+    struct heddle_error error = {0};
+    int err = heddle_thread_usage(view->call->app->store, &thread, &usage, &error);
+
+    if (err)
+        return hd_fault_set(&view->call->fault, err, "%s", error.text);
+    hd_jw_object(view->jw);
+    hd_jw_key(view->jw, HD_S("bytes"));
+    hd_jw_int(view->jw, usage.bytes);
+    hd_jw_key(view->jw, HD_S("checkpoints"));
+    hd_jw_int(view->jw, usage.checkpoints);
+    hd_jw_object_end(view->jw);
+    return 0;
+}
+
 /* `put` NULL: clients may ask for it, but threads have none. */
 static const struct member {
     const char *name;
@@ -183,6 +205,7 @@ static const struct member {
     {"interrupts", 1024, put_interrupts},
     {"error", 2048, put_error},
     {"ttl", HD_THREAD_SHOWS_TTL, put_ttl},
+    {"usage", HD_THREAD_SHOWS_USAGE, put_usage},
     {"role", SHOWS_ROLE, put_role},
 };
 
@@ -192,7 +215,7 @@ unsigned hd_thread_members(void)
 
     for (size_t i = 0; i < HD_COUNT(members_table); i++)
         members |= members_table[i].bit;
-    return members & ~(unsigned)HD_THREAD_SHOWS_TTL;
+    return members & ~(unsigned)(HD_THREAD_SHOWS_TTL | HD_THREAD_SHOWS_USAGE);
 }
 
 unsigned hd_thread_member(struct hd_slice name)

@@ -10,7 +10,8 @@
 
 enum hd_thread_member {
     HD_THREAD_SHOWS_VALUES = 1,
-    HD_THREAD_SHOWS_TTL = 2
+    HD_THREAD_SHOWS_TTL = 2,
+    HD_THREAD_SHOWS_USAGE = 8192
     /* The others are private: bits of the table in thread_view.c. */
 };
 

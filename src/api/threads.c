@@ -20,14 +20,15 @@ static struct heddle_bytes bytes(struct hd_slice s)
 
 /* ---- time to live ----------------------------------------------------- */
 
-/* As it is stored; empty when there is none. */
-static int read_ttl(struct hd_call *call, struct hd_slice *out)
+/* As it is stored; empty for ever, and when nothing is said of it. */
+static int read_ttl(struct hd_call *call, bool *is_given, struct hd_slice *out)
 {
     hd_json_val val = hd_body_get(call, "ttl");
     struct hd_ttl ttl;
     int err;
 
     *out = hd_slice(NULL, 0);
+    *is_given = val != NULL;
     if (!val)
         return 0;
     err = hd_ttl_parse(call->app->config, val, &ttl, &call->fault);
@@ -68,6 +69,7 @@ static int read_creation(struct hd_call *call, struct creation *creation)
     int64_t now = hd_clock_now_us();
     struct hd_slice id;
     hd_json_val metadata;
+    bool has_ttl = false;
     int word = 0;
     int err = choose_id(call, &id);
 
@@ -85,8 +87,8 @@ static int read_creation(struct hd_call *call, struct creation *creation)
     if (!err)
         err = hd_body_word(call, "if_exists", words, &word);
     if (!err)
-        err = read_ttl(call, &thread->ttl);
-    if (!err && thread->ttl.len == 0)
+        err = read_ttl(call, &has_ttl, &thread->ttl);
+    if (!err && !has_ttl)
         err = hd_ttl_standard(call->app->config, call->arena, &thread->ttl);
     if (!err)
         err = hd_supersteps_read(call, &creation->supersteps);
@@ -267,15 +269,14 @@ static int get_thread(struct hd_call *call)
 
     if (!err)
         err = hd_call_thread(call, &thread);
-    for (size_t i = 0; !err && i < count; i++) {
-        if (hd_slice_eq(names[i], HD_S("ttl")))
-            members |= HD_THREAD_SHOWS_TTL;
-    }
+    for (size_t i = 0; !err && i < count; i++)
+        members |= hd_thread_member(names[i]);
     return err ? err : hd_thread_view(call, &thread, members);
 }
 
 struct patch {
     hd_json_val metadata;
+    bool has_ttl;
     struct hd_slice ttl;
 };
 
@@ -284,7 +285,7 @@ static int apply_patch(struct hd_call *call, struct hd_thread_rec *thread, void 
     const struct patch *patch = ctx;
     int err = patch->metadata ? hd_owner_merge(call, patch->metadata, &thread->metadata) : 0;
 
-    if (patch->ttl.len > 0) {
+    if (patch->has_ttl) {
         thread->ttl = patch->ttl;
         thread->expires_at = 0;
     }
@@ -309,8 +310,8 @@ static int patch_thread(struct hd_call *call)
     if (!err)
         err = hd_call_refuse_secrets(call, "metadata", patch.metadata, false);
     if (!err)
-        err = read_ttl(call, &patch.ttl);
-    if (!err && patch.ttl.len > 0 && call->role < HD_ROLE_OWNER)
+        err = read_ttl(call, &patch.has_ttl, &patch.ttl);
+    if (!err && patch.has_ttl && call->role < HD_ROLE_OWNER)
         return hd_access_refuse(call, HD_ROLE_OWNER);
     if (!err)
         err = hd_call_thread(call, &thread);
@@ -342,6 +343,7 @@ static int make_copy(struct hd_call *call, struct hd_thread_rec *thread)
     thread->principal = call->actor;
     thread->id = hd_slice(id, HD_UUID_LEN);
     thread->status = HD_THREAD_IDLE;
+    thread->has_rest = false;
     thread->created_at = thread->updated_at = now;
     thread->expires_at = 0;
     hd_ttl_touch(thread, now);

@@ -125,11 +125,13 @@ static void greet(struct hd_app *app, const char *url, const char *store)
     const struct hd_config *config = app->config;
     bool has_native = false;
 
-    printf("Heddle: %s\n"
-           "  API      %s/docs\n"
+    printf("Heddle: %s\n", url);
+    if (config->page_enabled)
+        printf("  page     %s/\n", url);
+    printf("  API      %s/docs\n"
            "  project  %s\n"
            "  store    %s\n",
-           url, url, *config->file ? config->file : "(none)", store);
+           url, *config->file ? config->file : "(none)", store);
     for (size_t i = 0; i < app->graph_count; i++) {
         if (app->graphs[i].is_remote)
             continue;

@@ -248,7 +248,10 @@ static void greet(struct hd_app *app, const char *url, const char *store)
     printf("Heddle serves %s, stores in %s, and runs", url, store);
     for (size_t i = 0; i < app->graph_count; i++)
         printf("%s %.*s", i > 0 ? "," : "", (int)app->graphs[i].id.len, app->graphs[i].id.ptr);
-    printf(".\n\nThree things to try:\n"
+    printf(".\n");
+    if (app->config->page_enabled)
+        printf("\n  page    %s/\n", url);
+    printf("\nThree things to try:\n"
            "  open %s/docs\n"
            "  curl -s %s/info\n"
            "  curl -sN %s/runs/stream -H 'Content-Type: application/json'%s \\\n"

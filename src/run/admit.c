@@ -15,6 +15,7 @@
 #include "run/heads.h"
 #include "run/limits.h"
 #include "run/modes.h"
+#include "run/queue.h"
 #include "run/user.h"
 #include "run/webhook.h"
 #include "store/rows.h"
@@ -198,20 +199,21 @@ static int follow_map(struct attempt *t)
     return err;
 }
 
-/* The head that somebody chose, when the request names no checkpoint. */
+/* Whether it need not wait for a time, or for other runs. */
+static bool begins_now(const struct attempt *t)
+{
+    return t->active_count == 0 && t->a->request->delay_us == 0;
+}
+
+/*
+ * The head that somebody chose, when the request names no checkpoint. Where one that waits goes on
+ * is known when it begins: at the end of those before it.
+ */
 static int follow_head(struct attempt *t)
 {
-    struct hd_json heads = {NULL};
-    int err = 0;
-
-    if (t->checkpoint_id.len > 0 || t->thread.heads.len == 0)
+    if (t->checkpoint_id.len > 0 || !begins_now(t))
         return 0;
-    err = hd_json_parse(&heads, t->thread.heads, t->fault);
-    if (!err)
-        err = hd_arena_copy(t->a->arena, hd_json_string(hd_json_get(hd_json_root(&heads), t->ns)),
-                            &t->checkpoint_id);
-    hd_json_fini(&heads);
-    return err;
+    return hd_heads_get(t->a->arena, t->thread.heads, t->ns, &t->checkpoint_id, t->fault);
 }
 
 static int check_checkpoint(struct attempt *t)
@@ -365,17 +367,32 @@ static struct hd_val *merge_member(struct hd_val *into, struct hd_slice text, co
     return into;
 }
 
-static struct hd_val *without_run_keys(const struct hd_val *configurable)
+/* What the thread has been given, and what the request gives. */
+static struct hd_val *merge_given(struct hd_val *into, const struct attempt *t)
 {
+    into = merge_member(into, t->thread.config, "configurable");
+    into = merge_text(into, t->a->headers);
+    return merge_json(into, t->a->request->configurable);
+}
+
+/*
+ * The part of `configurable` that sticks to the thread. What an assistant says for itself does not:
+ * another one may speak in the same thread, and this one may be changed.
+ */
+static struct hd_val *what_sticks(const struct attempt *t, const struct hd_val *configurable)
+{
+    struct hd_val *given = merge_given(hd_val_object(), t);
     struct hd_val *kept = hd_val_object();
 
     for (size_t i = 0; i < hd_val_count(configurable); i++) {
         struct hd_val *key;
         struct hd_val *val = hd_val_member(configurable, i, &key);
+        struct hd_slice name = hd_val_get_string(key);
 
-        if (!is_of_run(hd_val_get_string(key)))
-            kept = hd_val_with(kept, hd_val_get_string(key), hd_val_ref(val));
+        if (!is_of_run(name) && hd_val_get(given, name))
+            kept = hd_val_with(kept, name, hd_val_ref(val));
     }
+    hd_val_unref(given);
     return kept;
 }
 
@@ -389,9 +406,7 @@ static struct hd_val *merged_configurable(const struct attempt *t)
     struct hd_val *configurable = hd_val_object();
 
     configurable = merge_member(configurable, t->assistant.config, "configurable");
-    configurable = merge_member(configurable, t->thread.config, "configurable");
-    configurable = merge_text(configurable, t->a->headers);
-    configurable = merge_json(configurable, t->a->request->configurable);
+    configurable = merge_given(configurable, t);
     return t->a->subject.len > 0 ? hd_user_drop(configurable) : configurable;
 }
 
@@ -446,6 +461,8 @@ static struct hd_val *run_metadata(struct attempt *t)
 
     metadata = merge_text(metadata, t->assistant.metadata);
     metadata = merge_text(metadata, t->thread.metadata);
+    /* Each checkpoint would have them. */
+    metadata = hd_val_without(metadata, HD_S(HD_BRANCH_NAMES));
     metadata = merge_json(metadata, hd_json_get(request->config, HD_S("metadata")));
     metadata = merge_json(metadata, request->metadata);
     if (t->a->subject.len > 0)
@@ -586,13 +603,11 @@ static int make_run(struct attempt *t, const struct hd_val *merged)
 static void fill_run(struct attempt *t, int64_t now)
 {
     struct hd_run_rec *run = &t->a->run;
-    bool begins = t->active_count == 0 && t->a->request->delay_us == 0;
-
     run->principal = t->a->principal;
     run->actor = t->a->actor;
     run->thread_id = t->thread.id;
     run->assistant_id = t->assistant.id;
-    run->status = begins ? HD_RUN_STATE_RUNNING : HD_RUN_STATE_PENDING;
+    run->status = begins_now(t) ? HD_RUN_STATE_RUNNING : HD_RUN_STATE_PENDING;
     run->created_at = now + t->a->request->delay_us;
     run->updated_at = now;
     run->due_at = run->created_at;
@@ -605,20 +620,24 @@ static int fill_thread(struct attempt *t, const struct hd_val *merged, int64_t n
 {
     struct hd_thread_rec *thread = &t->thread;
     struct hd_val *metadata = merge_text(hd_val_object(), thread->metadata);
-    struct hd_val *config = merge_text(hd_val_object(), t->assistant.config);
+    struct hd_val *config = merge_text(hd_val_object(), thread->config);
     int err;
 
     metadata = with_text(metadata, "graph_id", t->assistant.graph_id);
     metadata = with_text(metadata, "assistant_id", t->assistant.id);
-    config = merge_text(config, thread->config);
     config = take_rest(t, merge_json(config, t->a->request->config));
     config = hd_val_without(config, HD_S("metadata"));
-    config = hd_val_with(config, HD_S("configurable"), without_run_keys(merged));
+    config = hd_val_with(config, HD_S("configurable"), what_sticks(t, merged));
     err = render(t->a->arena, metadata, &thread->metadata);
     if (!err)
         err = render(t->a->arena, config, &thread->config);
     hd_val_unref(metadata);
     hd_val_unref(config);
+    if (thread->status != HD_THREAD_BUSY) {
+        thread->has_rest = true;
+        thread->rest = thread->status;
+        thread->rest_head = thread->head;
+    }
     thread->status = HD_THREAD_BUSY;
     thread->updated_at = now;
     thread->head = (struct hd_head){.ns = t->ns,
@@ -735,6 +754,10 @@ int hd_admit(struct hd_admission *a, struct hd_fault *fault)
         return 0;
     hd_uuid_v7(id);
     a->run.run_id = hd_slice(id, HD_UUID_LEN);
+    if (hd_queue_expect(a->app->queue, a->principal, a->run.run_id)) {
+        hd_limits_give(a->app->limits, a->actor, HD_LIMIT_RUNS);
+        return HD_ENOMEM;
+    }
     for (int i = 0; i < MAX_TRIES && err == HD_ECONFLICT; i++) {
         struct attempt t = {.a = a, .fault = fault};
 
@@ -744,7 +767,9 @@ int hd_admit(struct hd_admission *a, struct hd_fault *fault)
         err = try_once(&t);
         hd_val_unref(t.secrets);
     }
-    if (err || a->refusal)
+    if (err || a->refusal) {
+        hd_queue_unexpect(a->app->queue, a->principal, a->run.run_id);
         hd_limits_give(a->app->limits, a->actor, HD_LIMIT_RUNS);
+    }
     return a->refusal ? 0 : err;
 }

@@ -497,6 +497,9 @@ static int derive(struct hd_config *config, struct hd_fault *fault)
     if ((config->tls_certificate[0] == '\0') != (config->tls_key[0] == '\0'))
         return hd_fault_set(fault, HD_EINVAL,
                             "tls.certificate and tls.key belong together: one is not set");
+    if (config->page_sign_in.val && !config->auth.val)
+        return hd_fault_set(fault, HD_EINVAL,
+                            "page.sign_in: needs `auth`, whose issuers it is about");
     return hd_outgoing_init(&config->outgoing, is_strict, config->outgoing_allowed_hosts.items,
                             config->outgoing_allowed_hosts.count, &config->arena, fault);
 }
@@ -540,6 +543,7 @@ void hd_config_fini(struct hd_config *config)
     hd_json_fini(&config->store_index.json);
     hd_json_fini(&config->serde.json);
     hd_json_fini(&config->webhooks_headers.json);
+    hd_json_fini(&config->page_sign_in.json);
     hd_arena_fini(&config->arena);
     *config = (struct hd_config){0};
 }

@@ -106,6 +106,9 @@ struct hd_config {
     bool http_custom_route_auth;
     bool http_disable[HD_HTTP_PARTS];
 
+    bool page_enabled;                    /* the chat page at / */
+    struct hd_config_object page_sign_in; /* a list: auth/oidc.h */
+
     int runtime_workers; /* of each language that is used */
     int runtime_jobs;
     size_t runtime_memory; /* 0: any */
@@ -219,6 +222,7 @@ enum hd_setting_type {
     HD_SETTING_PORTS,    /* struct hd_config_ports */
     HD_SETTING_GRAPHS,   /* struct hd_config_graphs */
     HD_SETTING_OBJECT,   /* struct hd_config_object; in the file alone */
+    HD_SETTING_OBJECTS,  /* the same, a list */
     HD_SETTING_ENV,      /* the same, or a string */
     HD_SETTING_FILE      /* nothing: the configuration's own file */
 };

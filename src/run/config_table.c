@@ -199,6 +199,11 @@ static const struct hd_setting settings[] = {
     {"http.disable_webhooks", HD_SETTING_BOOL, AT(http_disable[HD_HTTP_WEBHOOKS]), "false", "",
      .help = "runs that ask for a webhook are refused"},
 
+    {"page.enabled", HD_SETTING_BOOL, AT(page_enabled), "true", "", .help = "the chat page at /",
+     .title = "Chat page"},
+    {"page.sign_in", HD_SETTING_OBJECTS, AT(page_sign_in), "", "a list",
+     .help = "issuers that people can sign in with (docs/authentication.md)", .is_secret = true},
+
     {"runtime.workers", HD_SETTING_INT, AT(runtime_workers), "1", "NUMBER",
      .help = "processes for each language; 0: only those of other machines",
      .title = "Python and TypeScript graphs", .max = 256},
@@ -315,7 +320,8 @@ const struct hd_setting *hd_setting_find(struct hd_slice name)
 
 bool hd_setting_is_json(const struct hd_setting *setting)
 {
-    return setting->type == HD_SETTING_OBJECT || setting->type == HD_SETTING_ENV;
+    return setting->type == HD_SETTING_OBJECT || setting->type == HD_SETTING_OBJECTS ||
+           setting->type == HD_SETTING_ENV;
 }
 
 static void spell(const char *prefix, const char *name, char separator, int is_upper,

@@ -564,7 +564,10 @@ static int set_object(const struct hd_config_place *place, hd_json_val val)
 
     if (place->setting->type == HD_SETTING_ENV && hd_json_is_string(val))
         ;
-    else if (!hd_json_is_object(val))
+    else if (place->setting->type == HD_SETTING_OBJECTS) {
+        if (!hd_json_is_array(val))
+            return fail_type(place, "an array of objects", val);
+    } else if (!hd_json_is_object(val))
         return fail_type(place,
                          place->setting->type == HD_SETTING_ENV
                              ? "the path of a file or an object of variables"

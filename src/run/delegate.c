@@ -389,18 +389,6 @@ static int check_head(struct hd_delegate *d)
     return 0;
 }
 
-static int find_head(struct hd_delegate *d, const struct hd_thread_rec *thread)
-{
-    struct hd_json heads = {NULL};
-    int err = hd_json_parse(&heads, thread->heads, &d->fault);
-
-    if (!err)
-        err = hd_arena_copy(&d->arena, hd_json_string(hd_json_get(hd_json_root(&heads), d->root)),
-                            &d->chosen);
-    hd_json_fini(&heads);
-    return err;
-}
-
 /*
  * It begins where somebody chose, once: what it makes there is the head of its line from now on.
  */
@@ -416,8 +404,8 @@ static int take_head(struct hd_delegate *d)
         struct hd_slice lane = {NULL, 0};
 
         err = hd_thread_read(store, d->principal, d->thread, &d->arena, &thread, &d->fault);
-        if (!err && thread.heads.len > 0)
-            err = find_head(d, &thread);
+        if (!err)
+            err = hd_heads_get(&d->arena, thread.heads, d->root, &d->chosen, &d->fault);
         if (err || d->chosen.len == 0)
             return err;
         hd_batch_init(&batch);
@@ -479,6 +467,7 @@ static int launch(struct hd_delegate *d, const struct hd_delegate_values *values
         .metadata = values->metadata,
         .tags = caller.tags,
         .shows_output = true,
+        .origins = &d->ticket->origins,
         .around = d->task,
         .on_event = on_event,
         .on_done = on_child_done,

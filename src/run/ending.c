@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "graph/origin.h"
 #include "run/config.h"
 #include "run/feed.h"
 #include "run/participants.h"
@@ -22,31 +23,51 @@ static struct heddle_bytes bytes_of(struct hd_slice s)
 
 /* ---- what the thread becomes ------------------------------------------ */
 
-static enum hd_thread_status status_after(const struct hd_ending *ending, size_t others,
+static bool has_come_to_something(const struct hd_ending *ending)
+{
+    return ending->has_begun && !ending->is_rolled_back;
+}
+
+/* What the thread is after this run, when no other goes on. */
+static enum hd_thread_status status_after(const struct hd_ending *ending,
                                           const struct hd_thread_rec *thread)
 {
-    if (others > 0)
-        return HD_THREAD_BUSY;
-    if (ending->status == HD_RUN_STATE_ERROR || ending->status == HD_RUN_STATE_TIMEOUT)
+    bool is_before = !has_come_to_something(ending);
+
+    if (!ending->is_rolled_back &&
+        (ending->status == HD_RUN_STATE_ERROR || ending->status == HD_RUN_STATE_TIMEOUT))
         return HD_THREAD_ERROR;
-    if (ending->has_begun && !ending->is_rolled_back && ending->has_next)
+    if (is_before && thread->has_rest)
+        return thread->rest;
+    if (is_before ? thread->interrupts.len > 2 : ending->has_next)
         return HD_THREAD_INTERRUPTED;
-    if ((!ending->has_begun || ending->is_rolled_back) && thread->interrupts.len > 2)
-        return HD_THREAD_INTERRUPTED; /* as it was before */
     return HD_THREAD_IDLE;
 }
 
+/* Other runs may still come to nothing, and then it is this again. */
+static void settle(struct hd_thread_rec *thread, const struct hd_ending *ending, size_t others)
+{
+    enum hd_thread_status status = status_after(ending, thread);
+
+    if (has_come_to_something(ending))
+        thread->rest_head = thread->head;
+    else if (others == 0 && thread->has_rest)
+        thread->head = thread->rest_head;
+    thread->has_rest = others > 0 && (thread->has_rest || has_come_to_something(ending));
+    thread->rest = status;
+    thread->status = others > 0 ? HD_THREAD_BUSY : status;
+}
+
 static int change_thread(struct hd_thread_rec *thread, const struct hd_ending *ending,
-                         size_t others, struct hd_arena *arena)
+                         struct hd_arena *arena)
 {
     int64_t now = hd_clock_now_us();
 
-    thread->status = status_after(ending, others, thread);
     thread->updated_at = now;
     hd_ttl_touch(thread, now);
     if (ending->event_seq > thread->event_seq)
         thread->event_seq = ending->event_seq;
-    if (!ending->has_begun || ending->is_rolled_back)
+    if (!has_come_to_something(ending))
         return 0;
     thread->state_updated_at = now;
     thread->interrupts = ending->interrupts;
@@ -61,7 +82,7 @@ static int change_thread(struct hd_thread_rec *thread, const struct hd_ending *e
     return hd_heads_set(arena, &thread->heads, ending->ns, hd_slice(NULL, 0));
 }
 
-/* After a rollback the latest run is another one, or none. */
+/* The latest run that the thread has to show is another one, or none. */
 static int restore_head(struct heddle *store, struct hd_thread_rec *thread,
                         const struct hd_run_rec *run, struct hd_arena *arena,
                         struct hd_fault *fault)
@@ -148,9 +169,11 @@ static int try_once(struct heddle *store, const struct hd_ending *ending, struct
     if (!err)
         err = count_others(store, run, arena, &others, &rev, fault);
     if (!err)
-        err = change_thread(&thread, ending, others, arena);
-    if (!err && ending->is_rolled_back)
+        err = change_thread(&thread, ending, arena);
+    if (!err && !has_come_to_something(ending) && (others > 0 || !thread.has_rest))
         err = restore_head(store, &thread, run, arena, fault);
+    if (!err)
+        settle(&thread, ending, others);
     if (!err)
         err = hd_thread_lane(arena, run->principal, run->thread_id, &lane);
     if (err)
@@ -260,12 +283,20 @@ static int trim_pages(struct heddle *store, const struct hd_ending *ending, stru
 
 /* ---- all of it -------------------------------------------------------- */
 
-static int roll_back(struct heddle *store, const struct hd_run_rec *run, struct hd_fault *fault)
+/* Its own checkpoints go, and from those it went on from what it has added. */
+static int roll_back(struct heddle *store, const struct hd_ending *ending, struct hd_fault *fault)
 {
+    const struct hd_run_rec *run = ending->run;
+    const struct heddle_thread thread = {bytes_of(run->principal), bytes_of(run->thread_id)};
     const struct heddle_bytes id = bytes_of(run->run_id);
     struct heddle_error error = {0};
-    int err = heddle_delete_runs(store, bytes_of(run->principal), &id, 1, &error);
+    int err = hd_origins_restore(store, ending->origins, &thread, run->thread_created, fault);
 
+    if (err == HD_ECONFLICT)
+        err = 0; /* the thread is gone */
+    if (err)
+        return err;
+    err = heddle_delete_runs(store, bytes_of(run->principal), &id, 1, &error);
     return err ? hd_fault_set(fault, err, "%s", error.text) : 0;
 }
 
@@ -277,7 +308,7 @@ int hd_ending_store(struct hd_app *app, const struct hd_ending *ending, struct h
     if (ending->deletes_thread)
         return hd_thread_delete(app->store, ending->run->principal, ending->run->thread_id, fault);
     if (ending->is_rolled_back) {
-        err = roll_back(app->store, ending->run, fault);
+        err = roll_back(app->store, ending, fault);
         if (err)
             return err;
         err = HD_ECONFLICT;

@@ -12,6 +12,8 @@
 #include "run/record.h"
 #include "run/ttl.h"
 
+struct hd_origin;
+
 /* What is kept of the thread's stored events. */
 struct hd_page_limits {
     size_t pages; /* 0: not to be looked at */
@@ -30,8 +32,9 @@ struct hd_ending {
     struct hd_slice error;         /* JSON; empty: none */
     struct hd_slice receipt;       /* JSON; empty: nobody stopped it */
     bool has_begun;
-    bool has_next;       /* its last checkpoint has something left to do */
-    bool is_rolled_back; /* nothing of it shall stay */
+    bool has_next;                   /* its last checkpoint has something left to do */
+    bool is_rolled_back;             /* nothing of it shall stay */
+    const struct hd_origin *origins; /* what it found, if so; NULL: nothing */
     bool deletes_thread;
     int64_t event_seq;
     struct hd_page_limits pages;

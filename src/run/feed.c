@@ -257,6 +257,8 @@ static void forget_oldest(struct hd_feed *feed)
     feed->bytes -= size;
     feed->feeds->bytes -= size;
     feed->has_pages = false; /* what is stored can be put before the rest again */
+    if (entry->is_stored)
+        feed->forgotten = entry->seq;
     for (struct hd_cursor *cursor = feed->cursors; cursor; cursor = next) {
         next = cursor->next;
         if (cursor->at == entry) {
@@ -386,6 +388,7 @@ static struct hd_entry *make_entry(const struct hd_news *news, uint64_t seq)
                                .mode = news->mode,
                                .is_last = news->is_last,
                                .is_held = news->is_held,
+                               .is_stored = news->is_stored,
                                .name_len = news->name.len,
                                .data_len = news->data.len};
     if (run_len > 0)

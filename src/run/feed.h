@@ -7,7 +7,7 @@
  * be picked up again later are stored too, in pages, and a feed can be given
  * its pages back after a restart.
  *
- * Everything here happens on the loop, but for hd_pages_read().
+ * Everything here happens on the loop, but for hd_pages_read() and hd_pages_settle().
  */
 #ifndef HD_RUN_FEED_H
 #define HD_RUN_FEED_H
@@ -43,6 +43,7 @@ struct hd_entry {
     uint32_t mode;  /* one of enum hd_mode; 0: belongs to all (metadata, error, end) */
     bool is_last;   /* nothing of this run comes after it */
     bool is_held;   /* nobody may see it yet */
+    bool is_stored; /* or will be: it can be read again when the feed has forgotten it */
     char run_id[HD_UUID_SIZE];
     size_t name_len; /* 0: not for clients */
     size_t data_len;
@@ -135,13 +136,35 @@ void hd_feed_on_reader(struct hd_feed *feed, void (*fn)(void *ctx), void *ctx);
 
 /* ---- pages ------------------------------------------------------------ */
 
-/* What is stored of a thread, oldest first; entries live in `arena`. For store threads. */
+/*
+ * What is stored of a thread behind number *after, oldest first; entries live in `arena`. With a
+ * `run` (may be empty) it begins where that begins, and *after is put there; UINT64_MAX: nothing of
+ * it is stored. For store threads.
+ */
 HD_MUST_CHECK int hd_pages_read(struct heddle *store, struct hd_slice principal,
-                                struct hd_slice thread, struct hd_arena *arena,
-                                struct hd_entry **out, struct hd_fault *fault);
-/* Puts them before what the feed has, unless somebody did; HD_ENOMEM changes nothing. */
-HD_MUST_CHECK int hd_feed_prepend(struct hd_feed *feed, const struct hd_entry *stored);
-bool hd_feed_has_pages(const struct hd_feed *feed);
+                                struct hd_slice thread, struct hd_slice run, uint64_t *after,
+                                struct hd_arena *arena, struct hd_entry **out,
+                                struct hd_fault *fault);
+/*
+ * Puts them, all behind number `after`, before what the feed has, unless somebody did; HD_ENOMEM
+ * changes nothing.
+ */
+HD_MUST_CHECK int hd_feed_prepend(struct hd_feed *feed, const struct hd_entry *stored,
+                                  uint64_t after);
+
+/*
+ * A feed may forget what is on its way to the store: then there is a hole between `stored`, as it
+ * was read, and what it has. Whether there may be one behind number `after`. Then flush the feed,
+ * remember what it has forgotten, settle, and read again; what was forgotten up to there
+ * (`settled`) is stored by then, or never will be.
+ */
+bool hd_feed_has_hole(const struct hd_feed *feed, const struct hd_entry *stored, uint64_t after,
+                      uint64_t settled);
+/* The last number that is stored, or will be, and not in memory; 0: none. */
+uint64_t hd_feed_forgotten(const struct hd_feed *feed);
+/* Waits until all pages of the thread that were flushed before are stored. For store threads. */
+HD_MUST_CHECK int hd_pages_settle(struct heddle *store, struct hd_slice principal,
+                                  struct hd_slice thread, struct hd_fault *fault);
 
 /* ---- reading ---------------------------------------------------------- */
 

@@ -31,7 +31,9 @@ struct hd_feed {
     struct hd_entry *held; /* the first that is not shown yet */
     size_t bytes;
     uint64_t seq;
-    bool has_pages; /* what is stored was put before the rest */
+    bool has_pages;       /* what is stored was put before the rest … */
+    uint64_t pages_after; /* … behind this number */
+    uint64_t forgotten;   /* hd_feed_forgotten() */
     struct hd_cursor *cursors;
     uint64_t given; /* bytes of all entries that were ever added */
 

@@ -213,6 +213,7 @@ static struct hd_ending describe(struct hd_ticket *ticket)
         .has_begun = ticket->is_started,
         .has_next = ticket->has_next,
         .is_rolled_back = ticket->stop == HD_STOP_ROLLBACK,
+        .origins = ticket->origins,
         .deletes_thread = ticket->is_temporary,
         .event_seq = ticket->feed ? (int64_t)hd_feed_seq(ticket->feed) : 0,
         .pages = limits_of(ticket),

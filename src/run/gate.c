@@ -22,6 +22,7 @@
 #include "run/gate_worker.h"
 #include "run/keys.h"
 #include "run/principals.h"
+#include "run/sign_in.h"
 
 #define FETCH_MS 10000
 #define MAX_KNOWN 100000
@@ -34,6 +35,7 @@ struct hd_gate {
     struct hd_http *http; /* its own: where keys come from is configured, whoever asks */
     struct hd_map known;  /* principals whose rows are stored; only while there are no old keys */
     struct hd_gate_worker *worker;  /* NULL: no code of the project authenticates */
+    struct hd_signer *signer;       /* NULL: page.sign_in is not configured */
     char shared[HD_PRINCIPAL_SIZE]; /* the compartment of everybody; "": not, or not yet */
 };
 
@@ -388,6 +390,9 @@ int hd_gate_create(struct hd_app *app, struct hd_gate **out, struct hd_fault *fa
         err = hd_http_create(app->loop, &gate->http);
     if (!err && hd_auth_settings(gate->auth)->has_code)
         err = hd_gate_worker_create(app, gate, gate->auth, &gate->worker);
+    if (!err && app->config->page_sign_in.val)
+        err = hd_signer_create(gate, gate->http, app->config->page_sign_in.val, &host,
+                               &gate->signer, fault);
     if (err) {
         hd_gate_destroy(gate);
         return err;
@@ -407,6 +412,7 @@ void hd_gate_destroy(struct hd_gate *gate)
     /* Its requests end, and whoever waited for them is answered. */
     hd_http_destroy(gate->http);
     hd_gate_worker_destroy(gate->worker);
+    hd_signer_destroy(gate->signer);
     hd_auth_destroy(gate->auth);
     hd_map_fini(&gate->known);
     hd_free(gate);
@@ -428,6 +434,11 @@ struct hd_gate_worker *hd_gate_worker(const struct hd_gate *gate)
     return gate->worker;
 }
 
+struct hd_signer *hd_gate_signer(const struct hd_gate *gate)
+{
+    return gate->signer;
+}
+
 bool hd_gate_is_withdrawn(const struct hd_gate *gate, struct hd_slice fingerprint)
 {
     return gate->worker && hd_gate_worker_is_withdrawn(gate->worker, fingerprint);
@@ -443,10 +454,18 @@ int hd_gate_check_config(const struct hd_config *config, struct hd_fault *fault)
     struct hd_app app = {.config = config};
     struct hd_auth_host host = host_of(&app);
     struct hd_auth *auth;
+    struct hd_sign_ins ways;
     int err = hd_auth_create(config->auth.val, &host, &auth, fault);
 
-    if (!err)
-        hd_auth_destroy(auth);
+    if (err)
+        return err;
+    if (config->page_sign_in.val) {
+        err =
+            hd_sign_ins_read(&ways, config->page_sign_in.val, hd_auth_settings(auth), &host, fault);
+        if (!err)
+            hd_sign_ins_fini(&ways);
+    }
+    hd_auth_destroy(auth);
     return err;
 }
 

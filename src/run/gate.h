@@ -18,6 +18,7 @@ struct hd_app;
 struct hd_config;
 struct hd_gate;
 struct hd_gate_worker;
+struct hd_signer;
 
 /* Reads the keys that the configuration names. HD_EINVAL says which member is wrong. */
 HD_MUST_CHECK int hd_gate_create(struct hd_app *app, struct hd_gate **out, struct hd_fault *fault);
@@ -43,6 +44,8 @@ void hd_gate_compartment(const struct hd_gate *gate, struct hd_slice *alias,
                          struct hd_slice *subject);
 /* NULL: no code of the project authenticates. */
 struct hd_gate_worker *hd_gate_worker(const struct hd_gate *gate);
+/* NULL: nobody can sign in with an issuer (sign_in.h). */
+struct hd_signer *hd_gate_signer(const struct hd_gate *gate);
 /* The credential that an identity came with was refused since. */
 bool hd_gate_is_withdrawn(const struct hd_gate *gate, struct hd_slice fingerprint);
 

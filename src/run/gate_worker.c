@@ -1,6 +1,5 @@
 #include "run/gate_worker.h"
 
-#include <openssl/crypto.h>
 #include <string.h>
 
 #include "auth/config.h"
@@ -456,9 +455,7 @@ static int read_credential(struct asking *asking, const struct hd_http_request *
         err = add_others(&buf, request);
     if (!err)
         err = hd_sha256(hd_buf_slice(&buf), asking->fingerprint);
-    if (buf.ptr)
-        OPENSSL_cleanse(buf.ptr, buf.cap);
-    hd_buf_fini(&buf);
+    hd_buf_fini_secret(&buf);
     return err;
 }
 
@@ -515,9 +512,7 @@ static int write_request(struct hd_buf *out, const struct hd_http_request *reque
     put_headers(&jw, request, &joined);
     hd_jw_object_end(&jw);
     err = hd_jw_finish(&jw);
-    if (joined.ptr)
-        OPENSSL_cleanse(joined.ptr, joined.cap);
-    hd_buf_fini(&joined);
+    hd_buf_fini_secret(&joined);
     return err;
 }
 
@@ -548,9 +543,7 @@ static int send_request(struct asking *asking, const struct hd_http_request *req
     err = write_request(&head, request, path_params);
     if (!err)
         err = call(asking->worker, hd_buf_slice(&head), NULL, on_asked, asking);
-    if (head.ptr)
-        OPENSSL_cleanse(head.ptr, head.cap);
-    hd_buf_fini(&head);
+    hd_buf_fini_secret(&head);
     return err;
 }
 

@@ -48,6 +48,22 @@ int hd_heads_set(struct hd_arena *arena, struct hd_slice *heads, struct hd_slice
     return err;
 }
 
+int hd_heads_get(struct hd_arena *arena, struct hd_slice heads, struct hd_slice ns,
+                 struct hd_slice *out, struct hd_fault *fault)
+{
+    struct hd_json json = {NULL};
+    int err;
+
+    *out = hd_slice(NULL, 0);
+    if (heads.len == 0)
+        return 0;
+    err = hd_json_parse(&json, heads, fault);
+    if (!err)
+        err = hd_arena_copy(arena, hd_json_string(hd_json_get(hd_json_root(&json), ns)), out);
+    hd_json_fini(&json);
+    return err;
+}
+
 int hd_head_check(struct heddle *store, struct hd_slice principal, struct hd_slice thread,
                   struct hd_slice ns, struct hd_slice id, struct hd_fault *fault)
 {

@@ -9,9 +9,16 @@
 
 struct heddle;
 
+/* The member of a thread's metadata with names of branches, by checkpoint; runs do not get it. */
+#define HD_BRANCH_NAMES "branch_names"
+
 /* Changes the heads (JSON, see struct hd_thread_rec), in the arena; an empty id: none for `ns`. */
 HD_MUST_CHECK int hd_heads_set(struct hd_arena *arena, struct hd_slice *heads, struct hd_slice ns,
                                struct hd_slice id);
+
+/* The head of `ns` among them, in the arena; empty: nobody chose one. */
+HD_MUST_CHECK int hd_heads_get(struct hd_arena *arena, struct hd_slice heads, struct hd_slice ns,
+                               struct hd_slice *out, struct hd_fault *fault);
 
 /* Whether a checkpoint is there: 0, HD_ENOTFOUND (without a fault), or what went wrong. */
 HD_MUST_CHECK int hd_head_check(struct heddle *store, struct hd_slice principal,

@@ -121,6 +121,9 @@ static int check_status(struct importer *im)
         return bad(im, "there is no such status of a thread");
     if (im->line.table == HD_CHUNKS && im->line.cells[HD_CHUNKS_DATA].bytes.len > HD_CHUNK_MAX)
         return bad(im, "a piece is too long");
+    if (im->line.table == HD_CHUNKS && (im->line.cells[HD_CHUNKS_SEQ].number < 1 ||
+                                        im->line.cells[HD_CHUNKS_SEQ].number > HD_CHUNK_SEQ_MAX))
+        return bad(im, "a piece has a number that none has");
     return 0;
 }
 

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "run/feed_internal.h"
+#include "run/record.h"
 #include "store/batch.h"
 #include "store/guard.h"
 #include "store/pack.h"
@@ -152,7 +153,10 @@ bool hd_feed_has_large(const struct hd_feed *feed)
 
 struct reading {
     struct hd_arena *arena;
+    struct hd_arena scratch; /* for one page as it was before it was packed */
     struct hd_entry **tail;
+    struct hd_slice run; /* begin with its first page; empty, or found: with any */
+    uint64_t after;
 };
 
 static int decode(struct reading *reading, struct hd_reader *r, struct hd_slice run)
@@ -184,6 +188,23 @@ static int decode(struct reading *reading, struct hd_reader *r, struct hd_slice 
     return 0;
 }
 
+/* Whether the page is to be read; the first one of the run says where that begins. */
+static bool is_wanted(struct reading *reading, const struct hd_cell *cells)
+{
+    uint64_t before = (uint64_t)cells[HD_EVENT_PAGES_FIRST].number - 1;
+
+    if ((uint64_t)cells[HD_EVENT_PAGES_LAST].number <= reading->after)
+        return false;
+    if (reading->run.len == 0)
+        return true;
+    if (!hd_slice_eq(cells[HD_EVENT_PAGES_RUN].bytes, reading->run))
+        return false;
+    reading->run = hd_slice(NULL, 0);
+    if (before > reading->after)
+        reading->after = before;
+    return true;
+}
+
 static int on_page(void *arg, size_t which, const struct hd_cell *cells)
 {
     struct reading *reading = arg;
@@ -192,7 +213,10 @@ static int on_page(void *arg, size_t which, const struct hd_cell *cells)
     int err;
 
     (void)which;
-    err = hd_unpack_copy(reading->arena, cells[HD_EVENT_PAGES_DATA].bytes, &plain);
+    if (!is_wanted(reading, cells))
+        return 0;
+    hd_arena_reset(&reading->scratch);
+    err = hd_unpack_copy(&reading->scratch, cells[HD_EVENT_PAGES_DATA].bytes, &plain);
     if (err)
         return err;
     r = hd_reader(plain);
@@ -202,7 +226,8 @@ static int on_page(void *arg, size_t which, const struct hd_cell *cells)
 }
 
 int hd_pages_read(struct heddle *store, struct hd_slice principal, struct hd_slice thread,
-                  struct hd_arena *arena, struct hd_entry **out, struct hd_fault *fault)
+                  struct hd_slice run, uint64_t *after, struct hd_arena *arena,
+                  struct hd_entry **out, struct hd_fault *fault)
 {
     const struct hd_cell prefix[] = {hd_cell_bytes(principal), hd_cell_bytes(thread)};
     struct hd_query query = {.table = HD_EVENT_PAGES,
@@ -210,10 +235,20 @@ int hd_pages_read(struct heddle *store, struct hd_slice principal, struct hd_sli
                              .prefix = prefix,
                              .prefix_count = HD_COUNT(prefix),
                              .columns = HD_ALL_COLUMNS};
-    struct reading reading = {.arena = arena, .tail = out};
+    struct reading reading = {.arena = arena, .tail = out, .run = run, .after = *after};
+    int err;
 
     *out = NULL;
-    return hd_rows_read(store, &query, 1, on_page, &reading, fault);
+    hd_arena_init(&reading.scratch, 2 * HD_PAGE_LIMIT);
+    err = hd_rows_read(store, &query, 1, on_page, &reading, fault);
+    hd_arena_fini(&reading.scratch);
+    *after = reading.run.len > 0 ? UINT64_MAX : reading.after;
+    return err;
+}
+
+static bool has_pages_after(const struct hd_feed *feed, uint64_t after)
+{
+    return feed->has_pages && feed->pages_after <= after;
 }
 
 /* Copies the stored entries that are older than what the feed has. */
@@ -231,6 +266,7 @@ static int copy_older(const struct hd_feed *feed, const struct hd_entry *stored,
         memcpy(copy, stored, size);
         copy->next = NULL;
         copy->refs = 1;
+        copy->is_stored = true;
         **tail = copy;
         *tail = &copy->next;
         *bytes += size;
@@ -238,13 +274,13 @@ static int copy_older(const struct hd_feed *feed, const struct hd_entry *stored,
     return 0;
 }
 
-int hd_feed_prepend(struct hd_feed *feed, const struct hd_entry *stored)
+int hd_feed_prepend(struct hd_feed *feed, const struct hd_entry *stored, uint64_t after)
 {
     struct hd_entry *first = NULL;
     struct hd_entry **tail = &first;
     size_t bytes = 0;
 
-    if (feed->has_pages)
+    if (has_pages_after(feed, after))
         return 0;
     if (copy_older(feed, stored, &tail, &bytes)) {
         while (first) {
@@ -256,6 +292,7 @@ int hd_feed_prepend(struct hd_feed *feed, const struct hd_entry *stored)
         return HD_ENOMEM;
     }
     feed->has_pages = true;
+    feed->pages_after = after;
     if (!first)
         return 0;
     *tail = feed->head;
@@ -272,7 +309,40 @@ int hd_feed_prepend(struct hd_feed *feed, const struct hd_entry *stored)
     return 0;
 }
 
-bool hd_feed_has_pages(const struct hd_feed *feed)
+uint64_t hd_feed_forgotten(const struct hd_feed *feed)
 {
-    return feed->has_pages;
+    return feed->forgotten;
+}
+
+bool hd_feed_has_hole(const struct hd_feed *feed, const struct hd_entry *stored, uint64_t after,
+                      uint64_t settled)
+{
+    uint64_t last = after > settled ? after : settled;
+
+    if (has_pages_after(feed, after) || last >= feed->forgotten)
+        return false;
+    for (; stored; stored = stored->next)
+        last = stored->seq > last ? stored->seq : last;
+    return last < feed->forgotten;
+}
+
+/* What is written in one lane takes effect in order; there is no page with this number. */
+int hd_pages_settle(struct heddle *store, struct hd_slice principal, struct hd_slice thread,
+                    struct hd_fault *fault)
+{
+    const struct hd_cell key[] = {hd_cell_bytes(principal), hd_cell_bytes(thread), hd_cell_int(0)};
+    struct hd_batch_builder batch;
+    struct hd_batch view;
+    struct hd_slice lane;
+    int err;
+
+    hd_batch_init(&batch);
+    err = hd_thread_lane(&batch.arena, principal, thread, &lane);
+    if (!err)
+        err = hd_batch_delete(&batch, HD_EVENT_PAGES, key, HD_COUNT(key));
+    view = hd_batch_view(&batch);
+    if (!err)
+        err = hd_rows_apply(store, lane, &view, NULL, fault);
+    hd_batch_fini(&batch);
+    return err;
 }

@@ -102,6 +102,8 @@ static int find_heads(struct heddle *store, const struct hd_thread_rec *thread,
 
     if (prune->strategy == HD_TTL_KEEP_BRANCHES) {
         err = add_head(heads, thread->head.ns, thread->head.checkpoint_id);
+        if (!err && thread->has_rest)
+            err = add_head(heads, thread->rest_head.ns, thread->rest_head.checkpoint_id);
         if (!err)
             err = add_chosen(heads, thread->heads, fault);
     }
@@ -120,13 +122,14 @@ static int change_record(struct hd_batch_builder *batch, struct hd_thread_rec th
                          const struct hd_prune *prune)
 {
     const struct hd_cell key[] = {hd_cell_bytes(thread.principal), hd_cell_bytes(thread.id)};
-    bool forgets = prune->strategy == HD_TTL_KEEP_LATEST && thread.heads.len > 0;
+    bool forgets =
+        prune->strategy == HD_TTL_KEEP_LATEST && (thread.heads.len > 0 || thread.has_rest);
 
     if (!forgets && !prune->is_over)
         return hd_batch_expect(batch, HD_THREAD_INFO, key, HD_THREAD_INFO_REV, thread.rev);
     if (forgets) { /* heads that were chosen are gone, unless they were the newest */
         thread.heads = hd_slice(NULL, 0);
-        thread.head.checkpoint_id = hd_slice(NULL, 0);
+        thread.head.checkpoint_id = thread.rest_head.checkpoint_id = hd_slice(NULL, 0);
     }
     if (prune->is_over)
         thread.expires_at = 0;
@@ -159,6 +162,30 @@ static int keep_some(struct heddle *store, const struct hd_thread_rec *thread,
     if (!err)
         err = hd_keep(hd_store_of(store), heads.thread, &keep, fault);
     hd_batch_fini(&batch);
+    return err;
+}
+
+int hd_thread_cut(struct heddle *store, struct hd_thread_rec *changed, struct hd_slice ns,
+                  struct hd_slice id, struct hd_fault *fault)
+{
+    struct hd_key fall = {.ns = ns, .id = id};
+    struct hd_keep keep = {.fall = &fall};
+    struct hd_batch_builder batch;
+    struct hd_arena arena;
+    struct hd_batch also;
+    int err;
+
+    hd_arena_init(&arena, MAX_READ);
+    hd_batch_init(&batch);
+    err = hd_thread_lane(&arena, changed->principal, changed->id, &fall.thread);
+    if (!err)
+        err = hd_thread_put(&batch, changed);
+    also = hd_batch_view(&batch);
+    keep.also = &also;
+    if (!err)
+        err = hd_keep(hd_store_of(store), fall.thread, &keep, fault);
+    hd_batch_fini(&batch);
+    hd_arena_fini(&arena);
     return err;
 }
 

@@ -4,10 +4,13 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/log.h"
+#include "run/answers.h"
 #include "run/config.h"
 #include "run/defer.h"
 #include "run/ending.h"
+#include "run/heads.h"
 #include "run/limits.h"
 #include "run/ticket.h"
 
@@ -18,7 +21,8 @@
 #define MAX_RETRY_US 5000000 /* up to this */
 
 static void on_tick(uv_timer_t *timer);
-static void cancel_early(struct hd_ticket *ticket);
+static void meet(struct hd_ticket *ticket, struct hd_coming *coming);
+static void turn_away(struct hd_coming *coming);
 static void go_on(struct hd_queue *queue);
 
 int hd_queue_create(struct hd_app *app, struct hd_queue **out)
@@ -27,7 +31,12 @@ int hd_queue_create(struct hd_app *app, struct hd_queue **out)
 
     if (!queue)
         return HD_ENOMEM;
+    if (hd_comings_init(&queue->comings)) {
+        hd_free(queue);
+        return HD_EIO;
+    }
     if (uv_timer_init(app->loop, &queue->timer)) {
+        hd_comings_fini(&queue->comings);
         hd_free(queue);
         return HD_EIO;
     }
@@ -73,6 +82,7 @@ void hd_queue_destroy(struct hd_queue *queue)
     }
     hd_map_fini(&queue->turns);
     hd_buf_fini(&queue->scratch);
+    hd_comings_fini(&queue->comings);
     uv_close((uv_handle_t *)&queue->timer, on_closed);
 }
 
@@ -145,7 +155,8 @@ static struct hd_ticket *find_ticket(struct hd_queue *queue, struct hd_slice pri
 bool hd_queue_has(struct hd_queue *queue, struct hd_slice principal, struct hd_slice thread,
                   struct hd_slice run_id)
 {
-    return find_ticket(queue, principal, thread, run_id) != NULL;
+    return find_ticket(queue, principal, thread, run_id) ||
+           hd_coming_find(&queue->comings, principal, run_id);
 }
 
 /* In the order of due times; what is at work, or was in an earlier process, comes first. */
@@ -175,8 +186,47 @@ struct promotion {
     struct hd_fault fault;
 };
 
-/* Other runs have told events since this one was taken in. */
-static int read_event_seq(struct heddle *store, struct hd_ticket *ticket, struct hd_fault *fault)
+/* The head that somebody chose, unless the run names a checkpoint or there is no such one now. */
+static int find_head(struct heddle *store, struct hd_ticket *ticket, struct hd_slice heads,
+                     struct hd_fault *fault)
+{
+    const struct hd_run_rec *run = &ticket->rec;
+    struct hd_json json = {NULL};
+    hd_json_val configurable;
+    struct hd_slice ns;
+    int err = hd_json_parse(&json, run->kwargs, fault);
+
+    configurable =
+        hd_json_get(hd_json_get(hd_json_root(&json), HD_S("config")), HD_S("configurable"));
+    ns = hd_json_string(hd_json_get(configurable, HD_S("checkpoint_ns")));
+    if (!err && hd_json_string(hd_json_get(configurable, HD_S("checkpoint_id"))).len == 0)
+        err = hd_heads_get(&ticket->arena, heads, ns, &ticket->head, fault);
+    if (!err && ticket->head.len > 0)
+        err = hd_head_check(store, run->principal, run->thread_id, ns, ticket->head, fault);
+    hd_json_fini(&json);
+    if (err)
+        ticket->head = hd_slice(NULL, 0);
+    return err == HD_ENOTFOUND ? 0 : err;
+}
+
+/* How far an earlier process came with it: `asked` waited when it began. */
+static int look_back(struct hd_ticket *ticket, struct hd_slice asked, struct hd_fault *fault)
+{
+    struct hd_answers answers;
+    int err = hd_run_has_checkpoint(ticket->app->store, &ticket->rec, &ticket->is_continued, fault);
+
+    if (!err)
+        err = hd_answers_check(ticket->app, &ticket->rec, ticket->head, asked, &answers, fault);
+    if (err)
+        return err;
+    ticket->is_answered = answers.are_taken;
+    ticket->command = answers.command;
+    ticket->is_continued = ticket->is_continued || (answers.are_taken && !answers.command);
+    return 0;
+}
+
+/* What the runs before it have made of the thread since this one was taken in. */
+static int read_thread(struct heddle *store, struct hd_ticket *ticket, struct hd_fault *fault)
 {
     struct hd_thread_rec thread;
     struct hd_arena arena;
@@ -187,6 +237,10 @@ static int read_event_seq(struct heddle *store, struct hd_ticket *ticket, struct
         hd_thread_read(store, ticket->rec.principal, ticket->rec.thread_id, &arena, &thread, fault);
     if (!err && thread.event_seq > ticket->event_seq)
         ticket->event_seq = thread.event_seq;
+    if (!err && thread.heads.len > 0)
+        err = find_head(store, ticket, thread.heads, fault);
+    if (!err && ticket->rec.attempt > 1)
+        err = look_back(ticket, thread.interrupts, fault);
     hd_arena_fini(&arena);
     return err;
 }
@@ -198,10 +252,7 @@ static void promote(void *arg)
 
     struct heddle *store = ticket->app->store;
 
-    promotion->err = read_event_seq(store, ticket, &promotion->fault);
-    if (!promotion->err && ticket->rec.attempt > 1)
-        promotion->err =
-            hd_run_has_checkpoint(store, &ticket->rec, &ticket->is_continued, &promotion->fault);
+    promotion->err = read_thread(store, ticket, &promotion->fault);
     if (!promotion->err && ticket->rec.status == HD_RUN_STATE_PENDING)
         promotion->err = hd_run_mark_running(store, &ticket->rec, &promotion->fault);
 }
@@ -393,6 +444,7 @@ static void on_tick(uv_timer_t *timer)
 int hd_queue_add(struct hd_queue *queue, const struct hd_run_rec *run, int64_t event_seq,
                  bool is_streamed)
 {
+    struct hd_coming *coming = hd_coming_take(&queue->comings, run->principal, run->run_id);
     struct hd_turn *turn = get_turn(queue, run->principal, run->thread_id);
     struct hd_ticket *ticket = turn ? hd_calloc(1, sizeof(*ticket)) : NULL;
     int err = HD_ENOMEM;
@@ -411,6 +463,7 @@ int hd_queue_add(struct hd_queue *queue, const struct hd_run_rec *run, int64_t e
             free_ticket(ticket);
         if (turn && !turn->first && !turn->is_ready)
             drop_turn(turn);
+        turn_away(coming);
         return err;
     }
     ticket->app = queue->app;
@@ -423,7 +476,7 @@ int hd_queue_add(struct hd_queue *queue, const struct hd_run_rec *run, int64_t e
         enqueue_ready(turn);
     go_on(queue);
     set_timer(queue, run->due_at - hd_clock_now_us());
-    cancel_early(ticket);
+    meet(ticket, coming);
     return 0;
 }
 
@@ -464,15 +517,27 @@ bool hd_queue_wait(struct hd_queue *queue, struct hd_slice principal, struct hd_
                    struct hd_slice run_id, struct hd_waiter *waiter)
 {
     struct hd_ticket *ticket = find_ticket(queue, principal, thread, run_id);
+    struct hd_coming *coming = ticket ? NULL : hd_coming_find(&queue->comings, principal, run_id);
+    struct hd_waiter **list = ticket ? &ticket->waiters : coming ? &coming->waiters : NULL;
 
-    if (!ticket)
+    if (!list)
         return false;
-    waiter->next = ticket->waiters;
-    waiter->link = &ticket->waiters;
+    waiter->next = *list;
+    waiter->link = list;
     if (waiter->next)
         waiter->next->link = &waiter->next;
-    ticket->waiters = waiter;
+    *list = waiter;
     return true;
+}
+
+int hd_queue_expect(struct hd_queue *queue, struct hd_slice principal, struct hd_slice run_id)
+{
+    return hd_coming_add(&queue->comings, principal, run_id);
+}
+
+void hd_queue_unexpect(struct hd_queue *queue, struct hd_slice principal, struct hd_slice run_id)
+{
+    hd_coming_leave(&queue->comings, principal, run_id);
 }
 
 void hd_waiter_leave(struct hd_waiter *waiter)
@@ -503,44 +568,48 @@ static void cancel(struct hd_ticket *ticket, enum hd_cancel action)
     }
 }
 
-/* The record of a run can be seen a moment before the loop hears of it. */
-static void remember_early(struct hd_queue *queue, struct hd_slice principal,
-                           struct hd_slice run_id, enum hd_cancel action)
+/* What was asked of the run before it came. */
+static void meet(struct hd_ticket *ticket, struct hd_coming *coming)
 {
-    struct hd_early *early = &queue->early[queue->early_next];
-
-    if (run_id.len != HD_UUID_LEN || principal.len > HD_PRINCIPAL_LEN)
+    if (!coming)
         return;
-    *early = (struct hd_early){.action = action};
-    if (principal.len > 0)
-        memcpy(early->principal, principal.ptr, principal.len);
-    memcpy(early->run_id, run_id.ptr, HD_UUID_LEN);
-    queue->early_next = (queue->early_next + 1) % HD_EARLY;
+    ticket->waiters = coming->waiters;
+    if (ticket->waiters)
+        ticket->waiters->link = &ticket->waiters;
+    if (coming->is_cancelled)
+        cancel(ticket, coming->action);
+    hd_free(coming);
 }
 
-static void cancel_early(struct hd_ticket *ticket)
+/* There is no memory for the run: who waits for it cannot wait for a restart. */
+static void turn_away(struct hd_coming *coming)
 {
-    struct hd_early *all = ticket->turn->queue->early;
+    const struct hd_outcome outcome = {.status = HD_RUN_STATE_ERROR,
+                                       .error_type = HD_S("MemoryError"),
+                                       .error_text = HD_S("out of memory")};
 
-    for (size_t i = 0; i < HD_EARLY; i++) {
-        if (hd_slice_eq(hd_slice_cstr(all[i].run_id), ticket->rec.run_id) &&
-            hd_slice_eq(hd_slice_cstr(all[i].principal), ticket->rec.principal)) {
-            cancel(ticket, all[i].action);
-            return;
-        }
+    while (coming && coming->waiters) {
+        struct hd_waiter *waiter = coming->waiters;
+
+        hd_waiter_leave(waiter);
+        waiter->fn(waiter->ctx, &outcome);
     }
+    hd_free(coming);
 }
 
 bool hd_queue_cancel(struct hd_queue *queue, struct hd_slice principal, struct hd_slice thread,
                      struct hd_slice run_id, enum hd_cancel action)
 {
     struct hd_ticket *ticket = find_ticket(queue, principal, thread, run_id);
+    struct hd_coming *coming = ticket ? NULL : hd_coming_find(&queue->comings, principal, run_id);
 
     if (ticket)
         cancel(ticket, action);
-    else
-        remember_early(queue, principal, run_id, action);
-    return ticket != NULL;
+    if (coming) {
+        coming->is_cancelled = true;
+        coming->action = action;
+    }
+    return ticket || coming;
 }
 
 size_t hd_queue_cancel_all(struct hd_queue *queue, struct hd_slice principal, bool running,

@@ -4,9 +4,9 @@
  *
  * What is stored says the same (run records with a due time are in flight), so
  * a queue can be made again after a crash. A run enters the queue when its
- * record is stored and leaves it when its end is.
+ * record is stored and leaves it when its end is. One that is on its way here counts as in flight.
  *
- * Everything here happens on the loop.
+ * Everything here happens on the loop, but for hd_queue_expect() and hd_queue_unexpect().
  */
 #ifndef HD_RUN_QUEUE_H
 #define HD_RUN_QUEUE_H
@@ -36,6 +36,14 @@ void hd_queue_destroy(struct hd_queue *queue);
  */
 #define HD_MAX_ATTEMPTS 3
 HD_MUST_CHECK int hd_queue_recover(struct hd_queue *queue, struct hd_fault *fault);
+
+/*
+ * The run's record is about to be stored, and hd_queue_add() comes then: until that, it can be
+ * waited for and cancelled. The other: it was not stored. Both for store threads.
+ */
+HD_MUST_CHECK int hd_queue_expect(struct hd_queue *queue, struct hd_slice principal,
+                                  struct hd_slice run_id);
+void hd_queue_unexpect(struct hd_queue *queue, struct hd_slice principal, struct hd_slice run_id);
 
 /*
  * Takes in a run whose record is stored. `is_streamed`: somebody reads its events,
@@ -94,8 +102,7 @@ void hd_waiter_leave(struct hd_waiter *waiter);
 
 /*
  * Stops a run, at work or not, at once; wait for the end to know that it stopped.
- * False: there is no such run in flight. When it is stored but on its way here still, it is
- * stopped as it comes.
+ * False: there is no such run in flight. One that is on its way here is stopped as it comes.
  */
 bool hd_queue_cancel(struct hd_queue *queue, struct hd_slice principal, struct hd_slice thread,
                      struct hd_slice run_id, enum hd_cancel action);

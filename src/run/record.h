@@ -65,6 +65,10 @@ struct hd_thread_rec {
     struct hd_slice heads;      /* JSON object: namespace to the checkpoint that somebody chose */
     struct hd_slice interrupts; /* JSON object: task id to list */
     struct hd_slice error;      /* JSON */
+    /* Of a busy one: what it is again if nothing comes of its runs. */
+    bool has_rest;
+    enum hd_thread_status rest;
+    struct hd_head rest_head;
 };
 
 /* A new one: idle, all else 0 or empty. Borrows both. */

@@ -4,6 +4,8 @@
  * so that a mistake there ends a run twice and never loses one.
  */
 #include "base/clock.h"
+#include "base/json.h"
+#include "run/ending.h"
 #include "run/feed.h"
 #include "run/record_internal.h"
 
@@ -64,6 +66,17 @@ static int begin_again(struct recovery *r, struct hd_run_rec *run)
     return err;
 }
 
+/* Of a run without a thread of its own: its thread goes with it, however it ended. */
+static bool is_temporary(const struct hd_run_rec *run)
+{
+    struct hd_json json = {NULL};
+    bool is_so = hd_json_parse(&json, run->kwargs, NULL) == 0 &&
+                 hd_json_is_true(hd_json_get(hd_json_root(&json), HD_S("temporary")));
+
+    hd_json_fini(&json);
+    return is_so;
+}
+
 /* The thread is in error unless other runs go on with it. */
 static int give_up(struct recovery *r, struct hd_thread_rec *thread, struct hd_run_rec *run)
 {
@@ -79,6 +92,8 @@ static int give_up(struct recovery *r, struct hd_thread_rec *thread, struct hd_r
     run->due_at = 0;
     run->updated_at = thread->updated_at = hd_clock_now_us();
     thread->status = count > 1 ? HD_THREAD_BUSY : HD_THREAD_ERROR;
+    thread->has_rest = thread->has_rest && count > 1;
+    thread->rest = HD_THREAD_ERROR;
     thread->error = HD_S(GAVE_UP);
     thread->event_seq = (int64_t)hd_feed_gap((uint64_t)thread->event_seq, run->attempt + 1);
     hd_batch_init(&batch);
@@ -102,6 +117,8 @@ static int recover(struct recovery *r, struct hd_run_rec *run)
     if (!err)
         run->thread_created = thread.created_at;
     if (!err && run->status == HD_RUN_STATE_RUNNING) {
+        if (run->attempt >= r->max_attempts && is_temporary(run))
+            return hd_thread_delete(r->store, run->principal, run->thread_id, r->fault);
         if (run->attempt >= r->max_attempts)
             return give_up(r, &thread, run);
         err = begin_again(r, run);

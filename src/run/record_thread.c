@@ -62,16 +62,33 @@ static int decode_head(struct hd_slice raw, struct hd_arena *arena, struct hd_he
     return err;
 }
 
+static int decode_rest(struct hd_slice raw, struct hd_arena *arena, struct hd_thread_rec *out)
+{
+    struct hd_slice status, name;
+    const struct hd_member members[] = {{"status", &status}};
+    int err;
+
+    if (raw.len == 0)
+        return 0;
+    err = hd_record_split(raw, members, HD_COUNT(members));
+    if (!err)
+        err = hd_record_text(status, arena, &name);
+    if (!err && !hd_thread_status_find(name, &out->rest))
+        err = HD_ECORRUPT;
+    out->has_rest = !err;
+    return err ? err : decode_head(raw, arena, &out->rest_head);
+}
+
 /* Borrows from the cells. */
 static int decode(const struct hd_cell *cells, struct hd_arena *arena, struct hd_thread_rec *out,
                   struct hd_fault *fault)
 {
-    struct hd_slice head;
+    struct hd_slice head, rest;
     const struct hd_member members[] = {
         {"metadata", &out->metadata}, {"config", &out->config},
         {"ttl", &out->ttl},           {"head", &head},
         {"heads", &out->heads},       {"interrupts", &out->interrupts},
-        {"error", &out->error}};
+        {"error", &out->error},       {"rest", &rest}};
     int err;
 
     *out = (struct hd_thread_rec){
@@ -87,6 +104,8 @@ static int decode(const struct hd_cell *cells, struct hd_arena *arena, struct hd
     err = hd_record_split(cells[HD_THREAD_INFO_BODY].bytes, members, HD_COUNT(members));
     if (!err)
         err = decode_head(head, arena, &out->head);
+    if (!err)
+        err = decode_rest(rest, arena, out);
     if (!err && !hd_thread_status_find(cells[HD_THREAD_INFO_STATUS].bytes, &out->status))
         err = HD_ECORRUPT;
     return err == HD_ECORRUPT ? hd_record_damaged(HD_THREAD_INFO, out->id, fault) : err;
@@ -157,6 +176,14 @@ int hd_threads_expired(struct heddle *store, int64_t now, hd_thread_fn fn, void 
 
 /* ---- writing ---------------------------------------------------------- */
 
+static void put_head(struct hd_record_writer *writer, const struct hd_head *head)
+{
+    hd_record_put_text(writer, "ns", head->ns);
+    hd_record_put_text(writer, "checkpoint_id", head->checkpoint_id);
+    hd_record_put_text(writer, "graph_id", head->graph_id);
+    hd_record_put_text(writer, "assistant_id", head->assistant_id);
+}
+
 static int encode_head(const struct hd_head *head, struct hd_arena *arena, struct hd_slice *out)
 {
     struct hd_record_writer writer;
@@ -165,10 +192,21 @@ static int encode_head(const struct hd_head *head, struct hd_arena *arena, struc
     if (head->ns.len == 0 && head->checkpoint_id.len == 0)
         return 0;
     hd_record_begin(&writer);
-    hd_record_put_text(&writer, "ns", head->ns);
-    hd_record_put_text(&writer, "checkpoint_id", head->checkpoint_id);
-    hd_record_put_text(&writer, "graph_id", head->graph_id);
-    hd_record_put_text(&writer, "assistant_id", head->assistant_id);
+    put_head(&writer, head);
+    return hd_record_end(&writer, arena, out);
+}
+
+static int encode_rest(const struct hd_thread_rec *thread, struct hd_arena *arena,
+                       struct hd_slice *out)
+{
+    struct hd_record_writer writer;
+
+    *out = hd_slice(NULL, 0);
+    if (!thread->has_rest)
+        return 0;
+    hd_record_begin(&writer);
+    hd_record_put_text(&writer, "status", hd_slice_cstr(statuses[thread->rest]));
+    put_head(&writer, &thread->rest_head);
     return hd_record_end(&writer, arena, out);
 }
 
@@ -176,9 +214,11 @@ static int encode_body(const struct hd_thread_rec *thread, struct hd_arena *aren
                        struct hd_slice *out)
 {
     struct hd_record_writer writer;
-    struct hd_slice head;
+    struct hd_slice head, rest;
     int err = encode_head(&thread->head, arena, &head);
 
+    if (!err)
+        err = encode_rest(thread, arena, &rest);
     if (err)
         return err;
     hd_record_begin(&writer);
@@ -189,6 +229,7 @@ static int encode_body(const struct hd_thread_rec *thread, struct hd_arena *aren
     hd_record_put_json(&writer, "heads", thread->heads);
     hd_record_put_json(&writer, "interrupts", thread->interrupts);
     hd_record_put_json(&writer, "error", thread->error);
+    hd_record_put_json(&writer, "rest", rest);
     return hd_record_end(&writer, arena, out);
 }
 

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "graph/engine.h"
 #include "graph/state.h"
+#include "run/answers.h"
 #include "run/defer.h"
 #include "run/queue.h"
 #include "run/remote_text.h"
@@ -134,23 +135,6 @@ static int make(struct hd_app *app, const struct hd_remote_options *options, str
 
 /* ---- the end ---------------------------------------------------------- */
 
-/* Task ids to what they ask, as the thread's record has it. */
-static struct hd_val *asked_of(const struct hd_val *state)
-{
-    const struct hd_val *tasks = hd_val_get(state, HD_S("tasks"));
-    struct hd_val *asked = hd_val_object();
-
-    for (size_t i = 0; i < hd_val_count(tasks); i++) {
-        const struct hd_val *task = hd_val_at(tasks, i);
-        struct hd_val *list = hd_val_get(task, HD_S("interrupts"));
-
-        if (hd_val_count(list) > 0)
-            asked = hd_val_with(asked, hd_val_get_string(hd_val_get(task, HD_S("id"))),
-                                hd_val_ref(list));
-    }
-    return asked;
-}
-
 static const char *text_at(const struct hd_val *state, struct hd_slice which,
                            struct hd_arena *arena)
 {
@@ -176,7 +160,7 @@ static void describe(struct hd_remote *remote, struct hd_remote_result *result,
     run->tools = remote->answer.tools;
     result->error = remote->answer.error;
     result->is_read = state != NULL;
-    *asked = asked_of(state);
+    *asked = hd_asked_of(state);
     run->asked = *asked;
     run->next = hd_val_get(state, HD_S("next"));
     run->interrupts = hd_val_get(state, HD_S("interrupts"));

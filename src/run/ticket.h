@@ -14,11 +14,13 @@
 #include "graph/run.h"
 #include "graph/val.h"
 #include "run/app.h"
+#include "run/coming.h"
 #include "run/feed.h"
 #include "run/queue.h"
 
 #define HD_EVENT_LIMIT ((size_t)256 << 20) /* bytes of one event, or of an answer */
 
+struct hd_origin;
 struct hd_remote;
 struct hd_turn;
 
@@ -43,6 +45,7 @@ struct hd_ticket {
     int tries;                    /* to store its end */
     bool is_streamed;
     bool is_continued; /* it has made checkpoints in an earlier process */
+    bool is_answered;  /* it has given answers there, which must not be taken again */
     enum hd_stop stop;
 
     /* At work. */
@@ -51,8 +54,10 @@ struct hd_ticket {
     struct hd_remote *remote; /* the same, when its graph is in workers */
     const struct hd_app_graph *graph;
     struct hd_val *kwargs;
+    struct hd_val *command; /* what is left of that in kwargs when it is begun again; or NULL */
     struct hd_val *secrets; /* what its markers stand for; NULL: none, or lost with a process */
     struct hd_slice root;   /* the namespace of its root graph */
+    struct hd_slice head;   /* of one that waited: the head that somebody chose; or empty */
     struct hd_feed *feed;
     struct hd_partials partials;
     bool has_values; /* the first state was told */
@@ -65,11 +70,12 @@ struct hd_ticket {
 
     /* How it ended; set by work.c, stored by finish.c. */
     struct hd_outcome outcome;
-    struct hd_val *output;    /* NULL: none */
-    struct hd_buf values;     /* the output as JSON, when somebody wants it */
-    struct hd_buf interrupts; /* JSON: task id to list */
-    struct hd_buf error;      /* JSON */
-    struct hd_buf receipt;    /* JSON, when it was stopped: what was under way */
+    struct hd_val *output;     /* NULL: none */
+    struct hd_buf values;      /* the output as JSON, when somebody wants it */
+    struct hd_buf interrupts;  /* JSON: task id to list */
+    struct hd_buf error;       /* JSON */
+    struct hd_buf receipt;     /* JSON, when it was stopped: what was under way */
+    struct hd_origin *origins; /* what was there before, in case it is rolled back */
     bool has_next;
     bool has_made_checkpoint;
 };
@@ -84,15 +90,6 @@ struct hd_turn { /* the runs of one thread, the first perhaps at work */
     char key[];
 };
 
-/* A run that was cancelled before it came here. */
-struct hd_early {
-    char principal[HD_PRINCIPAL_SIZE];
-    char run_id[HD_UUID_SIZE];
-    enum hd_cancel action;
-};
-
-#define HD_EARLY 64 /* as many are remembered */
-
 struct hd_queue {
     struct hd_app *app;
     struct hd_map turns; /* by principal:thread */
@@ -104,8 +101,7 @@ struct hd_queue {
     size_t recovered;
     size_t storing; /* ends on their way to the store */
     struct hd_ticket *later;
-    struct hd_early early[HD_EARLY];
-    size_t early_next;
+    struct hd_comings comings;
     struct hd_turn *ready;
     struct hd_turn **ready_tail;
     struct hd_buf scratch;
@@ -132,6 +128,8 @@ void hd_work_tell_text(struct hd_ticket *ticket, struct hd_slice ns, enum hd_str
 /* The modes that somebody may come to see. */
 unsigned hd_work_all_modes(const struct hd_ticket *ticket);
 void hd_work_tell_metadata(struct hd_ticket *ticket);
+/* The `command` it is begun with; NULL: none. */
+const struct hd_val *hd_work_command(const struct hd_ticket *ticket);
 /* What every checkpoint of the run says of it, and its `configurable`; NULL: no memory. */
 HD_MUST_CHECK struct hd_val *hd_work_metadata(const struct hd_ticket *ticket);
 HD_MUST_CHECK struct hd_val *hd_work_config(const struct hd_ticket *ticket);

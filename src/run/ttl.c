@@ -84,7 +84,7 @@ int hd_ttl_write(const struct hd_ttl *ttl, struct hd_arena *arena, struct hd_sli
 static int wrong(struct hd_fault *fault)
 {
     return hd_fault_set(fault, HD_EINVAL,
-                        "ttl: expected a number of minutes greater than 0, or an object with "
+                        "ttl: expected a number of minutes (0: for ever), or an object with "
                         "\"ttl\" (such a number), \"strategy\" (\"delete\", \"keep_latest\" or "
                         "\"keep_branches\"), \"keep_last\" (from 1 on) and \"sliding\"");
 }
@@ -107,7 +107,7 @@ int hd_ttl_parse(const struct hd_config *config, hd_json_val val, struct hd_ttl 
                            .is_fixed = !config->ttl_sliding};
     if (is_object && !is_given(sliding))
         sliding = hd_json_get(val, HD_S("refresh"));
-    if (!hd_json_double(number, &out->minutes) || !(out->minutes > 0) ||
+    if (!hd_json_double(number, &out->minutes) || !(out->minutes >= 0) ||
         (is_given(strategy) && !find_strategy(hd_json_string(strategy), &out->strategy)) ||
         (is_given(last) && !read_keep_last(last, &out->keep_last)) ||
         (is_given(sliding) && !hd_json_is_bool(sliding)))

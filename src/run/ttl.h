@@ -39,8 +39,8 @@ struct hd_ttl hd_ttl_read(struct hd_slice ttl);
 HD_MUST_CHECK int hd_ttl_write(const struct hd_ttl *ttl, struct hd_arena *arena,
                                struct hd_slice *out);
 /*
- * From a request: minutes alone, or an object with them (`refresh` is another word for `sliding`);
- * what it leaves out is as configured. HD_EINVAL with a sentence.
+ * From a request: minutes alone (0: for ever), or an object with them (`refresh` is another word
+ * for `sliding`); what it leaves out is as configured. HD_EINVAL with a sentence.
  */
 HD_MUST_CHECK int hd_ttl_parse(const struct hd_config *config, hd_json_val val, struct hd_ttl *out,
                                struct hd_fault *fault);

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "graph/events.h"
+#include "graph/origin.h"
 #include "run/command.h"
 #include "run/config.h"
 #include "run/delegate.h"
@@ -432,6 +433,9 @@ struct hd_val *hd_work_config(const struct hd_ticket *ticket)
     const struct hd_val *config = hd_val_get(ticket->kwargs, HD_S("config"));
     struct hd_val *configurable = hd_val_ref(hd_val_get(config, HD_S("configurable")));
 
+    if (ticket->head.len > 0)
+        configurable =
+            hd_val_with(configurable, HD_S("checkpoint_id"), hd_val_string(ticket->head));
     return ticket->rec.actor.len > 0 ? hd_user_show(configurable) : configurable;
 }
 
@@ -468,6 +472,8 @@ static int start_engine(struct hd_ticket *ticket, const struct hd_val *metadata,
         .context = hd_val_get(ticket->kwargs, HD_S("context")),
         .metadata = metadata,
         .shows_output = true,
+        .origins = &ticket->origins,
+        .asks_again = ticket->is_answered || !ticket->is_continued,
         .on_event = on_event,
         .on_done = on_done,
         .ctx = ticket,
@@ -487,10 +493,15 @@ static int start_engine(struct hd_ticket *ticket, const struct hd_val *metadata,
     return err;
 }
 
+const struct hd_val *hd_work_command(const struct hd_ticket *ticket)
+{
+    return ticket->command ? ticket->command : hd_val_get(ticket->kwargs, HD_S("command"));
+}
+
 /* The command record that a request's `command` stands for; NULL without one. */
 static int make_command(const struct hd_ticket *ticket, struct hd_val **out)
 {
-    const struct hd_val *given = hd_val_get(ticket->kwargs, HD_S("command"));
+    const struct hd_val *given = hd_work_command(ticket);
 
     *out = NULL;
     if (!hd_val_is_object(given))
@@ -562,8 +573,10 @@ void hd_work_fini(struct hd_ticket *ticket)
     if (ticket->feed)
         hd_feed_release(ticket->feed);
     hd_partials_fini(&ticket->partials);
+    hd_origins_free(ticket->origins);
     hd_val_unref(ticket->output);
     hd_val_unref(ticket->kwargs);
+    hd_val_unref(ticket->command);
     hd_val_unref(ticket->secrets);
     hd_buf_fini(&ticket->values);
     hd_buf_fini(&ticket->interrupts);

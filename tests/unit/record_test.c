@@ -515,6 +515,25 @@ static void runs_are_recovered_a_few_times(void **state)
     assert_err(hd_run_find(w->store, ADA, HD_S("r5"), &w->arena, &run, &w->fault), HD_ENOTFOUND);
 }
 
+/* As it would have, had the run ended: nobody else deletes the thread of a run without one. */
+static void a_temporary_thread_goes_with_a_run_that_is_given_up(void **state)
+{
+    struct world *w = *state;
+    struct hd_run_rec run = make_run("brief", "r1", HD_RUN_STATE_RUNNING);
+    struct recovered recovered = {""};
+    struct hd_thread_rec thread;
+
+    add_thread(w, "brief", 7);
+    run.attempt = 3;
+    run.kwargs = HD_S("{\"temporary\":true}");
+    APPLY(w, hd_run_add(&batch, &run));
+    assert_err(hd_runs_recover(w->store, 3, on_recovered, &recovered, &w->fault), 0);
+    assert_string_equal(recovered.text, "");
+    assert_err(hd_thread_read(w->store, ADA, HD_S("brief"), &w->arena, &thread, &w->fault),
+               HD_ENOTFOUND);
+    assert_err(hd_run_find(w->store, ADA, HD_S("r1"), &w->arena, &run, &w->fault), HD_ENOTFOUND);
+}
+
 static int on_asked(void *arg, const struct hd_run_rec *run, int64_t event_seq)
 {
     (void)event_seq;
@@ -869,6 +888,7 @@ int main(void)
         BOTH(runs_of_a_thread_are_listed),
         BOTH(a_pending_run_is_begun_once),
         BOTH(runs_are_recovered_a_few_times),
+        BOTH(a_temporary_thread_goes_with_a_run_that_is_given_up),
         BOTH(assistants_have_versions),
         BOTH(items_are_found_below_their_namespace),
         BOTH(items_end_with_their_time),

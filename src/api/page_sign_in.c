@@ -1,0 +1,193 @@
+/*
+ * How people sign in from the chat page: GET /page/settings says where they are sent to, and POST
+ * /page/token exchanges what they come back with for a token that this server takes.
+ *
+ * Both are for people who have no credentials yet. The second is for the server's own page alone,
+ * and small: whoever asks makes this server ask another.
+ */
+#include <heddle.h>
+
+#include "api/api.h"
+#include "run/gate.h"
+#include "run/sign_in.h"
+
+#define MAX_BODY ((size_t)32 << 10)
+
+static struct hd_signer *signer_of(const struct hd_call *call)
+{
+    return call->app->gate ? hd_gate_signer(call->app->gate) : NULL;
+}
+
+static void put(struct hd_jw *jw, const char *name, struct hd_slice text)
+{
+    hd_jw_key(jw, hd_slice_cstr(name));
+    if (text.len > 0)
+        hd_jw_string(jw, text);
+    else
+        hd_jw_null(jw);
+}
+
+/* ---- settings --------------------------------------------------------- */
+
+/*
+ * An issuer that cannot be asked now has null for its address. Its name is what it calls itself
+ * when it sends people back (RFC 9207).
+ */
+static void put_way(struct hd_jw *jw, const struct hd_signer *signer, size_t index)
+{
+    const struct hd_sign_in *way = hd_signer_at(signer, index);
+    const char *address = hd_signer_address(signer, index);
+
+    hd_jw_object(jw);
+    put(jw, "name", way->name);
+    put(jw, "issuer", way->issuer->names[0]);
+    put(jw, "client_id", way->client_id);
+    put(jw, "authorization_endpoint", address ? hd_slice_cstr(address) : HD_S(""));
+    put(jw, "scope", way->scope);
+    hd_jw_object_end(jw);
+}
+
+static void say_settings(void *ctx)
+{
+    struct hd_call *call = ctx;
+    const struct hd_signer *signer = signer_of(call);
+    struct hd_jw *jw = &call->jw;
+
+    hd_jw_object(jw);
+    put(jw, "version", HD_S(HEDDLE_VERSION));
+    hd_jw_key(jw, HD_S("needs_sign_in"));
+    hd_jw_bool(jw, call->app->gate != NULL);
+    hd_jw_key(jw, HD_S("sign_in"));
+    hd_jw_array(jw);
+    for (size_t i = 0; signer && hd_signer_at(signer, i); i++)
+        put_way(jw, signer, i);
+    hd_jw_array_end(jw);
+    hd_jw_object_end(jw);
+    hd_call_header(call, HD_S("Cache-Control"), HD_S("no-cache"));
+    hd_call_answer(call);
+}
+
+static void get_settings(struct hd_call *call)
+{
+    struct hd_signer *signer = signer_of(call);
+    int err;
+
+    if (!signer) {
+        say_settings(call);
+        return;
+    }
+    err = hd_signer_prepare(signer, say_settings, call);
+    if (err)
+        hd_call_fail(call, err);
+}
+
+/* ---- tokens ----------------------------------------------------------- */
+
+static void on_signed(void *ctx, const struct hd_signed *result)
+{
+    struct hd_call *call = ctx;
+    struct hd_jw *jw = &call->jw;
+
+    hd_call_header(call, HD_S("Cache-Control"), HD_S("no-store"));
+    if (result->retry_s > 0)
+        hd_call_header_int(call, HD_S("Retry-After"), result->retry_s);
+    if (result->status != 200) {
+        hd_call_refuse(call, result->status, "%s", result->text);
+        hd_call_answer(call);
+        return;
+    }
+    hd_jw_object(jw);
+    put(jw, "token", result->token);
+    hd_jw_key(jw, HD_S("expires_in"));
+    if (result->expires_in < 0)
+        hd_jw_null(jw);
+    else
+        hd_jw_int(jw, result->expires_in);
+    put(jw, "refresh_token", result->refresh_token);
+    hd_jw_object_end(jw);
+    hd_call_answer(call);
+}
+
+static int read_body(struct hd_call *call, struct hd_slice *name, struct hd_oidc_grant *grant)
+{
+    struct hd_slice body = hd_exchange_request(call->exchange)->body;
+    int err;
+
+    if (body.len == 0)
+        return hd_fault_set(&call->fault, HD_EINVAL, "a JSON body is required");
+    err = hd_json_parse(&call->json, body, &call->fault);
+    if (err)
+        return err;
+    call->body = hd_json_root(&call->json);
+    if (!hd_json_is_object(call->body))
+        return hd_fault_set(&call->fault, HD_EINVAL, "the body must be an object");
+    err = hd_body_string(call, "name", name);
+    if (!err)
+        err = hd_body_string(call, "code", &grant->code);
+    if (!err)
+        err = hd_body_string(call, "code_verifier", &grant->verifier);
+    if (!err)
+        err = hd_body_string(call, "redirect_uri", &grant->redirect_uri);
+    return err ? err : hd_body_string(call, "refresh_token", &grant->refresh_token);
+}
+
+/* A code goes to where the page that asks is. */
+static bool is_own_address(const struct hd_call *call, struct hd_slice uri)
+{
+    struct hd_slice origin = hd_request_value(hd_exchange_request(call->exchange), HD_S("origin"));
+
+    return origin.len == 0 || uri.len == 0 ||
+           (hd_slice_starts(uri, origin) && uri.len > origin.len && uri.ptr[origin.len] == '/');
+}
+
+static void turn_away(struct hd_call *call, int status, const char *why)
+{
+    hd_call_refuse(call, status, "%s", why);
+    hd_call_answer(call);
+}
+
+static void get_token(struct hd_call *call)
+{
+    const struct hd_http_request *request = hd_exchange_request(call->exchange);
+    struct hd_signer *signer = signer_of(call);
+    struct hd_oidc_grant grant = {0};
+    struct hd_slice name = HD_S("");
+    int err;
+
+    if (!hd_request_is_same_origin(request)) {
+        turn_away(call, 403, "only the server's own page may sign people in");
+        return;
+    }
+    if (!signer) {
+        turn_away(call, 404, "there is no such way to sign in");
+        return;
+    }
+    if (request->body.len > MAX_BODY) {
+        turn_away(call, 413, "the body is too large");
+        return;
+    }
+    err = read_body(call, &name, &grant);
+    if (!err && !is_own_address(call, grant.redirect_uri))
+        err =
+            hd_fault_set(&call->fault, HD_EINVAL, "redirect_uri: must be the address of the page");
+    if (err)
+        hd_call_fail(call, err);
+    else
+        hd_signer_exchange(signer, name, &grant, hd_exchange_peer(call->exchange), on_signed, call);
+}
+
+/* Without tags: they are the page's, not the API's. */
+static const struct hd_endpoint routes[] = {
+    {.method = HD_METHOD_GET,
+     .pattern = "/page/settings",
+     .access = HD_ACCESS_PUBLIC,
+     .on = HD_ON_NOTHING,
+     .then = get_settings},
+    {.method = HD_METHOD_POST,
+     .pattern = "/page/token",
+     .access = HD_ACCESS_PUBLIC,
+     .on = HD_ON_NOTHING,
+     .then = get_token},
+};
+
+const struct hd_routes hd_routes_page_sign_in = {routes, HD_COUNT(routes)};

@@ -1,0 +1,235 @@
+/* Feeds on disk: what memory has forgotten is read from there, and nothing is left out. */
+#include "run/feed.h"
+
+#include "tests/unit/app_world.h"
+
+#define RUN "00000000-0000-4000-8000-000000000001"
+#define OTHER "00000000-0000-4000-8000-000000000002"
+#define THREAD "00000000-0000-4000-8000-00000000000a"
+#define FEED_BYTES ((size_t)16 << 10)
+#define LARGE ((size_t)100 << 10) /* more than a page, and than what is kept in memory */
+#define SMALL ((size_t)1 << 10)
+
+struct world {
+    struct app_world *app;
+    struct hd_feeds *feeds;
+    struct hd_feed *feed;
+    struct hd_arena arena;
+    struct hd_entry *stored;
+};
+
+static int setup(void **state)
+{
+    const struct hd_feed_limits limits = {
+        .feed_bytes = FEED_BYTES, .total_bytes = 64 * FEED_BYTES, .idle_us = 1000000};
+    struct world *w = calloc(1, sizeof(*w));
+
+    assert_non_null(w);
+    w->app = world_open("memory:", NULL);
+    hd_arena_init(&w->arena, (size_t)64 << 20);
+    assert_err(hd_feeds_create(&w->app->loop, w->app->app.store, &limits, &w->feeds), 0);
+    w->feed = hd_feed_get(w->feeds, NOBODY, HD_S(THREAD), 0);
+    assert_non_null(w->feed);
+    hd_feed_hold(w->feed);
+    *state = w;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct world *w = *state;
+
+    hd_feed_release(w->feed);
+    hd_feeds_destroy(w->feeds);
+    hd_arena_fini(&w->arena);
+    world_close(w->app);
+    free(w);
+    return 0;
+}
+
+static void add_of(struct world *w, const char *run, size_t size, bool is_stored)
+{
+    static char text[LARGE];
+    const struct hd_news news = {.run_id = hd_slice_cstr(run),
+                                 .mode = 1,
+                                 .name = HD_S("values"),
+                                 .data = hd_slice(text, size),
+                                 .is_stored = is_stored};
+
+    assert_err(hd_feed_add(w->feed, &news), 0);
+}
+
+static void add(struct world *w, size_t size, bool is_stored)
+{
+    add_of(w, RUN, size, is_stored);
+}
+
+static uint64_t read_behind(struct world *w, const char *run, uint64_t after)
+{
+    assert_err(hd_pages_read(w->app->app.store, NOBODY, HD_S(THREAD), hd_slice_cstr(run), &after,
+                             &w->arena, &w->stored, &w->app->fault),
+               0);
+    return after;
+}
+
+static void read_pages(struct world *w)
+{
+    assert_int_equal(read_behind(w, "", 0), 0);
+}
+
+/* As a join does that has found a hole; returns up to where it is settled. */
+static uint64_t settle(struct world *w)
+{
+    uint64_t forgotten = hd_feed_forgotten(w->feed);
+
+    hd_feed_flush(w->feed);
+    assert_err(hd_pages_settle(w->app->app.store, NOBODY, HD_S(THREAD), &w->app->fault), 0);
+    read_pages(w);
+    return forgotten;
+}
+
+/* Everything from `first` to `last`, in order. */
+static void expect_events(struct world *w, uint64_t first, uint64_t last)
+{
+    struct hd_cursor cursor = {.modes = 1};
+    const struct hd_entry *entry;
+
+    hd_cursor_open(&cursor, w->feed, first - 1);
+    while ((entry = hd_cursor_peek(&cursor))) {
+        assert_int_equal(entry->seq, first++);
+        hd_cursor_advance(&cursor);
+    }
+    assert_int_equal(first, last + 1);
+    hd_cursor_close(&cursor);
+}
+
+static void what_is_being_stored_is_waited_for(void **state)
+{
+    struct world *w = *state;
+    uint64_t settled;
+
+    read_pages(w); /* before there is anything */
+    for (int i = 0; i < 10; i++)
+        add(w, LARGE, true);
+    assert_int_equal(hd_feed_forgotten(w->feed), 9);
+    assert_true(hd_feed_has_hole(w->feed, w->stored, 0, 0));
+    assert_true(hd_feed_has_hole(w->feed, w->stored, 8, 0));
+    assert_false(hd_feed_has_hole(w->feed, w->stored, 9, 0));
+    settled = settle(w);
+    assert_false(hd_feed_has_hole(w->feed, w->stored, 0, 0));
+    assert_false(hd_feed_has_hole(w->feed, w->stored, 0, settled));
+    assert_err(hd_feed_prepend(w->feed, w->stored, 0), 0);
+    expect_events(w, 1, 10);
+    expect_events(w, 4, 10);
+}
+
+/* A page that is not full yet is in nobody's memory but its own. */
+static void what_waits_for_its_page_is_stored_first(void **state)
+{
+    struct world *w = *state;
+
+    for (int i = 0; i < 40; i++)
+        add(w, SMALL, true);
+    read_pages(w);
+    assert_null(w->stored);
+    assert_true(hd_feed_has_hole(w->feed, w->stored, 0, 0));
+    (void)settle(w);
+    assert_false(hd_feed_has_hole(w->feed, w->stored, 0, 0));
+    assert_err(hd_feed_prepend(w->feed, w->stored, 0), 0);
+    expect_events(w, 1, 40);
+}
+
+static void more_may_be_forgotten_meanwhile(void **state)
+{
+    struct world *w = *state;
+    uint64_t settled;
+
+    add(w, LARGE, true);
+    add(w, LARGE, true);
+    settled = settle(w);
+    assert_int_equal(settled, 1);
+    for (int i = 0; i < 3; i++)
+        add(w, LARGE, true);
+    assert_true(hd_feed_has_hole(w->feed, w->stored, 0, settled));
+    settled = settle(w);
+    assert_false(hd_feed_has_hole(w->feed, w->stored, 0, settled));
+    assert_err(hd_feed_prepend(w->feed, w->stored, 0), 0);
+    expect_events(w, 1, 5);
+    /* What was put before the rest can be forgotten again. */
+    add(w, LARGE, true);
+    assert_true(hd_feed_has_hole(w->feed, NULL, 0, 0));
+    (void)settle(w);
+    assert_err(hd_feed_prepend(w->feed, w->stored, 0), 0);
+    expect_events(w, 1, 6);
+}
+
+/* Nobody waits for what is not on its way. */
+static void what_is_never_stored_is_no_hole(void **state)
+{
+    struct world *w = *state;
+
+    for (int i = 0; i < 3; i++)
+        add(w, LARGE, false);
+    assert_int_equal(hd_feed_forgotten(w->feed), 0);
+    assert_false(hd_feed_has_hole(w->feed, NULL, 0, 0));
+    add(w, LARGE, true);
+    add(w, LARGE, true);
+    assert_true(hd_feed_has_hole(w->feed, NULL, 0, 0));
+    /* A page could not be stored: waiting longer does not bring it. */
+    assert_false(hd_feed_has_hole(w->feed, NULL, 0, hd_feed_forgotten(w->feed)));
+}
+
+static size_t count_stored(const struct world *w)
+{
+    size_t count = 0;
+
+    for (const struct hd_entry *entry = w->stored; entry; entry = entry->next)
+        count++;
+    return count;
+}
+
+/* However much a thread has told, who goes on near the end reads little. */
+static void only_what_is_asked_for_is_read(void **state)
+{
+    struct world *w = *state;
+    uint64_t after;
+
+    for (int i = 0; i < 6; i++)
+        add_of(w, RUN, LARGE, true);
+    for (int i = 0; i < 4; i++)
+        add_of(w, OTHER, LARGE, true);
+    (void)settle(w);
+    assert_int_equal(count_stored(w), 10);
+    assert_int_equal(read_behind(w, "", 7), 7);
+    assert_int_equal(count_stored(w), 3);
+    assert_int_equal(read_behind(w, RUN, 4), 4);
+    assert_int_equal(count_stored(w), 6);
+    assert_int_equal(read_behind(w, THREAD, 0), UINT64_MAX);
+    assert_int_equal(count_stored(w), 0);
+    assert_err(hd_feed_prepend(w->feed, w->stored, UINT64_MAX), 0);
+    /* Of the second run alone, then more, then all. */
+    after = read_behind(w, OTHER, 0);
+    assert_int_equal(after, 6);
+    assert_int_equal(count_stored(w), 4);
+    assert_err(hd_feed_prepend(w->feed, w->stored, after), 0);
+    expect_events(w, 7, 10);
+    after = read_behind(w, "", 3);
+    assert_err(hd_feed_prepend(w->feed, w->stored, after), 0);
+    expect_events(w, 4, 10);
+    read_pages(w);
+    assert_err(hd_feed_prepend(w->feed, w->stored, 0), 0);
+    expect_events(w, 1, 10);
+}
+
+int main(void)
+{
+#define CASE(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        CASE(what_is_being_stored_is_waited_for), CASE(what_waits_for_its_page_is_stored_first),
+        CASE(more_may_be_forgotten_meanwhile),    CASE(what_is_never_stored_is_no_hole),
+        CASE(only_what_is_asked_for_is_read),
+    };
+#undef CASE
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

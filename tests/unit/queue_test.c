@@ -1,0 +1,176 @@
+/* Runs between the moment their record is stored and the moment the queue has them. */
+#include "run/queue.h"
+
+#include "base/json.h"
+#include "run/admit.h"
+#include "tests/unit/app_world.h"
+
+#define REQUEST "{\"assistant_id\":\"line\",\"input\":{}}"
+
+struct told {
+    struct hd_waiter waiter;
+    int count;
+    enum hd_run_state status;
+    char values[64];
+};
+
+static int setup(void **state)
+{
+    *state = world_open("memory:", NULL);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    world_close(*state);
+    return 0;
+}
+
+static void on_outcome(void *ctx, const struct hd_outcome *outcome)
+{
+    struct told *told = ctx;
+
+    told->waiter.link = NULL;
+    told->count++;
+    told->status = outcome->status;
+    snprintf(told->values, sizeof(told->values), "%.*s", (int)outcome->values.len,
+             outcome->values.ptr ? outcome->values.ptr : "");
+}
+
+/* Stores the record of a run, as a store thread does. */
+static struct hd_admission admit(struct app_world *w, const char *text)
+{
+    struct hd_run_request request;
+    struct hd_json json = {NULL};
+    struct hd_admission admission = {.app = &w->app, .arena = &w->arena, .request = &request};
+
+    assert_err(hd_json_parse(&json, hd_slice_cstr(text), &w->fault), 0);
+    assert_err(hd_run_request_read(&request, hd_json_root(&json), &w->fault), 0);
+    request.keeps_thread = true;
+    assert_err(hd_admit(&admission, &w->fault), 0);
+    hd_json_fini(&json);
+    return admission;
+}
+
+static bool is_there(struct app_world *w, const struct hd_run_rec *run)
+{
+    return hd_queue_has(w->app.queue, run->principal, run->thread_id, run->run_id);
+}
+
+static bool wait_for(struct app_world *w, const struct hd_run_rec *run, struct told *told)
+{
+    told->waiter = (struct hd_waiter){.fn = on_outcome, .ctx = told};
+    return hd_queue_wait(w->app.queue, run->principal, run->thread_id, run->run_id, &told->waiter);
+}
+
+static void run_until_told(struct app_world *w, const struct told *told)
+{
+    int64_t deadline = hd_clock_monotonic_us() + 120 * INT64_C(1000000);
+
+    while (told->count == 0 && hd_clock_monotonic_us() < deadline)
+        uv_run(&w->loop, UV_RUN_ONCE);
+    assert_int_equal(told->count, 1);
+}
+
+static void what_is_stored_is_in_flight(void **state)
+{
+    struct app_world *w = *state;
+    struct hd_admission admission = admit(w, REQUEST);
+    struct told first = {.count = 0}, second = {.count = 0}, gone = {.count = 0};
+
+    assert_true(is_there(w, &admission.run));
+    assert_true(wait_for(w, &admission.run, &first));
+    assert_true(wait_for(w, &admission.run, &gone));
+    assert_true(wait_for(w, &admission.run, &second));
+    hd_waiter_leave(&gone.waiter);
+    assert_err(hd_queue_add(w->app.queue, &admission.run, admission.event_seq, false), 0);
+    assert_true(is_there(w, &admission.run));
+    assert_int_equal(first.count, 0);
+    run_until_told(w, &first);
+    run_until_told(w, &second);
+    assert_int_equal(gone.count, 0);
+    assert_int_equal(first.status, HD_RUN_STATE_SUCCESS);
+    assert_string_equal(first.values, "{\"log\":[\"a\"]}");
+    /* And is over then. */
+    while (hd_queue_counts(w->app.queue).running > 0)
+        uv_run(&w->loop, UV_RUN_ONCE);
+    assert_false(is_there(w, &admission.run));
+    assert_false(wait_for(w, &admission.run, &first));
+}
+
+static void many_come_in_any_order(void **state)
+{
+    struct app_world *w = *state;
+    struct hd_admission all[5];
+    struct told told[5] = {{.count = 0}};
+    static const int order[] = {3, 4, 0, 2, 1};
+
+    for (size_t i = 0; i < HD_COUNT(all); i++) {
+        all[i] = admit(w, REQUEST);
+        assert_true(wait_for(w, &all[i].run, &told[i]));
+    }
+    for (size_t i = 0; i < HD_COUNT(all); i++) {
+        const struct hd_admission *next = &all[order[i]];
+
+        assert_true(is_there(w, &next->run));
+        assert_err(hd_queue_add(w->app.queue, &next->run, next->event_seq, false), 0);
+    }
+    for (size_t i = 0; i < HD_COUNT(all); i++)
+        run_until_told(w, &told[i]);
+}
+
+static void it_can_be_cancelled_before_it_comes(void **state)
+{
+    struct app_world *w = *state;
+    struct hd_admission admission = admit(w, REQUEST), other = admit(w, REQUEST);
+    const struct hd_run_rec *run = &admission.run;
+    struct told told = {.count = 0}, untouched = {.count = 0};
+
+    assert_true(hd_queue_cancel(w->app.queue, run->principal, run->thread_id, run->run_id,
+                                HD_CANCEL_INTERRUPT));
+    assert_true(wait_for(w, run, &told));
+    assert_true(wait_for(w, &other.run, &untouched));
+    assert_err(hd_queue_add(w->app.queue, run, admission.event_seq, false), 0);
+    assert_err(hd_queue_add(w->app.queue, &other.run, other.event_seq, false), 0);
+    run_until_told(w, &told);
+    run_until_told(w, &untouched);
+    assert_int_equal(told.status, HD_RUN_STATE_INTERRUPTED);
+    assert_int_equal(untouched.status, HD_RUN_STATE_SUCCESS);
+}
+
+static void what_was_refused_never_comes(void **state)
+{
+    struct app_world *w = *state;
+    struct hd_admission admission = admit(w, "{\"assistant_id\":\"nobody\",\"input\":{}}");
+    struct told told = {.count = 0};
+
+    assert_int_equal(admission.refusal, 404);
+    assert_false(is_there(w, &admission.run));
+    assert_false(wait_for(w, &admission.run, &told));
+    assert_false(hd_queue_cancel(w->app.queue, NOBODY, admission.run.thread_id,
+                                 admission.run.run_id, HD_CANCEL_INTERRUPT));
+}
+
+static void nobody_finds_anothers(void **state)
+{
+    struct app_world *w = *state;
+    struct hd_admission admission = admit(w, REQUEST);
+    struct hd_run_rec run = admission.run;
+
+    run.principal = HD_S("somebody");
+    assert_false(is_there(w, &run));
+    /* It is never added: the next process does that. */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(what_is_stored_is_in_flight, setup, teardown),
+        cmocka_unit_test_setup_teardown(many_come_in_any_order, setup, teardown),
+        cmocka_unit_test_setup_teardown(it_can_be_cancelled_before_it_comes, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_was_refused_never_comes, setup, teardown),
+        cmocka_unit_test_setup_teardown(nobody_finds_anothers, setup, teardown),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
