@@ -65,7 +65,7 @@ def node_folder() -> Path:
 def node(node_folder):
     """node("part/file.mjs", *arguments): runs it to its end; what it printed. Fails when it fails."""
 
-    def run(script: str, *arguments: str, env: dict | None = None, seconds: float = 150) -> str:
+    def run(script: str, *arguments: str, env: dict | None = None, seconds: float = 500) -> str:
         done = subprocess.run(
             ["node", str(node_folder / script), *arguments],
             env=clean_environment() | (env or {}), cwd=node_folder, text=True, capture_output=True, timeout=seconds,

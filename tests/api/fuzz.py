@@ -35,7 +35,7 @@ def command(url: str, options: argparse.Namespace, more: list[str]) -> list[str]
     return [
         str(Path(sys.executable).parent / "schemathesis"), "--no-color", "run", url + "/openapi.json",
         "--checks", ",".join(CHECKS), "--exclude-path", ENDLESS, "--workers", "1",
-        "--seed", str(options.seed), "--max-time", str(options.seconds), "--request-timeout", "30",
+        "--seed", str(options.seed), "--max-time", str(options.seconds), "--request-timeout", "120",
         "--suppress-health-check", "all", "--generation-database", "none", "--continue-on-failure",
         "--warnings", "off", *more,
     ]  # fmt: skip
@@ -63,7 +63,7 @@ def main() -> int:
         ).returncode
         server.check_log()
         assert server.process.poll() is None, f"the server ended\n{server.tail()}"
-        answers = httpx.get(server.url + "/metrics?format=json").json()["heddle_http_responses_total"]
+        answers = httpx.get(server.url + "/metrics?format=json", timeout=60).json()["heddle_http_responses_total"]
         print("answers:", ", ".join(f"{count} {kind}" for kind, count in answers.items() if count))
         assert answers["5xx"] == 0, f"there were answers of 5xx\n{server.tail()}"
         assert answers["2xx"] > 0 and answers["4xx"] > 0, "too little was tried"

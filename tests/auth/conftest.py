@@ -87,7 +87,7 @@ def node():
     def run(script: str, *arguments: str, env: dict | None = None, input: str | None = None) -> str:
         done = subprocess.run(
             ["node", str(folder / script), *arguments],
-            env=clean_environment() | (env or {}), cwd=folder, text=True, capture_output=True, input=input, timeout=150,
+            env=clean_environment() | (env or {}), cwd=folder, text=True, capture_output=True, input=input, timeout=500,
         )  # fmt: skip
         assert done.returncode == 0, f"{script} ended with {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done.stdout

@@ -26,7 +26,7 @@ def test_a_scripted_server_says_what_it_is_told_and_sees_the_end(scripted):
         peer.wait_closed()
 
     server = scripted(handler)
-    with httpx.stream("POST", server.url + "/x", json={"a": 1}) as answer:
+    with httpx.stream("POST", server.url + "/x", json={"a": 1}, timeout=60) as answer:
         assert next(answer.iter_lines()) == 'data: {"n": 1}'
     assert server.wait_closed() == 1
     assert [(request.method, request.path) for request in server.requests] == [("POST", "/x")]

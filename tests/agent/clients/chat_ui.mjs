@@ -1,5 +1,5 @@
-// The requests of agent-chat-ui: the JavaScript client as its `useStream` calls it. Ends with 0 when
-// everything is as that interface needs it.
+// The requests of agent-chat-ui: those that it makes by itself, and the JavaScript client as its `useStream`
+// calls it. Ends with 0 when everything is as that interface needs it.
 //
 //   node chat_ui.mjs URL MODEL_URL TOOL_JSON
 import assert from "node:assert/strict";
@@ -46,7 +46,7 @@ class Shown {
 async function submit(thread, input, options = {}) {
   const shown = new Shown();
   const stream = client.runs.stream(thread, "agent", {
-    input, config: { configurable }, streamMode: ["values", "messages-tuple"], streamSubgraphs: true,
+    input, config: { configurable }, streamMode: ["values", "messages-tuple", "custom"], streamSubgraphs: true,
     streamResumable: true, onDisconnect: "continue", multitaskStrategy: undefined, ...options,
   });
   for await (const part of stream) shown.take(part);
@@ -107,6 +107,85 @@ async function anInterruptIsAnswered(answer, check) {
   assert.equal((await client.threads.get(thread)).status, "idle");
 }
 
+// Whether there is a server at all: asked before anything else.
+async function theServerSaysWhoItIs() {
+  const answer = await fetch(`${url}/info`, { headers: { "X-Api-Key": "" } });
+  assert.ok(answer.ok);
+}
+
+// The list at the side: by the graph when the assistant is named so, by the assistant when it is an id. The
+// threads say nothing of themselves when they are made; the first run does.
+async function theSideListsThreads() {
+  const { thread_id: thread } = await client.threads.create({});
+  const content = [{ type: "text", text: "hello list" }];
+  await submit(thread, { messages: [{ id: "m1", type: "human", content }] });
+  const { assistant_id: assistant } = await client.assistants.get("agent");
+  for (const metadata of [{ graph_id: "agent" }, { assistant_id: assistant }]) {
+    const found = await client.threads.search({ metadata, limit: 100 });
+    const [first] = found.find((one) => one.thread_id === thread).values.messages;
+    assert.deepEqual([first.type, first.content], ["human", content]);
+  }
+  assert.deepEqual(await client.threads.search({ metadata: { graph_id: "nobody" }, limit: 100 }), []);
+}
+
+// Its own form of questions and answers, beside an empty input.
+async function aQuestionOfTheMiddlewareIsAnswered(decision, check) {
+  const { thread_id: thread } = await client.threads.create({});
+  const asks = { config: { configurable: { ...configurable, approval: ["weather"] } } };
+  const asked = await submit(thread, human('use weather with {"city": "Oslo"}', "m1"), asks);
+  const [{ value }] = [asked.interrupts].flat();
+  const [request] = value.action_requests;
+  assert.deepEqual([request.name, request.args], ["weather", { city: "Oslo" }]);
+  assert.equal(typeof request.description, "string");
+  assert.deepEqual(value.review_configs, [
+    { action_name: "weather", allowed_decisions: ["approve", "edit", "reject"] },
+  ]);
+  await submit(thread, {}, { command: { resume: { decisions: [decision] } }, ...asks });
+  const { values } = await client.threads.getState(thread);
+  assert.deepEqual(values.messages.map((m) => m.type), ["human", "ai", "tool", "ai"]);
+  check(values.messages[2].content);
+}
+
+// "Mark as resolved" is taken as LangGraph takes it: the question stays. What is said instead of an answer comes
+// with a result for every call that has none, and the thread goes on.
+async function aQuestionIsLeft() {
+  const { thread_id: thread } = await client.threads.create({});
+  const asks = { config: { configurable: { ...configurable, approval: ["weather"] } } };
+  await submit(thread, human('use weather with {"city": "Oslo"}', "m1"), asks);
+  await submit(thread, {}, { command: { goto: "__end__" }, ...asks });
+  const { values } = await client.threads.getState(thread);
+  const [{ id, name }] = values.messages[1].tool_calls;
+  const handled = { type: "tool", tool_call_id: id, id: "do-not-render-1", name, content: "Successfully handled tool call." };
+  const shown = await submit(thread, { messages: [handled, ...human("hello again", "m2").messages] }, asks);
+  assert.equal(shown.values.messages.at(-1).content, "You said: hello again");
+  const { next } = await client.threads.getState(thread);
+  assert.deepEqual([next, (await client.threads.get(thread)).status], [[], "idle"]);
+}
+
+// A second tab, or a reload: the history is read, and the run joined by its id.
+async function aRunIsJoinedAgain() {
+  const { thread_id: thread } = await client.threads.create({});
+  const run = await client.runs.create(thread, "agent", {
+    input: human("slowly one two three", "m1"), config: { configurable }, streamMode: ["values", "messages-tuple", "custom"],
+    streamSubgraphs: true, streamResumable: true, onDisconnect: "continue",
+  });
+  const shown = new Shown();
+  for await (const part of client.runs.joinStream(thread, run.run_id, { lastEventId: "-1" })) shown.take(part);
+  const { values } = await client.threads.getState(thread);
+  assert.deepEqual(shown.values.messages, values.messages);
+  assert.equal(shown.messages.get(values.messages[1].id).content, values.messages[1].content);
+}
+
+await theServerSaysWhoItIs();
+await theSideListsThreads();
+await aQuestionOfTheMiddlewareIsAnswered({ type: "approve" }, (said) => assert.equal(said, "sunny in Oslo"));
+await aQuestionOfTheMiddlewareIsAnswered(
+  { type: "edit", edited_action: { name: "weather", args: { city: "Rome" } } },
+  (said) => assert.equal(said, "sunny in Rome"),
+);
+await aQuestionOfTheMiddlewareIsAnswered({ type: "reject", message: "not now" }, (said) => assert.match(said, /not now/));
+await aQuestionIsLeft();
+await aRunIsJoinedAgain();
 const thread = await aTurnIsShownAsItIsStored();
 await aMessageIsSaidDifferently(thread);
 await anInterruptIsAnswered({ type: "accept", args: null }, (messages) => {

@@ -66,6 +66,10 @@ CAREFUL = {
 GRAPHS = {"boss": BOSS, "parrot": PARROT, "asker": ASKER, "slow": SLOW, "careful": CAREFUL}
 
 
+def origins_of(server, thread, **params):
+    return server.ask("GET", f"/threads/{thread}/messages", params=params)["messages"]
+
+
 @pytest.fixture
 def server(heddle):
     return heddle(graphs=GRAPHS)
@@ -113,7 +117,13 @@ def test_two_delegates_work_at_once_and_answer_by_id(server, parrots):
         state = server.state(thread, assistant_id=parrots[name])
         assert contents(state["values"]) == [text, f"{name}: {text}"]
         assert state["checkpoint"]["checkpoint_ns"] == f"assistant:{parrots[name]}"
+        origins = origins_of(server, thread, assistant_id=parrots[name])
+        assert [(one["delegated"], one["fork_checkpoint_id"], one["alternatives"]) for one in origins] == [(True, None, [])] * 2
         assert state["next"] == []
+    assert not any(one["delegated"] for one in origins_of(server, thread))
+    agents = server.ask("GET", f"/threads/{thread}/agents")
+    assert {one["assistant_id"] for one in agents if one["delegated"]} == set(parrots.values())
+    assert len(agents) == 3
 
 
 def test_each_remembers_its_own_line_only(server, parrots):

@@ -138,7 +138,7 @@ class Mock(Server):
 
     def answers(self) -> bool:
         try:
-            return httpx.get(self.url + "/mock/requests", timeout=5).status_code == 200
+            return httpx.get(self.url + "/mock/requests", timeout=30).status_code == 200
         except httpx.TransportError:
             return False
 

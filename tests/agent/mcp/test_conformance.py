@@ -44,7 +44,7 @@ def kit() -> list[str]:
         if not installed.exists() or installed.read_bytes() != wanted:
             for name in ("package.json", "package-lock.json", ".npmrc"):
                 shutil.copy(HERE / "kit" / name, folder / name)
-            subprocess.run(["npm", "ci", "--ignore-scripts", "--loglevel=error"], cwd=folder, check=True, timeout=220)
+            subprocess.run(["npm", "ci", "--ignore-scripts", "--loglevel=error"], cwd=folder, check=True, timeout=500)
             installed.write_bytes(wanted)
     modules = folder / "node_modules"
     return [
@@ -81,7 +81,7 @@ def is_out_of_scope(scenario: str) -> bool:
 def test_client_scenarios(kit, tmp_path, revision, least):
     done = subprocess.run(
         [*kit, "client", "--command", str(client()), "--requirements", revision, "--timeout", "120000", "-o", str(tmp_path)],
-        env=clean_environment(), text=True, capture_output=True, timeout=220,
+        env=clean_environment(), text=True, capture_output=True, timeout=500,
     )  # fmt: skip
     failed, found = failures(tmp_path)
     said = done.stdout[-3000:] + done.stderr[-3000:]

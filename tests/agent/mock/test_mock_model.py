@@ -155,70 +155,70 @@ def test_keys_are_checked_and_never_shown(mock):
     model = mock({"key": "sk-right", "rules": [{"content": "yes"}]})
     url, body = model.base_url, {"model": "m", "messages": [{"role": "user", "content": "x"}]}
     for headers in ({"Authorization": "Bearer sk-wrong"}, {}):
-        assert httpx.post(url + "/chat/completions", json=body, headers=headers).status_code == 401
-    assert httpx.post(url + "/chat/completions", json=body, headers={"Authorization": "Bearer sk-right"}).is_success
-    assert httpx.post(url + "/messages", json=body, headers={"x-api-key": "sk-right"}).is_success
+        assert httpx.post(url + "/chat/completions", json=body, headers=headers, timeout=60).status_code == 401
+    assert httpx.post(url + "/chat/completions", json=body, headers={"Authorization": "Bearer sk-right"}, timeout=60).is_success
+    assert httpx.post(url + "/messages", json=body, headers={"x-api-key": "sk-right"}, timeout=60).is_success
     shown = model.requests()
     assert [entry["headers"].get("authorization") for entry in shown] == ["present", None, "present", None]
     assert "sk-" not in json.dumps(shown)
-    assert httpx.delete(model.url + "/mock/requests").status_code == 204
+    assert httpx.delete(model.url + "/mock/requests", timeout=60).status_code == 204
     assert model.requests() == []
 
 
 def test_anthropics_form(mock):
     url = mock().base_url + "/messages"
     body = {"model": "c", "max_tokens": 9, "messages": [{"role": "user", "content": [{"type": "text", "text": "think"}]}]}
-    whole = httpx.post(url, json=body).json()
+    whole = httpx.post(url, json=body, timeout=60).json()
     assert [block["type"] for block in whole["content"]] == ["thinking", "text"]
     assert whole["stop_reason"] == "end_turn" and whole["usage"]["input_tokens"] == 1
-    stream = events(httpx.post(url, json={**body, "stream": True}).text)
+    stream = events(httpx.post(url, json={**body, "stream": True}, timeout=60).text)
     assert [name for name, _, _ in stream[:2]] == ["message_start", "content_block_start"]
     text = "".join(data["delta"].get("text", "") for name, data, _ in stream if name == "content_block_delta")
     assert text == whole["content"][1]["text"]
     assert [name for name, _, _ in stream[-2:]] == ["message_delta", "message_stop"]
     results = [{"type": "tool_result", "tool_use_id": "t", "content": "sunny"}]
-    answer = httpx.post(url, json={**body, "messages": [*body["messages"], {"role": "user", "content": results}]})
+    answer = httpx.post(url, json={**body, "messages": [*body["messages"], {"role": "user", "content": results}]}, timeout=60)
     assert answer.json()["content"][0]["text"] == "The tools said: sunny"
     calls = {**body, "stream": True, "messages": [{"role": "user", "content": 'use t with {"q": 1}'}]}
-    stream = events(httpx.post(url, json=calls).text)
+    stream = events(httpx.post(url, json=calls, timeout=60).text)
     parts = [data["delta"] for name, data, _ in stream if name == "content_block_delta"]
     assert "".join(part["partial_json"] for part in parts) == '{"q": 1}'
-    assert httpx.post(url, json={**body, "messages": []}).json()["type"] == "error"
+    assert httpx.post(url, json={**body, "messages": []}, timeout=60).json()["type"] == "error"
 
 
 def test_geminis_form(mock):
     url = mock().url + "/v1beta/models/gem"
     body = {"contents": [{"role": "user", "parts": [{"text": "hello there"}]}]}
-    whole = httpx.post(url + ":generateContent", json=body).json()
+    whole = httpx.post(url + ":generateContent", json=body, timeout=60).json()
     assert whole["candidates"][0]["content"]["parts"] == [{"text": "You said: hello there"}]
-    stream = [data for _, data, _ in events(httpx.post(url + ":streamGenerateContent?alt=sse", json=body).text)]
+    stream = [data for _, data, _ in events(httpx.post(url + ":streamGenerateContent?alt=sse", json=body, timeout=60).text)]
     parts = [part["text"] for data in stream for part in data["candidates"][0]["content"]["parts"]]
     assert "".join(parts) == "You said: hello there" and len(parts) == 5
     assert stream[-1]["candidates"][0]["finishReason"] == "STOP" and stream[-1]["usageMetadata"]["totalTokenCount"] == 6
     body["contents"][0]["parts"][0]["text"] = 'use t with {"q": 1}'
-    call = httpx.post(url + ":generateContent", json=body).json()["candidates"][0]["content"]["parts"][0]
+    call = httpx.post(url + ":generateContent", json=body, timeout=60).json()["candidates"][0]["content"]["parts"][0]
     assert call == {"functionCall": {"name": "t", "args": {"q": 1}}}
     result = {"role": "user", "parts": [{"functionResponse": {"name": "t", "response": {"result": 3}}}]}
     body["contents"].append(result)
-    answer = httpx.post(url + ":generateContent", json=body).json()
+    answer = httpx.post(url + ":generateContent", json=body, timeout=60).json()
     assert answer["candidates"][0]["content"]["parts"][0]["text"] == 'The tools said: {"result":3}'
 
 
 def test_similar_texts_have_similar_vectors(mock):
     url = mock().base_url + "/embeddings"
     texts = ["the river in spring", "a river flows in spring", "tax law for companies", "the river in spring"]
-    data = httpx.post(url, json={"model": "e", "input": texts}).json()["data"]
+    data = httpx.post(url, json={"model": "e", "input": texts}, timeout=60).json()["data"]
     vectors = [entry["embedding"] for entry in data]
     near, far = (sum(a * b for a, b in zip(vectors[0], other)) for other in vectors[1:3])
     assert vectors[0] == vectors[3] and near > far
-    one = httpx.post(url, json={"model": "e", "input": "the river in spring", "dimensions": 8}).json()["data"][0]
+    one = httpx.post(url, json={"model": "e", "input": "the river in spring", "dimensions": 8}, timeout=60).json()["data"][0]
     assert len(one["embedding"]) == 8 and abs(sum(x * x for x in one["embedding"]) - 1) < 1e-3
-    assert httpx.post(url, json={"model": "e", "input": 3}).status_code == 400
+    assert httpx.post(url, json={"model": "e", "input": 3}, timeout=60).status_code == 400
 
 
 @pytest.mark.parametrize("body", ["", "[]", '{"model": "m"}', '{"model": "m", "messages": [{}]}', '{"messages": []}', "\ud800"])
 def test_wrong_requests_are_refused(mock, body):
-    answer = httpx.post(mock().base_url + "/chat/completions", content=body.encode("utf-8", "surrogatepass"))
+    answer = httpx.post(mock().base_url + "/chat/completions", content=body.encode("utf-8", "surrogatepass"), timeout=60)
     assert answer.status_code == 400 and answer.json()["error"]["message"]
 
 

@@ -1,6 +1,7 @@
 """Every way in which a provider fails is an error that says what happened, and stores no half answer."""
 
 import json
+import socket
 
 import pytest
 from programs import Heddle
@@ -186,10 +187,11 @@ def test_a_provider_that_falls_silent_is_given_up(server, scripted, handler):
     model.wait_closed()
 
 
-def test_nobody_listens(server, scripted):
-    gone = scripted(silent)
-    gone.stop()
-    got = server.wait("once", HI, configurable=settings(gone))["__error__"]
+def test_nobody_listens(server):
+    with socket.socket() as nobody:  # which has the port, so that nobody else listens there either
+        nobody.bind(("127.0.0.1", 0))
+        model = {"base_url": f"http://127.0.0.1:{nobody.getsockname()[1]}", "custom_model_name": "m"}
+        got = server.wait("once", HI, configurable=model)["__error__"]
     assert got["error"] == "APIConnectionError"
     assert "cannot be reached" in got["message"]
 

@@ -89,7 +89,7 @@ def chroma_module() -> Path:
     stamp = folder / "installed"
     if not stamp.exists() or stamp.read_text() != CHROMA:
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--upgrade", "--target", str(folder), CHROMA]
-        subprocess.run(command, check=True, timeout=180)
+        subprocess.run(command, check=True, timeout=500)
         stamp.write_text(CHROMA)
     return folder
 
@@ -102,14 +102,14 @@ def chroma(chroma_module, tmp_path_factory):
     command = [sys.executable, "-c", SERVE, "run", "--path", str(folder), "--host", "127.0.0.1", "--port", str(port)]
     for process in started(Process(command, ready="Connect to Chroma", env={"PYTHONPATH": str(chroma_module)}, cwd=folder)):
         url = f"http://127.0.0.1:{port}"
-        wait_for(lambda: answers(url), what="Chroma's heartbeat")
+        wait_for(lambda: answers(url), 120, "Chroma's heartbeat")
         yield url
         del process
 
 
 def answers(url: str) -> bool:
     try:
-        return httpx.get(url + "/api/v2/heartbeat", timeout=5).status_code == 200
+        return httpx.get(url + "/api/v2/heartbeat", timeout=60).status_code == 200
     except httpx.TransportError:
         return False
 

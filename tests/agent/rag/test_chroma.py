@@ -91,7 +91,7 @@ def test_the_key_reaches_the_embeddings_alone(search, config, server, scripted, 
     key = "sk-embeddings-0815"
 
     def forward(peer, request):
-        answer = httpx.post(embeddings.base_url + "/embeddings", content=request.body, headers={"content-type": "application/json"})
+        answer = httpx.post(embeddings.base_url + "/embeddings", content=request.body, headers={"content-type": "application/json"}, timeout=60)
         peer.answer(200, answer.content, content_type="application/json")
 
     proxy = scripted(forward)

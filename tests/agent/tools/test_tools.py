@@ -251,6 +251,10 @@ def test_an_approved_call_runs_once_after_a_restart(heddle, scripted):
         "config": {"allow_ignore": True, "allow_respond": True, "allow_edit": True, "allow_accept": True},
         "description": "The agent wants to call the tool `buy`.",
         "tool_call_id": "call-1",
+        "action_requests": [
+            {"name": "buy", "args": {"item": "x"}, "description": "The agent wants to call the tool `buy`."},
+        ],
+        "review_configs": [{"action_name": "buy", "allowed_decisions": ["approve", "edit", "reject"]}],
     }  # fmt: skip
     server.kill()
     server.restart()

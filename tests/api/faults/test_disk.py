@@ -8,6 +8,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from gate import Gate
 from load import comes_to_rest, eventually, is_usable
 from plain import human, texts
 from server import Server
@@ -60,16 +61,17 @@ def is_full(http: httpx.Client) -> bool:
 
 
 def test_a_full_disk(small_disk):
-    with SmallServer(small_disk) as server, httpx.Client(base_url=server.url, timeout=60) as http:
+    with Gate() as gate, SmallServer(small_disk) as server, httpx.Client(base_url=server.url, timeout=60) as http:
         kept = http.post("/threads", json={}).json()["thread_id"]
         busy = http.post("/threads", json={}).json()["thread_id"]
         say = {"assistant_id": "echo", "input": human("before")}
         assert http.post(f"/threads/{kept}/runs/wait", json=say).status_code == 200
         # At work while the disk fills, and one behind it.
         runs = [
-            http.post(f"/threads/{busy}/runs", json={"assistant_id": "nap", "input": {"ms": ms}, "durability": "sync"}).json()
-            for ms in (8000, 1)
+            http.post(f"/threads/{busy}/runs", json=body).json()
+            for body in (gate.body(durability="sync"), {"assistant_id": "nap", "input": {"ms": 1}, "durability": "sync"})
         ]
+        eventually(lambda: gate.arrived)
         fill(small_disk)
         eventually(lambda: is_full(http))
         answer = http.post(f"/threads/{kept}/runs/wait", json=say)
@@ -77,7 +79,8 @@ def test_a_full_disk(small_disk):
         # What is there can be read, and the server is well.
         assert texts(http.get(f"/threads/{kept}/state").json()["values"])[0] == "before"
         assert http.get("/ok").json() == {"ok": True}
-        # Long enough for the run to have met the full disk: the log says so.
+        # Now the run meets the full disk: the log says so.
+        gate.open()
         eventually(lambda: "is not stored yet" in server.log.read_text())
         (small_disk / "ballast").unlink()
         eventually(lambda: not is_full(http))
@@ -95,11 +98,12 @@ def test_a_full_disk(small_disk):
 
 def test_a_full_disk_does_not_keep_it_from_ending(small_disk):
     """SIGTERM while an end cannot be stored: the next server stores it."""
-    with SmallServer(small_disk) as server, httpx.Client(base_url=server.url, timeout=60) as http:
+    with Gate() as gate, SmallServer(small_disk) as server, httpx.Client(base_url=server.url, timeout=60) as http:
         thread = http.post("/threads", json={}).json()["thread_id"]
-        body = {"assistant_id": "nap", "input": {"ms": 8000}}
-        run = http.post(f"/threads/{thread}/runs", json=body).json()
+        run = http.post(f"/threads/{thread}/runs", json=gate.body()).json()
+        eventually(lambda: gate.arrived)
         fill(small_disk)
+        gate.open()
         eventually(lambda: "is not stored yet" in server.log.read_text())
         server.stop()
         (small_disk / "ballast").unlink()

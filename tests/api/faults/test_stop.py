@@ -1,13 +1,14 @@
 """SIGTERM with everything under way: the server ends well, and the next one goes on."""
 
-import json
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
+from gate import Gate
 from load import STATES, comes_to_rest, eventually, metrics
-from plain import human, texts
-from server import GRAPHS, Server
+from plain import texts
+from server import Server
 
 pytestmark = pytest.mark.beyond_peer("keeps its data in memory")
 
@@ -26,13 +27,9 @@ def hasty_server():
 
 
 @pytest.fixture
-def slow_server(tmp_path):
-    """With a graph that says something for ten seconds, and time for it at the end."""
-    graph = json.loads((GRAPHS / "slow.json").read_text())
-    graph["nodes"]["reply"]["stream"]["delay_ms"] = 1000
-    file = tmp_path / "slow.json"
-    file.write_text(json.dumps(graph))
-    running = Server(graphs={"slow": file}, options=["--drain", "50"])
+def patient_server():
+    """It waits long for what is under way."""
+    running = Server(options=["--drain", "100"])
     try:
         yield running.start()
         running.stop()
@@ -45,7 +42,7 @@ def in_background(answers: list, url: str, path: str, body: dict) -> threading.T
 
     def ask() -> None:
         try:
-            with httpx.Client(base_url=url, timeout=120) as http, http.stream("POST", path, json=body) as answer:
+            with httpx.Client(base_url=url, timeout=600) as http, http.stream("POST", path, json=body) as answer:
                 answers.append((answer.status_code, answer.read()))
         except httpx.TransportError as error:
             answers.append((0, str(error)))
@@ -75,9 +72,10 @@ def test_the_next_server_goes_on(hasty_server):
             for ms in (1, 2):
                 body = {"assistant_id": "nap", "input": {"ms": ms}}
                 assert http.post(f"/threads/{thread}/runs", json=body).status_code == 200
-        # One that is being cancelled and one that never began are at their ends meanwhile.
-        cancelled = runs_of(http, threads[0])
-        for run in cancelled[:2]:
+        # One that never began and one that is being cancelled are at their ends meanwhile, in
+        # this order: the end of the long one begins the next.
+        long, queued, _ = runs_of(http, threads[0])
+        for run in (queued, long):
             http.post(f"/threads/{threads[0]}/runs/{run['run_id']}/cancel")
         hasty_server.stop()
         for client in clients:
@@ -97,22 +95,25 @@ def test_the_next_server_goes_on(hasty_server):
             assert log[-len(STATES) :] == list(STATES)
 
 
-def test_answers_under_way_are_completed(slow_server):
+def test_answers_under_way_are_completed(patient_server):
     """There is time enough: the clients get all of it."""
-    with httpx.Client(base_url=slow_server.url, timeout=60) as http:
+    with Gate() as gate, httpx.Client(base_url=patient_server.url, timeout=60) as http, ThreadPoolExecutor() as pool:
         threads = [http.post("/threads", json={}).json()["thread_id"] for _ in range(THREADS)]
         answers: list = []
-        body = {"assistant_id": "slow", "input": human("hi"), "stream_mode": ["values"]}
+        body = gate.body(stream_mode=["values"])
         clients = [
-            in_background(answers, slow_server.url, f"/threads/{thread}/runs/{kind}", body)
+            in_background(answers, patient_server.url, f"/threads/{thread}/runs/{kind}", body)
             for thread, kind in zip(threads, ("wait", "stream") * (THREADS // 2), strict=True)
         ]
-        eventually(lambda: metrics(slow_server)["heddle_runs_running"] == THREADS)
-        slow_server.stop()
+        eventually(lambda: gate.arrived == THREADS)
+        stopping = pool.submit(patient_server.stop)
+        eventually(lambda: not patient_server.answers())  # its end has begun
+        gate.open()
+        stopping.result()
         for client in clients:
             client.join()
         assert [status for status, _ in answers] == [200] * THREADS, answers
         assert all(b"nine ten" in content for _, content in answers)
-        slow_server.restart()
+        patient_server.restart()
         for thread in threads:
             assert texts(http.get(f"/threads/{thread}/state").json()["values"])[-1].endswith("nine ten")

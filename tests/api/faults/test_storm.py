@@ -17,6 +17,7 @@ pytestmark = pytest.mark.beyond_peer("is not meant to survive this")
 
 SECONDS = float(os.environ.get("HEDDLE_STORM_SECONDS", 8))
 CLIENTS, THREADS = 24, 5
+LEAST = 12  # things that each client does, however slow the machine is
 STRATEGIES = ("enqueue", "enqueue", "reject", "interrupt", "rollback")
 
 
@@ -129,8 +130,10 @@ class Storm:
         often = (self.create, self.cancel, self.stream)
         rare = (self.delete_thread, self.cancel_many, self.copy)
         others = (self.wait, self.stream_alone, self.join, self.watch, self.delete_run, self.change, self.look)
-        while time.monotonic() < until:
+        done = 0
+        while time.monotonic() < until or done < LEAST:
             await self.random.choice(often * 3 + others + rare)()
+            done += 1
 
 
 async def test_a_storm_passes(own_server):

@@ -212,7 +212,7 @@ describe("the branch tree of the client", () => {
     const [old, current] = chat.metadata(0).branchOptions;
     const head = chat.context.threadHead.checkpoint;
     const running = collect(chat.stream(human("due", "due"), head));
-    await until(async () => (await client.threads.get(chat.thread)).status === "busy");
+    await until(async () => (await client.runs.list(chat.thread)).length === 3);
     await chat.show(old);
     assert.equal(chat.shown[0], "one", "the other branch is there while a run works on this one");
     assert.equal(chat.shown.length, 2);

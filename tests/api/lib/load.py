@@ -14,8 +14,11 @@ STATES = ("before", "slept", "after")  # what the graph `nap` logs
 
 
 def metrics(server) -> dict[str, float]:
-    lines = httpx.get(server.url + "/metrics", timeout=60).text.splitlines()
-    pairs = (line.rsplit(" ", 1) for line in lines if line and not line.startswith("#"))
+    return metrics_of(httpx.get(server.url + "/metrics", timeout=60).text)
+
+
+def metrics_of(text: str) -> dict[str, float]:
+    pairs = (line.rsplit(" ", 1) for line in text.splitlines() if line and not line.startswith("#"))
     return {name: float(value) for name, value in pairs}
 
 
@@ -68,9 +71,13 @@ def at_pace(seconds: float, attempt, tries: int = 5):
 def comes_to_rest(server, seconds: float = 120) -> None:
     """No run is at work, none waits, and no thread is busy."""
 
-    def is_quiet() -> bool:
+    def looks_quiet() -> bool:
         now = metrics(server)
         return now["heddle_runs_running"] == now["heddle_runs_pending"] == now["heddle_store_calls"] == 0
+
+    def is_quiet() -> bool:
+        # At the first look a request that was sent before it may not have been read yet.
+        return looks_quiet() and looks_quiet()
 
     eventually(is_quiet, seconds)
     answer = httpx.post(server.url + "/threads/search", json={"status": "busy", "limit": 1000}, timeout=60)

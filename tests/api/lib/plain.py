@@ -83,8 +83,8 @@ class Thread:
             "thread_id": self.id, "checkpoint_ns": expected["checkpoint_ns"],
         }  # fmt: skip
         for ours, theirs in zip(answer["branches"], expected["branches"], strict=True):
-            ours = {key: value for key, value in ours.items() if key != "current"}
-            assert ours == {key: value for key, value in theirs.items() if key != "current"}
+            ours = {key: value for key, value in ours.items() if key not in ("current", "name")}
+            assert ours == {key: value for key, value in theirs.items() if key not in ("current", "name")}
         return answer
 
     def timeline(self, **params) -> list[dict]:
@@ -137,6 +137,7 @@ def branch_of(row: list[str], states: dict, fork: dict | None, parent: str | Non
     first, last = states[row[0]], states[row[-1]]
     return {
         "branch_id": row[0],
+        "name": None,
         "parent_branch_id": parent,
         "fork_checkpoint_id": identity(fork),
         "head_checkpoint_id": row[-1],

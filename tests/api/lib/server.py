@@ -10,6 +10,8 @@ own: SIGTERM must end the process with status 0, and the sanitizers must have ha
 from __future__ import annotations
 
 import contextlib
+import functools
+import itertools
 import os
 import random
 import re
@@ -51,12 +53,33 @@ def binary() -> Path:
     return found[0]
 
 
+# Ports that the system gives to nobody, in shares (tests/browser/lib/programs.ts takes from the same): a server
+# that was killed must find its own free again, whoever else runs tests on this machine.
+FIRST_PORT, PORTS_EACH, SHARES = 20000, 200, 60
+
+
+@functools.cache
+def port_share() -> tuple[socket.socket, itertools.cycle]:
+    """A share that is this process's until it ends, because it holds the share's first port of UDP."""
+    start = random.randrange(SHARES)
+    for number in range(start, start + SHARES):
+        first = FIRST_PORT + number % SHARES * PORTS_EACH
+        mark = socket.socket(type=socket.SOCK_DGRAM)
+        try:
+            mark.bind(("127.0.0.1", first))
+        except OSError:
+            mark.close()
+            continue
+        return mark, itertools.cycle(range(first, first + PORTS_EACH))
+    raise RuntimeError("all ports are somebody's")
+
+
 def free_port() -> int:
-    """One that the system gives to nobody: a server that was killed must find it free again."""
-    for _ in range(1000):
+    """One that no other test is given while this process lives, until all of its share were given."""
+    for port in itertools.islice(port_share()[1], PORTS_EACH):
         with socket.socket() as probe, contextlib.suppress(OSError):
-            probe.bind(("127.0.0.1", random.randrange(20000, 32000)))
-            return probe.getsockname()[1]
+            probe.bind(("127.0.0.1", port))
+            return port
     raise RuntimeError("no port is free")
 
 

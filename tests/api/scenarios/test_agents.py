@@ -43,6 +43,24 @@ def test_two_agents_of_one_graph_do_not_see_each_other(thread, agents):
 
 
 @SEPARATE
+def test_each_agent_is_configured_by_itself(thread, agents, http):
+    first = agents("settings", config={"configurable": {"user": "a", "colour": "red"}})
+    second = agents("settings", config={"configurable": {"user": "b"}})
+
+    def seen(agent, **more):
+        seen = thread.run(agent, input={"seen": []}, **more)["seen"][-1]
+        return seen["user"], seen["colour"]
+
+    assert seen(first) == ("a", "red")
+    assert seen(second) == ("b", None)
+    http.patch(f"/assistants/{first}", json={"config": {"configurable": {"user": "changed"}}})
+    assert seen(first) == ("changed", None)
+    # What a run says sticks to the thread, for whoever speaks there.
+    assert seen(second, config={"configurable": {"colour": "blue"}}) == ("b", "blue")
+    assert seen(first) == ("changed", "blue")
+
+
+@SEPARATE
 def test_state_and_history_are_those_of_the_latest_run(thread, agents):
     first, second = agents("echo"), agents("loop")
     thread.say(first, "hi")
@@ -278,3 +296,62 @@ def test_a_copy_has_all_agents(thread, agents):
         assert other.state(assistant_id=agent)["values"] == thread.state(assistant_id=agent)["values"]
     other.say(a, "more")
     assert len(thread.state(assistant_id=a)["values"]["messages"]) == 2
+
+
+# ---- GET /threads/{id}/agents
+
+LISTED = pytest.mark.beyond_peer("has no such endpoint")
+
+
+def listed(thread):
+    """Who takes part, which must be what the histories say."""
+    answer = thread.ask("GET", thread.path("/agents"))
+    for each in answer:
+        params = {"checkpoint_ns": each["checkpoint_ns"]}
+        history = thread.history(**params)
+        assert each["checkpoints"] == len(history) and each["graph_id"] == history[0]["metadata"]["graph_id"]
+        assert each["created_at"] == history[-1]["created_at"] and each["updated_at"] == history[0]["created_at"]
+        assert each["head_checkpoint_id"] == identity(thread.state(**params))
+    return answer
+
+
+@LISTED
+def test_nobody_takes_part_in_an_empty_thread(thread):
+    assert listed(thread) == []
+
+
+@LISTED
+def test_agents_are_listed_in_the_order_of_first_use(thread, agents):
+    second, first = agents("echo"), agents("echo")
+    for each in (first, second, first):
+        thread.say(each, "hi")
+    thread.say("my-assistant", "Hello", config={"configurable": {"checkpoint_ns": "mine"}})
+    own = thread.http.get("/assistants/my-assistant").json()["assistant_id"]
+    found = listed(thread)
+    assert [each["assistant_id"] for each in found] == [first, second, own]
+    assert [each["checkpoint_ns"] for each in found] == [f"assistant:{first}", f"assistant:{second}", "mine"]
+    assert [each["graph_id"] for each in found] == ["echo", "echo", "my-assistant"]
+    assert [each["checkpoints"] for each in found] == [6, 3, 3]
+
+
+@LISTED
+def test_a_listed_agent_has_the_chosen_head(thread):
+    thread.say("echo", "one")
+    old = identity(thread.state())
+    thread.say("echo", "two")
+    thread.ask("PATCH", thread.path("/branches"), json={"checkpoint_id": old})
+    [each] = listed(thread)
+    assert each["head_checkpoint_id"] == old and each["checkpoints"] == 6
+
+
+@LISTED
+def test_subgraphs_are_not_listed(thread):
+    thread.run("nested", input={**human("hi"), "ask": True})
+    [each] = listed(thread)
+    assert each["graph_id"] == "nested"
+
+
+@LISTED
+def test_agents_of_what_is_not_there(thread):
+    thread.ask("GET", "/threads/00000000-0000-4000-8000-000000000000/agents", 404)
+    thread.ask("GET", "/threads/not-a-uuid/agents", 422)

@@ -1,5 +1,6 @@
 """GET and PATCH /threads/{id}/branches: the tree of an agent's checkpoints (README.md has the shape)."""
 
+import threading
 import uuid
 
 import pytest
@@ -215,3 +216,343 @@ def test_the_head_survives_a_restart(own_server):
         thread.http = http
         assert thread.branches()["head"] == old
         assert texts(thread.run("echo", input=human("two")))[::2] == ["one", "two"]
+
+
+# ---- names
+
+
+def name(thread, branch, text, status=200, **params):
+    path = thread.path(f"/branches/{branch['branch_id'] if isinstance(branch, dict) else branch}")
+    return thread.ask("PATCH", path, status, params=params, json={"name": text})
+
+
+def names(thread, **params):
+    return [branch["name"] for branch in thread.branches(**params)["branches"]]
+
+
+@pytest.fixture
+def forked(thread):
+    """one, then two or deux."""
+    thread.say("echo", "one", "m1")
+    thread.say("echo", "two", "m2")
+    thread.say("echo", "deux", "m3", checkpoint_id=identity(thread.history()[3]))
+    return thread
+
+
+@ENDPOINT
+def test_branches_are_named(forked):
+    root, first, second = forked.branches()["branches"]
+    assert names(forked) == [None, None, None]
+    assert name(forked, first, "English") == {**first, "name": "English"}
+    assert name(forked, second, "Français \U0001f1eb\U0001f1f7") == {**second, "name": "Français \U0001f1eb\U0001f1f7"}
+    assert name(forked, root, "x" * 100)["name"] == "x" * 100
+    assert names(forked) == ["x" * 100, "English", "Français \U0001f1eb\U0001f1f7"]
+    assert name(forked, first, "Anglais")["name"] == "Anglais"
+    assert name(forked, second, None) == second and names(forked) == ["x" * 100, "Anglais", None]
+    kept = forked.record()["metadata"]["branch_names"]
+    assert kept == {root["branch_id"]: "x" * 100, first["branch_id"]: "Anglais"}
+    name(forked, first, None)
+    name(forked, root, None)
+    assert "branch_names" not in forked.record()["metadata"]
+
+
+@ENDPOINT
+def test_names_do_not_disturb_other_metadata(http):
+    thread = Thread(http, metadata={"title": "T", "n": 1.0})
+    thread.say("echo", "one")
+    before = thread.record()["metadata"]
+    [branch] = thread.branches()["branches"]
+    name(thread, branch, "main")
+    assert thread.record()["metadata"] == {**before, "branch_names": {branch["branch_id"]: "main"}}
+    name(thread, branch, None)
+    assert thread.record()["metadata"] == before
+    for odd in ("x", 3, ["x"]):
+        thread.ask("PATCH", thread.path(""), json={"metadata": {"branch_names": odd}})
+        assert names(thread) == [None]
+        assert "branch_names" in name(thread, branch, "main", 422)["detail"]
+        name(thread, branch, None)
+        assert thread.record()["metadata"]["branch_names"] == odd
+    for odd in (None, {branch["branch_id"]: 3, "y": None}):
+        thread.ask("PATCH", thread.path(""), json={"metadata": {"branch_names": odd}})
+        assert names(thread) == [None]
+        name(thread, branch, "main")
+        assert names(thread) == ["main"]
+
+
+@ENDPOINT
+def test_runs_do_not_carry_names(forked):
+    root, *_ = forked.branches()["branches"]
+    name(forked, root, "main")
+    forked.say("echo", "three")
+    assert "branch_names" in forked.record()["metadata"]
+    assert all("branch_names" not in run["metadata"] for run in forked.ask("GET", forked.path("/runs")))
+    assert all("branch_names" not in state["metadata"] for state in forked.history())
+    forked.run("echo", input=human("four"), metadata={"branch_names": "one's own"})
+    assert forked.state()["metadata"]["branch_names"] == "one's own"
+
+
+@ENDPOINT
+def test_a_name_stays_with_its_checkpoint(forked):
+    _, first, _ = forked.branches()["branches"]
+    name(forked, first, "English")
+    middle = forked.ask("GET", forked.path("/messages"), params={"checkpoint_id": first["head_checkpoint_id"]})["messages"][2]
+    forked.run("echo", input=None, checkpoint_id=middle["checkpoint_id"])  # another answer to the same
+    named = [branch for branch in forked.branches()["branches"] if branch["name"]]
+    assert [branch["branch_id"] for branch in named] == [first["branch_id"]] and not named[0]["leaf"]
+
+
+@ENDPOINT
+def test_agents_name_their_own(thread, http):
+    thread.say("echo", "one")
+    thread.say("my-assistant", "Hello")
+    [branch] = thread.branches(assistant_id="echo")["branches"]
+    assert name(thread, branch, "main", 404) == {"detail": "Branch not found"}
+    assert name(thread, branch, "main", assistant_id="echo")["name"] == "main"
+    own = http.get("/assistants/echo").json()["assistant_id"]
+    assert name(thread, branch, "other", checkpoint_ns=f"assistant:{own}")["name"] == "other"
+    assert names(thread, assistant_id="echo") == ["other"] and names(thread, assistant_id="my-assistant") == [None]
+
+
+@ENDPOINT
+def test_names_that_are_none(forked):
+    root, first, _ = forked.branches()["branches"]
+    path = forked.path(f"/branches/{first['branch_id']}")
+    for body in ({"name": ""}, {"name": "x" * 101}, {"name": 3}, {"name": ["x"]}, {"name": True}, {}):
+        assert forked.ask("PATCH", path, 422, json=body)["detail"].startswith("name: expected")
+    forked.ask("PATCH", path, 422, json={"name": "Bearer abcdefghijklmnopqrstuvwxyz0123456789"})
+    forked.ask("PATCH", path, 422, content=b"{")
+    for nothing in (first["head_checkpoint_id"], str(uuid.uuid4()), "x", "a|b"):
+        assert forked.ask("PATCH", forked.path(f"/branches/{nothing}"), 404, json={"name": "x"}) == {
+            "detail": "Branch not found"
+        }
+    forked.ask("PATCH", f"/threads/{uuid.uuid4()}/branches/{root['branch_id']}", 404, json={"name": "x"})
+    empty = Thread(forked.http)
+    empty.ask("PATCH", empty.path(f"/branches/{root['branch_id']}"), 404, json={"name": "x"})
+    assert names(forked) == [None] * 3 and "branch_names" not in forked.record()["metadata"]
+
+
+@ENDPOINT
+def test_branches_are_named_while_a_run_is_at_work(thread):
+    thread.say("echo", "one")
+    [branch] = thread.branches()["branches"]
+    run = thread.ask("POST", thread.path("/runs"), json={"assistant_id": "nap", "input": {"ms": 600_000}})
+    assert name(thread, branch, "main", assistant_id="echo")["name"] == "main"
+    thread.ask("POST", thread.path(f"/runs/{run['run_id']}/cancel?wait=1"), 200)
+    assert names(thread, assistant_id="echo") == ["main"]
+
+
+# ---- the end of branches
+
+
+def cut(thread, branch, status=204, **params):
+    identity = branch["branch_id"] if isinstance(branch, dict) else branch
+    return thread.ask("DELETE", thread.path(f"/branches/{identity}"), status, params=params)
+
+
+def usage(thread):
+    return thread.ask("POST", "/threads/prune", json={"thread_ids": [thread.id], "strategy": "delete", "dry_run": True})
+
+
+@ENDPOINT
+def test_a_branch_is_removed(forked):
+    history = forked.history()
+    root, first, second = forked.branches()["branches"]
+    name(forked, root, "trunk")
+    name(forked, first, "English")
+    name(forked, second, "French")
+    before = usage(forked)
+    cut(forked, first)
+    gone = {identity(state) for state in history} - {identity(state) for state in forked.history()}
+    assert len(gone) == first["checkpoints"] == 3 and first["branch_id"] in gone
+    answer = forked.branches()
+    [left] = answer["branches"]  # what is left has grown together
+    assert left["branch_id"] == root["branch_id"] and left["head_checkpoint_id"] == second["head_checkpoint_id"]
+    assert left["name"] == "French" and left["checkpoints"] == 6 and answer["head"] == left["head_checkpoint_id"]
+    assert forked.record()["metadata"]["branch_names"] == {root["branch_id"]: "trunk", second["branch_id"]: "French"}
+    assert [state for state in history if identity(state) not in gone] == forked.history()
+    after = usage(forked)
+    assert after["checkpoints"] == before["checkpoints"] - 3 and after["bytes"] < before["bytes"]
+    assert texts(forked.say("echo", "three"))[::2] == ["one", "deux", "three"]
+    assert cut(forked, first, 404) == {"detail": "Branch not found"}
+
+
+@ENDPOINT
+def test_everything_that_grows_from_a_branch_goes(forked):
+    root, first, second = forked.branches()["branches"]
+    for text in ("drei", "tre"):
+        forked.say("echo", text, checkpoint_id=second["head_checkpoint_id"])
+    assert len(forked.branches()["branches"]) == 5
+    cut(forked, second)
+    answer = forked.branches()
+    [left] = answer["branches"]
+    assert left["head_checkpoint_id"] == first["head_checkpoint_id"] == answer["head"] == identity(forked.state())
+    assert texts(forked.record()["values"])[::2] == ["one", "two"]
+    assert texts(forked.say("echo", "three"))[::2] == ["one", "two", "three"]
+
+
+@ENDPOINT
+def test_the_newest_leaf_becomes_the_head(forked):
+    root, first, second = forked.branches()["branches"]
+    forked.say("echo", "uno", checkpoint_id=root["branch_id"])
+    tree = forked.branches()
+    newest = head(tree)
+    [old] = [branch for branch in tree["branches"] if branch["head_checkpoint_id"] == first["head_checkpoint_id"]]
+    move(forked, old["head_checkpoint_id"])
+    cut(forked, second)  # not where the head is
+    assert forked.branches()["head"] == old["head_checkpoint_id"]
+    merged = head(forked.branches())
+    cut(forked, merged)
+    assert forked.branches()["head"] == newest["head_checkpoint_id"] == identity(forked.state())
+    assert texts(forked.record()["values"])[0] == "uno"
+    assert [texts(state["values"]) for state in forked.history()][-1] == []  # the input that both had
+
+
+@ENDPOINT
+def test_the_head_asks_what_it_asked(thread):
+    thread.say("approval", "one")
+    asked = identity(thread.state())
+    fork = thread.branches()["branches"][0]["branch_id"]
+    thread.say("approval", "uno", checkpoint_id=fork)
+    thread.run("approval", command={"resume": "yes"})
+    assert thread.record()["status"] == "idle"
+    cut(thread, head(thread.branches()))
+    record = thread.record()
+    assert record["status"] == "interrupted" and identity(thread.state()) == asked
+    [[question]] = record["interrupts"].values()
+    assert question["value"]["to"] == "one"
+    assert "__interrupt__" not in thread.run("approval", command={"resume": "yes"})
+
+
+@ENDPOINT
+def test_subgraphs_go_with_their_branch(thread):
+    thread.run("nested", input={**human("hi"), "ask": True})
+    root = thread.branches()["branches"][0]["branch_id"]
+    [task] = thread.state()["tasks"]
+    space = task["checkpoint"]["checkpoint_ns"]
+    thread.run("nested", input={**human("ho"), "ask": True}, checkpoint_id=root)
+    [other] = thread.state()["tasks"]
+    assert thread.history(checkpoint_ns=space) and thread.history(checkpoint_ns=other["checkpoint"]["checkpoint_ns"])
+    kept = thread.history(checkpoint_ns=other["checkpoint"]["checkpoint_ns"])
+    first = thread.branches()["branches"][1]
+    assert cut(thread, first, 404, checkpoint_ns=space) == {"detail": "Branch not found"}
+    inner = thread.branches(checkpoint_ns=space)["branches"][0]
+    assert "subgraph" in cut(thread, inner, 422, checkpoint_ns=space)["detail"]
+    cut(thread, first)
+    assert thread.history(checkpoint_ns=space) == []
+    assert thread.history(checkpoint_ns=other["checkpoint"]["checkpoint_ns"]) == kept
+    assert "__interrupt__" not in thread.run("nested", command={"resume": "yes"})
+
+
+@ENDPOINT
+def test_the_whole_conversation_is_not_a_branch(thread, forked):
+    before = forked.branches()
+    detail = {"detail": "That is the whole conversation: delete the thread"}
+    assert cut(forked, before["branches"][0], 409) == detail
+    assert forked.branches() == before
+    cut(forked, before["branches"][1])
+    assert cut(forked, before["branches"][0], 409) == detail
+
+
+@ENDPOINT
+def test_retries_of_the_first_message_are_removed(thread):
+    thread.say("echo", "one")
+    fork = thread.branches()["branches"][0]["branch_id"]
+    for text in ("two", "three"):
+        thread.say("echo", text, checkpoint_id=fork)
+    answers = [branch for branch in thread.branches()["branches"] if branch["leaf"]]
+    for number, branch in ((2, answers[0]), (1, answers[2])):
+        cut(thread, branch)
+        first = thread.ask("GET", thread.path("/messages"))["messages"][0]
+        assert len(first["alternatives"]) == number
+    assert texts(thread.state()["values"])[0] == "two"
+    thread.say("echo", "four", checkpoint_id=first["fork_checkpoint_id"])
+    assert len(thread.ask("GET", thread.path("/messages"))["messages"][0]["alternatives"]) == 2
+
+
+@ENDPOINT
+def test_agents_lose_their_own(thread):
+    thread.say("my-assistant", "Hello")
+    thread.say("echo", "one")
+    point = thread.branches()["branches"][0]["branch_id"]
+    thread.say("echo", "uno", checkpoint_id=point)
+    thread.say("my-assistant", "Hello")
+    before = thread.history(assistant_id="my-assistant")
+    branches = thread.branches(assistant_id="echo")["branches"]
+    cut(thread, branches[1], 404)
+    cut(thread, branches[2], assistant_id="echo")
+    assert texts(thread.state(assistant_id="echo")["values"]) == ["one", "You said: one"]
+    assert thread.history(assistant_id="my-assistant") == before
+    assert texts(thread.record()["values"])[-1] == texts(before[0]["values"])[-1]  # that of the latest run
+
+
+@ENDPOINT
+def test_a_branch_is_not_removed_while_a_run_is_at_work(forked):
+    before = forked.branches()
+    run = forked.ask("POST", forked.path("/runs"), json={"assistant_id": "nap", "input": {"ms": 600_000}})
+    assert cut(forked, before["branches"][1], 409, assistant_id="echo") == {"detail": "Thread is busy"}
+    forked.ask("POST", forked.path(f"/runs/{run['run_id']}/cancel?wait=1"), 200)
+    assert forked.branches(assistant_id="echo") == before
+    cut(forked, before["branches"][1], assistant_id="echo")
+
+
+@ENDPOINT
+def test_removing_what_is_not_there(forked):
+    before = forked.branches()
+    for nothing in (before["branches"][1]["head_checkpoint_id"], str(uuid.uuid4()), "x"):
+        assert cut(forked, nothing, 404) == {"detail": "Branch not found"}
+    forked.ask("DELETE", f"/threads/{uuid.uuid4()}/branches/{before['branches'][1]['branch_id']}", 404)
+    forked.ask("DELETE", "/threads/x/branches/x", 422)
+    assert cut(forked, before["branches"][1], 404, assistant_id="nobody")
+    assert forked.branches() == before
+
+
+@ENDPOINT
+def test_runs_that_begin_while_branches_are_removed(forked):
+    """Either the run or the removal is first; nothing is left hanging."""
+    root = forked.branches()["branches"][0]
+    for number in range(8):
+        forked.say("echo", f"n{number}", checkpoint_id=root["head_checkpoint_id"])
+    leaves = [branch for branch in forked.branches()["branches"] if branch["leaf"]]
+    runs = []
+
+    def run(branch):
+        body = {"assistant_id": "echo", "input": human("more"), "checkpoint_id": branch["head_checkpoint_id"]}
+        answer = forked.http.post(forked.path("/runs/wait"), json=body)
+        runs.append((branch, answer.status_code, answer.text))
+
+    threads = [threading.Thread(target=run, args=(branch,)) for branch in leaves[:4]]
+    for each in threads:
+        each.start()
+    removed = {}
+    for branch in leaves[:8]:
+        path = forked.path(f"/branches/{branch['branch_id']}")
+        while (status := forked.http.delete(path).status_code) == 409:
+            pass
+        removed[branch["branch_id"]] = status
+    for each in threads:
+        each.join()
+    assert set(removed.values()) == {204}
+    states = {identity(state): state for state in forked.history()}
+    for state in states.values():
+        parent = (state["parent_checkpoint"] or {}).get("checkpoint_id")
+        assert parent in states or identity(state) == root["branch_id"], state
+    assert forked.branches()["head"] in states and forked.record()["status"] == "idle"
+
+
+@ENDPOINT
+def test_removals_survive_a_crash(own_server):
+    import httpx
+
+    with httpx.Client(base_url=own_server.url, timeout=60) as http:
+        thread = Thread(http)
+        thread.say("echo", "one")
+        point = identity(thread.history()[-1])
+        thread.say("echo", "two", checkpoint_id=point)
+        cut(thread, thread.branches()["branches"][2])
+        before = thread.history(), thread.branches(), thread.record()
+    own_server.kill()
+    own_server.restart()
+    with httpx.Client(base_url=own_server.url, timeout=60) as http:
+        thread.http = http
+        assert (thread.history(), thread.branches(), thread.record()) == before
+        assert texts(thread.say("echo", "more"))[::2] == ["one", "more"]

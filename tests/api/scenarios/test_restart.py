@@ -3,6 +3,7 @@
 import httpx
 import pytest
 from clients import until
+from gate import Gate
 from plain import Thread, events, human, texts
 
 pytestmark = pytest.mark.beyond_peer("keeps its data in memory")
@@ -51,14 +52,16 @@ def test_a_question_waits_for_its_answer(own_server, http):
 
 async def test_a_run_goes_on_where_it_was(own_server, http):
     thread = Thread(http)
-    run = thread.ask("POST", thread.path("/runs"), json={"assistant_id": "nap", "input": {"ms": 5000}})
 
-    async def sleeps():
-        return thread.state()["next"] == ["sleep"]
+    async def waits():
+        return gate.arrived and thread.state()["next"] == ["gate"]
 
-    await until(sleeps)
-    crash(own_server)
-    assert thread.ask("GET", thread.path(f"/runs/{run['run_id']}/join"))["log"] == ["before", "slept", "after"]
+    with Gate() as gate:
+        run = thread.ask("POST", thread.path("/runs"), json=gate.body())
+        await until(waits)
+        crash(own_server)
+        gate.open()
+        assert thread.ask("GET", thread.path(f"/runs/{run['run_id']}/join"))["log"] == ["before", "through", "after"]
     assert status(thread, run) == "success" and thread.record()["status"] == "idle"
     first_step = [state for state in thread.history() if state["metadata"]["source"] == "input"]
     assert len(first_step) == 1  # it did not begin anew
@@ -118,6 +121,87 @@ def test_a_stream_is_picked_up_after_a_restart(own_server, http):
     assert events(http.get(path, headers={"Last-Event-ID": seen[1][2]}).text) == seen[2:]
     more = events(http.post(thread.path("/runs/stream"), json=body).text)
     assert int(more[0][2]) > int(seen[-1][2])  # numbers grow on
+
+
+def read_until(http, method, path, is_enough, **options):
+    """The events of a stream, up to where there are enough of them."""
+    text = ""
+    with http.stream(method, path, **options) as answer:
+        assert answer.status_code == 200, answer.read()
+        for part in answer.iter_text():
+            text += part
+            found = events(text[: text.rfind("\n\n") + 2])
+            if is_enough(found):
+                return found
+    raise AssertionError(f"not enough: {text}")
+
+
+@pytest.mark.parametrize("resumable", [True, False])
+def test_who_was_reading_learns_that_a_run_begins_again(own_server, http, resumable):
+    """With the number of the last event that it saw: another attempt, and in what is kept the state it goes on from."""
+    thread = Thread(http)
+    body = {
+        "assistant_id": "nap", "input": {"ms": 600_000}, "stream_mode": ["values"], "stream_resumable": resumable,
+        "on_disconnect": "continue",
+    }  # fmt: skip
+    seen = read_until(http, "POST", thread.path("/runs/stream"), lambda found: len(found) >= 3, json=body)
+    first, run, last = seen[0][1], seen[0][1]["run_id"], seen[-1][2]
+    assert [event for event, _, _ in seen] == ["metadata", "values", "values"]
+    for attempt in (2, 3):
+        crash(own_server)
+        again = ("metadata", {**first, "attempt": attempt})
+
+        def has_begun(found, again=again):
+            places = [i for i, each in enumerate(found) if each[:2] == again]
+            return places and len(found) > places[0] + resumable
+
+        headers = {"Last-Event-ID": last}
+        more = read_until(http, "GET", thread.path(f"/runs/{run}/stream"), has_begun, headers=headers)
+        numbers = [int(number) for _, _, number in more]
+        assert numbers == sorted(set(numbers)) and numbers[0] > int(last)
+        [begun] = [each for each in more if each[0] == "metadata"]
+        assert {event for event, _, _ in more} <= {"metadata", "values"} and begun[:2] == again
+        params = {"stream_mode": "lifecycle"}
+        [told] = read_until(http, "GET", thread.path("/stream"), len, params=params, headers=headers)
+        assert told == begun
+        last = more[-1][2]
+    thread.ask("POST", thread.path(f"/runs/{run}/cancel?wait=1"))
+
+
+def each_event(parts):
+    """What events of an endless stream say, one after the other."""
+    text = ""
+    for part in parts:
+        *whole, text = (text + part).split("\n\n")
+        for frame in whole:
+            yield from (data for _, data, _ in events(frame))
+
+
+def test_other_tabs_learn_of_runs_at_once(own_server, http):
+    """By a stream that says nothing but when runs begin and end, and by the lists of those that wait and work."""
+    thread = Thread(http)
+
+    def listed(status):
+        return [run["run_id"] for run in thread.ask("GET", thread.path("/runs"), params={"status": status})]
+
+    with (
+        httpx.Client(base_url=own_server.url, timeout=60) as other,
+        other.stream("GET", thread.path("/stream"), params={"stream_mode": "lifecycle"}) as stream,
+    ):
+        told = each_event(stream.iter_text())
+        for resumable in (False, True):
+            body = {"assistant_id": "nap", "input": {"ms": 600_000}, "stream_resumable": resumable}
+            run = thread.ask("POST", thread.path("/runs"), json=body)["run_id"]
+            begun = next(told)
+            assert begun["run_id"] == run and begun["attempt"] == 1 and begun["checkpoint_ns"]
+            waiting = thread.ask("POST", thread.path("/runs"), json={**body, "input": {"ms": 1}})["run_id"]
+            assert listed("running") == [run] and listed("pending") == [waiting]
+            thread.ask("POST", thread.path(f"/runs/{run}/cancel?wait=1"))
+            assert next(told) == {"status": "run_done", "run_id": run}
+            assert next(told)["run_id"] == waiting
+            assert next(told) == {"status": "run_done", "run_id": waiting}
+            thread.ask("GET", thread.path(f"/runs/{waiting}/join"))
+            assert listed("running") == listed("pending") == [] and listed("success")[0] == waiting
 
 
 def test_a_server_that_is_told_to_end_finishes_what_it_answers(own_server, http):

@@ -3,6 +3,7 @@
 import json
 import threading
 import uuid
+import xml.dom.minidom
 
 import httpx
 import pytest
@@ -418,7 +419,7 @@ def test_the_configuration_describes_graphs():
     running.graphs = {}
     try:
         running.start()
-        found = httpx.get(running.url + "/assistants/echo").json()
+        found = httpx.get(running.url + "/assistants/echo", timeout=60).json()
         assert found["description"] == described["description"]
         running.stop()
     finally:
@@ -429,7 +430,7 @@ def test_a_system_assistant_comes_back():
     running = Server(graphs={"echo": GRAPHS / "echo.json"})
     try:
         running.start()
-        with httpx.Client(base_url=running.url) as http:
+        with httpx.Client(base_url=running.url, timeout=60) as http:
             own = http.get("/assistants/echo").json()
             http.patch("/assistants/echo", json={"metadata": {"changed": True}})
             running.stop()
@@ -461,6 +462,29 @@ def test_graph(http, xray, opened):
     nodes = {node["id"] for node in answer.json()["nodes"]}
     assert answer.status_code == 200 and ("child" in nodes) is not opened and ("child:inner" in nodes) is opened
     assert {"__start__", "__end__"} <= nodes
+
+
+@pytest.mark.parametrize(("xray", "names"), [
+    ("false", {"__start__", "before", "child", "__end__"}),
+    ("true", {"__start__", "before", "child:choose", "child:question", "child:inner", "__end__"}),
+])  # fmt: skip
+def test_pictures(http, xray, names):
+    answer = http.get("/assistants/nested/graph", params={"xray": xray, "format": "svg"})
+    assert answer.status_code == 200 and answer.headers["content-type"] == "image/svg+xml"
+    picture = xml.dom.minidom.parseString(answer.text)
+    groups = [each for each in picture.getElementsByTagName("g") if each.getAttribute("class") == "node"]
+    assert {each.getAttribute("data-node") for each in groups} == names
+    assert not picture.getElementsByTagName("style") and not picture.getElementsByTagName("script")
+    everything = picture.getElementsByTagName("*")
+    assert not any(each.hasAttribute("style") or each.getAttribute("onload") for each in everything)
+    drawn = http.get("/assistants/nested/graph", params={"xray": xray, "format": "json"}).json()
+    assert {node["id"] for node in drawn["nodes"]} == names
+
+
+def test_pictures_that_are_none(http):
+    for wrong in ("png", "SVG", "json svg"):
+        refused(http, "GET", "/assistants/nested/graph", 422, "format", params={"format": wrong})
+    refused(http, "GET", "/assistants/nobody/graph", 404, params={"format": "svg"})
 
 
 @pytest.mark.parametrize("xray", ["-1", "1.5", "perhaps", "99999999999999999999"])

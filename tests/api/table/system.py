@@ -6,6 +6,7 @@ import sqlite3
 
 import httpx
 import pytest
+from load import comes_to_rest
 from plain import Thread
 from server import GRAPHS, Server
 from table import refused
@@ -73,7 +74,8 @@ def read_metrics(http) -> dict[str, float]:
     return found
 
 
-def test_metrics_count(http):
+def test_metrics_count(http, server):
+    comes_to_rest(server)  # after what other tests have left
     before = read_metrics(http)
     thread = Thread(http)
     thread.say("echo", "hello")
@@ -95,7 +97,8 @@ def test_metrics_count(http):
     assert after["process_resident_memory_bytes"] > 1 << 20 and after["process_cpu_seconds_total"] > 0
 
 
-def test_metrics_show_what_is_at_work(http):
+def test_metrics_show_what_is_at_work(http, server):
+    comes_to_rest(server)
     thread = Thread(http)
     runs = [
         thread.ask("POST", thread.path("/runs"), json={"assistant_id": "nap", "input": {"ms": 600_000}}) for _ in range(3)
@@ -117,7 +120,7 @@ def test_metrics_as_json(http):
 
 def test_metrics_can_be_turned_off():
     with Server(graphs={"echo": GRAPHS / "echo.json"}, options=["--metrics=false"]) as server:
-        assert httpx.get(server.url + "/metrics").json() == {"detail": "Not Found"}
+        assert httpx.get(server.url + "/metrics", timeout=60).json() == {"detail": "Not Found"}
 
 
 # ---- the document
@@ -125,7 +128,7 @@ def test_metrics_can_be_turned_off():
 
 @pytest.fixture(scope="module")
 def document(server):
-    return httpx.get(server.url + "/openapi.json").json()
+    return httpx.get(server.url + "/openapi.json", timeout=60).json()
 
 
 def operations(document):

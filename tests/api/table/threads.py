@@ -3,6 +3,7 @@
 import contextlib
 import time
 import uuid
+from functools import partial
 
 import httpx
 import pytest
@@ -78,7 +79,6 @@ def test_a_thread_that_is_there(http, thread):
         ({"metadata": "m"}, "metadata"),
         ({"if_exists": "perhaps"}, "if_exists"),
         ({"if_exists": 1}, "if_exists"),
-        ({"ttl": 0}, "ttl"),
         ({"ttl": -1}, "ttl"),
         ({"ttl": "60"}, "ttl"),
         ({"ttl": {}}, "ttl"),
@@ -153,13 +153,22 @@ def test_ttl_is_shown_when_it_is_asked_for(http, given, shown):
     assert "ttl" not in thread.record()
 
 
+@pytest.mark.parametrize("none", [0, {"ttl": 0}])
+def test_a_time_to_live_is_taken_away(http, none):
+    thread = Thread(http, ttl=60)
+    thread.ask("PATCH", thread.path(""), json={"metadata": {"a": 1}})
+    assert thread.ask("GET", thread.path(""), params={"include": "ttl"})["ttl"]["ttl"] == 60
+    thread.ask("PATCH", thread.path(""), json={"ttl": none})
+    assert thread.ask("GET", thread.path(""), params={"include": "ttl"})["ttl"] is None
+
+
 def test_a_thread_whose_time_is_over(http):
     owner = str(uuid.uuid4())
     thread = Thread(http, metadata={"owner": owner}, ttl=0.001)
     lasting = Thread(http, metadata={"owner": owner}, ttl={"ttl": 0.001, "strategy": "keep_latest"})
     time.sleep(0.2)
     assert thread.ask("GET", thread.path(""), 404) == gone(thread.id)
-    for rest in ("/state", "/history", "/branches", "/timeline"):
+    for rest in ("/state", "/history", "/branches", "/timeline", "/agents", "/messages"):
         thread.ask("GET", thread.path(rest), 404)
     found = http.post("/threads/search", json={"metadata": {"owner": owner}})
     assert [each["thread_id"] for each in found.json()] == [lasting.id]
@@ -176,6 +185,7 @@ def test_unknown_threads(http):
         ("GET", "/state", None), ("GET", f"/state/{uuid.uuid4()}", None), ("POST", "/state/checkpoint", {}),
         ("POST", "/state", {"values": {}}), ("GET", "/history", None), ("POST", "/history", {}),
         ("GET", "/branches", None), ("PATCH", "/branches", {"checkpoint_id": "x"}), ("GET", "/timeline", None),
+        ("GET", "/agents", None), ("GET", "/messages", None),
     ):  # fmt: skip
         unknown = uuid.uuid4()
         options = {} if body is None else {"json": body}
@@ -400,6 +410,46 @@ def test_search_and_count_filter(http, library, filters, expected):
     assert http.post("/threads/count", json=filters).json() == len(expected)
 
 
+def test_search_by_title(http):
+    owner = str(uuid.uuid4())
+    titles = ["Weather in Oslo", "weather: Ärger", "Żółw", "", None, 3, ["weather"]]
+    for title in titles:
+        Thread(http, metadata={"owner": owner, "title": title})
+    Thread(http, metadata={"owner": owner, "name": "weather"})
+    Thread(http, metadata={"title": "weather of others"})
+    for text, found in (
+        ("weather", titles[1::-1]), ("WEATHER", titles[1::-1]), ("oslo", titles[:1]), ("ÄRGER", titles[1:2]),
+        ("żÓŁ", titles[2:3]), ("weather in oslo!", []), ("%", []), ("w", titles[2::-1]),
+    ):  # fmt: skip
+        body = {"metadata": {"owner": owner}, "text": text}
+        answer = http.post("/threads/search", json=body)
+        assert [each["metadata"]["title"] for each in answer.json()] == found, text
+        assert answer.headers["x-pagination-total"] == str(len(found))
+        assert http.post("/threads/count", json=body).json() == len(found)
+        one = http.post("/threads/search", json={**body, "limit": 1}).json()
+        assert [each["metadata"]["title"] for each in one] == found[:1]
+        sorted_by = http.post("/threads/search", json={**body, "sort_by": "created_at", "sort_order": "asc"}).json()
+        assert [each["metadata"]["title"] for each in sorted_by] == found[::-1]
+    for text in ("", None):
+        assert http.post("/threads/count", json={"metadata": {"owner": owner}, "text": text}).json() == 8
+
+
+def test_usage(http):
+    thread = Thread(http)
+    show = partial(thread.ask, "GET", thread.path(""), params={"include": "usage"})
+    assert show()["usage"] == {"bytes": 0, "checkpoints": 0}
+    thread.say("echo", "one")
+    first = show()["usage"]
+    thread.say("echo", "two" * 1000)
+    second = show()["usage"]
+    assert first["checkpoints"] == 3 and second["checkpoints"] == 6 and second["bytes"] > first["bytes"] > 100
+    assert "usage" not in thread.record() and "ttl" not in show()
+    both = thread.ask("GET", thread.path(""), params={"include": "usage,ttl"})
+    assert both["usage"] == second and "ttl" in both
+    found = http.post("/threads/search", json={"ids": [thread.id], "select": ["thread_id", "usage"]}).json()
+    assert found == [{"thread_id": thread.id, "usage": second}]
+
+
 def test_search_by_id(http, library):
     owner, made = library
     wanted = [made[3], made[1], made[3].upper(), str(uuid.uuid4())]
@@ -479,6 +529,9 @@ def test_search_extracts(http, library):
         {"values": 1},
         {"status": "asleep"},
         {"status": 1},
+        {"text": 1},
+        {"text": ["x"]},
+        {"text": "x" * 1001},
         {"ids": "x"},
         {"ids": ["x"]},
         {"ids": [1]},
@@ -507,7 +560,7 @@ def test_search_refuses(http, body):
     refused(http, "POST", "/threads/search", 422, json=body)
 
 
-@pytest.mark.parametrize("body", [{"metadata": 1}, {"values": []}, {"status": "asleep"}])
+@pytest.mark.parametrize("body", [{"metadata": 1}, {"values": []}, {"status": "asleep"}, {"text": {}}])
 def test_count_refuses(http, body):
     refused(http, "POST", "/threads/count", 422, json=body)
 

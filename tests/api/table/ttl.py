@@ -132,13 +132,13 @@ def test_threads_have_the_configured_time():
         by_run = "11111111-1111-4111-8111-111111111111"
         body = {"assistant_id": "echo", "input": human("hi"), "if_not_exists": "create"}
         assert http.post(f"/threads/{by_run}/runs/wait", json=body).status_code == 200
-        lasting = Thread(http, ttl=60)
+        lasting, for_ever = Thread(http, ttl=60), Thread(http, ttl=0)
         shown = http.get(f"/threads/{made.id}", params={"include": "ttl"})
         until(lambda: gone(http, made.id) and gone(http, by_run))
         assert shown.status_code == 404 or shown.json()["ttl"]["ttl"] == SHORT
-        until(lambda: rows(server, "thread_info") == 1 and rows(server, "runs") == 0)
+        until(lambda: rows(server, "thread_info") == 2 and rows(server, "runs") == 0)
         until(lambda: rows(server, "checkpoints") == rows(server, "threads") == 0)
-        assert lasting.record()["status"] == "idle"
+        assert lasting.record()["status"] == for_ever.record()["status"] == "idle"
 
 
 def test_stateless_threads_that_are_kept_have_it_too():
@@ -149,13 +149,15 @@ def test_stateless_threads_that_are_kept_have_it_too():
 
 
 def test_a_thread_at_work_stays():
-    with serving() as (server, http):
-        thread = Thread(http, ttl=SHORT)
-        run = thread.ask("POST", thread.path("/runs"), json={"assistant_id": "nap", "input": {"ms": 600_000}})
-        other = Thread(http, ttl=SHORT)
+    with serving("--ttl-threads", str(SHORT)) as (server, http):
+        # It is at work from its first moment on: between two requests its time might be over.
+        path = "/threads/22222222-2222-4222-8222-222222222222"
+        body = {"assistant_id": "nap", "input": {"ms": 600_000}, "if_not_exists": "create"}
+        run = http.post(f"{path}/runs", json=body).json()["run_id"]
+        other = Thread(http)
         until(lambda: rows(server, "thread_info") == 1 and gone(http, other.id))
-        assert thread.record()["status"] == "busy"
-        thread.ask("POST", thread.path(f"/runs/{run['run_id']}/cancel?wait=1"))
+        assert http.get(path).json()["status"] == "busy"
+        assert http.post(f"{path}/runs/{run}/cancel?wait=1").status_code == 200
         until(lambda: rows(server, "thread_info") == 0)
 
 

@@ -38,6 +38,7 @@ def forms(text: str = MARK) -> dict[str, bytes]:
 
 def find(data: bytes | str, *more: str) -> str | None:
     """The first secret there is in it, with what is around it; None: none. `more` are secrets too."""
+    assert all(len(text) >= 16 for text in more), "a short text is found by chance"
     data = data.encode() if isinstance(data, str) else data
     searched = forms() | {f"number {n}": text.encode() for n, text in enumerate(more)}
     for form, encoded in searched.items():

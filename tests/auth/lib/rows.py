@@ -12,8 +12,8 @@ from typing import Any
 
 # What a row can name; whether somebody else's is there must not show.
 NAMES = (
-    "thread_id", "run_id", "checkpoint_id", "assistant_id", "cron_id", "item", "new_thread_id", "new_assistant_id",
-    "new_item", "participant_id", "invitation_id", "invitation_token",
+    "thread_id", "run_id", "branch_id", "checkpoint_id", "assistant_id", "cron_id", "item", "new_thread_id",
+    "new_assistant_id", "new_item", "participant_id", "invitation_id", "invitation_token",
 )  # fmt: skip
 
 
@@ -88,7 +88,13 @@ ROWS: dict[tuple[str, str], Row] = {
     ),
     ("GET", "/threads/{thread_id}/branches"): read(params=lambda i: {"assistant_id": i["assistant_id"]}),
     ("PATCH", "/threads/{thread_id}/branches"): Row(json=lambda i: {"checkpoint_id": i["checkpoint_id"]}),
+    ("PATCH", "/threads/{thread_id}/branches/{branch_id}"): Row(json=lambda i: {"name": "changed"}),
+    ("DELETE", "/threads/{thread_id}/branches/{branch_id}"): Row(ok=204),
     ("GET", "/threads/{thread_id}/timeline"): read(),
+    ("GET", "/threads/{thread_id}/agents"): read(),
+    ("GET", "/threads/{thread_id}/messages"): read(
+        params=lambda i: {"assistant_id": i["assistant_id"], "checkpoint_id": i["checkpoint_id"]}
+    ),
     ("GET", "/threads/{thread_id}/stream"): read(is_endless=True),
     # runs
     ("POST", "/threads/{thread_id}/runs"): Row(json=run_at),

@@ -34,7 +34,7 @@ class Things(dict):
 
 def missing(name: str, like: str | None = None):
     """A thing of that kind that never was. Of checkpoints, whose ids have an order, one right beside `like`."""
-    if name == "checkpoint_id" and like:
+    if name in ("branch_id", "checkpoint_id") and like:
         return like[:-12] + uuid.uuid4().hex[:12]
     if name in ("item", "new_item"):
         return {"namespace": [f"missing{uuid.uuid4().hex}"], "key": uuid.uuid4().hex}
@@ -123,6 +123,9 @@ class Person:
         thread = self.make_thread()
         said = {"input": human(self.mark), "metadata": {"note": self.mark}, "stream_resumable": True}
         self.ask("POST", f"/threads/{thread}/runs/wait", json={"assistant_id": SYSTEM_ASSISTANT, **said})
+        again = {"checkpoint_id": self.ask("GET", f"/threads/{thread}/branches")["branches"][0]["branch_id"], **said}
+        self.ask("POST", f"/threads/{thread}/runs/wait", json={"assistant_id": SYSTEM_ASSISTANT, **again})
+        branch = self.ask("GET", f"/threads/{thread}/branches")["branches"][1]["branch_id"]
         run = self.ask("GET", f"/threads/{thread}/runs")[0]["run_id"]
         state = self.ask("GET", f"/threads/{thread}/state")
         if makes == "pending":
@@ -130,7 +133,7 @@ class Person:
             run = self.ask("POST", f"/threads/{thread}/runs", json=later)["run_id"]
         return Things(
             thread_id=thread, run_id=run, checkpoint_id=state["checkpoint"]["checkpoint_id"], assistant_id=assistant,
-            cron_id=self.make_cron(assistant), item=self.make_item(), namespace="child",
+            branch_id=branch, cron_id=self.make_cron(assistant), item=self.make_item(), namespace="child",
             **{name: missing(name) for name in ("new_thread_id", "new_assistant_id", "new_item", "invitation_token")},
             **self.share(thread, f"guest of {self.subject}", "viewer"),
         )  # fmt: skip

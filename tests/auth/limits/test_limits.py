@@ -59,7 +59,7 @@ def test_requests(limited):
         assert len(answers) > 20, "a minute's worth may come at once"
         refused(answers[-1])
         assert bob.post("/threads/count", json={}).status_code == 200
-        assert httpx.get(server.url + "/ok").status_code == 200
+        assert httpx.get(server.url + "/ok", timeout=60).status_code == 200
         wait_for(lambda: alice.post("/threads/count", json={}).status_code == 200, what="room for a request")
 
 

@@ -34,10 +34,10 @@ def test_other_origins_are_kept_out_once_there_are_users(server):
     for origin in ("https://evil.example", "null", "http://localhost:3000", server.url.replace("http", "https") + "0"):
         page = {"Origin": origin}
         for extra in ({}, PRIVATE):
-            answer = httpx.options(server.url + "/threads", headers=page | PREFLIGHT | extra)
+            answer = httpx.options(server.url + "/threads", headers=page | PREFLIGHT | extra, timeout=60)
             assert (answer.status_code, allowed(answer)) == (403, [])
-        assert allowed(httpx.get(server.url + "/info", headers=page)) == []
-        assert allowed(httpx.post(server.url + "/threads/search", headers=page | token, json={})) == []
+        assert allowed(httpx.get(server.url + "/info", headers=page, timeout=60)) == []
+        assert allowed(httpx.post(server.url + "/threads/search", headers=page | token, json={}, timeout=60)) == []
 
 
 def test_what_browsers_send_without_asking_changes_nothing(server):
@@ -45,7 +45,7 @@ def test_what_browsers_send_without_asking_changes_nothing(server):
     body = '{"thread_id": "11111111-2222-4333-8444-555555555555"}'
     for kind in ("text/plain", "application/json", "application/x-www-form-urlencoded"):
         headers = token | {"Origin": "https://evil.example", "Content-Type": kind}
-        answer = httpx.post(server.url + "/threads", headers=headers, content=body)
+        answer = httpx.post(server.url + "/threads", headers=headers, content=body, timeout=60)
         assert answer.status_code == 403 and "cors.allow_origins" in answer.text
     with server.as_user("bob") as http:
         assert http.post("/threads/search", json={}).json() == []
@@ -57,27 +57,27 @@ def test_what_browsers_send_without_asking_changes_nothing(server):
 def test_origins_that_are_listed_may(secured):
     good = "https://app.example"
     server = secured(config={"cors": {"allow_origins": [good]}})
-    answer = httpx.options(server.url + "/threads", headers={"Origin": good} | PREFLIGHT)
+    answer = httpx.options(server.url + "/threads", headers={"Origin": good} | PREFLIGHT, timeout=60)
     assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (204, good)
     assert answer.headers["vary"] == "origin"
     token = {"Authorization": f"Bearer {server.user('alice')}"}
-    answer = httpx.post(server.url + "/threads", headers={"Origin": good} | token, json={})
+    answer = httpx.post(server.url + "/threads", headers={"Origin": good} | token, json={}, timeout=60)
     assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (200, good)
-    answer = httpx.options(server.url + "/threads", headers={"Origin": "https://evil.example"} | PREFLIGHT)
+    answer = httpx.options(server.url + "/threads", headers={"Origin": "https://evil.example"} | PREFLIGHT, timeout=60)
     assert (answer.status_code, allowed(answer)) == (403, [])
 
 
 def test_refusals_can_be_read_by_pages_that_may(secured):
     """A 401 without CORS headers would look like a network failure to the page."""
     server = secured(config={"cors": {"allow_origins": ["https://app.example"]}})
-    answer = httpx.post(server.url + "/threads", headers={"Origin": "https://app.example"}, json={})
+    answer = httpx.post(server.url + "/threads", headers={"Origin": "https://app.example"}, json={}, timeout=60)
     assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (401, "https://app.example")
 
 
 def test_without_users_every_origin_may_as_before(alone):
-    answer = httpx.options(alone.url + "/threads", headers={"Origin": "http://x"} | PREFLIGHT)
+    answer = httpx.options(alone.url + "/threads", headers={"Origin": "http://x"} | PREFLIGHT, timeout=60)
     assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (204, "*")
-    answer = httpx.post(alone.url + "/threads", headers={"Origin": "http://x"}, json={})
+    answer = httpx.post(alone.url + "/threads", headers={"Origin": "http://x"}, json={}, timeout=60)
     assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (200, "*")
 
 
@@ -85,21 +85,21 @@ def test_without_users_borrowed_names_are_refused(alone):
     """DNS rebinding: the page's own name, made to stand for this machine."""
     for host in ("evil.example", "evil.example:2024", "10.0.0.1", "127.0.0.1.evil.example"):
         for method, path in (("GET", "/info"), ("POST", "/threads"), ("GET", "/docs")):
-            answer = httpx.request(method, alone.url + path, headers={"Host": host, "Origin": f"http://{host}"})
+            answer = httpx.request(method, alone.url + path, headers={"Host": host, "Origin": f"http://{host}"}, timeout=60)
             assert answer.status_code == 421 and "allowed_hosts" in answer.text
     for host in ("localhost", "127.0.0.1:1", "[::1]:2024", "app.localhost"):
-        assert httpx.get(alone.url + "/info", headers={"Host": host}).status_code == 200
+        assert httpx.get(alone.url + "/info", headers={"Host": host}, timeout=60).status_code == 200
 
 
 def test_names_that_are_listed_are_known():
     for create in collect(Heddle):
         server = create(config={"allowed_hosts": ["agents.example"]})
-        assert httpx.get(server.url + "/info", headers={"Host": "agents.example"}).status_code == 200
-        assert httpx.get(server.url + "/info", headers={"Host": "others.example"}).status_code == 421
+        assert httpx.get(server.url + "/info", headers={"Host": "agents.example"}, timeout=60).status_code == 200
+        assert httpx.get(server.url + "/info", headers={"Host": "others.example"}, timeout=60).status_code == 421
 
 
 def test_with_users_any_name_will_do(server):
-    assert httpx.get(server.url + "/info", headers={"Host": "agents.example"}).status_code == 200
+    assert httpx.get(server.url + "/info", headers={"Host": "agents.example"}, timeout=60).status_code == 200
 
 
 def test_headers_keep_browsers_careful(server):
@@ -114,7 +114,7 @@ def test_headers_keep_browsers_careful(server):
 
 
 def test_the_page_runs_what_is_in_it_alone(server):
-    answer = httpx.get(server.url + "/docs")
+    answer = httpx.get(server.url + "/docs", timeout=60)
     policy = answer.headers["content-security-policy"]
     for tag, directive in (("script", "script-src"), ("style", "style-src")):
         (text,) = re.findall(rf"<{tag}>(.*?)</{tag}>", answer.text, re.DOTALL)
@@ -129,7 +129,7 @@ def test_the_page_runs_what_is_in_it_alone(server):
 
 def test_large_heads_are_refused(server):
     for name in ("Authorization", "X-Api-Key", "Cookie", "X-Anything"):
-        answer = httpx.get(server.url + "/threads/x", headers={name: "Bearer " + "a" * 70_000})
+        answer = httpx.get(server.url + "/threads/x", headers={name: "Bearer " + "a" * 70_000}, timeout=60)
         assert answer.status_code == 431
-    answer = httpx.post(server.url + "/threads", headers={"Authorization": "Bearer " + "a" * 20_000}, json={})
+    answer = httpx.post(server.url + "/threads", headers={"Authorization": "Bearer " + "a" * 20_000}, json={}, timeout=60)
     assert answer.status_code == 401

@@ -46,7 +46,7 @@ class Tls(Secured):
 
     def answers(self) -> bool:
         try:
-            return httpx.get(self.url + "/ok", verify=self.trust, timeout=5).status_code == 200
+            return httpx.get(self.url + "/ok", verify=self.trust, timeout=30).status_code == 200
         except (httpx.TransportError, OSError):
             return False
 

@@ -112,7 +112,7 @@ def kept(server, identity: str) -> bool:
 
 
 def test_an_expired_one_is_not_shown_and_not_accepted(secured):
-    server = secured(graphs=GRAPHS)  # which sweeps hardly ever
+    server = secured(graphs=GRAPHS, options=["--ttl-sweep-interval", "0"])  # which never sweeps
     with crowd(server, "alice", "bob") as people:
         alice, bob = people["alice"], people["bob"]
         thread = alice.thread()

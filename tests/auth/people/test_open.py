@@ -62,6 +62,11 @@ def test_removal_ends_streams_and_waits(napping):
     assert not others[1].is_over
 
 
+def is_let_in(metrics, requests):
+    """So many are being answered, and none of them looks anything up any more."""
+    return metrics["heddle_http_requests"] == requests and metrics["heddle_store_calls"] == 0
+
+
 def test_a_wait_is_answered_404_before_anything_was_said(secured):
     server = secured(graphs=GRAPHS, config={"stream": {"heartbeat": 3600}})
     with crowd(server, "alice", "bob") as people:
@@ -69,8 +74,10 @@ def test_a_wait_is_answered_404_before_anything_was_said(secured):
         thread = alice.thread()
         run = alice.nap(thread)
         alice.share(thread, "viewer", subject="bob")
-        waiting = Open(bob, "GET", f"/threads/{thread}/runs/{run}/join")
         witness = Open(bob, "GET", f"/threads/{thread}/stream").wait_open()
+        wait_for(lambda: is_let_in(server.metrics(), 2), what="nothing but the stream, and who asks")
+        waiting = Open(bob, "GET", f"/threads/{thread}/runs/{run}/join")
+        wait_for(lambda: is_let_in(server.metrics(), 3), what="a wait that was let in")
         remove(alice, thread, subject="bob")
         witness.wait_end()
         waiting.wait_end()
@@ -82,6 +89,7 @@ def test_a_wait_is_answered_404_before_anything_was_said(secured):
         body = {"assistant_id": "nap", "input": {"ms": HOUR_MS}, "on_disconnect": "cancel"}
         waiting = Open(bob, "POST", f"/threads/{thread}/runs/wait", json=body)
         (run,) = wait_for(lambda: alice.ask("GET", f"/threads/{thread}/runs", params={"status": "running"}), what="a run")
+        wait_for(lambda: is_let_in(server.metrics(), 2), what="a wait for it that was let in")
         alice.ask("PATCH", f"/threads/{thread}/participants/{made['participant_id']}", json={"role": "viewer"})
         waiting.wait_end()
         assert waiting.status == 403, (waiting.status, waiting.text)

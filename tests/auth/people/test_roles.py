@@ -30,7 +30,7 @@ def world(server):
         yield people, thread
 
 
-READS = ["", "/state", "/history", "/branches", "/timeline", "/runs", "/participants"]
+READS = ["", "/state", "/history", "/branches", "/timeline", "/agents", "/messages", "/runs", "/participants"]
 
 
 @pytest.mark.parametrize("who", ["alice", "edit", "vera", "oscar"])
@@ -72,6 +72,26 @@ def test_changing_takes_an_editor(world):
         run = people[who].ask("POST", f"/threads/{thread}/runs", status, json=runs).get("run_id")
     for who, status in {"vera": 403, "oscar": 403, "sam": 404, "edit": 200}.items():
         people[who].ask("POST", f"/threads/{thread}/runs/{run}/cancel", status, params={"wait": "true"})
+
+
+def test_branches_are_the_editors(world):
+    people, thread = world
+    first = people["vera"].ask("GET", f"/threads/{thread}/messages")["messages"][0]
+    say = {"assistant_id": "echo", "input": human("again"), "checkpoint_id": first["fork_checkpoint_id"]}
+    people["edit"].ask("POST", f"/threads/{thread}/runs/wait", json=say)
+    size = people["vera"].ask("GET", f"/threads/{thread}?include=usage")["usage"]["bytes"]
+    own = people["vera"].ask("GET", f"/threads/{thread}/messages")["messages"][0]["checkpoint_id"]
+    leaves = [each for each in people["vera"].ask("GET", f"/threads/{thread}/branches")["branches"] if each["leaf"]]
+    [branch] = [each["branch_id"] for each in leaves if each["branch_id"] <= own <= each["head_checkpoint_id"]]
+    path = f"/threads/{thread}/branches/{branch}"
+    for who, status in {"vera": 403, "oscar": 403, "sam": 404, "edit": 200}.items():
+        people[who].ask("PATCH", path, status, json={"name": who})
+    named = people["alice"].ask("GET", f"/threads/{thread}/branches")["branches"]
+    assert [each["name"] for each in named if each["name"]] == ["edit"]
+    for who, status in {"vera": 403, "oscar": 403, "sam": 404, "edit": 204}.items():
+        people[who].ask("DELETE", path, status)
+    assert people["alice"].ask("GET", f"/threads/{thread}/messages")["messages"][0]["id"] == first["id"]
+    assert people["vera"].ask("GET", f"/threads/{thread}?include=usage")["usage"]["bytes"] < size
 
 
 def test_some_things_are_the_owners(world):

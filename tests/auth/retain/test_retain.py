@@ -10,6 +10,7 @@ import string
 import time
 
 import pytest
+from load import at_pace
 from programs import wait_for
 from server import GRAPHS
 
@@ -20,13 +21,14 @@ SOON = 0.01  # minutes
 class Talk:
     """A thread of somebody, in which branches leave one another."""
 
-    def __init__(self, http, **body):
-        self.http = http
+    def __init__(self, http, pace=None, **body):
+        self.http, self.pace = http, pace or (lambda: None)
         self.id = self.ask("POST", "/threads", json=body)["thread_id"]
         self.path = f"/threads/{self.id}"
 
     def ask(self, method: str, path: str, status: int = 200, **options):
         answer = self.http.request(method, path, **options)
+        self.pace()
         assert answer.status_code == status, f"{method} {path}: {answer.status_code} {answer.text}"
         return answer.json() if answer.content.strip() else None
 
@@ -155,9 +157,15 @@ def test_sweeps_prune_by_branches(secured, store):
     """What the server is told to do with threads, and what it says that it did."""
     config = {"ttl": {"threads": 0.05, "strategy": "keep_branches", "keep_last": 1, "sweep_interval": 0.01}}
     server = secured(store=store, graphs=SERVED, config=config)
+
+    def forked(pace):
+        """What branches leave one another at must not be swept while they do."""
+        talk = Talk(http, pace)
+        return talk, *talk.fork()
+
     with server.as_user("alice") as http:
-        talk, brief = Talk(http), Talk(http, ttl={"ttl": SOON})
-        parting, ends = talk.fork()
+        brief = Talk(http, ttl={"ttl": SOON})
+        talk, parting, ends = at_pace(3, forked)
         wait_for(lambda: set(parents(talk.history())) == {parting, *ends}, what="a sweep")
         wait_for(lambda: http.get(brief.path).status_code == 404, what="the end of a thread")
         assert {end: talk.state(end) for end in ends} == ends

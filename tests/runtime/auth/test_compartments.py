@@ -91,7 +91,7 @@ def test_code_that_cannot_be_loaded_lets_nobody_in(guarded):
         answer = server.as_user(token).client.post("/threads", json={})
         assert (answer.status_code, "not today" in answer.text) == (500, False)
     server.as_user(None)("GET", "/ok")
-    assert "not today" in server.tail()
+    wait_for(lambda: "not today" in server.log.read_text(), what="the log")
 
 
 def test_a_worker_that_dies_is_waited_for(guarded):

@@ -144,7 +144,8 @@ def let_go(runs) -> list[dict]:
 
 def test_only_its_own_runs(server, tmp_path):
     """A run at the other worker does not notice."""
-    for number in range(100):  # until both workers are there
+    wait_for(lambda: server.ask("GET", "/info")["workers"]["python"]["ready"] >= 2, 120, "both workers")
+    for number in range(100):  # until each has one
         runs = begin_two(server, tmp_path / str(number))
         if runs[0][2] != runs[1][2]:
             break

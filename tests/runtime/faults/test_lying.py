@@ -44,14 +44,15 @@ def fails(server) -> str:
 
 
 def test_a_version_that_does_not_fit(served):
-    server = served({**ready(), "hello": {"version": "9.9.9"}}, "--runtime-start-timeout", "5")
+    server = served({**ready(), "hello": {"version": "9.9.9"}}, "--runtime-start-timeout", "15")
+    wait_for(lambda: "9.9.9" in server.log.read_text(), what="the log")  # then it is known why none is there
     said = fails(server)
-    wait_for(lambda: "9.9.9" in server.log.read_text(), what="the log")
     assert "9.9.9" in said, said
 
 
 def test_a_protocol_that_does_not_fit(served):
-    server = served({**ready(), "hello": {"protocol": 7}}, "--runtime-start-timeout", "5")
+    server = served({**ready(), "hello": {"protocol": 7}}, "--runtime-start-timeout", "15")
+    wait_for(lambda: "protocol 7" in server.log.read_text(), what="the log")
     assert "protocol" in fails(server)
 
 

@@ -12,7 +12,7 @@ HERE = Path(__file__).resolve().parent
 
 
 def test_one_that_hangs(project, tmp_path):
-    server = project(folder=HERE / "graphs", options=["--runtime-hang-timeout", "1"])
+    server = project(folder=HERE / "graphs", options=["--runtime-hang-timeout", "5"])
     ended = server.wait("stops", {"said": []}, configurable={"folder": str(tmp_path)})
     assert ended["said"] == ["went on"]
     assert len(list(tmp_path.glob("stop.*"))) == 2

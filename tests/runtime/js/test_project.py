@@ -191,6 +191,9 @@ def test_drawing_and_schemas(server):
     assert {node["id"] for node in graph["nodes"]} == {"__start__", "before", "middle", "after", "__end__"}
     deep = server.ask("GET", "/assistants/nested/graph", params={"xray": "true"})
     assert "middle:tail" in {node["id"] for node in deep["nodes"]}
+    with server.client() as client:
+        picture = client.get("/assistants/nested/graph", params={"xray": "true", "format": "svg"})
+    assert picture.status_code == 200 and 'data-node="middle:tail"' in picture.text
     schemas = server.ask("GET", "/assistants/more/schemas")
     assert schemas["input_schema"]["properties"]["word"] == {"type": "string"}
     assert "user" in schemas["context_schema"]["properties"]
@@ -241,7 +244,7 @@ def test_worker_on_another_machine(project, tmp_path):
     with open(tmp_path / "log", "w") as log:
         worker = subprocess.Popen(["node", str(main)], cwd=server.project, env=env, stdout=log, stderr=log)
     try:
-        values = wait_for(lambda: answered(server), what="a worker that answers")
+        values = wait_for(lambda: answered(server), 180, "a worker that answers")
         assert values["messages"][-1]["content"] == "you said: hello"
         wrong = subprocess.run(
             ["node", str(main)], cwd=server.project, env=env | {"HEDDLE_RUNTIME_KEY": "wrong" * 5},

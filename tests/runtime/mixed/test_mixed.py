@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import uuid
 from pathlib import Path
 
 import pytest
@@ -127,9 +129,52 @@ def test_supersteps_that_fail_leave_no_thread(server):
 def test_graphs_are_drawn_and_described(server, graph):
     drawn = server.ask("GET", f"/assistants/{graph}/graph")
     assert [node["id"] for node in drawn["nodes"]] == ["__start__", "reply", "__end__"]
+    with server.client() as client:
+        picture = client.get(f"/assistants/{graph}/graph", params={"format": "svg"})
+    assert picture.headers["content-type"] == "image/svg+xml"
+    assert re.findall(r'<g class="node" data-node="([^"]*)">', picture.text) == ["__start__", "reply", "__end__"]
     schemas = server.ask("GET", f"/assistants/{graph}/schemas")
     assert schemas["graph_id"] == graph and "messages" in schemas["input_schema"]["properties"]
     assert server.ask("GET", f"/assistants/{graph}/subgraphs") == {}
+
+
+# ---- saying it again -------------------------------------------------------------------------
+
+
+def turns(server, thread: str, graph: str) -> list[dict]:
+    answer = server.ask("GET", f"/threads/{thread}/messages", params={"assistant_id": graph})
+    return [each for each in answer["messages"] if each["type"] == "human"]
+
+
+def place(turn: dict) -> tuple[int, int]:
+    """Which of how many."""
+    [own] = [i for i, other in enumerate(turn["alternatives"]) if other["current"]]
+    return own + 1, len(turn["alternatives"])
+
+
+def again(server, thread: str, graph: str, fork: str, text: str) -> list[str]:
+    message = {"role": "user", "content": text, "id": str(uuid.uuid4())}
+    return contents(server.wait(graph, {"messages": [message]}, thread, checkpoint_id=fork))
+
+
+@pytest.mark.parametrize("graph", TELLERS)
+def test_messages_are_said_again(server, graph):
+    thread = server.thread()
+    server.wait(graph, human("one"), thread)
+    server.wait(graph, human("two"), thread)
+    for number in (2, 3, 4):
+        last_turn = turns(server, thread, graph)[1]
+        assert again(server, thread, graph, last_turn["fork_checkpoint_id"], f"two {number}")[2] == f"two {number}"
+        assert [place(turn) for turn in turns(server, thread, graph)] == [(1, 1), (number, number)]
+    # The official hook forks from the parent of the first state with the message: its input.
+    first = turns(server, thread, graph)[1]["checkpoint_id"]
+    parent = server.ask("GET", f"/threads/{thread}/state/{first}")["parent_checkpoint"]["checkpoint_id"]
+    assert again(server, thread, graph, parent, "two 5")[2] == "two 5"
+    assert place(turns(server, thread, graph)[1]) == (5, 5)
+    for number in (2, 3):
+        first = turns(server, thread, graph)[0]
+        assert again(server, thread, graph, first["fork_checkpoint_id"], f"one {number}")[0] == f"one {number}"
+        assert [place(turn) for turn in turns(server, thread, graph)] == [(number, number)]
 
 
 # ---- calling each other ----------------------------------------------------------------------

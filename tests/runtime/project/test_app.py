@@ -76,7 +76,7 @@ def test_what_nobody_has_is_not_found(client):
 def test_errors_are_a_500_and_in_the_log(served, client):
     answer = client.get("/shop/fail")
     assert answer.status_code == 500 and "reason" not in answer.text
-    assert f"ValueError: a reason for the log ({served.project / 'shop.py'}:" in served.said()
+    served.waits_for(f"ValueError: a reason for the log ({served.project / 'shop.py'}:")
 
 
 def test_answers_are_streamed(client):

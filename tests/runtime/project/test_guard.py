@@ -81,6 +81,7 @@ def test_routes_are_for_users(files, ending, project):
     if ending == "ts":
         assert ask("/stream", **{"x-key": "open sesame"}).text == "abc"
     assert ask("/nowhere").status_code == 401
+    assert ask("/").text.startswith("<!doctype html>")  # the chat page, where people sign in
     assert ask("/nowhere", **{"x-key": "open sesame"}).status_code == 404
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 from langgraph_sdk import get_client
@@ -203,7 +204,10 @@ graph = StateGraph(State).add_node("say", lambda state: {"said": WORD}).add_edge
         config=config, files={"g.py": code, "words.py": "WORD = 'one'\n"}, options=["--runtime-reload"]
     )
     assert server.wait("g", {"said": ""})["said"] == "one"
+    # As long as before and of the same second: what was compiled then is not what counts.
+    moment = (server.project / "words.py").stat().st_mtime_ns // 10**9 * 10**9 + 999_999_999
     (server.project / "words.py").write_text("WORD = 'two'\n")
+    os.utime(server.project / "words.py", ns=(moment, moment))
     wait_for(lambda: server.wait("g", {"said": ""})["said"] == "two", what="the new code")
     (server.project / "words.py").write_text("WORD = 'three\n")
     wait_for(lambda: "SyntaxError" in server.log.read_text(), what="the failure in the log")

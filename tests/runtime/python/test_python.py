@@ -182,15 +182,9 @@ async def test_subgraph_streams(client):
 async def test_cancel(server, client):
     thread = (await client.threads.create())["thread_id"]
     run = await client.runs.create(thread, "slow", input={}, stream_mode=["custom"])
-
-    async def is_waiting():
-        state = await client.threads.get_state(thread)
-        return state["next"] == ["wait"]
-
-    for _ in range(3000):
-        if await is_waiting():
-            break
-        await asyncio.sleep(0.02)
+    # The checkpoint before the node may be there before the node has begun.
+    wait_for(lambda: "slow: waits until it is cancelled" in server.log.read_text(), what="the node to wait")
+    wait_for(lambda: server.state(thread)["next"] == ["wait"], what="its checkpoint")
     await client.runs.cancel(thread, run["run_id"], wait=True)
     assert (await client.runs.get(thread, run["run_id"]))["status"] == "interrupted"
     state = await client.threads.get_state(thread)

@@ -19,6 +19,8 @@ class State(TypedDict, total=False):
 async def wait(state: State) -> dict[str, Any]:
     get_stream_writer()("waiting")
     try:
+        if "seconds" not in state:
+            print("slow: waits until it is cancelled")
         await asyncio.sleep(state.get("seconds", 600))
     except asyncio.CancelledError:
         print("slow: the wait was cancelled")

@@ -1,0 +1,106 @@
+"""The chat page beside an application of the project: what the application has is the application's."""
+
+from __future__ import annotations
+
+import json
+
+import httpx
+import pytest
+from programs import wait_for
+
+STARLETTE = """
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+
+
+async def say(request):
+    return PlainTextResponse(f"app: {request.method} {request.url.path}")
+
+
+app = Starlette(routes=[ROUTES])
+"""
+
+# Nobody can know what it has.
+PLAIN = """
+HAS = {HAS}
+
+
+async def app(scope, receive, send):
+    if scope["type"] != "http":
+        return
+    body = f"app: {scope['method']} {scope['path']}".encode()
+    status = 200 if scope["path"] in HAS else 404
+    await send({"type": "http.response.start", "status": status, "headers": [(b"content-type", b"text/plain")]})
+    await send({"type": "http.response.body", "body": body})
+"""
+
+
+def ask(method: str, server, path: str, **options) -> httpx.Response:
+    return httpx.request(method, server.url + path, timeout=60, **options)
+
+
+def starlette(routes: str) -> str:
+    return STARLETTE.replace("ROUTES", routes)
+
+
+@pytest.fixture
+def served(project):
+    """served(code, …): a server with that application."""
+
+    def create(code: str, **http):
+        files = {"site.py": code}
+        config = {"http": {"app": "./site.py:app", **http}}
+        server = project(config=config, files=files)
+        # Until then it is not asked.
+        wait_for(lambda: ask("get", server, "/there").text.startswith("app: "), what="the application")
+        return server
+
+    return create
+
+
+def is_page(answer: httpx.Response) -> bool:
+    return answer.status_code == 200 and answer.text.startswith("<!doctype html>")
+
+
+THERE = 'Route("/there", say)'
+
+
+def test_the_page_where_the_application_has_none(served):
+    server = served(starlette(THERE))
+    assert is_page(ask("get", server, "/"))
+    assert ask("head", server, "/").status_code == 200
+    assert ask("get", server, "/assets/none.js").status_code == 404
+    assert ask("get", server, "/page/settings").json()["needs_sign_in"] is False
+
+
+@pytest.mark.parametrize("route", ['Route("/", say)', 'Route("/{rest:path}", say)'])
+def test_what_it_says_it_has_is_its_own(served, route):
+    server = served(starlette(f"{THERE}, {route}"))
+    assert ask("get", server, "/").text == "app: GET /"
+    # The API is not the page's.
+    assert ask("get", server, "/info").json()["name"] == "heddle"
+
+
+def test_and_what_it_does_not_say(served):
+    server = served(PLAIN.replace("{HAS}", repr({"/", "/there", "/assets/mine.js"})))
+    assert ask("get", server, "/").text == "app: GET /"
+    assert ask("post", server, "/", json={}).text == "app: POST /"
+    assert ask("get", server, "/assets/mine.js").text == "app: GET /assets/mine.js"
+    assert json.loads(ask("get", server, "/assets/other.js").text) == {"detail": "Not Found"}
+
+
+def test_the_page_where_it_answers_that_there_is_nothing(served):
+    server = served(PLAIN.replace("{HAS}", repr({"/there"})))
+    assert is_page(ask("get", server, "/"))
+    assert ask("post", server, "/", json={}).status_code == 404  # as without the page
+
+
+def test_the_page_can_be_left_out(project):
+    server = project(
+        config={"http": {"app": "./site.py:app"}, "page": {"enabled": False}},
+        files={"site.py": PLAIN.replace("{HAS}", repr({"/there"}))},
+    )
+    wait_for(lambda: ask("get", server, "/there").text.startswith("app: "), what="the application")
+    answer = ask("get", server, "/")
+    assert (answer.status_code, answer.text) == (404, "app: GET /")
