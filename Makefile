@@ -14,7 +14,7 @@ $(BUILD)/build.ninja:
 	@scripts/install-deps build
 	@meson setup $(BUILD) --buildtype=release -Dtests=disabled -Dwerror=false
 
-serve: all ## build and serve on port 2024, or the next free one
+serve: all ## build and serve on port 2024, or the next free one; its address is that of the chat page
 	@exec $(BUILD)/heddle serve $(ARGS)
 
 test: ## build with two compilers and sanitizers, run every test, sum up
@@ -31,7 +31,7 @@ install: all ## install the library, heddle.h and heddle.pc (DESTDIR is honoured
 	@meson install -C $(BUILD) --no-rebuild
 
 clean: ## remove everything that was built
-	rm -rf build build-*
+	rm -rf build build-* web/node_modules/.heddle-pages
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18

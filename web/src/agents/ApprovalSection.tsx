@@ -1,0 +1,158 @@
+// Which calls of tools a human must approve, and with which answers.
+import { useId } from "react";
+import { Button, IconButton } from "@/ui/Button";
+import { TextField } from "@/ui/Field";
+import type { Way } from "@/ask/question";
+import styles from "./AgentForm.module.css";
+import { ALL_WAYS, type Draft, type Errors, type Rule } from "./draft";
+
+const policies: { value: Draft["approval"]; label: string; hint: string }[] = [
+    { value: "none", label: "No calls", hint: "It uses its tools without asking." },
+    { value: "all", label: "All calls", hint: "It asks before each." },
+    {
+        value: "rules",
+        label: "By rules",
+        hint: "It asks for the tools below; the first rule that fits counts.",
+    },
+];
+
+const wayNames: Record<Way, string> = {
+    accept: "Accept",
+    edit: "Edit",
+    respond: "Respond",
+    ignore: "Ignore",
+};
+
+function RuleRow({
+    rule,
+    error,
+    onChange,
+    onRemove,
+}: {
+    rule: Rule;
+    error: string | undefined;
+    onChange(rule: Rule): void;
+    onRemove(): void;
+}) {
+    const toggle = (way: Way) => {
+        const ways = ALL_WAYS.filter((one) =>
+            one === way ? !rule.ways.includes(way) : rule.ways.includes(one),
+        );
+        onChange({ ...rule, ways });
+    };
+    return (
+        <div className={styles.rule}>
+            <div className={styles.row}>
+                <TextField
+                    label="Tool"
+                    value={rule.tool}
+                    placeholder="send_*"
+                    error={error}
+                    onChange={(event) => onChange({ ...rule, tool: event.target.value })}
+                />
+                <IconButton
+                    icon="trash"
+                    label={`Remove the rule for ${rule.tool || "this tool"}`}
+                    tip="right"
+                    onClick={onRemove}
+                />
+            </div>
+            <fieldset className={styles.ways}>
+                <legend>Answers</legend>
+                {ALL_WAYS.map((way) => (
+                    <label key={way} className={styles.check}>
+                        <input
+                            type="checkbox"
+                            checked={rule.ways.includes(way)}
+                            onChange={() => toggle(way)}
+                        />
+                        {wayNames[way]}
+                    </label>
+                ))}
+            </fieldset>
+            <TextField
+                label="What the question says"
+                value={rule.description}
+                onChange={(event) => onChange({ ...rule, description: event.target.value })}
+            />
+            {Object.keys(rule.rest).length > 0 && (
+                <p className={styles.hint}>
+                    With conditions: <code>{JSON.stringify(rule.rest)}</code>
+                </p>
+            )}
+        </div>
+    );
+}
+
+interface SectionProps {
+    draft: Draft;
+    errors: Errors;
+    onChange(part: Partial<Draft>): void;
+}
+
+export function ApprovalSection({ draft, errors, onChange }: SectionProps) {
+    const id = useId();
+    const { rules } = draft;
+    const add = () =>
+        onChange({ rules: [...rules, { tool: "", ways: ALL_WAYS, description: "", rest: {} }] });
+    return (
+        <fieldset className={styles.group}>
+            <legend className="visually-hidden">Calls that a human approves</legend>
+            {errors.approval && (
+                <p className={styles.error} role="alert">
+                    {errors.approval}
+                </p>
+            )}
+            <div className={styles.policies}>
+                {policies.map(({ value, label, hint }) => (
+                    <label key={value} className={styles.policy}>
+                        <input
+                            type="radio"
+                            name={id}
+                            checked={draft.approval === value}
+                            onChange={() =>
+                                onChange({
+                                    approval: value,
+                                    ...(value === "rules" && rules.length === 0
+                                        ? {
+                                              rules: [
+                                                  {
+                                                      tool: "",
+                                                      ways: ALL_WAYS,
+                                                      description: "",
+                                                      rest: {},
+                                                  },
+                                              ],
+                                          }
+                                        : {}),
+                                })
+                            }
+                        />
+                        <span>
+                            {label}
+                            <span className={styles.hint}>{hint}</span>
+                        </span>
+                    </label>
+                ))}
+            </div>
+            {draft.approval === "rules" && (
+                <>
+                    {rules.map((rule, at) => (
+                        <RuleRow
+                            key={at}
+                            rule={rule}
+                            error={errors[`approval.${at}`]}
+                            onChange={(next) =>
+                                onChange({ rules: rules.map((one, i) => (i === at ? next : one)) })
+                            }
+                            onRemove={() => onChange({ rules: rules.filter((_, i) => i !== at) })}
+                        />
+                    ))}
+                    <Button icon="plus" onClick={add}>
+                        Add a rule
+                    </Button>
+                </>
+            )}
+        </fieldset>
+    );
+}

@@ -1,0 +1,65 @@
+// Whom a message is for: "@name" at its beginning. Names may have spaces. Pure.
+import type { Assistant } from "@langchain/langgraph-sdk";
+
+export interface Addressed {
+    /** null: the message names nobody. */
+    assistantId: string | null;
+    /** Without the name. */
+    text: string;
+}
+
+type Known = Pick<Assistant, "assistant_id" | "name" | "graph_id">;
+
+const nameOf = (one: Known) => one.name || one.graph_id;
+
+function isEnd(char: string | undefined): boolean {
+    return char === undefined || /[\s,:]/.test(char);
+}
+
+/** The longest name counts, so that "@Mail clerk" is not "Mail". */
+export function addressOf(text: string, assistants: readonly Known[]): Addressed {
+    const trimmed = text.trimStart();
+    if (!trimmed.startsWith("@")) return { assistantId: null, text };
+    const said = trimmed.slice(1);
+    const lower = said.toLowerCase();
+    let found: Known | null = null;
+    for (const one of assistants) {
+        const name = nameOf(one).toLowerCase();
+        const isNamed = name !== "" && lower.startsWith(name) && isEnd(said[name.length]);
+        if (isNamed && (!found || name.length > nameOf(found).length)) found = one;
+    }
+    if (!found) return { assistantId: null, text };
+    return {
+        assistantId: found.assistant_id,
+        text: said.slice(nameOf(found).length).replace(/^[,:]?\s*/, ""),
+    };
+}
+
+const LONGEST = 100;
+
+/**
+ * What is typed of a name at the beginning of a message, up to the caret; null: no name is being
+ * typed.
+ */
+export function mentionAt(text: string, caret: number): string | null {
+    if (!text.startsWith("@") || caret < 1 || caret > LONGEST) return null;
+    const query = text.slice(1, caret);
+    return query.includes("\n") ? null : query;
+}
+
+/** Agents whose name has what was typed; those that begin with it first. */
+export function matchesOf<T extends Known>(query: string, assistants: readonly T[], most = 8): T[] {
+    const wanted = query.toLowerCase();
+    if (
+        wanted.endsWith(" ") &&
+        assistants.some((one) => nameOf(one).toLowerCase() === wanted.trimEnd())
+    ) {
+        const longer = assistants.filter((one) => nameOf(one).toLowerCase().startsWith(wanted));
+        return longer.slice(0, most);
+    }
+    const begins = assistants.filter((one) => nameOf(one).toLowerCase().startsWith(wanted));
+    const has = assistants.filter(
+        (one) => !begins.includes(one) && nameOf(one).toLowerCase().includes(wanted),
+    );
+    return [...begins, ...has].slice(0, most);
+}

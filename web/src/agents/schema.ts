@@ -1,0 +1,43 @@
+// The settings that a graph knows, asked for once.
+import { useEffect, useState } from "react";
+import { ask } from "@/api/client";
+
+const known = new Map<string, Promise<unknown>>();
+
+/** By a graph's id, which also stands for its first assistant. */
+export function loadSchema(graphId: string): Promise<unknown> {
+    let schema = known.get(graphId);
+    if (!schema) {
+        schema = ask<{ config_schema?: unknown }>(
+            `/assistants/${encodeURIComponent(graphId)}/schemas`,
+        ).then((schemas) => schemas.config_schema ?? null);
+        known.set(graphId, schema);
+        schema.catch(() => known.delete(graphId));
+    }
+    return schema;
+}
+
+export interface Schema {
+    /** undefined: not read yet; null: the graph has none. */
+    schema: unknown;
+    error: unknown;
+}
+
+export function useSchema(graphId: string): Schema {
+    const [state, setState] = useState<Schema & { graphId: string }>({
+        graphId,
+        schema: undefined,
+        error: null,
+    });
+    useEffect(() => {
+        let isGone = false;
+        loadSchema(graphId).then(
+            (schema) => !isGone && setState({ graphId, schema, error: null }),
+            (error: unknown) => !isGone && setState({ graphId, schema: null, error }),
+        );
+        return () => {
+            isGone = true;
+        };
+    }, [graphId]);
+    return state.graphId === graphId ? state : { schema: undefined, error: null };
+}

@@ -1,0 +1,56 @@
+// Cuts the text of an event stream into whole events.
+
+export interface Cut {
+    /** The event as it came, with the empty line that ends it. */
+    text: string;
+    id: string | null;
+    /** Empty for a comment, such as a heartbeat. */
+    event: string;
+    data: string;
+}
+
+export interface Cutter {
+    push(piece: string): Cut[];
+}
+
+function read(text: string): Cut {
+    const cut: Cut = { text, id: null, event: "", data: "" };
+    const data: string[] = [];
+    for (const line of text.split(/\r\n|\n|\r/)) {
+        const colon = line.indexOf(":");
+        if (colon <= 0) continue;
+        const value = line.slice(colon + (line[colon + 1] === " " ? 2 : 1));
+        const field = line.slice(0, colon);
+        if (field === "id") cut.id = value;
+        else if (field === "event") cut.event = value;
+        else if (field === "data") data.push(value);
+    }
+    cut.data = data.join("\n");
+    return cut;
+}
+
+const LONGEST_END = 4;
+
+export function createCutter(): Cutter {
+    const ends = /\r\n\r\n|\n\n|\r\r(?!\n)/g;
+    let rest = "";
+    let searched = 0; // of `rest`: a long event is not looked through again with each of its pieces
+    return {
+        push(piece) {
+            const cuts: Cut[] = [];
+            rest += piece;
+            // A lone \r at the end may be half of a \r\n: it waits for what follows.
+            for (;;) {
+                ends.lastIndex = searched;
+                const end = ends.exec(rest);
+                if (!end || (end[0] === "\r\r" && end.index + 2 === rest.length)) break;
+                const length = end.index + end[0].length;
+                cuts.push(read(rest.slice(0, length)));
+                rest = rest.slice(length);
+                searched = 0;
+            }
+            searched = Math.max(0, rest.length - LONGEST_END);
+            return cuts;
+        },
+    };
+}

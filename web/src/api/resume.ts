@@ -1,0 +1,217 @@
+// Event streams of runs that do not break.
+//
+// When the connection is lost in the middle of a run, the stream is picked up again with
+// Last-Event-ID below the official client, which notices nothing: no piece is lost and none comes
+// twice. When the server itself was restarted and began the run again from its last checkpoint
+// (`metadata` with a higher attempt), the last `values` are repeated, so that pieces of the lost
+// attempt vanish.
+import { reportLost, reportReached, untilReached } from "./connection";
+import { createCutter, type Cut } from "./cutter";
+import { noteEnd } from "./ends";
+import { isRefused, untilSignedIn } from "./session";
+
+type Fetch = typeof fetch;
+
+interface Follow {
+    fetch: Fetch;
+    url: string;
+    headers: Headers;
+    signal: AbortSignal;
+}
+
+interface Memory {
+    lastId: string | null;
+    attempt: number | null;
+    values: string | null;
+    isEnded: boolean;
+}
+
+/**
+ * A connection that is silent for so long is given up: the server sends a heartbeat every few
+ * seconds.
+ */
+const SILENCE_MS = 30_000;
+
+/**
+ * The server answers, but not yet with what was asked for: it is starting, or another one is in
+ * front of it.
+ */
+class NotYet extends Error {}
+
+/** `/threads/T/runs/R` of a response to a run's request; null: it has none. */
+function runPath(request: URL, response: Response): string | null {
+    const location = response.headers.get("content-location") ?? request.pathname;
+    return /\/threads\/[^/]+\/runs\/[^/]+(?=\/stream$|$)/.exec(location)?.[0] ?? null;
+}
+
+/**
+ * The text to hand on for an event; empty for comments, which would only wake the client's own
+ * watchdog.
+ */
+export function remember(memory: Memory, cut: Cut): string {
+    if (cut.event === "" && cut.data === "") return "";
+    let before = "";
+    if (cut.id) memory.lastId = cut.id;
+    if (cut.event === "metadata") {
+        const { attempt } = parse(cut.data) as { attempt?: number };
+        if (
+            attempt !== undefined &&
+            memory.attempt !== null &&
+            attempt > memory.attempt &&
+            memory.values
+        )
+            before = `event: values\ndata: ${memory.values}\n\n`;
+        memory.attempt = attempt ?? memory.attempt;
+    } else if (cut.event === "values") {
+        memory.values = cut.data.replaceAll("\n", " ");
+    } else if (cut.event === "end") {
+        memory.isEnded = true;
+        noteEnd(parse(cut.data));
+    } else if (cut.event === "error") {
+        memory.isEnded = true;
+    }
+    return before + cut.text;
+}
+
+function parse(text: string): object {
+    try {
+        const value: unknown = JSON.parse(text);
+        return value !== null && typeof value === "object" ? value : {};
+    } catch {
+        return {};
+    }
+}
+
+export function newMemory(): Memory {
+    return { lastId: null, attempt: null, values: null, isEnded: false };
+}
+
+async function pass(
+    response: Response,
+    follow: Follow,
+    memory: Memory,
+    send: (text: string) => void,
+): Promise<void> {
+    const cutter = createCutter();
+    const decoder = new TextDecoder();
+    const reader = response.body!.getReader();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const leave = () => void reader.cancel().catch(() => undefined); // read() then says that it is done
+    follow.signal.addEventListener("abort", leave);
+    const listen = () => {
+        clearTimeout(timer);
+        timer = setTimeout(leave, SILENCE_MS);
+    };
+    try {
+        for (;;) {
+            listen();
+            const { done, value } = await reader.read();
+            follow.signal.throwIfAborted();
+            if (done) return;
+            for (const cut of cutter.push(decoder.decode(value, { stream: true })))
+                send(remember(memory, cut));
+        }
+    } finally {
+        clearTimeout(timer);
+        follow.signal.removeEventListener("abort", leave);
+    }
+}
+
+/** Waits for whoever has to sign in again. */
+async function get(follow: Follow, url: string, headers: Headers): Promise<Response> {
+    for (;;) {
+        const response = await follow.fetch(url, { headers, signal: follow.signal });
+        if (response.status >= 500) throw new NotYet();
+        if (response.status !== 401 || !isRefused.get()) return response;
+        await untilSignedIn(follow.signal);
+    }
+}
+
+/** Whether the run of a stream that ended without saying so is still to end. */
+async function isAtWork(follow: Follow): Promise<boolean> {
+    const response = await get(follow, follow.url, follow.headers);
+    if (!response.ok) return false;
+    const { status } = (await response.json()) as { status: string };
+    return status === "pending" || status === "running";
+}
+
+async function again(follow: Follow, memory: Memory): Promise<Response> {
+    const headers = new Headers(follow.headers);
+    headers.set("last-event-id", memory.lastId ?? "-1");
+    const response = await get(follow, `${follow.url}/stream`, headers);
+    if (!response.ok) throw new Error(`The answer can't be picked up again: ${response.status}`);
+    return response;
+}
+
+async function pump(first: Response, follow: Follow, send: (text: string) => void): Promise<void> {
+    const memory = newMemory();
+    let response: Response | null = first;
+    for (;;) {
+        try {
+            response ??= await again(follow, memory);
+            reportReached();
+            await pass(response, follow, memory, send);
+            response = null;
+            if (memory.isEnded) return;
+            // What came between the last event and the end of the run is fetched even if the run
+            // has ended by now.
+            const isOver = !(await isAtWork(follow));
+            response = await again(follow, memory);
+            if (!isOver) continue;
+            await pass(response, follow, memory, send);
+            return;
+        } catch (error) {
+            if (follow.signal.aborted || !(error instanceof TypeError || error instanceof NotYet))
+                throw error;
+            response = null;
+            reportLost();
+            await untilReached(follow.signal);
+        }
+    }
+}
+
+function wrap(first: Response, follow: Follow, stop: () => void): Response {
+    const encoder = new TextEncoder();
+    const body = new ReadableStream<Uint8Array>({
+        start(controller) {
+            const send = (text: string) => {
+                if (text) controller.enqueue(encoder.encode(text));
+            };
+            pump(first, follow, send)
+                .then(
+                    () => controller.close(),
+                    (error: unknown) => controller.error(error),
+                )
+                .catch(() => undefined); // nobody reads any more
+        },
+        cancel: stop,
+    });
+    // No `location`: the client above must not try to pick the stream up a second time.
+    const headers = new Headers(first.headers);
+    headers.delete("location");
+    return new Response(body, { status: first.status, statusText: first.statusText, headers });
+}
+
+/** `fetch`, whose streams of runs last as long as the run. */
+export function resuming(base: Fetch): Fetch {
+    return async (input, init) => {
+        const request = new URL(input instanceof Request ? input.url : input, document.baseURI);
+        const response = await base(input, init);
+        const isStream = response.headers.get("content-type")?.startsWith("text/event-stream");
+        const path = isStream && response.ok ? runPath(request, response) : null;
+        if (!path) return response;
+        const headers = new Headers(init?.headers);
+        headers.delete("content-type");
+        headers.delete("content-length");
+        // The path may have a prefix that content-location does not tell.
+        const prefix = request.pathname.slice(0, request.pathname.indexOf("/threads/"));
+        const url = new URL(prefix + path.slice(path.indexOf("/threads/")), request).href;
+        const left = new AbortController();
+        init?.signal?.addEventListener("abort", () => left.abort(init.signal?.reason), {
+            once: true,
+        });
+        return wrap(response, { fetch: base, url, headers, signal: left.signal }, () =>
+            left.abort(),
+        );
+    };
+}

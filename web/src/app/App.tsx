@@ -1,0 +1,68 @@
+// The whole page: who is here, the list of conversations at the side, and the view that the address
+// names.
+import { lazy, Suspense, useEffect, useState } from "react";
+import { loadAssistants } from "@/api/assistants";
+import { session } from "@/api/session";
+import { useStore } from "@/api/store";
+import { SignInGate } from "@/signin/SignInGate";
+import { Sidebar } from "@/threads/Sidebar";
+import { Toasts } from "@/ui/toast";
+import styles from "./App.module.css";
+import { ConnectionBanner } from "./ConnectionBanner";
+import { useRoute } from "./route";
+import { TalkView } from "./TalkView";
+
+const AgentsView = lazy(() =>
+    import("@/agents/AgentsView").then((module) => ({ default: module.AgentsView })),
+);
+
+function Views({ onMenu }: { onMenu(): void }) {
+    const route = useRoute();
+    if (route.view === "agents") {
+        return (
+            <Suspense fallback={null}>
+                <AgentsView assistantId={route.assistantId} onMenu={onMenu} />
+            </Suspense>
+        );
+    }
+    return <TalkView threadId={route.threadId} at={route.at} agent={route.agent} onMenu={onMenu} />;
+}
+
+function Inside() {
+    const [isSideOpen, setSideOpen] = useState(false);
+    const route = useRoute();
+    const { token } = useStore(session);
+
+    useEffect(() => void loadAssistants(), [token]);
+    useEffect(() => setSideOpen(false), [route]); // on a phone the list covers what was chosen
+
+    return (
+        <div className={styles.frame} data-side={isSideOpen ? "open" : "closed"}>
+            <a
+                className={styles.skip}
+                href="#main"
+                onClick={(event) => {
+                    event.preventDefault();
+                    document.getElementById("main")?.focus();
+                }}
+            >
+                Skip to the conversation
+            </a>
+            <Sidebar isOpen={isSideOpen} onClose={() => setSideOpen(false)} />
+            {isSideOpen && <div className={styles.veil} onClick={() => setSideOpen(false)} />}
+            <main id="main" className={styles.main} tabIndex={-1}>
+                <ConnectionBanner />
+                <Views onMenu={() => setSideOpen(true)} />
+            </main>
+            <Toasts />
+        </div>
+    );
+}
+
+export function App() {
+    return (
+        <SignInGate>
+            <Inside />
+        </SignInGate>
+    );
+}

@@ -1,0 +1,135 @@
+// One question: who asks, what for, and the answers that are allowed.
+import { useEffect, useId, useRef, useState, type ReactNode } from "react";
+import { AgentBadge } from "@/agents/AgentBadge";
+import { colourOf } from "@/agents/colours";
+import { Button } from "@/ui/Button";
+import { Icon, type IconName } from "@/ui/icons";
+import styles from "./Card.module.css";
+import { CallBody } from "./CallBody";
+import { FormBody } from "./FormBody";
+import { OtherBody } from "./OtherBody";
+import type { Answer, Item } from "./question";
+import { ReviewBody } from "./ReviewBody";
+
+interface CardProps {
+    item: Item;
+    assistantId: string;
+    name: string;
+    /** The answer that waits for those to the other questions. */
+    given: Answer | null;
+    isAlone: boolean;
+    onAnswer(answer: Answer | null): void;
+}
+
+export interface BodyProps<T extends Item> {
+    item: T;
+    onAnswer(answer: Answer): void;
+}
+
+const icons: Record<Item["kind"], IconName> = {
+    call: "tool",
+    review: "inspect",
+    form: "edit",
+    pause: "stop",
+    other: "agents",
+};
+
+function titleOf(item: Item): ReactNode {
+    if (item.kind === "call")
+        return (
+            <>
+                wants to use <code>{item.name}</code>
+            </>
+        );
+    if (item.kind === "review") return "asks for a review";
+    if (item.kind === "form")
+        return (
+            <>
+                needs something for <code>{item.server}</code>
+            </>
+        );
+    return item.kind === "pause" ? "has stopped" : "asks";
+}
+
+function Body({ item, onAnswer }: BodyProps<Item>) {
+    if (item.kind === "call") return <CallBody item={item} onAnswer={onAnswer} />;
+    if (item.kind === "review") return <ReviewBody item={item} onAnswer={onAnswer} />;
+    if (item.kind === "form") return <FormBody item={item} onAnswer={onAnswer} />;
+    if (item.kind === "other") return <OtherBody item={item} onAnswer={onAnswer} />;
+    return (
+        <div className={styles.actions}>
+            <Button kind="primary" icon="forward" onClick={() => onAnswer({ way: "accept" })}>
+                Continue
+            </Button>
+        </div>
+    );
+}
+
+function saidOf(given: Answer, item: Item): string {
+    if (given.way === "accept") return item.kind === "pause" ? "Goes on" : "Accepted";
+    if (given.way === "edit") return "Accepted with changes";
+    if (given.way === "ignore")
+        return item.kind === "call" && item.form === "decision" ? "Rejected" : "Ignored";
+    return "Answered";
+}
+
+/** What was chosen while other questions are still open. */
+function Chosen({ given, item, onChange }: { given: Answer; item: Item; onChange(): void }) {
+    const line = useRef<HTMLParagraphElement>(null);
+    useEffect(() => line.current?.focus(), []);
+    return (
+        <div className={styles.chosen}>
+            <p ref={line} tabIndex={-1}>
+                <Icon name="check" size={16} /> {saidOf(given, item)}. Sent with the other answers.
+            </p>
+            <Button kind="quiet" onClick={onChange}>
+                Change
+            </Button>
+        </div>
+    );
+}
+
+export function Card({ item, assistantId, name, given, isAlone, onAnswer }: CardProps) {
+    const id = useId();
+    const [isOpen, setOpen] = useState(true); // a chosen answer is shown in one line, unless it is being changed
+    const asker = item.delegate?.assistantId ?? assistantId;
+    const answer = (next: Answer) => {
+        setOpen(false);
+        onAnswer(next);
+    };
+    return (
+        <div
+            role="group"
+            className={styles.card}
+            aria-labelledby={id}
+            style={{ "--agent": colourOf(asker) } as React.CSSProperties}
+        >
+            <header className={styles.head}>
+                <span className={styles.icon}>
+                    <Icon name={icons[item.kind]} size={16} />
+                </span>
+                <h2 id={id} tabIndex={-1}>
+                    <AgentBadge assistantId={asker} name={item.delegate?.name} /> {titleOf(item)}
+                </h2>
+                {item.delegate && <p className={styles.through}>asked by {name}</p>}
+            </header>
+            {item.error && (
+                <p className={styles.error} role="alert">
+                    The last answer was not taken: {item.error}
+                </p>
+            )}
+            {given && !isOpen && !isAlone ? (
+                <Chosen
+                    given={given}
+                    item={item}
+                    onChange={() => {
+                        setOpen(true);
+                        onAnswer(null);
+                    }}
+                />
+            ) : (
+                <Body item={item} onAnswer={answer} />
+            )}
+        </div>
+    );
+}

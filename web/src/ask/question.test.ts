@@ -1,0 +1,127 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { errorOf, fieldsOf, fieldsOfSchema, valuesOf } from "./fields";
+import { askedThrough, canAccept, canRespond, questionOf, type Json } from "./question";
+
+const asked = (value: Json) => questionOf({ id: "q", value }, 0);
+const call = (action: string, args: Json, ways = ["accept", "edit", "respond", "ignore"]) => ({
+    action_request: { action, args },
+    config: Object.fromEntries(ways.map((way) => [`allow_${way}`, true])),
+    description: "",
+});
+
+test("a call in Heddle's form", () => {
+    const { items, encode } = asked(call("buy", { item: "x" }, ["accept", "respond"]));
+    const [item] = items;
+    assert.ok(item?.kind === "call");
+    assert.deepEqual(item.ways, ["accept", "respond"]);
+    assert.deepEqual(encode([{ way: "accept" }]), { type: "accept", args: null });
+    assert.deepEqual(encode([{ way: "ignore" }]), { type: "ignore", args: null });
+    assert.deepEqual(encode([{ way: "respond", text: "no" }]), { type: "response", args: "no" });
+    assert.deepEqual(encode([{ way: "edit", args: { item: "y" } }]), {
+        type: "edit",
+        args: { action: "buy", args: { item: "y" } },
+    });
+});
+
+test("Heddle's form counts where both are there", () => {
+    const { items } = asked({
+        ...call("buy", {}),
+        action_requests: [{ name: "buy", args: {} }],
+        review_configs: [],
+    });
+    assert.equal(items.length, 1);
+    assert.ok(items[0]?.kind === "call" && items[0].form === "inbox");
+});
+
+test("a list of calls is answered by a list", () => {
+    const { items, encode } = asked([call("a", {}), call("b", {})]);
+    assert.equal(items.length, 2);
+    assert.deepEqual(encode([{ way: "accept" }, { way: "ignore" }]), [
+        { type: "accept", args: null },
+        { type: "ignore", args: null },
+    ]);
+});
+
+test("decisions of LangChain", () => {
+    const { items, encode } = asked({
+        action_requests: [
+            { name: "a", args: { x: 1 } },
+            { name: "b", args: {} },
+        ],
+        review_configs: [{ action_name: "a", allowed_decisions: ["approve"] }],
+    });
+    assert.ok(items[0]?.kind === "call" && items[1]?.kind === "call");
+    assert.deepEqual(items[0].ways, ["accept"]);
+    assert.deepEqual(items[1].ways, ["accept", "edit", "respond", "ignore"]);
+    assert.deepEqual(encode([{ way: "accept" }, { way: "respond", text: "why" }]), {
+        decisions: [{ type: "approve" }, { type: "reject", message: "why" }],
+    });
+});
+
+test("a delegate's questions say who asks, and find their way back", () => {
+    const delegate = { assistant_id: "d", name: "Clerk", interrupt_ids: ["i", "j"] };
+    const several = { questions: [call("a", {}), "and you?"], delegate };
+    const { items, encode } = asked(several);
+    assert.deepEqual(
+        items.map((item) => item.delegate?.name),
+        ["Clerk", "Clerk"],
+    );
+    assert.deepEqual(encode([{ way: "accept" }, { way: "respond", text: "fine" }]), [
+        { type: "accept", args: null },
+        "fine",
+    ]);
+    assert.deepEqual(askedThrough({ id: "q", value: several }), ["i", "j"]);
+    assert.equal(asked({ questions: [], next: ["n"], delegate }).items[0]?.kind, "pause");
+});
+
+test("reviews, forms, and anything else", () => {
+    const review = asked({ type: "review_results", results: [1], message: "look" });
+    assert.deepEqual(review.encode([{ way: "accept" }]), { approved: true });
+    assert.deepEqual(review.encode([{ way: "respond", text: "more" }]), {
+        approved: false,
+        feedback: "more",
+    });
+    const request = {
+        method: "elicitation/create",
+        params: { message: "m", requestedSchema: { properties: { a: { type: "string" } } } },
+    };
+    const form = asked({
+        type: "mcp_input",
+        server: "s",
+        requests: { "1": request, "2": request },
+    });
+    assert.deepEqual(form.encode([{ way: "edit", args: { a: "b" } }, { way: "ignore" }]), {
+        "1": { action: "accept", content: { a: "b" } },
+        "2": { action: "decline" },
+    });
+    const [other] = asked({ question: "Go on?", message: "later", error: "no" }).items;
+    assert.ok(other?.kind === "other");
+    assert.deepEqual([other.text, other.rest, other.error], ["Go on?", { message: "later" }, "no"]);
+    for (const value of [null, 3, true, [], [1], {}, "text"]) {
+        const { items, encode } = asked(value);
+        assert.ok(canRespond(items[0]!) && !canAccept(items[0]!));
+        assert.equal(encode([{ way: "respond", text: "a" }]), "a");
+        assert.deepEqual(encode([{ way: "value", value: { b: 1 } }]), { b: 1 });
+    }
+});
+
+test("values keep their types in a form", () => {
+    const args = { text: "a", number: 1.5, flag: false, list: [1, { a: null }], none: null };
+    assert.deepEqual(valuesOf(fieldsOf(args)), args);
+});
+
+test("what is typed is checked", () => {
+    const [number, list] = fieldsOf({ number: 1, list: [] });
+    assert.equal(errorOf({ ...number!, text: "2e3" }), null);
+    assert.equal(errorOf({ ...number!, text: "" }), "A number is needed.");
+    assert.equal(errorOf({ ...number!, text: "0x10" }), "A number is needed.");
+    assert.match(errorOf({ ...list!, text: "[1," }) ?? "", /^Not JSON/);
+    const fields = fieldsOfSchema(
+        { age: { type: "integer" }, role: { enum: ["a", "b"] }, name: { type: "string" } },
+        ["age"],
+    );
+    assert.equal(errorOf({ ...fields[0]!, text: "1.5" }), "A whole number is needed.");
+    assert.equal(errorOf(fields[1]!), null);
+    assert.deepEqual(valuesOf([{ ...fields[0]!, text: "7" }, fields[1]!, fields[2]!]), { age: 7 });
+});

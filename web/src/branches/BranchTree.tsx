@@ -1,0 +1,75 @@
+// One agent's branches, drawn as a tree: nested lists of buttons, which every screen reader can
+// walk. Arrow keys go up and down, Home and End to the first and the last.
+import type { CSSProperties, KeyboardEvent } from "react";
+import { colourOf } from "@/agents/colours";
+import type { Line } from "@/talk/line";
+import { BranchItem } from "./BranchItem";
+import styles from "./BranchTree.module.css";
+import type { Node } from "./model";
+
+interface TreeProps {
+    line: Line;
+    threadId: string;
+    nodes: Node[];
+    canWrite: boolean;
+    onChange(): void;
+    onPrune(node: Node): void;
+}
+
+function walk(event: KeyboardEvent<HTMLElement>) {
+    const list = [...event.currentTarget.querySelectorAll<HTMLElement>("[data-branch]")];
+    const at = list.indexOf(event.target as HTMLElement);
+    if (at < 0) return; // in a menu, or where a name is written
+    const moves: Record<string, number> = {
+        ArrowDown: at + 1,
+        ArrowUp: at - 1,
+        Home: 0,
+        End: list.length - 1,
+    };
+    const to = moves[event.key];
+    if (to === undefined) return;
+    event.preventDefault();
+    list[Math.min(Math.max(to, 0), list.length - 1)]?.focus();
+}
+
+function stemOf(node: Node): string {
+    if (node.children.length === 0) return "";
+    return `${styles.stem} ${node.children.some((child) => child.isOnWay) ? styles.taken : ""}`;
+}
+
+function Level({ nodes, depth, ...rest }: TreeProps & { depth: number }) {
+    return (
+        <ul className={`${styles.level} ${depth > 0 ? styles.inner : ""}`}>
+            {nodes.map((node) => (
+                <li
+                    key={node.branch.branch_id}
+                    className={`${styles.item} ${node.isOnWay ? styles.way : ""}`}
+                >
+                    <div className={stemOf(node)}>
+                        <BranchItem
+                            node={node}
+                            line={rest.line}
+                            threadId={rest.threadId}
+                            canWrite={rest.canWrite}
+                            onChange={rest.onChange}
+                            onPrune={rest.onPrune}
+                        />
+                    </div>
+                    {node.children.length > 0 && (
+                        <Level {...rest} nodes={node.children} depth={depth + 1} />
+                    )}
+                </li>
+            ))}
+        </ul>
+    );
+}
+
+export function BranchTree(props: TreeProps) {
+    const colour = { "--agent": colourOf(props.line.assistantId) } as CSSProperties;
+    return (
+        <div className={styles.tree} style={colour} onKeyDown={walk}>
+            {props.nodes.length > 1 && <p className={styles.start}>The beginning</p>}
+            <Level {...props} depth={props.nodes.length > 1 ? 1 : 0} />
+        </div>
+    );
+}

@@ -1,0 +1,124 @@
+// A message of the user with what can be done about it: edit it where it stands, retry it, and go
+// through the ways in which it went on.
+import { useEffect, useRef, useState, type ReactNode } from "react";
+import type { Origin } from "@/api/heddle";
+import type { Content } from "@/talk/line";
+import type { Entry } from "@/talk/room";
+import { useAccess } from "@/threads/access";
+import { IconButton } from "@/ui/Button";
+import { hand, isSameTurn, kept, type Control, type TurnKey } from "./attention";
+import { BranchSwitch } from "./BranchSwitch";
+import styles from "./Turn.module.css";
+import { TurnEditor } from "./TurnEditor";
+
+/** One run may have brought several messages: the first of them stands for all. */
+function isFirstOfTurn({ line, message, origin }: Entry): boolean {
+    const first = line.messages.find(
+        (one) =>
+            one.type === "human" && line.originOf(one.id)?.checkpoint_id === origin?.checkpoint_id,
+    );
+    return first?.id === message.id;
+}
+
+function keyOf(assistantId: string, origin: Origin | undefined): TurnKey | null {
+    return origin?.fork_checkpoint_id ? { assistantId, fork: origin.fork_checkpoint_id } : null;
+}
+
+/**
+ * Gives the focus back to the control that was used when another version has taken the message's
+ * place.
+ */
+function useHand(turn: TurnKey | null, messageId: string) {
+    const root = useRef<HTMLDivElement>(null);
+    useEffect(() => {
+        const held = hand.get();
+        if (!held || !isSameTurn(held, turn) || held.from === messageId) return;
+        const find = (control: Control) =>
+            root.current?.querySelector<HTMLElement>(`[data-control="${control}"]`);
+        const target = find(held.control);
+        if (!target) return;
+        hand.set(null);
+        if (document.activeElement === document.body || document.activeElement === null)
+            target.focus();
+    });
+    return root;
+}
+
+export function Turn({ entry, children }: { entry: Entry; children: ReactNode }) {
+    const { line, message, origin } = entry;
+    const [isEditing, setEditing] = useState(false);
+    const editButton = useRef<HTMLButtonElement>(null);
+    const turn = keyOf(line.assistantId, origin);
+    const id = message.id ?? "";
+    const root = useHand(turn, id);
+    const alternatives = origin?.alternatives ?? [];
+    const { canWrite } = useAccess();
+    // Without a place to begin at, as of a message that a node wrote, there is nothing to say
+    // again.
+    const canChange = canWrite && !origin?.delegated && origin?.fork_checkpoint_id !== null;
+    const isBusy = line.phase !== "idle";
+
+    const leave = (control: Control) => {
+        if (!turn) return;
+        const at = alternatives.findIndex((one) => one.current);
+        hand.set({ ...turn, control, from: id });
+        kept.set({ ...turn, number: Math.max(at, 0) + 1 });
+    };
+    const retry = () => {
+        leave("retry");
+        line.retry(id).catch(() => undefined); // what went wrong is shown with the message
+    };
+    const wasEditing = useRef(false);
+    useEffect(() => {
+        if (wasEditing.current && !isEditing) editButton.current?.focus();
+        wasEditing.current = isEditing;
+    }, [isEditing]);
+    const stopEditing = () => setEditing(false);
+    const save = (content: Content) => {
+        stopEditing();
+        leave("edit");
+        line.edit(id, content).catch(() => undefined);
+    };
+
+    return (
+        <div ref={root} className={styles.turn}>
+            <div className={`${styles.said} ${isEditing ? styles.editing : ""}`}>
+                {isEditing ? (
+                    <TurnEditor content={message.content} onCancel={stopEditing} onSave={save} />
+                ) : (
+                    children
+                )}
+            </div>
+            {canChange && !isEditing && (
+                <div className={styles.tools} role="group" aria-label="Change this message">
+                    <IconButton
+                        ref={editButton}
+                        icon="edit"
+                        label="Edit"
+                        data-control="edit"
+                        aria-disabled={isBusy}
+                        onClick={() => !isBusy && setEditing(true)}
+                    />
+                    <IconButton
+                        icon="retry"
+                        label="Retry"
+                        tip="right"
+                        data-control="retry"
+                        aria-disabled={isBusy}
+                        onClick={() => !isBusy && retry()}
+                    />
+                </div>
+            )}
+            {turn && alternatives.length > 1 && isFirstOfTurn(entry) && (
+                <div className={styles.under}>
+                    <BranchSwitch
+                        turn={turn}
+                        messageId={id}
+                        line={line}
+                        alternatives={alternatives}
+                    />
+                </div>
+            )}
+        </div>
+    );
+}

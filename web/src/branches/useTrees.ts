@@ -1,0 +1,81 @@
+// The trees of all agents of the conversation, read again whenever one of them has come further.
+import { useCallback, useEffect, useMemo, useState } from "react";
+import { reasonOf, statusOf } from "@/api/client";
+import { getBranches, type Branches } from "@/api/heddle";
+import { useStore } from "@/api/store";
+import type { Line } from "@/talk/line";
+import { useRoom } from "@/talk/room";
+import { threadChanges } from "@/threads/changes";
+import { buildTree, type Node } from "./model";
+
+export interface Tree {
+    line: Line;
+    nodes: Node[];
+    count: number;
+}
+
+interface Read {
+    all: ReadonlyMap<string, Branches>;
+    isLoading: boolean;
+    reason: string | null;
+}
+
+async function readOne(
+    threadId: string,
+    assistantId: string,
+    signal: AbortSignal,
+): Promise<Branches | null> {
+    try {
+        return await getBranches(threadId, { assistantId, signal });
+    } catch (error) {
+        if (statusOf(error) === 404) return null; // it has not spoken yet
+        throw error;
+    }
+}
+
+async function readAll(threadId: string, ids: string[], signal: AbortSignal) {
+    const list = await Promise.all(ids.map((id) => readOne(threadId, id, signal)));
+    return new Map(ids.flatMap((id, i) => (list[i] ? [[id, list[i]] as const] : [])));
+}
+
+export function useTrees() {
+    const { threadId, exists, lines } = useRoom();
+    const changes = useStore(threadChanges);
+    const [asked, setAsked] = useState(0);
+    const [now, setNow] = useState<Read>({ all: new Map(), isLoading: true, reason: null });
+    const ids = lines.map((line) => line.assistantId).join();
+    const ends = lines
+        .map((line) => `${line.phase} ${line.state?.checkpoint.checkpoint_id ?? ""}`)
+        .join();
+
+    useEffect(() => {
+        if (!exists) return setNow({ all: new Map(), isLoading: false, reason: null });
+        const controller = new AbortController();
+        readAll(threadId, ids ? ids.split(",") : [], controller.signal).then(
+            (all) => setNow({ all, isLoading: false, reason: null }),
+            (error: unknown) => {
+                if (!controller.signal.aborted)
+                    setNow((before) => ({ ...before, isLoading: false, reason: reasonOf(error) }));
+            },
+        );
+        return () => controller.abort();
+    }, [threadId, exists, ids, ends, changes, asked]);
+
+    const reload = useCallback(() => setAsked((count) => count + 1), []);
+    const heads = lines.map((line) => line.head ?? "").join();
+    const trees = useMemo(
+        () =>
+            lines.flatMap((line): Tree[] => {
+                const read = now.all.get(line.assistantId);
+                if (!read || read.branches.length === 0) return [];
+                const nodes = buildTree(read.branches, line.head ?? read.head);
+                return [
+                    { line, nodes, count: read.branches.filter((branch) => branch.leaf).length },
+                ];
+            }),
+        // A line is another one with each piece of a stream; its tree is not.
+        // eslint-disable-next-line react-hooks/exhaustive-deps
+        [now, ids, heads],
+    );
+    return { trees, isLoading: now.isLoading, reason: now.reason, reload };
+}

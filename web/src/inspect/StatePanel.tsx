@@ -1,0 +1,157 @@
+// The stored state at the shown checkpoint of an agent's line, for those who build agents.
+import type { ThreadState } from "@langchain/langgraph-sdk";
+import { useState, type ReactNode } from "react";
+import { nameOf, useAssistants } from "@/api/assistants";
+import type { State } from "@/api/heddle";
+import type { Line } from "@/talk/line";
+import { useRoom } from "@/talk/room";
+import { CopyButton } from "@/threads/CopyButton";
+import { fullDate } from "@/threads/dates";
+import { Changes } from "./Changes";
+import { History } from "./History";
+import { JsonNode } from "./JsonTree";
+import styles from "./StatePanel.module.css";
+
+function Part({
+    title,
+    children,
+    isOpen = true,
+}: {
+    title: string;
+    children: ReactNode;
+    isOpen?: boolean;
+}) {
+    const [open, setOpen] = useState(isOpen);
+    return (
+        <details
+            className={styles.part}
+            open={open}
+            onToggle={(event) => setOpen(event.currentTarget.open)}
+        >
+            <summary>
+                <h3>{title}</h3>
+            </summary>
+            {open && children}
+        </details>
+    );
+}
+
+function Point({ state }: { state: ThreadState<State> }) {
+    const { checkpoint, metadata, created_at, next } = state;
+    const id = checkpoint.checkpoint_id ?? "";
+    return (
+        <dl className={styles.facts}>
+            <dt>Checkpoint</dt>
+            <dd className={styles.id}>
+                <code title={id}>{id}</code>
+                <CopyButton text={id} label="Copy the checkpoint's id" />
+            </dd>
+            <dt>Created</dt>
+            <dd>{created_at ? fullDate(created_at) : "not known"}</dd>
+            <dt>Step</dt>
+            <dd>
+                {String(metadata?.step ?? "–")}, by {String(metadata?.source ?? "–")}
+            </dd>
+            <dt>Next</dt>
+            <dd>
+                {next.length > 0
+                    ? next.map((node) => (
+                          <code key={node} className={styles.node}>
+                              {node}
+                          </code>
+                      ))
+                    : "nothing: it has ended"}
+            </dd>
+        </dl>
+    );
+}
+
+function Tasks({ tasks }: { tasks: ThreadState<State>["tasks"] }) {
+    return (
+        <ul className={styles.tasks}>
+            {tasks.map((task) => (
+                <li key={task.id}>
+                    <div className={styles.task}>
+                        <code className={styles.node}>{task.name}</code>
+                        <code className={styles.taskId} title={task.id}>
+                            {task.id}
+                        </code>
+                    </div>
+                    {task.error && (
+                        <p className={styles.error}>
+                            {typeof task.error === "string"
+                                ? task.error
+                                : JSON.stringify(task.error)}
+                        </p>
+                    )}
+                    {task.interrupts.map((one, at) => (
+                        <JsonNode key={one.id ?? at} name="interrupt" value={one} />
+                    ))}
+                </li>
+            ))}
+        </ul>
+    );
+}
+
+function StateOf({ line, threadId }: { line: Line; threadId: string }) {
+    const { state, assistantId } = line;
+    if (!state)
+        return (
+            <p className={styles.soft}>
+                {line.phase === "loading" ? "Loading…" : "Nothing is stored yet."}
+            </p>
+        );
+    const id = state.checkpoint.checkpoint_id ?? "";
+    return (
+        <>
+            <Point state={state} />
+            {state.tasks.length > 0 && (
+                <Part title="Tasks">
+                    <Tasks tasks={state.tasks} />
+                </Part>
+            )}
+            <Part title="Values">
+                {Object.entries(state.values ?? {}).map(([name, value]) => (
+                    <JsonNode key={`${id}:${name}`} name={name} value={value} />
+                ))}
+            </Part>
+            <Part title="Changes since its parent">
+                <Changes key={id} threadId={threadId} assistantId={assistantId} state={state} />
+            </Part>
+            <Part title="Metadata" isOpen={false}>
+                <JsonNode key={id} name="metadata" value={state.metadata} isOpen />
+            </Part>
+            <Part title="History">
+                <History key={assistantId} threadId={threadId} line={line} />
+            </Part>
+        </>
+    );
+}
+
+export function StatePanel() {
+    const { lines, active, threadId } = useRoom();
+    const { list } = useAssistants();
+    const [chosen, setChosen] = useState<string | null>(null);
+    const line = lines.find((one) => one.assistantId === chosen) ?? active ?? lines[0];
+    if (!line) return <p className={styles.soft}>Nothing is stored yet.</p>;
+    return (
+        <div className={styles.panel}>
+            {lines.length > 1 && (
+                <label className={styles.agent}>
+                    Agent
+                    <select
+                        value={line.assistantId}
+                        onChange={(event) => setChosen(event.target.value)}
+                    >
+                        {lines.map(({ assistantId }) => (
+                            <option key={assistantId} value={assistantId}>
+                                {nameOf(list.find((one) => one.assistant_id === assistantId))}
+                            </option>
+                        ))}
+                    </select>
+                </label>
+            )}
+            <StateOf key={line.assistantId} line={line} threadId={threadId} />
+        </div>
+    );
+}

@@ -1,0 +1,182 @@
+// How to sign in: at an issuer, or by pasting a token or an API key.
+import { useEffect, useRef, useState } from "react";
+import { ask, reasonOf, statusOf } from "@/api/client";
+import { signIn } from "@/api/session";
+import { Button } from "@/ui/Button";
+import { TextField } from "@/ui/Field";
+import { leave } from "./leave";
+import { begin } from "./oidc";
+import { endOf } from "./person";
+import type { Way } from "./pkce";
+import { loadSettings } from "./settings";
+import styles from "./SignInGate.module.css";
+
+interface PageProps {
+    ways: Way[];
+    problem: string | null;
+}
+
+/** Asks the server before anything is kept. */
+async function tryToken(token: string, remember: boolean): Promise<void> {
+    try {
+        await ask("/threads/count", { method: "POST", body: {}, as: token });
+    } catch (error) {
+        if (statusOf(error) === 401)
+            throw new Error("The server does not accept this token or key.");
+        throw error;
+    }
+    signIn({ token, expires: endOf(token), refreshToken: null, way: null }, remember);
+}
+
+/** A header has no spaces, line ends or letters beyond ASCII. */
+function cleanToken(text: string): string | null {
+    const token = text.trim().replace(/^Bearer\s+/i, "");
+    return /^[\x21-\x7e]+$/.test(token) ? token : null;
+}
+
+function PasteForm({ remember, isFirst }: { remember: boolean; isFirst: boolean }) {
+    const [text, setText] = useState("");
+    const [problem, setProblem] = useState<string | null>(null);
+    const [isAsking, setAsking] = useState(false);
+    const submit = async () => {
+        const token = cleanToken(text);
+        if (!token) return setProblem("Paste a token or an API key, without spaces.");
+        setAsking(true);
+        setProblem(null);
+        try {
+            await tryToken(token, remember);
+        } catch (error) {
+            setProblem(reasonOf(error));
+            setAsking(false);
+        }
+    };
+    return (
+        <form
+            onSubmit={(event) => {
+                event.preventDefault();
+                void submit();
+            }}
+        >
+            <TextField
+                label="Token or API key"
+                type="password"
+                autoComplete="off"
+                spellCheck={false}
+                value={text}
+                error={problem}
+                autoFocus={isFirst}
+                onChange={(event) => setText(event.target.value)}
+            />
+            <Button
+                kind={isFirst ? "primary" : "plain"}
+                type="submit"
+                className={styles.wide}
+                disabled={isAsking}
+            >
+                {isAsking ? "Signing in…" : "Sign in"}
+            </Button>
+        </form>
+    );
+}
+
+function Ways({ ways, remember }: { ways: Way[]; remember: boolean }) {
+    const [problem, setProblem] = useState<string | null>(null);
+    const isSecure = window.isSecureContext;
+    const go = (way: Way) =>
+        begin(way, remember).catch((error: unknown) => {
+            setProblem(reasonOf(error));
+            void loadSettings(); // the server may reach the issuer by now
+        });
+    return (
+        <>
+            {ways.map((way) => (
+                <Button
+                    key={way.name}
+                    kind="primary"
+                    className={styles.wide}
+                    disabled={!isSecure}
+                    onClick={() => void go(way)}
+                >
+                    Continue with {way.name}
+                </Button>
+            ))}
+            {!isSecure && <p className={styles.hint}>Signing in there needs an https address.</p>}
+            {problem && (
+                <p className={styles.problem} role="alert">
+                    {problem}
+                </p>
+            )}
+            <p className={styles.or}>or</p>
+        </>
+    );
+}
+
+function Card({ ways, problem, title, text }: PageProps & { title: string; text: string }) {
+    const [remember, setRemember] = useState(false);
+    return (
+        <div className={styles.card}>
+            <img src="./icon.svg" alt="" width="40" height="40" />
+            <h1 id="sign-in">{title}</h1>
+            <p>{text}</p>
+            {problem && (
+                <p className={styles.problem} role="alert">
+                    The sign-in failed. {problem}
+                </p>
+            )}
+            <div className={styles.ways}>
+                {ways.length > 0 && <Ways ways={ways} remember={remember} />}
+                <PasteForm remember={remember} isFirst={ways.length === 0} />
+                <label className={styles.remember}>
+                    <input
+                        type="checkbox"
+                        checked={remember}
+                        onChange={(event) => setRemember(event.target.checked)}
+                    />
+                    <span>
+                        Keep me signed in on this device
+                        <small>Otherwise the token is forgotten with this tab.</small>
+                    </span>
+                </label>
+            </div>
+        </div>
+    );
+}
+
+export function SignInPage(props: PageProps) {
+    return (
+        <main className={styles.page}>
+            <Card
+                {...props}
+                title="Sign in to Heddle"
+                text="Your conversations are yours alone: tell the server who you are."
+            />
+        </main>
+    );
+}
+
+/** Over the page, which stays as it is behind it. */
+export function SignInAgain(props: PageProps) {
+    const dialog = useRef<HTMLDialogElement>(null);
+    useEffect(() => {
+        const { current } = dialog;
+        if (current && !current.open) current.showModal();
+        return () => current?.close();
+    }, []);
+    return (
+        <dialog
+            ref={dialog}
+            className={styles.again}
+            aria-labelledby="sign-in"
+            onCancel={(event) => event.preventDefault()}
+        >
+            <Card
+                {...props}
+                title="Sign in again"
+                text="Your session has ended. What you were writing is still here."
+            />
+            <Button kind="quiet" className={styles.leave} onClick={() => void leave()}>
+                Sign out instead
+            </Button>
+        </dialog>
+    );
+}

@@ -1,0 +1,106 @@
+// Signing in at an issuer: authorization code with PKCE (RFC 7636). The page goes there and comes
+// back with a code, which the server exchanges; tokens never are in an address.
+import { ask } from "@/api/client";
+import type { Session } from "@/api/session";
+import { go, parseRoute } from "@/app/route";
+import {
+    addressOf,
+    challengeOf,
+    encode64,
+    readReturn,
+    type Begun,
+    type Returned,
+    type Way,
+} from "./pkce";
+
+interface Given {
+    token: string;
+    expires_in: number | null;
+    refresh_token: string | null;
+}
+
+const KEY = "heddle:signing-in";
+
+const random = () => encode64(crypto.getRandomValues(new Uint8Array(32)));
+
+/** Leaves the page for the issuer's. */
+export async function begin(way: Way, remember: boolean): Promise<void> {
+    const { origin, pathname, hash } = window.location;
+    const begun: Begun = {
+        state: random(),
+        verifier: random(),
+        name: way.name,
+        redirectUri: origin + pathname,
+        hash,
+        remember,
+    };
+    const address = addressOf(
+        way,
+        begun.redirectUri,
+        begun.state,
+        await challengeOf(begun.verifier),
+    );
+    window.sessionStorage.setItem(KEY, JSON.stringify(begun));
+    window.location.assign(address);
+}
+
+function takeBegun(): Begun | null {
+    try {
+        const text = window.sessionStorage.getItem(KEY);
+        window.sessionStorage.removeItem(KEY);
+        return text ? (JSON.parse(text) as Begun) : null;
+    } catch {
+        return null;
+    }
+}
+
+/** Once, before anything else looks at the address: nothing of it stays there. */
+function takeReturn(): Returned | null {
+    const { search, pathname } = window.location;
+    if (!/[?&]state=/.test(search)) return null;
+    const begun = takeBegun();
+    const returned = readReturn(search, begun);
+    if (!returned) return null;
+    window.history.replaceState(null, "", `${pathname}${begun?.hash ?? ""}`);
+    go(parseRoute(begun?.hash ?? ""), true);
+    return returned;
+}
+
+export const returned = takeReturn();
+
+function sessionOf(way: string, given: Given): Session {
+    return {
+        token: given.token,
+        expires: given.expires_in ? Date.now() + given.expires_in * 1000 : null,
+        refreshToken: given.refresh_token,
+        way,
+    };
+}
+
+export async function exchange(
+    { begun, code, error, issuer }: Returned,
+    ways: Way[],
+): Promise<Session> {
+    if (error !== null || !begun || code === null)
+        throw new Error(error ?? "The issuer gave no code.");
+    const way = ways.find((one) => one.name === begun.name);
+    if (!way) throw new Error("This way to sign in is not offered any more.");
+    if (issuer !== null && issuer !== way.issuer)
+        throw new Error("The answer came from another issuer."); // RFC 9207
+    const body = {
+        name: begun.name,
+        code,
+        code_verifier: begun.verifier,
+        redirect_uri: begun.redirectUri,
+    };
+    return sessionOf(
+        begun.name,
+        await ask<Given>("/page/token", { method: "POST", body, as: null }),
+    );
+}
+
+export async function refresh({ way, refreshToken }: Session): Promise<Session> {
+    const body = { name: way, refresh_token: refreshToken };
+    const given = await ask<Given>("/page/token", { method: "POST", body, as: null });
+    return sessionOf(way ?? "", { ...given, refresh_token: given.refresh_token ?? refreshToken });
+}

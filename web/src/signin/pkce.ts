@@ -1,0 +1,75 @@
+// The parts of signing in with a code and PKCE (RFC 7636) that ask nobody. Pure.
+import type { SignInWay } from "@/api/heddle";
+
+export type Way = SignInWay;
+
+/** What must be known when the page comes back. It stays in this tab. */
+export interface Begun {
+    state: string;
+    verifier: string;
+    name: string;
+    redirectUri: string;
+    hash: string;
+    remember: boolean;
+}
+
+export interface Returned {
+    begun: Begun | null;
+    code: string | null;
+    /** What the issuer said instead. */
+    error: string | null;
+    issuer: string | null;
+}
+
+export function encode64(bytes: Uint8Array): string {
+    return btoa(String.fromCharCode(...bytes))
+        .replaceAll("+", "-")
+        .replaceAll("/", "_")
+        .replaceAll("=", "");
+}
+
+export async function challengeOf(verifier: string): Promise<string> {
+    return encode64(
+        new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(verifier))),
+    );
+}
+
+export function addressOf(way: Way, redirectUri: string, state: string, challenge: string): string {
+    if (!way.authorization_endpoint)
+        throw new Error(`${way.name} can't be reached. Try again in a moment.`);
+    const url = new URL(way.authorization_endpoint);
+    const params = {
+        response_type: "code",
+        client_id: way.client_id,
+        redirect_uri: redirectUri,
+        scope: way.scope,
+        state,
+        code_challenge: challenge,
+        code_challenge_method: "S256",
+    };
+    for (const [name, value] of Object.entries(params)) url.searchParams.set(name, value);
+    return url.href;
+}
+
+/** What an address says that an issuer sent the page back to; null: nothing. Pure. */
+export function readReturn(search: string, begun: Begun | null): Returned | null {
+    const params = new URLSearchParams(search);
+    const code = params.get("code");
+    const error = params.get("error");
+    if (!params.has("state") || (code === null && error === null)) return null;
+    const issuer = params.get("iss");
+    const isOurs = begun !== null && begun.state === params.get("state");
+    if (!isOurs)
+        return {
+            begun: null,
+            code: null,
+            error: "This sign-in was not begun in this tab.",
+            issuer,
+        };
+    return {
+        begun,
+        code,
+        error: error === null ? null : params.get("error_description") || error,
+        issuer,
+    };
+}

@@ -1,0 +1,62 @@
+// Tokens of issuers run out: they are renewed shortly before, and when the server refuses one all
+// the same.
+import { remembered, renewal, session, signIn } from "@/api/session";
+import { refresh } from "./oidc";
+
+const MARGIN_MS = 60_000;
+const LONGEST_MS = 24 * 3600_000;
+let underWay: Promise<boolean> | null = null;
+let timer: ReturnType<typeof setTimeout> | undefined;
+
+/** One tab at a time: many issuers take a refresh token once. */
+async function alone(work: () => Promise<boolean>): Promise<boolean> {
+    return "locks" in navigator ? await navigator.locks.request("heddle:renew", work) : work();
+}
+
+async function renewNow(refused: string | null): Promise<boolean> {
+    const before = session.get();
+    if (refused !== null && before.token !== null && before.token !== refused) return true; // done meanwhile
+    if (!before.way || !before.refreshToken) return false;
+    const kept = remembered();
+    const isNewer = kept?.token && kept.token !== before.token && kept.way === before.way;
+    if (kept && isNewer && (kept.expires ?? Infinity) > Date.now()) {
+        signIn(kept, true); // another tab has done it
+        return true;
+    }
+    try {
+        signIn(await refresh(before), kept !== null);
+        return true;
+    } catch {
+        return false; // the token is used to its end; then the page asks to sign in again
+    }
+}
+
+function renew(refused: string | null): Promise<boolean> {
+    underWay ??= alone(() => renewNow(refused)).finally(() => {
+        underWay = null;
+    });
+    return underWay;
+}
+
+function plan() {
+    clearTimeout(timer);
+    const { expires, refreshToken } = session.get();
+    if (expires === null || refreshToken === null) return;
+    const left = expires - Date.now();
+    const wait = Math.max(1000, left - Math.min(MARGIN_MS, left * 0.2));
+    timer = setTimeout(() => void renew(null), Math.min(wait, LONGEST_MS));
+}
+
+/** A computer that slept has missed the time. */
+function look() {
+    const { expires, refreshToken } = session.get();
+    if (document.visibilityState !== "visible" || expires === null || refreshToken === null) return;
+    if (expires - Date.now() < MARGIN_MS / 2) void renew(null);
+}
+
+export function keepRenewed() {
+    renewal.renew = renew;
+    session.subscribe(plan);
+    document.addEventListener("visibilitychange", look);
+    plan();
+}

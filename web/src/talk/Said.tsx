@@ -1,0 +1,226 @@
+// One message, whoever said it. It is drawn again only when something about it has changed.
+import { memo, type ReactNode } from "react";
+import { AgentBadge } from "@/agents/AgentBadge";
+import { nameOf, useAssistants } from "@/api/assistants";
+import { Turn } from "@/branches/Turn";
+import { CopyButton } from "@/threads/CopyButton";
+import { Button } from "@/ui/Button";
+import { Icon } from "@/ui/icons";
+import { joinTexts } from "./draft";
+import { fill } from "./fill";
+import type { Line } from "./line";
+import { Markdown } from "./Markdown";
+import { callsOf, isBlank, partsOf } from "./parts";
+import { Picture } from "./Picture";
+import type { Entry } from "./room";
+import type { Row } from "./rows";
+import styles from "./Said.module.css";
+import { same } from "./same";
+import { sentence } from "./text";
+import { LoneResult, ToolCalls } from "./ToolCalls";
+
+function Pictures({ images, isOwn }: { images: string[]; isOwn: boolean }) {
+    if (images.length === 0) return null;
+    const name = (at: number) =>
+        `${isOwn ? "Image you sent" : "Image"}${images.length > 1 ? ` ${at + 1}` : ""}`;
+    return (
+        <div className={styles.pictures}>
+            {images.map((address, at) => (
+                <Picture key={at} address={address} name={name(at)} />
+            ))}
+        </div>
+    );
+}
+
+function Others({ types }: { types: string[] }) {
+    if (types.length === 0) return null;
+    return <p className={styles.quiet}>Not shown here: {[...new Set(types)].join(", ")}.</p>;
+}
+
+function Reasoning({ text, isOpen }: { text: string; isOpen: boolean }) {
+    if (!text) return null;
+    return (
+        <details className={styles.reasoning}>
+            <summary>{isOpen ? "Thinking…" : "Thoughts"}</summary>
+            <Markdown text={text} isGrowing={isOpen} keepsLines />
+        </details>
+    );
+}
+
+/** A message that the server has not taken: nothing of it is lost. */
+function Unsent({ line }: { line: Line }) {
+    const takeBack = () => {
+        const all = line.discard().map(partsOf);
+        fill.set({
+            text: joinTexts(...all.map((parts) => parts.text)),
+            images: all.flatMap((parts) => parts.images),
+            isEarlier: true,
+        });
+    };
+    return (
+        <div className={styles.unsent} role="alert">
+            <p>
+                <Icon name="warning" size={16} /> <strong>Not sent.</strong>{" "}
+                {sentence(line.failure?.reason ?? "")}
+            </p>
+            <div className={styles.ways}>
+                <Button kind="quiet" onClick={takeBack}>
+                    Back to the text
+                </Button>
+                <Button icon="retry" onClick={() => void line.again()}>
+                    Send again
+                </Button>
+            </div>
+        </div>
+    );
+}
+
+function Human({ entry, to }: { entry: Entry; to: ReactNode }) {
+    const parts = partsOf(entry.message);
+    const isUnsent = entry.line.unsent.has(entry.message.id ?? "");
+    const bubble = (
+        <>
+            {to}
+            <div className={styles.bubble} data-bubble data-unsent={isUnsent || undefined}>
+                <Pictures images={parts.images} isOwn />
+                {parts.text && <Markdown text={parts.text} keepsLines />}
+                <Others types={parts.others} />
+            </div>
+        </>
+    );
+    return (
+        <div className={styles.own}>
+            {isUnsent ? (
+                <>
+                    {bubble}
+                    <Unsent line={entry.line} />
+                </>
+            ) : (
+                <Turn entry={entry}>{bubble}</Turn>
+            )}
+        </div>
+    );
+}
+
+/** What one agent told another, as the call of a tool. */
+function Between({ entry }: { entry: Entry }) {
+    return (
+        <details className={styles.reasoning}>
+            <summary>Asked by another agent</summary>
+            <Markdown text={partsOf(entry.message).text} keepsLines />
+        </details>
+    );
+}
+
+function Agent({
+    entry,
+    results,
+    isWriting,
+}: {
+    entry: Entry;
+    results: Row["results"];
+    isWriting: boolean;
+}) {
+    const { line, message } = entry;
+    const parts = partsOf(message);
+    const isAtWork = line.phase === "working" || line.phase === "stopping";
+    const pending = line.isElsewhere
+        ? "none"
+        : isAtWork
+          ? "running"
+          : line.interrupts.length > 0
+            ? "waiting"
+            : "none";
+    return (
+        <div className={styles.answer} aria-live="off">
+            <Reasoning text={parts.reasoning} isOpen={isWriting && !parts.text} />
+            {parts.text && <Markdown text={parts.text} isGrowing={isWriting} />}
+            <Pictures images={parts.images} isOwn={false} />
+            <Others types={parts.others} />
+            {!isWriting && !isAtWork && isBlank(message) && (
+                <p className={styles.quiet}>The answer is empty.</p>
+            )}
+            <ToolCalls message={message} results={results} pending={pending} />
+            {parts.text && !isWriting && (
+                <div className={styles.tools}>
+                    <CopyButton text={parts.text} label="Copy answer" />
+                </div>
+            )}
+        </div>
+    );
+}
+
+interface SaidProps {
+    row: Row;
+    isWriting: boolean;
+    /** Several agents take part: it is said whom a message is for. */
+    hasMany: boolean;
+}
+
+function SaidNow({ row, isWriting, hasMany }: SaidProps) {
+    const { entry, results, showsName } = row;
+    const { line, message, origin } = entry;
+    const { list } = useAssistants();
+    const name = nameOf(list.find((one) => one.assistant_id === line.assistantId));
+    if (message.type === "human" && !origin?.delegated) {
+        const to = hasMany ? (
+            <p className={styles.to}>
+                to <AgentBadge assistantId={line.assistantId} size="small" />
+            </p>
+        ) : null;
+        return (
+            <article className={styles.row} aria-label="You">
+                <Human entry={entry} to={to} />
+            </article>
+        );
+    }
+    return (
+        <article className={styles.row} aria-label={name} data-name={showsName || undefined}>
+            {showsName && (
+                <header className={styles.name}>
+                    <AgentBadge assistantId={line.assistantId} />
+                </header>
+            )}
+            {message.type === "human" && <Between entry={entry} />}
+            {message.type === "tool" && <LoneResult message={message} />}
+            {message.type === "system" && <p className={styles.quiet}>{partsOf(message).text}</p>}
+            {message.type === "ai" && (
+                <Agent entry={entry} results={results} isWriting={isWriting} />
+            )}
+        </article>
+    );
+}
+
+/**
+ * What of a line is seen in one of its messages: an answer without calls looks the same whatever
+ * the agent does.
+ */
+function isLineSame({ entry: before, results }: Row, { entry: after }: Row): boolean {
+    const [a, b] = [before.line, after.line];
+    if (a === b) return true;
+    const { message } = after;
+    const id = message.id ?? "";
+    const isSettled =
+        message.type === "ai" && callsOf(message).length === results.length && !isBlank(message);
+    if (a.assistantId !== b.assistantId || a.unsent.has(id) !== b.unsent.has(id)) return false;
+    if (isSettled) return true;
+    return (
+        a.phase === b.phase &&
+        a.head === b.head &&
+        a.isElsewhere === b.isElsewhere &&
+        a.interrupts.length === b.interrupts.length &&
+        (!b.unsent.has(id) || a.failure?.reason === b.failure?.reason)
+    );
+}
+
+export const Said = memo(
+    SaidNow,
+    (before, after) =>
+        before.isWriting === after.isWriting &&
+        before.hasMany === after.hasMany &&
+        before.row.showsName === after.row.showsName &&
+        isLineSame(before.row, after.row) &&
+        same(before.row.entry.message, after.row.entry.message) &&
+        same(before.row.entry.origin, after.row.entry.origin) &&
+        same(before.row.results, after.row.results),
+);

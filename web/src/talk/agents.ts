@@ -1,0 +1,68 @@
+// Who has spoken in a thread, and who is spoken to by default.
+import type { Assistant } from "@langchain/langgraph-sdk";
+import { useEffect, useState } from "react";
+import { statusOf } from "@/api/client";
+import { getAgents, type ThreadAgent } from "@/api/heddle";
+import { keep, readKept } from "@/api/storage";
+
+interface ThreadAgents {
+    /** In the order of first use. */
+    ids: string[];
+    /** The one that a user spoke to last. */
+    last: string | null;
+}
+
+function agentsOf(list: ThreadAgent[]): ThreadAgents {
+    const known = list.filter((agent) => agent.assistant_id);
+    const asked = known.filter((agent) => !agent.delegated);
+    const last = asked.reduce<ThreadAgent | null>(
+        (latest, agent) => (latest && latest.updated_at > agent.updated_at ? latest : agent),
+        null,
+    );
+    return {
+        ids: [...new Set(known.map((agent) => agent.assistant_id))],
+        last: last?.assistant_id ?? null,
+    };
+}
+
+export function useThreadAgents(threadId: string, exists: boolean, changes: number) {
+    const [agents, setAgents] = useState<ThreadAgents | null>(
+        exists ? null : { ids: [], last: null },
+    );
+    const [isMissing, setMissing] = useState(false);
+    const [error, setError] = useState<unknown>(null);
+    useEffect(() => {
+        if (!exists) return;
+        const controller = new AbortController();
+        getAgents(threadId, controller.signal).then(
+            (list) => {
+                setAgents(agentsOf(list));
+                setMissing(false);
+                setError(null);
+            },
+            (error: unknown) => {
+                if (controller.signal.aborted) return;
+                if (statusOf(error) === 404) setMissing(true);
+                setError(error);
+            },
+        );
+        return () => controller.abort();
+    }, [threadId, exists, changes]);
+    return { agents, isMissing, error };
+}
+
+const PREFERRED = "heddle:agent";
+
+export function preferred(list: Assistant[]): string | null {
+    const kept = readKept("localStorage", PREFERRED);
+    return (
+        (
+            list.find((one) => one.assistant_id === kept) ??
+            list.find((one) => one.graph_id === "agent") ??
+            list[0]
+        )?.assistant_id ?? null
+    );
+}
+
+/** Who was chosen last is spoken to in the next conversation. */
+export const prefer = (assistantId: string) => keep("localStorage", PREFERRED, assistantId);

@@ -1,0 +1,23 @@
+// Messages that were not taken when their conversation is left: their text becomes its draft.
+import { useEffect, useRef, type RefObject } from "react";
+import { session } from "@/api/session";
+import { identityOf } from "@/signin/identity";
+import type { Now } from "./actions";
+import { joinTexts, keepDraft, readDraft } from "./draft";
+import { textOf } from "./text";
+
+const person = () => identityOf(session.get().token);
+
+export function useUnsentKept(now: RefObject<Now>) {
+    const whose = useRef(person()).current;
+    useEffect(
+        () => () => {
+            const { unsent, options } = now.current;
+            if (!unsent || person() !== whose) return; // nothing stays of who has signed out
+            const draftOf = options.exists ? options.threadId : null;
+            const texts = unsent.added.map((message) => textOf(message.content));
+            keepDraft(draftOf, joinTexts(...texts, readDraft(draftOf)));
+        },
+        [now, whose],
+    );
+}

@@ -1,0 +1,39 @@
+// What was said, as a file. Made here, of what is shown.
+import { getAssistants, nameOf } from "@/api/assistants";
+import type { Entry } from "@/talk/room";
+import { fileNameOf, markdownOf } from "./markdown";
+import { titleOfRecord, type ThreadRecord } from "./records";
+
+function whoSaid({ line, message }: Entry): string {
+    if (message.type === "human") return "You";
+    if (message.type === "tool") return `Result of ${message.name ?? "a tool"}`;
+    return nameOf(getAssistants().find((one) => one.assistant_id === line.assistantId));
+}
+
+function save(name: string, type: string, text: string) {
+    const url = URL.createObjectURL(new Blob([text], { type }));
+    const link = document.createElement("a");
+    link.href = url;
+    link.download = name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(url), 10_000);
+}
+
+export function exportThread(record: ThreadRecord, entries: Entry[], kind: "md" | "json") {
+    const title = titleOfRecord(record);
+    const name = fileNameOf(title, kind);
+    if (kind === "md") {
+        const said = entries.map((entry) => ({ who: whoSaid(entry), message: entry.message }));
+        save(name, "text/markdown", markdownOf(title, said));
+        return;
+    }
+    const messages = entries.map(({ line, message }) => ({
+        assistant_id: line.assistantId,
+        ...message,
+    }));
+    save(
+        name,
+        "application/json",
+        JSON.stringify({ title, thread_id: record.thread_id, messages }, null, 2),
+    );
+}

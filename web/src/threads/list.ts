@@ -1,0 +1,85 @@
+// The list of conversations: the pages that were loaded so far of what is searched for, newest
+// first.
+import { createStore, useStore } from "@/api/store";
+import { onOtherPerson } from "@/signin/identity";
+import { threadChanges } from "./changes";
+import { searchThreads, type ThreadRecord } from "./records";
+
+export interface ThreadsList {
+    text: string;
+    threads: ThreadRecord[];
+    /** There are more than were loaded. */
+    hasMore: boolean;
+    /**
+     * "first": nothing is there yet; "more": a page is on its way; "again": what is shown is read
+     * anew.
+     */
+    loading: "first" | "more" | "again" | null;
+    error: unknown;
+}
+
+const PAGE = 30;
+const MOST = 1000;
+const start: ThreadsList = { text: "", threads: [], hasMore: false, loading: "first", error: null };
+const list = createStore<ThreadsList>(start);
+let asked: AbortController | null = null;
+
+export const useThreadsList = () => useStore(list);
+
+async function load(loading: NonNullable<ThreadsList["loading"]>, offset: number, limit: number) {
+    asked?.abort();
+    const { signal } = (asked = new AbortController());
+    const { text } = list.get();
+    list.update((before) => ({ ...before, loading, error: null }));
+    try {
+        const found = await searchThreads({ limit, offset, signal, ...(text ? { text } : {}) });
+        if (signal.aborted) return;
+        list.update((before) => {
+            const known = new Set(found.map((thread) => thread.thread_id));
+            // A thread that moved to the top since pushes the others down: none is shown twice.
+            const kept = before.threads
+                .slice(0, offset)
+                .filter((thread) => !known.has(thread.thread_id));
+            return {
+                ...before,
+                threads: [...kept, ...found],
+                hasMore: found.length === limit,
+                loading: null,
+            };
+        });
+    } catch (error) {
+        if (!signal.aborted) list.update((before) => ({ ...before, loading: null, error }));
+    }
+}
+
+export function loadMore() {
+    const { loading, hasMore, threads } = list.get();
+    if (hasMore && loading === null && threads.length < MOST)
+        void load("more", threads.length, PAGE);
+}
+
+/** Reads what is shown anew. */
+export function refreshList() {
+    const { threads, loading } = list.get();
+    if (loading === "first" && asked) return;
+    void load(
+        threads.length > 0 ? "again" : "first",
+        0,
+        Math.min(Math.max(PAGE, threads.length), MOST),
+    );
+}
+
+export function searchList(text: string) {
+    if (text === list.get().text) return;
+    list.set({ ...start, text });
+    void load("first", 0, PAGE);
+}
+
+threadChanges.subscribe(refreshList);
+
+// What one user sees is not for the next.
+onOtherPerson(() => {
+    asked?.abort();
+    asked = null;
+    list.set(start);
+});

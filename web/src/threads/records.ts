@@ -1,0 +1,112 @@
+// What is known of threads beside what was said in them: title, role, status. Read without their
+// values, because lists must stay small however long the conversations are.
+import type { ThreadStatus } from "@langchain/langgraph-sdk";
+import { useEffect, useSyncExternalStore } from "react";
+import { ask } from "@/api/client";
+import { threadPath } from "@/api/heddle";
+import { createStore, useStore } from "@/api/store";
+import { onOtherPerson } from "@/signin/identity";
+import { noteThreadChange, threadChanges } from "./changes";
+
+export type Role = "owner" | "editor" | "viewer";
+
+export interface ThreadRecord {
+    thread_id: string;
+    created_at: string;
+    updated_at: string;
+    status: ThreadStatus;
+    /** What is asked, by task. A thread that somebody stopped is interrupted and asks nothing. */
+    interrupts?: Record<string, unknown[]>;
+    metadata: { title?: string; assistant_id?: string; graph_id?: string; [name: string]: unknown };
+    /** Only where people sign in. */
+    role?: Role;
+}
+
+export interface Read {
+    record: ThreadRecord | null;
+    /** Why it can't be read; null: it could, or is being read. */
+    error: unknown;
+    isLoading: boolean;
+}
+
+const SELECT = [
+    "thread_id",
+    "created_at",
+    "updated_at",
+    "status",
+    "interrupts",
+    "metadata",
+    "role",
+];
+const unread: Read = { record: null, error: null, isLoading: true };
+
+const reads = createStore<ReadonlyMap<string, Read>>(new Map());
+
+// What one user has seen is not for the next.
+onOtherPerson(() => reads.set(new Map()));
+
+interface Search {
+    text?: string;
+    ids?: string[];
+    limit: number;
+    offset?: number;
+    signal?: AbortSignal;
+}
+
+/** Newest first. */
+export function searchThreads({ signal, ...search }: Search): Promise<ThreadRecord[]> {
+    const body = { ...search, select: SELECT, sort_by: "updated_at", sort_order: "desc" };
+    return ask("/threads/search", { method: "POST", body, signal });
+}
+
+function put(threadId: string, change: (before: Read) => Read) {
+    reads.update((before) => new Map(before).set(threadId, change(before.get(threadId) ?? unread)));
+}
+
+export async function loadRecord(threadId: string): Promise<void> {
+    put(threadId, (before) => ({ ...before, isLoading: true }));
+    try {
+        const [record = null] = await searchThreads({ ids: [threadId], limit: 1 });
+        put(threadId, () => ({ record, error: null, isLoading: false }));
+    } catch (error) {
+        put(threadId, (before) => ({ ...before, error, isLoading: false }));
+    }
+}
+
+/** The record of a thread, read now and whenever threads change. */
+export function useRecord(threadId: string, exists: boolean): Read {
+    const changes = useStore(threadChanges);
+    useEffect(() => {
+        if (exists) void loadRecord(threadId);
+    }, [threadId, exists, changes]);
+    return useSyncExternalStore(reads.subscribe, () => reads.get().get(threadId) ?? unread);
+}
+
+/**
+ * What the user may do with a thread whose record is read elsewhere; undefined: not known, or
+ * everything.
+ */
+export function useRole(threadId: string): Role | undefined {
+    return useSyncExternalStore(reads.subscribe, () => reads.get().get(threadId)?.record?.role);
+}
+
+export function titleOfRecord(record: ThreadRecord | null): string {
+    return record?.metadata.title || "Untitled conversation";
+}
+
+/** Shown at once; taken back when the server refuses. */
+export async function rename(record: ThreadRecord, title: string): Promise<void> {
+    const threadId = record.thread_id;
+    const renamed = { ...record, metadata: { ...record.metadata, title } };
+    put(threadId, (before) => ({ ...before, record: renamed }));
+    try {
+        await ask(threadPath(threadId), {
+            method: "PATCH",
+            body: { metadata: { title } },
+        });
+    } catch (error) {
+        put(threadId, (before) => ({ ...before, record }));
+        throw error;
+    }
+    noteThreadChange();
+}

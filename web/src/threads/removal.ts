@@ -1,0 +1,85 @@
+// Deleting conversations, with a way back: a thread vanishes at once, and is deleted when the time
+// for an Undo has passed, or when the page goes away.
+import { ask, reasonOf, statusOf } from "@/api/client";
+import { threadPath } from "@/api/heddle";
+import { createStore, useStore } from "@/api/store";
+import { getRoute, goToThread } from "@/app/route";
+import { dismiss, toast } from "@/ui/toast";
+import { noteThreadChange } from "./changes";
+import { titleOfRecord, type ThreadRecord } from "./records";
+
+interface Removal {
+    record: ThreadRecord;
+    timer: ReturnType<typeof setTimeout>;
+    notice: number;
+    wasShown: boolean;
+}
+
+const UNDO_MS = 7000;
+const pending = new Map<string, Removal>();
+/** Threads that are gone, for the user: those that will be deleted, and those that just were. */
+const hidden = createStore<ReadonlySet<string>>(new Set());
+
+export const useHidden = () => useStore(hidden);
+
+function hide(threadId: string, isHidden: boolean) {
+    hidden.update((before) => {
+        const next = new Set(before);
+        if (isHidden) next.add(threadId);
+        else next.delete(threadId);
+        return next;
+    });
+}
+
+function isShown(threadId: string): boolean {
+    const route = getRoute();
+    return route.view === "talk" && route.threadId === threadId;
+}
+
+function undo(threadId: string) {
+    const removal = pending.get(threadId);
+    if (!removal) return;
+    clearTimeout(removal.timer);
+    pending.delete(threadId);
+    hide(threadId, false);
+    if (removal.wasShown) goToThread(threadId);
+}
+
+async function remove(threadId: string, keepalive = false): Promise<void> {
+    const removal = pending.get(threadId);
+    if (!removal) return;
+    clearTimeout(removal.timer);
+    pending.delete(threadId);
+    dismiss(removal.notice);
+    try {
+        await ask(threadPath(threadId), { method: "DELETE", keepalive });
+        noteThreadChange();
+    } catch (error) {
+        if (statusOf(error) === 404) return; // somebody else was faster
+        hide(threadId, false);
+        toast(`“${titleOfRecord(removal.record)}” could not be deleted. ${reasonOf(error)}`, {
+            kind: "error",
+        });
+    }
+}
+
+export function removeThread(record: ThreadRecord) {
+    const threadId = record.thread_id;
+    if (pending.has(threadId)) return;
+    const wasShown = isShown(threadId);
+    hide(threadId, true);
+    const notice = toast(`Deleted “${titleOfRecord(record)}”`, {
+        ms: UNDO_MS,
+        action: { label: "Undo", run: () => undo(threadId) },
+    });
+    const timer = setTimeout(() => void remove(threadId), UNDO_MS);
+    pending.set(threadId, { record, timer, notice, wasShown });
+    if (wasShown) goToThread(null);
+}
+
+/** Deletes at once what waits: nobody can undo it any more. */
+export function flushRemovals(): Promise<unknown> {
+    return Promise.all([...pending.keys()].map((threadId) => remove(threadId, true)));
+}
+
+window.addEventListener("pagehide", () => void flushRemovals());

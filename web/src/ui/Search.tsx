@@ -1,0 +1,42 @@
+// Where one looks for something in a list.
+import { IconButton } from "./Button";
+import { Icon } from "./icons";
+import styles from "./Search.module.css";
+
+interface SearchProps {
+    /** What is looked for: its accessible name. */
+    label: string;
+    text: string;
+    onText(text: string): void;
+}
+
+export function Search({ label, text, onText }: SearchProps) {
+    return (
+        <div className={styles.field} role="search">
+            <Icon name="search" size={16} />
+            <input
+                type="text"
+                inputMode="search"
+                aria-label={label}
+                placeholder="Search"
+                autoComplete="off"
+                spellCheck={false}
+                value={text}
+                onChange={(event) => onText(event.target.value)}
+                onKeyDown={(event) => {
+                    if (event.key !== "Escape" || !text) return;
+                    event.stopPropagation(); // the first Escape empties the field, the second closes what it is in
+                    onText("");
+                }}
+            />
+            {text && (
+                <IconButton
+                    icon="close"
+                    label="Clear the search"
+                    tip="right"
+                    onClick={() => onText("")}
+                />
+            )}
+        </div>
+    );
+}
