@@ -1,0 +1,107 @@
+// What specs import:
+//
+//   import { expect, test } from "../lib";
+//   test("says something", async ({ heddle, room }) => { … });
+import { test as base, expect } from "@playwright/test";
+import { startHeddle, type Heddle, type ServeOptions } from "./heddle";
+import { startIssuer, type Issuer } from "./issuer";
+import { startMock, type Mock, type Script } from "./mock";
+import { startPacedModel, type PacedModel } from "./paced";
+import { roomOf, type Room } from "./room";
+import { startWeather, type Weather } from "./tools";
+import { watchContext, type Watch } from "./watch";
+
+type Fixtures = {
+    /** serve(options): a server for this test alone, with a model of its own. */
+    serve: (options?: ServeOptions) => Promise<Heddle>;
+    /** mock(script): one more model. */
+    mock: (script?: Script) => Promise<Mock>;
+    /**
+     * pace(pieces, held): a model that counts but keeps the last pieces until it is told to finish.
+     */
+    pace: (pieces: string[], held: number) => Promise<PacedModel>;
+    weather: Weather;
+    /**
+     * Somebody who signs people in: serve({ config: { auth: { issuers: [issuer.config()] } } }).
+     */
+    issuer: Issuer;
+    /** What the page may not do; looked at after every test. */
+    watch: Watch;
+    /** The page at work: what people see and press. */
+    room: Room;
+};
+type Shared = {
+    /** One server for all tests of a worker: its threads and assistants are everybody's. */
+    heddle: Heddle;
+};
+
+export const test = base.extend<Fixtures, Shared>({
+    heddle: [
+        async ({}, use) => {
+            const heddle = await startHeddle();
+            await use(heddle);
+            await heddle.remove();
+        },
+        { scope: "worker", timeout: 180_000 },
+    ],
+    baseURL: async ({ heddle }, use) => use(heddle.url),
+    serve: async ({ context }, use) => {
+        const made: Heddle[] = [];
+        await use(async (options) => {
+            const heddle = await startHeddle(options);
+            made.push(heddle);
+            return heddle;
+        });
+        // A page that is still open would complain that its server is gone.
+        for (const page of context.pages()) await page.goto("about:blank");
+        for (const heddle of made.reverse()) await heddle.remove();
+    },
+    mock: async ({}, use) => {
+        const made: Mock[] = [];
+        await use(async (script) => {
+            const model = await startMock(script);
+            made.push(model);
+            return model;
+        });
+        for (const model of made) await model.remove();
+    },
+    pace: async ({}, use) => {
+        const made: PacedModel[] = [];
+        await use(async (pieces, held) => {
+            const model = await startPacedModel(pieces, held);
+            made.push(model);
+            return model;
+        });
+        for (const model of made) await model.close();
+    },
+    weather: async ({}, use) => {
+        const weather = await startWeather();
+        await use(weather);
+        weather.release();
+        await weather.close();
+    },
+    issuer: async ({}, use) => {
+        const issuer = await startIssuer();
+        await use(issuer);
+        await issuer.close();
+    },
+    watch: [
+        async ({ context }, use, info) => {
+            const watch = watchContext(context);
+            await use(watch);
+            if (info.status === info.expectedStatus)
+                expect(watch.complaints(), "the page's manners").toEqual([]);
+        },
+        { auto: true },
+    ],
+    room: async ({ page }, use) => use(roomOf(page)),
+});
+
+export { expect };
+export type { Heddle, Issuer, Mock, Room, Script, ServeOptions, Watch, Weather };
+export { expectNoViolations } from "./axe";
+export { waitFor } from "./programs";
+export * from "./seed";
+export { roomOf } from "./room";
+export { shot } from "./shot";
+export { FAILED_REQUEST } from "./watch";

@@ -1,0 +1,546 @@
+// Human in the loop: what an agent asks before it goes on, and every way to answer.
+import { join } from "node:path";
+import type { Page, Request } from "@playwright/test";
+import {
+    assistant,
+    expect,
+    expectNoViolations,
+    shot,
+    test,
+    waitFor,
+    FAILED_REQUEST,
+    type Heddle,
+    type Room,
+    type Weather,
+} from "../lib";
+import { newFolder, writeJson } from "../lib/programs";
+
+const question = (page: Page, text: string | RegExp) =>
+    page
+        .getByRole("group")
+        .filter({ has: page.getByRole("heading", { level: 2 }) })
+        .filter({ hasText: text });
+const button = (page: Page, name: string) => page.getByRole("button", { name, exact: true });
+
+/** An agent that must ask before it looks at the weather. */
+async function careful(
+    heddle: Heddle,
+    weather: Weather,
+    approval: unknown = true,
+): Promise<string> {
+    return assistant(heddle, `Careful ${Math.random().toString(36).slice(2, 8)}`, {
+        http_tools: [weather.tool],
+        approval,
+    });
+}
+
+/** Opens a conversation in which this agent has been asked. */
+async function asked(heddle: Heddle, room: Room, agent: string, text: string): Promise<string> {
+    const client = heddle.client();
+    const { thread_id: thread } = await client.threads.create();
+    await client.runs.wait(thread, agent, {
+        input: { messages: [{ type: "human", content: text }] },
+    });
+    await room.open(heddle, thread);
+    return thread;
+}
+
+const use = (...cities: string[]) =>
+    cities.map((city) => `use weather with {"city": "${city}"}`).join(" and ");
+
+type Resume = { command?: { resume?: Record<string, unknown> } };
+
+/** The answers that the page sends. */
+function answersOf(page: Page): Record<string, unknown>[] {
+    const sent: Record<string, unknown>[] = [];
+    page.on("request", (request: Request) => {
+        if (request.method() !== "POST" || !request.url().endsWith("/runs/stream")) return;
+        const { command } = request.postDataJSON() as Resume;
+        if (command?.resume) sent.push(command.resume);
+    });
+    return sent;
+}
+
+test("a call is shown, survives a reload, and is made when it is accepted", async ({
+    heddle,
+    room,
+    page,
+    weather,
+}) => {
+    const agent = await careful(heddle, weather);
+    await room.open(heddle);
+    await page.goto(`${heddle.url}/#/?agent=${agent}`);
+    await room.say(use("Paris"));
+    const card = question(page, "weather");
+    await expect(card).toContainText("wants to use weather");
+    await expect(card.getByRole("row", { name: "city" })).toContainText("Paris");
+    // The focus has moved to it, because nothing was being written.
+    await expect(card.getByRole("heading", { level: 2 })).toBeFocused();
+    await expectNoViolations(page);
+    await room.thread();
+    await page.reload();
+    await expect(card).toBeVisible();
+    expect(weather.cities).toEqual([]);
+    await card.getByRole("button", { name: "Accept" }).click();
+    await expect(room.message("The tools said: sunny in Paris")).toBeVisible();
+    await expect(card).toBeHidden();
+    expect(weather.cities).toEqual(["Paris"]);
+});
+
+test("arguments are edited in a form that looks at them", async ({
+    heddle,
+    room,
+    page,
+    weather,
+}) => {
+    const tool = {
+        ...weather.tool,
+        parameters: {
+            type: "object",
+            properties: {
+                city: { type: "string" },
+                days: { type: "integer" },
+                exact: { type: "boolean" },
+                extra: {},
+            },
+        },
+    };
+    const agent = await assistant(heddle, "Editor", { http_tools: [tool], approval: true });
+    const sent = answersOf(page);
+    await asked(
+        heddle,
+        room,
+        agent,
+        'use weather with {"city": "Paris", "days": 3, "exact": true, "extra": {"a": [1]}}',
+    );
+    const card = question(page, "weather");
+    await card.getByRole("button", { name: "Edit" }).click();
+    await expect(card.getByLabel("city")).toBeFocused();
+    await card.getByLabel("city").fill("Rome");
+    await card.getByLabel("days").fill("many");
+    await card.getByLabel("exact").uncheck();
+    await card.getByLabel("extra").fill('{"b": 2}');
+    await card.getByRole("button", { name: "Accept with changes" }).click();
+    await expect(card.getByText("A number is needed.")).toBeVisible();
+    await expect(card.getByLabel("days")).toBeFocused();
+    await expectNoViolations(page);
+    await card.getByLabel("days").fill("5");
+    await card.getByRole("button", { name: "Accept with changes" }).click();
+    await expect(room.message("The tools said: sunny in Rome")).toBeVisible();
+    expect(Object.values(sent[0]!)).toEqual([
+        {
+            type: "edit",
+            args: {
+                action: "weather",
+                args: { city: "Rome", days: 5, exact: false, extra: { b: 2 } },
+            },
+        },
+    ]);
+    expect(weather.cities).toEqual(["Rome"]);
+});
+
+test("a response stands for the tool, and a call can be ignored", async ({
+    heddle,
+    room,
+    page,
+    weather,
+}) => {
+    const agent = await careful(heddle, weather);
+    await asked(heddle, room, agent, use("Paris"));
+    const card = question(page, "weather");
+    await card.getByRole("button", { name: "Respond" }).click();
+    // Escape goes back to where one was.
+    await page.keyboard.press("Escape");
+    await expect(card.getByRole("button", { name: "Respond" })).toBeFocused();
+    await page.keyboard.press("Enter");
+    await page.keyboard.type("rain, I can see it");
+    await page.keyboard.press("Control+Enter");
+    await expect(room.message("The tools said: rain, I can see it")).toBeVisible();
+    await expect(card).toBeHidden();
+    await room.idle();
+
+    await asked(heddle, room, agent, use("Oslo"));
+    await card.getByRole("button", { name: "Ignore" }).click();
+    await expect(room.message("The tools said:")).toBeVisible();
+    await expect(card).toBeHidden();
+    expect(weather.cities).toEqual([]);
+});
+
+test("only what is allowed is offered, and what is wrong is said", async ({
+    heddle,
+    room,
+    page,
+    weather,
+}) => {
+    const rule = {
+        tool: "weather",
+        allow: ["accept", "ignore"],
+        description: "The weather is expensive.",
+    };
+    const agent = await careful(heddle, weather, [rule]);
+    const thread = await asked(heddle, room, agent, use("Paris"));
+    const card = question(page, "weather");
+    await expect(card).toContainText("The weather is expensive.");
+    await expect(card.getByRole("button")).toHaveText(["Accept", "Ignore"]);
+    // Somebody else answers in a way that is not allowed: it is asked again.
+    await heddle
+        .client()
+        .runs.wait(thread, agent, { command: { resume: { type: "response", args: "no" } } });
+    await expect(card.getByRole("alert")).toContainText("The last answer was not taken");
+    await card.getByRole("button", { name: "Accept" }).click();
+    await expect(room.message("The tools said: sunny in Paris")).toBeVisible();
+});
+
+test("several questions: each has its card, and their answers go together", async ({
+    heddle,
+    room,
+    page,
+    weather,
+}) => {
+    const agent = await careful(heddle, weather);
+    const sent = answersOf(page);
+    await asked(heddle, room, agent, use("Paris", "Rome", "Oslo"));
+    const cards = question(page, "weather");
+    await expect(cards).toHaveCount(3);
+    await shot(page, "ask-several");
+    await question(page, "Paris").getByRole("button", { name: "Accept" }).click();
+    await expect(cards.nth(0)).toContainText("Accepted.");
+    await expect(page.getByText("1 of 3 answered")).toBeVisible();
+    await question(page, "Rome").getByRole("button", { name: "Respond" }).click();
+    await page.getByLabel("Your response").fill("storm");
+    await button(page, "Send response").click();
+    // A choice can be taken back until all are made.
+    await cards.nth(1).getByRole("button", { name: "Change" }).click();
+    await expect(page.getByText("1 of 3 answered")).toBeVisible();
+    await expectNoViolations(page);
+    expect(weather.cities).toEqual([]);
+    await question(page, "Rome").getByRole("button", { name: "Ignore" }).click();
+    await question(page, "Oslo").getByRole("button", { name: "Accept" }).click();
+    await expect(room.message("The tools said:")).toContainText("sunny in Oslo");
+    expect(sent).toHaveLength(1);
+    expect(Object.values(sent[0]!)).toEqual([
+        { type: "accept", args: null },
+        { type: "ignore", args: null },
+        { type: "accept", args: null },
+    ]);
+    expect(weather.cities.toSorted()).toEqual(["Oslo", "Paris"]);
+
+    await asked(heddle, room, agent, use("Lima", "Cairo"));
+    await button(page, "Accept all").click();
+    await expect(room.message("The tools said:")).toContainText("sunny in Cairo");
+
+    // Some may be answered before others.
+    await asked(heddle, room, agent, use("Bonn", "Kyiv"));
+    await question(page, "Kyiv").getByRole("button", { name: "Accept" }).click();
+    await button(page, "Send the one now").click();
+    await waitFor(() => weather.cities.includes("Kyiv"), "the call that was accepted");
+    await expect(cards).toHaveCount(1);
+    await question(page, "Bonn").getByRole("button", { name: "Accept" }).click();
+    await expect(room.message("The tools said:")).toContainText("sunny in Bonn");
+});
+
+test("a question survives a restart, and another tab sees the answer", async ({
+    serve,
+    room,
+    page,
+    context,
+    weather,
+    watch,
+}) => {
+    watch.allow(FAILED_REQUEST);
+    const heddle = await serve();
+    const agent = await careful(heddle, weather);
+    const thread = await asked(heddle, room, agent, use("Paris"));
+    await expect(question(page, "weather")).toBeVisible();
+    await heddle.restart("kill");
+    await page.reload();
+    await expect(question(page, "weather")).toBeVisible();
+    const other = await context.newPage();
+    await other.goto(`${heddle.url}/#/t/${thread}`);
+    await expect(question(other, "weather")).toBeVisible();
+    await question(page, "weather").getByRole("button", { name: "Accept" }).click();
+    await expect(room.message("The tools said: sunny in Paris")).toBeVisible();
+    await other.bringToFront();
+    await expect(question(other, "weather")).toBeHidden();
+    await expect(
+        other.getByRole("article").filter({ hasText: "The tools said: sunny in Paris" }),
+    ).toBeVisible();
+    expect(weather.cities).toEqual(["Paris"]);
+});
+
+test("what is typed while a question waits is the answer, or a new message", async ({
+    heddle,
+    room,
+    page,
+    weather,
+}) => {
+    const agent = await careful(heddle, weather);
+    const sent = answersOf(page);
+    await asked(heddle, room, agent, use("Paris"));
+    await expect(page.getByRole("radio", { name: "the answer to weather" })).toBeChecked();
+    await expectNoViolations(page);
+    await room.say("hail");
+    await expect(room.message("The tools said: hail")).toBeVisible();
+    expect(Object.values(sent[0]!)).toEqual([{ type: "response", args: "hail" }]);
+
+    await asked(heddle, room, agent, use("Rome"));
+    await page.getByRole("radio", { name: "a new message (drops the question)" }).check();
+    await room.say("never mind");
+    await expect(room.message("You said: never mind")).toBeVisible();
+    await expect(question(page, "weather")).toBeHidden();
+    expect(sent).toHaveLength(1);
+    expect(weather.cities).toEqual([]);
+});
+
+test("an answer that did not arrive can be sent again", async ({
+    heddle,
+    room,
+    page,
+    weather,
+    watch,
+}) => {
+    watch.allow(FAILED_REQUEST);
+    watch.allow(/ConnectionError/); // the official client says so
+    const agent = await careful(heddle, weather);
+    await asked(heddle, room, agent, use("Paris"));
+    await page.route("**/runs/stream", (route) => route.abort(), { times: 1 });
+    await question(page, "weather").getByRole("button", { name: "Accept" }).click();
+    await expect(page.getByText("1 of 1 answered")).toBeVisible();
+    await button(page, "Send again").click();
+    await expect(room.message("The tools said: sunny in Paris")).toBeVisible();
+    await expect(question(page, "weather")).toBeHidden();
+    expect(weather.cities).toEqual(["Paris"]);
+});
+
+test("a question on another branch waits there", async ({ heddle, room, page, weather }) => {
+    const agent = await careful(heddle, weather);
+    await asked(heddle, room, agent, use("Paris"));
+    await expect(question(page, "weather")).toBeVisible();
+    const you = page.getByRole("article", { name: "You" });
+    await you.getByRole("button", { name: "Edit" }).click();
+    await page.getByRole("textbox", { name: "Edited message" }).fill("hello");
+    await button(page, "Send again").click();
+    await expect(room.message("You said: hello")).toBeVisible();
+    await room.idle();
+    await expect(question(page, "weather")).toBeHidden();
+    await you.getByRole("button", { name: "Previous branch" }).click();
+    await question(page, "weather").getByRole("button", { name: "Accept" }).click();
+    await expect(room.message("The tools said: sunny in Paris")).toBeVisible();
+    await you.getByRole("button", { name: "Next branch" }).click();
+    await expect(room.message("You said: hello")).toBeVisible();
+    await expect(question(page, "weather")).toBeHidden();
+});
+
+test("a question does not take the focus from what is being written", async ({
+    heddle,
+    room,
+    page,
+    weather,
+}) => {
+    const agent = await careful(heddle, weather);
+    await page.goto(`${heddle.url}/#/?agent=${agent}`);
+    let letGo = () => {};
+    const gate = new Promise<void>((resolve) => (letGo = resolve));
+    await page.route("**/runs/stream", async (route) => {
+        await gate;
+        await route.continue();
+    });
+    await room.say(use("Paris"));
+    await room.composer.fill("I am still");
+    letGo();
+    await expect(question(page, "weather")).toBeVisible();
+    await expect(room.composer).toBeFocused();
+    await expect(page.getByRole("status").filter({ hasText: "asks about weather." })).toHaveCount(
+        1,
+    );
+});
+
+test("by keyboard alone", async ({ heddle, room, page, weather }) => {
+    const agent = await careful(heddle, weather);
+    await asked(heddle, room, agent, use("Paris"));
+    await expect(question(page, "weather").getByRole("heading", { level: 2 })).toBeFocused();
+    await page.keyboard.press("Tab");
+    await expect(button(page, "Accept")).toBeFocused();
+    await page.keyboard.press("Tab");
+    await expect(question(page, "weather").getByRole("button", { name: "Edit" })).toBeFocused();
+    await page.keyboard.press("Enter");
+    await expect(page.getByLabel("city")).toBeFocused();
+    await page.keyboard.press("ControlOrMeta+a");
+    await page.keyboard.type("Rome");
+    await page.keyboard.press("Enter");
+    await expect(room.message("The tools said: sunny in Rome")).toBeVisible();
+});
+
+// ---- questions of other kinds --------------------------------------------
+
+/** Asks what the user's message is, as JSON, and says what it was answered. */
+const ASKS = {
+    name: "asks",
+    state: { messages: { reducer: "messages" } },
+    nodes: {
+        wonder: {
+            kind: "interrupt",
+            ask: [{ "@parse": "{{messages[-1].content}}" }],
+            update: {
+                messages: [{ "@ai": { "@concat": ["Answered: ", { "@json": "{{answers[0]}}" }] } }],
+            },
+        },
+    },
+    edges: [
+        ["__start__", "wonder"],
+        ["wonder", "__end__"],
+    ],
+};
+
+const STOPS = {
+    name: "stops",
+    state: { messages: { reducer: "messages" } },
+    nodes: { reply: { kind: "script", replies: [{ content: "After the stop." }] } },
+    edges: [
+        ["__start__", "reply"],
+        ["reply", "__end__"],
+    ],
+    interrupt_before: ["reply"],
+};
+
+test.describe("other questions", () => {
+    const ask = async (heddle: Heddle, room: Room, value: unknown) =>
+        asked(heddle, room, "asks", JSON.stringify(value));
+
+    test("LangChain's decisions, reviews, forms, texts and JSON", async ({ serve, room, page }) => {
+        const file = writeJson(join(newFolder(), "asks.json"), ASKS);
+        const heddle = await serve({ options: ["--graph", `asks=${file}`] });
+        const said = (value: unknown) =>
+            expect(room.message(`Answered: ${JSON.stringify(value)}`)).toBeVisible();
+
+        await ask(heddle, room, {
+            action_requests: [
+                { name: "write_file", args: { path: "a.txt" }, description: "Writes a file" },
+                { name: "run", args: { command: "ls" } },
+            ],
+            review_configs: [
+                { action_name: "write_file", allowed_decisions: ["approve", "reject"] },
+                { action_name: "run", allowed_decisions: ["approve", "edit", "reject"] },
+            ],
+        });
+        await expect(question(page, "write_file").getByRole("button")).toHaveText([
+            "Accept",
+            "Reject with a reason",
+            "Reject",
+        ]);
+        await question(page, "write_file")
+            .getByRole("button", { name: "Reject with a reason" })
+            .click();
+        await page.getByRole("textbox", { name: "Reason" }).fill("not there");
+        await question(page, "write_file")
+            .getByRole("button", { name: "Reject", exact: true })
+            .click();
+        await question(page, "run").getByRole("button", { name: "Edit" }).click();
+        await page.getByLabel("command").fill("pwd");
+        await button(page, "Accept with changes").click();
+        await said({
+            decisions: [
+                { type: "reject", message: "not there" },
+                { type: "edit", edited_action: { name: "run", args: { command: "pwd" } } },
+            ],
+        });
+
+        await ask(heddle, room, {
+            type: "review_results",
+            phase: "phase1",
+            result_count: 1,
+            message: "Look at these.",
+            results: [
+                {
+                    title: "A find",
+                    summary: "It is good.",
+                    source_url: "https://example.com/a",
+                    relevance_score: 1,
+                    metadata: {},
+                },
+            ],
+        });
+        await expect(page.getByRole("heading", { name: "A find" })).toBeVisible();
+        await expectNoViolations(page);
+        await button(page, "Send back").click();
+        await page.getByLabel("What is missing").fill("more of it");
+        await button(page, "Send back").click();
+        await said({ approved: false, feedback: "more of it" });
+
+        await ask(heddle, room, {
+            type: "mcp_input",
+            server: "files",
+            tool: "open",
+            message: "Who are you?",
+            requests: {
+                "1": {
+                    method: "elicitation/create",
+                    params: {
+                        message: "Your details",
+                        requestedSchema: {
+                            type: "object",
+                            required: ["name"],
+                            properties: {
+                                name: { type: "string", title: "Name" },
+                                age: { type: "integer" },
+                                role: { type: "string", enum: ["boss", "clerk"] },
+                            },
+                        },
+                    },
+                },
+            },
+        });
+        await page.getByRole("textbox", { name: "Name" }).fill("Ada");
+        await page.getByLabel("role").selectOption("clerk");
+        await button(page, "Send").first().click();
+        await said({ action: "accept", content: { name: "Ada", role: "clerk" } });
+
+        await ask(heddle, room, "What is your name?");
+        await expect(question(page, "What is your name?")).toBeVisible();
+        await page.getByRole("textbox", { name: "Answer" }).fill("Ada");
+        await button(page, "Send answer").click();
+        await said("Ada");
+
+        await ask(heddle, room, { question: "How many?", choices: [1, 2] });
+        await expect(
+            question(page, "How many?").getByRole("row", { name: "choices" }),
+        ).toBeVisible();
+        await page.getByLabel("As JSON").check();
+        await page.getByRole("textbox", { name: "Answer as JSON" }).fill("{");
+        await button(page, "Send answer").click();
+        await expect(page.getByText("Not JSON")).toBeVisible();
+        await page.getByRole("textbox", { name: "Answer as JSON" }).fill('{"n": 2}');
+        await button(page, "Send answer").click();
+        await said({ n: 2 });
+    });
+
+    test("a breakpoint waits for Continue", async ({ serve, room, page }) => {
+        const file = writeJson(join(newFolder(), "stops.json"), STOPS);
+        const heddle = await serve({ options: ["--graph", `stops=${file}`] });
+        await asked(heddle, room, "stops", "hello");
+        await expect(page.getByText("stops has stopped before reply.")).toBeVisible();
+        await page.reload();
+        await button(page, "Continue").click();
+        await expect(room.message("After the stop.")).toBeVisible();
+        await expect(button(page, "Continue")).toBeHidden();
+    });
+});
+
+test("what a delegate asks is asked once, in its name", async ({ heddle, room, page, weather }) => {
+    const clerk = await assistant(heddle, "Clerk of the weather", {
+        http_tools: [weather.tool],
+        approval: true,
+    });
+    const boss = await assistant(heddle, "Boss", { assistants: [clerk] });
+    const order = JSON.stringify({ message: use("Paris") });
+    await asked(heddle, room, boss, `use Clerk_of_the_weather with ${order}`);
+    await expect(question(page, "weather")).toHaveCount(1);
+    await expect(question(page, "weather")).toContainText(
+        "Clerk of the weather wants to use weather",
+    );
+    await expect(question(page, "weather")).toContainText("asked by Boss");
+    await question(page, "weather").getByRole("button", { name: "Accept" }).click();
+    await waitFor(() => weather.cities.length === 1, "the delegate's call");
+    await expect(question(page, "weather")).toBeHidden();
+    await room.idle();
+});

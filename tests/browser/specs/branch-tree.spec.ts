@@ -1,0 +1,214 @@
+// The tree of all branches: what it shows, where it leads, names and pruning.
+import { type Page } from "@playwright/test";
+import {
+    assistant,
+    conversation,
+    expect,
+    expectNoViolations,
+    fork,
+    say,
+    test,
+    waitFor,
+    type Heddle,
+} from "../lib";
+import { startHeldModel } from "../lib/held";
+import { COUNTS, turnsOf } from "../lib/turns";
+
+const panel = (page: Page) => page.getByRole("complementary", { name: "Branches" });
+const branch = (page: Page, text: string | RegExp) =>
+    panel(page).locator("[data-branch]").filter({ hasText: text });
+
+async function openTree(page: Page) {
+    await page
+        .getByRole("navigation", { name: "Look closer" })
+        .getByRole("button", { name: "Branches" })
+        .click();
+    await expect(panel(page)).toBeVisible();
+}
+
+async function choose(page: Page, text: string, action: "Rename" | "Prune") {
+    await panel(page)
+        .getByRole("button", { name: `Actions for ${text}`, exact: true })
+        .click();
+    await page.getByRole("menuitem", { name: action }).click();
+}
+
+/**
+ * Two versions of the first message; the first was gone on with, and its second message has two
+ * versions.
+ */
+async function grown(heddle: Heddle): Promise<string> {
+    const thread = await conversation(heddle, ["one", "two"]);
+    await fork(heddle, thread, "two", "zwei");
+    await fork(heddle, thread, "one", "uno");
+    return thread;
+}
+
+test("shows all branches, where one is, and goes there", async ({ serve, room, page }) => {
+    const heddle = await serve({ script: COUNTS });
+    await room.open(heddle, await grown(heddle));
+    await openTree(page);
+    await expect(panel(page).locator("[data-branch]")).toHaveText([
+        /^one/,
+        /^two/,
+        /^zwei/,
+        /^uno/,
+    ]);
+    await expect(panel(page)).toContainText("3 branches");
+    await expect(branch(page, "uno")).toHaveAttribute("aria-current", "true");
+    await expect(branch(page, "two")).toContainText("1 of 2");
+    await expect(branch(page, "two")).toContainText(/\d steps/);
+    await expect(branch(page, "two").getByRole("time")).toHaveAttribute("title", /20\d\d/);
+
+    await branch(page, "two").click();
+    await expect(room.message("Answer 2 to two")).toBeVisible();
+    await expect(branch(page, "two")).toHaveAttribute("aria-current", "true");
+    await expect(panel(page).locator("[aria-current]")).toHaveCount(1);
+    await branch(page, "uno").click();
+    await expect(room.message("Answer 4 to uno")).toBeVisible();
+    await expect(page).not.toHaveURL(/at=/);
+    await expectNoViolations(page);
+});
+
+test("grows when something is said or said again", async ({ serve, room, page }) => {
+    const heddle = await serve({ script: COUNTS });
+    const { retry } = turnsOf(page);
+    await room.open(heddle);
+    await openTree(page);
+    await expect(panel(page)).toContainText("Nothing was said yet.");
+    await room.ask("one", "Answer 1 to one");
+    await expect(branch(page, "one")).toHaveCount(1);
+    await expect(panel(page)).toContainText("every version is kept");
+    await retry("one");
+    await expect(branch(page, "one")).toHaveCount(2);
+    await expect(branch(page, "2 of 2")).toHaveAttribute("aria-current", "true");
+    await fork(heddle, await room.thread(), "one", "uno"); // by somebody else
+    await expect(branch(page, "uno")).toHaveCount(1);
+});
+
+test("by keyboard", async ({ serve, room, page }) => {
+    const heddle = await serve({ script: COUNTS });
+    await room.open(heddle, await grown(heddle));
+    await openTree(page);
+    await branch(page, "one").focus();
+    await page.keyboard.press("ArrowDown");
+    await expect(branch(page, "two")).toBeFocused();
+    await page.keyboard.press("End");
+    await expect(branch(page, "uno")).toBeFocused();
+    await page.keyboard.press("ArrowUp");
+    await expect(branch(page, "zwei")).toBeFocused();
+    await page.keyboard.press("Enter");
+    await expect(room.message("Answer 3 to zwei")).toBeVisible();
+    await expect(branch(page, "zwei")).toBeFocused();
+    await page.keyboard.press("Home");
+    await expect(branch(page, "one")).toBeFocused();
+});
+
+test("branches have names", async ({ serve, room, page }) => {
+    const heddle = await serve({ script: COUNTS });
+    const thread = await grown(heddle);
+    await room.open(heddle, thread);
+    await openTree(page);
+    await choose(page, "two", "Rename");
+    const field = page.getByRole("textbox", { name: "Name of the branch" });
+    await expect(field).toBeFocused();
+    await field.fill("The plan");
+    await page.keyboard.press("Escape");
+    await expect(branch(page, "two")).toBeFocused();
+
+    await choose(page, "two", "Rename");
+    await field.fill("The plan");
+    await page.keyboard.press("Enter");
+    await expect(branch(page, "The plan")).toBeVisible();
+    await expect(branch(page, "The plan")).toBeFocused();
+    await page.reload();
+    await openTree(page);
+    await expect(branch(page, "The plan")).toBeVisible();
+
+    await choose(page, "The plan", "Rename");
+    await field.fill("");
+    await page.getByRole("button", { name: "Save the name" }).click();
+    await expect(branch(page, "two")).toBeVisible();
+});
+
+test("a branch is pruned, with all that grows from it", async ({ serve, room, page }) => {
+    const heddle = await serve({ script: COUNTS });
+    const thread = await grown(heddle);
+    const { count } = turnsOf(page);
+    await room.open(heddle, thread);
+    await openTree(page);
+    await branch(page, "two").click();
+    await expect(room.message("Answer 2 to two")).toBeVisible();
+
+    await choose(page, "one", "Prune");
+    const dialog = page.getByRole("dialog", { name: "Prune this branch?" });
+    await expect(dialog).toContainText("This removes 2 branches with 6 messages");
+    await expect(dialog).toContainText("gives the space back");
+    await dialog.getByRole("button", { name: "Keep it" }).click();
+    await expect(dialog).toBeHidden();
+    await expect(branch(page, "one")).toBeVisible();
+
+    await choose(page, "one", "Prune");
+    await dialog.getByRole("button", { name: "Prune" }).click();
+    await expect(dialog).toBeHidden();
+    await expect(panel(page).locator("[data-branch]")).toHaveText([/^uno/]);
+    // What was shown is gone: the newest that is left is shown.
+    await expect(room.message("Answer 4 to uno")).toBeVisible();
+    await expect(count("uno")).toHaveCount(0);
+    await expect(page).not.toHaveURL(/at=/);
+    await expect(panel(page).getByRole("button", { name: /^Actions/ })).toHaveCount(1);
+    await panel(page)
+        .getByRole("button", { name: /^Actions/ })
+        .click();
+    await expect(page.getByRole("menuitem", { name: "Prune" })).toHaveCount(0);
+});
+
+test("nothing is pruned while an answer is written", async ({ serve, room, page, watch }) => {
+    watch.allow(/409/);
+    const held = await startHeldModel();
+    const heddle = await serve({ env: { OPENAI_BASE_URL: held.baseUrl } });
+    const { retry } = turnsOf(page);
+    const done = conversation(heddle, ["hello"]);
+    await held.asked(1);
+    held.say(1, "First answer");
+    held.end(1);
+    await room.open(heddle, await done);
+    await retry("hello");
+    await held.asked(2);
+    held.say(2, "Second");
+    await expect(room.message("Second")).toBeVisible();
+    await openTree(page);
+    await waitFor(() => branch(page, "1 of 2").count(), "the first branch");
+    await panel(page)
+        .getByRole("button", { name: /^Actions/ })
+        .first()
+        .click();
+    await page.getByRole("menuitem", { name: "Prune" }).click();
+    const dialog = page.getByRole("dialog", { name: "Prune this branch?" });
+    await dialog.getByRole("button", { name: "Prune" }).click();
+    await expect(dialog.getByRole("alert")).toContainText("An answer is being written.");
+    held.end(2);
+    await room.idle();
+    await dialog.getByRole("button", { name: "Prune" }).click();
+    await expect(dialog).toBeHidden();
+    await expect(room.message("Second")).toBeVisible();
+    await held.close();
+});
+
+test("each agent has a tree", async ({ serve, room, page }) => {
+    const heddle = await serve({ script: COUNTS });
+    const ann = await assistant(heddle, "Ann");
+    const bob = await assistant(heddle, "Bob");
+    const thread = await conversation(heddle, ["to Ann"], { assistant: ann });
+    await fork(heddle, thread, "to Ann", "dear Ann", ann);
+    await say(heddle, thread, "to Bob", { assistant: bob });
+    await room.open(heddle, thread);
+    await openTree(page);
+    await expect(panel(page).getByRole("heading", { level: 3 })).toHaveText([
+        /Ann.*2 branches/,
+        /Bob.*1 branch/,
+    ]);
+    await branch(page, "to Ann").click();
+    await expect(room.message("Answer 1 to to Ann")).toBeVisible();
+    await expect(room.message("Answer 3 to to Bob")).toBeVisible();
+});

@@ -1,0 +1,274 @@
+// What tired hands, small windows and odd servers do to the page.
+import type { Page } from "@playwright/test";
+import { assistant, conversation, expect, FAILED_REQUEST, fork, test } from "../lib";
+import { holdNotices } from "../lib/notices";
+
+/** Requests to `path` wait until they are let go. */
+async function hold(page: Page, path: RegExp, method = "GET") {
+    let letGo = () => {};
+    const gate = new Promise<void>((resolve) => (letGo = resolve));
+    let count = 0;
+    await page.route(path, async (route) => {
+        if (route.request().method() !== method) return route.fallback();
+        count += 1;
+        await gate;
+        await route.continue().catch(() => undefined); // nobody waits for it any more
+    });
+    return { letGo, held: () => count };
+}
+
+const THREADS = /\/threads$/;
+
+test("a browser that keeps nothing for the page", async ({ heddle, room, page }) => {
+    await page.addInitScript(() => {
+        for (const name of ["localStorage", "sessionStorage"])
+            Object.defineProperty(window, name, {
+                get() {
+                    throw new DOMException("denied", "SecurityError");
+                },
+            });
+    });
+    await room.open(heddle);
+    await room.ask("hello", "You said: hello");
+});
+
+test("whoever goes elsewhere while a conversation is made stays there", async ({
+    serve,
+    room,
+    page,
+}) => {
+    const heddle = await serve();
+    await conversation(heddle, ["hi"], { title: "The other one" });
+    await room.open(heddle);
+    const making = await hold(page, THREADS, "POST");
+    await room.say("hello");
+    await expect.poll(making.held).toBe(1);
+    await page.getByRole("link", { name: /The other one/ }).click();
+    await expect(room.message("You said: hi")).toBeVisible();
+    const there = page.url();
+    making.letGo();
+    // What was sent is sent all the same.
+    const made = page.getByRole("link", { name: /hello/ });
+    await expect(made).toBeVisible();
+    expect(page.url()).toBe(there);
+    await made.click();
+    await expect(room.message("You said: hello")).toBeVisible();
+});
+
+test("a conversation that was just begun is found again", async ({ serve, room, page }) => {
+    const heddle = await serve();
+    await conversation(heddle, ["hi"], { title: "The other one" });
+    await room.open(heddle);
+    await room.ask("hello", "You said: hello");
+    await page.getByRole("link", { name: /The other one/ }).click();
+    await expect(room.message("You said: hi")).toBeVisible();
+    await page.goBack();
+    await expect(room.message("You said: hello")).toBeVisible();
+});
+
+test("stop is heard before there is anything to stop", async ({ serve, room, page }) => {
+    const heddle = await serve();
+    await room.open(heddle);
+    const making = await hold(page, THREADS, "POST");
+    await room.say(`slowly ${"and on ".repeat(100)}`);
+    await expect.poll(making.held).toBe(1);
+    await room.stop.click();
+    making.letGo();
+    await expect(page.getByText(/Stopped (at|before)/)).toBeVisible();
+    await room.idle();
+});
+
+test("two messages that were not sent come back together, above what is being typed", async ({
+    heddle,
+    room,
+    page,
+    watch,
+}) => {
+    watch.allow(FAILED_REQUEST, /no room today/);
+    await room.open(heddle, await conversation(heddle, ["hi"]));
+    await page.route(/\/runs\/stream$/, (route) =>
+        route.fulfill({ status: 503, json: { detail: "no room today" } }),
+    );
+    for (const text of ["one", "two"]) {
+        await room.say(text);
+        await expect(room.message(text).getByText("Not sent.")).toBeVisible();
+    }
+    await room.composer.fill("three");
+    await page.getByRole("button", { name: "Back to the text" }).first().click();
+    await expect(room.composer).toHaveValue("one\n\ntwo\n\nthree");
+});
+
+test("what was not sent is still there when one comes back", async ({
+    serve,
+    room,
+    page,
+    watch,
+}) => {
+    const heddle = await serve();
+    watch.allow(FAILED_REQUEST, /no room today/);
+    await conversation(heddle, ["hi"], { title: "The other one" });
+    const thread = await conversation(heddle, ["hello"], { title: "This one" });
+    await room.open(heddle, thread);
+    await page.route(/\/runs\/stream$/, (route) =>
+        route.fulfill({ status: 503, json: { detail: "no room today" } }),
+    );
+    await room.say("do not lose me");
+    await expect(page.getByText("Not sent.")).toBeVisible();
+    await page.getByRole("link", { name: /The other one/ }).click();
+    await expect(room.message("You said: hi")).toBeVisible();
+    await page.getByRole("link", { name: /This one/ }).click();
+    await expect(room.message("You said: hello")).toBeVisible();
+    await expect(room.composer).toHaveValue("do not lose me");
+});
+
+test("what is said while the latest branch is loaded goes there", async ({ serve, room, page }) => {
+    const heddle = await serve();
+    const thread = await conversation(heddle, ["one"]);
+    await fork(heddle, thread, "one", "two");
+    await room.open(heddle, thread);
+    await expect(room.message("You said: two")).toBeVisible();
+    await page.getByRole("button", { name: "Previous branch" }).click();
+    await expect(room.message("You said: one")).toBeVisible();
+    const reading = await hold(page, /\/threads\/[^/]+\/state(\?|$)/);
+    await page.getByRole("button", { name: "Next branch" }).click();
+    await expect.poll(reading.held).toBeGreaterThan(0);
+    await room.say("three");
+    reading.letGo();
+    await expect(room.message("You said: three")).toBeVisible();
+    await room.idle();
+    await expect(room.message("You said: two")).toBeVisible();
+    await expect(room.message("You said: one")).toBeHidden();
+});
+
+test("the first message to another agent is seen at once", async ({ serve, room, page, watch }) => {
+    watch.allow(FAILED_REQUEST);
+    const heddle = await serve();
+    await assistant(heddle, "Bob");
+    await room.open(heddle, await conversation(heddle, ["hi"]));
+    await expect(room.message("You said: hi")).toBeVisible();
+    const reading = await hold(page, /\/threads\/[^/]+\/(state|messages)(\?|$)/);
+    await room.composer.fill("@Bob hello there");
+    await page.keyboard.press("Escape");
+    await room.send.click();
+    await expect(room.message("hello there").first()).toBeVisible();
+    await expect(room.message("You said: hello there")).toBeVisible();
+    reading.letGo();
+    await room.idle();
+});
+
+test("a conversation where nobody may use the clipboard", async ({ heddle, room, page }) => {
+    await page.addInitScript(() =>
+        Object.defineProperty(navigator, "clipboard", { value: undefined }),
+    );
+    await holdNotices(page);
+    await room.open(heddle);
+    await room.ask("hello", "You said: hello");
+    await page.getByRole("button", { name: "Copy answer" }).click();
+    await expect(page.getByText("Copied", { exact: true })).toBeAttached();
+    await room.composer.focus();
+    await page.keyboard.press("Control+v");
+    await expect(room.composer).toHaveValue("You said: hello");
+});
+
+test("who signs out for good does so in every tab", async ({ serve, page, context, watch }) => {
+    const heddle = await serve({ auth: true });
+    watch.allow(FAILED_REQUEST);
+    await page.goto(heddle.url);
+    await page.getByLabel("Token or API key").fill(heddle.key("alice"));
+    await page.getByLabel(/Keep me signed in/).check();
+    await page.getByRole("button", { name: "Sign in", exact: true }).click();
+    const composer = page.getByLabel("Message", { exact: true });
+    await expect(composer).toBeVisible();
+    const other = await context.newPage();
+    await other.goto(heddle.url);
+    await expect(other.getByLabel("Message", { exact: true })).toBeVisible();
+    await composer.fill("a secret draft");
+    await other.getByRole("button", { name: "Sign out" }).click();
+    await expect(other.getByLabel("Token or API key")).toBeVisible();
+    await expect(page.getByLabel("Token or API key")).toBeVisible();
+    expect(await page.evaluate(() => JSON.stringify({ ...sessionStorage }))).toBe("{}");
+});
+
+const RTL = "שלום, מה שלומך? (בסדר)";
+
+test("what is written from right to left is shown so", async ({ serve, room, page }) => {
+    const content = `${RTL}\n\n- ${RTL}\n\n> ${RTL}\n\n| ${RTL} | b |\n|---|---|\n| 1 | 2 |\n\n- left`;
+    const heddle = await serve({ script: { rules: [{ content }] } });
+    await room.open(heddle);
+    await room.composer.fill(RTL);
+    expect(await room.composer.evaluate((area) => getComputedStyle(area).direction)).toBe("rtl");
+    await room.ask(RTL, RTL);
+    for (const text of await room.messages.getByText(RTL).all())
+        expect(await text.evaluate((one) => getComputedStyle(one).unicodeBidi)).toBe("plaintext");
+    // The marks of a list, the bar of a quotation and the first column stand at the right too.
+    for (const part of ["ul", "blockquote", "table"])
+        await expect(room.messages.locator(part).first()).toHaveCSS("direction", "rtl");
+    await expect(room.messages.locator("ul").last()).toHaveCSS("direction", "ltr");
+    await expect(page.getByRole("heading", { level: 1 })).toHaveCSS("direction", "rtl");
+});
+
+test("320 pixels are enough, whatever is said", async ({ serve, room, page }) => {
+    const word = "Donaudampfschifffahrt".repeat(20);
+    const script = {
+        rules: [
+            {
+                content: `# ${word}\n\n${word} \`${word}\`\n\n| ${word} | b |\n|--|--|\n| 1 | 2 |\n\n- - - - ${word}\n\n> > > ${word}\n\n\`\`\`c\n${word}\n\`\`\`\n\nhttps://example.org/${word}`,
+            },
+        ],
+    };
+    const heddle = await serve({ script });
+    const bob = await assistant(heddle, `Bob ${word}`.slice(0, 200));
+    const thread = await conversation(heddle, [word], { title: word });
+    await conversation(heddle, ["x"], { title: word, assistant: bob });
+    await fork(heddle, thread, word);
+    await page.setViewportSize({ width: 320, height: 568 });
+    await room.open(heddle, thread);
+    await expect(room.message(word).first()).toBeVisible();
+    await room.say(`@Bob ${word}`);
+    await expect(room.messages).toHaveCount(4);
+    await room.idle();
+    const width = () =>
+        page.evaluate(() =>
+            Math.max(
+                document.documentElement.scrollWidth,
+                document.querySelector("[role=log]")!.scrollWidth,
+            ),
+        );
+    expect(await width()).toBeLessThanOrEqual(320);
+    for (const name of ["Branches", "State", "Graph"]) {
+        await page.getByRole("button", { name, exact: true }).click();
+        await expect(page.getByRole("heading", { name, exact: true })).toBeVisible();
+        expect(await width(), name).toBeLessThanOrEqual(320);
+        await page.keyboard.press("Escape");
+    }
+});
+
+for (const [name, config] of Object.entries({
+    "names no namespaces": { namespaces: { show: false } },
+    "ends streams without saying so": { stream: { end_event: false } },
+    "has a prefix": { http: { mount_prefix: "/here" } },
+})) {
+    test(`a server that ${name}`, async ({ serve, room, page }) => {
+        const isPlain = !("http" in config);
+        const heddle = await serve({ config, page: isPlain ? undefined : "" });
+        const bob = isPlain && (await assistant(heddle, "Bob"));
+        await page.goto(isPlain ? heddle.url : `${heddle.url}/here`);
+        await room.ask("hello", "You said: hello");
+        await room.ask("again", "You said: again");
+        await page.getByRole("button", { name: "Retry" }).first().click();
+        await expect(page.getByRole("group", { name: "Branch 2 of 2" })).toBeVisible();
+        await room.idle();
+        await expect(room.message("You said: again")).toBeHidden();
+        await page.reload();
+        await page.getByRole("button", { name: "Previous branch" }).click();
+        await expect(room.message("You said: again")).toBeVisible();
+        if (!bob) return;
+        await room.composer.fill("@Bob hello there");
+        await page.keyboard.press("Escape");
+        await room.send.click();
+        await expect(room.message("You said: hello there")).toBeVisible();
+        await room.idle();
+        await page.getByRole("button", { name: "Retry" }).last().click();
+        await expect(page.getByRole("group", { name: "Branch 2 of 2" })).toHaveCount(1);
+    });
+}

@@ -1,0 +1,133 @@
+// When the server is gone, slow, or says no: what is shown, what is kept, and the way on.
+import type { Page } from "@playwright/test";
+import { conversation, expect, expectNoViolations, FAILED_REQUEST, test } from "../lib";
+
+const side = (page: Page) => page.getByRole("navigation", { name: "Conversations" });
+const lost = (page: Page) => page.getByText("The server can't be reached. Trying again…");
+const stays = (page: Page) =>
+    page.getByText("The server can't be reached. What you write stays here until it is back.");
+
+test("the server goes and comes back: nothing is lost", async ({ serve, room, page, watch }) => {
+    watch.allow(FAILED_REQUEST);
+    const heddle = await serve();
+    await room.open(heddle);
+    await room.ask("before", "You said: before");
+    await room.composer.fill("in between");
+    await heddle.kill();
+    await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
+    await expect(lost(page)).toBeVisible();
+    await expect(stays(page)).toBeVisible();
+    await expect(room.send).toBeDisabled();
+    await expect(room.composer).toBeEnabled();
+    await room.composer.fill("in between, and more");
+    await expect(room.message("You said: before")).toBeVisible();
+    await expectNoViolations(page);
+
+    await heddle.start();
+    await expect(lost(page)).toBeHidden();
+    await expect(room.composer).toHaveValue("in between, and more");
+    await room.send.click();
+    await expect(room.message("You said: in between, and more")).toBeVisible();
+});
+
+test("a device without a network says so", async ({ serve, room, page, context, watch }) => {
+    watch.allow(FAILED_REQUEST);
+    const heddle = await serve();
+    const thread = await conversation(heddle, ["hello"], { title: "On the train" });
+    await room.open(heddle, thread);
+    await expect(room.message("You said: hello")).toBeVisible();
+    await context.setOffline(true);
+    await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
+    const offline = page.getByText(
+        "You are offline. Nothing is lost: it goes on when you are back.",
+    );
+    await expect(offline).toBeVisible();
+    await context.setOffline(false);
+    await expect(offline).toBeHidden();
+    await room.ask("again", "You said: again");
+});
+
+test("a page that is opened while the server is away waits for it", async ({
+    serve,
+    page,
+    watch,
+}) => {
+    watch.allow(FAILED_REQUEST);
+    const heddle = await serve();
+    let isGone = true;
+    await page.route("**/page/settings", (route) =>
+        isGone ? route.abort("connectionrefused") : route.continue(),
+    );
+    await page.route("**/ok", (route) =>
+        isGone ? route.abort("connectionrefused") : route.continue(),
+    );
+    await page.goto(heddle.url);
+    await expect(page.getByRole("heading", { name: "The server does not answer" })).toBeVisible();
+    await expectNoViolations(page);
+    isGone = false;
+    await expect(page.getByRole("textbox", { name: "Message" })).toBeVisible();
+});
+
+test("a slow server: quiet progress, then the page", async ({ serve, page }) => {
+    const heddle = await serve();
+    let release = () => {};
+    const held = new Promise<void>((resolve) => (release = resolve));
+    await page.route("**/page/settings", async (route) => {
+        await held;
+        await route.continue();
+    });
+    await page.goto(heddle.url);
+    await expect(page.getByText("Connecting…")).toBeVisible();
+    release();
+    await expect(page.getByRole("textbox", { name: "Message" })).toBeVisible();
+    await expect(page.getByText("Connecting…")).toBeHidden();
+});
+
+test("a thread that is not there", async ({ heddle, page, watch }) => {
+    watch.allow(FAILED_REQUEST);
+    for (const thread of [crypto.randomUUID(), "not-an-id", "%E0%A4%A"]) {
+        await page.goto(`${heddle.url}/#/t/${thread}`);
+        await expect(
+            page.getByRole("heading", { name: "There is no such conversation" }),
+        ).toBeVisible();
+    }
+    await expectNoViolations(page);
+    await page.getByRole("alert").getByRole("button", { name: "New conversation" }).click();
+    await expect(page.getByRole("heading", { name: "New conversation", level: 1 })).toBeVisible();
+});
+
+for (const { status, detail, title, text } of [
+    {
+        status: 500,
+        detail: "out of yarn",
+        title: "The conversation can't be shown",
+        text: "out of yarn",
+    },
+    {
+        status: 403,
+        detail: "no",
+        title: "This conversation is not yours to read",
+        text: "Ask its owner to share it with you.",
+    },
+]) {
+    test(`a thread that is refused with ${status}, then not`, async ({ heddle, page, watch }) => {
+        watch.allow(FAILED_REQUEST);
+        const thread = await conversation(heddle, ["hello"], { title: "Refused" });
+        let isRefused = true;
+        await page.route(new RegExp(`/threads/${thread}/`), (route) =>
+            isRefused ? route.fulfill({ status, json: { detail } }) : route.continue(),
+        );
+        await page.goto(`${heddle.url}/#/t/${thread}`);
+        const alert = page.getByRole("main").getByRole("alert");
+        await expect(alert.getByRole("heading", { name: title })).toBeVisible();
+        await expect(alert).toContainText(text);
+        await expectNoViolations(page);
+        isRefused = false;
+        await alert.getByRole("button", { name: "Try again" }).click();
+        await expect(
+            page.getByRole("article").filter({ hasText: "You said: hello" }),
+        ).toBeVisible();
+        await expect(alert).toBeHidden();
+        await expect(side(page)).toBeVisible();
+    });
+}

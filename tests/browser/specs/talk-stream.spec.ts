@@ -1,0 +1,214 @@
+// Answers while they are written: a reload, a server that is restarted or killed, a network that is
+// gone, other tabs and other clients. Every state that the page has shown is looked at
+// (lib/words.ts).
+import type { Page } from "@playwright/test";
+import { expect, FAILED_REQUEST, human, roomOf, test, waitFor } from "../lib";
+import { startWire } from "../lib/wire";
+import { expectWhole, expectWords, pieces, watchWords } from "../lib/words";
+
+const COUNT = 80;
+/** What a model keeps until a test has done what it does in the middle of an answer. */
+const HELD = 30;
+const WORDS = pieces(COUNT);
+
+test.beforeEach(async ({ page }) => watchWords(page));
+
+test("an answer is shown as it is written", async ({ serve, pace, room, page }) => {
+    const model = await pace(WORDS, HELD);
+    const heddle = await serve({ env: model.env });
+    await room.open(heddle);
+    await room.say("count");
+    await expect(room.stop).toBeVisible();
+    await expectWords(page, 10);
+    model.finish();
+    await expectWhole(page, COUNT);
+    expect(model.calls).toBe(1);
+});
+
+test("a reload in the middle of an answer: it goes on where it was", async ({
+    serve,
+    pace,
+    room,
+    page,
+}) => {
+    const model = await pace(WORDS, HELD);
+    const heddle = await serve({ env: model.env });
+    await room.open(heddle);
+    await room.say("count");
+    await expectWords(page, 20);
+    await page.reload();
+    await expectWords(page, 20);
+    await page.reload();
+    await expectWords(page, 20);
+    model.finish();
+    await expectWhole(page, COUNT);
+    expect(model.calls).toBe(1);
+});
+
+for (const how of ["kill", "stop"] as const) {
+    test(`the server is restarted (${how}) in the middle of an answer: it is begun again, and is whole`, async ({
+        serve,
+        pace,
+        room,
+        page,
+        watch,
+    }) => {
+        watch.allow(FAILED_REQUEST);
+        const model = await pace(WORDS, HELD);
+        const heddle = await serve({ env: model.env, options: ["--drain", "0"] });
+        await room.open(heddle);
+        await room.say("count");
+        await expectWords(page, 20);
+        await heddle.restart(how);
+        model.finish();
+        await expectWhole(page, COUNT);
+        await expect(room.messages).toHaveCount(2);
+        expect(model.calls).toBe(2);
+    });
+}
+
+test("the server is away for a while: the page says so, keeps what it has, and goes on", async ({
+    serve,
+    pace,
+    room,
+    page,
+    watch,
+}) => {
+    watch.allow(FAILED_REQUEST);
+    const model = await pace(WORDS, HELD);
+    const heddle = await serve({ env: model.env });
+    await room.open(heddle);
+    await room.say("count");
+    await expectWords(page, 20);
+    await heddle.kill();
+    await expect(page.getByText("The server can't be reached. Trying again…")).toBeVisible();
+    await expect(room.message("w20")).toBeVisible();
+    await heddle.start();
+    model.finish();
+    await expectWhole(page, COUNT);
+    await expect(page.getByText("The server can't be reached. Trying again…")).toBeHidden();
+});
+
+test("the network is gone for a while: nothing is lost, nothing comes twice, the model is asked once", async ({
+    serve,
+    pace,
+    room,
+    page,
+    watch,
+}) => {
+    watch.allow(FAILED_REQUEST);
+    const model = await pace(WORDS, HELD);
+    const heddle = await serve({ env: model.env });
+    const wire = await startWire(heddle.url);
+    await page.goto(wire.url);
+    await room.say("count");
+    await expectWords(page, 15);
+    wire.cut();
+    await expect(page.getByText("The server can't be reached. Trying again…")).toBeVisible();
+    await expect(room.message("w15")).toBeVisible();
+    wire.mend();
+    model.finish();
+    await expectWhole(page, COUNT);
+    expect(model.calls).toBe(1);
+    await page.goto("about:blank");
+    await wire.close();
+});
+
+async function openTab(page: Page) {
+    const other = await page.context().newPage();
+    await watchWords(other);
+    return roomOf(other);
+}
+
+test("two tabs on one thread both show the answer, and what is said in one is heard in the other", async ({
+    serve,
+    pace,
+    room,
+    page,
+}) => {
+    const model = await pace(WORDS, HELD);
+    const heddle = await serve({ env: model.env });
+    await room.open(heddle);
+    await room.ask("hello", "You said: hello");
+    const other = await openTab(page);
+    await other.open(heddle, await room.thread());
+    await expect(other.message("You said: hello")).toBeVisible();
+
+    await room.say("count");
+    await expectWords(other.page, 10);
+    await expect(other.stop).toBeVisible();
+    model.finish();
+    await expectWhole(page, COUNT);
+    await expectWhole(other.page, COUNT);
+    await expect(other.messages).toHaveCount(4);
+
+    await other.ask("thank you", "You said: thank you");
+    await expect(room.message("You said: thank you")).toBeVisible();
+    await expect(room.messages).toHaveCount(6);
+});
+
+test("a tab that is opened in the middle of an answer joins it", async ({
+    serve,
+    pace,
+    room,
+    page,
+}) => {
+    const model = await pace(WORDS, HELD);
+    const heddle = await serve({ env: model.env });
+    await room.open(heddle);
+    await room.say("count");
+    await expectWords(page, 20);
+    const other = await openTab(page);
+    await other.open(heddle, await room.thread());
+    await expectWords(other.page, 20);
+    model.finish();
+    await expectWhole(other.page, COUNT);
+    await expectWhole(page, COUNT);
+    expect(model.calls).toBe(1);
+});
+
+test("a run that another client has started is shown, and can be stopped here", async ({
+    serve,
+    pace,
+    room,
+    page,
+}) => {
+    const model = await pace(WORDS, HELD);
+    const heddle = await serve({ env: model.env });
+    await room.open(heddle);
+    await room.ask("hello", "You said: hello");
+    const client = heddle.client();
+    const thread = await room.thread();
+    const run = await client.runs.create(thread, "agent", {
+        input: human("count"),
+        streamMode: ["values", "messages-tuple"],
+    });
+    await expectWords(page, 10);
+    await room.stop.click();
+    await expect(page.getByText(/Stopped at step \d+, \d+ tokens streamed\./)).toBeVisible();
+    const { status } = await client.runs.get(thread, run.run_id);
+    expect(status).toBe("interrupted");
+});
+
+test("whoever leaves a conversation in the middle of an answer finds it whole", async ({
+    serve,
+    pace,
+    room,
+    page,
+}) => {
+    const model = await pace(WORDS, HELD);
+    const heddle = await serve({ env: model.env });
+    await room.open(heddle);
+    await room.say("count");
+    await expectWords(page, 10);
+    const thread = await room.thread();
+    await page.getByRole("button", { name: "New conversation" }).first().click();
+    await expect(page.getByRole("heading", { name: "What shall we talk about?" })).toBeVisible();
+    model.finish();
+    await waitFor(
+        async () => (await heddle.client().threads.get(thread)).status === "idle",
+        "the answer is complete",
+    );
+    await page.goto(`${heddle.url}/#/t/${thread}`);
+    await expectWhole(page, COUNT);
+});

@@ -1,0 +1,416 @@
+// The conversation: messages, Markdown, code, pictures, calls of tools, the composer, stopping,
+// errors.
+import type { Locator } from "@playwright/test";
+import {
+    assistant,
+    conversation,
+    expect,
+    expectNoViolations,
+    FAILED_REQUEST,
+    test,
+    waitFor,
+    type Script,
+} from "../lib";
+import { holdNotices } from "../lib/notices";
+import { words } from "../lib/words";
+
+const MARKDOWN = `# Weather
+
+Some **bold** and *slanted* text, \`code\`, a [link](https://example.com/a) and [none](javascript:alert(1)).
+
+1. one
+2. two
+   - nested
+   - [x] done
+
+| city | days |
+|---|---:|
+| Oslo | 3 |
+
+\`\`\`python
+def longest(text):  # a comment
+    return max(text.split(), key=len)
+\`\`\`
+
+<img src="https://example.com/x.png" onerror="alert(1)"> &amp; ![a picture](https://example.com/y.png)`;
+
+const PIXEL =
+    "iVBORw0KGgoAAAANSUhEUgAAAAoAAAAKCAYAAACNMs+9AAAAFUlEQVR42mP8z8BQz0AEYBxVSF+FABJADveWkH6oAAAAAElFTkSuQmCC";
+
+const last = (locator: Locator) => locator.last();
+
+test("Markdown becomes elements; what could do harm stays text, and no other host is asked", async ({
+    serve,
+    room,
+    page,
+}) => {
+    const heddle = await serve({
+        script: { rules: [{ content: MARKDOWN, pieces: { characters: 7 } }] },
+    });
+    await room.open(heddle);
+    await room.ask("hello", "longest");
+    const answer = last(room.messages);
+    await expect(answer.getByRole("heading", { name: "Weather", level: 3 })).toBeVisible();
+    await expect(answer.locator("strong")).toHaveText("bold");
+    await expect(answer.getByRole("link", { name: "link" })).toHaveAttribute(
+        "rel",
+        "noopener noreferrer",
+    );
+    await expect(answer.getByRole("link", { name: "none" })).toHaveCount(0);
+    await expect(answer.locator("li li")).toHaveText(["nested", "done"]);
+    await expect(answer.getByRole("checkbox", { name: "Done" })).toBeChecked();
+    await expect(answer.getByRole("cell", { name: "3" })).toBeVisible();
+    await expect(answer.getByRole("region", { name: "Code, python" })).toContainText(
+        "return max(text.split(), key=len)",
+    );
+    await expect(answer).toContainText(
+        '<img src="https://example.com/x.png" onerror="alert(1)"> &',
+    );
+    await expect(answer.getByRole("link", { name: "a picture" })).toHaveAttribute(
+        "href",
+        "https://example.com/y.png",
+    );
+    await expect(answer.locator("img")).toHaveCount(0);
+    await expectNoViolations(page);
+});
+
+test("code and answers are copied", async ({ serve, room, page, context }) => {
+    await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+    const heddle = await serve({
+        script: { rules: [{ content: "Look:\n\n```c\nint main(void);\n```" }] },
+    });
+    await holdNotices(page);
+    await room.open(heddle);
+    await room.ask("hello", "Look:");
+    await page.getByRole("button", { name: "Copy code" }).click();
+    await expect(page.getByRole("status").filter({ hasText: "Copied" })).toHaveCount(1);
+    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe("int main(void);");
+    await page.getByRole("button", { name: "Copy answer" }).click();
+    await expect
+        .poll(() => page.evaluate(() => navigator.clipboard.readText()))
+        .toContain("Look:\n\n```c");
+});
+
+test("calls of tools are folded, with their arguments, their status and their result", async ({
+    heddle,
+    room,
+    page,
+    weather,
+}) => {
+    const name = `Forecaster ${Date.now()}`;
+    await assistant(heddle, name, { http_tools: [weather.tool] });
+    weather.hold();
+    await room.open(heddle);
+    await room.say(`@${name} use weather with {"city": "Oslo"}`);
+    const call = page.locator("details").filter({ hasText: "weather" });
+    await expect(call).toContainText('city: "Oslo"');
+    await expect(call).toContainText("Running");
+    await waitFor(() => weather.cities.length > 0, "the tool is asked");
+    weather.release();
+    await expect(call).toContainText("Done");
+    await expect(call.getByText("sunny in Oslo")).toBeHidden();
+    await call.locator("summary").press("Enter");
+    await expect(call.getByRole("region", { name: "Result" })).toHaveText("sunny in Oslo");
+    await room.idle();
+    await expect(room.message("The tools said: sunny in Oslo")).toBeVisible();
+    await expect(room.messages.filter({ hasText: name }).first()).toBeVisible();
+});
+
+test("what a model thinks is folded away", async ({ serve, room, page }) => {
+    const heddle = await serve({
+        script: { rules: [{ reasoning: "It is about greetings.", content: "Good morning." }] },
+    });
+    await room.open(heddle);
+    await room.ask("hello", "Good morning.");
+    await expect(page.getByText("It is about greetings.")).toBeHidden();
+    await page.getByText("Thoughts", { exact: true }).click();
+    await expect(page.getByText("It is about greetings.")).toBeVisible();
+});
+
+test("pictures: attached, pasted, looked at, removed, sent and shown larger", async ({
+    heddle,
+    room,
+    page,
+}) => {
+    await room.open(heddle);
+    const file = { name: "red.png", mimeType: "image/png", buffer: Buffer.from(PIXEL, "base64") };
+    await page
+        .getByLabel("Images", { exact: true })
+        .setInputFiles([file, { ...file, name: "other.png" }]);
+    await expect(page.getByRole("img", { name: "red.png" })).toBeVisible();
+    await page.getByRole("button", { name: "Remove other.png" }).click();
+    await expect(page.getByRole("img", { name: "other.png" })).toHaveCount(0);
+    await room.composer.evaluate((area, data) => {
+        const bytes = Uint8Array.from(atob(data), (char) => char.charCodeAt(0));
+        const clipboardData = new DataTransfer();
+        clipboardData.items.add(new File([bytes], "pasted.png", { type: "image/png" }));
+        area.dispatchEvent(
+            new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true }),
+        );
+    }, PIXEL);
+    await expect(page.getByRole("img", { name: "pasted.png" })).toBeVisible();
+    await room.ask("What do you see?", "You said:");
+    const own = room.messages.first();
+    await expect(own.getByRole("img", { name: /Image you sent/ })).toHaveCount(2);
+    const thread = await room.thread();
+    const state = await heddle
+        .client()
+        .threads.getState<{ messages: { content: unknown }[] }>(thread);
+    expect(state.values.messages[0]?.content).toEqual([
+        { type: "text", text: "What do you see?" },
+        { type: "image_url", image_url: { url: `data:image/png;base64,${PIXEL}` } },
+        { type: "image_url", image_url: { url: `data:image/png;base64,${PIXEL}` } },
+    ]);
+    await own.getByRole("button", { name: "Image you sent 1: show it larger" }).click();
+    await expect(page.getByRole("dialog", { name: "Image you sent 1" })).toBeVisible();
+    await page.keyboard.press("Escape");
+    await expect(page.getByRole("dialog")).toHaveCount(0);
+});
+
+test("a large picture is made smaller before it is sent; what is no picture is refused", async ({
+    heddle,
+    room,
+    page,
+}) => {
+    await room.open(heddle);
+    const large = await page.evaluate(async () => {
+        const canvas = new OffscreenCanvas(4000, 1000);
+        canvas.getContext("2d")!.fillRect(0, 0, 2000, 1000);
+        const blob = await canvas.convertToBlob({ type: "image/png" });
+        return [...new Uint8Array(await blob.arrayBuffer())];
+    });
+    const input = page.getByLabel("Images", { exact: true });
+    await input.setInputFiles({
+        name: "large.png",
+        mimeType: "image/png",
+        buffer: Buffer.from(large),
+    });
+    const preview = page.getByRole("img", { name: "large.png" });
+    await expect(preview).toBeVisible();
+    const size = () =>
+        preview.evaluate((img) => [
+            (img as HTMLImageElement).naturalWidth,
+            (img as HTMLImageElement).naturalHeight,
+        ]);
+    await expect.poll(size).toEqual([1568, 392]);
+    await input.setInputFiles({
+        name: "notes.txt",
+        mimeType: "text/plain",
+        buffer: Buffer.from("no picture"),
+    });
+    await expect(page.getByRole("alert")).toHaveText("notes.txt is not an image.");
+});
+
+test("more pictures than fit are said to be too many; one dropped elsewhere changes nothing", async ({
+    heddle,
+    room,
+    page,
+}) => {
+    await room.open(heddle);
+    const picture = { mimeType: "image/png", buffer: Buffer.from(PIXEL, "base64") };
+    const files = Array.from({ length: 9 }, (_, at) => ({ ...picture, name: `p${at}.png` }));
+    await page.getByLabel("Images", { exact: true }).setInputFiles(files);
+    await expect(page.getByRole("alert")).toHaveText("At most 8 images go with one message.");
+    await expect(page.getByRole("button", { name: /^Remove p/ })).toHaveCount(8);
+    const isRefused = await page.getByRole("main").evaluate((main) => {
+        const dataTransfer = new DataTransfer();
+        dataTransfer.items.add(new File(["x"], "x.png", { type: "image/png" }));
+        const options = { dataTransfer, bubbles: true, cancelable: true };
+        return ["dragover", "drop"].map(
+            (name) => !main.dispatchEvent(new DragEvent(name, options)),
+        );
+    });
+    expect(isRefused).toEqual([true, true]);
+});
+
+test("the composer: Enter sends, Shift+Enter does not, a draft survives, examples fill it", async ({
+    heddle,
+    room,
+    page,
+}) => {
+    await room.open(heddle);
+    await expect(room.send).toBeDisabled();
+    await page.getByRole("button", { name: /Say hello/ }).click();
+    await expect(room.composer).toHaveValue(/Hello, who are you/);
+    await expect(room.composer).toBeFocused();
+    await room.composer.fill("one");
+    await room.composer.press("Shift+Enter");
+    await room.composer.pressSequentially("two");
+    await expect(room.composer).toHaveValue("one\ntwo");
+    await page.reload();
+    await expect(room.composer).toHaveValue("one\ntwo");
+    await expect(room.send).toBeEnabled(); // who is spoken to is known
+    await room.composer.press("Enter");
+    await expect(room.composer).toHaveValue("");
+    await expect(room.message(/You said: one\s+two/)).toBeVisible();
+    await room.idle();
+    await page.reload();
+    await expect(room.message(/You said: one\s+two/)).toBeVisible();
+    await expect(room.composer).toHaveValue("");
+});
+
+test("keys of an input method do not send", async ({ heddle, room }) => {
+    await room.open(heddle);
+    await room.composer.fill("にほん");
+    await room.composer.evaluate((area) => {
+        area.dispatchEvent(
+            new KeyboardEvent("keydown", {
+                key: "Enter",
+                keyCode: 229,
+                isComposing: true,
+                bubbles: true,
+                cancelable: true,
+            }),
+        );
+    });
+    await expect(room.composer).toHaveValue("にほん");
+    await expect(room.messages).toHaveCount(0);
+});
+
+/** Nobody waits for the end of the first answer. */
+const SLOW: Script = {
+    rules: [
+        { when: { contains: "count" }, content: words(5000), delay_ms: 60, times: 1 },
+        { when: { contains: "count" }, content: "counted to the end" },
+        { content: "You said: {{last}}" },
+    ],
+};
+
+test("stop: the receipt, what was written and not kept, and the way on, also after a reload", async ({
+    serve,
+    room,
+    page,
+}) => {
+    const heddle = await serve({ script: SLOW });
+    await room.open(heddle);
+    await room.say("count");
+    await expect(room.message("w10")).toBeVisible();
+    await room.stop.click();
+    const notice = page.getByText(/Stopped at step 1, \d+ tokens streamed\./);
+    await expect(notice).toBeVisible();
+    await expect(last(room.messages)).toContainText("w1 w2 w3");
+    await expect(last(room.messages)).toContainText("Not kept");
+    await expect(room.send).toBeVisible();
+    await expectNoViolations(page);
+    await page.reload();
+    await expect(notice).toBeVisible();
+    await page.getByRole("button", { name: "Continue" }).click();
+    await expect(room.message("counted to the end")).toBeVisible();
+    await expect(notice).toHaveCount(0);
+    await expect(room.messages).toHaveCount(2);
+});
+
+test("an agent that fails says why where its answer would be, and goes on from there", async ({
+    serve,
+    room,
+    page,
+    watch,
+}) => {
+    watch.allow(/the model has a cold/);
+    const script: Script = {
+        rules: [
+            {
+                when: { contains: "hello", call: 1 },
+                error: { status: 400, message: "the model has a cold" },
+            },
+            { content: "You said: {{last}}" },
+        ],
+    };
+    const heddle = await serve({ script });
+    await room.open(heddle);
+    await room.say("hello");
+    const alert = page.getByRole("alert").filter({ hasText: "the model has a cold" });
+    await expect(alert).toContainText("The agent failed.");
+    await room.idle();
+    await page.reload();
+    await expect(alert).toBeVisible();
+    await expectNoViolations(page);
+    await alert.getByRole("button", { name: "Retry" }).click();
+    await expect(room.message("You said: hello")).toBeVisible();
+    await expect(alert).toHaveCount(0);
+    await expect(room.messages).toHaveCount(2);
+});
+
+test("a message that the server does not take stays, marked, and is sent again", async ({
+    heddle,
+    room,
+    page,
+    watch,
+}) => {
+    watch.allow(FAILED_REQUEST, /no room today/);
+    await room.open(heddle);
+    await room.ask("hello", "You said: hello");
+    await page.route("**/runs/stream", (route) =>
+        route.fulfill({ status: 503, json: { detail: "no room today" } }),
+    );
+    await room.say("can you hear me?");
+    const own = room.message("can you hear me?");
+    await expect(own).toContainText("Not sent.");
+    await expect(own).toContainText("No room today");
+    await expectNoViolations(page);
+    await own.getByRole("button", { name: "Send again" }).click();
+    await expect(own).toContainText("Not sent.");
+    await own.getByRole("button", { name: "Back to the text" }).click();
+    await expect(room.composer).toHaveValue("can you hear me?");
+    await expect(own).toHaveCount(0);
+    await room.send.click();
+    await expect(own).toContainText("Not sent.");
+    await page.unroute("**/runs/stream");
+    await own.getByRole("button", { name: "Send again" }).click();
+    await expect(room.message("You said: can you hear me?")).toBeVisible();
+    await expect(room.messages).toHaveCount(4);
+    await expect(page.getByText("Not sent.")).toHaveCount(0);
+});
+
+test("the first message of a conversation that can't be made is not lost", async ({
+    heddle,
+    room,
+    page,
+    watch,
+}) => {
+    watch.allow(FAILED_REQUEST);
+    await room.open(heddle);
+    await page.route("**/threads", (route) => route.abort("connectionrefused"));
+    await room.say("is anybody there?");
+    const own = room.message("is anybody there?");
+    await expect(own).toContainText("Not sent.");
+    await expect(own).toContainText("The server can't be reached.");
+    await page.unroute("**/threads");
+    await own.getByRole("button", { name: "Send again" }).click();
+    await expect(room.message("You said: is anybody there?")).toBeVisible();
+    await expect(room.messages).toHaveCount(2);
+    expect(await room.thread()).not.toBe("");
+});
+
+test("a state that can't be read says so, and is read when asked again", async ({
+    heddle,
+    room,
+    page,
+    watch,
+}) => {
+    watch.allow(FAILED_REQUEST);
+    const thread = await conversation(heddle, ["hello"]);
+    await page.route(/\/threads\/[^/]+\/state/, (route) =>
+        route.fulfill({ status: 500, json: { detail: "a disk is full" } }),
+    );
+    await room.open(heddle, thread);
+    const alert = page.getByRole("alert").filter({ hasText: "a disk is full" });
+    await expect(alert).toBeVisible();
+    await page.unroute(/\/threads\/[^/]+\/state/);
+    await alert.getByRole("button", { name: "Retry" }).click();
+    await expect(room.message("You said: hello")).toBeVisible();
+    await expect(alert).toHaveCount(0);
+});
+
+test("each agent's messages carry its name", async ({ serve, room, page }) => {
+    const heddle = await serve();
+    await assistant(heddle, "Clerk");
+    await room.open(heddle);
+    await room.ask("hello", "You said: hello");
+    await room.ask("@Clerk good morning", "You said: good morning");
+    await expect(page.getByRole("article", { name: "Clerk" })).toContainText(
+        "You said: good morning",
+    );
+    await expect(page.getByRole("article", { name: "agent" })).toContainText("You said: hello");
+    await expect(page.getByRole("article", { name: "You" })).toHaveText([/to agent/, /to Clerk/]);
+});

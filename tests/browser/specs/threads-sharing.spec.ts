@@ -1,0 +1,167 @@
+// Conversations that are shared: with somebody, and by invitation.
+import type { BrowserContext, Page } from "@playwright/test";
+import {
+    conversation,
+    expect,
+    expectNoViolations,
+    FAILED_REQUEST,
+    test,
+    waitFor,
+    type Heddle,
+} from "../lib";
+
+const title = (page: Page) => page.getByRole("heading", { name: "Sign in to Heddle" });
+const side = (page: Page) => page.getByRole("navigation", { name: "Conversations" });
+const composer = (page: Page) => page.getByRole("textbox", { name: "Message" });
+
+async function paste(page: Page, token: string) {
+    await page.getByLabel("Token or API key").fill(token);
+    await page.getByRole("button", { name: "Sign in", exact: true }).click();
+}
+
+/** Every address that is asked for or gone to, and every line of the console. */
+function listen(context: BrowserContext): string[] {
+    const heard: string[] = [];
+    context.on(
+        "request",
+        (request) => void heard.push(request.url(), request.headers().referer ?? ""),
+    );
+    context.on("console", (message) => void heard.push(message.text()));
+    context.on("page", (page) =>
+        page.on("framenavigated", (frame) => void heard.push(frame.url())),
+    );
+    return heard;
+}
+
+test("sharing: a reader reads, an editor writes, who is removed is out", async ({
+    serve,
+    page,
+    browser,
+    watch,
+}) => {
+    watch.allow(FAILED_REQUEST);
+    const heddle = await serve({ auth: true });
+    const [alice, bob] = [heddle.key("alice"), heddle.key("bob")];
+    const thread = await conversation(heddle, ["hello"], { title: "Shared loom", token: alice });
+    await page.goto(`${heddle.url}/#/t/${thread}`);
+    await paste(page, alice);
+    await page.getByRole("button", { name: "Conversation menu" }).click();
+    await page.getByRole("menuitem", { name: "Details and sharing" }).click();
+    const dialog = page.getByRole("dialog", { name: "Shared loom" });
+    await expect(dialog.getByText("Nobody else.")).toBeVisible();
+    await dialog.getByLabel("Subject of the person").fill("bob");
+    await dialog.getByRole("button", { name: "Add" }).click();
+    await expect(dialog.getByLabel("What bob may do")).toBeVisible();
+
+    const context = await browser.newContext();
+    const guest = await context.newPage();
+    await guest.goto(heddle.url);
+    await paste(guest, bob);
+    await side(guest)
+        .getByRole("link", { name: /Shared loom.*shared/ })
+        .click();
+    await expect(guest.getByRole("article").filter({ hasText: "You said: hello" })).toBeVisible();
+    await expect(
+        guest.getByText(
+            "You can read this conversation. Only its owner and editors can write in it.",
+        ),
+    ).toBeVisible();
+    await expect(composer(guest)).toBeDisabled();
+    await guest.getByRole("button", { name: "Conversation menu" }).click();
+    await expect(guest.getByRole("menuitem", { name: "Delete" })).toHaveCount(0);
+    await expect(guest.getByRole("menuitem", { name: "Rename" })).toHaveCount(0);
+    await guest.keyboard.press("Escape");
+
+    await dialog.getByLabel("What bob may do").selectOption("can write");
+    await waitFor(async () => {
+        const list = await heddle.ask<{ role: string }[]>(
+            "GET",
+            `/threads/${thread}/participants`,
+            undefined,
+            { token: alice },
+        );
+        return list[0]?.role === "editor";
+    }, "bob to be an editor");
+    await guest.reload();
+    await expect(composer(guest)).toBeEnabled();
+    await composer(guest).fill("from bob");
+    await guest.getByRole("button", { name: "Send" }).click();
+    await expect(
+        guest.getByRole("article").filter({ hasText: "You said: from bob" }),
+    ).toBeVisible();
+
+    await dialog.getByRole("button", { name: "Remove bob" }).click();
+    await expect(dialog.getByText("Nobody else.")).toBeVisible();
+    await guest.reload();
+    await expect(guest.getByText("There is no such conversation")).toBeVisible();
+    await context.close();
+});
+
+async function invited(page: Page, heddle: Heddle, thread: string, key: string): Promise<string> {
+    await page.goto(`${heddle.url}/#/t/${thread}`);
+    await paste(page, key);
+    await page.getByRole("button", { name: "Conversation menu" }).click();
+    await page.getByRole("menuitem", { name: "Details and sharing" }).click();
+    await page.getByRole("button", { name: "Make a link" }).click();
+    return page.getByLabel("Link of the invitation").inputValue();
+}
+
+test("an invitation is a link that works once", async ({ serve, page, browser, watch }) => {
+    watch.allow(FAILED_REQUEST);
+    const heddle = await serve({ auth: true });
+    const [alice, bob, carol] = [heddle.key("alice"), heddle.key("bob"), heddle.key("carol")];
+    const thread = await conversation(heddle, ["hello"], { title: "By invitation", token: alice });
+    const link = await invited(page, heddle, thread, alice);
+    expect(link).toContain(`${heddle.url}/#/?invitation=`);
+    const token = link.split("=")[1] ?? "";
+
+    const context = await browser.newContext();
+    const heard = listen(context);
+    const guest = await context.newPage();
+    await guest.goto(link);
+    await expect(title(guest)).toBeVisible();
+    expect(guest.url()).not.toContain(token);
+    await paste(guest, bob);
+    const join = guest.getByRole("dialog", { name: "Join a conversation" });
+    await expectNoViolations(guest);
+    await join.getByRole("button", { name: "Join" }).click();
+    await expect(guest.getByRole("heading", { name: "By invitation", level: 1 })).toBeVisible();
+    expect(
+        heard.filter(
+            (text) => text.includes(token) && !text.startsWith(`${heddle.url}/#/?invitation=`),
+        ),
+    ).toEqual([]);
+    expect(heddle.log()).not.toContain(token);
+
+    // It is used up: pasted by somebody else it opens nothing.
+    await guest.getByRole("button", { name: "Sign out" }).click();
+    await paste(guest, carol);
+    await guest.getByRole("button", { name: "Join with an invitation" }).click();
+    await join.getByLabel("Link or code of the invitation").fill("???");
+    await join.getByRole("button", { name: "Join" }).click();
+    await expect(join.getByRole("alert")).toHaveText(
+        "Paste the whole link, or the code of the invitation.",
+    );
+    await join.getByLabel("Link or code of the invitation").fill(link);
+    await join.getByRole("button", { name: "Join" }).click();
+    await expect(join.getByRole("alert")).toContainText("This invitation is not good any more");
+    await context.close();
+});
+
+test("an invitation is taken back", async ({ serve, page, watch }) => {
+    watch.allow(FAILED_REQUEST);
+    const heddle = await serve({ auth: true });
+    const alice = heddle.key("alice");
+    const thread = await conversation(heddle, ["hello"], { title: "Not any more", token: alice });
+    const link = await invited(page, heddle, thread, alice);
+    await page.getByRole("button", { name: "Take the invitation back" }).click();
+    await expect(page.getByLabel("Link of the invitation")).toBeHidden();
+    await expect(page.getByRole("button", { name: "Take the invitation back" })).toBeHidden();
+    const token = decodeURIComponent(link.split("=")[1] ?? "");
+    await heddle.ask(
+        "POST",
+        "/invitations/accept",
+        { token },
+        { status: 404, token: heddle.key("bob") },
+    );
+});
