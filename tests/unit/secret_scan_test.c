@@ -12,10 +12,12 @@
 #include "tests/unit/check.h"
 
 #define KEY "sk-proj-4Tf9aB27Qx81LmZp0Wv3"
+#define PRINCIPAL "sk-HcmIZbNfwGeli3rC3LQ" /* of somebody, by chance */
 
 struct world {
     struct heddle *store;
     struct hd_arena arena;
+    const char *key; /* what is planted */
     size_t found[HD_TABLE_COUNT][HD_MAX_COLUMNS];
     size_t count;
 };
@@ -25,7 +27,7 @@ static int on_found(void *ctx, const struct hd_secret_place *place)
     struct world *w = ctx;
 
     assert_true(place->column < hd_tables[place->table].column_count);
-    if (!hd_slice_eq(place->finding->secret, HD_S(KEY)))
+    if (!hd_slice_eq(place->finding->secret, hd_slice_cstr(w->key)))
         return 0; /* the first half of one that was cut looks like one */
     w->found[place->table][place->column]++;
     w->count++;
@@ -48,6 +50,7 @@ static int set_up(void **state)
 
     assert_non_null(w);
     hd_arena_init(&w->arena, (size_t)1 << 24);
+    w->key = KEY;
     assert_int_equal(heddle_open(&w->store, "sqlite::memory:", NULL), 0);
     *state = w;
     return 0;
@@ -125,7 +128,7 @@ static void plant(struct world *w, enum hd_table_id id, unsigned planted)
     struct hd_batch view;
 
     for (unsigned i = 0; i < table->column_count; i++) {
-        const char *text = i == planted ? KEY : "{\"harmless\":1}";
+        const char *text = i == planted ? w->key : "{\"harmless\":1}";
 
         cells[i] = table->columns[i].type == HD_COL_INT
                        ? hd_cell_int(planted)
@@ -138,26 +141,44 @@ static void plant(struct world *w, enum hd_table_id id, unsigned planted)
     hd_batch_fini(&batch);
 }
 
-static void every_column_of_every_table(void **state)
+static bool is_of_principals(const char *column)
 {
-    struct world *w = *state;
+    return strcmp(column, "principal") == 0 || strcmp(column, "member") == 0;
+}
 
+/* What is planted is found in every column, but a principal where principals are. */
+static void look_everywhere(void **state, const char *key, bool is_principal)
+{
     for (int table = 0; table < HD_TABLE_COUNT; table++) {
         for (unsigned i = 0; i < hd_tables[table].column_count; i++) {
+            const char *column = hd_tables[table].columns[i].name;
+            size_t wanted = is_principal && is_of_principals(column) ? 0 : 1;
             bool is_hash = table == HD_CHUNKS && i == HD_CHUNKS_HASH;
+            struct world *w;
 
             if (hd_tables[table].columns[i].type == HD_COL_INT || is_hash)
                 continue;
             tear_down(state);
             set_up(state);
             w = *state;
+            w->key = key;
             plant(w, (enum hd_table_id)table, i);
             scan(w);
-            if (w->found[table][i] != 1 || w->count != 1)
-                fail_msg("%s.%s: %zu found there, %zu in all", hd_tables[table].name,
-                         hd_tables[table].columns[i].name, w->found[table][i], w->count);
+            if (w->found[table][i] != wanted || w->count != wanted)
+                fail_msg("%s.%s: %zu found there, %zu in all", hd_tables[table].name, column,
+                         w->found[table][i], w->count);
         }
     }
+}
+
+static void every_column_of_every_table(void **state)
+{
+    look_everywhere(state, KEY, false);
+}
+
+static void principals_are_no_secrets(void **state)
+{
+    look_everywhere(state, PRINCIPAL, true);
 }
 
 /* A long text is stored in pieces, which may end within a secret. */
@@ -202,6 +223,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(every_column_of_every_table, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(principals_are_no_secrets, set_up, tear_down),
         cmocka_unit_test_setup_teardown(secrets_in_pieces, set_up, tear_down),
     };
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from moving import ECHO, conversation
+from moving import ECHO, conversation, make_thread, say
 from sql import columns, insert, is_sqlite
 from tokens import Issuer
 
@@ -73,6 +73,21 @@ def test_every_table(secured, store):
     assert lines[-1].endswith(f" {len(PLANTED)} findings"), found.stdout
     for table in PLANTED:
         assert f"{table} " in lines[-2], "it says what was scanned"
+
+
+def test_principals_are_no_secrets(secured, store):
+    """They are hashes, and some of them begin as keys do: this user's is sk-HcmIZbNfwGeli3rC3LQ."""
+    subject = "user296134"
+    server = secured(store=store, graphs={"echo": ECHO})
+    with server.as_user("alice") as alice, server.as_user(subject) as user:
+        shared = make_thread(alice)
+        body = {"issuer": "main", "subject": subject, "role": "editor"}
+        made = alice.post(f"/threads/{shared}/participants", json=body).json()
+        assert made["participant_id"] == "sk-HcmIZbNfwGeli3rC3LQ"
+        for thread in (shared, make_thread(user)):  # as a guest, and at home
+            say(user, thread, "hello")
+    found = server.tool("doctor", "--secrets", server.store)
+    assert found.stdout.splitlines()[-1].endswith(" 0 findings"), found.stdout
 
 
 def test_a_sound_set_up(secured):
