@@ -16,6 +16,7 @@
 #include "run/config.h"
 #include "run/gate.h"
 #include "store/table.h"
+#include "store/url.h"
 
 #define MAX_ARGUMENTS 64
 #define MAX_PATH 4096
@@ -87,7 +88,7 @@ static void check_database(struct checkup *c)
     struct heddle *store;
     char shown[512];
 
-    hd_ops_url(c->config.store, shown, sizeof(shown));
+    hd_url_show(c->config.store, shown, sizeof(shown));
     if (heddle_open(&store, c->config.store, &error) != 0) {
         say(c, FAILURE, "database", "%s: %s", shown, error.text);
         return;
@@ -109,7 +110,7 @@ static void check_store(struct checkup *c)
     if (hd_ops_file(c->config.store, file, sizeof(file))) {
         check_database_file(c, file);
         if (stat(file, &st) != 0) { /* opening would make it */
-            hd_ops_url(c->config.store, shown, sizeof(shown));
+            hd_url_show(c->config.store, shown, sizeof(shown));
             say(c, FINE, "database", "%s is not there yet; `heddle serve` makes it", shown);
             return;
         }

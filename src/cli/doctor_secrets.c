@@ -9,6 +9,7 @@
 #include "cli/ops.h"
 #include "heddle.h"
 #include "run/secret_scan.h"
+#include "store/url.h"
 
 #define SHOWN 4     /* characters of a secret, when it is long enough */
 #define MIN_LONG 16 /* … as this */
@@ -105,7 +106,7 @@ static void summarise(const struct hd_secret_scan *scan, const struct doctor *do
     char shown[512];
     uint64_t rows = 0;
 
-    hd_ops_url(url, shown, sizeof(shown));
+    hd_url_show(url, shown, sizeof(shown));
     printf("scanned %s:", shown);
     for (int i = 0; i < HD_TABLE_COUNT; i++) {
         printf("%s %s %llu", i > 0 ? "," : "", hd_tables[i].name,

@@ -13,9 +13,6 @@ struct heddle;
 struct hd_command;
 struct hd_auth;
 
-/* A store's URL as it may be shown: without its password. */
-void hd_ops_url(const char *url, char *out, size_t size);
-
 /*
  * The file of a SQLite URL, into `out`; false for other databases, and for sqlite::memory:. Nothing
  * is opened.

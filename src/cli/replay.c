@@ -6,11 +6,11 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "cli/cli.h"
-#include "cli/ops.h"
 #include "heddle.h"
 #include "run/app.h"
 #include "run/config.h"
 #include "run/replay.h"
+#include "store/url.h"
 
 #define MAX_SHOWN 300 /* characters of a value */
 #define MAX_ARGUMENTS 256
@@ -71,7 +71,9 @@ static void on_replayed(void *ctx, const struct hd_replayed *r)
 
 /* ---- performing ------------------------------------------------------- */
 
-static int replay(const struct hd_config *config, struct heddle *store, const char *thread)
+/* `shown` is the store's URL. */
+static int replay(const struct hd_config *config, struct heddle *store, const char *shown,
+                  const char *thread)
 {
     struct hd_config own = *config;
     uv_loop_t loop;
@@ -88,8 +90,7 @@ static int replay(const struct hd_config *config, struct heddle *store, const ch
         err = hd_replay(&app, store, hd_slice(NULL, 0), hd_slice_cstr(thread), on_replayed,
                         &replaying, &fault);
         if (err == HD_ENOTFOUND && !fault.code)
-            (void)fprintf(stderr, "heddle replay: there is no thread %s in %s\n", thread,
-                          config->store);
+            (void)fprintf(stderr, "heddle replay: there is no thread %s in %s\n", thread, shown);
         else if (err)
             (void)fprintf(stderr, "heddle replay: %s\n",
                           fault.code ? fault.text : hd_error_text(err));
@@ -108,11 +109,11 @@ static int replay_from(const struct hd_config *config, const char *thread)
     int status = HD_EXIT_FAILED;
     char shown[512];
 
-    hd_ops_url(config->store, shown, sizeof(shown));
+    hd_url_show(config->store, shown, sizeof(shown));
     if (heddle_open(&store, config->store, &error))
         (void)fprintf(stderr, "%s: %s\n", shown, error.text);
     else
-        status = replay(config, store, thread);
+        status = replay(config, store, shown, thread);
     heddle_close(store);
     return status;
 }

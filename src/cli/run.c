@@ -9,12 +9,12 @@
 #include "base/error.h"
 #include "base/uuid.h"
 #include "cli/cli.h"
-#include "cli/ops.h"
 #include "cli/scenario.h"
 #include "graph/events.h"
 #include "graph/graph.h"
 #include "graph/run.h"
 #include "heddle.h"
+#include "store/url.h"
 
 #define INPUT_LIMIT ((size_t)64 << 20)
 #define MAX_LINE ((size_t)256 << 20)
@@ -314,7 +314,7 @@ static int run_with_store(struct session *s, struct hd_val *input, struct hd_val
     int status = HD_EXIT_FAILED;
     char shown[512];
 
-    hd_ops_url(s->options->store, shown, sizeof(shown));
+    hd_url_show(s->options->store, shown, sizeof(shown));
     if (heddle_open(&s->store, s->options->store, &error) != 0)
         (void)fprintf(stderr, "%s: %s\n", shown, error.text);
     else

@@ -16,6 +16,7 @@
 #include "graph/engine.h"
 #include "graph/state.h"
 #include "heddle.h"
+#include "store/url.h"
 
 #define SERVER "http://heddle.test" /* stands for the test server */
 #define MAX_OUTPUT ((size_t)1 << 30)
@@ -650,9 +651,11 @@ int hd_scenario_run(const char *folder, const char *store_url)
     struct hd_val *scenario = p.graph ? load_scenario(folder) : NULL;
     struct heddle_error error = {0};
     int status = HD_EXIT_FAILED;
+    char shown[512];
 
+    hd_url_show(store_url, shown, sizeof(shown));
     if (scenario && heddle_open(&p.store, store_url, &error) != 0)
-        (void)fprintf(stderr, "%s: %s\n", store_url, error.text);
+        (void)fprintf(stderr, "%s: %s\n", shown, error.text);
     else if (scenario)
         status = play_all(&p, folder, scenario);
     heddle_close(p.store);

@@ -11,7 +11,6 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "cli/cli.h"
-#include "cli/ops.h"
 #include "http/server.h"
 #include "http/tls.h"
 #include "run/app.h"
@@ -20,6 +19,7 @@
 #include "run/gate.h"
 #include "run/project.h"
 #include "run/webhook_headers.h"
+#include "store/url.h"
 
 #define MAX_SETTINGS ((size_t)64 << 20)
 
@@ -267,7 +267,7 @@ static void say_where(struct serving *s)
 {
     char url[512], store[512];
 
-    hd_ops_url(s->config.store, store, sizeof(store));
+    hd_url_show(s->config.store, store, sizeof(store));
     (void)snprintf(url, sizeof(url), "%s://%s:%d%s", s->tls ? "https" : "http",
                    shown_host(s->config.host), s->port, s->config.http_mount_prefix);
     if (s->config.port != 0 && s->port != s->config.port)

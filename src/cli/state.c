@@ -9,6 +9,7 @@
 #include "graph/engine.h"
 #include "graph/state.h"
 #include "heddle.h"
+#include "store/url.h"
 
 #define MAX_STATE ((size_t)512 << 20)
 
@@ -136,12 +137,14 @@ static int run(int argc, char **argv)
     struct options options = {.checkpoint = "", .ns = ""};
     struct heddle_error error = {0};
     struct heddle *store;
+    char shown[512];
     int status = parse(argc, argv, &options);
 
     if (status != 0)
         return status;
     if (heddle_open(&store, options.url, &error) != 0) {
-        (void)fprintf(stderr, "%s: %s\n", options.url, error.text);
+        hd_url_show(options.url, shown, sizeof(shown));
+        (void)fprintf(stderr, "%s: %s\n", shown, error.text);
         return HD_EXIT_FAILED;
     }
     status = options.graph ? show_graph(store, &options) : show_stored(store, &options);

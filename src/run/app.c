@@ -27,6 +27,7 @@
 #include "run/sweep.h"
 #include "run/webhook.h"
 #include "run/worker_ops.h"
+#include "store/url.h"
 
 #define FEED_IDLE_US (2 * 60 * 1000000LL) /* events are kept that long after the last */
 #define QUIET_MS 1
@@ -65,8 +66,10 @@ static int open_store(struct hd_app *app, struct hd_fault *fault)
 {
     struct heddle_error error = {0};
     int err = heddle_open(&app->store, app->config->store, &error);
+    char shown[512];
 
-    return err ? hd_fault_set(fault, err, "%s: %s", app->config->store, error.text) : 0;
+    hd_url_show(app->config->store, shown, sizeof(shown));
+    return err ? hd_fault_set(fault, err, "%s: %s", shown, error.text) : 0;
 }
 
 static int open_agents(struct hd_app *app)

@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/slice.h"
@@ -293,4 +294,20 @@ int hd_url_parse(struct hd_url *url, const char *text, struct hd_arena *arena,
         return hd_fault_set(fault, HD_ENOMEM, "out of memory");
     *url = parsed;
     return 0;
+}
+
+/* In a password that nobody encoded, "/", "?", "#" and "@" may be anywhere: the last "@" ends it. */
+void hd_url_show(const char *url, char *out, size_t size)
+{
+    const char *authority = strstr(url, "://");
+    const char *colon = authority ? strchr(authority + 3, ':') : NULL;
+    const char *at = colon ? strrchr(colon, '@') : NULL;
+    const char *rest = at ? at : url;
+    const char *query = strchr(rest, '?');
+    size_t len = query && strstr(query, "password") ? (size_t)(query - rest) : strlen(rest);
+
+    if (at)
+        (void)snprintf(out, size, "%.*s:***%.*s", (int)(colon - url), url, (int)len, rest);
+    else
+        (void)snprintf(out, size, "%.*s", (int)len, url);
 }

@@ -27,4 +27,7 @@ struct hd_url {
 HD_MUST_CHECK int hd_url_parse(struct hd_url *url, const char *text, struct hd_arena *arena,
                                struct hd_fault *fault);
 
+/* A URL as it may be shown: without its password, also where the password breaks the URL. */
+void hd_url_show(const char *url, char *out, size_t size);
+
 #endif

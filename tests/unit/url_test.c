@@ -133,6 +133,32 @@ static void bad_urls_are_refused_by_name(void **state)
     }
 }
 
+static void urls_are_shown_without_a_password(void **state)
+{
+    static const struct {
+        const char *text, *shown;
+    } cases[] = {
+        {"memory:", "memory:"},
+        {"sqlite:/a@b:c/d?pool=1", "sqlite:/a@b:c/d?pool=1"},
+        {"postgresql://h:5432/db?pool=2", "postgresql://h:5432/db?pool=2"},
+        {"postgresql://u@h:5432/db", "postgresql://u@h:5432/db"},
+        {"postgresql://u:p@h:5432/db?pool=2", "postgresql://u:***@h:5432/db?pool=2"},
+        {"postgresql://u:p/q@h/db", "postgresql://u:***@h/db"},
+        {"postgresql://u:p?q@h/db", "postgresql://u:***@h/db"},
+        {"postgresql://u:p#q:r@s@h/db", "postgresql://u:***@h/db"},
+        {"postgresql://h/db?user=u&password=p", "postgresql://h/db"},
+        {"postgresql://u:p?q@h/db?password=p", "postgresql://u:***@h/db"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < HD_COUNT(cases); i++) {
+        char shown[64];
+
+        hd_url_show(cases[i].text, shown, sizeof(shown));
+        assert_string_equal(shown, cases[i].shown);
+    }
+}
+
 static void faults_never_show_a_password(void **state)
 {
     static const char *const texts[] = {"postgres//me:secret@h", "postgresql://me:secret@h?pool=0"};
@@ -177,6 +203,7 @@ int main(void)
         cmocka_unit_test(parameters_have_defaults),
         cmocka_unit_test(parameters_are_taken),
         cmocka_unit_test(bad_urls_are_refused_by_name),
+        cmocka_unit_test(urls_are_shown_without_a_password),
         cmocka_unit_test(faults_never_show_a_password),
         cmocka_unit_test(every_allocation_may_fail),
     };
