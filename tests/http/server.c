@@ -6,7 +6,7 @@
  *                                    gzip_min, gzip_loopback, origin, credentials, port, next,
  *                                    cors_off, check_host, host, proxy, certificate, key
  *
- * SIGHUP reads the certificate again.
+ * SIGHUP reads the certificate again; SIGUSR1 ends what waits for it (/later without ms, late=1).
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -31,10 +31,13 @@ struct call;
 static uv_loop_t loop;
 static struct hd_server *server;
 static struct hd_router *router;
+static struct call *waiting;
 static unsigned long gone_count, room_count, answered_count;
 
 /* One request that is not answered at once. */
 struct call {
+    struct call *next;  /* of those that wait for SIGUSR1 */
+    uv_timer_cb waited; /* what they do then */
     struct hd_exchange *ex;
     uv_timer_t timer;
     int64_t count; /* lines to send; 0: for ever */
@@ -195,6 +198,12 @@ static void call_freed(uv_handle_t *timer)
 
 static void call_free(struct call *call)
 {
+    struct call **link = &waiting;
+
+    while (*link && *link != call)
+        link = &(*link)->next;
+    if (*link)
+        *link = call->next;
     uv_close((uv_handle_t *)&call->timer, call_freed);
 }
 
@@ -215,6 +224,24 @@ static struct call *call_create(struct hd_exchange *ex, const struct hd_params *
     return call;
 }
 
+/* For what must not happen too early however slow the machine is. */
+static void wait_for_signal(struct call *call, uv_timer_cb fn)
+{
+    call->waited = fn;
+    call->next = waiting;
+    waiting = call;
+}
+
+static void end_waiting(void)
+{
+    while (waiting) {
+        struct call *call = waiting;
+
+        waiting = call->next;
+        call->waited(&call->timer);
+    }
+}
+
 static void answer_late(uv_timer_t *timer)
 {
     struct call *call = timer->data;
@@ -233,14 +260,18 @@ static void later(struct hd_exchange *ex, const struct hd_params *params,
                   const struct hd_match *match)
 {
     struct call *call = call_create(ex, params);
+    int64_t ms = number(params, "ms", -1);
 
     (void)match;
     if (number(params, "watch", 0))
         hd_exchange_on_gone(ex, on_gone, call);
-    (void)uv_timer_start(&call->timer, answer_late, (uint64_t)number(params, "ms", 100), 0);
+    if (ms < 0)
+        wait_for_signal(call, answer_late);
+    else
+        (void)uv_timer_start(&call->timer, answer_late, (uint64_t)ms, 0);
 }
 
-/* Nobody watches at first; a stream begins when the timer fires. */
+/* Nobody watches at first; a stream begins when it has waited. */
 static void on_room(void *ctx);
 
 static void begin_late(uv_timer_t *timer)
@@ -322,7 +353,7 @@ static void stream(struct hd_exchange *ex, const struct hd_params *params,
     (void)match;
     call->is_sse = number(params, "sse", 0) != 0;
     if (number(params, "late", 0)) {
-        (void)uv_timer_start(&call->timer, begin_late, (uint64_t)number(params, "late", 0), 0);
+        wait_for_signal(call, begin_late);
         return;
     }
     if (call->is_sse)
@@ -551,6 +582,14 @@ static void on_signal(uv_signal_t *handle, int number_of)
     uv_close((uv_handle_t *)handle, NULL);
     if (server)
         hd_server_close(server, 0, on_closed, NULL);
+    end_waiting();
+}
+
+static void on_go(uv_signal_t *handle, int number_of)
+{
+    (void)handle;
+    (void)number_of;
+    end_waiting();
 }
 
 static void on_reload(uv_signal_t *handle, int number_of)
@@ -566,7 +605,7 @@ static void on_reload(uv_signal_t *handle, int number_of)
 int main(int argc, char **argv)
 {
     struct hd_fault fault = {0};
-    uv_signal_t term, hangup;
+    uv_signal_t term, hangup, go;
     int bound, err;
 
     hd_server_config_init(&config);
@@ -581,6 +620,9 @@ int main(int argc, char **argv)
     (void)uv_signal_init(&loop, &hangup);
     (void)uv_signal_start(&hangup, on_reload, SIGHUP);
     uv_unref((uv_handle_t *)&hangup);
+    (void)uv_signal_init(&loop, &go);
+    (void)uv_signal_start(&go, on_go, SIGUSR1);
+    uv_unref((uv_handle_t *)&go);
     if (certificate)
         require(hd_tls_create(certificate, key, &config.tls, &fault), fault.text);
     require(hd_router_create(&router, entries, HD_COUNT(entries), &fault), fault.text);
@@ -598,6 +640,7 @@ int main(int argc, char **argv)
     if (!uv_is_closing((uv_handle_t *)&term))
         uv_close((uv_handle_t *)&term, NULL);
     uv_close((uv_handle_t *)&hangup, NULL);
+    uv_close((uv_handle_t *)&go, NULL);
     (void)uv_run(&loop, UV_RUN_DEFAULT);
     hd_router_destroy(router);
     hd_tls_destroy(config.tls);
