@@ -76,8 +76,9 @@ def claims_of(main: Issuer) -> dict[str, str]:
         "an expiry of text": raw_token(
             {"alg": "HS256"}, main.claims("alice", exp=str(NOW + HOUR)), hmac_sha256(main.key.encode())
         ),
-        "not yet valid": main.token("alice", nbf=NOW + HOUR),
-        "issued in the future": main.token("alice", iat=NOW + HOUR),
+        # Long after the tests, which may be slow; and not expired before that.
+        "not yet valid": main.token("alice", nbf=NOW + 24 * HOUR, exp=NOW + 48 * HOUR),
+        "issued in the future": main.token("alice", iat=NOW + 24 * HOUR, exp=NOW + 48 * HOUR),
         "for nobody": main.token("alice", aud=None),
         "for others": main.token("alice", aud=["a", "b"]),
         "no issuer": main.token("alice", iss=None),
