@@ -6,8 +6,9 @@ import pytest
 from kept import stored
 from programs import wait_for
 
-# Everything that must not be found has this in it, and nothing else has.
-MARK = "zqxj"
+# Everything that must not be found has this in it, and nothing else has: it is so long because what is stored has many
+# bytes that are as good as random.
+MARK = "zqxjwvkpfgzq"
 JWT = f"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ6cXhqIn0.{MARK}signature"
 CANARY = "canary-that-must-be-found"
 SECRETS = {
