@@ -42,6 +42,11 @@ def between_tries(peer, reached):
     reached.set()
 
 
+def has_ended(server, thread: str) -> None:
+    """Also stored: until then the state may be an older one."""
+    wait_for(lambda: server.ask("GET", f"/threads/{thread}")["status"] not in ("busy", "running"), what="the end")
+
+
 @pytest.mark.parametrize("phase", [before_the_head, before_the_first_word, in_the_middle, between_tries])
 @pytest.mark.parametrize("action", ["interrupt", "rollback"])
 def test_cancel(heddle, scripted, phase, action):
@@ -58,7 +63,7 @@ def test_cancel(heddle, scripted, phase, action):
     assert answer.status_code < 300, answer.text
     if phase is not between_tries:
         model.wait_closed()
-    wait_for(lambda: server.ask("GET", f"/threads/{thread}")["status"] not in ("busy", "running"), what="the end")
+    has_ended(server, thread)
     state = server.state(thread)["values"]
     assert [message["content"] for message in state.get("messages", [])] in (["Hi"], [])
     assert len(model.requests) == 1
@@ -96,4 +101,5 @@ def test_a_client_that_goes_takes_the_answer_with_it(heddle, scripted):
                 if "answer" in line:
                     break
     model.wait_closed()
+    has_ended(server, thread)
     assert [message["content"] for message in server.state(thread)["values"]["messages"]] == ["Hi"]
