@@ -473,24 +473,31 @@ def test_search_sorts(http, library, key):
     assert page.headers["x-pagination-total"] == "5" and page.headers["x-pagination-next"] == "3"
 
 
+def check_pages(http, filters):
+    total = int(find(http, **filters).headers["x-pagination-total"])
+    assert total == http.post("/threads/count", json=filters).json() >= 5
+    first = find(http, **filters, limit=2)
+    second = find(http, **filters, limit=2, offset=2)
+    assert ids(first) + ids(second) == ids(find(http, **filters, limit=4))
+    assert first.headers["x-pagination-total"] == second.headers["x-pagination-total"] == str(total)
+    assert first.headers["x-pagination-next"] == "2" and second.headers["x-pagination-next"] == "4"
+    last = find(http, **filters, limit=10, offset=total - 1)
+    assert len(ids(last)) == 1 and "x-pagination-next" not in last.headers
+    assert ids(find(http, **filters, offset=total)) == []
+
+
 def test_search_in_pages(http, library):
-    owner, made = library
-    for filters in ({"metadata": owner}, {}):
-        total = int(find(http, **filters).headers["x-pagination-total"])
-        assert total == http.post("/threads/count", json=filters).json() >= 5
-        first = find(http, **filters, limit=2)
-        second = find(http, **filters, limit=2, offset=2)
-        assert ids(first) + ids(second) == ids(find(http, **filters, limit=4))
-        assert first.headers["x-pagination-total"] == second.headers["x-pagination-total"] == str(total)
-        assert first.headers["x-pagination-next"] == "2" and second.headers["x-pagination-next"] == "4"
-        last = find(http, **filters, limit=10, offset=total - 1)
-        assert len(ids(last)) == 1 and "x-pagination-next" not in last.headers
-        assert ids(find(http, **filters, offset=total)) == []
+    check_pages(http, {"metadata": library[0]})
 
 
-def test_search_without_a_body(http):
-    assert len(http.post("/threads/search").json()) <= 10
-    assert http.post("/threads/count").json() == http.post("/threads/count", content=b"null").json()
+def test_search_for_everything(own_server):
+    """Where no threads of others come and go."""
+    with httpx.Client(base_url=own_server.url, timeout=60) as http:
+        for _ in range(11):
+            Thread(http)
+        check_pages(http, {})
+        assert len(http.post("/threads/search").json()) == 10
+        assert http.post("/threads/count").json() == http.post("/threads/count", content=b"null").json() == 11
 
 
 def test_search_selects(http, library):
