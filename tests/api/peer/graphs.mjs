@@ -58,7 +58,8 @@ export const echo = new StateGraph(MessagesAnnotation)
   .addEdge("reply", END)
   .compile();
 
-const slowModel = new Script(() => "one two three four five six seven eight nine ten", 100);
+const COUNTING = "one two three four five six seven eight nine ten";
+const slowModel = new Script(() => COUNTING, 100);
 export const slow = new StateGraph(MessagesAnnotation)
   .addNode("reply", says(slowModel))
   .addEdge(START, "reply")
@@ -116,6 +117,21 @@ export const nap = new StateGraph(Annotation.Root({ ms: Annotation(), log: list(
   .addEdge("before", "sleep")
   .addEdge("sleep", "after")
   .addEdge("after", END)
+  .compile();
+
+export const gated = new StateGraph(Annotation.Root({ messages: messages(), log: list() }))
+  .addNode("before", () => ({ log: ["before"] }))
+  .addNode("gate", async (_, config) => {
+    await fetch(config.configurable.gate, { signal: config.signal });
+    return { log: ["through"] };
+  })
+  .addNode("after", () => ({ log: ["after"] }))
+  .addNode("reply", says(new Script(() => COUNTING, 50)))
+  .addEdge(START, "before")
+  .addEdge("before", "gate")
+  .addEdge("gate", "after")
+  .addEdge("after", "reply")
+  .addEdge("reply", END)
   .compile();
 
 class ValueError extends Error {
