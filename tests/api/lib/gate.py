@@ -7,6 +7,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class Quiet(ThreadingHTTPServer):
+    request_queue_size = 128  # all runs of a test may come at once; who finds no room tries again a second later
+
     def handle_error(self, *_) -> None:
         pass  # whoever waited here was killed
 

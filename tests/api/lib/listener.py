@@ -8,6 +8,10 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
+class Roomy(ThreadingHTTPServer):
+    request_queue_size = 128  # all webhooks of a test may come at once; who finds no room tries again a second later
+
+
 class Listener:
     """Answers each POST with the next of `statuses` (the last one for ever)."""
 
@@ -28,7 +32,7 @@ class Listener:
             def log_message(self, *_) -> None:
                 pass
 
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server = Roomy(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.server.server_port}"
 
     def next(self, timeout: float = 60) -> dict:
