@@ -128,13 +128,14 @@ async def test_namespaces(client, place):
 @pytest.mark.beyond_peer("knows no ttl")
 async def test_items_expire(client, place):
     await client.store.put_item([place], "long", {"n": 1}, ttl=60)
+    pace = Pace(12)
     await client.store.put_item([place], "short", {"n": 1}, ttl=0.2)  # 12 s
 
     async def gone():
         # Reading must not make it live longer here.
         return await client.store.get_item([place], "short", refresh_ttl=False) is None
 
-    assert not await gone()
+    assert not await gone() or pace.was_lost()  # a machine that stood still for so long
     await until(gone)
     assert (await client.store.get_item([place], "long"))["value"] == {"n": 1}
     found = (await client.store.search_items([place], refresh_ttl=False))["items"]
