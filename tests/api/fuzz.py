@@ -1,6 +1,6 @@
 """Requests made up from /openapi.json, by schemathesis, against a real server.
 
-    python3 tests/api/fuzz.py                       what CI runs: a minute, always the same seed
+    python3 tests/api/fuzz.py                       what CI runs: a minute (longer on a slow machine), always the same seed
     python3 tests/api/fuzz.py --seconds 3600 --seed 7
     python3 tests/api/fuzz.py --include-path /assistants/search …   more arguments go to schemathesis
 
@@ -27,15 +27,17 @@ CHECKS = (
     "not_a_server_error", "status_code_conformance", "content_type_conformance", "response_schema_conformance",
     "response_headers_conformance",
 )  # fmt: skip
+LEAST = 100  # answers, however slow the machine is
+PATIENCE = 960  # seconds, in which it must be able to give them
 # A thread's stream has no end.
 ENDLESS = "/threads/{thread_id}/stream"
 
 
-def command(url: str, options: argparse.Namespace, more: list[str]) -> list[str]:
+def command(url: str, seconds: int, options: argparse.Namespace, more: list[str]) -> list[str]:
     return [
         str(Path(sys.executable).parent / "schemathesis"), "--no-color", "run", url + "/openapi.json",
         "--checks", ",".join(CHECKS), "--exclude-path", ENDLESS, "--workers", "1",
-        "--seed", str(options.seed), "--max-time", str(options.seconds), "--request-timeout", "120",
+        "--seed", str(options.seed), "--max-time", str(seconds), "--request-timeout", "120",
         "--suppress-health-check", "all", "--generation-database", "none", "--continue-on-failure",
         "--warnings", "off", *more,
     ]  # fmt: skip
@@ -49,7 +51,30 @@ def environment(options: argparse.Namespace) -> dict[str, str]:
         "SCHEMATHESIS_HOOKS": "fuzz_hooks",
         "HEDDLE_FUZZ_GRAPHS": ",".join(QUICK),
         "HEDDLE_FUZZ_SEED": str(options.seed),
+        "PYTHONHASHSEED": "0",  # the order of sets is chosen at random, too
     }
+
+
+def answers_of(server: Server) -> dict[str, int]:
+    found = httpx.get(server.url + "/metrics?format=json", timeout=60).json()["heddle_http_responses_total"]
+    print("answers:", ", ".join(f"{count} {kind}" for kind, count in found.items() if count))
+    return found
+
+
+def run(server: Server, options: argparse.Namespace, more: list[str]) -> int:
+    """All from the beginning, with more time, when it did not come far."""
+    seconds = options.seconds
+    while True:
+        made = command(server.url, seconds, options, more)
+        status = subprocess.run(made, env=environment(options), cwd=server.folder).returncode
+        server.check_log()
+        assert server.process.poll() is None, f"the server ended\n{server.tail()}"
+        answers = answers_of(server)
+        assert answers["5xx"] == 0, f"there were answers of 5xx\n{server.tail()}"
+        if status != 0 or (sum(answers.values()) >= LEAST and answers["2xx"] > 0 and answers["4xx"] > 0):
+            return status
+        seconds *= 2
+        assert seconds <= max(PATIENCE, options.seconds), "too little was tried"
 
 
 def main() -> int:
@@ -58,16 +83,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     options, more = parser.parse_known_args()
     with Server(graphs={name: GRAPHS / f"{name}.json" for name in QUICK}) as server:
-        status = subprocess.run(
-            command(server.url, options, more), env=environment(options), cwd=server.folder
-        ).returncode
-        server.check_log()
-        assert server.process.poll() is None, f"the server ended\n{server.tail()}"
-        answers = httpx.get(server.url + "/metrics?format=json", timeout=60).json()["heddle_http_responses_total"]
-        print("answers:", ", ".join(f"{count} {kind}" for kind, count in answers.items() if count))
-        assert answers["5xx"] == 0, f"there were answers of 5xx\n{server.tail()}"
-        assert answers["2xx"] > 0 and answers["4xx"] > 0, "too little was tried"
-    return status
+        return run(server, options, more)
 
 
 if __name__ == "__main__":
