@@ -6,8 +6,9 @@
 
 const DIGITS = 32;
 
+/** Always with as many digits: String() writes a small number with an exponent. */
 function random(): string {
-  return String(Math.random()).padStart(16, "0");
+  return Math.random().toFixed(16);
 }
 
 function counter(version: string): number {

@@ -10,7 +10,7 @@ import {
   type SerializerProtocol,
 } from "@langchain/langgraph-checkpoint";
 import { inspect } from "node:util";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { ForeignValue, HeddleSaver, HeddleStore } from "../src/index.js";
 import { closeSavers, collect, databases, saverOn, temporaryPath } from "./lib/stores.js";
 
@@ -53,6 +53,18 @@ describe("versions", () => {
       expect(next > version).toBe(true);
       expect(next.localeCompare(version)).toBe(1);
       version = next;
+    }
+  });
+
+  it("have no exponent, however small the random number is", () => {
+    const spy = vi.spyOn(Math, "random");
+    try {
+      for (const number of [0, Number.MIN_VALUE, 5e-7, 0.1, 1 - 2 ** -53]) {
+        spy.mockReturnValue(number);
+        expect(saver.getNextVersion(undefined)).toMatch(/^0{31}1\.0\.\d{16}$/);
+      }
+    } finally {
+      spy.mockRestore();
     }
   });
 
