@@ -32,7 +32,7 @@ def make(checkpointer):
     builder = StateGraph(State)
     builder.add_node("quick", quick)
     builder.add_node("in_time", in_time, timeout=5)
-    builder.add_node("slow", slow, timeout=0.3)
+    builder.add_node("slow", slow, timeout=0.8)
     builder.add_edge(START, "quick")
     builder.add_edge(START, "in_time")
     builder.add_edge(START, "slow")
