@@ -321,7 +321,7 @@ static void processes_that_start_at_once_create_the_schema_once(void **state)
     char schema[40], url[400];
 
     name_schema(schema, sizeof(schema));
-    make_url(url, sizeof(url), getenv("HEDDLE_TEST_PG_URL"), schema, "");
+    make_url(url, sizeof(url), getenv("HEDDLE_TEST_PG_URL"), schema, "timeout=60");
     for (int i = 0; i < 8; i++) {
         pid_t pid = fork();
 
