@@ -167,11 +167,12 @@ static void write_by_hand(struct talk *talk, const char *text)
     hd_val_unref(config);
 }
 
-static void talk_init(struct talk *talk)
+static struct talk *talk_create(void)
 {
+    struct talk *talk = calloc(1, sizeof(*talk));
     char longer[400];
 
-    memset(talk, 0, sizeof(*talk));
+    assert_non_null(talk);
     open_world(&talk->w, true);
     talk->w.root = "assistant:a";
     talk->graph = read_graph(TALK);
@@ -184,37 +185,36 @@ static void talk_init(struct talk *talk)
     say(talk, 6, "short");
     say(talk, 1, longer); /* it comes back */
     read_states(talk);
+    return talk;
 }
 
-static void talk_fini(struct talk *talk)
+static void talk_destroy(struct talk *talk)
 {
     for (size_t i = 0; i < talk->count; i++)
         hd_json_fini(&talk->states[i]);
     hd_graph_destroy(talk->graph);
     close_world(&talk->w);
+    free(talk);
 }
 
 static void messages_are_told_where_they_came(void **state)
 {
-    struct talk *talk = malloc(sizeof(*talk));
+    struct talk *talk = talk_create();
     struct told told = {.id = HD_S("4")};
 
     (void)state;
-    assert_non_null(talk);
-    talk_init(talk);
     assert_true(talk->count > 20);
     /* The first has none at all. */
     check_firsts(talk, 1);
     look_for(talk, HD_S("messages"), talk->count, &told);
     assert_true(told.first == NEVER && told.unknown_count == 0);
-    talk_fini(talk);
-    free(talk);
+    talk_destroy(talk);
 }
 
 /* Such a write is shown as part of the state that it waits at. */
 static void writes_of_no_task_are_looked_at(void **state)
 {
-    struct talk *talk = malloc(sizeof(*talk));
+    struct talk *talk = talk_create();
     struct heddle_value value = {{"messages", 8}, {"hd1", 3}, {NULL, 0}};
     struct heddle_writes writes = {.thread = {.id = {"t", 1}},
                                    .ns = {"assistant:a", 11},
@@ -224,8 +224,6 @@ static void writes_of_no_task_are_looked_at(void **state)
     const char *list = "[{\"$\":\"message\",\"type\":\"human\",\"content\":\"w\",\"id\":\"6\"}]";
 
     (void)state;
-    assert_non_null(talk);
-    talk_init(talk);
     value.data = (struct heddle_bytes){list, strlen(list)};
     writes.checkpoint_id = (struct heddle_bytes){talk->ids[5].ptr, talk->ids[5].len};
     assert_err(heddle_put_writes(talk->w.store, &writes, NULL), 0);
@@ -235,22 +233,19 @@ static void writes_of_no_task_are_looked_at(void **state)
     assert_true(has(list_of(talk, 5), HD_S("6")));
     assert_false(has(list_of(talk, 6), HD_S("6")));
     check_firsts(talk, 2);
-    talk_fini(talk);
-    free(talk);
+    talk_destroy(talk);
 }
 
 static void what_is_not_shown_as_stored_is_not_told(void **state)
 {
     static const char *const channels[] = {"notes", "kept", "other"};
-    struct talk *talk = malloc(sizeof(*talk));
+    struct talk *talk = talk_create();
     struct hd_failure failure = {NULL, NULL};
     struct told told = {.id = HD_S("0")};
     struct hd_graph *native;
     struct hd_address at;
 
     (void)state;
-    assert_non_null(talk);
-    talk_init(talk);
     for (size_t i = 0; i < HD_COUNT(channels); i++) {
         look_for(talk, hd_slice_cstr(channels[i]), 2, &told);
         assert_int_equal(told.unknown_count, talk->count - 2);
@@ -267,8 +262,7 @@ static void what_is_not_shown_as_stored_is_not_told(void **state)
     at.ns = HD_S("nothing:1");
     assert_err(hd_state_news(&at, &(struct hd_state_walk){0}, on_news, &told, &failure), HD_EINVAL);
     hd_failure_fini(&failure);
-    talk_fini(talk);
-    free(talk);
+    talk_destroy(talk);
 }
 
 /* ---- no memory -------------------------------------------------------- */
@@ -296,14 +290,11 @@ static int tell_all(void *arg)
 
 static void memory_may_be_short(void **state)
 {
-    struct talk *talk = malloc(sizeof(*talk));
+    struct talk *talk = talk_create();
 
     (void)state;
-    assert_non_null(talk);
-    talk_init(talk);
     assert_true(check_every_allocation(tell_all, talk) > 10);
-    talk_fini(talk);
-    free(talk);
+    talk_destroy(talk);
 }
 
 int main(void)

@@ -164,13 +164,15 @@ static void nobody_finds_anothers(void **state)
 
 int main(void)
 {
+#define CASE(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(what_is_stored_is_in_flight, setup, teardown),
-        cmocka_unit_test_setup_teardown(many_come_in_any_order, setup, teardown),
-        cmocka_unit_test_setup_teardown(it_can_be_cancelled_before_it_comes, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_was_refused_never_comes, setup, teardown),
-        cmocka_unit_test_setup_teardown(nobody_finds_anothers, setup, teardown),
+        CASE(what_is_stored_is_in_flight),
+        CASE(many_come_in_any_order),
+        CASE(it_can_be_cancelled_before_it_comes),
+        CASE(what_was_refused_never_comes),
+        CASE(nobody_finds_anothers),
     };
+#undef CASE
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,17 +14,13 @@
 #include "store/batch.h"
 #include "store/rows.h"
 #include "tests/unit/check.h"
+#include "tests/unit/messages_help.h"
 
 #define TASK "00000000-0000-0000-0000-000000000000"
 #define STEPS 120
 #define HUGE 1300000 /* more than a chunk may have */
 #define ELEMENTS 400 /* more than there ever are */
 #define NEVER SIZE_MAX
-
-static struct heddle_bytes bytes(const char *text)
-{
-    return (struct heddle_bytes){text, strlen(text)};
-}
 
 /* ---- a thread --------------------------------------------------------- */
 
@@ -36,17 +32,19 @@ struct line {
     int list[ELEMENTS];  /* those that the list has */
     int sizes[ELEMENTS]; /* of all that were made */
     size_t count, puts;
-    char names[STEPS * 8][8]; /* of the checkpoints */
+    char names[STEPS * 8][CHECKPOINT_ID_SIZE]; /* of the checkpoints */
     struct hd_slice ids[STEPS * 8];
     size_t firsts[ELEMENTS]; /* which checkpoint had it first */
 };
 
-static void line_init(struct line *line, const char *url, unsigned seed)
+/* `url` NULL: a SQLite file of its own. */
+static struct line *line_create(const char *url, unsigned seed)
 {
     const char *tmp = getenv("TMPDIR");
+    struct line *line = calloc(1, sizeof(*line));
     char own[320];
 
-    memset(line, 0, sizeof(*line));
+    assert_non_null(line);
     line->seed = seed * 2654435761u + 1;
     snprintf(line->path, sizeof(line->path), "%s/trail-%d-%u.db", tmp ? tmp : "/tmp", (int)getpid(),
              seed);
@@ -54,9 +52,10 @@ static void line_init(struct line *line, const char *url, unsigned seed)
     assert_err(heddle_open(&line->store, url ? url : own, NULL), 0);
     for (size_t i = 0; i < ELEMENTS; i++)
         line->firsts[i] = NEVER;
+    return line;
 }
 
-static void line_fini(struct line *line)
+static void line_destroy(struct line *line)
 {
     static const char *const suffixes[] = {"", "-wal", "-shm"};
     char path[300];
@@ -66,6 +65,7 @@ static void line_fini(struct line *line)
         snprintf(path, sizeof(path), "%s%s", line->path, suffixes[i]);
         (void)remove(path);
     }
+    free(line);
 }
 
 static unsigned any(struct line *line, unsigned below)
@@ -91,24 +91,10 @@ static void write_element(struct hd_buf *out, int which, int size)
 
 static void put_value(struct line *line, const char *type, struct heddle_bytes data)
 {
-    char *id = line->names[line->puts], row[64], changed[32];
-    struct heddle_value value = {bytes("messages"), bytes(type), data};
-    struct heddle_checkpoint cp = {.thread = {.id = bytes("t")},
-                                   .ns = bytes("n"),
-                                   .metadata = bytes("{}"),
-                                   .values = &value,
-                                   .value_count = data.data != NULL};
+    char *name = line->names[line->puts];
 
-    snprintf(id, sizeof(line->names[0]), "%06zu", line->puts);
-    snprintf(row, sizeof(row), "{\"v\":4,\"channel_versions\":{\"messages\":%zu}}", line->puts + 1);
-    snprintf(changed, sizeof(changed), "{\"messages\":%zu}", line->puts + 1);
-    cp.id = bytes(id);
-    cp.checkpoint = bytes(row);
-    cp.new_versions = bytes(changed);
-    if (line->puts > 0)
-        cp.parent = bytes(line->names[line->puts - 1]);
-    assert_err(heddle_put(line->store, &cp, NULL), 0);
-    line->ids[line->puts++] = hd_slice_cstr(id);
+    put_messages(line->store, "n", line->puts, type, data, name);
+    line->ids[line->puts++] = hd_slice_cstr(name);
 }
 
 static void put_list(struct line *line)
@@ -195,24 +181,25 @@ static struct hd_trail trail_of(const struct line *line, size_t known)
                              .known = known};
 }
 
-static void walk(const struct line *line, size_t known, struct told *told)
+/* The caller frees it. */
+static struct told *walk(const struct line *line, size_t known)
 {
     const struct hd_trail trail = trail_of(line, known);
+    struct told *told = calloc(1, sizeof(*told));
 
-    memset(told, 0, sizeof(*told));
+    assert_non_null(told);
     told->line = line;
     for (size_t i = 0; i < ELEMENTS; i++)
         told->firsts[i] = NEVER;
     assert_err(hd_trail_walk(line->store, &trail, on_news, told, NULL), 0);
+    return told;
 }
 
 /* What one of the known ones had may be told too, and is told late. */
 static void check(const struct line *line, size_t known)
 {
-    struct told *told = malloc(sizeof(*told));
+    struct told *told = walk(line, known);
 
-    assert_non_null(told);
-    walk(line, known, told);
     assert_int_equal(told->opaque_count, 0);
     for (size_t i = 0; i < (size_t)line->made; i++) {
         if (line->firsts[i] == NEVER)
@@ -250,10 +237,8 @@ static void elements_are_told_where_they_came(void **state)
 {
     (void)state;
     for (unsigned seed = 1; seed <= 4; seed++) {
-        struct line *line = malloc(sizeof(*line));
+        struct line *line = line_create(seed % 2 ? NULL : "memory:", seed);
 
-        assert_non_null(line);
-        line_init(line, seed % 2 ? NULL : "memory:", seed);
         for (int i = 0; i < STEPS; i++) {
             change(line);
             put_list(line);
@@ -262,21 +247,17 @@ static void elements_are_told_where_they_came(void **state)
         check(line, 1);
         check(line, line->puts / 2);
         check(line, line->puts);
-        line_fini(line);
-        free(line);
+        line_destroy(line);
     }
 }
 
 /* Elements that are cut share what is in the middle of them. */
 static void long_elements_are_told_whole(void **state)
 {
-    struct line *line = malloc(sizeof(*line));
-    struct told *told = malloc(sizeof(*told));
+    struct line *line = line_create("memory:", 1);
+    struct told *told;
 
     (void)state;
-    assert_non_null(line);
-    assert_non_null(told);
-    line_init(line, "memory:", 1);
     for (int i = 0; i < 4; i++) {
         add(line, HUGE);
         put_list(line);
@@ -288,11 +269,10 @@ static void long_elements_are_told_whole(void **state)
     check(line, 0);
     check(line, 5);
     /* They are read for the one that brings them and for no other. */
-    walk(line, 0, told);
+    told = walk(line, 0);
     assert_true(told->size < 5 * (HUGE + 100000));
     free(told);
-    line_fini(line);
-    free(line);
+    line_destroy(line);
 }
 
 static void a_list_that_grows_is_read_once(void **state)
@@ -301,26 +281,22 @@ static void a_list_that_grows_is_read_once(void **state)
 
     (void)state;
     for (size_t i = 0; i < HD_COUNT(sizes); i++) {
-        struct line *line = malloc(sizeof(*line));
-        struct told *told = malloc(sizeof(*told));
+        struct line *line = line_create("memory:", 1);
+        struct told *told;
         uint64_t reads;
 
-        assert_non_null(line);
-        assert_non_null(told);
-        line_init(line, "memory:", 1);
         for (int j = 0; j < 390; j++) {
             add(line, sizes[i]);
             put_list(line);
         }
         reads = hd_rows_counts(line->store).reads;
-        walk(line, 0, told);
+        told = walk(line, 0);
         /* Short ones share a chunk, which is another with each that comes into it. */
         assert_true(told->size < (size_t)390 * (sizes[i] < 256 ? 5000 : 500));
         assert_true(hd_rows_counts(line->store).reads - reads <= 4 * 390);
         check(line, 0);
         free(told);
-        line_fini(line);
-        free(line);
+        line_destroy(line);
     }
 }
 
@@ -350,13 +326,10 @@ static void other_values_are_not_told(void **state)
                                        "\"id\":\"%d\"}";
     char one[600], text[1300];
     static const size_t opaque[] = {1, 2, 3, 4, 5, 6, 10, 11};
-    struct line *line = malloc(sizeof(*line));
-    struct told *told = malloc(sizeof(*told));
+    struct line *line = line_create("memory:", 1);
+    struct told *told;
 
     (void)state;
-    assert_non_null(line);
-    assert_non_null(told);
-    line_init(line, "memory:", 1);
     snprintf(one, sizeof(one), element, 400, 0, 7);
     put_text(line, "hd1", "[{\"id\":\"3\"}]"); /* 0: short ones are as they are */
     put_value(line, "hd1", (struct heddle_bytes){NULL, 0});
@@ -377,7 +350,7 @@ static void other_values_are_not_told(void **state)
     put_text(line, "hd1", text);
     put_write(line, TASK, "messages");
     line->ids[line->puts++] = HD_S("none");
-    walk(line, 0, told);
+    told = walk(line, 0);
     assert_int_equal(told->opaque_count, HD_COUNT(opaque));
     assert_memory_equal(told->opaque, opaque, sizeof(opaque));
     assert_int_equal(told->firsts[3], 0);
@@ -385,24 +358,20 @@ static void other_values_are_not_told(void **state)
     assert_int_equal(told->firsts[5], 8);
     assert_int_equal(told->firsts[7], 9);
     free(told);
-    line_fini(line);
-    free(line);
+    line_destroy(line);
 }
 
 /* Who prunes takes chunks away while others read: those who miss one read as ever. */
 static void a_missing_chunk_is_not_told(void **state)
 {
-    struct line *line = malloc(sizeof(*line));
-    struct told *told = malloc(sizeof(*told));
+    struct line *line = line_create("memory:", 1);
+    struct told *told;
     struct hd_batch_builder batch;
     struct hd_cell cells[] = {hd_cell_bytes(HD_S(":t")), hd_cell_bytes(HD_S("messages")),
                               hd_cell_int(2)};
     struct hd_batch view;
 
     (void)state;
-    assert_non_null(line);
-    assert_non_null(told);
-    line_init(line, "memory:", 1);
     for (int i = 0; i < 4; i++) {
         add(line, 400);
         put_list(line);
@@ -412,14 +381,13 @@ static void a_missing_chunk_is_not_told(void **state)
     view = hd_batch_view(&batch);
     assert_err(hd_rows_apply(line->store, HD_S(":t"), &view, NULL, NULL), 0);
     hd_batch_fini(&batch);
-    walk(line, 0, told);
+    told = walk(line, 0);
     assert_int_equal(told->opaque_count, 1);
     assert_int_equal(told->opaque[0], 1);
     assert_int_equal(told->firsts[0], 0);
     assert_int_equal(told->firsts[2], 2);
     free(told);
-    line_fini(line);
-    free(line);
+    line_destroy(line);
 }
 
 /* ---- ends ------------------------------------------------------------- */
@@ -454,14 +422,12 @@ static int walk_all(void *arg)
 
 static void errors_end_it(void **state)
 {
-    struct line *line = malloc(sizeof(*line));
+    struct line *line = line_create("memory:", 3);
     struct hd_trail trail;
     struct hd_fault fault = {0};
     size_t calls = 0;
 
     (void)state;
-    assert_non_null(line);
-    line_init(line, "memory:", 3);
     for (int i = 0; i < 36; i++) {
         add(line, i == 34 ? HUGE : 100 + 10 * i);
         put_list(line);
@@ -475,8 +441,7 @@ static void errors_end_it(void **state)
     trail.thread.principal = bytes("a:b");
     assert_err(hd_trail_walk(line->store, &trail, stop, &calls, &fault), HD_EINVAL);
     assert_true(check_every_allocation(walk_all, line) > 20);
-    line_fini(line);
-    free(line);
+    line_destroy(line);
 }
 
 int main(void)

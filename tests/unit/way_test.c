@@ -6,6 +6,7 @@
 #include "api/way_memory.h"
 #include "base/buf.h"
 #include "tests/unit/app_world.h"
+#include "tests/unit/messages_help.h"
 
 #define CHAT                                                                  \
     "{\"name\":\"chat\",\"state\":{\"messages\":{\"reducer\":\"messages\"}}," \
@@ -21,7 +22,8 @@ struct chat {
     struct hd_api *api;
     struct hd_app_graph graph;
     struct hd_call call;
-    char ids[MANY + 1][16]; /* of checkpoints; that of number n has messages 0 to n / 2 */
+    char ids[MANY + 1]
+            [CHECKPOINT_ID_SIZE]; /* of checkpoints; that of number n has messages 0 to n / 2 */
     size_t count;
 };
 
@@ -45,21 +47,9 @@ static void chat_fini(struct chat *chat)
     world_close(chat->w);
 }
 
-static struct heddle_bytes bytes(const char *text)
-{
-    return (struct heddle_bytes){text, strlen(text)};
-}
-
 /* A checkpoint of the first `messages`, each of so many bytes, with `gap` between them. */
 static void put(struct chat *chat, size_t messages, int size, const char *gap)
 {
-    char *id = chat->ids[chat->count], row[64], changed[32];
-    struct heddle_value value = {bytes("messages"), bytes("hd1"), {NULL, 0}};
-    struct heddle_checkpoint cp = {.thread = {.id = bytes("t")},
-                                   .ns = bytes(ROOT),
-                                   .metadata = bytes("{\"source\":\"loop\"}"),
-                                   .values = &value,
-                                   .value_count = 1};
     struct hd_buf text;
 
     hd_buf_init(&text, 1u << 24);
@@ -70,17 +60,8 @@ static void put(struct chat *chat, size_t messages, int size, const char *gap)
                                  i == 0 ? "[" : gap, size, 0, i),
                    0);
     assert_err(hd_buf_append_slice(&text, messages == 0 ? HD_S("[]") : HD_S("]")), 0);
-    value.data = (struct heddle_bytes){text.ptr, text.len};
-    snprintf(id, sizeof(chat->ids[0]), "%06zu", chat->count + 1);
-    snprintf(row, sizeof(row), "{\"v\":4,\"channel_versions\":{\"messages\":%zu}}",
-             chat->count + 1);
-    snprintf(changed, sizeof(changed), "{\"messages\":%zu}", chat->count + 1);
-    cp.id = bytes(id);
-    cp.checkpoint = bytes(row);
-    cp.new_versions = bytes(changed);
-    if (chat->count > 0)
-        cp.parent = bytes(chat->ids[chat->count - 1]);
-    assert_err(heddle_put(chat->w->app.store, &cp, NULL), 0);
+    put_messages(chat->w->app.store, ROOT, chat->count, "hd1",
+                 (struct heddle_bytes){text.ptr, text.len}, chat->ids[chat->count]);
     hd_buf_fini(&text);
     chat->count++;
 }
