@@ -391,23 +391,9 @@ static void measure(struct hd_tree *tree, size_t *way)
     }
 }
 
-/* By depth, the deepest first. */
-static int sort(struct hd_tree *tree)
+static size_t depth_of(const struct hd_tree *tree, size_t node)
 {
-    size_t *starts, deepest = 0;
-
-    for (size_t i = 0; i < tree->count; i++)
-        deepest = tree->nodes[i].depth > deepest ? tree->nodes[i].depth : deepest;
-    starts = hd_arena_calloc(&tree->arena, deepest + 2, sizeof(*starts));
-    if (!starts)
-        return HD_ENOMEM;
-    for (size_t i = 0; i < tree->count; i++)
-        starts[deepest - tree->nodes[i].depth + 1]++;
-    for (size_t d = 1; d <= deepest; d++)
-        starts[d] += starts[d - 1];
-    for (size_t i = 0; i < tree->count; i++)
-        tree->order[starts[deepest - tree->nodes[i].depth]++] = i;
-    return 0;
+    return tree->nodes[node].depth;
 }
 
 static size_t level_of(const struct hd_tree *tree, size_t node)
@@ -415,38 +401,46 @@ static size_t level_of(const struct hd_tree *tree, size_t node)
     return tree->spaces[tree->nodes[node].space].level;
 }
 
-/*
- * Those of inner namespaces first, as they go with what they belong to: if that went before them,
- * in a batch of its own, nobody who is left to go on could know.
- */
-static int sort_inner_first(struct hd_tree *tree)
+/* Those with the greatest number first; those with the same stay as they are to each other. */
+static int sort_by(struct hd_tree *tree,
+                   size_t (*number_of)(const struct hd_tree *tree, size_t node))
 {
     size_t *sorted = hd_arena_calloc(&tree->arena, tree->count, sizeof(*sorted));
-    size_t *starts, innermost = 0;
+    size_t *starts, most = 0;
 
-    for (size_t i = 0; i < tree->space_count; i++)
-        innermost = tree->spaces[i].level > innermost ? tree->spaces[i].level : innermost;
-    starts = hd_arena_calloc(&tree->arena, innermost + 2, sizeof(*starts));
+    for (size_t i = 0; i < tree->count; i++)
+        most = number_of(tree, i) > most ? number_of(tree, i) : most;
+    starts = hd_arena_calloc(&tree->arena, most + 2, sizeof(*starts));
     if (!sorted || !starts)
         return HD_ENOMEM;
     for (size_t i = 0; i < tree->count; i++)
-        starts[innermost - level_of(tree, i) + 1]++;
-    for (size_t l = 1; l <= innermost; l++)
-        starts[l] += starts[l - 1];
+        starts[most - number_of(tree, i) + 1]++;
+    for (size_t n = 1; n <= most; n++)
+        starts[n] += starts[n - 1];
     for (size_t i = 0; i < tree->count; i++)
-        sorted[starts[innermost - level_of(tree, tree->order[i])]++] = tree->order[i];
+        sorted[starts[most - number_of(tree, tree->order[i])]++] = tree->order[i];
     tree->order = sorted;
     return 0;
 }
 
+/*
+ * The deepest first, and before all others those of inner namespaces, as they go with what they
+ * belong to: if that went before them, in a batch of its own, nobody who is left to go on could
+ * know.
+ */
 static int put_in_order(struct hd_tree *tree)
 {
+    int err;
+
     tree->order = hd_arena_calloc(&tree->arena, tree->count, sizeof(*tree->order));
     if (!tree->order)
         return HD_ENOMEM;
     join(tree);
     measure(tree, tree->order);
-    return sort(tree) ? HD_ENOMEM : sort_inner_first(tree);
+    for (size_t i = 0; i < tree->count; i++)
+        tree->order[i] = i;
+    err = sort_by(tree, depth_of);
+    return err ? err : sort_by(tree, level_of);
 }
 
 /* ---- what stays ---- */
