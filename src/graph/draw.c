@@ -16,7 +16,6 @@
 #include "base/map.h"
 #include "graph/draw_internal.h"
 
-#define MAX_MEMORY ((size_t)256 << 20)
 /* Nodes that are looked at, those of subgraphs that cannot be opened included. */
 #define MAX_WORK (4 * HD_DRAW_MAX_NODES)
 
@@ -461,7 +460,7 @@ int hd_drawing_init(struct hd_drawing *drawing, const struct hd_graph *graph, in
     int err;
 
     *drawing = (struct hd_drawing){.graph = graph};
-    hd_arena_init(&drawing->arena, MAX_MEMORY);
+    hd_arena_init(&drawing->arena, HD_DRAW_MAX_MEMORY);
     err = sketch_graph(&s, graph, levels);
     drawing->nodes = s.nodes;
     drawing->node_count = s.node_count;

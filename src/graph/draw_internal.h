@@ -4,6 +4,8 @@
 
 #include "graph/draw.h"
 
+#define HD_DRAW_MAX_MEMORY ((size_t)256 << 20) /* of a drawing */
+
 /* "before", "after", "before,after", or NULL when a run never stops there. */
 static inline const char *hd_draw_breakpoint(const struct hd_node *node)
 {

@@ -5,8 +5,6 @@
 #include "graph/draw.h"
 #include "graph/draw_internal.h"
 
-#define MAX_MEMORY ((size_t)256 << 20)
-
 /* What is known of a node: its code does the rest. */
 static const struct hd_node_kind code = {.name = "code"};
 static const struct hd_node begin = {.kind = NULL};
@@ -113,7 +111,7 @@ int hd_drawing_read(struct hd_drawing *drawing, struct hd_slice name, hd_json_va
     *drawing = (struct hd_drawing){.graph = NULL};
     if (err)
         return err;
-    hd_arena_init(&drawing->arena, MAX_MEMORY);
+    hd_arena_init(&drawing->arena, HD_DRAW_MAX_MEMORY);
     graph = hd_arena_calloc(&drawing->arena, 1, sizeof(*graph));
     err = graph ? hd_arena_copy(&drawing->arena, name, &graph->name) : HD_ENOMEM;
     drawing->graph = graph;
