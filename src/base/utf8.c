@@ -104,12 +104,26 @@ static bool is_between(uint32_t c, uint32_t first, uint32_t last)
 /* In these the small letter follows its capital one. */
 static bool is_capital_of_a_pair(uint32_t c)
 {
-    if (is_between(c, 0x139, 0x148) || is_between(c, 0x179, 0x17e))
+    if (is_between(c, 0x139, 0x148) || is_between(c, 0x179, 0x17e) || is_between(c, 0x4c1, 0x4ce))
         return c % 2 == 1;
     return (is_between(c, 0x100, 0x137) || is_between(c, 0x14a, 0x177) ||
             is_between(c, 0x460, 0x481) || is_between(c, 0x48a, 0x4bf) ||
             is_between(c, 0x4d0, 0x52f)) &&
            c % 2 == 0;
+}
+
+/* Vowels with an accent, and the sigma at the end of a word. */
+static uint32_t small_greek(uint32_t c)
+{
+    if (c == 0x386)
+        return 0x3ac;
+    if (is_between(c, 0x388, 0x38a))
+        return c + 0x25;
+    if (c == 0x38c)
+        return 0x3cc;
+    if (is_between(c, 0x38e, 0x38f))
+        return c + 0x3f;
+    return c == 0x3c2 ? 0x3c3 : c;
 }
 
 static uint32_t small(uint32_t c)
@@ -119,6 +133,8 @@ static uint32_t small(uint32_t c)
         return c + 0x20;
     if (is_between(c, 0x400, 0x40f))
         return c + 0x50;
+    if (is_between(c, 0x386, 0x3c2))
+        return small_greek(c);
     if (c == 0x178)
         return 0xff;
     return c + (is_capital_of_a_pair(c) && c != 0x130);

@@ -93,6 +93,11 @@ static void capital_letters_find_small_ones(void **state)
         {"\xc5\xb8", "\xc3\xbf", true},                                   /* Ÿ */
         {"\xc4\xb0", "\xc4\xb1", false},                                  /* İ and ı */
         {"\xce\x91\xce\xb8\xce\xae\xce\xbd\xce\xb1", "\xce\xb1\xce\x98", true}, /* Αθήνα */
+        {"\xce\x88\xce\xbd\xce\xb1", "\xce\xad\xce\xbd", true},                 /* Ένα */
+        {"\xce\x86\xce\x8c\xce\x8f", "\xce\xac\xcf\x8c\xcf\x8e", true},         /* Ά, Ό, Ώ */
+        {"\xce\x94\xce\xae\xce\xbc\xce\xbf\xcf\x82", "\xce\x9c\xce\x9f\xce\xa3", true}, /* Δήμος */
+        {"\xce\x8b", "\xce\xb0", false}, /* no letter, and ΰ */
+        {"\xd3\x81", "\xd3\x82", true},  /* Ӂ */
         {"\xd0\x9c\xd0\xbe\xd1\x81\xd0\xba\xd0\xb2\xd0\xb0", "\xd0\xbc\xd0\x9e", true}, /* Москва */
         {"\xd0\x81\xd0\xb6", "\xd1\x91\xd0\x96", true},                                 /* Ёж */
         {"\xe6\x97\xa5\xe6\x9c\xac", "\xe6\x9c\xac", true},                             /* 日本 */
