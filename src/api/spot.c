@@ -10,6 +10,7 @@
 #include "run/admit.h"
 #include "run/assistant.h"
 #include "run/config.h"
+#include "run/heads.h"
 #include "store/rows.h"
 
 #define MAX_TRIES 50
@@ -81,25 +82,11 @@ int hd_call_thread_change(struct hd_call *call, struct hd_thread_rec *thread,
 
 static int find_chosen(struct hd_call *call, struct hd_spot *spot)
 {
-    struct hd_json json = {NULL};
-    bool is_there = false;
-    int err;
-
     spot->chosen = hd_slice(NULL, 0);
-    if (spot->thread.heads.len == 0 || spot->inner.len > 0)
+    if (spot->inner.len > 0)
         return 0;
-    err = hd_json_parse(&json, spot->thread.heads, &call->fault);
-    if (!err)
-        err =
-            hd_arena_copy(call->arena, hd_json_string(hd_json_get(hd_json_root(&json), spot->root)),
-                          &spot->chosen);
-    hd_json_fini(&json);
-    if (!err && spot->chosen.len > 0)
-        err = hd_spot_has(call, spot, spot->chosen, &is_there);
-    /* It may have gone with the run that made it. */
-    if (!is_there)
-        spot->chosen = hd_slice(NULL, 0);
-    return err;
+    return hd_heads_get(call->app->store, &spot->thread, spot->root, call->arena, &spot->chosen,
+                        &call->fault);
 }
 
 /* ---- namespaces ------------------------------------------------------- */

@@ -213,7 +213,8 @@ static int follow_head(struct attempt *t)
 {
     if (t->checkpoint_id.len > 0 || !begins_now(t))
         return 0;
-    return hd_heads_get(t->a->arena, t->thread.heads, t->ns, &t->checkpoint_id, t->fault);
+    return hd_heads_get(t->a->app->store, &t->thread, t->ns, t->a->arena, &t->checkpoint_id,
+                        t->fault);
 }
 
 static int check_checkpoint(struct attempt *t)

@@ -377,18 +377,6 @@ static int read_state(struct hd_delegate *d)
     return err;
 }
 
-/* The head may have gone with the run that made it. */
-static int check_head(struct hd_delegate *d)
-{
-    int err = hd_head_check(d->delegation->app->store, d->principal, d->thread, d->root, d->chosen,
-                            &d->fault);
-
-    if (err != HD_ENOTFOUND)
-        return err;
-    d->chosen = hd_slice(NULL, 0);
-    return 0;
-}
-
 /*
  * It begins where somebody chose, once: what it makes there is the head of its line from now on.
  */
@@ -405,7 +393,7 @@ static int take_head(struct hd_delegate *d)
 
         err = hd_thread_read(store, d->principal, d->thread, &d->arena, &thread, &d->fault);
         if (!err)
-            err = hd_heads_get(&d->arena, thread.heads, d->root, &d->chosen, &d->fault);
+            err = hd_heads_get(store, &thread, d->root, &d->arena, &d->chosen, &d->fault);
         if (err || d->chosen.len == 0)
             return err;
         hd_batch_init(&batch);
@@ -419,7 +407,7 @@ static int take_head(struct hd_delegate *d)
             err = hd_rows_apply(store, lane, &view, NULL, &d->fault);
         hd_batch_fini(&batch);
     }
-    return err ? err : check_head(d);
+    return err;
 }
 
 static void read_work(void *arg)

@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "base/json.h"
+#include "run/record.h"
 
 #define MAX_HEADS ((size_t)16 << 20)
 
@@ -48,22 +49,6 @@ int hd_heads_set(struct hd_arena *arena, struct hd_slice *heads, struct hd_slice
     return err;
 }
 
-int hd_heads_get(struct hd_arena *arena, struct hd_slice heads, struct hd_slice ns,
-                 struct hd_slice *out, struct hd_fault *fault)
-{
-    struct hd_json json = {NULL};
-    int err;
-
-    *out = hd_slice(NULL, 0);
-    if (heads.len == 0)
-        return 0;
-    err = hd_json_parse(&json, heads, fault);
-    if (!err)
-        err = hd_arena_copy(arena, hd_json_string(hd_json_get(hd_json_root(&json), ns)), out);
-    hd_json_fini(&json);
-    return err;
-}
-
 int hd_head_check(struct heddle *store, struct hd_slice principal, struct hd_slice thread,
                   struct hd_slice ns, struct hd_slice id, struct hd_fault *fault)
 {
@@ -86,4 +71,31 @@ int hd_head_check(struct heddle *store, struct hd_slice principal, struct hd_sli
         heddle_list_close(list);
     }
     return err && err != HD_ENOTFOUND ? hd_fault_set(fault, err, "%s", error.text) : err;
+}
+
+static int read_chosen(struct hd_arena *arena, struct hd_slice heads, struct hd_slice ns,
+                       struct hd_slice *out, struct hd_fault *fault)
+{
+    struct hd_json json = {NULL};
+    int err = hd_json_parse(&json, heads, fault);
+
+    if (!err)
+        err = hd_arena_copy(arena, hd_json_string(hd_json_get(hd_json_root(&json), ns)), out);
+    hd_json_fini(&json);
+    return err;
+}
+
+int hd_heads_get(struct heddle *store, const struct hd_thread_rec *thread, struct hd_slice ns,
+                 struct hd_arena *arena, struct hd_slice *out, struct hd_fault *fault)
+{
+    int err = 0;
+
+    *out = hd_slice(NULL, 0);
+    if (thread->heads.len > 0)
+        err = read_chosen(arena, thread->heads, ns, out, fault);
+    if (!err && out->len > 0)
+        err = hd_head_check(store, thread->principal, thread->id, ns, *out, fault);
+    if (err)
+        *out = hd_slice(NULL, 0);
+    return err == HD_ENOTFOUND ? 0 : err;
 }

@@ -8,6 +8,7 @@
 #include "base/slice.h"
 
 struct heddle;
+struct hd_thread_rec;
 
 /* The member of a thread's metadata with names of branches, by checkpoint; runs do not get it. */
 #define HD_BRANCH_NAMES "branch_names"
@@ -16,9 +17,13 @@ struct heddle;
 HD_MUST_CHECK int hd_heads_set(struct hd_arena *arena, struct hd_slice *heads, struct hd_slice ns,
                                struct hd_slice id);
 
-/* The head of `ns` among them, in the arena; empty: nobody chose one. */
-HD_MUST_CHECK int hd_heads_get(struct hd_arena *arena, struct hd_slice heads, struct hd_slice ns,
-                               struct hd_slice *out, struct hd_fault *fault);
+/*
+ * The head of `ns` in a thread, in the arena; empty: nobody chose one, or it has gone with the run
+ * that made it.
+ */
+HD_MUST_CHECK int hd_heads_get(struct heddle *store, const struct hd_thread_rec *thread,
+                               struct hd_slice ns, struct hd_arena *arena, struct hd_slice *out,
+                               struct hd_fault *fault);
 
 /* Whether a checkpoint is there: 0, HD_ENOTFOUND (without a fault), or what went wrong. */
 HD_MUST_CHECK int hd_head_check(struct heddle *store, struct hd_slice principal,

@@ -186,27 +186,22 @@ struct promotion {
     struct hd_fault fault;
 };
 
-/* The head that somebody chose, unless the run names a checkpoint or there is no such one now. */
-static int find_head(struct heddle *store, struct hd_ticket *ticket, struct hd_slice heads,
-                     struct hd_fault *fault)
+/* The head that somebody chose, unless the run names a checkpoint. */
+static int find_head(struct heddle *store, struct hd_ticket *ticket,
+                     const struct hd_thread_rec *thread, struct hd_fault *fault)
 {
-    const struct hd_run_rec *run = &ticket->rec;
     struct hd_json json = {NULL};
     hd_json_val configurable;
     struct hd_slice ns;
-    int err = hd_json_parse(&json, run->kwargs, fault);
+    int err = hd_json_parse(&json, ticket->rec.kwargs, fault);
 
     configurable =
         hd_json_get(hd_json_get(hd_json_root(&json), HD_S("config")), HD_S("configurable"));
     ns = hd_json_string(hd_json_get(configurable, HD_S("checkpoint_ns")));
     if (!err && hd_json_string(hd_json_get(configurable, HD_S("checkpoint_id"))).len == 0)
-        err = hd_heads_get(&ticket->arena, heads, ns, &ticket->head, fault);
-    if (!err && ticket->head.len > 0)
-        err = hd_head_check(store, run->principal, run->thread_id, ns, ticket->head, fault);
+        err = hd_heads_get(store, thread, ns, &ticket->arena, &ticket->head, fault);
     hd_json_fini(&json);
-    if (err)
-        ticket->head = hd_slice(NULL, 0);
-    return err == HD_ENOTFOUND ? 0 : err;
+    return err;
 }
 
 /* How far an earlier process came with it: `asked` waited when it began. */
@@ -238,7 +233,7 @@ static int read_thread(struct heddle *store, struct hd_ticket *ticket, struct hd
     if (!err && thread.event_seq > ticket->event_seq)
         ticket->event_seq = thread.event_seq;
     if (!err && thread.heads.len > 0)
-        err = find_head(store, ticket, thread.heads, fault);
+        err = find_head(store, ticket, &thread, fault);
     if (!err && ticket->rec.attempt > 1)
         err = look_back(ticket, thread.interrupts, fault);
     hd_arena_fini(&arena);

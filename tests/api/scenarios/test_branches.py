@@ -218,6 +218,19 @@ def test_the_head_survives_a_restart(own_server):
         assert texts(thread.run("echo", input=human("two")))[::2] == ["one", "two"]
 
 
+@ENDPOINT
+def test_a_head_that_went_with_its_run_is_nobody_s(thread):
+    thread.say("echo", "one", "m1")
+    thread.say("echo", "two")
+    [_, first] = thread.ask("GET", thread.path("/runs"))
+    thread.say("my-assistant", "Hello")  # the thread's own head is another agent's
+    chosen = [state for state in thread.history(assistant_id="echo") if state["metadata"]["run_id"] == first["run_id"]]
+    move(thread, identity(chosen[0]), assistant_id="echo")
+    thread.ask("DELETE", thread.path(f"/runs/{first['run_id']}"), 204)
+    assert thread.branches(assistant_id="echo")["head"] == identity(thread.state(assistant_id="echo"))
+    assert texts(thread.say("echo", "three"))[-2:] == ["three", "You said: three"]
+
+
 # ---- names
 
 
