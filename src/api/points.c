@@ -67,24 +67,32 @@ static int take_metadata(struct hd_points *points, struct hd_point *point, struc
     return err == HD_EINVAL ? HD_ECORRUPT : err;
 }
 
-/* Of a channel that keeps its version from one checkpoint to the next the value is the same. */
-static int take_checkpoint(struct hd_points *points, struct hd_point *point, hd_json_val root)
+/*
+ * Of a channel that keeps its version from one checkpoint to the next the value is the same.
+ * Checkpoints that are no JSON say neither that nor when they were made.
+ */
+static int take_checkpoint(struct hd_points *points, struct hd_point *point, struct hd_slice text)
 {
-    hd_json_val versions = hd_json_get(root, HD_S("channel_versions"));
-    hd_json_val said = hd_json_get(versions, HD_S("messages"));
-    int err = take(points, root, "ts", &point->created_at);
+    struct hd_json json = {NULL};
+    hd_json_val root, said;
+    int err = hd_json_parse(&json, text, NULL);
 
-    if (err || !said)
-        return err;
-    return hd_arena_copy(&points->arena,
-                         hd_json_is_string(said) ? hd_json_string(said) : hd_json_number_text(said),
-                         &point->said);
+    root = hd_json_root(&json);
+    said = hd_json_get(hd_json_get(root, HD_S("channel_versions")), HD_S("messages"));
+    if (!err)
+        err = take(points, root, "ts", &point->created_at);
+    if (!err && said)
+        err = hd_arena_copy(&points->arena,
+                            hd_json_is_string(said) ? hd_json_string(said)
+                                                    : hd_json_number_text(said),
+                            &point->said);
+    hd_json_fini(&json);
+    return err == HD_EINVAL ? 0 : err;
 }
 
 static int add(struct hd_points *points, const struct heddle_tuple *tuple)
 {
     struct hd_point *point = push(points);
-    struct hd_json json = {NULL};
     int err = point ? hd_arena_copy(&points->arena, slice(tuple->ns), &point->ns) : HD_ENOMEM;
 
     if (!err)
@@ -93,10 +101,7 @@ static int add(struct hd_points *points, const struct heddle_tuple *tuple)
         err = hd_arena_copy(&points->arena, slice(tuple->parent), &point->parent_id);
     if (!err)
         err = take_metadata(points, point, slice(tuple->metadata));
-    if (!err && hd_json_parse(&json, slice(tuple->checkpoint), NULL) == 0)
-        err = take_checkpoint(points, point, hd_json_root(&json));
-    hd_json_fini(&json);
-    return err;
+    return err ? err : take_checkpoint(points, point, slice(tuple->checkpoint));
 }
 
 static int list(struct hd_call *call, struct hd_slice thread_id, const struct hd_slice *ns,

@@ -220,12 +220,42 @@ static void memory_may_be_short(void **state)
     }
 }
 
+/* A point that lost its version would be read as one that may have said anything. */
+static void points_are_whole_or_not_there(void **state)
+{
+    const struct hd_slice ns = HD_S(ROOT);
+    struct chat chat;
+    long asked = 0;
+
+    (void)state;
+    chat_init(&chat);
+    go_on(&chat, 3, 1, ",");
+    for (long n = 1; n == 1 || asked >= n - 1; n++) {
+        struct hd_points points;
+        int err;
+
+        (void)hd_alloc_fail_at(n, 0);
+        err = hd_points_read(&chat.call, HD_S("t"), &ns, &points);
+        asked = hd_alloc_fail_at(0, 0);
+        if (err)
+            assert_err(err, HD_ENOMEM);
+        else
+            assert_int_equal(points.count, 3);
+        for (size_t i = 0; !err && i < points.count; i++)
+            assert_int_equal(points.list[i].said.len, 1);
+        hd_points_fini(&points);
+        chat.call.fault = (struct hd_fault){0};
+    }
+    chat_fini(&chat);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_is_found_where_it_came),
         cmocka_unit_test(both_ways_together),
         cmocka_unit_test(memory_may_be_short),
+        cmocka_unit_test(points_are_whole_or_not_there),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
