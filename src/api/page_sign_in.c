@@ -18,15 +18,6 @@ static struct hd_signer *signer_of(const struct hd_call *call)
     return call->app->gate ? hd_gate_signer(call->app->gate) : NULL;
 }
 
-static void put(struct hd_jw *jw, const char *name, struct hd_slice text)
-{
-    hd_jw_key(jw, hd_slice_cstr(name));
-    if (text.len > 0)
-        hd_jw_string(jw, text);
-    else
-        hd_jw_null(jw);
-}
-
 /* ---- settings --------------------------------------------------------- */
 
 /*
@@ -39,11 +30,11 @@ static void put_way(struct hd_jw *jw, const struct hd_signer *signer, size_t ind
     const char *address = hd_signer_address(signer, index);
 
     hd_jw_object(jw);
-    put(jw, "name", way->name);
-    put(jw, "issuer", way->issuer->names[0]);
-    put(jw, "client_id", way->client_id);
-    put(jw, "authorization_endpoint", address ? hd_slice_cstr(address) : HD_S(""));
-    put(jw, "scope", way->scope);
+    hd_jw_text(jw, "name", way->name);
+    hd_jw_text(jw, "issuer", way->issuer->names[0]);
+    hd_jw_text(jw, "client_id", way->client_id);
+    hd_jw_text(jw, "authorization_endpoint", address ? hd_slice_cstr(address) : HD_S(""));
+    hd_jw_text(jw, "scope", way->scope);
     hd_jw_object_end(jw);
 }
 
@@ -54,7 +45,7 @@ static void say_settings(void *ctx)
     struct hd_jw *jw = &call->jw;
 
     hd_jw_object(jw);
-    put(jw, "version", HD_S(HEDDLE_VERSION));
+    hd_jw_text(jw, "version", HD_S(HEDDLE_VERSION));
     hd_jw_key(jw, HD_S("needs_sign_in"));
     hd_jw_bool(jw, call->app->gate != NULL);
     hd_jw_key(jw, HD_S("sign_in"));
@@ -97,13 +88,13 @@ static void on_signed(void *ctx, const struct hd_signed *result)
         return;
     }
     hd_jw_object(jw);
-    put(jw, "token", result->token);
+    hd_jw_text(jw, "token", result->token);
     hd_jw_key(jw, HD_S("expires_in"));
     if (result->expires_in < 0)
         hd_jw_null(jw);
     else
         hd_jw_int(jw, result->expires_in);
-    put(jw, "refresh_token", result->refresh_token);
+    hd_jw_text(jw, "refresh_token", result->refresh_token);
     hd_jw_object_end(jw);
     hd_call_answer(call);
 }
