@@ -104,11 +104,11 @@ static void answer_error(struct wait *wait, struct hd_slice type, struct hd_slic
 
 /* ---- what the thread has now ------------------------------------------ */
 
-static int write_error(struct hd_call *call, const struct hd_thread_rec *thread)
+static int write_error(struct hd_call *call, const struct hd_run_rec *run)
 {
     hd_jw_object(&call->jw);
     hd_jw_key(&call->jw, HD_S("__error__"));
-    hd_jw_json(&call->jw, thread->error,
+    hd_jw_json(&call->jw, run->error,
                "{\"error\":\"RuntimeError\",\"message\":\"the run failed\"}");
     hd_jw_object_end(&call->jw);
     return 0;
@@ -118,16 +118,12 @@ static int write_error(struct hd_call *call, const struct hd_thread_rec *thread)
 static int read_values(struct hd_call *call)
 {
     struct wait *wait = call->state;
-    struct hd_thread_rec thread;
     struct hd_run_rec run;
     int err = hd_run_read(call->app->store, call->principal, wait->thread_id, wait->run_id,
                           call->arena, &run, &call->fault);
 
-    if (!err && (run.status == HD_RUN_STATE_ERROR || run.status == HD_RUN_STATE_TIMEOUT)) {
-        err = hd_thread_read(call->app->store, call->principal, wait->thread_id, call->arena,
-                             &thread, &call->fault);
-        return err ? err : write_error(call, &thread);
-    }
+    if (!err && (run.status == HD_RUN_STATE_ERROR || run.status == HD_RUN_STATE_TIMEOUT))
+        return write_error(call, &run);
     return err ? err : hd_thread_values(call, wait->thread_id, &call->out);
 }
 

@@ -145,6 +145,7 @@ static int add_run(struct hd_batch_builder *batch, const struct hd_ending *endin
     run.rev = rev;
     run.status = ending->status;
     run.receipt = ending->receipt;
+    run.error = ending->error;
     run.updated_at = hd_clock_now_us();
     run.due_at = 0;
     return hd_run_put(batch, &run);

@@ -129,6 +129,7 @@ struct hd_run_rec {
     struct hd_slice metadata; /* JSON object */
     struct hd_slice kwargs;   /* JSON object */
     struct hd_slice receipt;  /* JSON: what a run that was stopped has left; empty: it was not */
+    struct hd_slice error;    /* JSON: why it failed; empty: it did not */
     /* JSON: what markers in kwargs stand for (graph/secret.h); in memory alone, never stored. */
     struct hd_slice secrets;
     int64_t thread_created; /* its thread was made then; in memory alone, 0: not known */

@@ -94,7 +94,7 @@ static int give_up(struct recovery *r, struct hd_thread_rec *thread, struct hd_r
     thread->status = count > 1 ? HD_THREAD_BUSY : HD_THREAD_ERROR;
     thread->has_rest = thread->has_rest && count > 1;
     thread->rest = HD_THREAD_ERROR;
-    thread->error = HD_S(GAVE_UP);
+    thread->error = run->error = HD_S(GAVE_UP);
     thread->event_seq = (int64_t)hd_feed_gap((uint64_t)thread->event_seq, run->attempt + 1);
     hd_batch_init(&batch);
     err = hd_thread_put(&batch, thread);

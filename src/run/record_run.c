@@ -57,6 +57,8 @@ int hd_run_rec_copy(struct hd_arena *arena, const struct hd_run_rec *run, struct
     if (!err)
         err = hd_arena_copy(arena, run->receipt, &copy.receipt);
     if (!err)
+        err = hd_arena_copy(arena, run->error, &copy.error);
+    if (!err)
         err = hd_arena_copy(arena, run->secrets, &copy.secrets);
     if (!err)
         *out = copy;
@@ -72,7 +74,7 @@ static int decode_body(struct hd_slice body, struct hd_arena *arena, struct hd_r
         {"attempt", &attempt},        {"actor", &actor},
         {"assistant_id", &assistant}, {"multitask_strategy", &multitask},
         {"metadata", &out->metadata}, {"kwargs", &out->kwargs},
-        {"receipt", &out->receipt}};
+        {"receipt", &out->receipt},   {"error", &out->error}};
     int64_t number = 0;
     int err = hd_record_split(body, members, HD_COUNT(members));
 
@@ -273,6 +275,7 @@ static int encode_body(const struct hd_run_rec *run, struct hd_arena *arena, str
     hd_record_put_json(&writer, "metadata", run->metadata);
     hd_record_put_json(&writer, "kwargs", run->kwargs);
     hd_record_put_json(&writer, "receipt", run->receipt);
+    hd_record_put_json(&writer, "error", run->error);
     return hd_record_end(&writer, arena, out);
 }
 

@@ -333,6 +333,8 @@ static struct hd_run_rec make_run(const char *thread, const char *id, enum hd_ru
         .multitask = HD_MULTITASK_INTERRUPT,
         .metadata = HD_S("{\"m\":1}"),
         .kwargs = HD_S("{\"input\":{\"a\":\"}\"}}"),
+        .receipt = HD_S("{\"stopped_at_step\":1}"),
+        .error = HD_S("{\"error\":\"ValueError\"}"),
     };
 }
 
@@ -372,6 +374,8 @@ static void a_run_comes_back_as_it_was(void **state)
     assert_int_equal(copy.multitask, HD_MULTITASK_INTERRUPT);
     assert_slice(copy.metadata, run.metadata);
     assert_slice(copy.kwargs, run.kwargs);
+    assert_slice(copy.receipt, run.receipt);
+    assert_slice(copy.error, run.error);
     hd_arena_fini(&other);
     run.due_at = 0;
     run.status = HD_RUN_STATE_SUCCESS;

@@ -134,6 +134,15 @@ async def test_wait_names_the_error(client, thread):
     assert values == {"__error__": {"error": "ValueError", "message": "boom"}}
 
 
+@pytest.mark.beyond_peer("has its own error around the graph's")
+async def test_a_join_tells_why_its_own_run_failed(client, thread):
+    await client.runs.wait(thread, "failing", input={"log": []}, raise_error=False)
+    await client.runs.wait(thread, "echo", input=None, raise_error=False)  # another error
+    await client.runs.wait(thread, "echo", input=human("hi"))
+    first = (await client.runs.list(thread))[-1]
+    assert await client.runs.join(thread, first["run_id"]) == {"__error__": {"error": "ValueError", "message": "boom"}}
+
+
 async def test_no_input_on_an_empty_thread_fails(client, thread):
     with pytest.raises(Exception, match="input"):
         await client.runs.wait(thread, "echo", input=None)
