@@ -102,6 +102,7 @@ static void touch(struct hd_thread_rec *thread)
     hd_ttl_touch(thread, thread->updated_at);
 }
 
+/* Of a thread that was touched: its state is of the same time. */
 static int set_head(struct hd_call *call, struct hd_thread_rec *thread, const struct move *move)
 {
     const struct hd_spot *spot = move->spot;
@@ -311,10 +312,10 @@ static int cut(struct hd_branch_tree *tree, struct hd_tree_branch *branch)
     newest = find_newest(tree);
     if (!newest)
         return hd_call_refuse(call, 409, "That is the whole conversation: delete the thread");
+    touch(&thread);
     err = leave_head(tree, newest, &thread);
     if (!err)
         err = hd_branch_names_change(tree, NULL, hd_slice(NULL, 0), &thread.metadata);
-    touch(&thread);
     if (!err)
         err = hd_thread_cut(call->app->store, &thread, branch->first->ns, branch->first->id,
                             &call->fault);

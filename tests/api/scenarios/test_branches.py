@@ -415,6 +415,7 @@ def test_the_newest_leaf_becomes_the_head(forked):
     assert forked.branches()["head"] == old["head_checkpoint_id"]
     merged = head(forked.branches())
     cut(forked, merged)
+    assert forked.record()["state_updated_at"] == forked.record()["updated_at"]
     assert forked.branches()["head"] == newest["head_checkpoint_id"] == identity(forked.state())
     assert texts(forked.record()["values"])[0] == "uno"
     assert [texts(state["values"]) for state in forked.history()][-1] == []  # the input that both had
