@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "api/authorize.h"
+#include "api/authorize_value.h"
 #include "auth/auth.h"
 #include "auth/issuer.h"
 #include "base/utf8.h"

@@ -37,8 +37,6 @@ void hd_authorize_free(struct hd_call *call);
 
 /* Loop: sends what the project's code has to say to somebody whom it turns away. */
 void hd_authorize_refuse(struct hd_call *call, const struct hd_gate_refusal *refusal);
-/* The parameters of the path as a JSON object, in the arena. */
-HD_MUST_CHECK int hd_authorize_params(struct hd_call *call, struct hd_slice *out);
 
 /* ---- for routes, on store threads ------------------------------------- */
 

@@ -1,0 +1,54 @@
+/*
+ * What a handler of custom auth is told of a request, and how what it changed of that gets back
+ * into the body: authorize.c does the asking. For store threads.
+ */
+#ifndef HD_API_AUTHORIZE_VALUE_H
+#define HD_API_AUTHORIZE_VALUE_H
+
+#include <stdbool.h>
+
+#include "api/api.h"
+#include "api/authorize.h"
+#include "base/buf.h"
+#include "base/compiler.h"
+#include "base/json.h"
+
+#define HD_AUTHORIZE_MAX_VALUE ((size_t)256 << 20)
+
+/*
+ * `members` are those of the body that the value has; "a=b": `a` of the value is `b` of the body.
+ * All others are together under the name `rest`, unless that is NULL.
+ */
+struct hd_authorize_event {
+    const char *resource;
+    const char *action;
+    enum hd_resource of;
+    const char *members;
+    const char *rest;
+    bool has_metadata; /* also when none were sent: handlers write into them */
+    bool is_owned;     /* what is made has an owner */
+};
+
+/* That of a route; `on` is not HD_ON_NOTHING. From any thread. */
+const struct hd_authorize_event *hd_authorize_event(enum hd_on on);
+
+/* The parameters of the path as a JSON object, in the arena. */
+HD_MUST_CHECK int hd_authorize_params(struct hd_call *call, struct hd_slice *out);
+/* The value of a request with that body, or of one element of a list. */
+HD_MUST_CHECK int hd_authorize_value(struct hd_call *call, const struct hd_authorize_event *event,
+                                     hd_json_val body, struct hd_buf *out);
+/* A copy has the metadata of what it is a copy of. *is_there: there is something to copy. */
+HD_MUST_CHECK int hd_authorize_value_of_copy(struct hd_call *call,
+                                             const struct hd_authorize_event *event,
+                                             struct hd_buf *out, bool *is_there);
+/* What filters see of an item: {…value, namespace, key}. */
+HD_MUST_CHECK int hd_authorize_value_of_item(struct hd_call *call, const struct hd_item_rec *item,
+                                             struct hd_buf *out);
+
+/* The body with what the handler made of its value. */
+void hd_authorize_put_changed(struct hd_jw *jw, const struct hd_authorize_event *event,
+                              hd_json_val body, hd_json_val changed);
+/* Whether what it made has metadata that are to be stored as they are. */
+bool hd_authorize_stamps(const struct hd_authorize_event *event, hd_json_val changed);
+
+#endif
