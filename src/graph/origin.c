@@ -1,6 +1,7 @@
 #include "graph/origin.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "store/batch.h"
@@ -99,40 +100,19 @@ void hd_origins_free(struct hd_origin *list)
 
 /* ---- giving back ------------------------------------------------------ */
 
-static int delete_writes(struct heddle *store, const struct hd_origin *origin,
-                         const struct heddle_thread *thread, struct hd_fault *fault)
-{
-    struct hd_batch_builder batch;
-    struct hd_batch view;
-    struct hd_slice key;
-    int err;
-
-    hd_batch_init(&batch);
-    err = hd_thread_key(thread, &batch.arena, &key, fault);
-    if (!err) {
-        const struct hd_cell cells[] = {hd_cell_bytes(key),
-                                        hd_cell_bytes(hd_slice(origin->ns.data, origin->ns.len)),
-                                        hd_cell_bytes(hd_slice(origin->id.data, origin->id.len))};
-
-        err = hd_batch_delete(&batch, HD_WRITES, cells, HD_COUNT(cells));
-    }
-    view = hd_batch_view(&batch);
-    if (!err)
-        err = hd_rows_apply(store, key, &view, NULL, fault);
-    hd_batch_fini(&batch);
-    return err;
-}
-
 static bool is_same_task(const struct heddle_write *a, const struct heddle_write *b)
 {
     return hd_slice_eq(hd_slice(a->task_id.data, a->task_id.len),
                        hd_slice(b->task_id.data, b->task_id.len));
 }
 
-/* Those of one task, from `first` on; *count: how many these are. */
-static int put_task(struct heddle *store, const struct hd_origin *origin, size_t first,
-                    const struct heddle_thread *thread, int64_t guard, size_t *count,
-                    struct hd_fault *fault)
+/*
+ * The special ones of a task, from `first` on; *count: how many these are. The others are still
+ * there, since the first that comes to a position stays.
+ */
+static int put_special(struct heddle *store, const struct hd_origin *origin, size_t first,
+                       const struct heddle_thread *thread, int64_t guard, size_t *count,
+                       struct hd_fault *fault)
 {
     const struct heddle_write *writes = &origin->writes[first];
     struct heddle_error error = {0};
@@ -162,19 +142,76 @@ static int put_task(struct heddle *store, const struct hd_origin *origin, size_t
     return err ? hd_fault_set(fault, err, "%s", error.text) : 0;
 }
 
+struct added {
+    const struct hd_origin *origin;
+    struct hd_batch_builder batch; /* deletes them */
+};
+
+static int on_write(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct added *added = arg;
+    const struct hd_origin *origin = added->origin;
+    struct hd_cell key[HD_WRITES_IDX + 1];
+    struct hd_slice task = cells[HD_WRITES_TASK].bytes;
+    const struct heddle_write wanted = {.task_id = {task.ptr, task.len},
+                                        .idx = cells[HD_WRITES_IDX].number};
+    int err = 0;
+
+    (void)which;
+    if (origin->write_count > 0 &&
+        bsearch(&wanted, origin->writes, origin->write_count, sizeof(wanted), by_position))
+        return 0;
+    memcpy(key, cells, sizeof(key));
+    for (size_t i = 0; !err && i < HD_WRITES_IDX; i++)
+        err = hd_arena_copy(&added->batch.arena, cells[i].bytes, &key[i].bytes);
+    return err ? err : hd_batch_delete(&added->batch, HD_WRITES, key, HD_COUNT(key));
+}
+
+/* Takes away what was not there. */
+static int delete_added(struct heddle *store, const struct hd_origin *origin,
+                        const struct heddle_thread *thread, struct hd_fault *fault)
+{
+    struct added added = {.origin = origin};
+    struct hd_batch view;
+    struct hd_slice key;
+    int err;
+
+    hd_batch_init(&added.batch);
+    err = hd_thread_key(thread, &added.batch.arena, &key, fault);
+    if (!err) {
+        const struct hd_cell prefix[] = {hd_cell_bytes(key),
+                                         hd_cell_bytes(hd_slice(origin->ns.data, origin->ns.len)),
+                                         hd_cell_bytes(hd_slice(origin->id.data, origin->id.len))};
+        const struct hd_query query = {.table = HD_WRITES,
+                                       .index = HD_PRIMARY,
+                                       .prefix = prefix,
+                                       .prefix_count = HD_COUNT(prefix)};
+
+        err = hd_rows_read(store, &query, 1, on_write, &added, fault);
+    }
+    view = hd_batch_view(&added.batch);
+    if (!err && view.count > 0)
+        err = hd_rows_apply(store, key, &view, NULL, fault);
+    hd_batch_fini(&added.batch);
+    return err;
+}
+
+/* In this order: a process that ends in between has lost no question and no result. */
 int hd_origins_restore(struct heddle *store, const struct hd_origin *list,
                        const struct heddle_thread *thread, int64_t guard, struct hd_fault *fault)
 {
     int err = 0;
 
     for (; list && !err; list = list->next) {
-        size_t count = 0;
+        size_t count = 1;
 
-        if (!list->is_touched)
-            continue;
-        err = delete_writes(store, list, thread, fault);
-        for (size_t i = 0; i < list->write_count && !err; i += count)
-            err = put_task(store, list, i, thread, guard, &count, fault);
+        for (size_t i = 0; list->is_touched && i < list->write_count && !err; i += count) {
+            count = 1;
+            if (list->writes[i].idx < 0)
+                err = put_special(store, list, i, thread, guard, &count, fault);
+        }
+        if (!err && list->is_touched)
+            err = delete_added(store, list, thread, fault);
     }
     return err;
 }

@@ -30,7 +30,11 @@ HD_MUST_CHECK int hd_origin_add(struct hd_origin **list, const struct heddle_tup
                                 struct hd_slice ns);
 void hd_origins_free(struct hd_origin *list);
 
-/* Gives those that were touched their old writes back. Waits for the store. */
+/*
+ * Gives those that were touched their old writes back; in steps, each of which leaves what was
+ * there before. HD_ENOTFOUND: the thread is gone (store/growth.h has the guard). Waits for the
+ * store.
+ */
 HD_MUST_CHECK int hd_origins_restore(struct heddle *store, const struct hd_origin *list,
                                      const struct heddle_thread *thread, int64_t guard,
                                      struct hd_fault *fault);

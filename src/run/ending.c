@@ -293,7 +293,7 @@ static int roll_back(struct heddle *store, const struct hd_ending *ending, struc
     struct heddle_error error = {0};
     int err = hd_origins_restore(store, ending->origins, &thread, run->thread_created, fault);
 
-    if (err == HD_ECONFLICT)
+    if (err == HD_ENOTFOUND)
         err = 0; /* the thread is gone */
     if (err)
         return err;
