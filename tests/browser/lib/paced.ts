@@ -10,6 +10,8 @@ export type PacedModel = {
     readonly calls: number;
     /** How many of its answers nobody waits for any more, though they are not complete. */
     readonly left: number;
+    /** Lets it say so many pieces more. */
+    goOn(pieces: number): void;
     /** Lets it say the rest. */
     finish(): void;
     close(): Promise<void>;
@@ -42,12 +44,18 @@ async function lastOf(asked: IncomingMessage): Promise<string> {
 export async function startPacedModel(pieces: string[], held: number): Promise<PacedModel> {
     let calls = 0;
     let left = 0;
-    let letGo = () => {};
-    const gate = new Promise<void>((resolve) => (letGo = resolve));
+    let allowed = pieces.length - held;
+    let waiting: (() => void)[] = [];
 
+    function goOn(more: number) {
+        allowed += more;
+        const woken = waiting;
+        waiting = [];
+        for (const wake of woken) wake();
+    }
     async function count(answer: ServerResponse, call: number) {
         for (const [at, piece] of pieces.entries()) {
-            if (at === pieces.length - held) await gate;
+            while (at >= allowed) await new Promise<void>((resolve) => waiting.push(resolve));
             if (answer.destroyed) return;
             answer.write(chunk({ content: piece.replace("{{call}}", String(call)) }));
             await pause(EVERY_MS);
@@ -76,9 +84,10 @@ export async function startPacedModel(pieces: string[], held: number): Promise<P
         get left() {
             return left;
         },
-        finish: () => letGo(),
+        goOn,
+        finish: () => goOn(held),
         close: () => {
-            letGo();
+            goOn(held);
             return new Promise((resolve) => {
                 server.close(() => resolve());
                 server.closeAllConnections();

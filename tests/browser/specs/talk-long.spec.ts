@@ -4,7 +4,6 @@ import { expect, longThread, test, waitFor } from "../lib";
 import { expectWhole, expectWords, pieces, watchWords } from "../lib/words";
 
 const COUNT = 60;
-const HELD = 20;
 
 declare global {
     interface Window {
@@ -66,15 +65,16 @@ test("while an answer is written only its own message changes, and typing goes o
     page,
 }) => {
     await watchWords(page);
-    const model = await pace(pieces(COUNT), HELD);
+    const model = await pace(pieces(COUNT), COUNT - 3);
     const heddle = await serve({ env: model.env });
     await room.open(heddle, await longThread(heddle, 200));
     await expect(room.messages).toHaveCount(202);
     await room.say("count");
     await expectWords(page, 3);
     await watchChanges(page);
+    model.goOn(37);
     await room.composer.pressSequentially("next question");
-    await expectWords(page, 30);
+    await expectWords(page, 40);
     expect(await changes(page)).toEqual(["204"]);
     model.finish();
     await expectWhole(page, COUNT);
@@ -104,7 +104,7 @@ test("the list follows the answer, but not whoever reads above", async ({
     room,
     page,
 }) => {
-    const model = await pace(pieces(50, "\n\n"), 20);
+    const model = await pace(pieces(50, "\n\n"), 42);
     const heddle = await serve({ env: model.env });
     await room.open(heddle, await longThread(heddle, 60));
     const log = page.getByRole("log");
