@@ -1,5 +1,6 @@
 // What is seen without being looked for: in small windows, with other colours, after each step.
 import { conversation, expect, expectNoViolations, fork, forkOf, say, test } from "../lib";
+import { holdNotices } from "../lib/notices";
 import { openDrawer } from "../lib/states";
 import type { Locator, Page } from "@playwright/test";
 
@@ -98,6 +99,7 @@ test("what is edited stays in a small window", async ({ serve, room, page }) => 
 
 test("the focus is not lost with what is closed or deleted", async ({ serve, room, page }) => {
     const heddle = await serve();
+    await holdNotices(page); // Undo among them
     await room.open(heddle, await conversation(heddle, ["hello"], { title: "Apples" }));
     const tools = page.getByRole("navigation", { name: "Look closer" });
     for (const name of ["Branches", "State", "Graph"]) {
