@@ -201,20 +201,21 @@ test("an issuer that can't be reached at first", async ({ serve, page, issuer, w
     await page.route("**/page/settings", async (route) => {
         const answer = await route.fetch();
         const settings = (await answer.json()) as {
-            sign_in: { authorization_endpoint: string | null }[];
+            sign_in: { name: string; authorization_endpoint: string | null }[];
         };
         if (isAway) for (const way of settings.sign_in) way.authorization_endpoint = null;
+        else settings.sign_in.push({ ...settings.sign_in[0]!, name: "Another hall" });
         await route.fulfill({ response: answer, json: settings });
     });
     await page.goto(heddle.url);
     await expect(title(page)).toBeVisible();
     isAway = false;
-    const answered = page.waitForResponse("**/page/settings");
     await page.getByRole("button", { name: "Continue with Hall" }).click();
     await expect(page.getByRole("alert")).toHaveText(
         "Hall can't be reached. Try again in a moment.",
     );
-    await answered;
+    // The page has read the settings again when it shows what is new in them.
+    await expect(page.getByRole("button", { name: "Continue with Another hall" })).toBeVisible();
     await page.getByRole("button", { name: "Continue with Hall" }).click();
     await expect(side(page).getByText("Signed in as alice")).toBeVisible();
 });
