@@ -42,7 +42,9 @@ test("conversations are listed, found by title, and opened", async ({ serve, pag
         if (request.url().endsWith("/threads/search")) bodies.push(request.postData() ?? "");
     });
     await conversation(heddle, ["hello"], { title: "Warp and weft" });
-    await conversation(heddle, ["hello"], { title: "A twill scarf" });
+    const second = await conversation(heddle, ["hello"], { title: "A twill scarf" });
+    // It is today for the page as well, though midnight may pass between them.
+    await page.clock.setFixedTime((await heddle.client().threads.get(second)).updated_at);
     await page.goto(heddle.url);
     await expect(side(page).getByRole("heading", { name: "Today" })).toBeVisible();
     await expect(side(page).getByRole("listitem")).toHaveCount(2);
@@ -314,10 +316,10 @@ test("details: size, time to live, pruning", async ({ serve, page }) => {
     await expect(dialog.getByText(/Removed in 7 days, on /)).toBeVisible();
     expect((await ttl())?.ttl).toBe(7 * 24 * 60);
     await dialog.getByLabel("Remove when unused for").selectOption("Own time");
-    await dialog.getByLabel("Minutes").fill("90");
+    await dialog.getByLabel("Minutes").fill("300");
     await dialog.getByRole("button", { name: "Set" }).click();
-    await expect(dialog.getByText(/Removed in 90 minutes/)).toBeVisible();
-    expect((await ttl())?.ttl).toBe(90);
+    await expect(dialog.getByText(/Removed in 5 hours/)).toBeVisible();
+    expect((await ttl())?.ttl).toBe(300);
     await dialog.getByLabel("Remove when unused for").selectOption("Never");
     await expect(dialog.getByText("Kept until somebody deletes it.")).toBeVisible();
     expect((await ttl())?.expires_at ?? null).toBeNull();
