@@ -22,13 +22,15 @@ const question = (page: Page, text: string | RegExp) =>
         .filter({ hasText: text });
 const button = (page: Page, name: string) => page.getByRole("button", { name, exact: true });
 
+let agents = 0;
+
 /** An agent that must ask before it looks at the weather. */
 async function careful(
     heddle: Heddle,
     weather: Weather,
     approval: unknown = true,
 ): Promise<string> {
-    return assistant(heddle, `Careful ${Math.random().toString(36).slice(2, 8)}`, {
+    return assistant(heddle, `Careful ${++agents}`, {
         http_tools: [weather.tool],
         approval,
     });
