@@ -140,6 +140,19 @@ test("what is said while the latest branch is loaded goes there", async ({ serve
     await expect(room.message("You said: one")).toBeHidden();
 });
 
+test("what somebody else says before the page listens is seen", async ({ serve, room, page }) => {
+    const heddle = await serve();
+    const thread = await conversation(heddle, ["one"]);
+    const listening = await hold(page, /\/threads\/[^/]+\/stream(\?|$)/);
+    const looked = page.waitForResponse(/\/threads\/[^/]+\/runs(\?|$)/);
+    await room.open(heddle, thread);
+    await expect(room.message("You said: one")).toBeVisible();
+    await looked;
+    await fork(heddle, thread, "one", "two");
+    listening.letGo();
+    await expect(room.message("You said: two")).toBeVisible();
+});
+
 test("the first message to another agent is seen at once", async ({ serve, room, page, watch }) => {
     watch.allow(FAILED_REQUEST);
     const heddle = await serve();

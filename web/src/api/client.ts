@@ -50,15 +50,28 @@ const tokenFetch: typeof fetch = async (input, init) => {
     return response;
 };
 
+const wholeFetch = resuming(tokenFetch);
+
 /**
  * Nothing is tried twice by itself: a request that made a run and lost its answer would make
  * another.
  */
-export const client = new Client({
-    apiUrl: base.replace(/\/$/, ""),
-    apiKey: null,
-    callerOptions: { fetch: resuming(tokenFetch), maxRetries: 0 },
-});
+const clientOn = (fetch: typeof wholeFetch) =>
+    new Client({
+        apiUrl: base.replace(/\/$/, ""),
+        apiKey: null,
+        callerOptions: { fetch, maxRetries: 0 },
+    });
+
+export const client = clientOn(wholeFetch);
+
+/** One that says when an answer begins: a stream tells what happens from then on. */
+export const clientThatSays = (onAnswer: () => void) =>
+    clientOn(async (input, init) => {
+        const answer = await wholeFetch(input, init);
+        if (answer.ok) onAnswer();
+        return answer;
+    });
 
 export interface Ask {
     method?: "GET" | "POST" | "PATCH" | "PUT" | "DELETE";

@@ -4,7 +4,7 @@
 // connections for all tabs of a server.)
 import type { Run } from "@langchain/langgraph-sdk";
 import { useEffect, useRef, useState } from "react";
-import { client, statusOf } from "@/api/client";
+import { client, clientThatSays, statusOf } from "@/api/client";
 import { untilReached } from "@/api/connection";
 import type { Receipt } from "@/api/heddle";
 import { untilSignedIn } from "@/api/session";
@@ -37,11 +37,18 @@ function runsOf(newestFirst: Run[]): Runs {
     return { active: newestFirst.filter(isActive).reverse(), ended };
 }
 
-async function listen(threadId: string, signal: AbortSignal, onEvent: () => void): Promise<void> {
+/** `onOpen`: what happens is told from now on; what has happened meanwhile was not. */
+async function listen(
+    threadId: string,
+    signal: AbortSignal,
+    onEvent: () => void,
+    onOpen: () => void,
+): Promise<void> {
+    const ear = clientThatSays(onOpen);
     while (!signal.aborted) {
         try {
             onEvent();
-            const events = client.threads.joinStream(threadId, {
+            const events = ear.threads.joinStream(threadId, {
                 streamMode: ["lifecycle", "state_update"],
                 signal,
             });
@@ -68,7 +75,8 @@ export function useRuns(threadId: string, exists: boolean, onChange: () => void)
         let controller: AbortController | null = null;
         let timer: ReturnType<typeof setTimeout> | undefined;
         let isGone = false;
-        let isFirst = true;
+        let isTold = false; // of something that was not looked at yet
+        let known: string | null = null;
 
         const look = () => {
             clearTimeout(timer);
@@ -76,20 +84,27 @@ export function useRuns(threadId: string, exists: boolean, onChange: () => void)
                 client.runs.list(threadId, { limit: LOOK_BACK }).then(
                     (list) => {
                         if (isGone) return;
+                        const seen = list.map((run) => `${run.run_id} ${run.status}`).join();
                         setRuns(runsOf(list));
-                        if (!isFirst) change.current(); // the first look is at what is being loaded anyway
-                        isFirst = false;
+                        // The first look is at what is being loaded anyway.
+                        if (known !== null && (isTold || seen !== known)) change.current();
+                        known = seen;
+                        isTold = false;
                     },
                     () => undefined, // the banner says so; the next event, or the way back, looks again
                 );
             }, SETTLE_MS);
+        };
+        const onEvent = () => {
+            isTold = true;
+            look();
         };
         const follow = () => {
             controller?.abort();
             controller = null;
             if (document.visibilityState !== "visible") return;
             controller = new AbortController();
-            void listen(threadId, controller.signal, look);
+            void listen(threadId, controller.signal, onEvent, look);
         };
         follow();
         document.addEventListener("visibilitychange", follow);
