@@ -65,6 +65,7 @@ export const states = {
         const room = roomOf(page);
         await room.open(scenes.heddle);
         await page.goto(`${scenes.heddle.url}/#/?agent=${scenes.guide}`);
+        await expect(page.getByRole("button", { name: "Agent: Guide" })).toBeVisible();
         await openDrawer(page, "Graph");
         const drawing = page.getByRole("complementary", { name: "Graph" });
         await expect(drawing.locator("svg [data-node='model']")).toBeVisible();

@@ -262,6 +262,7 @@ test("an agent is duplicated and deleted, and a refusal is shown", async ({
     await dialog.getByRole("button", { name: "Keep it" }).click();
     await expect(dialog).toBeHidden();
     await button(page, "Delete").click();
+    await expect(dialog).toBeVisible();
     await expectNoViolations(page);
     await dialog.getByRole("button", { name: "Delete" }).click();
     await expect(page.getByRole("link", { name: /^Copy of Ada/ })).toBeHidden();
@@ -284,6 +285,7 @@ test("unsaved changes ask before the tab is closed", async ({ serve, page }) => 
     await page.goto(`${heddle.url}/#/agents/new`);
     await page.getByLabel("Name", { exact: true }).click();
     await page.keyboard.type("Nearly"); // a browser only asks those who have touched the page
+    await expect(page.getByText("Not saved yet")).toBeVisible();
     const asked = page.waitForEvent("dialog");
     const closing = page.close({ runBeforeUnload: true });
     const dialog = await asked;

@@ -72,6 +72,7 @@ test("a call is shown, survives a reload, and is made when it is accepted", asyn
     const agent = await careful(heddle, weather);
     await room.open(heddle);
     await page.goto(`${heddle.url}/#/?agent=${agent}`);
+    await expect(page.getByRole("button", { name: /^Agent: Careful/ })).toBeVisible();
     await room.say(use("Paris"));
     const card = question(page, "weather");
     await expect(card).toContainText("wants to use weather");

@@ -166,6 +166,7 @@ test("branches are switched while the agent is answering", async ({ serve, pace,
     await ask(page, "one", "You said: one");
     await retry(page, "one", "You said: one");
     await expect(count(page, "one")).toHaveText("2 / 2");
+    await idle(page); // the answer looks like the one before: it may have been that one until now
     await say(page, "count");
     await expect(agent(page, "answer 3: word")).toBeVisible();
     await you(page, "one").getByRole("button", { name: "Previous" }).click();

@@ -14,11 +14,13 @@ const ZOOMED = { width: 720, height: 450 };
 async function expectInside(page: Page, part: Locator) {
     await expect(part).toBeVisible();
     const { width, height } = page.viewportSize()!;
-    const box = (await part.boundingBox())!;
-    expect(box.x).toBeGreaterThanOrEqual(0);
-    expect(box.x + box.width).toBeLessThanOrEqual(width);
-    expect(box.y).toBeGreaterThanOrEqual(0);
-    expect(box.y + box.height).toBeLessThanOrEqual(height);
+    await expect(async () => {
+        const box = (await part.boundingBox())!;
+        expect(box.x).toBeGreaterThanOrEqual(0);
+        expect(box.x + box.width).toBeLessThanOrEqual(width);
+        expect(box.y).toBeGreaterThanOrEqual(0);
+        expect(box.y + box.height).toBeLessThanOrEqual(height);
+    }).toPass({ timeout: 60_000 });
 }
 
 test("edit and retry are there before anybody points at them", async ({ heddle, room, page }) => {
@@ -64,6 +66,7 @@ for (const [name, size] of Object.entries({ "on a phone": PHONE, "at 400 %": SMA
         await room.open(heddle, thread);
         await page.getByRole("button", { name: "Conversation menu" }).click();
         const items = page.getByRole("menu").getByRole("menuitem");
+        await expect(items).toHaveCount(6);
         for (const item of await items.all()) {
             await item.focus();
             await expectInside(page, item);

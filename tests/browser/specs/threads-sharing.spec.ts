@@ -123,6 +123,7 @@ test("an invitation is a link that works once", async ({ serve, page, browser, w
     expect(guest.url()).not.toContain(token);
     await paste(guest, bob);
     const join = guest.getByRole("dialog", { name: "Join a conversation" });
+    await expect(join).toBeVisible();
     await expectNoViolations(guest);
     await join.getByRole("button", { name: "Join" }).click();
     await expect(guest.getByRole("heading", { name: "By invitation", level: 1 })).toBeVisible();
