@@ -1,10 +1,11 @@
 // For those who work on the page: serves the folder that `vite build` made with the headers that
 // the server gives the embedded page, and hands everything else on to a server, streams too.
 import { existsSync, readFileSync, statSync } from "node:fs";
-import { createServer, request, type IncomingMessage, type ServerResponse } from "node:http";
+import { request, type IncomingMessage, type ServerResponse } from "node:http";
 import { createHash } from "node:crypto";
 import { extname, join, normalize } from "node:path";
 import { gzipSync } from "node:zlib";
+import { listen, type Listening } from "./listen";
 
 const TYPES: Record<string, string> = {
     ".html": "text/html; charset=utf-8",
@@ -80,28 +81,13 @@ function handOn(port: number, asked: IncomingMessage, answer: ServerResponse, se
     asked.pipe(further);
 }
 
-export type Front = { url: string; port: number; close(): Promise<void> };
-
 /** `folder` at /, everything else from the server at `port`, whether it is there already or not. */
-export async function startFront(folder: string, port: number): Promise<Front> {
-    const server = createServer((asked, answer) => {
+export function startFront(folder: string, port: number): Promise<Listening> {
+    return listen((asked, answer) => {
         const path = new URL(asked.url ?? "/", "http://x").pathname;
         const file =
             asked.method === "GET" || asked.method === "HEAD" ? fileOf(folder, path) : null;
         if (file) give(file, asked, answer);
         else handOn(port, asked, answer, path === "/page/settings");
     });
-    server.requestTimeout = 0;
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    const address = server.address();
-    const own = typeof address === "object" && address ? address.port : 0;
-    return {
-        url: `http://127.0.0.1:${own}`,
-        port: own,
-        close: () =>
-            new Promise((resolve) => {
-                server.close(() => resolve());
-                server.closeAllConnections();
-            }),
-    };
 }

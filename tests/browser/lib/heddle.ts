@@ -1,7 +1,7 @@
 // `heddle serve` with a SQLite file that outlives kill() and restart().
 import { join } from "node:path";
 import { Client } from "@langchain/langgraph-sdk";
-import { startFront, type Front } from "./front";
+import { startFront } from "./front";
 import { startMock, type Mock, type Script } from "./mock";
 import {
     answersAt,
@@ -53,7 +53,7 @@ export async function startHeddle(options: ServeOptions = {}): Promise<Heddle> {
     const folder = newFolder();
     const port = await freePort();
     const own = `http://127.0.0.1:${port}`;
-    const front: Front | null = page ? await startFront(page, port) : null;
+    const front = page ? await startFront(page, port) : null;
     const url = front?.url ?? own;
     const model = await startMock(options.script);
     const config: Record<string, unknown> = { drain: 0.1, ...options.config };

@@ -1,6 +1,8 @@
 // A model whose words come when a test says so: what is seen in the middle of an answer does not
 // depend on time.
-import { createServer, type ServerResponse } from "node:http";
+import type { ServerResponse } from "node:http";
+import { beginAnswer, endAnswer, sayPiece } from "./completion";
+import { listen } from "./listen";
 import { waitFor } from "./programs";
 
 export type HeldModel = {
@@ -17,28 +19,15 @@ export type HeldModel = {
     close(): Promise<void>;
 };
 
-const chunk = (delta: object, finish: string | null = null) =>
-    `data: ${JSON.stringify({
-        id: "held",
-        object: "chat.completion.chunk",
-        created: 0,
-        model: "held",
-        choices: [{ index: 0, delta, finish_reason: finish }],
-    })}\n\n`;
-
 export async function startHeldModel(): Promise<HeldModel> {
     const answers: ServerResponse[] = [];
-    const server = createServer((asked, answer) => {
+    const { url, close } = await listen((asked, answer) => {
         asked.resume();
         asked.on("end", () => {
-            answer.writeHead(200, { "Content-Type": "text/event-stream" });
-            answer.write(chunk({ role: "assistant", content: "" }));
+            beginAnswer(answer);
             answers.push(answer);
         });
     });
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    const address = server.address();
-    const port = typeof address === "object" && address ? address.port : 0;
 
     const answerOf = (call: number): ServerResponse => {
         const answer = answers[call - 1];
@@ -46,7 +35,7 @@ export async function startHeldModel(): Promise<HeldModel> {
         return answer;
     };
     return {
-        baseUrl: `http://127.0.0.1:${port}/v1`,
+        baseUrl: `${url}/v1`,
         get calls() {
             return answers.length;
         },
@@ -54,12 +43,8 @@ export async function startHeldModel(): Promise<HeldModel> {
             waitFor(() => answers.length >= call, `the model to be asked ${call} times`).then(
                 () => undefined,
             ),
-        say: (call, text) => void answerOf(call).write(chunk({ content: text })),
-        end: (call) => void answerOf(call).end(`${chunk({}, "stop")}data: [DONE]\n\n`),
-        close: () =>
-            new Promise((resolve) => {
-                server.close(() => resolve());
-                server.closeAllConnections();
-            }),
+        say: (call, text) => sayPiece(answerOf(call), text),
+        end: (call) => endAnswer(answerOf(call)),
+        close,
     };
 }

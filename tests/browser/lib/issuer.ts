@@ -1,7 +1,8 @@
 // An OpenID Connect issuer: discovery, authorization code with PKCE, refresh tokens, a key set.
 // Whoever comes is signed in as `user` at once, unless the issuer is told to refuse.
 import { createHash, createSign, generateKeyPairSync, randomUUID } from "node:crypto";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { listen } from "./listen";
 
 export type Issuer = {
     url: string;
@@ -103,7 +104,7 @@ export async function startIssuer(): Promise<Issuer> {
         give(answer, code.user, code.nonce);
     }
 
-    const server = createServer((asked, answer) => {
+    const { url, close } = await listen((asked, answer) => {
         const { pathname, searchParams } = new URL(asked.url ?? "/", "http://x");
         if (pathname === "/.well-known/openid-configuration") {
             json(answer, 200, {
@@ -124,11 +125,8 @@ export async function startIssuer(): Promise<Issuer> {
         else if (pathname === "/token") void bodyOf(asked).then((form) => exchange(form, answer));
         else json(answer, 404, { error: "not_found" });
     });
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    const address = server.address();
-    const port = typeof address === "object" && address ? address.port : 0;
     const issuer: Issuer = {
-        url: `http://127.0.0.1:${port}`,
+        url,
         user: "alice",
         lifetime: 3600,
         refuses: null,
@@ -142,11 +140,7 @@ export async function startIssuer(): Promise<Issuer> {
             jwks_url: `${issuer.url}/jwks`,
             ...more,
         }),
-        close: () =>
-            new Promise((resolve) => {
-                server.close(() => resolve());
-                server.closeAllConnections();
-            }),
+        close,
     };
     return issuer;
 }

@@ -1,7 +1,9 @@
 // A model that counts, a word every 40 ms, but not further than a test lets it: whatever happens in
 // the middle of an answer happens there, however long a test takes to get to it.
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { setTimeout as pause } from "node:timers/promises";
+import { beginAnswer, endAnswer, sayPiece } from "./completion";
+import { listen } from "./listen";
 
 export type PacedModel = {
     /** For serve({ env: paced.env }). */
@@ -18,15 +20,6 @@ export type PacedModel = {
 };
 
 const EVERY_MS = 40;
-
-const chunk = (delta: object, finish: string | null = null) =>
-    `data: ${JSON.stringify({
-        id: "paced",
-        object: "chat.completion.chunk",
-        created: 0,
-        model: "paced",
-        choices: [{ index: 0, delta, finish_reason: finish }],
-    })}\n\n`;
 
 async function lastOf(asked: IncomingMessage): Promise<string> {
     const pieces: Buffer[] = [];
@@ -57,7 +50,7 @@ export async function startPacedModel(pieces: string[], held: number): Promise<P
         for (const [at, piece] of pieces.entries()) {
             while (at >= allowed) await new Promise<void>((resolve) => waiting.push(resolve));
             if (answer.destroyed) return;
-            answer.write(chunk({ content: piece.replace("{{call}}", String(call)) }));
+            sayPiece(answer, piece.replace("{{call}}", String(call)));
             await pause(EVERY_MS);
         }
     }
@@ -65,19 +58,15 @@ export async function startPacedModel(pieces: string[], held: number): Promise<P
         const call = ++calls;
         answer.on("close", () => (left += answer.writableFinished ? 0 : 1));
         const said = await lastOf(asked);
-        answer.writeHead(200, { "Content-Type": "text/event-stream" });
-        answer.write(chunk({ role: "assistant", content: "" }));
+        beginAnswer(answer);
         if (said.includes("count")) await count(answer, call);
-        else answer.write(chunk({ content: `You said: ${said}` }));
-        answer.end(`${chunk({}, "stop")}data: [DONE]\n\n`);
+        else sayPiece(answer, `You said: ${said}`);
+        endAnswer(answer);
     }
 
-    const server = createServer((asked, answer) => void give(asked, answer).catch(() => undefined));
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    const address = server.address();
-    const port = typeof address === "object" && address ? address.port : 0;
+    const server = await listen((asked, answer) => void give(asked, answer).catch(() => undefined));
     return {
-        env: { OPENAI_BASE_URL: `http://127.0.0.1:${port}/v1` },
+        env: { OPENAI_BASE_URL: `${server.url}/v1` },
         get calls() {
             return calls;
         },
@@ -88,10 +77,7 @@ export async function startPacedModel(pieces: string[], held: number): Promise<P
         finish: () => goOn(held),
         close: () => {
             goOn(held);
-            return new Promise((resolve) => {
-                server.close(() => resolve());
-                server.closeAllConnections();
-            });
+            return server.close();
         },
     };
 }

@@ -1,5 +1,5 @@
 // A tool over HTTP that agents of these tests may use: it knows the weather.
-import { createServer } from "node:http";
+import { listen } from "./listen";
 
 export type Weather = {
     /** For `http_tools` of a configurable. */
@@ -15,7 +15,7 @@ export type Weather = {
 export async function startWeather(): Promise<Weather> {
     const cities: string[] = [];
     let waiting: (() => void)[] | null = null;
-    const server = createServer((asked, answer) => {
+    const { url, close } = await listen((asked, answer) => {
         const city = new URL(asked.url ?? "/", "http://x").searchParams.get("city") ?? "nowhere";
         cities.push(city);
         const send = () =>
@@ -23,9 +23,6 @@ export async function startWeather(): Promise<Weather> {
         if (waiting) waiting.push(send);
         else send();
     });
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    const address = server.address();
-    const port = typeof address === "object" && address ? address.port : 0;
     return {
         cities,
         tool: {
@@ -36,7 +33,7 @@ export async function startWeather(): Promise<Weather> {
                 properties: { city: { type: "string" } },
                 required: ["city"],
             },
-            url: `http://127.0.0.1:${port}/weather`,
+            url: `${url}/weather`,
             query: ["city"],
         },
         hold: () => {
@@ -47,10 +44,6 @@ export async function startWeather(): Promise<Weather> {
             waiting = null;
             for (const send of all) send();
         },
-        close: () =>
-            new Promise((resolve) => {
-                server.close(() => resolve());
-                server.closeAllConnections();
-            }),
+        close,
     };
 }
