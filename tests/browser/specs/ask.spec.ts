@@ -13,6 +13,7 @@ import {
     type Room,
     type Weather,
 } from "../lib";
+import { hold } from "../lib/hold";
 import { newFolder, writeJson } from "../lib/programs";
 
 const question = (page: Page, text: string | RegExp) =>
@@ -342,15 +343,10 @@ test("a question does not take the focus from what is being written", async ({
 }) => {
     const agent = await careful(heddle, weather);
     await page.goto(`${heddle.url}/#/?agent=${agent}`);
-    let letGo = () => {};
-    const gate = new Promise<void>((resolve) => (letGo = resolve));
-    await page.route("**/runs/stream", async (route) => {
-        await gate;
-        await route.continue();
-    });
+    const sending = await hold(page, "**/runs/stream", "POST");
     await room.say(use("Paris"));
     await room.composer.fill("I am still");
-    letGo();
+    sending.letGo();
     await expect(question(page, "weather")).toBeVisible();
     await expect(room.composer).toBeFocused();
     await expect(page.getByRole("status").filter({ hasText: "asks about weather." })).toHaveCount(

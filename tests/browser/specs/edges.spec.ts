@@ -1,21 +1,7 @@
 // What tired hands, small windows and odd servers do to the page.
-import type { Page } from "@playwright/test";
 import { assistant, conversation, expect, FAILED_REQUEST, fork, test } from "../lib";
+import { hold } from "../lib/hold";
 import { holdNotices } from "../lib/notices";
-
-/** Requests to `path` wait until they are let go. */
-async function hold(page: Page, path: RegExp, method = "GET") {
-    let letGo = () => {};
-    const gate = new Promise<void>((resolve) => (letGo = resolve));
-    let count = 0;
-    await page.route(path, async (route) => {
-        if (route.request().method() !== method) return route.fallback();
-        count += 1;
-        await gate;
-        await route.continue().catch(() => undefined); // nobody waits for it any more
-    });
-    return { letGo, held: () => count };
-}
 
 const THREADS = /\/threads$/;
 

@@ -1,6 +1,7 @@
 // When the server is gone, slow, or says no: what is shown, what is kept, and the way on.
 import type { Page } from "@playwright/test";
 import { conversation, expect, expectNoViolations, FAILED_REQUEST, test } from "../lib";
+import { hold } from "../lib/hold";
 
 const side = (page: Page) => page.getByRole("navigation", { name: "Conversations" });
 const lost = (page: Page) => page.getByText("The server can't be reached. Trying again…");
@@ -70,15 +71,10 @@ test("a page that is opened while the server is away waits for it", async ({
 
 test("a slow server: quiet progress, then the page", async ({ serve, page }) => {
     const heddle = await serve();
-    let release = () => {};
-    const held = new Promise<void>((resolve) => (release = resolve));
-    await page.route("**/page/settings", async (route) => {
-        await held;
-        await route.continue();
-    });
+    const reading = await hold(page, "**/page/settings");
     await page.goto(heddle.url);
     await expect(page.getByText("Connecting…")).toBeVisible();
-    release();
+    reading.letGo();
     await expect(page.getByRole("textbox", { name: "Message" })).toBeVisible();
     await expect(page.getByText("Connecting…")).toBeHidden();
 });

@@ -1,39 +1,17 @@
 // Signing in: by pasting a token or key, and at an issuer; and that what is secret stays where it
 // belongs.
-import type { BrowserContext, Page } from "@playwright/test";
+import type { Page } from "@playwright/test";
 import { conversation, expect, expectNoViolations, FAILED_REQUEST, test, waitFor } from "../lib";
 import type { Issuer } from "../lib/issuer";
+import { composer, overhear, paste, side, title } from "../lib/signing";
 
-const title = (page: Page) => page.getByRole("heading", { name: "Sign in to Heddle" });
 const again = (page: Page) => page.getByRole("dialog", { name: "Sign in again" });
-const side = (page: Page) => page.getByRole("navigation", { name: "Conversations" });
-const composer = (page: Page) => page.getByRole("textbox", { name: "Message" });
-
-async function paste(page: Page, token: string) {
-    await page.getByLabel("Token or API key").fill(token);
-    await page.getByRole("button", { name: "Sign in", exact: true }).click();
-}
 
 async function stored(page: Page): Promise<{ local: string; session: string }> {
     return page.evaluate(() => ({
         local: JSON.stringify({ ...window.localStorage }),
         session: JSON.stringify({ ...window.sessionStorage }),
     }));
-}
-
-/** Every address that is asked for or gone to, and every line of the console. */
-function listen(context: BrowserContext): string[] {
-    const heard: string[] = [];
-    context.on(
-        "request",
-        (request) => void heard.push(request.url(), request.headers().referer ?? ""),
-    );
-    context.on("console", (message) => void heard.push(message.text()));
-    const follow = (page: Page) =>
-        page.on("framenavigated", (frame) => void heard.push(frame.url()));
-    for (const page of context.pages()) follow(page);
-    context.on("page", follow);
-    return heard;
 }
 
 function withIssuer(issuer: Issuer, more: object = {}) {
@@ -63,7 +41,7 @@ test("a key is pasted, checked, used, and forgotten with the tab", async ({
     watch.allow(FAILED_REQUEST);
     const heddle = await serve({ auth: true });
     const key = heddle.key("alice");
-    const heard = listen(context);
+    const heard = overhear(context);
     const thread = await conversation(heddle, ["hello"], { title: "Alice's own", token: key });
     await page.goto(`${heddle.url}/#/t/${thread}`);
     await expect(title(page)).toBeVisible();
@@ -156,7 +134,7 @@ test("at an issuer: code, PKCE, back to the same place", async ({
         title: "Alice's own",
         token: issuer.token("alice"),
     });
-    const heard = listen(context);
+    const heard = overhear(context);
     await page.goto(`${heddle.url}/#/t/${thread}`);
     await expect(title(page)).toBeVisible();
     await expectNoViolations(page);

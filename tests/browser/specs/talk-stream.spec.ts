@@ -2,7 +2,17 @@
 // gone, other tabs and other clients. Every state that the page has shown is looked at
 // (lib/words.ts).
 import type { Page } from "@playwright/test";
-import { expect, FAILED_REQUEST, human, roomOf, test, waitFor } from "../lib";
+import {
+    expect,
+    FAILED_REQUEST,
+    human,
+    roomOf,
+    test as base,
+    waitFor,
+    type Heddle,
+    type ServeOptions,
+} from "../lib";
+import type { PacedModel } from "../lib/paced";
 import { startWire } from "../lib/wire";
 import { expectWhole, expectWords, pieces, watchWords } from "../lib/words";
 
@@ -11,31 +21,41 @@ const COUNT = 80;
 const HELD = 30;
 const WORDS = pieces(COUNT);
 
+type Counting = { heddle: Heddle; model: PacedModel };
+
+const test = base.extend<{
+    /** counting(): a server whose model counts as far as it may. */
+    counting: (options?: ServeOptions) => Promise<Counting>;
+    /** counted(words): that, and a new conversation in which so many words of it are seen. */
+    counted: (words: number, options?: ServeOptions) => Promise<Counting>;
+}>({
+    counting: async ({ serve, pace }, use) =>
+        use(async (options) => {
+            const model = await pace(WORDS, HELD);
+            return { model, heddle: await serve({ env: model.env, ...options }) };
+        }),
+    counted: async ({ counting, room, page }, use) =>
+        use(async (words, options) => {
+            const made = await counting(options);
+            await room.open(made.heddle);
+            await room.say("count");
+            await expectWords(page, words);
+            return made;
+        }),
+});
+
 test.beforeEach(async ({ page }) => watchWords(page));
 
-test("an answer is shown as it is written", async ({ serve, pace, room, page }) => {
-    const model = await pace(WORDS, HELD);
-    const heddle = await serve({ env: model.env });
-    await room.open(heddle);
-    await room.say("count");
+test("an answer is shown as it is written", async ({ counted, room, page }) => {
+    const { model } = await counted(10);
     await expect(room.stop).toBeVisible();
-    await expectWords(page, 10);
     model.finish();
     await expectWhole(page, COUNT);
     expect(model.calls).toBe(1);
 });
 
-test("a reload in the middle of an answer: it goes on where it was", async ({
-    serve,
-    pace,
-    room,
-    page,
-}) => {
-    const model = await pace(WORDS, HELD);
-    const heddle = await serve({ env: model.env });
-    await room.open(heddle);
-    await room.say("count");
-    await expectWords(page, 20);
+test("a reload in the middle of an answer: it goes on where it was", async ({ counted, page }) => {
+    const { model } = await counted(20);
     await page.reload();
     await expectWords(page, 20);
     await page.reload();
@@ -47,18 +67,13 @@ test("a reload in the middle of an answer: it goes on where it was", async ({
 
 for (const how of ["kill", "stop"] as const) {
     test(`the server is restarted (${how}) in the middle of an answer: it is begun again, and is whole`, async ({
-        serve,
-        pace,
+        counted,
         room,
         page,
         watch,
     }) => {
         watch.allow(FAILED_REQUEST);
-        const model = await pace(WORDS, HELD);
-        const heddle = await serve({ env: model.env, options: ["--drain", "0"] });
-        await room.open(heddle);
-        await room.say("count");
-        await expectWords(page, 20);
+        const { heddle, model } = await counted(20, { options: ["--drain", "0"] });
         await heddle.restart(how);
         model.finish();
         await expectWhole(page, COUNT);
@@ -68,18 +83,13 @@ for (const how of ["kill", "stop"] as const) {
 }
 
 test("the server is away for a while: the page says so, keeps what it has, and goes on", async ({
-    serve,
-    pace,
+    counted,
     room,
     page,
     watch,
 }) => {
     watch.allow(FAILED_REQUEST);
-    const model = await pace(WORDS, HELD);
-    const heddle = await serve({ env: model.env });
-    await room.open(heddle);
-    await room.say("count");
-    await expectWords(page, 20);
+    const { heddle, model } = await counted(20);
     await heddle.kill();
     await expect(page.getByText("The server can't be reached. Trying again…")).toBeVisible();
     await expect(room.message("w20")).toBeVisible();
@@ -90,15 +100,13 @@ test("the server is away for a while: the page says so, keeps what it has, and g
 });
 
 test("the network is gone for a while: nothing is lost, nothing comes twice, the model is asked once", async ({
-    serve,
-    pace,
+    counting,
     room,
     page,
     watch,
 }) => {
     watch.allow(FAILED_REQUEST);
-    const model = await pace(WORDS, HELD);
-    const heddle = await serve({ env: model.env });
+    const { heddle, model } = await counting();
     const wire = await startWire(heddle.url);
     await page.goto(wire.url);
     await room.say("count");
@@ -121,13 +129,11 @@ async function openTab(page: Page) {
 }
 
 test("two tabs on one thread both show the answer, and what is said in one is heard in the other", async ({
-    serve,
-    pace,
+    counting,
     room,
     page,
 }) => {
-    const model = await pace(WORDS, HELD);
-    const heddle = await serve({ env: model.env });
+    const { heddle, model } = await counting();
     await room.open(heddle);
     await room.ask("hello", "You said: hello");
     const other = await openTab(page);
@@ -148,16 +154,11 @@ test("two tabs on one thread both show the answer, and what is said in one is he
 });
 
 test("a tab that is opened in the middle of an answer joins it", async ({
-    serve,
-    pace,
+    counted,
     room,
     page,
 }) => {
-    const model = await pace(WORDS, HELD);
-    const heddle = await serve({ env: model.env });
-    await room.open(heddle);
-    await room.say("count");
-    await expectWords(page, 20);
+    const { heddle, model } = await counted(20);
     const other = await openTab(page);
     await other.open(heddle, await room.thread());
     await expectWords(other.page, 20);
@@ -168,13 +169,11 @@ test("a tab that is opened in the middle of an answer joins it", async ({
 });
 
 test("a run that another client has started is shown, and can be stopped here", async ({
-    serve,
-    pace,
+    counting,
     room,
     page,
 }) => {
-    const model = await pace(WORDS, HELD);
-    const heddle = await serve({ env: model.env });
+    const { heddle } = await counting();
     await room.open(heddle);
     await room.ask("hello", "You said: hello");
     const client = heddle.client();
@@ -191,16 +190,11 @@ test("a run that another client has started is shown, and can be stopped here", 
 });
 
 test("whoever leaves a conversation in the middle of an answer finds it whole", async ({
-    serve,
-    pace,
+    counted,
     room,
     page,
 }) => {
-    const model = await pace(WORDS, HELD);
-    const heddle = await serve({ env: model.env });
-    await room.open(heddle);
-    await room.say("count");
-    await expectWords(page, 10);
+    const { heddle, model } = await counted(10);
     const thread = await room.thread();
     await page.getByRole("button", { name: "New conversation" }).first().click();
     await expect(page.getByRole("heading", { name: "What shall we talk about?" })).toBeVisible();

@@ -1,5 +1,5 @@
 // Conversations that are shared: with somebody, and by invitation.
-import type { BrowserContext, Page } from "@playwright/test";
+import type { Page } from "@playwright/test";
 import {
     conversation,
     expect,
@@ -9,29 +9,7 @@ import {
     waitFor,
     type Heddle,
 } from "../lib";
-
-const title = (page: Page) => page.getByRole("heading", { name: "Sign in to Heddle" });
-const side = (page: Page) => page.getByRole("navigation", { name: "Conversations" });
-const composer = (page: Page) => page.getByRole("textbox", { name: "Message" });
-
-async function paste(page: Page, token: string) {
-    await page.getByLabel("Token or API key").fill(token);
-    await page.getByRole("button", { name: "Sign in", exact: true }).click();
-}
-
-/** Every address that is asked for or gone to, and every line of the console. */
-function listen(context: BrowserContext): string[] {
-    const heard: string[] = [];
-    context.on(
-        "request",
-        (request) => void heard.push(request.url(), request.headers().referer ?? ""),
-    );
-    context.on("console", (message) => void heard.push(message.text()));
-    context.on("page", (page) =>
-        page.on("framenavigated", (frame) => void heard.push(frame.url())),
-    );
-    return heard;
-}
+import { composer, overhear, paste, side, title } from "../lib/signing";
 
 test("sharing: a reader reads, an editor writes, who is removed is out", async ({
     serve,
@@ -116,7 +94,7 @@ test("an invitation is a link that works once", async ({ serve, page, browser, w
     const token = link.split("=")[1] ?? "";
 
     const context = await browser.newContext();
-    const heard = listen(context);
+    const heard = overhear(context);
     const guest = await context.newPage();
     await guest.goto(link);
     await expect(title(guest)).toBeVisible();
