@@ -87,11 +87,11 @@ def test_heddles_own_keys_are_not_sent_to_the_code(guarded):
 
 def test_code_that_cannot_be_loaded_lets_nobody_in(guarded):
     server = guarded("python", files={"auth.py": "auth = None\nraise RuntimeError('not today')\n"})
+    wait_for(lambda: "not today" in server.log.read_text(), what="the log")  # until then: 503
     for token in ("t-ada", None):
         answer = server.as_user(token).client.post("/threads", json={})
         assert (answer.status_code, "not today" in answer.text) == (500, False)
     server.as_user(None)("GET", "/ok")
-    wait_for(lambda: "not today" in server.log.read_text(), what="the log")
 
 
 def test_a_worker_that_dies_is_waited_for(guarded):
