@@ -8,7 +8,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from programs import collect
+from programs import START_SECONDS, collect, wait_for
 from project import Project
 
 HERE = Path(__file__).parent / "projects"
@@ -37,6 +37,12 @@ class Guarded(Project):
         )
         (self.project / "users.json").write_text(json.dumps(USERS))
         (self.project / "asked.log").touch()
+
+    def start(self) -> Guarded:
+        """Until a worker has loaded the code nobody is let in, and requests do not wait for ever (503)."""
+        super().start()
+        wait_for(lambda: "is ready" in self.log.read_text(), START_SECONDS, "a worker")
+        return self
 
     def as_user(self, token: str | None, **options) -> Asking:
         headers = {"authorization": f"Bearer {token}"} if token else {}
