@@ -4,8 +4,10 @@
 
 #include "api/branch_names.h"
 #include "api/way.h"
+#include "base/utf8.h"
 
 #define MAX_STATE ((size_t)1 << 30)
+#define MAX_ANSWER 200
 
 /* ---- the tree --------------------------------------------------------- */
 
@@ -129,21 +131,58 @@ static int find_new(hd_json_val now, hd_json_val before, hd_json_val *out)
     return err;
 }
 
+static bool is_of(hd_json_val message, struct hd_slice type)
+{
+    return hd_slice_eq(hd_json_string(hd_json_get(message, HD_S("type"))), type);
+}
+
+/* The text of a content: all of it, or the first among its blocks. */
+static struct hd_slice text_of(hd_json_val content)
+{
+    struct hd_json_iter it = hd_json_iter(content);
+    struct hd_slice text = hd_json_string(content);
+
+    while (text.len == 0 && hd_json_next(&it)) {
+        if (is_of(it.val, HD_S("text")))
+            text = hd_json_string(hd_json_get(it.val, HD_S("text")));
+    }
+    return text;
+}
+
+/* The first words that follow what a user said, before more was said; empty: there are none. */
+static struct hd_slice find_answer(hd_json_val list, hd_json_val said)
+{
+    struct hd_json_iter it = hd_json_iter(list);
+    struct hd_slice text = hd_slice("", 0);
+    bool is_after = false, is_over = !is_of(said, HD_S("human"));
+
+    while (text.len == 0 && !is_over && hd_json_next(&it)) {
+        is_over = is_after && is_of(it.val, HD_S("human"));
+        if (is_after && is_of(it.val, HD_S("ai")))
+            text = text_of(hd_json_get(it.val, HD_S("content")));
+        is_after |= it.val == said;
+    }
+    return text.len > MAX_ANSWER ? hd_slice(text.ptr, hd_utf8_cut(text.ptr, MAX_ANSWER)) : text;
+}
+
 static int find_message(struct hd_branch_tree *tree, struct hd_tree_branch *branch,
                         hd_json_val before)
 {
     struct hd_json json;
-    hd_json_val found = NULL;
+    hd_json_val list, found = NULL;
     struct hd_buf buf;
     int err = hd_point_messages(tree->call, &tree->spot, branch->last->id, &json);
 
     hd_buf_init(&buf, MAX_STATE);
+    list = err ? NULL : hd_json_get(hd_json_root(&json), HD_S("messages"));
     if (!err)
-        err = find_new(hd_json_get(hd_json_root(&json), HD_S("messages")), before, &found);
+        err = find_new(list, before, &found);
     if (!err && found)
         err = hd_json_write_val(&buf, found);
     if (!err && found)
         err = hd_arena_copy(&tree->points.arena, hd_buf_slice(&buf), &branch->message);
+    if (!err && found)
+        err = hd_arena_copy(&tree->points.arena, find_answer(list, found), &branch->answer);
     hd_buf_fini(&buf);
     hd_json_fini(&json);
     return err;
@@ -198,6 +237,7 @@ static void put_branch(struct hd_jw *jw, const struct hd_tree_branch *branch)
     hd_jw_text(jw, "updated_at", branch->last->created_at);
     hd_jw_key(jw, HD_S("message"));
     hd_jw_json(jw, branch->message, "null");
+    hd_jw_text(jw, "answer", branch->answer);
     hd_jw_object_end(jw);
 }
 

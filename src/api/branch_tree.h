@@ -14,6 +14,7 @@ struct hd_tree_branch {
     struct hd_tree_branch *children; /* those that leave it at its last checkpoint */
     struct hd_tree_branch *sibling;
     struct hd_slice message;      /* JSON; empty: none */
+    struct hd_slice answer;       /* its first words; empty: none */
     struct hd_slice name;         /* empty: none */
     const struct hd_point *named; /* the checkpoint that was given it */
     bool is_gone;                 /* the user's */

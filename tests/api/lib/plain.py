@@ -103,6 +103,21 @@ def differing(state: dict, fork: dict | None) -> dict | None:
     return None
 
 
+def answer_to(state: dict, said: dict | None) -> str | None:
+    """How what follows a user's message begins, before the user says more."""
+    if not said or said["type"] != "human":
+        return None
+    messages = state["values"]["messages"]
+    for message in messages[messages.index(said) + 1 :]:
+        if message["type"] == "human":
+            break
+        content = message["content"]
+        parts = [content] if isinstance(content, str) else [p["text"] for p in content if p.get("type") == "text"]
+        if message["type"] == "ai" and any(parts):
+            return next(filter(None, parts)).encode()[:200].decode(errors="ignore")
+    return None
+
+
 def branches_of(history: list[dict]) -> dict:
     """The document that README.md describes, made from a whole history; the head is the newest."""
     states = {identity(state): state for state in reversed(history)}  # oldest first
@@ -148,4 +163,5 @@ def branch_of(row: list[str], states: dict, fork: dict | None, parent: str | Non
         "created_at": first["created_at"],
         "updated_at": last["created_at"],
         "message": differing(last, fork),
+        "answer": answer_to(last, differing(last, fork)),
     }

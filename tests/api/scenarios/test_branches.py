@@ -120,6 +120,19 @@ def test_a_change_by_hand_is_a_branch(thread):
     assert branch["source"] == "update" and content(branch) == "by hand"
 
 
+def test_a_branch_says_how_its_answer_begins(thread):
+    thread.say("echo", "one", "m1")
+    point = thread.before("m1")
+    silent = {"type": "ai", "id": "a1", "content": ""}
+    long = {"type": "ai", "id": "a2", "content": [{"type": "text", "text": "é" * 99 + "x" + "é" * 50}]}
+    asked, more = ({"type": "human", "id": each, "content": "one"} for each in ("m2", "m3"))
+    for said in ([asked, silent, long], [asked, silent, more, long], [long]):
+        body = {"values": {"messages": said}, "checkpoint_id": point, "as_node": "reply"}
+        thread.ask("POST", thread.path("/state"), json=body)
+    leaves = [branch for branch in thread.branches()["branches"] if branch["leaf"]]
+    assert [leaf["answer"] for leaf in leaves] == ["You said: one", "é" * 99 + "x", None, None]
+
+
 def test_a_state_without_messages_has_no_message(thread):
     thread.run("loop", input={"count": 0})
     thread.run("loop", input=None, checkpoint_id=identity(thread.history()[3]))
