@@ -20,6 +20,7 @@ export default defineConfig({
     css: { modules: { localsConvention: "camelCaseOnly" } },
     build: {
         target: "es2022",
+        cssCodeSplit: false, // a part that is asked for a second time would come without its style
         assetsInlineLimit: 0, // a data: script or style would be against the policy
         modulePreload: { polyfill: false },
         chunkSizeWarningLimit: 800,

@@ -79,6 +79,59 @@ test("a slow server: quiet progress, then the page", async ({ serve, page }) => 
     await expect(page.getByText("Connecting…")).toBeHidden();
 });
 
+test("a part of the page that was not loaded yet waits for the server", async ({
+    serve,
+    room,
+    page,
+    watch,
+}) => {
+    watch.allow(FAILED_REQUEST);
+    const heddle = await serve();
+    await room.open(heddle);
+    await room.composer.fill("not sent yet");
+    let isGone = true;
+    await page.route(/\/(assets\/|ok$)/, (route) =>
+        isGone ? route.abort("connectionrefused") : route.continue(),
+    );
+    await page.getByRole("button", { name: "Branches" }).click();
+    const drawer = page.getByRole("complementary", { name: "Branches" });
+    await expect(drawer.getByText("Loading…")).toBeVisible();
+    await expect(lost(page)).toBeVisible();
+    await expect(room.composer).toHaveValue("not sent yet");
+    isGone = false;
+    await expect(drawer.getByText("Nothing was said yet.")).toBeVisible();
+    // With its style, whichever part of it came first.
+    await expect(drawer.getByText("Nothing was said yet.").locator("..")).toHaveCSS(
+        "display",
+        "flex",
+    );
+    await expect(lost(page)).toBeHidden();
+});
+
+test("a part of the page that the server does not have any more", async ({
+    serve,
+    room,
+    page,
+    watch,
+}) => {
+    watch.allow(FAILED_REQUEST, /dynamically imported module|error boundary/);
+    const heddle = await serve();
+    await room.open(heddle);
+    await room.composer.fill("not sent yet");
+    await page.route(/\/assets\//, (route) => route.fulfill({ status: 404 }));
+    await page.getByRole("button", { name: "State" }).click();
+    const drawer = page.getByRole("complementary", { name: "State" });
+    await expect(drawer.getByRole("alert")).toContainText("This can't be shown");
+    await expect(room.composer).toHaveValue("not sent yet");
+    await expectNoViolations(page);
+    await page.unroute(/\/assets\//);
+    await drawer.getByRole("button", { name: "Reload the page" }).click();
+    await expect(drawer).toBeHidden();
+    await expect(room.composer).toHaveValue("not sent yet");
+    await page.getByRole("button", { name: "State" }).click();
+    await expect(drawer.getByText("Nothing is stored yet.")).toBeVisible();
+});
+
 test("a thread that is not there", async ({ heddle, page, watch }) => {
     watch.allow(FAILED_REQUEST);
     for (const thread of [crypto.randomUUID(), "not-an-id", "%E0%A4%A"]) {

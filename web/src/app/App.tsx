@@ -1,6 +1,6 @@
 // The whole page: who is here, the list of conversations at the side, and the view that the address
 // names.
-import { lazy, Suspense, useEffect, useState } from "react";
+import { useEffect, useState } from "react";
 import { loadAssistants } from "@/api/assistants";
 import { session } from "@/api/session";
 import { useStore } from "@/api/store";
@@ -8,22 +8,18 @@ import { SignInGate } from "@/signin/SignInGate";
 import { Sidebar } from "@/threads/Sidebar";
 import { Toasts } from "@/ui/toast";
 import styles from "./App.module.css";
+import { Boundary } from "./Boundary";
 import { ConnectionBanner } from "./ConnectionBanner";
+import { part } from "./part";
 import { useRoute } from "./route";
 import { TalkView } from "./TalkView";
 
-const AgentsView = lazy(() =>
-    import("@/agents/AgentsView").then((module) => ({ default: module.AgentsView })),
-);
+const AgentsView = part(() => import("@/agents/AgentsView").then((module) => module.AgentsView));
 
 function Views({ onMenu }: { onMenu(): void }) {
     const route = useRoute();
     if (route.view === "agents") {
-        return (
-            <Suspense fallback={null}>
-                <AgentsView assistantId={route.assistantId} onMenu={onMenu} />
-            </Suspense>
-        );
+        return <AgentsView assistantId={route.assistantId} onMenu={onMenu} />;
     }
     return <TalkView threadId={route.threadId} at={route.at} agent={route.agent} onMenu={onMenu} />;
 }
@@ -61,8 +57,10 @@ function Inside() {
 
 export function App() {
     return (
-        <SignInGate>
-            <Inside />
-        </SignInGate>
+        <Boundary>
+            <SignInGate>
+                <Inside />
+            </SignInGate>
+        </Boundary>
     );
 }

@@ -1,6 +1,7 @@
 // A conversation: its head, what was said, where to write, and a drawer at the side for those who
 // look closer.
-import { lazy, Suspense, useEffect, useRef, useState } from "react";
+import { useEffect, useRef, useState } from "react";
+import { flushSync } from "react-dom";
 import { AgentPicker } from "@/agents/AgentPicker";
 import { newId } from "@/api/ids";
 import { BranchNotice } from "@/branches/BranchNotice";
@@ -9,18 +10,23 @@ import { Conversation } from "@/talk/Conversation";
 import { RoomProvider } from "@/talk/room";
 import { ThreadHead } from "@/threads/ThreadHead";
 import { IconButton } from "@/ui/Button";
+import { small, useMatches } from "@/ui/media";
 import { Drawer, type DrawerName } from "./Drawer";
+import { part } from "./part";
 import styles from "./TalkView.module.css";
 
+interface PanelProps {
+    /** Something else is shown in the conversation, because it was chosen here. */
+    onChosen(): void;
+}
+
 const panels = {
-    tree: lazy(() =>
-        import("@/branches/TreePanel").then((module) => ({ default: module.TreePanel })),
+    tree: part<PanelProps>(() => import("@/branches/TreePanel").then((module) => module.TreePanel)),
+    state: part<PanelProps>(() =>
+        import("@/inspect/StatePanel").then((module) => module.StatePanel),
     ),
-    state: lazy(() =>
-        import("@/inspect/StatePanel").then((module) => ({ default: module.StatePanel })),
-    ),
-    graph: lazy(() =>
-        import("@/agents/GraphPanel").then((module) => ({ default: module.GraphPanel })),
+    graph: part<PanelProps>(() =>
+        import("@/agents/GraphPanel").then((module) => module.GraphPanel),
     ),
 };
 
@@ -57,14 +63,16 @@ export function TalkView({ threadId, at, agent, onMenu }: TalkProps) {
     const [open, setOpen] = useState<DrawerName | null>(null);
     const Panel = open ? panels[open] : null;
     const tools = useRef<HTMLElement>(null);
+    // Who can't see it can't reach it either.
+    const isCovered = useMatches(small) && open !== null;
     const close = () => {
+        flushSync(() => setOpen(null));
         tools.current?.querySelector<HTMLElement>(`[data-drawer="${open}"]`)?.focus();
-        setOpen(null);
     };
 
     return (
         <RoomProvider key={id} threadId={id} isNew={isNew} at={at} agent={agent}>
-            <header className={styles.head}>
+            <header className={styles.head} inert={isCovered}>
                 <IconButton
                     icon="menu"
                     label="Conversations"
@@ -88,7 +96,7 @@ export function TalkView({ threadId, at, agent, onMenu }: TalkProps) {
                 </nav>
             </header>
             <div className={styles.body}>
-                <section className={styles.talk} aria-label="Conversation">
+                <section className={styles.talk} aria-label="Conversation" inert={isCovered}>
                     <Conversation />
                     <div className={styles.foot}>
                         <BranchNotice />
@@ -97,9 +105,7 @@ export function TalkView({ threadId, at, agent, onMenu }: TalkProps) {
                 </section>
                 {open && Panel && (
                     <Drawer title={titles[open]} onClose={close}>
-                        <Suspense fallback={null}>
-                            <Panel />
-                        </Suspense>
+                        <Panel onChosen={() => isCovered && close()} />
                     </Drawer>
                 )}
             </div>

@@ -3,12 +3,11 @@
 import { useEffect, useRef, type KeyboardEvent, type RefObject } from "react";
 import { goToThread } from "@/app/route";
 import { Button, IconButton } from "@/ui/Button";
+import { narrow } from "@/ui/media";
 import { SearchField } from "./SearchField";
 import { SideFoot } from "./SideFoot";
 import styles from "./Sidebar.module.css";
 import { ThreadList } from "./ThreadList";
-
-const narrow = window.matchMedia("(max-width: 50rem)");
 
 /** What becomes visible by a transition, however short, takes the focus some frames later. */
 function focusSoon(element: HTMLElement, frames = 20) {
