@@ -86,6 +86,56 @@ test("grows when something is said or said again", async ({ serve, room, page })
     await expect(branch(page, "uno")).toHaveCount(1);
 });
 
+test("retries of one text are told apart", async ({ serve, room, page }) => {
+    const heddle = await serve({ script: COUNTS });
+    const thread = await conversation(heddle, ["one"]);
+    for (let i = 0; i < 2; i++) await fork(heddle, thread, "one");
+    await fork(heddle, thread, "one", "uno");
+    await room.open(heddle, thread);
+    await openTree(page);
+    await expect(panel(page).locator("[data-branch]")).toHaveText([
+        /^oneAnswer 1 to one1 of 4\d\d:\d\d:\d\d/,
+        /^oneAnswer 2 to one2 of 4\d\d:\d\d:\d\d/,
+        /^oneAnswer 3 to one3 of 4\d\d:\d\d:\d\d/,
+        /^unoShown4 of 4just now\d/,
+    ]);
+    // So are their menus, for those who hear one after the other.
+    await choose(page, "one, 2 of 4", "Rename");
+    await page.getByRole("textbox", { name: "Name of the branch" }).fill("The best one");
+    await page.keyboard.press("Enter");
+    await expect(branch(page, /^The best one2 of 4/)).toBeFocused();
+    await expectNoViolations(page);
+});
+
+test("on a phone the chosen branch is seen, and nothing behind the tree is reached", async ({
+    serve,
+    room,
+    page,
+}) => {
+    await page.setViewportSize({ width: 390, height: 780 });
+    const heddle = await serve({ script: COUNTS });
+    await room.open(heddle, await grown(heddle));
+    await expect(room.message("Answer 4 to uno")).toBeVisible();
+    await openTree(page);
+    for (let i = 0; i < 12; i++) {
+        await page.keyboard.press("Tab");
+        const isBehind = await page.evaluate(() =>
+            Boolean(document.activeElement?.closest("header, form, [role=log]")),
+        );
+        const isClosing = await panel(page)
+            .getByRole("button", { name: "Close branches" })
+            .evaluate((close) => close === document.activeElement);
+        expect(isBehind && !isClosing).toBe(false);
+    }
+    await branch(page, "two").click();
+    await expect(panel(page)).toBeHidden();
+    await expect(room.message("Answer 2 to two")).toBeVisible();
+    const opener = page
+        .getByRole("navigation", { name: "Look closer" })
+        .getByRole("button", { name: "Branches" });
+    await expect(opener).toBeFocused();
+});
+
 test("by keyboard", async ({ serve, room, page }) => {
     const heddle = await serve({ script: COUNTS });
     await room.open(heddle, await grown(heddle));

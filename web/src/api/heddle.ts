@@ -60,6 +60,8 @@ export interface Branch {
     created_at: string;
     updated_at: string;
     message: Message | null;
+    /** How the answer to it begins. */
+    answer: string | null;
     name: string | null;
 }
 

@@ -8,7 +8,7 @@ import { Menu, type MenuItem } from "@/ui/Menu";
 import { toast } from "@/ui/toast";
 import { spoken } from "./attention";
 import styles from "./BranchItem.module.css";
-import { agoOf, canPrune, plural, type Node } from "./model";
+import { agoOf, canPrune, plural, shorten, type Node } from "./model";
 import { RenameForm } from "./RenameForm";
 
 interface ItemProps {
@@ -16,14 +16,18 @@ interface ItemProps {
     line: Line;
     threadId: string;
     canWrite: boolean;
+    onChosen(): void;
     onChange(): void;
     onPrune(node: Node): void;
 }
 
 const DATE = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "medium" });
+const DAY_MS = 86_400_000;
+const CLOCK = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
 
 function Facts({ node }: { node: Node }) {
-    const { branch, isHere } = node;
+    const { branch, isHere, isAlike } = node;
+    const now = Date.now();
     const time = Date.parse(branch.updated_at);
     const full = Number.isNaN(time) ? undefined : DATE.format(time);
     return (
@@ -35,17 +39,21 @@ function Facts({ node }: { node: Node }) {
                 </span>
             )}
             <time dateTime={branch.updated_at} title={full}>
-                {agoOf(branch.updated_at, Date.now())}
+                {isAlike && now - time < DAY_MS
+                    ? CLOCK.format(time)
+                    : agoOf(branch.updated_at, now)}
             </time>
             <span>{plural(branch.checkpoints, "step")}</span>
         </span>
     );
 }
 
-export function BranchItem({ node, line, threadId, canWrite, onChange, onPrune }: ItemProps) {
+export function BranchItem(props: ItemProps) {
+    const { node, line, threadId, canWrite, onChosen, onChange, onPrune } = props;
     const [isNaming, setNaming] = useState(false);
     const button = useRef<HTMLButtonElement>(null);
-    const { branch, label, isNamed } = node;
+    const { branch, label, isNamed, isAlike } = node;
+    const name = isAlike ? `${label}, ${node.number} of ${node.of}` : label;
 
     // Among many branches the one that is shown is found at once.
     const { isHere } = node;
@@ -93,17 +101,23 @@ export function BranchItem({ node, line, threadId, canWrite, onChange, onPrune }
                 aria-current={node.isHere || undefined}
                 className={styles.go}
                 onClick={() => {
-                    spoken.set(`Branch: ${label}`);
+                    spoken.set(`Branch: ${name}`);
                     line.show(node.leaf);
+                    onChosen();
                 }}
             >
                 <span className={`${styles.label} ${isNamed ? styles.named : ""}`} dir="auto">
                     {label}
                 </span>
+                {isAlike && branch.answer && (
+                    <span className={styles.answer} dir="auto">
+                        {shorten(branch.answer)}
+                    </span>
+                )}
                 <Facts node={node} />
             </button>
             {canWrite && (
-                <Menu label={`Actions for ${label}`} items={items} className={styles.menu} />
+                <Menu label={`Actions for ${name}`} items={items} className={styles.menu} />
             )}
         </div>
     );

@@ -12,6 +12,8 @@ interface TreeProps {
     threadId: string;
     nodes: Node[];
     canWrite: boolean;
+    /** One was chosen to be shown. */
+    onChosen(): void;
     onChange(): void;
     onPrune(node: Node): void;
 }
@@ -51,6 +53,7 @@ function Level({ nodes, depth, ...rest }: TreeProps & { depth: number }) {
                             line={rest.line}
                             threadId={rest.threadId}
                             canWrite={rest.canWrite}
+                            onChosen={rest.onChosen}
                             onChange={rest.onChange}
                             onPrune={rest.onPrune}
                         />

@@ -11,7 +11,7 @@ import { PruneDialog } from "./PruneDialog";
 import styles from "./TreePanel.module.css";
 import { useTrees } from "./useTrees";
 
-export function TreePanel() {
+export function TreePanel({ onChosen }: { onChosen(): void }) {
     const { threadId } = useRoom();
     const { canWrite } = useAccess();
     const { trees, isLoading, reason, reload } = useTrees();
@@ -51,6 +51,7 @@ export function TreePanel() {
                         threadId={threadId}
                         nodes={nodes}
                         canWrite={canWrite}
+                        onChosen={onChosen}
                         onChange={reload}
                         onPrune={(node) => setPruned({ line, node })}
                     />

@@ -28,6 +28,7 @@ function branch(id: string, parent: string | null, more: Partial<Branch> = {}): 
         created_at: "2026-01-01T00:00:00Z",
         updated_at: "2026-01-01T00:00:00Z",
         message: { type: "human", id: `m${id}`, content: `said ${id}` },
+        answer: null,
         name: null,
         ...more,
     };
@@ -145,6 +146,26 @@ test("labels: a name, what was said, an image, a tool, or neither", () => {
     );
     assert.equal(labelOf(branch("1", null, { message: null })), "The beginning");
     assert.equal(labelOf(branch("2", "1", { message: null })), "Goes on");
+});
+
+test("retries of one text are alike, a name tells one apart", () => {
+    const message = { type: "human" as const, id: "m", content: "again" };
+    const [root] = buildTree(
+        [
+            branch("1", null),
+            branch("2", "1", { message }),
+            branch("3", "1", { message }),
+            branch("4", "1", { message, name: "The best" }),
+            branch("5", "2", { message }),
+            branch("6", "2"),
+        ],
+        null,
+    );
+    const [first] = root!.children;
+    assert.deepEqual(
+        [root!, ...root!.children, ...first!.children].map(({ isAlike }) => isAlike),
+        [false, true, true, false, false, false],
+    );
 });
 
 test("what pruning takes away", () => {

@@ -9,6 +9,8 @@ export interface Node {
     label: string;
     /** It has a name of its own; else the label is what was said. */
     isNamed: boolean;
+    /** Another one that begins where it begins has the same label: a retry. */
+    isAlike: boolean;
     /** Its place among those that begin where it begins, from 1, and how many they are. */
     number: number;
     of: number;
@@ -22,7 +24,7 @@ export interface Node {
 
 const LABEL = 80;
 
-function shorten(text: string): string {
+export function shorten(text: string): string {
     const line = text.trim().replace(/\s+/g, " ");
     return line.length > LABEL ? `${line.slice(0, LABEL).trimEnd()}…` : line;
 }
@@ -92,6 +94,11 @@ function lifted(list: Branch[], kin: Kin): Branch[] {
     });
 }
 
+function repeated(labels: string[]): ReadonlySet<string> {
+    const seen = new Set<string>();
+    return new Set(labels.filter((label) => seen.size === seen.add(label).size));
+}
+
 /** `shown`: the checkpoint whose way is shown. */
 export function buildTree(branches: Branch[], shown: string | null): Node[] {
     const kin = kinOf(branches);
@@ -101,13 +108,16 @@ export function buildTree(branches: Branch[], shown: string | null): Node[] {
     for (let at = here; at && !way.has(at.branch_id); at = byId.get(at.parent_branch_id ?? ""))
         way.add(at.branch_id);
 
-    const grow = (list: Branch[]): Node[] =>
-        lifted(list, kin).map((branch, i, all): Node => {
+    const grow = (list: Branch[]): Node[] => {
+        const all = lifted(list, kin);
+        const alike = repeated(all.map(labelOf));
+        return all.map((branch, i): Node => {
             const children = grow(kin.of.get(branch.branch_id) ?? []);
             return {
                 branch,
                 label: labelOf(branch),
                 isNamed: Boolean(branch.name),
+                isAlike: alike.has(labelOf(branch)),
                 number: i + 1,
                 of: all.length,
                 leaf: children.reduce(
@@ -119,6 +129,7 @@ export function buildTree(branches: Branch[], shown: string | null): Node[] {
                 children,
             };
         });
+    };
     return grow(kin.roots);
 }
 
