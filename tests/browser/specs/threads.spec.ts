@@ -9,6 +9,7 @@ import {
     waitFor,
     type Heddle,
 } from "../lib";
+import { startHeldModel } from "../lib/held";
 import { holdNotices } from "../lib/notices";
 
 const side = (page: Page) => page.getByRole("navigation", { name: "Conversations" });
@@ -209,6 +210,51 @@ test("deleting can be undone", async ({ serve, page }) => {
     await page.reload();
     await expect(heading(page, "Precious")).toBeVisible();
     expect(await isThere(heddle, thread)).toBe(true);
+});
+
+test("the time for an undo does not run while somebody is at it", async ({ serve, page }) => {
+    const heddle = await serve();
+    const [thread = ""] = await make(heddle, ["Precious"]);
+    const pass = await holdNotices(page);
+    await page.goto(`${heddle.url}/#/t/${thread}`);
+    const undo = page.getByRole("button", { name: "Undo" });
+    await choose(page, "Delete");
+    await undo.focus();
+    await pass();
+    await undo.blur();
+    await undo.hover();
+    await pass();
+    await expect(undo).toBeVisible();
+    expect(await isThere(heddle, thread)).toBe(true);
+    await page.mouse.move(1, 1);
+    await pass();
+    await expect(undo).toBeHidden();
+    await waitFor(async () => !(await isThere(heddle, thread)), "it is gone");
+});
+
+test("who closes the notice of a deletion means it", async ({ serve, page }) => {
+    const heddle = await serve();
+    const [thread = ""] = await make(heddle, ["Gone"]);
+    await holdNotices(page);
+    await page.goto(`${heddle.url}/#/t/${thread}`);
+    await choose(page, "Delete");
+    await page.getByRole("button", { name: "Dismiss" }).click();
+    await waitFor(async () => !(await isThere(heddle, thread)), "it is gone");
+    await expect(item(page, /Gone/)).toBeHidden();
+});
+
+test("the list says who is at work, from the first message on", async ({ serve, room, page }) => {
+    const held = await startHeldModel();
+    const heddle = await serve({ env: { OPENAI_BASE_URL: held.baseUrl } });
+    await room.open(heddle);
+    await room.say("A long question");
+    await held.asked(1);
+    await expect(item(page, /A long question.*agent.*working/)).toBeVisible();
+    await side(page).getByRole("button", { name: "New conversation" }).click();
+    held.say(1, "A long answer");
+    held.end(1);
+    await expect(item(page, /A long question/)).not.toContainText("working");
+    await held.close();
 });
 
 test("what is not undone is deleted by and by", async ({ serve, page }) => {

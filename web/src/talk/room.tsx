@@ -234,7 +234,7 @@ export function RoomProvider({ threadId, isNew, at, agent, children }: ProviderP
                     changes={changes}
                     onShow={onShow}
                     ensureThread={ensureThread}
-                    onEnd={noteThreadChange}
+                    onRun={noteThreadChange}
                 />
             ))}
             <StandingContext value={standing}>{children}</StandingContext>

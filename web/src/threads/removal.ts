@@ -10,7 +10,6 @@ import { titleOfRecord, type ThreadRecord } from "./records";
 
 interface Removal {
     record: ThreadRecord;
-    timer: ReturnType<typeof setTimeout>;
     notice: number;
     wasShown: boolean;
 }
@@ -39,7 +38,6 @@ function isShown(threadId: string): boolean {
 function undo(threadId: string) {
     const removal = pending.get(threadId);
     if (!removal) return;
-    clearTimeout(removal.timer);
     pending.delete(threadId);
     hide(threadId, false);
     if (removal.wasShown) goToThread(threadId);
@@ -48,7 +46,6 @@ function undo(threadId: string) {
 async function remove(threadId: string, keepalive = false): Promise<void> {
     const removal = pending.get(threadId);
     if (!removal) return;
-    clearTimeout(removal.timer);
     pending.delete(threadId);
     dismiss(removal.notice);
     try {
@@ -70,10 +67,10 @@ export function removeThread(record: ThreadRecord) {
     hide(threadId, true);
     const notice = toast(`Deleted “${titleOfRecord(record)}”`, {
         ms: UNDO_MS,
+        onOver: () => void remove(threadId),
         action: { label: "Undo", run: () => undo(threadId) },
     });
-    const timer = setTimeout(() => void remove(threadId), UNDO_MS);
-    pending.set(threadId, { record, timer, notice, wasShown });
+    pending.set(threadId, { record, notice, wasShown });
     if (wasShown) goToThread(null);
 }
 

@@ -10,30 +10,67 @@ export interface Toast {
     action?: { label: string; run(): void };
 }
 
+interface Options extends Partial<Pick<Toast, "kind" | "action">> {
+    ms?: number;
+    /** Its time is over, or it was closed: what its action would have taken back is done. */
+    onOver?(): void;
+}
+
 const SHOWN_MS = 7000;
 const MOST = 4;
 const toasts = createStore<Toast[]>([]);
+/** How long each has, and what is done then. */
+const times = new Map<number, { ms: number; onOver?(): void }>();
+const timers = new Map<number, ReturnType<typeof setTimeout>>();
+let isHeld = false;
 let count = 0;
 
+/** Nothing goes away while somebody points at a notice or is in it with the keyboard. */
+function hold(isOn: boolean) {
+    isHeld = isOn;
+    for (const timer of timers.values()) clearTimeout(timer);
+    timers.clear();
+    if (!isOn) for (const id of times.keys()) start(id);
+}
+
+function start(id: number) {
+    const time = times.get(id);
+    if (time)
+        timers.set(
+            id,
+            setTimeout(() => end(id), time.ms),
+        );
+}
+
+function end(id: number) {
+    const time = times.get(id);
+    dismiss(id);
+    time?.onOver?.();
+}
+
 export function dismiss(id: number) {
+    clearTimeout(timers.get(id));
+    timers.delete(id);
+    times.delete(id);
     toasts.update((list) => list.filter((toast) => toast.id !== id));
 }
 
 /** Errors stay until they are closed. Returns the id, for dismiss(). */
-export function toast(
-    text: string,
-    options: Partial<Pick<Toast, "kind" | "action">> & { ms?: number } = {},
-): number {
+export function toast(text: string, options: Options = {}): number {
     const id = ++count;
     const kind = options.kind ?? "info";
     toasts.update((list) => [...list, { id, text, kind, action: options.action }].slice(-MOST));
-    if (kind === "info") setTimeout(() => dismiss(id), options.ms ?? SHOWN_MS);
+    if (kind === "info") {
+        times.set(id, { ms: options.ms ?? SHOWN_MS, onOver: options.onOver });
+        if (!isHeld) start(id);
+    }
     return id;
 }
 
 /** The button that was pressed goes away: the focus is not lost with it. */
-function leave(id: number) {
-    dismiss(id);
+function leave(close: () => void) {
+    close();
+    hold(false); // nobody points at what is gone
     document.getElementById("main")?.focus();
 }
 
@@ -43,13 +80,20 @@ export function Toasts() {
         <div className={styles.list} role="region" aria-label="Notices">
             <div aria-live="polite">
                 {list.map((one) => (
-                    <div key={one.id} className={`${styles.toast} ${styles[one.kind]}`}>
+                    <div
+                        key={one.id}
+                        className={`${styles.toast} ${styles[one.kind]}`}
+                        onPointerEnter={() => hold(true)}
+                        onPointerLeave={() => hold(false)}
+                        onFocus={() => hold(true)}
+                        onBlur={() => hold(false)}
+                    >
                         <span className={styles.text}>{one.text}</span>
                         {one.action && (
                             <Button
                                 kind="quiet"
                                 onClick={() => {
-                                    leave(one.id);
+                                    leave(() => dismiss(one.id));
                                     one.action?.run();
                                 }}
                             >
@@ -60,7 +104,7 @@ export function Toasts() {
                             icon="close"
                             label="Dismiss"
                             tip="right"
-                            onClick={() => leave(one.id)}
+                            onClick={() => leave(() => end(one.id))}
                         />
                     </div>
                 ))}
