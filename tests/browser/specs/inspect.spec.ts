@@ -58,6 +58,32 @@ test("going back in the history, and to the end again", async ({ heddle, page })
     await expect(history.first()).toHaveAttribute("aria-current", "true");
 });
 
+test("the parent is one step away, and all of it is there as JSON", async ({
+    heddle,
+    page,
+    context,
+}) => {
+    await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+    const thread = await conversation(heddle, ["first"], { title: "Inspected" });
+    const state = await heddle.client().threads.getState(thread);
+    const parent = state.parent_checkpoint?.checkpoint_id ?? "";
+    await inspect(page, heddle.url, thread);
+    await panel(page).getByRole("heading", { name: "JSON" }).click();
+    await page.getByRole("button", { name: "Copy checkpoint", exact: true }).click();
+    const copied = () => page.evaluate(() => navigator.clipboard.readText());
+    await expect.poll(copied).toContain(parent);
+    expect(JSON.parse(await copied())).toEqual(state);
+
+    await panel(page)
+        .getByRole("button", { name: `Show the parent ${parent}` })
+        .click();
+    await expect(fact(page, "Checkpoint")).toContainText(parent);
+    const first = panel(page).getByRole("button", { name: /^Show -1/ });
+    await first.click();
+    await expect(fact(page, "Parent")).toHaveText("none: it is the first");
+    await expectNoViolations(page);
+});
+
 test("a long history comes in pages", async ({ heddle, page }) => {
     const texts = Array.from({ length: 8 }, (_, at) => `number ${at}`);
     const thread = await conversation(heddle, texts, { title: "Long" });

@@ -36,15 +36,32 @@ function Part({
     );
 }
 
-function Point({ state }: { state: ThreadState<State> }) {
-    const { checkpoint, metadata, created_at, next } = state;
+function Point({ state, line }: { state: ThreadState<State>; line: Line }) {
+    const { checkpoint, parent_checkpoint, metadata, created_at, next } = state;
     const id = checkpoint.checkpoint_id ?? "";
+    const parent = parent_checkpoint?.checkpoint_id;
     return (
         <dl className={styles.facts}>
             <dt>Checkpoint</dt>
             <dd className={styles.id}>
                 <code title={id}>{id}</code>
                 <CopyButton text={id} label="Copy the checkpoint's id" />
+            </dd>
+            <dt>Parent</dt>
+            <dd className={styles.id}>
+                {parent ? (
+                    <button
+                        type="button"
+                        className={styles.parent}
+                        title={parent}
+                        onClick={() => line.show(parent)}
+                    >
+                        <span className="visually-hidden">Show the parent </span>
+                        <code>{parent}</code>
+                    </button>
+                ) : (
+                    "none: it is the first"
+                )}
             </dd>
             <dt>Created</dt>
             <dd>{created_at ? fullDate(created_at) : "not known"}</dd>
@@ -104,7 +121,7 @@ function StateOf({ line, threadId }: { line: Line; threadId: string }) {
     const id = state.checkpoint.checkpoint_id ?? "";
     return (
         <>
-            <Point state={state} />
+            <Point state={state} line={line} />
             {state.tasks.length > 0 && (
                 <Part title="Tasks">
                     <Tasks tasks={state.tasks} />
@@ -120,6 +137,9 @@ function StateOf({ line, threadId }: { line: Line; threadId: string }) {
             </Part>
             <Part title="Metadata" isOpen={false}>
                 <JsonNode key={id} name="metadata" value={state.metadata} isOpen />
+            </Part>
+            <Part title="JSON" isOpen={false}>
+                <JsonNode key={id} name="checkpoint" value={state} isOpen />
             </Part>
             <Part title="History">
                 <History key={assistantId} threadId={threadId} line={line} />
