@@ -41,6 +41,52 @@ for (const [size, viewport] of Object.entries(SIZES)) {
     });
 }
 
+test.describe("with fingers", () => {
+    test.use({ viewport: SIZES.narrow, hasTouch: true, isMobile: true });
+
+    test("what is pressed is 44 pixels high and wide", async ({ page, watch }) => {
+        const small: Record<string, string[]> = {};
+        for (const name of FINGERED) {
+            await page.goto("about:blank"); // what was opened last is closed
+            await (states[name] as State)({ page, scenes, watch });
+            const found = await page.evaluate(findSmall);
+            if (found.length > 0) small[name] = found;
+        }
+        expect(small).toEqual({});
+    });
+});
+
+const FINGERED: StateName[] = [
+    "welcome",
+    "conversation",
+    "branches",
+    "approval",
+    "state",
+    "graph",
+    "agents",
+    "editor",
+    "list",
+    "details",
+    "picker",
+    "editing",
+];
+
+/** What can be pressed and is too small for a finger; words that are links stand in a text. */
+function findSmall(): string[] {
+    const pressed =
+        "button, a[href], input, select, textarea, summary, [role=option], [role=menuitem]";
+    const isSmall = (element: Element) => {
+        const { width, height, bottom } = (
+            element.closest("label") ?? element
+        ).getBoundingClientRect();
+        return Math.min(width, height) < 43.9 && bottom > 0; // above the window: for the keyboard
+    };
+    return [...document.querySelectorAll(pressed)]
+        .filter((element) => element.checkVisibility({ visibilityProperty: true }))
+        .filter((element) => !element.closest("p, td, [inert]") && isSmall(element))
+        .map((element) => element.outerHTML.slice(0, 120));
+}
+
 /** Nothing sticks out: a page that scrolls sideways cannot be read on a phone, or at 400 %. */
 async function expectNoSideways(page: Parameters<typeof expectNoViolations>[0], width: number) {
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(

@@ -91,6 +91,21 @@ test("a call is shown, survives a reload, and is made when it is accepted", asyn
     expect(weather.cities).toEqual(["Paris"]);
 });
 
+test("on a phone the mark of a question stays beside its words", async ({
+    heddle,
+    room,
+    page,
+    weather,
+}) => {
+    await page.setViewportSize({ width: 320, height: 640 });
+    await asked(heddle, room, await careful(heddle, weather), use("Paris"));
+    const title = question(page, "weather").getByRole("heading", { level: 2 });
+    const words = (await title.boundingBox())!;
+    const mark = (await title.locator("xpath=preceding-sibling::*").boundingBox())!;
+    expect(mark.x + mark.width).toBeLessThanOrEqual(words.x);
+    expect(mark.y + mark.height).toBeGreaterThan(words.y);
+});
+
 test("arguments are edited in a form that looks at them", async ({
     heddle,
     room,

@@ -202,4 +202,20 @@ test.describe("with fingers", () => {
         await close.tap();
         await expect(page.getByRole("complementary", { name: "State" })).toBeHidden();
     });
+
+    test("Enter begins a line, as the keyboard on the screen has no other key for it", async ({
+        heddle,
+        room,
+        page,
+    }) => {
+        await room.open(heddle);
+        await room.composer.tap();
+        await page.keyboard.type("one");
+        await page.keyboard.press("Enter");
+        await page.keyboard.type("two");
+        await expect(room.composer).toHaveValue("one\ntwo");
+        await expect(room.composer).toHaveAttribute("enterkeyhint", "enter");
+        await room.send.tap();
+        await expect(room.message(/You said: one\s+two/)).toBeVisible();
+    });
 });

@@ -16,6 +16,7 @@ import { useStore } from "@/api/store";
 import { useReply } from "@/ask/reply";
 import { useAccess } from "@/threads/access";
 import { IconButton } from "@/ui/Button";
+import { touch, useMatches } from "@/ui/media";
 import { useAttached } from "./attach";
 import styles from "./Composer.module.css";
 import { joinTexts, readDraft, useDraft } from "./draft";
@@ -103,6 +104,8 @@ export function Composer({ picker }: { picker: ReactNode }) {
     const reply = useReply();
     const filling = useStore(fill);
     const hint = useId();
+    // A keyboard on the screen has no Shift+Enter.
+    const hasLines = useMatches(touch);
     const isAnswering = reply?.isAnswering ?? false;
     const isFull = text.trim() !== "" || (attached.images.length > 0 && !isAnswering);
     const mayGo = canSend && canWrite && activeId !== null && isFull;
@@ -137,6 +140,7 @@ export function Composer({ picker }: { picker: ReactNode }) {
         if (event.nativeEvent.isComposing || event.keyCode === 229 || mentions.onKeyDown(event))
             return;
         if (event.key !== "Enter" || event.shiftKey || event.altKey) return;
+        if (hasLines && !event.ctrlKey && !event.metaKey) return;
         event.preventDefault();
         go();
     };
@@ -173,7 +177,7 @@ export function Composer({ picker }: { picker: ReactNode }) {
                     }
                     disabled={!canWrite}
                     aria-describedby={hint}
-                    enterKeyHint="send"
+                    enterKeyHint={hasLines ? "enter" : "send"}
                     onChange={(event) => setText(event.target.value)}
                     onKeyDown={onKeyDown}
                     onSelect={mentions.onSelect}
@@ -209,7 +213,11 @@ export function Composer({ picker }: { picker: ReactNode }) {
                 className={notice || attached.problem ? styles.notice : "visually-hidden"}
                 role={attached.problem ? "alert" : undefined}
             >
-                {attached.problem ?? notice ?? "Enter sends, Shift+Enter begins a new line."}
+                {attached.problem ??
+                    notice ??
+                    (hasLines
+                        ? "Enter begins a new line."
+                        : "Enter sends, Shift+Enter begins a new line.")}
             </p>
         </form>
     );
