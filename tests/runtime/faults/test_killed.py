@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from plain import events
 from programs import wait_for
+from project import lives
 
 HERE = Path(__file__).resolve().parent
 ALL = ["first", "left", "right", "end"]
@@ -206,7 +207,7 @@ def test_the_server(server, tmp_path):
     workers = server.ready(count=2)
     server.kill()
     for pid in workers:
-        wait_for(lambda: not Path(f"/proc/{pid}/cmdline").exists(), what="the end of the workers")
+        wait_for(lambda: not lives(pid), what="the end of the workers")
     (tmp_path / "right.go").touch()
     server.restart()
     ended = server.ask("GET", f"/threads/{thread}/runs/{run['run_id']}/join")

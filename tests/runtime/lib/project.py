@@ -21,6 +21,14 @@ VENV = Path(os.environ.get("HEDDLE_RUNTIME_VENV", "missing"))
 NODE = Path(os.environ.get("HEDDLE_RUNTIME_NODE", "missing"))
 
 
+def lives(pid: int) -> bool:
+    """Whether a process is at work: one that has ended may stay in the list for as long as nobody asks how."""
+    try:
+        return (Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
 class Project(Heddle):
     """folder, config and files make the project; options and env are those of the server."""
 

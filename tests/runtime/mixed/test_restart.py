@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 from programs import wait_for
+from project import lives
 
 PROJECT = Path(__file__).parent / "projects" / "three"
 
 
 def processes(pids: list[int]) -> list[int]:
-    return [pid for pid in pids if Path(f"/proc/{pid}/status").exists()]
+    return [pid for pid in pids if lives(pid)]
 
 
 @pytest.mark.parametrize("how", ["stop", "kill"])
