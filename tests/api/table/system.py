@@ -12,7 +12,7 @@ from server import GRAPHS, Server
 from table import refused
 
 pytestmark = pytest.mark.beyond_peer("has no such endpoints")
-SAMPLE = re.compile(r'([a-z_]+)(\{class="\dxx"\})? (-?[0-9.e+]+)')
+SAMPLE = re.compile(r'([a-z_]+)(\{class="\dxx"\})? (-?[0-9.]+(?:e[+-][0-9]+)?)')
 
 
 # ---- health
