@@ -287,6 +287,7 @@ test("several are deleted at once, and one of them is not", async ({ serve, page
         .getByRole("button", { name: "Undo" });
     await undo.click();
     await expect(item(page, /Two/)).toBeVisible();
+    await page.mouse.move(1, 1); // the next notice has come below it
     await pass();
     await waitFor(
         async () => !(await isThere(heddle, one)) && !(await isThere(heddle, three)),
