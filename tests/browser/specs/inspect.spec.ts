@@ -75,7 +75,7 @@ test("the parent is one step away, and all of it is there as JSON", async ({
     expect(JSON.parse(await copied())).toEqual(state);
 
     await panel(page)
-        .getByRole("button", { name: `Show the parent ${parent}` })
+        .getByRole("button", { name: `Go to the parent ${parent}` })
         .click();
     await expect(fact(page, "Checkpoint")).toContainText(parent);
     const first = panel(page).getByRole("button", { name: /^Show -1/ });

@@ -9,7 +9,6 @@ import {
     waitFor,
     type Heddle,
 } from "../lib";
-import { startHeldModel } from "../lib/held";
 import { holdNotices } from "../lib/notices";
 
 const side = (page: Page) => page.getByRole("navigation", { name: "Conversations" });
@@ -241,20 +240,6 @@ test("who closes the notice of a deletion means it", async ({ serve, page }) => 
     await page.getByRole("button", { name: "Dismiss" }).click();
     await waitFor(async () => !(await isThere(heddle, thread)), "it is gone");
     await expect(item(page, /Gone/)).toBeHidden();
-});
-
-test("the list says who is at work, from the first message on", async ({ serve, room, page }) => {
-    const held = await startHeldModel();
-    const heddle = await serve({ env: { OPENAI_BASE_URL: held.baseUrl } });
-    await room.open(heddle);
-    await room.say("A long question");
-    await held.asked(1);
-    await expect(item(page, /A long question.*agent.*working/)).toBeVisible();
-    await side(page).getByRole("button", { name: "New conversation" }).click();
-    held.say(1, "A long answer");
-    held.end(1);
-    await expect(item(page, /A long question/)).not.toContainText("working");
-    await held.close();
 });
 
 test("what is not undone is deleted by and by", async ({ serve, page }) => {

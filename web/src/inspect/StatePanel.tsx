@@ -56,7 +56,7 @@ function Point({ state, line }: { state: ThreadState<State>; line: Line }) {
                         title={parent}
                         onClick={() => line.show(parent)}
                     >
-                        <span className="visually-hidden">Show the parent </span>
+                        <span className="visually-hidden">Go to the parent </span>
                         <code>{parent}</code>
                     </button>
                 ) : (

@@ -74,8 +74,7 @@ export interface LineOptions {
     onShow(head: string | null, replace?: boolean): void;
     /** Makes the thread if there is none yet. */
     ensureThread(content: Content): Promise<void>;
-    /** A run has begun, or ended. */
-    onRun(): void;
+    onEnd(): void;
 }
 
 /** What the last run left at a checkpoint, beyond what is stored. */
@@ -151,7 +150,6 @@ export function useLine(options: LineOptions): Line {
         throttle: true,
         onCreated: ({ run_id }) => {
             seen.add(run_id);
-            options.onRun();
             if (!following.current) return;
             following.current.runId = run_id;
             if (following.current.isUnwanted) void actions.stop();
@@ -191,7 +189,7 @@ export function useLine(options: LineOptions): Line {
         following.current = null;
         const { runId, error } = next;
         nodes.clear();
-        options.onRun();
+        options.onEnd();
         if (error !== null && runId === null) {
             setAttempt((before) => before && { ...before, reason: reasonOf(error) });
             return;
@@ -254,7 +252,6 @@ export function useLine(options: LineOptions): Line {
     useEffect(() => {
         if (!activeRunId || !canJoin || seen.has(activeRunId)) return;
         seen.add(activeRunId);
-        options.onRun();
         setAfter(null);
         const run = (following.current = newFollowing(activeRunId));
         void followRef.current(run, () => now.current.stream.joinStream(activeRunId));

@@ -234,7 +234,7 @@ export function RoomProvider({ threadId, isNew, at, agent, children }: ProviderP
                     changes={changes}
                     onShow={onShow}
                     ensureThread={ensureThread}
-                    onRun={noteThreadChange}
+                    onEnd={noteThreadChange}
                 />
             ))}
             <StandingContext value={standing}>{children}</StandingContext>

@@ -5,6 +5,7 @@ import { useRoom } from "@/talk/room";
 import { IconButton } from "@/ui/Button";
 import { Menu, type MenuItem } from "@/ui/Menu";
 import { toast } from "@/ui/toast";
+import { noteThreadChange } from "./changes";
 import { DetailsDialog } from "./DetailsDialog";
 import { exportThread } from "./export";
 import { loadRecord, rename, titleOfRecord, useRecord, type ThreadRecord } from "./records";
@@ -69,13 +70,20 @@ function useF2(isOn: boolean, start: () => void) {
 
 export function ThreadHead() {
     const room = useRoom();
-    const { threadId, exists, isMissing } = room;
+    const { threadId, exists, isMissing, isWorking } = room;
     const { record, isLoading } = useRecord(threadId, exists);
     const [isRenaming, setRenaming] = useState(false);
     const [isOpen, setOpen] = useState(false);
     const button = useRef<HTMLButtonElement>(null);
     const canRename = record !== null && record.role !== "viewer";
     useF2(canRename, () => setRenaming(true));
+
+    // The list shows who is at work.
+    const wasWorking = useRef(isWorking);
+    useEffect(() => {
+        if (isWorking && !wasWorking.current) noteThreadChange();
+        wasWorking.current = isWorking;
+    }, [isWorking]);
 
     const title = !exists
         ? "New conversation"
