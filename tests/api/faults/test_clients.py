@@ -115,6 +115,7 @@ def test_one_who_never_reads(short_server):
         for number, client in enumerate(clients):
             path = "/state" if number % 2 else "/stream"
             client.sendall(request("GET", f"/threads/{thread}{path}"))
+        eventually(lambda: metrics(short_server)["heddle_http_streams"] == 10)  # one that comes too late has nothing to read
         body = {"assistant_id": "echo", "input": human("y" * 100_000), "stream_mode": ["values", "debug"]}
         for _ in range(3):
             assert http.post(f"/threads/{thread}/runs/wait", json=body).status_code == 200
