@@ -229,20 +229,26 @@ static void put_member(struct hd_jw *jw, const struct hd_call *call,
     }
 }
 
-static void put_rest(struct hd_jw *jw, const struct hd_authorize_event *event, hd_json_val body)
+/* Those that are no member of the event. */
+static void put_others(struct hd_jw *jw, const struct hd_authorize_event *event, hd_json_val object)
 {
-    struct hd_json_iter it = hd_json_iter(body);
+    struct hd_json_iter it = hd_json_iter(object);
 
-    if (!event->rest)
-        return;
-    hd_jw_key(jw, hd_slice_cstr(event->rest));
-    hd_jw_object(jw);
     while (hd_json_next(&it)) {
         if (is_member(event, it.key))
             continue;
         hd_jw_key(jw, it.key);
         hd_jw_val(jw, it.val);
     }
+}
+
+static void put_rest(struct hd_jw *jw, const struct hd_authorize_event *event, hd_json_val body)
+{
+    if (!event->rest)
+        return;
+    hd_jw_key(jw, hd_slice_cstr(event->rest));
+    hd_jw_object(jw);
+    put_others(jw, event, body);
     hd_jw_object_end(jw);
 }
 
@@ -360,17 +366,12 @@ int hd_authorize_value_of_item(struct hd_call *call, const struct hd_item_rec *i
 void hd_authorize_put_changed(struct hd_jw *jw, const struct hd_authorize_event *event,
                               hd_json_val body, hd_json_val changed)
 {
-    struct hd_json_iter it = hd_json_iter(body);
     const char *at = event->members;
     struct member member;
 
     hd_jw_object(jw);
-    while (hd_json_next(&it)) {
-        if (event->rest || is_member(event, it.key))
-            continue;
-        hd_jw_key(jw, it.key);
-        hd_jw_val(jw, it.val);
-    }
+    if (!event->rest)
+        put_others(jw, event, body);
     while (next_member(&at, &member)) {
         hd_json_val val = hd_json_get(changed, member.name);
 
@@ -379,13 +380,8 @@ void hd_authorize_put_changed(struct hd_jw *jw, const struct hd_authorize_event 
         hd_jw_key(jw, member.source);
         hd_jw_val(jw, val);
     }
-    it = hd_json_iter(event->rest ? hd_json_get(changed, hd_slice_cstr(event->rest)) : NULL);
-    while (hd_json_next(&it)) {
-        if (is_member(event, it.key))
-            continue;
-        hd_jw_key(jw, it.key);
-        hd_jw_val(jw, it.val);
-    }
+    if (event->rest)
+        put_others(jw, event, hd_json_get(changed, hd_slice_cstr(event->rest)));
     hd_jw_object_end(jw);
 }
 

@@ -7,8 +7,8 @@ import { useStore } from "@/api/store";
 import { goToThread } from "@/app/route";
 import { useRoom, type Room } from "@/talk/room";
 import { Button } from "@/ui/Button";
-import { Icon, type IconName } from "@/ui/icons";
-import styles from "./Trouble.module.css";
+import type { IconName } from "@/ui/icons";
+import { Sorry } from "@/ui/Sorry";
 
 interface Words {
     icon: IconName;
@@ -75,22 +75,15 @@ export function Trouble() {
     if (!isTroubled(room)) return null;
     const { icon, title, text, canRetry } = wordsOf(error);
     return (
-        <div className={styles.trouble} role="alert">
-            <span className={styles.icon}>
-                <Icon name={icon} size={28} />
-            </span>
-            <h2>{title}</h2>
-            <p>{text}</p>
-            <div className={styles.ways}>
-                {canRetry && (
-                    <Button icon="retry" onClick={reload}>
-                        Try again
-                    </Button>
-                )}
-                <Button kind="primary" icon="plus" onClick={() => goToThread(null)}>
-                    New conversation
+        <Sorry icon={icon} title={title} text={text}>
+            {canRetry && (
+                <Button icon="retry" onClick={reload}>
+                    Try again
                 </Button>
-            </div>
-        </div>
+            )}
+            <Button kind="primary" icon="plus" onClick={() => goToThread(null)}>
+                New conversation
+            </Button>
+        </Sorry>
     );
 }
