@@ -328,12 +328,25 @@ static struct heddle_usage prune(struct tree *t, enum heddle_prune strategy, int
     return removed;
 }
 
+/* What is left is what the model says, and nothing is left of the thread in the end. */
+static void check_and_forget(struct tree *t, struct fixture *f, bool is_reopened)
+{
+    struct heddle_thread thread = thread_of("t");
+
+    check_all(t);
+    if (is_reopened)
+        reopen(f);
+    check_all(t);
+    forget(t);
+    assert_ok(heddle_delete_thread(f->store, &thread, NULL));
+    assert_int_equal(usage_of(f->store, "t").bytes, 0);
+}
+
 /* Prunes one tree after the other, each in a thread that is deleted then. */
 static void prune_trees(struct fixture *f, enum heddle_prune strategy, void (*model)(struct tree *))
 {
     unsigned seed = (unsigned)number_from("HEDDLE_TEST_SEED", 1);
     long trees = number_from("HEDDLE_KEEP_TREES", 12);
-    struct heddle_thread thread = thread_of("t");
 
     for (long i = 0; i < trees; i++, seed++) {
         static struct tree t;
@@ -348,13 +361,7 @@ static void prune_trees(struct fixture *f, enum heddle_prune strategy, void (*mo
         removed = prune(&t, strategy, 0);
         assert_usage(foreseen, removed);
         assert_usage(less(before, usage_of(f->store, "t")), removed);
-        check_all(&t);
-        if (i % 3 == 0)
-            reopen(f);
-        check_all(&t);
-        forget(&t);
-        assert_ok(heddle_delete_thread(f->store, &thread, NULL));
-        assert_int_equal(usage_of(f->store, "t").bytes, 0);
+        check_and_forget(&t, f, i % 3 == 0);
     }
 }
 
@@ -440,7 +447,6 @@ static void branches_fall_as_the_model_says(struct fixture *f)
 {
     unsigned seed = (unsigned)number_from("HEDDLE_TEST_SEED", 1);
     long trees = number_from("HEDDLE_KEEP_TREES", 12);
-    struct heddle_thread thread = thread_of("t");
 
     for (long i = 0; i < trees; i++, seed++) {
         static struct tree t;
@@ -461,13 +467,7 @@ static void branches_fall_as_the_model_says(struct fixture *f)
         assert_usage(foreseen, removed);
         assert_true(removed.checkpoints > 0);
         assert_usage(less(before, usage_of(f->store, "t")), removed);
-        check_all(&t);
-        if (i % 3 == 0)
-            reopen(f);
-        check_all(&t);
-        forget(&t);
-        assert_ok(heddle_delete_thread(f->store, &thread, NULL));
-        assert_int_equal(usage_of(f->store, "t").bytes, 0);
+        check_and_forget(&t, f, i % 3 == 0);
     }
 }
 
