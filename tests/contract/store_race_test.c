@@ -343,7 +343,7 @@ enum { OPS = COUNT_OF(ops) };
 
 static void dump_usage(FILE *out, struct heddle *store, const char *principal)
 {
-    static const char *const threads[] = {"s", "t", "u"};
+    static const char threads[][2] = {"s", "t", "u"};
 
     for (size_t i = 0; i < COUNT_OF(threads); i++) {
         struct heddle_thread thread = {text(principal), text(threads[i])};
