@@ -36,6 +36,14 @@ function branch(id: string, parent: string | null, more: Partial<Branch> = {}): 
 
 const shape = (nodes: Node[]): unknown => nodes.map((node) => [node.label, shape(node.children)]);
 
+const twoForks = [
+    branch("1", null),
+    branch("2", "1"),
+    branch("3", "1"),
+    branch("4", "2"),
+    branch("5", "2"),
+];
+
 test("alternatives stand below what they grow from, oldest first", () => {
     const tree = buildTree(
         [branch("3", "1"), branch("1", null, { leaf: false }), branch("2", "1")],
@@ -85,14 +93,7 @@ test("a piece on which nothing was said gives its place to what grows from it", 
 });
 
 test("what is shown, the way to it, and the newest end of each", () => {
-    const list = [
-        branch("1", null),
-        branch("2", "1"),
-        branch("3", "1"),
-        branch("4", "2"),
-        branch("5", "2"),
-    ];
-    const nodes = flatten(buildTree(list, "49"));
+    const nodes = flatten(buildTree(twoForks, "49"));
     assert.deepEqual(
         nodes.filter((node) => node.isOnWay).map(({ branch }) => branch.branch_id),
         ["1", "2", "4"],
@@ -169,14 +170,7 @@ test("retries of one text are alike, a name tells one apart", () => {
 });
 
 test("what pruning takes away", () => {
-    const list = [
-        branch("1", null),
-        branch("2", "1"),
-        branch("3", "1"),
-        branch("4", "2"),
-        branch("5", "2"),
-    ];
-    const [root] = buildTree(list, null);
+    const [root] = buildTree(twoForks, null);
     assert.deepEqual(lossOf(root!.children[0]!), { steps: 9, leaves: ["49", "59"] });
     assert.equal(canPrune(root!), false);
     assert.equal(canPrune(root!.children[0]!), true);
