@@ -110,17 +110,6 @@ static int refuse_both(struct hd_call *call)
 
 /* ---- what becomes of it ----------------------------------------------- */
 
-/* Moves what was written to the arena. */
-static int keep(struct hd_call *call, struct hd_jw *jw, struct hd_buf *buf, struct hd_slice *out)
-{
-    int err = hd_jw_finish(jw);
-
-    if (!err)
-        err = hd_arena_copy(call->arena, hd_buf_slice(buf), out);
-    hd_buf_fini(buf);
-    return err;
-}
-
 /* `config` with another configurable, which is left out when it is empty. */
 static int with_configurable(struct hd_call *call, hd_json_val config, hd_json_val configurable,
                              struct hd_slice *out)
@@ -143,7 +132,7 @@ static int with_configurable(struct hd_call *call, hd_json_val config, hd_json_v
         hd_jw_val(&jw, configurable);
     }
     hd_jw_object_end(&jw);
-    return keep(call, &jw, &buf, out);
+    return hd_jw_finish_in(&jw, call->arena, out);
 }
 
 /* A new context for the configuration that is there. */

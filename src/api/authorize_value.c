@@ -116,18 +116,13 @@ int hd_authorize_params(struct hd_call *call, struct hd_slice *out)
 {
     struct hd_buf buf;
     struct hd_jw jw;
-    int err;
 
     hd_buf_init(&buf, HD_AUTHORIZE_MAX_VALUE);
     hd_jw_init(&jw, &buf);
     hd_jw_object(&jw);
     put_params(&jw, call);
     hd_jw_object_end(&jw);
-    err = hd_jw_finish(&jw);
-    if (!err)
-        err = hd_arena_copy(call->arena, hd_buf_slice(&buf), out);
-    hd_buf_fini(&buf);
-    return err;
+    return hd_jw_finish_in(&jw, call->arena, out);
 }
 
 /* What clients say of the owner is dropped, as everywhere. */

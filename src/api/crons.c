@@ -137,10 +137,7 @@ static int make_payload(struct hd_call *call, struct hd_cron_rec *cron, hd_json_
     hd_jw_key(&jw, HD_S("metadata"));
     hd_jw_json(&jw, cron->metadata, "{}");
     hd_jw_object_end(&jw);
-    err = hd_jw_finish(&jw);
-    if (!err)
-        err = hd_arena_copy(call->arena, hd_buf_slice(&buf), &cron->payload);
-    hd_buf_fini(&buf);
+    err = hd_jw_finish_in(&jw, call->arena, &cron->payload);
     return err ? err : check_payload(call, cron->payload);
 }
 

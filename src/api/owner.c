@@ -11,7 +11,6 @@ static int put_owner(struct hd_call *call, hd_json_val object, const struct hd_s
     struct hd_json_iter it = hd_json_iter(object);
     struct hd_buf buf;
     struct hd_jw jw;
-    int err;
 
     hd_buf_init(&buf, SIZE_MAX);
     hd_jw_init(&jw, &buf);
@@ -27,11 +26,7 @@ static int put_owner(struct hd_call *call, hd_json_val object, const struct hd_s
         hd_jw_string(&jw, *owner);
     }
     hd_jw_object_end(&jw);
-    err = hd_jw_finish(&jw);
-    if (!err)
-        err = hd_arena_copy(call->arena, hd_buf_slice(&buf), out);
-    hd_buf_fini(&buf);
-    return err;
+    return hd_jw_finish_in(&jw, call->arena, out);
 }
 
 static int rewrite(struct hd_call *call, const struct hd_slice *owner, struct hd_slice *metadata)

@@ -73,7 +73,6 @@ static int write_headers(struct hd_call *call, struct hd_slice *out)
     const struct hd_http_request *request = hd_exchange_request(call->exchange);
     struct hd_buf buf;
     struct hd_jw jw;
-    int err;
 
     hd_buf_init(&buf, (size_t)1 << 20);
     hd_jw_init(&jw, &buf);
@@ -87,11 +86,7 @@ static int write_headers(struct hd_call *call, struct hd_slice *out)
         hd_jw_string(&jw, header->value);
     }
     hd_jw_object_end(&jw);
-    err = hd_jw_finish(&jw);
-    if (!err)
-        err = hd_arena_copy(call->arena, hd_buf_slice(&buf), out);
-    hd_buf_fini(&buf);
-    return err;
+    return hd_jw_finish_in(&jw, call->arena, out);
 }
 
 /* ---- admission (store thread) ----------------------------------------- */

@@ -18,6 +18,8 @@
 #include "base/error.h"
 #include "base/slice.h"
 
+struct hd_arena;
+
 /* Deeper documents are refused, so that recursive readers need no check of their own. */
 #define HD_JSON_MAX_DEPTH 512
 
@@ -179,5 +181,7 @@ void hd_jw_val(struct hd_jw *jw, hd_json_val val);
 /* `text` is already JSON. */
 void hd_jw_raw(struct hd_jw *jw, struct hd_slice text);
 HD_MUST_CHECK int hd_jw_finish(struct hd_jw *jw);
+/* As that, with the text in the arena; the buffer has ended either way. */
+HD_MUST_CHECK int hd_jw_finish_in(struct hd_jw *jw, struct hd_arena *arena, struct hd_slice *out);
 
 #endif

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/utf8.h"
 
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
@@ -259,4 +260,14 @@ int hd_jw_finish(struct hd_jw *jw)
 {
     assert(jw->err || jw->depth == 0);
     return jw->err;
+}
+
+int hd_jw_finish_in(struct hd_jw *jw, struct hd_arena *arena, struct hd_slice *out)
+{
+    int err = hd_jw_finish(jw);
+
+    if (!err)
+        err = hd_arena_copy(arena, hd_buf_slice(jw->out), out);
+    hd_buf_fini(jw->out);
+    return err;
 }

@@ -138,7 +138,6 @@ static int write_project(const struct hd_config *config, enum hd_rt_language lan
 {
     struct hd_buf text;
     struct hd_jw jw;
-    int err;
 
     hd_buf_init(&text, MAX_PROJECT);
     hd_jw_init(&jw, &text);
@@ -157,11 +156,7 @@ static int write_project(const struct hd_config *config, enum hd_rt_language lan
     hd_jw_key(&jw, HD_S("reload"));
     hd_jw_bool(&jw, config->runtime_reload);
     hd_jw_object_end(&jw);
-    err = hd_jw_finish(&jw);
-    if (!err)
-        err = hd_arena_copy(arena, hd_buf_slice(&text), out);
-    hd_buf_fini(&text);
-    return err;
+    return hd_jw_finish_in(&jw, arena, out);
 }
 
 /* ---- all of it -------------------------------------------------------- */

@@ -197,14 +197,8 @@ void hd_record_put_int(struct hd_record_writer *writer, const char *name, int64_
 
 int hd_record_end(struct hd_record_writer *writer, struct hd_arena *arena, struct hd_slice *out)
 {
-    int err;
-
     hd_jw_object_end(&writer->jw);
-    err = hd_jw_finish(&writer->jw);
-    if (!err)
-        err = hd_arena_copy(arena, hd_buf_slice(&writer->buf), out);
-    hd_buf_fini(&writer->buf);
-    return err;
+    return hd_jw_finish_in(&writer->jw, arena, out);
 }
 
 /* ---- rows ------------------------------------------------------------- */
