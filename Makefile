@@ -4,7 +4,7 @@ BUILD := build
 JOBS := $(shell nproc)
 
 .DEFAULT_GOAL := all
-.PHONY: all bench clean help install lint serve test
+.PHONY: all bench clean help install lint serve soak test
 
 all: $(BUILD)/build.ninja ## build the program and the library, optimised, in build/ (installs what is missing)
 	@meson compile -C $(BUILD) -j $(JOBS)
@@ -19,6 +19,9 @@ serve: all ## build and serve on port 2024, or the next free one; its address is
 
 test: ## build with two compilers and sanitizers, run every test, sum up
 	@scripts/test
+
+soak: ## long series: fuzzing from new seeds, kills, faults, tests under load (an hour)
+	@scripts/soak
 
 bench: all ## measure side by side with the peers
 	@scripts/bench

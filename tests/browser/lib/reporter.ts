@@ -1,5 +1,5 @@
 // One line for each test, "failed: …" with the reason for those that do, and the counts for `run`.
-import { writeFileSync } from "node:fs";
+import { appendFileSync, writeFileSync } from "node:fs";
 import { relative } from "node:path";
 import type {
     FullResult,
@@ -31,6 +31,7 @@ export default class Lines implements Reporter {
             return;
         }
         this.failed++;
+        again(`${file}:${test.location.line}`);
         const said = plain(result.error?.message ?? result.status);
         console.log(`failed: ${name}: ${said.split("\n")[0]}`);
         for (const error of result.errors)
@@ -61,6 +62,12 @@ export default class Lines implements Reporter {
         const out = process.env.HEDDLE_BROWSER_OUT;
         if (out) writeFileSync(`${out}/counts`, `${this.passed} ${this.failed}\n`);
     }
+}
+
+// `tests/browser/run PLACE` repeats this failure alone (see tests/lib/group.sh).
+function again(place: string) {
+    const file = process.env.HEDDLE_TEST_AGAIN;
+    if (file) appendFileSync(file, `1\t'${place}'\n`);
 }
 
 function indent(text: string): string {
