@@ -55,6 +55,15 @@ size_t hd_utf8_char(const char *pos, const char *end)
     return len;
 }
 
+size_t hd_utf8_count(struct hd_slice text)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < text.len; i++)
+        count += ((unsigned char)text.ptr[i] & 0xC0) != 0x80;
+    return count;
+}
+
 bool hd_utf8_is_valid(struct hd_slice text)
 {
     const char *pos = text.ptr, *end = text.ptr ? text.ptr + text.len : NULL;

@@ -10,6 +10,9 @@
 /* Bytes of the character that begins at `pos`, or 0 when there is none before `end`. */
 size_t hd_utf8_char(const char *pos, const char *end);
 
+/* Characters of valid text, for columns. */
+size_t hd_utf8_count(struct hd_slice text);
+
 bool hd_utf8_is_valid(struct hd_slice text);
 
 /*

@@ -43,8 +43,11 @@ extern const struct hd_command hd_command_replay;
 extern const struct hd_command hd_command_run;
 extern const struct hd_command hd_command_serve;
 extern const struct hd_command hd_command_state;
+extern const struct hd_command hd_command_threads;
 extern const struct hd_command hd_command_version;
 
+/* Prints an error that names the closest command; returns HD_EXIT_USAGE. */
+int hd_command_unknown(const char *name);
 /* By name; NULL when there is none. */
 const struct hd_command *hd_command_find(const char *name);
 /* Number `index` of all commands; NULL after the last. */

@@ -216,8 +216,12 @@ const struct hd_command hd_command_dev = {
             "  pip install \"heddle[runtime]\"\n"
             "  heddle dev\n"
             "\n"
-            "It is `heddle serve --config langgraph.json --runtime-reload`, and takes the same\n"
-            "options. docs/projects.md says more.\n",
-    .more = hd_serve_options,
+            "  --port N             [2024]\n"
+            "  --store URL          the database [sqlite:heddle.db]\n"
+            "  --config FILE        a project file with another name\n"
+            "  --log-level LEVEL    error, warn, info or debug [info]\n"
+            "\n"
+            "It is `heddle serve --config langgraph.json --runtime-reload` and takes the same\n"
+            "options: `heddle serve --help` lists them all. docs/projects.md says more.\n",
     .run = run,
 };

@@ -179,7 +179,8 @@ static void check_auth(struct checkup *c)
         say(c, WARNING, "authentication",
             "on, but without `auth.key`: principals can be guessed from names");
     else
-        say(c, FINE, "authentication", "on; keep a copy of the principal key with the backups");
+        say(c, FINE, "authentication",
+            "on; keep a copy of the principal key, apart from the database's backups");
 }
 
 static int check_all(struct checkup *c)

@@ -23,8 +23,7 @@ static void list_commands(void)
         "and TypeScript of a langgraph.json: heddle dev serves that, heddle new makes one\n"
         "(docs/projects.md).\n"
         "\n"
-        "Commands end with 0 when all went well, with 1 when something was wrong (it is\n"
-        "said on standard error) and with 2 when they did not understand their arguments.\n");
+        "Exit status: 0 success, 1 error (standard error has the cause), 2 usage error.\n");
 }
 
 static int run(int argc, char **argv)
@@ -35,9 +34,11 @@ static int run(int argc, char **argv)
         list_commands();
         return HD_EXIT_OK;
     }
-    command = argc == 2 ? hd_command_find(argv[1]) : NULL;
+    if (argc > 2)
+        return hd_usage_error(&hd_command_help, "one COMMAND");
+    command = hd_command_find(argv[1]);
     if (!command)
-        return hd_usage_error(&hd_command_help, "no such command: %s", argv[argc - 1]);
+        return hd_command_unknown(argv[1]);
     (void)printf("heddle %s: %s\n\nusage: heddle %s %s\n\n%s", command->name, command->summary,
                  command->name, command->arguments, command->help);
     if (command->more)

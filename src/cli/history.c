@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "cli/cli.h"
+#include "cli/thread_ns.h"
 #include "heddle.h"
 
 #define MAX_DEPTH 512 /* branches within branches that are drawn */
@@ -59,8 +60,9 @@ done:
     return text ? text : copy((struct heddle_bytes){"?", 1});
 }
 
-static int add(struct history *history, const struct heddle_tuple *tuple)
+static int add(void *ctx, const struct heddle_tuple *tuple)
 {
+    struct history *history = ctx;
     struct item *item;
 
     if (history->count == history->cap) {
@@ -75,27 +77,6 @@ static int add(struct history *history, const struct heddle_tuple *tuple)
     item = &history->items[history->count++];
     *item = (struct item){copy(tuple->id), copy(tuple->parent), describe(tuple), 0, 0, false};
     return item->id && item->parent && item->text ? 0 : HD_ENOMEM;
-}
-
-static int load(struct heddle *store, const char *thread, const char *ns, struct history *history,
-                struct heddle_error *error)
-{
-    struct heddle_bytes id = {thread, strlen(thread)}, space = {ns, strlen(ns)};
-    struct heddle_query query = {
-        .thread = &id, .ns = &space, .limit = -1, .flags = HEDDLE_LIST_HEADERS};
-    const struct heddle_tuple *tuple;
-    struct heddle_list *list;
-    int err = heddle_list_open(store, &query, &list, error);
-
-    if (err)
-        return err;
-    while (!err) {
-        err = heddle_list_next(list, &tuple, error);
-        if (!err)
-            err = add(history, tuple);
-    }
-    heddle_list_close(list);
-    return err == HEDDLE_ENOTFOUND ? 0 : err;
 }
 
 static int by_id(const void *a, const void *b)
@@ -149,62 +130,63 @@ static void free_history(struct history *history)
     hd_free(history->items);
 }
 
-static int show(const char *url, const char *thread, const char *ns)
+static int show_history(const struct hd_thread_args *at)
 {
     struct history history = {NULL, 0, 0};
     struct heddle_error error = {0};
-    struct heddle *store = NULL;
-    int err = heddle_open(&store, url, &error);
+    int err = hd_thread_scan(at, at->ns, add, &history, &error);
 
-    if (!err)
-        err = load(store, thread, ns, &history, &error);
     if (!err && history.count == 0) {
-        (void)fprintf(stderr, "heddle history: thread %s has no checkpoints\n", thread);
+        (void)fprintf(stderr, "heddle history: thread %s has no checkpoints in namespace \"%s\"\n",
+                      at->thread, at->ns);
         err = HD_ENOTFOUND;
     } else if (err) {
         (void)fprintf(stderr, "heddle history: %s\n",
                       error.text[0] ? error.text : hd_error_text(err));
     }
-    link_items(&history);
+    if (!err)
+        link_items(&history);
     for (size_t i = 0; !err && i < history.count; i++) {
         if (!history.items[i].is_child)
             draw(&history, i + 1, 0);
     }
     free_history(&history);
-    heddle_close(store);
     return err ? HD_EXIT_FAILED : HD_EXIT_OK;
 }
 
 static int run(int argc, char **argv)
 {
-    const char *url = NULL, *thread = NULL, *ns = "";
+    struct hd_thread_args at = {.url = NULL};
+    int status = 0;
 
-    for (int i = 1; i < argc; i++) {
-        if (hd_option_value(argc, argv, &i, "--ns", &ns))
-            continue;
-        if (argv[i][0] == '-')
-            return hd_usage_error(&hd_command_history, "unknown option %s", argv[i]);
-        if (!url)
-            url = argv[i];
-        else if (!thread)
-            thread = argv[i];
-        else
-            return hd_usage_error(&hd_command_history, "what is %s?", argv[i]);
+    for (int i = 1; i < argc && status == 0; i++) {
+        if (!hd_thread_arg(&hd_command_history, &at, argc, argv, &i, &status))
+            status = hd_usage_error(&hd_command_history, "unknown option %s", argv[i]);
     }
-    if (!url || !thread || !ns)
-        return hd_usage_error(&hd_command_history, "which URL and THREAD?");
-    return show(url, thread, ns);
+    if (status == 0 && !at.thread)
+        status = hd_usage_error(&hd_command_history, "which URL and THREAD?");
+    if (status != 0)
+        return status;
+    status = hd_thread_open(&hd_command_history, &at);
+    if (status == HD_EXIT_OK)
+        status = show_history(&at);
+    hd_thread_close(&at);
+    return status;
 }
 
 const struct hd_command hd_command_history = {
     .name = "history",
-    .arguments = "URL THREAD [--ns NAMESPACE]",
+    .arguments = "URL THREAD [--ns NAMESPACE] [--principal P]",
     .summary = "show the checkpoints of a thread",
-    .help = "Prints the checkpoints of a thread, oldest first: step, source, time and id.\n"
-            "Where the thread was forked, its branches are set off.\n"
-            "\n"
-            "  --ns NAMESPACE   those of a subgraph, such as child:9ec5acbc-…\n"
-            "\n"
-            "  heddle history sqlite:agent.db my-thread\n",
+    .help =
+        "Prints the checkpoints of a thread, oldest first: step, source, time and id.\n"
+        "Where the thread was forked, its branches are set off.\n"
+        "\n"
+        "  --ns NAMESPACE   of one assistant or subgraph, such as child:9ec5acbc-… (default: the\n"
+        "                   thread's only root namespace; with several, they are listed)\n"
+        "  --principal P    the thread's owner on a server with authentication\n"
+        "\n"
+        "  heddle threads sqlite:agent.db\n"
+        "  heddle history sqlite:agent.db my-thread\n",
     .run = run,
 };

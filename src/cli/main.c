@@ -4,6 +4,7 @@
 
 #include "agent/agent.h"
 #include "cli/cli.h"
+#include "graph/decl.h"
 
 /* One line for each command; a command is one file. */
 static const struct hd_command *const commands[] = {
@@ -11,7 +12,7 @@ static const struct hd_command *const commands[] = {
     &hd_command_help,       &hd_command_history, &hd_command_import, &hd_command_key,
     &hd_command_mock_model, &hd_command_new,     &hd_command_prune,  &hd_command_rekey,
     &hd_command_replay,     &hd_command_run,     &hd_command_serve,  &hd_command_state,
-    &hd_command_version,
+    &hd_command_threads,    &hd_command_version,
 };
 
 const struct hd_command *hd_command_at(size_t index)
@@ -26,6 +27,21 @@ const struct hd_command *hd_command_find(const char *name)
             return commands[i];
     }
     return NULL;
+}
+
+int hd_command_unknown(const char *name)
+{
+    struct hd_near near;
+
+    hd_near_init(&near, hd_slice_cstr(name));
+    for (size_t i = 0; i < HD_COUNT(commands); i++)
+        hd_near_try(&near, hd_slice_cstr(commands[i]->name));
+    (void)fprintf(stderr, "heddle: unknown command '%.*s'", HD_SHOW(near.wanted));
+    if (near.best.len > 0)
+        (void)fprintf(stderr, "; did you mean '%.*s'?\n", HD_SHOW(near.best));
+    else
+        (void)fprintf(stderr, "; heddle help lists the commands\n");
+    return HD_EXIT_USAGE;
 }
 
 /* Options that people try first mean commands. */
@@ -50,10 +66,8 @@ int main(int argc, char **argv)
         return HD_EXIT_USAGE;
     }
     command = hd_command_find(command_name(argv[1]));
-    if (!command) {
-        (void)fprintf(stderr, "heddle: no such command: %s; heddle help lists them\n", argv[1]);
-        return HD_EXIT_USAGE;
-    }
+    if (!command)
+        return hd_command_unknown(argv[1]);
     hd_agent_kinds();
     /* heddle graph --help is heddle help graph. */
     if (argc == 3 && (strcmp(argv[2], "--help") == 0 || strcmp(argv[2], "-h") == 0)) {

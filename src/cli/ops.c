@@ -111,30 +111,60 @@ static bool is_here(struct hd_ops *ops, const char *principal)
     return is_so;
 }
 
-/* That of the newest key, unless somebody's things are still with one of an older. */
-static int find_principal(const struct hd_command *command, struct hd_ops *ops, const char *subject)
+/* An import makes threads of a subject that has never signed in and has no row. */
+static bool has_threads(struct hd_ops *ops, const char *principal)
+{
+    struct heddle_threads *threads = NULL;
+    bool has_any =
+        heddle_list_threads(ops->store, (struct heddle_bytes){principal, strlen(principal)},
+                            (struct heddle_bytes){NULL, 0}, 1, &threads, NULL) == 0 &&
+        threads->count > 0;
+
+    heddle_threads_free(threads);
+    return has_any;
+}
+
+/*
+ * Derived with the newest key, unless the data is still stored under an older key's principal.
+ * An import (`is_new`) may name a subject that the server has not seen yet.
+ */
+static int find_principal(const struct hd_command *command, struct hd_ops *ops, const char *subject,
+                          bool is_new)
 {
     const struct hd_auth *auth = ops->auth;
     const char *slash = strchr(subject, '/');
     struct hd_slice alias = hd_slice(subject, slash ? (size_t)(slash - subject) : 0);
     char found[HD_PRINCIPAL_SIZE];
+    bool is_known = is_new;
 
     if (!slash || alias.len == 0 || slash[1] == '\0')
         return hd_usage_error(command, "--subject takes ALIAS/SUBJECT");
+    if (!hd_auth_has_alias(auth, alias)) {
+        (void)fprintf(stderr, "heddle %s: the configuration has no issuer with the alias %.*s\n",
+                      command->name, (int)alias.len, alias.ptr);
+        return HD_EXIT_FAILED;
+    }
     for (size_t i = 0; i < hd_auth_key_count(auth); i++) {
+        bool is_stored;
+
         if (hd_principal_derive(hd_auth_key(auth, i), HD_PRINCIPAL_PERSON, alias,
                                 hd_slice_cstr(slash + 1), found))
             return HD_EXIT_FAILED;
-        if (i == 0 || is_here(ops, found))
+        is_stored = is_here(ops, found) || has_threads(ops, found);
+        if (i == 0 || is_stored)
             (void)snprintf(ops->principal, sizeof(ops->principal), "%s", found);
-        if (is_here(ops, found))
+        is_known = is_known || is_stored;
+        if (is_stored)
             break;
     }
-    return 0;
+    if (!is_known)
+        (void)fprintf(stderr, "heddle %s: the database has no subject %s of issuer %.*s\n",
+                      command->name, slash + 1, (int)alias.len, alias.ptr);
+    return is_known ? 0 : HD_EXIT_FAILED;
 }
 
 static int set_principal(const struct hd_command *command, const struct hd_ops_options *options,
-                         struct hd_ops *ops)
+                         bool is_new, struct hd_ops *ops)
 {
     struct hd_fault fault = {0};
 
@@ -153,7 +183,7 @@ static int set_principal(const struct hd_command *command, const struct hd_ops_o
     if (options->subject && !ops->auth)
         return hd_usage_error(command, "--subject needs --config with `auth`: principals are made "
                                        "with its key");
-    return options->subject ? find_principal(command, ops, options->subject) : 0;
+    return options->subject ? find_principal(command, ops, options->subject, is_new) : 0;
 }
 
 int hd_ops_begin(const struct hd_command *command, const struct hd_ops_options *options,
@@ -175,7 +205,7 @@ int hd_ops_begin(const struct hd_command *command, const struct hd_ops_options *
     if (status == 0 && !hd_ops_open(command, ops->config.store, is_new, &ops->store))
         status = HD_EXIT_FAILED;
     if (status == 0 && !options->is_of_all)
-        status = set_principal(command, options, ops);
+        status = set_principal(command, options, is_new, ops);
     if (status != 0)
         hd_ops_end(ops);
     return status;

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "cli/cli.h"
+#include "cli/ops.h"
 #include "heddle.h"
 #include "run/app.h"
 #include "run/config.h"
@@ -40,13 +41,16 @@ static void print_side(const char *name, const struct hd_val *val)
 
 static void print_difference(const struct hd_replayed *r)
 {
-    if (r->path[0]) {
+    if (r->path) {
         printf("  step %lld differs at %s\n", (long long)r->step, r->path);
         print_side("then:", r->then);
         print_side("now: ", r->now);
-    } else {
+    } else if (r->steps_then != r->steps_now) {
         printf("  then it had %zu steps, now %zu\n", r->steps_then, r->steps_now);
     }
+    if (r->ended_otherwise)
+        printf("  then it ended as %s, now as %s\n", hd_run_state_name(r->run->status),
+               hd_run_state_name(r->status));
 }
 
 static void on_replayed(void *ctx, const struct hd_replayed *r)
@@ -104,16 +108,14 @@ static int replay(const struct hd_config *config, struct heddle *store, const ch
 
 static int replay_from(const struct hd_config *config, const char *thread)
 {
-    struct heddle_error error = {0};
     struct heddle *store = NULL;
-    int status = HD_EXIT_FAILED;
     char shown[512];
+    int status;
 
+    if (!hd_ops_open(&hd_command_replay, config->store, false, &store))
+        return HD_EXIT_FAILED;
     hd_url_show(config->store, shown, sizeof(shown));
-    if (heddle_open(&store, config->store, &error))
-        (void)fprintf(stderr, "%s: %s\n", shown, error.text);
-    else
-        status = replay(config, store, shown, thread);
+    status = replay(config, store, shown, thread);
     heddle_close(store);
     return status;
 }
@@ -152,13 +154,13 @@ const struct hd_command hd_command_replay = {
     .help =
         "`heddle serve --record` keeps what runs say to models, MCP servers and other agents.\n"
         "This performs the runs of a thread again, in memory, with what was answered then, and\n"
-        "compares every step: with another graph, prompt or version of Heddle it shows where\n"
-        "the states part. Nothing is sent to anybody, and nothing that is stored changes.\n"
+        "compares every step, request and status: with another graph, prompt or version of Heddle\n"
+        "it shows what differs. It sends nothing and changes nothing in the database.\n"
         "\n"
         "  --store URL        where the thread is (default: sqlite:heddle.db)\n"
         "  --graph ID=FILE    the graphs to run, as for `serve`\n"
         "  --config FILE      the same settings as the server's\n"
         "\n"
-        "Ends with 1 when something differs.\n",
+        "Exit status 1 when a state, a request or the status of a run differs.\n",
     .run = run,
 };

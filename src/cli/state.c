@@ -6,26 +6,42 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "cli/cli.h"
+#include "cli/thread_ns.h"
 #include "graph/engine.h"
+#include "graph/ns.h"
 #include "graph/state.h"
 #include "heddle.h"
-#include "store/url.h"
 
 #define MAX_STATE ((size_t)512 << 20)
 
 struct options {
-    const char *url, *thread, *graph, *checkpoint, *ns;
+    struct hd_thread_args at;
+    const char *graph, *checkpoint;
 };
 
 /* ---- with its graph: everything ---------------------------------------- */
 
-static int show_graph(struct heddle *store, const struct options *options)
+/* Where the graph is stored, and the rest of the namespace, which is a subgraph's. */
+static void split_ns(const char *stored, struct hd_slice *root, struct hd_slice *ns)
+{
+    const char *bar = strchr(stored, '|');
+
+    *ns = hd_slice_cstr(stored);
+    *root = hd_slice(stored, 0);
+    if (strncmp(stored, "assistant:", 10) != 0)
+        return;
+    *root = bar ? hd_slice(stored, (size_t)(bar - stored)) : *ns;
+    if (!hd_ns_split(*root, hd_slice_cstr(stored), ns))
+        *ns = hd_slice(stored, 0);
+}
+
+static int show_graph(const struct options *options)
 {
     struct hd_graph *graph = hd_read_graph(options->graph);
-    struct hd_address at = {.store = store,
+    struct hd_address at = {.store = options->at.store,
                             .graph = graph,
-                            .thread = hd_slice_cstr(options->thread),
-                            .ns = hd_slice_cstr(options->ns),
+                            .principal = hd_slice_cstr(options->at.principal),
+                            .thread = hd_slice_cstr(options->at.thread),
                             .checkpoint_id = hd_slice_cstr(options->checkpoint)};
     struct hd_failure failure = {NULL, NULL};
     struct hd_val *state = NULL;
@@ -34,6 +50,7 @@ static int show_graph(struct heddle *store, const struct options *options)
 
     if (!graph)
         return HD_EXIT_FAILED;
+    split_ns(options->at.ns, &at.root, &at.ns);
     hd_buf_init(&out, MAX_STATE);
     if (hd_state_get(&at, true, &state, &failure) != 0)
         (void)fprintf(stderr, "heddle state: %s: %s\n", failure.type,
@@ -90,17 +107,23 @@ static void print_tuple(const struct heddle_tuple *tuple)
     }
 }
 
-static int show_stored(struct heddle *store, const struct options *options)
+static struct heddle_bytes bytes_of(const char *text)
 {
+    return (struct heddle_bytes){text, strlen(text)};
+}
+
+static int show_stored(const struct options *options)
+{
+    const struct hd_thread_args *at = &options->at;
     struct heddle_error error = {0};
-    struct heddle_key key = {.thread = {.id = {options->thread, strlen(options->thread)}},
-                             .ns = {options->ns, strlen(options->ns)},
-                             .id = {options->checkpoint, strlen(options->checkpoint)}};
+    struct heddle_key key = {.thread = {bytes_of(at->principal), bytes_of(at->thread)},
+                             .ns = bytes_of(at->ns),
+                             .id = bytes_of(options->checkpoint)};
     struct heddle_tuple *tuple;
-    int err = heddle_get(store, &key, &tuple, &error);
+    int err = heddle_get(at->store, &key, &tuple, &error);
 
     if (err) {
-        (void)fprintf(stderr, "heddle state: thread %s: %s\n", options->thread,
+        (void)fprintf(stderr, "heddle state: thread %s: %s\n", at->thread,
                       error.text[0] ? error.text : heddle_error_text(err));
         return HD_EXIT_FAILED;
     }
@@ -113,57 +136,49 @@ static int show_stored(struct heddle *store, const struct options *options)
 
 static int parse(int argc, char **argv, struct options *options)
 {
-    for (int i = 1; i < argc; i++) {
+    int status = 0;
+
+    for (int i = 1; i < argc && status == 0; i++) {
         if (hd_option_value(argc, argv, &i, "--graph", &options->graph) ||
             hd_option_value(argc, argv, &i, "--checkpoint", &options->checkpoint) ||
-            hd_option_value(argc, argv, &i, "--ns", &options->ns))
+            hd_thread_arg(&hd_command_state, &options->at, argc, argv, &i, &status))
             continue;
-        if (argv[i][0] == '-')
-            return hd_usage_error(&hd_command_state, "unknown option %s", argv[i]);
-        if (!options->url)
-            options->url = argv[i];
-        else if (!options->thread)
-            options->thread = argv[i];
-        else
-            return hd_usage_error(&hd_command_state, "what is %s?", argv[i]);
+        status = hd_usage_error(&hd_command_state, "unknown option %s", argv[i]);
     }
-    if (!options->url || !options->thread || !options->checkpoint || !options->ns)
-        return hd_usage_error(&hd_command_state, "which URL and THREAD?");
-    return 0;
+    if (status == 0 && (!options->at.thread || !options->checkpoint))
+        status = hd_usage_error(&hd_command_state, "which URL and THREAD?");
+    return status;
 }
 
 static int run(int argc, char **argv)
 {
-    struct options options = {.checkpoint = "", .ns = ""};
-    struct heddle_error error = {0};
-    struct heddle *store;
-    char shown[512];
+    struct options options = {.checkpoint = ""};
     int status = parse(argc, argv, &options);
 
     if (status != 0)
         return status;
-    if (heddle_open(&store, options.url, &error) != 0) {
-        hd_url_show(options.url, shown, sizeof(shown));
-        (void)fprintf(stderr, "%s: %s\n", shown, error.text);
-        return HD_EXIT_FAILED;
-    }
-    status = options.graph ? show_graph(store, &options) : show_stored(store, &options);
-    heddle_close(store);
+    status = hd_thread_open(&hd_command_state, &options.at);
+    if (status == HD_EXIT_OK)
+        status = options.graph ? show_graph(&options) : show_stored(&options);
+    hd_thread_close(&options.at);
     return status;
 }
 
 const struct hd_command hd_command_state = {
     .name = "state",
-    .arguments = "URL THREAD [--graph FILE] [--checkpoint ID] [--ns NAMESPACE]",
+    .arguments = "URL THREAD [--ns NAMESPACE] [--principal P] [--graph FILE] [--checkpoint ID]",
     .summary = "show what a thread holds",
     .help = "Prints the latest checkpoint of a thread: its values and the writes that wait to\n"
             "become part of the next one.\n"
             "\n"
+            "  --ns NAMESPACE   of one assistant or subgraph (default: the thread's only root\n"
+            "                   namespace; with several, they are listed)\n"
+            "  --principal P    the thread's owner on a server with authentication\n"
             "  --graph FILE     with the graph's declaration: the state as clients see it,\n"
-            "                   with tasks, questions and subgraphs, as JSON\n"
+            "                   with tasks, interrupts and subgraphs, as JSON\n"
             "  --checkpoint ID  an older one\n"
-            "  --ns NAMESPACE   of a subgraph\n"
             "\n"
+            "  heddle threads sqlite:agent.db\n"
             "  heddle state sqlite:agent.db my-thread\n",
     .run = run,
 };

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/utf8.h"
 #include "run/config_internal.h"
 #include "run/ttl.h"
 #include "store/url.h"
@@ -356,20 +357,25 @@ void hd_setting_variable(const struct hd_setting *setting, char out[HD_CONFIG_MA
 static int help_line(struct hd_buf *out, const struct hd_setting *setting)
 {
     bool is_switch = setting->type == HD_SETTING_BOOL;
+    size_t width;
     char flag[HD_CONFIG_MAX_NAME], left[2 * HD_CONFIG_MAX_NAME];
     int err;
 
     hd_setting_flag(setting, flag);
     (void)snprintf(left, sizeof(left), "  %s%s%s", flag, is_switch ? "" : " ", setting->value);
-    err = hd_buf_printf(out, "%-*s", HELP_COLUMN - 1, left);
-    /* An option that is too long has its meaning on the next line. */
-    if (!err && strlen(left) >= HELP_COLUMN - 1)
+    width = hd_utf8_count(hd_slice_cstr(left));
+    err = hd_buf_printf(out, "%s%*s", left,
+                        width < HELP_COLUMN - 1 ? (int)(HELP_COLUMN - 1 - width) : 0, "");
+    /* The text of a long option is on the next line. */
+    if (!err && width >= HELP_COLUMN - 1)
         err = hd_buf_printf(out, "\n%*s", HELP_COLUMN - 1, "");
     if (!err)
         err = hd_buf_printf(out, " %s", setting->help);
-    /* So has a default that is too long. */
+    /* So is a long default. */
     if (!err && *setting->standard &&
-        HELP_COLUMN + strlen(setting->help) + strlen(setting->standard) + 3 > HELP_WIDTH)
+        HELP_COLUMN + hd_utf8_count(hd_slice_cstr(setting->help)) +
+                hd_utf8_count(hd_slice_cstr(setting->standard)) + 3 >
+            HELP_WIDTH)
         err = hd_buf_printf(out, "\n%*s", HELP_COLUMN - 1, "");
     if (!err && *setting->standard)
         err = hd_buf_printf(out, " [%s]", setting->standard);

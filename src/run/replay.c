@@ -153,7 +153,6 @@ static int compare(struct replay *r, struct hd_diff *diff, const struct hd_val *
     }
     if (!err && !out->differs && out->steps_then != out->steps_now) {
         out->differs = true;
-        out->path = "";
         out->step = (int64_t)count;
     }
     return err;
@@ -409,6 +408,10 @@ static int replay_in(struct replay *r, struct hd_replayed *out, const struct pla
         out->status = r->status;
         out->error = r->error[0] ? r->error : NULL;
         out->notes = hd_replaying_notes(r->replaying);
+        out->ended_otherwise = out->run->due_at == 0 && out->status != out->run->status;
+        /* A model that answers from the recording hides that its request has changed. */
+        out->differs = out->differs || out->notes->differing > 0 || out->notes->missing > 0 ||
+                       out->ended_otherwise;
         r->fn(r->ctx, out);
     }
     hd_diff_fini(&diff);

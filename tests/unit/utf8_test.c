@@ -117,12 +117,21 @@ static void capital_letters_find_small_ones(void **state)
     assert_false(hd_utf8_finds(hd_slice(NULL, 0), HD_S("a")));
 }
 
+static void counting_counts_characters_and_not_bytes(void **state)
+{
+    (void)state;
+    assert_int_equal(hd_utf8_count(hd_slice(NULL, 0)), 0);
+    assert_int_equal(hd_utf8_count(HD_S("HOST")), 4);
+    assert_int_equal(hd_utf8_count(HD_S("HOST,\xe2\x80\xa6")), 6);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(characters_are_those_of_the_standard),
         cmocka_unit_test(a_cut_never_halves_a_character),
         cmocka_unit_test(capital_letters_find_small_ones),
+        cmocka_unit_test(counting_counts_characters_and_not_bytes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

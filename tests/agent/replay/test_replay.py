@@ -85,6 +85,21 @@ def test_another_prompt_shows_where_it_asks_something_else(recorded, tmp_path):
     assert "differs" in text and "2 runs, 2 differ" in text
 
 
+def test_another_request_is_a_difference_even_when_the_states_are_the_same(recorded, tmp_path):
+    server, _, thread = recorded
+    graph = {
+        "name": "agent", "state": {"messages": {"reducer": "messages"}},
+        "nodes": {"model": {"kind": "model", "prompt": "Answer in rhymes."}},
+        "edges": [["__start__", "model"]],
+    }  # fmt: skip
+    file = tmp_path / "agent.json"
+    file.write_text(json.dumps(graph))
+    status, text = replay(server, thread, "--graph", f"agent={file}")
+    assert "asks something else at .messages[0].content" in text
+    assert "step" not in text.replace(" steps,", ""), text
+    assert status == 1 and "2 runs, 2 differ" in text, text
+
+
 def test_tools_errors_and_answers(heddle, mock, scripted):
     model, weather = mock(SCRIPT), scripted(sunny)
     server = heddle(config={"record": True})

@@ -113,17 +113,26 @@ def test_bad_files_change_nothing(secured, store):
         file.write_text("".join(f"{line}\n" for line in content) if name != "cut within a line" else "\n".join(content))
         said = server.tool("import", str(file), *where, status=1).stderr
         assert text in said, (name, said)
-        assert len(rows(export(server, "--all", "--subject", "main/dave"))) == 1, name
+        nothing = server.tool("export", "--all", *where, status=1).stderr
+        assert "the database has no subject dave of issuer main" in nothing, name
     file.write_text("".join(f"{line}\n" for line in lines))
     server.tool("import", str(file), *where)
+    assert len(rows(export(server, "--all", "--subject", "main/dave"))) > 1  # he has never signed in
 
 
 def test_what_is_not_there(secured):
     server = secured(graphs={"echo": ECHO})
     where = ["--store", server.store, "--config", str(server.config_file)]
+    with server.as_user("alice") as alice:
+        conversation(alice, ["x"])
     assert "there is no thread" in server.tool("export", "nope", *where, "--subject", "main/alice", status=1).stderr
     assert "whose?" in server.tool("export", "nope", *where, status=2).stderr
     assert "ALIAS/SUBJECT" in server.tool("export", "nope", *where, "--subject", "alice", status=2).stderr
+    for command in (["export", "--all"], ["prune", "--dry-run"], ["threads"]):
+        issuer = server.tool(*command, *where, "--subject", "mian/alice", status=1).stderr
+        assert "the configuration has no issuer with the alias mian" in issuer
+        subject = server.tool(*command, *where, "--subject", "main/alcie", status=1).stderr
+        assert "the database has no subject alcie of issuer main" in subject
     missing = server.tool("export", "nope", "--store", f"sqlite:{server.folder}/none.db", status=1).stderr
     assert "there is no such database" in missing
     assert not (server.folder / "none.db").exists()
