@@ -151,6 +151,44 @@ static int add_run(struct hd_batch_builder *batch, const struct hd_ending *endin
     return hd_run_put(batch, &run);
 }
 
+/*
+ * Appends everything that becomes true when the run ends, so that it becomes true at once: `thread`
+ * as it is from then on, the run (`rev` is its revision now, 0: it was deleted), its last events.
+ */
+static int add_end(struct hd_batch_builder *batch, const struct hd_ending *ending,
+                   struct hd_thread_rec *thread, int64_t rev)
+{
+    const struct hd_run_rec *run = ending->run;
+    int err = hd_thread_put(batch, thread);
+
+    if (!err)
+        err = add_run(batch, ending, rev);
+    if (!err && ending->last_page && ending->last_page->data.len > 0)
+        err = hd_page_put(batch, run->principal, run->thread_id, ending->last_page);
+    return err;
+}
+
+/* What the thread is when the run has ended; HD_ENOTFOUND: it was deleted, and its runs with it. */
+static int plan_thread(struct heddle *store, const struct hd_ending *ending, struct hd_arena *arena,
+                       struct hd_thread_rec *thread, int64_t *rev, struct hd_fault *fault)
+{
+    const struct hd_run_rec *run = ending->run;
+    size_t others;
+    int err = hd_thread_read(store, run->principal, run->thread_id, arena, thread, fault);
+
+    if (!err && run->thread_created && run->thread_created != thread->created_at)
+        err = HD_ENOTFOUND; /* another thread has its name now */
+    if (!err)
+        err = count_others(store, run, arena, &others, rev, fault);
+    if (!err)
+        err = change_thread(thread, ending, arena);
+    if (!err && !has_come_to_something(ending) && (others > 0 || !thread->has_rest))
+        err = restore_head(store, thread, run, arena, fault);
+    if (!err)
+        settle(thread, ending, others);
+    return err;
+}
+
 static int try_once(struct heddle *store, const struct hd_ending *ending, struct hd_arena *arena,
                     struct hd_fault *fault)
 {
@@ -159,30 +197,17 @@ static int try_once(struct heddle *store, const struct hd_ending *ending, struct
     struct hd_thread_rec thread;
     struct hd_batch view;
     struct hd_slice lane;
-    size_t others;
     int64_t rev;
-    int err;
+    int err = plan_thread(store, ending, arena, &thread, &rev, fault);
 
-    err = hd_thread_read(store, run->principal, run->thread_id, arena, &thread, fault);
-    if (err == HD_ENOTFOUND ||
-        (!err && run->thread_created && run->thread_created != thread.created_at))
-        return 0; /* deleted meanwhile, its runs too; perhaps there is a new one of its name */
-    if (!err)
-        err = count_others(store, run, arena, &others, &rev, fault);
-    if (!err)
-        err = change_thread(&thread, ending, arena);
-    if (!err && !has_come_to_something(ending) && (others > 0 || !thread.has_rest))
-        err = restore_head(store, &thread, run, arena, fault);
-    if (!err)
-        settle(&thread, ending, others);
+    if (err == HD_ENOTFOUND)
+        return 0;
     if (!err)
         err = hd_thread_lane(arena, run->principal, run->thread_id, &lane);
     if (err)
         return err;
     hd_batch_init(&batch);
-    err = hd_thread_put(&batch, &thread);
-    if (!err)
-        err = add_run(&batch, ending, rev);
+    err = add_end(&batch, ending, &thread, rev);
     view = hd_batch_view(&batch);
     if (!err)
         err = hd_rows_apply(store, lane, &view, NULL, fault);
@@ -192,12 +217,15 @@ static int try_once(struct heddle *store, const struct hd_ending *ending, struct
 
 /* ---- events ----------------------------------------------------------- */
 
-/* The first numbers of the pages beyond those that are kept, newest first. */
+/*
+ * The first numbers of the pages beyond those that are kept, newest first. A page covers its numbers
+ * without gaps, between pages there are gaps (hd_feed_skip()): so events are counted page by page.
+ */
 struct old_pages {
     struct hd_page_limits keep;
     size_t seen;
     uint64_t bytes;
-    int64_t newest; /* the last event there is */
+    uint64_t newer; /* events in the pages seen so far */
     int64_t first[64];
     size_t count;
 };
@@ -205,20 +233,20 @@ struct old_pages {
 static int on_page(void *arg, size_t which, const struct hd_cell *cells)
 {
     struct old_pages *old = arg;
+    int64_t first = cells[HD_EVENT_PAGES_FIRST].number;
     int64_t last = cells[HD_EVENT_PAGES_LAST].number;
+    uint64_t newer = old->newer;
 
     (void)which;
     old->bytes += cells[HD_EVENT_PAGES_DATA].bytes.len;
-    if (old->seen++ == 0) { /* stays, however large it is */
-        old->newest = last;
-        return 0;
-    }
-    if (old->seen <= old->keep.pages && old->bytes <= old->keep.bytes &&
-        (uint64_t)(old->newest - last) < old->keep.events)
+    old->newer += last < first ? 0 : (uint64_t)(last - first) + 1;
+    if (old->seen++ == 0)
+        return 0; /* stays, however large it is */
+    if (old->seen <= old->keep.pages && old->bytes <= old->keep.bytes && newer < old->keep.events)
         return 0;
     if (old->count == HD_COUNT(old->first))
         return 1;
-    old->first[old->count++] = cells[HD_EVENT_PAGES_FIRST].number;
+    old->first[old->count++] = first;
     return 0;
 }
 

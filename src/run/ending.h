@@ -13,6 +13,7 @@
 #include "run/ttl.h"
 
 struct hd_origin;
+struct hd_event_page;
 
 /* What is kept of the thread's stored events. */
 struct hd_page_limits {
@@ -37,9 +38,14 @@ struct hd_ending {
     const struct hd_origin *origins; /* what it found, if so; NULL: nothing */
     bool deletes_thread;
     int64_t event_seq;
+    const struct hd_event_page *last_page; /* stored with the end; may be empty */
     struct hd_page_limits pages;
 };
 
+/*
+ * Stores the end: the records of the run and its thread, and the run's last events, in one batch.
+ * HD_ECONFLICT is tried again with what is stored then.
+ */
 HD_MUST_CHECK int hd_ending_store(struct hd_app *app, const struct hd_ending *ending,
                                   struct hd_fault *fault);
 

@@ -123,7 +123,7 @@ static struct hd_feed *make_feed(struct hd_feeds *feeds, struct hd_slice key, si
     feed->principal_len = principal_len;
     memcpy(feed->key, key.ptr, key.len);
     feed->tail = &feed->head;
-    hd_buf_init(&feed->page, HD_PAGE_LIMIT);
+    hd_buf_init(&feed->page.data, HD_PAGE_LIMIT);
     link_feed(feed);
     return feed;
 }
@@ -186,7 +186,7 @@ void hd_feed_drop(struct hd_feed *feed)
     unlink_feed(feed);
     free_entries(feed);
     hd_page_forget(feed);
-    hd_buf_fini(&feed->page);
+    hd_buf_fini(&feed->page.data);
     hd_free(feed);
 }
 
@@ -271,16 +271,24 @@ static void forget_oldest(struct hd_feed *feed)
     hd_entry_unref(entry);
 }
 
+/* The newest entry stays, and so do those that readers cannot get from the store yet. */
+static bool can_forget(const struct hd_feed *feed)
+{
+    const struct hd_entry *oldest = feed->head;
+
+    return oldest && oldest->next && oldest != feed->held &&
+           (feed->pins == 0 || oldest->seq < feed->pinned);
+}
+
 static void keep_limits(struct hd_feed *feed)
 {
     struct hd_feeds *feeds = feed->feeds;
     struct hd_feed *victim = feeds->oldest;
 
-    while (feed->head && feed->head->next && feed->head != feed->held &&
-           feed->bytes > feeds->limits.feed_bytes)
+    while (can_forget(feed) && feed->bytes > feeds->limits.feed_bytes)
         forget_oldest(feed);
     while (victim && feeds->bytes > feeds->limits.total_bytes) {
-        if (victim->head && victim->head->next && victim->head != victim->held)
+        if (can_forget(victim))
             forget_oldest(victim);
         else
             victim = victim->next;
@@ -302,7 +310,7 @@ static void on_tick(uv_timer_t *timer)
         next = feed->next;
         if (now - feed->touched_at < feeds->limits.idle_us)
             break;
-        if (feed->holds == 0 && !feed->cursors && feed->page.len == 0)
+        if (feed->holds == 0 && !feed->cursors && feed->page.data.len == 0)
             hd_feed_drop(feed);
     }
 }

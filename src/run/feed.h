@@ -18,10 +18,12 @@
 #include <uv.h>
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/slice.h"
 #include "base/uuid.h"
+#include "store/batch.h"
 
 struct heddle;
 struct hd_feeds;
@@ -121,6 +123,26 @@ void hd_feed_guard(struct hd_feed *feed, int64_t guard);
 void hd_feed_flush(struct hd_feed *feed);
 /* Whether one of the pages that were stored was larger than twice HD_PAGE_BYTES. */
 bool hd_feed_has_large(const struct hd_feed *feed);
+
+/* Consecutive events of one run that are stored together. Zeroed: there are none. */
+struct hd_event_page {
+    uint64_t first;
+    uint64_t last;
+    char run_id[HD_UUID_SIZE];
+    struct hd_buf data; /* encoded as pages.c describes */
+};
+
+/*
+ * Takes the events that wait to be stored out of the feed. They end with the last event of a run,
+ * and are stored in the batch that ends the run: a stored `end` implies that the run has ended. The
+ * feed keeps them in memory until hd_page_fini(), because they cannot be read from the store yet.
+ */
+void hd_feed_take_page(struct hd_feed *feed, struct hd_event_page *out);
+/* Appends the page's row, which borrows both names until the batch is applied. */
+HD_MUST_CHECK int hd_page_put(struct hd_batch_builder *batch, struct hd_slice principal,
+                              struct hd_slice thread, const struct hd_event_page *page);
+/* The page is stored, or never will be. `feed` is the one it was taken from. */
+void hd_page_fini(struct hd_event_page *page, struct hd_feed *feed);
 
 /*
  * While a run is at work: `fn` is told when whoever began it and reads its events

@@ -44,14 +44,13 @@ struct hd_feed {
     char lag_run[HD_UUID_SIZE];
     bool is_behind; /* what on_lag was told */
 
-    int64_t guard;      /* of what is stored: hd_feed_guard() */
-    struct hd_buf page; /* entries to be stored, encoded */
-    char page_run[HD_UUID_SIZE];
-    uint64_t page_first;
-    uint64_t page_last;
+    int64_t guard;             /* of what is stored: hd_feed_guard() */
+    struct hd_event_page page; /* what is stored next */
     bool is_dirty;
     bool has_large; /* hd_feed_has_large() */
     struct hd_feed *next_dirty;
+    unsigned pins;   /* pages that hd_feed_take_page() gave out */
+    uint64_t pinned; /* while there are pins: entries from this number on stay in memory */
 
     size_t key_len;
     size_t principal_len;

@@ -1,7 +1,7 @@
 /*
- * The end of a run: stored first, told then. On a store thread the run's record and its
- * thread's are changed together; back on the loop those who wait are told, and
- * the next run of the thread may begin.
+ * The end of a run: stored first, shown then. On a store thread one batch changes the records of
+ * the run and its thread and adds the page with the run's last events. Back on the loop the waiters
+ * are called, readers see the last events, and the next run of the thread may begin.
  */
 #include <heddle.h>
 
@@ -74,7 +74,7 @@ static void find_feed(struct hd_ticket *ticket)
     }
 }
 
-/* The last events get their numbers now and are shown when the end is stored. */
+/* The last events get their numbers now. They are stored with the end, and shown after it. */
 static void add_last_events(struct hd_ticket *ticket)
 {
     struct hd_buf *scratch = &ticket->app->queue->scratch;
@@ -87,7 +87,8 @@ static void add_last_events(struct hd_ticket *ticket)
         add_last(ticket, HD_S("error"), hd_buf_slice(&ticket->error), false);
     write_end(ticket, scratch);
     add_last(ticket, shows_end ? HD_S("end") : HD_S(""), hd_buf_slice(scratch), true);
-    hd_feed_flush(ticket->feed);
+    if (ticket->is_resumable)
+        hd_feed_take_page(ticket->feed, &ticket->last_page);
 }
 
 static void tell_waiters(struct hd_ticket *ticket, const struct hd_outcome *outcome)
@@ -135,6 +136,7 @@ static void drop_feed(struct hd_ticket *ticket)
     struct hd_feed *feed = ticket->feed;
 
     ticket->feed = NULL;
+    hd_page_fini(&ticket->last_page, feed);
     hd_feed_release(feed);
     if (!hd_feed_has_readers(feed))
         hd_feed_drop(feed);
@@ -216,6 +218,7 @@ static struct hd_ending describe(struct hd_ticket *ticket)
         .origins = ticket->origins,
         .deletes_thread = ticket->is_temporary,
         .event_seq = ticket->feed ? (int64_t)hd_feed_seq(ticket->feed) : 0,
+        .last_page = &ticket->last_page,
         .pages = limits_of(ticket),
     };
 }

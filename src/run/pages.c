@@ -40,11 +40,19 @@ static int encode(struct hd_buf *page, const struct hd_entry *entry)
     return err;
 }
 
+/* A page covers its numbers without gaps and has events of one run. */
+static bool continues(const struct hd_event_page *page, const struct hd_entry *entry)
+{
+    return entry->seq == page->last + 1 && memcmp(page->run_id, entry->run_id, HD_UUID_SIZE) == 0;
+}
+
 void hd_page_add(struct hd_feed *feed, const struct hd_entry *entry)
 {
-    if (feed->page.len > 0 && memcmp(feed->page_run, entry->run_id, HD_UUID_SIZE) != 0)
+    struct hd_event_page *page = &feed->page;
+
+    if (page->data.len > 0 && !continues(page, entry))
         hd_feed_flush(feed);
-    if (encode(&feed->page, entry)) {
+    if (encode(&page->data, entry)) {
         hd_log(HD_LOG_WARN, "feed", "an event is too large to be stored (%zu bytes)",
                entry->data_len);
         return;
@@ -53,11 +61,12 @@ void hd_page_add(struct hd_feed *feed, const struct hd_entry *entry)
         feed->is_dirty = true;
         feed->next_dirty = feed->feeds->dirty;
         feed->feeds->dirty = feed;
-        feed->page_first = entry->seq;
-        memcpy(feed->page_run, entry->run_id, HD_UUID_SIZE);
+        page->first = entry->seq;
+        memcpy(page->run_id, entry->run_id, HD_UUID_SIZE);
     }
-    feed->page_last = entry->seq;
-    if (feed->page.len >= HD_PAGE_BYTES)
+    page->last = entry->seq;
+    /* A held entry is stored with the end of its run: hd_feed_take_page(). */
+    if (page->data.len >= HD_PAGE_BYTES && !entry->is_held)
         hd_feed_flush(feed);
 }
 
@@ -65,7 +74,7 @@ void hd_page_forget(struct hd_feed *feed)
 {
     struct hd_feed **link = &feed->feeds->dirty;
 
-    hd_buf_reset(&feed->page);
+    hd_buf_reset(&feed->page.data);
     if (!feed->is_dirty)
         return;
     while (*link != feed)
@@ -81,23 +90,21 @@ static void on_stored(void *arg, int code, const struct heddle_error *error)
         hd_log(HD_LOG_ERROR, "feed", "a page of events was not stored: %s", error->text);
 }
 
-/* The page as a row; everything it points to is in the builder's arena. */
-static int add_row(struct hd_batch_builder *batch, const struct hd_feed *feed)
+int hd_page_put(struct hd_batch_builder *batch, struct hd_slice principal, struct hd_slice thread,
+                const struct hd_event_page *page)
 {
-    struct hd_slice principal, thread, run, data;
     struct hd_arena *arena = &batch->arena;
+    struct hd_slice run, data;
 
-    if (hd_arena_copy(arena, hd_feed_principal(feed), &principal) ||
-        hd_arena_copy(arena, hd_feed_thread(feed), &thread) ||
-        hd_arena_copy(arena, hd_slice_cstr(feed->page_run), &run) ||
-        hd_pack(arena, hd_buf_slice(&feed->page), &data))
+    if (hd_arena_copy(arena, hd_slice_cstr(page->run_id), &run) ||
+        hd_pack(arena, hd_buf_slice(&page->data), &data))
         return HD_ENOMEM;
 
     const struct hd_cell row[] = {
         [HD_EVENT_PAGES_PRINCIPAL] = hd_cell_bytes(principal),
         [HD_EVENT_PAGES_THREAD] = hd_cell_bytes(thread),
-        [HD_EVENT_PAGES_FIRST] = hd_cell_int((int64_t)feed->page_first),
-        [HD_EVENT_PAGES_LAST] = hd_cell_int((int64_t)feed->page_last),
+        [HD_EVENT_PAGES_FIRST] = hd_cell_int((int64_t)page->first),
+        [HD_EVENT_PAGES_LAST] = hd_cell_int((int64_t)page->last),
         [HD_EVENT_PAGES_RUN] = hd_cell_bytes(run),
         [HD_EVENT_PAGES_CREATED] = hd_cell_int(hd_clock_now_us()),
         [HD_EVENT_PAGES_DATA] = hd_cell_bytes(data),
@@ -122,14 +129,31 @@ void hd_feed_guard(struct hd_feed *feed, int64_t guard)
     feed->guard = guard;
 }
 
+/* The waiting page as a row; everything it points to is in the builder's arena. */
+static int add_row(struct hd_batch_builder *batch, const struct hd_feed *feed)
+{
+    struct hd_slice principal, thread;
+    struct hd_arena *arena = &batch->arena;
+
+    if (hd_arena_copy(arena, hd_feed_principal(feed), &principal) ||
+        hd_arena_copy(arena, hd_feed_thread(feed), &thread))
+        return HD_ENOMEM;
+    return hd_page_put(batch, principal, thread, &feed->page);
+}
+
+static void note_size(struct hd_feed *feed)
+{
+    feed->has_large |= feed->page.data.len > 2 * HD_PAGE_BYTES;
+}
+
 void hd_feed_flush(struct hd_feed *feed)
 {
     struct hd_batch_builder batch;
     int err;
 
-    if (feed->page.len == 0)
+    if (feed->page.data.len == 0)
         return;
-    feed->has_large |= feed->page.len > 2 * HD_PAGE_BYTES;
+    note_size(feed);
     hd_batch_init(&batch);
     err = feed->guard ? expect_thread(&batch, feed) : 0;
     if (!err)
@@ -142,6 +166,28 @@ void hd_feed_flush(struct hd_feed *feed)
         hd_log(HD_LOG_ERROR, "feed", "a page of events was not stored: %s", hd_error_text(err));
     }
     hd_page_forget(feed);
+}
+
+void hd_feed_take_page(struct hd_feed *feed, struct hd_event_page *out)
+{
+    *out = (struct hd_event_page){0};
+    if (feed->page.data.len == 0)
+        return;
+    note_size(feed);
+    *out = feed->page;
+    hd_buf_init(&feed->page.data, HD_PAGE_LIMIT);
+    hd_page_forget(feed);
+    if (feed->pins++ == 0 || out->first < feed->pinned)
+        feed->pinned = out->first;
+}
+
+void hd_page_fini(struct hd_event_page *page, struct hd_feed *feed)
+{
+    if (page->data.len == 0)
+        return;
+    feed->pins--;
+    hd_buf_fini(&page->data);
+    *page = (struct hd_event_page){0};
 }
 
 bool hd_feed_has_large(const struct hd_feed *feed)

@@ -70,12 +70,13 @@ struct hd_ticket {
 
     /* How it ended; set by work.c, stored by finish.c. */
     struct hd_outcome outcome;
-    struct hd_val *output;     /* NULL: none */
-    struct hd_buf values;      /* the output as JSON, when somebody wants it */
-    struct hd_buf interrupts;  /* JSON: task id to list */
-    struct hd_buf error;       /* JSON */
-    struct hd_buf receipt;     /* JSON, when it was stopped: what was under way */
-    struct hd_origin *origins; /* what was there before, in case it is rolled back */
+    struct hd_val *output;          /* NULL: none */
+    struct hd_buf values;           /* the output as JSON, when somebody wants it */
+    struct hd_buf interrupts;       /* JSON: task id to list */
+    struct hd_buf error;            /* JSON */
+    struct hd_buf receipt;          /* JSON, when it was stopped: what was under way */
+    struct hd_event_page last_page; /* its last events, stored with its end; may be empty */
+    struct hd_origin *origins;      /* what was there before, in case it is rolled back */
     bool has_next;
     bool has_made_checkpoint;
 };

@@ -570,8 +570,10 @@ void hd_work_stop(struct hd_ticket *ticket, enum hd_stop stop)
 
 void hd_work_fini(struct hd_ticket *ticket)
 {
-    if (ticket->feed)
+    if (ticket->feed) {
+        hd_page_fini(&ticket->last_page, ticket->feed);
         hd_feed_release(ticket->feed);
+    }
     hd_partials_fini(&ticket->partials);
     hd_origins_free(ticket->origins);
     hd_val_unref(ticket->output);

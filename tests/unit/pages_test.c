@@ -221,13 +221,47 @@ static void only_what_is_asked_for_is_read(void **state)
     expect_events(w, 1, 10);
 }
 
+static void add_held(struct world *w, const char *run)
+{
+    const struct hd_news news = {.run_id = hd_slice_cstr(run),
+                                 .name = HD_S("end"),
+                                 .data = HD_S("{}"),
+                                 .is_stored = true,
+                                 .is_last = true,
+                                 .is_held = true};
+
+    assert_err(hd_feed_add(w->feed, &news), 0);
+}
+
+/* The feed would forget the first event, were it not on its way to the store with the run's end. */
+static void a_page_that_is_taken_stays_in_memory(void **state)
+{
+    struct world *w = *state;
+    struct hd_event_page page;
+
+    add(w, SMALL, true);
+    add_held(w, RUN);
+    hd_feed_take_page(w->feed, &page);
+    assert_int_equal(page.first, 1);
+    assert_int_equal(page.last, 2);
+    settle(w);
+    assert_null(w->stored);
+    hd_feed_show(w->feed, HD_S(RUN));
+    add_of(w, OTHER, LARGE, true);
+    assert_int_equal(hd_feed_forgotten(w->feed), 0);
+    expect_events(w, 1, 3);
+    hd_page_fini(&page, w->feed);
+    add_of(w, OTHER, SMALL, true);
+    assert_int_equal(hd_feed_forgotten(w->feed), 3);
+}
+
 int main(void)
 {
 #define CASE(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
     const struct CMUnitTest tests[] = {
         CASE(what_is_being_stored_is_waited_for), CASE(what_waits_for_its_page_is_stored_first),
         CASE(more_may_be_forgotten_meanwhile),    CASE(what_is_never_stored_is_no_hole),
-        CASE(only_what_is_asked_for_is_read),
+        CASE(only_what_is_asked_for_is_read),     CASE(a_page_that_is_taken_stays_in_memory),
     };
 #undef CASE
 

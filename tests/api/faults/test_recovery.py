@@ -1,0 +1,96 @@
+"""What a server finds in its store after a crash or a stop: ends, events, and runs that go on."""
+
+import contextlib
+import sqlite3
+
+import httpx
+import pytest
+from load import eventually
+from plain import Thread, events, human
+from server import Server
+
+pytestmark = pytest.mark.beyond_peer("keeps its data in memory")
+
+
+@pytest.fixture
+def http(own_server):
+    with httpx.Client(base_url=own_server.url, timeout=60) as client:
+        yield client
+
+
+def crash(server) -> None:
+    server.kill()
+    server.restart()
+
+
+def start(thread: Thread, assistant: str, **body) -> str:
+    return thread.ask("POST", thread.path("/runs"), json={"assistant_id": assistant, **body})["run_id"]
+
+
+def join(thread: Thread, run: str):
+    return thread.ask("GET", thread.path(f"/runs/{run}/join"))
+
+
+def record(thread: Thread, run: str) -> dict:
+    return thread.ask("GET", thread.path(f"/runs/{run}"))
+
+
+def stored_events(thread: Thread, run: str) -> list[tuple]:
+    """All events of the run, as a client that has seen none reads them."""
+    return events(thread.http.get(thread.path(f"/runs/{run}/stream"), headers={"Last-Event-ID": "-1"}).text)
+
+
+def pages(server, run: str) -> int:
+    """How many pages of the run's events are stored."""
+    with contextlib.closing(sqlite3.connect(server.folder / "heddle.db", timeout=60)) as database:
+        return database.execute("SELECT count(*) FROM event_pages WHERE run_id = ?", (run,)).fetchone()[0]
+
+
+def names(found: list[tuple]) -> list[str]:
+    return [name for name, _, _ in found]
+
+
+@contextlib.contextmanager
+def conflicting_ends(server):
+    """A batch that changes a thread and a run conflicts: other batches of its commit are stored, it is not."""
+    with contextlib.closing(sqlite3.connect(server.folder / "heddle.db", timeout=60)) as database:
+        database.execute(
+            "CREATE TRIGGER conflict BEFORE INSERT ON thread_info BEGIN UPDATE runs SET rev = rev + 1; END"
+        )
+        yield
+        database.execute("DROP TRIGGER conflict")
+
+
+def test_a_stored_end_event_implies_a_stored_end():
+    """An `end` that can be read before the run's record is durable would be followed by another attempt."""
+    server = Server.create(options=["--stream-retention-events", "100000000"])
+    with server, httpx.Client(base_url=server.url, timeout=60) as http:
+        thread = Thread(http)
+        run = start(thread, "nap", input={"ms": 1000}, stream_resumable=True)
+        with conflicting_ends(server):
+            eventually(lambda: "is not stored yet" in server.log.read_text())
+            server.kill()
+        server.restart()
+        join(thread, run)
+        found = stored_events(thread, run)
+        assert [data["attempt"] for name, data, _ in found if name == "metadata"] == [1, 2]
+        assert names(found).count("end") == 1 and names(found)[-1] == "end"
+        assert record(thread, run)["status"] == "success"
+
+
+def test_a_crash_wipes_no_stored_events(own_server, http):
+    """A crash leaves a gap in the numbers that is wider than the number of events that are kept."""
+    thread = Thread(http)
+    before = start(thread, "echo", input=human("one"), stream_resumable=True)
+    join(thread, before)
+    kept = stored_events(thread, before)
+    assert names(kept)[0] == "metadata" and names(kept)[-1] == "end"
+    through = start(thread, "nap", input={"ms": 2000}, stream_resumable=True)
+    eventually(lambda: pages(own_server, through))
+    crash(own_server)
+    join(thread, through)
+    found = stored_events(thread, through)
+    assert stored_events(thread, before) == kept
+    assert [data["attempt"] for name, data, _ in found if name == "metadata"] == [1, 2]
+    crash(own_server)
+    assert stored_events(thread, before) == kept and stored_events(thread, through) == found
