@@ -3,17 +3,18 @@
  * answer must be the same.
  *
  *   HEDDLE_TEST_SEED     repeats a sequence (printed when one fails)
- *   HEDDLE_MODEL_STEPS   how many steps, instead of as many as the time allows:
- *                        lower it to the step that failed, then look for less
- *   HEDDLE_MODEL_SECONDS how long each case goes on (2)
+ *   HEDDLE_MODEL_STEPS   one sequence of so many steps: lower it to the step that
+ *                        failed, then look for less
+ *   HEDDLE_MODEL_SECONDS each case takes so long, instead of TOTAL_STEPS
  */
+#include <limits.h>
 #include <stdio.h>
 #include <time.h>
 
 #include "tests/contract/model.h"
 #include "tests/contract/store_watch.h"
 
-enum { JSON_MAX = 2000 };
+enum { JSON_MAX = 2000, TOTAL_STEPS = 2400 };
 
 struct world {
     struct fixture *f;
@@ -783,25 +784,34 @@ static void walk(struct world *w, double until, long most)
     model_destroy(w->model);
 }
 
+/* Short walks begin anew more often, long ones go deeper. */
+static long walk_many(struct world *w, double until, long most)
+{
+    long total = 0;
+
+    for (; total < most && now() < until; w->seed++) {
+        long length = w->seed % 4 ? 300 : 3000;
+
+        walk(w, until, length < most - total ? length : most - total);
+        total += w->step;
+    }
+    return total;
+}
+
 static void run_model(struct fixture *f, int handle_count)
 {
     struct world w = {.f = f, .handle_count = handle_count};
-    long most = setting("HEDDLE_MODEL_STEPS", 0);
-    double until = now() + (double)setting("HEDDLE_MODEL_SECONDS", 2);
-    long total = 0;
+    long total = setting("HEDDLE_MODEL_STEPS", 0);
+    long seconds = setting("HEDDLE_MODEL_SECONDS", 0);
 
     check_names();
     w.seed = (unsigned)setting("HEDDLE_TEST_SEED", (long)time(NULL) * 7919 % 1000000007);
     open_handles(&w);
-    if (most) {
-        walk(&w, 1e18, most);
-        total = w.step;
-    }
-    for (; !most && now() < until;
-         w.seed++) { /* short walks begin anew more often, long ones go deeper */
-        walk(&w, until, w.seed % 4 ? 300 : 3000);
-        total += w.step;
-    }
+    if (total)
+        walk(&w, 1e18, total);
+    else
+        total = walk_many(&w, seconds ? now() + (double)seconds : 1e18,
+                          seconds ? LONG_MAX : TOTAL_STEPS);
     print_message("# %s: %ld steps, seeds up to %u\n", kind_of(f->base), total, w.seed);
     close_handles(&w);
 }
