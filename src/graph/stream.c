@@ -20,6 +20,7 @@ static const struct {
     {HD_STREAM_CUSTOM, "custom"},
     {HD_STREAM_MESSAGES, "messages"},
     {HD_STREAM_EVENTS, "events"},
+    {HD_STREAM_TOOLS, "tools"},
 };
 
 const char *hd_stream_mode_name(enum hd_stream_mode mode)

@@ -20,7 +20,7 @@ enum hd_mode {
     HD_MODE_TUPLES = HD_STREAM_MESSAGES, /* messages-tuple */
     HD_MODE_EVENTS = HD_STREAM_EVENTS,
     HD_MODE_MESSAGES = 1 << 16, /* whole messages as they grow */
-    HD_MODE_TOOLS = 1 << 17,
+    HD_MODE_TOOLS = HD_STREAM_TOOLS,
     HD_MODE_STATE_UPDATE = 1 << 18 /* of a thread's stream: the state was changed by hand */
 };
 

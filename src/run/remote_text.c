@@ -23,6 +23,7 @@ static const struct {
     {"debug", HD_STREAM_DEBUG},
     {"checkpoints", HD_STREAM_CHECKPOINTS},
     {"events", HD_STREAM_EVENTS},
+    {"tools", HD_STREAM_TOOLS},
 };
 
 static void put_text(struct hd_jw *jw, const char *name, struct hd_slice text)

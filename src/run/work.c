@@ -182,7 +182,7 @@ static void on_stream(void *ctx, struct hd_slice ns, enum hd_stream_mode mode,
 
 unsigned hd_work_all_modes(const struct hd_ticket *ticket)
 {
-    unsigned modes = ticket->modes & (HD_STREAM_ALL | HD_STREAM_EVENTS);
+    unsigned modes = ticket->modes & (HD_STREAM_ALL | HD_STREAM_EVENTS | HD_STREAM_TOOLS);
 
     if (ticket->modes & HD_MODE_MESSAGES)
         modes |= HD_STREAM_MESSAGES | HD_STREAM_VALUES;
