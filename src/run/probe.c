@@ -30,6 +30,10 @@ static char program[] =
     "folders = heddle.submodule_search_locations or []\n"
     "if not any(os.path.isdir(os.path.join(f, 'runtime')) for f in folders): sys.exit(82)\n"
     "if find('langgraph') is None: sys.exit(83)\n"
+    "from importlib.metadata import version\n"
+    "try: major = int(version('langgraph').split('.')[0])\n"
+    "except Exception: major = 1\n"
+    "if major < 1: sys.exit(85)\n"
     "sys.exit(80)\n";
 
 /* The status that it ended with; -1: it did not. */
@@ -67,6 +71,6 @@ enum hd_probe hd_probe_python(const char *python)
         posix_spawn(&pid, python, &actions, NULL, argv, environ) == 0)
         status = wait_for(pid);
     (void)posix_spawn_file_actions_destroy(&actions);
-    return status >= HD_PROBE_GOOD && status <= HD_PROBE_TOO_OLD ? (enum hd_probe)status
-                                                                 : HD_PROBE_BROKEN;
+    return status >= HD_PROBE_GOOD && status <= HD_PROBE_OLD_LANGGRAPH ? (enum hd_probe)status
+                                                                       : HD_PROBE_BROKEN;
 }

@@ -173,6 +173,12 @@ static int check_python(const char *python, struct hd_fault *fault)
                             "%.90s has no package langgraph: is it the project's environment? "
                             "--runtime-python names another, or: %.60s -m pip install langgraph",
                             python, python);
+    case HD_PROBE_OLD_LANGGRAPH:
+        return hd_fault_set(
+            fault, HD_EINVAL,
+            "the package langgraph of %.80s is older than " HD_RT_LANGGRAPH
+            ", which graphs need: %.80s -m pip install -U \"langgraph>=" HD_RT_LANGGRAPH "\"",
+            python, python);
     case HD_PROBE_TOO_OLD:
         return hd_fault_set(fault, HD_EINVAL, "%.160s is older than Python 3.10", python);
     default:
@@ -182,6 +188,26 @@ static int check_python(const char *python, struct hd_fault *fault)
 }
 
 /* ---- the npm package -------------------------------------------------- */
+
+/* Node.js looks for packages here, then in each folder above. NULL: there is none. */
+static const char *find_package(const char *folder, const char *name, struct hd_arena *arena)
+{
+    char at[PATH_MAX];
+
+    (void)snprintf(at, sizeof(at), "%s", folder);
+    for (int i = 0; i < MAX_FOLDERS; i++) {
+        const char *package = hd_arena_printf(arena, "%s/node_modules/%s", at, name);
+        const char *file = package ? hd_arena_printf(arena, "%s/package.json", package) : NULL;
+        char *slash = strrchr(at, '/');
+
+        if (file && is_file(file))
+            return package;
+        if (!slash)
+            return NULL;
+        *slash = '\0';
+    }
+    return NULL;
+}
 
 /* Where package.json says that the program is. */
 static const char *read_bin(const char *folder, struct hd_slice text, struct hd_arena *arena)
@@ -220,39 +246,50 @@ static int read_small(const char *path, struct hd_buf *out)
     return err;
 }
 
-static const char *package_program(const char *folder, struct hd_arena *arena, bool *is_there)
+/* The text of package.json; the caller frees it. */
+static int read_package(const char *package, struct hd_arena *arena, struct hd_buf *out)
 {
-    const char *package = hd_arena_printf(arena, "%s/node_modules/" PACKAGE, folder);
-    const char *file = package ? hd_arena_printf(arena, "%s/package.json", package) : NULL;
+    const char *file = hd_arena_printf(arena, "%s/package.json", package);
+
+    hd_buf_init(out, (size_t)2 * HD_CONFIG_MAX_FILE);
+    return file ? read_small(file, out) : HD_ENOMEM;
+}
+
+static const char *package_program(const char *package, struct hd_arena *arena)
+{
     const char *found = NULL;
     struct hd_buf text;
 
-    if (!file || !is_file(file))
-        return NULL;
-    *is_there = true;
-    hd_buf_init(&text, (size_t)2 * HD_CONFIG_MAX_FILE);
-    if (read_small(file, &text) == 0)
+    if (read_package(package, arena, &text) == 0)
         found = read_bin(package, hd_buf_slice(&text), arena);
     hd_buf_fini(&text);
     return found && is_file(found) ? found : NULL;
 }
 
-/* As Node.js looks for packages: here, then in each folder above. */
-static const char *find_package(const char *folder, struct hd_arena *arena, bool *is_there)
+/* A project without the package, or with another layout: its worker checks the version again. */
+static int check_langgraph(const char *folder, struct hd_arena *arena, struct hd_fault *fault)
 {
-    char at[PATH_MAX];
+    const char *package = find_package(folder, "@langchain/langgraph", arena);
+    struct hd_json json = {NULL};
+    struct hd_slice version;
+    struct hd_buf text;
+    int err = 0;
 
-    *is_there = false;
-    (void)snprintf(at, sizeof(at), "%s", folder);
-    for (int i = 0; i < MAX_FOLDERS; i++) {
-        const char *found = package_program(at, arena, is_there);
-        char *slash = strrchr(at, '/');
-
-        if (found || *is_there || !slash)
-            return found;
-        *slash = '\0';
+    if (!package)
+        return 0;
+    if (read_package(package, arena, &text) == 0 &&
+        hd_json_parse(&json, hd_buf_slice(&text), NULL) == 0) {
+        version = hd_json_string(hd_json_get(hd_json_root(&json), HD_S("version")));
+        if (!hd_rt_is_new_enough(version))
+            err = hd_fault_set(fault, HD_EINVAL,
+                               "the package @langchain/langgraph of %.100s is %.*s, and graphs "
+                               "need " HD_RT_LANGGRAPH
+                               " or newer: npm install @langchain/langgraph@latest",
+                               folder, (int)(version.len < 32 ? version.len : 32), version.ptr);
     }
-    return NULL;
+    hd_json_fini(&json);
+    hd_buf_fini(&text);
+    return err;
 }
 
 /* ---- how they are started --------------------------------------------- */
@@ -329,16 +366,17 @@ static int start_node(const struct hd_config *config, const char *folder, struct
                       struct hd_rt_program *program, struct hd_fault *fault)
 {
     const char *node = find_program(*config->runtime_node ? config->runtime_node : "node", arena);
-    const char *script;
-    bool is_there;
+    const char *package, *script;
+    int err;
 
     if (!node)
         return no_program("runtime.node", config->runtime_node,
                           "the project has TypeScript or JavaScript graphs, and there is no node: "
                           "install Node.js 20 or newer, or say where it is with --runtime-node",
                           fault);
-    script = find_package(folder, arena, &is_there);
-    if (!script && is_there)
+    package = find_package(folder, PACKAGE, arena);
+    script = package ? package_program(package, arena) : NULL;
+    if (!script && package)
         return hd_fault_set(fault, HD_EINVAL,
                             "the package heddle in the node_modules of %.100s is too old for this "
                             "server: npm install heddle@latest",
@@ -348,8 +386,9 @@ static int start_node(const struct hd_config *config, const char *folder, struct
                             "%.120s has no package heddle in its node_modules, which runs the "
                             "graphs. Install it there: npm install heddle",
                             folder);
+    err = check_langgraph(folder, arena, fault);
     program->argv = list_of(arena, (const char *const[]){node, script}, 2);
-    return program->argv ? 0 : HD_ENOMEM;
+    return err ? err : program->argv ? 0 : HD_ENOMEM;
 }
 
 int hd_project_find_program(const struct hd_config *config, enum hd_rt_language language,

@@ -59,6 +59,24 @@ static void wait_longer(struct hd_runtime *runtime, struct hd_rt_slot *slot, int
     hd_runtime_wake(runtime);
 }
 
+/* Its next worker would be refused for the same reason; a reload tries again. */
+static void stop_slot(struct hd_rt_slot *slot)
+{
+    slot->worker = NULL;
+    slot->start_us = INT64_MAX;
+}
+
+/* No worker is there, and none will come. */
+static bool is_hopeless(const struct hd_runtime *runtime, const struct hd_rt_pool *pool)
+{
+    if (runtime->settings->listen || pool->slot_count == 0)
+        return false;
+    for (int i = 0; i < pool->slot_count; i++)
+        if (pool->slots[i].worker || pool->slots[i].start_us != INT64_MAX)
+            return false;
+    return true;
+}
+
 static void start_one(struct hd_runtime *runtime, enum hd_rt_language language, int i, int64_t now)
 {
     struct hd_rt_pool *pool = &runtime->pools[language];
@@ -118,6 +136,13 @@ void hd_pool_lost(struct hd_worker *worker, int64_t now)
     }
     if (runtime->is_draining || runtime->is_destroyed) {
         slot->worker = NULL;
+        return;
+    }
+    if (worker->is_refused) {
+        stop_slot(slot);
+        hd_runtime_wake(runtime);
+        hd_log(HD_LOG_ERROR, worker->name, "%s; it is not started again before the server is",
+               worker->why);
         return;
     }
     if (worker->ready_us && now - worker->ready_us > STEADY_US)
@@ -268,7 +293,7 @@ static void lose_patience(struct hd_runtime *runtime, enum hd_rt_language langua
         struct hd_rt_call *next = call->next;
         int64_t since = call->made_us > pool->deserted_us ? call->made_us : pool->deserted_us;
 
-        if (now - since >= call->patience_us)
+        if (now - since >= call->patience_us || is_hopeless(runtime, pool))
             hd_call_lose(call, text);
         call = next;
     }
@@ -291,7 +316,7 @@ bool hd_pool_is_busy(const struct hd_runtime *runtime, enum hd_rt_language langu
     const struct hd_rt_pool *pool = &runtime->pools[language];
 
     for (int i = 0; i < pool->slot_count; i++)
-        if (!pool->slots[i].worker)
+        if (!pool->slots[i].worker && pool->slots[i].start_us != INT64_MAX)
             return true;
     return pool->waiting != NULL;
 }
@@ -306,6 +331,7 @@ struct hd_rt_counts hd_runtime_counts(const struct hd_runtime *runtime,
     for (const struct hd_worker *worker = runtime->workers; worker; worker = worker->next)
         counts.workers += worker->language == language && is_usable(worker);
     for (int i = 0; i < pool->slot_count; i++)
-        counts.starting += !pool->slots[i].worker || !is_usable(pool->slots[i].worker);
+        counts.starting += pool->slots[i].start_us != INT64_MAX &&
+                           (!pool->slots[i].worker || !is_usable(pool->slots[i].worker));
     return counts;
 }

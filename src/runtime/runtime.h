@@ -24,6 +24,12 @@ struct hd_rt_call;
 struct hd_rt_request;
 struct hd_arena;
 
+/* The oldest version of LangGraph whose graphs workers run, in both languages. */
+#define HD_RT_LANGGRAPH "1.0"
+
+/* Whether a version of LangGraph is HD_RT_LANGGRAPH or newer; one that cannot be read is. */
+bool hd_rt_is_new_enough(struct hd_slice version);
+
 enum hd_rt_language { HD_RT_PYTHON, HD_RT_JS, HD_RT_LANGUAGES };
 
 /* A frame's content. Borrowed. */

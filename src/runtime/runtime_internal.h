@@ -65,6 +65,7 @@ struct hd_worker {
     enum hd_worker_state state;
     enum hd_worker_age age;
     bool is_replaced; /* a new one is ready */
+    bool is_refused;  /* its versions do not fit: another one would be refused too */
     bool is_told;     /* whoever waited for it was told that it is lost */
     bool is_shut;     /* it closed its connection: how its process ended says why */
     bool is_late;     /* the time for its ping is over; what it said may still be read */

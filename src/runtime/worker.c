@@ -299,6 +299,25 @@ static struct hd_slice first_two(struct hd_slice version)
     return version;
 }
 
+bool hd_rt_is_new_enough(struct hd_slice version)
+{
+    return !hd_slice_starts(version, HD_S("0."));
+}
+
+static int check_langgraph(hd_json_val hello, enum hd_rt_language language, struct hd_fault *fault)
+{
+    struct hd_slice version = hd_json_string(hd_json_get(hello, HD_S("langgraph")));
+
+    if (hd_rt_is_new_enough(version))
+        return 0;
+    return hd_fault_set(fault, HD_EUNSUPPORTED,
+                        "the worker's LangGraph is %.*s, and graphs need " HD_RT_LANGGRAPH
+                        " or newer: %s",
+                        (int)(version.len < 32 ? version.len : 32), version.ptr,
+                        language == HD_RT_PYTHON ? "pip install -U 'langgraph>=" HD_RT_LANGGRAPH "'"
+                                                 : "npm install @langchain/langgraph@latest");
+}
+
 static int check_versions(hd_json_val hello, enum hd_rt_language language, struct hd_fault *fault)
 {
     struct hd_slice version = hd_json_string(hd_json_get(hello, HD_S("version")));
@@ -307,7 +326,7 @@ static int check_versions(hd_json_val hello, enum hd_rt_language language, struc
 
     (void)hd_json_int(hd_json_get(hello, HD_S("protocol")), &protocol);
     if (protocol == HD_RT_PROTOCOL && hd_slice_eq(first_two(version), ours))
-        return 0;
+        return check_langgraph(hello, language, fault);
     if (version.len > 32)
         version.len = 32;
     return hd_fault_set(
@@ -360,6 +379,7 @@ static int greet_started(struct hd_runtime *runtime, hd_json_val hello,
                            hd_rt_language_names[worker->language]);
     if (!err)
         err = check_versions(hello, language, fault);
+    worker->is_refused = err == HD_EUNSUPPORTED;
     if (err)
         hd_worker_end(worker, "was refused: %s", fault->text);
     else

@@ -3,8 +3,8 @@
  * `heddle-runtime`: the worker that `heddle serve` starts for graphs in TypeScript and JavaScript.
  */
 import { readFileSync } from "node:fs";
+import { refuseOld, type WorkerSettings } from "./hello.js";
 import { prepareLoading } from "./loading.js";
-import type { WorkerSettings } from "./worker.js";
 
 function fail(message: string): never {
   console.error(`heddle-runtime: ${message}`);
@@ -44,6 +44,7 @@ async function main(): Promise<void> {
   // What nobody catches is no reason to end the runs of others.
   process.on("unhandledRejection", (reason) => console.error("unhandled rejection:", reason));
   process.on("uncaughtException", (error) => console.error("uncaught exception:", error));
+  await refuseOld(settings);
   await prepareLoading(process.cwd());
   const { Worker } = await import("./worker.js");
   const worker = await Worker.start(settings);

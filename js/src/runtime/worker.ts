@@ -1,28 +1,17 @@
 /**
  * A worker: says hello, loads the project, and does what the server asks until it is told to end.
  */
-import { connect, type Socket } from "node:net";
 import { failureOf } from "./failure.js";
-import type { Fields } from "./frame.js";
+import { connected, helloOf, type WorkerSettings } from "./hello.js";
 import { draw, subgraphs, update } from "./introspect.js";
 import { skipPolling } from "./items.js";
 import { Link, type IncomingCall } from "./link.js";
-import { loadedCommonJs, packageVersion } from "./modules.js";
+import { registerLogger } from "./logger.js";
+import { loadedCommonJs } from "./modules.js";
 import { Project, type ProjectSettings } from "./project.js";
 import { run } from "./run.js";
 import { look, onChange, watchLoop } from "./watch.js";
 import { startWatchdog } from "./watchdog.js";
-
-const PROTOCOL = 1;
-
-export interface WorkerSettings {
-  /** A path, or host and port. */
-  readonly address: { readonly path: string } | { readonly host: string; readonly port: number };
-  readonly key: string;
-  /** Where the project is when the server is on another machine. */
-  readonly folder: string | undefined;
-  readonly version: string;
-}
 
 type Operation = (call: IncomingCall, worker: Worker) => Promise<void>;
 
@@ -66,6 +55,7 @@ export class Worker {
     const project = new Project(settings.folder === undefined ? told : { ...told, folder: settings.folder });
     const worker = new Worker(link, project);
     skipPolling();
+    registerLogger();
     if (told.reload) startWatchdog();
     else watchLoop(console.error);
     const files = told.reload ? look(project.folder) : undefined;
@@ -104,27 +94,4 @@ export class Worker {
     }
     if (this.#draining !== undefined && this.link.busy <= 1) this.#drained?.();
   }
-}
-
-function helloOf({ key, version, folder = process.cwd() }: WorkerSettings): Fields {
-  return {
-    op: "hello",
-    protocol: PROTOCOL,
-    runtime: "js",
-    version,
-    language: process.versions.node,
-    langgraph: packageVersion(folder, "@langchain/langgraph") ?? "",
-    pid: process.pid,
-    key,
-  };
-}
-
-function connected(address: WorkerSettings["address"]): Promise<Socket> {
-  return new Promise((resolve, reject) => {
-    const socket = connect(address, () => {
-      socket.off("error", reject);
-      resolve(socket);
-    });
-    socket.once("error", reject);
-  });
 }

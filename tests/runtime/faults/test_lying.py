@@ -56,6 +56,16 @@ def test_a_protocol_that_does_not_fit(served):
     assert "protocol" in fails(server)
 
 
+def test_a_langgraph_below_1_0_is_refused_once(served):
+    server = served({**ready(), "hello": {"langgraph": "0.6.11"}})  # the start timeout is not waited for
+    said = fails(server)
+    assert "LangGraph is 0.6.11" in said and "1.0 or newer" in said and "langgraph>=1.0" in said
+    assert fails(server) == said
+    log = server.log.read_text()
+    assert log.count("not started again") == 1, log
+    assert server.workers() == []
+
+
 @pytest.mark.parametrize("start", ["exit", "garbage", "silent", "hang", "not_ready"])
 def test_one_that_never_is_ready(served, start):
     server = served({**ready(), "start": start}, "--runtime-start-timeout", "2")

@@ -186,7 +186,7 @@ class Worker:
             "runtime": self.runtime,
             "version": VERSION,
             "language": sys.version.split()[0],
-            "langgraph": "0.0.0",
+            "langgraph": "1.0.0",
             "pid": os.getpid(),
             "key": os.environ.get("HEDDLE_RUNTIME_KEY", ""),
         }

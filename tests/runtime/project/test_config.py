@@ -199,6 +199,31 @@ def test_mistakes_are_explained(name, tmp_path):
     assert done.stderr.startswith("heddle serve: ") and done.stderr.count("\n") == 1
 
 
+def test_a_langgraph_js_below_1_0_is_named(tmp_path):
+    for name, text in {
+        "heddle": {"version": "0.1.0", "bin": {"heddle-runtime": "main.js"}},
+        "@langchain/langgraph": {"version": "0.4.9"},
+    }.items():
+        package = tmp_path / "node_modules" / name
+        package.mkdir(parents=True)
+        (package / "package.json").write_text(json.dumps(text))
+        (package / "main.js").touch()
+    done = check(tmp_path, {"graphs": {"a": "./a.ts:g"}}, ["a.ts"])
+    assert done.returncode == 2 and "@langchain/langgraph" in done.stderr, done.stderr
+    assert "0.4.9" in done.stderr and "1.0 or newer" in done.stderr and "npm install" in done.stderr
+
+
+def test_a_python_langgraph_below_1_0_is_named(tmp_path):
+    """A package of another version on the path of the group's own Python."""
+    for name in ("langgraph", "langgraph-0.6.11.dist-info"):
+        (tmp_path / "old" / name).mkdir(parents=True)
+    (tmp_path / "old/langgraph/__init__.py").touch()
+    (tmp_path / "old/langgraph-0.6.11.dist-info/METADATA").write_text("Name: langgraph\nVersion: 0.6.11\n")
+    env = {"PYTHONPATH": str(tmp_path / "old"), "VIRTUAL_ENV": ""}
+    done = check(tmp_path, {"graphs": {"a": "./a.py:g"}}, ["a.py"], ["--runtime-python", sys.executable], env=env)
+    assert done.returncode == 2 and "older than 1.0" in done.stderr and "langgraph>=1.0" in done.stderr, done.stderr
+
+
 def test_a_line_of_env_that_is_wrong_is_named(tmp_path):
     (tmp_path / ".env").write_text("A=1\nwrong secret\n")
     done = check(tmp_path, {"env": ".env"})
