@@ -33,7 +33,8 @@ static int error_of_code(struct hd_slice code)
 static int error_of_type(struct hd_slice type)
 {
     static const char *const names[] = {"InvalidUpdateError", "ValueError",      "TypeError",
-                                        "KeyError",           "EmptyInputError", "ValidationError"};
+                                        "KeyError",           "EmptyInputError", "ValidationError",
+                                        "LoadError"};
 
     for (size_t i = 0; i < HD_COUNT(names); i++) {
         if (hd_slice_eq(type, hd_slice_cstr(names[i])))
@@ -90,6 +91,26 @@ static void on_end(void *ctx, enum hd_rt_end how, const struct hd_rt_message *me
     }
     (void)read_refusal(call, message->head);
     give_up(asking, hd_fault_set(&call->fault, HD_ECLOSED, "no worker is there to answer"));
+}
+
+int hd_call_check_loaded(struct hd_call *call, const struct hd_app_graph *graph)
+{
+    struct hd_slice error = hd_app_form(graph)->error;
+    struct hd_slice type, message;
+    struct hd_json json = {NULL};
+    int err;
+
+    if (error.len == 0)
+        return 0;
+    if (hd_json_parse(&json, error, NULL))
+        return HD_ENOMEM;
+    type = hd_json_string(hd_json_get(hd_json_root(&json), HD_S("type")));
+    message = hd_json_string(hd_json_get(hd_json_root(&json), HD_S("message")));
+    err = hd_fault_set(&call->fault, HD_EINVAL, "graph \"%.*s\" cannot be loaded: %.*s: %.*s",
+                       (int)graph->id.len, graph->id.ptr, (int)type.len, type.ptr, (int)message.len,
+                       message.ptr);
+    hd_json_fini(&json);
+    return err;
 }
 
 void hd_call_ask(struct hd_call *call, const struct hd_ask *ask)

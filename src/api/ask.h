@@ -21,6 +21,12 @@ struct hd_ask {
     void (*otherwise)(struct hd_call *call, int err);
 };
 
+/*
+ * HD_EINVAL with the load error when the code of the graph could not be loaded. The status 422
+ * keeps clients of both SDKs from repeating the request, which they do after a 500.
+ */
+HD_MUST_CHECK int hd_call_check_loaded(struct hd_call *call, const struct hd_app_graph *graph);
+
 /* Copies what it is given. */
 void hd_call_ask(struct hd_call *call, const struct hd_ask *ask);
 

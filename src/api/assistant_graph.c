@@ -36,9 +36,10 @@ static int begin_question(struct hd_call *call, const struct hd_app_graph *graph
                           struct question **out)
 {
     struct question *q = hd_arena_calloc(call->arena, 1, sizeof(*q));
+    int err = q ? hd_call_check_loaded(call, graph) : HD_ENOMEM;
 
-    if (!q)
-        return HD_ENOMEM;
+    if (err)
+        return err;
     q->graph = graph;
     hd_buf_init(&q->head, MAX_HEAD);
     hd_jw_init(&q->jw, &q->head);
@@ -75,27 +76,6 @@ static void ask(struct hd_call *call, hd_asked_fn then)
 
     hd_call_ask(call, &asked);
     hd_buf_fini(&q->head);
-}
-
-/* A graph that could not be loaded has nothing to show. */
-static int check_loaded(struct hd_call *call, const struct hd_app_graph *graph)
-{
-    struct hd_slice error = hd_app_form(graph)->error;
-    struct hd_slice type, message;
-    struct hd_json json = {NULL};
-    int err;
-
-    if (error.len == 0)
-        return 0;
-    if (hd_json_parse(&json, error, NULL))
-        return HD_ENOMEM;
-    type = hd_json_string(hd_json_get(hd_json_root(&json), HD_S("type")));
-    message = hd_json_string(hd_json_get(hd_json_root(&json), HD_S("message")));
-    err =
-        hd_call_refuse(call, 500, "Graph \"%.*s\" cannot be loaded: %.*s: %.*s", (int)graph->id.len,
-                       graph->id.ptr, (int)type.len, type.ptr, (int)message.len, message.ptr);
-    hd_json_fini(&json);
-    return err;
 }
 
 /* ---- drawn ------------------------------------------------------------ */
@@ -278,9 +258,11 @@ static int put_form(struct hd_call *call, const struct hd_app_graph *graph)
 static void on_schemas(struct hd_call *call, const struct hd_rt_message *message)
 {
     const struct question *q = call->state;
-    int err = put_form(call, q->graph);
+    int err = hd_call_check_loaded(call, q->graph);
 
     (void)message;
+    if (!err)
+        err = put_form(call, q->graph);
     if (err)
         hd_call_fail(call, err);
     else
@@ -306,8 +288,8 @@ static int get_schemas(struct hd_call *call)
         return 0;
     }
     if (hd_app_form(graph)->is_told) {
-        err = check_loaded(call, graph);
-        return err || call->status != 200 ? err : put_form(call, graph);
+        err = hd_call_check_loaded(call, graph);
+        return err ? err : put_form(call, graph);
     }
     err = begin_question(call, graph, &assistant, "ping", &q);
     return err ? err : end_question(call, q);

@@ -157,9 +157,11 @@ int hd_supersteps_prepare(struct hd_call *call, struct hd_spot *spot, bool from_
 {
     struct hd_buf head, text;
     struct hd_jw jw;
-    int err;
+    int err = hd_call_check_loaded(call, spot->graph);
 
     *out = (struct hd_supersteps_remote){.spot = spot};
+    if (err)
+        return err;
     hd_buf_init(&head, MAX_TEXT);
     hd_buf_init(&text, MAX_TEXT);
     hd_jw_init(&jw, &text);

@@ -24,6 +24,18 @@ export interface ProjectSettings {
 
 type Factory = (config: Fields, runtime: Fields) => unknown;
 
+/** A graph that is not there: its code could not be loaded, or the project does not name it. */
+class LoadError extends Error {
+  constructor(id: string, failure?: Fields) {
+    super(
+      failure === undefined
+        ? `there is no graph "${id}"`
+        : `graph "${id}" cannot be loaded: ${String(failure.type)}: ${String(failure.message)}`,
+    );
+    this.name = "LoadError";
+  }
+}
+
 export interface MadeGraph {
   readonly graph: Graph;
   /** Of a graph that was made for this use alone. */
@@ -34,6 +46,7 @@ export class Project {
   readonly folder: string;
   readonly settings: ProjectSettings;
   readonly #graphs = new Map<string, Graph | Factory>();
+  readonly #failures = new Map<string, LoadError>();
   #langgraph: LangGraph | undefined;
   auth: CustomAuth | undefined;
   app: HttpApp | undefined;
@@ -82,6 +95,8 @@ export class Project {
         this.#graphs.set(id, usable(await loadExport(this.folder, path), path));
         described[id] = await this.#describe(id);
       } catch (error) {
+        this.#graphs.delete(id);
+        this.#failures.set(id, new LoadError(id, failureOf(error)));
         described[id] = this.#failed(path, error);
       }
     }
@@ -91,7 +106,7 @@ export class Project {
   /** A graph to run, or to look at: functions are told which. */
   async make(id: string, config: Fields, context?: unknown, isRun = false): Promise<MadeGraph> {
     const found = this.#graphs.get(id);
-    if (found === undefined) throw new Error(`there is no graph "${id}" in this worker`);
+    if (found === undefined) throw this.#failures.get(id) ?? new LoadError(id);
     if (typeof found !== "function") return { graph: found, dispose: undefined };
     const runtime = isRun
       ? { accessContext: "threads.create_run", executionRuntime: { context } }
