@@ -120,6 +120,7 @@ static bool send_frame(struct stream *stream)
     for (size_t i = 0; i < count; i++)
         left += parts[i].len;
     stream->sent += taken;
+    hd_beat_touch(&stream->beat);
     return taken == left;
 }
 
@@ -208,7 +209,7 @@ static void pump(void *ctx)
         stream->is_pumping = false;
 }
 
-/* A heartbeat comes between frames; while a frame waits for room it says enough. */
+/* A heartbeat is sent between frames, and not while a frame waits for room. */
 static void on_beat(void *ctx)
 {
     struct stream *stream = ctx;

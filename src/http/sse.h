@@ -6,8 +6,12 @@
 #include "base/compiler.h"
 #include "base/slice.h"
 
-/* Keeps proxies and watchdogs content. Send it regularly for all of a stream, or never. */
-#define HD_SSE_HEARTBEAT HD_S(": heartbeat\n\n")
+/*
+ * A comment, which keeps proxies and the idle timers of clients from giving up. It has no blank
+ * line: once an id was received, decoders of the official clients emit an empty event for each
+ * blank line. Send it between frames only.
+ */
+#define HD_SSE_HEARTBEAT HD_S(": heartbeat\n")
 
 /*
  * Appends `event: …`, `data: …`, `id: …` (in this order, each with LF) and the blank

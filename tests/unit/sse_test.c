@@ -21,7 +21,7 @@ static void frames_have_their_lines_in_order(void **state)
     check(HD_S("end"), HD_S("null"), HD_S(""), "event: end\ndata: null\n\n");
     check(HD_S(""), HD_S("x"), HD_S("1"), "data: x\nid: 1\n\n");
     check(HD_S("e"), hd_slice(NULL, 0), HD_S("1"), "event: e\ndata: \nid: 1\n\n");
-    assert_slice(HD_SSE_HEARTBEAT, HD_S(": heartbeat\n\n"));
+    assert_slice(HD_SSE_HEARTBEAT, HD_S(": heartbeat\n"));
 }
 
 static void line_breaks_in_data_become_lines(void **state)

@@ -20,7 +20,6 @@ class Shown {
   events = [];
 
   take({ event, data }) {
-    if (!event) return; // a heartbeat
     this.events.push(event);
     const [name] = event.split("|");
     assert.notEqual(name, "error", JSON.stringify(data));

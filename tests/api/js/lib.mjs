@@ -32,14 +32,9 @@ export const texts = (values) => values.messages.map((message) => message.conten
 export const newThread = async () => (await client.threads.create()).thread_id;
 export const unknown = () => crypto.randomUUID();
 
-/** The parts of a stream. Heartevents, which may come at any time, reach programs as parts without event and data. */
-export async function* events(stream) {
-  for await (const part of stream) if (part.event) yield part;
-}
-
 export async function collect(stream) {
   const parts = [];
-  for await (const part of events(stream)) parts.push(part);
+  for await (const part of stream) parts.push(part);
   return parts;
 }
 

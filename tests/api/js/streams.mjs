@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { beyondPeer, client, collect, events, human, newThread, of, texts, until } from "./lib.mjs";
+import { EventSource } from "eventsource";
+import { apiUrl, beyondPeer, client, collect, human, newThread, of, texts, until } from "./lib.mjs";
 
 const MODES = ["values", "updates", "messages-tuple", "custom", "tasks", "checkpoints", "debug", "events"];
 
@@ -81,12 +82,47 @@ describe("streams", () => {
     await until(async () => (await client.runs.list(thread))[0].status === "interrupted");
   });
 
+  test("have no events for heartbeats", beyondPeer("has another interval"), async () => {
+    const thread = await newThread();
+    const seen = [];
+    const reading = (async () => {
+      for await (const part of client.runs.stream(thread, "nap", { input: { ms: 600_000 } })) seen.push(part);
+    })();
+    const [run] = await until(async () => {
+      const runs = await client.runs.list(thread);
+      return runs.length && seen.length > 1 && runs;
+    });
+    const joined = [];
+    const joining = (async () => {
+      for await (const part of client.runs.joinStream(thread, run.run_id, { lastEventId: "-1" })) joined.push(part);
+    })();
+    const url = `${apiUrl}/threads/${thread}/runs/${run.run_id}/stream`;
+    const fromStart = (_, init) => fetch(url, { ...init, headers: { ...init.headers, "last-event-id": "-1" } });
+    const source = new EventSource(url, { fetch: fromStart });
+    const messages = [];
+    for (const name of ["metadata", "values", "message", ""])
+      source.addEventListener(name, (event) => messages.push(event));
+    await until(() => joined.length && messages.length);
+    const response = await fromStart(url, {});
+    let raw = "";
+    for await (const piece of response.body.pipeThrough(new TextDecoderStream())) {
+      raw += piece;
+      if (raw.split(": heartbeat\n").length > 3) break;
+    }
+    source.close();
+    await client.runs.cancel(thread, run.run_id, true);
+    await Promise.all([reading, joining]);
+    for (const part of [...seen, ...joined]) assert.ok(part.event && part.data, JSON.stringify(part));
+    assert.deepEqual(messages.map((message) => [message.type, message.data === ""]).filter(([, empty]) => empty), []);
+    assert.deepEqual([...new Set(messages.map((message) => message.type))], ["metadata", "values"]);
+  });
+
   test("of a thread span its runs", beyondPeer("has no such endpoint"), async () => {
     const thread = await newThread();
     const controller = new AbortController();
     const seen = [];
     const reading = (async () => {
-      for await (const part of events(client.threads.joinStream(thread, { lastEventId: "-", signal: controller.signal }))) {
+      for await (const part of client.threads.joinStream(thread, { lastEventId: "-", signal: controller.signal })) {
         seen.push(part);
         if (seen.filter((each) => each.event === "end").length === 2) break;
       }

@@ -9,9 +9,11 @@ import os
 import subprocess
 import sys
 
-from server import Server
+from server import Server, is_peer
 
-with Server.create() as server:
+# Heartbeats as often as possible: clients must not see them.
+options = [] if is_peer() else ["--stream-heartbeat", "1"]
+with Server.create(options=options) as server:
     status = subprocess.run(sys.argv[1:], env={**os.environ, "HEDDLE_API_URL": server.url}).returncode
     if status != 0:
         print(server.tail(20), file=sys.stderr)

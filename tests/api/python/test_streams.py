@@ -2,11 +2,12 @@
 
 import asyncio
 
+import httpx
 import pytest
-from clients import collect, human, opened, texts, until
+from clients import collect, human, open_client, opened, texts, until
 from gate import Gate
 from load import metrics
-from server import is_peer
+from server import Server, is_peer
 
 HI = human("hi there", id="m1")
 
@@ -410,3 +411,23 @@ async def test_the_lifecycle_of_a_thread(client, thread, server):
     assert [part.event for part in seen] == ["metadata", "metadata", "state_update"]
     assert seen[0].data["run_id"] == seen[1].data["run_id"] == run["run_id"]
     assert seen[1].data["status"] == "run_done"
+
+
+@pytest.mark.beyond_peer("has another interval")
+@pytest.mark.parametrize("kind", ["async", "sync"])
+async def test_heartbeats_are_no_events(kind):
+    with Server(options=["--stream-heartbeat", "1"]) as server:
+        async with open_client(kind, server.url) as client, httpx.AsyncClient(base_url=server.url) as http:
+            thread = (await client.threads.create())["thread_id"]
+            run = await client.runs.create(thread, "nap", input={"ms": 600_000}, stream_resumable=True)
+            reading = asyncio.create_task(collect(client.runs.join_stream(thread, run["run_id"], last_event_id="-1")))
+            path, raw = f"/threads/{thread}/runs/{run['run_id']}/stream", ""
+            async with http.stream("GET", path, headers={"last-event-id": "-1"}) as answer:
+                async for piece in answer.aiter_text():
+                    raw += piece
+                    if raw.count(": heartbeat\n") == 3:
+                        break
+            await client.runs.cancel(thread, run["run_id"])
+            parts = await reading
+            assert all(part.event and part.data for part in parts), parts
+            assert "\n\n: heartbeat\n: heartbeat\n" in raw

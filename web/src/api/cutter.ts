@@ -4,7 +4,6 @@ export interface Cut {
     /** The event as it came, with the empty line that ends it. */
     text: string;
     id: string | null;
-    /** Empty for a comment, such as a heartbeat. */
     event: string;
     data: string;
 }
@@ -33,6 +32,8 @@ const LONGEST_END = 4;
 
 export function createCutter(): Cutter {
     const ends = /\r\n\r\n|\n\n|\r\r(?!\n)/g;
+    // Comments, such as heartbeats, and empty lines between events.
+    const between = /^(?:(?::[^\r\n]*)?(?:\r\n|\n|\r(?=[^\n])))+/;
     let rest = "";
     let searched = 0; // of `rest`: a long event is not looked through again with each of its pieces
     return {
@@ -41,6 +42,9 @@ export function createCutter(): Cutter {
             rest += piece;
             // A lone \r at the end may be half of a \r\n: it waits for what follows.
             for (;;) {
+                const skipped = between.exec(rest)?.[0].length ?? 0;
+                rest = rest.slice(skipped);
+                searched = Math.max(0, searched - skipped);
                 ends.lastIndex = searched;
                 const end = ends.exec(rest);
                 if (!end || (end[0] === "\r\r" && end.index + 2 === rest.length)) break;

@@ -69,7 +69,7 @@ const read = async (fetch: typeof globalThis.fetch) => {
 test("a whole stream is handed on as it is, without its comments", async () => {
     const text = metadata(1, 1) + piece(2, "a") + end(3);
     const { fetch, asked } = server([
-        stream([metadata(1, 1), ": heartbeat\n\n", piece(2, "a"), end(3)], false),
+        stream([metadata(1, 1), ": heartbeat\n", ": heartbeat\n" + piece(2, "a"), end(3)], false),
     ]);
     assert.equal(await read(fetch), text);
     assert.equal(asked.length, 1);
@@ -183,7 +183,8 @@ test("events may end in any kind of line", () => {
     const cutter = createCutter();
     const cuts = [
         "event: a\r\ndata: 1\r\n\r",
-        "\nevent: b\rdata: 2\r\rdata: 3\ndata: 4\nid:7\n\n:c\n\n",
+        "\nevent: b\rdata: 2\r\rdata: 3\ndata: 4\nid:7\n\n:c\n\n:c\r",
+        "\n:c\revent: d\ndata: 5\n\n",
     ].flatMap((text) => cutter.push(text));
     assert.deepEqual(
         cuts.map(({ event, data, id }) => [event, data, id]),
@@ -191,7 +192,7 @@ test("events may end in any kind of line", () => {
             ["a", "1", null],
             ["b", "2", null],
             ["", "3\n4", "7"],
-            ["", "", null],
+            ["d", "5", null],
         ],
     );
 });

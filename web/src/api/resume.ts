@@ -44,12 +44,8 @@ function runPath(request: URL, response: Response): string | null {
     return /\/threads\/[^/]+\/runs\/[^/]+(?=\/stream$|$)/.exec(location)?.[0] ?? null;
 }
 
-/**
- * The text to hand on for an event; empty for comments, which would only wake the client's own
- * watchdog.
- */
+/** The text to hand on for an event. */
 export function remember(memory: Memory, cut: Cut): string {
-    if (cut.event === "" && cut.data === "") return "";
     let before = "";
     if (cut.id) memory.lastId = cut.id;
     if (cut.event === "metadata") {
