@@ -21,6 +21,7 @@
 #include "agent/sse_read.h"
 #include "base/alloc.h"
 #include "base/uuid.h"
+#include "graph/call_key.h"
 
 #define IDLE_MS 300000 /* of a stream; the tool's own limit is usually below */
 #define GET_MS 30000
@@ -564,7 +565,7 @@ static int say(struct hd_tool_call *call, const struct saying *saying)
 {
     struct hd_a2a_peer *peer = call->tool->own;
     struct work *work = hd_calloc(1, sizeof(*work));
-    char id[HD_UUID_SIZE];
+    char id[HD_UUID_SIZE], key[HD_UUID_SIZE];
     struct hd_a2a_ask ask = {.op = peer->card.streams ? HD_A2A_STREAM : HD_A2A_SEND,
                              .task_id = saying->task_id,
                              .context_id = saying->context_id,
@@ -581,7 +582,10 @@ static int say(struct hd_tool_call *call, const struct saying *saying)
     if (saying->task_id.len)
         work->answer.task_id = hd_val_string(saying->task_id);
     err = saying->task_id.len && !work->answer.task_id ? HD_ENOMEM : make_message_id(call, id);
+    if (!err)
+        err = hd_call_key(call->task, call->id, 0, key);
     ask.message_id = hd_slice_cstr(id);
+    ask.key = hd_slice_cstr(key);
     if (!err)
         err = start(call, &ask, work, &work->exchange);
     if (err)

@@ -63,6 +63,7 @@ struct hd_a2a_ask {
     struct hd_slice task_id;    /* empty: none (SEND and STREAM: a new task) */
     struct hd_slice context_id; /* SEND, STREAM; empty: the agent makes one */
     struct hd_slice message_id;
+    struct hd_slice key;       /* SEND, STREAM: goes into the message's metadata */
     struct hd_slice text;      /* what is said: */
     const struct hd_val *data; /* or this, when it is not NULL */
 };

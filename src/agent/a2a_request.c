@@ -1,6 +1,8 @@
 /* Requests to agents, as the dialect and the binding of the card want them. */
 #include "agent/a2a_proto.h"
 
+#include "graph/call_key.h"
+
 #define MAX_BODY ((size_t)4 << 20)
 
 /* ---- messages ------------------------------------------------------------ */
@@ -40,6 +42,12 @@ static void put_message(struct hd_jw *jw, const struct hd_a2a_ask *ask, bool is_
     hd_jw_array(jw);
     put_part(jw, ask, is_old);
     hd_jw_array_end(jw);
+    if (ask->key.len > 0) {
+        hd_jw_key(jw, HD_S("metadata"));
+        hd_jw_object(jw);
+        put_member(jw, HD_S(HD_CALL_KEY_META), ask->key);
+        hd_jw_object_end(jw);
+    }
     hd_jw_object_end(jw);
 }
 

@@ -4,6 +4,7 @@
 #include <strings.h>
 
 #include "base/compiler.h"
+#include "graph/call_key.h"
 #include "graph/secret.h"
 
 #define MAX_URL ((size_t)64 << 10)
@@ -455,6 +456,7 @@ static int fill_headers(struct hd_http_tool_request *request, const struct hd_va
         const struct hd_val *val = hd_val_member(headers, i, &key);
         struct hd_slice name = hd_val_get_string(key);
 
+        request->has_key = request->has_key || strcasecmp(name.ptr, HD_CALL_KEY_HEADER) == 0;
         if (hd_val_is_null(val))
             continue;
         has_type = has_type || strcasecmp(name.ptr, "content-type") == 0;

@@ -28,9 +28,10 @@ struct hd_http_tool_request {
     struct hd_buf url; /* ends with NUL */
     struct hd_buf body;
     bool has_body;
-    const char *headers[HD_HTTP_TOOL_MAX_HEADERS + 1]; /* lines */
+    const char *headers[HD_HTTP_TOOL_MAX_HEADERS + 2]; /* lines; room for one more */
     size_t header_count;
-    struct hd_buf text;                                    /* of the headers */
+    bool has_key;       /* the declaration has an Idempotency-Key, perhaps null */
+    struct hd_buf text; /* of the headers */
     struct hd_slice secrets[2 * HD_HTTP_TOOL_MAX_HEADERS]; /* what must not be shown */
     size_t secret_count;
 };

@@ -5,6 +5,7 @@
 #include "agent/tool.h"
 #include "base/alloc.h"
 #include "base/utf8.h"
+#include "graph/call_key.h"
 #include "graph/engine.h"
 
 #define MAX_ERROR 2000 /* bytes of an answer that an error shows */
@@ -14,6 +15,7 @@ struct asking {
     struct hd_tool_call *call;
     struct hd_exchange *exchange;
     struct hd_http_tool_request request;
+    char key[HD_CALL_KEY_LINE_SIZE];
 };
 
 static size_t count_tools(const struct hd_val *value)
@@ -128,6 +130,20 @@ static void on_done(void *ctx, const struct hd_reply *reply)
     hd_buf_fini(&body);
 }
 
+/* The key of the declaration wins. */
+static int add_key(struct asking *asking)
+{
+    struct hd_http_tool_request *request = &asking->request;
+    int err;
+
+    if (request->has_key)
+        return 0;
+    err = hd_call_key_line(asking->call->task, asking->call->id, asking->key);
+    if (!err)
+        request->headers[request->header_count++] = asking->key;
+    return err;
+}
+
 static int begin(struct asking *asking)
 {
     const struct hd_http_tool_request *request = &asking->request;
@@ -161,6 +177,8 @@ static int call_tool(struct hd_tool_call *call)
     call->own = asking;
     hd_http_tool_request_init(&asking->request);
     err = hd_http_tool_request(&asking->request, call->tool->own, call->args, secrets, &fault);
+    if (!err)
+        err = add_key(asking);
     if (!err)
         err = begin(asking);
     if (err)

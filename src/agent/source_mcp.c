@@ -14,6 +14,7 @@
 #include "agent/tool.h"
 #include "base/alloc.h"
 #include "base/log.h"
+#include "graph/call_key.h"
 #include "graph/secret.h"
 
 #define MAX_PAGES 64
@@ -582,10 +583,26 @@ static void on_answer(void *ctx, const struct hd_mcp_answer *answer)
 
 /* ---- calling ---------------------------------------------------------- */
 
+static int add_key(struct work *work)
+{
+    struct hd_val *meta;
+    char key[HD_UUID_SIZE];
+    int err = hd_call_key(work->call->task, work->call->id, work->rounds, key);
+
+    if (err)
+        return err;
+    meta = hd_val_with(hd_val_object(), HD_S(HD_CALL_KEY_META), hd_val_cstr(key));
+    work->params = hd_val_with(work->params, HD_S("_meta"), meta);
+    return work->params ? 0 : HD_ENOMEM;
+}
+
 static int send_call(struct work *work)
 {
     const struct hd_tool_call *call = work->call;
+    int err = add_key(work);
 
+    if (err)
+        return err;
     work->used = 0;
     return hd_mcp_request_start(
         &work->place->peer,

@@ -3,6 +3,7 @@
 #include <strings.h>
 
 #include "base/alloc.h"
+#include "graph/call_key.h"
 #include "graph/decl.h"
 #include "graph/engine.h"
 #include "graph/http.h"
@@ -208,9 +209,10 @@ static void on_response(void *ctx, const struct hd_response *response)
 /* A request while it is put together. */
 struct asking {
     struct hd_buf url, body, header_text;
-    const char *headers[MAX_HEADERS + 1];
+    const char *headers[MAX_HEADERS + 2];
     size_t offsets[MAX_HEADERS + 1];
     size_t header_count;
+    char key[HD_CALL_KEY_LINE_SIZE];
 };
 
 static int eval_text(const struct hd_expr *expr, const struct hd_scope *scope, struct hd_buf *out)
@@ -249,18 +251,39 @@ static bool has_control(struct hd_slice text)
     return false;
 }
 
+static bool has_header(const struct http_spec *spec, const char *name)
+{
+    for (size_t i = 0; i < spec->headers.count; i++) {
+        struct hd_slice given = spec->headers.list[i].name;
+
+        if (given.len == strlen(name) && strncasecmp(given.ptr, name, given.len) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int add_key(struct asking *asking, const struct hd_task *task)
+{
+    int err;
+
+    if (has_header(task->node->spec, HD_CALL_KEY_HEADER))
+        return 0;
+    err = hd_call_key_line(task, HD_S(""), asking->key);
+    if (!err)
+        asking->headers[asking->header_count++] = asking->key;
+    return err;
+}
+
 static int eval_headers(struct asking *asking, const struct hd_task *task,
                         const struct hd_scope *scope)
 {
     const struct http_spec *spec = task->node->spec;
-    bool has_type = false;
     int err = 0;
 
     for (size_t i = 0; i < spec->headers.count && !err; i++) {
         struct hd_slice name = spec->headers.list[i].name;
         size_t start = asking->header_text.len;
 
-        has_type = has_type || (name.len == 12 && strncasecmp(name.ptr, "content-type", 12) == 0);
         asking->offsets[asking->header_count++] = start;
         err = hd_buf_printf(&asking->header_text, "%.*s: ", (int)name.len, name.ptr);
         if (!err)
@@ -271,13 +294,13 @@ static int eval_headers(struct asking *asking, const struct hd_task *task,
         if (!err)
             err = hd_buf_append_byte(&asking->header_text, 0);
     }
-    if (!err && !has_type) {
+    if (!err && !has_header(spec, "content-type")) {
         asking->offsets[asking->header_count++] = asking->header_text.len;
         err = hd_buf_append(&asking->header_text, "Content-Type: application/json", 31);
     }
     for (size_t i = 0; i < asking->header_count && !err; i++)
         asking->headers[i] = asking->header_text.ptr + asking->offsets[i];
-    return err;
+    return err ? err : add_key(asking, task);
 }
 
 static int eval_body(struct asking *asking, const struct http_spec *spec,

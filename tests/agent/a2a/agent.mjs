@@ -11,7 +11,7 @@ const { agentCardHandler, jsonRpcHandler, restHandler, UserBuilder } = await imp
 const { TaskState, Role } = isOld ? {} : await import(sdk);
 
 const TOKEN = "Bearer a2a-token-4711";
-const seen = { requests: [], cancelled: [], closed: 0 };
+const seen = { requests: [], cancelled: [], closed: 0, metadata: [] };
 
 // ---- one way to say things in both lines of the SDK ------------------------
 
@@ -110,6 +110,7 @@ class Executor {
   async execute(context, bus) {
     const say = new Speaker(context, bus);
     const text = heard(context.userMessage);
+    seen.metadata.push(context.userMessage.metadata);
     if (context.task) {
       say.task("working");
       if (text === "again") say.status("input-required", "Which country?");
