@@ -10,11 +10,13 @@
 #include "api/page.h"
 #include "api/watch.h"
 #include "api/way_memory.h"
+#include "api/thread_view.h"
 #include "base/alloc.h"
 #include "base/log.h"
 #include "http/server.h"
 #include "run/config.h"
 #include "run/defer.h"
+#include "run/texts.h"
 
 #define MAX_ANSWER ((size_t)1 << 30)
 
@@ -428,6 +430,8 @@ int hd_api_create(struct hd_app *app, struct hd_api **out, struct hd_fault *faul
         return err;
     }
     api->app = app;
+    if (app->texts)
+        hd_texts_start(app->texts, hd_thread_read_messages);
     *out = api;
     return 0;
 }

@@ -11,6 +11,7 @@
 #include "run/assistant.h"
 #include "run/config.h"
 #include "run/heads.h"
+#include "run/texts.h"
 #include "store/rows.h"
 
 #define MAX_TRIES 50
@@ -55,6 +56,8 @@ static int store_thread(struct hd_call *call, struct hd_thread_rec *thread)
     view = hd_batch_view(&batch);
     if (!err)
         err = hd_rows_apply(call->app->store, lane, &view, NULL, &call->fault);
+    if (!err)
+        hd_texts_note(call->app->texts, thread->principal, thread->id);
     hd_batch_fini(&batch);
     return err;
 }

@@ -1,7 +1,7 @@
 /*
- * Finding threads. What is asked for decides what is read: records in the order of
- * their creation for the usual page, values only when they are filtered by, and
- * for a page only when they are shown.
+ * Finding threads. The request decides what is read: records in the order of an index for a page
+ * without filters, the threads that the search index has for a text, values only when they are
+ * filtered by, and for a page only when they are shown.
  *
  * Threads that others share with the caller are found among its own; who takes part in none
  * pays one read for it. An own thread hides a shared one of the same id, as everywhere.
@@ -17,12 +17,14 @@
 #include "base/utf8.h"
 #include "run/extract.h"
 #include "run/participants.h"
+#include "run/texts.h"
 #include "store/rows.h"
 
 #define MAX_VALUES ((size_t)1 << 30)
 #define MAX_FOUND ((size_t)1 << 30) /* bytes of the ids that are sorted */
 #define MAX_IDS 1000
-#define MAX_TEXT 1000 /* bytes */
+#define MAX_TEXT 1000   /* bytes */
+#define MAX_DIRECT 2000 /* found threads that are read one by one; more: all are scanned */
 
 enum sort { BY_CREATED, BY_UPDATED, BY_STATE_UPDATED, BY_ID, BY_STATUS };
 
@@ -47,7 +49,7 @@ struct search {
     hd_json_val metadata;
     hd_json_val values;
     int status;           /* -1: any */
-    struct hd_slice text; /* in the title; empty: anything */
+    struct hd_slice text; /* in the title or the messages; empty: anything */
     struct hd_slice *ids;
     size_t id_count;
     struct hd_page page;
@@ -55,6 +57,11 @@ struct search {
     unsigned extracted; /* members that `extract` needs */
     struct hd_extract extract;
     bool counts_only;
+
+    struct hd_terms terms; /* of the text */
+    struct hd_map having;  /* ids of the caller's own threads that have all of them */
+    bool is_indexed;       /* `having` is set */
+    bool is_complete;      /* and no thread is missing in it */
 
     int64_t now;
     int64_t total;
@@ -157,6 +164,23 @@ static int has_title(struct search *search, struct hd_slice metadata, bool *out)
     return err;
 }
 
+/* Until the index is complete, and for a text without words, titles are searched too. */
+static int has_text(struct search *search, const struct hd_thread_rec *thread, bool *out)
+{
+    struct hd_call *call = search->call;
+    int err = 0;
+
+    *out = false;
+    if (search->current && search->terms.count > 0)
+        err = hd_texts_match(call->app->store, thread->principal, thread->id, &search->terms, out,
+                             &call->fault);
+    else if (search->is_indexed)
+        *out = hd_map_get(&search->having, thread->id) != NULL;
+    if (err || *out || search->is_complete)
+        return err;
+    return has_title(search, thread->metadata, out);
+}
+
 static int matches(struct search *search, const struct hd_thread_rec *thread, bool *out)
 {
     int err = 0;
@@ -169,14 +193,62 @@ static int matches(struct search *search, const struct hd_thread_rec *thread, bo
         err = thread->metadata.len > 0 ? contains(search, thread->metadata, search->metadata, out)
                                        : (*out = false, 0);
     if (!err && *out && search->text.len > 0)
-        err = has_title(search, thread->metadata, out);
+        err = has_text(search, thread, out);
     if (err || !*out || !search->values)
         return err;
     hd_buf_reset(&search->scratch);
-    err = hd_thread_rec_values(search->call, thread, &search->scratch);
+    err = hd_thread_rec_values(search->call, thread, hd_slice(NULL, 0), &search->scratch);
     if (!err)
         err = contains(search, hd_buf_slice(&search->scratch), search->values, out);
     return err;
+}
+
+/* ---- the index of texts ----------------------------------------------- */
+
+static int find_text(struct search *search)
+{
+    struct hd_call *call = search->call;
+    int err;
+
+    if (search->text.len == 0)
+        return 0;
+    err = hd_terms_parse(&search->terms, search->text, &search->arena);
+    if (err || search->terms.count == 0)
+        return err;
+    err = hd_texts_catch_up(call->app, call->actor, &search->is_complete, &call->fault);
+    if (!err)
+        err = hd_texts_find(call->app->store, call->actor, &search->terms, &search->having,
+                            &call->fault);
+    search->is_indexed = !err;
+    return err;
+}
+
+/* Whether the matching threads are known without reading the others. */
+static bool is_found_by_text(const struct search *search)
+{
+    return search->is_complete && search->having.count <= MAX_DIRECT;
+}
+
+/* Hands over the caller's own threads that have the text. */
+static int each_having(struct search *search, hd_thread_fn fn)
+{
+    struct hd_call *call = search->call;
+    struct hd_arena arena;
+    struct hd_slice id;
+    size_t pos = 0;
+    void *value;
+    int err = 0;
+
+    hd_arena_init(&arena, MAX_VALUES);
+    while (err == 0 && hd_map_next(&search->having, &pos, &id, &value)) {
+        struct hd_thread_rec thread;
+
+        hd_arena_reset(&arena);
+        err = hd_thread_read(call->app->store, call->actor, id, &arena, &thread, &call->fault);
+        err = err == HD_ENOTFOUND ? 0 : err ? err : fn(search, &thread);
+    }
+    hd_arena_fini(&arena);
+    return err < 0 ? err : 0;
 }
 
 /* ---- what is shared with the caller ----------------------------------- */
@@ -366,6 +438,8 @@ static int scan_own(struct search *search)
 
     if (search->counts_only && !is_filtered(search))
         return count_all(search);
+    if (search->text.len > 0 && is_found_by_text(search))
+        return each_having(search, on_next);
     err = hd_threads_scan(call->app->store, call->principal, search->page.is_descending, on_next,
                           search, &call->fault);
     if (!err && search->is_cut)
@@ -421,6 +495,16 @@ static int on_kept(void *arg, const struct hd_thread_rec *thread)
     return err || !is_match ? err : keep(search, thread);
 }
 
+/* The same for threads in the order of the page: those behind its end are not read. */
+static int on_kept_in_order(void *arg, const struct hd_thread_rec *thread)
+{
+    struct search *search = arg;
+    int err = on_kept(search, thread);
+
+    search->is_cut = (int64_t)search->found_count > search->page.offset + search->page.limit;
+    return err ? err : search->is_cut;
+}
+
 static int compare_numbers(int64_t a, int64_t b)
 {
     return a < b ? -1 : a > b;
@@ -446,12 +530,14 @@ static int show_found(struct search *search)
     struct hd_call *call = search->call;
     int err = 0;
 
-    search->total = (int64_t)search->found_count;
+    if (!search->is_cut)
+        search->total = (int64_t)search->found_count;
     if (search->found_count > 0)
         qsort(search->found, search->found_count, sizeof(*search->found),
               search->page.is_descending ? compare_descending : compare_found);
     for (int64_t i = search->page.offset;
-         !err && i < search->total && i < search->page.offset + search->page.limit; i++) {
+         !err && i < (int64_t)search->found_count && i < search->page.offset + search->page.limit;
+         i++) {
         struct hd_thread_rec thread;
 
         turn_to(search, search->found[i].shared);
@@ -487,15 +573,25 @@ static int read_named(struct search *search)
 static int collect(struct search *search)
 {
     struct hd_call *call = search->call;
+    size_t own;
     int err;
 
     if (search->ids)
         err = read_named(search);
+    else if (search->text.len > 0 && is_found_by_text(search))
+        err = each_having(search, on_kept);
+    else if (search->page.sort == BY_UPDATED && !is_filtered(search))
+        err = hd_threads_scan_updated(call->app->store, call->principal, search->page.is_descending,
+                                      on_kept_in_order, search, &call->fault);
     else
         err =
             hd_threads_scan(call->app->store, call->principal, true, on_kept, search, &call->fault);
+    own = search->found_count;
     if (!err)
         err = each_shared(search, on_kept);
+    if (!err && search->is_cut)
+        err = count_all(search);
+    search->total += (int64_t)(search->found_count - own);
     if (!err)
         err = show_found(search);
     hd_free(search->found);
@@ -514,6 +610,8 @@ static void finish(struct search *search)
 {
     hd_buf_fini(&search->scratch);
     hd_arena_fini(&search->arena);
+    if (search->is_indexed)
+        hd_map_fini(&search->having);
 }
 
 static int search_threads(struct hd_call *call)
@@ -531,9 +629,12 @@ static int search_threads(struct hd_call *call)
         return err;
     begin(&search);
     err = find_shared(&search);
+    if (!err)
+        err = find_text(&search);
     hd_jw_array(&call->jw);
     if (!err)
-        err = search.ids || search.page.sort != BY_CREATED || search.shared_count > 0
+        err = search.ids || search.page.sort != BY_CREATED || search.shared_count > 0 ||
+                      search.text.len > 0
                   ? collect(&search)
                   : scan(&search);
     hd_jw_array_end(&call->jw);
@@ -552,6 +653,8 @@ static int count_threads(struct hd_call *call)
         return err;
     begin(&search);
     err = find_shared(&search);
+    if (!err)
+        err = find_text(&search);
     if (!err)
         err = scan(&search);
     finish(&search);

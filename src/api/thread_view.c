@@ -5,8 +5,10 @@
 #include "api/spot.h"
 #include "graph/engine.h"
 #include "run/participants.h"
+#include "run/texts.h"
 
 #define SHOWS_ROLE 4096
+#define SHOWS_LABEL 16384
 
 /* ---- values ----------------------------------------------------------- */
 
@@ -22,7 +24,7 @@ static int has_values(struct hd_call *call, const struct hd_spot *spot, struct h
 }
 
 int hd_thread_rec_values(struct hd_call *call, const struct hd_thread_rec *thread,
-                         struct hd_buf *out)
+                         struct hd_slice only, struct hd_buf *out)
 {
     struct hd_spot spot = {.thread = *thread};
     struct hd_failure failure = {NULL, NULL};
@@ -39,6 +41,7 @@ int hd_thread_rec_values(struct hd_call *call, const struct hd_thread_rec *threa
     if (!spot.graph)
         return hd_buf_append_slice(out, HD_S("null"));
     at = hd_spot_address(call, &spot, spot.chosen);
+    at.only = only;
     err = hd_call_failure(call, hd_state_values(&at, out, &failure), &failure);
     if (!err)
         err = has_values(call, &spot, hd_slice(out->ptr + before, out->len - before), &is_there);
@@ -55,7 +58,23 @@ int hd_thread_values(struct hd_call *call, struct hd_slice thread_id, struct hd_
     int err = hd_thread_read(call->app->store, call->principal, thread_id, call->arena, &thread,
                              &call->fault);
 
-    return err ? err : hd_thread_rec_values(call, &thread, out);
+    return err ? err : hd_thread_rec_values(call, &thread, hd_slice(NULL, 0), out);
+}
+
+int hd_thread_read_messages(struct hd_app *app, const struct hd_thread_rec *thread,
+                            struct hd_arena *arena, struct hd_buf *out, struct hd_fault *fault)
+{
+    /* No request asks for them: the index reads what the owner would see. */
+    struct hd_call call = {.app = app,
+                           .arena = arena,
+                           .actor = thread->principal,
+                           .principal = thread->principal,
+                           .role = HD_ROLE_OWNER};
+    int err = hd_thread_rec_values(&call, thread, HD_S("messages"), out);
+
+    if (err && call.fault.code)
+        *fault = call.fault;
+    return err;
 }
 
 /* ---- members ---------------------------------------------------------- */
@@ -114,7 +133,7 @@ static int put_values(struct view *view)
     int err = view->jw->err;
 
     if (!err)
-        err = hd_thread_rec_values(view->call, view->thread, view->jw->out);
+        err = hd_thread_rec_values(view->call, view->thread, hd_slice(NULL, 0), view->jw->out);
     hd_jw_raw(view->jw, HD_S(""));
     return err;
 }
@@ -187,6 +206,21 @@ static int put_usage(struct view *view)
     return 0;
 }
 
+/* How its first human message begins: what a list shows of a thread without a title. */
+static int put_label(struct view *view)
+{
+    struct hd_call *call = view->call;
+    struct hd_slice label;
+    int err = hd_texts_label(call->app->store, view->thread->principal, view->thread->id,
+                             call->arena, &label, &call->fault);
+
+    if (!err && label.len > 0)
+        hd_jw_string(view->jw, label);
+    else
+        hd_jw_null(view->jw);
+    return err;
+}
+
 /* `put` NULL: clients may ask for it, but threads have none. */
 static const struct member {
     const char *name;
@@ -207,6 +241,7 @@ static const struct member {
     {"ttl", HD_THREAD_SHOWS_TTL, put_ttl},
     {"usage", HD_THREAD_SHOWS_USAGE, put_usage},
     {"role", SHOWS_ROLE, put_role},
+    {"label", SHOWS_LABEL, put_label},
 };
 
 unsigned hd_thread_members(void)
@@ -215,7 +250,7 @@ unsigned hd_thread_members(void)
 
     for (size_t i = 0; i < HD_COUNT(members_table); i++)
         members |= members_table[i].bit;
-    return members & ~(unsigned)(HD_THREAD_SHOWS_TTL | HD_THREAD_SHOWS_USAGE);
+    return members & ~(unsigned)(HD_THREAD_SHOWS_TTL | HD_THREAD_SHOWS_USAGE | SHOWS_LABEL);
 }
 
 unsigned hd_thread_member(struct hd_slice name)

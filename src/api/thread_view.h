@@ -36,8 +36,13 @@ HD_MUST_CHECK int hd_thread_view_members(struct hd_call *call, struct hd_jw *jw,
  */
 HD_MUST_CHECK int hd_thread_values(struct hd_call *call, struct hd_slice thread_id,
                                    struct hd_buf *out);
-/* The same when its record is known. */
+/* The same when its record is known. `only`: other channels may be left out; empty: none. */
 HD_MUST_CHECK int hd_thread_rec_values(struct hd_call *call, const struct hd_thread_rec *thread,
-                                       struct hd_buf *out);
+                                       struct hd_slice only, struct hd_buf *out);
+
+/* Reads the messages of a thread for the search index: a hd_texts_reader. */
+HD_MUST_CHECK int hd_thread_read_messages(struct hd_app *app, const struct hd_thread_rec *thread,
+                                          struct hd_arena *arena, struct hd_buf *out,
+                                          struct hd_fault *fault);
 
 #endif

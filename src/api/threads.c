@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/uuid.h"
 #include "run/ending.h"
+#include "run/texts.h"
 #include "store/rows.h"
 
 static struct heddle_bytes bytes(struct hd_slice s)
@@ -110,6 +111,8 @@ static int add_thread(struct hd_call *call, struct hd_thread_rec *thread)
     view = hd_batch_view(&batch);
     if (!err)
         err = hd_rows_apply(call->app->store, lane, &view, NULL, &call->fault);
+    if (!err)
+        hd_texts_note(call->app->texts, thread->principal, thread->id);
     hd_batch_fini(&batch);
     return err;
 }

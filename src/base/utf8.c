@@ -92,8 +92,7 @@ size_t hd_utf8_cut(const char *text, size_t len)
 
 /* ---- finding ---- */
 
-/* The character at *pos, which goes on; what is none counts as its byte. */
-static uint32_t next_char(const char **pos, const char *end)
+uint32_t hd_utf8_next(const char **pos, const char *end)
 {
     const uint8_t *p = (const uint8_t *)*pos;
     size_t len = hd_utf8_char(*pos, end);
@@ -103,6 +102,20 @@ static uint32_t next_char(const char **pos, const char *end)
         c = c << 6 | (p[i] & 0x3f);
     *pos += len ? len : 1;
     return c;
+}
+
+size_t hd_utf8_put(uint32_t c, char out[4])
+{
+    size_t len = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+
+    if (len == 1) {
+        out[0] = (char)c;
+        return 1;
+    }
+    for (size_t i = len - 1; i > 0; i--, c >>= 6)
+        out[i] = (char)(0x80 | (c & 0x3f));
+    out[0] = (char)(((0xf00u >> len) & 0xffu) | c);
+    return len;
 }
 
 static bool is_between(uint32_t c, uint32_t first, uint32_t last)
@@ -135,7 +148,7 @@ static uint32_t small_greek(uint32_t c)
     return c == 0x3c2 ? 0x3c3 : c;
 }
 
-static uint32_t small(uint32_t c)
+uint32_t hd_utf8_small(uint32_t c)
 {
     if (is_between(c, 'A', 'Z') || (is_between(c, 0xc0, 0xde) && c != 0xd7) ||
         (is_between(c, 0x391, 0x3ab) && c != 0x3a2) || is_between(c, 0x410, 0x42f))
@@ -154,7 +167,8 @@ static bool begins(const char *pos, const char *end, struct hd_slice part)
     const char *other = part.ptr, *other_end = part.ptr + part.len;
 
     while (other < other_end) {
-        if (pos == end || small(next_char(&pos, end)) != small(next_char(&other, other_end)))
+        if (pos == end || hd_utf8_small(hd_utf8_next(&pos, end)) !=
+                              hd_utf8_small(hd_utf8_next(&other, other_end)))
             return false;
     }
     return true;
@@ -169,7 +183,7 @@ bool hd_utf8_finds(struct hd_slice text, struct hd_slice part)
     while (pos != end) {
         if (begins(pos, end, part))
             return true;
-        (void)next_char(&pos, end);
+        (void)hd_utf8_next(&pos, end);
     }
     return false;
 }

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/slice.h"
 
@@ -22,8 +23,23 @@ bool hd_utf8_is_valid(struct hd_slice text);
 size_t hd_utf8_cut(const char *text, size_t len);
 
 /*
- * Whether `part` is in `text`, be letters capital or small: those of the Latin alphabet up to
- * U+017F, the Greek and the Cyrillic one. Takes their lengths multiplied at worst.
+ * The character at *pos, and advances *pos behind it. A byte that begins no character counts as
+ * one. *pos must be before `end`.
+ */
+uint32_t hd_utf8_next(const char **pos, const char *end);
+
+/* Writes a character; returns its length. */
+size_t hd_utf8_put(uint32_t c, char out[4]);
+
+/*
+ * The small letter of a capital one: of the Latin alphabet up to U+017F, the Greek and the Cyrillic
+ * one. Any other character is returned unchanged.
+ */
+uint32_t hd_utf8_small(uint32_t c);
+
+/*
+ * Whether `part` is in `text`, ignoring case as hd_utf8_small() does. Takes their lengths
+ * multiplied at worst.
  */
 bool hd_utf8_finds(struct hd_slice text, struct hd_slice part);
 

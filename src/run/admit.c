@@ -16,6 +16,7 @@
 #include "run/limits.h"
 #include "run/modes.h"
 #include "run/queue.h"
+#include "run/texts.h"
 #include "run/user.h"
 #include "run/webhook.h"
 #include "store/rows.h"
@@ -513,6 +514,12 @@ static void put_modes(struct hd_jw *jw, uint32_t modes)
     hd_jw_array_end(jw);
 }
 
+/* A run without a thread of its own gets one for as long as it takes. */
+static bool is_temporary(const struct attempt *t)
+{
+    return t->a->thread_id.len == 0 && !t->a->request->keeps_thread;
+}
+
 static void put_flag(struct hd_jw *jw, const char *name, bool value)
 {
     hd_jw_key(jw, hd_slice_cstr(name));
@@ -569,7 +576,7 @@ static int write_kwargs(const struct attempt *t, const struct hd_val *config,
     put_json(&jw, "feedback_keys", request->feedback_keys);
     put_json(&jw, "interrupt_before", request->interrupt_before);
     put_json(&jw, "interrupt_after", request->interrupt_after);
-    put_flag(&jw, "temporary", t->a->thread_id.len == 0 && !request->keeps_thread);
+    put_flag(&jw, "temporary", is_temporary(t));
     put_flag(&jw, "subgraphs", request->subgraphs);
     put_flag(&jw, "resumable", request->is_resumable);
     hd_jw_key(&jw, HD_S("durability"));
@@ -660,6 +667,8 @@ static int store(struct attempt *t)
 
     hd_batch_init(&batch);
     err = t->is_new_thread ? hd_thread_add(&batch, &t->thread) : hd_thread_put(&batch, &t->thread);
+    if (!err && t->thread.rest_head.ns.len == 0 && !is_temporary(t))
+        err = hd_texts_add_label(&batch, t->a->principal, t->thread.id, t->a->request->input);
     if (!err)
         err = hd_run_add(&batch, &t->a->run);
     if (!err)

@@ -25,6 +25,7 @@
 #include "run/queue.h"
 #include "run/recording.h"
 #include "run/sweep.h"
+#include "run/texts.h"
 #include "run/webhook.h"
 #include "run/worker_ops.h"
 #include "store/url.h"
@@ -180,6 +181,8 @@ static int open_parts(struct hd_app *app, struct hd_fault *fault)
         err = hd_scheduler_create(app, &app->scheduler);
     if (!err)
         err = hd_sweeper_create(app, &app->sweeper);
+    if (!err)
+        err = hd_texts_create(app, &app->texts);
     return err;
 }
 
@@ -245,16 +248,18 @@ void hd_app_drain(struct hd_app *app, void (*done)(void *ctx), void *ctx)
 {
     app->drained = done;
     app->drained_ctx = ctx;
-    app->draining = 3 + (app->runtime != NULL);
+    app->draining = 4 + (app->runtime != NULL);
     (void)uv_timer_init(app->loop, &app->drain_timer); /* never fails */
     app->drain_timer.data = app;
     hd_scheduler_stop(app->scheduler, on_part_quiet, app);
     hd_sweeper_stop(app->sweeper, on_part_quiet, app);
+    hd_texts_stop(app->texts, on_part_quiet, app);
     hd_queue_drain(app->queue, on_queue_quiet, app);
 }
 
 void hd_app_close(struct hd_app *app)
 {
+    hd_texts_destroy(app->texts);
     hd_sweeper_destroy(app->sweeper);
     hd_scheduler_destroy(app->scheduler);
     hd_webhooks_destroy(app->webhooks);
@@ -275,6 +280,7 @@ void hd_app_close(struct hd_app *app)
     app->runtime = NULL;
     app->limits = NULL;
     app->audit = NULL;
+    app->texts = NULL;
     app->sweeper = NULL;
     app->scheduler = NULL;
     app->webhooks = NULL;

@@ -37,6 +37,7 @@ struct hd_recorder;
 struct hd_recording;
 struct hd_scheduler;
 struct hd_sweeper;
+struct hd_texts;
 struct hd_webhooks;
 
 /*
@@ -95,6 +96,7 @@ struct hd_app {
     struct hd_webhooks *webhooks;
     struct hd_scheduler *scheduler; /* of crons */
     struct hd_sweeper *sweeper;
+    struct hd_texts *texts; /* the search index of threads */
 
     struct hd_arena runtime_arena; /* what the settings point to */
     struct hd_rt_settings runtime_settings;

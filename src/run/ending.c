@@ -10,6 +10,7 @@
 #include "run/config.h"
 #include "run/feed.h"
 #include "run/participants.h"
+#include "run/texts.h"
 #include "store/guard.h"
 #include "store/rows.h"
 
@@ -429,6 +430,8 @@ static int delete_thread(struct heddle *store, struct hd_slice principal, struct
         err = hd_batch_delete(&batch, HD_EVENT_PAGES, key, 2);
     if (!err)
         err = hd_batch_delete(&batch, HD_EXCHANGES, key, 2);
+    if (!err)
+        err = hd_texts_delete(&batch, principal, thread_id);
     if (!err && principal.len > 0)
         err = hd_participants_delete(store, &batch, principal, thread_id, fault);
     view = hd_batch_view(&batch);

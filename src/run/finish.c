@@ -11,6 +11,7 @@
 #include "run/config.h"
 #include "run/defer.h"
 #include "run/ending.h"
+#include "run/texts.h"
 #include "run/ticket.h"
 #include "run/webhook.h"
 
@@ -184,6 +185,8 @@ static void on_stored(void *arg)
         hd_finish_again(ticket); /* no trace of it was wanted, while its end was stored */
     } else {
         ticket->outcome.is_deleted = task->ending.is_rolled_back;
+        if (!ticket->is_temporary)
+            hd_texts_note(ticket->app->texts, ticket->rec.principal, ticket->rec.thread_id);
         end(ticket);
     }
     hd_free(task);

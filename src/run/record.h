@@ -92,6 +92,10 @@ typedef int (*hd_thread_fn)(void *arg, const struct hd_thread_rec *thread);
 HD_MUST_CHECK int hd_threads_scan(struct heddle *store, struct hd_slice principal,
                                   bool is_newest_first, hd_thread_fn fn, void *arg,
                                   struct hd_fault *fault);
+/* The same by the time of their last change. */
+HD_MUST_CHECK int hd_threads_scan_updated(struct heddle *store, struct hd_slice principal,
+                                          bool is_newest_first, hd_thread_fn fn, void *arg,
+                                          struct hd_fault *fault);
 /* All threads of everybody, by principal and id. */
 HD_MUST_CHECK int hd_threads_scan_all(struct heddle *store, hd_thread_fn fn, void *arg,
                                       struct hd_fault *fault);

@@ -157,6 +157,19 @@ int hd_threads_scan(struct heddle *store, struct hd_slice principal, bool is_new
     return scan_all(store, query, fn, arg, fault);
 }
 
+int hd_threads_scan_updated(struct heddle *store, struct hd_slice principal, bool is_newest_first,
+                            hd_thread_fn fn, void *arg, struct hd_fault *fault)
+{
+    const struct hd_cell prefix = hd_cell_bytes(principal);
+    struct hd_query query = {.table = HD_THREAD_INFO,
+                             .index = HD_THREAD_INFO_BY_UPDATED,
+                             .prefix = &prefix,
+                             .prefix_count = 1,
+                             .is_reverse = is_newest_first};
+
+    return scan_all(store, query, fn, arg, fault);
+}
+
 int hd_threads_scan_all(struct heddle *store, hd_thread_fn fn, void *arg, struct hd_fault *fault)
 {
     struct hd_query query = {.table = HD_THREAD_INFO, .index = HD_PRIMARY};

@@ -47,6 +47,9 @@ HD_MUST_CHECK int hd_sqlite_query_sql(struct hd_buf *out, const struct hd_query 
 
 /* Appends CREATE TABLE and CREATE INDEX for one table, each closed by a semicolon. */
 HD_MUST_CHECK int hd_sqlite_table_sql(struct hd_buf *out, const struct hd_table *table);
+/* CREATE INDEX for the indexes that versions after `version` added to a table that it has. */
+HD_MUST_CHECK int hd_sqlite_new_indexes_sql(struct hd_buf *out, const struct hd_table *table,
+                                            int version);
 
 /* The same for CREATE VIEW: heddle_<table>, without blobs and with times as text. */
 HD_MUST_CHECK int hd_sqlite_view_sql(struct hd_buf *out, const struct hd_table *table);

@@ -567,6 +567,22 @@ static void say_cron_list(struct hd_pg_sql *sql, const char *schema)
     say_table_list(sql, schema, &hd_tables[HD_CRONS], "cron_list");
 }
 
+/* The indexes that `version` adds to a table that is older. */
+static int create_indexes(struct hd_pg_sql *sql, const char *schema, const struct hd_table *table,
+                          int version, hd_pg_emit emit, void *arg)
+{
+    int err = 0;
+
+    for (unsigned i = 0; !err && i < table->index_count; i++) {
+        if (table->indexes[i].since != version)
+            continue;
+        start(sql);
+        say_create_index(sql, schema, table, &table->indexes[i]);
+        err = emit(arg, sql->text);
+    }
+    return err;
+}
+
 static int create_table(struct hd_pg_sql *sql, const char *schema, const struct hd_table *table,
                         hd_pg_emit emit, void *arg)
 {
@@ -578,12 +594,7 @@ static int create_table(struct hd_pg_sql *sql, const char *schema, const struct 
     start(sql);
     if (!err && say_storage(sql, schema, table))
         err = emit(arg, sql->text);
-    for (unsigned i = 0; !err && i < table->index_count; i++) {
-        start(sql);
-        say_create_index(sql, schema, table, &table->indexes[i]);
-        err = emit(arg, sql->text);
-    }
-    return err;
+    return err ? err : create_indexes(sql, schema, table, 0, emit, arg);
 }
 
 /* What there is beside the tables, by the version that brought it. */
@@ -604,6 +615,8 @@ int hd_pg_sql_create(const char *schema, int version, hd_pg_emit emit, void *arg
     for (unsigned i = 0; !err && i < HD_TABLE_COUNT; i++) {
         if (hd_tables[i].since == version)
             err = create_table(&sql, schema, &hd_tables[i], emit, arg);
+        else if (hd_tables[i].since < version)
+            err = create_indexes(&sql, schema, &hd_tables[i], version, emit, arg);
     }
     for (unsigned i = 0; !err && i < HD_COUNT(others); i++) {
         if (others[i].since != version)

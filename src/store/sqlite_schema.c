@@ -172,8 +172,10 @@ static int write_schema(struct hd_buf *sql, int version)
     int err = 0;
 
     for (int i = 0; !err && i < HD_TABLE_COUNT; i++) {
-        if (hd_tables[i].since <= version)
+        if (hd_tables[i].since <= version) {
+            err = hd_sqlite_new_indexes_sql(sql, &hd_tables[i], version);
             continue;
+        }
         err = hd_sqlite_table_sql(sql, &hd_tables[i]);
         if (!err && i >= HD_ASSISTANTS)
             err = hd_sqlite_view_sql(sql, &hd_tables[i]);

@@ -311,6 +311,17 @@ int hd_sqlite_table_sql(struct hd_buf *out, const struct hd_table *table)
     return text.err;
 }
 
+int hd_sqlite_new_indexes_sql(struct hd_buf *out, const struct hd_table *table, int version)
+{
+    struct text text = {.buf = out};
+
+    for (unsigned i = 0; i < table->index_count; i++) {
+        if (table->indexes[i].since > version)
+            add_index_declaration(&text, table, (int)i);
+    }
+    return text.err;
+}
+
 /* Microseconds as text; all INT columns that end in _at are times. */
 static void add_view_column(struct text *text, const struct hd_column *column)
 {

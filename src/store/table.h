@@ -14,9 +14,9 @@
 
 #include "base/slice.h"
 
-#define HD_SCHEMA_VERSION 5
+#define HD_SCHEMA_VERSION 6
 #define HD_MAX_COLUMNS 10
-#define HD_MAX_INDEXES 2
+#define HD_MAX_INDEXES 3
 #define HD_MAX_INDEX_COLUMNS 5
 
 enum hd_table_id {
@@ -37,6 +37,8 @@ enum hd_table_id {
     HD_INVITATIONS,
     HD_API_KEYS,
     HD_VECTORS,
+    HD_THREAD_TEXTS,
+    HD_THREAD_WORDS,
     HD_TABLE_COUNT
 };
 
@@ -60,6 +62,7 @@ struct hd_index {
     const char *name;
     unsigned column_count;
     unsigned columns[HD_MAX_INDEX_COLUMNS];
+    int since; /* the schema version that added it to its table; 0: the table's own */
 };
 
 struct hd_table {
@@ -135,7 +138,8 @@ enum {
 };
 enum {
     HD_THREAD_INFO_BY_CREATED, /* index: principal, created_at, id */
-    HD_THREAD_INFO_BY_EXPIRY   /* index: expires_at, principal, id */
+    HD_THREAD_INFO_BY_EXPIRY,  /* index: expires_at, principal, id */
+    HD_THREAD_INFO_BY_UPDATED  /* index: principal, updated_at, id */
 };
 enum {
     HD_RUNS_PRINCIPAL,
@@ -246,6 +250,23 @@ enum {
     HD_VECTORS_DIMS,
     HD_VECTORS_DATA /* float32, little endian: a vector of length 1 for each text of the item */
 };
+/*
+ * The search index over the titles and messages of threads (run/texts.h). All of it can be derived
+ * from the threads again, so it is neither exported nor imported.
+ */
+enum {
+    HD_THREAD_TEXTS_PRINCIPAL,
+    HD_THREAD_TEXTS_ID,
+    HD_THREAD_TEXTS_REV,  /* revision of the thread's record that was indexed; 0: none yet */
+    HD_THREAD_TEXTS_LABEL /* how its first human message begins; may be empty */
+};
+enum {
+    HD_THREAD_WORDS_PRINCIPAL,
+    HD_THREAD_WORDS_ID,
+    HD_THREAD_WORDS_WORD, /* case-folded */
+    HD_THREAD_WORDS_REV
+};
+enum { HD_THREAD_WORDS_BY_WORD }; /* index: principal, word, id */
 
 struct hd_cell {
     enum hd_cell_kind { HD_CELL_NULL, HD_CELL_INT, HD_CELL_BYTES } kind;

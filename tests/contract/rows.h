@@ -154,7 +154,8 @@ static const enum hd_table_id each_table[] = {
     HD_THREAD_INFO, HD_RUNS,         HD_EVENT_PAGES,
     HD_ITEMS,       HD_CRONS,        HD_EXCHANGES,
     HD_PRINCIPALS,  HD_PARTICIPANTS, HD_INVITATIONS,
-    HD_API_KEYS,    HD_VECTORS};
+    HD_API_KEYS,    HD_VECTORS,      HD_THREAD_TEXTS,
+    HD_THREAD_WORDS};
 
 _Static_assert(HD_COUNT(each_table) == HD_TABLE_COUNT, "a table is missing");
 

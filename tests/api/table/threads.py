@@ -419,7 +419,7 @@ def test_search_by_title(http):
     Thread(http, metadata={"title": "weather of others"})
     for text, found in (
         ("weather", titles[1::-1]), ("WEATHER", titles[1::-1]), ("oslo", titles[:1]), ("ÄRGER", titles[1:2]),
-        ("żÓŁ", titles[2:3]), ("weather in oslo!", []), ("%", []), ("w", titles[2::-1]),
+        ("żÓŁ", titles[2:3]), ("oslo, weather!", titles[:1]), ("weather paris", []), ("%", []), ("w", titles[1::-1]),
     ):  # fmt: skip
         body = {"metadata": {"owner": owner}, "text": text}
         answer = http.post("/threads/search", json=body)
@@ -432,6 +432,72 @@ def test_search_by_title(http):
         assert [each["metadata"]["title"] for each in sorted_by] == found[::-1]
     for text in ("", None):
         assert http.post("/threads/count", json={"metadata": {"owner": owner}, "text": text}).json() == 8
+
+
+def found_by(http, text, **more):
+    answer = http.post("/threads/search", json={"text": text, "select": ["thread_id", "label"], **more})
+    assert answer.status_code == 200, answer.text
+    return {each["thread_id"]: each["label"] for each in answer.json()}
+
+
+def say(thread, *texts):
+    thread.run("echo", input={"messages": [{"type": "human", "content": text} for text in texts]})
+
+
+def test_search_covers_messages(http):
+    mark = "m" + uuid.uuid4().hex[:12]
+    first, other = Thread(http), Thread(http)
+    say(first, f"  A {mark} scarf\nin ÉCRU, Ἀθήνα")
+    say(other, f"{mark}er: 織機で布を織る", "Second")
+    assert found_by(http, mark) == {
+        first.id: f"A {mark} scarf in ÉCRU, Ἀθήνα",
+        other.id: f"{mark}er: 織機で布を織る",
+    }
+    assert list(found_by(http, f"écru {mark.upper()}")) == [first.id]
+    for text in ("布を織", "織る", "る"):
+        assert list(found_by(http, f"{mark} {text}")) == [other.id], text
+    assert found_by(http, f"{mark} 織布") == {}
+    assert list(found_by(http, f"{mark} you said scarf")) == [first.id]  # the answer, too
+    say(first, f"{mark}x follows")
+    assert list(found_by(http, f"{mark}x")) == [first.id]
+
+
+def test_search_forgets_what_was_removed(http):
+    mark = "r" + uuid.uuid4().hex[:12]
+    gone, changed = Thread(http), Thread(http, metadata={"title": f"{mark} title"})
+    say(gone, f"{mark} one")
+    say(changed, "two")
+    assert set(found_by(http, mark)) == {gone.id, changed.id}
+    gone.ask("DELETE", gone.path(""), status=204)
+    changed.ask("PATCH", changed.path(""), json={"metadata": {"title": "Another"}})
+    assert found_by(http, mark) == {}
+    messages = changed.ask("GET", changed.path("/state"))["values"]["messages"]
+    remove = [{"type": "remove", "id": each["id"], "content": ""} for each in messages]
+    changed.ask("POST", changed.path("/state"), json={"values": {"messages": remove}})
+    assert changed.id not in found_by(http, "two", ids=[changed.id])
+
+
+def test_a_label_is_there_before_the_first_run_ends(http):
+    thread = Thread(http)
+    text = f"Label {uuid.uuid4().hex}"
+    body = {"assistant_id": "echo", "input": {"messages": {"role": "user", "content": text}}, "after_seconds": 60}
+    thread.ask("POST", thread.path("/runs"), json=body)
+    [found] = http.post("/threads/search", json={"ids": [thread.id], "select": ["label"]}).json()
+    assert found == {"label": text}
+    assert "label" not in http.post("/threads/search", json={"ids": [thread.id]}).json()[0]
+
+
+def test_pages_in_the_order_of_change(http):
+    made = [Thread(http).id for _ in range(4)]
+    http.patch(f"/threads/{made[1]}", json={"metadata": {"again": True}})
+    newest = [made[1], made[3], made[2], made[0]]
+    body = {"sort_by": "updated_at", "select": ["thread_id"]}
+    for offset, limit in ((0, 4), (0, 1), (1, 2), (3, 1)):
+        answer = http.post("/threads/search", json={**body, "offset": offset, "limit": limit})
+        assert ids(answer) == newest[offset : offset + limit]
+        assert int(answer.headers["x-pagination-total"]) == http.post("/threads/count", json={}).json()
+    everything = ids(http.post("/threads/search", json={**body, "sort_order": "asc", "limit": 1000}))
+    assert everything[-4:] == newest[::-1]
 
 
 def test_usage(http):
