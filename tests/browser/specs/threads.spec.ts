@@ -55,7 +55,7 @@ test("conversations are listed, found by title, and opened", async ({ serve, pag
     await expect(item(page, /Warp and weft/)).toBeVisible();
     await page.getByLabel("Search conversations").fill("nothing like it");
     await expect(
-        side(page).getByText("No conversation has “nothing like it” in its title."),
+        side(page).getByText("No conversation has “nothing like it” in its title or messages."),
     ).toBeVisible();
     await page.getByRole("button", { name: "Clear the search" }).click();
     await expect(side(page).getByRole("listitem")).toHaveCount(2);
@@ -70,6 +70,22 @@ test("conversations are listed, found by title, and opened", async ({ serve, pag
         expect(select, "lists carry no values").toEqual(expect.not.arrayContaining(["values"]));
     }
     await expectNoViolations(page);
+});
+
+test("a conversation without a title shows its first message, and is found by its messages", async ({
+    serve,
+    page,
+}) => {
+    const heddle = await serve();
+    await conversation(heddle, ["Which loom weaves damask?", "And which one brocade?"]);
+    await conversation(heddle, ["hello"], { title: "A twill scarf" });
+    await page.goto(heddle.url);
+    await expect(item(page, /^Which loom weaves damask\?/)).toBeVisible();
+    await page.getByLabel("Search conversations").fill("BROCADE which");
+    await expect(item(page, /A twill scarf/)).toBeHidden();
+    await item(page, /^Which loom weaves damask\?/).click();
+    await expect(heading(page, "Which loom weaves damask?")).toBeVisible();
+    await expect(page).toHaveTitle("Which loom weaves damask? · Heddle");
 });
 
 test("an empty list says so, and a new conversation appears in it", async ({

@@ -4,7 +4,7 @@ import { searchList } from "./list";
 
 const PAUSE_MS = 200;
 
-/** Looks for conversations by their titles, on the server, when nothing was typed for a moment. */
+/** Searches titles and messages on the server when typing pauses. */
 export function SearchField() {
     const [text, setText] = useState("");
     useEffect(() => {

@@ -90,7 +90,7 @@ function Nothing({ text }: { text: string }) {
     return (
         <p className={styles.nothing}>
             {text
-                ? `No conversation has “${text}” in its title.`
+                ? `No conversation has “${text}” in its title or messages.`
                 : "What you talk about will be listed here."}
         </p>
     );

@@ -6,6 +6,7 @@ import { ask } from "@/api/client";
 import { threadPath } from "@/api/heddle";
 import { createStore, useStore } from "@/api/store";
 import { onOtherPerson } from "@/signin/identity";
+import { titleOf } from "@/talk/text";
 import { noteThreadChange, threadChanges } from "./changes";
 
 export type Role = "owner" | "editor" | "viewer";
@@ -20,6 +21,8 @@ export interface ThreadRecord {
     metadata: { title?: string; assistant_id?: string; graph_id?: string; [name: string]: unknown };
     /** Only where people sign in. */
     role?: Role;
+    /** How its first human message begins; null: there is none. */
+    label?: string | null;
 }
 
 export interface Read {
@@ -37,6 +40,7 @@ const SELECT = [
     "interrupts",
     "metadata",
     "role",
+    "label",
 ];
 const unread: Read = { record: null, error: null, isLoading: true };
 
@@ -91,7 +95,8 @@ export function useRole(threadId: string): Role | undefined {
 }
 
 export function titleOfRecord(record: ThreadRecord | null): string {
-    return record?.metadata.title || "Untitled conversation";
+    if (record?.metadata.title) return record.metadata.title;
+    return record?.label ? titleOf(record.label) : "Untitled conversation";
 }
 
 /** Shown at once; taken back when the server refuses. */
