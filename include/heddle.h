@@ -8,8 +8,15 @@
  * *Writes* are what the tasks of a checkpoint have produced so far.
  *
  * Ids, namespaces, channels and task ids are arbitrary bytes; their order is
- * byte order, and "latest" means the greatest checkpoint id. Values are shared
- * underneath: a conversation costs what was said, however often it is saved.
+ * byte order. Values are shared underneath: a conversation costs what was said,
+ * however often it is saved.
+ *
+ * The latest checkpoint of a namespace is the one with the greatest id. Ids come
+ * from clocks, and clocks step back: a checkpoint whose id is less than that of
+ * its parent is newer than its parent all the same. So if the greatest id has
+ * descendants, the latest is the greatest of those, and so on. Lists have the
+ * same order: a checkpoint comes before its ancestors. Where every id is greater
+ * than that of its parent, this is the order of the ids.
  *
  * Ownership. Everything passed in is borrowed for the call (for the `_async`
  * calls: until `done` is called). Everything handed out belongs to an answer
@@ -221,7 +228,7 @@ struct heddle_query {
     const struct heddle_bytes *thread; /* NULL: all threads of the principal */
     const struct heddle_bytes *ns;     /* NULL: all namespaces */
     const struct heddle_bytes *id;     /* NULL: all checkpoints */
-    const struct heddle_bytes *before; /* NULL, or only ids less than this one */
+    const struct heddle_bytes *before; /* NULL, or only checkpoints older than this id */
     struct heddle_bytes filter;        /* JSON object that the metadata must contain; empty: none */
     int64_t limit;                     /* negative: no limit */
     int flags;
@@ -229,7 +236,10 @@ struct heddle_query {
 
 struct heddle_list;
 
-/* Newest first by checkpoint id, across threads and namespaces. */
+/*
+ * Newest first, across threads and namespaces. Where several namespaces are
+ * listed, `before` compares ids alone.
+ */
 int heddle_list_open(struct heddle *store, const struct heddle_query *query,
                      struct heddle_list **out, struct heddle_error *error);
 
@@ -319,7 +329,7 @@ int heddle_copy_thread(struct heddle *store, const struct heddle_thread *source,
                        const struct heddle_thread *target, struct heddle_error *error);
 
 enum heddle_prune {
-    /* Per namespace the newest checkpoint, its writes, and the chain its delta channels need. */
+    /* Per namespace the latest checkpoint, its writes, and the chain its delta channels need. */
     HEDDLE_KEEP_LATEST,
     HEDDLE_DELETE_ALL,
     /*

@@ -275,12 +275,16 @@ static void tree_remove(const struct tree *tree, struct row *row)
     *at = left ? left : right;
 }
 
-/*
- * Every row is in the tree of its key, and in that of an index unless the first
- * indexed column is null.
- */
+/* Every row is in the tree of its key; table.h says which rows an index has. */
 static bool belongs(const struct tree *tree, const struct row *row)
 {
+    const struct hd_table *table = &hd_tables[tree->order.table];
+    const struct hd_index *index =
+        tree->order.index == HD_PRIMARY ? NULL : &table->indexes[tree->order.index];
+
+    if (index && index->is_partial &&
+        hd_cell_cmp(&row->cells[index->greater], &row->cells[index->lesser]) <= 0)
+        return false;
     return row->cells[hd_query_order_column(&tree->order, 0)].kind != HD_CELL_NULL;
 }
 

@@ -11,6 +11,7 @@
 #include "base/map.h"
 #include "store/again.h"
 #include "store/fetch.h"
+#include "store/order.h"
 #include "store/pack.h"
 
 enum { PAGE = 64 };
@@ -49,13 +50,12 @@ static int on_row(void *arg, size_t which, const struct hd_cell *cells)
     return err;
 }
 
-/*
- * A page that starts at checkpoint `id` and goes back in order of ids. Empty id: from the latest.
- */
+/* A page that starts at checkpoint `id` and goes back in order of ids. Empty: at the greatest. */
 static int read_page(struct walker *w, struct hd_slice id)
 {
     struct hd_cell prefix[] = {hd_cell_bytes(w->thread), hd_cell_bytes(w->ns)};
     struct hd_cell high;
+    int err = 0;
     struct hd_query query = {.table = HD_CHECKPOINTS,
                              .index = HD_PRIMARY,
                              .prefix = prefix,
@@ -65,17 +65,11 @@ static int read_page(struct walker *w, struct hd_slice id)
                              .columns = 1u << HD_CHECKPOINTS_PARENT | 1u << HD_CHECKPOINTS_BODY};
 
     if (id.len) { /* the bound is exclusive: the next string after the id includes it */
-        char *bound = hd_arena_alloc(w->arena, id.len + 1);
-
-        if (!bound)
-            return HD_ENOMEM;
-        memcpy(bound, id.ptr, id.len);
-        bound[id.len] = '\0';
-        high = hd_cell_bytes(hd_slice(bound, id.len + 1));
+        err = hd_id_behind(w->arena, id, &high);
         query.high = &high;
     }
     w->page_count = 0;
-    return hd_backend_read(w->store->backend, &query, 1, on_row, w, w->fault);
+    return err ? err : hd_backend_read(w->store->backend, &query, 1, on_row, w, w->fault);
 }
 
 /* NULL without an error: there is no such checkpoint. */
@@ -142,9 +136,11 @@ static int walk(struct walker *w, struct hd_slice id, struct hd_chain *chain)
 {
     size_t open = chain->channel_count;
     struct hd_ancestor *ancestor;
-    const struct row *row;
-    int err = find_row(w, id, &row);
+    const struct row *row = NULL;
+    int err = id.len ? 0 : hd_latest_id(w->store, w->thread, w->ns, w->arena, &id, w->fault);
 
+    if (!err)
+        err = find_row(w, id, &row);
     while (!err && row && open > 0) {
         err = find_parent(w, &row);
         if (err || !row)

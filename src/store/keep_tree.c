@@ -7,6 +7,7 @@
  *
  * To this comes what those need, and what these need in turn:
  *   delta channels  are rebuilt from the ancestors back to one that has a value
+ *   order           a checkpoint with an id that is less than an ancestor's (order.h) needs that one
  *   pending sends   of old checkpoints are in the writes of the parent, so it must stay; and where
  *                   it has none, no other checkpoint that has some may become the parent
  *
@@ -17,6 +18,7 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "store/order.h"
 #include "store/pack.h"
 #include "store/scan.h"
 #include "store/value.h"
@@ -360,6 +362,8 @@ static void join(struct hd_tree *tree)
 
         if (node->parent_id.len > 0)
             node->parent = hd_tree_find(tree, &tree->spaces[node->space], node->parent_id);
+        if (hd_slice_cmp(node->parent_id, node->id) > 0)
+            tree->spaces[node->space].has_strays = true;
     }
 }
 
@@ -485,10 +489,35 @@ static void keep_alone(struct hd_tree *tree, size_t at)
     }
 }
 
-static void keep_latest(struct hd_tree *tree, struct hd_slice thread, const struct hd_keep *keep)
+/* Which of a namespace is the latest. */
+static int find_latest(struct hd_tree *tree, const struct hd_tree_space *space, size_t *out)
 {
-    for (size_t i = 0; i < tree->space_count; i++)
-        keep_alone(tree, tree->spaces[i].first + tree->spaces[i].count - 1);
+    struct hd_order order = {.nodes = NULL};
+    int err = 0;
+
+    *out = space->first + space->count - 1;
+    if (!space->has_strays)
+        return 0;
+    for (size_t i = space->first; !err && i < space->first + space->count; i++)
+        err = hd_order_add(&order, tree->nodes[i].id, tree->nodes[i].parent_id, false);
+    if (!err)
+        err = hd_order_sort(&order);
+    if (!err)
+        *out = hd_tree_find(tree, space, order.nodes[order.count - 1].id);
+    hd_order_fini(&order);
+    return err;
+}
+
+static int keep_latest(struct hd_tree *tree, struct hd_slice thread, const struct hd_keep *keep)
+{
+    size_t latest;
+    int err = 0;
+
+    for (size_t i = 0; !err && i < tree->space_count; i++) {
+        err = find_latest(tree, &tree->spaces[i], &latest);
+        if (!err)
+            keep_alone(tree, latest);
+    }
     for (size_t i = 0; i < keep->head_count; i++) {
         size_t head = hd_slice_eq(keep->heads[i].thread, thread)
                           ? node_of(tree, keep->heads[i].ns, keep->heads[i].id)
@@ -497,6 +526,7 @@ static void keep_latest(struct hd_tree *tree, struct hd_slice thread, const stru
         if (head != HD_NO_NODE)
             keep_alone(tree, head);
     }
+    return err;
 }
 
 /* Those of a subgraph go with what they belong to. Outer namespaces come before inner ones. */
@@ -585,6 +615,18 @@ static bool keep_apart(struct hd_tree *tree, size_t at)
     return true;
 }
 
+/* Keeps the nearest ancestor with a greater id: it makes a node newer than its own id says. */
+static void keep_greater(struct hd_tree *tree, size_t at)
+{
+    const struct hd_slice id = tree->nodes[at].id;
+
+    while (at != HD_NO_NODE && !tree->nodes[at].is_in_circle &&
+           hd_slice_cmp(tree->nodes[at].id, id) <= 0)
+        at = tree->nodes[at].parent;
+    if (at != HD_NO_NODE)
+        tree->nodes[at].is_kept = true;
+}
+
 /* Keeps the parent of one that stays if it cannot be read without. */
 static void keep_needed(struct hd_tree *tree, size_t at)
 {
@@ -610,6 +652,8 @@ static void keep_all_needed(struct hd_tree *tree, const size_t *order, size_t co
 
             if (node->is_kept)
                 keep_needed(tree, order[i]);
+            if (node->is_kept && tree->spaces[node->space].has_strays)
+                keep_greater(tree, order[i]);
         }
         for (size_t i = 0; i < count; i++) {
             if (tree->nodes[order[i]].is_kept)
@@ -694,6 +738,5 @@ int hd_tree_read(struct hd_tree *tree, struct hd_store *store, struct hd_slice t
         return keep_standing(tree, keep);
     if (keep->strategy == HEDDLE_KEEP_BRANCHES)
         return keep_branches(tree, thread, keep);
-    keep_latest(tree, thread, keep);
-    return 0;
+    return keep_latest(tree, thread, keep);
 }

@@ -36,6 +36,7 @@ struct hd_tree_space {
     struct hd_slice ns;
     size_t first, count; /* its nodes, by id */
     size_t level;        /* how far inside it is: 0 for "" */
+    bool has_strays;     /* see order.h */
 };
 
 struct hd_tree {

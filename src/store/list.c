@@ -3,11 +3,16 @@
  * they stand for. The keys of one namespace come in order from the database
  * and stop at the limit; across namespaces or threads all matching keys are
  * gathered and sorted, since no index orders them by id alone.
+ *
+ * Where a namespace has strays (order.h), the keys of their window are gathered and
+ * sorted between those above and those below it.
  */
 #include <stdlib.h>
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "base/map.h"
+#include "store/order.h"
 #include "store/scan.h"
 #include "store/store.h"
 
@@ -35,8 +40,10 @@ struct gatherer {
     hd_json_val filter;
     struct hd_fault *fault;
     struct hd_slice thread; /* stored key, when one is asked for */
+    struct hd_slice ns;     /* in the arena, when one is asked for */
     size_t limit;
     bool is_ordered;
+    struct hd_order *window; /* not NULL: the keys of a window are gathered there */
 };
 
 static bool matches(struct gatherer *g, const struct hd_cell *cells, int *err)
@@ -47,7 +54,8 @@ static bool matches(struct gatherer *g, const struct hd_cell *cells, int *err)
 
     if (g->query->id && !hd_slice_eq(id, hd_from_public(*g->query->id)))
         return false;
-    if (g->query->before && hd_slice_cmp(id, hd_from_public(*g->query->before)) >= 0)
+    if (g->query->before && !g->is_ordered &&
+        hd_slice_cmp(id, hd_from_public(*g->query->before)) >= 0)
         return false;
     if (g->query->ns && !hd_slice_eq(cells[HD_CHECKPOINTS_NS].bytes, hd_from_public(*g->query->ns)))
         return false;
@@ -90,6 +98,17 @@ static bool is_enough(const struct gatherer *g)
     return g->is_ordered && g->list->count >= g->limit;
 }
 
+/* Those that do not match are part of the order too. */
+static int add_to_window(struct gatherer *g, const struct hd_cell *cells, bool is_match)
+{
+    struct hd_slice id, parent;
+    int err = hd_arena_copy(&g->list->arena, cells[HD_CHECKPOINTS_ID].bytes, &id);
+
+    if (!err)
+        err = hd_arena_copy(&g->list->arena, cells[HD_CHECKPOINTS_PARENT].bytes, &parent);
+    return err ? err : hd_order_add(g->window, id, parent, is_match);
+}
+
 static int on_key(void *arg, size_t which, const struct hd_cell *cells)
 {
     struct gatherer *g = arg;
@@ -98,6 +117,8 @@ static int on_key(void *arg, size_t which, const struct hd_cell *cells)
     bool is_match = matches(g, cells, &err);
 
     (void)which;
+    if (!err && g->window)
+        return add_to_window(g, cells, is_match);
     if (err || !is_match)
         return err;
     err = copy_key(&g->list->arena, cells, &key);
@@ -118,38 +139,118 @@ static struct hd_cell key_bound(struct hd_arena *arena, struct hd_slice principa
     return hd_cell_bytes(hd_slice(bound, principal.len + 1));
 }
 
-static int gather(struct gatherer *g)
-{
-    const struct heddle_query *q = g->query;
-    struct hd_cell prefix[3], low, high;
-    struct hd_query query = {.table = HD_CHECKPOINTS,
-                             .index = HD_PRIMARY,
-                             .prefix = prefix,
-                             .columns = g->filter ? 1u << HD_CHECKPOINTS_METADATA : 0};
+/* ---- one namespace ---- */
 
-    if (g->thread.ptr) {
-        prefix[query.prefix_count++] = hd_cell_bytes(g->thread);
-        if (q->ns)
-            prefix[query.prefix_count++] = hd_cell_bytes(hd_from_public(*q->ns));
-        if (q->ns && q->id)
-            prefix[query.prefix_count++] = hd_cell_bytes(hd_from_public(*q->id));
-    }
-    if (query.prefix_count == 2 && q->before) {
-        high = hd_cell_bytes(hd_from_public(*q->before));
-        query.high = &high;
-    }
-    if (query.prefix_count == 0) { /* from "principal:" up to the byte after ':' */
-        low = key_bound(&g->list->arena, hd_from_public(q->principal), ':');
-        high = key_bound(&g->list->arena, hd_from_public(q->principal), ':' + 1);
-        if (low.kind == HD_CELL_NULL || high.kind == HD_CELL_NULL)
-            return HD_ENOMEM;
-        query.low = &low;
-        query.high = &high;
-    }
-    query.is_reverse = query.prefix_count >= 2;
-    g->is_ordered = query.is_reverse;
+static int scan(struct gatherer *g, struct hd_query query)
+{
+    query.table = HD_CHECKPOINTS;
+    query.columns |= g->filter ? 1u << HD_CHECKPOINTS_METADATA : 0;
     return hd_scan(g->list->store->backend, query, on_key, g, g->fault);
 }
+
+/* The keys from `low` up to `high`, which is left out, newest first. */
+static int gather_range(struct gatherer *g, const struct hd_cell *low, const struct hd_cell *high)
+{
+    const struct hd_cell prefix[] = {hd_cell_bytes(g->thread), hd_cell_bytes(g->ns)};
+
+    if (is_enough(g))
+        return 0;
+    return scan(g, (struct hd_query){.index = HD_PRIMARY,
+                                     .prefix = prefix,
+                                     .prefix_count = HD_COUNT(prefix),
+                                     .low = low,
+                                     .high = high,
+                                     .is_reverse = true,
+                                     .columns = g->window ? 1u << HD_CHECKPOINTS_PARENT : 0});
+}
+
+/* The keys of the window in their order, behind `before` unless that is empty. */
+static int take_window(struct gatherer *g, struct hd_order *order, struct hd_slice before)
+{
+    bool is_behind = before.len == 0;
+    int err = 0;
+
+    for (size_t i = order->count; !err && i > 0 && !is_enough(g); i--) {
+        const struct hd_order_node *node = &order->nodes[i - 1];
+
+        if (is_behind && node->is_marked)
+            err = push_key(g->list, (struct hd_key){g->thread, g->ns, node->id});
+        is_behind = is_behind || hd_slice_eq(node->id, before);
+    }
+    return err;
+}
+
+static bool has_node(const struct hd_order *order, struct hd_slice id)
+{
+    for (size_t i = 0; i < order->count; i++) {
+        if (hd_slice_eq(order->nodes[i].id, id))
+            return true;
+    }
+    return false;
+}
+
+static int gather_window(struct gatherer *g, const struct hd_window *window, struct hd_slice before)
+{
+    struct hd_order order = {.nodes = NULL};
+    struct hd_cell low = hd_cell_bytes(window->low), high;
+    int err = hd_id_behind(&g->list->arena, window->high, &high);
+
+    g->window = &order;
+    if (!err)
+        err = gather_range(g, &low, &high);
+    g->window = NULL;
+    if (!err && before.len > 0 && !has_node(&order, before))
+        err = hd_order_add(&order, before, hd_slice(NULL, 0), false);
+    if (!err)
+        err = hd_order_sort(&order);
+    if (!err)
+        err = take_window(g, &order, before);
+    hd_order_fini(&order);
+    return err;
+}
+
+/* With strays: what is above their window, the window, and what is below it. */
+static int gather_parts(struct gatherer *g, const struct hd_window *window)
+{
+    struct hd_slice before = g->query->before ? hd_from_public(*g->query->before) : HD_S("");
+    bool is_above = before.len > 0 && hd_slice_cmp(before, window->high) > 0;
+    bool is_below = before.len > 0 && hd_slice_cmp(before, window->low) < 0;
+    struct hd_cell behind, end = hd_cell_bytes(before), low = hd_cell_bytes(window->low);
+    int err = hd_id_behind(&g->list->arena, window->high, &behind);
+
+    if (!err && (is_above || before.len == 0))
+        err = gather_range(g, &behind, is_above ? &end : NULL);
+    if (!err && !is_below)
+        err = gather_window(g, window, is_above ? HD_S("") : before);
+    if (!err)
+        err = gather_range(g, NULL, is_below ? &end : &low);
+    return err;
+}
+
+static int gather_line(struct gatherer *g)
+{
+    const struct heddle_query *q = g->query;
+    struct hd_window window;
+    struct hd_cell end;
+    int err;
+
+    g->is_ordered = true;
+    if (q->before && q->before->len == 0)
+        return 0; /* no id is less than an empty one */
+    /* The read finds the latest by itself. */
+    if (g->limit == 1 && !q->before && !g->filter)
+        return push_key(g->list, (struct hd_key){g->thread, g->ns, {NULL, 0}});
+    err = hd_window_read(g->list->store, g->thread, g->ns, &g->list->arena, &window, g->fault);
+    if (err)
+        return err;
+    if (window.low.len > 0)
+        return gather_parts(g, &window);
+    if (q->before)
+        end = hd_cell_bytes(hd_from_public(*q->before));
+    return gather_range(g, NULL, q->before ? &end : NULL);
+}
+
+/* ---- several namespaces ---- */
 
 static int newest_first(const void *a, const void *b)
 {
@@ -159,6 +260,121 @@ static int newest_first(const void *a, const void *b)
     if (order == 0)
         order = hd_slice_cmp(x->thread, y->thread);
     return order ? order : hd_slice_cmp(x->ns, y->ns);
+}
+
+/*
+ * The places that the keys of a window have among all others are theirs still, in their own order.
+ * The window is that of a namespace; `keys` are all, newest first by id.
+ */
+static int rearrange(struct gatherer *g, const struct hd_key *space, const struct hd_window *window)
+{
+    struct heddle_list *list = g->list;
+    struct hd_order order = {.nodes = NULL};
+    struct hd_map there;
+    size_t node;
+    int err = hd_order_read(list->store, space->thread, space->ns, window, &list->arena, &order,
+                            g->fault);
+
+    hd_map_init(&there, SIZE_MAX / 2);
+    for (size_t i = 0; !err && i < list->count; i++) {
+        if (hd_slice_eq(list->keys[i].thread, space->thread) &&
+            hd_slice_eq(list->keys[i].ns, space->ns))
+            err = hd_map_put(&there, list->keys[i].id, list);
+    }
+    node = order.count;
+    for (size_t i = 0; !err && i < list->count; i++) {
+        struct hd_key *key = &list->keys[i];
+
+        if (!hd_window_has(window, key->id) || !hd_slice_eq(key->thread, space->thread) ||
+            !hd_slice_eq(key->ns, space->ns))
+            continue;
+        while (node > 0 && !hd_map_get(&there, order.nodes[node - 1].id))
+            node--;
+        if (node > 0)
+            key->id = order.nodes[--node].id;
+    }
+    hd_map_fini(&there);
+    hd_order_fini(&order);
+    return err;
+}
+
+/* The namespaces that have strays, one after the other. */
+struct spaces {
+    struct gatherer *g;
+    struct hd_key space; /* empty: none yet */
+    struct hd_window window;
+};
+
+static int end_space(struct spaces *spaces)
+{
+    int err =
+        spaces->window.low.len > 0 ? rearrange(spaces->g, &spaces->space, &spaces->window) : 0;
+
+    spaces->window = (struct hd_window){.low = {NULL, 0}};
+    return err;
+}
+
+static int on_stray(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct spaces *spaces = arg;
+    struct hd_arena *arena = &spaces->g->list->arena;
+    int err = 0;
+
+    (void)which;
+    if (!hd_slice_eq(cells[HD_CHECKPOINTS_THREAD].bytes, spaces->space.thread) ||
+        !hd_slice_eq(cells[HD_CHECKPOINTS_NS].bytes, spaces->space.ns)) {
+        err = end_space(spaces);
+        if (!err)
+            err = copy_key(arena, cells, &spaces->space);
+    }
+    return err ? err : hd_window_add(&spaces->window, arena, cells);
+}
+
+static int gather_all(struct gatherer *g)
+{
+    struct spaces spaces = {.g = g};
+    struct hd_cell prefix = hd_cell_bytes(g->thread);
+    struct hd_cell low = key_bound(&g->list->arena, hd_from_public(g->query->principal), ':');
+    struct hd_cell high = key_bound(&g->list->arena, hd_from_public(g->query->principal), ':' + 1);
+    struct hd_query query = {.index = HD_PRIMARY};
+    int err;
+
+    if (low.kind == HD_CELL_NULL || high.kind == HD_CELL_NULL)
+        return HD_ENOMEM;
+    if (g->thread.ptr) {
+        query.prefix = &prefix;
+        query.prefix_count = 1;
+    } else { /* from "principal:" up to the byte after ':' */
+        query.low = &low;
+        query.high = &high;
+    }
+    err = scan(g, query);
+    if (err || g->list->count < 2)
+        return err;
+    qsort(g->list->keys, g->list->count, sizeof(*g->list->keys), newest_first);
+    query.table = HD_CHECKPOINTS;
+    query.index = HD_CHECKPOINTS_BACKWARD;
+    query.columns = 1u << HD_CHECKPOINTS_PARENT;
+    err = hd_scan(g->list->store->backend, query, on_stray, &spaces, g->fault);
+    return err ? err : end_space(&spaces);
+}
+
+/* ---- all of it ---- */
+
+static int gather_one(struct gatherer *g)
+{
+    const struct hd_cell prefix[] = {hd_cell_bytes(g->thread), hd_cell_bytes(g->ns),
+                                     hd_cell_bytes(hd_from_public(*g->query->id))};
+
+    return scan(g, (struct hd_query){
+                       .index = HD_PRIMARY, .prefix = prefix, .prefix_count = HD_COUNT(prefix)});
+}
+
+static int gather(struct gatherer *g)
+{
+    if (!g->thread.ptr || !g->query->ns)
+        return gather_all(g);
+    return g->query->id ? gather_one(g) : gather_line(g);
 }
 
 static int list_fill(struct heddle_list *list, const struct heddle_query *query,
@@ -176,6 +392,8 @@ static int list_fill(struct heddle_list *list, const struct heddle_query *query,
 
         err = hd_thread_key(&thread, &list->arena, &g.thread, fault);
     }
+    if (!err && query->ns)
+        err = hd_arena_copy(&list->arena, hd_from_public(*query->ns), &g.ns);
     if (!err && query->filter.len) {
         err = hd_json_parse(&filter, hd_from_public(query->filter), fault);
         if (!err && !hd_json_is_object(hd_json_root(&filter)))
@@ -189,8 +407,6 @@ static int list_fill(struct heddle_list *list, const struct heddle_query *query,
     hd_json_fini(&filter);
     if (err)
         return err;
-    if (!g.is_ordered && list->count > 1)
-        qsort(list->keys, list->count, sizeof(*list->keys), newest_first);
     if (list->count > g.limit)
         list->count = g.limit;
     return 0;

@@ -292,9 +292,21 @@ static void say_bounds(struct hd_pg_sql *sql, const struct hd_query *query, unsi
         say_bound(sql, query, query->prefix_count, "<", param);
 }
 
+/* The rows that an index has, so that the planner may use it. `before`: " AND" or " WHERE". */
+static void say_index_condition(struct hd_pg_sql *sql, const struct hd_table *table,
+                                const struct hd_index *index, const char *before)
+{
+    const struct hd_column *first = &table->columns[index->columns[0]];
+
+    if (index->is_partial)
+        say(sql, "%s \"%s\" > \"%s\"", before, table->columns[index->greater].name,
+            table->columns[index->lesser].name);
+    else if (first->nullable)
+        say(sql, "%s \"%s\" IS NOT NULL", before, first->name);
+}
+
 void hd_pg_sql_select(struct hd_pg_sql *sql, const char *schema, const struct hd_query *query)
 {
-    const struct hd_column *first = order_column(query, 0);
     unsigned param = 0;
 
     start(sql);
@@ -302,11 +314,10 @@ void hd_pg_sql_select(struct hd_pg_sql *sql, const char *schema, const struct hd
     say_select_list(sql, query);
     say(sql, " FROM ");
     say_table(sql, schema, &hd_tables[query->table]);
-    /* An index leaves rows with a null out; saying so lets the planner use it. */
-    if (query->index == HD_PRIMARY || !first->nullable)
-        say(sql, " WHERE true");
-    else
-        say(sql, " WHERE \"%s\" IS NOT NULL", first->name);
+    say(sql, " WHERE true");
+    if (query->index != HD_PRIMARY)
+        say_index_condition(sql, &hd_tables[query->table],
+                            &hd_tables[query->table].indexes[query->index], " AND");
     say_bounds(sql, query, &param);
     if (query->after_count)
         say_after(sql, query, &param);
@@ -435,15 +446,12 @@ static bool say_storage(struct hd_pg_sql *sql, const char *schema, const struct 
 static void say_create_index(struct hd_pg_sql *sql, const char *schema,
                              const struct hd_table *table, const struct hd_index *index)
 {
-    const struct hd_column *first = &table->columns[index->columns[0]];
-
     say(sql, "CREATE INDEX \"%s\" ON ", index->name);
     say_table(sql, schema, table);
     for (unsigned i = 0; i < index->column_count; i++)
         say(sql, "%s\"%s\"", i ? ", " : " (", table->columns[index->columns[i]].name);
     say(sql, ")");
-    if (first->nullable)
-        say(sql, " WHERE \"%s\" IS NOT NULL", first->name);
+    say_index_condition(sql, table, index, " WHERE");
 }
 
 /*

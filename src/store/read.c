@@ -8,11 +8,15 @@
  * whole is read again. A chunk that is missing although nothing was taken away
  * is damage (again.h). It can take away the checkpoint itself, whose writes go with
  * it: so it is asked again whether that is there, together with its writes.
+ *
+ * The latest checkpoint is the greatest id as a rule. Strays (order.h) are looked up in the same
+ * round trip; where the greatest id is in their window, the order of the window decides.
  */
 #include "base/error.h"
 #include "store/again.h"
 #include "store/fetch.h"
 #include "store/growth.h"
+#include "store/order.h"
 #include "store/pack.h"
 
 enum { SENDS_BELOW_VERSION = 4 };
@@ -31,7 +35,9 @@ struct write_list {
 
 struct item {
     struct hd_key key;
-    bool is_there; /* when its writes were read */
+    bool is_there;  /* when its writes were read */
+    bool is_latest; /* no id was given */
+    struct hd_window window;
     struct heddle_tuple *tuple;
     struct hd_body body;
     struct write_list writes;
@@ -89,25 +95,79 @@ static int on_checkpoint(void *arg, size_t which, const struct hd_cell *cells)
     return 0;
 }
 
+static int on_stray(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct reader *r = arg;
+
+    return hd_window_add(&r->items[which].window, r->arena, cells);
+}
+
+static int ask_strays(struct reader *r, size_t i, const struct hd_cell *prefix)
+{
+    return hd_reading_add(&r->reading,
+                          (struct hd_query){.table = HD_CHECKPOINTS,
+                                            .index = HD_CHECKPOINTS_BACKWARD,
+                                            .prefix = prefix,
+                                            .prefix_count = 2,
+                                            .columns = 1u << HD_CHECKPOINTS_PARENT},
+                          (struct hd_receiver){.fn = on_stray, .arg = r, .which = i});
+}
+
 static int ask_checkpoint(struct reader *r, size_t i)
 {
     struct item *item = &r->items[i];
     struct hd_cell *prefix = hd_arena_alloc(r->arena, 3 * sizeof(*prefix));
+    int err;
 
     if (!prefix)
         return HD_ENOMEM;
     prefix[0] = hd_cell_bytes(item->key.thread);
     prefix[1] = hd_cell_bytes(item->key.ns);
     prefix[2] = hd_cell_bytes(item->key.id);
-    return hd_reading_add(&r->reading,
-                          (struct hd_query){.table = HD_CHECKPOINTS,
-                                            .index = HD_PRIMARY,
-                                            .prefix = prefix,
-                                            .prefix_count = item->key.id.len ? 3 : 2,
-                                            .is_reverse = true,
-                                            .limit = 1,
-                                            .columns = HD_ALL_COLUMNS},
-                          (struct hd_receiver){.fn = on_checkpoint, .arg = r, .which = i});
+    item->is_latest = item->key.id.len == 0;
+    err = hd_reading_add(&r->reading,
+                         (struct hd_query){.table = HD_CHECKPOINTS,
+                                           .index = HD_PRIMARY,
+                                           .prefix = prefix,
+                                           .prefix_count = item->is_latest ? 2 : 3,
+                                           .is_reverse = true,
+                                           .limit = 1,
+                                           .columns = HD_ALL_COLUMNS},
+                         (struct hd_receiver){.fn = on_checkpoint, .arg = r, .which = i});
+    return err || !item->is_latest ? err : ask_strays(r, i, prefix);
+}
+
+/* HD_ECONFLICT: the latest checkpoint was deleted meanwhile. */
+static int find_latest(struct reader *r, size_t i)
+{
+    struct item *item = &r->items[i];
+    struct hd_order order = {.nodes = NULL};
+    int err = hd_order_read(r->store, item->key.thread, item->key.ns, &item->window, r->arena,
+                            &order, r->fault);
+    struct hd_slice id = order.count > 0 ? order.nodes[order.count - 1].id : hd_slice(NULL, 0);
+
+    hd_order_fini(&order);
+    if (err || hd_slice_eq(id, item->key.id))
+        return err;
+    item->tuple->id = (struct heddle_bytes){NULL, 0};
+    item->key.id = id;
+    err = id.len > 0 ? ask_checkpoint(r, i) : HD_ECONFLICT;
+    if (!err)
+        err = hd_reading_run(&r->reading, r->store->backend, r->fault);
+    return err || item->tuple->id.data ? err : HD_ECONFLICT;
+}
+
+static int find_all_latest(struct reader *r)
+{
+    int err = 0;
+
+    for (size_t i = 0; !err && i < r->count; i++) {
+        struct item *item = &r->items[i];
+
+        if (item->is_latest && item->tuple->id.data && hd_window_has(&item->window, item->key.id))
+            err = find_latest(r, i);
+    }
+    return err;
 }
 
 static int on_there(void *arg, size_t which, const struct hd_cell *cells)
@@ -335,6 +395,8 @@ static int read_once(struct reader *r, const struct hd_key *keys, struct heddle_
     }
     if (!err)
         err = run(r);
+    if (!err)
+        err = find_all_latest(r);
     if (!err && !(r->flags & HEDDLE_LIST_HEADERS))
         err = read_details(r);
     return err;

@@ -211,17 +211,30 @@ static void add_bound(struct text *text, const struct hd_query *query, const cha
     add_ordering_columns(text, query, query->prefix_count, 1, comparison);
 }
 
-static void add_where(struct text *text, const struct hd_query *query)
+/* The rows that an index has, so that SQLite may use it. `before`: " AND " or " WHERE ". */
+static void add_index_condition(struct text *text, const struct hd_table *table, int number,
+                                const char *before)
 {
-    const struct hd_column *first =
-        &hd_tables[query->table].columns[hd_query_order_column(query, 0)];
+    const struct hd_index *index = &table->indexes[number];
+    const struct hd_column *first = &table->columns[index->columns[0]];
 
-    add(text, " WHERE 1");
-    if (query->index != HD_PRIMARY && first->nullable) {
-        add(text, " AND ");
+    if (index->is_partial) {
+        add(text, before);
+        add(text, table->columns[index->greater].name);
+        add(text, " > ");
+        add(text, table->columns[index->lesser].name);
+    } else if (first->nullable) {
+        add(text, before);
         add(text, first->name);
         add(text, " IS NOT NULL");
     }
+}
+
+static void add_where(struct text *text, const struct hd_query *query)
+{
+    add(text, " WHERE 1");
+    if (query->index != HD_PRIMARY)
+        add_index_condition(text, &hd_tables[query->table], query->index, " AND ");
     for (unsigned i = 0; i < query->prefix_count; i++) {
         add(text, " AND ");
         add_ordering_columns(text, query, i, 1, " = ?");
@@ -273,7 +286,6 @@ static void add_index_declaration(struct text *text, const struct hd_table *tabl
 {
     const struct hd_query order = {.table = (enum hd_table_id)(table - hd_tables), .index = number};
     const struct hd_index *index = &table->indexes[number];
-    const struct hd_column *first = &table->columns[index->columns[0]];
 
     add(text, "CREATE INDEX ");
     add(text, index->name);
@@ -281,13 +293,9 @@ static void add_index_declaration(struct text *text, const struct hd_table *tabl
     add(text, table->name);
     add(text, " (");
     add_ordering_columns(text, &order, 0, index->column_count, "");
-    if (first->nullable) {
-        add(text, ") WHERE ");
-        add(text, first->name);
-        add(text, " IS NOT NULL;\n");
-    } else {
-        add(text, ");\n");
-    }
+    add(text, ")");
+    add_index_condition(text, table, number, " WHERE ");
+    add(text, ";\n");
 }
 
 int hd_sqlite_table_sql(struct hd_buf *out, const struct hd_table *table)

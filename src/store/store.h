@@ -7,7 +7,7 @@
  *   request.c  a request, checked         plan_value.c  a value as chunks and a reference
  *   growth.h   lists that grow            plan_growth.c  … and what a put of one refers to
  *   lane.c     group commit               read.c      rows as a tuple again
- *   list.c delta.c retain.c copy.c check.c            the other operations
+ *   order.h    which checkpoint is newer  list.c delta.c retain.c copy.c check.c  the others
  *   again.h    when others are in the way keep.h      what of a thread stays
  *   guard.h    deletion against late writers
  *   heddle.c   the public API             rows.h      the tables of the server

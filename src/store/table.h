@@ -55,14 +55,17 @@ struct hd_column {
 };
 
 /*
- * An ordered secondary index over some columns, all those of the key among them. Only the first
- * may be null: such rows are not in the index.
+ * An ordered secondary index over some columns, all those of the key among them. A row whose first
+ * indexed column is null is not in the index. A partial index has only the rows whose column
+ * `greater` is greater than their column `lesser`, and so costs the other rows nothing.
  */
 struct hd_index {
     const char *name;
     unsigned column_count;
     unsigned columns[HD_MAX_INDEX_COLUMNS];
-    int since; /* the schema version that added it to its table; 0: the table's own */
+    int since; /* the schema version that brought it; 0: the same as its table */
+    bool is_partial;
+    unsigned greater, lesser;
 };
 
 struct hd_table {
@@ -89,7 +92,10 @@ enum {
     HD_CHECKPOINTS_METADATA,
     HD_CHECKPOINTS_BODY
 };
-enum { HD_CHECKPOINTS_BY_RUN }; /* index: run, thread, ns, id */
+enum {
+    HD_CHECKPOINTS_BY_RUN,  /* index: run, thread, ns, id */
+    HD_CHECKPOINTS_BACKWARD /* index: thread, ns, id; only where parent > id (order.h) */
+};
 enum {
     HD_WRITES_THREAD,
     HD_WRITES_NS,

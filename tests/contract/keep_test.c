@@ -161,8 +161,11 @@ static bool keep(struct node *nodes, int n)
 static bool keep_needs(struct node *nodes, int n)
 {
     bool has_changed = false;
-    int parent = nodes[n].parent;
+    int parent = nodes[n].parent, greater = nodes[n].parent;
 
+    while (greater != NONE && strcmp(nodes[greater].id, nodes[n].id) < 0)
+        greater = nodes[greater].parent;
+    has_changed |= keep(nodes, greater);
     for (int c = 0; c < DELTAS; c++) {
         for (int at = n; nodes[n].open >> c & 1 && at != NONE && !(nodes[at].seeds >> c & 1);) {
             at = nodes[at].parent;
@@ -557,6 +560,25 @@ static void long_lines_go_in_portions(struct fixture *f)
     assert_get(f->store, "t", "", "01299", "01299<01298 a=json:1");
 }
 
+/* 9 is the parent of strays: 4 and what follows are newer than 7 as long as 9 is there. */
+static void the_latest_stays_the_latest(struct fixture *f)
+{
+    struct heddle_thread thread = thread_of("t");
+
+    PUT(f->store, .thread = "t", .id = "1");
+    PUT(f->store, .thread = "t", .id = "9", .parent = "1");
+    PUT(f->store, .thread = "t", .id = "3", .parent = "9");
+    PUT(f->store, .thread = "t", .id = "4", .parent = "3");
+    PUT(f->store, .thread = "t", .id = "5", .parent = "4");
+    PUT(f->store, .thread = "t", .id = "7", .parent = "1");
+    assert_get(f->store, "t", "", "", "5<4");
+    assert_ok(heddle_prune(f->store, &thread, 1, HEDDLE_KEEP_BRANCHES, NULL));
+    assert_list(f->store, "t//5 t//9 t//7 t//1");
+    assert_get(f->store, "t", "", "", "5<9");
+    assert_ok(heddle_prune(f->store, &thread, 1, HEDDLE_KEEP_LATEST, NULL));
+    assert_list(f->store, "t//5");
+}
+
 static void circles_stay(struct fixture *f)
 {
     struct heddle_thread thread = thread_of("t");
@@ -699,6 +721,7 @@ static const struct store_case cases[] = {
     STORE_CASE(circles_lose_only_what_falls),
     STORE_CASE(long_lines_go_in_portions),
     STORE_CASE(circles_stay),
+    STORE_CASE(the_latest_stays_the_latest),
     STORE_CASE(wrong_strategies_are_refused),
     STORE_CASE(runs_go_on_while_their_thread_is_pruned),
     {NULL, NULL},

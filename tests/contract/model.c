@@ -173,13 +173,58 @@ void model_destroy(struct model *model)
     free(model);
 }
 
+/* ---- order ---- */
+
+static bool is_own_ancestor(const struct model_place *places, int id)
+{
+    int at = id;
+
+    for (int i = 0; i < IDS && places[at].checkpoint.is_present; i++) {
+        at = places[at].checkpoint.parent;
+        if (at == NONE || at == id)
+            break;
+    }
+    return at == id && places[id].checkpoint.is_present && places[id].checkpoint.parent != NONE;
+}
+
+/* The list that src/store/order.h speaks of, its end first; returns how long it is. */
+static int list_of(const struct model_place *places, int id, int list[IDS])
+{
+    int count = 0;
+
+    for (int at = id; at != NONE;) {
+        if (count == 0 || at > list[count - 1])
+            list[count++] = at;
+        if (!places[at].checkpoint.is_present || is_own_ancestor(places, at))
+            break;
+        at = places[at].checkpoint.parent;
+    }
+    return count;
+}
+
+bool model_is_newer(const struct model *model, int thread, int ns, int a, int b)
+{
+    const struct model_place *places = model->places[thread][ns];
+    int of_a[IDS], of_b[IDS];
+    int i = list_of(places, a, of_a), k = list_of(places, b, of_b);
+
+    while (i > 0 && k > 0 && of_a[i - 1] == of_b[k - 1]) {
+        i--;
+        k--;
+    }
+    return i > 0 && (k == 0 || of_a[i - 1] > of_b[k - 1]);
+}
+
 int model_latest(const struct model *model, int thread, int ns)
 {
-    int id = IDS - 1;
+    int latest = NONE;
 
-    while (id >= 0 && !model->places[thread][ns][id].checkpoint.is_present)
-        id--;
-    return id; /* NONE is -1 */
+    for (int id = 0; id < IDS; id++) {
+        if (model->places[thread][ns][id].checkpoint.is_present &&
+            (latest == NONE || model_is_newer(model, thread, ns, id, latest)))
+            latest = id;
+    }
+    return latest;
 }
 
 /* ---- put ---- */

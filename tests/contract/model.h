@@ -121,6 +121,9 @@ void model_delete_runs(struct model *model, int principal, unsigned runs);
 int model_copy(struct model *model, int source, int target);
 void model_keep_latest(struct model *model, int thread);
 /* The latest in the namespace, or NONE. */
+/* Of two ids of a namespace; one that is not there counts by its id alone. */
+bool model_is_newer(const struct model *model, int thread, int ns, int a, int b);
+/* NONE: there is none. */
 int model_latest(const struct model *model, int thread, int ns);
 
 struct model_history {

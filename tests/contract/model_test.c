@@ -451,14 +451,41 @@ struct wanted {
     int principal, thread, ns, id, before, mark; /* NONE: not asked for */
 };
 
+/* Within one namespace the order counts, elsewhere the ids. */
+static bool is_before(const struct world *w, const struct wanted *q, int thread, int ns, int id)
+{
+    if (q->before != NONE && q->thread != NONE && q->ns != NONE && q->id == NONE)
+        return model_is_newer(w->model, thread, ns, q->before, id);
+    return q->before == NONE || id < q->before;
+}
+
 static bool is_wanted(const struct world *w, const struct wanted *q, int thread, int ns, int id)
 {
     const struct model_checkpoint *c = &w->model->places[thread][ns][id].checkpoint;
 
     return c->is_present && thread / THREADS_EACH == q->principal &&
            (q->thread == NONE || thread == q->thread) && (q->ns == NONE || ns == q->ns) &&
-           (q->id == NONE || id == q->id) && (q->before == NONE || id < q->before) &&
+           (q->id == NONE || id == q->id) && is_before(w, q, thread, ns, id) &&
            (q->mark == NONE || c->mark == (unsigned)q->mark);
+}
+
+/* What stands at the place of `place`: the checkpoint as new as that is by its id. */
+static int at_place(const struct world *w, const struct wanted *q, int thread, int ns, int place)
+{
+    int newer_ids = 0;
+
+    for (int id = place + 1; id < IDS; id++)
+        newer_ids += is_wanted(w, q, thread, ns, id);
+    for (int id = 0; id < IDS; id++) {
+        int newer = 0;
+
+        for (int other = 0; other < IDS && is_wanted(w, q, thread, ns, id); other++)
+            newer += is_wanted(w, q, thread, ns, other) &&
+                     model_is_newer(w->model, thread, ns, other, id);
+        if (is_wanted(w, q, thread, ns, id) && newer == newer_ids)
+            return id;
+    }
+    return NONE;
 }
 
 static void compare_list(struct world *w, struct heddle_list *list, const struct wanted *q,
@@ -467,13 +494,13 @@ static void compare_list(struct world *w, struct heddle_list *list, const struct
     struct heddle_error error = {0};
     const struct heddle_tuple *tuple;
 
-    for (int id = IDS - 1; id >= 0; id--) {
+    for (int place = IDS - 1; place >= 0; place--) {
         for (int thread = 0; thread < THREADS; thread++) {
             for (int ns = 0; ns < NAMESPACES; ns++) {
-                if (!is_wanted(w, q, thread, ns, id) || limit == 0)
+                if (!is_wanted(w, q, thread, ns, place) || limit == 0)
                     continue;
                 expect(w, heddle_list_next(list, &tuple, &error), 0, &error);
-                compare_tuple(w, tuple, thread, ns, id, is_header);
+                compare_tuple(w, tuple, thread, ns, at_place(w, q, thread, ns, place), is_header);
                 limit--;
             }
         }

@@ -369,6 +369,7 @@ static void drop_what_is_new(struct fixture *f)
             (void)sql(f->admin, "SET client_min_messages = error; DROP TABLE %s.%s CASCADE",
                       f->schema, hd_tables[i].name);
     }
+    (void)sql(f->admin, "DROP INDEX %s.checkpoints_backward", f->schema);
     (void)sql(f->admin, "UPDATE %s.schema_version SET version = 1", f->schema);
 }
 

@@ -435,6 +435,7 @@ static void make_older(void)
         if (hd_tables[i].since > 1)
             run_sql(sql);
     }
+    run_sql("DROP INDEX checkpoints_backward");
 }
 
 static void an_older_file_gets_what_it_lacks(void **state)

@@ -94,6 +94,72 @@ static void the_limit_counts_what_is_left(struct fixture *f)
                    .filter = text("{\"step\":1}"));
 }
 
+/* 1, 2 and 8 with a clock that is ahead; then the clock steps back, and 3, 4 and 5 follow on 8. */
+static void fill_after_a_step_back(struct fixture *f)
+{
+    PUT(f->store, .thread = "t", .id = "1");
+    PUT(f->store, .thread = "t", .id = "2", .parent = "1");
+    PUT(f->store, .thread = "t", .id = "8", .parent = "2");
+    PUT(f->store, .thread = "t", .id = "3", .parent = "8");
+    PUT(f->store, .thread = "t", .id = "4", .parent = "3");
+    PUT(f->store, .thread = "t", .id = "5", .parent = "4", .metadata = "{\"step\":1}");
+}
+
+static void a_child_is_newer_than_its_parent_whatever_the_clock_said(struct fixture *f)
+{
+    struct heddle_bytes t, ns;
+
+    fill_after_a_step_back(f);
+    assert_get(f->store, "t", "", "", "5<4");
+    assert_query(f->store, "t//5 t//4 t//3 t//8 t//2 t//1", .thread = b(&t, "t"), .ns = b(&ns, ""));
+    assert_list(f->store, "t//5 t//4 t//3 t//8 t//2 t//1");
+    assert_limited(f->store, 1, "t//5", .thread = b(&t, "t"), .ns = b(&ns, ""));
+    assert_limited(f->store, 4, "t//5 t//4 t//3 t//8", .thread = b(&t, "t"), .ns = b(&ns, ""));
+    reopen(f);
+    assert_get(f->store, "t", "", "", "5<4");
+    /* The clock has caught up. */
+    PUT(f->store, .thread = "t", .id = "9", .parent = "5");
+    assert_get(f->store, "t", "", "", "9<5");
+    assert_query(f->store, "t//9 t//5 t//4 t//3 t//8 t//2 t//1", .thread = b(&t, "t"),
+                 .ns = b(&ns, ""));
+}
+
+static void before_follows_the_order_of_a_namespace(struct fixture *f)
+{
+    struct heddle_bytes t, ns, before;
+
+    fill_after_a_step_back(f);
+    PUT(f->store, .thread = "t", .id = "9", .parent = "5");
+    assert_query(f->store, "t//8 t//2 t//1", .thread = b(&t, "t"), .ns = b(&ns, ""),
+                 .before = b(&before, "3"));
+    assert_query(f->store, "t//2 t//1", .thread = b(&t, "t"), .ns = b(&ns, ""),
+                 .before = b(&before, "8"));
+    assert_query(f->store, "t//5 t//4 t//3 t//8 t//2 t//1", .thread = b(&t, "t"), .ns = b(&ns, ""),
+                 .before = b(&before, "9"));
+    assert_limited(f->store, 2, "t//4 t//3", .thread = b(&t, "t"), .ns = b(&ns, ""),
+                   .before = b(&before, "5"));
+    assert_query(f->store, "t//1", .thread = b(&t, "t"), .ns = b(&ns, ""),
+                 .before = b(&before, "2"));
+    assert_query(f->store, "t//2 t//1", .thread = b(&t, "t"), .ns = b(&ns, ""),
+                 .before = b(&before, "6")); /* which is not there: its id alone counts */
+    assert_query(f->store, "t//5", .thread = b(&t, "t"), .ns = b(&ns, ""),
+                 .filter = text("{\"step\":1}"), .before = b(&before, "9"));
+}
+
+static void what_a_stray_followed_may_be_gone(struct fixture *f)
+{
+    struct heddle_bytes run = text("r");
+
+    PUT(f->store, .thread = "t", .id = "1");
+    PUT(f->store, .thread = "t", .id = "8", .parent = "1", .metadata = "{\"run_id\":\"r\"}");
+    PUT(f->store, .thread = "t", .id = "3", .parent = "8");
+    PUT(f->store, .thread = "t", .id = "5", .parent = "1");
+    assert_get(f->store, "t", "", "", "3<8");
+    assert_ok(heddle_delete_runs(f->store, text(""), &run, 1, NULL));
+    assert_get(f->store, "t", "", "", "3<8");
+    assert_list(f->store, "t//3 t//5 t//1");
+}
+
 static void the_filter_asks_for_containment(struct fixture *f)
 {
     PUT(f->store, .thread = "t", .id = "1",
@@ -287,6 +353,9 @@ const struct store_case list_cases[] = {
     STORE_CASE(items_equal_what_get_returns),
     STORE_CASE(headers_have_no_values_and_no_writes),
     STORE_CASE(long_lists_are_complete),
+    STORE_CASE(a_child_is_newer_than_its_parent_whatever_the_clock_said),
+    STORE_CASE(before_follows_the_order_of_a_namespace),
+    STORE_CASE(what_a_stray_followed_may_be_gone),
     STORE_CASE(what_is_deleted_meanwhile_is_left_out),
     STORE_CASE(threads_are_listed_page_by_page),
     STORE_CASE(many_threads_are_all_listed),

@@ -66,6 +66,10 @@ static void declarations_are_sound(void **state)
             unsigned seen = 0, key = (1u << table->key_count) - 1;
 
             assert_true(index->column_count <= HD_MAX_INDEX_COLUMNS);
+            assert_true(index->since <= HD_SCHEMA_VERSION);
+            if (index->is_partial)
+                assert_int_equal(table->columns[index->greater].type,
+                                 table->columns[index->lesser].type);
             for (unsigned k = 0; k < index->column_count; k++) {
                 const struct hd_column *column = &table->columns[index->columns[k]];
 

@@ -1,0 +1,85 @@
+/*
+ * The order of the checkpoints of a namespace, and which of them is the latest.
+ *
+ * An id says what time it was by the clock of the process that made the checkpoint. Clocks step
+ * back, and clocks of machines differ, so a checkpoint may have an id that is less than that of its
+ * parent. Its parent is older all the same. The order is:
+ *
+ *   A checkpoint stands for the list of ids on its way from the root that no later id on that way
+ *   exceeds: the greatest id of the way, then the greatest behind that one, and so on; the last one
+ *   is its own. Checkpoints are ordered like these lists, word by word. A checkpoint that is its
+ *   own ancestor counts as one without a parent.
+ *
+ * Where each id is greater than that of the parent a list has one id, and the order is that of the
+ * ids. A checkpoint is always newer than its ancestors. The latest checkpoint is the greatest id; if
+ * it has descendants, the greatest of those; and so on.
+ *
+ * A *stray* is a checkpoint whose parent has a greater id. The index checkpoints_backward has the
+ * strays and nothing else, so threads without strays pay one lookup in an empty range. Below the
+ * least stray and above the greatest parent of a stray the order is that of the ids: only the
+ * *window* between the two is sorted here. A parent that was deleted counts by its id.
+ */
+#ifndef HD_STORE_ORDER_H
+#define HD_STORE_ORDER_H
+
+#include "store/store.h"
+
+/* Where the order may differ from that of the ids; `low` is empty when there are no strays. */
+struct hd_window {
+    struct hd_slice low;  /* the least stray */
+    struct hd_slice high; /* the greatest parent of a stray */
+};
+
+static inline bool hd_window_has(const struct hd_window *window, struct hd_slice id)
+{
+    return window->low.len > 0 && hd_slice_cmp(id, window->low) >= 0 &&
+           hd_slice_cmp(id, window->high) <= 0;
+}
+
+/* Adds a row of checkpoints_backward that has its parent. Copies into the arena. */
+HD_MUST_CHECK int hd_window_add(struct hd_window *window, struct hd_arena *arena,
+                                const struct hd_cell *cells);
+
+HD_MUST_CHECK int hd_window_read(struct hd_store *store, struct hd_slice thread, struct hd_slice ns,
+                                 struct hd_arena *arena, struct hd_window *out,
+                                 struct hd_fault *fault);
+
+/* The latest id; empty: it is the greatest, or there is none. */
+HD_MUST_CHECK int hd_latest_id(struct hd_store *store, struct hd_slice thread, struct hd_slice ns,
+                               struct hd_arena *arena, struct hd_slice *out,
+                               struct hd_fault *fault);
+
+/* What a new id of the namespace has to sort behind: its greatest id; empty: there is none. */
+HD_MUST_CHECK int hd_greatest_id(struct heddle *heddle, const struct heddle_thread *thread,
+                                 struct hd_slice ns, struct hd_arena *arena, struct hd_slice *out,
+                                 struct hd_fault *fault);
+
+/* The least id that is greater than `id`, as a bound of a query. */
+HD_MUST_CHECK int hd_id_behind(struct hd_arena *arena, struct hd_slice id, struct hd_cell *out);
+
+/* A checkpoint of the window. */
+struct hd_order_node {
+    struct hd_slice id;
+    struct hd_slice parent; /* empty: none */
+    bool is_marked;         /* the caller's */
+};
+
+struct hd_order {
+    struct hd_order_node *nodes; /* the oldest first once they are sorted */
+    size_t count;
+    size_t cap;
+};
+
+void hd_order_fini(struct hd_order *order);
+/* Borrows both. */
+HD_MUST_CHECK int hd_order_add(struct hd_order *order, struct hd_slice id, struct hd_slice parent,
+                               bool is_marked);
+/* The ids must be unique. */
+HD_MUST_CHECK int hd_order_sort(struct hd_order *order);
+
+/* All checkpoints of the window in order; their ids are in the arena. */
+HD_MUST_CHECK int hd_order_read(struct hd_store *store, struct hd_slice thread, struct hd_slice ns,
+                                const struct hd_window *window, struct hd_arena *arena,
+                                struct hd_order *out, struct hd_fault *fault);
+
+#endif
