@@ -146,17 +146,53 @@ void hd_uuid_v4(char out[HD_UUID_SIZE])
     hd_uuid_format(bytes, out);
 }
 
+/*
+ * Versions 6 and 7 begin with 60 bits of time, which the four bits of the version interrupt behind
+ * the 48th.
+ */
+#define MAX_TIME (UINT64_MAX >> 4)
+
+static void put_time(uint8_t bytes[16], uint64_t time)
+{
+    put_be(bytes, time >> 12, 6);
+    put_be(bytes + 6, time & 0xfff, 2);
+}
+
+/* The time, or the least later one with which an id of this version sorts behind `after`. */
+static uint64_t time_after(uint64_t time, uint8_t version, struct hd_slice after)
+{
+    uint64_t bound = 0;
+    uint8_t bytes[16];
+
+    if (!hd_uuid_parse(after, bytes))
+        return time;
+    for (size_t i = 0; i < 6; i++)
+        bound = bound << 8 | bytes[i];
+    bound <<= 12;
+    if (bytes[6] >> 4 == version)
+        bound |= (uint64_t)(bytes[6] & 15) << 8 | bytes[7];
+    else if (bytes[6] >> 4 > version)
+        bound |= 0xfff;
+    else if (bound > 0)
+        bound--;
+    return time > bound || bound >= MAX_TIME ? time : bound + 1;
+}
+
 /* The 12 bits after the milliseconds hold the fraction of one, so that ids of one process sort. */
-void hd_uuid_v7(char out[HD_UUID_SIZE])
+void hd_uuid_v7_after(struct hd_slice after, char out[HD_UUID_SIZE])
 {
     uint64_t now = (uint64_t)hd_clock_now_us();
     uint8_t bytes[16];
 
-    put_be(bytes, now / 1000, 6);
-    put_be(bytes + 6, now % 1000 * 4096 / 1000, 2);
+    put_time(bytes, time_after(now / 1000 << 12 | now % 1000 * 4096 / 1000, 7, after));
     hd_random(bytes + 8, 8);
     set_version(bytes, 7);
     hd_uuid_format(bytes, out);
+}
+
+void hd_uuid_v7(char out[HD_UUID_SIZE])
+{
+    hd_uuid_v7_after(hd_slice(NULL, 0), out);
 }
 
 int hd_uuid_v5(const uint8_t ns[16], struct hd_slice name, char out[HD_UUID_SIZE])
@@ -190,15 +226,18 @@ static uint64_t next_tick(void)
     return tick;
 }
 
-void hd_uuid_checkpoint(int step, char out[HD_UUID_SIZE])
+void hd_uuid_checkpoint_after(int step, struct hd_slice after, char out[HD_UUID_SIZE])
 {
-    uint64_t tick = next_tick();
     uint8_t bytes[16];
 
-    put_be(bytes, tick >> 12, 6);
-    put_be(bytes + 6, tick & 0xfff, 2);
+    put_time(bytes, time_after(next_tick(), 6, after));
     put_be(bytes + 8, (unsigned)step & 0x3fff, 2);
     hd_random(bytes + 10, 6);
     set_version(bytes, 6);
     hd_uuid_format(bytes, out);
+}
+
+void hd_uuid_checkpoint(int step, char out[HD_UUID_SIZE])
+{
+    hd_uuid_checkpoint_after(step, hd_slice(NULL, 0), out);
 }

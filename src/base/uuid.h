@@ -20,6 +20,13 @@
 void hd_uuid_v4(char out[HD_UUID_SIZE]);
 void hd_uuid_v7(char out[HD_UUID_SIZE]);
 
+/*
+ * An id that sorts behind `after` whatever the clock says: when the clock is not ahead of that id,
+ * counting goes on from it. Any UUID text will do; what is none, and a UUID that none of this kind
+ * sorts behind, is ignored.
+ */
+void hd_uuid_v7_after(struct hd_slice after, char out[HD_UUID_SIZE]);
+
 /* Bytes from the system's generator, fit for keys. Never fails. */
 void hd_random(void *out, size_t len);
 
@@ -28,9 +35,11 @@ HD_MUST_CHECK int hd_uuid_v5(const uint8_t ns[16], struct hd_slice name, char ou
 
 /*
  * UUIDv6 with the given clock sequence, masked to 14 bits as LangGraph's Python
- * loop does. Strictly increasing within the process, from any number of threads.
+ * loop does. Strictly increasing within the process, from any number of threads. The second sorts
+ * behind `after`, as hd_uuid_v7_after().
  */
 void hd_uuid_checkpoint(int step, char out[HD_UUID_SIZE]);
+void hd_uuid_checkpoint_after(int step, struct hd_slice after, char out[HD_UUID_SIZE]);
 
 /* Accepts any 8-4-4-4-12 hex text, whatever its version bits. */
 bool hd_uuid_parse(struct hd_slice text, uint8_t out[16]);

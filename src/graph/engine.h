@@ -159,6 +159,7 @@ struct hd_live {
     bool *updated; /* by channel; meaningful when has_updated */
     bool has_updated;
     bool skips_state; /* loads no values of the state: nobody will look at them */
+    char *floor;      /* HD_UUID_SIZE bytes: the greatest id its ids have to sort behind; or NULL */
 };
 
 static inline size_t hd_seen_input(const struct hd_graph *graph)
@@ -191,8 +192,10 @@ HD_MUST_CHECK struct hd_val *hd_version_next(const struct hd_live *live);
 HD_MUST_CHECK int hd_live_load(struct hd_live *live, struct hd_pends *pends,
                                struct hd_growing *growing, const struct heddle_tuple *tuple,
                                struct hd_fault *fault);
-/* Gives it a new id and time. */
+/* Gives it a new id, which sorts behind the one it has and behind live->floor, and a new time. */
 void hd_live_renew(struct hd_live *live, int step);
+/* Raises a floor to an id that sorts behind it. */
+void hd_floor_raise(char floor[HD_UUID_SIZE], struct hd_slice id);
 /* The checkpoint as JSON, without values. */
 HD_MUST_CHECK int hd_live_write(const struct hd_live *live, struct hd_buf *out);
 
@@ -360,8 +363,9 @@ struct hd_http *hd_engine_http(struct hd_engine *engine);
 typedef void (*hd_loaded_fn)(struct hd_loop *loop, int err, const char *text);
 
 struct hd_load {
-    struct heddle_tuple *tuple; /* NULL: there is none */
-    bool is_superseded;         /* an id was asked for and the thread has moved on */
+    struct heddle_tuple *tuple;  /* NULL: there is none */
+    bool is_superseded;          /* an id was asked for and the thread has moved on */
+    char greatest[HD_UUID_SIZE]; /* an id was asked for: the greatest id of the namespace */
 };
 
 HD_MUST_CHECK int hd_load_start(struct hd_loop *loop, struct hd_slice id, struct hd_slice before,
@@ -479,6 +483,7 @@ struct hd_run {
     struct hd_engine *engine;
     struct hd_run_options options; /* slices and values are the run's own */
     struct hd_loop *root;
+    char floor[HD_UUID_SIZE]; /* the greatest id of what it has read and made so far */
     int64_t recursion_limit;
     struct hd_val *resume_map; /* object: interrupt id to answer; NULL: none */
     struct hd_replay *replay;

@@ -60,9 +60,24 @@ void hd_live_fini(struct hd_live *live)
     memset(live, 0, sizeof(*live));
 }
 
+void hd_floor_raise(char floor[HD_UUID_SIZE], struct hd_slice id)
+{
+    if (id.len != HD_UUID_LEN || hd_slice_cmp(id, hd_slice_cstr(floor)) <= 0)
+        return;
+    memcpy(floor, id.ptr, HD_UUID_LEN);
+    floor[HD_UUID_LEN] = '\0';
+}
+
 void hd_live_renew(struct hd_live *live, int step)
 {
-    hd_uuid_checkpoint(step, live->id);
+    char floor[HD_UUID_SIZE];
+
+    memcpy(floor, live->id, sizeof(floor));
+    if (live->floor)
+        hd_floor_raise(floor, hd_slice_cstr(live->floor));
+    hd_uuid_checkpoint_after(step, hd_slice_cstr(floor), live->id);
+    if (live->floor)
+        hd_floor_raise(live->floor, hd_slice_cstr(live->id));
     hd_clock_format_iso(hd_clock_now_us(), live->ts);
 }
 

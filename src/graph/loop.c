@@ -46,6 +46,7 @@ int hd_loop_create(struct hd_run *run, struct hd_task *outer, const struct hd_gr
         hd_loop_destroy(loop);
         return err;
     }
+    loop->live.floor = run->floor;
     *out = loop;
     return 0;
 }

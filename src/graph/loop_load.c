@@ -38,6 +38,8 @@ static int take_tuple(struct hd_loop *loop, const struct heddle_tuple *tuple)
     hd_val_unref(loop->metadata);
     loop->metadata = metadata;
     memcpy(loop->saved_id, loop->live.id, sizeof(loop->saved_id));
+    hd_floor_raise(loop->run->floor, hd_slice_cstr(loop->live.id));
+    hd_floor_raise(loop->run->floor, hd_slice_cstr(loop->load.greatest));
     loop->has_stored = true;
     loop->has_old_pends = loop->pends.count > 0;
     if (tuple->parent.len == HD_UUID_LEN)

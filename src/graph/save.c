@@ -17,9 +17,11 @@
 #include "base/json.h"
 #include "graph/http.h"
 #include "graph/origin.h"
+#include "store/order.h"
 
 enum kind { LOAD, PUT, WRITES };
 enum { MAX_SPARE = 64, MAX_SPARE_BYTES = 1 << 14 };
+#define MAX_ID_BYTES ((size_t)1 << 16) /* of a thread and an id that are read */
 
 /* One call: owns everything that the store may still look at. */
 struct hd_save {
@@ -411,6 +413,26 @@ static int look_for_newer(struct hd_save *save)
     return code;
 }
 
+/* What new checkpoints have to sort behind, when they do not follow on the latest. */
+static int find_greatest(struct hd_save *save)
+{
+    struct heddle_thread thread = thread_of(save->loop);
+    struct hd_fault fault = {0};
+    struct hd_arena arena;
+    struct hd_slice id;
+    int err;
+
+    hd_arena_init(&arena, MAX_ID_BYTES);
+    err = hd_greatest_id(save->engine->store, &thread, hd_loop_place(save->loop), &arena, &id,
+                         &fault);
+    if (!err)
+        hd_floor_raise(save->load.greatest, id);
+    else
+        snprintf(save->error.text, sizeof(save->error.text), "%s", fault.text);
+    hd_arena_fini(&arena);
+    return err;
+}
+
 static void load(struct hd_save *save)
 {
     struct heddle_key key = {thread_of(save->loop), bytes(hd_loop_place(save->loop)),
@@ -423,6 +445,8 @@ static void load(struct hd_save *save)
                                     &save->load.tuple, &save->error);
     if (!save->code && save->id[0])
         save->code = look_for_newer(save);
+    if (!save->code && (save->id[0] || save->before[0]))
+        save->code = find_greatest(save);
     if (save->code == HEDDLE_ENOTFOUND)
         save->code = 0;
 }

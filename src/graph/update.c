@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "graph/state_internal.h"
+#include "store/order.h"
 
 /* One superstep on its way into the store. */
 struct updating {
@@ -15,6 +16,7 @@ struct updating {
     bool is_first;
     const struct hd_val *metadata; /* the caller's; NULL: none */
     struct hd_found base;
+    char floor[HD_UUID_SIZE]; /* what the new id has to sort behind, beside its base's */
     struct hd_val **previous; /* versions of the base, by channel */
     struct hd_failure *failure;
 };
@@ -96,6 +98,28 @@ static int put_texts(struct updating *u, const char *parent, const struct texts 
     const struct hd_extras extras = {.guard = u->at.guard};
 
     return stored(u, hd_put_with(u->at.store, &put, &extras, &error), &error);
+}
+
+/* An update of an older checkpoint sorts behind everything that the namespace has. */
+static int find_floor(struct updating *u)
+{
+    const struct heddle_thread thread = {bytes(u->at.principal), bytes(u->at.thread)};
+    struct hd_fault fault = {0};
+    struct hd_arena arena;
+    struct hd_slice id;
+    int err;
+
+    u->base.live.floor = u->floor;
+    if (!u->is_first || u->at.checkpoint_id.len == 0)
+        return 0;
+    hd_arena_init(&arena, (size_t)1 << 16);
+    err = hd_greatest_id(u->at.store, &thread, hd_slice_cstr(u->base.place), &arena, &id, &fault);
+    if (err)
+        hd_failure_code(u->failure, err, &fault);
+    else
+        hd_floor_raise(u->floor, id);
+    hd_arena_fini(&arena);
+    return err;
 }
 
 /* Stores what the base has become as a checkpoint of its own. `copies`: nothing changed. */
@@ -406,7 +430,9 @@ static int superstep(struct updating *u, struct hd_val **config)
     u->previous = hd_calloc(count, sizeof(struct hd_val *));
     for (size_t i = 0; u->previous && i < count; i++)
         u->previous[i] = hd_val_ref(u->base.live.versions[i]);
-    err = u->previous ? perform(u, config) : HD_ENOMEM;
+    err = u->previous ? find_floor(u) : HD_ENOMEM;
+    if (!err)
+        err = perform(u, config);
     for (size_t i = 0; u->previous && i < count; i++)
         hd_val_unref(u->previous[i]);
     hd_free(u->previous);

@@ -96,6 +96,55 @@ static void version_7_begins_with_the_time(void **state)
     assert_string_not_equal(first + 19, second + 19);
 }
 
+static void assert_behind(const char *id, const char *after)
+{
+    if (strcmp(id, after) <= 0)
+        fail_msg("%s does not sort behind %s", id, after);
+}
+
+/* The clock stands at 1970. */
+static void ids_sort_behind_another_whatever_the_clock_says(void **state)
+{
+    static const char *const cases[] = {
+        "2f0a1b2c-3d4e-6fff-8003-aabbccddeeff", "2f0a1b2c-3d4e-6000-8003-aabbccddeeff",
+        "2f0a1b2c-3d4e-7abc-8003-aabbccddeeff", "2f0a1b2c-3d4e-1abc-8003-aabbccddeeff",
+        "2f0affff-ffff-6fff-bfff-ffffffffffff", "f47ac10b-58cc-4372-a567-0e02b2c3d479",
+        "00000000-0000-6000-8000-000000000000", "fffffffe-ffff-ffff-ffff-ffffffffffff",
+    };
+    char id[HD_UUID_SIZE], next[HD_UUID_SIZE];
+
+    (void)state;
+    hd_clock_set_for_test(1);
+    for (size_t i = 0; i < HD_COUNT(cases); i++) {
+        hd_uuid_checkpoint_after(3, hd_slice_cstr(cases[i]), id);
+        assert_version(id, '6');
+        assert_memory_equal(id + 19, "8003", 4);
+        assert_behind(id, cases[i]);
+        hd_uuid_checkpoint_after(3, hd_slice_cstr(id), next);
+        assert_behind(next, id);
+        hd_uuid_v7_after(hd_slice_cstr(cases[i]), id);
+        assert_version(id, '7');
+        assert_behind(id, cases[i]);
+        hd_uuid_v7_after(hd_slice_cstr(id), next);
+        assert_behind(next, id);
+    }
+}
+
+/* A clock that is ahead says the time, and there is nothing behind the last of all ids. */
+static void the_time_is_that_of_the_clock_where_it_can_be(void **state)
+{
+    char id[HD_UUID_SIZE];
+
+    (void)state;
+    hd_clock_set_for_test(INT64_C(0x017f22e279b0) * 1000);
+    hd_uuid_v7_after(HD_S("017f22e2-79af-7fff-bfff-ffffffffffff"), id);
+    assert_memory_equal(id, "017f22e2-79b0-7000-", 19);
+    hd_uuid_v7_after(HD_S("ffffffff-ffff-ffff-ffff-ffffffffffff"), id);
+    assert_memory_equal(id, "017f22e2-79b0-7000-", 19);
+    hd_uuid_v7_after(HD_S("no UUID"), id);
+    assert_memory_equal(id, "017f22e2-79b0-7000-", 19);
+}
+
 static void version_5_is_that_of_the_standard(void **state)
 {
     static const struct {
@@ -211,6 +260,8 @@ int main(void)
         cmocka_unit_test(what_is_not_a_uuid_is_refused),
         cmocka_unit_test(random_ids_are_of_version_4_and_differ),
         cmocka_unit_test_teardown(version_7_begins_with_the_time, restore_clock),
+        cmocka_unit_test_teardown(ids_sort_behind_another_whatever_the_clock_says, restore_clock),
+        cmocka_unit_test_teardown(the_time_is_that_of_the_clock_where_it_can_be, restore_clock),
         cmocka_unit_test(version_5_is_that_of_the_standard),
         cmocka_unit_test(checkpoint_ids_show_their_step),
         cmocka_unit_test_teardown(checkpoint_ids_grow_even_when_the_clock_stands_or_goes_back,
