@@ -101,6 +101,7 @@ static void become(struct hd_call *call, struct hd_identity *identity)
     call->who = hd_identity_ref(identity);
     call->actor = call->principal = call->who->principal;
     call->role = HD_ROLE_OWNER;
+    hd_exchange_set_actor(call->exchange, call->actor);
 }
 
 /* ---- acting for somebody ---------------------------------------------- */

@@ -187,7 +187,7 @@ static void do_errand(void *arg)
         errand->err = call->jw.err;
     if (errand->err == HD_CALL_ANSWERED && call->out.len > 0 &&
         hd_exchange_compress(call->exchange, call->content_type, &call->out))
-        hd_log(HD_LOG_DEBUG, "api", "an answer goes out as it is");
+        hd_log(HD_LOG_DEBUG, "api", "an answer is sent uncompressed: out of memory");
 }
 
 static void errand_done(void *arg)
@@ -345,6 +345,7 @@ void hd_api_handle(void *ctx, struct hd_exchange *ex)
     struct hd_slice path = request->path;
     struct hd_match match = {.kind = HD_MATCH_NO_PATH};
 
+    hd_api_log_request(ex);
     if (!call || (take_prefix(api, &path) &&
                   hd_router_match(api->router, request->method, path, call->arena, &match))) {
         hd_answer_error(ex, 503, "out of memory");
@@ -483,6 +484,11 @@ void hd_api_end_streams(struct hd_api *api)
 void hd_api_set_server(struct hd_api *api, const struct hd_server *server)
 {
     api->server = server;
+}
+
+const struct hd_config *hd_api_config(const struct hd_api *api)
+{
+    return api->app->config;
 }
 
 const struct hd_server *hd_api_server(const struct hd_api *api)

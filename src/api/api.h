@@ -268,6 +268,12 @@ HD_MUST_CHECK int hd_api_create(struct hd_app *app, struct hd_api **out, struct 
 void hd_api_destroy(struct hd_api *api);
 /* The handler of the HTTP server; ctx is the struct hd_api. */
 void hd_api_handle(void *ctx, struct hd_exchange *ex);
+/* The same for hd_server_config.answered: a line of the access log, or one at level debug. */
+void hd_api_answered(void *ctx, const struct hd_exchange *ex, int status, size_t body_bytes,
+                     int64_t took_us);
+/* A line at level debug when a request arrives. */
+void hd_api_log_request(const struct hd_exchange *ex);
+const struct hd_config *hd_api_config(const struct hd_api *api);
 
 /* The process ends: streams that have no end of their own are ended. */
 void hd_api_end_streams(struct hd_api *api);

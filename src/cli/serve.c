@@ -172,6 +172,8 @@ static int open_server(struct serving *s, struct hd_fault *fault)
     if (err)
         return err;
     http.handler = hd_api_handle;
+    if (config->log_access || hd_log_is_on(HD_LOG_DEBUG))
+        http.answered = hd_api_answered;
     http.ctx = s->api;
     if (config->tls_certificate[0]) {
         err = hd_tls_create(config->tls_certificate, config->tls_key, &s->tls, fault);
@@ -376,6 +378,7 @@ static int prepare(struct serving *s, struct hd_fault *fault)
     int err;
 
     hd_log_set_level((enum hd_log_level)s->config.log_level);
+    hd_log_set_format((enum hd_log_format)s->config.log_format);
     for (size_t i = 0; i < warnings->count; i++)
         hd_log(HD_LOG_WARN, "config", "%.*s", (int)warnings->items[i].len, warnings->items[i].ptr);
     err = hd_project_set_environment(&s->config, fault);

@@ -165,6 +165,7 @@ void hd_conn_settle(struct hd_conn *conn)
     drop_answer(conn);
     hd_buf_reset(&ex->lines);
     ex->request = (struct hd_http_request){0};
+    ex->actor = hd_slice(NULL, 0);
     if (!conn->is_refused)
         hd_parser_next(&conn->parser);
     reset_arena(&ex->arena);

@@ -30,6 +30,17 @@ struct hd_slice hd_exchange_id(const struct hd_exchange *ex)
     return ex->id;
 }
 
+void hd_exchange_set_actor(struct hd_exchange *ex, struct hd_slice actor)
+{
+    if (hd_arena_copy(&ex->arena, actor, &ex->actor))
+        ex->actor = hd_slice(NULL, 0);
+}
+
+struct hd_slice hd_exchange_actor(const struct hd_exchange *ex)
+{
+    return ex->actor;
+}
+
 struct hd_slice hd_exchange_peer(const struct hd_exchange *ex)
 {
     return ex->peer;

@@ -51,6 +51,13 @@ struct hd_slice hd_exchange_id(const struct hd_exchange *ex);
 struct hd_slice hd_exchange_peer(const struct hd_exchange *ex);
 
 /*
+ * Who sent the request, for the access log: empty until it is set. hd_exchange_set_actor() copies
+ * the text into the arena; without memory for it the actor stays empty.
+ */
+void hd_exchange_set_actor(struct hd_exchange *ex, struct hd_slice actor);
+struct hd_slice hd_exchange_actor(const struct hd_exchange *ex);
+
+/*
  * Asks to be told when the peer goes away before the answer is complete: it
  * closed or reset the connection, read too slowly, or the server closes. Called
  * once at most, never before this call has returned; the exchange has ended when

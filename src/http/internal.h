@@ -88,8 +88,9 @@ struct hd_exchange {
     char id_text[HD_UUID_SIZE];
     struct hd_slice id;
     struct hd_slice peer;
-    bool is_held; /* by the handler: it will end the exchange */
-    bool is_open; /* not settled: the answer is not complete, nor given up */
+    struct hd_slice actor; /* in the arena */
+    bool is_held;          /* by the handler: it will end the exchange */
+    bool is_open;          /* not settled: the answer is not complete, nor given up */
     bool is_packed;
     bool has_caching; /* the answer says itself whether it may be kept */
     hd_gone_fn on_gone;

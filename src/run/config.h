@@ -78,7 +78,6 @@ enum hd_http_part {
 
 enum hd_ttl_strategy { HD_TTL_DELETE, HD_TTL_KEEP_LATEST, HD_TTL_KEEP_BRANCHES };
 enum hd_outgoing_private { HD_OUTGOING_AUTO, HD_OUTGOING_ALLOW, HD_OUTGOING_DENY };
-enum hd_log_format { HD_LOG_TEXT, HD_LOG_JSON };
 
 /* All strings are NUL-terminated and live as long as the configuration. Never changes. */
 struct hd_config {
@@ -182,6 +181,7 @@ struct hd_config {
 
     int log_level;  /* enum hd_log_level */
     int log_format; /* enum hd_log_format */
+    bool log_access;
     bool metrics;
 
     struct hd_config_list warnings; /* sentences about what the file has and nobody reads */

@@ -297,6 +297,8 @@ static const struct hd_setting settings[] = {
      .help = "debug, info, warn, error or off", .title = "Operation", .choices = levels},
     {"log.format", HD_SETTING_CHOICE, AT(log_format), "text", "FORMAT", .help = "text or json",
      .choices = formats},
+    {"log.access", HD_SETTING_BOOL, AT(log_access), "false", "",
+     .help = "a line at level info for each answer"},
     {"audit.file", HD_SETTING_TEXT, AT(audit_file), "", "FILE",
      .help = "who did what to which object, a JSON line each; none: no log"},
     {"record", HD_SETTING_BOOL, AT(record), "false", "",

@@ -11,6 +11,7 @@
 #include "run/config.h"
 #include "run/defer.h"
 #include "run/ending.h"
+#include "run/run_log.h"
 #include "run/texts.h"
 #include "run/ticket.h"
 #include "run/webhook.h"
@@ -145,6 +146,7 @@ static void drop_feed(struct hd_ticket *ticket)
 
 static void end(struct hd_ticket *ticket)
 {
+    hd_run_log("run ended", &ticket->rec, ticket->outcome.status);
     render_output(ticket);
     if (ticket->feed)
         hd_feed_show(ticket->feed, ticket->rec.run_id);

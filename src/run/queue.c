@@ -12,6 +12,7 @@
 #include "run/ending.h"
 #include "run/heads.h"
 #include "run/limits.h"
+#include "run/run_log.h"
 #include "run/ticket.h"
 
 #define MAX_TURNS ((size_t)1 << 22)
@@ -255,6 +256,7 @@ static void promote(void *arg)
 static void begin(struct hd_ticket *ticket)
 {
     ticket->is_started = true;
+    hd_run_log("run started", &ticket->rec, HD_RUN_STATE_RUNNING);
     hd_work_begin(ticket);
 }
 
@@ -466,6 +468,7 @@ int hd_queue_add(struct hd_queue *queue, const struct hd_run_rec *run, int64_t e
     ticket->event_seq = event_seq;
     ticket->is_streamed = is_streamed;
     queue->pending++;
+    hd_run_log("run admitted", &ticket->rec, ticket->rec.status);
     insert(turn, ticket);
     if (is_due(turn))
         enqueue_ready(turn);

@@ -83,8 +83,11 @@ static void start_one(struct hd_runtime *runtime, enum hd_rt_language language, 
     struct hd_rt_slot *slot = &pool->slots[i];
     struct hd_fault fault = {0};
 
-    if (hd_worker_start(runtime, language, i, &slot->worker, &fault) == 0)
+    if (hd_worker_start(runtime, language, i, &slot->worker, &fault) == 0) {
+        hd_log(HD_LOG_DEBUG, slot->worker->name, "started in slot %d, after %u failures", i,
+               slot->failures);
         return;
+    }
     (void)snprintf(pool->why, sizeof(pool->why), "%s", fault.text);
     wait_longer(runtime, slot, now);
     hd_log(HD_LOG_ERROR, hd_rt_language_names[language], "%s; again in %lld ms", fault.text,

@@ -8,6 +8,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "base/log.h"
+
+#define SLOW_US 100000 /* a batch that takes longer is logged at level debug */
+
 static const struct hd_backend_ops *const drivers[] = {
     &hd_backend_memory,
     &hd_backend_sqlite,
@@ -154,21 +159,34 @@ void hd_backend_close(struct hd_backend *backend)
         backend->ops->close(backend);
 }
 
+static void log_slow(size_t operations, int64_t took_us)
+{
+    const struct hd_log_field fields[] = {hd_log_number("operations", (int64_t)operations),
+                                          hd_log_number("duration_us", took_us)};
+
+    if (took_us >= SLOW_US)
+        hd_log_fields(HD_LOG_DEBUG, "store", "slow batch", fields, HD_COUNT(fields));
+}
+
 int hd_backend_apply(struct hd_backend *backend, const struct hd_batch *batch, size_t *failed,
                      struct hd_fault *fault)
 {
     size_t ignored;
+    int64_t started;
+    int err;
 
     for (size_t i = 0; i < batch->count; i++) {
-        int err = check_op(&batch->ops[i], fault);
-
+        err = check_op(&batch->ops[i], fault);
         if (err)
             return err;
     }
     if (batch->count == 0)
         return 0;
     atomic_fetch_add_explicit(&backend->writes, batch->count, memory_order_relaxed);
-    return backend->ops->apply(backend, batch, failed ? failed : &ignored, fault);
+    started = hd_clock_monotonic_us();
+    err = backend->ops->apply(backend, batch, failed ? failed : &ignored, fault);
+    log_slow(batch->count, hd_clock_monotonic_us() - started);
+    return err;
 }
 
 static int check_queries(const struct hd_query *queries, size_t count, struct hd_fault *fault)

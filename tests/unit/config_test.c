@@ -86,6 +86,7 @@ static void check_defaults(const struct hd_config *config)
     assert_int_equal(config->webhooks_timeout_us, 10000000);
     assert_int_equal(config->log_level, HD_LOG_INFO);
     assert_int_equal(config->log_format, HD_LOG_TEXT);
+    assert_false(config->log_access);
     assert_true(config->metrics);
 }
 

@@ -27,6 +27,7 @@ static int restore(void **state)
     (void)state;
     hd_log_set_sink(NULL, NULL);
     hd_log_set_level(HD_LOG_WARN);
+    hd_log_set_format(HD_LOG_TEXT);
     return 0;
 }
 
@@ -91,11 +92,11 @@ static void a_long_line_is_cut_between_characters(void **state)
     memset(text, 'x', sizeof(text));
     text[sizeof(text) - 1] = '\0';
     hd_log(HD_LOG_ERROR, "db", "%s", text);
-    assert_int_equal(strlen(seen.last), 1000);
-    memcpy(text + 989, "\xc3\xa9", 2);
+    assert_int_equal(strlen(seen.last), strlen("error db: ") + 1000);
+    memcpy(text + 999, "\xc3\xa9", 2);
     hd_log(HD_LOG_ERROR, "db", "%s", text);
-    assert_int_equal(strlen(seen.last), 999);
-    assert_int_equal(seen.last[998], 'x');
+    assert_int_equal(strlen(seen.last), strlen("error db: ") + 999);
+    assert_int_equal(seen.last[1008], 'x');
 }
 
 static void without_a_sink_lines_go_to_standard_error(void **state)
@@ -116,6 +117,67 @@ static void without_a_sink_lines_go_to_standard_error(void **state)
     (void)fclose(file);
     assert_int_equal(strlen(text), 32 + strlen(" warn area: hello 7\n"));
     assert_string_equal(text + 32, " warn area: hello 7\n");
+}
+
+static void members_follow_the_message(void **state)
+{
+    const struct hd_log_field fields[] = {
+        hd_log_text("path", HD_S("/threads")), hd_log_number("status", -7),
+        hd_log_text("none", hd_slice(NULL, 0)), hd_log_text("text", HD_S("a \"b\"\n"))};
+    struct seen seen = {0};
+
+    (void)state;
+    hd_log_set_sink(remember, &seen);
+    hd_log_fields(HD_LOG_INFO, "http", "request ended", fields, HD_COUNT(fields));
+    assert_int_equal(seen.lines, 0);
+    hd_log_fields(HD_LOG_WARN, "http", "request ended", fields, HD_COUNT(fields));
+    assert_string_equal(seen.last,
+                        "warn http: request ended path=/threads status=-7 text=\"a \\\"b\\\" \"");
+}
+
+/* What follows the time of a line. */
+static const char *without_time(const struct seen *seen)
+{
+    static const char head[] = "{\"time\":\"";
+
+    assert_memory_equal(seen->last, head, sizeof(head) - 1);
+    return seen->last + sizeof(head) - 1 + 32;
+}
+
+static void json_is_one_object_in_a_line(void **state)
+{
+    const struct hd_log_field fields[] = {hd_log_text("path", HD_S("/\xff\\")),
+                                          hd_log_number("status", 200)};
+    struct seen seen = {0};
+
+    (void)state;
+    hd_log_set_sink(remember, &seen);
+    hd_log_set_format(HD_LOG_JSON);
+    hd_log(HD_LOG_ERROR, "db", "say \"%s\"\n", "gr\xc3\xbc\xc3\x9f");
+    assert_string_equal(without_time(&seen),
+                        "\",\"level\":\"error\",\"area\":\"db\",\"message\":\"say "
+                        "\\\"gr\xc3\xbc\xc3\x9f\\\" \"}");
+    hd_log_fields(HD_LOG_WARN, "http", "m", fields, HD_COUNT(fields));
+    assert_string_equal(without_time(&seen),
+                        "\",\"level\":\"warn\",\"area\":\"http\",\"message\":\"m\",\"path\":\""
+                        "/\xef\xbf\xbd\\\\\",\"status\":200}");
+}
+
+static void a_line_with_too_many_members_is_still_an_object(void **state)
+{
+    struct hd_log_field fields[64];
+    char text[600];
+    struct seen seen = {0};
+
+    (void)state;
+    memset(text, '"', sizeof(text));
+    for (size_t i = 0; i < HD_COUNT(fields); i++)
+        fields[i] = hd_log_text("x", hd_slice(text, sizeof(text)));
+    hd_log_set_sink(remember, &seen);
+    hd_log_set_format(HD_LOG_JSON);
+    hd_log_fields(HD_LOG_WARN, "a", "m", fields, HD_COUNT(fields));
+    assert_string_equal(without_time(&seen),
+                        "\",\"level\":\"warn\",\"area\":\"a\",\"message\":\"m\"}");
 }
 
 static void *log_many(void *arg)
@@ -148,6 +210,9 @@ int main(void)
         cmocka_unit_test_teardown(a_line_names_level_and_area, restore),
         cmocka_unit_test_teardown(lower_levels_are_silent, restore),
         cmocka_unit_test_teardown(a_message_stays_one_line, restore),
+        cmocka_unit_test_teardown(members_follow_the_message, restore),
+        cmocka_unit_test_teardown(json_is_one_object_in_a_line, restore),
+        cmocka_unit_test_teardown(a_line_with_too_many_members_is_still_an_object, restore),
         cmocka_unit_test_teardown(a_long_line_is_cut_between_characters, restore),
         cmocka_unit_test_teardown(without_a_sink_lines_go_to_standard_error, restore),
         cmocka_unit_test_teardown(the_sink_is_called_by_one_thread_at_a_time, restore),
