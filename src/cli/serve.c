@@ -382,6 +382,8 @@ static int prepare(struct serving *s, struct hd_fault *fault)
     for (size_t i = 0; i < warnings->count; i++)
         hd_log(HD_LOG_WARN, "config", "%.*s", (int)warnings->items[i].len, warnings->items[i].ptr);
     err = hd_project_set_environment(&s->config, fault);
+    if (!err && hd_project_needs_workers(&s->config))
+        err = hd_project_check_environment(&s->config, fault);
     return err ? err : hd_webhook_headers_check(&s->config, fault);
 }
 

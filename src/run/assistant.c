@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/uuid.h"
+#include "run/project.h"
 #include "store/rows.h"
 
 #define MAX_RECORD ((size_t)256 << 20)
@@ -27,10 +28,10 @@ static int describe(const struct hd_app_graph *graph, struct hd_buf *out)
 }
 
 static int install(struct hd_app *app, const struct hd_app_graph *graph,
-                   struct hd_slice description, struct hd_fault *fault)
+                   struct hd_slice description, struct hd_arena *arena, struct hd_fault *fault)
 {
     int64_t now = hd_clock_now_us();
-    const struct hd_assistant_rec assistant = {
+    struct hd_assistant_rec assistant = {
         .id = hd_slice_cstr(graph->assistant_id),
         .version = 1,
         .created_at = now,
@@ -38,14 +39,15 @@ static int install(struct hd_app *app, const struct hd_app_graph *graph,
         .graph_id = graph->id,
         .name = graph->id,
         .description = description,
-        .config = HD_S("{}"),
-        .context = HD_S("{}"),
         .metadata = HD_S("{\"created_by\":\"system\"}"),
     };
     struct hd_batch_builder batch;
     struct hd_batch view;
     int err;
 
+    err = hd_project_defaults(graph->id, arena, &assistant.config, &assistant.context, fault);
+    if (err)
+        return err;
     hd_batch_init(&batch);
     err = hd_assistant_add(&batch, &assistant);
     view = hd_batch_view(&batch);
@@ -70,7 +72,7 @@ static int install_missing(struct hd_app *app, const struct hd_app_graph *graph,
     if (err == HD_ENOTFOUND) {
         err = describe(graph, &description);
         if (!err)
-            err = install(app, graph, hd_buf_slice(&description), fault);
+            err = install(app, graph, hd_buf_slice(&description), &arena, fault);
     }
     hd_buf_fini(&description);
     hd_arena_fini(&arena);

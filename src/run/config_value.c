@@ -263,13 +263,14 @@ static int add_port(const struct hd_config_place *place, struct hd_slice text)
 
 /* ---- graphs ------------------------------------------------------------- */
 
+/* Clients send it in paths, queries and bodies. Spaces are inside alone. */
 static bool is_graph_id(struct hd_slice id)
 {
     for (size_t i = 0; i < id.len; i++) {
         char c = id.ptr[i];
 
         if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-              c == '_' || c == '-' || c == '.'))
+              c == '_' || c == '-' || c == '.' || (c == ' ' && i > 0 && i + 1 < id.len)))
             return false;
     }
     return id.len > 0 && id.len <= MAX_GRAPH_ID;
@@ -410,9 +411,11 @@ static int add_graph(const struct hd_config_place *place, struct hd_slice id, st
     int err;
 
     if (!is_graph_id(id))
-        return refuse(place, id,
-                      "is not a graph's id: letters, digits, \"_\", \"-\", \".\", at most %d",
-                      MAX_GRAPH_ID);
+        return refuse(
+            place, id,
+            "is not a graph's id: letters, digits, \"_\", \"-\", \".\", and spaces between "
+            "them, at most %d",
+            MAX_GRAPH_ID);
     if (has_graph(graphs, id))
         return refuse(place, id, "is there twice");
     if (file.len == 0 || file.len > 4096 || memchr(file.ptr, '\0', file.len))

@@ -50,6 +50,17 @@ bool hd_project_language(struct hd_slice path, enum hd_rt_language *out);
 HD_MUST_CHECK int hd_project_settings(const struct hd_config *config, struct hd_arena *arena,
                                       struct hd_rt_settings *out, struct hd_fault *fault);
 
+/*
+ * HD_EINVAL when the environment holds what LangGraph's own servers would read and Heddle does
+ * not, or a LANGGRAPH_CONFIG that cannot be used. After hd_project_set_environment().
+ */
+HD_MUST_CHECK int hd_project_check_environment(const struct hd_config *config,
+                                               struct hd_fault *fault);
+/* JSON of the first assistant of a graph: LANGGRAPH_CONFIG's, else {}. In the arena. */
+HD_MUST_CHECK int hd_project_defaults(struct hd_slice graph_id, struct hd_arena *arena,
+                                      struct hd_slice *config, struct hd_slice *context,
+                                      struct hd_fault *fault);
+
 /* Puts what `env` names into this process' environment. Before there are threads. */
 HD_MUST_CHECK int hd_project_set_environment(const struct hd_config *config,
                                              struct hd_fault *fault);

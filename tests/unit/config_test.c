@@ -239,7 +239,7 @@ static void bad_flags_are_refused(void **state)
         {"--ttl-strategy=drop", "\"drop\" is none of delete, keep_latest"},
         {"--log-level=loud", "\"loud\" is none of debug, info, warn, error, off"},
         {"--graph=a", "--graph: \"a\" is not ID=FILE"},
-        {"--graph=a b=c", "\"a b\" is not a graph's id"},
+        {"--graph=a =c", "\"a \" is not a graph's id"},
         {"--graph==c", "\"\" is not a graph's id"},
         {"--graph=a=", "\"a\" needs the path of a file"},
         {"--graph=a=b,a=c", "\"a\" is there twice"},

@@ -3,6 +3,7 @@
  */
 import { HttpApp } from "./app.js";
 import { CustomAuth } from "./auth.js";
+import { rememberContexts } from "./contexts.js";
 import { Embedder } from "./embed.js";
 import { describe, failureOf } from "./failure.js";
 import type { Fields } from "./frame.js";
@@ -60,6 +61,7 @@ export class Project {
   /** Loads everything; gives what `ready` says, be it that something failed. */
   async load(): Promise<Fields> {
     const { auth, app, embed, index } = this.settings;
+    await rememberContexts(this.folder, Object.values(this.settings.graphs ?? {}).map(({ path }) => path));
     const told: Fields = { graphs: await this.#loadGraphs() };
     if (auth) {
       told.auth = await this.#try(auth.path, (value) => (this.auth = new CustomAuth(value)).told());

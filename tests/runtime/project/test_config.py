@@ -199,6 +199,34 @@ def test_mistakes_are_explained(name, tmp_path):
     assert done.stderr.startswith("heddle serve: ") and done.stderr.count("\n") == 1
 
 
+VARIABLES = {
+    "LANGGRAPH_HTTP": ('{"disable_store": true}', '"http" of the langgraph.json'),
+    "LANGGRAPH_AUTH": ('{"path": "./auth.py:auth"}', '"auth" of the langgraph.json'),
+    "LANGGRAPH_AES_KEY": ("0123456789abcdef", "does not encrypt"),
+    "LANGGRAPH_CONFIG": ('{"a": {"configurable": {"api_key": "sk-0123456789abcdef0123456789"}}}', "keys are not stored"),
+}
+
+
+@pytest.mark.parametrize("name", VARIABLES)
+def test_variables_that_heddle_does_not_read_are_refused(name, tmp_path):
+    """Those of LangGraph's own servers; in the environment and in the file that `env` names."""
+    value, says = VARIABLES[name]
+    given = {"graphs": {"a": "./a.py:g"}, "env": ".env"}
+    (tmp_path / ".env").write_text("A=1\n")
+    done = check(tmp_path, given, ["a.py"], env={name: value})
+    assert done.returncode == 2 and name in done.stderr and says in done.stderr, done.stderr
+    assert value not in done.stderr and "sk-" not in done.stderr
+    (tmp_path / ".env").write_text(f"{name}='{value}'\n")
+    done = check(tmp_path, given, ["a.py"])
+    assert done.returncode == 2 and says in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("value", ["[]", "{", '{"a": 1}'])
+def test_a_langgraph_config_that_makes_no_sense_is_refused(value, tmp_path):
+    done = check(tmp_path, {"graphs": {"a": "./a.py:g"}}, ["a.py"], env={"LANGGRAPH_CONFIG": value})
+    assert done.returncode == 2 and "LANGGRAPH_CONFIG: " in done.stderr, done.stderr
+
+
 def test_a_langgraph_js_below_1_0_is_named(tmp_path):
     for name, text in {
         "heddle": {"version": "0.1.0", "bin": {"heddle-runtime": "main.js"}},
