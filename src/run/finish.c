@@ -244,13 +244,59 @@ void hd_finish_again(struct hd_ticket *ticket)
     ticket->app->queue->storing++;
 }
 
+/* ---- suspending ------------------------------------------------------- */
+
+struct suspension {
+    struct hd_ticket *ticket;
+    int err;
+    struct hd_fault fault;
+};
+
+static void suspend(void *arg)
+{
+    struct suspension *suspension = arg;
+    struct hd_ticket *ticket = suspension->ticket;
+
+    suspension->err = hd_run_mark_suspended(ticket->app->store, &ticket->rec, &suspension->fault);
+}
+
+/* Without the mark, the next process takes the stop for a crash and begins the run all the same. */
+static void on_suspended(void *arg)
+{
+    struct suspension *suspension = arg;
+    struct hd_ticket *ticket = suspension->ticket;
+
+    ticket->app->queue->storing--;
+    if (suspension->err && suspension->err != HD_ENOTFOUND)
+        hd_log(HD_LOG_WARN, "run", "run %.*s could not be suspended: %s",
+               (int)ticket->rec.run_id.len, ticket->rec.run_id.ptr, suspension->fault.text);
+    hd_free(suspension);
+    hd_queue_ended(ticket);
+}
+
+/* The process ends. The next one goes on with the run, and must not count this as a crash. */
+static void leave_to_next(struct hd_ticket *ticket)
+{
+    bool has_begun = ticket->rec.status == HD_RUN_STATE_RUNNING;
+    struct suspension *suspension = has_begun ? hd_calloc(1, sizeof(*suspension)) : NULL;
+
+    if (suspension)
+        suspension->ticket = ticket;
+    if (!suspension || hd_defer_run(ticket->app->defer, suspend, on_suspended, suspension)) {
+        hd_free(suspension);
+        hd_queue_later(ticket);
+        return;
+    }
+    ticket->app->queue->storing++;
+}
+
 /* Never frees the ticket before it returns: callers go through lists of them. */
 void hd_finish(struct hd_ticket *ticket)
 {
     struct hd_fault fault = {0};
 
     if (ticket->stop == HD_STOP_DRAIN) {
-        hd_queue_later(ticket);
+        leave_to_next(ticket);
         return;
     }
     if (!ticket->kwargs && hd_work_prepare(ticket, &fault))

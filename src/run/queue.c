@@ -631,6 +631,15 @@ size_t hd_queue_cancel_all(struct hd_queue *queue, struct hd_slice principal, bo
     return count;
 }
 
+/* Whether its record says that it works, although it waits for a free place. */
+static bool looks_begun(const struct hd_turn *turn)
+{
+    const struct hd_ticket *first = turn->first;
+
+    return first && !turn->is_busy && first->stop == HD_STOP_NONE &&
+           first->rec.status == HD_RUN_STATE_RUNNING;
+}
+
 void hd_queue_drain(struct hd_queue *queue, void (*done)(void *ctx), void *ctx)
 {
     struct hd_slice key;
@@ -638,18 +647,22 @@ void hd_queue_drain(struct hd_queue *queue, void (*done)(void *ctx), void *ctx)
     void *value;
 
     queue->is_draining = true;
+    while (hd_map_next(&queue->turns, &pos, &key, &value)) {
+        struct hd_turn *turn = value;
+
+        if (turn->is_busy && hd_work_is_on(turn->first)) {
+            hd_work_stop(turn->first, HD_STOP_DRAIN);
+        } else if (looks_begun(turn)) {
+            turn->first->stop = HD_STOP_DRAIN;
+            hd_finish(turn->first);
+        }
+    }
     if (is_quiet(queue)) {
         done(ctx);
         return;
     }
     queue->drained = done;
     queue->drained_ctx = ctx;
-    while (hd_map_next(&queue->turns, &pos, &key, &value)) {
-        struct hd_turn *turn = value;
-
-        if (turn->is_busy && hd_work_is_on(turn->first))
-            hd_work_stop(turn->first, HD_STOP_DRAIN);
-    }
 }
 
 /* ---- after a crash ---------------------------------------------------- */
@@ -668,7 +681,7 @@ int hd_queue_recover(struct hd_queue *queue, struct hd_fault *fault)
     int err;
 
     queue->is_draining = true; /* nothing begins before all is known */
-    err = hd_runs_recover(queue->app->store, HD_MAX_ATTEMPTS, on_in_flight, queue, fault);
+    err = hd_runs_recover(queue->app->store, HD_MAX_LOSSES, on_in_flight, queue, fault);
     queue->is_draining = false;
     if (queue->recovered > 0)
         hd_log(HD_LOG_INFO, "run", "%zu runs were in flight: they go on", queue->recovered);

@@ -30,11 +30,10 @@ HD_MUST_CHECK int hd_queue_create(struct hd_app *app, struct hd_queue **out);
 void hd_queue_destroy(struct hd_queue *queue);
 
 /*
- * Brings back what was in flight when the last process ended: what was at work
- * goes on from its last checkpoint, at most HD_MAX_ATTEMPTS times. Waits for the
- * store; for the start of the server.
+ * Brings back what was in flight when the last process ended: what was at work goes on from its
+ * last checkpoint, unless it was lost HD_MAX_LOSSES times in the same step. Waits for the store;
+ * for the start of the server.
  */
-#define HD_MAX_ATTEMPTS 3
 HD_MUST_CHECK int hd_queue_recover(struct hd_queue *queue, struct hd_fault *fault);
 
 /*

@@ -27,6 +27,7 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/slice.h"
+#include "run/losses.h"
 #include "run/request.h"
 #include "store/batch.h"
 
@@ -125,8 +126,10 @@ struct hd_run_rec {
     enum hd_run_state status;
     int64_t created_at;
     int64_t updated_at;
-    int64_t due_at;        /* when it may begin; 0: it has ended */
-    int attempt;           /* 1 when it has never been begun again */
+    int64_t due_at; /* when it may begin; 0: it has ended */
+    int attempt;    /* 1 when it has never been begun again */
+    struct hd_losses losses;
+    bool is_suspended;     /* its server stopped in an orderly way: that is no loss */
     struct hd_slice actor; /* who asked: the principal, or whom it shares the thread with */
     struct hd_slice assistant_id;
     enum hd_multitask multitask;
@@ -174,15 +177,22 @@ HD_MUST_CHECK int hd_runs_list(struct heddle *store, struct hd_slice principal,
 HD_MUST_CHECK int hd_run_mark_running(struct heddle *store, struct hd_run_rec *run,
                                       struct hd_fault *fault);
 
+/*
+ * A run at work is left to the next process. Changes `run` too: is_suspended, rev and time.
+ * HD_ENOTFOUND: it is not at work any more, or not there.
+ */
+HD_MUST_CHECK int hd_run_mark_suspended(struct heddle *store, struct hd_run_rec *run,
+                                        struct hd_fault *fault);
+
 /* `event_seq` is that of its thread. An error ends the recovery. */
 typedef int (*hd_run_recovered_fn)(void *arg, const struct hd_run_rec *run, int64_t event_seq);
 
 /*
- * After a start: hands over all runs that have not ended. What was at work has
- * one attempt more than before, which is stored first; what would have more than
- * `max_attempts` ends with an error instead, and its thread with it.
+ * After a start: hands over all runs that have not ended. A run that was at work has one attempt
+ * more than before and, unless it is suspended, one loss more; both are stored first. One with
+ * `max_losses` ends with an error instead, and its thread with it.
  */
-HD_MUST_CHECK int hd_runs_recover(struct heddle *store, int max_attempts, hd_run_recovered_fn fn,
+HD_MUST_CHECK int hd_runs_recover(struct heddle *store, int max_losses, hd_run_recovered_fn fn,
                                   void *arg, struct hd_fault *fault);
 
 /* ---- assistants ------------------------------------------------------- */

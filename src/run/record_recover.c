@@ -10,12 +10,13 @@
 #include "run/record_internal.h"
 
 #define MAX_TRIES 50
-#define GAVE_UP \
-    "{\"error\":\"RuntimeError\",\"message\":\"the server stopped while it ran, too often\"}"
+#define GAVE_UP                                                                                  \
+    "{\"error\":\"RuntimeError\",\"message\":\"the server died three times in the same step of " \
+    "this run\"}"
 
 struct recovery {
     struct heddle *store;
-    int max_attempts;
+    int max_losses;
     hd_run_recovered_fn fn;
     void *arg;
     struct hd_fault *fault;
@@ -57,6 +58,7 @@ static int begin_again(struct recovery *r, struct hd_run_rec *run)
     int err;
 
     run->attempt++;
+    run->is_suspended = false;
     run->updated_at = hd_clock_now_us();
     hd_batch_init(&batch);
     err = hd_run_put(&batch, run);
@@ -116,10 +118,15 @@ static int recover(struct recovery *r, struct hd_run_rec *run)
         return drop(r, run);
     if (!err)
         run->thread_created = thread.created_at;
+    if (!err && run->status == HD_RUN_STATE_RUNNING && !run->is_suspended)
+        err = hd_losses_add(&run->losses, r->store, run->principal, run->thread_id, run->run_id,
+                            r->fault);
     if (!err && run->status == HD_RUN_STATE_RUNNING) {
-        if (run->attempt >= r->max_attempts && is_temporary(run))
+        bool is_lost = run->losses.count >= r->max_losses;
+
+        if (is_lost && is_temporary(run))
             return hd_thread_delete(r->store, run->principal, run->thread_id, r->fault);
-        if (run->attempt >= r->max_attempts)
+        if (is_lost)
             return give_up(r, &thread, run);
         err = begin_again(r, run);
     }
@@ -156,11 +163,11 @@ static int recover_all(struct recovery *r, enum hd_run_state state)
     return hd_rows_scan(r->store, query, on_row, r, r->fault);
 }
 
-int hd_runs_recover(struct heddle *store, int max_attempts, hd_run_recovered_fn fn, void *arg,
+int hd_runs_recover(struct heddle *store, int max_losses, hd_run_recovered_fn fn, void *arg,
                     struct hd_fault *fault)
 {
     struct recovery r = {
-        .store = store, .max_attempts = max_attempts, .fn = fn, .arg = arg, .fault = fault};
+        .store = store, .max_losses = max_losses, .fn = fn, .arg = arg, .fault = fault};
     int err;
 
     hd_arena_init(&r.arena, SIZE_MAX / 2);

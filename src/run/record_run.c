@@ -67,19 +67,40 @@ int hd_run_rec_copy(struct hd_arena *arena, const struct hd_run_rec *run, struct
 
 /* ---- reading ---------------------------------------------------------- */
 
+static int read_count(struct hd_slice raw, int *out)
+{
+    int64_t number = 0;
+    int err = hd_record_int(raw, &number);
+
+    if (!err && (number < 0 || number > INT_MAX))
+        err = HD_ECORRUPT;
+    *out = (int)number;
+    return err;
+}
+
 static int decode_body(struct hd_slice body, struct hd_arena *arena, struct hd_run_rec *out)
 {
-    struct hd_slice attempt, assistant, multitask, actor, name = {NULL, 0};
+    struct hd_slice attempt, losses, checkpoints, writes, suspended, assistant, multitask, actor;
+    struct hd_slice name = {NULL, 0};
     const struct hd_member members[] = {
-        {"attempt", &attempt},        {"actor", &actor},
-        {"assistant_id", &assistant}, {"multitask_strategy", &multitask},
-        {"metadata", &out->metadata}, {"kwargs", &out->kwargs},
-        {"receipt", &out->receipt},   {"error", &out->error}};
-    int64_t number = 0;
+        {"attempt", &attempt},         {"losses", &losses},
+        {"checkpoints", &checkpoints}, {"writes", &writes},
+        {"suspended", &suspended},     {"actor", &actor},
+        {"assistant_id", &assistant},  {"multitask_strategy", &multitask},
+        {"metadata", &out->metadata},  {"kwargs", &out->kwargs},
+        {"receipt", &out->receipt},    {"error", &out->error},
+    };
     int err = hd_record_split(body, members, HD_COUNT(members));
 
     if (!err)
-        err = hd_record_int(attempt, &number);
+        err = read_count(attempt, &out->attempt);
+    if (!err)
+        err = read_count(losses, &out->losses.count);
+    if (!err)
+        err = hd_record_int(checkpoints, &out->losses.checkpoints);
+    if (!err)
+        err = hd_record_int(writes, &out->losses.writes);
+    out->is_suspended = suspended.len > 0;
     if (!err)
         err = hd_record_text(assistant, arena, &out->assistant_id);
     if (!err)
@@ -87,9 +108,8 @@ static int decode_body(struct hd_slice body, struct hd_arena *arena, struct hd_r
     out->actor = out->principal;
     if (!err && actor.len > 0)
         err = hd_record_text(actor, arena, &out->actor);
-    if (!err && (number < 0 || number > INT_MAX || !find_multitask(name, &out->multitask)))
+    if (!err && !find_multitask(name, &out->multitask))
         err = HD_ECORRUPT;
-    out->attempt = (int)number;
     return err;
 }
 
@@ -272,6 +292,10 @@ static int encode_body(const struct hd_run_rec *run, struct hd_arena *arena, str
     hd_record_put_text(&writer, "multitask_strategy",
                        hd_slice_cstr(hd_multitask_name(run->multitask)));
     hd_record_put_int(&writer, "attempt", run->attempt);
+    hd_record_put_int(&writer, "losses", run->losses.count);
+    hd_record_put_int(&writer, "checkpoints", run->losses.checkpoints);
+    hd_record_put_int(&writer, "writes", run->losses.writes);
+    hd_record_put_int(&writer, "suspended", run->is_suspended);
     hd_record_put_json(&writer, "metadata", run->metadata);
     hd_record_put_json(&writer, "kwargs", run->kwargs);
     hd_record_put_json(&writer, "receipt", run->receipt);
@@ -347,8 +371,9 @@ static int put_now(struct heddle *store, struct hd_run_rec *run, struct hd_fault
     return err;
 }
 
-/* The rev of a run that somebody else has changed, if it is still pending. */
-static int read_rev(struct heddle *store, struct hd_run_rec *run, struct hd_fault *fault)
+/* The revision of a run that another request has changed, if it is still in the same state. */
+static int read_rev(struct heddle *store, struct hd_run_rec *run, enum hd_run_state state,
+                    struct hd_fault *fault)
 {
     struct hd_run_rec stored;
     struct hd_arena arena;
@@ -356,7 +381,7 @@ static int read_rev(struct heddle *store, struct hd_run_rec *run, struct hd_faul
 
     hd_arena_init(&arena, SIZE_MAX / 2);
     err = hd_run_read(store, run->principal, run->thread_id, run->run_id, &arena, &stored, fault);
-    if (!err && stored.status != HD_RUN_STATE_PENDING)
+    if (!err && stored.status != state)
         err = HD_ENOTFOUND;
     if (!err)
         run->rev = stored.rev;
@@ -364,26 +389,40 @@ static int read_rev(struct heddle *store, struct hd_run_rec *run, struct hd_faul
     return err;
 }
 
-int hd_run_mark_running(struct heddle *store, struct hd_run_rec *run, struct hd_fault *fault)
+/* Puts `changed`, which is `run` with other values, while the stored run is in its state. */
+static int change_now(struct heddle *store, struct hd_run_rec *run, struct hd_run_rec *changed,
+                      struct hd_fault *fault)
 {
-    struct hd_run_rec changed = *run;
     struct hd_fault failure = {0};
     int err = HD_ECONFLICT;
 
-    changed.status = HD_RUN_STATE_RUNNING;
-    changed.updated_at = hd_clock_now_us();
+    changed->updated_at = hd_clock_now_us();
     for (int i = 0; err == HD_ECONFLICT && i < MAX_TRIES; i++) {
-        int lost = i > 0 ? read_rev(store, &changed, fault) : 0;
+        int lost = i > 0 ? read_rev(store, changed, run->status, fault) : 0;
 
         if (lost)
             return lost;
         failure = (struct hd_fault){0};
-        err = put_now(store, &changed, &failure);
+        err = put_now(store, changed, &failure);
     }
     if (err)
         return hd_fault_set(fault, err, "%s", failure.code ? failure.text : hd_error_text(err));
-    run->status = changed.status;
-    run->updated_at = changed.updated_at;
-    run->rev = changed.rev;
+    *run = *changed;
     return 0;
+}
+
+int hd_run_mark_running(struct heddle *store, struct hd_run_rec *run, struct hd_fault *fault)
+{
+    struct hd_run_rec changed = *run;
+
+    changed.status = HD_RUN_STATE_RUNNING;
+    return change_now(store, run, &changed, fault);
+}
+
+int hd_run_mark_suspended(struct heddle *store, struct hd_run_rec *run, struct hd_fault *fault)
+{
+    struct hd_run_rec changed = *run;
+
+    changed.is_suspended = true;
+    return change_now(store, run, &changed, fault);
 }

@@ -9,7 +9,6 @@
 #include "graph/state.h"
 #include "run/answers.h"
 #include "run/defer.h"
-#include "run/queue.h"
 #include "run/remote_text.h"
 
 #define MAX_OPTIONS ((size_t)64 << 20)
@@ -305,17 +304,38 @@ static void end(struct hd_remote *remote)
 
 /* ---- once more -------------------------------------------------------- */
 
+/* On a store thread: how far it came, and whether it came further than the last time. */
 static void read_progress(void *arg)
 {
     struct hd_remote *remote = arg;
+    struct hd_remote_options *o = &remote->options;
 
-    (void)get_state(remote, hd_slice(NULL, 0));
+    if (!get_state(remote, hd_slice(NULL, 0)))
+        remote->err = hd_losses_add(&o->losses, remote->app->store, o->principal, o->thread,
+                                    o->run_id, &remote->fault);
+}
+
+static int begin_again(struct hd_remote *remote)
+{
+    struct hd_remote_options *o = &remote->options;
+
+    remote->attempt++;
+    if (o->metadata) {
+        o->metadata = hd_val_with((struct hd_val *)(uintptr_t)o->metadata, META_ATTEMPT,
+                                  hd_val_int(remote->attempt));
+        if (!o->metadata)
+            return HD_ENOMEM;
+    }
+    hd_log(HD_LOG_WARN, "run", "run %.*s goes on at another worker: %.*s", (int)o->run_id.len,
+           o->run_id.ptr, (int)remote->answer.message.len, remote->answer.message.ptr);
+    if (o->on_attempt)
+        o->on_attempt(o->ctx, remote->attempt, &o->losses);
+    return send_run(remote);
 }
 
 static void on_progress(void *arg)
 {
     struct hd_remote *remote = arg;
-    struct hd_remote_options *o = &remote->options;
     int err = remote->err;
 
     if (!err && is_own(remote))
@@ -327,32 +347,25 @@ static void on_progress(void *arg)
         end(remote);
         return;
     }
-    remote->attempt++;
-    if (!err && o->metadata) {
-        o->metadata = hd_val_with((struct hd_val *)(uintptr_t)o->metadata, META_ATTEMPT,
-                                  hd_val_int(remote->attempt));
-        err = o->metadata ? 0 : HD_ENOMEM;
+    if (!err && remote->options.losses.count >= HD_MAX_LOSSES) {
+        end(remote); /* with the error of the last worker */
+        return;
     }
-    if (!err && o->on_attempt)
-        o->on_attempt(o->ctx, remote->attempt);
     if (!err)
-        err = send_run(remote);
+        err = begin_again(remote);
     if (err) {
         fail(remote, "RuntimeError", remote->err ? remote->fault.text : hd_error_text(err));
         end(remote);
     }
 }
 
-/* True: it goes on at another worker. */
+/* True: it goes on at another worker, or ends because it was lost too often. */
 static bool try_again(struct hd_remote *remote)
 {
     bool was_there = hd_slice_eq(remote->answer.type, HD_S("WorkerLost"));
 
-    if (remote->is_cancelled || !was_there || remote->attempt >= HD_MAX_ATTEMPTS)
+    if (remote->is_cancelled || !was_there)
         return false;
-    hd_log(HD_LOG_WARN, "run", "run %.*s goes on at another worker: %.*s",
-           (int)remote->options.run_id.len, remote->options.run_id.ptr,
-           (int)remote->answer.message.len, remote->answer.message.ptr);
     return hd_defer_run(remote->app->defer, read_progress, on_progress, remote) == 0;
 }
 

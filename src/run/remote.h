@@ -4,7 +4,8 @@
  * The worker is given what the run is about and tells what its graph streams; its checkpoints
  * come back as operations (run/worker_ops.h). When it has ended, the state that it left is read
  * from the store: what a run says of itself and what anybody reads later is the same. A worker
- * that is lost is replaced: the run goes on from the last checkpoint, HD_MAX_ATTEMPTS times.
+ * that is lost is replaced: the run goes on from the last checkpoint, unless it was lost
+ * HD_MAX_LOSSES times in the same step.
  *
  * Everything here happens on the loop.
  */
@@ -20,6 +21,7 @@
 #include "graph/run.h"
 #include "graph/val.h"
 #include "run/app.h"
+#include "run/losses.h"
 
 struct hd_remote;
 
@@ -37,7 +39,8 @@ struct hd_remote_options {
     struct hd_slice principal, actor, thread, root; /* as in struct hd_run_options */
     int64_t guard;
     int attempt;
-    bool is_continued; /* it has made checkpoints: it goes on, whatever the input is */
+    struct hd_losses losses; /* so far */
+    bool is_continued;       /* it has made checkpoints: it goes on, whatever the input is */
 
     struct hd_slice checkpoint_id; /* empty: the latest */
     const struct hd_val *checkpoint_map;
@@ -57,7 +60,7 @@ struct hd_remote_options {
     /* `ns` relative to the root, `text` JSON for clients. May be NULL. */
     void (*on_piece)(void *ctx, struct hd_slice ns, enum hd_stream_mode mode, struct hd_slice text);
     /* The worker was lost, and it is begun once more. May be NULL. */
-    void (*on_attempt)(void *ctx, int attempt);
+    void (*on_attempt)(void *ctx, int attempt, const struct hd_losses *losses);
     /* Once, and last. */
     void (*on_done)(void *ctx, const struct hd_remote_result *result);
     void *ctx;

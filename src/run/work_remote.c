@@ -13,11 +13,12 @@ static void on_piece(void *ctx, struct hd_slice ns, enum hd_stream_mode mode, st
     hd_work_tell_text(ticket, ns, mode, text, ticket->root);
 }
 
-static void on_attempt(void *ctx, int attempt)
+static void on_attempt(void *ctx, int attempt, const struct hd_losses *losses)
 {
     struct hd_ticket *ticket = ctx;
 
     ticket->rec.attempt = attempt;
+    ticket->rec.losses = *losses;
     hd_work_tell_metadata(ticket);
 }
 
@@ -71,6 +72,7 @@ static int start(struct hd_ticket *ticket, const struct hd_val *config,
         .root = ticket->root,
         .guard = ticket->rec.thread_created,
         .attempt = ticket->rec.attempt,
+        .losses = ticket->rec.losses,
         .is_continued = ticket->is_continued,
         .checkpoint_id = hd_val_get_string(hd_val_get(configurable, HD_S("checkpoint_id"))),
         .checkpoint_map = hd_val_get(configurable, HD_S("checkpoint_map")),

@@ -519,6 +519,29 @@ static void runs_are_recovered_a_few_times(void **state)
     assert_err(hd_run_find(w->store, ADA, HD_S("r5"), &w->arena, &run, &w->fault), HD_ENOTFOUND);
 }
 
+/* It stores nothing between two losses, and is suspended once: only crashes count. */
+static void an_orderly_stop_is_no_loss(void **state)
+{
+    struct world *w = *state;
+    struct recovered recovered = {""};
+    struct hd_run_rec run;
+
+    add_thread(w, "t1", 0);
+    add_run(w, "t1", "r1", HD_RUN_STATE_RUNNING);
+    for (int i = 0; i < 4; i++) {
+        assert_err(hd_run_find(w->store, ADA, HD_S("r1"), &w->arena, &run, &w->fault), 0);
+        assert_int_equal(run.losses.count, i < 3 ? 0 : 1);
+        assert_int_equal(run.attempt, i + 1);
+        if (i < 2)
+            assert_err(hd_run_mark_suspended(w->store, &run, &w->fault), 0);
+        assert_err(hd_runs_recover(w->store, 3, on_recovered, &recovered, &w->fault), 0);
+    }
+    assert_string_equal(recovered.text, "r1#2@0 r1#3@0 r1#4@0 r1#5@0 ");
+    assert_err(hd_runs_recover(w->store, 3, on_recovered, &recovered, &w->fault), 0);
+    assert_err(hd_run_find(w->store, ADA, HD_S("r1"), &w->arena, &run, &w->fault), 0);
+    assert_int_equal(run.status, HD_RUN_STATE_ERROR);
+}
+
 /* As it would have, had the run ended: nobody else deletes the thread of a run without one. */
 static void a_temporary_thread_goes_with_a_run_that_is_given_up(void **state)
 {
@@ -528,7 +551,7 @@ static void a_temporary_thread_goes_with_a_run_that_is_given_up(void **state)
     struct hd_thread_rec thread;
 
     add_thread(w, "brief", 7);
-    run.attempt = 3;
+    run.losses.count = 2;
     run.kwargs = HD_S("{\"temporary\":true}");
     APPLY(w, hd_run_add(&batch, &run));
     assert_err(hd_runs_recover(w->store, 3, on_recovered, &recovered, &w->fault), 0);
@@ -892,6 +915,7 @@ int main(void)
         BOTH(runs_of_a_thread_are_listed),
         BOTH(a_pending_run_is_begun_once),
         BOTH(runs_are_recovered_a_few_times),
+        BOTH(an_orderly_stop_is_no_loss),
         BOTH(a_temporary_thread_goes_with_a_run_that_is_given_up),
         BOTH(assistants_have_versions),
         BOTH(items_are_found_below_their_namespace),

@@ -1,6 +1,7 @@
 """What a server finds in its store after a crash or a stop: ends, events, and runs that go on."""
 
 import contextlib
+import json
 import sqlite3
 
 import httpx
@@ -94,3 +95,51 @@ def test_a_crash_wipes_no_stored_events(own_server, http):
     assert [data["attempt"] for name, data, _ in found if name == "metadata"] == [1, 2]
     crash(own_server)
     assert stored_events(thread, before) == kept and stored_events(thread, through) == found
+
+
+@pytest.fixture
+def staged_server(tmp_path):
+    """With a graph of six steps, each of which takes a while."""
+    names = [f"stage{number}" for number in range(6)]
+    graph = {
+        "name": "staged",
+        "state": {"log": {"reducer": "add", "type": "list"}},
+        "nodes": {name: {"kind": "sleep", "ms": 500, "update": {"log": [name]}} for name in names},
+        "edges": [list(edge) for edge in zip(["__start__", *names], [*names, "__end__"])],
+    }
+    file = tmp_path / "staged.json"
+    file.write_text(json.dumps(graph))
+    server = Server.create(graphs={"staged": file})
+    try:
+        yield server.start()
+        server.stop()
+    finally:
+        server.remove()
+
+
+def test_a_run_that_makes_progress_survives_any_number_of_crashes(staged_server):
+    with httpx.Client(base_url=staged_server.url, timeout=60) as http:
+        thread = Thread(http)
+        run = start(thread, "staged", input={"log": []}, durability="sync")
+        for stages in range(1, 5):
+            eventually(lambda: len((thread.state()["values"] or {}).get("log", [])) >= stages)
+            crash(staged_server)
+        assert join(thread, run)["log"] == [f"stage{number}" for number in range(6)]
+        assert record(thread, run)["status"] == "success"
+
+
+def test_an_orderly_stop_is_no_lost_attempt(own_server, http):
+    """Stops are not counted; three crashes in the same step still are, also with stops between them."""
+    thread = Thread(http)
+    run = start(thread, "nap", input={"ms": 600_000}, stream_resumable=True)
+    for end in (own_server.stop, own_server.stop, own_server.kill, own_server.stop, own_server.kill, own_server.stop):
+        eventually(lambda: thread.state()["next"] == ["sleep"])
+        end()
+        own_server.restart()
+        assert record(thread, run)["status"] == "running"
+    own_server.kill()
+    own_server.restart()
+    assert record(thread, run)["status"] == "error"
+    assert "three times in the same step" in str(thread.record()["error"])
+    attempts = [data["attempt"] for name, data, _ in stored_events(thread, run) if name == "metadata"]
+    assert attempts == sorted(set(attempts))

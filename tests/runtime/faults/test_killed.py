@@ -156,8 +156,24 @@ def test_only_its_own_runs(server, tmp_path):
     assert [server.state(run.thread)["metadata"]["run_attempt"] for run, _, _ in runs] == [2, 1]
 
 
+def test_a_run_that_makes_progress_goes_on_after_any_number_of_losses(server, tmp_path):
+    """Workers that are lost in different steps are not counted together."""
+    for name in ("first", "right", "end"):
+        (tmp_path / f"{name}.waits").touch()
+    run = Began(server, "steps", tmp_path)
+    for name, losses in (("first", 1), ("right", 2), ("end", 1)):
+        for attempt in range(1, losses + 1):
+            wait_for(lambda: times(tmp_path, name) == attempt, what=f"attempt {attempt} of {name}")
+            kill(tmp_path, name)
+        wait_for(lambda: times(tmp_path, name) == losses + 1, what=f"the last attempt of {name}")
+        (tmp_path / f"{name}.go").touch()
+    assert run.end()["said"] == ALL
+    assert run.record()["status"] == "success"
+    assert server.state(run.thread)["metadata"]["run_attempt"] == 5
+
+
 def test_every_time(server, tmp_path):
-    """After three attempts it fails, and says why."""
+    """After three attempts in the same step it fails, and says why."""
     (tmp_path / "first.waits").touch()
     run = Began(server, "steps", tmp_path)
     for attempt in (1, 2, 3):
