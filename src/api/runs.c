@@ -282,29 +282,36 @@ static void on_cancelled(void *ctx, const struct hd_outcome *outcome)
     struct cancelling *cancelling = ctx;
 
     cancelling->waiter.link = NULL;
-    put_receipt(&cancelling->call->jw, &cancelling->run,
-                outcome->is_deleted ? "deleted" : hd_run_state_name(outcome->status), outcome);
+    if (cancelling->waits)
+        put_receipt(&cancelling->call->jw, &cancelling->run,
+                    outcome->is_deleted ? "deleted" : hd_run_state_name(outcome->status), outcome);
     hd_call_answer(cancelling->call);
 }
 
+/*
+ * A run at work ends when its engine or worker has stopped; the caller need not wait for that. The
+ * end of a run that has not begun is stored at once, and the answer comes after it: the next
+ * request finds the run cancelled.
+ */
 static void cancel_then(struct hd_call *call)
 {
     struct cancelling *cancelling = call->state;
     const struct hd_run_rec *run = &cancelling->run;
-    bool is_in_flight = hd_queue_cancel(call->app->queue, call->principal, run->thread_id,
-                                        run->run_id, cancelling->action);
+    struct hd_queue *queue = call->app->queue;
+    bool is_waiting = hd_queue_is_waiting(queue, call->principal, run->thread_id, run->run_id);
+    bool is_in_flight =
+        hd_queue_cancel(queue, call->principal, run->thread_id, run->run_id, cancelling->action);
 
-    if (is_in_flight && cancelling->waits) {
+    /* Clients take 202 for an answer without a body; the receipt is for those who wait. */
+    call->status = is_in_flight && !cancelling->waits ? 202 : 200;
+    if (is_in_flight && (cancelling->waits || is_waiting)) {
         cancelling->call = call;
         cancelling->waiter.fn = on_cancelled;
         cancelling->waiter.ctx = cancelling;
         /* It is there: it was cancelled a moment ago, and ends later. */
-        if (hd_queue_wait(call->app->queue, call->principal, run->thread_id, run->run_id,
-                          &cancelling->waiter))
+        if (hd_queue_wait(queue, call->principal, run->thread_id, run->run_id, &cancelling->waiter))
             return;
     }
-    /* Clients take 202 for an answer without a body; the receipt is for those who wait. */
-    call->status = is_in_flight ? 202 : 200;
     if (!is_in_flight)
         put_receipt(&call->jw, run, hd_run_state_name(run->status), NULL);
     hd_call_answer(call);
@@ -326,6 +333,12 @@ struct many {
     bool is_filtered;
     struct hd_run_rec *seen;
     size_t seen_count, seen_cap;
+    size_t waited_for; /* runs that had not begun: their ends are being stored */
+};
+
+struct many_waiter {
+    struct hd_waiter waiter;
+    struct many *many;
 };
 
 static int read_many(struct hd_call *call, struct many *many)
@@ -447,24 +460,64 @@ static int cancel_many_work(struct hd_call *call)
     return err ? err : HD_CALL_GOES_ON;
 }
 
+static void on_one_cancelled(void *ctx, const struct hd_outcome *outcome)
+{
+    struct many_waiter *own = ctx;
+
+    (void)outcome;
+    own->waiter.link = NULL;
+    if (--own->many->waited_for == 0)
+        hd_call_answer(own->many->call);
+}
+
+/* As cancel_then(): the answer comes after the ends of those that have not begun. */
+static void wait_unless_begun(struct many *many, struct hd_slice thread_id, struct hd_slice run_id)
+{
+    struct hd_queue *queue = many->call->app->queue;
+    struct many_waiter *own;
+
+    if (!hd_queue_is_waiting(queue, many->principal, thread_id, run_id))
+        return;
+    own = hd_arena_calloc(many->call->arena, 1, sizeof(*own));
+    if (!own)
+        return; /* the answer comes a little early */
+    own->many = many;
+    own->waiter.fn = on_one_cancelled;
+    own->waiter.ctx = own;
+    if (hd_queue_wait(queue, many->principal, thread_id, run_id, &own->waiter))
+        many->waited_for++;
+}
+
+static bool cancel_one(struct many *many, struct hd_slice thread_id, struct hd_slice run_id)
+{
+    wait_unless_begun(many, thread_id, run_id);
+    return hd_queue_cancel(many->call->app->queue, many->principal, thread_id, run_id,
+                           many->action);
+}
+
+static void on_each(void *ctx, const struct hd_run_rec *run)
+{
+    wait_unless_begun(ctx, run->thread_id, run->run_id);
+}
+
 static void cancel_many_then(struct hd_call *call)
 {
     struct many *many = call->state;
-    struct hd_queue *queue = call->app->queue;
     size_t count = many->count;
 
+    many->call = call;
     for (size_t i = 0; i < many->count; i++)
-        hd_queue_cancel(queue, many->principal, many->thread_id, many->ids[i], many->action);
+        cancel_one(many, many->thread_id, many->ids[i]);
     for (size_t i = 0; i < many->seen_count; i++)
-        count += hd_queue_cancel(queue, many->principal, many->seen[i].thread_id,
-                                 many->seen[i].run_id, many->action);
+        count += cancel_one(many, many->seen[i].thread_id, many->seen[i].run_id);
     if (many->count == 0 && !many->is_filtered)
-        count =
-            hd_queue_cancel_all(queue, many->principal, many->running, many->pending, many->action);
+        count = hd_queue_cancel_all(call->app->queue, many->principal, many->running, many->pending,
+                                    many->action, on_each, many);
     call->status = 204;
     if (count == 0)
         hd_call_refuse(call, 404, "No runs found to cancel");
-    hd_call_answer(call);
+    if (many->waited_for == 0)
+        hd_call_answer(call);
 }
 
 /* ---- delete ----------------------------------------------------------- */

@@ -160,6 +160,15 @@ bool hd_queue_has(struct hd_queue *queue, struct hd_slice principal, struct hd_s
            hd_coming_find(&queue->comings, principal, run_id);
 }
 
+bool hd_queue_is_waiting(struct hd_queue *queue, struct hd_slice principal, struct hd_slice thread,
+                         struct hd_slice run_id)
+{
+    const struct hd_ticket *ticket = find_ticket(queue, principal, thread, run_id);
+
+    return ticket ? !ticket->is_started
+                  : hd_coming_find(&queue->comings, principal, run_id) != NULL;
+}
+
 /* In the order of due times; what is at work, or was in an earlier process, comes first. */
 static void insert(struct hd_turn *turn, struct hd_ticket *ticket)
 {
@@ -611,7 +620,8 @@ bool hd_queue_cancel(struct hd_queue *queue, struct hd_slice principal, struct h
 }
 
 size_t hd_queue_cancel_all(struct hd_queue *queue, struct hd_slice principal, bool running,
-                           bool pending, enum hd_cancel action)
+                           bool pending, enum hd_cancel action,
+                           void (*fn)(void *ctx, const struct hd_run_rec *run), void *ctx)
 {
     struct hd_slice key;
     size_t pos = 0, count = 0;
@@ -624,6 +634,7 @@ size_t hd_queue_cancel_all(struct hd_queue *queue, struct hd_slice principal, bo
             if (!hd_slice_eq(ticket->rec.principal, principal) ||
                 !(is_at_work(ticket) ? running : pending))
                 continue;
+            fn(ctx, &ticket->rec);
             cancel(ticket, action);
             count++;
         }

@@ -56,9 +56,17 @@ HD_MUST_CHECK int hd_queue_add(struct hd_queue *queue, const struct hd_run_rec *
 bool hd_queue_has(struct hd_queue *queue, struct hd_slice principal, struct hd_slice thread,
                   struct hd_slice run_id);
 
-/* Cancels all of a principal's that are at work, or all that wait, or both; how many there were. */
+/* Whether the run is in flight and has not begun: when it is cancelled, its end is stored at once. */
+bool hd_queue_is_waiting(struct hd_queue *queue, struct hd_slice principal, struct hd_slice thread,
+                         struct hd_slice run_id);
+
+/*
+ * Cancels all of a principal's that are at work, or all that wait, or both; returns how many there
+ * were. Calls `fn` for each before it is cancelled; it may wait for the run.
+ */
 size_t hd_queue_cancel_all(struct hd_queue *queue, struct hd_slice principal, bool running,
-                           bool pending, enum hd_cancel action);
+                           bool pending, enum hd_cancel action,
+                           void (*fn)(void *ctx, const struct hd_run_rec *run), void *ctx);
 
 struct hd_queue_counts {
     size_t running;
