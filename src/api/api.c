@@ -246,11 +246,27 @@ static int parse_body(struct hd_call *call)
     return 0;
 }
 
+/*
+ * Pages can send text and forms to any server without a preflight. Without users a page that sends
+ * JSON therefore has to name its type.
+ */
+static bool has_sound_type(const struct hd_call *call)
+{
+    const struct hd_http_request *request = hd_exchange_request(call->exchange);
+
+    return call->app->config->auth.val || !call->route->body || request->body.len == 0 ||
+           !hd_request_is_of_page(request) || hd_request_is_json(request);
+}
+
 /* The body is parsed where the work is done: a large one would hold up the loop. */
 static int prepare(struct hd_call *call)
 {
-    int err = hd_access_path(call);
+    int err;
 
+    if (!has_sound_type(call))
+        return hd_call_refuse(call, 415,
+                              "the body must be sent with Content-Type: application/json");
+    err = hd_access_path(call);
     if (!err)
         err = hd_access_room(call);
     if (err > 0)

@@ -99,10 +99,7 @@ static void on_reload(uv_signal_t *handle, int signum)
 
 /* ---- the beginning ---------------------------------------------------- */
 
-/*
- * While nobody authenticates, the server is one for this machine: any page may ask it, but under
- * its own names alone. With users, pages of other origins need to be listed.
- */
+/* Without users the server answers to its own names alone: DNS rebinding uses others. */
 static void set_guards(const struct hd_config *config, struct hd_server_config *http)
 {
     bool has_users = config->auth.val != NULL;
@@ -146,7 +143,7 @@ static int set_cors(struct serving *s, struct hd_cors *cors)
     }
     cors->origins = config->cors_allow_origins.items;
     cors->origin_count = config->cors_allow_origins.count;
-    cors->is_off = config->auth.val && cors->origin_count == 0 && !cors->pattern;
+    cors->allows_loopback = !config->auth.val;
     cors->methods = join(&s->arena, &config->cors_allow_methods);
     cors->headers = join(&s->arena, &config->cors_allow_headers);
     cors->exposed = join(&s->arena, &config->cors_expose_headers);

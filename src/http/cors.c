@@ -1,5 +1,6 @@
 /* What lets a page of another origin use the API (the Fetch standard's CORS protocol). */
 #include "base/error.h"
+#include "base/net.h"
 #include "http/internal.h"
 
 #define EXPOSED                                                           \
@@ -20,31 +21,62 @@ static bool matches(const struct hd_cors *cors, struct hd_slice origin)
     return strlen(text) == origin.len && regexec(cors->pattern, text, 0, NULL, 0) == 0;
 }
 
-bool hd_cors_allows(const struct hd_cors *cors, struct hd_slice origin)
+bool hd_origin_authority(struct hd_slice origin, struct hd_slice *out)
 {
-    if (cors->is_off)
-        return false;
-    if (matches(cors, origin))
-        return true;
+    size_t skip = 0;
+
+    if (hd_slice_starts(origin, HD_S("https://")))
+        skip = 8;
+    else if (hd_slice_starts(origin, HD_S("http://")))
+        skip = 7;
+    *out = hd_slice(origin.ptr + skip, origin.len - skip);
+    return skip > 0;
+}
+
+/* "http://localhost:3000", "https://app.localhost", "http://127.0.0.1:5173", "http://[::1]". */
+static bool is_loopback(struct hd_slice origin)
+{
+    struct hd_slice authority, host;
+    int port;
+
+    return hd_origin_authority(origin, &authority) && hd_authority_split(authority, &host, &port) &&
+           hd_host_names_loopback(host);
+}
+
+static bool is_listed(const struct hd_cors *cors, struct hd_slice origin)
+{
     for (size_t i = 0; i < cors->origin_count; i++) {
-        if (hd_slice_eq(cors->origins[i], origin) || hd_slice_eq(cors->origins[i], HD_S("*")))
+        if (hd_slice_eq(cors->origins[i], origin))
             return true;
     }
-    return cors->origin_count == 0 && !cors->pattern;
+    return false;
 }
 
-static bool is_any(const struct hd_cors *cors)
+bool hd_cors_allows_all(const struct hd_cors *cors)
 {
-    return (cors->origin_count == 0 && !cors->pattern) ||
-           (cors->origin_count == 1 && hd_slice_eq(cors->origins[0], HD_S("*")));
+    return is_listed(cors, HD_S("*"));
 }
 
-/* With a list the answer depends on who asks, and caches must know. */
+bool hd_cors_allows(const struct hd_cors *cors, struct hd_slice origin)
+{
+    return hd_cors_allows_all(cors) || is_listed(cors, origin) || matches(cors, origin) ||
+           (cors->allows_loopback && is_loopback(origin));
+}
+
+static bool allows_none(const struct hd_cors *cors)
+{
+    return cors->origin_count == 0 && !cors->pattern && !cors->allows_loopback;
+}
+
+/*
+ * Without "*" the answer depends on the origin, and caches must know. With "*" the origin is never
+ * repeated: that would allow credentials from everywhere.
+ */
 static int write_origin(struct hd_buf *out, const struct hd_cors *cors, struct hd_slice origin)
 {
     int err;
 
-    if (is_any(cors))
+    if (hd_cors_allows_all(cors))
         return hd_buf_append_slice(out, HD_S("access-control-allow-origin: *\r\n"));
     err = hd_buf_append_slice(out, HD_S("vary: origin\r\n"));
     if (err || !hd_cors_allows(cors, origin))
@@ -74,7 +106,7 @@ int hd_cors_write(struct hd_buf *out, const struct hd_cors *cors,
     struct hd_slice origin;
     int err;
 
-    if (cors->is_off || !hd_request_header(request, HD_S("origin"), &origin))
+    if (allows_none(cors) || !hd_request_header(request, HD_S("origin"), &origin))
         return 0;
     err = write_origin(out, cors, origin);
     if (err || !hd_cors_allows(cors, origin))

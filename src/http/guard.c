@@ -1,9 +1,9 @@
 /*
- * What browsers are kept from. A server on loopback that asks nobody who they are must not be used
- * by any page that a person happens to look at: not under a name of the page's own that was made to
- * stand for this machine (DNS rebinding), and not by requests that a browser sends without
- * asking first (forms, text/plain), which is why the origin of everything that may change
- * something is looked at here and not left to the browser.
+ * Protects the server from web pages. A server on loopback without users must not be usable by any
+ * page that the person at the machine opens: neither under a name of the page's own that resolves
+ * to this machine (DNS rebinding), nor by requests that browsers send without a preflight (forms,
+ * text/plain). So the origin of each request that may change something is checked here and not
+ * left to the browser.
  */
 #include "base/error.h"
 #include "base/net.h"
@@ -12,9 +12,9 @@
 #define HOST_TEXT                                                                         \
     "this server is not known by the name in the Host header; the setting allowed_hosts " \
     "lists names that it is known by"
-#define ORIGIN_TEXT                                                                      \
-    "pages of this origin may not use the server; the setting cors.allow_origins lists " \
-    "origins that may"
+#define ORIGIN_TEXT                                                        \
+    "requests of web pages from this origin are not allowed; the setting " \
+    "cors.allow_origins lists the origins that are"
 
 /* ---- hosts ------------------------------------------------------------ */
 
@@ -31,16 +31,21 @@ static bool is_listed(const struct hd_guard *guard, struct hd_slice host, int po
     return false;
 }
 
-/* No browser leaves it out; a program of this machine may. */
-static bool is_known_host(const struct hd_guard *guard, const struct hd_http_request *request)
+/* Empty is known: programs may leave the header out, browsers never do. */
+static bool is_known_name(const struct hd_guard *guard, struct hd_slice authority)
 {
-    struct hd_slice value, host;
+    struct hd_slice host;
     int port;
 
-    if (!guard->checks_host || !hd_request_header(request, HD_S("host"), &value) || value.len == 0)
-        return true;
-    return hd_authority_split(value, &host, &port) &&
-           (hd_host_names_loopback(host) || is_listed(guard, host, port));
+    return authority.len == 0 || (hd_authority_split(authority, &host, &port) &&
+                                  (hd_host_names_loopback(host) || is_listed(guard, host, port)));
+}
+
+/* A target in absolute form names the host too, and takes precedence over the header. */
+static bool is_known_host(const struct hd_guard *guard, const struct hd_http_request *request)
+{
+    return !guard->checks_host || (is_known_name(guard, hd_request_value(request, HD_S("host"))) &&
+                                   is_known_name(guard, request->authority));
 }
 
 /* ---- origins ---------------------------------------------------------- */
@@ -51,15 +56,19 @@ static bool is_own(const struct hd_http_request *request, struct hd_slice origin
     struct hd_slice host = hd_request_value(request, HD_S("host"));
     struct hd_slice site = hd_request_value(request, HD_S("sec-fetch-site"));
 
-    if (hd_slice_starts(origin, HD_S("https://")))
-        origin = hd_slice(origin.ptr + 8, origin.len - 8);
-    else if (hd_slice_starts(origin, HD_S("http://")))
-        origin = hd_slice(origin.ptr + 7, origin.len - 7);
-    else
+    if (!hd_origin_authority(origin, &origin))
         return false;
     /* Browsers alone can write the second; behind a proxy Host may be another. */
     return (host.len > 0 && hd_slice_eq_nocase(origin, host)) ||
            hd_slice_eq(site, HD_S("same-origin"));
+}
+
+bool hd_request_is_of_page(const struct hd_http_request *request)
+{
+    struct hd_slice unused;
+
+    return hd_request_header(request, HD_S("origin"), &unused) ||
+           hd_request_header(request, HD_S("sec-fetch-site"), &unused);
 }
 
 bool hd_request_is_same_origin(const struct hd_http_request *request)
@@ -78,12 +87,17 @@ static bool is_harmless(const struct hd_http_request *request)
            (request->method == HD_METHOD_OPTIONS && !hd_cors_is_preflight(request));
 }
 
+/* Programs that are not browsers send neither header. */
 static bool is_foreign(const struct hd_cors *cors, const struct hd_http_request *request)
 {
     struct hd_slice origin;
 
-    return hd_request_header(request, HD_S("origin"), &origin) && !is_harmless(request) &&
-           !hd_cors_allows(cors, origin) && !is_own(request, origin);
+    if (is_harmless(request))
+        return false;
+    if (hd_request_header(request, HD_S("origin"), &origin))
+        return !hd_cors_allows(cors, origin) && !is_own(request, origin);
+    return hd_slice_eq(hd_request_value(request, HD_S("sec-fetch-site")), HD_S("cross-site")) &&
+           !hd_cors_allows_all(cors);
 }
 
 struct hd_refusal_text hd_guard_check(const struct hd_server_config *config,

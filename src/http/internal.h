@@ -221,6 +221,9 @@ HD_MUST_CHECK int hd_cors_write_preflight(struct hd_buf *out, const struct hd_co
 
 /* Whether a page of that origin may use the server; `origin` is the header's value. */
 bool hd_cors_allows(const struct hd_cors *cors, struct hd_slice origin);
+bool hd_cors_allows_all(const struct hd_cors *cors);
+/* "name:port" of "https://name:port"; false when it is not an origin of http or https. */
+bool hd_origin_authority(struct hd_slice origin, struct hd_slice *out);
 
 /* guard.c */
 struct hd_refusal_text {

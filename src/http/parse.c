@@ -205,12 +205,13 @@ static int fill_headers(struct hd_parser *parser)
     return 0;
 }
 
-/* Cuts the scheme and the authority off "http://host/path"; others stay as they are. */
-static struct hd_slice origin_form(struct hd_slice target)
+/* Cuts "http://host" off "http://host/path"; other targets stay as they are. */
+static struct hd_slice take_authority(struct hd_slice target, struct hd_slice *authority)
 {
     const char *begin = NULL;
     size_t skip = 0;
 
+    *authority = hd_slice("", 0);
     if (target.len > 7 && hd_slice_eq_nocase(hd_slice(target.ptr, 7), HD_S("http://")))
         skip = 7;
     else if (target.len > 8 && hd_slice_eq_nocase(hd_slice(target.ptr, 8), HD_S("https://")))
@@ -221,6 +222,7 @@ static struct hd_slice origin_form(struct hd_slice target)
         if (*begin == '/' || *begin == '?')
             break;
     }
+    *authority = hd_slice(target.ptr + skip, (size_t)(begin - target.ptr) - skip);
     target.len -= (size_t)(begin - target.ptr);
     return hd_slice(begin, target.len);
 }
@@ -228,9 +230,10 @@ static struct hd_slice origin_form(struct hd_slice target)
 static int fill_target(struct hd_parser *parser)
 {
     struct hd_http_request *request = &parser->request;
-    struct hd_slice target = origin_form(hd_slice(parser->head.ptr, parser->target_len));
+    struct hd_slice target = hd_slice(parser->head.ptr, parser->target_len);
     const char *mark;
 
+    target = take_authority(target, &request->authority);
     mark = target.len ? memchr(target.ptr, '#', target.len) : NULL;
     if (mark)
         target.len = (size_t)(mark - target.ptr);

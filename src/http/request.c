@@ -90,6 +90,18 @@ static struct hd_slice cut(struct hd_slice *rest, char mark)
     return trim(part);
 }
 
+bool hd_request_is_json(const struct hd_http_request *request)
+{
+    struct hd_slice type = hd_request_value(request, HD_S("content-type"));
+    struct hd_slice name = trim(cut(&type, ';'));
+    size_t skip = name.len > 5 ? name.len - 5 : 0;
+
+    if (hd_slice_eq_nocase(name, HD_S("application/json")))
+        return true;
+    return name.len > 12 && hd_slice_eq_nocase(hd_slice(name.ptr, 12), HD_S("application/")) &&
+           hd_slice_eq_nocase(hd_slice(name.ptr + skip, name.len - skip), HD_S("+json"));
+}
+
 /* "q=0", "q=0.", "q=0.000": not wanted. */
 static bool is_refused(struct hd_slice parameters)
 {

@@ -31,6 +31,7 @@ struct hd_header {
 struct hd_http_request {
     enum hd_method method;
     struct hd_slice method_name; /* as written, for logs */
+    struct hd_slice authority;   /* "host:port" of a target in absolute form; empty: none */
     struct hd_slice path;        /* begins with '/', still percent-encoded */
     struct hd_slice query;       /* what follows '?', still percent-encoded */
     const struct hd_header *headers;
@@ -54,10 +55,19 @@ bool hd_request_header(const struct hd_http_request *request, struct hd_slice na
 struct hd_slice hd_request_value(const struct hd_http_request *request, struct hd_slice name);
 
 /*
+ * Whether a browser sends the request for a web page. Sec-Fetch-Mode is no sign of it: fetch() of
+ * Node sends it too.
+ */
+bool hd_request_is_of_page(const struct hd_http_request *request);
+
+/*
  * Whether a page of this server asks, or no page at all: for what no other page may do, whatever
  * cors.allow_origins says. Browsers tell; others cannot be made to ask by a page.
  */
 bool hd_request_is_same_origin(const struct hd_http_request *request);
+
+/* Whether the Content-Type is application/json or application/…+json, with any parameters. */
+bool hd_request_is_json(const struct hd_http_request *request);
 
 /* Whether Accept-Encoding allows gzip ("gzip", "x-gzip" or "*", not with q=0). */
 bool hd_request_accepts_gzip(const struct hd_http_request *request);

@@ -39,9 +39,10 @@ struct hd_server_limits {
     size_t rate;          /* bytes per second that a slow peer must manage */
 };
 
+/* Origins whose pages may use the server, besides its own. By default there are none. */
 struct hd_cors {
-    bool is_off;                    /* no page but the server's own may use it */
-    const struct hd_slice *origins; /* none, and no pattern: every origin is allowed, as "*" */
+    bool allows_loopback;           /* http(s) origins of this machine, with any port */
+    const struct hd_slice *origins; /* "*" is every origin */
     size_t origin_count;
     const regex_t *pattern;     /* origins besides; matches all of it. NULL: none */
     const char *methods;        /* "GET, POST"; NULL: all */
@@ -106,7 +107,7 @@ struct hd_server_stats {
     uint64_t body_bytes; /* held now */
 };
 
-/* Sane limits, CORS for everybody, gzip from 32 KiB on; no handler. */
+/* Sane limits, no CORS, gzip from 32 KiB on; no handler. */
 void hd_server_config_init(struct hd_server_config *config);
 
 /*

@@ -138,7 +138,7 @@ struct hd_config {
     bool namespaces_show;
     struct hd_config_list headers_to_graphs;
     struct hd_config_list headers_not_to_graphs;
-    struct hd_config_list cors_allow_origins; /* empty: all; with `auth`: none */
+    struct hd_config_list cors_allow_origins; /* besides loopback's, without `auth` */
     const char *cors_allow_origin_regex;      /* "": none */
     struct hd_config_list cors_allow_methods; /* empty: all */
     struct hd_config_list cors_allow_headers; /* empty: all */

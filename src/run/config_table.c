@@ -157,7 +157,7 @@ static const struct hd_setting settings[] = {
     {"headers.not_to_graphs", HD_SETTING_LIST, AT(headers_not_to_graphs), "", "NAME,…",
      .help = "those of them that graphs do not see after all"},
     {"cors.allow_origins", HD_SETTING_LIST, AT(cors_allow_origins), "", "ORIGIN,…",
-     .help = "origins of pages that may use it; none: all, with `auth` none"},
+     .help = "origins whose pages may use it; without `auth` besides those of loopback"},
     {"cors.allow_origin_regex", HD_SETTING_TEXT, AT(cors_allow_origin_regex), "", "REGEX",
      .help = "origins besides: https://.*\\.example\\.com (POSIX, all of it)",
      .check = check_regex},

@@ -4,7 +4,7 @@
  *
  *   http_server [--NAME=VALUE …]     limits by their names in struct hd_server_limits,
  *                                    gzip_min, gzip_loopback, origin, credentials, port, next,
- *                                    cors_off, check_host, host, proxy, certificate, key
+ *                                    loopback, check_host, host, proxy, certificate, key
  *
  * SIGHUP reads the certificate again; SIGUSR1 ends what waits for it (/later without ms, late=1).
  */
@@ -526,8 +526,8 @@ static bool set_option(const char *name, size_t len, const char *value)
 /* Of tests that have to do with browsers, proxies and TLS. */
 static bool read_guard(const char *option, const char *value)
 {
-    if (strncmp(option, "--cors_off=", 11) == 0) {
-        config.cors.is_off = value[0] == '1';
+    if (strncmp(option, "--loopback=", 11) == 0) {
+        config.cors.allows_loopback = value[0] == '1';
     } else if (strncmp(option, "--check_host=", 13) == 0) {
         config.guard.checks_host = value[0] == '1';
     } else if (strncmp(option, "--host=", 7) == 0) {

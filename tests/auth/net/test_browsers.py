@@ -1,4 +1,4 @@
-"""What pages may do: with users nothing unless it is listed, without users nothing under a borrowed name."""
+"""Requests of web pages: with users only from listed origins, without users also from loopback origins."""
 
 from __future__ import annotations
 
@@ -74,11 +74,47 @@ def test_refusals_can_be_read_by_pages_that_may(secured):
     assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (401, "https://app.example")
 
 
-def test_without_users_every_origin_may_as_before(alone):
-    answer = httpx.options(alone.url + "/threads", headers={"Origin": "http://x"} | PREFLIGHT, timeout=60)
-    assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (204, "*")
-    answer = httpx.post(alone.url + "/threads", headers={"Origin": "http://x"}, json={}, timeout=60)
-    assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (200, "*")
+def test_without_users_pages_of_development_servers_may(alone):
+    for origin in ("http://localhost:3000", "http://127.0.0.1:5173", "https://app.localhost"):
+        answer = httpx.options(alone.url + "/threads", headers={"Origin": origin} | PREFLIGHT, timeout=60)
+        assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (204, origin)
+        answer = httpx.post(alone.url + "/threads", headers={"Origin": origin}, json={}, timeout=60)
+        assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (200, origin)
+
+
+def test_without_users_pages_of_other_origins_change_and_read_nothing(alone):
+    body = '{"assistant_id": "demo", "input": {"messages": [{"role": "user", "content": "hello"}]}}'
+    for origin in ("https://evil.example", "null", "http://localhost.evil.example"):
+        page = {"Origin": origin}
+        for kind in ("text/plain", "application/json", "application/x-www-form-urlencoded"):
+            answer = httpx.post(alone.url + "/runs/wait", headers=page | {"Content-Type": kind}, content=body, timeout=60)
+            assert (answer.status_code, allowed(answer)) == (403, []) and "cors.allow_origins" in answer.text
+        assert httpx.options(alone.url + "/runs/wait", headers=page | PREFLIGHT, timeout=60).status_code == 403
+        assert allowed(httpx.get(alone.url + "/info", headers=page, timeout=60)) == []
+    answer = httpx.post(alone.url + "/runs/wait", headers={"Sec-Fetch-Site": "cross-site"}, content=body, timeout=60)
+    assert answer.status_code == 403
+
+
+def test_without_users_pages_send_json_as_json(alone):
+    body = b'{"metadata": {}}'
+    for kind in ("text/plain", "text/plain; application/json", "application/x-www-form-urlencoded", "application/jsonp", ""):
+        for page in ({"Origin": "http://localhost:3000"}, {"Origin": alone.url}, {"Sec-Fetch-Site": "same-origin"}):
+            answer = httpx.post(alone.url + "/threads", headers=page | {"Content-Type": kind}, content=body, timeout=60)
+            assert answer.status_code == 415 and "application/json" in answer.text
+    for kind in ("application/json", "Application/JSON; charset=utf-8", "application/vnd.api+json"):
+        headers = {"Origin": "http://localhost:3000", "Content-Type": kind}
+        assert httpx.post(alone.url + "/threads", headers=headers, content=body, timeout=60).status_code == 200
+    # Programs that are not browsers may send any type; fetch() of Node is one of them.
+    for headers in ({}, {"Content-Type": "text/plain"}, {"Sec-Fetch-Mode": "cors", "Content-Type": "text/plain"}):
+        assert httpx.post(alone.url + "/threads", headers=headers, content=body, timeout=60).status_code == 200
+
+
+def test_without_users_listed_origins_may_besides_loopback():
+    for create in collect(Heddle):
+        server = create(config={"cors": {"allow_origins": ["https://app.example"]}})
+        for origin, status in (("https://app.example", 200), ("http://localhost:3000", 200), ("https://evil.example", 403)):
+            answer = httpx.post(server.url + "/threads", headers={"Origin": origin}, json={}, timeout=60)
+            assert answer.status_code == status
 
 
 def test_without_users_borrowed_names_are_refused(alone):
