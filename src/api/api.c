@@ -18,8 +18,6 @@
 #include "run/defer.h"
 #include "run/texts.h"
 
-#define MAX_ANSWER ((size_t)1 << 30)
-
 struct hd_api {
     struct hd_app *app;
     struct hd_router *router;
@@ -30,6 +28,7 @@ struct hd_api {
     struct hd_way_memory *way_memory;
     const struct hd_endpoint **endpoints; /* those of the router */
     const struct hd_server *server;
+    struct hd_answers answers;
 };
 
 /* ---- the life of a call ----------------------------------------------- */
@@ -47,8 +46,9 @@ static struct hd_call *make_call(struct hd_api *api, struct hd_exchange *ex)
     call->arena = arena;
     call->status = 200;
     call->content_type = HD_TYPE_JSON;
-    hd_buf_init(&call->out, MAX_ANSWER);
+    hd_buf_init(&call->out, api->app->config->max_answer);
     hd_jw_init(&call->jw, &call->out);
+    hd_budget_init(call);
     return call;
 }
 
@@ -188,6 +188,7 @@ static void do_errand(void *arg)
     if (errand->err == HD_CALL_ANSWERED && call->out.len > 0 &&
         hd_exchange_compress(call->exchange, call->content_type, &call->out))
         hd_log(HD_LOG_DEBUG, "api", "an answer is sent uncompressed: out of memory");
+    errand->err = hd_budget_settle(call, errand->err);
 }
 
 static void errand_done(void *arg)
@@ -465,6 +466,11 @@ void hd_api_destroy(struct hd_api *api)
     hd_custom_destroy(api->custom);
     hd_free(api->endpoints);
     hd_free(api);
+}
+
+struct hd_answers *hd_api_answers(struct hd_api *api)
+{
+    return &api->answers;
 }
 
 struct hd_custom *hd_api_custom(const struct hd_api *api)

@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "api/budget.h"
 #include "auth/identity.h"
 #include "base/arena.h"
 #include "base/buf.h"
@@ -176,7 +177,8 @@ struct hd_call {
     struct hd_buf out;
     struct hd_jw jw; /* writes to `out` */
     struct hd_fault fault;
-    void *state; /* the route's own; in the arena, or freed by it */
+    struct hd_budget budget; /* memory of the answer */
+    void *state;             /* the route's own; in the arena, or freed by it */
 };
 
 /* ---- for routes ------------------------------------------------------- */
@@ -278,6 +280,7 @@ const struct hd_config *hd_api_config(const struct hd_api *api);
 /* The process ends: streams that have no end of their own are ended. */
 void hd_api_end_streams(struct hd_api *api);
 
+struct hd_answers *hd_api_answers(struct hd_api *api);
 struct hd_beats;
 struct hd_beats *hd_api_beats(const struct hd_api *api);
 struct hd_custom;

@@ -16,8 +16,10 @@ struct history {
 static int on_state(void *ctx, const struct hd_val *state)
 {
     struct history *history = ctx;
+    int err = hd_state_view(history->call, &history->spot, &history->select, state);
 
-    return hd_state_view(history->call, &history->spot, &history->select, state);
+    history->call->budget.shown += !err;
+    return err;
 }
 
 static int list_states(struct history *history)
@@ -32,6 +34,8 @@ static int list_states(struct history *history)
         return hd_spot_check_graph(call, spot);
     at = hd_spot_address(call, spot, spot->checkpoint_id);
     at.without_values = !hd_state_select_has_values(&history->select);
+    at.allowance = &call->budget.allowance;
+    at.keeps_values = history->select.count == 0;
     err = hd_state_history(&at, history->limit, history->before, history->filter, on_state, history,
                            &failure);
     return hd_spot_failure(call, spot, err, &failure);

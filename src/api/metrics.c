@@ -20,6 +20,7 @@ struct source {
     const struct hd_app *app;
     struct hd_queue_counts runs;
     struct hd_server_stats http;
+    uint64_t answer_bytes;
     struct hd_rows_counts store;
     struct hd_sweep_counts swept;
     uv_rusage_t usage;
@@ -93,6 +94,10 @@ static double bytes_out(const struct source *source)
 static double body_bytes(const struct source *source)
 {
     return (double)source->http.body_bytes;
+}
+static double answer_bytes(const struct source *source)
+{
+    return (double)source->answer_bytes;
 }
 static double refused(const struct source *source)
 {
@@ -206,6 +211,7 @@ static const struct metric {
     {"heddle_http_received_bytes_total", "counter", "Bytes received.", bytes_in},
     {"heddle_http_sent_bytes_total", "counter", "Bytes sent.", bytes_out},
     {"heddle_http_body_bytes", "gauge", "Memory of request bodies.", body_bytes},
+    {"heddle_http_answer_bytes", "gauge", "Memory of large answers.", answer_bytes},
     {"heddle_http_refused_total", "counter", "Requests malformed or over a limit.", refused},
     {"heddle_http_timeouts_total", "counter", "Connections closed for being slow.", timeouts},
     {"heddle_http_gone_total", "counter", "Peers that left before their answer.", gone},
@@ -271,6 +277,7 @@ static void read_source(const struct hd_call *call, struct source *source)
                               .runs = hd_queue_counts(call->app->queue),
                               .store = hd_rows_counts(call->app->store),
                               .swept = hd_sweeper_counts(call->app->sweeper)};
+    source->answer_bytes = atomic_load(&hd_api_answers(call->api)->held);
     if (server)
         source->http = *hd_server_stats(server);
     if (uv_getrusage(&source->usage))

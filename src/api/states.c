@@ -29,6 +29,7 @@ static int read_state(struct hd_call *call, const struct hd_spot *spot, bool sub
         err = hd_spot_check_graph(call, spot);
     } else {
         at = hd_spot_address(call, spot, id);
+        at.allowance = &call->budget.allowance;
         err = hd_spot_failure(call, spot, hd_state_get(&at, subgraphs, out, &failure), &failure);
     }
     if (!err && hd_val_is_null(hd_val_get(*out, HD_S("metadata")))) {

@@ -363,7 +363,10 @@ static int show(struct search *search, const struct hd_thread_rec *thread)
     if (!err && search->extract.count > 0)
         err = extract(search, thread);
     hd_jw_object_end(jw);
-    return err ? err : jw->err;
+    if (!err)
+        err = jw->err;
+    search->call->budget.shown += !err;
+    return err;
 }
 
 /* ---- in the order of creation ----------------------------------------- */

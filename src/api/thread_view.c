@@ -42,6 +42,8 @@ int hd_thread_rec_values(struct hd_call *call, const struct hd_thread_rec *threa
         return hd_buf_append_slice(out, HD_S("null"));
     at = hd_spot_address(call, &spot, spot.chosen);
     at.only = only;
+    if (out == &call->out) /* others are looked at and dropped */
+        at.allowance = &call->budget.allowance;
     err = hd_call_failure(call, hd_state_values(&at, out, &failure), &failure);
     if (!err)
         err = has_values(call, &spot, hd_slice(out->ptr + before, out->len - before), &is_there);

@@ -148,6 +148,14 @@ static void answer_values(struct wait *wait)
         on_read(wait->call, err);
 }
 
+static void answer_too_large(struct wait *wait)
+{
+    hd_buf_reset(&wait->call->out);
+    hd_jw_init(&wait->call->jw, &wait->call->out);
+    answer_error(wait, HD_S("ValueError"),
+                 HD_S("the values of the thread are larger than an answer may be (max_answer)"));
+}
+
 static void on_outcome(void *ctx, const struct hd_outcome *outcome)
 {
     struct wait *wait = ctx;
@@ -157,7 +165,10 @@ static void on_outcome(void *ctx, const struct hd_outcome *outcome)
         answer_error(wait, outcome->error_type, outcome->error_text);
     } else {
         hd_jw_json(&wait->call->jw, outcome->values, "null");
-        answer(wait);
+        if (wait->call->jw.err)
+            answer_too_large(wait);
+        else
+            answer(wait);
     }
 }
 

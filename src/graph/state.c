@@ -12,6 +12,7 @@
 #include "graph/ns.h"
 #include "graph/state_internal.h"
 #include "graph/subgraph.h"
+#include "store/allowance.h"
 
 static struct heddle_bytes bytes(struct hd_slice s)
 {
@@ -185,7 +186,7 @@ int hd_found_fetch(struct hd_found *found, const struct hd_address *at, struct h
     key = (struct heddle_key){{bytes(at->principal), bytes(at->thread)},
                               bytes(hd_slice_cstr(found->place)),
                               bytes(at->checkpoint_id)};
-    err = heddle_get(at->store, &key, tuple, &error);
+    err = hd_get_within(at->store, &key, at->allowance, tuple, &error);
     if (err == HEDDLE_ENOTFOUND)
         return 0;
     if (err)
@@ -584,6 +585,8 @@ int hd_state_history(const struct hd_address *at, int64_t limit, struct hd_slice
         hd_found_fini(&found);
         return report(failure, err, &error);
     }
+    if (at->allowance)
+        hd_list_within(list, at->allowance, at->keeps_values);
     while (!err) {
         err = heddle_list_next(list, &tuple, &error);
         if (err && err != HEDDLE_ENOTFOUND)

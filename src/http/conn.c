@@ -159,6 +159,9 @@ void hd_conn_settle(struct hd_conn *conn)
     if (config->answered)
         config->answered(config->ctx, ex, ex->status, ex->body_bytes,
                          hd_clock_monotonic_us() - ex->started_us);
+    if (ex->at_end)
+        ex->at_end(ex->end_ctx);
+    ex->at_end = NULL;
     conn->ready &= ~(unsigned)(HD_READY_FLUSH | HD_READY_ROOM | HD_READY_GONE);
     ex->on_gone = NULL;
     ex->on_room = NULL;

@@ -57,6 +57,12 @@ void hd_exchange_on_gone(struct hd_exchange *ex, hd_gone_fn on_gone, void *ctx)
         hd_hub_mark(conn, HD_READY_GONE);
 }
 
+void hd_exchange_at_end(struct hd_exchange *ex, hd_end_fn at_end, void *ctx)
+{
+    ex->at_end = at_end;
+    ex->end_ctx = ctx;
+}
+
 bool hd_exchange_is_gone(const struct hd_exchange *ex)
 {
     const struct hd_conn *conn = hd_conn_of(ex);

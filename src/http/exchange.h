@@ -67,6 +67,13 @@ struct hd_slice hd_exchange_actor(const struct hd_exchange *ex);
 typedef void (*hd_gone_fn)(void *ctx);
 void hd_exchange_on_gone(struct hd_exchange *ex, hd_gone_fn on_gone, void *ctx);
 
+/*
+ * `at_end` is called once when the answer has been sent or given up, while the arena is still
+ * there. One function for each exchange.
+ */
+typedef void (*hd_end_fn)(void *ctx);
+void hd_exchange_at_end(struct hd_exchange *ex, hd_end_fn at_end, void *ctx);
+
 /* The peer is known to be gone: an answer would reach nobody. */
 bool hd_exchange_is_gone(const struct hd_exchange *ex);
 

@@ -96,6 +96,8 @@ struct hd_exchange {
     hd_gone_fn on_gone;
     hd_room_fn on_room;
     void *ctx;
+    hd_end_fn at_end;
+    void *end_ctx;
     struct hd_buf lines; /* headers of the answer, each with its line break */
     size_t line_count;
     bool has_failed; /* a header could not be added */

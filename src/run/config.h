@@ -120,6 +120,8 @@ struct hd_config {
     const char *runtime_node;
 
     size_t max_body;
+    size_t max_answer;    /* of one answer */
+    size_t answer_memory; /* of all answers that are being built or sent */
     size_t max_connections;
     int64_t idle_timeout_us;
     int64_t slow_timeout_us;

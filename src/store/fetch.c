@@ -9,6 +9,7 @@
  */
 #include "store/fetch.h"
 
+#include "store/allowance.h"
 #include "store/pack.h"
 
 /* A run that is read, and where its chunks came to lie in the target's bytes. */
@@ -211,6 +212,10 @@ int hd_fetch_add(struct hd_fetch *fetch, struct hd_reading *reading, struct hd_s
     }
     if (t->ref.size > SIZE_MAX / 4) /* from disk: it must not wrap around below */
         return HD_ECORRUPT;
+    if (fetch->allowance)
+        err = fetch->allowance->take(fetch->allowance, t->ref.size);
+    if (err)
+        return err;
     t->bytes = hd_arena_alloc(fetch->arena, (size_t)t->ref.size + 1);
     t->sources = hd_arena_calloc(fetch->arena, t->ref.segment_count, sizeof(*t->sources));
     if (!t->bytes || !t->sources)
@@ -227,11 +232,13 @@ int hd_fetch_add(struct hd_fetch *fetch, struct hd_reading *reading, struct hd_s
 
 int hd_fetch_finish(struct hd_fetch *fetch)
 {
+    struct hd_allowance *allowance = fetch->allowance;
     int err = 0;
 
     for (struct hd_target *t = fetch->targets; !err && t; t = t->next)
         err = finish_target(t);
     hd_fetch_init(fetch, fetch->arena);
+    fetch->allowance = allowance;
     return err;
 }
 

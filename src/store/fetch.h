@@ -9,6 +9,7 @@
 #include "store/store.h"
 #include "store/value.h"
 
+struct hd_allowance;
 struct hd_range;
 struct hd_source;
 
@@ -26,7 +27,8 @@ struct hd_target {
 struct hd_fetch {
     struct hd_arena *arena; /* holds the values */
     struct hd_target *targets, **tail;
-    struct hd_range *ranges; /* what is read, the latest first */
+    struct hd_range *ranges;        /* what is read, the latest first */
+    struct hd_allowance *allowance; /* of the values; NULL: none. Set it after the init */
 };
 
 void hd_fetch_init(struct hd_fetch *fetch, struct hd_arena *arena);

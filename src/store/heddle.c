@@ -5,6 +5,7 @@
 #include <heddle.h>
 
 #include "base/alloc.h"
+#include "store/allowance.h"
 #include "store/delta.h"
 #include "store/growth.h"
 #include "store/keep.h"
@@ -386,6 +387,26 @@ int hd_get_unknown(struct heddle *heddle, const struct heddle_key *key,
     struct answer *answer = answer_create();
     int err = answer ? read_tuple(heddle, key, known, known_count, answer, fault) : HD_ENOMEM;
 
+    if (!err)
+        *out = &answer->as.tuple;
+    return leave_answer(answer, err, error);
+}
+
+int hd_get_within(struct heddle *heddle, const struct heddle_key *key,
+                  struct hd_allowance *allowance, struct heddle_tuple **out,
+                  struct heddle_error *error)
+{
+    struct hd_fault *fault = fault_of(error);
+    struct answer *answer = answer_create();
+    struct hd_key stored = {.ns = hd_from_public(key->ns), .id = hd_from_public(key->id)};
+    int err =
+        answer ? hd_thread_key(&key->thread, &answer->arena, &stored.thread, fault) : HD_ENOMEM;
+
+    if (!err)
+        err = hd_read_tuples(&heddle->store, &stored, 1, 0, allowance, &answer->arena,
+                             &answer->as.tuple, fault);
+    if (!err && !answer->as.tuple.id.data)
+        err = HD_ENOTFOUND;
     if (!err)
         *out = &answer->as.tuple;
     return leave_answer(answer, err, error);

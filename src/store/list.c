@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/json.h"
 #include "base/map.h"
+#include "store/allowance.h"
 #include "store/order.h"
 #include "store/scan.h"
 #include "store/store.h"
@@ -27,6 +28,9 @@ struct heddle_list {
     size_t count;
     size_t cap;
     size_t pos; /* of the next page */
+    struct hd_allowance *allowance;
+    bool keeps;
+    uint64_t page_taken; /* of the allowance, by the page */
 
     struct hd_arena page_arena;
     struct heddle_tuple page[TUPLES_PAGE];
@@ -433,16 +437,47 @@ int hd_list_open(struct hd_store *store, const struct heddle_query *query, struc
     return 0;
 }
 
+void hd_list_within(struct heddle_list *list, struct hd_allowance *allowance, bool keeps)
+{
+    list->allowance = allowance;
+    list->keeps = keeps;
+}
+
+static void drop_page(struct heddle_list *list)
+{
+    hd_arena_reset(&list->page_arena);
+    list->page_count = list->page_pos = 0;
+    if (list->page_taken > 0 && !list->keeps)
+        list->allowance->give(list->allowance, list->page_taken);
+    list->page_taken = 0;
+}
+
+static int read_page(struct heddle_list *list, size_t count, struct hd_fault *fault)
+{
+    uint64_t taken = list->allowance ? list->allowance->taken : 0;
+    int err;
+
+    drop_page(list);
+    err = hd_read_tuples(list->store, list->keys + list->pos, count, list->flags,
+                         count > 1 || list->keeps ? list->allowance : NULL, &list->page_arena,
+                         list->page, fault);
+    if (!err && list->allowance)
+        list->page_taken = list->allowance->taken - taken;
+    if (err == HD_ELIMIT && list->allowance)
+        list->allowance->fits += list->pos;
+    return err;
+}
+
 static int next_page(struct heddle_list *list, struct hd_fault *fault)
 {
     size_t left = list->count - list->pos;
     size_t count = left < TUPLES_PAGE ? left : TUPLES_PAGE;
-    int err;
+    int err = read_page(list, count, fault);
 
-    hd_arena_reset(&list->page_arena);
-    list->page_count = list->page_pos = 0;
-    err = hd_read_tuples(list->store, list->keys + list->pos, count, list->flags, &list->page_arena,
-                         list->page, fault);
+    while (err == HD_ELIMIT && list->allowance && !list->keeps && count > 1) {
+        count /= 2;
+        err = read_page(list, count, fault);
+    }
     if (err)
         return err;
     list->pos += count;
@@ -474,6 +509,7 @@ void hd_list_close(struct heddle_list *list)
 {
     if (!list)
         return;
+    drop_page(list);
     hd_arena_fini(&list->page_arena);
     hd_arena_fini(&list->arena);
     hd_free(list->keys);

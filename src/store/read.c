@@ -14,6 +14,7 @@
  */
 #include "base/error.h"
 #include "store/again.h"
+#include "store/allowance.h"
 #include "store/fetch.h"
 #include "store/growth.h"
 #include "store/order.h"
@@ -53,6 +54,7 @@ struct reader {
     int flags;
     const struct hd_known *known;
     size_t known_count;
+    struct hd_allowance *allowance;
     struct hd_reading reading;
     struct hd_fetch fetch;
 };
@@ -350,6 +352,12 @@ static int check_there(const struct reader *r)
     return 0;
 }
 
+static void note_limit(struct reader *r, size_t i, int err)
+{
+    if (err == HD_ELIMIT && r->allowance)
+        r->allowance->fits = i;
+}
+
 static int read_details(struct reader *r)
 {
     int err = 0;
@@ -357,6 +365,7 @@ static int read_details(struct reader *r)
     for (size_t i = 0; !err && i < r->count; i++) {
         if (is_found(&r->items[i]))
             err = ask_details(r, i);
+        note_limit(r, i, err);
     }
     if (!err)
         err = run(r);
@@ -367,6 +376,7 @@ static int read_details(struct reader *r)
     for (size_t i = 0; !err && i < r->count; i++) {
         if (is_found(&r->items[i]))
             err = settle_details(r, &r->items[i]);
+        note_limit(r, i, err);
     }
     if (!err)
         err = run(r);
@@ -389,6 +399,7 @@ static int read_once(struct reader *r, const struct hd_key *keys, struct heddle_
 
     r->reading.count = 0;
     hd_fetch_init(&r->fetch, r->arena);
+    r->fetch.allowance = r->allowance;
     for (size_t i = 0; !err && i < r->count; i++) {
         reset_item(&r->items[i], keys[i], &tuples[i]);
         err = ask_checkpoint(r, i);
@@ -402,21 +413,32 @@ static int read_once(struct reader *r, const struct hd_key *keys, struct heddle_
     return err;
 }
 
+/* What an attempt took that failed. */
+static void give_back(struct reader *r, uint64_t taken)
+{
+    if (r->allowance && r->allowance->taken > taken)
+        r->allowance->give(r->allowance, r->allowance->taken - taken);
+}
+
 static int read_all(struct reader *r, const struct hd_key *keys, struct heddle_tuple *tuples)
 {
     struct hd_again again = {0}, gone = {0};
+    uint64_t taken = r->allowance ? r->allowance->taken : 0;
     int err;
 
     r->items = hd_arena_calloc(r->arena, r->count, sizeof(*r->items));
     if (!r->items)
         return HD_ENOMEM;
     hd_reading_init(&r->reading);
-    do
+    do {
+        give_back(r, taken);
         err = read_once(r, keys, tuples);
-    while (
+    } while (
         (err == HD_ECORRUPT && hd_look_again(r->store, &again, keys, r->count, &err, r->fault)) ||
         (err == HD_ECONFLICT && hd_again(r->store, &gone, &err, r->fault)));
     hd_reading_fini(&r->reading);
+    if (err)
+        give_back(r, taken);
     if (err == HD_ECORRUPT)
         return hd_fault_set(r->fault, err, "a stored value of thread '%.*s' is damaged",
                             (int)(keys[0].thread.len < 80 ? keys[0].thread.len : 80),
@@ -425,10 +447,15 @@ static int read_all(struct reader *r, const struct hd_key *keys, struct heddle_t
 }
 
 int hd_read_tuples(struct hd_store *store, const struct hd_key *keys, size_t count, int flags,
-                   struct hd_arena *arena, struct heddle_tuple *tuples, struct hd_fault *fault)
+                   struct hd_allowance *allowance, struct hd_arena *arena,
+                   struct heddle_tuple *tuples, struct hd_fault *fault)
 {
-    struct reader r = {
-        .store = store, .arena = arena, .fault = fault, .count = count, .flags = flags};
+    struct reader r = {.store = store,
+                       .arena = arena,
+                       .fault = fault,
+                       .count = count,
+                       .flags = flags,
+                       .allowance = allowance};
 
     return read_all(&r, keys, tuples);
 }

@@ -109,11 +109,12 @@ struct hd_key {
 /*
  * Reads several checkpoints at once. tuples[i] stays all zero (id.data NULL)
  * when keys[i] is not there. Everything lives in `arena`, the thread's key
- * included, and stays valid as long as it does.
+ * included, and stays valid as long as it does. `allowance` (allowance.h) may be NULL.
  */
+struct hd_allowance;
 HD_MUST_CHECK int hd_read_tuples(struct hd_store *store, const struct hd_key *keys, size_t count,
-                                 int flags, struct hd_arena *arena, struct heddle_tuple *tuples,
-                                 struct hd_fault *fault);
+                                 int flags, struct hd_allowance *allowance, struct hd_arena *arena,
+                                 struct heddle_tuple *tuples, struct hd_fault *fault);
 
 struct hd_known;
 

@@ -15,7 +15,7 @@ from server import Server
 pytestmark = pytest.mark.beyond_peer("has other limits")
 
 GAUGES = ("heddle_http_connections", "heddle_http_requests", "heddle_http_streams", "heddle_http_body_bytes",
-          "heddle_stream_memory_bytes", "heddle_runs_running", "heddle_runs_pending")  # fmt: skip
+          "heddle_http_answer_bytes", "heddle_stream_memory_bytes", "heddle_runs_running", "heddle_runs_pending")  # fmt: skip
 
 
 @pytest.fixture
