@@ -1,0 +1,61 @@
+// Pages of other origins and a server without users: what a browser really sends for them.
+import type { Page } from "@playwright/test";
+import { expect, FAILED_REQUEST, test } from "../lib";
+import type { Watch } from "../lib/watch";
+
+const CORS = /blocked by CORS policy/;
+
+/** A page that another origin serves, without a network. */
+async function openPage(page: Page, watch: Watch, origin: string) {
+    watch.allowOrigin(origin);
+    watch.allow(FAILED_REQUEST, CORS);
+    await page.route(`${origin}/`, (route) =>
+        route.fulfill({ contentType: "text/html", body: "<title>another page</title>" }),
+    );
+    await page.goto(`${origin}/`);
+}
+
+type Sent = { status: number; type: string } | "failed";
+
+const post = (page: Page, url: string, mode: RequestMode, type: string) =>
+    page.evaluate(
+        async ([url, mode, type]): Promise<Sent> => {
+            try {
+                const answer = await fetch(url, {
+                    method: "POST",
+                    mode: mode as RequestMode,
+                    headers: { "Content-Type": type },
+                    body: JSON.stringify({ metadata: { from: "a page" } }),
+                });
+                return { status: answer.status, type: answer.type };
+            } catch {
+                return "failed";
+            }
+        },
+        [url, mode, type] as const,
+    );
+
+test("a page of a development server uses it, a page of the internet cannot", async ({
+    serve,
+    page,
+    watch,
+}) => {
+    const heddle = await serve();
+    const threads = `${heddle.url}/threads`;
+    const count = async () => {
+        const answer = await fetch(`${threads}/search`, { method: "POST", body: "{}" });
+        return ((await answer.json()) as unknown[]).length;
+    };
+
+    await openPage(page, watch, "http://evil.example");
+    expect(await post(page, threads, "cors", "application/json")).toBe("failed");
+    expect(await post(page, threads, "cors", "text/plain")).toBe("failed");
+    // A browser may send this one without a preflight; the page sees nothing of the answer.
+    await post(page, threads, "no-cors", "text/plain");
+    expect(await count()).toBe(0);
+
+    await openPage(page, watch, "http://localhost:3000");
+    expect(await post(page, threads, "cors", "text/plain")).toMatchObject({ status: 415 });
+    expect(await post(page, threads, "cors", "application/json")).toMatchObject({ status: 200 });
+    expect(await count()).toBe(1);
+});
