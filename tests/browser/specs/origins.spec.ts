@@ -1,17 +1,16 @@
 // Pages of other origins and a server without users: what a browser really sends for them.
 import type { Page } from "@playwright/test";
 import { expect, FAILED_REQUEST, test } from "../lib";
+import { listen } from "../lib/listen";
 import type { Watch } from "../lib/watch";
 
 const CORS = /blocked by CORS policy/;
 
-/** A page that another origin serves, without a network. */
+const HTML = "<title>another page</title>";
+
 async function openPage(page: Page, watch: Watch, origin: string) {
     watch.allowOrigin(origin);
     watch.allow(FAILED_REQUEST, CORS);
-    await page.route(`${origin}/`, (route) =>
-        route.fulfill({ contentType: "text/html", body: "<title>another page</title>" }),
-    );
     await page.goto(`${origin}/`);
 }
 
@@ -47,15 +46,24 @@ test("a page of a development server uses it, a page of the internet cannot", as
         return ((await answer.json()) as unknown[]).length;
     };
 
-    await openPage(page, watch, "http://evil.example");
+    const evil = "http://evil.example";
+    await page.route(`${evil}/`, (route) => route.fulfill({ contentType: "text/html", body: HTML }));
+    await openPage(page, watch, evil);
     expect(await post(page, threads, "cors", "application/json")).toBe("failed");
     expect(await post(page, threads, "cors", "text/plain")).toBe("failed");
     // A browser may send this one without a preflight; the page sees nothing of the answer.
     await post(page, threads, "no-cors", "text/plain");
     expect(await count()).toBe(0);
 
-    await openPage(page, watch, "http://localhost:3000");
-    expect(await post(page, threads, "cors", "text/plain")).toMatchObject({ status: 415 });
-    expect(await post(page, threads, "cors", "application/json")).toMatchObject({ status: 200 });
-    expect(await count()).toBe(1);
+    const development = await listen((_, answer) => {
+        answer.setHeader("Content-Type", "text/html").end(HTML);
+    });
+    try {
+        await openPage(page, watch, development.url);
+        expect(await post(page, threads, "cors", "text/plain")).toMatchObject({ status: 415 });
+        expect(await post(page, threads, "cors", "application/json")).toMatchObject({ status: 200 });
+        expect(await count()).toBe(1);
+    } finally {
+        await development.close();
+    }
 });
