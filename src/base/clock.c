@@ -13,7 +13,7 @@ static int64_t read_clock(clockid_t id)
 {
     struct timespec now;
 
-    /* Cannot fail for the two clocks asked for here. */
+    /* Cannot fail for the clocks that are read here. */
     (void)clock_gettime(id, &now);
     return (int64_t)now.tv_sec * US_PER_S + now.tv_nsec / 1000;
 }
@@ -28,6 +28,15 @@ int64_t hd_clock_now_us(void)
 int64_t hd_clock_monotonic_us(void)
 {
     return read_clock(CLOCK_MONOTONIC);
+}
+
+int64_t hd_clock_boot_us(void)
+{
+#ifdef CLOCK_BOOTTIME
+    return read_clock(CLOCK_BOOTTIME);
+#else
+    return read_clock(CLOCK_MONOTONIC);
+#endif
 }
 
 void hd_clock_sleep_us(int64_t us)

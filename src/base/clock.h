@@ -11,6 +11,9 @@ int64_t hd_clock_now_us(void);
 /* Microseconds of a clock that never goes back; only differences mean anything. */
 int64_t hd_clock_monotonic_us(void);
 
+/* The same, and it goes on while the machine is suspended. */
+int64_t hd_clock_boot_us(void);
+
 void hd_clock_sleep_us(int64_t us);
 
 /* "2026-01-31T12:34:56.123456+00:00": the form LangGraph's Python loop writes. Needs 33 bytes. */

@@ -97,12 +97,12 @@ const struct hd_command hd_command_rekey = {
     .arguments = "--config FILE [--store URL] [--dry-run] [--wait SECONDS]",
     .summary = "move everybody to the principals of a new key",
     .help = "Principals are keyed hashes. To change the key, put the new one into `auth.key` and\n"
-            "the one before into `auth.old_keys`, restart the servers, and run this: everything\n"
+            "the one before into `auth.old_keys`, restart the server, and run this: everything\n"
             "that is stored under a principal of an old key moves to that of the new one.\n"
-            "Servers go on meanwhile; who is being moved gets 503 with Retry-After for some\n"
-            "seconds. When it was interrupted, begin again: it goes on.\n"
+            "The server runs meanwhile; requests of a user who is being moved get 503 with\n"
+            "Retry-After for some seconds. After an interruption start the command again.\n"
             "\n"
-            "  --config FILE    the servers' configuration, with both keys\n"
+            "  --config FILE    the server's configuration, with both keys\n"
             "  --dry-run        only says how much there is to move\n"
             "  --wait SECONDS   for the runs of somebody that are under way (default: 600)\n"
             "\n"

@@ -17,6 +17,7 @@
 #include "run/audit.h"
 #include "run/config.h"
 #include "run/gate.h"
+#include "run/hold.h"
 #include "run/project.h"
 #include "run/webhook_headers.h"
 #include "store/url.h"
@@ -95,6 +96,18 @@ static void on_reload(uv_signal_t *handle, int signum)
         hd_log(HD_LOG_ERROR, "serve", "the old certificate stays: %s", fault.text);
     else if (s->tls)
         hd_log(HD_LOG_INFO, "serve", "the certificate was read again");
+}
+
+/*
+ * On a thread of the lease: another server executes the runs of this store now. Nothing may be
+ * finished gently, because that would write.
+ */
+static void on_lost(void *ctx, const char *text)
+{
+    const struct serving *s = ctx;
+
+    (void)fprintf(stderr, "heddle %s: %s; this server stops\n", s->command, text);
+    _exit(HD_EXIT_FAILED);
 }
 
 /* ---- the beginning ---------------------------------------------------- */
@@ -269,6 +282,7 @@ static void say_where(struct serving *s)
     hd_url_show(s->config.store, store, sizeof(store));
     (void)snprintf(url, sizeof(url), "%s://%s:%d%s", s->tls ? "https" : "http",
                    shown_host(s->config.host), s->port, s->config.http_mount_prefix);
+    hd_hold_set_address(s->app.hold, url);
     if (s->config.port != 0 && s->port != s->config.port)
         printf("Port %d is taken, so this is port %d.\n", s->config.port, s->port);
     s->greet(&s->app, url, store);
@@ -283,6 +297,8 @@ static int start(struct serving *s, struct hd_fault *fault)
     tune_memory();
     s->app.loop = &s->loop;
     s->app.config = &s->config;
+    s->app.lost = on_lost;
+    s->app.lost_ctx = s;
     if (!err)
         err = hd_app_open(&s->app, fault);
     if (err)

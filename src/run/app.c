@@ -20,6 +20,7 @@
 #include "run/feed.h"
 #include "run/forms.h"
 #include "run/gate.h"
+#include "run/hold.h"
 #include "run/limits.h"
 #include "run/project.h"
 #include "run/queue.h"
@@ -69,8 +70,13 @@ static int open_store(struct hd_app *app, struct hd_fault *fault)
     int err = heddle_open(&app->store, app->config->store, &error);
     char shown[512];
 
+    if (!err)
+        err = hd_hold_take(app->store, app->config->store, app->loop, app->lost, app->lost_ctx,
+                           &app->hold, (struct hd_fault *)&error);
     hd_url_show(app->config->store, shown, sizeof(shown));
-    return err ? hd_fault_set(fault, err, "%s: %s", shown, error.text) : 0;
+    return err ? hd_fault_set(fault, err, "%s: %s", shown,
+                              error.code ? error.text : hd_error_text(err))
+               : 0;
 }
 
 static int open_agents(struct hd_app *app)
@@ -276,6 +282,7 @@ void hd_app_close(struct hd_app *app)
     hd_defer_destroy(app->defer);
     hd_limits_destroy(app->limits);
     hd_audit_destroy(app->audit);
+    hd_hold_leave_loop(app->hold);
     app->embedder = NULL;
     app->runtime = NULL;
     app->limits = NULL;
@@ -299,6 +306,8 @@ void hd_app_close_store(struct hd_app *app)
 {
     heddle_close(app->store);
     app->store = NULL;
+    hd_hold_release(app->hold); /* behind the last write */
+    app->hold = NULL;
     hd_forms_close(app); /* no thread reads them any more */
     hd_arena_fini(&app->runtime_arena);
 }

@@ -30,6 +30,7 @@ struct hd_embedder;
 struct hd_engine;
 struct hd_feeds;
 struct hd_gate;
+struct hd_hold;
 struct hd_http;
 struct hd_limits;
 struct hd_queue;
@@ -79,7 +80,10 @@ struct hd_app {
     struct hd_app_graph *graphs;
     size_t graph_count;
     int64_t started_at;
-    int port; /* that the server listens on; 0: not yet. The loop's */
+    int port;             /* that the server listens on; 0: not yet. The loop's */
+    struct hd_hold *hold; /* on the store: other servers are refused */
+    void (*lost)(void *ctx, const char *text); /* the hold, on another thread; set before opening */
+    void *lost_ctx;
 
     struct hd_defer *defer;
     struct hd_limits *limits; /* for each principal; NULL: none */

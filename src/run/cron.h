@@ -4,9 +4,8 @@
  * When a cron fires is in its record (next_at). The scheduler sleeps until the
  * first is due, but never longer than a minute, because other processes on the same
  * database may have changed something. A cron that is due is given its next time
- * first and its run then; who could not store the next time leaves the firing to
- * the one who did. So each firing happens at most once, also with many processes, and what was
- * missed while none was there happens once.
+ * first and its run then. So each firing happens at most once, also when the server is killed in
+ * between, and what was missed while no server ran happens once.
  */
 #ifndef HD_RUN_CRON_H
 #define HD_RUN_CRON_H

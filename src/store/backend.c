@@ -182,6 +182,9 @@ int hd_backend_apply(struct hd_backend *backend, const struct hd_batch *batch, s
     }
     if (batch->count == 0)
         return 0;
+    err = backend->fence ? backend->fence(backend->fence_arg, fault) : 0;
+    if (err)
+        return err;
     atomic_fetch_add_explicit(&backend->writes, batch->count, memory_order_relaxed);
     started = hd_clock_monotonic_us();
     err = backend->ops->apply(backend, batch, failed ? failed : &ignored, fault);

@@ -145,8 +145,13 @@ struct hd_backend_ops {
 
 struct hd_backend {
     const struct hd_backend_ops *ops;
-    unsigned lanes; /* how many batches may be applied at the same time; at least 1 */
-    bool keeps_raw; /* rows cost no disk and no network: packing would only take time */
+    unsigned lanes;   /* how many batches may be applied at the same time; at least 1 */
+    bool keeps_raw;   /* rows cost no disk and no network: packing would only take time */
+    const char *file; /* absolute path of the database; NULL: it is not a file */
+    bool is_remote;   /* processes on other machines may use the database at the same time */
+    /* Called before each batch; an error refuses the batch. NULL: none. Set before any batch. */
+    int (*fence)(void *arg, struct hd_fault *fault);
+    void *fence_arg;
     /* Since it was opened: how many queries were asked, how many operations were to be applied. */
     _Atomic uint64_t reads, writes;
 };

@@ -154,6 +154,7 @@ static int pg_open(struct hd_backend **out, const struct hd_url *url, struct hd_
         pg_close(&pg->base);
         return err;
     }
+    pg->base.is_remote = true;
     *out = &pg->base;
     return 0;
 }

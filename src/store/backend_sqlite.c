@@ -552,6 +552,7 @@ static int sqlite_open(struct hd_backend **out, const struct hd_url *url, struct
         hd_free(sqlite);
         return err;
     }
+    sqlite->base.file = sqlite->is_memory ? NULL : sqlite->path;
     *out = &sqlite->base;
     return 0;
 }

@@ -85,3 +85,22 @@ struct hd_rows_counts hd_rows_counts(struct heddle *store)
         .reads = atomic_load_explicit(&backend->reads, memory_order_relaxed),
         .writes = atomic_load_explicit(&backend->writes, memory_order_relaxed)};
 }
+
+const char *hd_rows_file(struct heddle *store)
+{
+    return hd_store_of(store)->backend->file;
+}
+
+bool hd_rows_is_remote(struct heddle *store)
+{
+    return hd_store_of(store)->backend->is_remote;
+}
+
+void hd_rows_set_fence(struct heddle *store, int (*fence)(void *arg, struct hd_fault *fault),
+                       void *arg)
+{
+    struct hd_backend *backend = hd_store_of(store)->backend;
+
+    backend->fence = fence;
+    backend->fence_arg = arg;
+}

@@ -56,6 +56,17 @@ HD_MUST_CHECK int hd_rows_nearest(struct heddle *store, const struct hd_query *q
                                   size_t count, struct hd_slice vector, hd_row_fn fn, void *arg,
                                   struct hd_fault *fault);
 
+/* The database's file; NULL: it is not a file. */
+const char *hd_rows_file(struct heddle *store);
+/* Whether processes on other machines may use the database at the same time. */
+bool hd_rows_is_remote(struct heddle *store);
+/*
+ * From now on `fence` is called before each batch of this store, by the thread that applies it; an
+ * error refuses the batch. For the thread that opened the store, before anything is written.
+ */
+void hd_rows_set_fence(struct heddle *store, int (*fence)(void *arg, struct hd_fault *fault),
+                       void *arg);
+
 /* Since the store was opened: queries asked, operations that were to be applied, by anybody. */
 struct hd_rows_counts {
     uint64_t reads, writes;

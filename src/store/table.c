@@ -327,6 +327,15 @@ const struct hd_table hd_tables[HD_TABLE_COUNT] = {
                                                   .columns = {HD_THREAD_WORDS_PRINCIPAL,
                                                               HD_THREAD_WORDS_WORD,
                                                               HD_THREAD_WORDS_ID}}}},
+    [HD_SERVERS] = {.name = "servers",
+                    .since = 6,
+                    .key_count = 1,
+                    .column_count = 5,
+                    .columns = {[HD_SERVERS_SLOT] = {.name = "slot", .type = HD_COL_TEXT},
+                                [HD_SERVERS_TOKEN] = {.name = "token", .type = HD_COL_INT},
+                                [HD_SERVERS_BEAT] = {.name = "beat", .type = HD_COL_INT},
+                                [HD_SERVERS_STARTED] = {.name = "started_at", .type = HD_COL_INT},
+                                [HD_SERVERS_BODY] = {.name = "body", .type = HD_COL_TEXT}}},
 };
 
 int hd_cell_cmp(const struct hd_cell *a, const struct hd_cell *b)

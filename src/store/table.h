@@ -39,6 +39,7 @@ enum hd_table_id {
     HD_VECTORS,
     HD_THREAD_TEXTS,
     HD_THREAD_WORDS,
+    HD_SERVERS,
     HD_TABLE_COUNT
 };
 
@@ -273,6 +274,18 @@ enum {
     HD_THREAD_WORDS_REV
 };
 enum { HD_THREAD_WORDS_BY_WORD }; /* index: principal, word, id */
+
+/*
+ * Servers that use the database (run/lease.h). A server that allows no other has the slot "". A
+ * version that lets several servers share a database gives each a slot of its own.
+ */
+enum {
+    HD_SERVERS_SLOT,
+    HD_SERVERS_TOKEN, /* random, one for each start of a server */
+    HD_SERVERS_BEAT,  /* grows while the server is alive */
+    HD_SERVERS_STARTED,
+    HD_SERVERS_BODY /* address, host, process, version (run/server_identity.h) */
+};
 
 struct hd_cell {
     enum hd_cell_kind { HD_CELL_NULL, HD_CELL_INT, HD_CELL_BYTES } kind;

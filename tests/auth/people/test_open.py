@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
+import subprocess
 import time
 
 import pytest
@@ -151,26 +154,30 @@ def test_an_organisation_goes_with_all_its_members(napping):
     streams["olga"].wait_end()
 
 
-def test_other_processes_follow(store):
-    """One removes; the stream is the other's."""
-    first, second = Secured(store=store, graphs=GRAPHS), Secured(store=store, graphs=GRAPHS)
-    second.store = first.store
-    try:
-        with crowd(first.start(), "alice", "bob") as here, crowd(second.start(), "alice") as there:
-            alice = here["alice"]
-            thread = alice.thread()
-            run = alice.nap(thread)
-            alice.share(thread, "viewer", subject="bob")
-            stream = Open(here["bob"], "GET", f"/threads/{thread}/runs/{run}/stream").wait_open()
-            remove(there["alice"], thread, subject="bob")
-            stream.wait_end()
-            here["bob"].ask("GET", f"/threads/{thread}", 404)
-            assert alice.status(thread, run) == "running"
-            alice.wake(thread, run)
-    finally:
-        for each in (second, first):
-            each.stop()
-            each.remove()
+def change_rows(server: Secured, text: str) -> None:
+    """As another program that uses the database beside the server."""
+    if server.store.startswith("sqlite:"):
+        with contextlib.closing(sqlite3.connect(server.store.removeprefix("sqlite:"), timeout=60)) as database:
+            database.execute(text)
+            database.commit()
+        return
+    url, schema = server.store.split("?schema=")
+    command = ["psql", url, "-v", "ON_ERROR_STOP=1", "-qc", f"SET search_path TO {schema}; {text}"]
+    subprocess.run(command, check=True, capture_output=True)
+
+
+def test_a_stream_ends_when_another_process_removes_the_participation(store):
+    with Secured(store=store, graphs=GRAPHS) as server, crowd(server, "alice", "bob") as people:
+        alice = people["alice"]
+        thread = alice.thread()
+        run = alice.nap(thread)
+        alice.share(thread, "viewer", subject="bob")
+        stream = Open(people["bob"], "GET", f"/threads/{thread}/runs/{run}/stream").wait_open()
+        change_rows(server, "DELETE FROM participants")
+        stream.wait_end()
+        people["bob"].ask("GET", f"/threads/{thread}", 404)
+        assert alice.status(thread, run) == "running"
+        alice.wake(thread, run)
 
 
 def test_a_revoked_key_ends_its_streams(server):

@@ -13,7 +13,7 @@ from secured import Secured
 from server import GRAPHS
 
 MARK = "textOfTheDeletedThread"
-ROUNDS, ROUNDS_OF_TWO = 12, 4
+ROUNDS = 12
 # Writes a checkpoint for every step, and takes long enough to be deleted on the way.
 COUNTER = {
     "name": "counter",
@@ -81,35 +81,6 @@ def test_runs_that_are_at_work(secured, store):
     server.stop()
     left = kept(server, store)
     assert witness.encode() in left, "what was looked for would be found"
-    assert MARK.encode() not in left
-    assert [thread for thread in gone if thread.encode() in left] == []
-
-
-def test_two_servers(secured):
-    """One works on the thread, another one deletes it."""
-    one = secured(store="postgres", graphs=SERVED)
-    other = secured(store="postgres", graphs=SERVED)
-    other.stop()
-    other.store = one.store
-    other.restart()
-    gone = []
-    with one.as_user("alice") as here, other.as_user("alice") as there:
-        for number in range(ROUNDS_OF_TWO):
-            thread = here.post("/threads", json={"metadata": {"note": MARK}}).json()["thread_id"]
-            assert here.post(f"/threads/{thread}/runs", json=RUN).status_code == 200
-            wait_for(lambda thread=thread, number=number: steps(here, thread) > number, what="a run at work")
-            answer = there.delete(f"/threads/{thread}")
-            assert answer.status_code == 204, answer.text
-            is_gone(there, thread)
-            gone.append(thread)
-        at_rest(one)
-        at_rest(other)
-        for thread in gone:
-            is_gone(here, thread)
-            is_gone(there, thread)
-    one.stop()
-    other.stop()
-    left = dumped(one.store)
     assert MARK.encode() not in left
     assert [thread for thread in gone if thread.encode() in left] == []
 
