@@ -12,6 +12,7 @@
 #include "run/gate_worker.h"
 #include "run/limits.h"
 #include "run/participants.h"
+#include "run/pass.h"
 #include "run/principals.h"
 #include "run/record.h"
 
@@ -239,6 +240,19 @@ static void on_told(void *ctx, struct hd_identity *identity, const struct hd_gat
     identify(entry);
 }
 
+/* Code of a worker, which acts for the one that the server's call to it is for. */
+static void check_pass(struct entry *entry, struct hd_slice token)
+{
+    struct hd_identity *identity = hd_pass_find(entry->call->app, token);
+
+    if (!identity) {
+        turn_away(entry->call, 401, "the credentials are not valid");
+        return;
+    }
+    become(entry->call, identity);
+    identify(entry);
+}
+
 static int check(struct entry *entry)
 {
     struct hd_call *call = entry->call;
@@ -259,6 +273,7 @@ static int check(struct entry *entry)
 void hd_access_enter(struct hd_call *call, void (*next)(struct hd_call *call))
 {
     struct entry *entry = hd_arena_alloc(call->arena, sizeof(*entry));
+    struct hd_slice token;
     int err;
 
     if (!entry) {
@@ -273,6 +288,10 @@ void hd_access_enter(struct hd_call *call, void (*next)(struct hd_call *call))
     }
     if (!call->app->gate) {
         identify(entry);
+        return;
+    }
+    if (hd_request_header(hd_exchange_request(call->exchange), HD_PASS_HEADER, &token)) {
+        check_pass(entry, token);
         return;
     }
     err = check(entry);

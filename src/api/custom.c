@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "run/config.h"
+#include "run/pass.h"
 #include "run/project.h"
 #include "run/user.h"
 
@@ -36,6 +37,7 @@ struct visit {
     struct hd_call *call;
     struct hd_slice path;
     struct hd_rt_call *asked; /* NULL: it has ended */
+    struct hd_pass *pass;     /* the caller's; NULL: nobody is known */
     struct hd_json head;      /* {"status", "headers"} */
     bool has_head;
     bool is_whole;
@@ -161,6 +163,8 @@ static void let_go(struct visit *visit)
     if (visit->asked)
         hd_rt_call_drop(visit->asked);
     visit->asked = NULL;
+    hd_pass_close(visit->pass);
+    visit->pass = NULL;
     hd_json_fini(&visit->head);
     hd_buf_fini(&visit->body);
 }
@@ -439,6 +443,8 @@ static void on_end(void *ctx, enum hd_rt_end end, const struct hd_rt_message *me
     struct visit *visit = ctx;
 
     visit->asked = NULL;
+    hd_pass_close(visit->pass);
+    visit->pass = NULL;
     visit->has_ended = true;
     if (end == HD_RT_REFUSED || end == HD_RT_LOST)
         log_error(message);
@@ -498,6 +504,8 @@ static int write_question(const struct visit *visit, struct hd_buf *out)
     hd_jw_key(&jw, HD_S("headers"));
     hd_jw_array(&jw);
     for (size_t i = 0; i < request->header_count; i++) {
+        if (hd_slice_eq(request->headers[i].name, HD_PASS_HEADER))
+            continue;
         hd_jw_array(&jw);
         hd_jw_string(&jw, request->headers[i].name);
         hd_jw_string(&jw, to_text(arena, request->headers[i].value));
@@ -508,6 +516,7 @@ static int write_question(const struct visit *visit, struct hd_buf *out)
         hd_jw_key(&jw, HD_S("user"));
         hd_user_put(&jw, visit->call->who);
     }
+    hd_pass_put(&jw, visit->call->app, visit->pass);
     hd_jw_object_end(&jw);
     return hd_jw_finish(&jw);
 }
@@ -541,7 +550,9 @@ static void send_question(struct visit *visit)
     int err;
 
     hd_buf_init(&head, MAX_HEAD);
-    err = write_question(visit, &head);
+    err = call->who ? hd_pass_open(call->app, call->who, &visit->pass) : 0;
+    if (!err)
+        err = write_question(visit, &head);
     options.head = hd_buf_slice(&head);
     if (!err)
         err = hd_runtime_call(call->app->runtime, &options, &visit->asked);

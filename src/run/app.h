@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "base/slice.h"
 #include "graph/graph.h"
+#include "run/pass.h"
 #include "runtime/runtime.h"
 
 struct heddle;
@@ -95,8 +96,9 @@ struct hd_app {
     struct hd_recorder *recorder;     /* that agents use; set before opening: that one */
     struct hd_feeds *feeds;
     struct hd_queue *queue;
-    struct hd_http *http; /* for requests of the server's own, not the graphs' */
-    struct hd_gate *gate; /* NULL: nobody authenticates */
+    struct hd_http *http;                    /* for requests of the server's own, not the graphs' */
+    struct hd_gate *gate;                    /* NULL: nobody authenticates */
+    struct hd_pass *passes[HD_PASS_BUCKETS]; /* of calls that are open: pass.h */
     struct hd_webhooks *webhooks;
     struct hd_scheduler *scheduler; /* of crons */
     struct hd_sweeper *sweeper;

@@ -22,6 +22,7 @@ struct hd_remote {
     struct hd_remote_options options; /* its own: `arena`, counted values */
     struct hd_arena arena;
     struct hd_rt_call *call; /* NULL: not at work in a worker */
+    struct hd_pass *pass;    /* of that call; NULL: none */
     uv_timer_t timer;        /* runs after a cancel */
     int attempt;
     bool is_continued;
@@ -100,6 +101,7 @@ static void on_closed(uv_handle_t *handle)
 
 static void free_remote(struct hd_remote *remote)
 {
+    hd_pass_close(remote->pass);
     let_values_go(&remote->options);
     hd_val_unref(remote->answer.tools);
     hd_val_unref(remote->state);
@@ -423,11 +425,18 @@ static void take_answer(struct hd_remote *remote, const struct hd_rt_message *me
              err == HD_EINVAL ? "the worker's answer cannot be read" : hd_error_text(err));
 }
 
+static void end_pass(struct hd_remote *remote)
+{
+    hd_pass_close(remote->pass);
+    remote->pass = NULL;
+}
+
 static void on_end(void *ctx, enum hd_rt_end how, const struct hd_rt_message *message)
 {
     struct hd_remote *remote = ctx;
 
     remote->call = NULL;
+    end_pass(remote);
     if (how == HD_RT_ANSWERED)
         take_answer(remote, message);
     else if (hd_remote_read_error(message->head, remote->options.secrets, &remote->arena,
@@ -457,7 +466,11 @@ static int send_run(struct hd_remote *remote)
 
     hd_buf_init(&head, MAX_HEAD);
     hd_buf_init(&input, MAX_BLOB);
-    err = hd_remote_write_run(o, remote->attempt, remote->is_continued, &head, &input);
+    err = hd_pass_open_run(remote->app, o->actor, hd_val_get(o->config, HD_S("configurable")),
+                           &remote->pass);
+    if (!err)
+        err = hd_remote_write_run(o, remote->attempt, remote->is_continued, remote->app,
+                                  remote->pass, &head, &input);
     blob = hd_buf_slice(&input);
 
     const struct hd_rt_call_options options = {
@@ -475,6 +488,8 @@ static int send_run(struct hd_remote *remote)
 
     if (!err)
         err = hd_runtime_call(remote->app->runtime, &options, &remote->call);
+    if (err)
+        end_pass(remote);
     if (!err && remote->is_held)
         hd_rt_call_hold(remote->call, true);
     hd_buf_fini(&head);
@@ -514,6 +529,7 @@ static void on_grace(uv_timer_t *timer)
            remote->options.run_id.ptr);
     hd_rt_call_drop(remote->call);
     remote->call = NULL;
+    end_pass(remote);
     remote->answer.status = HD_RUN_CANCELLED;
     end(remote);
 }

@@ -150,7 +150,8 @@ static int put_beginning(struct hd_jw *jw, const struct hd_remote_options *optio
 }
 
 int hd_remote_write_run(const struct hd_remote_options *options, int attempt, bool is_continued,
-                        struct hd_buf *head, struct hd_buf *input)
+                        const struct hd_app *app, const struct hd_pass *pass, struct hd_buf *head,
+                        struct hd_buf *input)
 {
     struct hd_jw jw;
     int err;
@@ -172,6 +173,8 @@ int hd_remote_write_run(const struct hd_remote_options *options, int attempt, bo
     put_val(&jw, "interrupt_after", options->after);
     put_text(&jw, "durability", options->durability.len > 0 ? options->durability : HD_S("async"));
     put_text(&jw, "checkpoint_ns", HD_S(""));
+    if (app)
+        hd_pass_put(&jw, app, pass);
     err = put_config(&jw, options);
     if (!err)
         err = put_context(&jw, options);

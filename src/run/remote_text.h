@@ -16,10 +16,13 @@
 
 /*
  * The head of the call `run`; `input`, the text that goes with it as blob 0, stays empty when
- * there is none. `attempt` and `is_continued` win over those of the options.
+ * there is none. `attempt` and `is_continued` win over those of the options. `app` and `pass` say how
+ * the worker reaches the server (pass.h); NULL: not at all.
  */
 HD_MUST_CHECK int hd_remote_write_run(const struct hd_remote_options *options, int attempt,
-                                      bool is_continued, struct hd_buf *head, struct hd_buf *input);
+                                      bool is_continued, const struct hd_app *app,
+                                      const struct hd_pass *pass, struct hd_buf *head,
+                                      struct hd_buf *input);
 
 /*
  * The `configurable` that graphs see: secrets revealed, without what says where its checkpoints

@@ -95,7 +95,7 @@ static void a_run_is_written(void **state)
 {
     struct world *w = *state;
 
-    assert_int_equal(hd_remote_write_run(&w->options, 1, false, &w->head, &w->blob), 0);
+    assert_int_equal(hd_remote_write_run(&w->options, 1, false, NULL, NULL, &w->head, &w->blob), 0);
     assert_json(
         hd_buf_slice(&w->head),
         "{\"op\":\"run\",\"graph\":\"chat\",\"run_id\":\"r\",\"thread_id\":\"t\","
@@ -121,7 +121,7 @@ static void one_that_goes_on_is_given_nothing(void **state)
     struct hd_json json = {NULL};
     int64_t attempt = 0;
 
-    assert_int_equal(hd_remote_write_run(&w->options, 2, true, &w->head, &w->blob), 0);
+    assert_int_equal(hd_remote_write_run(&w->options, 2, true, NULL, NULL, &w->head, &w->blob), 0);
     assert_int_equal(hd_json_parse(&json, hd_buf_slice(&w->head), NULL), 0);
     assert_true(hd_json_int(member(&json, "attempt"), &attempt));
     assert_int_equal(attempt, 2);
@@ -139,7 +139,7 @@ static void a_command_stands_for_the_input(void **state)
 
     w->command = parse("{\"resume\":7}");
     w->options.command = w->command;
-    assert_int_equal(hd_remote_write_run(&w->options, 1, false, &w->head, &w->blob), 0);
+    assert_int_equal(hd_remote_write_run(&w->options, 1, false, NULL, NULL, &w->head, &w->blob), 0);
     assert_int_equal(hd_json_parse(&json, hd_buf_slice(&w->head), NULL), 0);
     assert_null(member(&json, "input"));
     assert_non_null(member(&json, "command"));
@@ -156,7 +156,7 @@ static void one_that_is_waited_for_has_no_run_id(void **state)
 
     w->options.is_inner = true;
     w->options.is_quiet = true;
-    assert_int_equal(hd_remote_write_run(&w->options, 1, false, &w->head, &w->blob), 0);
+    assert_int_equal(hd_remote_write_run(&w->options, 1, false, NULL, NULL, &w->head, &w->blob), 0);
     assert_int_equal(hd_json_parse(&json, hd_buf_slice(&w->head), NULL), 0);
     config = member(&json, "config");
     assert_null(hd_json_get(hd_json_get(config, HD_S("configurable")), HD_S("run_id")));

@@ -3,6 +3,7 @@
  */
 import type { Fields } from "./frame.js";
 import type { IncomingCall } from "./link.js";
+import { forCaller } from "./loopback.js";
 import { addressOf } from "./request.js";
 
 type Fetch = (request: Request, env: Fields) => Response | Promise<Response>;
@@ -39,7 +40,7 @@ export class HttpApp {
   }
 
   async request(call: IncomingCall): Promise<void> {
-    const response = await this.#fetch(requestOf(call), { user: call.head.user });
+    const response = await forCaller(call, () => this.#fetch(requestOf(call), { user: call.head.user }));
     call.piece(JSON.stringify({ status: response.status, headers: [...response.headers] }));
     if (response.body !== null) await sendBody(call, response.body);
     call.answer();

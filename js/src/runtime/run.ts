@@ -9,6 +9,7 @@ import { member, type Fields } from "./frame.js";
 import type { Graph } from "./graph.js";
 import { RemoteStore } from "./items.js";
 import type { IncomingCall } from "./link.js";
+import { forCaller } from "./loopback.js";
 import type { Project } from "./project.js";
 import { render } from "./render.js";
 import { RemoteSaver } from "./saver.js";
@@ -23,7 +24,7 @@ export async function run(call: IncomingCall, project: Project): Promise<void> {
   const saver = new RemoteSaver(call);
   const outcome = new Outcome(call);
   try {
-    await execute(call, project, saver, outcome);
+    await forCaller(call, () => execute(call, project, saver, outcome));
   } catch (error) {
     outcome.fail(error);
   }

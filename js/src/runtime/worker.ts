@@ -7,6 +7,7 @@ import { draw, subgraphs, update } from "./introspect.js";
 import { skipPolling } from "./items.js";
 import { Link, type IncomingCall } from "./link.js";
 import { registerLogger } from "./logger.js";
+import { installLoopback } from "./loopback.js";
 import { loadedCommonJs } from "./modules.js";
 import { Project, type ProjectSettings } from "./project.js";
 import { run } from "./run.js";
@@ -56,6 +57,7 @@ export class Worker {
     const worker = new Worker(link, project);
     skipPolling();
     registerLogger();
+    installLoopback();
     if (told.reload) startWatchdog();
     else watchLoop(console.error);
     const files = told.reload ? look(project.folder) : undefined;

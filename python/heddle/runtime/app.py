@@ -11,6 +11,7 @@ import orjson
 from heddle.runtime.errors import LoadError, log
 from heddle.runtime.graphs import User
 from heddle.runtime.link import Call
+from heddle.runtime.loopback import calling
 
 Reply = tuple[bytes, tuple[bytes, ...]]
 _STOP_LIMIT = 5.0  # seconds that an app has to shut down
@@ -83,6 +84,7 @@ class HttpApp:
 
     async def request(self, call: Call) -> Reply:
         exchange = _Exchange(call)
+        calling.set(call.head.get("api"))
         try:
             await self._app(_scope(call, self._state), exchange.receive, exchange.send)
         except Exception:

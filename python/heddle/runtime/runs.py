@@ -16,6 +16,7 @@ from heddle.runtime.delegate import current
 from heddle.runtime.errors import describe, log
 from heddle.runtime.graphs import Graph, bind, context_of, user_of
 from heddle.runtime.link import Call
+from heddle.runtime.loopback import calling
 from heddle.runtime.payloads import MODES, tidy
 from heddle.runtime.render import render
 from heddle.runtime.saver import Scope
@@ -96,6 +97,7 @@ class Run:
         """Runs the graph; the call ends, whatever happens."""
         told: dict[str, Any]
         current.set(self._scope)
+        calling.set(self._call.head.get("api"))
         try:
             await self._stream()
             told = {"status": "done" if self._interrupts is None else "interrupted"}

@@ -22,7 +22,7 @@ import orjson
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from heddle._core import __version__
-from heddle.runtime import introspect, loader, structure
+from heddle.runtime import introspect, loader, loopback, structure
 from heddle.runtime.app import HttpApp
 from heddle.runtime.auth import CustomAuth, Refused, without_credentials
 from heddle.runtime.errors import LoadError, describe, log
@@ -134,6 +134,7 @@ class Worker:
     async def _load(self) -> dict[str, Any]:
         """Loads everything; says what is there, and what failed and why."""
         loader.prepare(self.folder, self.project.get("dependencies") or [])
+        loopback.install()
         told: dict[str, Any] = {"op": "ready", "graphs": {}}
         for graph_id, spec in (self.project.get("graphs") or {}).items():
             path = spec["path"]

@@ -1,0 +1,40 @@
+/*
+ * How the code of a worker reaches this server while the server's call to it is open: an address
+ * and, where users authenticate, a pass: a random credential that stands for the caller. A pass
+ * lives in memory alone and ends with the call. Everything here belongs to the loop.
+ */
+#ifndef HD_RUN_PASS_H
+#define HD_RUN_PASS_H
+
+#include "auth/identity.h"
+#include "base/compiler.h"
+#include "base/json.h"
+#include "base/slice.h"
+#include "graph/val.h"
+
+/* Named as a secret: such headers are neither logged nor given to graphs. */
+#define HD_PASS_HEADER HD_S("heddle-run-token")
+#define HD_PASS_BUCKETS 64
+
+struct hd_app;
+struct hd_pass;
+
+/* Takes a reference. */
+HD_MUST_CHECK int hd_pass_open(struct hd_app *app, struct hd_identity *who, struct hd_pass **out);
+/*
+ * The same for a run, whose request may be long over: who started it (`actor`), as its
+ * `configurable` describes it, without an administrator's rights. *out is NULL where nobody
+ * authenticates.
+ */
+HD_MUST_CHECK int hd_pass_open_run(struct hd_app *app, struct hd_slice actor,
+                                   const struct hd_val *configurable, struct hd_pass **out);
+/* NULL is fine. */
+void hd_pass_close(struct hd_pass *pass);
+
+/* Whose pass it is; NULL: it is none, or has ended. Borrowed. */
+struct hd_identity *hd_pass_find(const struct hd_app *app, struct hd_slice token);
+
+/* The member `api` of a call: {"url", "pass"}; nothing before the server listens. */
+void hd_pass_put(struct hd_jw *jw, const struct hd_app *app, const struct hd_pass *pass);
+
+#endif
