@@ -254,28 +254,28 @@ static int apply(struct hd_call *call, const struct hd_cron_rec *cron,
     return hd_rows_apply(call->app->store, cron->id, &view, NULL, fault);
 }
 
-static int create(struct hd_call *call, struct hd_slice thread_id)
+static int add_cron(struct hd_call *call, struct hd_cron_rec *cron)
 {
-    struct hd_cron_rec cron = {.thread_id = thread_id};
     struct hd_batch_builder batch;
-    int err = read_cron(call, &cron);
+    int err;
 
-    if (err)
-        return err;
     hd_batch_init(&batch);
-    err = hd_cron_add(&batch, &cron);
+    err = hd_cron_add(&batch, cron);
     if (!err)
-        err = apply(call, &cron, &batch, &call->fault);
+        err = apply(call, cron, &batch, &call->fault);
     hd_batch_fini(&batch);
     if (err)
         return err;
-    hd_cron_view(&call->jw, &cron, NULL, 0);
+    hd_cron_view(&call->jw, cron, NULL, 0);
     return HD_CALL_GOES_ON;
 }
 
 static int create_cron(struct hd_call *call)
 {
-    return create(call, hd_slice(NULL, 0));
+    struct hd_cron_rec cron = {.thread_id = {NULL, 0}};
+    int err = read_cron(call, &cron);
+
+    return err ? err : add_cron(call, &cron);
 }
 
 /*
@@ -300,17 +300,23 @@ static int check_share(struct hd_call *call, struct hd_slice thread_id, bool *is
 
 static int create_thread_cron(struct hd_call *call)
 {
+    struct hd_cron_rec cron = {.thread_id = {NULL, 0}};
     struct hd_thread_rec thread;
     bool is_good = false;
-    int err = hd_call_thread(call, &thread);
+    int err = read_cron(call, &cron);
 
+    if (!err)
+        err = hd_call_thread(call, &thread);
     if (!err)
         err = check_share(call, thread.id, &is_good);
     if (!err && !is_good)
         return hd_call_refuse(call, 403,
                               "a cron needs a thread that is shared with its maker, "
                               "not with an organisation alone");
-    return err ? err : create(call, thread.id);
+    if (err)
+        return err;
+    cron.thread_id = thread.id;
+    return add_cron(call, &cron);
 }
 
 /* ---- changing --------------------------------------------------------- */
@@ -367,10 +373,11 @@ static int try_patch(struct hd_call *call, struct hd_cron_rec *cron, struct hd_f
 
 static int patch_cron(struct hd_call *call)
 {
-    struct hd_fault conflict;
-    struct hd_cron_rec cron;
-    int err = HD_ECONFLICT;
+    struct hd_cron_rec cron = {.schedule = HD_S("* * * * *")};
+    struct hd_fault conflict = {0};
+    int err = read_times(call, &cron); /* a bad value is a 422, also of an unknown cron */
 
+    err = err ? err : HD_ECONFLICT;
     for (int i = 0; i < MAX_TRIES && err == HD_ECONFLICT; i++) {
         conflict = (struct hd_fault){0};
         err = try_patch(call, &cron, &conflict);

@@ -237,7 +237,7 @@ static void show(struct hd_call *call, const struct creation *creation)
     struct hd_run_rec run = creation->admission.run;
 
     run.status = HD_RUN_STATE_PENDING;
-    hd_run_view(&call->jw, &run);
+    hd_run_view(call, &run);
 }
 
 static void then_create(struct hd_call *call)

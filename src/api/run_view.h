@@ -5,9 +5,10 @@
 #include "api/api.h"
 #include "run/record.h"
 
-void hd_run_view(struct hd_jw *jw, const struct hd_run_rec *run);
+/* Into the answer of the call. */
+void hd_run_view(struct hd_call *call, const struct hd_run_rec *run);
 /* Only the members named; all when there are none. */
-void hd_run_view_some(struct hd_jw *jw, const struct hd_run_rec *run, const struct hd_slice *names,
-                      size_t count);
+void hd_run_view_some(struct hd_call *call, const struct hd_run_rec *run,
+                      const struct hd_slice *names, size_t count);
 
 #endif

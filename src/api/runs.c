@@ -8,15 +8,17 @@
 #include "api/branches.h"
 #include "api/run_view.h"
 #include "base/clock.h"
+#include "run/config.h"
 #include "run/queue.h"
 #include "run/record.h"
+#include "run/run_kwargs.h"
 #include "store/rows.h"
 
 /* ---- views ------------------------------------------------------------ */
 
 struct view {
     const char *name;
-    void (*put)(struct hd_jw *jw, const struct hd_run_rec *run);
+    void (*put)(struct hd_jw *jw, const struct hd_run_rec *run); /* NULL: kwargs */
 };
 
 static void put_run_id(struct hd_jw *jw, const struct hd_run_rec *run)
@@ -47,10 +49,6 @@ static void put_metadata(struct hd_jw *jw, const struct hd_run_rec *run)
 {
     hd_jw_json(jw, run->metadata, "{}");
 }
-static void put_kwargs(struct hd_jw *jw, const struct hd_run_rec *run)
-{
-    hd_jw_json(jw, run->kwargs, "{}");
-}
 static void put_multitask(struct hd_jw *jw, const struct hd_run_rec *run)
 {
     hd_jw_string(jw, hd_slice_cstr(hd_multitask_name(run->multitask)));
@@ -69,7 +67,7 @@ static const struct view views[] = {
     {"updated_at", put_updated_at},
     {"status", put_status},
     {"metadata", put_metadata},
-    {"kwargs", put_kwargs},
+    {"kwargs", NULL},
     {"multitask_strategy", put_multitask},
     {"receipt", put_kept_receipt},
 };
@@ -83,23 +81,28 @@ static bool is_named(const char *name, const struct hd_slice *names, size_t coun
     return count == 0;
 }
 
-void hd_run_view_some(struct hd_jw *jw, const struct hd_run_rec *run, const struct hd_slice *names,
-                      size_t count)
+void hd_run_view_some(struct hd_call *call, const struct hd_run_rec *run,
+                      const struct hd_slice *names, size_t count)
 {
+    struct hd_jw *jw = &call->jw;
+
     hd_jw_object(jw);
     for (size_t i = 0; i < HD_COUNT(views); i++) {
         if (!is_named(views[i].name, names, count) ||
             (views[i].put == put_kept_receipt && run->receipt.len == 0))
             continue;
         hd_jw_key(jw, hd_slice_cstr(views[i].name));
-        views[i].put(jw, run);
+        if (views[i].put)
+            views[i].put(jw, run);
+        else
+            hd_run_put_kwargs(jw, run->kwargs, call->app->config->namespaces_show);
     }
     hd_jw_object_end(jw);
 }
 
-void hd_run_view(struct hd_jw *jw, const struct hd_run_rec *run)
+void hd_run_view(struct hd_call *call, const struct hd_run_rec *run)
 {
-    hd_run_view_some(jw, run, NULL, 0);
+    hd_run_view_some(call, run, NULL, 0);
 }
 
 /* ---- one -------------------------------------------------------------- */
@@ -128,7 +131,7 @@ static int get_run(struct hd_call *call)
     int err = read_run(call, &run);
 
     if (!err)
-        hd_run_view(&call->jw, &run);
+        hd_run_view(call, &run);
     return err;
 }
 
@@ -170,12 +173,8 @@ static int list_runs(struct hd_call *call)
     struct hd_slice *names;
     size_t name_count, count;
     int64_t limit, offset;
-    int err = check_thread(call, &thread_id);
+    int err = hd_params_int(&call->query, HD_S("limit"), 1, 1000, 10, &limit, &call->fault);
 
-    if (err == HD_ENOTFOUND)
-        return hd_call_refuse_thread(call, thread_id);
-    if (!err)
-        err = hd_params_int(&call->query, HD_S("limit"), 1, 1000, 10, &limit, &call->fault);
     if (!err)
         err = hd_params_int(&call->query, HD_S("offset"), 0, INT32_MAX, 0, &offset, &call->fault);
     if (!err)
@@ -184,13 +183,17 @@ static int list_runs(struct hd_call *call)
         err = hd_params_list(&call->query, HD_S("select"), call->arena, &names, &name_count,
                              &call->fault);
     if (!err)
+        err = check_thread(call, &thread_id);
+    if (err == HD_ENOTFOUND)
+        return hd_call_refuse_thread(call, thread_id);
+    if (!err)
         err = hd_runs_list(call->app->store, call->principal, thread_id, status, (size_t)offset,
                            (size_t)limit, call->arena, &runs, &count, &call->fault);
     if (err)
         return err;
     hd_jw_array(&call->jw);
     for (size_t i = 0; i < count; i++)
-        hd_run_view_some(&call->jw, &runs[i], names, name_count);
+        hd_run_view_some(call, &runs[i], names, name_count);
     hd_jw_array_end(&call->jw);
     return 0;
 }
@@ -222,13 +225,15 @@ static int read_action(struct hd_call *call, enum hd_cancel *action)
 static int cancel_work(struct hd_call *call)
 {
     struct cancelling *cancelling = hd_arena_calloc(call->arena, 1, sizeof(*cancelling));
-    int err = cancelling ? read_run(call, &cancelling->run) : HD_ENOMEM;
+    int err = cancelling ? 0 : HD_ENOMEM;
 
     call->state = cancelling;
     if (!err)
         err = hd_params_bool(&call->query, HD_S("wait"), false, &cancelling->waits, &call->fault);
     if (!err)
         err = read_action(call, &cancelling->action);
+    if (!err)
+        err = read_run(call, &cancelling->run);
     return err ? err : HD_CALL_GOES_ON;
 }
 

@@ -147,9 +147,11 @@ static int apply(struct hd_call *call, struct update *update)
 static int update_work(struct hd_call *call)
 {
     struct update *update = hd_arena_calloc(call->arena, 1, sizeof(*update));
-    int err = update ? hd_spot_of_body(call, &update->spot) : HD_ENOMEM;
+    int err = update ? hd_supersteps_check_values(call) : HD_ENOMEM;
 
     call->state = update;
+    if (!err)
+        err = hd_spot_of_body(call, &update->spot);
     if (err)
         return err;
     if (update->spot.thread.status == HD_THREAD_BUSY)

@@ -127,6 +127,15 @@ static int read_list(struct hd_call *call, hd_json_val list, struct hd_slice as_
     return err;
 }
 
+int hd_supersteps_check_values(struct hd_call *call)
+{
+    hd_json_val values = hd_body_get(call, "values");
+
+    if (values && !hd_json_is_object(values) && !hd_json_is_array(values))
+        return expected(call, "values: expected an object, a list of objects, or null");
+    return 0;
+}
+
 int hd_supersteps_read_values(struct hd_call *call, struct hd_supersteps *out)
 {
     hd_json_val values = hd_body_get(call, "values");
@@ -137,10 +146,10 @@ int hd_supersteps_read_values(struct hd_call *call, struct hd_supersteps *out)
     int err = hd_body_string(call, "as_node", &as_node);
 
     *out = (struct hd_supersteps){NULL, 0};
+    if (!err)
+        err = hd_supersteps_check_values(call);
     if (err)
         return err;
-    if (values && !hd_json_is_object(values) && !hd_json_is_array(values))
-        return expected(call, "values: expected an object, a list of objects, or null");
     if (is_list && hd_json_size(values) > MAX_UPDATES)
         return expected(call, "values: too many updates");
     out->list = hd_arena_calloc(call->arena, 1, sizeof(*out->list));

@@ -18,6 +18,8 @@ struct hd_supersteps {
 
 /* The body's list [{"updates": [{"values", "command", "as_node"}, …]}, …]; none: count 0. */
 HD_MUST_CHECK int hd_supersteps_read(struct hd_call *call, struct hd_supersteps *out);
+/* Whether `values` of the body has a type that the next one takes; HD_EINVAL: no. */
+HD_MUST_CHECK int hd_supersteps_check_values(struct hd_call *call);
 /* One superstep from the body's `values` and `as_node`. */
 HD_MUST_CHECK int hd_supersteps_read_values(struct hd_call *call, struct hd_supersteps *out);
 /* Also after one of them failed. */

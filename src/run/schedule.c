@@ -27,9 +27,10 @@ static const struct field fields[] = {
     {"day", 1, 31, ""},
     {"month", 1, 12, "JANFEBMARAPRMAYJUNJULAUGSEPOCTNOVDEC"},
     {"weekday", 0, 7, "SUNMONTUEWEDTHUFRISAT"},
+    {"second", 0, 59, ""},
 };
 
-enum { MINUTE, HOUR, DAY_OF_MONTH, MONTH, WEEKDAY };
+enum { MINUTE, HOUR, DAY_OF_MONTH, MONTH, WEEKDAY, SECOND };
 
 static const struct {
     const char *name;
@@ -221,21 +222,24 @@ static struct hd_slice trim(struct hd_slice text)
     return text;
 }
 
-static int split(struct hd_slice text, struct hd_slice words[5], struct hd_fault *fault)
+static int split(struct hd_slice text, struct hd_slice words[6], struct hd_fault *fault)
 {
     size_t count = 0;
     struct hd_slice word;
 
     while ((word = next_word(&text)).len > 0) {
-        if (count < 5)
+        if (count < 6)
             words[count] = word;
         count++;
     }
     if (count == 5)
+        words[SECOND] = HD_S("0");
+    if (count == 5 || count == 6)
         return 0;
-    return hd_fault_set(fault, HD_EINVAL,
-                        "schedule: %zu field%s instead of 5 (minute hour day month weekday)", count,
-                        count == 1 ? "" : "s");
+    return hd_fault_set(
+        fault, HD_EINVAL,
+        "schedule: %zu field%s instead of 5 (minute hour day month weekday) or 6 (… second)", count,
+        count == 1 ? "" : "s");
 }
 
 static int expand_macro(struct hd_slice *text, struct hd_fault *fault)
@@ -276,8 +280,8 @@ static bool is_all(struct hd_slice text)
 int hd_schedule_parse(struct hd_schedule *schedule, struct hd_slice text, struct hd_fault *fault)
 {
     struct hd_schedule s = {0};
-    struct hd_slice words[5];
-    uint64_t bits[5];
+    struct hd_slice words[6];
+    uint64_t bits[6];
     int err = 0;
 
     if (text.len > HD_SCHEDULE_MAX_TEXT)
@@ -288,10 +292,11 @@ int hd_schedule_parse(struct hd_schedule *schedule, struct hd_slice text, struct
         err = expand_macro(&text, fault);
     if (err == 0)
         err = split(text, words, fault);
-    for (int i = 0; err == 0 && i < 5; i++)
+    for (int i = 0; err == 0 && i < 6; i++)
         err = parse_field(&fields[i], words[i], &s, &bits[i], fault);
     if (err != 0)
         return err;
+    s.seconds = bits[SECOND];
     s.minutes = bits[MINUTE];
     s.hours = (uint32_t)bits[HOUR];
     s.days = (uint32_t)bits[DAY_OF_MONTH];
@@ -337,13 +342,29 @@ static int next_minute(const struct hd_schedule *s, int from)
     return -1;
 }
 
+/* The first second of a minute that matches, from `from` on; 60 when none is left. */
+static int next_second(const struct hd_schedule *s, int from)
+{
+    while (from < 60 && !(s->seconds >> from & 1))
+        from++;
+    return from;
+}
+
+/* The number of the first minute with a second that matches at or after `local`. */
+static int64_t first_minute(const struct hd_schedule *s, int64_t local)
+{
+    int64_t minute = hd_floor_div(local, 60);
+
+    return next_second(s, (int)(local - minute * 60)) < 60 ? minute : minute + 1;
+}
+
 /*
  * The first match at or after `local` and before `end` (local seconds); `end` when
  * there is none. Goes from day to day, over whole months where they do not match.
  */
 static int64_t next_local(const struct hd_schedule *s, int64_t local, int64_t end)
 {
-    int64_t minute = hd_floor_div(local + 59, 60);
+    int64_t minute = first_minute(s, local);
     int64_t day = hd_floor_div(minute, 1440);
     int from = (int)(minute - day * 1440);
 
@@ -360,6 +381,8 @@ static int64_t next_local(const struct hd_schedule *s, int64_t local, int64_t en
             found = next_minute(s, from);
         if (found >= 0) {
             int64_t at = day * DAY + (int64_t)found * 60;
+
+            at += next_second(s, local > at ? (int)(local - at) : 0);
 
             return at < end ? at : end;
         }

@@ -1,7 +1,7 @@
 /*
  * Cron schedules: when a cron fires next, in a time zone.
  *
- * Five fields: minute (0-59), hour (0-23), day of the month (1-31 or L, the last),
+ * Five fields, or six with the second last (0-59; 0 without it), as croniter reads them: minute (0-59), hour (0-23), day of the month (1-31 or L, the last),
  * month (1-12 or JAN-DEC), weekday (0-7 or SUN-SAT, 0 and 7 are Sunday). A field is
  * `*` or a list of values and ranges ("1,15", "9-17"), each with or without a step
  * ("8-18/2"; a step behind a single value goes from there to the end: "5/15"). A
@@ -36,6 +36,7 @@
 
 /* Bit n stands for the value n. */
 struct hd_schedule {
+    uint64_t seconds;
     uint64_t minutes;
     uint32_t hours;
     uint32_t days;

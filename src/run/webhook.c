@@ -19,6 +19,7 @@
 #include "base/uuid.h"
 #include "graph/http.h"
 #include "run/config.h"
+#include "run/run_kwargs.h"
 #include "run/ticket.h"
 #include "run/webhook_headers.h"
 #include "run/webhook_rules.h"
@@ -352,7 +353,8 @@ static int write_body(const struct hd_ticket *ticket, struct hd_buf *out)
     put_time(&jw, "updated_at", now);
     put_text(&jw, "status", hd_slice_cstr(hd_run_state_name(outcome->status)));
     put_json(&jw, "metadata", run->metadata, "{}");
-    put_json(&jw, "kwargs", run->kwargs, "{}");
+    hd_jw_key(&jw, HD_S("kwargs"));
+    hd_run_put_kwargs(&jw, run->kwargs, ticket->app->config->namespaces_show);
     put_text(&jw, "multitask_strategy", hd_slice_cstr(hd_multitask_name(run->multitask)));
     put_time(&jw, "run_started_at", ticket->started_at);
     put_time(&jw, "run_ended_at", now);

@@ -113,7 +113,8 @@ static void errors_name_what_is_wrong(void **state)
         {"5", "schedule: 1 field instead of 5"},
         {"", "schedule: 0 fields instead of 5"},
         {" \t ", "schedule: 0 fields instead of 5"},
-        {"* * * * * *", "schedule: 6 fields instead of 5"},
+        {"* * * * * * *", "schedule: 7 fields instead of 5"},
+        {"* * * * * 60", "schedule: second 60 is not in 0-59"},
         {"@reboot", "schedule: \"@reboot\" is none of @yearly"},
         {"@", "schedule: \"@\" is none of"},
         {"0 0 30 2 *", "schedule: never fires"},
@@ -287,9 +288,30 @@ static void every_hour_fires_in_both_doubled_hours(void **state)
               utc(2024, 10, 27, 1, 30), utc(2024, 10, 27, 2, 30));
 }
 
+/* ---- seconds ----------------------------------------------------------- */
+
+static void a_sixth_field_names_seconds(void **state)
+{
+    int64_t noon = utc(2026, 11, 16, 12, 0);
+
+    (void)state;
+    assert_int_equal(next_in("* * * * *", NULL, noon + 1), noon + 60);
+    assert_int_equal(next_in("* * * * * 30", NULL, noon), noon + 30);
+    assert_int_equal(next_in("* * * * * 30", NULL, noon + 30), noon + 90);
+    assert_int_equal(next_in("* * * * * */20", NULL, noon + 19), noon + 20);
+    assert_int_equal(next_in("* * * * * */20", NULL, noon + 40), noon + 60);
+    assert_int_equal(next_in("0 12 * * * 5,59", NULL, noon), noon + 5);
+    assert_int_equal(next_in("0 12 * * * 5,59", NULL, noon + 5), noon + 59);
+    assert_int_equal(next_in("0 12 * * * 5,59", NULL, noon + 59), noon + 86400 + 5);
+    /* The fields in front of it keep their meaning: every second of the first minute. */
+    assert_int_equal(next_in("0 * * * * *", NULL, noon + 58), noon + 59);
+    assert_int_equal(next_in("0 * * * * *", NULL, noon + 59), noon + 3600);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_sixth_field_names_seconds),
         cmocka_unit_test(fields_become_sets),
         cmocka_unit_test(errors_name_what_is_wrong),
         cmocka_unit_test(a_text_may_not_be_endless),
