@@ -5,6 +5,7 @@
  */
 #include "api/custom.h"
 
+#include <pthread.h>
 #include <string.h>
 
 #include "api/access.h"
@@ -19,6 +20,7 @@
 #define MAX_WHOLE ((int64_t)1 << 20)
 #define MAX_QUEUED ((size_t)64 << 20) /* that a worker sends although it was told to wait */
 #define MAX_ROUTES 1000
+#define MAX_DOCUMENT ((size_t)4 << 20)
 
 struct hd_custom {
     struct hd_app *app;
@@ -29,6 +31,8 @@ struct hd_custom {
     struct hd_slice *weak; /* those that come before nothing but the chat page */
     size_t weak_count;
     bool is_ready; /* a worker has loaded it */
+    pthread_mutex_t lock;
+    struct hd_buf document; /* guarded by the lock */
 };
 
 /* One request; in the arena of its call. */
@@ -144,15 +148,45 @@ static void learn(struct hd_custom *custom, hd_json_val routes)
     }
 }
 
+static void learn_document(struct hd_custom *custom, hd_json_val document)
+{
+    struct hd_jw jw;
+
+    pthread_mutex_lock(&custom->lock);
+    hd_buf_reset(&custom->document);
+    hd_jw_init(&jw, &custom->document);
+    if (document)
+        hd_jw_val(&jw, document);
+    if (!document || hd_jw_finish(&jw))
+        hd_buf_reset(&custom->document);
+    pthread_mutex_unlock(&custom->lock);
+}
+
+int hd_custom_document(struct hd_custom *custom, struct hd_arena *arena, struct hd_slice *out)
+{
+    int err;
+
+    *out = hd_slice(NULL, 0);
+    if (!custom)
+        return 0;
+    pthread_mutex_lock(&custom->lock);
+    err = hd_arena_copy(arena, hd_buf_slice(&custom->document), out);
+    pthread_mutex_unlock(&custom->lock);
+    return err;
+}
+
 static void on_ready(void *ctx, enum hd_rt_language language, struct hd_slice head)
 {
     struct hd_custom *custom = ctx;
     struct hd_json json;
+    hd_json_val app;
 
     if (language != custom->language || hd_json_parse(&json, head, NULL))
         return;
     custom->is_ready = true;
-    learn(custom, hd_json_get(hd_json_get(hd_json_root(&json), HD_S("app")), HD_S("routes")));
+    app = hd_json_get(hd_json_root(&json), HD_S("app"));
+    learn(custom, hd_json_get(app, HD_S("routes")));
+    learn_document(custom, hd_json_get(app, HD_S("openapi")));
     hd_json_fini(&json);
 }
 
@@ -643,6 +677,8 @@ int hd_custom_create(struct hd_app *app, struct hd_custom **out)
     custom->app = app;
     custom->language = code.language;
     hd_arena_init(&custom->arena, (size_t)4 << 20);
+    hd_buf_init(&custom->document, MAX_DOCUMENT);
+    pthread_mutex_init(&custom->lock, NULL);
     err = hd_app_on_ready(app, on_ready, custom);
     if (err) {
         hd_custom_destroy(custom);
@@ -657,5 +693,7 @@ void hd_custom_destroy(struct hd_custom *custom)
     if (!custom)
         return;
     hd_arena_fini(&custom->arena);
+    hd_buf_fini(&custom->document);
+    pthread_mutex_destroy(&custom->lock);
     hd_free(custom);
 }

@@ -32,6 +32,13 @@ void hd_custom_take(struct hd_custom *custom, struct hd_call *call, struct hd_sl
 void hd_custom_try(struct hd_custom *custom, struct hd_call *call, struct hd_slice path,
                    void (*otherwise)(struct hd_call *call));
 
+/*
+ * The paths and schemas of the application for /openapi.json, {"paths": {…}, "schemas": {…}}, in
+ * the arena; empty: none. From any thread.
+ */
+HD_MUST_CHECK int hd_custom_document(struct hd_custom *custom, struct hd_arena *arena,
+                                     struct hd_slice *out);
+
 /* Patterns of any framework: "/files/{path:path}", "/users/:id", a "*" at the end. Pure. */
 bool hd_custom_matches(struct hd_slice pattern, struct hd_slice path);
 

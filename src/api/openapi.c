@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "api/api.h"
+#include "api/custom.h"
 #include "auth/digest.h"
 #include "run/config.h"
 
@@ -377,12 +378,39 @@ static void put_head(struct hd_jw *jw)
     hd_jw_array_end(jw);
 }
 
-static void put_components(struct hd_jw *jw, bool has_auth)
+static void put_members(struct hd_jw *jw, hd_json_val object)
+{
+    struct hd_json_iter it = hd_json_iter(object);
+
+    while (hd_json_next(&it)) {
+        hd_jw_key(jw, it.key);
+        hd_jw_val(jw, it.val);
+    }
+}
+
+/* The server's schemas and those of the project's application. */
+static void put_schemas(struct hd_jw *jw, hd_json_val app)
+{
+    struct hd_slice own = hd_slice(hd_api_schemas, hd_api_schemas_len);
+    struct hd_json json;
+
+    if (!app || hd_json_parse(&json, own, NULL)) {
+        hd_jw_raw(jw, own);
+        return;
+    }
+    hd_jw_object(jw);
+    put_members(jw, hd_json_root(&json));
+    put_members(jw, hd_json_get(app, HD_S("schemas")));
+    hd_jw_object_end(jw);
+    hd_json_fini(&json);
+}
+
+static void put_components(struct hd_jw *jw, hd_json_val app, bool has_auth)
 {
     hd_jw_key(jw, HD_S("components"));
     hd_jw_object(jw);
     hd_jw_key(jw, HD_S("schemas"));
-    hd_jw_raw(jw, hd_slice(hd_api_schemas, hd_api_schemas_len));
+    put_schemas(jw, app);
     hd_jw_key(jw, HD_S("responses"));
     hd_jw_raw(jw, HD_S("{\"Refusal\":{\"description\":\"What is wrong\",\"content\":"
                        "{\"application/json\":{\"schema\":" REF("Error") "}}}}"));
@@ -408,10 +436,12 @@ static void put_servers(struct hd_jw *jw, const char *prefix)
     hd_jw_array_end(jw);
 }
 
-static int get_document(struct hd_call *call)
+/* `app`: paths and schemas of the project's application, whose paths win; NULL: none. */
+static void put_document(struct hd_call *call, hd_json_val app)
 {
     const struct hd_config *config = call->app->config;
     bool has_auth = call->app->gate != NULL;
+    hd_json_val paths = hd_json_get(app, HD_S("paths"));
     struct hd_jw *jw = &call->jw;
 
     hd_jw_object(jw);
@@ -420,13 +450,28 @@ static int get_document(struct hd_call *call)
     hd_jw_key(jw, HD_S("paths"));
     hd_jw_object(jw);
     for (size_t i = 0; hd_endpoint_at(i); i++) {
-        if (is_first_of_path(config, i))
+        if (is_first_of_path(config, i) &&
+            !hd_json_get(paths, hd_slice_cstr(hd_endpoint_at(i)->pattern)))
             put_path(jw, config, i, has_auth);
     }
+    put_members(jw, paths);
     hd_jw_object_end(jw);
-    put_components(jw, has_auth);
+    put_components(jw, app, has_auth);
     hd_jw_object_end(jw);
-    return hd_jw_finish(jw);
+}
+
+static int get_document(struct hd_call *call)
+{
+    struct hd_json json = {NULL};
+    struct hd_slice text;
+    int err = hd_custom_document(hd_api_custom(call->api), call->arena, &text);
+
+    if (!err && text.len > 0)
+        err = hd_json_parse(&json, text, &call->fault);
+    if (!err)
+        put_document(call, text.len > 0 ? hd_json_root(&json) : NULL);
+    hd_json_fini(&json);
+    return err ? err : hd_jw_finish(&call->jw);
 }
 
 #define HASH_SIZE (HD_SHA256_LEN * 4 / 3 + 8)

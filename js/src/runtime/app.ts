@@ -10,7 +10,7 @@ type Fetch = (request: Request, env: Fields) => Response | Promise<Response>;
 
 /** What is used of a Hono. */
 interface Routed {
-  readonly routes?: readonly { readonly path?: unknown }[];
+  readonly routes?: readonly { readonly path?: unknown; readonly method?: unknown }[];
   readonly fetch: Fetch;
   use(path: string, middleware: (context: HonoContext, next: () => Promise<void>) => Promise<void>): unknown;
   route(path: string, app: unknown): unknown;
@@ -36,7 +36,18 @@ export class HttpApp {
   told(): Fields {
     const paths = ((this.#app as Partial<Routed>).routes ?? []).map(({ path }) => path);
     const named = paths.filter((path): path is string => typeof path === "string" && !path.includes("*"));
-    return { routes: [...new Set(named)].map((path) => path.replace(/:(\w+)(\{[^}]*\})?\??/g, "{$1}")) };
+    return { routes: [...new Set(named)].map(patternOf), openapi: { paths: this.#operations(), schemas: {} } };
+  }
+
+  /** Paths and methods for /openapi.json; Hono knows no more. */
+  #operations(): Fields {
+    const paths: Record<string, Fields> = {};
+    for (const { path, method } of (this.#app as Partial<Routed>).routes ?? []) {
+      if (typeof path !== "string" || path.includes("*") || typeof method !== "string" || method === "ALL") continue;
+      const operations = (paths[patternOf(path)] ??= {});
+      operations[method.toLowerCase()] = { responses: { default: { description: "Answer" } } };
+    }
+    return paths;
   }
 
   async request(call: IncomingCall): Promise<void> {
@@ -45,6 +56,11 @@ export class HttpApp {
     if (response.body !== null) await sendBody(call, response.body);
     call.answer();
   }
+}
+
+/** `/users/:id` as `/users/{id}`. */
+function patternOf(path: string): string {
+  return path.replace(/:(\w+)(\{[^}]*\})?\??/g, "{$1}");
 }
 
 /** Hono's handlers find who asked in `c.get("auth")`, as in LangGraph's own server. */

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import Any
 from urllib.parse import unquote
 
@@ -15,6 +16,47 @@ from heddle.runtime.loopback import calling
 
 Reply = tuple[bytes, tuple[bytes, ...]]
 _STOP_LIMIT = 5.0  # seconds that an app has to shut down
+_MAX_DOCUMENT = 1 << 20  # bytes of an OpenAPI document
+_SCHEMAS = b'"#/components/schemas/'
+_NO_DOCUMENT: dict[str, Any] = {"paths": {}, "schemas": {}}
+
+
+def _own_document(app: Any) -> dict[str, Any]:
+    """FastAPI's document. Its schemas get names that none of the server's has."""
+    text = orjson.dumps(app.openapi()).replace(_SCHEMAS, _SCHEMAS + b"App.")
+    if len(text) > _MAX_DOCUMENT:
+        raise ValueError(f"longer than {_MAX_DOCUMENT} bytes")
+    document = orjson.loads(text)
+    schemas = document.get("components", {}).get("schemas", {})
+    return {
+        "paths": document.get("paths", {}),
+        "schemas": {f"App.{name}": schema for name, schema in schemas.items()},
+    }
+
+
+def _document_of_routes(app: Any) -> dict[str, Any]:
+    """Paths and methods, of apps that have no document."""
+    paths: dict[str, Any] = {}
+    for route in getattr(app, "routes", ()):
+        path, methods = getattr(route, "path", None), getattr(route, "methods", None)
+        if not isinstance(path, str) or not path.startswith("/") or not methods:
+            continue
+        operations = paths.setdefault(re.sub(r"\{(\w+):\w+\}", r"{\1}", path), {})
+        for method in methods:
+            if method != "HEAD":
+                operations[method.lower()] = {"responses": {"default": {"description": "Answer"}}}
+    return {"paths": paths, "schemas": {}}
+
+
+def describe(app: Any) -> dict[str, Any]:
+    """The paths and schemas of an app for /openapi.json."""
+    try:
+        if callable(getattr(app, "openapi", None)):
+            return _own_document(app)
+        return _document_of_routes(app)
+    except Exception as error:  # the app works without it
+        log(f"the OpenAPI document of the HTTP app is left out: {error}")
+        return _NO_DOCUMENT
 
 
 class HttpApp:
@@ -31,7 +73,8 @@ class HttpApp:
 
     def told(self) -> dict[str, Any]:
         routes = (getattr(each, "path", None) for each in getattr(self._app, "routes", ()))
-        return {"routes": [path for path in routes if isinstance(path, str) and path]}
+        paths = [path for path in routes if isinstance(path, str) and path]
+        return {"routes": paths, "openapi": describe(self._app)}
 
     # -- life --------------------------------------------------------------------
 

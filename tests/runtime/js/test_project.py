@@ -167,6 +167,11 @@ def test_interrupt_in_a_subgraph(server):
     assert done["path"][-3:] == ["yes", "tail", "after"]
 
 
+def test_the_document_has_the_routes_of_the_app(server):
+    paths = server.ask("GET", "/openapi.json")["paths"]
+    assert list(paths["/hello/{name}"]) == ["get"] and list(paths["/shout"]) == ["post"]
+
+
 def test_calling_another_assistant(server):
     thread = server.thread()
     assert server.wait("asking", {"word": "one"}, thread)["heard"] == ["one", "you said: one"]

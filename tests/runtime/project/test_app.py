@@ -44,6 +44,17 @@ def test_routes_get_their_requests(client):
     assert counted.json() == {"bytes": 3_000_000, "header": "h"}
 
 
+def test_the_document_describes_them_too(client):
+    document = client.get("/openapi.json").json()
+    schemas = document["components"]["schemas"]
+    assert document["paths"]["/shop/items/{name}"]["get"]["parameters"][0]["name"] == "name"
+    body = document["paths"]["/shop/orders"]["put"]["requestBody"]["content"]["application/json"]["schema"]
+    assert body == {"$ref": "#/components/schemas/App.Order"} and schemas["App.Order"]["required"] == ["name"]
+    assert "tags" not in document["paths"]["/info"]["get"]  # it replaces the server's
+    assert document["paths"]["/threads"]["post"]["tags"] and "Thread" in schemas
+    assert len(document["paths"]) == len(set(document["paths"])) > 30
+
+
 def test_answers_come_as_they_are(client):
     answer = client.get("/shop/headers")
     assert (answer.status_code, answer.text) == (418, "grüezi")

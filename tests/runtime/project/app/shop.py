@@ -5,6 +5,7 @@ import contextlib
 
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import PlainTextResponse, StreamingResponse
+from pydantic import BaseModel
 
 told = {}
 
@@ -21,6 +22,17 @@ app = FastAPI(lifespan=lifespan)
 @app.get("/shop/items/{name}")
 def item(name: str, q: str = ""):
     return {"name": name, "q": q, **told}
+
+
+class Order(BaseModel):
+    """Of the application, though the server might have a schema of that name."""
+
+    name: str
+
+
+@app.put("/shop/orders")
+def order(order: Order):
+    return order
 
 
 @app.post("/shop/count")
