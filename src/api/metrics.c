@@ -11,6 +11,7 @@
 #include "run/project.h"
 #include "run/queue.h"
 #include "run/sweep.h"
+#include "run/webhook.h"
 #include "store/rows.h"
 
 #define TYPE_PROMETHEUS HD_S("text/plain; version=0.0.4; charset=utf-8")
@@ -46,6 +47,18 @@ static double runs_ended(const struct source *source)
 static double runs_failed(const struct source *source)
 {
     return (double)source->runs.failed;
+}
+static double webhooks_pending(const struct source *source)
+{
+    return (double)hd_webhooks_counts(source->app->webhooks).pending;
+}
+static double webhooks_sent(const struct source *source)
+{
+    return (double)hd_webhooks_counts(source->app->webhooks).sent;
+}
+static double webhooks_dropped(const struct source *source)
+{
+    return (double)hd_webhooks_counts(source->app->webhooks).dropped;
 }
 static double store_calls(const struct source *source)
 {
@@ -199,6 +212,9 @@ static const struct metric {
     {"heddle_runs_limit", "gauge", "Runs that may be at work at once.", runs_limit},
     {"heddle_runs_ended_total", "counter", "Runs that ended since the start.", runs_ended},
     {"heddle_runs_failed_total", "counter", "Runs that ended with an error.", runs_failed},
+    {"heddle_webhooks_pending", "gauge", "Webhooks being delivered.", webhooks_pending},
+    {"heddle_webhooks_sent_total", "counter", "Webhooks that were delivered.", webhooks_sent},
+    {"heddle_webhooks_dropped_total", "counter", "Webhooks that were given up.", webhooks_dropped},
     {"heddle_store_calls", "gauge", "Work for the database under way.", store_calls},
     {"heddle_store_reads_total", "counter", "Queries to the database.", store_reads},
     {"heddle_store_writes_total", "counter", "Changes of rows sent to it.", store_writes},

@@ -9,6 +9,7 @@
 #include "api/run_view.h"
 #include "base/clock.h"
 #include "run/config.h"
+#include "run/outbox.h"
 #include "run/queue.h"
 #include "run/record.h"
 #include "run/run_kwargs.h"
@@ -555,6 +556,8 @@ static int delete_stored(struct hd_call *call)
     const struct heddle_bytes id = {run->run_id.ptr, run->run_id.len};
     const struct heddle_bytes principal = {run->principal.ptr, run->principal.len};
     struct heddle_error error = {0};
+    const struct hd_outbox_row webhook = {
+        .principal = run->principal, .thread_id = run->thread_id, .run_id = run->run_id};
     struct hd_batch_builder batch;
     struct hd_batch view;
     struct hd_slice lane;
@@ -566,6 +569,8 @@ static int delete_stored(struct hd_call *call)
     hd_batch_init(&batch);
     if (!err)
         err = hd_run_delete(&batch, run);
+    if (!err)
+        err = hd_outbox_delete(&batch, &webhook);
     view = hd_batch_view(&batch);
     if (!err)
         err = hd_rows_apply(call->app->store, lane, &view, NULL, &call->fault);

@@ -19,6 +19,7 @@
 #include "run/gate.h"
 #include "run/hold.h"
 #include "run/project.h"
+#include "run/webhook.h"
 #include "run/webhook_headers.h"
 #include "store/url.h"
 
@@ -308,6 +309,8 @@ static int start(struct serving *s, struct hd_fault *fault)
         err = open_server(s, fault);
     if (!err)
         err = open_signals(s);
+    if (!err)
+        hd_webhooks_recover(s->app.webhooks);
     return err;
 }
 

@@ -169,6 +169,7 @@ struct hd_config {
     struct hd_config_object webhooks_headers; /* names and values; ${{ env.NAME }} in them */
     const char *webhooks_env_prefix;          /* that NAME must begin with */
     int webhooks_retries;
+    int64_t webhooks_max_age_us;
     int64_t webhooks_timeout_us;
 
     /* Of one principal; 0: any number. */

@@ -284,6 +284,9 @@ static const struct hd_setting settings[] = {
      .help = "key of the header Heddle-Signature; none: no header", .is_secret = true},
     {"webhooks.retries", HD_SETTING_INT, AT(webhooks_retries), "5", "NUMBER",
      .help = "further attempts after the first", .max = 20},
+    {"webhooks.max_age", HD_SETTING_DURATION, AT(webhooks_max_age_us), "1440", "MINUTES",
+     .help = "a webhook that is not delivered by then is dropped", .min = 1, .max = YEAR_MINUTES,
+     .scale = MINUTE},
     {"webhooks.timeout", HD_SETTING_DURATION, AT(webhooks_timeout_us), "10", "SECONDS",
      .help = "for one attempt", .min = 1, .max = 600, .scale = SECOND},
 

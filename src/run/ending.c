@@ -166,6 +166,8 @@ static int add_end(struct hd_batch_builder *batch, const struct hd_ending *endin
         err = add_run(batch, ending, rev);
     if (!err && ending->last_page && ending->last_page->data.len > 0)
         err = hd_page_put(batch, run->principal, run->thread_id, ending->last_page);
+    if (!err && ending->webhook)
+        err = hd_outbox_put(batch, ending->webhook);
     return err;
 }
 
@@ -219,8 +221,9 @@ static int try_once(struct heddle *store, const struct hd_ending *ending, struct
 /* ---- events ----------------------------------------------------------- */
 
 /*
- * The first numbers of the pages beyond those that are kept, newest first. A page covers its numbers
- * without gaps, between pages there are gaps (hd_feed_skip()): so events are counted page by page.
+ * The first numbers of the pages beyond those that are kept, newest first. A page covers its
+ * numbers without gaps, between pages there are gaps (hd_feed_skip()): so events are counted page
+ * by page.
  */
 struct old_pages {
     struct hd_page_limits keep;
@@ -311,6 +314,69 @@ static int trim_pages(struct heddle *store, const struct hd_ending *ending, stru
     return err;
 }
 
+/* ---- deleting ---------------------------------------------------------- */
+
+/* Who was let in while the thread was being deleted; now that it is gone nobody else can be. */
+static int forget_latecomers(struct heddle *store, struct hd_slice principal,
+                             struct hd_slice thread_id, struct hd_slice lane,
+                             struct hd_fault *fault)
+{
+    struct hd_batch_builder batch;
+    struct hd_batch view;
+    int err;
+
+    hd_batch_init(&batch);
+    err = hd_participants_delete(store, &batch, principal, thread_id, fault);
+    view = hd_batch_view(&batch);
+    if (!err && batch.count > 0)
+        err = hd_rows_apply(store, lane, &view, NULL, fault);
+    hd_batch_fini(&batch);
+    return err;
+}
+
+/*
+ * `rev`: that of the record, which must not have changed; 0: whatever it is. `webhook`: that of the
+ * thread's only run, which stays; NULL: webhooks go with the thread.
+ */
+static int delete_thread(struct heddle *store, struct hd_slice principal, struct hd_slice thread_id,
+                         int64_t rev, const struct hd_outbox_row *webhook, struct hd_fault *fault)
+{
+    const struct hd_cell key[] = {hd_cell_bytes(principal), hd_cell_bytes(thread_id)};
+    struct hd_batch_builder batch;
+    struct hd_arena arena;
+    struct hd_batch view;
+    struct hd_slice lane;
+    int err;
+
+    hd_arena_init(&arena, MAX_READ);
+    hd_batch_init(&batch);
+    err = hd_thread_lane(&arena, principal, thread_id, &lane);
+    if (!err && rev)
+        err = hd_batch_expect(&batch, HD_THREAD_INFO, key, HD_THREAD_INFO_REV, rev);
+    if (!err)
+        err = hd_batch_delete(&batch, HD_THREAD_INFO, key, 2);
+    if (!err)
+        err = hd_batch_delete(&batch, HD_RUNS, key, 2);
+    if (!err)
+        err = hd_batch_delete(&batch, HD_EVENT_PAGES, key, 2);
+    if (!err)
+        err = hd_batch_delete(&batch, HD_EXCHANGES, key, 2);
+    if (!err)
+        err = webhook ? hd_outbox_put(&batch, webhook) : hd_batch_delete(&batch, HD_OUTBOX, key, 2);
+    if (!err)
+        err = hd_texts_delete(&batch, principal, thread_id);
+    if (!err && principal.len > 0)
+        err = hd_participants_delete(store, &batch, principal, thread_id, fault);
+    view = hd_batch_view(&batch);
+    if (!err)
+        err = hd_guard_erase(store, lane, &view, fault);
+    if (!err && principal.len > 0)
+        err = forget_latecomers(store, principal, thread_id, lane, fault);
+    hd_batch_fini(&batch);
+    hd_arena_fini(&arena);
+    return err;
+}
+
 /* ---- all of it -------------------------------------------------------- */
 
 /* Its own checkpoints go, and from those it went on from what it has added. */
@@ -336,7 +402,8 @@ int hd_ending_store(struct hd_app *app, const struct hd_ending *ending, struct h
     int err = HD_ECONFLICT;
 
     if (ending->deletes_thread)
-        return hd_thread_delete(app->store, ending->run->principal, ending->run->thread_id, fault);
+        return delete_thread(app->store, ending->run->principal, ending->run->thread_id, 0,
+                             ending->webhook, fault);
     if (ending->is_rolled_back) {
         err = roll_back(app->store, ending, fault);
         if (err)
@@ -388,70 +455,14 @@ int hd_run_has_checkpoint(struct heddle *store, const struct hd_run_rec *run, bo
     return err > 0 ? 0 : err;
 }
 
-/* Who was let in while the thread was being deleted; now that it is gone nobody else can be. */
-static int forget_latecomers(struct heddle *store, struct hd_slice principal,
-                             struct hd_slice thread_id, struct hd_slice lane,
-                             struct hd_fault *fault)
-{
-    struct hd_batch_builder batch;
-    struct hd_batch view;
-    int err;
-
-    hd_batch_init(&batch);
-    err = hd_participants_delete(store, &batch, principal, thread_id, fault);
-    view = hd_batch_view(&batch);
-    if (!err && batch.count > 0)
-        err = hd_rows_apply(store, lane, &view, NULL, fault);
-    hd_batch_fini(&batch);
-    return err;
-}
-
-/* `rev`: that of the record, which must not have changed; 0: whatever it is. */
-static int delete_thread(struct heddle *store, struct hd_slice principal, struct hd_slice thread_id,
-                         int64_t rev, struct hd_fault *fault)
-{
-    const struct hd_cell key[] = {hd_cell_bytes(principal), hd_cell_bytes(thread_id)};
-    struct hd_batch_builder batch;
-    struct hd_arena arena;
-    struct hd_batch view;
-    struct hd_slice lane;
-    int err;
-
-    hd_arena_init(&arena, MAX_READ);
-    hd_batch_init(&batch);
-    err = hd_thread_lane(&arena, principal, thread_id, &lane);
-    if (!err && rev)
-        err = hd_batch_expect(&batch, HD_THREAD_INFO, key, HD_THREAD_INFO_REV, rev);
-    if (!err)
-        err = hd_batch_delete(&batch, HD_THREAD_INFO, key, 2);
-    if (!err)
-        err = hd_batch_delete(&batch, HD_RUNS, key, 2);
-    if (!err)
-        err = hd_batch_delete(&batch, HD_EVENT_PAGES, key, 2);
-    if (!err)
-        err = hd_batch_delete(&batch, HD_EXCHANGES, key, 2);
-    if (!err)
-        err = hd_texts_delete(&batch, principal, thread_id);
-    if (!err && principal.len > 0)
-        err = hd_participants_delete(store, &batch, principal, thread_id, fault);
-    view = hd_batch_view(&batch);
-    if (!err)
-        err = hd_guard_erase(store, lane, &view, fault);
-    if (!err && principal.len > 0)
-        err = forget_latecomers(store, principal, thread_id, lane, fault);
-    hd_batch_fini(&batch);
-    hd_arena_fini(&arena);
-    return err;
-}
-
 int hd_thread_delete(struct heddle *store, struct hd_slice principal, struct hd_slice thread_id,
                      struct hd_fault *fault)
 {
-    return delete_thread(store, principal, thread_id, 0, fault);
+    return delete_thread(store, principal, thread_id, 0, NULL, fault);
 }
 
 int hd_thread_expire(struct heddle *store, const struct hd_thread_rec *thread,
                      struct hd_fault *fault)
 {
-    return delete_thread(store, thread->principal, thread->id, thread->rev, fault);
+    return delete_thread(store, thread->principal, thread->id, thread->rev, NULL, fault);
 }

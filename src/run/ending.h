@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/slice.h"
 #include "run/app.h"
+#include "run/outbox.h"
 #include "run/record.h"
 #include "run/ttl.h"
 
@@ -40,10 +41,12 @@ struct hd_ending {
     int64_t event_seq;
     const struct hd_event_page *last_page; /* stored with the end; may be empty */
     struct hd_page_limits pages;
+    const struct hd_outbox_row *webhook; /* stored with the end; NULL: none */
 };
 
 /*
- * Stores the end: the records of the run and its thread, and the run's last events, in one batch.
+ * Stores the end: the records of the run and its thread, the run's last events and its webhook, in
+ * one batch.
  * HD_ECONFLICT is tried again with what is stored then.
  */
 HD_MUST_CHECK int hd_ending_store(struct hd_app *app, const struct hd_ending *ending,

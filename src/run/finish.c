@@ -109,7 +109,7 @@ static void render_output(struct hd_ticket *ticket)
     bool has_webhook = hd_val_is_string(hd_val_get(ticket->kwargs, HD_S("webhook")));
 
     ticket->outcome.values = hd_buf_slice(&ticket->values); /* a worker's is text already */
-    if (!ticket->output || (!ticket->waiters && !has_webhook))
+    if (!ticket->output || ticket->values.len > 0 || (!ticket->waiters && !has_webhook))
         return;
     if (hd_val_render(&ticket->values, ticket->output))
         hd_buf_reset(&ticket->values);
@@ -121,6 +121,7 @@ static void render_output(struct hd_ticket *ticket)
 struct ending_task {
     struct hd_ticket *ticket;
     struct hd_ending ending;
+    struct hd_webhook *webhook; /* NULL: none */
     int err;
     struct hd_fault fault;
 };
@@ -144,14 +145,14 @@ static void drop_feed(struct hd_ticket *ticket)
         hd_feed_drop(feed);
 }
 
-static void end(struct hd_ticket *ticket)
+static void end(struct hd_ticket *ticket, struct hd_webhook *webhook)
 {
     hd_run_log("run ended", &ticket->rec, ticket->outcome.status);
     render_output(ticket);
     if (ticket->feed)
         hd_feed_show(ticket->feed, ticket->rec.run_id);
     tell_waiters(ticket, &ticket->outcome);
-    hd_webhook_send(ticket);
+    hd_webhook_send(webhook);
     if (ticket->is_temporary && ticket->feed)
         drop_feed(ticket);
     hd_queue_ended(ticket);
@@ -182,14 +183,16 @@ static void on_stored(void *arg)
 
     ticket->app->queue->storing--;
     if (task->err) {
+        hd_webhook_cancel(task->webhook);
         try_later(ticket, task->err, &task->fault);
     } else if (ticket->stop == HD_STOP_ROLLBACK && !task->ending.is_rolled_back) {
+        hd_webhook_cancel(task->webhook);
         hd_finish_again(ticket); /* no trace of it was wanted, while its end was stored */
     } else {
         ticket->outcome.is_deleted = task->ending.is_rolled_back;
         if (!ticket->is_temporary)
             hd_texts_note(ticket->app->texts, ticket->rec.principal, ticket->rec.thread_id);
-        end(ticket);
+        end(ticket, task->webhook);
     }
     hd_free(task);
 }
@@ -233,10 +236,14 @@ void hd_finish_again(struct hd_ticket *ticket)
     struct ending_task *task = hd_calloc(1, sizeof(*task));
 
     if (task) {
+        render_output(ticket);
         task->ticket = ticket;
         task->ending = describe(ticket);
+        task->webhook = hd_webhook_prepare(ticket);
+        task->ending.webhook = hd_webhook_row(task->webhook);
     }
     if (!task || hd_defer_run(ticket->app->defer, store, on_stored, task)) {
+        hd_webhook_cancel(task ? task->webhook : NULL);
         hd_free(task);
         hd_queue_later(ticket);
         return;

@@ -215,6 +215,7 @@ static int count_rows(struct heddle *store, const struct hd_thread_rec *thread,
     struct counter counters[] = {{HD_RUNS, &removed->runs, &removed->bytes},
                                  {HD_EVENT_PAGES, &removed->events, &removed->bytes},
                                  {HD_EXCHANGES, &others, &removed->bytes},
+                                 {HD_OUTBOX, &others, &removed->bytes},
                                  {HD_THREAD_INFO, &others, &removed->bytes}};
     int err = 0;
 

@@ -187,6 +187,14 @@ static int look_at_page(struct scanner *s, struct hd_slice packed)
     return err;
 }
 
+static int look_at_webhook(struct scanner *s, struct hd_slice packed)
+{
+    struct hd_slice text;
+    int err = hd_unpack_copy(&s->arena, packed, &text);
+
+    return err ? err : look(s, text);
+}
+
 static int look_at_exchange(struct scanner *s, struct hd_slice packed)
 {
     struct hd_kept_exchange kept = {.status = 0};
@@ -221,6 +229,8 @@ static int look_at_cell(struct scanner *s, const struct hd_cell *cell)
         return look_at_page(s, cell->bytes);
     if (s->table == HD_EXCHANGES && s->column == HD_EXCHANGES_DATA)
         return look_at_exchange(s, cell->bytes);
+    if (s->table == HD_OUTBOX && s->column == HD_OUTBOX_BODY)
+        return look_at_webhook(s, cell->bytes);
     return look(s, cell->bytes);
 }
 

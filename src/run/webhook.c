@@ -1,14 +1,19 @@
 /*
- * A delivery is ready (waits for a place), flying (a request is under way) or
- * waiting (for the time of its next attempt). One timer serves all that wait.
+ * A delivery is preparing (its row is being stored), ready (waits for a place), flying (a request
+ * is under way), waiting (for the time of its next attempt) or storing (its row is looked up or
+ * deleted). One timer serves all that wait.
  *
- * The body is rendered once, but for the moment at which it is sent, which is
- * added to each attempt as its last member. URLs are not logged: they may have
- * tokens in them.
+ * The row in the outbox (outbox.h) decides: it is deleted after the delivery, and rows that are
+ * found at the start, or did not fit into memory, are loaded a few at a time. A retry looks first
+ * whether the row is still there, so a webhook whose thread or run was deleted is not sent again.
+ *
+ * The body is rendered once, but for the moment at which it is sent, which is added to each attempt
+ * as its last member. URLs are not logged: they may have tokens in them.
  */
 #include "run/webhook.h"
 
 #include <string.h>
+#include <strings.h>
 #include <uv.h>
 
 #include "base/alloc.h"
@@ -20,6 +25,8 @@
 #include "graph/http.h"
 #include "run/config.h"
 #include "run/run_kwargs.h"
+#include "run/defer.h"
+#include "run/outbox.h"
 #include "run/ticket.h"
 #include "run/webhook_headers.h"
 #include "run/webhook_rules.h"
@@ -27,21 +34,29 @@
 #define MAX_FLYING 64
 #define MAX_PENDING 10000
 #define MAX_BYTES ((size_t)256 << 20) /* of all that are pending */
+#define LOAD_ROWS 16
+#define LOAD_AGAIN_US 5000000 /* after the store refused to be read */
+#define ID_HEADER "Webhook-Id"
 
-struct delivery {
+struct hd_webhook {
     struct hd_webhooks *webhooks;
-    struct delivery *prev, *next;
+    struct hd_webhook *prev, *next;
     int attempt;                /* from 1 on, once it was tried */
     int64_t due;                /* of one that waits; monotonic */
     struct hd_request *request; /* of one that flies */
-    bool is_own;                /* a path of this server */
-    char run_id[HD_UUID_SIZE];
-    struct hd_buf body; /* without its end */
-    char url[];
+    struct hd_outbox_row row;   /* points to `text` and `body` */
+    struct hd_buf body;         /* JSON, an object */
+    bool is_done;               /* delivered or given up: the row is to be deleted */
+    bool is_sent;
+    bool is_there; /* the row, when it was looked up */
+    int err;       /* of the store */
+    struct hd_fault fault;
+    char text[];
 };
 
 struct list {
-    struct delivery *first, *last;
+    struct hd_webhook *first, *last;
+    size_t count;
 };
 
 struct hd_webhooks {
@@ -50,13 +65,21 @@ struct hd_webhooks {
     struct hd_arena arena; /* of the headers */
     const char *headers[HD_WEBHOOK_MAX_HEADERS];
     size_t header_count;
+    bool has_id_header; /* the configuration has one */
     uv_timer_t timer;
-    struct list ready, flying, waiting; /* waiting: the first due first */
-    size_t flying_count;
+    struct list preparing, ready, flying, waiting, storing; /* waiting: the first due first */
+    struct list ended; /* while rows are loaded, which may be theirs */
     size_t bytes;
     struct hd_webhook_counts counts;
 
+    bool is_behind;            /* rows may be in the outbox that are not here */
+    bool is_full;              /* rows did not fit since the loading began */
+    bool is_loading;           /* a store thread reads rows */
+    int64_t load_at;           /* not before; monotonic */
+    struct hd_webhook *cursor; /* the last that was loaded: its row's place; NULL: from the start */
+
     bool is_stopping;
+    size_t left;      /* by stopping */
     int64_t deadline; /* monotonic */
     void (*stopped)(void *ctx);
     void *stopped_ctx;
@@ -97,72 +120,208 @@ static bool allows(void *ctx, const struct sockaddr *address)
 
 /* ---- lists ------------------------------------------------------------ */
 
-static void take_out(struct list *list, struct delivery *delivery)
+static void take_out(struct list *list, struct hd_webhook *delivery)
 {
     *(delivery->prev ? &delivery->prev->next : &list->first) = delivery->next;
     *(delivery->next ? &delivery->next->prev : &list->last) = delivery->prev;
     delivery->prev = delivery->next = NULL;
+    list->count--;
 }
 
 /* Behind `before`; as the first when that is NULL. */
-static void link_after(struct list *list, struct delivery *delivery, struct delivery *before)
+static void link_after(struct list *list, struct hd_webhook *delivery, struct hd_webhook *before)
 {
     delivery->prev = before;
     delivery->next = before ? before->next : list->first;
     *(delivery->prev ? &delivery->prev->next : &list->first) = delivery;
     *(delivery->next ? &delivery->next->prev : &list->last) = delivery;
+    list->count++;
 }
 
-static void append(struct list *list, struct delivery *delivery)
+static void append(struct list *list, struct hd_webhook *delivery)
 {
     link_after(list, delivery, list->last);
 }
 
-static void insert_by_due(struct list *list, struct delivery *delivery)
+static void insert_by_due(struct list *list, struct hd_webhook *delivery)
 {
-    struct delivery *before = list->last;
+    struct hd_webhook *before = list->last;
 
     while (before && before->due > delivery->due)
         before = before->prev;
     link_after(list, delivery, before);
 }
 
+/* ---- making and freeing ----------------------------------------------- */
+
+static void free_delivery(struct hd_webhook *delivery)
+{
+    if (!delivery)
+        return;
+    hd_buf_fini(&delivery->body);
+    hd_free(delivery);
+}
+
+static void free_list(struct list *list)
+{
+    while (list->first) {
+        struct hd_webhook *delivery = list->first;
+
+        take_out(list, delivery);
+        free_delivery(delivery);
+    }
+}
+
+static struct hd_slice copy_text(char **at, struct hd_slice text)
+{
+    char *start = *at;
+
+    if (text.len > 0)
+        memcpy(start, text.ptr, text.len);
+    *at += text.len + 1; /* zeroed */
+    return hd_slice(start, text.len);
+}
+
+/* A copy of the row, but for its body, which is empty. */
+static struct hd_webhook *make_delivery(struct hd_webhooks *webhooks,
+                                        const struct hd_outbox_row *row)
+{
+    size_t len =
+        row->principal.len + row->thread_id.len + row->run_id.len + row->id.len + row->url.len + 5;
+    struct hd_webhook *delivery = hd_calloc(1, sizeof(*delivery) + len);
+    char *at;
+
+    if (!delivery)
+        return NULL;
+    at = delivery->text;
+    delivery->webhooks = webhooks;
+    delivery->row.principal = copy_text(&at, row->principal);
+    delivery->row.thread_id = copy_text(&at, row->thread_id);
+    delivery->row.run_id = copy_text(&at, row->run_id);
+    delivery->row.id = copy_text(&at, row->id);
+    delivery->row.url = copy_text(&at, row->url);
+    delivery->row.created_at = row->created_at;
+    hd_buf_init(&delivery->body, MAX_BYTES);
+    return delivery;
+}
+
 /* ---- the end of a delivery -------------------------------------------- */
 
 /* It is in no list any more. */
-static void end(struct delivery *delivery, bool is_sent)
+static void forget(struct hd_webhook *delivery)
 {
     struct hd_webhooks *webhooks = delivery->webhooks;
 
     webhooks->counts.pending--;
-    *(is_sent ? &webhooks->counts.sent : &webhooks->counts.dropped) += 1;
     webhooks->bytes -= delivery->body.len;
-    hd_buf_fini(&delivery->body);
-    hd_free(delivery);
+    if (webhooks->is_loading)
+        append(&webhooks->ended, delivery);
+    else
+        free_delivery(delivery);
+}
+
+/* The row stays for the next start. */
+static void leave(struct hd_webhook *delivery)
+{
+    delivery->webhooks->left++;
+    forget(delivery);
 }
 
 static void tell_stopped(struct hd_webhooks *webhooks)
 {
     void (*stopped)(void *) = webhooks->stopped;
 
-    if (!stopped || webhooks->counts.pending > 0)
+    if (!stopped || webhooks->counts.pending > 0 || webhooks->is_loading)
         return;
     webhooks->stopped = NULL;
     uv_timer_stop(&webhooks->timer);
+    if (webhooks->left > 0)
+        hd_log(HD_LOG_WARN, "webhook",
+               "%zu webhooks were not delivered: they are tried again after the next start",
+               webhooks->left);
     stopped(webhooks->stopped_ctx); /* the last thing that is done here */
 }
 
-/* ---- attempts --------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------- */
 
 static void go_on(struct hd_webhooks *webhooks);
-
+static void launch(struct hd_webhook *delivery);
 static void on_timer(uv_timer_t *timer);
+
+/* Goes on after the delay that follows its last attempt. */
+static void wait_turn(struct hd_webhook *delivery)
+{
+    struct hd_webhooks *webhooks = delivery->webhooks;
+    uint32_t random;
+
+    hd_random(&random, sizeof(random));
+    delivery->due = hd_clock_monotonic_us() + hd_webhook_delay_us(delivery->attempt, random);
+    if (webhooks->is_stopping && delivery->due > webhooks->deadline)
+        leave(delivery);
+    else
+        insert_by_due(&webhooks->waiting, delivery);
+}
+
+/* On a store thread. */
+static void use_row(void *arg)
+{
+    struct hd_webhook *delivery = arg;
+    struct heddle *store = delivery->webhooks->app->store;
+
+    delivery->err = delivery->is_done ? hd_outbox_remove(store, &delivery->row, &delivery->fault)
+                                      : hd_outbox_find(store, &delivery->row, &delivery->is_there,
+                                                       &delivery->fault);
+}
+
+/* A row that cannot be looked up is taken to be there: the receiver knows the id. */
+static void on_row_used(void *arg)
+{
+    struct hd_webhook *delivery = arg;
+    struct hd_webhooks *webhooks = delivery->webhooks;
+
+    take_out(&webhooks->storing, delivery);
+    if (delivery->is_done && delivery->err) {
+        wait_turn(delivery);
+    } else if (delivery->is_done) {
+        *(delivery->is_sent ? &webhooks->counts.sent : &webhooks->counts.dropped) += 1;
+        forget(delivery);
+    } else if (!delivery->err && !delivery->is_there) {
+        forget(delivery); /* deleted with its thread or run */
+    } else {
+        launch(delivery);
+    }
+    go_on(webhooks);
+}
+
+/* Deletes the row of one that is done; looks whether that of another one is there. */
+static void visit_row(struct hd_webhook *delivery)
+{
+    struct hd_webhooks *webhooks = delivery->webhooks;
+
+    append(&webhooks->storing, delivery);
+    if (hd_defer_run(webhooks->app->defer, use_row, on_row_used, delivery)) {
+        take_out(&webhooks->storing, delivery);
+        wait_turn(delivery);
+    }
+}
+
+static void finish(struct hd_webhook *delivery, bool is_sent)
+{
+    delivery->is_done = true;
+    delivery->is_sent = is_sent;
+    visit_row(delivery);
+}
+
+/* ---- attempts --------------------------------------------------------- */
 
 static void set_timer(struct hd_webhooks *webhooks)
 {
     int64_t due = webhooks->waiting.first ? webhooks->waiting.first->due : INT64_MAX;
     int64_t wait;
 
+    if (webhooks->is_behind && !webhooks->is_loading && webhooks->load_at > 0 &&
+        webhooks->load_at < due)
+        due = webhooks->load_at;
     if (webhooks->is_stopping && webhooks->deadline < due)
         due = webhooks->deadline;
     if (due == INT64_MAX) {
@@ -173,90 +332,124 @@ static void set_timer(struct hd_webhooks *webhooks)
     uv_timer_start(&webhooks->timer, on_timer, wait > 0 ? (uint64_t)wait / 1000 + 1 : 0, 0);
 }
 
-/* Tries again later, or gives up. */
-static void fail(struct delivery *delivery, int status)
+static bool is_too_old(const struct hd_webhook *delivery)
 {
-    struct hd_webhooks *webhooks = delivery->webhooks;
-    bool may_retry = hd_webhook_may_retry(status) &&
-                     delivery->attempt <= webhooks->app->config->webhooks_retries;
-    uint32_t random;
-
-    hd_random(&random, sizeof(random));
-    delivery->due = hd_clock_monotonic_us() + hd_webhook_delay_us(delivery->attempt, random);
-    if (webhooks->is_stopping && delivery->due > webhooks->deadline)
-        may_retry = false;
-    if (may_retry) {
-        insert_by_due(&webhooks->waiting, delivery);
-        return;
-    }
-    if (status == 0)
-        hd_log(HD_LOG_WARN, "webhook", "run %s: given up, no answer", delivery->run_id);
-    else
-        hd_log(HD_LOG_WARN, "webhook", "run %s: given up, the answer is %d", delivery->run_id,
-               status);
-    end(delivery, false);
+    return hd_clock_now_us() - delivery->row.created_at >
+           delivery->webhooks->app->config->webhooks_max_age_us;
 }
 
-/* It would be refused again. */
-static void refuse(struct delivery *delivery)
+static void give_up(struct hd_webhook *delivery, const char *why)
 {
-    hd_log(HD_LOG_WARN, "webhook", "run %s: given up: %s", delivery->run_id, HD_OUTGOING_REFUSAL);
-    end(delivery, false);
+    hd_log(HD_LOG_WARN, "webhook", "run %s: given up%s", delivery->row.run_id.ptr, why);
+    finish(delivery, false);
+}
+
+/* Tries again later, or gives up. */
+static void fail(struct hd_webhook *delivery, int status)
+{
+    const struct hd_config *config = delivery->webhooks->app->config;
+    char why[40] = ", no answer";
+
+    if (hd_webhook_may_retry(status) && delivery->attempt <= config->webhooks_retries &&
+        !is_too_old(delivery)) {
+        wait_turn(delivery);
+        return;
+    }
+    if (status != 0)
+        (void)snprintf(why, sizeof(why), ", the answer is %d", status);
+    give_up(delivery, why);
 }
 
 static void on_answer(void *ctx, const struct hd_response *response)
 {
-    struct delivery *delivery = ctx;
+    struct hd_webhook *delivery = ctx;
     struct hd_webhooks *webhooks = delivery->webhooks;
     int status = response->error ? 0 : (int)response->status;
 
     take_out(&webhooks->flying, delivery);
-    webhooks->flying_count--;
     delivery->request = NULL;
     if (status >= 200 && status < 300)
-        end(delivery, true);
+        finish(delivery, true);
     else if (response->failure == HD_HTTP_REFUSED)
-        refuse(delivery);
+        give_up(delivery, ": " HD_OUTGOING_REFUSAL); /* it would be refused again */
     else
         fail(delivery, status);
     go_on(webhooks);
 }
 
 /* The body with its last member. */
-static int complete(const struct delivery *delivery, struct hd_buf *out)
+static int complete(const struct hd_webhook *delivery, struct hd_buf *out)
 {
+    struct hd_slice body = hd_buf_slice(&delivery->body);
     char sent_at[33];
-    int err = hd_buf_append_slice(out, hd_buf_slice(&delivery->body));
+    int err = hd_buf_append(out, body.ptr, body.len - 1);
 
     hd_clock_format_iso(hd_clock_now_us(), sent_at);
     return err ? err : hd_buf_printf(out, ",\"webhook_sent_at\":\"%s\"}", sent_at);
 }
 
-static int start(struct delivery *delivery, struct hd_slice body)
+/* ---- where it is sent ------------------------------------------------- */
+
+/* The beginning of this server's own URLs; "" when it does not listen. */
+static void own_address(const struct hd_app *app, char out[300])
+{
+    const char *host = app->config->host;
+    const char *scheme = app->config->tls_certificate[0] ? "https" : "http";
+
+    if (strcmp(host, "0.0.0.0") == 0)
+        host = "127.0.0.1";
+    if (strcmp(host, "::") == 0)
+        host = "::1";
+    out[0] = '\0';
+    if (app->port == 0)
+        return;
+    (void)snprintf(out, 300, strchr(host, ':') && host[0] != '[' ? "%s://[%s]:%d" : "%s://%s:%d",
+                   scheme, host, app->port);
+}
+
+/* A path is one of this server. Ends with a NUL. */
+static int write_url(const struct hd_webhook *delivery, struct hd_buf *out)
+{
+    struct hd_slice url = delivery->row.url;
+    char own[300] = "";
+    int err;
+
+    if (url.ptr[0] == '/')
+        own_address(delivery->webhooks->app, own);
+    err = hd_buf_append_slice(out, hd_slice_cstr(own));
+    return err ? err : hd_buf_append(out, url.ptr, url.len + 1);
+}
+
+static int start(struct hd_webhook *delivery, const char *url, struct hd_slice body)
 {
     struct hd_webhooks *webhooks = delivery->webhooks;
     const struct hd_config *config = webhooks->app->config;
     char signature[sizeof(HD_WEBHOOK_HEADER) + 2 + HD_WEBHOOK_SIGNATURE_SIZE] =
         HD_WEBHOOK_HEADER ": ";
-    const char *headers[4 + HD_WEBHOOK_MAX_HEADERS] = {"Content-Type: application/json",
+    char id[sizeof(ID_HEADER) + 2 + HD_UUID_SIZE];
+    const char *headers[5 + HD_WEBHOOK_MAX_HEADERS] = {"Content-Type: application/json",
                                                        "User-Agent: heddle", "Expect:"};
+    bool is_own = delivery->row.url.ptr[0] == '/';
     bool is_signed = config->webhooks_secret[0] != '\0';
     size_t count = 3;
     struct hd_http_what what = {.method = "POST",
-                                .url = delivery->url,
+                                .url = url,
                                 .headers = headers,
                                 .body = body,
                                 .timeout_ms = config->webhooks_timeout_us / 1000,
                                 .is_direct = true,
-                                .is_trusted = delivery->is_own,
-                                .is_own = delivery->is_own,
+                                .is_trusted = is_own,
+                                .is_own = is_own,
                                 .ignores_answer = true,
-                                .allows = delivery->is_own ? NULL : allows,
+                                .allows = is_own ? NULL : allows,
                                 .allows_ctx = &webhooks->policy};
     int err = 0;
 
     if (is_signed)
         headers[count++] = signature;
+    (void)snprintf(id, sizeof(id), ID_HEADER ": %s", delivery->row.id.ptr);
+    if (!webhooks->has_id_header)
+        headers[count++] = id;
     for (size_t i = 0; i < webhooks->header_count; i++)
         headers[count++] = webhooks->headers[i];
     what.header_count = count;
@@ -268,25 +461,43 @@ static int start(struct delivery *delivery, struct hd_slice body)
     return err;
 }
 
-static void attempt(struct delivery *delivery)
+static void launch(struct hd_webhook *delivery)
 {
-    struct hd_webhooks *webhooks = delivery->webhooks;
-    struct hd_buf body;
+    struct hd_buf body, url;
     int err;
 
     delivery->attempt++;
     hd_buf_init(&body, MAX_BYTES + 256);
+    hd_buf_init(&url, (size_t)2 * HD_WEBHOOK_MAX_URL);
     err = complete(delivery, &body);
     if (!err)
-        err = start(delivery, hd_buf_slice(&body));
+        err = write_url(delivery, &url);
+    if (!err)
+        err = start(delivery, url.ptr, hd_buf_slice(&body));
+    hd_buf_fini(&url);
     hd_buf_fini(&body);
-    if (err) {
+    if (err)
         fail(delivery, 0);
-        return;
-    }
-    append(&webhooks->flying, delivery);
-    webhooks->flying_count++;
+    else
+        append(&delivery->webhooks->flying, delivery);
 }
+
+/* The rules may have changed since the run was admitted, by another process. */
+static void attempt(struct hd_webhook *delivery)
+{
+    const struct hd_config *config = delivery->webhooks->app->config;
+
+    if (!delivery->is_done && is_too_old(delivery))
+        give_up(delivery, ", it is too old");
+    else if (!delivery->is_done && hd_webhook_allowed(config, delivery->row.url, NULL))
+        give_up(delivery, ", its URL is not allowed any more");
+    else if (delivery->is_done || delivery->attempt > 0)
+        visit_row(delivery);
+    else
+        launch(delivery);
+}
+
+static void load(struct hd_webhooks *webhooks);
 
 /* Begins what may begin; sets the timer; says when it was the last. */
 static void go_on(struct hd_webhooks *webhooks)
@@ -294,19 +505,141 @@ static void go_on(struct hd_webhooks *webhooks)
     int64_t now = hd_clock_monotonic_us();
 
     while (webhooks->waiting.first && webhooks->waiting.first->due <= now) {
-        struct delivery *delivery = webhooks->waiting.first;
+        struct hd_webhook *delivery = webhooks->waiting.first;
 
         take_out(&webhooks->waiting, delivery);
         append(&webhooks->ready, delivery);
     }
-    while (webhooks->ready.first && webhooks->flying_count < MAX_FLYING) {
-        struct delivery *delivery = webhooks->ready.first;
+    while (webhooks->ready.first && webhooks->flying.count + webhooks->storing.count < MAX_FLYING) {
+        struct hd_webhook *delivery = webhooks->ready.first;
 
         take_out(&webhooks->ready, delivery);
         attempt(delivery);
     }
+    if (webhooks->is_behind && !webhooks->is_loading && !webhooks->is_stopping &&
+        now >= webhooks->load_at && webhooks->counts.pending < MAX_PENDING / 2 &&
+        webhooks->bytes < MAX_BYTES / 2)
+        load(webhooks);
     set_timer(webhooks);
     tell_stopped(webhooks);
+}
+
+/* It is stored, and in no list. */
+static void take_in(struct hd_webhook *delivery)
+{
+    struct hd_webhooks *webhooks = delivery->webhooks;
+
+    webhooks->counts.pending++;
+    webhooks->bytes += delivery->body.len;
+    append(&webhooks->ready, delivery);
+}
+
+/* ---- loading ---------------------------------------------------------- */
+
+struct loading {
+    struct hd_webhooks *webhooks;
+    struct list found;
+    int err;
+    struct hd_fault fault;
+};
+
+static int on_found(void *ctx, const struct hd_outbox_row *row)
+{
+    struct loading *loading = ctx;
+    struct hd_webhook *delivery;
+
+    if (row->url.len == 0 || row->body.len == 0)
+        return HD_ECORRUPT;
+    delivery = make_delivery(loading->webhooks, row);
+    if (!delivery)
+        return HD_ENOMEM;
+    append(&loading->found, delivery);
+    return hd_buf_append_slice(&delivery->body, row->body);
+}
+
+/* On a store thread; the cursor does not change meanwhile. */
+static void read_rows(void *arg)
+{
+    struct loading *loading = arg;
+    struct hd_webhooks *webhooks = loading->webhooks;
+
+    loading->err =
+        hd_outbox_read(webhooks->app->store, webhooks->cursor ? &webhooks->cursor->row : NULL,
+                       LOAD_ROWS, on_found, loading, &loading->fault);
+}
+
+static bool is_in(const struct list *list, const struct hd_outbox_row *row)
+{
+    for (const struct hd_webhook *each = list->first; each; each = each->next) {
+        if (hd_slice_eq(each->row.run_id, row->run_id) &&
+            hd_slice_eq(each->row.thread_id, row->thread_id) &&
+            hd_slice_eq(each->row.principal, row->principal))
+            return true;
+    }
+    return false;
+}
+
+/* Here already, or delivered since the row was read. */
+static bool is_known(const struct hd_webhooks *webhooks, const struct hd_outbox_row *row)
+{
+    return is_in(&webhooks->preparing, row) || is_in(&webhooks->ready, row) ||
+           is_in(&webhooks->flying, row) || is_in(&webhooks->waiting, row) ||
+           is_in(&webhooks->storing, row) || is_in(&webhooks->ended, row);
+}
+
+static void set_cursor(struct hd_webhooks *webhooks, const struct hd_outbox_row *row)
+{
+    struct hd_webhook *cursor = row ? make_delivery(webhooks, row) : NULL;
+
+    free_delivery(webhooks->cursor);
+    webhooks->cursor = cursor;
+}
+
+static void on_rows_read(void *arg)
+{
+    struct loading *loading = arg;
+    struct hd_webhooks *webhooks = loading->webhooks;
+    bool is_all = !loading->err && loading->found.count < LOAD_ROWS;
+
+    webhooks->is_loading = false;
+    webhooks->load_at = loading->err ? hd_clock_monotonic_us() + LOAD_AGAIN_US : 0;
+    if (loading->err)
+        hd_log(HD_LOG_WARN, "webhook", "the outbox cannot be read: %s",
+               loading->fault.code ? loading->fault.text : hd_error_text(loading->err));
+    else if (!is_all)
+        set_cursor(webhooks, &loading->found.last->row);
+    while (!loading->err && !webhooks->is_stopping && loading->found.first) {
+        struct hd_webhook *delivery = loading->found.first;
+
+        take_out(&loading->found, delivery);
+        if (is_known(webhooks, &delivery->row))
+            free_delivery(delivery);
+        else
+            take_in(delivery);
+    }
+    if (is_all) {
+        set_cursor(webhooks, NULL);
+        webhooks->is_behind = webhooks->is_full;
+        webhooks->is_full = false;
+    }
+    free_list(&loading->found);
+    free_list(&webhooks->ended);
+    hd_free(loading);
+    go_on(webhooks);
+}
+
+static void load(struct hd_webhooks *webhooks)
+{
+    struct loading *loading = hd_calloc(1, sizeof(*loading));
+
+    if (loading)
+        loading->webhooks = webhooks;
+    if (!loading || hd_defer_run(webhooks->app->defer, read_rows, on_rows_read, loading)) {
+        hd_free(loading);
+        webhooks->load_at = hd_clock_monotonic_us() + LOAD_AGAIN_US;
+        return;
+    }
+    webhooks->is_loading = true;
 }
 
 /* ---- what is sent ----------------------------------------------------- */
@@ -336,7 +669,7 @@ static void put_time(struct hd_jw *jw, const char *name, int64_t us)
         hd_jw_null(jw);
 }
 
-/* The run, as GET shows it, and how it ended. The object is left open. */
+/* The run, as GET shows it, and how it ended. */
 static int write_body(const struct hd_ticket *ticket, struct hd_buf *out)
 {
     const struct hd_run_rec *run = &ticket->rec;
@@ -361,27 +694,11 @@ static int write_body(const struct hd_ticket *ticket, struct hd_buf *out)
     put_json(&jw, "values", outcome->values, "null");
     if (outcome->error_type.len > 0)
         put_text(&jw, "error", outcome->error_text);
-    return jw.err;
+    hd_jw_object_end(&jw);
+    return hd_jw_finish(&jw);
 }
 
-/* ---- where it is sent ------------------------------------------------- */
-
-/* The beginning of this server's own URLs; "" when it does not listen. */
-static void own_address(const struct hd_app *app, char out[300])
-{
-    const char *host = app->config->host;
-    const char *scheme = app->config->tls_certificate[0] ? "https" : "http";
-
-    if (strcmp(host, "0.0.0.0") == 0)
-        host = "127.0.0.1";
-    if (strcmp(host, "::") == 0)
-        host = "::1";
-    out[0] = '\0';
-    if (app->port == 0)
-        return;
-    (void)snprintf(out, 300, strchr(host, ':') && host[0] != '[' ? "%s://[%s]:%d" : "%s://%s:%d",
-                   scheme, host, app->port);
-}
+/* ---- where it is sent -------------------------------------------------- */
 
 /* The URL in the run's kwargs, in the arena; empty when there is none. */
 static struct hd_slice url_of(const struct hd_ticket *ticket, struct hd_arena *arena)
@@ -400,93 +717,132 @@ static struct hd_slice url_of(const struct hd_ticket *ticket, struct hd_arena *a
     return url;
 }
 
-static struct delivery *make(struct hd_webhooks *webhooks, const struct hd_ticket *ticket,
-                             struct hd_slice url)
-{
-    bool is_own = url.ptr[0] == '/';
-    char own[300] = "";
-    struct delivery *delivery;
-    size_t len;
+/* ---- what finish.c calls ---------------------------------------------- */
 
-    if (is_own)
-        own_address(webhooks->app, own);
-    len = strlen(own);
-    delivery = hd_calloc(1, sizeof(*delivery) + len + url.len + 1);
-    if (!delivery)
-        return NULL;
-    memcpy(delivery->url, own, len);
-    memcpy(delivery->url + len, url.ptr, url.len);
-    (void)snprintf(delivery->run_id, sizeof(delivery->run_id), "%.*s", (int)ticket->rec.run_id.len,
-                   ticket->rec.run_id.ptr);
-    delivery->webhooks = webhooks;
-    delivery->is_own = is_own;
-    hd_buf_init(&delivery->body, MAX_BYTES - webhooks->bytes);
-    if (write_body(ticket, &delivery->body)) {
-        hd_buf_fini(&delivery->body);
-        hd_free(delivery);
-        return NULL;
-    }
-    return delivery;
+static const uint8_t ids_ns[16] = {0x3f, 0xa4, 0x0d, 0x6b, 0x91, 0xc7, 0x4e, 0x28,
+                                   0xb5, 0x1c, 0x7a, 0x90, 0x2d, 0xe8, 0x46, 0x53};
+
+/* A run has one webhook, and it has the same id however often the end of the run is stored. */
+static int make_id(const struct hd_run_rec *run, char out[HD_UUID_SIZE])
+{
+    const struct hd_slice parts[] = {run->principal, run->thread_id, run->run_id};
+    struct hd_buf name;
+    int err = 0;
+
+    hd_buf_init(&name, (size_t)64 << 10);
+    for (size_t i = 0; i < HD_COUNT(parts) && !err; i++)
+        err = hd_buf_append_lenslice(&name, parts[i]);
+    if (!err)
+        err = hd_uuid_v5(ids_ns, hd_buf_slice(&name), out);
+    hd_buf_fini(&name);
+    return err;
 }
 
-void hd_webhook_send(const struct hd_ticket *ticket)
+static int prepare(const struct hd_ticket *ticket, struct hd_slice url, struct hd_webhook **out)
 {
-    struct hd_webhooks *webhooks = ticket->app->webhooks;
-    struct delivery *delivery = NULL;
+    char id[HD_UUID_SIZE];
+    int err = make_id(&ticket->rec, id);
+    const struct hd_outbox_row row = {.principal = ticket->rec.principal,
+                                      .thread_id = ticket->rec.thread_id,
+                                      .run_id = ticket->rec.run_id,
+                                      .created_at = hd_clock_now_us(),
+                                      .id = hd_slice_cstr(id),
+                                      .url = url};
+    struct hd_webhook *delivery = err ? NULL : make_delivery(ticket->app->webhooks, &row);
+
+    if (!delivery)
+        return err ? err : HD_ENOMEM;
+    err = write_body(ticket, &delivery->body);
+    if (err) {
+        free_delivery(delivery);
+        return err;
+    }
+    delivery->row.body = hd_buf_slice(&delivery->body);
+    append(&ticket->app->webhooks->preparing, delivery);
+    *out = delivery;
+    return 0;
+}
+
+struct hd_webhook *hd_webhook_prepare(const struct hd_ticket *ticket)
+{
+    struct hd_webhook *delivery = NULL;
     struct hd_arena arena;
     struct hd_slice url;
 
     hd_arena_init(&arena, (size_t)2 * HD_WEBHOOK_MAX_URL);
     url = url_of(ticket, &arena);
-    if (url.len == 0)
-        goto free_arena;
-    if (!webhooks->is_stopping && webhooks->counts.pending < MAX_PENDING)
-        delivery = make(webhooks, ticket, url);
-    if (!delivery) {
-        webhooks->counts.dropped++;
-        hd_log(HD_LOG_WARN, "webhook", "run %.*s: not sent, there are too many",
+    if (url.len > 0 && prepare(ticket, url, &delivery)) {
+        ticket->app->webhooks->counts.dropped++;
+        hd_log(HD_LOG_WARN, "webhook", "run %.*s: not sent, it is too large",
                (int)ticket->rec.run_id.len, ticket->rec.run_id.ptr);
-        goto free_arena;
     }
-    webhooks->counts.pending++;
-    webhooks->bytes += delivery->body.len;
-    append(&webhooks->ready, delivery);
-    go_on(webhooks);
-free_arena:
     hd_arena_fini(&arena);
+    return delivery;
+}
+
+const struct hd_outbox_row *hd_webhook_row(const struct hd_webhook *webhook)
+{
+    return webhook ? &webhook->row : NULL;
+}
+
+void hd_webhook_cancel(struct hd_webhook *webhook)
+{
+    if (!webhook)
+        return;
+    take_out(&webhook->webhooks->preparing, webhook);
+    free_delivery(webhook);
+}
+
+/* What does not fit into memory is loaded when there is room. */
+void hd_webhook_send(struct hd_webhook *webhook)
+{
+    struct hd_webhooks *webhooks = webhook ? webhook->webhooks : NULL;
+
+    if (!webhook)
+        return;
+    take_out(&webhooks->preparing, webhook);
+    if (webhooks->is_stopping) {
+        webhooks->left++;
+        free_delivery(webhook);
+    } else if (webhooks->counts.pending >= MAX_PENDING ||
+               webhook->body.len > MAX_BYTES - webhooks->bytes) {
+        webhooks->is_behind = webhooks->is_full = true;
+        free_delivery(webhook);
+    } else {
+        take_in(webhook);
+    }
+    go_on(webhooks);
+}
+
+void hd_webhooks_recover(struct hd_webhooks *webhooks)
+{
+    webhooks->is_behind = true;
+    go_on(webhooks);
 }
 
 /* ---- the whole -------------------------------------------------------- */
 
-static void drop_all(struct list *list)
+static void leave_all(struct list *list)
 {
     while (list->first) {
-        struct delivery *delivery = list->first;
+        struct hd_webhook *delivery = list->first;
 
         take_out(list, delivery);
-        if (delivery->request) {
+        if (delivery->request)
             hd_http_cancel(delivery->request);
-            delivery->webhooks->flying_count--;
-        }
-        end(delivery, false);
+        leave(delivery);
     }
 }
 
 /* Those that would be tried after the deadline are not waited for. */
-static void drop_late(struct hd_webhooks *webhooks)
+static void leave_late(struct hd_webhooks *webhooks)
 {
     while (webhooks->waiting.last && webhooks->waiting.last->due > webhooks->deadline) {
-        struct delivery *delivery = webhooks->waiting.last;
+        struct hd_webhook *delivery = webhooks->waiting.last;
 
         take_out(&webhooks->waiting, delivery);
-        end(delivery, false);
+        leave(delivery);
     }
-}
-
-static void log_dropped(size_t count)
-{
-    if (count > 0)
-        hd_log(HD_LOG_WARN, "webhook", "%zu webhooks were not delivered", count);
 }
 
 static void on_timer(uv_timer_t *timer)
@@ -494,12 +850,22 @@ static void on_timer(uv_timer_t *timer)
     struct hd_webhooks *webhooks = timer->data;
 
     if (webhooks->is_stopping && hd_clock_monotonic_us() >= webhooks->deadline) {
-        log_dropped(webhooks->counts.pending);
-        drop_all(&webhooks->ready);
-        drop_all(&webhooks->waiting);
-        drop_all(&webhooks->flying);
+        leave_all(&webhooks->ready);
+        leave_all(&webhooks->waiting);
+        leave_all(&webhooks->flying);
     }
     go_on(webhooks);
+}
+
+static bool has_header(const struct hd_webhooks *webhooks, const char *name)
+{
+    size_t len = strlen(name);
+
+    for (size_t i = 0; i < webhooks->header_count; i++) {
+        if (strncasecmp(webhooks->headers[i], name, len) == 0 && webhooks->headers[i][len] == ':')
+            return true;
+    }
+    return false;
 }
 
 int hd_webhooks_create(struct hd_app *app, struct hd_webhooks **out)
@@ -522,6 +888,7 @@ int hd_webhooks_create(struct hd_app *app, struct hd_webhooks **out)
     webhooks->timer.data = webhooks;
     webhooks->app = app;
     webhooks->policy = policy_of(app->config);
+    webhooks->has_id_header = has_header(webhooks, ID_HEADER);
     *out = webhooks;
     return 0;
 }
@@ -530,6 +897,7 @@ static void on_closed(uv_handle_t *handle)
 {
     struct hd_webhooks *webhooks = handle->data;
 
+    free_delivery(webhooks->cursor);
     hd_arena_fini(&webhooks->arena);
     hd_free(webhooks);
 }
@@ -548,13 +916,10 @@ struct hd_webhook_counts hd_webhooks_counts(const struct hd_webhooks *webhooks)
 void hd_webhooks_stop(struct hd_webhooks *webhooks, int64_t within_us, void (*done)(void *ctx),
                       void *ctx)
 {
-    size_t before = webhooks->counts.pending;
-
     webhooks->is_stopping = true;
     webhooks->deadline = hd_clock_monotonic_us() + within_us;
     webhooks->stopped = done;
     webhooks->stopped_ctx = ctx;
-    drop_late(webhooks);
-    log_dropped(before - webhooks->counts.pending);
+    leave_late(webhooks);
     go_on(webhooks);
 }

@@ -1,9 +1,9 @@
 /*
  * Webhooks: the end of a run, told to a URL that the run was given.
  *
- * Told once it is stored, with retries, from memory: what has not been delivered when
- * the process ends is lost, and a line in the log says how many were. Everything
- * here happens on the loop, but for hd_webhook_allowed().
+ * At least once: the webhook is stored in the batch that ends the run (outbox.h) and sent then,
+ * with retries, until it is delivered or given up, also by later processes. Everything here
+ * happens on the loop, but for hd_webhook_allowed().
  */
 #ifndef HD_RUN_WEBHOOK_H
 #define HD_RUN_WEBHOOK_H
@@ -17,13 +17,15 @@
 
 struct hd_app;
 struct hd_config;
+struct hd_outbox_row;
 struct hd_ticket;
+struct hd_webhook;
 struct hd_webhooks;
 
 struct hd_webhook_counts {
-    size_t pending;   /* being delivered, or waiting for it */
+    size_t pending;   /* in memory: being delivered, or waiting for it */
     uint64_t sent;    /* since the start */
-    uint64_t dropped; /* given up, or beyond the limits */
+    uint64_t dropped; /* given up */
 };
 
 /* Whether a run may have this URL: HD_EINVAL says why not. For any thread. */
@@ -35,13 +37,24 @@ HD_MUST_CHECK int hd_webhooks_create(struct hd_app *app, struct hd_webhooks **ou
 /* Nothing may be pending. */
 void hd_webhooks_destroy(struct hd_webhooks *webhooks);
 
-/* Tells how the run of this ticket ended, if it has a webhook. Copies what it needs. */
-void hd_webhook_send(const struct hd_ticket *ticket);
+/*
+ * The webhook that tells how the run of this ticket ended, to be stored with the end; NULL: it has
+ * none. Copies what it needs. Then either hd_webhook_send(), when it is stored, or
+ * hd_webhook_cancel().
+ */
+HD_MUST_CHECK struct hd_webhook *hd_webhook_prepare(const struct hd_ticket *ticket);
+/* NULL: none. Stays as long as the webhook. */
+const struct hd_outbox_row *hd_webhook_row(const struct hd_webhook *webhook);
+void hd_webhook_send(struct hd_webhook *webhook);
+void hd_webhook_cancel(struct hd_webhook *webhook);
+
+/* Sends what earlier processes have left. */
+void hd_webhooks_recover(struct hd_webhooks *webhooks);
 
 struct hd_webhook_counts hd_webhooks_counts(const struct hd_webhooks *webhooks);
 
 /*
- * Takes no more. What can be delivered within so long still is, the rest is dropped; then
+ * Takes no more. What can be delivered within so long still is, the rest stays in the outbox; then
  * `done`, which may come before this returns.
  */
 void hd_webhooks_stop(struct hd_webhooks *webhooks, int64_t within_us, void (*done)(void *ctx),

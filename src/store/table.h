@@ -40,6 +40,7 @@ enum hd_table_id {
     HD_THREAD_TEXTS,
     HD_THREAD_WORDS,
     HD_SERVERS,
+    HD_OUTBOX,
     HD_TABLE_COUNT
 };
 
@@ -285,6 +286,20 @@ enum {
     HD_SERVERS_BEAT,  /* grows while the server is alive */
     HD_SERVERS_STARTED,
     HD_SERVERS_BODY /* address, host, process, version (run/server_identity.h) */
+};
+
+/* Webhooks that are not delivered yet. */
+enum {
+    HD_OUTBOX_PRINCIPAL,
+    HD_OUTBOX_THREAD,
+    HD_OUTBOX_RUN,
+    HD_OUTBOX_CREATED,
+    HD_OUTBOX_ID, /* of the delivery */
+    HD_OUTBOX_URL,
+    HD_OUTBOX_BODY /* packed */
+};
+enum {
+    HD_OUTBOX_BY_AGE /* index: created_at, principal, thread, run */
 };
 
 struct hd_cell {

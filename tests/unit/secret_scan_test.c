@@ -103,6 +103,8 @@ static struct hd_slice encoded(struct world *w, enum hd_table_id table, unsigned
         out = kept(w, &ref);
     } else if (table == HD_CHUNKS && column == HD_CHUNKS_DATA) {
         out = packed(w, text);
+    } else if (table == HD_OUTBOX && column == HD_OUTBOX_BODY) {
+        out = packed(w, text);
     } else if (table == HD_EXCHANGES && column == HD_EXCHANGES_DATA) {
         assert_err(hd_kept_write(&buf, &exchange), 0);
         out = packed(w, hd_buf_slice(&buf));

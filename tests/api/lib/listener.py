@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import queue
+import socket
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+@contextlib.contextmanager
+def closed_port():
+    """A port on which nobody listens until Listener(port=…) does."""
+    with socket.socket() as held:
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        held.bind(("127.0.0.1", 0))
+        yield held.getsockname()[1]
 
 
 class Roomy(ThreadingHTTPServer):
@@ -15,7 +26,7 @@ class Roomy(ThreadingHTTPServer):
 class Listener:
     """Answers each POST with the next of `statuses` (the last one for ever)."""
 
-    def __init__(self, statuses: tuple[int, ...] = (200,)):
+    def __init__(self, statuses: tuple[int, ...] = (200,), port: int = 0):
         self.received: queue.Queue[dict] = queue.Queue()
         left = list(statuses)
         received = self.received
@@ -32,7 +43,7 @@ class Listener:
             def log_message(self, *_) -> None:
                 pass
 
-        self.server = Roomy(("127.0.0.1", 0), Handler)
+        self.server = Roomy(("127.0.0.1", port), Handler)
         self.url = f"http://127.0.0.1:{self.server.server_port}"
 
     def next(self, timeout: float = 60) -> dict:

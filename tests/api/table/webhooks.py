@@ -5,6 +5,7 @@ import hashlib
 import hmac
 import queue
 import socket
+import sqlite3
 import threading
 import time
 import uuid
@@ -12,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import httpx
 import pytest
-from listener import Listener
+from listener import Listener, closed_port
 from plain import Thread, human, texts
 from server import Server
 from table import refused
@@ -275,6 +276,119 @@ def test_what_is_under_way_is_delivered():
         server.stop()
         assert done.get(timeout=60) == "/"
         assert "not delivered" not in server.log.read_text()
+
+
+# ---- the outbox
+
+
+def eventually(check, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not (found := check()):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    return found
+
+
+def waiting_rows(server):
+    with contextlib.closing(sqlite3.connect(server.folder / "heddle.db")) as database:
+        return database.execute("SELECT count(*) FROM outbox").fetchone()[0]
+
+
+@pytest.fixture
+def closed():
+    with closed_port() as port:
+        yield port
+
+
+@pytest.mark.parametrize("is_temporary", [False, True], ids=["of a thread", "of a stateless run"])
+def test_a_webhook_outlives_the_process(own_server, closed, is_temporary):
+    with httpx.Client(base_url=own_server.url, timeout=60) as http:
+        url = f"http://127.0.0.1:{closed}/hook"
+        if is_temporary:
+            body = {"assistant_id": "echo", "input": human("hi"), "webhook": url}
+            assert http.post("/runs/wait", json=body).status_code == 200
+        else:
+            made = run(http, webhook=url)
+            http.get(f"/threads/{made['thread_id']}/runs/{made['run_id']}/join")
+    assert waiting_rows(own_server) == 1
+    own_server.kill()
+    with Listener(port=closed) as listener:
+        own_server.restart()
+        sent = listener.next()
+        assert texts(sent["body"]["values"]) == ["hi", "You said: hi"] and sent["body"]["webhook_sent_at"]
+        assert uuid.UUID(sent["headers"]["Webhook-Id"])
+        eventually(lambda: waiting_rows(own_server) == 0)
+        own_server.kill()
+        own_server.restart()
+        with httpx.Client(base_url=own_server.url, timeout=60) as http:
+            run(http, webhook=f"{listener.url}/another")
+        assert listener.next()["path"] == "/another"  # and not the first one again
+
+
+def test_all_attempts_have_one_id_also_of_different_processes(own_server):
+    with Listener(statuses=(500,)) as listener:
+        with httpx.Client(base_url=own_server.url, timeout=60) as http:
+            made = [run(http, webhook=listener.url)["run_id"] for _ in range(3)]
+        first = [listener.next() for _ in made]
+        own_server.kill()
+        own_server.restart()
+        again = [listener.next() for _ in made]
+    ids = {sent["body"]["run_id"]: sent["headers"]["Webhook-Id"] for sent in first}
+    assert set(ids) == set(made) and len(set(ids.values())) == 3
+    assert all(ids[sent["body"]["run_id"]] == sent["headers"]["Webhook-Id"] for sent in again)
+
+
+def test_what_a_stopped_server_leaves_is_delivered_by_the_next(closed):
+    server = Server.create(options=["--drain", "0.1"])
+    try:
+        server.start()
+        with httpx.Client(base_url=server.url, timeout=60) as http:
+            made = run(http, webhook=f"http://127.0.0.1:{closed}")
+            http.get(f"/threads/{made['thread_id']}/runs/{made['run_id']}/join")
+        server.stop()
+        with Listener(port=closed) as listener:
+            server.restart()
+            assert listener.next()["body"]["run_id"] == made["run_id"]
+        server.stop()
+    finally:
+        server.remove()
+
+
+@pytest.mark.parametrize("what", ["", "/runs/{run_id}"], ids=["thread", "run"])
+def test_what_is_deleted_is_not_sent_any_more(own_server, closed, what):
+    with httpx.Client(base_url=own_server.url, timeout=60) as http:
+        made = run(http, webhook=f"http://127.0.0.1:{closed}")
+        http.get(f"/threads/{made['thread_id']}/runs/{made['run_id']}/join")
+        assert waiting_rows(own_server) == 1
+        assert http.delete(f"/threads/{made['thread_id']}" + what.format(**made)).status_code == 204
+        assert waiting_rows(own_server) == 0
+        own_server.kill()
+        with Listener(port=closed) as listener:
+            own_server.restart()
+            run(http, webhook=f"{listener.url}/another")
+            assert listener.next()["path"] == "/another"
+
+
+def test_one_that_is_given_up_is_forgotten_and_counted():
+    with Listener(statuses=(400,)) as listener, serving() as (server, http):
+        run(http, webhook=listener.url)
+        listener.next()
+        eventually(lambda: waiting_rows(server) == 0)
+        eventually(lambda: "heddle_webhooks_dropped_total 1" in http.get("/metrics").text)
+        assert "heddle_webhooks_pending 0" in http.get("/metrics").text
+
+
+def test_more_than_are_loaded_at_once(own_server, closed):
+    with httpx.Client(base_url=own_server.url, timeout=60) as http:
+        made = [run(http, webhook=f"http://127.0.0.1:{closed}") for _ in range(40)]
+        for each in made:
+            http.get(f"/threads/{each['thread_id']}/runs/{each['run_id']}/join")
+    own_server.kill()
+    with Listener(port=closed) as listener:
+        own_server.restart()
+        assert {listener.next()["body"]["run_id"] for _ in made} == {each["run_id"] for each in made}
+        eventually(lambda: waiting_rows(own_server) == 0)
+        assert listener.received.empty()
 
 
 # ---- rules

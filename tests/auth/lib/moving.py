@@ -12,6 +12,19 @@ ECHO = {
     "nodes": {"answer": {"kind": "set", "update": {"log": ["heard"]}}},
     "edges": [["__start__", "answer"], ["answer", "__end__"]],
 }
+NEW_KEY = "ff" * 32
+KEYS = {"old": {"id": "2026", "env": "TEST_PRINCIPAL_KEY"}, "new": {"id": "2027", "env": "TEST_NEW_KEY"}}
+
+
+def configure(server, key: str, *old_keys: str) -> None:
+    """The server's keys from its next start on."""
+    config = json.loads(server.config_file.read_text())
+    config["auth"] |= {"key": KEYS[key], "old_keys": [KEYS[name] for name in old_keys]}
+    server.config_file.write_text(json.dumps(config))
+
+
+def rekey(server, *arguments: str, status: int = 0) -> str:
+    return server.tool("rekey", "--config", str(server.config_file), "--store", server.store, *arguments, status=status).stdout
 
 
 def say(client, thread: str, text: str) -> dict:

@@ -40,6 +40,15 @@ def columns(url: str, table: str) -> list[tuple[str, str]]:
     return [tuple(line.split("|")) for line in rows.splitlines()]
 
 
+def texts(url: str, table: str, column: str) -> list[str]:
+    """That column of all rows."""
+    if is_sqlite(url):
+        with sqlite3.connect(sqlite_file(url)) as db:
+            found = [row[0] for row in db.execute(f"SELECT {column} FROM {table}")]
+        return [value.decode() if isinstance(value, bytes) else value for value in found]
+    return psql(url, f"SELECT convert_from({column}, 'UTF8') FROM {table}").splitlines()
+
+
 def insert(url: str, table: str, row: dict) -> None:
     """Values: int, str, or bytes for columns of bytes."""
     names = ", ".join(row)

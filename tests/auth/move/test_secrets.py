@@ -14,7 +14,7 @@ PLANTED = {
     "threads": "thread_id", "checkpoints": "metadata", "writes": "value", "chunks": "data", "assistants": "body",
     "assistant_versions": "body", "thread_info": "body", "runs": "body", "event_pages": "data", "items": "value",
     "crons": "body", "exchanges": "data", "principals": "body", "participants": "body", "invitations": "body",
-    "api_keys": "body",
+    "api_keys": "body", "outbox": "body",
 }  # fmt: skip
 
 
@@ -28,7 +28,7 @@ def stored(table: str, text: str) -> bytes | str:
     data = text.encode()
     if table == "writes":
         return b"\x01" + data
-    if table == "chunks":
+    if table in ("chunks", "outbox"):
         return b"\x00" + data
     if table == "event_pages":
         return b"\x00" + bytes([1, 1, 0]) + length(b"values") + length(data)
