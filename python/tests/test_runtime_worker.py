@@ -438,7 +438,10 @@ async def test_auth(served: Callable[..., Any], write: Callable[..., Any]) -> No
 async def test_app(served: Callable[..., Any], write: Callable[..., Any]) -> None:
     pytest.importorskip("starlette")
     there = await served(write({"app.py": APP}, app={"path": "./app.py:app"}))
-    assert there.ready["app"] == {"routes": ["/custom/{id}", "/stream", "/fail"]}
+    assert there.ready["app"]["routes"] == ["/custom/{id}", "/stream", "/fail"]
+    described = there.ready["app"]["openapi"]
+    methods = {path: list(operations) for path, operations in described["paths"].items()}
+    assert methods == {"/custom/{id}": ["post"], "/stream": ["get"], "/fail": ["get"]} and described["schemas"] == {}
     user = {"identity": "ann", "permissions": []}
     ended = await there.call(
         "request", [b"hello"], method="POST", path="/custom/a%20b", query="q=1",
