@@ -144,7 +144,6 @@ static void reverse(struct hd_points *points)
     }
 }
 
-/* The points are in the order of their ids, those of several namespaces among each other. */
 struct hd_point *hd_points_find(const struct hd_points *points, struct hd_slice ns,
                                 struct hd_slice id)
 {
@@ -158,16 +157,39 @@ struct hd_point *hd_points_find(const struct hd_points *points, struct hd_slice 
     while (low < high) {
         size_t middle = low + (high - low) / 2;
 
-        if (hd_slice_cmp(points->list[middle].id, id) < 0)
+        if (hd_slice_cmp(points->list[points->by_id[middle]].id, id) < 0)
             low = middle + 1;
         else
             high = middle;
     }
-    for (; low < points->count && hd_slice_eq(points->list[low].id, id); low++) {
-        if (hd_slice_eq(points->list[low].ns, ns))
-            return &points->list[low];
+    for (; low < points->count; low++) {
+        struct hd_point *point = &points->list[points->by_id[low]];
+
+        if (!hd_slice_eq(point->id, id))
+            break;
+        if (hd_slice_eq(point->ns, ns))
+            return point;
     }
     return NULL;
+}
+
+static int compare_ids(const void *a, const void *b, void *arg)
+{
+    const struct hd_points *points = arg;
+    const size_t *one = a, *other = b;
+
+    return hd_slice_cmp(points->list[*one].id, points->list[*other].id);
+}
+
+static int index_ids(struct hd_points *points)
+{
+    points->by_id = hd_arena_calloc(&points->arena, points->count + 1, sizeof(*points->by_id));
+    if (!points->by_id)
+        return HD_ENOMEM;
+    for (size_t i = 0; i < points->count; i++)
+        points->by_id[i] = i;
+    qsort_r(points->by_id, points->count, sizeof(*points->by_id), compare_ids, points);
+    return 0;
 }
 
 static void link_parents(struct hd_points *points)
@@ -197,8 +219,10 @@ int hd_points_read(struct hd_call *call, struct hd_slice thread_id, const struct
     if (err)
         return err;
     reverse(out);
-    link_parents(out);
-    return 0;
+    err = index_ids(out);
+    if (!err)
+        link_parents(out);
+    return err;
 }
 
 void hd_points_fini(struct hd_points *points)

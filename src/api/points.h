@@ -31,7 +31,8 @@ struct hd_point {
 };
 
 struct hd_points {
-    struct hd_point *list; /* in the order of their ids: the oldest first */
+    struct hd_point *list; /* the oldest first, as the store lists them */
+    size_t *by_id;         /* their numbers, in the order of ids */
     size_t count;
     size_t cap;
     struct hd_arena arena;

@@ -363,10 +363,9 @@ int hd_said_locate(struct hd_call *call, struct hd_said *said, size_t count)
 static int compare(const void *a, const void *b)
 {
     const struct hd_said *one = a, *other = b;
-    int order = hd_slice_cmp(one->point->id, other->point->id);
 
-    if (order != 0)
-        return order;
+    if (one->point != other->point)
+        return one->point < other->point ? -1 : 1; /* both are of one list */
     return one->position < other->position ? -1 : one->position > other->position;
 }
 

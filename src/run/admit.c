@@ -608,9 +608,60 @@ static int make_run(struct attempt *t, const struct hd_val *merged)
     return err;
 }
 
+/* Of threads that an earlier version made the records do not say it. */
+static int find_last_run(struct attempt *t)
+{
+    struct hd_admission *a = t->a;
+    struct hd_run_rec *runs;
+    size_t count;
+    int err;
+
+    if (t->is_new_thread || t->thread.last_run.len > 0)
+        return 0;
+    err = hd_runs_list(a->app->store, a->principal, t->thread.id, NULL, 0, 1, a->arena, &runs,
+                       &count, t->fault);
+    if (!err && count > 0)
+        t->thread.last_run = runs[0].run_id;
+    return err;
+}
+
+/* The queue expects a run by its id, so one that changes is announced anew. */
+static int renew_id(struct attempt *t, struct hd_slice after)
+{
+    struct hd_admission *a = t->a;
+    char *id = hd_arena_alloc(a->arena, HD_UUID_SIZE);
+    int err = HD_ENOMEM;
+
+    if (id) {
+        hd_uuid_v7_after(after, id);
+        err = hd_queue_expect(a->app->queue, a->principal, hd_slice(id, HD_UUID_LEN));
+    }
+    if (err)
+        return err;
+    hd_queue_unexpect(a->app->queue, a->principal, a->run.run_id);
+    a->run.run_id = hd_slice(id, HD_UUID_LEN);
+    return 0;
+}
+
+/* Its place among the runs of the thread; its id sorts behind theirs, whatever the clock says. */
+static int take_order(struct attempt *t)
+{
+    struct hd_run_rec *run = &t->a->run;
+    int err = find_last_run(t);
+
+    if (!err && hd_slice_cmp(run->run_id, t->thread.last_run) <= 0)
+        err = renew_id(t, t->thread.last_run);
+    if (err)
+        return err;
+    run->order = ++t->thread.run_order;
+    t->thread.last_run = run->run_id;
+    return 0;
+}
+
 static void fill_run(struct attempt *t, int64_t now)
 {
     struct hd_run_rec *run = &t->a->run;
+
     run->principal = t->a->principal;
     run->actor = t->a->actor;
     run->thread_id = t->thread.id;
@@ -723,6 +774,8 @@ static int try_once(struct attempt *t)
     struct hd_val *merged;
     int err = find_all(t);
 
+    if (!err)
+        err = take_order(t);
     if (err)
         return err;
     merged = hd_secrets_take(merged_configurable(t), &t->secrets);

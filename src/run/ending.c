@@ -59,8 +59,9 @@ static void settle(struct hd_thread_rec *thread, const struct hd_ending *ending,
     thread->status = others > 0 ? HD_THREAD_BUSY : status;
 }
 
-static int change_thread(struct hd_thread_rec *thread, const struct hd_ending *ending,
-                         struct hd_arena *arena)
+static int change_thread(struct heddle *store, struct hd_thread_rec *thread,
+                         const struct hd_ending *ending, struct hd_arena *arena,
+                         struct hd_fault *fault)
 {
     int64_t now = hd_clock_now_us();
 
@@ -79,8 +80,9 @@ static int change_thread(struct hd_thread_rec *thread, const struct hd_ending *e
     thread->head.checkpoint_id = ending->checkpoint_id;
     thread->head.graph_id = ending->graph_id;
     thread->head.assistant_id = ending->run->assistant_id;
-    /* The run's own end is the head now, whatever somebody chose before. */
-    return hd_heads_set(arena, &thread->heads, ending->ns, hd_slice(NULL, 0));
+    /* The run's own end is the head now, whatever a client chose before. */
+    return hd_heads_follow(store, thread, ending->ns, ending->checkpoint_id, ending->run->run_id,
+                           arena, fault);
 }
 
 /* The latest run that the thread has to show is another one, or none. */
@@ -184,7 +186,7 @@ static int plan_thread(struct heddle *store, const struct hd_ending *ending, str
     if (!err)
         err = count_others(store, run, arena, &others, rev, fault);
     if (!err)
-        err = change_thread(thread, ending, arena);
+        err = change_thread(store, thread, ending, arena, fault);
     if (!err && !has_come_to_something(ending) && (others > 0 || !thread->has_rest))
         err = restore_head(store, thread, run, arena, fault);
     if (!err)

@@ -25,6 +25,7 @@ static void on_tick(uv_timer_t *timer);
 static void meet(struct hd_ticket *ticket, struct hd_coming *coming);
 static void turn_away(struct hd_coming *coming);
 static void go_on(struct hd_queue *queue);
+static void set_timer(struct hd_queue *queue, int64_t wait_us);
 
 int hd_queue_create(struct hd_app *app, struct hd_queue **out)
 {
@@ -169,18 +170,56 @@ bool hd_queue_is_waiting(struct hd_queue *queue, struct hd_slice principal, stru
                   : hd_coming_find(&queue->comings, principal, run_id) != NULL;
 }
 
-/* In the order of due times; what is at work, or was in an earlier process, comes first. */
+/* Whether a run comes before another: it has begun in an earlier process, or was taken in first. */
+static bool comes_before(const struct hd_run_rec *run, const struct hd_run_rec *other)
+{
+    bool has_begun = run->status == HD_RUN_STATE_RUNNING;
+
+    if (has_begun != (other->status == HD_RUN_STATE_RUNNING))
+        return has_begun;
+    return run->order < other->order;
+}
+
+/* In the order of the thread; what is at work stays the first. */
 static void insert(struct hd_turn *turn, struct hd_ticket *ticket)
 {
-    bool has_begun = ticket->rec.status == HD_RUN_STATE_RUNNING;
     struct hd_ticket **link = &turn->first;
 
     if (turn->is_busy && *link)
         link = &(*link)->next;
-    while (*link && !has_begun && (*link)->rec.due_at <= ticket->rec.due_at)
+    while (*link && !comes_before(&ticket->rec, &(*link)->rec))
         link = &(*link)->next;
     ticket->next = *link;
     *link = ticket;
+}
+
+/* The first that is due, or NULL; then *next is the time at which one is, unless there is none. */
+static struct hd_ticket *find_due(const struct hd_turn *turn, int64_t *next)
+{
+    int64_t now = hd_clock_now_us();
+
+    *next = INT64_MAX;
+    for (struct hd_ticket *ticket = turn->first; ticket; ticket = ticket->next) {
+        int64_t due = hd_run_not_before(&ticket->rec);
+
+        if (ticket->stop != HD_STOP_NONE)
+            continue;
+        if (due <= now)
+            return ticket;
+        *next = due < *next ? due : *next;
+    }
+    return NULL;
+}
+
+static void move_to_front(struct hd_turn *turn, struct hd_ticket *ticket)
+{
+    struct hd_ticket **link = &turn->first;
+
+    while (*link != ticket)
+        link = &(*link)->next;
+    *link = ticket->next;
+    ticket->next = turn->first;
+    turn->first = ticket;
 }
 
 /* ---- beginning -------------------------------------------------------- */
@@ -196,22 +235,48 @@ struct promotion {
     struct hd_fault fault;
 };
 
-/* The head that somebody chose, unless the run names a checkpoint. */
-static int find_head(struct heddle *store, struct hd_ticket *ticket,
-                     const struct hd_thread_rec *thread, struct hd_fault *fault)
+/* Where the run works, in its arena, and whether it names a checkpoint to begin at. */
+static int read_place(struct hd_ticket *ticket, struct hd_slice *ns, bool *names_checkpoint,
+                      struct hd_fault *fault)
 {
     struct hd_json json = {NULL};
     hd_json_val configurable;
-    struct hd_slice ns;
     int err = hd_json_parse(&json, ticket->rec.kwargs, fault);
 
     configurable =
         hd_json_get(hd_json_get(hd_json_root(&json), HD_S("config")), HD_S("configurable"));
-    ns = hd_json_string(hd_json_get(configurable, HD_S("checkpoint_ns")));
-    if (!err && hd_json_string(hd_json_get(configurable, HD_S("checkpoint_id"))).len == 0)
-        err = hd_heads_get(store, thread, ns, &ticket->arena, &ticket->head, fault);
+    *names_checkpoint = hd_json_string(hd_json_get(configurable, HD_S("checkpoint_id"))).len > 0;
+    if (!err)
+        err = hd_arena_copy(&ticket->arena,
+                            hd_json_string(hd_json_get(configurable, HD_S("checkpoint_ns"))), ns);
     hd_json_fini(&json);
     return err;
+}
+
+/* The head that is stored, unless the run names a checkpoint. */
+static int find_head(struct heddle *store, struct hd_ticket *ticket,
+                     const struct hd_thread_rec *thread, struct hd_fault *fault)
+{
+    bool names_checkpoint;
+    struct hd_slice ns;
+    int err = read_place(ticket, &ns, &names_checkpoint, fault);
+
+    if (!err && !names_checkpoint)
+        err = hd_heads_get(store, thread, ns, &ticket->arena, &ticket->head, fault);
+    return err;
+}
+
+/* Where it goes on, if that is not the latest checkpoint. */
+static int find_end(struct hd_ticket *ticket, struct hd_fault *fault)
+{
+    const struct hd_run_rec *run = &ticket->rec;
+    bool names_checkpoint;
+    struct hd_slice ns;
+    int err = read_place(ticket, &ns, &names_checkpoint, fault);
+
+    return err ? err
+               : hd_head_beside(ticket->app->store, run->principal, run->thread_id, ns, run->run_id,
+                                &ticket->arena, &ticket->goes_on_at, fault);
 }
 
 /* How far an earlier process came with it: `asked` waited when it began. */
@@ -220,6 +285,8 @@ static int look_back(struct hd_ticket *ticket, struct hd_slice asked, struct hd_
     struct hd_answers answers;
     int err = hd_run_has_checkpoint(ticket->app->store, &ticket->rec, &ticket->is_continued, fault);
 
+    if (!err && ticket->is_continued)
+        err = find_end(ticket, fault);
     if (!err)
         err = hd_answers_check(ticket->app, &ticket->rec, ticket->head, asked, &answers, fault);
     if (err)
@@ -289,12 +356,12 @@ static void on_promoted(void *arg)
     hd_free(promotion);
 }
 
-static void start_first(struct hd_turn *turn)
+static void start(struct hd_turn *turn, struct hd_ticket *ticket)
 {
     struct hd_queue *queue = turn->queue;
-    struct hd_ticket *ticket = turn->first;
     struct promotion *promotion;
 
+    move_to_front(turn, ticket);
     turn->is_busy = true;
     queue->pending--;
     queue->running++;
@@ -334,10 +401,17 @@ static struct hd_turn *dequeue_ready(struct hd_queue *queue)
     return turn;
 }
 
-static bool is_due(const struct hd_turn *turn)
+/* Lines up for a place, or has the timer look again when one of its runs is due. */
+static void line_up(struct hd_turn *turn)
 {
-    return turn->first && !turn->is_busy && turn->first->stop == HD_STOP_NONE &&
-           turn->first->rec.due_at <= hd_clock_now_us();
+    int64_t next;
+
+    if (turn->is_busy)
+        return;
+    if (find_due(turn, &next))
+        enqueue_ready(turn);
+    else if (next != INT64_MAX)
+        set_timer(turn->queue, next - hd_clock_now_us());
 }
 
 /* Begins what may begin. */
@@ -347,11 +421,16 @@ static void go_on(struct hd_queue *queue)
 
     while (!queue->is_draining && queue->running < limit && queue->ready) {
         struct hd_turn *turn = dequeue_ready(queue);
+        struct hd_ticket *ticket;
+        int64_t next;
 
-        if (is_due(turn))
-            start_first(turn);
-        else if (!turn->first)
+        if (!turn->first) {
             drop_turn(turn);
+            continue;
+        }
+        ticket = turn->is_busy ? NULL : find_due(turn, &next);
+        if (ticket)
+            start(turn, ticket);
     }
 }
 
@@ -414,7 +493,7 @@ static bool is_quiet(const struct hd_queue *queue)
 static void on_tick(uv_timer_t *timer)
 {
     struct hd_queue *queue = timer->data;
-    int64_t now = hd_clock_now_us(), mono = hd_clock_monotonic_us();
+    int64_t mono = hd_clock_monotonic_us();
     int64_t next = queue->running > 0 ? (int64_t)TICK_MS * 1000 : INT64_MAX;
     struct hd_slice key;
     size_t pos = 0;
@@ -431,14 +510,9 @@ static void on_tick(uv_timer_t *timer)
 
         if (!ticket)
             continue;
-        if (turn->is_busy && hd_work_is_on(ticket) && mono > ticket->deadline) {
+        if (turn->is_busy && hd_work_is_on(ticket) && mono > ticket->deadline)
             hd_work_stop(ticket, HD_STOP_TIMEOUT);
-        } else if (!turn->is_busy && ticket->rec.due_at > now) {
-            if (ticket->rec.due_at - now < next)
-                next = ticket->rec.due_at - now;
-        } else if (!turn->is_busy) {
-            enqueue_ready(turn);
-        }
+        line_up(turn);
     }
     go_on(queue);
     if (next != INT64_MAX)
@@ -479,10 +553,9 @@ int hd_queue_add(struct hd_queue *queue, const struct hd_run_rec *run, int64_t e
     queue->pending++;
     hd_run_log("run admitted", &ticket->rec, ticket->rec.status);
     insert(turn, ticket);
-    if (is_due(turn))
-        enqueue_ready(turn);
+    line_up(turn);
     go_on(queue);
-    set_timer(queue, run->due_at - hd_clock_now_us());
+    set_timer(queue, 0); /* which watches over what is at work */
     meet(ticket, coming);
     return 0;
 }
@@ -507,10 +580,8 @@ void hd_queue_ended(struct hd_ticket *ticket)
     queue->failed += ticket->outcome.status == HD_RUN_STATE_ERROR;
     hd_limits_give(queue->app->limits, ticket->rec.actor, HD_LIMIT_RUNS);
     free_ticket(ticket);
-    if (is_due(turn))
-        enqueue_ready(turn);
-    else if (turn->first)
-        set_timer(queue, turn->first->rec.due_at - hd_clock_now_us());
+    if (turn->first)
+        line_up(turn);
     else if (!turn->is_ready)
         drop_turn(turn);
     go_on(queue);

@@ -1,6 +1,7 @@
 /*
- * Which runs are at work and which wait: one at a time on a thread, in the order
- * of their due times, and not more at once than the configuration allows.
+ * Which runs are at work and which wait: one at a time on a thread, and not more at once than the
+ * configuration allows. Of the runs of a thread that are due, the one that the thread took in first
+ * begins first: their order is a number of the thread's record, not a time.
  *
  * What is stored says the same (run records with a due time are in flight), so
  * a queue can be made again after a crash. A run enters the queue when its

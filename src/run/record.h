@@ -59,6 +59,8 @@ struct hd_thread_rec {
     int64_t state_updated_at;
     int64_t expires_at;       /* 0: never */
     int64_t event_seq;        /* no event of the thread has a greater number */
+    int64_t run_order;        /* that of the last run it took in; 0: it took in none */
+    struct hd_slice last_run; /* the greatest id that a run of it has had; empty: not known */
     struct hd_slice metadata; /* JSON object */
     struct hd_slice config;   /* JSON object */
     struct hd_slice ttl;      /* JSON */
@@ -121,12 +123,13 @@ bool hd_run_state_find(struct hd_slice name, enum hd_run_state *out);
 struct hd_run_rec {
     struct hd_slice principal;
     struct hd_slice thread_id;
-    struct hd_slice run_id; /* sorts by time: hd_uuid_v7() */
+    struct hd_slice run_id; /* sorts behind those of earlier runs of the thread */
+    int64_t order;          /* runs of a thread begin in this order; 0: of an earlier version */
     int64_t rev;            /* 0: it is not stored yet */
     enum hd_run_state status;
     int64_t created_at;
     int64_t updated_at;
-    int64_t due_at; /* when it may begin; 0: it has ended */
+    int64_t due_at; /* not before this time; 0: it has ended */
     int attempt;    /* 1 when it has never been begun again */
     struct hd_losses losses;
     bool is_suspended;     /* its server stopped in an orderly way: that is no loss */
@@ -160,7 +163,10 @@ HD_MUST_CHECK int hd_run_add(struct hd_batch_builder *batch, struct hd_run_rec *
 HD_MUST_CHECK int hd_run_put(struct hd_batch_builder *batch, struct hd_run_rec *run);
 HD_MUST_CHECK int hd_run_delete(struct hd_batch_builder *batch, const struct hd_run_rec *run);
 
-/* The runs of a thread that are pending or at work: these first, then by age. */
+/* When a run that has not ended may begin at the earliest; 0: at once, whatever the clock says. */
+int64_t hd_run_not_before(const struct hd_run_rec *run);
+
+/* The runs of a thread that are pending or at work: these first, then in their order. */
 HD_MUST_CHECK int hd_runs_active(struct heddle *store, struct hd_slice principal,
                                  struct hd_slice thread_id, struct hd_arena *arena,
                                  struct hd_run_rec **out, size_t *count, struct hd_fault *fault);

@@ -1,4 +1,5 @@
 #include <limits.h>
+#include <stdlib.h>
 
 #include "base/clock.h"
 #include "run/record_internal.h"
@@ -81,14 +82,21 @@ static int read_count(struct hd_slice raw, int *out)
 static int decode_body(struct hd_slice body, struct hd_arena *arena, struct hd_run_rec *out)
 {
     struct hd_slice attempt, losses, checkpoints, writes, suspended, assistant, multitask, actor;
-    struct hd_slice name = {NULL, 0};
+    struct hd_slice order, name = {NULL, 0};
     const struct hd_member members[] = {
-        {"attempt", &attempt},         {"losses", &losses},
-        {"checkpoints", &checkpoints}, {"writes", &writes},
-        {"suspended", &suspended},     {"actor", &actor},
-        {"assistant_id", &assistant},  {"multitask_strategy", &multitask},
-        {"metadata", &out->metadata},  {"kwargs", &out->kwargs},
-        {"receipt", &out->receipt},    {"error", &out->error},
+        {"attempt", &attempt},
+        {"losses", &losses},
+        {"checkpoints", &checkpoints},
+        {"writes", &writes},
+        {"suspended", &suspended},
+        {"actor", &actor},
+        {"assistant_id", &assistant},
+        {"multitask_strategy", &multitask},
+        {"metadata", &out->metadata},
+        {"kwargs", &out->kwargs},
+        {"receipt", &out->receipt},
+        {"error", &out->error},
+        {"order", &order},
     };
     int err = hd_record_split(body, members, HD_COUNT(members));
 
@@ -101,6 +109,8 @@ static int decode_body(struct hd_slice body, struct hd_arena *arena, struct hd_r
     if (!err)
         err = hd_record_int(writes, &out->losses.writes);
     out->is_suspended = suspended.len > 0;
+    if (!err && order.len > 0)
+        err = hd_record_int(order, &out->order);
     if (!err)
         err = hd_record_text(assistant, arena, &out->assistant_id);
     if (!err)
@@ -240,6 +250,17 @@ static struct hd_query query_state(enum hd_run_state state, struct hd_slice prin
                              .columns = HD_ALL_COLUMNS};
 }
 
+static int in_order(const void *a, const void *b)
+{
+    const struct hd_run_rec *one = a, *other = b;
+
+    if (one->status != other->status)
+        return one->status == HD_RUN_STATE_RUNNING ? -1 : 1;
+    if (one->order != other->order)
+        return one->order < other->order ? -1 : 1;
+    return hd_slice_cmp(one->run_id, other->run_id);
+}
+
 int hd_runs_active(struct heddle *store, struct hd_slice principal, struct hd_slice thread_id,
                    struct hd_arena *arena, struct hd_run_rec **out, size_t *count,
                    struct hd_fault *fault)
@@ -250,8 +271,22 @@ int hd_runs_active(struct heddle *store, struct hd_slice principal, struct hd_sl
         query_state(HD_RUN_STATE_PENDING, principal, thread_id, pending),
     };
     struct list list = {.arena = arena, .fault = fault};
+    int err = read_list(store, queries, HD_COUNT(queries), &list, out, count);
 
-    return read_list(store, queries, HD_COUNT(queries), &list, out, count);
+    if (!err && *count > 1)
+        qsort(*out, *count, sizeof(**out), in_order);
+    return err;
+}
+
+/*
+ * A run without a delay is due when it is taken in, and its record was last changed then. The clock
+ * may have stepped back since.
+ */
+int64_t hd_run_not_before(const struct hd_run_rec *run)
+{
+    bool is_delayed = run->status == HD_RUN_STATE_PENDING && run->due_at > run->updated_at;
+
+    return is_delayed ? run->due_at : 0;
 }
 
 int hd_runs_list(struct heddle *store, struct hd_slice principal, struct hd_slice thread_id,
@@ -296,6 +331,8 @@ static int encode_body(const struct hd_run_rec *run, struct hd_arena *arena, str
     hd_record_put_int(&writer, "checkpoints", run->losses.checkpoints);
     hd_record_put_int(&writer, "writes", run->losses.writes);
     hd_record_put_int(&writer, "suspended", run->is_suspended);
+    if (run->order > 0)
+        hd_record_put_int(&writer, "order", run->order);
     hd_record_put_json(&writer, "metadata", run->metadata);
     hd_record_put_json(&writer, "kwargs", run->kwargs);
     hd_record_put_json(&writer, "receipt", run->receipt);

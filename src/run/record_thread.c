@@ -83,12 +83,13 @@ static int decode_rest(struct hd_slice raw, struct hd_arena *arena, struct hd_th
 static int decode(const struct hd_cell *cells, struct hd_arena *arena, struct hd_thread_rec *out,
                   struct hd_fault *fault)
 {
-    struct hd_slice head, rest;
+    struct hd_slice head, rest, order, last_run;
     const struct hd_member members[] = {
         {"metadata", &out->metadata}, {"config", &out->config},
         {"ttl", &out->ttl},           {"head", &head},
         {"heads", &out->heads},       {"interrupts", &out->interrupts},
-        {"error", &out->error},       {"rest", &rest}};
+        {"error", &out->error},       {"rest", &rest},
+        {"run_order", &order},        {"last_run", &last_run}};
     int err;
 
     *out = (struct hd_thread_rec){
@@ -106,6 +107,10 @@ static int decode(const struct hd_cell *cells, struct hd_arena *arena, struct hd
         err = decode_head(head, arena, &out->head);
     if (!err)
         err = decode_rest(rest, arena, out);
+    if (!err && order.len > 0)
+        err = hd_record_int(order, &out->run_order);
+    if (!err && last_run.len > 0)
+        err = hd_record_text(last_run, arena, &out->last_run);
     if (!err && !hd_thread_status_find(cells[HD_THREAD_INFO_STATUS].bytes, &out->status))
         err = HD_ECORRUPT;
     return err == HD_ECORRUPT ? hd_record_damaged(HD_THREAD_INFO, out->id, fault) : err;
@@ -243,6 +248,10 @@ static int encode_body(const struct hd_thread_rec *thread, struct hd_arena *aren
     hd_record_put_json(&writer, "interrupts", thread->interrupts);
     hd_record_put_json(&writer, "error", thread->error);
     hd_record_put_json(&writer, "rest", rest);
+    if (thread->run_order > 0)
+        hd_record_put_int(&writer, "run_order", thread->run_order);
+    if (thread->last_run.len > 0)
+        hd_record_put_text(&writer, "last_run", thread->last_run);
     return hd_record_end(&writer, arena, out);
 }
 

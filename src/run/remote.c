@@ -9,9 +9,11 @@
 #include "graph/state.h"
 #include "run/answers.h"
 #include "run/defer.h"
+#include "run/heads.h"
 #include "run/remote_text.h"
 
 #define MAX_OPTIONS ((size_t)64 << 20)
+#define MAX_OWN ((size_t)64 << 20) /* of the ids of all checkpoints that a run made */
 #define MAX_HEAD ((size_t)64 << 20)
 #define MAX_BLOB ((size_t)1 << 30)
 #define GRACE_MS 10000 /* until a worker has to have stopped what was cancelled */
@@ -33,8 +35,9 @@ struct hd_remote {
 
     struct hd_remote_answer answer;
     struct hd_buf output;
-    struct hd_val *state; /* that it left; NULL: not read */
-    int err;              /* of reading it */
+    struct hd_val *state;   /* that it left; NULL: not read */
+    char own[HD_UUID_SIZE]; /* its newest checkpoint, when that is not the latest; or empty */
+    int err;                /* of reading it */
     struct hd_fault fault;
 };
 
@@ -61,8 +64,9 @@ bool hd_remote_is_cancelled(const struct hd_remote *remote)
 static int copy_texts(struct hd_remote *remote)
 {
     struct hd_remote_options *o = &remote->options;
-    struct hd_slice *const texts[] = {&o->run_id, &o->assistant_id,  &o->principal, &o->actor,
-                                      &o->thread, &o->checkpoint_id, &o->root,      &o->durability};
+    struct hd_slice *const texts[] = {&o->run_id, &o->assistant_id, &o->principal,
+                                      &o->actor,  &o->thread,       &o->checkpoint_id,
+                                      &o->root,   &o->durability,   &o->goes_on_at};
     int err = 0;
 
     for (size_t i = 0; i < HD_COUNT(texts) && !err; i++)
@@ -234,17 +238,38 @@ static bool is_own(const struct hd_remote *remote)
            has_same(remote->options.metadata, metadata, HD_S(HD_META_TASK));
 }
 
-/* On a store thread. One that made no checkpoint stands where it began. */
+/*
+ * The state that the run came to: its own newest, which need not be the latest of the thread. One
+ * that made no checkpoint stands where it began.
+ */
+static void find_state(struct hd_remote *remote)
+{
+    const struct hd_remote_options *o = &remote->options;
+    struct hd_arena arena;
+    struct hd_slice at;
+
+    remote->own[0] = '\0';
+    if (get_state(remote, hd_slice(NULL, 0)) || is_own(remote))
+        return;
+    hd_arena_init(&arena, MAX_OWN);
+    remote->err = hd_head_beside(remote->app->store, o->principal, o->thread, o->root, o->run_id,
+                                 &arena, &at, &remote->fault);
+    if (!remote->err && at.len == HD_UUID_LEN)
+        memcpy(remote->own, at.ptr, HD_UUID_SIZE);
+    if (!remote->err && at.len == 0)
+        at = o->checkpoint_id;
+    if (!remote->err && at.len > 0) {
+        hd_val_unref(remote->state);
+        remote->state = NULL;
+        (void)get_state(remote, at);
+    }
+    hd_arena_fini(&arena);
+}
+
+/* On a store thread. */
 static void read_left(void *arg)
 {
-    struct hd_remote *remote = arg;
-    struct hd_slice begun_at = remote->options.checkpoint_id;
-
-    if (get_state(remote, hd_slice(NULL, 0)) || begun_at.len == 0 || is_own(remote))
-        return;
-    hd_val_unref(remote->state);
-    remote->state = NULL;
-    (void)get_state(remote, begun_at);
+    find_state(arg);
 }
 
 /* A thread without checkpoints has a state, which says nothing. */
@@ -312,7 +337,8 @@ static void read_progress(void *arg)
     struct hd_remote *remote = arg;
     struct hd_remote_options *o = &remote->options;
 
-    if (!get_state(remote, hd_slice(NULL, 0)))
+    find_state(remote);
+    if (!remote->err)
         remote->err = hd_losses_add(&o->losses, remote->app->store, o->principal, o->thread,
                                     o->run_id, &remote->fault);
 }
@@ -340,8 +366,10 @@ static void on_progress(void *arg)
     struct hd_remote *remote = arg;
     int err = remote->err;
 
-    if (!err && is_own(remote))
+    if (!err && is_own(remote)) {
         remote->is_continued = true;
+        remote->options.goes_on_at = hd_slice_cstr(remote->own);
+    }
     hd_val_unref(remote->state);
     remote->state = NULL;
     if (remote->is_cancelled) {

@@ -39,8 +39,9 @@ struct hd_remote_options {
     struct hd_slice principal, actor, thread, root; /* as in struct hd_run_options */
     int64_t guard;
     int attempt;
-    struct hd_losses losses; /* so far */
-    bool is_continued;       /* it has made checkpoints: it goes on, whatever the input is */
+    struct hd_losses losses;    /* so far */
+    bool is_continued;          /* it has made checkpoints: it goes on, whatever the input is */
+    struct hd_slice goes_on_at; /* … at this one of them; empty: the latest */
 
     struct hd_slice checkpoint_id; /* empty: the latest */
     const struct hd_val *checkpoint_map;

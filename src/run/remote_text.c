@@ -180,6 +180,8 @@ int hd_remote_write_run(const struct hd_remote_options *options, int attempt, bo
         err = put_context(&jw, options);
     if (!err && !is_continued)
         err = put_beginning(&jw, options, input);
+    else if (!err && options->goes_on_at.len > 0)
+        put_text(&jw, "checkpoint_id", options->goes_on_at);
     hd_jw_object_end(&jw);
     return err ? err : hd_jw_finish(&jw);
 }

@@ -44,8 +44,9 @@ struct hd_ticket {
     int64_t later_at;             /* monotonic */
     int tries;                    /* to store its end */
     bool is_streamed;
-    bool is_continued; /* it has made checkpoints in an earlier process */
-    bool is_answered;  /* it has given answers there, which must not be taken again */
+    bool is_continued;          /* it has made checkpoints in an earlier process */
+    struct hd_slice goes_on_at; /* … the last of them, if that is not the latest; or empty */
+    bool is_answered;           /* it has given answers there, which must not be taken again */
     enum hd_stop stop;
 
     /* At work. */

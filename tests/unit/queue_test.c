@@ -10,9 +10,12 @@
 struct told {
     struct hd_waiter waiter;
     int count;
+    int place; /* among those that were told, from 1 on */
     enum hd_run_state status;
     char values[64];
 };
+
+static int told_count;
 
 static int setup(void **state)
 {
@@ -32,17 +35,19 @@ static void on_outcome(void *ctx, const struct hd_outcome *outcome)
 
     told->waiter.link = NULL;
     told->count++;
+    told->place = ++told_count;
     told->status = outcome->status;
     snprintf(told->values, sizeof(told->values), "%.*s", (int)outcome->values.len,
              outcome->values.ptr ? outcome->values.ptr : "");
 }
 
-/* Stores the record of a run, as a store thread does. */
-static struct hd_admission admit(struct app_world *w, const char *text)
+/* Stores the record of a run, as a store thread does. An empty thread: a new one. */
+static struct hd_admission admit_on(struct app_world *w, struct hd_slice thread, const char *text)
 {
     struct hd_run_request request;
     struct hd_json json = {NULL};
-    struct hd_admission admission = {.app = &w->app, .arena = &w->arena, .request = &request};
+    struct hd_admission admission = {
+        .app = &w->app, .arena = &w->arena, .request = &request, .thread_id = thread};
 
     assert_err(hd_json_parse(&json, hd_slice_cstr(text), &w->fault), 0);
     assert_err(hd_run_request_read(&request, hd_json_root(&json), &w->fault), 0);
@@ -50,6 +55,11 @@ static struct hd_admission admit(struct app_world *w, const char *text)
     assert_err(hd_admit(&admission, &w->fault), 0);
     hd_json_fini(&json);
     return admission;
+}
+
+static struct hd_admission admit(struct app_world *w, const char *text)
+{
+    return admit_on(w, hd_slice(NULL, 0), text);
 }
 
 static bool is_there(struct app_world *w, const struct hd_run_rec *run)
@@ -119,6 +129,65 @@ static void many_come_in_any_order(void **state)
         run_until_told(w, &told[i]);
 }
 
+/* The clock steps back between the requests, and the runs come in another order. */
+static void runs_of_a_thread_keep_the_order_of_their_requests(void **state)
+{
+    struct app_world *w = *state;
+    struct hd_admission all[4];
+    struct told told[4] = {{.count = 0}};
+    static const int order[] = {0, 3, 1, 2};
+    int64_t now = hd_clock_now_us();
+    struct hd_run_rec *listed;
+    size_t count;
+
+    for (int i = 0; i < 4; i++) {
+        hd_clock_set_for_test(now - i * INT64_C(30000000));
+        all[i] = admit_on(w, i > 0 ? all[0].run.thread_id : hd_slice(NULL, 0), REQUEST);
+        assert_int_equal(all[i].refusal, 0);
+        assert_int_equal(all[i].run.order, i + 1);
+        if (i > 0)
+            assert_true(hd_slice_cmp(all[i - 1].run.run_id, all[i].run.run_id) < 0);
+        assert_true(wait_for(w, &all[i].run, &told[i]));
+    }
+    assert_err(hd_runs_list(w->app.store, all[0].run.principal, all[0].run.thread_id, NULL, 0, 4,
+                            &w->arena, &listed, &count, &w->fault),
+               0);
+    assert_int_equal(count, 4);
+    for (int i = 0; i < 4; i++)
+        assert_true(hd_slice_eq(listed[i].run_id, all[3 - i].run.run_id));
+    told_count = 0;
+    for (int i = 0; i < 4; i++)
+        assert_err(hd_queue_add(w->app.queue, &all[order[i]].run, all[order[i]].event_seq, false),
+                   0);
+    for (int i = 0; i < 4; i++) {
+        run_until_told(w, &told[i]);
+        assert_int_equal(told[i].place, i + 1);
+    }
+    hd_clock_set_for_test(0);
+}
+
+/* One that is not due lets the others pass. */
+static void a_delayed_run_holds_up_no_other(void **state)
+{
+    struct app_world *w = *state;
+    struct hd_admission delayed =
+        admit(w, "{\"assistant_id\":\"line\",\"input\":{},\"after_seconds\":3600}");
+    struct hd_admission other = admit_on(w, delayed.run.thread_id, REQUEST);
+    struct told first = {.count = 0}, second = {.count = 0};
+    int64_t now = hd_clock_now_us();
+
+    assert_true(wait_for(w, &delayed.run, &second));
+    assert_true(wait_for(w, &other.run, &first));
+    assert_err(hd_queue_add(w->app.queue, &delayed.run, delayed.event_seq, false), 0);
+    assert_err(hd_queue_add(w->app.queue, &other.run, other.event_seq, false), 0);
+    run_until_told(w, &first);
+    assert_int_equal(second.count, 0);
+    hd_clock_set_for_test(now + 3601 * INT64_C(1000000));
+    run_until_told(w, &second);
+    assert_int_equal(second.status, HD_RUN_STATE_SUCCESS);
+    hd_clock_set_for_test(0);
+}
+
 static void it_can_be_cancelled_before_it_comes(void **state)
 {
     struct app_world *w = *state;
@@ -168,6 +237,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(what_is_stored_is_in_flight),
         CASE(many_come_in_any_order),
+        CASE(runs_of_a_thread_keep_the_order_of_their_requests),
+        CASE(a_delayed_run_holds_up_no_other),
         CASE(it_can_be_cancelled_before_it_comes),
         CASE(what_was_refused_never_comes),
         CASE(nobody_finds_anothers),
