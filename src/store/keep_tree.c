@@ -7,7 +7,7 @@
  *
  * To this comes what those need, and what these need in turn:
  *   delta channels  are rebuilt from the ancestors back to one that has a value
- *   order           a checkpoint with an id that is less than an ancestor's (order.h) needs that one
+ *   order           a checkpoint whose id is less than an ancestor's needs that one (order.h)
  *   pending sends   of old checkpoints are in the writes of the parent, so it must stay; and where
  *                   it has none, no other checkpoint that has some may become the parent
  *

@@ -11,8 +11,8 @@
  *   own ancestor counts as one without a parent.
  *
  * Where each id is greater than that of the parent a list has one id, and the order is that of the
- * ids. A checkpoint is always newer than its ancestors. The latest checkpoint is the greatest id; if
- * it has descendants, the greatest of those; and so on.
+ * ids. A checkpoint is always newer than its ancestors. The latest checkpoint is the greatest id;
+ * if it has descendants, the greatest of those; and so on.
  *
  * A *stray* is a checkpoint whose parent has a greater id. The index checkpoints_backward has the
  * strays and nothing else, so threads without strays pay one lookup in an empty range. Below the

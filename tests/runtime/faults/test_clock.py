@@ -1,4 +1,4 @@
-"""Clocks that step back while the server is down: nothing that was acknowledged is hidden, and runs keep their order."""
+"""Clocks that step back while the server is down: no turn that was acknowledged is hidden, runs keep their order."""
 
 from __future__ import annotations
 
@@ -76,6 +76,11 @@ def says(turns: list[str]) -> list[str]:
     return [text for turn in turns for text in (turn, f"heard {turn}")]
 
 
+def history_page(server, thread: str, before: str | None) -> list[dict]:
+    body = {"limit": 2} | ({"before": before} if before else {})
+    return server.ask("POST", f"/threads/{thread}/history", json=body)
+
+
 def check(server, graph: str, thread: str, turns: list[str], runs: list[str]) -> None:
     state = server.state(thread)
     assert state["values"]["said"] == says(turns), graph
@@ -86,7 +91,7 @@ def check(server, graph: str, thread: str, turns: list[str], runs: list[str]) ->
     assert [each["parent_checkpoint"]["checkpoint_id"] for each in history[:-1]] == ids[1:]
     # Page by page it is the same.
     pages, before = [], None
-    while page := server.ask("POST", f"/threads/{thread}/history", json={"limit": 2} | ({"before": before} if before else {})):
+    while page := history_page(server, thread, before):
         pages += [each["checkpoint"]["checkpoint_id"] for each in page]
         before = pages[-1]
     assert pages == ids
