@@ -147,13 +147,15 @@ test("arguments are edited in a form that looks at them", async ({
     await card.getByRole("button", { name: "Accept with changes" }).click();
     await expect(room.message("The tools said: sunny in Rome")).toBeVisible();
     expect(Object.values(sent[0]!)).toEqual([
-        {
-            type: "edit",
-            args: {
-                action: "weather",
-                args: { city: "Rome", days: 5, exact: false, extra: { b: 2 } },
+        [
+            {
+                type: "edit",
+                args: {
+                    action: "weather",
+                    args: { city: "Rome", days: 5, exact: false, extra: { b: 2 } },
+                },
             },
-        },
+        ],
     ]);
     expect(weather.cities).toEqual(["Rome"]);
 });
@@ -238,9 +240,9 @@ test("several questions: each has its card, and their answers go together", asyn
     await expect(room.message("The tools said:")).toContainText("sunny in Oslo");
     expect(sent).toHaveLength(1);
     expect(Object.values(sent[0]!)).toEqual([
-        { type: "accept", args: null },
-        { type: "ignore", args: null },
-        { type: "accept", args: null },
+        [{ type: "accept", args: null }],
+        [{ type: "ignore", args: null }],
+        [{ type: "accept", args: null }],
     ]);
     expect(weather.cities.toSorted()).toEqual(["Oslo", "Paris"]);
 
@@ -300,7 +302,7 @@ test("what is typed while a question waits is the answer, or a new message", asy
     await expectNoViolations(page);
     await room.say("hail");
     await expect(room.message("The tools said: hail")).toBeVisible();
-    expect(Object.values(sent[0]!)).toEqual([{ type: "response", args: "hail" }]);
+    expect(Object.values(sent[0]!)).toEqual([[{ type: "response", args: "hail" }]]);
 
     await asked(heddle, room, agent, use("Rome"));
     await page.getByRole("radio", { name: "a new message (drops the question)" }).check();
@@ -426,6 +428,22 @@ test.describe("other questions", () => {
         const heddle = await serve({ options: ["--graph", `asks=${file}`] });
         const said = (value: unknown) =>
             expect(room.message(`Answered: ${JSON.stringify(value)}`)).toBeVisible();
+
+        const mail = (action: string) => ({
+            action_request: { action, args: { to: "ann@example.com" } },
+            config: { allow_ignore: true, allow_respond: true, allow_edit: false, allow_accept: true },
+            description: "# Draft\n\nPlease **check** it:\n\n- the name\n- the date",
+        });
+        await ask(heddle, room, mail("send_one"));
+        const draft = question(page, "send_one");
+        await expect(draft.getByRole("heading", { name: "Draft" })).toBeVisible();
+        await expect(draft.getByRole("listitem")).toHaveText(["the name", "the date"]);
+        await draft.getByRole("button", { name: "Accept" }).click();
+        await said([{ type: "accept", args: null }]);
+
+        await ask(heddle, room, [mail("send_two")]);
+        await question(page, "send_two").getByRole("button", { name: "Ignore" }).click();
+        await said([{ type: "ignore", args: null }]);
 
         await ask(heddle, room, {
             action_requests: [

@@ -1,5 +1,6 @@
 // A call of a tool: its arguments, and whether it is made.
 import { useEffect, useRef, useState } from "react";
+import { Markdown } from "@/talk/Markdown";
 import { Button } from "@/ui/Button";
 import { ArgTable } from "./ArgTable";
 import type { BodyProps } from "./Card";
@@ -45,7 +46,11 @@ export function CallBody({ item, onAnswer }: BodyProps<CallItem>) {
     }
     return (
         <>
-            {isTelling(item) && <p className={styles.note}>{item.description}</p>}
+            {isTelling(item) && (
+                <div className={styles.description}>
+                    <Markdown text={item.description} keepsLines />
+                </div>
+            )}
             <div className={styles.box}>
                 <ArgTable value={item.args} label={`Arguments of ${item.name}`} />
             </div>

@@ -10,21 +10,21 @@ const call = (action: string, args: Json, ways = ["accept", "edit", "respond", "
     description: "",
 });
 
-test("a call in Heddle's form", () => {
+test("a call in the form of Agent Inbox is answered by a list", () => {
     const { items, encode } = asked(call("buy", { item: "x" }, ["accept", "respond"]));
     const [item] = items;
     assert.ok(item?.kind === "call");
     assert.deepEqual(item.ways, ["accept", "respond"]);
-    assert.deepEqual(encode([{ way: "accept" }]), { type: "accept", args: null });
-    assert.deepEqual(encode([{ way: "ignore" }]), { type: "ignore", args: null });
-    assert.deepEqual(encode([{ way: "respond", text: "no" }]), { type: "response", args: "no" });
-    assert.deepEqual(encode([{ way: "edit", args: { item: "y" } }]), {
-        type: "edit",
-        args: { action: "buy", args: { item: "y" } },
-    });
+    // Graphs written for Agent Inbox read interrupt(…)[0], whether they ask with a list or not.
+    assert.deepEqual(encode([{ way: "accept" }]), [{ type: "accept", args: null }]);
+    assert.deepEqual(encode([{ way: "ignore" }]), [{ type: "ignore", args: null }]);
+    assert.deepEqual(encode([{ way: "respond", text: "no" }]), [{ type: "response", args: "no" }]);
+    assert.deepEqual(encode([{ way: "edit", args: { item: "y" } }]), [
+        { type: "edit", args: { action: "buy", args: { item: "y" } } },
+    ]);
 });
 
-test("Heddle's form counts where both are there", () => {
+test("the form of Agent Inbox counts where both are there", () => {
     const { items } = asked({
         ...call("buy", {}),
         action_requests: [{ name: "buy", args: {} }],
@@ -68,7 +68,7 @@ test("a delegate's questions say who asks, and find their way back", () => {
         ["Clerk", "Clerk"],
     );
     assert.deepEqual(encode([{ way: "accept" }, { way: "respond", text: "fine" }]), [
-        { type: "accept", args: null },
+        [{ type: "accept", args: null }],
         "fine",
     ]);
     assert.deepEqual(askedThrough({ id: "q", value: several }), ["i", "j"]);

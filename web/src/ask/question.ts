@@ -66,11 +66,12 @@ function inboxCall(value: Members, request: Members, common: Common): Part {
         ways,
         rejects: false,
     };
+    // Always a list, also for a request outside of one: graphs for Agent Inbox read its first element.
     return single(item, (answer) => {
         if (answer.way === "edit")
-            return { type: "edit", args: { action: name, args: answer.args } };
-        if (answer.way === "respond") return { type: "response", args: answer.text };
-        return answer.way === "value" ? answer.value : { type: answer.way, args: null };
+            return [{ type: "edit", args: { action: name, args: answer.args } }];
+        if (answer.way === "respond") return [{ type: "response", args: answer.text }];
+        return answer.way === "value" ? answer.value : [{ type: answer.way, args: null }];
     });
 }
 
@@ -203,7 +204,7 @@ function parse(value: Json, around: Delegate | null): Part {
     )
         return several(
             value.map((one) => parse(one, around)),
-            (values) => values,
+            (values) => values.flat(),
         );
     if (!isMembers(value)) return other(value, { delegate: around, error: null });
     const delegate = delegateOf(value, around);
