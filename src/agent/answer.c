@@ -600,6 +600,29 @@ static struct hd_val *with_calls(struct hd_val *message, const struct hd_answer 
     return message;
 }
 
+int hd_answer_partial(struct hd_answer *answer, const char *provider, const char *id,
+                      struct hd_val **out)
+{
+    struct hd_val *message, *metadata;
+    struct hd_buf text;
+    int err = hd_answer_set(&answer->finish, HD_S("stopped"));
+
+    *out = NULL;
+    hd_buf_init(&text, HD_ANSWER_MAX_BYTES);
+    for (size_t i = 0; !err && i < answer->part_count; i++) {
+        if (!answer->parts[i].is_thinking)
+            err = hd_buf_append_slice(&text, hd_buf_slice(&answer->parts[i].text));
+    }
+    if (!err && text.len > 0) {
+        message = hd_val_message("ai", hd_val_string(hd_buf_slice(&text)), id);
+        metadata = hd_val_with(make_metadata(answer, provider), HD_S("stopped"), hd_val_bool(true));
+        *out = hd_val_with(message, HD_S("response_metadata"), metadata);
+        err = *out ? 0 : HD_ENOMEM;
+    }
+    hd_buf_fini(&text);
+    return err;
+}
+
 struct hd_val *hd_answer_message(const struct hd_answer *answer, const char *provider,
                                  const char *id)
 {

@@ -3,8 +3,8 @@
  *
  * A call of a model goes through these: choose the model; find its tools, which may have to
  * be asked for elsewhere; send; read the answer as it comes; finish. Every one of them may be
- * the last, and a cancel may come between any two. What was streamed of an answer that does not
- * come to its end is not written.
+ * the last, and a cancel may come between any two. The streamed part of an answer that fails or is
+ * cancelled is not written; when the run is stopped by its user it is, as a stopped message.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -288,6 +288,25 @@ static void finish(struct call *call)
         hd_task_message(task, provider->model, message); /* nobody has seen pieces of it */
     hd_val_unref(last);
     write_message(call, message);
+}
+
+/* Ends the task with the text so far. The call is gone when this returned true. */
+static bool settle(struct hd_task *task)
+{
+    struct call *call = task->work;
+    const struct hd_provider *provider = provider_of(call);
+    struct hd_val *message = NULL, *last;
+
+    if (spec_of(call)->update || !call->has_pieces || call->answer.is_done ||
+        hd_answer_partial(&call->answer, provider->name, call->id, &message) || !message)
+        return false;
+    last = hd_answer_last(&call->answer, provider->name, call->id);
+    if (last)
+        hd_task_message(task, provider->model, last);
+    hd_val_unref(last);
+    hd_task_call(task, provider->model, NULL, call->shown, message);
+    write_message(call, message);
+    return true;
 }
 
 /* ---- the answer ------------------------------------------------------- */
@@ -693,4 +712,5 @@ const struct hd_node_kind hd_node_model = {
     .read = read_node,
     .start = start,
     .cancel = cancel,
+    .settle = settle,
 };

@@ -192,6 +192,13 @@ HD_MUST_CHECK int hd_answer_piece(struct hd_answer *answer, const char *id, stru
 /* The last chunk: usage, metadata, and that it is the last. NULL: HD_ENOMEM. */
 HD_MUST_CHECK struct hd_val *hd_answer_last(const struct hd_answer *answer, const char *provider,
                                             const char *id);
+/*
+ * The text so far of an answer that is stopped, as a message with `"stopped": true` in its
+ * response_metadata. Without calls and thoughts: a provider refuses halves of them in the next
+ * request. *out NULL: there is no text yet.
+ */
+HD_MUST_CHECK int hd_answer_partial(struct hd_answer *answer, const char *provider, const char *id,
+                                    struct hd_val **out);
 /* All of it. Calls whose arguments are no JSON object are in `invalid_tool_calls`. */
 HD_MUST_CHECK struct hd_val *hd_answer_message(const struct hd_answer *answer, const char *provider,
                                                const char *id);

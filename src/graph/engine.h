@@ -473,6 +473,8 @@ struct hd_loop {
     size_t written_count, written_cap;
     struct hd_failure save_failure;
     bool is_given_up;         /* cancelled: ends when its saves are done */
+    bool is_settled;          /* its last task ended with what it had, and the step is whole */
+    int64_t given_up_at;      /* the step that was running then */
     char trace[HD_UUID_SIZE]; /* its id in the events mode; empty: not yet */
     uv_idle_t *pause;         /* lets others have the loop after many steps without waiting */
 
@@ -489,7 +491,8 @@ struct hd_run {
     struct hd_replay *replay;
     struct hd_val *seen_messages; /* object: ids that the messages mode has shown */
     bool is_cancelled;
-    bool is_held; /* hd_run_hold() */
+    bool is_settling; /* hd_run_stop() */
+    bool is_held;     /* hd_run_hold() */
     /* What it has under way with other servers, and what is done about that when it is held. */
     struct hd_exchange *exchanges;
     void (*on_hold)(struct hd_run *run);

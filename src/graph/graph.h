@@ -118,6 +118,12 @@ struct hd_node_kind {
      * returned. NULL when the kind never waits.
      */
     void (*cancel)(struct hd_task *task);
+
+    /*
+     * Ends such work with what it has so far, if that is worth keeping: then the task's end is
+     * reported before this returns true. NULL when nothing ever is.
+     */
+    bool (*settle)(struct hd_task *task);
 };
 
 /*

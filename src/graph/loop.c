@@ -578,6 +578,21 @@ static bool pause_for_others(struct hd_loop *loop)
     return true;
 }
 
+/* A step whose tasks all came to an end is stored first. */
+static void give_up(struct hd_loop *loop)
+{
+    if (loop->is_settled && !hd_failed(&loop->failure)) {
+        int err;
+
+        loop->is_working = false;
+        err = complete(loop);
+        if (err)
+            hd_failure_code(&loop->save_failure, err, NULL);
+    }
+    loop->is_settled = false;
+    hd_loop_finish(loop, HD_END_CANCELLED);
+}
+
 void hd_loop_advance(struct hd_loop *loop)
 {
     int turns = 0;
@@ -589,7 +604,7 @@ void hd_loop_advance(struct hd_loop *loop)
         if (++turns > MAX_TURNS && !loop->is_given_up && pause_for_others(loop))
             break;
         if (loop->is_given_up)
-            hd_loop_finish(loop, HD_END_CANCELLED);
+            give_up(loop);
         else if (hd_failed(&loop->save_failure) && loop->run->options.durability == HD_DURABLE_SYNC)
             hd_loop_finish(loop, HD_END_FAILED);
         else if (loop->is_working)
@@ -625,8 +640,31 @@ void hd_loop_ended_task(struct hd_loop *loop, const struct hd_task *task)
     hd_loop_advance(loop);
 }
 
+/* Whether the task is the only one of its step that has not done its work. */
+static bool is_last_of_step(const struct hd_loop *loop, const struct hd_task *task)
+{
+    for (size_t i = 0; i < loop->tasks.count; i++) {
+        if (loop->tasks.list[i] != task && loop->tasks.list[i]->status != HD_TASK_DONE)
+            return false;
+    }
+    return true;
+}
+
+static bool settle(struct hd_loop *loop, struct hd_task *task)
+{
+    const struct hd_node_kind *kind = task->node->kind;
+
+    if (!loop->run->is_settling || loop != loop->run->root || !task->work || !kind ||
+        !kind->settle || !is_last_of_step(loop, task) || !kind->settle(task))
+        return false;
+    loop->is_settled = task->status == HD_TASK_DONE;
+    return true;
+}
+
 void hd_loop_cancel(struct hd_loop *loop)
 {
+    if (!loop->is_given_up)
+        loop->given_up_at = loop->step;
     loop->is_given_up = true;
     end_pause(loop);
     if (loop->status == HD_LOOP_LOADING || loop->status >= HD_LOOP_ENDING)
@@ -641,6 +679,8 @@ void hd_loop_cancel(struct hd_loop *loop)
             hd_loop_cancel(task->inner); /* ends later, when its saves are done */
             continue;
         }
+        if (settle(loop, task))
+            continue;
         hd_task_stop(task);
         task->status = HD_TASK_CANCELLED;
         loop->running--;

@@ -140,6 +140,12 @@ HD_MUST_CHECK int hd_run_start(struct hd_engine *engine, const struct hd_run_opt
  * stored. Nothing happens when it ends already. May be called from on_event.
  */
 void hd_run_cancel(struct hd_run *run);
+/*
+ * The same, but work of the root graph that can be ended with what it has so far is: the answer of
+ * a model becomes a message that is marked as stopped, in a checkpoint of its own. Only when
+ * nothing else of the step is unfinished, so that a run that goes on later repeats the others.
+ */
+void hd_run_stop(struct hd_run *run);
 
 /*
  * Held, it reads nothing more from models until it is let go: whoever tells its events cannot

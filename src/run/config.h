@@ -137,6 +137,7 @@ struct hd_config {
     size_t stream_retention_bytes;
 
     bool errors_plain_text;
+    bool stop_keeps_answer;
     bool namespaces_show;
     struct hd_config_list headers_to_graphs;
     struct hd_config_list headers_not_to_graphs;

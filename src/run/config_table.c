@@ -153,6 +153,8 @@ static const struct hd_setting settings[] = {
 
     {"errors.plain_text", HD_SETTING_BOOL, AT(errors_plain_text), "false", "",
      .help = "errors as plain text instead of {\"detail\": …}", .title = "Answers"},
+    {"stop.keep_answer", HD_SETTING_BOOL, AT(stop_keeps_answer), "true", "",
+     .help = "a run that is cancelled keeps the text of its agent so far"},
     {"namespaces.show", HD_SETTING_BOOL, AT(namespaces_show), "true", "",
      .help = "show an agent's root namespace; false: \"\" as in LangGraph"},
     {"headers.to_graphs", HD_SETTING_LIST, AT(headers_to_graphs),

@@ -562,7 +562,9 @@ void hd_work_stop(struct hd_ticket *ticket, enum hd_stop stop)
 {
     if (ticket->stop == HD_STOP_NONE || stop == HD_STOP_ROLLBACK)
         ticket->stop = stop;
-    if (ticket->run)
+    if (ticket->run && stop == HD_STOP_INTERRUPT && ticket->app->config->stop_keeps_answer)
+        hd_run_stop(ticket->run);
+    else if (ticket->run)
         hd_run_cancel(ticket->run);
     if (ticket->remote)
         hd_remote_cancel(ticket->remote);

@@ -1,4 +1,4 @@
-"""A cancel closes the provider's socket, in whatever phase; nothing of the answer is written."""
+"""A cancel closes the provider's socket in every phase; the text so far is kept, but not by a rollback."""
 
 import threading
 
@@ -65,8 +65,73 @@ def test_cancel(heddle, scripted, phase, action):
         model.wait_closed()
     has_ended(server, thread)
     state = server.state(thread)["values"]
-    assert [message["content"] for message in state.get("messages", [])] in (["Hi"], [])
+    kept = "".join(message["content"] for message in state.get("messages", []))
+    assert "HiHalf an answer".startswith(kept) if action == "interrupt" else kept == ""
     assert len(model.requests) == 1
+
+
+def stop_in_the_middle(server, model, action: str = "interrupt") -> tuple[str, dict]:
+    """A thread whose answer was stopped when all of it so far had been streamed, and the receipt."""
+    thread = server.thread()
+    settings = {"base_url": model.url, "custom_model_name": "m"}
+    body = {"assistant_id": "chat", "input": HI, "config": {"configurable": settings}, "stream_mode": ["messages-tuple"]}
+    with server.client() as client, client.stream("POST", f"/threads/{thread}/runs/stream", json=body) as answer:
+        lines = answer.iter_lines()
+        next(line for line in lines if "answer" in line)
+        [run] = server.ask("GET", f"/threads/{thread}/runs")
+        with server.client() as other:
+            path = f"/threads/{thread}/runs/{run['run_id']}/cancel"
+            receipt = other.post(path, params={"wait": 1, "action": action}).json()
+        for _ in lines:  # to its end
+            pass
+    model.wait_closed()
+    has_ended(server, thread)
+    return thread, receipt
+
+
+def with_a_call(peer, request):
+    if request.number > 0:
+        peer.answer(200, {"choices": [{"message": {"role": "assistant", "content": "Whole"}, "finish_reason": "stop"}]})
+        return
+    peer.begin_sse()
+    call = {"index": 0, "id": "c1", "type": "function", "function": {"name": "tool", "arguments": '{"a": '}}
+    peer.event({"choices": [{"index": 0, "delta": {"tool_calls": [call]}}]})
+    peer.event(delta("Half an "))
+    peer.event(delta("answer"))
+    peer.wait_closed()
+
+
+def test_a_stopped_answer_is_kept_as_a_message(heddle, scripted):
+    model = scripted(with_a_call)
+    server = heddle(graphs={"chat": GRAPH})
+    thread, receipt = stop_in_the_middle(server, model)
+    state = server.state(thread)
+    [asked, kept] = state["values"]["messages"]
+    assert (asked["content"], kept["type"], kept["content"]) == ("Hi", "ai", "Half an answer")
+    assert kept["response_metadata"]["stopped"] is True and kept["response_metadata"]["finish_reason"] == "stopped"
+    assert not kept.get("tool_calls") and not kept.get("invalid_tool_calls")
+    assert state["next"] == [] and server.ask("GET", f"/threads/{thread}")["status"] == "idle"
+    assert receipt["status"] == "interrupted" and receipt["stopped_at_step"] == 1
+    assert receipt["checkpoint_id"] == state["checkpoint"]["checkpoint_id"]
+    assert state["metadata"]["run_id"] == receipt["run_id"]
+    settings = {"base_url": model.url, "custom_model_name": "m"}
+    more = {"assistant_id": "chat", "input": HI, "config": {"configurable": settings}}
+    server.ask("POST", f"/threads/{thread}/runs/wait", json=more)
+    sent = [(each["role"], each["content"]) for each in model.requests[1].json["messages"]]
+    assert sent == [("user", "Hi"), ("assistant", "Half an answer"), ("user", "Hi")]
+
+
+def test_a_rollback_keeps_nothing_of_an_answer(heddle, scripted):
+    thread, _ = stop_in_the_middle(server := heddle(graphs={"chat": GRAPH}), scripted(with_a_call), "rollback")
+    assert not server.state(thread)["values"].get("messages")
+
+
+def test_a_stopped_answer_is_not_kept_where_that_is_not_wanted(heddle, scripted):
+    server = heddle(graphs={"chat": GRAPH}, config={"stop": {"keep_answer": False}})
+    thread, _ = stop_in_the_middle(server, scripted(with_a_call))
+    state = server.state(thread)
+    assert [message["content"] for message in state["values"]["messages"]] == ["Hi"]
+    assert state["next"] == ["model"]
 
 
 def test_a_deadline_closes_the_socket(heddle, scripted):
@@ -102,4 +167,5 @@ def test_a_client_that_goes_takes_the_answer_with_it(heddle, scripted):
                     break
     model.wait_closed()
     has_ended(server, thread)
-    assert [message["content"] for message in server.state(thread)["values"]["messages"]] == ["Hi"]
+    contents = [message["content"] for message in server.state(thread)["values"]["messages"]]
+    assert contents == ["Hi", "Half an answer"]
