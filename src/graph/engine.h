@@ -474,7 +474,7 @@ struct hd_loop {
     struct hd_failure save_failure;
     bool is_given_up;         /* cancelled: ends when its saves are done */
     bool is_settled;          /* its last task ended with what it had, and the step is whole */
-    int64_t given_up_at;      /* the step that was running then */
+    int64_t settled_at;       /* then: that step */
     char trace[HD_UUID_SIZE]; /* its id in the events mode; empty: not yet */
     uv_idle_t *pause;         /* lets others have the loop after many steps without waiting */
 

@@ -585,11 +585,11 @@ static void give_up(struct hd_loop *loop)
         int err;
 
         loop->is_working = false;
+        loop->settled_at = loop->step;
         err = complete(loop);
         if (err)
             hd_failure_code(&loop->save_failure, err, NULL);
     }
-    loop->is_settled = false;
     hd_loop_finish(loop, HD_END_CANCELLED);
 }
 
@@ -663,8 +663,6 @@ static bool settle(struct hd_loop *loop, struct hd_task *task)
 
 void hd_loop_cancel(struct hd_loop *loop)
 {
-    if (!loop->is_given_up)
-        loop->given_up_at = loop->step;
     loop->is_given_up = true;
     end_pause(loop);
     if (loop->status == HD_LOOP_LOADING || loop->status >= HD_LOOP_ENDING)

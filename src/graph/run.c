@@ -163,7 +163,7 @@ static void describe_place(const struct hd_loop *loop, struct hd_run_result *res
     bool is_known = loop->has_stored && !hd_failed(&loop->save_failure);
 
     result->checkpoint_id = is_known ? loop->saved_id : "";
-    result->stopped_at = loop->is_given_up ? loop->given_up_at : loop->step;
+    result->stopped_at = loop->is_settled ? loop->settled_at : loop->step;
     if (!hd_val_get_int(hd_val_get(loop->metadata, HD_S("step")), &result->step))
         result->step = -2;
 }
