@@ -529,15 +529,18 @@ test.describe("other questions", () => {
 
         await ask(heddle, room, "What is your name?");
         await expect(question(page, "What is your name?")).toBeVisible();
-        await page.getByRole("textbox", { name: "Answer" }).fill("Ada");
-        await button(page, "Send answer").click();
+        const named = question(page, "What is your name?");
+        await expect(named.getByRole("textbox")).toHaveCount(0); // the composer is the only box
+        await expect(room.composer).toHaveAttribute("placeholder", "Answer the question…");
+        await room.say("Ada");
         await said("Ada");
 
         await ask(heddle, room, { question: "How many?", choices: [1, 2] });
         await expect(
             question(page, "How many?").getByRole("row", { name: "choices" }),
         ).toBeVisible();
-        await page.getByLabel("As JSON").check();
+        await page.getByRole("checkbox", { name: "As JSON" }).check();
+        await expect(page.getByText(/waits for an answer above/)).toBeVisible();
         await page.getByRole("textbox", { name: "Answer as JSON" }).fill("{");
         await button(page, "Send answer").click();
         await expect(page.getByText("Not JSON")).toBeVisible();

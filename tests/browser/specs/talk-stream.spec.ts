@@ -4,6 +4,7 @@
 import type { Page } from "@playwright/test";
 import {
     expect,
+    expectNoViolations,
     FAILED_REQUEST,
     human,
     roomOf,
@@ -52,6 +53,45 @@ test("an answer is shown as it is written", async ({ counted, room, page }) => {
     model.finish();
     await expectWhole(page, COUNT);
     expect(model.calls).toBe(1);
+});
+
+test("a message that is written while an answer streams is queued, and sent behind it", async ({
+    counted,
+    room,
+    page,
+}) => {
+    const { model } = await counted(10);
+    const queue = page.getByRole("list", { name: "Queued messages" });
+    for (const text of ["first", "second", "third"]) {
+        await room.composer.fill(text);
+        await room.composer.press("Enter");
+        await expect(room.composer).toHaveValue("");
+    }
+    await expect(queue.getByRole("listitem")).toHaveText([/first/, /second/, /third/]);
+    await expectNoViolations(page);
+    await queue.getByRole("listitem").nth(1).getByRole("button", { name: /Remove/ }).click();
+    await expect(queue.getByRole("listitem")).toHaveText([/first/, /third/]);
+    model.finish();
+    await expect(room.message("You said: third")).toBeVisible();
+    await expect(queue).toHaveCount(0);
+    await expect(room.messages).toHaveText([/count/, /agent/, /first/, /first/, /third/, /third/]);
+});
+
+test("what is queued when the conversation is left becomes its draft", async ({
+    counted,
+    room,
+    page,
+}) => {
+    const { model } = await counted(10);
+    await room.composer.fill("later");
+    await room.composer.press("Enter");
+    await expect(page.getByRole("list", { name: "Queued messages" })).toBeVisible();
+    await page.getByRole("button", { name: "New conversation" }).click();
+    await expect(room.composer).toHaveValue("");
+    await page.goBack();
+    await expect(room.composer).toHaveValue("later");
+    model.finish();
+    await expectWhole(page, COUNT);
 });
 
 test("a reload in the middle of an answer: it goes on where it was", async ({ counted, page }) => {

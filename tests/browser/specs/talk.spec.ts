@@ -276,12 +276,36 @@ const SLOW: Script = {
     ],
 };
 
-test("stop: the receipt, what was written and not kept, and the way on, also after a reload", async ({
+test("stop: what was written stays as a message that says so, and can be regenerated", async ({
     serve,
     room,
     page,
 }) => {
     const heddle = await serve({ script: SLOW });
+    await room.open(heddle);
+    await room.say("count");
+    await expect(room.message("w10")).toBeVisible();
+    await room.stop.click();
+    const stopped = room.message("w1 w2 w3").filter({ hasText: "Stopped" });
+    await expect(stopped).toBeVisible();
+    await expect(room.send).toBeVisible();
+    await expect(page.getByText("Not kept")).toHaveCount(0);
+    await expectNoViolations(page);
+    await room.ask("hello", "You said: hello");
+    await page.reload();
+    await expect(stopped).toBeVisible();
+    await stopped.hover();
+    await stopped.getByRole("button", { name: "Regenerate" }).click();
+    await expect(room.message("counted to the end")).toBeVisible();
+    await expect(room.messages).toHaveCount(2);
+});
+
+test("stop where nothing is kept: the receipt, what was written, and the way on", async ({
+    serve,
+    room,
+    page,
+}) => {
+    const heddle = await serve({ script: SLOW, options: ["--stop-keep-answer=false"] });
     await room.open(heddle);
     await room.say("count");
     await expect(room.message("w10")).toBeVisible();
@@ -298,6 +322,35 @@ test("stop: the receipt, what was written and not kept, and the way on, also aft
     await expect(room.message("counted to the end")).toBeVisible();
     await expect(notice).toHaveCount(0);
     await expect(room.messages).toHaveCount(2);
+});
+
+test("a turn that failed stays visible behind the next message, also after a reload", async ({
+    serve,
+    room,
+    page,
+    watch,
+}) => {
+    watch.allow(/the model has a cold/);
+    const script: Script = {
+        rules: [
+            {
+                when: { contains: "hello", call: 1 },
+                error: { status: 400, message: "the model has a cold" },
+            },
+            { content: "You said: {{last}}" },
+        ],
+    };
+    const heddle = await serve({ script });
+    await room.open(heddle);
+    await room.say("hello");
+    await expect(page.getByRole("alert").filter({ hasText: "a cold" })).toBeVisible();
+    await room.ask("again", "You said: again");
+    const failed = room.message("hello").first();
+    await expect(failed).toContainText(/The agent failed here\..*the model has a cold/);
+    await page.reload();
+    await expect(failed).toContainText("The agent failed here.");
+    await expect(room.messages).toHaveCount(3);
+    await expectNoViolations(page);
 });
 
 test("an agent that fails says why where its answer would be, and goes on from there", async ({

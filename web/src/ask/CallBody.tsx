@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from "react";
 import { Markdown } from "@/talk/Markdown";
 import { Button } from "@/ui/Button";
 import { ArgTable } from "./ArgTable";
+import { useAnswerBox } from "./boxes";
 import type { BodyProps } from "./Card";
 import styles from "./Card.module.css";
 import { FieldsForm } from "./FieldsForm";
@@ -20,6 +21,7 @@ function isTelling(item: CallItem): boolean {
 
 export function CallBody({ item, onAnswer }: BodyProps<CallItem>) {
     const [mode, setMode] = useState<"read" | "edit" | "respond">("read");
+    useAnswerBox(mode !== "read");
     const actions = useRef<HTMLDivElement>(null);
     const cameFrom = useRef<string | null>(null);
     const can = (way: CallItem["ways"][number]) => item.ways.includes(way);
@@ -101,7 +103,11 @@ export function CallBody({ item, onAnswer }: BodyProps<CallItem>) {
     );
 }
 
-function RespondFormOf({ item, onAnswer, onCancel }: BodyProps<CallItem> & { onCancel(): void }) {
+interface RespondProps extends Pick<BodyProps<CallItem>, "item" | "onAnswer"> {
+    onCancel(): void;
+}
+
+function RespondFormOf({ item, onAnswer, onCancel }: RespondProps) {
     return (
         <RespondForm
             label={item.rejects ? "Reason" : "Your response"}

@@ -18,11 +18,14 @@ interface CardProps {
     /** The answer that waits for those to the other questions. */
     given: Answer | null;
     isAlone: boolean;
+    /** What is typed in the composer answers it. */
+    isByComposer: boolean;
     onAnswer(answer: Answer | null): void;
 }
 
 export interface BodyProps<T extends Item> {
     item: T;
+    isByComposer: boolean;
     onAnswer(answer: Answer): void;
 }
 
@@ -51,11 +54,12 @@ function titleOf(item: Item): ReactNode {
     return item.kind === "pause" ? "has stopped" : "asks";
 }
 
-function Body({ item, onAnswer }: BodyProps<Item>) {
-    if (item.kind === "call") return <CallBody item={item} onAnswer={onAnswer} />;
-    if (item.kind === "review") return <ReviewBody item={item} onAnswer={onAnswer} />;
-    if (item.kind === "form") return <FormBody item={item} onAnswer={onAnswer} />;
-    if (item.kind === "other") return <OtherBody item={item} onAnswer={onAnswer} />;
+function Body({ item, ...rest }: BodyProps<Item>) {
+    const { onAnswer } = rest;
+    if (item.kind === "call") return <CallBody item={item} {...rest} />;
+    if (item.kind === "review") return <ReviewBody item={item} {...rest} />;
+    if (item.kind === "form") return <FormBody item={item} {...rest} />;
+    if (item.kind === "other") return <OtherBody item={item} {...rest} />;
     return (
         <div className={styles.actions}>
             <Button kind="primary" icon="forward" onClick={() => onAnswer({ way: "accept" })}>
@@ -89,7 +93,8 @@ function Chosen({ given, item, onChange }: { given: Answer; item: Item; onChange
     );
 }
 
-export function Card({ item, assistantId, name, given, isAlone, onAnswer }: CardProps) {
+export function Card(props: CardProps) {
+    const { item, assistantId, name, given, isAlone, isByComposer, onAnswer } = props;
     const id = useId();
     const [isOpen, setOpen] = useState(true); // a chosen answer is shown in one line, unless it is being changed
     const asker = item.delegate?.assistantId ?? assistantId;
@@ -128,7 +133,7 @@ export function Card({ item, assistantId, name, given, isAlone, onAnswer }: Card
                     }}
                 />
             ) : (
-                <Body item={item} onAnswer={answer} />
+                <Body item={item} isByComposer={isByComposer} onAnswer={answer} />
             )}
         </div>
     );

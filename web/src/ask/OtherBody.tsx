@@ -3,14 +3,17 @@ import { useState } from "react";
 import { Button } from "@/ui/Button";
 import { Switch, TextArea } from "@/ui/Field";
 import { ArgTable } from "./ArgTable";
+import { useAnswerBox } from "./boxes";
 import type { BodyProps } from "./Card";
 import styles from "./Card.module.css";
 import { parseJson } from "./fields";
 import type { OtherItem } from "./question";
 
-export function OtherBody({ item, onAnswer }: BodyProps<OtherItem>) {
+export function OtherBody({ item, isByComposer, onAnswer }: BodyProps<OtherItem>) {
     const [text, setText] = useState("");
     const [isJson, setJson] = useState(false);
+    const isOpen = !isByComposer || isJson; // a text is written in the composer, where it can be
+    useAnswerBox(isByComposer && isJson);
     const [error, setError] = useState<string | null>(null);
 
     const submit = () => {
@@ -38,21 +41,27 @@ export function OtherBody({ item, onAnswer }: BodyProps<OtherItem>) {
                         submit();
                 }}
             >
-                <TextArea
-                    label={isJson ? "Answer as JSON" : "Answer"}
-                    rows={2}
-                    value={text}
-                    error={error}
-                    spellCheck={!isJson}
-                    onChange={(event) => {
-                        setText(event.target.value);
-                        setError(null);
-                    }}
-                />
+                {isOpen && (
+                    <TextArea
+                        label={isJson ? "Answer as JSON" : "Answer"}
+                        rows={2}
+                        value={text}
+                        error={error}
+                        spellCheck={!isJson}
+                        onChange={(event) => {
+                            setText(event.target.value);
+                            setError(null);
+                        }}
+                    />
+                )}
                 <div className={styles.row}>
-                    <Button kind="primary" type="submit" disabled={!text.trim()}>
-                        Send answer
-                    </Button>
+                    {isOpen ? (
+                        <Button kind="primary" type="submit" disabled={!text.trim()}>
+                            Send answer
+                        </Button>
+                    ) : (
+                        <p className={styles.hint}>Write your answer below.</p>
+                    )}
                     <Switch label="As JSON" isOn={isJson} onChange={setJson} />
                 </div>
             </form>

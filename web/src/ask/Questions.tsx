@@ -141,6 +141,7 @@ function Bar({ questions, given, onAcceptAll, onSend }: BarProps) {
 
 export function Questions({ line }: { line: Line }) {
     const { list } = useAssistants();
+    const { activeId } = useRoom();
     const { own, isDelegate } = useOwnInterrupts(line);
     const questions = useQuestions(own);
     const { given, give, send, acceptAll } = useAnswers(line, questions);
@@ -148,6 +149,8 @@ export function Questions({ line }: { line: Line }) {
     const name = nameOf(list.find((one) => one.assistant_id === line.assistantId));
     const count = questions.reduce((sum, question) => sum + question.items.length, 0);
     const isAsked = count > 0;
+    const isByComposer =
+        count === 1 && line.interrupts.length === 1 && activeId === line.assistantId;
     const first = questions[0]?.items[0];
     const said = !first
         ? ""
@@ -183,6 +186,7 @@ export function Questions({ line }: { line: Line }) {
                                 name={name}
                                 given={given.get(keyOf(question, at)) ?? null}
                                 isAlone={count === 1}
+                                isByComposer={isByComposer}
                                 onAnswer={(answer) => give(question, at, answer)}
                             />
                         )),

@@ -2,6 +2,7 @@
 import { useState } from "react";
 import { Button } from "@/ui/Button";
 import { ArgTable } from "./ArgTable";
+import { useAnswerBox } from "./boxes";
 import type { BodyProps } from "./Card";
 import styles from "./Card.module.css";
 import { isMembers, type Json, type ReviewItem } from "./question";
@@ -32,6 +33,7 @@ function Result({ result }: { result: Json }) {
 
 export function ReviewBody({ item, onAnswer }: BodyProps<ReviewItem>) {
     const [isRefusing, setRefusing] = useState(false);
+    useAnswerBox(isRefusing);
     return (
         <>
             {item.message && <p className={styles.note}>{item.message}</p>}

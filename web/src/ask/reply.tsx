@@ -4,6 +4,7 @@ import type { Interrupt } from "@langchain/langgraph-sdk";
 import { useEffect, useId, useState, type ReactNode } from "react";
 import { nameOf, useAssistants } from "@/api/assistants";
 import { useRoom } from "@/talk/room";
+import { useHasBox } from "./boxes";
 import { canRespond, topicOf } from "./question";
 import { useQuestions } from "./Questions";
 import styles from "./reply.module.css";
@@ -57,11 +58,12 @@ export function useReply(): Reply | null {
     useEffect(() => setDrops(false), [isAsked, active?.assistantId]);
 
     const questions = useQuestions(interrupts ?? none);
+    const hasBox = useHasBox();
     if (!active || !isAsked) return null;
     const name = nameOf(list.find((one) => one.assistant_id === active.assistantId));
     const question = questions.length === 1 ? questions[0] : undefined;
     const item = question?.items.length === 1 ? question.items[0] : undefined;
-    if (!question || !item || !canRespond(item)) {
+    if (!question || !item || !canRespond(item) || hasBox) {
         const notice = (
             <p className={styles.notice}>
                 {item ? `${name} waits for an answer above.` : `${name} waits for answers above.`} A

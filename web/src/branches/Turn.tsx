@@ -4,7 +4,9 @@ import { useEffect, useRef, useState, type ReactNode } from "react";
 import type { Origin } from "@/api/heddle";
 import type { Content } from "@/talk/line";
 import type { Entry } from "@/talk/room";
+import { textOf } from "@/talk/text";
 import { useAccess } from "@/threads/access";
+import { CopyButton } from "@/threads/CopyButton";
 import { IconButton } from "@/ui/Button";
 import { hand, isSameTurn, kept, type Control, type TurnKey } from "./attention";
 import { BranchSwitch } from "./BranchSwitch";
@@ -53,6 +55,7 @@ export function Turn({ entry, children }: { entry: Entry; children: ReactNode })
     const root = useHand(turn, id);
     const alternatives = origin?.alternatives ?? [];
     const { canWrite } = useAccess();
+    const text = textOf(message.content);
     // Without a place to begin at, as of a message that a node wrote, there is nothing to say
     // again.
     const canChange = canWrite && !origin?.delegated && origin?.fork_checkpoint_id !== null;
@@ -91,6 +94,7 @@ export function Turn({ entry, children }: { entry: Entry; children: ReactNode })
             </div>
             {canChange && !isEditing && (
                 <div className={styles.tools} role="group" aria-label="Change this message">
+                    {text && <CopyButton text={text} label="Copy message" />}
                     <IconButton
                         ref={editButton}
                         icon="edit"

@@ -22,6 +22,7 @@ import styles from "./Composer.module.css";
 import { joinTexts, readDraft, useDraft } from "./draft";
 import { fill } from "./fill";
 import type { Content } from "./line";
+import { Queued, useQueued } from "./Queued";
 import { useRoom } from "./room";
 
 function contentOf(text: string, images: { address: string }[]): Content {
@@ -110,6 +111,7 @@ export function Composer({ picker }: { picker: ReactNode }) {
     const isFull = text.trim() !== "" || (attached.images.length > 0 && !isAnswering);
     const mayGo = canSend && canWrite && activeId !== null && isFull;
 
+    const queued = useQueued(draftOf);
     useDraft(draftOf, text);
     useEffect(() => {
         if (!filling) return;
@@ -121,7 +123,7 @@ export function Composer({ picker }: { picker: ReactNode }) {
     }, [filling, attached.put, area]);
 
     const go = () => {
-        if (!mayGo || isWorking) return;
+        if (!mayGo) return;
         const to = addressOf(text, getAssistants());
         const content = contentOf(to.text, attached.images);
         const isEmpty = to.text.trim() === "" && attached.images.length === 0;
@@ -130,6 +132,8 @@ export function Composer({ picker }: { picker: ReactNode }) {
         if (isAnswering && !to.assistantId) return void reply?.respond(text); // pictures wait
         attached.put([]);
         if (to.assistantId && isEmpty) speakTo(to.assistantId);
+        else if (isWorking || queued.list.length > 0)
+            queued.add(content, to.assistantId ?? activeId ?? undefined);
         else void send(content, to.assistantId ?? undefined);
     };
     const stop = () => {
@@ -159,6 +163,7 @@ export function Composer({ picker }: { picker: ReactNode }) {
             }}
         >
             {reply?.notice}
+            <Queued {...queued} />
             <div className={styles.box}>
                 {mentions.popup}
                 <Previews images={attached.images} remove={attached.remove} />
@@ -187,6 +192,15 @@ export function Composer({ picker }: { picker: ReactNode }) {
                     <Attach add={attached.add} isDisabled={!canWrite} />
                     {picker}
                     <span className={styles.gap} />
+                    {isWorking && isFull && (
+                        <IconButton
+                            icon="send"
+                            label="Queue this message"
+                            tip="right"
+                            type="submit"
+                            disabled={!mayGo}
+                        />
+                    )}
                     {isWorking ? (
                         <IconButton
                             icon="stop"

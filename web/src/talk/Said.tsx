@@ -3,8 +3,9 @@ import { memo, type ReactNode } from "react";
 import { AgentBadge } from "@/agents/AgentBadge";
 import { nameOf, useAssistants } from "@/api/assistants";
 import { Turn } from "@/branches/Turn";
+import { useAccess } from "@/threads/access";
 import { CopyButton } from "@/threads/CopyButton";
-import { Button } from "@/ui/Button";
+import { Button, IconButton } from "@/ui/Button";
 import { Icon } from "@/ui/icons";
 import { joinTexts } from "./draft";
 import { fill } from "./fill";
@@ -12,7 +13,8 @@ import type { Line } from "./line";
 import { Markdown } from "./Markdown";
 import { callsOf, isBlank, partsOf } from "./parts";
 import { Picture } from "./Picture";
-import type { Entry } from "./room";
+import { isStopped } from "./readings";
+import { useStanding, type Entry } from "./room";
 import type { Row } from "./rows";
 import styles from "./Said.module.css";
 import { same } from "./same";
@@ -75,6 +77,34 @@ function Unsent({ line }: { line: Line }) {
     );
 }
 
+const NO_ANSWER: Record<string, string> = {
+    error: "The agent failed here.",
+    timeout: "The agent took too long here.",
+    interrupted: "The answer was stopped here.",
+};
+
+/** A turn that failed or was stopped stays what it is when another message follows. */
+function NoAnswer({ entry }: { entry: Entry }) {
+    const { statuses } = useStanding();
+    const { failure, stopped } = entry.line.broken.get(entry.message.id ?? "") ?? {};
+    const partial = failure?.partial ?? stopped?.partial;
+    const text = partial ? partsOf(partial).text : "";
+    const status = statuses.get(entry.origin?.run_id ?? "") ?? "";
+    const said = failure
+        ? `The agent failed here. ${sentence(failure.reason)}`
+        : stopped
+          ? NO_ANSWER.interrupted
+          : (NO_ANSWER[status] ?? "There is no answer to this message.");
+    return (
+        <div className={styles.broken}>
+            {text && <Markdown text={text} isGrowing />}
+            <p>
+                <Icon name={failure || status === "error" ? "warning" : "stop"} size={16} /> {said}
+            </p>
+        </div>
+    );
+}
+
 function Human({ entry, to }: { entry: Entry; to: ReactNode }) {
     const parts = partsOf(entry.message);
     const isUnsent = entry.line.unsent.has(entry.message.id ?? "");
@@ -112,13 +142,33 @@ function Between({ entry }: { entry: Entry }) {
     );
 }
 
+/** Asks for another answer to the same message. */
+function Regenerate({ entry }: { entry: Entry }) {
+    const { line, message, origin } = entry;
+    const { canWrite } = useAccess();
+    if (!canWrite || !message.id || origin?.fork_checkpoint_id === null) return null;
+    const id = message.id;
+    const isBusy = line.phase !== "idle";
+    return (
+        <IconButton
+            icon="retry"
+            label="Regenerate"
+            tip="right"
+            aria-disabled={isBusy}
+            onClick={() => !isBusy && void line.retry(id).catch(() => undefined)}
+        />
+    );
+}
+
 function Agent({
     entry,
     results,
+    answers,
     isWriting,
 }: {
     entry: Entry;
     results: Row["results"];
+    answers: Row["answers"];
     isWriting: boolean;
 }) {
     const { line, message } = entry;
@@ -141,9 +191,15 @@ function Agent({
                 <p className={styles.quiet}>The answer is empty.</p>
             )}
             <ToolCalls message={message} results={results} pending={pending} />
-            {parts.text && !isWriting && (
+            {isStopped(message) && (
+                <p className={styles.stopped}>
+                    <Icon name="stop" size={16} /> Stopped
+                </p>
+            )}
+            {(parts.text || answers) && !isWriting && (
                 <div className={styles.tools}>
-                    <CopyButton text={parts.text} label="Copy answer" />
+                    {parts.text && <CopyButton text={parts.text} label="Copy answer" />}
+                    {answers && <Regenerate entry={answers} />}
                 </div>
             )}
         </div>
@@ -171,6 +227,7 @@ function SaidNow({ row, isWriting, hasMany }: SaidProps) {
         return (
             <article className={styles.row} aria-label="You">
                 <Human entry={entry} to={to} />
+                {row.isUnanswered && <NoAnswer entry={entry} />}
             </article>
         );
     }
@@ -185,7 +242,12 @@ function SaidNow({ row, isWriting, hasMany }: SaidProps) {
             {message.type === "tool" && <LoneResult message={message} />}
             {message.type === "system" && <p className={styles.quiet}>{partsOf(message).text}</p>}
             {message.type === "ai" && (
-                <Agent entry={entry} results={results} isWriting={isWriting} />
+                <Agent
+                    entry={entry}
+                    results={results}
+                    answers={row.answers}
+                    isWriting={isWriting}
+                />
             )}
         </article>
     );
@@ -195,15 +257,17 @@ function SaidNow({ row, isWriting, hasMany }: SaidProps) {
  * What of a line is seen in one of its messages: an answer without calls looks the same whatever
  * the agent does.
  */
-function isLineSame({ entry: before, results }: Row, { entry: after }: Row): boolean {
+function isLineSame({ entry: before, results }: Row, { entry: after, answers }: Row): boolean {
     const [a, b] = [before.line, after.line];
     if (a === b) return true;
+    if (answers && a.phase !== b.phase) return false; // what is asked again waits for the agent
     const { message } = after;
     const id = message.id ?? "";
     const isSettled =
         message.type === "ai" && callsOf(message).length === results.length && !isBlank(message);
     if (a.assistantId !== b.assistantId || a.unsent.has(id) !== b.unsent.has(id)) return false;
     if (isSettled) return true;
+    if (a.broken.get(id) !== b.broken.get(id)) return false;
     return (
         a.phase === b.phase &&
         a.head === b.head &&
@@ -219,6 +283,8 @@ export const Said = memo(
         before.isWriting === after.isWriting &&
         before.hasMany === after.hasMany &&
         before.row.showsName === after.row.showsName &&
+        before.row.isUnanswered === after.row.isUnanswered &&
+        before.row.answers?.message.id === after.row.answers?.message.id &&
         isLineSame(before.row, after.row) &&
         same(before.row.entry.message, after.row.entry.message) &&
         same(before.row.entry.origin, after.row.entry.origin) &&

@@ -26,6 +26,7 @@ import {
     questionsOf,
     stoppedOf,
     unkeptOf,
+    type Broken,
     type Ended,
     type Failure,
     type Stopped,
@@ -55,6 +56,8 @@ export interface Line extends Actions {
     stopped: Stopped | null;
     /** Messages that the server has not taken. */
     unsent: ReadonlySet<string>;
+    /** Turns that failed or were stopped since the page was opened, by the user's last message. */
+    broken: ReadonlyMap<string, Broken>;
     /** Nodes at work. */
     activeNodes: ReadonlySet<string>;
 }
@@ -78,10 +81,8 @@ export interface LineOptions {
 }
 
 /** What the last run left at a checkpoint, beyond what is stored. */
-interface After {
+interface After extends Broken {
     at: string | null;
-    failure: Failure | null;
-    stopped: Stopped | null;
 }
 
 const KEEP = {
@@ -90,6 +91,7 @@ const KEEP = {
     streamMode: ["values", "messages-tuple"],
 } as const;
 const none: ReadonlySet<string> = new Set();
+const unbroken: ReadonlyMap<string, Broken> = new Map();
 
 const newFollowing = (runId: string | null): Following => ({
     runId,
@@ -115,6 +117,7 @@ export function useLine(options: LineOptions): Line {
     const nodes = useActiveNodes(options.watchesNodes);
     const [attempt, setAttempt] = useState<Attempt | null>(null);
     const [after, setAfter] = useState<After | null>(null);
+    const [broken, setBroken] = useState(unbroken);
     const [isStopping, setStopping] = useState(false);
     /** Since a failure, until the state that it left is read. */
     const [isSettling, setSettling] = useState(false);
@@ -198,13 +201,17 @@ export function useLine(options: LineOptions): Line {
         const partial = unkeptOf(lastLive.current, messagesOf(state));
         const receipt = endOf(runId)?.receipt ?? null;
         const at = idOf(state);
-        if (error !== null)
-            setAfter({
-                at,
-                failure: { reason: reasonOf(error), kind: "run", partial },
-                stopped: null,
-            });
-        else if (receipt) setAfter({ at, failure: null, stopped: { receipt, partial } });
+        // A stopped answer that is kept says so itself, and there is nothing to go on with.
+        const isKept = (state?.next ?? []).length === 0 && partial === null;
+        const end: Broken = {
+            failure: error !== null ? { reason: reasonOf(error), kind: "run", partial } : null,
+            stopped: error === null && receipt && !isKept ? { receipt, partial } : null,
+        };
+        if (end.failure || end.stopped) {
+            setAfter({ at, ...end });
+            const said = messagesOf(state).findLast((message) => message.type === "human");
+            if (said?.id) setBroken((before) => new Map(before).set(said.id!, end));
+        }
         left.current = null;
         setFork(null);
         setAttempt(null);
@@ -301,6 +308,7 @@ export function useLine(options: LineOptions): Line {
         interrupts: isWorking ? [] : questionsOf(place.state),
         failure: failure(),
         stopped: stopped(),
+        broken,
         unsent: unsent ? new Set(unsent.added.map((message) => message.id ?? "")) : none,
         activeNodes: nodes.active,
     };

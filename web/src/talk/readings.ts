@@ -21,6 +21,17 @@ export interface Stopped {
     partial: Message | null;
 }
 
+/** How a turn ended that has no whole answer: shown with it as long as the page is open. */
+export interface Broken {
+    failure: Failure | null;
+    stopped: Stopped | null;
+}
+
+/** A message that the agent was stopped in, as the server marks it. */
+export function isStopped(message: Message): boolean {
+    return message.response_metadata?.stopped === true;
+}
+
 /** The newest run of an agent that has ended. */
 export interface Ended {
     runId: string;

@@ -46,6 +46,8 @@ export interface Room {
     /** Sends to an agent, by default the one that is spoken to. */
     send(content: Content, assistantId?: string): Promise<void>;
     entries: Entry[];
+    /** How recent runs ended, by their id. */
+    statuses: ReadonlyMap<string, string>;
     isWorking: boolean;
     /** Whoever draws the graph asks to be told of the nodes at work. */
     watchNodes(watches: boolean): void;
@@ -65,9 +67,13 @@ export function useRoom(): Room {
  * What seldom changes of a room: rows that read only this do not render with every piece of an
  * answer.
  */
-export type Standing = Pick<Room, "threadId" | "isMissing">;
+export type Standing = Pick<Room, "threadId" | "isMissing" | "statuses">;
 
-const StandingContext = createContext<Standing>({ threadId: "", isMissing: false });
+const StandingContext = createContext<Standing>({
+    threadId: "",
+    isMissing: false,
+    statuses: new Map(),
+});
 
 export const useStanding = () => useContext(StandingContext);
 
@@ -201,6 +207,7 @@ export function RoomProvider({ threadId, isNew, at, agent, children }: ProviderP
 
     const shown = useMemo(() => ids.flatMap((id) => handles.get(id) ?? []), [ids, handles]);
     const entries = useMemo(() => merge(shown), [shown]);
+    const { statuses } = runs;
     const room: Room = {
         threadId,
         exists,
@@ -214,10 +221,14 @@ export function RoomProvider({ threadId, isNew, at, agent, children }: ProviderP
         speakTo,
         send,
         entries,
+        statuses,
         isWorking: shown.some((line) => line.phase === "working" || line.phase === "stopping"),
         watchNodes,
     };
-    const standing = useMemo(() => ({ threadId, isMissing }), [threadId, isMissing]);
+    const standing = useMemo(
+        () => ({ threadId, isMissing, statuses }),
+        [threadId, isMissing, statuses],
+    );
     return (
         <RoomContext value={room}>
             {ids.map((id) => (

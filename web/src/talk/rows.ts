@@ -9,6 +9,10 @@ export interface Row {
     results: Message[];
     /** Whoever reads on does not know yet who speaks. */
     showsName: boolean;
+    /** Of a message of the user: another one follows, and no answer is between them. */
+    isUnanswered: boolean;
+    /** Of the last message of an answer: the user's message that it answers; null otherwise. */
+    answers: Entry | null;
 }
 
 const noResults: Message[] = [];
@@ -25,8 +29,44 @@ function resultsOf(entries: Entry[]): Map<string, Message> {
     return results;
 }
 
+const isOwn = ({ message, origin }: Entry) => message.type === "human" && !origin?.delegated;
+
+/** One run may bring several messages of the user: they are one turn. */
+function isSameTurn(one: Entry, other: Entry): boolean {
+    return one.origin === undefined || one.origin.checkpoint_id === other.origin?.checkpoint_id;
+}
+
+interface Turns {
+    unanswered: Set<Entry>;
+    answers: Map<Entry, Entry>;
+}
+
+/** What each message is in the turn of its line. */
+function turnsOf(entries: Entry[]): Turns {
+    const turns: Turns = { unanswered: new Set(), answers: new Map() };
+    const before = new Map<string, Entry>(); // the last message of each line
+    const asked = new Map<string, Entry>(); // the user's last message of each line
+    const end = (line: string) => {
+        const [last, own] = [before.get(line), asked.get(line)];
+        if (last?.message.type === "ai" && own) turns.answers.set(last, own);
+    };
+    for (const entry of entries) {
+        const line = entry.line.assistantId;
+        const last = before.get(line);
+        if (isOwn(entry)) {
+            end(line);
+            if (last && isOwn(last) && !isSameTurn(last, entry)) turns.unanswered.add(last);
+            asked.set(line, entry);
+        }
+        if (entry.message.type !== "remove") before.set(line, entry);
+    }
+    for (const line of before.keys()) end(line);
+    return turns;
+}
+
 export function rowsOf(entries: Entry[]): Row[] {
     const results = resultsOf(entries);
+    const turns = turnsOf(entries);
     const agents = new Set(entries.map((entry) => entry.line.assistantId));
     const shown = new Set<Message>();
     const rows: Row[] = [];
@@ -46,6 +86,8 @@ export function rowsOf(entries: Entry[]): Row[] {
             entry,
             results: own.length > 0 ? own : noResults,
             showsName: isAgent && speaker !== line.assistantId,
+            isUnanswered: turns.unanswered.has(entry),
+            answers: turns.answers.get(entry) ?? null,
         });
         if (isAgent) speaker = line.assistantId;
         else if (agents.size > 1) speaker = null;

@@ -15,11 +15,13 @@ export interface Runs {
     active: Run[];
     /** By assistant. */
     ended: ReadonlyMap<string, Ended>;
+    /** How recent runs ended, by their id. */
+    statuses: ReadonlyMap<string, string>;
 }
 
 const LOOK_BACK = 20;
 const SETTLE_MS = 50;
-const none: Runs = { active: [], ended: new Map() };
+const none: Runs = { active: [], ended: new Map(), statuses: new Map() };
 
 const isActive = (run: Run) => run.status === "running" || run.status === "pending";
 
@@ -34,7 +36,11 @@ function runsOf(newestFirst: Run[]): Runs {
             receipt: receipt ?? null,
         });
     }
-    return { active: newestFirst.filter(isActive).reverse(), ended };
+    return {
+        active: newestFirst.filter(isActive).reverse(),
+        ended,
+        statuses: new Map(newestFirst.map((run) => [run.run_id, run.status])),
+    };
 }
 
 /** `onOpen`: what happens is told from now on; what has happened meanwhile was not. */
