@@ -62,6 +62,7 @@ struct search {
     struct hd_map having;  /* ids of the caller's own threads that have all of them */
     bool is_indexed;       /* `having` is set */
     bool is_complete;      /* and no thread is missing in it */
+    bool is_common;        /* nearly all have them: `having` is not whole */
 
     int64_t now;
     int64_t total;
@@ -171,7 +172,7 @@ static int has_text(struct search *search, const struct hd_thread_rec *thread, b
     int err = 0;
 
     *out = false;
-    if (search->current && search->terms.count > 0)
+    if ((search->current || search->is_common) && search->terms.count > 0)
         err = hd_texts_match(call->app->store, thread->principal, thread->id, &search->terms, out,
                              &call->fault);
     else if (search->is_indexed)
@@ -218,7 +219,7 @@ static int find_text(struct search *search)
     err = hd_texts_catch_up(call->app, call->actor, &search->is_complete, &call->fault);
     if (!err)
         err = hd_texts_find(call->app->store, call->actor, &search->terms, &search->having,
-                            &call->fault);
+                            &search->is_common, &call->fault);
     search->is_indexed = !err;
     return err;
 }
@@ -226,7 +227,7 @@ static int find_text(struct search *search)
 /* Whether the matching threads are known without reading the others. */
 static bool is_found_by_text(const struct search *search)
 {
-    return search->is_complete && search->having.count <= MAX_DIRECT;
+    return search->is_complete && !search->is_common && search->having.count <= MAX_DIRECT;
 }
 
 /* Hands over the caller's own threads that have the text. */
@@ -583,7 +584,7 @@ static int collect(struct search *search)
         err = read_named(search);
     else if (search->text.len > 0 && is_found_by_text(search))
         err = each_having(search, on_kept);
-    else if (search->page.sort == BY_UPDATED && !is_filtered(search))
+    else if (search->page.sort == BY_UPDATED && (!is_filtered(search) || search->is_common))
         err = hd_threads_scan_updated(call->app->store, call->principal, search->page.is_descending,
                                       on_kept_in_order, search, &call->fault);
     else
@@ -592,7 +593,10 @@ static int collect(struct search *search)
     own = search->found_count;
     if (!err)
         err = each_shared(search, on_kept);
-    if (!err && search->is_cut)
+    /* How many threads have a common word is not counted: the page knows that there are more. */
+    if (!err && search->is_cut && search->is_common)
+        search->total = (int64_t)own;
+    else if (!err && search->is_cut)
         err = count_all(search);
     search->total += (int64_t)(search->found_count - own);
     if (!err)

@@ -13,7 +13,8 @@
 #define MAX_ARENA ((size_t)256 << 20)
 #define MAX_TEXT ((size_t)1 << 20) /* bytes of messages that are split into words */
 #define MAX_FOUND ((size_t)1 << 24)
-#define FEW 64 /* threads that are checked one by one instead of reading all with a term */
+#define MAX_ROWS 50000 /* of the index, with one term; a term with more is too common to collect */
+#define FEW 64         /* threads that are checked one by one instead of reading all with a term */
 
 /* ---- texts of messages ------------------------------------------------- */
 
@@ -434,6 +435,7 @@ int hd_texts_match(struct heddle *store, struct hd_slice principal, struct hd_sl
 struct finding {
     const struct hd_map *among; /* NULL: any thread */
     struct hd_map *found;
+    size_t rows;
 };
 
 static int on_found(void *arg, size_t which, const struct hd_cell *cells)
@@ -442,6 +444,8 @@ static int on_found(void *arg, size_t which, const struct hd_cell *cells)
     struct hd_slice id = cells[HD_THREAD_WORDS_ID].bytes;
 
     (void)which;
+    if (++f->rows > MAX_ROWS)
+        return 1;
     if (f->among && !hd_map_get(f->among, id))
         return 0;
     return hd_map_get(f->found, id) ? 0 : hd_map_put(f->found, id, f->found);
@@ -482,22 +486,42 @@ static int check_each(struct heddle *store, struct hd_slice principal, struct hd
     return err;
 }
 
-int hd_texts_find(struct heddle *store, struct hd_slice principal, const struct hd_terms *terms,
-                  struct hd_map *found, struct hd_fault *fault)
+/* Replaces *found by those of it that have the term; `is_first`: by all threads that have it. */
+static int narrow(struct heddle *store, struct hd_slice principal, struct hd_slice term,
+                  bool is_first, struct hd_map *found, bool *is_common, struct hd_fault *fault)
 {
+    struct hd_map among = *found;
+    struct finding f = {.among = is_first ? NULL : &among, .found = found};
     int err = 0;
 
     hd_map_init(found, MAX_FOUND);
-    for (size_t i = 0; !err && i < terms->count && (i == 0 || found->count > 0); i++) {
-        struct hd_map among = *found;
-        struct finding f = {.among = i > 0 ? &among : NULL, .found = found};
-
+    if (is_first || among.count > FEW)
+        err = find_term(store, principal, term, &f, fault);
+    *is_common = f.rows > MAX_ROWS;
+    if (!err && !is_first && (*is_common || among.count <= FEW)) {
+        hd_map_fini(found);
         hd_map_init(found, MAX_FOUND);
-        if (i > 0 && among.count <= FEW)
-            err = check_each(store, principal, terms->items[i], &among, found, fault);
-        else
-            err = find_term(store, principal, terms->items[i], &f, fault);
-        hd_map_fini(&among);
+        err = check_each(store, principal, term, &among, found, fault);
+    }
+    hd_map_fini(&among);
+    return err;
+}
+
+int hd_texts_find(struct heddle *store, struct hd_slice principal, const struct hd_terms *terms,
+                  struct hd_map *found, bool *is_common, struct hd_fault *fault)
+{
+    size_t first = 0;
+    int err = 0;
+
+    *is_common = true;
+    hd_map_init(found, MAX_FOUND);
+    for (; !err && *is_common && first < terms->count; first++)
+        err = narrow(store, principal, terms->items[first], true, found, is_common, fault);
+    for (size_t i = 0; !err && !*is_common && i < terms->count && found->count > 0; i++) {
+        bool is_so;
+
+        if (i + 1 != first)
+            err = narrow(store, principal, terms->items[i], false, found, &is_so, fault);
     }
     if (err)
         hd_map_fini(found);

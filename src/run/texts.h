@@ -75,10 +75,11 @@ HD_MUST_CHECK int hd_terms_parse(struct hd_terms *terms, struct hd_slice text,
                                  struct hd_arena *arena);
 /*
  * Makes *found the ids of the threads of a principal that have all of the terms; at least one is
- * needed. The caller ends the map, unless this fails. Costs the rows with the longest term.
+ * needed. The caller ends the map, unless this fails. *is_common: each term has so many rows that
+ * the ids were not collected; the caller walks threads with hd_texts_match() instead.
  */
 HD_MUST_CHECK int hd_texts_find(struct heddle *store, struct hd_slice principal,
-                                const struct hd_terms *terms, struct hd_map *found,
+                                const struct hd_terms *terms, struct hd_map *found, bool *is_common,
                                 struct hd_fault *fault);
 /* Whether one thread has all of them. */
 HD_MUST_CHECK int hd_texts_match(struct heddle *store, struct hd_slice principal,
