@@ -158,6 +158,7 @@ static void set_error(struct hd_call *call, int err)
     if (status >= 500)
         hd_log(HD_LOG_ERROR, "api", "%s: %s", call->route ? call->route->pattern : "request",
                call->fault.code ? call->fault.text : hd_error_text(err));
+    hd_error_hide_paths(call->fault.text);
     write_refusal(call, status, call->fault.code ? call->fault.text : hd_error_text(err));
 }
 
@@ -237,6 +238,9 @@ static int parse_body(struct hd_call *call)
     if (err)
         return err;
     call->body = hd_json_root(&call->json);
+    err = hd_json_check_names(call->body, &call->fault);
+    if (err)
+        return err;
     if (hd_json_is_null(call->body))
         call->body = NULL;
     if (call->body && !hd_json_is_object(call->body) && call->route->body[0] != '[')

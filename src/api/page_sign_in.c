@@ -112,7 +112,9 @@ static int read_body(struct hd_call *call, struct hd_slice *name, struct hd_oidc
     call->body = hd_json_root(&call->json);
     if (!hd_json_is_object(call->body))
         return hd_fault_set(&call->fault, HD_EINVAL, "the body must be an object");
-    err = hd_body_string(call, "name", name);
+    err = hd_json_check_names(call->body, &call->fault);
+    if (!err)
+        err = hd_body_string(call, "name", name);
     if (!err)
         err = hd_body_string(call, "code", &grant->code);
     if (!err)

@@ -1,14 +1,82 @@
 /* The server itself: whether it is well, what it is, what it does. */
 #include <heddle.h>
+#include <stdatomic.h>
 #include <string.h>
+#include <sys/statvfs.h>
 
 #include "api/api.h"
 #include "base/clock.h"
 #include "run/config.h"
 #include "run/project.h"
 #include "run/record.h"
+#include "store/rows.h"
+#include "store/url.h"
+
+#define MAX_PATH 4096
+#define LEAST_SPACE ((uint64_t)1 << 20)
+#define WRITE_EVERY_US (5 * INT64_C(1000000))
 
 /* ---- health ----------------------------------------------------------- */
+
+/* A write that changes nothing: it fails when the disk of the database is full. */
+static int write_nothing(struct hd_call *call, struct hd_fault *fault)
+{
+    const struct hd_cell cells[] = {
+        [HD_ITEMS_PRINCIPAL] = hd_cell_bytes(HD_S("")),
+        [HD_ITEMS_NAMESPACE] = hd_cell_bytes(HD_S("")),
+        [HD_ITEMS_KEY] = hd_cell_bytes(HD_S("check_db")),
+        [HD_ITEMS_CREATED] = hd_cell_int(0),
+        [HD_ITEMS_UPDATED] = hd_cell_int(0),
+        [HD_ITEMS_EXPIRES] = hd_cell_null(),
+        [HD_ITEMS_TTL] = hd_cell_null(),
+        [HD_ITEMS_VALUE] = hd_cell_bytes(HD_S("null")),
+    };
+    struct hd_batch_builder batch;
+    struct hd_batch view;
+    int err;
+
+    hd_batch_init(&batch);
+    err = hd_batch_row(&batch, HD_OP_PUT, HD_ITEMS, cells);
+    if (!err)
+        err = hd_batch_delete(&batch, HD_ITEMS, cells, hd_tables[HD_ITEMS].key_count);
+    view = hd_batch_view(&batch);
+    if (!err)
+        err = hd_rows_apply(call->app->store, HD_S(":check_db"), &view, NULL, fault);
+    hd_batch_fini(&batch);
+    return err;
+}
+
+/* The log of SQLite reuses its space, so small writes may succeed on a full disk for a while. */
+static int check_space(const struct hd_call *call)
+{
+    char file[MAX_PATH];
+    struct statvfs fs;
+    char *slash;
+
+    if (!hd_url_file(call->app->config->store, file, sizeof(file)))
+        return 0;
+    slash = strrchr(file, '/');
+    if (slash)
+        slash[1] = '\0';
+    if (statvfs(slash ? file : ".", &fs) != 0)
+        return 0;
+    return (uint64_t)fs.f_bavail * fs.f_frsize < LEAST_SPACE ? HD_EFULL : 0;
+}
+
+/* Clients without credentials may ask this, so the database is not written to each time. */
+static int check_writes(struct hd_call *call, struct hd_fault *fault)
+{
+    static _Atomic int64_t written_at;
+    int64_t now = hd_clock_monotonic_us(), last = atomic_load(&written_at);
+    int err = check_space(call);
+
+    if (err || (last > 0 && now - last < WRITE_EVERY_US))
+        return err;
+    err = write_nothing(call, fault);
+    if (!err)
+        atomic_store(&written_at, now);
+    return err;
+}
 
 /* Any read will do: it takes the way that all others take. */
 static int check_store(struct hd_call *call)
@@ -20,6 +88,8 @@ static int check_store(struct hd_call *call)
                                 &assistant, &fault);
 
     if (!err || err == HD_ENOTFOUND)
+        err = check_writes(call, &fault);
+    if (!err)
         return 0;
     return hd_fault_set(&call->fault, err, "%s", fault.code ? fault.text : hd_error_text(err));
 }

@@ -1,8 +1,10 @@
 #include "base/error.h"
 
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/utf8.h"
 
@@ -67,4 +69,71 @@ int hd_fault_set(struct hd_fault *fault, int code, const char *fmt, ...)
     else if ((size_t)len >= sizeof(fault->text))
         fault->text[hd_utf8_cut(fault->text, sizeof(fault->text) - 1)] = '\0';
     return code;
+}
+
+/* ---- places ------------------------------------------------------------ */
+
+static atomic_bool are_hidden;
+
+void hd_errors_hide_places(bool hides)
+{
+    atomic_store_explicit(&are_hidden, hides, memory_order_relaxed);
+}
+
+bool hd_errors_are_hidden(void)
+{
+    return atomic_load_explicit(&are_hidden, memory_order_relaxed);
+}
+
+static bool is_path_char(char c)
+{
+    return c != '\0' && !strchr(" \t\r\n\"'`()<>[]{},;:|*?", c);
+}
+
+/* Where a path that begins at `at` ends. */
+static char *path_end(char *at)
+{
+    while (is_path_char(*at))
+        at++;
+    return at;
+}
+
+/* The first part of a path is a folder of this machine. */
+static bool is_local(const char *at, const char *end)
+{
+    char first[256];
+    const char *slash = memchr(at + 1, '/', (size_t)(end - at - 1));
+    struct stat st;
+
+    if (!slash || slash == at + 1 || slash + 1 == end || (size_t)(slash - at) >= sizeof(first))
+        return false;
+    memcpy(first, at, (size_t)(slash - at));
+    first[slash - at] = '\0';
+    return stat(first, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+void hd_error_hide_paths(char *text)
+{
+    static const char mark[] = "\xe2\x80\xa6"; /* "…" */
+    const size_t len = sizeof(mark) - 1;
+    char *at = hd_errors_are_hidden() ? text : NULL;
+
+    for (at = at ? strchr(at, '/') : NULL; at; at = strchr(at, '/')) {
+        char *end = path_end(at), *last = end;
+
+        if ((at > text && is_path_char(at[-1])) || !is_local(at, end)) {
+            at = end > at ? end : at + 1;
+            continue;
+        }
+        while (last[-1] != '/')
+            last--;
+        last--; /* its slash stays */
+        if ((size_t)(last - at) < len) {
+            at = end;
+            continue;
+        }
+        memcpy(at, mark, len);
+        memmove(at + len, last, strlen(last) + 1);
+        at += len + (size_t)(end - last);
+    }
 }

@@ -8,6 +8,8 @@
 #ifndef HD_BASE_ERROR_H
 #define HD_BASE_ERROR_H
 
+#include <stdbool.h>
+
 #include "base/compiler.h"
 
 #define HD_ERRORS(X)                                               \
@@ -53,5 +55,20 @@ struct hd_fault {
 
 /* Records the cause and returns code, so that callers write `return hd_fault_set(...)`. */
 int hd_fault_set(struct hd_fault *fault, int code, const char *fmt, ...) HD_PRINTF(3, 4);
+
+/*
+ * Texts of errors may name files, folders, hosts and databases of this machine. A process that
+ * answers others hides them: hd_errors_hide_places(true), once, before it answers. Functions that
+ * write such texts ask hd_errors_are_hidden(). The log has them all the same.
+ */
+void hd_errors_hide_places(bool hides);
+bool hd_errors_are_hidden(void);
+
+/*
+ * Shortens absolute paths in `text`, in place, to their last part: "/srv/app/a.py" becomes
+ * "…/a.py". A path counts when its first part is a folder of this machine, so that paths of URLs
+ * and routes stay. Does nothing unless places are hidden.
+ */
+void hd_error_hide_paths(char *text);
 
 #endif

@@ -1,9 +1,11 @@
 /* Reading and comparing. Recursion is safe: no document is deeper than HD_JSON_MAX_DEPTH. */
 #include "base/json.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/utf8.h"
 
 /* Bigger exponents than this are not calculated with. */
 #define MAX_EXPONENT (INT64_C(1) << 59)
@@ -90,6 +92,73 @@ void hd_json_fini(struct hd_json *json)
 {
     yyjson_doc_free(json->doc);
     json->doc = NULL;
+}
+
+/* ---- names that occur twice ------------------------------------------- */
+
+/* Objects with more members than this are sorted to find equal names. */
+enum { FEW_MEMBERS = 16 };
+
+static int refuse_name(struct hd_slice name, struct hd_fault *fault)
+{
+    size_t len = name.len < 80 ? name.len : 80;
+
+    return hd_fault_set(fault, HD_EINVAL, "the member \"%.*s\" occurs twice in an object",
+                        (int)hd_utf8_cut(name.ptr, len), name.ptr);
+}
+
+static int check_few(hd_json_val object, struct hd_fault *fault)
+{
+    struct hd_slice names[FEW_MEMBERS];
+    struct hd_json_iter it = hd_json_iter(object);
+
+    for (size_t count = 0; hd_json_next(&it); count++) {
+        names[count] = it.key;
+        for (size_t i = 0; i < count; i++) {
+            if (hd_slice_eq(names[i], it.key))
+                return refuse_name(it.key, fault);
+        }
+    }
+    return 0;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return hd_slice_cmp(*(const struct hd_slice *)a, *(const struct hd_slice *)b);
+}
+
+static int check_many(hd_json_val object, struct hd_fault *fault)
+{
+    size_t count = 0, size = hd_json_size(object);
+    struct hd_slice *names = hd_malloc(size * sizeof(*names));
+    struct hd_json_iter it = hd_json_iter(object);
+    int err = 0;
+
+    if (!names)
+        return HD_ENOMEM;
+    while (hd_json_next(&it))
+        names[count++] = it.key;
+    qsort(names, count, sizeof(*names), compare_names);
+    for (size_t i = 1; !err && i < count; i++) {
+        if (hd_slice_eq(names[i - 1], names[i]))
+            err = refuse_name(names[i], fault);
+    }
+    hd_free(names);
+    return err;
+}
+
+int hd_json_check_names(hd_json_val val, struct hd_fault *fault)
+{
+    struct hd_json_iter it = hd_json_iter(val);
+    int err = 0;
+
+    if (it.is_object)
+        err = hd_json_size(val) <= FEW_MEMBERS ? check_few(val, fault) : check_many(val, fault);
+    while (!err && hd_json_next(&it)) {
+        if (hd_json_is_object(it.val) || hd_json_is_array(it.val))
+            err = hd_json_check_names(it.val, fault);
+    }
+    return err;
 }
 
 enum hd_json_type hd_json_type(hd_json_val val)

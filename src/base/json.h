@@ -47,6 +47,12 @@ HD_MUST_CHECK int hd_json_parse_commented(struct hd_json *json, struct hd_slice 
                                           struct hd_fault *fault);
 void hd_json_fini(struct hd_json *json);
 
+/*
+ * HD_EINVAL, with the name in `fault`, when an object anywhere in `val` has two members of one
+ * name: parsers disagree about which of them counts. Or HD_ENOMEM.
+ */
+HD_MUST_CHECK int hd_json_check_names(hd_json_val val, struct hd_fault *fault);
+
 static inline hd_json_val hd_json_root(const struct hd_json *json)
 {
     return json->doc ? yyjson_doc_get_root(json->doc) : NULL;

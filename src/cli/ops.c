@@ -18,22 +18,6 @@ extern char **environ;
 
 #define MAX_URL 65536
 
-bool hd_ops_file(const char *url, char *out, size_t size)
-{
-    struct hd_arena arena;
-    struct hd_url parsed;
-    bool is_file;
-
-    hd_arena_init(&arena, MAX_URL);
-    is_file = hd_url_parse(&parsed, url, &arena, NULL) == 0 &&
-              strcmp(parsed.scheme, "sqlite") == 0 && parsed.rest[0] != '\0' &&
-              strcmp(parsed.rest, ":memory:") != 0 && strlen(parsed.rest) < size;
-    if (is_file)
-        (void)snprintf(out, size, "%s", parsed.rest);
-    hd_arena_fini(&arena);
-    return is_file;
-}
-
 bool hd_ops_open(const struct hd_command *command, const char *url, bool is_new,
                  struct heddle **out)
 {
@@ -42,7 +26,7 @@ bool hd_ops_open(const struct hd_command *command, const char *url, bool is_new,
     struct stat st;
 
     hd_url_show(url, shown, sizeof(shown));
-    if (!is_new && hd_ops_file(url, file, sizeof(file)) && stat(file, &st) != 0) {
+    if (!is_new && hd_url_file(url, file, sizeof(file)) && stat(file, &st) != 0) {
         (void)fprintf(stderr, "heddle %s: %s: there is no such database\n", command->name, shown);
         return false;
     }

@@ -14,12 +14,6 @@ struct hd_command;
 struct hd_auth;
 
 /*
- * The file of a SQLite URL, into `out`; false for other databases, and for sqlite::memory:. Nothing
- * is opened.
- */
-bool hd_ops_file(const char *url, char *out, size_t size);
-
-/*
  * Opens a database that must be there; false after saying why. `is_new` allows one that
  * is not there yet.
  */

@@ -13,6 +13,7 @@
 #include "run/prune.h"
 #include "run/record.h"
 #include "store/rows.h"
+#include "store/url.h"
 #include "store/store.h"
 
 #define MINUTE_US 60e6
@@ -260,7 +261,7 @@ static long long file_bytes(const struct hd_ops *ops)
     char path[4096];
     struct stat st;
 
-    return hd_ops_file(ops->config.store, path, sizeof(path)) && stat(path, &st) == 0
+    return hd_url_file(ops->config.store, path, sizeof(path)) && stat(path, &st) == 0
                ? (long long)st.st_size
                : -1;
 }

@@ -338,6 +338,8 @@ static int serve(struct serving *s)
         give_up(s);
     } else {
         say_where(s);
+        /* From here on others read the texts of errors; those of `dev` are for its developer. */
+        hd_errors_hide_places(strcmp(s->command, "serve") == 0);
     }
     uv_run(&s->loop, UV_RUN_DEFAULT);
     hd_app_close_store(&s->app);

@@ -6,10 +6,13 @@
 #include "http/server.h"
 
 #include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/log.h"
@@ -22,6 +25,7 @@
 #define BACKLOG 1024
 #define LONGEST_TICK_MS 1000
 #define SHORTEST_TICK_MS 10
+#define WARN_EVERY_MS 60000
 
 struct listener {
     struct hd_server *server;
@@ -41,6 +45,7 @@ struct hd_server {
     unsigned open_handles; /* of the three above */
     int64_t deadline_ms;
     int64_t ticked_ms; /* when the last tick came */
+    int64_t warned_ms; /* of file descriptors; 0: never */
     bool is_excused;   /* the last tick was left out */
     void (*done)(void *arg);
     void *arg;
@@ -155,9 +160,29 @@ static bool has_stood_still(struct hd_server *server)
     return server->is_excused;
 }
 
+/* libuv closes connections that it has no file descriptor for, without a word. */
+static void check_files(struct hd_server *server)
+{
+    int64_t now = (int64_t)uv_now(server->loop);
+    int fd;
+
+    if (server->warned_ms != 0 && now - server->warned_ms < WARN_EVERY_MS)
+        return;
+    fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        (void)close(fd);
+    } else if (errno == EMFILE) {
+        server->warned_ms = now;
+        hd_log(HD_LOG_ERROR, "http",
+               "out of file descriptors: new connections are closed (ulimit -n)");
+    }
+}
+
 static void on_tick(uv_timer_t *handle)
 {
     struct hd_server *server = handle->data;
+
+    check_files(server);
 
     if (!has_stood_still(server))
         hd_hub_tick(&server->hub);

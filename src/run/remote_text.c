@@ -238,6 +238,17 @@ static void put_member(struct hd_jw *jw, const char *name, hd_json_val val)
     hd_jw_val(jw, val);
 }
 
+/* Without its folder when places are hidden. */
+static void put_file(struct hd_jw *jw, struct hd_slice file)
+{
+    const char *slash = file.len > 0 ? memrchr(file.ptr, '/', file.len) : NULL;
+
+    if (slash && hd_errors_are_hidden())
+        file = hd_slice(slash + 1, (size_t)(file.ptr + file.len - slash - 1));
+    if (file.len > 0)
+        put_text(jw, "file", file);
+}
+
 /* {"error", "message", …}: as the event that clients get. */
 static int write_error(hd_json_val error, struct hd_slice type, struct hd_slice message,
                        struct hd_buf *out)
@@ -248,8 +259,9 @@ static int write_error(hd_json_val error, struct hd_slice type, struct hd_slice 
     hd_jw_object(&jw);
     put_text(&jw, "error", type);
     put_text(&jw, "message", message);
-    put_member(&jw, "traceback", hd_json_get(error, HD_S("traceback")));
-    put_member(&jw, "file", hd_json_get(error, HD_S("file")));
+    if (!hd_errors_are_hidden()) /* the log has it */
+        put_member(&jw, "traceback", hd_json_get(error, HD_S("traceback")));
+    put_file(&jw, hd_json_string(hd_json_get(error, HD_S("file"))));
     put_member(&jw, "line", hd_json_get(error, HD_S("line")));
     hd_jw_object_end(&jw);
     return hd_jw_finish(&jw);
@@ -299,6 +311,17 @@ static int copy_message(struct hd_slice error, struct hd_arena *arena, struct hd
     return err;
 }
 
+static int hide_paths(struct hd_arena *arena, struct hd_slice *text)
+{
+    char *copy = hd_arena_printf(arena, "%.*s", (int)text->len, text->len > 0 ? text->ptr : "");
+
+    if (!copy)
+        return HD_ENOMEM;
+    hd_error_hide_paths(copy);
+    *text = hd_slice_cstr(copy);
+    return 0;
+}
+
 static int take_error(hd_json_val error, const struct hd_val *secrets, struct hd_arena *arena,
                       struct hd_remote_answer *out)
 {
@@ -309,6 +332,9 @@ static int take_error(hd_json_val error, const struct hd_val *secrets, struct hd
 
     if (type.len == 0)
         type = HD_S("RuntimeError");
+    err = hide_paths(arena, &message);
+    if (err)
+        return err;
     hd_buf_init(&text, MAX_TEXT);
     err = write_error(error, type, message, &text);
     if (!err)

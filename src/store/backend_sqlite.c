@@ -312,7 +312,8 @@ static int apply_op(struct hd_sqlite_conn *conn, const struct hd_op *op, struct 
         found_row = sqlite3_changes(conn->db) > 0;
     sqlite3_reset(stmt);
     if (!err && !found_row)
-        err = hd_fault_set(fault, HD_ECONFLICT, "%s: %s", conn->name, hd_error_text(HD_ECONFLICT));
+        err = hd_fault_set(fault, HD_ECONFLICT, "%s: %s", hd_sqlite_name(conn),
+                           hd_error_text(HD_ECONFLICT));
     return err;
 }
 
@@ -352,7 +353,7 @@ static int ready_writer(struct sqlite_backend *sqlite, struct hd_fault *fault)
     }
     if (hd_sqlite_has_moved(sqlite->writer))
         return hd_fault_set(fault, HD_EIO, "%s: the file was removed or replaced while it was open",
-                            sqlite->writer->name);
+                            hd_sqlite_name(sqlite->writer));
     return 0;
 }
 
@@ -397,7 +398,7 @@ static int check_integrity(struct hd_sqlite_conn *conn, struct hd_fault *fault)
         const char *found = (const char *)sqlite3_column_text(stmt, 0);
 
         if (!found || strcmp(found, "ok") != 0)
-            err = hd_fault_set(fault, HD_ECORRUPT, "%s: %.100s", conn->name,
+            err = hd_fault_set(fault, HD_ECORRUPT, "%s: %.100s", hd_sqlite_name(conn),
                                found ? found : "the check gave no answer");
     }
     sqlite3_finalize(stmt);

@@ -85,6 +85,9 @@ void hd_sqlite_conn_close(struct hd_sqlite_conn *conn);
 HD_MUST_CHECK int hd_sqlite_conn_configure(struct hd_sqlite_conn *conn, enum hd_sqlite_role role,
                                            bool is_relaxed, struct hd_fault *fault);
 
+/* The path as faults quote it, or another word for it where places are hidden. */
+const char *hd_sqlite_name(const struct hd_sqlite_conn *conn);
+
 /* Our code for what failed last on this connection, with a sentence "name: while …: cause". */
 int hd_sqlite_fail(struct hd_sqlite_conn *conn, const char *doing, struct hd_fault *fault);
 

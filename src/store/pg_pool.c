@@ -208,6 +208,16 @@ static bool recover(struct hd_pg *pg, const struct hd_pg_failure *failure, bool 
     return back_off(tries, deadline_us);
 }
 
+/* Messages of libpq and of the server name hosts, databases and roles. */
+static int report(const struct hd_pg *pg, int err, const struct hd_pg_failure *answer,
+                  struct hd_fault *fault)
+{
+    if (!hd_errors_are_hidden())
+        return hd_fault_set(fault, err, "PostgreSQL at %s: %s", pg->where, answer->text);
+    hd_log(HD_LOG_WARN, "postgres", "%s: %s", pg->where, answer->text);
+    return hd_fault_set(fault, err, "%s", hd_error_text(err));
+}
+
 int hd_pg_run(struct hd_pg *pg, hd_pg_work work, void *arg, struct hd_fault *fault)
 {
     int64_t deadline_us = hd_clock_monotonic_us() + 1000 * (int64_t)pg->timeout_ms;
@@ -223,7 +233,7 @@ int hd_pg_run(struct hd_pg *pg, hd_pg_work work, void *arg, struct hd_fault *fau
         if (failure.state[0] || !answer.state[0])
             answer = failure;
         if (!recover(pg, &failure, was_idle, tries, deadline_us))
-            return hd_fault_set(fault, err, "PostgreSQL at %s: %s", pg->where, answer.text);
+            return report(pg, err, &answer, fault);
         if (tries == 0 && failure.is_lost)
             hd_log(HD_LOG_INFO, "postgres", "%s: %s; trying again", pg->where, failure.text);
     }

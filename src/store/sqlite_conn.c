@@ -7,10 +7,13 @@
  */
 #include "store/backend_sqlite.h"
 
+#include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/log.h"
 
 /* The log is copied into the database whenever it has this many pages. */
 #define CHECKPOINT_PAGES 1000
@@ -55,13 +58,18 @@ static int our_code(int code)
     }
 }
 
+const char *hd_sqlite_name(const struct hd_sqlite_conn *conn)
+{
+    return hd_errors_are_hidden() ? "the database" : conn->name;
+}
+
 int hd_sqlite_fail(struct hd_sqlite_conn *conn, const char *doing, struct hd_fault *fault)
 {
     int code = sqlite3_extended_errcode(conn->db);
     int err = our_code(code);
 
     conn->is_broken = conn->is_broken || (err != HD_EBUSY && err != HD_ELIMIT);
-    return hd_fault_set(fault, err, "%s: while %s: %s", conn->name, doing,
+    return hd_fault_set(fault, err, "%s: while %s: %s", hd_sqlite_name(conn), doing,
                         sqlite3_errmsg(conn->db));
 }
 
@@ -146,7 +154,7 @@ int hd_sqlite_ask(struct hd_sqlite_conn *conn, const char *sql, int64_t *out,
     if (step == SQLITE_ROW)
         *out = sqlite3_column_int64(stmt, 0);
     else if (step == SQLITE_DONE)
-        err = hd_fault_set(fault, HD_ECORRUPT, "%s: no answer to %s", conn->name, sql);
+        err = hd_fault_set(fault, HD_ECORRUPT, "%s: no answer to %s", hd_sqlite_name(conn), sql);
     else
         err = hd_sqlite_fail(conn, "reading the schema", fault);
     sqlite3_finalize(stmt);
@@ -211,7 +219,7 @@ int hd_sqlite_op_statement(struct hd_sqlite_conn *conn, const struct hd_op *op, 
     hd_buf_init(&sql, MAX_SQL_LEN);
     err = hd_sqlite_op_sql(&sql, op);
     if (err)
-        hd_fault_set(fault, err, "%s: %s", conn->name, hd_error_text(err));
+        hd_fault_set(fault, err, "%s: %s", hd_sqlite_name(conn), hd_error_text(err));
     else
         err = keep_statement(conn, shape, sql.ptr, sql.len, out, fault);
     hd_buf_fini(&sql);
@@ -231,7 +239,7 @@ int hd_sqlite_query_statement(struct hd_sqlite_conn *conn, const struct hd_query
     hd_buf_init(&sql, MAX_SQL_LEN);
     err = hd_sqlite_query_sql(&sql, query);
     if (err)
-        hd_fault_set(fault, err, "%s: %s", conn->name, hd_error_text(err));
+        hd_fault_set(fault, err, "%s: %s", hd_sqlite_name(conn), hd_error_text(err));
     else
         err = keep_statement(conn, shape, sql.ptr, sql.len, out, fault);
     hd_buf_fini(&sql);
@@ -310,10 +318,23 @@ int hd_sqlite_bind(sqlite3_stmt *stmt, int at, enum hd_column_type type, const s
 
 /* ---- life ------------------------------------------------------------- */
 
+/*
+ * A new file is empty until here, and SQLite gives its companions (-wal, -shm, -journal) the mode
+ * that it has. Not every file system has modes.
+ */
+static void keep_private(const char *path)
+{
+    if (chmod(path, S_IRUSR | S_IWUSR) != 0)
+        hd_log(HD_LOG_WARN, "sqlite", "the database file cannot be made private: %s",
+               strerror(errno));
+}
+
 int hd_sqlite_conn_open(struct hd_sqlite_conn **out, const char *path, int flags, int timeout_ms,
                         struct hd_fault *fault)
 {
     struct hd_sqlite_conn *conn = hd_calloc(1, sizeof(*conn));
+    struct stat st;
+    bool is_new;
     int err;
 
     if (!conn)
@@ -321,6 +342,7 @@ int hd_sqlite_conn_open(struct hd_sqlite_conn **out, const char *path, int flags
     set_name(conn, path);
     conn->timeout_ms = timeout_ms;
     conn->restart_at = RESTART_PAGES;
+    is_new = (flags & SQLITE_OPEN_CREATE) && stat(path, &st) != 0 && errno == ENOENT;
     /* Each connection is used by one thread at a time: SQLite need not lock it. */
     if (sqlite3_open_v2(path, &conn->db, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
                         NULL) != SQLITE_OK ||
@@ -329,6 +351,8 @@ int hd_sqlite_conn_open(struct hd_sqlite_conn **out, const char *path, int flags
         hd_sqlite_conn_close(conn);
         return err;
     }
+    if (is_new)
+        keep_private(path);
     *out = conn;
     return 0;
 }

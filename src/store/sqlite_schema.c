@@ -60,6 +60,8 @@ static int refuse_path(struct hd_fault *fault, int code, const char *path, const
 {
     size_t len = strlen(path);
 
+    if (hd_errors_are_hidden())
+        return hd_fault_set(fault, code, "the database: %s", cause);
     return hd_fault_set(fault, code, "%s%s: %s", len > 150 ? "…" : "",
                         len > 150 ? path + len - 150 : path, cause);
 }
@@ -141,13 +143,14 @@ static int identify(struct hd_sqlite_conn *conn, int *out, struct hd_fault *faul
         return 0;
     if (application != HD_SQLITE_APPLICATION_ID)
         return hd_fault_set(fault, HD_EINVAL, "%s: is a SQLite database of another application",
-                            conn->name);
+                            hd_sqlite_name(conn));
     if (version > HD_SCHEMA_VERSION)
         return hd_fault_set(fault, HD_EVERSION,
                             "%s: has schema version %lld, this library knows up to %d: upgrade it",
-                            conn->name, (long long)version, HD_SCHEMA_VERSION);
+                            hd_sqlite_name(conn), (long long)version, HD_SCHEMA_VERSION);
     if (version < 1)
-        return hd_fault_set(fault, HD_ECORRUPT, "%s: its schema version is missing", conn->name);
+        return hd_fault_set(fault, HD_ECORRUPT, "%s: its schema version is missing",
+                            hd_sqlite_name(conn));
     *out = (int)version;
     return 0;
 }
@@ -198,7 +201,7 @@ static int create_tables(struct hd_sqlite_conn *conn, int version, struct hd_fau
     hd_buf_init(&sql, MAX_SCHEMA_SQL);
     err = write_schema(&sql, version);
     if (err)
-        hd_fault_set(fault, err, "%s: %s", conn->name, hd_error_text(err));
+        hd_fault_set(fault, err, "%s: %s", hd_sqlite_name(conn), hd_error_text(err));
     else
         err = hd_sqlite_exec(conn, sql.ptr, "creating the tables", fault);
     hd_buf_fini(&sql);
@@ -242,7 +245,8 @@ static int switch_to_log(struct hd_sqlite_conn *conn, struct hd_fault *fault)
         mode = (const char *)sqlite3_column_text(stmt, 0);
         if (!mode || strcmp(mode, "wal") != 0)
             err = hd_fault_set(fault, HD_EUNSUPPORTED,
-                               "%s: this file system cannot do write-ahead logging", conn->name);
+                               "%s: this file system cannot do write-ahead logging",
+                               hd_sqlite_name(conn));
     }
     sqlite3_finalize(stmt);
     return err;
@@ -307,7 +311,7 @@ static int open_once(struct hd_sqlite_conn **out, const char *path, int timeout_
     if (err)
         return err;
     if (sqlite3_db_readonly(conn->db, "main") == 1)
-        err = hd_fault_set(fault, HD_EACCESS, "%s: the file is read-only", conn->name);
+        err = hd_fault_set(fault, HD_EACCESS, "%s: the file is read-only", hd_sqlite_name(conn));
     if (!err) {
         err = make_ours(conn, fault);
         if (err && !exists)

@@ -7,6 +7,8 @@
 
 #include "base/slice.h"
 
+#define MAX_URL 65536
+
 #define MAX_SCHEMA_NAME 40
 
 /* A row of SQLite holds no more than 10^9 bytes, one of PostgreSQL 2^30. */
@@ -310,4 +312,20 @@ void hd_url_show(const char *url, char *out, size_t size)
         (void)snprintf(out, size, "%.*s:***%.*s", (int)(colon - url), url, (int)len, rest);
     else
         (void)snprintf(out, size, "%.*s", (int)len, url);
+}
+
+bool hd_url_file(const char *url, char *out, size_t size)
+{
+    struct hd_arena arena;
+    struct hd_url parsed;
+    bool is_file;
+
+    hd_arena_init(&arena, MAX_URL);
+    is_file = hd_url_parse(&parsed, url, &arena, NULL) == 0 &&
+              strcmp(parsed.scheme, "sqlite") == 0 && parsed.rest[0] != '\0' &&
+              strcmp(parsed.rest, ":memory:") != 0 && strlen(parsed.rest) < size;
+    if (is_file)
+        (void)snprintf(out, size, "%s", parsed.rest);
+    hd_arena_fini(&arena);
+    return is_file;
 }

@@ -28,6 +28,8 @@ HD_MUST_CHECK int hd_url_parse(struct hd_url *url, const char *text, struct hd_a
                                struct hd_fault *fault);
 
 /* A URL as it may be shown: without its password, also where the password breaks the URL. */
+/* The file of a sqlite: URL; false when it names none. */
+bool hd_url_file(const char *url, char *out, size_t size);
 void hd_url_show(const char *url, char *out, size_t size);
 
 #endif

@@ -85,6 +85,32 @@ static void a_long_text_is_cut_between_characters(void **state)
     }
 }
 
+static void paths_of_this_machine_are_hidden(void **state)
+{
+    static const struct {
+        const char *text, *hidden;
+    } cases[] = {
+        {"No such file: '/usr/lib/app/config.json'", "No such file: '…/config.json'"},
+        {"/tmp/a/b.py:3: x, \"/etc/app/c\"", "…/b.py:3: x, \"…/c\""},
+        {"GET /threads/x/state failed", "GET /threads/x/state failed"},
+        {"see https://host/usr/lib/x", "see https://host/usr/lib/x"},
+        {"a/usr/lib/x and /usr and / and //usr/x", "a/usr/lib/x and /usr and / and //usr/x"},
+        {"", ""},
+    };
+    char text[100];
+
+    (void)state;
+    for (int hides = 0; hides < 2; hides++) {
+        hd_errors_hide_places(hides == 1);
+        for (size_t i = 0; i < HD_COUNT(cases); i++) {
+            (void)snprintf(text, sizeof(text), "%s", cases[i].text);
+            hd_error_hide_paths(text);
+            assert_string_equal(text, hides ? cases[i].hidden : cases[i].text);
+        }
+    }
+    hd_errors_hide_places(false);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -93,6 +119,7 @@ int main(void)
         cmocka_unit_test(the_first_cause_wins),
         cmocka_unit_test(a_fault_is_optional),
         cmocka_unit_test(a_long_text_is_cut_between_characters),
+        cmocka_unit_test(paths_of_this_machine_are_hidden),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -502,6 +502,50 @@ static void every_failing_allocation_is_reported(void **state)
     assert_in_range(check_every_allocation(parse_something, &large), 2, 100);
 }
 
+static void names_that_occur_twice_are_found(void **state)
+{
+    static const struct {
+        const char *text, *name;
+    } cases[] = {
+        {"{\"a\":1,\"b\":{\"a\":1},\"c\":[{\"a\":1},{\"a\":2}]}", NULL},
+        {"{\"a\":1,\"a\":1}", "\"a\""},
+        {"[1,[{\"x\":{\"b\":1,\"c\":2,\"\\u0062\":3}}]]", "\"b\""},
+        {"{\"\":1,\"\":2}", "\"\""},
+        {"3", NULL},
+    };
+    struct hd_json json;
+    struct hd_fault fault;
+
+    (void)state;
+    for (size_t i = 0; i < HD_COUNT(cases); i++) {
+        fault = (struct hd_fault){0};
+        assert_err(hd_json_parse(&json, hd_slice_cstr(cases[i].text), NULL), 0);
+        assert_err(hd_json_check_names(hd_json_root(&json), &fault), cases[i].name ? HD_EINVAL : 0);
+        assert_true(!cases[i].name || strstr(fault.text, cases[i].name));
+        hd_json_fini(&json);
+    }
+}
+
+/* More members than are compared one by one. */
+static void names_of_large_objects_are_compared(void **state)
+{
+    struct hd_json json;
+    struct hd_buf text;
+
+    (void)state;
+    for (int twice = 0; twice < 2; twice++) {
+        hd_buf_init(&text, 65536);
+        assert_err(hd_buf_printf(&text, "{\"first\":0"), 0);
+        for (int i = 0; i < 1000; i++)
+            assert_err(hd_buf_printf(&text, ",\"%d\":%d", i, i), 0);
+        assert_err(hd_buf_printf(&text, ",\"%s\":0}", twice ? "first" : "last"), 0);
+        assert_err(hd_json_parse(&json, hd_buf_slice(&text), NULL), 0);
+        assert_err(hd_json_check_names(hd_json_root(&json), NULL), twice ? HD_EINVAL : 0);
+        hd_json_fini(&json);
+        hd_buf_fini(&text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -522,6 +566,8 @@ int main(void)
         cmocka_unit_test(equality_is_by_value_and_symmetric),
         cmocka_unit_test(containment_is_that_of_jsonb),
         cmocka_unit_test(every_failing_allocation_is_reported),
+        cmocka_unit_test(names_that_occur_twice_are_found),
+        cmocka_unit_test(names_of_large_objects_are_compared),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

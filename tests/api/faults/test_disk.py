@@ -79,11 +79,15 @@ def test_a_full_disk(small_disk):
         # What is there can be read, and the server is well.
         assert texts(http.get(f"/threads/{kept}/state").json()["values"])[0] == "before"
         assert http.get("/ok").json() == {"ok": True}
+        # A probe that asks about the database hears of it, without its path.
+        answer = http.get("/ok?check_db=1")
+        assert answer.status_code == 500 and "space" in answer.text and str(small_disk) not in answer.text
         # Now the run meets the full disk: the log says so.
         gate.open()
         eventually(lambda: "is not stored yet" in server.log.read_text())
         (small_disk / "ballast").unlink()
         eventually(lambda: not is_full(http))
+        eventually(lambda: http.get("/ok?check_db=1").status_code == 200)
         comes_to_rest(server)
         for run in runs:
             status = http.get(f"/threads/{busy}/runs/{run['run_id']}").json()["status"]

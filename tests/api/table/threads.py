@@ -104,7 +104,14 @@ def test_create_refuses(http, body, named):
 
 
 def test_create_refuses_a_name_that_comes_twice(http):
-    refused(http, "POST", "/threads", 422, content=b'{"metadata": {"a": 1, "a": 2}}')
+    for body in (
+        b'{"metadata": {"a": 1, "a": 2}}',
+        b'{"metadata": {}, "metadata": {}}',
+        b'{"metadata": {"list": [{"deep": {"a": 1, "b": 2, "\\u0061": 3}}]}}',
+        b'{"unknown": {"a": 1, "a": 1}}',
+        b'{"metadata": {' + b"".join(b'"m%d": 1, ' % number for number in range(100)) + b'"a": 1, "a": 2}}',
+    ):
+        refused(http, "POST", "/threads", 422, "twice", content=body)
 
 
 def test_create_refuses_what_is_not_json(http):
