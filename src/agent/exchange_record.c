@@ -29,13 +29,14 @@ static int mask(const struct masks *masks, struct hd_buf *out, struct hd_slice t
 }
 
 /* A line without its end; those with secret names are left out. */
-static int add_header(const struct masks *masks, struct hd_buf *out, struct hd_slice line)
+static int add_header(const struct masks *masks, struct hd_buf *out, struct hd_slice line,
+                      bool is_sent)
 {
     struct hd_slice value;
     struct hd_slice name = hd_header_split(line, &value);
     int err;
 
-    if (hd_secret_is_name(name))
+    if (hd_secret_is_name(name) || (is_sent && hd_secret_is_header(name)))
         return 0;
     err = hd_mask(out, line, masks->exchange->secrets, masks->exchange->secret_count);
     return err ? err : hd_buf_append(out, "\r\n", 2);
@@ -50,7 +51,7 @@ static int mask_request(struct masks *masks)
         err = mask(masks, &masks->body, what->body);
     hd_buf_init(&masks->headers, MAX_KEPT);
     for (size_t i = 0; i < what->header_count && !err; i++)
-        err = add_header(masks, &masks->headers, hd_slice_cstr(what->headers[i]));
+        err = add_header(masks, &masks->headers, hd_slice_cstr(what->headers[i]), true);
     return err;
 }
 
@@ -67,7 +68,7 @@ static int mask_answer(struct masks *masks, const struct hd_reply *reply)
         size_t bare = len > 0 && rest.ptr[len - 1] == '\r' ? len - 1 : len;
 
         if (bare > 0)
-            err = add_header(masks, &masks->answer_headers, hd_slice(rest.ptr, bare));
+            err = add_header(masks, &masks->answer_headers, hd_slice(rest.ptr, bare), false);
         len += feed != NULL;
         rest = hd_slice(rest.ptr + len, rest.len - len);
     }

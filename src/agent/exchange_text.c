@@ -10,6 +10,7 @@
 
 #define MAX_WAIT_MS 60000
 #define MIN_SECRET 3 /* shorter ones are no secrets, and would be found everywhere */
+#define MIN_HEADER 8 /* of headers whose name does not say that they are secret */
 
 /* ---- headers ---------------------------------------------------------- */
 
@@ -154,7 +155,7 @@ int hd_exchange_secrets(struct hd_exchange *exchange)
         struct hd_slice value;
         struct hd_slice name = hd_header_split(hd_slice_cstr(what->headers[i]), &value);
 
-        if (!hd_secret_is_name(name))
+        if (!hd_secret_is_name(name) && !(hd_secret_is_header(name) && value.len >= MIN_HEADER))
             continue;
         exchange->secrets[exchange->secret_count++] = value;
         exchange->secrets[exchange->secret_count++] = bare(value);

@@ -13,6 +13,7 @@ struct step {
     const struct step *outer;
     struct hd_slice key; /* of a member; ptr NULL: an element */
     size_t index;
+    bool has_headers; /* its members are headers of requests */
 };
 
 struct taking {
@@ -147,17 +148,40 @@ static struct hd_val *walk_list(struct taking *t, const struct step *step, const
     return out;
 }
 
+/* Whether requests go somewhere as the object says. */
+static bool has_target(const struct hd_val *val)
+{
+    for (size_t i = 0; i < hd_val_count(val); i++) {
+        struct hd_val *key;
+
+        (void)hd_val_member(val, i, &key);
+        if (hd_secret_names_target(hd_val_get_string(key)))
+            return true;
+    }
+    return false;
+}
+
+/* The value of a header, be it a text or a list of them. */
+static bool is_header(const struct step *step, struct hd_slice name)
+{
+    return step->has_headers && hd_secret_is_header(name);
+}
+
 static struct hd_val *walk_object(struct taking *t, const struct step *step,
                                   const struct hd_val *val, bool is_named)
 {
     struct hd_val *out = hd_val_ref(val);
+    bool is_target = has_target(val);
 
     for (size_t i = 0; out && i < hd_val_count(val); i++) {
         struct hd_val *key;
         const struct hd_val *old = hd_val_member(val, i, &key);
         struct hd_slice name = hd_val_get_string(key);
-        const struct step inner = {.outer = step, .key = name.ptr ? name : HD_S("")};
-        struct hd_val *changed = walk(t, &inner, old, is_named || hd_secret_is_name(name));
+        const struct step inner = {.outer = step,
+                                   .key = name.ptr ? name : HD_S(""),
+                                   .has_headers = is_target && hd_secret_names_headers(name)};
+        struct hd_val *changed =
+            walk(t, &inner, old, is_named || hd_secret_is_name(name) || is_header(step, name));
 
         if (changed == old)
             hd_val_unref(changed);

@@ -19,13 +19,22 @@
 
 /* By name: api keys, tokens (not `max_tokens`), passwords, secrets, authorization, cookies … */
 bool hd_secret_is_name(struct hd_slice name);
+/*
+ * Headers that a request sends: any but those that are known to be harmless (Accept, User-Agent,
+ * names that end with `-version`, …), since services name the headers of their keys as they like.
+ */
+bool hd_secret_is_header(struct hd_slice name);
+/* Members of an object that say where a request goes (`url`, …) and what it sends (`headers`). */
+bool hd_secret_names_target(struct hd_slice name);
+bool hd_secret_names_headers(struct hd_slice name);
 /* By shape: JSON Web Tokens, "Bearer …", keys as providers make them. */
 bool hd_secret_is_text(struct hd_slice text);
 
 /*
  * Takes `config` and returns it with markers. What they stand for is added to *secrets, an
  * object of markers to strings and numbers (made when it is NULL and there is something to add).
- * Members of an object with a secret name (`apiKeys`) are all secret. Markers that come in stand
+ * Members of an object with a secret name (`apiKeys`) are all secret, and so are the headers of a
+ * server, an agent or a tool, an object with `url` and `headers`. Markers that come in stand
  * for nothing and become null, so that nobody gets at a secret by its name. NULL: HD_ENOMEM.
  */
 HD_MUST_CHECK struct hd_val *hd_secrets_take(struct hd_val *config, struct hd_val **secrets);

@@ -330,10 +330,37 @@ static int find_string(struct finder *f, struct hd_slice text, bool is_named)
     return kind ? report(f, text, kind, false, NULL) : find_text(f, text);
 }
 
+static bool has_target(hd_json_val val)
+{
+    struct hd_json_iter it = hd_json_iter(val);
+
+    while (it.is_object && hd_json_next(&it)) {
+        if (hd_secret_names_target(it.key))
+            return true;
+    }
+    return false;
+}
+
+/* Headers that a server, an agent or a tool is sent. */
+static int find_sent(struct finder *f, hd_json_val headers)
+{
+    struct hd_json_iter it = hd_json_iter(headers);
+    size_t len = f->place.len;
+    int err = 0;
+
+    while (!err && hd_json_next(&it)) {
+        err = enter(f, it.key, 0);
+        if (!err)
+            err = find_json(f, it.val, hd_secret_is_header(it.key));
+        f->place.len = len;
+    }
+    return err;
+}
+
 static int find_members(struct finder *f, hd_json_val val, bool is_named)
 {
     struct hd_json_iter it = hd_json_iter(val);
-    bool is_object = hd_json_is_object(val);
+    bool is_object = hd_json_is_object(val), is_target = has_target(val);
     size_t len = f->place.len, index = 0;
     int err = 0;
 
@@ -344,7 +371,9 @@ static int find_members(struct finder *f, hd_json_val val, bool is_named)
             named = (named || hd_secret_is_name(it.key)) && !is_logprob(val, it.key) &&
                     !is_schema(it.val);
         err = enter(f, is_object ? it.key : hd_slice(NULL, 0), index++);
-        if (!err)
+        if (!err && is_target && hd_json_is_object(it.val) && hd_secret_names_headers(it.key))
+            err = find_sent(f, it.val);
+        else if (!err)
             err = find_json(f, it.val, named);
         if (!err && is_object && hd_secret_text_kind(it.key))
             err = report(f, it.key, hd_secret_text_kind(it.key), false, NULL);

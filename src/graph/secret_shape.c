@@ -179,6 +179,78 @@ bool hd_secret_is_name(struct hd_slice name)
     return has_key(&words) || has_token(&words);
 }
 
+/* ---- headers ---------------------------------------------------------- */
+
+bool hd_secret_is_header(struct hd_slice name)
+{
+    static const char *const harmless[] = {"accept",
+                                           "accept-charset",
+                                           "accept-encoding",
+                                           "accept-language",
+                                           "anthropic-beta",
+                                           "cache-control",
+                                           "connection",
+                                           "content-encoding",
+                                           "content-language",
+                                           "content-length",
+                                           "content-type",
+                                           "date",
+                                           "expect",
+                                           "host",
+                                           "http-referer",
+                                           "idempotency-key",
+                                           "if-match",
+                                           "if-modified-since",
+                                           "if-none-match",
+                                           "last-event-id",
+                                           "openai-beta",
+                                           "origin",
+                                           "pragma",
+                                           "prefer",
+                                           "range",
+                                           "referer",
+                                           "te",
+                                           "traceparent",
+                                           "tracestate",
+                                           "transfer-encoding",
+                                           "upgrade",
+                                           "user-agent",
+                                           "via",
+                                           "x-amzn-trace-id",
+                                           "x-client-name",
+                                           "x-correlation-id",
+                                           "x-forwarded-for",
+                                           "x-forwarded-host",
+                                           "x-forwarded-proto",
+                                           "x-request-id",
+                                           "x-title",
+                                           NULL};
+    char text[MAX_WORD];
+
+    if (name.len == 0 || name.len >= sizeof(text))
+        return name.len > 0;
+    for (size_t i = 0; i < name.len; i++)
+        text[i] = (char)(is_upper(name.ptr[i]) ? name.ptr[i] + ('a' - 'A') : name.ptr[i]);
+    text[name.len] = '\0';
+    return !is_one_of(text, harmless) && !ends_with(text, "-version");
+}
+
+bool hd_secret_names_target(struct hd_slice name)
+{
+    static const char *const list[] = {"url", "endpoint", "uri", NULL};
+    struct words words;
+
+    return split(name, &words) && words.count > 0 && is_one_of(words.list[words.count - 1], list);
+}
+
+bool hd_secret_names_headers(struct hd_slice name)
+{
+    struct words words;
+
+    return split(name, &words) && words.count > 0 &&
+           strcmp(words.list[words.count - 1], "headers") == 0;
+}
+
 /* ---- texts ------------------------------------------------------------ */
 
 static struct hd_slice trimmed(struct hd_slice text)

@@ -721,7 +721,7 @@ static const struct hd_slice known[] = {HD_S_INIT("sk-url-secret"), HD_S_INIT("s
 
 #define REQUEST_RECORD                                                   \
     "peer=model\nmethod=POST\npath=/v1?key=***\n"                        \
-    "headers=Content-Type: application/json\r\nX-Note: *** is ***\r\n\n" \
+    "headers=Content-Type: application/json\r\n\n" \
     "body={\"ask\":\"***\"}\n"
 
 static struct hd_exchange_what with_secrets(struct hd_exchange_what what)

@@ -360,6 +360,50 @@ static void long_places_are_cut_in_whole_characters(void **state)
     hd_val_unref(secrets);
 }
 
+static void names_of_headers(void **state)
+{
+    static const char *const secret[] = {"X-Key",  "x-functions-key", "DD-APPLICATION-KEY",
+                                         "X-Pass", "X-Session",       "Authorization",
+                                         "X",      "X-Tenant",        "ocp-apim-subscription-key"};
+    static const char *const harmless[] = {"Accept",       "content-type",      "USER-AGENT",
+                                           "traceparent",  "anthropic-version", "Notion-Version",
+                                           "X-Request-Id", "Idempotency-Key",   ""};
+
+    (void)state;
+    for (size_t i = 0; i < HD_COUNT(secret); i++)
+        assert_true(hd_secret_is_header(hd_slice_cstr(secret[i])));
+    for (size_t i = 0; i < HD_COUNT(harmless); i++)
+        assert_false(hd_secret_is_header(hd_slice_cstr(harmless[i])));
+}
+
+static void headers_of_servers_are_secret(void **state)
+{
+    struct hd_val *secrets = NULL;
+    struct hd_val *taken = hd_secrets_take(
+        parse("{'servers':[{'url':'http://x','headers':{'X-Key':'k1','Accept':'a/b'}}],"
+              "'tool':{'base_url':'u','default_headers':{'x-pass':['p1']}},"
+              "'answer':{'status':200,'headers':{'X-Key':'shown'}}}"),
+        &secrets);
+    struct hd_val *assistant = parse("{'agents':[{'endpoint':'u','headers':{'X-Session':'s'}}]}");
+    struct hd_buf path;
+
+    (void)state;
+    assert_same(taken, "{'servers':[{'url':'http://x','headers':"
+                       "{'X-Key':'heddle:secret:servers.0.headers.X-Key','Accept':'a/b'}}],"
+                       "'tool':{'base_url':'u','default_headers':"
+                       "{'x-pass':['heddle:secret:tool.default_headers.x-pass.0']}},"
+                       "'answer':{'status':200,'headers':{'X-Key':'shown'}}}");
+    assert_same(secrets, "{'heddle:secret:servers.0.headers.X-Key':'k1',"
+                         "'heddle:secret:tool.default_headers.x-pass.0':'p1'}");
+    hd_buf_init(&path, 1000);
+    assert_true(hd_secrets_find(assistant, false, &path));
+    assert_slice(hd_buf_slice(&path), HD_S("agents.0.headers.X-Session"));
+    hd_buf_fini(&path);
+    hd_val_unref(assistant);
+    hd_val_unref(taken);
+    hd_val_unref(secrets);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -375,6 +419,8 @@ int main(void)
         cmocka_unit_test(texts_are_revealed_within),
         cmocka_unit_test(find_says_where),
         cmocka_unit_test(long_places_are_cut_in_whole_characters),
+        cmocka_unit_test(names_of_headers),
+        cmocka_unit_test(headers_of_servers_are_secret),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
