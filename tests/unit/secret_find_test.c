@@ -50,6 +50,17 @@ static void members_by_name(void **state)
     expect("[{'headers': {'Authorization': 'x'}}]", false, "0.headers.Authorization|by name|x\n");
 }
 
+static void headers_of_servers(void **state)
+{
+    (void)state;
+    expect("{'servers': [{'url': 'http://x', 'headers': {'X-Key': 'k', 'Accept': 'a/b'}}]}", false,
+           "servers.0.headers.X-Key|by name|k\n");
+    expect("{'base_url': 'u', 'default_headers': {'x-functions-key': ['k'], 'Api-Version': '1'}}",
+           false, "default_headers.x-functions-key.0|by name|k\n");
+    expect("{'url': 'u', 'headers': {'X-Pass': 'heddle:secret:headers.X-Pass'}}", false, "");
+    expect("{'status': 200, 'headers': {'X-Key': 'k', 'X-Session': 's'}}", false, "");
+}
+
 static void members_that_are_none(void **state)
 {
     (void)state;
@@ -210,12 +221,19 @@ static void answers_end_the_search(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(members_by_name),      cmocka_unit_test(members_that_are_none),
-        cmocka_unit_test(values_by_shape),      cmocka_unit_test(json_in_strings),
-        cmocka_unit_test(texts_that_hold_one),  cmocka_unit_test(private_keys),
-        cmocka_unit_test(texts_that_hold_none), cmocka_unit_test(pieces),
-        cmocka_unit_test(binary_texts),         cmocka_unit_test(headers),
-        cmocka_unit_test(without_memory),       cmocka_unit_test(answers_end_the_search),
+        cmocka_unit_test(headers_of_servers),
+        cmocka_unit_test(members_by_name),
+        cmocka_unit_test(members_that_are_none),
+        cmocka_unit_test(values_by_shape),
+        cmocka_unit_test(json_in_strings),
+        cmocka_unit_test(texts_that_hold_one),
+        cmocka_unit_test(private_keys),
+        cmocka_unit_test(texts_that_hold_none),
+        cmocka_unit_test(pieces),
+        cmocka_unit_test(binary_texts),
+        cmocka_unit_test(headers),
+        cmocka_unit_test(without_memory),
+        cmocka_unit_test(answers_end_the_search),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

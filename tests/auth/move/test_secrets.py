@@ -99,7 +99,7 @@ def test_a_sound_set_up(secured):
     server.config_file.write_text(text)
     where = ["--config", str(server.config_file), "--store", server.store]
     fine = server.tool("doctor", *where).stdout
-    for line in ("configuration", "authentication", "key file", "network", "disk", "database", "schema", "integrity"):
+    for line in ("configuration", "authentication", "key file", "network", "disk", "database", "schema", "values", "rows"):
         assert f"ok    {line} " in fine, fine
     assert "fine" in fine.splitlines()[-1]
 
