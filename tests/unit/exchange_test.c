@@ -719,8 +719,8 @@ static const char *const lines[] = {"Content-Type: application/json", "Authoriza
                                     "X-Api-Key: key-2", "X-Note: tok-1 is key-2"};
 static const struct hd_slice known[] = {HD_S_INIT("sk-url-secret"), HD_S_INIT("sk-body-secret")};
 
-#define REQUEST_RECORD                                                   \
-    "peer=model\nmethod=POST\npath=/v1?key=***\n"                        \
+#define REQUEST_RECORD                             \
+    "peer=model\nmethod=POST\npath=/v1?key=***\n"  \
     "headers=Content-Type: application/json\r\n\n" \
     "body={\"ask\":\"***\"}\n"
 
