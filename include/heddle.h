@@ -321,6 +321,9 @@ int heddle_delete_runs(struct heddle *store, struct heddle_bytes principal,
                        struct heddle_error *error);
 
 /*
+ * Where the metadata of a checkpoint have the source's id as `thread_id`, those of
+ * the copy have the target's; everything else is the same.
+ *
  * HEDDLE_EEXISTS when the target is a thread already, if only an emptied one.
  * A source that does not exist copies nothing. HEDDLE_EBUSY when the source
  * changes so fast that no whole state of it could be read.

@@ -38,63 +38,9 @@ struct move {
     const struct hd_spot *spot;
     struct hd_slice id;     /* the new head */
     struct hd_slice chosen; /* the same; empty when it is the newest checkpoint */
-    struct hd_slice interrupts;
+    struct hd_standing standing;
     bool is_busy;
 };
-
-/* What the tasks of a state ask. Answers were given elsewhere: a run from here asks again. */
-static void put_interrupts(struct hd_jw *jw, hd_json_val tasks)
-{
-    struct hd_json_iter it = hd_json_iter(tasks);
-
-    hd_jw_object(jw);
-    while (hd_json_next(&it)) {
-        hd_json_val asked = hd_json_get(it.val, HD_S("interrupts"));
-
-        if (hd_json_size(asked) == 0)
-            continue;
-        hd_jw_key(jw, hd_json_string(hd_json_get(it.val, HD_S("id"))));
-        hd_jw_val(jw, asked);
-    }
-    hd_jw_object_end(jw);
-}
-
-static int write_interrupts(struct hd_call *call, struct hd_slice state, struct hd_slice *out)
-{
-    struct hd_json json = {NULL};
-    struct hd_buf buf;
-    struct hd_jw jw;
-    int err = hd_json_parse(&json, state, &call->fault);
-
-    hd_buf_init(&buf, MAX_STATE);
-    hd_jw_init(&jw, &buf);
-    put_interrupts(&jw, hd_json_get(hd_json_root(&json), HD_S("tasks")));
-    if (!err)
-        err = hd_jw_finish(&jw);
-    if (!err && buf.len > 2)
-        err = hd_arena_copy(call->arena, hd_buf_slice(&buf), out);
-    hd_buf_fini(&buf);
-    hd_json_fini(&json);
-    return err;
-}
-
-static int find_interrupts(struct hd_call *call, struct move *move)
-{
-    struct hd_address at = hd_spot_address(call, move->spot, move->id);
-    struct hd_failure failure = {NULL, NULL};
-    struct hd_val *state = NULL;
-    struct hd_buf buf;
-    int err = hd_call_failure(call, hd_state_get(&at, false, &state, &failure), &failure);
-
-    hd_buf_init(&buf, MAX_STATE);
-    if (!err)
-        err = hd_state_render(&buf, state, move->spot->thread.id, hd_slice(NULL, 0));
-    if (!err)
-        err = write_interrupts(call, hd_buf_slice(&buf), &move->interrupts);
-    hd_buf_fini(&buf);
-    hd_val_unref(state);
-    return err;
-}
 
 static void touch(struct hd_thread_rec *thread)
 {
@@ -112,8 +58,8 @@ static int set_head(struct hd_call *call, struct hd_thread_rec *thread, const st
         return err;
     thread->state_updated_at = thread->updated_at;
     thread->head.checkpoint_id = move->id;
-    thread->status = move->interrupts.len > 0 ? HD_THREAD_INTERRUPTED : HD_THREAD_IDLE;
-    thread->interrupts = move->interrupts;
+    thread->interrupts = move->standing.interrupts;
+    thread->status = thread->interrupts.len > 0 ? HD_THREAD_INTERRUPTED : HD_THREAD_IDLE;
     thread->error = hd_slice(NULL, 0);
     return 0;
 }
@@ -146,8 +92,9 @@ static int move_head(struct hd_branch_tree *tree)
         err = hd_arena_copy(call->arena, point->id, &move.id);
     if (!err && point != &tree->points.list[tree->points.count - 1])
         move.chosen = move.id;
-    if (!err && tree->spot.graph)
-        err = find_interrupts(call, &move);
+    /* Answers were given elsewhere: a run from here asks again. */
+    if (!err)
+        err = hd_spot_standing(call, &tree->spot, move.id, &move.standing);
     if (err)
         return err;
     tree->head = point;
@@ -158,7 +105,7 @@ static int move_head(struct hd_branch_tree *tree)
 int hd_head_renew(struct hd_call *call, struct hd_spot *spot)
 {
     struct move move = {.spot = spot};
-    int err = spot->graph ? find_interrupts(call, &move) : 0;
+    int err = hd_spot_standing(call, spot, move.id, &move.standing);
 
     if (!err)
         err = hd_call_thread_change(call, &spot->thread, apply_move, &move);
@@ -295,8 +242,9 @@ static int leave_head(struct hd_branch_tree *tree, const struct hd_point *newest
     if (!is_gone(tree->head))
         return 0;
     err = hd_arena_copy(call->arena, newest->id, &move.id);
-    if (!err && tree->spot.graph)
-        err = find_interrupts(call, &move);
+    /* Answers were given elsewhere: a run from here asks again. */
+    if (!err)
+        err = hd_spot_standing(call, &tree->spot, move.id, &move.standing);
     return err ? err : set_head(call, thread, &move);
 }
 

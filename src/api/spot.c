@@ -8,6 +8,7 @@
 #include "graph/engine.h"
 #include "graph/ns.h"
 #include "run/admit.h"
+#include "run/answers.h"
 #include "run/assistant.h"
 #include "run/config.h"
 #include "run/heads.h"
@@ -15,6 +16,7 @@
 #include "store/rows.h"
 
 #define MAX_TRIES 50
+#define MAX_ASKED ((size_t)256 << 20)
 #define MAX_NS 4096 /* bytes of a namespace that is asked for */
 
 static struct heddle_bytes bytes(struct hd_slice s)
@@ -344,6 +346,43 @@ struct hd_address hd_spot_address(const struct hd_call *call, const struct hd_sp
                                .ns = spot->inner,
                                .checkpoint_id = id,
                                .as_text = true};
+}
+
+static int keep_asked(struct hd_call *call, const struct hd_val *state, struct hd_slice *out)
+{
+    struct hd_val *asked = hd_asked_of(state);
+    struct hd_buf text;
+    int err = asked ? 0 : HD_ENOMEM;
+
+    hd_buf_init(&text, MAX_ASKED);
+    if (!err && hd_val_count(asked) > 0)
+        err = hd_val_render(&text, asked);
+    if (!err)
+        err = hd_arena_copy(call->arena, hd_buf_slice(&text), out);
+    hd_buf_fini(&text);
+    hd_val_unref(asked);
+    return err;
+}
+
+int hd_spot_standing(struct hd_call *call, const struct hd_spot *spot, struct hd_slice id,
+                     struct hd_standing *out)
+{
+    struct hd_failure failure = {NULL, NULL};
+    struct hd_val *state = NULL;
+    struct hd_address at;
+    int err;
+
+    *out = (struct hd_standing){.has_next = false};
+    if (!spot->graph)
+        return 0;
+    at = hd_spot_address(call, spot, id);
+    at.without_values = true;
+    err = hd_call_failure(call, hd_state_get(&at, false, &state, &failure), &failure);
+    if (!err)
+        err = keep_asked(call, state, &out->interrupts);
+    out->has_next = !err && hd_val_count(hd_val_get(state, HD_S("next"))) > 0;
+    hd_val_unref(state);
+    return err;
 }
 
 struct hd_slice hd_spot_shown_root(const struct hd_call *call, const struct hd_spot *spot)

@@ -53,6 +53,15 @@ HD_MUST_CHECK int hd_spot_of_root(struct hd_call *call, struct hd_spot *spot, st
 /* `id` empty: the newest checkpoint. The spot must have a graph. States come for rendering. */
 struct hd_address hd_spot_address(const struct hd_call *call, const struct hd_spot *spot,
                                   struct hd_slice id);
+/* What the thread's record says of a checkpoint, whether a run or a request made it the head. */
+struct hd_standing {
+    struct hd_slice interrupts; /* JSON object: task id to list; empty: nothing is asked */
+    bool has_next;              /* a run would have something to do */
+};
+
+/* `id` empty: the newest checkpoint. A graph that is not served says nothing. In the arena. */
+HD_MUST_CHECK int hd_spot_standing(struct hd_call *call, const struct hd_spot *spot,
+                                   struct hd_slice id, struct hd_standing *out);
 /* What namespaces are shown below: the root, or nothing when the configuration says so. */
 struct hd_slice hd_spot_shown_root(const struct hd_call *call, const struct hd_spot *spot);
 /* Writes the member checkpoint_ns of an answer, as it is shown; null when there is none. */

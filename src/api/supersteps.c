@@ -194,12 +194,12 @@ struct hd_val *hd_supersteps_metadata(const struct hd_spot *spot)
 struct refresh {
     const struct hd_spot *spot;
     struct hd_slice checkpoint_id;
+    struct hd_standing standing;
 };
 
 /*
- * What the new head means for the record: it has nothing to ask yet, so the thread
- * is idle. The thread's own values are those of its latest run's namespace; a
- * change of another one is not seen in them.
+ * Status and questions follow from the new head, as they do at the end of a run. The thread's own
+ * values are those of its latest run's namespace; a change of another one is not seen in them.
  */
 static int apply_refresh(struct hd_call *call, struct hd_thread_rec *thread, void *ctx)
 {
@@ -222,8 +222,8 @@ static int apply_refresh(struct hd_call *call, struct hd_thread_rec *thread, voi
     thread->head.ns = spot->root;
     thread->head.graph_id = spot->graph_id;
     thread->head.checkpoint_id = refresh->checkpoint_id;
-    thread->status = HD_THREAD_IDLE;
-    thread->interrupts = hd_slice(NULL, 0);
+    thread->status = refresh->standing.has_next ? HD_THREAD_INTERRUPTED : HD_THREAD_IDLE;
+    thread->interrupts = refresh->standing.interrupts;
     thread->error = hd_slice(NULL, 0);
     return 0;
 }
@@ -231,8 +231,11 @@ static int apply_refresh(struct hd_call *call, struct hd_thread_rec *thread, voi
 int hd_supersteps_refresh(struct hd_call *call, struct hd_spot *spot, struct hd_slice checkpoint_id)
 {
     struct refresh refresh = {.spot = spot, .checkpoint_id = checkpoint_id};
+    int err = 0;
 
-    return hd_call_thread_change(call, &spot->thread, apply_refresh, &refresh);
+    if (spot->inner.len == 0)
+        err = hd_spot_standing(call, spot, checkpoint_id, &refresh.standing);
+    return err ? err : hd_call_thread_change(call, &spot->thread, apply_refresh, &refresh);
 }
 
 int hd_supersteps_apply(struct hd_call *call, struct hd_spot *spot,

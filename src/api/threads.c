@@ -332,8 +332,32 @@ static int patch_thread(struct hd_call *call)
 /* ---- copy ------------------------------------------------------------- */
 
 /*
- * The same thread under an id of its own, with nothing at work. It is the caller's, also when it is
- * a copy of a thread that is shared with it.
+ * Nothing works on the copy. What a thread at work asks is read from the checkpoints that were
+ * copied: its record still has the questions of before the run.
+ */
+static int settle_copy(struct hd_call *call, struct hd_thread_rec *thread, bool was_busy)
+{
+    struct hd_spot spot = {.thread = *thread};
+    struct hd_standing standing;
+    int err = 0;
+
+    if (was_busy) {
+        err = hd_spot_of_thread(call, &spot);
+        if (!err)
+            err = hd_spot_standing(call, &spot, hd_slice(NULL, 0), &standing);
+        if (!err)
+            thread->interrupts = standing.interrupts;
+    }
+    if (thread->interrupts.len > 2 || thread->status == HD_THREAD_INTERRUPTED)
+        thread->status = HD_THREAD_INTERRUPTED;
+    else
+        thread->status = HD_THREAD_IDLE;
+    return err;
+}
+
+/*
+ * The same thread under an id of its own. It is the caller's, also when it is a copy of a thread
+ * that is shared with it.
  */
 static int make_copy(struct hd_call *call, struct hd_thread_rec *thread)
 {
@@ -345,7 +369,6 @@ static int make_copy(struct hd_call *call, struct hd_thread_rec *thread)
     hd_uuid_v7(id);
     thread->principal = call->actor;
     thread->id = hd_slice(id, HD_UUID_LEN);
-    thread->status = HD_THREAD_IDLE;
     thread->has_rest = false;
     thread->created_at = thread->updated_at = now;
     thread->expires_at = 0;
@@ -382,10 +405,12 @@ static int copy_thread(struct hd_call *call)
     err = heddle_copy_thread(call->app->store, &from, &to, &error);
     if (err)
         return hd_fault_set(&call->fault, err, "%s", error.text);
-    err = add_thread(call, &target);
+    call->principal = call->actor;
+    err = settle_copy(call, &target, source.status == HD_THREAD_BUSY);
+    if (!err)
+        err = add_thread(call, &target);
     if (err && hd_thread_delete(call->app->store, call->actor, target.id, &fault))
         return err;
-    call->principal = call->actor;
     return err ? err : hd_thread_view(call, &target, hd_thread_members());
 }
 

@@ -98,7 +98,7 @@ static struct hd_val *answers_left(const struct hd_val *resume, const struct hd_
 }
 
 static int leave(const struct hd_val *command, const struct hd_val *before,
-                 const struct hd_val *now, struct hd_answers *out)
+                 const struct hd_val *now, struct hd_answers_left *out)
 {
     struct hd_val *left = answers_left(hd_val_get(command, HD_S("resume")), before, now);
 
@@ -118,8 +118,8 @@ static int leave(const struct hd_val *command, const struct hd_val *before,
 }
 
 static int check(struct hd_app *app, const struct hd_run_rec *run, struct hd_slice checkpoint_id,
-                 const struct hd_val *kwargs, const struct hd_val *before, struct hd_answers *out,
-                 struct hd_fault *fault)
+                 const struct hd_val *kwargs, const struct hd_val *before,
+                 struct hd_answers_left *out, struct hd_fault *fault)
 {
     const struct hd_val *configurable =
         hd_val_get(hd_val_get(kwargs, HD_S("config")), HD_S("configurable"));
@@ -152,13 +152,13 @@ static int check(struct hd_app *app, const struct hd_run_rec *run, struct hd_sli
 }
 
 int hd_answers_check(struct hd_app *app, const struct hd_run_rec *run,
-                     struct hd_slice checkpoint_id, struct hd_slice asked, struct hd_answers *out,
-                     struct hd_fault *fault)
+                     struct hd_slice checkpoint_id, struct hd_slice asked,
+                     struct hd_answers_left *out, struct hd_fault *fault)
 {
     struct hd_val *kwargs = NULL, *before = NULL;
     int err = hd_val_parse_json(run->kwargs, &kwargs, fault);
 
-    *out = (struct hd_answers){.are_taken = false};
+    *out = (struct hd_answers_left){.are_taken = false};
     if (!err)
         err = hd_val_parse_json(asked.len > 0 ? asked : HD_S("{}"), &before, fault);
     if (!err)

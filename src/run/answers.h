@@ -16,7 +16,7 @@
 /* Task ids to what they ask, of a state (graph/state.h); NULL: no memory. */
 HD_MUST_CHECK struct hd_val *hd_asked_of(const struct hd_val *state);
 
-struct hd_answers {
+struct hd_answers_left {
     bool are_taken;         /* some or all; they must not be given again */
     struct hd_val *command; /* what is left of the run's command, the caller's; NULL: nothing */
 };
@@ -27,6 +27,6 @@ struct hd_answers {
  */
 HD_MUST_CHECK int hd_answers_check(struct hd_app *app, const struct hd_run_rec *run,
                                    struct hd_slice checkpoint_id, struct hd_slice asked,
-                                   struct hd_answers *out, struct hd_fault *fault);
+                                   struct hd_answers_left *out, struct hd_fault *fault);
 
 #endif

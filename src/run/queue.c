@@ -282,7 +282,7 @@ static int find_end(struct hd_ticket *ticket, struct hd_fault *fault)
 /* How far an earlier process came with it: `asked` waited when it began. */
 static int look_back(struct hd_ticket *ticket, struct hd_slice asked, struct hd_fault *fault)
 {
-    struct hd_answers answers;
+    struct hd_answers_left answers;
     int err = hd_run_has_checkpoint(ticket->app->store, &ticket->rec, &ticket->is_continued, fault);
 
     if (!err && ticket->is_continued)

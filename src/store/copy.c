@@ -1,6 +1,6 @@
 /*
  * Copying a thread row by row: the same chunks under the same numbers, so the
- * references stay as they are.
+ * references stay as they are. Where metadata name the thread, they name the copy.
  *
  * The source's checkpoints and writes are read, then its chunks. If its epoch
  * is even and still the same then, all chunks that the rows name were there;
@@ -16,11 +16,15 @@
  * seen half. Whoever else wants the thread meanwhile, or after a copier that
  * died, takes it over by changing the epoch, which all these batches expect.
  */
+#include <string.h>
+
 #include "base/clock.h"
+#include "base/json.h"
 #include "store/again.h"
 #include "store/lane.h"
 #include "store/scan.h"
 
+#define MAX_METADATA ((size_t)256 << 20)
 #define BATCH_BYTES ((size_t)4 << 20)
 
 struct copier {
@@ -78,6 +82,54 @@ static int flush_chunks(struct copier *c)
     return err;
 }
 
+/* The part of a stored key, `principal:thread_id`, that metadata have. */
+static struct hd_slice id_of(struct hd_slice key)
+{
+    const char *colon = key.len > 0 ? memchr(key.ptr, ':', key.len) : NULL;
+    size_t skip = colon ? (size_t)(colon - key.ptr) + 1 : 0;
+
+    return hd_slice(key.ptr + skip, key.len - skip);
+}
+
+static int write_metadata(hd_json_val metadata, struct hd_slice id, struct hd_arena *arena,
+                          struct hd_slice *out)
+{
+    struct hd_json_iter it = hd_json_iter(metadata);
+    struct hd_buf buf;
+    struct hd_jw jw;
+
+    hd_buf_init(&buf, MAX_METADATA);
+    hd_jw_init(&jw, &buf);
+    hd_jw_object(&jw);
+    while (hd_json_next(&it)) {
+        hd_jw_key(&jw, it.key);
+        if (hd_slice_eq(it.key, HD_S("thread_id")))
+            hd_jw_string(&jw, id);
+        else
+            hd_jw_val(&jw, it.val);
+    }
+    hd_jw_object_end(&jw);
+    return hd_jw_finish_in(&jw, arena, out);
+}
+
+/* Metadata that cannot be read are copied as they are. */
+static int copy_metadata(const struct copier *c, struct hd_arena *arena, struct hd_slice *metadata)
+{
+    struct hd_json json = {NULL};
+    hd_json_val root;
+    int err = hd_json_parse(&json, *metadata, NULL);
+
+    if (err == HD_ENOMEM)
+        return err;
+    root = err ? NULL : hd_json_root(&json);
+    if (hd_slice_eq(hd_json_string(hd_json_get(root, HD_S("thread_id"))), id_of(c->source)))
+        err = write_metadata(root, id_of(c->target), arena, metadata);
+    else
+        err = hd_arena_copy(arena, *metadata, metadata);
+    hd_json_fini(&json);
+    return err;
+}
+
 static int on_row(void *arg, size_t which, const struct hd_cell *cells)
 {
     struct copier *c = arg;
@@ -90,6 +142,8 @@ static int on_row(void *arg, size_t which, const struct hd_cell *cells)
         row[i] = cells[i];
         if (i == 0) /* every table's first column is the thread */
             row[i].bytes = c->target;
+        else if (c->table == HD_CHECKPOINTS && i == HD_CHECKPOINTS_METADATA)
+            err = copy_metadata(c, &batch->arena, &row[i].bytes);
         else if (row[i].kind == HD_CELL_BYTES)
             err = hd_arena_copy(&batch->arena, row[i].bytes, &row[i].bytes);
     }

@@ -65,6 +65,28 @@ static void fill(struct fixture *f, const char *thread)
     free(big);
 }
 
+static void expect_metadata(struct fixture *f, const char *thread, const char *id,
+                            const char *expected)
+{
+    struct heddle_key key = {.thread = thread_of(thread), .id = text(id)};
+    struct heddle_tuple *tuple;
+
+    assert_ok(heddle_get(f->store, &key, &tuple, NULL));
+    assert_int_equal(tuple->metadata.len, strlen(expected));
+    assert_memory_equal(tuple->metadata.data, expected, tuple->metadata.len);
+    heddle_tuple_free(tuple);
+}
+
+static void metadata_that_name_the_thread_name_the_copy(struct fixture *f)
+{
+    PUT(f->store, .thread = "t", .id = "1", .metadata = "{\"n\":1.0,\"thread_id\":\"t\",\"x\":{}}");
+    PUT(f->store, .thread = "t", .id = "2", .metadata = "{\"thread_id\": \"other\"}");
+    assert_ok(copy(f, "t", "u"));
+    expect_metadata(f, "u", "1", "{\"n\":1.0,\"thread_id\":\"u\",\"x\":{}}");
+    expect_metadata(f, "u", "2", "{\"thread_id\": \"other\"}");
+    expect_metadata(f, "t", "1", "{\"n\":1.0,\"thread_id\":\"t\",\"x\":{}}");
+}
+
 static void a_copy_has_everything(struct fixture *f)
 {
     char *source;
@@ -192,6 +214,7 @@ static void a_large_thread_is_copied_whole(struct fixture *f)
 
 const struct store_case copy_cases[] = {
     STORE_CASE(a_copy_has_everything),
+    STORE_CASE(metadata_that_name_the_thread_name_the_copy),
     STORE_CASE(source_and_copy_go_their_own_ways),
     STORE_CASE(a_target_that_exists_is_left_alone),
     STORE_CASE(a_source_that_does_not_exist_copies_nothing),

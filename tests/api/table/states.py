@@ -280,14 +280,34 @@ def test_several_changes_at_once(counted):
     assert counted.state()["values"]["count"] == 9
 
 
-def test_a_change_takes_the_question_away(thread):
+def standing(thread: Thread) -> tuple:
+    """Status and questions of the record, which must be those of the state."""
+    record, state = thread.record(), thread.state()
+    asked = {task["id"]: task["interrupts"] for task in state["tasks"] if task["interrupts"]}
+    assert record["interrupts"] == asked and record["values"] == state["values"]
+    assert record["status"] == ("interrupted" if state["next"] else "idle")
+    return record["status"], state["next"], len(asked)
+
+
+def test_status_and_questions_follow_from_a_change(thread):
+    """The thread waits as long as there is something to do, also when nothing is asked any more."""
     thread.say("approval", "hi")
-    assert thread.record()["status"] == "interrupted" and thread.record()["interrupts"]
+    assert standing(thread) == ("interrupted", ["ask"], 1)
+    update(thread, values={"verdict": "not yet"}, as_node="__start__")
+    assert standing(thread) == ("interrupted", ["ask"], 0)
     update(thread, values={"verdict": "by hand"}, as_node="ask")
-    record = thread.record()
-    assert record["status"] == "idle" and record["interrupts"] == {} and thread.state()["next"] == ["reply"]
+    assert standing(thread) == ("interrupted", ["reply"], 0)
     update(thread, values=None, as_node="__end__")
-    assert thread.state()["next"] == []
+    assert standing(thread) == ("idle", [], 0)
+
+
+def test_a_change_of_a_thread_that_stopped_before_a_node(thread):
+    thread.say("approval", "hi", interrupt_before=["ask"])
+    assert standing(thread) == ("interrupted", ["ask"], 0)
+    update(thread, values={"verdict": "by hand"})
+    assert standing(thread) == ("interrupted", ["ask"], 0)
+    update(thread, values={"verdict": "by hand"}, as_node="reply")
+    assert standing(thread) == ("idle", [], 0)
 
 
 def test_a_change_of_another_agent_does_not_show_in_the_thread(thread):
@@ -385,7 +405,7 @@ def test_a_head_is_chosen(counted):
 def test_a_chosen_question_is_asked(thread):
     thread.say("approval", "one", "m1")
     asked, record = thread.state(), thread.record()
-    update(thread, values={"verdict": "x"}, as_node="ask", checkpoint=asked["checkpoint"])
+    update(thread, values={"verdict": "x"}, as_node="reply", checkpoint=asked["checkpoint"])
     assert thread.record()["status"] == "idle"
     thread.ask("PATCH", thread.path("/branches"), json={"checkpoint_id": identity(asked)})
     again = thread.record()

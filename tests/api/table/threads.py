@@ -129,7 +129,7 @@ def test_supersteps_make_checkpoints(http):
     state = thread.state()
     assert state["next"] == ["reply"] and state["values"]["verdict"] == "yes"
     record = thread.record()
-    assert texts(record["values"]) == ["one"] and record["status"] == "idle"
+    assert texts(record["values"]) == ["one"] and record["status"] == "interrupted" and record["interrupts"] == {}
     assert texts(thread.run("approval", input=None)) == ["one", "Approved: yes"]
 
 
@@ -286,6 +286,40 @@ def test_copy(http, thread):
     assert {state["checkpoint"]["thread_id"] for state in other.history()} == {other.id}
     thread.ask("DELETE", thread.path(""), 204)
     assert texts(other.say("echo", "more"))[::2] == ["hi", "more"]
+
+
+def copy(thread: Thread) -> Thread:
+    """The copy; each of its states names it, and is otherwise as the state it was made from."""
+    made = Thread.__new__(Thread)
+    made.http, made.id = thread.http, thread.ask("POST", thread.path("/copy"))["thread_id"]
+    states = made.history()
+    assert {state["metadata"]["thread_id"] for state in states} == {made.id}
+    assert {state["checkpoint"]["thread_id"] for state in states} == {made.id}
+    for state, original in zip(states, thread.history(), strict=True):
+        assert {**state["metadata"], "thread_id": thread.id} == original["metadata"]
+        assert state["values"] == original["values"] and state["tasks"] == original["tasks"]
+    return made
+
+
+def test_a_copy_of_an_interrupted_thread_is_interrupted(thread):
+    thread.say("approval", "hi")
+    made = copy(thread)
+    record, original = made.record(), thread.record()
+    assert record["status"] == "interrupted" and record["interrupts"] == original["interrupts"] != {}
+    assert made.run("approval", command={"resume": "yes"})["verdict"] == "yes"
+    assert made.record()["status"] == "idle" and thread.record()["status"] == "interrupted"
+
+
+def test_a_copy_of_a_thread_that_stopped_before_a_node_is_interrupted(thread):
+    thread.say("approval", "hi", interrupt_before=["ask"])
+    assert copy(thread).record()["status"] == "interrupted"
+
+
+def test_a_copy_of_a_thread_at_work_asks_what_its_own_state_asks(napping):
+    record = napping.ask("POST", napping.path("/copy"))
+    state = napping.http.get(f"/threads/{record['thread_id']}/state").json()
+    assert not any(task["interrupts"] for task in state["tasks"])
+    assert record["status"] == "idle" and record["interrupts"] == {}
 
 
 def test_copy_keeps_the_chosen_head(http, thread):

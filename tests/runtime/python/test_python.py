@@ -220,6 +220,35 @@ async def test_update_and_branch(client):
     assert state["next"] == ["ask"] and state["interrupts"][0]["value"] == "What is your name?"
 
 
+async def standing(client, thread) -> tuple:
+    """Status and questions of the thread, which must be those of its state."""
+    found, state = await client.threads.get(thread), await client.threads.get_state(thread)
+    assert found["interrupts"] == {task["id"]: task["interrupts"] for task in state["tasks"] if task["interrupts"]}
+    return found["status"], state["next"], len(found["interrupts"])
+
+
+async def test_status_and_questions_follow_from_a_change(client):
+    thread = (await client.threads.create())["thread_id"]
+    await client.runs.wait(thread, "questions", input={"log": ["in"]})
+    assert await standing(client, thread) == ("interrupted", ["ask"], 1)
+    copied = (await client.threads.copy(thread))["thread_id"]
+    assert await standing(client, copied) == ("interrupted", ["ask"], 1)
+    history = await client.threads.get_history(copied)
+    assert {state["metadata"]["thread_id"] for state in history} == {copied}
+    await client.threads.update_state(thread, {"log": ["more"]}, as_node="__start__")
+    assert await standing(client, thread) == ("interrupted", ["ask"], 0)
+    await client.threads.update_state(thread, {"name": "Bob", "age": 3}, as_node="ask")
+    assert await standing(client, thread) == ("interrupted", ["done"], 0)
+    await client.threads.update_state(thread, {"log": ["done"]}, as_node="done")
+    assert await standing(client, thread) == ("idle", [], 0)
+
+
+async def test_status_follows_from_supersteps(client):
+    steps = [{"updates": [{"values": {"log": ["in"]}, "as_node": "__input__"}]}]
+    thread = await client.threads.create(graph_id="questions", supersteps=steps)
+    assert await standing(client, thread["thread_id"]) == ("interrupted", ["ask"], 0)
+
+
 async def test_breakpoints(client):
     thread = (await client.threads.create())["thread_id"]
     values = await client.runs.wait(thread, "sends", input={"words": ["a"]}, interrupt_before=["gather"])
