@@ -3,7 +3,7 @@
     with Server.create() as server:      # heddle serve, or the peer (HEDDLE_API_TARGET=peer)
         httpx.get(server.url + "/ok")
 
-A Heddle server has a SQLite file that outlives kill() and restart(). stop() is a test of its
+A Heddle server has a SQLite file, or the store it is given, that outlives kill() and restart(). stop() is a test of its
 own: SIGTERM must end the process with status 0, and the sanitizers must have had nothing to say.
 """
 
@@ -86,8 +86,9 @@ def free_port() -> int:
 class Server:
     """A server process and the folder with everything it keeps."""
 
-    def __init__(self, graphs: dict[str, Path] | None = None, options: list[str] | None = None):
+    def __init__(self, graphs: dict[str, Path] | None = None, options: list[str] | None = None, store: str | None = None):
         self.folder = Path(tempfile.mkdtemp(prefix="heddle-api-"))
+        self.store = store or f"sqlite:{self.folder}/heddle.db"
         self.graphs = graphs or {path.stem: path for path in sorted(GRAPHS.glob("*.json"))}
         self.options = options or []
         self.port = free_port()
@@ -109,7 +110,7 @@ class Server:
         graphs = [part for name, path in self.graphs.items() for part in ("--graph", f"{name}={path}")]
         return [
             str(binary()), "serve", "--host", "127.0.0.1", "--port", str(self.port),
-            "--store", f"sqlite:{self.folder}/heddle.db", "--ttl-sweep-interval", "0.01", *graphs, *self.options,
+            "--store", self.store, "--ttl-sweep-interval", "0.01", *graphs, *self.options,
         ]  # fmt: skip
 
     def environment(self) -> dict[str, str]:
