@@ -244,7 +244,7 @@ async def test_status_and_questions_follow_from_a_change(client):
 
 
 async def test_status_follows_from_supersteps(client):
-    steps = [{"updates": [{"values": {"log": ["in"]}, "as_node": "__input__"}]}]
+    steps = [{"updates": [{"values": {"log": ["in"]}, "as_node": "__start__"}]}]
     thread = await client.threads.create(graph_id="questions", supersteps=steps)
     assert await standing(client, thread["thread_id"]) == ("interrupted", ["ask"], 0)
 
