@@ -301,7 +301,7 @@ static int check_share(struct hd_call *call, struct hd_slice thread_id, bool *is
 static int create_thread_cron(struct hd_call *call)
 {
     struct hd_cron_rec cron = {.thread_id = {NULL, 0}};
-    struct hd_thread_rec thread;
+    struct hd_thread_rec thread = {.id = {NULL, 0}};
     bool is_good = false;
     int err = read_cron(call, &cron);
 
