@@ -174,13 +174,32 @@ static void start_is_never_ready(void **state)
     check_start("{\"start\":\"not_ready\"}", SHORT_US, "was not ready within");
 }
 
+/* One whose versions do not fit is not started again, and calls do not wait for another. */
+static void check_refused(const char *table, const char *reason)
+{
+    struct rt_world world;
+    struct rt_outcome outcome = {0};
+    struct hd_rt_call_options options = rt_options("{\"op\":\"draw\"}", &outcome);
+
+    rt_init(&world, table);
+    rt_start(&world);
+    options.patience_us = 1000 * RT_PATIENCE_US;
+    assert_err(hd_runtime_call(world.runtime, &options, &outcome.call), 0);
+    rt_until(&world, outcome.ends);
+    rt_lost(&outcome, reason);
+    assert_int_equal(hd_runtime_counts(world.runtime, HD_RT_PYTHON).restarts, 0);
+    assert_int_equal(hd_runtime_counts(world.runtime, HD_RT_PYTHON).starting, 0);
+    rt_fini(&world);
+}
+
 static void versions_differ(void **state)
 {
     (void)state;
-    check_start("{\"hello\":{\"version\":\"7.1.0\"}}", RT_PATIENCE_US,
-                "the worker's package is 7.1.0 with protocol 1: pip install");
-    check_start("{\"hello\":{\"protocol\":2}}", RT_PATIENCE_US, "with protocol 2");
-    check_start("{\"hello\":{\"version\":null}}", RT_PATIENCE_US, "was refused");
+    check_refused("{\"hello\":{\"version\":\"7.1.0\"}}",
+                  "the worker's package is 7.1.0 with protocol 1: pip install");
+    check_refused("{\"hello\":{\"protocol\":2}}", "with protocol 2");
+    check_refused("{\"hello\":{\"version\":null}}", "was refused");
+    check_refused("{\"hello\":{\"langgraph\":\"0.6.11\"}}", "graphs need 1.0 or newer");
 }
 
 static void keys_differ(void **state)
