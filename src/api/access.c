@@ -240,17 +240,23 @@ static void on_told(void *ctx, struct hd_identity *identity, const struct hd_gat
     identify(entry);
 }
 
-/* Code of a worker, which acts for the one that the server's call to it is for. */
-static void check_pass(struct entry *entry, struct hd_slice token)
+/*
+ * Code of a worker, which acts for the one that the server's call to it is for. False: the pass is
+ * nobody's, and the request has credentials of its own.
+ */
+static bool check_pass(struct entry *entry, struct hd_slice token)
 {
-    struct hd_identity *identity = hd_pass_find(entry->call->app, token);
+    const struct hd_pass *pass = hd_pass_find(entry->call->app, token);
 
-    if (!identity) {
+    if (pass && !hd_pass_who(pass))
+        return false;
+    if (pass) {
+        become(entry->call, hd_pass_who(pass));
+        identify(entry);
+    } else {
         turn_away(entry->call, 401, "the credentials are not valid");
-        return;
     }
-    become(entry->call, identity);
-    identify(entry);
+    return true;
 }
 
 static int check(struct entry *entry)
@@ -290,10 +296,9 @@ void hd_access_enter(struct hd_call *call, void (*next)(struct hd_call *call))
         identify(entry);
         return;
     }
-    if (hd_request_header(hd_exchange_request(call->exchange), HD_PASS_HEADER, &token)) {
-        check_pass(entry, token);
+    if (hd_request_header(hd_exchange_request(call->exchange), HD_PASS_HEADER, &token) &&
+        check_pass(entry, token))
         return;
-    }
     err = check(entry);
     if (err)
         hd_call_fail(call, err);

@@ -376,6 +376,11 @@ void hd_api_handle(void *ctx, struct hd_exchange *ex)
         hd_custom_take(api->custom, call, path);
         return;
     }
+    if (match.kind == HD_MATCH_FOUND && hd_custom_wraps(api->custom, call, path)) {
+        hd_custom_wrap(api->custom, call, path,
+                       api->endpoints[match.route]->access == HD_ACCESS_PUBLIC);
+        return;
+    }
     switch (match.kind) {
     case HD_MATCH_FOUND:
         call->route = api->endpoints[match.route];

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "api/access.h"
+#include "api/page.h"
 #include "base/alloc.h"
 #include "base/log.h"
 #include "run/config.h"
@@ -31,6 +32,7 @@ struct hd_custom {
     struct hd_slice *weak; /* those that come before nothing but the chat page */
     size_t weak_count;
     bool is_ready; /* a worker has loaded it */
+    bool has_middleware;
     pthread_mutex_t lock;
     struct hd_buf document; /* guarded by the lock */
 };
@@ -48,6 +50,7 @@ struct visit {
     bool is_streaming;
     bool has_ended;
     bool is_held;
+    bool is_inner; /* its route is one of the server: the middleware alone is wanted */
     int status;
     struct hd_slice content_type;
     struct hd_buf body;
@@ -183,8 +186,12 @@ static void on_ready(void *ctx, enum hd_rt_language language, struct hd_slice he
 
     if (language != custom->language || hd_json_parse(&json, head, NULL))
         return;
-    custom->is_ready = true;
     app = hd_json_get(hd_json_root(&json), HD_S("app"));
+    custom->is_ready = true;
+    /* One that could not be loaded may have some: a project that names an order relies on it. */
+    custom->has_middleware = hd_json_is_true(hd_json_get(app, HD_S("middleware"))) ||
+                             (hd_json_get(app, HD_S("error")) &&
+                              custom->app->config->http_middleware_order != HD_MIDDLEWARE_DEFAULT);
     learn(custom, hd_json_get(app, HD_S("routes")));
     learn_document(custom, hd_json_get(app, HD_S("openapi")));
     hd_json_fini(&json);
@@ -551,6 +558,10 @@ static int write_question(const struct visit *visit, struct hd_buf *out)
         hd_user_put(&jw, visit->call->who);
     }
     hd_pass_put(&jw, visit->call->app, visit->pass);
+    if (visit->is_inner) {
+        hd_jw_key(&jw, HD_S("inner"));
+        hd_jw_bool(&jw, true);
+    }
     hd_jw_object_end(&jw);
     return hd_jw_finish(&jw);
 }
@@ -584,7 +595,9 @@ static void send_question(struct visit *visit)
     int err;
 
     hd_buf_init(&head, MAX_HEAD);
-    err = call->who ? hd_pass_open(call->app, call->who, &visit->pass) : 0;
+    err = call->who || visit->is_inner
+              ? hd_pass_open(call->app, call->who, visit->is_inner, &visit->pass)
+              : 0;
     if (!err)
         err = write_question(visit, &head);
     options.head = hd_buf_slice(&head);
@@ -621,6 +634,54 @@ static const struct hd_endpoint guarded_route = {.method = HD_METHOD_OTHER,
                                                  .access = HD_ACCESS_USER,
                                                  .on = HD_ON_NOTHING,
                                                  .then = ask};
+
+/* ---- middleware around routes of the server ---------------------------- */
+
+static void ask_inner(struct hd_call *call)
+{
+    struct visit *visit = make_visit(call, call->params[0]);
+
+    if (!visit) {
+        hd_call_fail(call, HD_ENOMEM);
+        return;
+    }
+    visit->is_inner = true;
+    send_question(visit);
+}
+
+static bool is_inner(const struct hd_call *call)
+{
+    const struct hd_pass *pass;
+    struct hd_slice token;
+
+    if (!hd_request_header(hd_exchange_request(call->exchange), HD_PASS_HEADER, &token))
+        return false;
+    pass = hd_pass_find(call->app, token);
+    return pass && hd_pass_is_inner(pass);
+}
+
+bool hd_custom_wraps(const struct hd_custom *custom, const struct hd_call *call,
+                     struct hd_slice path)
+{
+    /* What says that the server is well depends on no worker, and the page is not an API. */
+    if (!custom || hd_page_is(path) || hd_slice_eq(path, HD_S("/ok")) ||
+        hd_slice_eq(path, HD_S("/health")))
+        return false;
+    /* Until the application is loaded nobody knows whether it has any: requests wait for it. */
+    return (custom->has_middleware || !custom->is_ready) && !is_inner(call);
+}
+
+void hd_custom_wrap(struct hd_custom *custom, struct hd_call *call, struct hd_slice path,
+                    bool is_public)
+{
+    bool is_first = custom->app->config->http_middleware_order != HD_MIDDLEWARE_AUTH_FIRST;
+
+    call->route = is_first || is_public ? &open_route : &guarded_route;
+    call->params[0] = path;
+    hd_access_enter(call, ask_inner);
+}
+
+/* ---- routes of the application ----------------------------------------- */
 
 void hd_custom_take(struct hd_custom *custom, struct hd_call *call, struct hd_slice path)
 {

@@ -39,6 +39,17 @@ void hd_custom_try(struct hd_custom *custom, struct hd_call *call, struct hd_sli
 HD_MUST_CHECK int hd_custom_document(struct hd_custom *custom, struct hd_arena *arena,
                                      struct hd_slice *out);
 
+/*
+ * Whether a request for a route of the server goes through the middleware of the application
+ * first, and then `wrap` owns the call. The application comes back with the request, which is the
+ * inner one then (run/pass.h) and goes to its route.
+ */
+bool hd_custom_wraps(const struct hd_custom *custom, const struct hd_call *call,
+                     struct hd_slice path);
+/* `is_public`: nobody needs credentials for the route. */
+void hd_custom_wrap(struct hd_custom *custom, struct hd_call *call, struct hd_slice path,
+                    bool is_public);
+
 /* Patterns of any framework: "/files/{path:path}", "/users/:id", a "*" at the end. Pure. */
 bool hd_custom_matches(struct hd_slice pattern, struct hd_slice path);
 

@@ -77,6 +77,13 @@ enum hd_http_part {
 };
 
 enum hd_ttl_strategy { HD_TTL_DELETE, HD_TTL_KEEP_LATEST, HD_TTL_KEEP_BRANCHES };
+/* Whether credentials are checked before the application's middleware sees a request. */
+enum hd_middleware_order {
+    HD_MIDDLEWARE_DEFAULT, /* as middleware_first */
+    HD_MIDDLEWARE_AUTH_FIRST,
+    HD_MIDDLEWARE_FIRST
+};
+
 enum hd_outgoing_private { HD_OUTGOING_AUTO, HD_OUTGOING_ALLOW, HD_OUTGOING_DENY };
 
 /* All strings are NUL-terminated and live as long as the configuration. Never changes. */
@@ -103,6 +110,7 @@ struct hd_config {
     const char *http_app;                /* "": none */
     const char *http_mount_prefix;       /* "": none */
     bool http_custom_route_auth;
+    int http_middleware_order; /* enum hd_middleware_order */
     bool http_disable[HD_HTTP_PARTS];
 
     bool page_enabled;                    /* the chat page at / */

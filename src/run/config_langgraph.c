@@ -42,8 +42,6 @@ static const struct hd_config_alias aliases[] = {
     IS("http.configurable_headers.excludes", "headers.not_to_graphs"),
     /* No header is ever in the log. */
     QUIET("http.logging_headers"),
-    /* The application runs in a worker: whoever may not use it does not reach its middleware. */
-    QUIET("http.middleware_order"),
 
     IS("webhooks.url.require_https", "webhooks.require_https"),
     IS("webhooks.url.allowed_domains", "webhooks.allowed_domains"),

@@ -18,6 +18,7 @@
 #define AT(member) offsetof(struct hd_config, member)
 
 static const char *const levels[] = {"debug", "info", "warn", "error", "off", NULL};
+static const char *const middleware_orders[] = {"default", "auth_first", "middleware_first", NULL};
 static const char *const outgoing[] = {"auto", "allow", "deny", NULL};
 static const char *const formats[] = {"text", "json", NULL};
 
@@ -181,6 +182,9 @@ static const struct hd_setting settings[] = {
     {"http.app", HD_SETTING_TEXT, AT(http_app), "", "FILE:NAME",
      .help = "a web application of your own for all other paths: ./app.py:app",
      .title = "Parts of the API"},
+    {"http.middleware_order", HD_SETTING_CHOICE, AT(http_middleware_order), "default", "WORD",
+     .help = "its middleware runs: middleware_first (default), auth_first",
+     .choices = middleware_orders},
     {"http.enable_custom_route_auth", HD_SETTING_BOOL, AT(http_custom_route_auth), "false", "",
      .help = "its paths are for those who may use the server"},
     {"http.mount_prefix", HD_SETTING_TEXT, AT(http_mount_prefix), "", "PATH",

@@ -17,7 +17,8 @@
 
 struct hd_pass {
     struct hd_pass *next, **link;
-    struct hd_identity *who;
+    struct hd_identity *who; /* NULL: nobody's */
+    bool is_inner;
     char token[TOKEN_LEN + 1];
 };
 
@@ -28,7 +29,7 @@ static size_t bucket_of(struct hd_slice token)
     return ((unsigned char)token.ptr[0] * 16U + (unsigned char)token.ptr[1]) % HD_PASS_BUCKETS;
 }
 
-int hd_pass_open(struct hd_app *app, struct hd_identity *who, struct hd_pass **out)
+int hd_pass_open(struct hd_app *app, struct hd_identity *who, bool is_inner, struct hd_pass **out)
 {
     struct hd_pass *pass = hd_calloc(1, sizeof(*pass));
     unsigned char bytes[TOKEN_BYTES];
@@ -39,7 +40,8 @@ int hd_pass_open(struct hd_app *app, struct hd_identity *who, struct hd_pass **o
     hd_random(bytes, sizeof(bytes));
     for (size_t i = 0; i < sizeof(bytes); i++)
         (void)snprintf(pass->token + 2 * i, 3, "%02x", bytes[i]);
-    pass->who = hd_identity_ref(who);
+    pass->who = who ? hd_identity_ref(who) : NULL;
+    pass->is_inner = is_inner;
     bucket = &app->passes[bucket_of(hd_slice(pass->token, TOKEN_LEN))];
     pass->next = *bucket;
     pass->link = bucket;
@@ -72,15 +74,25 @@ static bool is_same(const char *a, const char *b)
     return differs == 0;
 }
 
-struct hd_identity *hd_pass_find(const struct hd_app *app, struct hd_slice token)
+const struct hd_pass *hd_pass_find(const struct hd_app *app, struct hd_slice token)
 {
     if (token.len != TOKEN_LEN)
         return NULL;
     for (const struct hd_pass *pass = app->passes[bucket_of(token)]; pass; pass = pass->next) {
         if (is_same(pass->token, token.ptr))
-            return pass->who;
+            return pass;
     }
     return NULL;
+}
+
+struct hd_identity *hd_pass_who(const struct hd_pass *pass)
+{
+    return pass->who;
+}
+
+bool hd_pass_is_inner(const struct hd_pass *pass)
+{
+    return pass->is_inner;
 }
 
 /* ---- runs ------------------------------------------------------------- */
@@ -119,7 +131,7 @@ int hd_pass_open_run(struct hd_app *app, struct hd_slice actor, const struct hd_
     if (!err && user && hd_gate_worker(app->gate))
         err = copy_user(identity, user);
     if (!err)
-        err = hd_pass_open(app, identity, out);
+        err = hd_pass_open(app, identity, false, out);
     hd_identity_unref(identity);
     return err;
 }

@@ -19,8 +19,12 @@
 struct hd_app;
 struct hd_pass;
 
-/* Takes a reference. */
-HD_MUST_CHECK int hd_pass_open(struct hd_app *app, struct hd_identity *who, struct hd_pass **out);
+/*
+ * Takes a reference; `who` NULL: requests need credentials of their own. `is_inner`: the middleware
+ * of the project's application has seen the request already.
+ */
+HD_MUST_CHECK int hd_pass_open(struct hd_app *app, struct hd_identity *who, bool is_inner,
+                               struct hd_pass **out);
 /*
  * The same for a run, whose request may be long over: who started it (`actor`), as its
  * `configurable` describes it, without an administrator's rights. *out is NULL where nobody
@@ -31,8 +35,11 @@ HD_MUST_CHECK int hd_pass_open_run(struct hd_app *app, struct hd_slice actor,
 /* NULL is fine. */
 void hd_pass_close(struct hd_pass *pass);
 
-/* Whose pass it is; NULL: it is none, or has ended. Borrowed. */
-struct hd_identity *hd_pass_find(const struct hd_app *app, struct hd_slice token);
+/* NULL: the token is none, or has ended. Borrowed until the loop goes on. */
+const struct hd_pass *hd_pass_find(const struct hd_app *app, struct hd_slice token);
+/* NULL: nobody's. Borrowed. */
+struct hd_identity *hd_pass_who(const struct hd_pass *pass);
+bool hd_pass_is_inner(const struct hd_pass *pass);
 
 /* The member `api` of a call: {"url", "pass"}; nothing before the server listens. */
 void hd_pass_put(struct hd_jw *jw, const struct hd_app *app, const struct hd_pass *pass);

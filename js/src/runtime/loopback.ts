@@ -2,17 +2,20 @@
  * The SDK's client without a URL: `new Client()` in a graph or a route reaches this server. The SDK
  * takes `fetch` from a global symbol, under which LangGraph's own server puts its own. This one sends
  * requests to the server's address with the pass of the run or route that they come from: the server
- * takes them for the caller's.
+ * takes them for the caller's. Requests that went through the application's middleware take the same
+ * way back to the server.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
+import { request as requestPlain, type IncomingMessage } from "node:http";
 import { request as requestTls } from "node:https";
 import { Readable } from "node:stream";
-import type { Fields } from "./frame.js";
 import type { IncomingCall } from "./link.js";
 
 const FETCH = Symbol.for("langgraph_api:fetch");
 const URL_OF = Symbol.for("langgraph_api:url");
 const HEADER = "heddle-run-token";
+/** Of one connection alone; and the server would compress what is only passed on. */
+const HOPS = ["accept-encoding", "connection", "content-length", "expect", "keep-alive", "transfer-encoding", "upgrade", HEADER];
 
 interface Api {
   readonly url: string;
@@ -34,37 +37,53 @@ export function installLoopback(): void {
   global[URL_OF] = "http://api";
 }
 
-async function loopbackFetch(input: string | URL | Request, init?: RequestInit): Promise<Response> {
+function currentApi(): Api {
   const api = calling.getStore();
-  if (api === undefined) {
-    throw new TypeError("a client without a URL reaches the server from a run or a route of the project; elsewhere it needs one");
-  }
-  const given = new Request(input, init);
-  const { pathname, search } = new URL(given.url);
-  const headers = new Headers(given.headers);
-  if (api.pass !== undefined && !headers.has("authorization")) headers.set(HEADER, api.pass);
-  const address = `${api.url.replace(/\/$/, "")}${pathname}${search}`;
-  if (address.startsWith("https:")) return fetchTls(address, given, headers);
-  return fetch(address, {
-    method: given.method,
-    headers,
-    signal: given.signal,
-    ...(given.body === null ? {} : { body: await given.arrayBuffer() }),
-  });
+  if (api !== undefined) return api;
+  throw new TypeError("a client without a URL reaches the server from a run or a route of the project; elsewhere it needs one");
 }
 
-/** The server itself told the address; its certificate names another host, which fetch() does not accept. */
-async function fetchTls(address: string, given: Request, headers: Headers): Promise<Response> {
+async function loopbackFetch(input: string | URL | Request, init?: RequestInit): Promise<Response> {
+  const api = currentApi();
+  const given = new Request(input, init);
+  const headers = new Headers(given.headers);
+  headers.delete("host");
+  if (api.pass !== undefined && !headers.has("authorization")) headers.set(HEADER, api.pass);
+  return send(api, given, headers);
+}
+
+/** What a route of the server answers to a request that has gone through the middleware. */
+export async function askServer(given: Request): Promise<Response> {
+  const api = currentApi();
+  const headers = new Headers(given.headers);
+  for (const name of HOPS) headers.delete(name);
+  if (api.pass !== undefined) headers.set(HEADER, api.pass);
+  return send(api, given, headers);
+}
+
+async function send(api: Api, given: Request, headers: Headers): Promise<Response> {
+  const { pathname, search } = new URL(given.url);
+  const address = `${api.url.replace(/\/$/, "")}${pathname}${search}`;
   const body = given.body === null ? undefined : Buffer.from(await given.arrayBuffer());
+  if (body !== undefined) headers.set("content-length", String(body.length));
+  // The server itself told the address; its certificate names another host.
   const options = { method: given.method, headers: Object.fromEntries(headers), rejectUnauthorized: false, signal: given.signal };
+  const request = address.startsWith("https:") ? requestTls : requestPlain;
   return new Promise((resolve, reject) => {
-    const sent = requestTls(address, options, (answer) => {
-      const status = answer.statusCode ?? 502;
-      const isEmpty = status === 204 || status === 304;
-      const shown = Object.entries(answer.headers as Fields).map(([name, value]): [string, string] => [name, String(value)]);
-      resolve(new Response(isEmpty ? null : (Readable.toWeb(answer) as ReadableStream), { status, headers: shown }));
-    });
+    const sent = request(address, options, (answer) => resolve(responseOf(answer)));
     sent.on("error", reject);
     sent.end(body);
   });
+}
+
+function responseOf(answer: IncomingMessage): Response {
+  const status = answer.statusCode ?? 502;
+  const headers = new Headers();
+  for (let i = 0; i + 1 < answer.rawHeaders.length; i += 2) {
+    headers.append(answer.rawHeaders[i] as string, answer.rawHeaders[i + 1] as string);
+  }
+  for (const name of ["connection", "keep-alive", "transfer-encoding"]) headers.delete(name);
+  const isEmpty = status === 204 || status === 205 || status === 304;
+  if (isEmpty) answer.resume();
+  return new Response(isEmpty ? null : (Readable.toWeb(answer) as ReadableStream), { status, headers });
 }

@@ -12,7 +12,7 @@ import orjson
 from heddle.runtime.errors import LoadError, log
 from heddle.runtime.graphs import User
 from heddle.runtime.link import Call
-from heddle.runtime.loopback import calling
+from heddle.runtime.loopback import ask_server, calling
 
 Reply = tuple[bytes, tuple[bytes, ...]]
 _STOP_LIMIT = 5.0  # seconds that an app has to shut down
@@ -70,11 +70,25 @@ class HttpApp:
         self._events: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self._lifespan: asyncio.Task[None] | None = None
         self._has_stopped = asyncio.Event()
+        self._wrapping: Any = None  # made with the first request for a route of the server
 
     def told(self) -> dict[str, Any]:
         routes = (getattr(each, "path", None) for each in getattr(self._app, "routes", ()))
-        paths = [path for path in routes if isinstance(path, str) and path]
-        return {"routes": paths, "openapi": describe(self._app)}
+        return {
+            "routes": [path for path in routes if isinstance(path, str) and path],
+            "middleware": bool(self._middleware()),
+            "openapi": describe(self._app),
+        }
+
+    def _middleware(self) -> list[Any]:
+        return list(getattr(self._app, "user_middleware", None) or ())
+
+    def _wrap(self) -> Any:
+        """The middleware alone, around the routes of the server."""
+        stack: Any = ask_server
+        for each in reversed(self._middleware()):
+            stack = each.cls(stack, *getattr(each, "args", ()), **each.kwargs)
+        return stack
 
     # -- life --------------------------------------------------------------------
 
@@ -128,8 +142,15 @@ class HttpApp:
     async def request(self, call: Call) -> Reply:
         exchange = _Exchange(call)
         calling.set(call.head.get("api"))
+        app = self._app
+        scope = _scope(call, self._state)
+        if call.head.get("inner"):
+            if self._wrapping is None:
+                self._wrapping = self._wrap()
+            app = self._wrapping
+            scope["app"] = self._app
         try:
-            await self._app(_scope(call, self._state), exchange.receive, exchange.send)
+            await app(scope, exchange.receive, exchange.send)
         except Exception:
             if not exchange.has_started:
                 raise

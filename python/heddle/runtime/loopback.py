@@ -3,7 +3,8 @@
 The SDK imports `langgraph_api.server` and `langgraph_api.asgi_transport`, which LangGraph's own
 server has in its process. Here both are modules that this one makes, and the transport sends
 requests to the server's address. Each carries the pass of the run or route that it comes from: the
-server takes it for the caller.
+server takes it for the caller. Requests that went through the application's middleware take the
+same way back to the server.
 """
 
 from __future__ import annotations
@@ -15,11 +16,25 @@ import sys
 from contextvars import ContextVar
 from types import ModuleType
 from typing import Any
+from urllib.parse import quote, unquote
 from weakref import WeakKeyDictionary
 
 import httpx
 
-_HEADER = "heddle-run-token"
+_HEADER = b"heddle-run-token"
+# Of one connection alone; and the server would compress what is only passed on.
+_HOPS = frozenset(
+    (
+        b"accept-encoding",
+        b"connection",
+        b"content-length",
+        b"expect",
+        b"keep-alive",
+        b"transfer-encoding",
+        b"upgrade",
+        _HEADER,
+    )
+)
 _PACKAGE = "langgraph_api"
 
 # `api` of the server's call that the code works for: {"url", "pass"}.
@@ -31,8 +46,6 @@ class Transport(httpx.AsyncBaseTransport):
 
     def __init__(self, app: Any = None, root_path: str = "", **_: Any) -> None:
         self.app = app  # the SDK sets it
-        # Connections belong to the event loop that they were made in.
-        self._inner: WeakKeyDictionary[Any, httpx.AsyncHTTPTransport] = WeakKeyDictionary()
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         api = calling.get()
@@ -47,7 +60,7 @@ class Transport(httpx.AsyncBaseTransport):
         headers = [(b"host", base.netloc)]
         headers += [(k, v) for k, v in request.headers.raw if k.lower() != b"host"]
         if api.get("pass") and "authorization" not in request.headers:
-            headers.append((_HEADER.encode(), api["pass"].encode()))
+            headers.append((_HEADER, api["pass"].encode()))
         sent = httpx.Request(
             request.method,
             base.copy_with(raw_path=path),
@@ -55,20 +68,67 @@ class Transport(httpx.AsyncBaseTransport):
             stream=request.stream,
             extensions=request.extensions,
         )
-        return await self._here().handle_async_request(sent)
+        return await _connections().handle_async_request(sent)
 
-    async def aclose(self) -> None:
-        inner = self._inner.pop(asyncio.get_running_loop(), None)
-        if inner is not None:
-            await inner.aclose()
 
-    def _here(self) -> httpx.AsyncHTTPTransport:
-        loop = asyncio.get_running_loop()
-        inner = self._inner.get(loop)
-        if inner is None:
-            # The server itself told the address; its certificate names another host.
-            inner = self._inner[loop] = httpx.AsyncHTTPTransport(verify=False)
-        return inner
+# Connections belong to the event loop that they were made in.
+_open: WeakKeyDictionary[Any, httpx.AsyncHTTPTransport] = WeakKeyDictionary()
+
+
+def _connections() -> httpx.AsyncHTTPTransport:
+    loop = asyncio.get_running_loop()
+    found = _open.get(loop)
+    if found is None:
+        # The server itself told the address; its certificate names another host.
+        limits = httpx.Limits(max_connections=None, max_keepalive_connections=100)
+        found = _open[loop] = httpx.AsyncHTTPTransport(verify=False, limits=limits)
+    return found
+
+
+async def ask_server(scope: dict[str, Any], receive: Any, send: Any) -> None:
+    """An ASGI app: what a route of the server answers to a request that has gone through middleware."""
+    body = b""
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            return
+        body += message.get("body", b"")
+        if not message.get("more_body"):
+            break
+    api = calling.get() or {}
+    base = httpx.URL(api["url"])
+    headers = [(k, v) for k, v in scope["headers"] if k.lower() not in _HOPS]
+    if api.get("pass"):
+        headers.append((_HEADER, api["pass"].encode()))
+    target = base.raw_path.rstrip(b"/") + _target(scope)
+    request = httpx.Request(
+        scope["method"], base.copy_with(raw_path=target), headers=headers, content=body
+    )
+    response = await _connections().handle_async_request(request)
+    try:
+        await send(
+            {
+                "type": "http.response.start",
+                "status": response.status_code,
+                "headers": [(k.lower(), v) for k, v in response.headers.raw],
+            }
+        )
+        stream: Any = response.stream
+        async for chunk in stream:
+            await send({"type": "http.response.body", "body": chunk, "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+    finally:
+        await response.aclose()
+
+
+def _target(scope: dict[str, Any]) -> bytes:
+    """Path and query; middleware that changes the path changes its decoded form."""
+    raw: bytes = scope.get("raw_path") or b""
+    path: str = scope["path"]
+    if unquote(raw.decode("latin-1")) != path:
+        raw = quote(path).encode()
+    query: bytes = scope.get("query_string") or b""
+    return raw + b"?" + query if query else raw
 
 
 def install() -> None:
