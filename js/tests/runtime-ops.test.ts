@@ -68,7 +68,7 @@ describe("ready", () => {
 
   it("tells handlers and what else was loaded", () => {
     expect(server.ready!.auth).toEqual({ handlers: ["threads.create", "threads", "store", "*"] });
-    expect(server.ready!.app).toEqual({ routes: [], openapi: { paths: {}, schemas: {} } });
+    expect(server.ready!.app).toEqual({ routes: [], middleware: false, openapi: { paths: {}, schemas: {} } });
     expect(server.ready!.embed).toEqual({});
   });
 });

@@ -442,6 +442,7 @@ async def test_app(served: Callable[..., Any], write: Callable[..., Any]) -> Non
     described = there.ready["app"]["openapi"]
     methods = {path: list(operations) for path, operations in described["paths"].items()}
     assert methods == {"/custom/{id}": ["post"], "/stream": ["get"], "/fail": ["get"]} and described["schemas"] == {}
+    assert there.ready["app"]["middleware"] is False
     user = {"identity": "ann", "permissions": []}
     ended = await there.call(
         "request", [b"hello"], method="POST", path="/custom/a%20b", query="q=1",
