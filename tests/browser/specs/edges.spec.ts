@@ -60,7 +60,7 @@ test("stop is heard before there is anything to stop", async ({ serve, room, pag
     await expect.poll(making.held).toBe(1);
     await room.stop.click();
     making.letGo();
-    await expect(page.getByText(/Stopped (at|before)/)).toBeVisible();
+    await expect(page.getByText("Stopped").first()).toBeVisible();
     await room.idle();
 });
 

@@ -22,6 +22,7 @@ import { usePlace, type Place } from "./place";
 import {
     failureOf,
     isBehind,
+    isStopped,
     messagesOf,
     questionsOf,
     stoppedOf,
@@ -202,7 +203,8 @@ export function useLine(options: LineOptions): Line {
         const receipt = endOf(runId)?.receipt ?? null;
         const at = idOf(state);
         // A stopped answer that is kept says so itself, and there is nothing to go on with.
-        const isKept = (state?.next ?? []).length === 0 && partial === null;
+        const last = messagesOf(state).at(-1);
+        const isKept = last !== undefined && isStopped(last);
         const end: Broken = {
             failure: error !== null ? { reason: reasonOf(error), kind: "run", partial } : null,
             stopped: error === null && receipt && !isKept ? { receipt, partial } : null,
