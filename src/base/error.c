@@ -137,3 +137,8 @@ void hd_error_hide_paths(char *text)
         at += len + (size_t)(end - last);
     }
 }
+
+bool hd_error_is_transient(int err)
+{
+    return err == HD_EUNAVAILABLE || err == HD_EBUSY || err == HD_EFULL;
+}

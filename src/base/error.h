@@ -43,6 +43,9 @@ const char *hd_error_name(int err);
 
 int hd_error_http_status(int err);
 
+/* Whether the same call may succeed later: the database is away, locked or full. */
+bool hd_error_is_transient(int err);
+
 /*
  * A code with a sentence for the person who reads it. Zero-initialise it; every
  * function that takes one accepts NULL. The first cause set wins, so outer

@@ -353,6 +353,7 @@ struct hd_engine {
     void *http;                         /* struct hd_http, when one was needed */
     const struct hd_outgoing *outgoing; /* where it may send to; NULL: anywhere */
     struct hd_recall *recall;
+    struct hd_patience *patience; /* with a store that is away; NULL: none */
     void *agents; /* what the kinds of src/agent share: theirs alone; NULL: nothing yet */
 };
 

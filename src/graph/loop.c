@@ -14,6 +14,7 @@
 
 #include "base/alloc.h"
 #include "graph/ns.h"
+#include "store/rows.h"
 
 #define MAX_TURNS 64 /* of the state machine, before other runs get their turn */
 
@@ -534,13 +535,14 @@ static void after(struct hd_loop *loop)
 }
 
 /*
- * Whether nothing can happen before something is stored: the checkpoint that a step starts
- * from, or the command that a run starts with.
+ * Whether a step must not start before something is stored: the checkpoint that it starts from, or
+ * the command that a run starts with. While the store is away no run goes ahead of what it stores.
  */
 static bool must_wait(const struct hd_loop *loop)
 {
-    return loop->run->options.durability == HD_DURABLE_SYNC && !loop->is_working &&
-           loop->saving > 0;
+    return !loop->is_working && loop->saving > 0 &&
+           (loop->run->options.durability == HD_DURABLE_SYNC ||
+            hd_rows_waiting(loop->run->engine->store) > 0);
 }
 
 static void free_handle(uv_handle_t *handle)

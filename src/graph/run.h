@@ -26,6 +26,7 @@
 
 struct heddle;
 struct hd_engine;
+struct hd_patience;
 struct hd_origin;
 struct hd_outgoing;
 struct hd_run;
@@ -52,6 +53,8 @@ HD_MUST_CHECK int hd_engine_create(struct heddle *store, uv_loop_t *loop, bool i
 void hd_engine_destroy(struct hd_engine *engine);
 /* Where requests of its runs may go (outgoing.h); before the first run. Must stay; NULL: anywhere.
  */
+/* Loads of runs wait for a store that is away. It must outlive the engine's calls. */
+void hd_engine_set_patience(struct hd_engine *engine, struct hd_patience *patience);
 void hd_engine_set_outgoing(struct hd_engine *engine, const struct hd_outgoing *outgoing);
 
 /* Which nodes to stop at: those named, or all. */

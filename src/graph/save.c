@@ -17,6 +17,7 @@
 #include "base/json.h"
 #include "graph/http.h"
 #include "graph/origin.h"
+#include "graph/patience.h"
 #include "store/order.h"
 
 enum kind { LOAD, PUT, WRITES };
@@ -38,6 +39,7 @@ struct hd_save {
     struct heddle_error error;
 
     /* LOAD */
+    struct hd_store_retry retry;
     hd_loaded_fn loaded;
     char id[HD_UUID_SIZE];
     char before[HD_UUID_SIZE];
@@ -323,6 +325,12 @@ static void finished(struct hd_save *save)
     hd_loop_saved(loop);
 }
 
+static void undo_begin(struct hd_engine *engine)
+{
+    if (--engine->in_flight == 0)
+        uv_unref((uv_handle_t *)&engine->async);
+}
+
 static void on_async(uv_async_t *async)
 {
     struct hd_engine *engine = async->data;
@@ -342,9 +350,11 @@ static void on_async(uv_async_t *async)
     while (turned) {
         struct hd_save *next = turned->next;
 
-        if (--engine->in_flight == 0)
-            uv_unref((uv_handle_t *)&engine->async);
-        finished(turned);
+        if (turned->kind != LOAD ||
+            !hd_patience_wait(engine->patience, &turned->retry, turned->code)) {
+            undo_begin(engine);
+            finished(turned);
+        }
         turned = next;
     }
 }
@@ -353,12 +363,6 @@ static void begin(struct hd_engine *engine)
 {
     if (engine->in_flight++ == 0)
         uv_ref((uv_handle_t *)&engine->async);
-}
-
-static void undo_begin(struct hd_engine *engine)
-{
-    if (--engine->in_flight == 0)
-        uv_unref((uv_handle_t *)&engine->async);
 }
 
 /* ---- loading ---------------------------------------------------------- */
@@ -461,6 +465,23 @@ static void load_elsewhere(void *arg)
     done(save, save->code, &error);
 }
 
+/* The store was away. */
+static void load_again(void *arg)
+{
+    struct hd_save *save = arg;
+    int code;
+
+    heddle_tuple_free(save->load.tuple);
+    save->load = (struct hd_load){.tuple = NULL};
+    save->error = (struct heddle_error){0};
+    code = heddle_defer(save->engine->store, load_elsewhere, save);
+    if (code) {
+        save->code = code;
+        undo_begin(save->engine);
+        finished(save);
+    }
+}
+
 /* What an earlier run left behind need not be read if it is still what is stored. */
 static int recall(struct hd_save *save)
 {
@@ -499,6 +520,7 @@ int hd_load_start(struct hd_loop *loop, struct hd_slice id, struct hd_slice befo
     snprintf(save->before, sizeof(save->before), "%.*s", (int)before.len,
              before.ptr ? before.ptr : "");
     save->loaded = fn;
+    save->retry = (struct hd_store_retry){.again = load_again, .arg = save};
     code = recall(save);
     if (code) {
         free_save(save);
@@ -765,6 +787,11 @@ struct hd_http *hd_engine_http(struct hd_engine *engine)
     engine->http = http;
     hd_http_set_outgoing(http, engine->outgoing);
     return http;
+}
+
+void hd_engine_set_patience(struct hd_engine *engine, struct hd_patience *patience)
+{
+    engine->patience = patience;
 }
 
 void hd_engine_set_outgoing(struct hd_engine *engine, const struct hd_outgoing *outgoing)

@@ -286,7 +286,7 @@ static void open_exchange(struct hd_conn *conn)
     hd_conn_enter(conn, HD_CONN_HANDLING);
     ex->request = conn->parser.request;
     ex->is_open = ex->is_held = true;
-    ex->is_packed = ex->has_failed = ex->is_stream = ex->has_caching = false;
+    ex->is_packed = ex->has_failed = ex->is_stream = ex->has_caching = ex->has_retry = false;
     ex->status = 0;
     ex->line_count = ex->body_bytes = 0;
     ex->started_us = hd_clock_monotonic_us();

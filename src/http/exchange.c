@@ -118,6 +118,8 @@ void hd_answer_header(struct hd_exchange *ex, struct hd_slice name, struct hd_sl
         ex->is_packed = true;
     if (hd_slice_eq_nocase(name, HD_S("cache-control")))
         ex->has_caching = true;
+    if (hd_slice_eq_nocase(name, HD_S("retry-after")))
+        ex->has_retry = true;
 }
 
 static bool takes_gzip(const struct hd_exchange *ex)
@@ -210,6 +212,7 @@ static void answer(struct hd_exchange *ex, int status, struct hd_slice type, str
     }
     if (ex->has_failed) {
         hd_buf_reset(&ex->lines);
+        ex->has_retry = false;
         send_answer(conn, 503, HD_TYPE_JSON, NO_MEMORY);
         return;
     }

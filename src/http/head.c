@@ -5,6 +5,8 @@
 #include "base/error.h"
 #include "http/internal.h"
 
+#define RETRY_S "2" /* unless the answer has its own */
+
 const char *hd_status_text(int status)
 {
     static const struct {
@@ -142,6 +144,9 @@ int hd_head_write(struct hd_conn *conn, const struct hd_answer_head *head)
         err = write_framing(out, head);
     if (!err)
         err = hd_buf_append_slice(out, hd_buf_slice(&ex->lines));
+    /* What makes a 503 passes: clients that honour this try again. */
+    if (!err && head->status == 503 && !ex->has_retry)
+        err = hd_buf_append_slice(out, HD_S("retry-after: " RETRY_S "\r\n"));
     if (!err)
         err = hd_cors_write(out, &conn->hub->config.cors, &ex->request);
     if (!err)

@@ -93,6 +93,7 @@ struct hd_exchange {
     bool is_open;          /* not settled: the answer is not complete, nor given up */
     bool is_packed;
     bool has_caching; /* the answer says itself whether it may be kept */
+    bool has_retry;   /* the answer has a Retry-After */
     hd_gone_fn on_gone;
     hd_room_fn on_room;
     void *ctx;

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/uuid.h"
 #include "graph/http.h"
+#include "graph/patience.h"
 #include "graph/run.h"
 #include "run/assistant.h"
 #include "run/audit.h"
@@ -29,6 +30,7 @@
 #include "run/texts.h"
 #include "run/webhook.h"
 #include "run/worker_ops.h"
+#include "store/rows.h"
 #include "store/url.h"
 
 #define FEED_IDLE_US (2 * 60 * 1000000LL) /* events are kept that long after the last */
@@ -140,6 +142,7 @@ static int open_runtime(struct hd_app *app, bool is_direct, struct hd_fault *fau
     hd_arena_init(&app->runtime_arena, MAX_SETTINGS);
     err = hd_project_settings(app->config, &app->runtime_arena, &app->runtime_settings, fault);
     app->runtime_settings.is_direct = is_direct;
+    app->runtime_settings.patience = app->patience;
     if (!err)
         err =
             hd_runtime_create(app->loop, app->store, &app->runtime_settings, &app->runtime, fault);
@@ -159,12 +162,16 @@ static int open_parts(struct hd_app *app, struct hd_fault *fault)
                                           .total_bytes = config->stream_memory,
                                           .idle_us = FEED_IDLE_US};
     bool is_direct = strncmp(config->store, "memory:", 7) == 0;
-    int err = hd_defer_create(app->loop, app->store, is_direct, &app->defer);
+    int err = hd_patience_create(app->loop, config->outage_timeout_us, &app->patience);
 
+    hd_rows_set_outage(app->store, config->outage_timeout_us);
+    if (!err)
+        err = hd_defer_create(app->loop, app->store, is_direct, app->patience, &app->defer);
     if (!err)
         err = hd_engine_create(app->store, app->loop, is_direct, &app->engine);
     if (!err) {
         hd_engine_set_outgoing(app->engine, &config->outgoing);
+        hd_engine_set_patience(app->engine, app->patience);
         err = open_agents(app);
     }
     if (!err)
@@ -257,6 +264,8 @@ void hd_app_drain(struct hd_app *app, void (*done)(void *ctx), void *ctx)
     app->draining = 4 + (app->runtime != NULL);
     (void)uv_timer_init(app->loop, &app->drain_timer); /* never fails */
     app->drain_timer.data = app;
+    hd_rows_end_outage(app->store);
+    hd_patience_end(app->patience);
     hd_scheduler_stop(app->scheduler, on_part_quiet, app);
     hd_sweeper_stop(app->sweeper, on_part_quiet, app);
     hd_texts_stop(app->texts, on_part_quiet, app);
@@ -282,6 +291,7 @@ void hd_app_close(struct hd_app *app)
     hd_defer_destroy(app->defer);
     hd_limits_destroy(app->limits);
     hd_audit_destroy(app->audit);
+    hd_patience_destroy(app->patience);
     hd_hold_leave_loop(app->hold);
     app->embedder = NULL;
     app->runtime = NULL;
@@ -300,6 +310,7 @@ void hd_app_close(struct hd_app *app)
     app->delegation = NULL;
     app->recording = NULL;
     app->defer = NULL;
+    app->patience = NULL;
 }
 
 void hd_app_close_store(struct hd_app *app)

@@ -34,6 +34,7 @@ struct hd_gate;
 struct hd_hold;
 struct hd_http;
 struct hd_limits;
+struct hd_patience;
 struct hd_queue;
 struct hd_recorder;
 struct hd_recording;
@@ -86,6 +87,7 @@ struct hd_app {
     void (*lost)(void *ctx, const char *text); /* the hold, on another thread; set before opening */
     void *lost_ctx;
 
+    struct hd_patience *patience; /* of runs with a store that is away */
     struct hd_defer *defer;
     struct hd_limits *limits; /* for each principal; NULL: none */
     struct hd_audit *audit;   /* NULL: none */

@@ -135,6 +135,7 @@ struct hd_config {
     int64_t slow_timeout_us;
     int max_runs;
     int64_t run_timeout_us;
+    int64_t outage_timeout_us;
     int64_t drain_us;
 
     bool stream_end_event;

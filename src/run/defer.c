@@ -5,18 +5,23 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "graph/patience.h"
 
 struct task {
     struct hd_defer *defer;
     void (*work)(void *arg);
+    int (*attempt)(void *arg); /* instead of `work`: patiently */
     void (*done)(void *arg);
     void *arg;
+    int err; /* of the latest attempt */
+    struct hd_store_retry retry;
     struct task *next;
 };
 
 struct hd_defer {
     uv_async_t wake;
     struct heddle *store;
+    struct hd_patience *patience; /* NULL: none */
     bool is_direct;
     size_t count; /* the loop's */
 
@@ -42,7 +47,10 @@ static void work_on_thread(void *arg)
 {
     struct task *task = arg;
 
-    task->work(task->arg);
+    if (task->attempt)
+        task->err = task->attempt(task->arg);
+    else
+        task->work(task->arg);
     finish(task);
 }
 
@@ -61,13 +69,16 @@ static void on_wake(uv_async_t *handle)
         struct task *task = list;
 
         list = task->next;
+        if (task->attempt && hd_patience_wait(defer->patience, &task->retry, task->err))
+            continue;
         defer->count--;
         task->done(task->arg);
         hd_free(task);
     }
 }
 
-int hd_defer_create(uv_loop_t *loop, struct heddle *store, bool is_direct, struct hd_defer **out)
+int hd_defer_create(uv_loop_t *loop, struct heddle *store, bool is_direct,
+                    struct hd_patience *patience, struct hd_defer **out)
 {
     struct hd_defer *defer = hd_calloc(1, sizeof(*defer));
 
@@ -85,6 +96,7 @@ int hd_defer_create(uv_loop_t *loop, struct heddle *store, bool is_direct, struc
     defer->wake.data = defer;
     defer->store = store;
     defer->is_direct = is_direct;
+    defer->patience = patience;
     defer->tail = &defer->finished;
     *out = defer;
     return 0;
@@ -104,15 +116,27 @@ void hd_defer_destroy(struct hd_defer *defer)
         uv_close((uv_handle_t *)&defer->wake, on_closed);
 }
 
-int hd_defer_run(struct hd_defer *defer, void (*work)(void *arg), void (*done)(void *arg),
-                 void *arg)
+/* The store was away. */
+static void attempt_again(void *arg)
 {
+    struct task *task = arg;
+
+    if (heddle_defer(task->defer->store, work_on_thread, task) == 0)
+        return;
+    task->retry.until_us = 1; /* the time is up: what the latest attempt has left stands */
+    finish(task);
+}
+
+static int start(const struct task *wanted)
+{
+    struct hd_defer *defer = wanted->defer;
     struct task *task = hd_malloc(sizeof(*task));
     int err = 0;
 
     if (!task)
         return HD_ENOMEM;
-    *task = (struct task){.defer = defer, .work = work, .done = done, .arg = arg};
+    *task = *wanted;
+    task->retry = (struct hd_store_retry){.again = attempt_again, .arg = task};
     if (defer->is_direct)
         work_on_thread(task);
     else
@@ -123,6 +147,22 @@ int hd_defer_run(struct hd_defer *defer, void (*work)(void *arg), void (*done)(v
     }
     defer->count++;
     return 0;
+}
+
+int hd_defer_run(struct hd_defer *defer, void (*work)(void *arg), void (*done)(void *arg),
+                 void *arg)
+{
+    const struct task task = {.defer = defer, .work = work, .done = done, .arg = arg};
+
+    return start(&task);
+}
+
+int hd_defer_patiently(struct hd_defer *defer, int (*work)(void *arg), void (*done)(void *arg),
+                       void *arg)
+{
+    const struct task task = {.defer = defer, .attempt = work, .done = done, .arg = arg};
+
+    return start(&task);
 }
 
 size_t hd_defer_count(const struct hd_defer *defer)

@@ -64,10 +64,13 @@ static int find_by_name(struct finding *f)
     return err > 0 ? 0 : err;
 }
 
-static void find_work(void *arg)
+static int find_work(void *arg)
 {
     struct finding *f = arg;
-    int err = hd_assistant_resolve(f->app, f->actor, f->wanted, &f->arena, &f->found, &f->fault);
+    int err;
+
+    f->fault = (struct hd_fault){0};
+    err = hd_assistant_resolve(f->app, f->actor, f->wanted, &f->arena, &f->found, &f->fault);
 
     f->is_found = !err;
     if (err == HD_ENOTFOUND) {
@@ -78,6 +81,7 @@ static void find_work(void *arg)
         hd_log(HD_LOG_ERROR, "run", "cannot find an assistant: %s",
                f->fault.code ? f->fault.text : hd_error_text(err));
     f->is_found = f->is_found && !err && hd_app_graph(f->app, f->found.graph_id);
+    return err;
 }
 
 static struct hd_val *describe(const struct finding *f)
@@ -119,7 +123,7 @@ int hd_delegate_find(struct hd_delegation *delegation, struct hd_slice actor,
     if (!err)
         err = hd_arena_copy(&f->arena, assistant, &f->wanted);
     if (!err)
-        err = hd_defer_run(delegation->app->defer, find_work, on_found, f);
+        err = hd_defer_patiently(delegation->app->defer, find_work, on_found, f);
     if (err) {
         hd_arena_fini(&f->arena);
         hd_free(f);
@@ -383,6 +387,7 @@ static int read_state(struct hd_delegate *d)
 static int take_head(struct hd_delegate *d)
 {
     struct heddle *store = d->delegation->app->store;
+    struct hd_slice before = d->chosen; /* by an attempt whose outcome is not known */
     int err = HD_ECONFLICT;
 
     for (int i = 0; i < MAX_TRIES && err == HD_ECONFLICT; i++) {
@@ -394,8 +399,11 @@ static int take_head(struct hd_delegate *d)
         err = hd_thread_read(store, d->principal, d->thread, &d->arena, &thread, &d->fault);
         if (!err)
             err = hd_heads_get(store, &thread, d->root, &d->arena, &d->chosen, &d->fault);
-        if (err || d->chosen.len == 0)
+        if (err || d->chosen.len == 0) {
+            d->chosen = before;
             return err;
+        }
+        before = d->chosen;
         hd_batch_init(&batch);
         err = hd_heads_set(&d->arena, &thread.heads, d->root, hd_slice(NULL, 0));
         if (!err)
@@ -410,28 +418,35 @@ static int take_head(struct hd_delegate *d)
     return err;
 }
 
-static void read_work(void *arg)
+static int read_target(struct hd_delegate *d)
+{
+    struct hd_app *app = d->delegation->app;
+    int err =
+        hd_assistant_resolve(app, d->actor, d->assistant_id, &d->arena, &d->assistant, &d->fault);
+
+    if (err)
+        return err;
+    d->graph = hd_app_graph(app, d->assistant.graph_id);
+    if (!d->graph)
+        return hd_fault_set(&d->fault, HD_EINVAL, "its graph is not served any more");
+    err = hd_assistant_ns(&d->arena, d->assistant.id, &d->root);
+    if (!err && !d->answer)
+        err = take_head(d);
+    /* The engine looks by itself where its run stands. */
+    if (!err && (d->answer || (d->graph->is_remote && d->chosen.len == 0)))
+        err = read_state(d);
+    return err;
+}
+
+static int read_work(void *arg)
 {
     struct hd_delegate *d = arg;
-    struct hd_app *app = d->delegation->app;
 
-    if (d->err)
-        return;
-    d->err =
-        hd_assistant_resolve(app, d->actor, d->assistant_id, &d->arena, &d->assistant, &d->fault);
-    if (d->err)
-        return;
-    d->graph = hd_app_graph(app, d->assistant.graph_id);
-    if (!d->graph) {
-        d->err = hd_fault_set(&d->fault, HD_EINVAL, "its graph is not served any more");
-        return;
-    }
-    d->err = hd_assistant_ns(&d->arena, d->assistant.id, &d->root);
-    if (!d->err && !d->answer)
-        d->err = take_head(d);
-    /* The engine looks by itself where its run stands. */
-    if (!d->err && (d->answer || (d->graph->is_remote && d->chosen.len == 0)))
-        d->err = read_state(d);
+    if (d->err && !hd_error_is_transient(d->err))
+        return d->err;
+    d->fault = (struct hd_fault){0};
+    d->err = read_target(d);
+    return d->err;
 }
 
 static int launch(struct hd_delegate *d, const struct hd_delegate_values *values)
@@ -496,7 +511,7 @@ static void begin(struct hd_delegate *d)
     int err;
 
     d->state = HD_DELEGATE_READS;
-    err = hd_defer_run(d->delegation->app->defer, read_work, on_read, d);
+    err = hd_defer_patiently(d->delegation->app->defer, read_work, on_read, d);
     if (err)
         fail(d, err, NULL);
 }
@@ -574,7 +589,7 @@ int hd_delegate_start(struct hd_delegate *d)
     if (!d->err && holder(d))
         return 0; /* it waits */
     d->state = HD_DELEGATE_READS;
-    err = hd_defer_run(d->delegation->app->defer, read_work, on_read, d);
+    err = hd_defer_patiently(d->delegation->app->defer, read_work, on_read, d);
     if (err) {
         unlink_delegate(d);
         hd_delegate_free(d);

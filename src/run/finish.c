@@ -17,7 +17,7 @@
 #include "run/webhook.h"
 
 #define MAX_PAGES 256 /* of stored events of one thread */
-#define PATIENCE 5    /* tries to store an end before those who wait are told of it */
+#define PATIENCE 5    /* least attempts to store an end before waiters get an error */
 
 /* ---- telling ---------------------------------------------------------- */
 
@@ -165,13 +165,17 @@ static void end(struct hd_ticket *ticket, struct hd_webhook *webhook)
 static void try_later(struct hd_ticket *ticket, int err, const struct hd_fault *fault)
 {
     const char *text = fault->code ? fault->text : hd_error_text(err);
+    int64_t now = hd_clock_monotonic_us();
     const struct hd_outcome failure = {.status = HD_RUN_STATE_ERROR,
                                        .error_type = HD_S("StoreError"),
                                        .error_text = hd_slice_cstr(text)};
 
     hd_log(HD_LOG_ERROR, "run", "the end of run %.*s is not stored yet: %s",
            (int)ticket->rec.run_id.len, ticket->rec.run_id.ptr, text);
-    if (++ticket->tries >= PATIENCE)
+    if (ticket->unstored_since == 0)
+        ticket->unstored_since = now;
+    if (++ticket->tries >= PATIENCE &&
+        now - ticket->unstored_since >= ticket->app->config->outage_timeout_us)
         tell_waiters(ticket, &failure);
     hd_queue_later(ticket);
 }

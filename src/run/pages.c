@@ -3,8 +3,9 @@
  *
  *   for each event: varint seq, varint mode, byte is_last, name, data (with their lengths)
  *
- * and is packed as chunks are. A page that could not be stored is lost: its
- * events can be read as long as the process lives, but not after.
+ * and is packed as chunks are. While the database is away pages wait in their lane
+ * (hd_rows_set_outage()) and are stored when it is back. A page that could not be stored in time is
+ * lost: its events can be read as long as the process lives, but not after.
  */
 #include <heddle.h>
 #include <string.h>

@@ -317,16 +317,17 @@ static int read_thread(struct heddle *store, struct hd_ticket *ticket, struct hd
     return err;
 }
 
-static void promote(void *arg)
+static int promote(void *arg)
 {
     struct promotion *promotion = arg;
     struct hd_ticket *ticket = promotion->ticket;
-
     struct heddle *store = ticket->app->store;
 
+    promotion->fault = (struct hd_fault){0};
     promotion->err = read_thread(store, ticket, &promotion->fault);
     if (!promotion->err && ticket->rec.status == HD_RUN_STATE_PENDING)
         promotion->err = hd_run_mark_running(store, &ticket->rec, &promotion->fault);
+    return promotion->err;
 }
 
 static void begin(struct hd_ticket *ticket)
@@ -372,7 +373,7 @@ static void start(struct hd_turn *turn, struct hd_ticket *ticket)
     promotion = hd_calloc(1, sizeof(*promotion));
     if (promotion)
         promotion->ticket = ticket;
-    if (!promotion || hd_defer_run(queue->app->defer, promote, on_promoted, promotion)) {
+    if (!promotion || hd_defer_patiently(queue->app->defer, promote, on_promoted, promotion)) {
         hd_free(promotion);
         hd_work_fail(ticket, "MemoryError", "out of memory");
     }

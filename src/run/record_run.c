@@ -451,9 +451,18 @@ static int change_now(struct heddle *store, struct hd_run_rec *run, struct hd_ru
 int hd_run_mark_running(struct heddle *store, struct hd_run_rec *run, struct hd_fault *fault)
 {
     struct hd_run_rec changed = *run;
+    struct hd_fault failure = {0};
+    int err;
 
     changed.status = HD_RUN_STATE_RUNNING;
-    return change_now(store, run, &changed, fault);
+    err = change_now(store, run, &changed, &failure);
+    /* A commit whose answer was lost has marked it already: no one else does. */
+    if (err == HD_ENOTFOUND && read_rev(store, &changed, HD_RUN_STATE_RUNNING, NULL) == 0) {
+        *run = changed;
+        return 0;
+    }
+    return err ? hd_fault_set(fault, err, "%s", failure.code ? failure.text : hd_error_text(err))
+               : 0;
 }
 
 int hd_run_mark_suspended(struct heddle *store, struct hd_run_rec *run, struct hd_fault *fault)

@@ -214,6 +214,9 @@ static int get_state(struct hd_remote *remote, struct hd_slice checkpoint_id)
                                   .without_values = true};
     struct hd_failure failure = {NULL, NULL};
 
+    hd_val_unref(remote->state); /* of an attempt that failed later */
+    remote->state = NULL;
+    remote->fault = (struct hd_fault){0};
     remote->err = hd_state_get(&at, false, &remote->state, &failure);
     if (remote->err)
         hd_fault_set(&remote->fault, remote->err, "%s",
@@ -258,18 +261,18 @@ static void find_state(struct hd_remote *remote)
         memcpy(remote->own, at.ptr, HD_UUID_SIZE);
     if (!remote->err && at.len == 0)
         at = o->checkpoint_id;
-    if (!remote->err && at.len > 0) {
-        hd_val_unref(remote->state);
-        remote->state = NULL;
+    if (!remote->err && at.len > 0)
         (void)get_state(remote, at);
-    }
     hd_arena_fini(&arena);
 }
 
 /* On a store thread. */
-static void read_left(void *arg)
+static int read_left(void *arg)
 {
-    find_state(arg);
+    struct hd_remote *remote = arg;
+
+    find_state(remote);
+    return remote->err;
 }
 
 /* A thread without checkpoints has a state, which says nothing. */
@@ -322,7 +325,7 @@ static void end(struct hd_remote *remote)
                answer->where.len > 0 ? answer->where.ptr : "", (int)answer->type.len,
                answer->type.ptr, (int)(answer->message.len < 2000 ? answer->message.len : 2000),
                answer->message.ptr);
-    remote->err = hd_defer_run(remote->app->defer, read_left, on_left, remote);
+    remote->err = hd_defer_patiently(remote->app->defer, read_left, on_left, remote);
     if (remote->err) {
         hd_fault_set(&remote->fault, remote->err, "%s", hd_error_text(remote->err));
         on_left(remote);
@@ -332,7 +335,7 @@ static void end(struct hd_remote *remote)
 /* ---- once more -------------------------------------------------------- */
 
 /* On a store thread: how far it came, and whether it came further than the last time. */
-static void read_progress(void *arg)
+static int read_progress(void *arg)
 {
     struct hd_remote *remote = arg;
     struct hd_remote_options *o = &remote->options;
@@ -341,6 +344,7 @@ static void read_progress(void *arg)
     if (!remote->err)
         remote->err = hd_losses_add(&o->losses, remote->app->store, o->principal, o->thread,
                                     o->run_id, &remote->fault);
+    return remote->err;
 }
 
 static int begin_again(struct hd_remote *remote)
@@ -396,7 +400,7 @@ static bool try_again(struct hd_remote *remote)
 
     if (remote->is_cancelled || !was_there)
         return false;
-    return hd_defer_run(remote->app->defer, read_progress, on_progress, remote) == 0;
+    return hd_defer_patiently(remote->app->defer, read_progress, on_progress, remote) == 0;
 }
 
 /* ---- calls ------------------------------------------------------------ */

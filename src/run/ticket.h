@@ -43,6 +43,7 @@ struct hd_ticket {
     struct hd_ticket *next_later; /* see hd_queue_later() */
     int64_t later_at;             /* monotonic */
     int tries;                    /* to store its end */
+    int64_t unstored_since;       /* monotonic: the first of them failed; 0: none */
     bool is_streamed;
     bool is_continued;          /* it has made checkpoints in an earlier process */
     struct hd_slice goes_on_at; /* … the last of them, if that is not the latest; or empty */

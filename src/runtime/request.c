@@ -241,14 +241,29 @@ void hd_request_wake(struct hd_runtime *runtime)
     pthread_mutex_unlock(&runtime->lock);
     for (; box; box = next) {
         next = box->done_next;
-        finish(box);
+        if (!box->worker || box->is_cancelled || runtime->is_destroyed ||
+            !hd_patience_wait(runtime->settings->patience, &box->retry, box->request.fault.code))
+            finish(box);
     }
+}
+
+static void work(struct hd_request_box *box);
+
+/* The store was away. */
+static void work_again(void *arg)
+{
+    struct hd_request_box *box = arg;
+
+    box->request.fault = (struct hd_fault){0};
+    work(box);
 }
 
 static void work(struct hd_request_box *box)
 {
     struct hd_runtime *runtime = box->request.runtime;
 
+    box->retry.again = work_again;
+    box->retry.arg = box;
     if (!runtime->store || runtime->settings->is_direct) {
         box->op->work(&box->request);
         finish(box);

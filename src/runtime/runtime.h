@@ -21,6 +21,7 @@
 
 struct hd_runtime;
 struct hd_rt_call;
+struct hd_patience;
 struct hd_rt_request;
 struct hd_arena;
 
@@ -59,6 +60,7 @@ struct hd_rt_settings {
     int64_t start_timeout_us;
     int64_t hang_timeout_us;
     int64_t drain_us;
+    struct hd_patience *patience; /* of ops with a store that is away; NULL: none */
     bool is_direct; /* nothing in the store ever waits (memory:): ops are done on the loop */
 };
 

@@ -25,6 +25,7 @@
 
 #include "base/arena.h"
 #include "base/json.h"
+#include "graph/patience.h"
 #include "runtime/link.h"
 #include "runtime/proc.h"
 #include "runtime/runtime.h"
@@ -172,6 +173,7 @@ struct hd_request_box {
     struct hd_arena arena;
     char *memory; /* the frame */
     size_t bytes;
+    struct hd_store_retry retry; /* of an op with `work` */
     bool is_cancelled;
     bool is_answered;
 };

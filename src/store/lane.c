@@ -9,15 +9,22 @@
  * Rows that were planned by the caller cannot be: those in the way are refused,
  * and only those. A batch that fails otherwise is tried once more request by
  * request, so that one bad request cannot fail its neighbours; unless the
- * database cannot be reached, which nobody's request is to blame for.
+ * database cannot be reached, since no single request caused it.
+ *
+ * The server's asynchronous requests outlast an outage (hd_rows_set_outage()): they go back to the
+ * front of the queue, in their order, and the worker leads them again after a pause.
  */
 #include "store/lane.h"
 
+#include <stdatomic.h>
 #include <stdint.h>
+#include <time.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
 #include "store/again.h"
 #include "store/growth.h"
 
@@ -28,6 +35,9 @@ enum {
 };
 #define GROUP_BYTES_MAX ((size_t)16 << 20)
 #define CACHE_BYTES ((size_t)32 << 20)
+#define KEPT_BYTES_MAX ((size_t)64 << 20) /* of requests of a lane that wait for the database */
+#define PAUSE_MIN_US 50000
+#define PAUSE_MAX_US 2000000
 
 static struct hd_lane *lane_of(struct hd_store *store, struct hd_slice thread)
 {
@@ -42,8 +52,122 @@ static void forget(struct hd_lane *lane, struct hd_request *first, struct hd_req
         hd_cache_drop(&lane->cache, r->thread);
 }
 
-static void finish(struct hd_request *request, int err, const struct hd_fault *fault)
+/* ---- requests that wait for the database ---- */
+
+static size_t size_of(const struct hd_request *request)
 {
+    const struct heddle_value *values =
+        request->kind == HD_REQUEST_PUT ? request->as.put.values : request->as.writes.values;
+    size_t size = sizeof(*request), count;
+
+    if (request->kind == HD_REQUEST_ROWS)
+        return size + request->as.rows.owned.bytes;
+    count = request->kind == HD_REQUEST_PUT ? request->as.put.value_count
+                                            : request->as.writes.value_count;
+    for (size_t i = 0; i < count; i++)
+        size += values[i].data.len;
+    return size;
+}
+
+/* Whether an earlier request of the same thread is kept: this one must not overtake it. */
+static bool is_behind_kept(const struct hd_lane *lane, const struct hd_request *request)
+{
+    const struct hd_request *r = lane->kept_bytes > 0 ? lane->round : request;
+
+    while (r != request && !(r->is_kept && hd_slice_eq(r->thread, request->thread)))
+        r = r->next;
+    return r != request;
+}
+
+static bool keep(struct hd_lane *lane, struct hd_request *request, const struct hd_fault *fault)
+{
+    struct hd_store *store = lane->store;
+    int64_t now = hd_clock_monotonic_us();
+
+    if (!request->done || store->outage_us == 0 || request->kind == HD_REQUEST_JOB ||
+        atomic_load(&store->is_ending) || (request->until_us && now >= request->until_us))
+        return false;
+    if (request->until_us == 0) {
+        size_t size = size_of(request);
+
+        if (lane->kept_bytes + size > KEPT_BYTES_MAX)
+            return false;
+        request->until_us = now + store->outage_us;
+        request->kept_size = size;
+        lane->kept_bytes += size;
+        atomic_fetch_add(&store->waiting_count, 1);
+    }
+    if (request->fault.code || fault)
+        lane->why = request->fault.code ? request->fault : *fault;
+    request->is_kept = true;
+    request->is_settled = true;
+    return true;
+}
+
+static void let_go(struct hd_lane *lane, struct hd_request *request)
+{
+    if (request->until_us == 0)
+        return;
+    request->until_us = 0;
+    lane->kept_bytes -= request->kept_size;
+    atomic_fetch_sub(&lane->store->waiting_count, 1);
+}
+
+/* Takes the kept requests out of the list; returns them in their order, as good as new. */
+static struct hd_request *take_kept(struct hd_request **list, struct hd_request ***end)
+{
+    struct hd_request *kept = NULL, **tail = &kept, **link = list;
+
+    while (*link) {
+        struct hd_request *r = *link;
+
+        if (!r->is_kept) {
+            link = &r->next;
+            continue;
+        }
+        *link = r->next;
+        r->is_kept = r->is_settled = false;
+        r->err = 0;
+        r->fault = (struct hd_fault){0};
+        *tail = r;
+        tail = &r->next;
+    }
+    *tail = NULL;
+    *end = tail;
+    return kept;
+}
+
+/* With the lock held, after a round. */
+static void put_back(struct hd_lane *lane, struct hd_request **group)
+{
+    struct hd_request **end, *kept = take_kept(group, &end);
+
+    lane->retry_at_us = 0;
+    if (!kept) {
+        if (lane->pause_us && lane->kept_bytes == 0)
+            hd_log(HD_LOG_INFO, "store", "all writes that waited are stored");
+        lane->pause_us = 0;
+        return;
+    }
+    if (lane->pause_us == 0)
+        hd_log(HD_LOG_WARN, "store", "writes wait for up to %lld s: %s",
+               (long long)(lane->store->outage_us / 1000000), lane->why.text);
+    *end = lane->queue;
+    if (!lane->queue)
+        lane->tail = end;
+    lane->queue = kept;
+    lane->pause_us = lane->pause_us ? lane->pause_us * 2 : PAUSE_MIN_US;
+    if (lane->pause_us > PAUSE_MAX_US)
+        lane->pause_us = PAUSE_MAX_US;
+    lane->retry_at_us = hd_clock_monotonic_us() + lane->pause_us;
+}
+
+static void finish(struct hd_lane *lane, struct hd_request *request, int err,
+                   const struct hd_fault *fault)
+{
+    if (hd_error_is_transient(err) && keep(lane, request, fault))
+        return;
+    let_go(lane, request);
     request->err = err;
     if (err && fault && request->fault.code == 0)
         request->fault = *fault;
@@ -54,12 +178,12 @@ static void finish(struct hd_request *request, int err, const struct hd_fault *f
     request->is_settled = true;
 }
 
-static void finish_all(struct hd_request *first, struct hd_request *end, int err,
-                       const struct hd_fault *fault)
+static void finish_all(struct hd_lane *lane, struct hd_request *first, struct hd_request *end,
+                       int err, const struct hd_fault *fault)
 {
     for (struct hd_request *r = first; r != end; r = r->next) {
         if (!r->is_settled)
-            finish(r, err, fault);
+            finish(lane, r, err, fault);
     }
 }
 
@@ -77,13 +201,15 @@ static bool is_out_of_reach(int err)
 }
 
 /* Fails the next `count` requests, so that they do not wait one after the other. */
-static struct hd_request *fail_group(struct hd_request *first, size_t count, int err)
+static struct hd_request *fail_group(struct hd_lane *lane, struct hd_request *first, size_t count,
+                                     int err)
 {
+    const struct hd_fault fault = first->fault;
     struct hd_request *r = first;
 
     for (; r && count > 0 && r->kind != HD_REQUEST_JOB; r = r->next, count--) {
         if (!r->is_settled)
-            finish(r, err, &first->fault);
+            finish(lane, r, err, &fault);
     }
     return r;
 }
@@ -106,9 +232,11 @@ static struct hd_request *plan_group(struct hd_lane *lane, struct hd_request *fi
         if (r->is_settled)
             continue; /* refused when it was made */
         if (r->train && r->train->err) {
-            finish(r, r->train->err, NULL);
+            finish(lane, r, r->train->err, NULL);
             continue;
         }
+        if (is_behind_kept(lane, r) && keep(lane, r, NULL))
+            continue;
         r->first_op = lane->batch.count;
         err = hd_plan(lane, r, &r->fault);
         if (err)
@@ -116,9 +244,9 @@ static struct hd_request *plan_group(struct hd_lane *lane, struct hd_request *fi
         if (err == HD_EBUSY && r->first_op > 0)
             break;
         if (is_out_of_reach(err))
-            return fail_group(r, max - n, err);
+            return fail_group(lane, r, max - n, err);
         if (err) {
-            finish(r, err, NULL);
+            finish(lane, r, err, NULL);
             if (r->first_op > 0)
                 return r->next; /* its thread may have earlier operations in this batch */
         }
@@ -147,7 +275,7 @@ static bool is_guard(const struct hd_lane *lane, const struct hd_request *reques
  * with those before them, which are not committed yet: `max` becomes their
  * number, and the rows lead the next group. False when a put is to blame.
  */
-static bool blame_rows(const struct hd_lane *lane, struct hd_request *first, struct hd_request *end,
+static bool blame_rows(struct hd_lane *lane, struct hd_request *first, struct hd_request *end,
                        size_t failed, size_t *max, const struct hd_fault *fault)
 {
     struct hd_request *blamed = NULL;
@@ -167,10 +295,10 @@ static bool blame_rows(const struct hd_lane *lane, struct hd_request *first, str
     }
     if (blamed->kind == HD_REQUEST_ROWS) {
         blamed->as.rows.failed = failed;
-        finish(blamed, HD_ECONFLICT, fault);
+        finish(lane, blamed, HD_ECONFLICT, fault);
     } else {
         hd_fault_set(&blamed->fault, HD_ENOTFOUND, "the thread was deleted");
-        finish(blamed, HD_ENOTFOUND, NULL);
+        finish(lane, blamed, HD_ENOTFOUND, NULL);
     }
     return true;
 }
@@ -207,7 +335,7 @@ static struct hd_request *commit_group(struct hd_lane *lane, struct hd_request *
             r = r->is_settled ? r->next : commit_group(lane, r, 1);
         return end;
     }
-    finish_all(first, end, err, &fault);
+    finish_all(lane, first, end, err, &fault);
     return end;
 }
 
@@ -215,13 +343,14 @@ static void lead(struct hd_lane *lane, struct hd_request *first)
 {
     struct hd_request *r = first;
 
+    lane->round = first;
     while (r) {
         if (r->kind == HD_REQUEST_JOB) {
             struct hd_fault fault = {0};
             int err = r->as.job.fn(lane->store, lane, r->as.job.arg, &fault);
 
             hd_cache_drop(&lane->cache, r->thread);
-            finish(r, err, &fault);
+            finish(lane, r, err, &fault);
             r = r->next;
         } else {
             r = commit_group(lane, r, GROUP_MAX);
@@ -290,6 +419,7 @@ static void lead_once(struct hd_lane *lane)
     pthread_mutex_unlock(&lane->lock);
     lead(lane, group);
     pthread_mutex_lock(&lane->lock);
+    put_back(lane, &group);
     group = release_waiting(group);
     lane->has_leader = false;
     pthread_cond_broadcast(&lane->changed);
@@ -328,16 +458,33 @@ int hd_lane_run(struct hd_store *store, struct hd_request *request, struct hd_fa
     return request->err;
 }
 
+static bool is_retry_due(const struct hd_lane *lane)
+{
+    return lane->retry_at_us && hd_clock_monotonic_us() >= lane->retry_at_us;
+}
+
+static void wait_for_change(struct hd_lane *lane)
+{
+    struct timespec until = {.tv_sec = (time_t)(lane->retry_at_us / 1000000),
+                             .tv_nsec = (long)(lane->retry_at_us % 1000000) * 1000};
+
+    if (lane->retry_at_us && !lane->has_leader)
+        (void)pthread_cond_timedwait(&lane->changed, &lane->lock, &until);
+    else
+        pthread_cond_wait(&lane->changed, &lane->lock);
+}
+
 static void *work(void *arg)
 {
     struct hd_lane *lane = arg;
 
     pthread_mutex_lock(&lane->lock);
     while (!lane->is_closing || lane->queue) {
-        if (lane->queue && !lane->has_leader && (lane->is_woken || lane->is_closing))
+        if (lane->queue && !lane->has_leader &&
+            (lane->is_woken || lane->is_closing || is_retry_due(lane)))
             lead_once(lane);
         else
-            pthread_cond_wait(&lane->changed, &lane->lock);
+            wait_for_change(lane);
     }
     pthread_mutex_unlock(&lane->lock);
     return NULL;
@@ -385,6 +532,16 @@ int hd_lane_job(struct hd_store *store, struct hd_slice thread, hd_job_fn fn, vo
 
 /* ---- opening and closing ---- */
 
+static void init_condition(pthread_cond_t *condition)
+{
+    pthread_condattr_t attr;
+
+    pthread_condattr_init(&attr); /* neither can fail on Linux */
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(condition, &attr);
+    pthread_condattr_destroy(&attr);
+}
+
 int hd_lanes_open(struct hd_store *store)
 {
     unsigned count = store->backend->lanes;
@@ -399,7 +556,7 @@ int hd_lanes_open(struct hd_store *store)
         lane->store = store;
         lane->tail = &lane->queue;
         pthread_mutex_init(&lane->lock, NULL);
-        pthread_cond_init(&lane->changed, NULL);
+        init_condition(&lane->changed);
         hd_cache_init(&lane->cache, CACHE_BYTES);
         hd_batch_init(&lane->batch);
         hd_buf_init(&lane->scratch, SIZE_MAX / 2);
@@ -424,6 +581,7 @@ static void lane_close(struct hd_lane *lane)
 
 void hd_lanes_close(struct hd_store *store)
 {
+    atomic_store(&store->is_ending, true);
     for (unsigned i = 0; i < store->lane_count; i++)
         lane_close(&store->lanes[i]);
     hd_free(store->lanes);

@@ -52,6 +52,10 @@ struct hd_request {
     heddle_done done; /* NULL: somebody waits in hd_lane_run() */
     void *done_arg;
 
+    int64_t until_us; /* asynchronous: attempted again until then; 0: it has not failed yet */
+    size_t kept_size; /* about how much memory it keeps while it waits */
+    bool is_kept;     /* goes back to the queue; the leader's */
+
     size_t first_op;  /* where its operations begin in the lane's batch */
     bool is_settled;  /* the leader knows the outcome */
     bool is_finished; /* the waiting caller may go on; protected by the lane's lock */
@@ -75,7 +79,13 @@ struct hd_lane {
     bool has_worker;
     pthread_t worker; /* leads when nobody waits for the requests in the queue */
 
+    int64_t retry_at_us; /* monotonic: when the worker leads what was kept; 0: nothing was */
+
     /* The leader's. */
+    size_t kept_bytes;        /* of requests that wait for the database */
+    int64_t pause_us;         /* before they are attempted again */
+    struct hd_fault why;      /* the latest failure */
+    struct hd_request *round; /* what it leads now, from the first on */
     struct hd_cache cache;
     struct hd_batch_builder batch;
     uint64_t batch_number;

@@ -104,3 +104,19 @@ void hd_rows_set_fence(struct heddle *store, int (*fence)(void *arg, struct hd_f
     backend->fence = fence;
     backend->fence_arg = arg;
 }
+
+void hd_rows_set_outage(struct heddle *store, int64_t outage_us)
+{
+    hd_store_of(store)->outage_us = outage_us;
+}
+
+void hd_rows_end_outage(struct heddle *store)
+{
+    atomic_store(&hd_store_of(store)->is_ending, true);
+    hd_lanes_wake(hd_store_of(store));
+}
+
+size_t hd_rows_waiting(struct heddle *store)
+{
+    return atomic_load_explicit(&hd_store_of(store)->waiting_count, memory_order_relaxed);
+}

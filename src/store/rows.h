@@ -67,6 +67,17 @@ bool hd_rows_is_remote(struct heddle *store);
 void hd_rows_set_fence(struct heddle *store, int (*fence)(void *arg, struct hd_fault *fault),
                        void *arg);
 
+/*
+ * From now on asynchronous writes (hd_rows_apply_async(), hd_queue_put(), hd_queue_writes()) that
+ * fail because the database is away, locked or full are kept in their order and attempted again,
+ * for up to `outage_us` each and 64 MiB in each lane. Before anything is written.
+ */
+void hd_rows_set_outage(struct heddle *store, int64_t outage_us);
+/* The process ends: what waits is attempted once more and then fails. */
+void hd_rows_end_outage(struct heddle *store);
+/* How many writes have failed and wait. For any thread. */
+size_t hd_rows_waiting(struct heddle *store);
+
 /* Since the store was opened: queries asked, operations that were to be applied, by anybody. */
 struct hd_rows_counts {
     uint64_t reads, writes;

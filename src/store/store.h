@@ -37,6 +37,9 @@ struct hd_store {
     struct hd_lane *lanes;
     unsigned lane_count;
     struct hd_crew *crew; /* threads for deferred work */
+    int64_t outage_us;    /* how long asynchronous requests wait for the database; 0: they do not */
+    _Atomic bool is_ending;       /* they wait no longer */
+    _Atomic size_t waiting_count; /* requests that failed and wait */
 };
 
 /* Keys longer than these are refused: databases index them (PostgreSQL: 2,700 bytes in all). */
