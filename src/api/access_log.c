@@ -1,17 +1,56 @@
 /* The access log: a line for each answer, without queries, bodies or credentials. */
-#include "base/log.h"
+#include <string.h>
 
 #include "api/api.h"
+#include "base/log.h"
+#include "base/uuid.h"
 #include "http/exchange.h"
 #include "run/app.h"
 #include "run/config.h"
 
+enum { MAX_PATH = 512, MAX_WORD = 24 };
+
+/* A part of a path that cannot be a credential: a UUID, or a short word as routes have them. */
+static bool is_harmless(struct hd_slice part)
+{
+    uint8_t bytes[16];
+
+    if (hd_uuid_parse(part, bytes))
+        return true;
+    for (size_t i = 0; i < part.len; i++) {
+        if (part.ptr[i] != '_' && (part.ptr[i] < 'a' || part.ptr[i] > 'z'))
+            return false;
+    }
+    return part.len <= MAX_WORD;
+}
+
+/* The path with "?" for each part that may be a credential which a client sent by mistake. */
+static struct hd_slice hide_parts(struct hd_slice path, char out[MAX_PATH])
+{
+    size_t used = 0;
+
+    while (path.len > 0) {
+        const char *slash = memchr(path.ptr + 1, '/', path.len - 1);
+        size_t len = slash ? (size_t)(slash - path.ptr) : path.len;
+        struct hd_slice part =
+            is_harmless(hd_slice(path.ptr + 1, len - 1)) ? hd_slice(path.ptr, len) : HD_S("/?");
+
+        if (used + part.len > MAX_PATH)
+            break;
+        memcpy(out + used, part.ptr, part.len);
+        used += part.len;
+        path = hd_slice(path.ptr + len, path.len - len);
+    }
+    return hd_slice(out, used);
+}
+
 void hd_api_log_request(const struct hd_exchange *ex)
 {
     const struct hd_http_request *request = hd_exchange_request(ex);
+    char path[MAX_PATH];
     const struct hd_log_field fields[] = {
         hd_log_text("method", request->method_name),
-        hd_log_text("path", request->path),
+        hd_log_text("path", hide_parts(request->path, path)),
         hd_log_text("request_id", hd_exchange_id(ex)),
     };
 
@@ -23,9 +62,11 @@ void hd_api_answered(void *ctx, const struct hd_exchange *ex, int status, size_t
 {
     bool is_access = hd_api_config(ctx)->log_access;
     const struct hd_http_request *request = hd_exchange_request(ex);
+    char path[MAX_PATH];
+    /* An object that was found has an id that the server accepted. */
     const struct hd_log_field fields[] = {
         hd_log_text("method", request->method_name),
-        hd_log_text("path", request->path),
+        hd_log_text("path", status < 400 ? request->path : hide_parts(request->path, path)),
         hd_log_number("status", status),
         hd_log_number("bytes", (int64_t)body_bytes),
         hd_log_number("duration_us", took_us),

@@ -299,7 +299,7 @@ def test_a_graph_that_cannot_be_loaded_is_there_and_says_why(server):
     [error] = [data for name, data, *_ in told if name == "error"]
     assert error["error"] == "ModuleNotFoundError" and "a_module_that_nobody_has" in error["message"]
     assert error["file"].endswith("broken.py") and error["line"] == 1
-    assert "a_module_that_nobody_has" in server.ask("GET", "/assistants/broken/schemas", status=500)["detail"]
+    assert "a_module_that_nobody_has" in server.ask("GET", "/assistants/broken/schemas", status=422)["detail"]
 
 
 def test_secrets_are_seen_and_not_kept(server):
