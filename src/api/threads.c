@@ -338,7 +338,7 @@ static int patch_thread(struct hd_call *call)
 static int settle_copy(struct hd_call *call, struct hd_thread_rec *thread, bool was_busy)
 {
     struct hd_spot spot = {.thread = *thread};
-    struct hd_standing standing;
+    struct hd_standing standing = {0};
     int err = 0;
 
     if (was_busy) {

@@ -178,7 +178,7 @@ static int plan_thread(struct heddle *store, const struct hd_ending *ending, str
                        struct hd_thread_rec *thread, int64_t *rev, struct hd_fault *fault)
 {
     const struct hd_run_rec *run = ending->run;
-    size_t others;
+    size_t others = 0;
     int err = hd_thread_read(store, run->principal, run->thread_id, arena, thread, fault);
 
     if (!err && run->thread_created && run->thread_created != thread->created_at)

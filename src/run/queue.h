@@ -57,7 +57,7 @@ HD_MUST_CHECK int hd_queue_add(struct hd_queue *queue, const struct hd_run_rec *
 bool hd_queue_has(struct hd_queue *queue, struct hd_slice principal, struct hd_slice thread,
                   struct hd_slice run_id);
 
-/* Whether the run is in flight and has not begun: when it is cancelled, its end is stored at once. */
+/* Whether the run is in flight and has not begun: the end of a cancelled one is stored at once. */
 bool hd_queue_is_waiting(struct hd_queue *queue, struct hd_slice principal, struct hd_slice thread,
                          struct hd_slice run_id);
 

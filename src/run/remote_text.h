@@ -16,8 +16,8 @@
 
 /*
  * The head of the call `run`; `input`, the text that goes with it as blob 0, stays empty when
- * there is none. `attempt` and `is_continued` win over those of the options. `app` and `pass` say how
- * the worker reaches the server (pass.h); NULL: not at all.
+ * there is none. `attempt` and `is_continued` win over those of the options. `app` and `pass` are
+ * the worker's way to the server (pass.h); NULL: none.
  */
 HD_MUST_CHECK int hd_remote_write_run(const struct hd_remote_options *options, int attempt,
                                       bool is_continued, const struct hd_app *app,

@@ -1,8 +1,9 @@
 /*
  * Cron schedules: when a cron fires next, in a time zone.
  *
- * Five fields, or six with the second last (0-59; 0 without it), as croniter reads them: minute (0-59), hour (0-23), day of the month (1-31 or L, the last),
- * month (1-12 or JAN-DEC), weekday (0-7 or SUN-SAT, 0 and 7 are Sunday). A field is
+ * Five fields: minute (0-59), hour (0-23), day of the month (1-31 or L, the last), month (1-12 or
+ * JAN-DEC), weekday (0-7 or SUN-SAT, 0 and 7 are Sunday). A sixth is the second (0-59; 0 without
+ * it), which comes last, as in croniter. A field is
  * `*` or a list of values and ranges ("1,15", "9-17"), each with or without a step
  * ("8-18/2"; a step behind a single value goes from there to the end: "5/15"). A
  * range may go over the end ("22-2", "FRI-MON"). `?` is `*` for days. Or one of

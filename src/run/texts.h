@@ -3,10 +3,10 @@
  * first human message begins, for lists of threads that have no title.
  *
  * The index has one row for each thread and word (table thread_words) and one row for each thread
- * (thread_texts) with the revision of the thread's record that was indexed. It covers the state that
- * the thread shows, newest messages first, up to HD_TEXTS_MAX_WORDS words. Runs do not wait for it:
- * whatever changes a thread notes it, and the indexer updates noted threads a moment later on a store
- * thread; a search first updates the noted threads of its own principal. After a start the indexer
+ * (thread_texts) with the revision of the thread's record that was indexed. It covers the state
+ * that the thread shows, newest messages first, up to HD_TEXTS_MAX_WORDS words. Runs do not wait
+ * for it: each change of a thread notes it, and the indexer updates noted threads a moment later on
+ * a store thread; a search first updates the noted threads of its own principal. After a start it
  * compares all threads with the index, so threads of older versions, imported threads and those
  * noted before a crash are indexed too.
  *

@@ -1,6 +1,6 @@
 /*
- * The indexer. The loop owns its timer and starts one job at a time on a store thread; noted threads
- * are in a list under a lock, since any thread of the process may note one.
+ * The indexer. The loop owns its timer and starts one job at a time on a store thread; noted
+ * threads are in a list under a lock, since any thread of the process may note one.
  */
 #include <heddle.h>
 #include <string.h>
@@ -75,10 +75,11 @@ hd_texts_reader hd_texts_reads_with(const struct hd_texts *texts)
 static struct noted *make_noted(struct hd_slice principal, struct hd_slice thread_id)
 {
     struct noted *noted = hd_malloc(sizeof(*noted) + principal.len + 1 + thread_id.len);
-    char *text = (char *)(noted + 1);
+    char *text;
 
     if (!noted)
         return NULL;
+    text = (char *)(noted + 1);
     if (principal.len > 0)
         memcpy(text, principal.ptr, principal.len);
     text[principal.len] = ':';
@@ -251,12 +252,13 @@ static int compare_pages(struct hd_texts *texts, const struct page *threads,
 
 static int compare_some(struct hd_texts *texts)
 {
-    struct page *threads = hd_calloc(2, sizeof(*threads)), *indexed = threads + 1;
+    struct page *threads = hd_calloc(2, sizeof(*threads)), *indexed;
     struct hd_arena arena;
     int err;
 
     if (!threads)
         return HD_ENOMEM;
+    indexed = threads + 1;
     hd_arena_init(&arena, MAX_PAGE_BYTES);
     err = read_page(texts, HD_THREAD_INFO, HD_THREAD_INFO_REV, &arena, threads);
     if (!err)
