@@ -248,7 +248,7 @@ static int on_page(void *arg, size_t which, const struct hd_cell *cells)
     old->newer += last < first ? 0 : (uint64_t)(last - first) + 1;
     if (old->seen++ == 0)
         return 0; /* stays, however large it is */
-    if (old->seen <= old->keep.pages && old->bytes <= old->keep.bytes && newer < old->keep.events)
+    if (old->bytes <= old->keep.bytes && newer < old->keep.events)
         return 0;
     if (old->count == HD_COUNT(old->first))
         return 1;
@@ -301,7 +301,7 @@ static int trim_pages(struct heddle *store, const struct hd_ending *ending, stru
     struct old_pages old;
     int err = 0;
 
-    if (keep->pages == 0)
+    if (!keep->is_due)
         return 0;
     do {
         old = (struct old_pages){.keep = *keep};

@@ -18,7 +18,7 @@ struct hd_event_page;
 
 /* What is kept of the thread's stored events. */
 struct hd_page_limits {
-    size_t pages; /* 0: not to be looked at */
+    bool is_due; /* false: all pages stay for now */
     uint64_t events;
     uint64_t bytes;
     bool has_large; /* a page larger than usual was stored */

@@ -16,8 +16,9 @@
 #include "run/ticket.h"
 #include "run/webhook.h"
 
-#define MAX_PAGES 256 /* of stored events of one thread */
-#define PATIENCE 5    /* least attempts to store an end before waiters get an error */
+#define MAX_TRIM_STRIDE 1024
+#define MANY_BYTES ((uint64_t)16 << 20) /* of stored events; with fewer each run trims */
+#define PATIENCE 5 /* least attempts to store an end before waiters get an error */
 
 /* ---- telling ---------------------------------------------------------- */
 
@@ -201,12 +202,32 @@ static void on_stored(void *arg)
     hd_free(task);
 }
 
+/*
+ * To find old pages, all pages of the thread are counted. Threads of many short runs have many
+ * pages, so only a run whose events cross a multiple of the stride does it: by then a thread has at
+ * most that many events more than the limit.
+ */
+static bool is_trim_due(const struct hd_ticket *ticket)
+{
+    const struct hd_config *config = ticket->app->config;
+    uint64_t stride = (uint64_t)config->stream_retention_events / 64;
+
+    if (!ticket->is_resumable || !ticket->feed)
+        return false;
+    if (stride > MAX_TRIM_STRIDE)
+        stride = MAX_TRIM_STRIDE;
+    if (stride == 0 || (uint64_t)config->stream_retention_bytes < MANY_BYTES ||
+        hd_feed_has_large(ticket->feed))
+        return true;
+    return hd_feed_seq(ticket->feed) / stride != (uint64_t)ticket->event_seq / stride;
+}
+
 static struct hd_page_limits limits_of(const struct hd_ticket *ticket)
 {
     const struct hd_config *config = ticket->app->config;
 
     return (struct hd_page_limits){
-        .pages = ticket->is_resumable ? MAX_PAGES : 0,
+        .is_due = is_trim_due(ticket),
         .events = config->stream_retention_events,
         .bytes = config->stream_retention_bytes,
         .has_large = ticket->feed && hd_feed_has_large(ticket->feed),

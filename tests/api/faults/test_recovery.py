@@ -97,6 +97,18 @@ def test_a_crash_wipes_no_stored_events(own_server, http):
     assert stored_events(thread, before) == kept and stored_events(thread, through) == found
 
 
+def test_many_short_runs_keep_their_events(own_server, http):
+    """Each run has a page of its own; the limit is one of events, not of pages."""
+    thread = Thread(http)
+    runs = []
+    for number in range(300):
+        runs.append(start(thread, "echo", input=human(str(number)), stream_resumable=True))
+        join(thread, runs[-1])
+    crash(own_server)
+    for run in runs[0], runs[150], runs[-1]:
+        assert names(stored_events(thread, run))[-1] == "end"
+
+
 @pytest.fixture
 def staged_server(tmp_path):
     """With a graph of six steps, each of which takes a while."""
