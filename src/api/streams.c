@@ -10,13 +10,14 @@
 #include "run/record.h"
 
 #define MAX_PAGES ((size_t)256 << 20) /* bytes of stored events that are read at once */
-#define MAX_READS 5                   /* of them, when memory forgets faster than they are read */
+#define MAX_RECORD ((size_t)256 << 20)
+#define MAX_READS 5 /* of them, when memory forgets faster than they are read */
 
 /* What joining needs to know; in the arena of the call. */
 struct join {
     struct hd_slice thread_id;
     struct hd_slice run_id;
-    struct hd_thread_rec thread;
+    int64_t event_seq; /* of the thread's record */
     struct hd_arena pages;
     struct hd_entry *stored;
     uint64_t stored_after; /* everything that is stored behind this number */
@@ -103,7 +104,7 @@ static int read_stored(struct hd_call *call, struct join *join)
     return err;
 }
 
-static int find_run(struct hd_call *call, struct join *join)
+static int find_run(struct hd_call *call, struct join *join, struct hd_thread_rec *thread)
 {
     struct hd_run_rec run;
     int err = hd_run_read(call->app->store, call->principal, join->thread_id, join->run_id,
@@ -111,7 +112,9 @@ static int find_run(struct hd_call *call, struct join *join)
 
     if (!err)
         err = hd_thread_read(call->app->store, call->principal, join->thread_id, call->arena,
-                             &join->thread, &call->fault);
+                             thread, &call->fault);
+    if (!err)
+        join->event_seq = thread->event_seq;
     if (err == HD_ENOTFOUND) {
         call->fault = (struct hd_fault){0};
         return hd_fault_set(&call->fault, HD_ENOTFOUND, "Run not found");
@@ -122,6 +125,7 @@ static int find_run(struct hd_call *call, struct join *join)
 static int join_work(struct hd_call *call)
 {
     struct join *join = make_join(call);
+    struct hd_thread_rec thread;
     int err = join ? hd_path_uuid(call, 0, "thread_id", &join->thread_id) : HD_ENOMEM;
 
     if (!err)
@@ -131,7 +135,7 @@ static int join_work(struct hd_call *call)
     if (!err)
         err = read_cancelling(call, join);
     if (!err)
-        err = find_run(call, join);
+        err = find_run(call, join, &thread);
     if (!err)
         err = read_stored(call, join);
     return err ? err : HD_CALL_GOES_ON;
@@ -142,6 +146,7 @@ static int join_stateless_work(struct hd_call *call)
 {
     struct join *join = make_join(call);
     struct hd_run_rec run;
+    struct hd_thread_rec thread;
     bool is_seen = true;
     int err = join ? hd_path_uuid(call, 0, "run_id", &join->run_id) : HD_ENOMEM;
 
@@ -154,10 +159,10 @@ static int join_stateless_work(struct hd_call *call)
         return hd_call_refuse(call, 404, "Run not found");
     if (!err) {
         join->thread_id = run.thread_id;
-        err = find_run(call, join);
+        err = find_run(call, join, &thread);
     }
     if (!err)
-        err = hd_call_sees(call, HD_OF_THREADS, join->thread.metadata, &is_seen);
+        err = hd_call_sees(call, HD_OF_THREADS, thread.metadata, &is_seen);
     if (!err && !is_seen)
         return hd_call_refuse(call, 404, "Run not found");
     if (!err)
@@ -209,8 +214,8 @@ static void fill_hole(struct hd_call *call, struct join *join, struct hd_feed *f
 /* The feed with what was stored of it; NULL when it is answered already, or will be later. */
 static struct hd_feed *open_feed(struct hd_call *call, struct join *join)
 {
-    struct hd_feed *feed = hd_feed_get(call->app->feeds, call->principal, join->thread_id,
-                                       (uint64_t)join->thread.event_seq);
+    struct hd_feed *feed =
+        hd_feed_get(call->app->feeds, call->principal, join->thread_id, (uint64_t)join->event_seq);
     int err = feed ? 0 : HD_ENOMEM;
 
     if (!err && join->is_resuming &&
@@ -245,6 +250,7 @@ static void join_then(struct hd_call *call)
 static int wait_work(struct hd_call *call)
 {
     struct join *join = make_join(call);
+    struct hd_thread_rec thread;
     int err = join ? hd_path_uuid(call, 0, "thread_id", &join->thread_id) : HD_ENOMEM;
 
     if (!err)
@@ -252,7 +258,7 @@ static int wait_work(struct hd_call *call)
     if (!err)
         err = read_cancelling(call, join);
     if (!err)
-        err = find_run(call, join);
+        err = find_run(call, join, &thread);
     return err ? err : HD_CALL_GOES_ON;
 }
 
@@ -295,6 +301,22 @@ static int read_thread_modes(struct hd_call *call, struct hd_events *events)
     return err;
 }
 
+/* Into an arena of its own: the stream may live long, and needs a number of the record only. */
+static int read_event_seq(struct hd_call *call, struct join *join)
+{
+    struct hd_thread_rec thread;
+    struct hd_arena arena;
+    int err;
+
+    hd_arena_init(&arena, MAX_RECORD);
+    err = hd_thread_read(call->app->store, call->principal, join->thread_id, &arena, &thread,
+                         &call->fault);
+    if (!err)
+        join->event_seq = thread.event_seq;
+    hd_arena_fini(&arena);
+    return err;
+}
+
 static int thread_work(struct hd_call *call)
 {
     struct join *join = make_join(call);
@@ -303,8 +325,7 @@ static int thread_work(struct hd_call *call)
     if (!err)
         err = read_thread_modes(call, &join->events);
     if (!err)
-        err = hd_thread_read(call->app->store, call->principal, join->thread_id, call->arena,
-                             &join->thread, &call->fault);
+        err = read_event_seq(call, join);
     if (err == HD_ENOTFOUND)
         return hd_call_refuse_thread(call, join->thread_id);
     if (!err)

@@ -114,10 +114,11 @@ static void let_go(struct hd_lane *lane, struct hd_request *request)
 }
 
 /* Takes the kept requests out of the list; returns them in their order, as good as new. */
-static struct hd_request *take_kept(struct hd_request **list, struct hd_request ***end)
+static struct hd_request *take_kept(struct hd_request **group, struct hd_request **last)
 {
-    struct hd_request *kept = NULL, **tail = &kept, **link = list;
+    struct hd_request *kept = NULL, **link = group;
 
+    *last = NULL;
     while (*link) {
         struct hd_request *r = *link;
 
@@ -129,18 +130,20 @@ static struct hd_request *take_kept(struct hd_request **list, struct hd_request 
         r->is_kept = r->is_settled = false;
         r->err = 0;
         r->fault = (struct hd_fault){0};
-        *tail = r;
-        tail = &r->next;
+        r->next = NULL;
+        if (*last)
+            (*last)->next = r;
+        else
+            kept = r;
+        *last = r;
     }
-    *tail = NULL;
-    *end = tail;
     return kept;
 }
 
 /* With the lock held, after a round. */
 static void put_back(struct hd_lane *lane, struct hd_request **group)
 {
-    struct hd_request **end, *kept = take_kept(group, &end);
+    struct hd_request *last, *kept = take_kept(group, &last);
 
     lane->retry_at_us = 0;
     if (!kept) {
@@ -152,9 +155,9 @@ static void put_back(struct hd_lane *lane, struct hd_request **group)
     if (lane->pause_us == 0)
         hd_log(HD_LOG_WARN, "store", "writes wait for up to %lld s: %s",
                (long long)(lane->store->outage_us / 1000000), lane->why.text);
-    *end = lane->queue;
+    last->next = lane->queue;
     if (!lane->queue)
-        lane->tail = end;
+        lane->tail = &last->next;
     lane->queue = kept;
     lane->pause_us = lane->pause_us ? lane->pause_us * 2 : PAUSE_MIN_US;
     if (lane->pause_us > PAUSE_MAX_US)
