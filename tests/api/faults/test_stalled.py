@@ -21,9 +21,10 @@ STREAM_MEMORY = 16 * MIB  # --stream-memory
 PER_THREAD = 4 * MIB  # --stream-retention-bytes
 WORDS = 3000
 
-# What the server may grow by: the events of all threads, and for each reader its connection, the buffer
-# of its stream (16 KiB) and what an allocator adds; in all less than a hundredth of what was told to them.
-PROCESS_BOUND = STREAM_MEMORY + READERS * 48 * KIB + 64 * MIB
+# The server may grow by the events of all threads; for each reader by its connection, the buffer of its
+# stream (16 KiB) and the allocator's share; and by the memory that the search index keeps in the store's
+# threads. All of it is less than a hundredth of the bytes that were sent to the readers.
+PROCESS_BOUND = STREAM_MEMORY + READERS * 48 * KIB + 96 * MIB
 # And the kernel: 64 KiB to be sent for each, which it counts generously, and what the readers' side holds.
 KERNEL_BOUND = READERS * 160 * KIB
 
