@@ -284,12 +284,14 @@ static void everything_deleted_leaves_nothing(struct fixture *f)
 /* The file does not grow when as much is deleted as is written, and shrinks when asked to. */
 static void freed_space_is_used_again(struct fixture *f)
 {
-    struct stat once, often, compacted;
+    struct stat empty, once, often, compacted;
     char path[512];
 
     if (strcmp(f->base, "sqlite:") != 0)
         return;
     snprintf(path, sizeof(path), "%s", f->url + 7);
+    reopen(f); /* the log goes into the file */
+    assert_int_equal(stat(path, &empty), 0);
     for (int round = 0; round < 12; round++) {
         for (unsigned i = 1; i <= 60; i++) {
             char id[24];
@@ -301,7 +303,7 @@ static void freed_space_is_used_again(struct fixture *f)
             prune(f, "t", HEDDLE_KEEP_LATEST);
         else
             delete_thread(f, "t");
-        reopen(f); /* the log goes into the file */
+        reopen(f);
         if (round == 1)
             assert_int_equal(stat(path, &once), 0);
     }
@@ -310,7 +312,7 @@ static void freed_space_is_used_again(struct fixture *f)
     delete_thread(f, "t");
     assert_ok(heddle_compact(f->store, NULL));
     assert_int_equal(stat(path, &compacted), 0);
-    assert_true(compacted.st_size < once.st_size / 2);
+    assert_true(compacted.st_size - empty.st_size < (once.st_size - empty.st_size) / 2);
 }
 
 static void prune_of_a_large_thread_is_complete(struct fixture *f)
