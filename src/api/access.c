@@ -241,8 +241,8 @@ static void on_told(void *ctx, struct hd_identity *identity, const struct hd_gat
 }
 
 /*
- * Code of a worker, which acts for the one that the server's call to it is for. False: the pass is
- * nobody's, and the request has credentials of its own.
+ * A request of a worker's code has a pass and acts for the caller of the run. False: the pass names
+ * no caller, and the request has credentials of its own.
  */
 static bool check_pass(struct entry *entry, struct hd_slice token)
 {

@@ -43,7 +43,7 @@ struct visit {
     struct hd_call *call;
     struct hd_slice path;
     struct hd_rt_call *asked; /* NULL: it has ended */
-    struct hd_pass *pass;     /* the caller's; NULL: nobody is known */
+    struct hd_pass *pass;     /* the caller's; NULL: unknown */
     struct hd_json head;      /* {"status", "headers"} */
     bool has_head;
     bool is_whole;
@@ -667,7 +667,7 @@ bool hd_custom_wraps(const struct hd_custom *custom, const struct hd_call *call,
     if (!custom || hd_page_is(path) || hd_slice_eq(path, HD_S("/ok")) ||
         hd_slice_eq(path, HD_S("/health")))
         return false;
-    /* Until the application is loaded nobody knows whether it has any: requests wait for it. */
+    /* Whether it has any is unknown until the application is loaded: requests wait for that. */
     return (custom->has_middleware || !custom->is_ready) && !is_inner(call);
 }
 

@@ -46,7 +46,7 @@ HD_MUST_CHECK int hd_custom_document(struct hd_custom *custom, struct hd_arena *
  */
 bool hd_custom_wraps(const struct hd_custom *custom, const struct hd_call *call,
                      struct hd_slice path);
-/* `is_public`: nobody needs credentials for the route. */
+/* `is_public`: the route needs no credentials. */
 void hd_custom_wrap(struct hd_custom *custom, struct hd_call *call, struct hd_slice path,
                     bool is_public);
 

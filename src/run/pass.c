@@ -17,7 +17,7 @@
 
 struct hd_pass {
     struct hd_pass *next, **link;
-    struct hd_identity *who; /* NULL: nobody's */
+    struct hd_identity *who; /* NULL: no caller */
     bool is_inner;
     char token[TOKEN_LEN + 1];
 };

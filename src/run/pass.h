@@ -37,7 +37,7 @@ void hd_pass_close(struct hd_pass *pass);
 
 /* NULL: the token is none, or has ended. Borrowed until the loop goes on. */
 const struct hd_pass *hd_pass_find(const struct hd_app *app, struct hd_slice token);
-/* NULL: nobody's. Borrowed. */
+/* NULL: the pass names no caller. Borrowed. */
 struct hd_identity *hd_pass_who(const struct hd_pass *pass);
 bool hd_pass_is_inner(const struct hd_pass *pass);
 
