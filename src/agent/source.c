@@ -16,6 +16,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "graph/engine.h"
+#include "graph/secret.h"
 
 #define OPEN_MS 30000
 #define MAX_SOURCES 1000 /* of a run */
@@ -287,6 +288,16 @@ static int limit_opening(struct hd_source *source)
     return 0;
 }
 
+/* A value that stands behind a marker may be what is wrong: the check sees it only now. */
+static void explain(const struct hd_source *source, struct hd_fault *fault)
+{
+    struct hd_val *value = hd_secrets_reveal(source->value, source->run->options.secrets);
+
+    if (value && source->kind->check && source->kind->check(value, fault) == 0)
+        *fault = (struct hd_fault){0};
+    hd_val_unref(value);
+}
+
 static void open_source(struct hd_source *source)
 {
     struct hd_fault fault = {0};
@@ -298,9 +309,11 @@ static void open_source(struct hd_source *source)
         source->is_open = true;
         err = source->kind->open(source);
     }
+    if (err == HD_EINVAL && !fault.text[0])
+        explain(source, &fault);
     if (err) {
         source->is_open = false;
-        free_tools(source); /* nobody could call them */
+        free_tools(source); /* they cannot be called */
         hd_source_ready(source, fault.text[0] ? fault.text : hd_error_text(err));
     }
 }

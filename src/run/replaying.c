@@ -116,10 +116,19 @@ static int compare(struct hd_replaying *replaying, struct hd_slice place, struct
     return err;
 }
 
+/* A session's stream for messages of the MCP server ends with its run, and is not recorded then. */
+static bool is_session_stream(const struct hd_record_request *request)
+{
+    return !request->task && hd_slice_eq(request->peer, HD_S("mcp")) &&
+           hd_slice_eq(request->method, HD_S("GET"));
+}
+
 static void miss(struct hd_replaying *replaying, const struct hd_record_request *request,
                  struct hd_slice place, struct hd_record_answer *answer)
 {
     answer->error = "there is no recording of this exchange";
+    if (is_session_stream(request))
+        return;
     replaying->notes.missing++;
     note(replaying, "  %.*s: %.*s %.*s was not recorded\n", (int)place.len, place.ptr,
          (int)request->method.len, request->method.ptr, (int)request->url.len, request->url.ptr);

@@ -81,7 +81,7 @@ def test_it_fails_when_it_is_told_to(mock, status):
     answer = chat(mock(), f"fail with {status}", stream=True)
     assert answer.status_code == status
     assert answer.json()["error"]["message"]
-    assert answer.headers.get("retry-after") == ("1" if status == 429 else None)
+    assert answer.headers.get("retry-after") == {429: "1", 503: "2"}.get(status)
 
 
 def test_rules_look_at_the_request(mock):
