@@ -587,6 +587,9 @@ static int collect(struct search *search)
     else if (search->page.sort == BY_UPDATED && (!is_filtered(search) || search->is_common))
         err = hd_threads_scan_updated(call->app->store, call->principal, search->page.is_descending,
                                       on_kept_in_order, search, &call->fault);
+    else if (search->page.sort == BY_CREATED && search->is_common)
+        err = hd_threads_scan(call->app->store, call->principal, search->page.is_descending,
+                              on_kept_in_order, search, &call->fault);
     else
         err =
             hd_threads_scan(call->app->store, call->principal, true, on_kept, search, &call->fault);

@@ -177,8 +177,9 @@ HD_MUST_CHECK int hd_runs_list(struct heddle *store, struct hd_slice principal,
                                struct hd_run_rec **out, size_t *count, struct hd_fault *fault);
 
 /*
- * A pending run is at work from now on. Changes `run` too: its status, rev and
- * time. HD_ENOTFOUND: it is not pending any more, or not there.
+ * Marks a pending run as running; one that is marked already stays as it is, since the answer to
+ * the commit may have been lost. Changes `run` too: its status, rev and time. HD_ENOTFOUND: the run
+ * is neither pending nor running, or not there.
  */
 HD_MUST_CHECK int hd_run_mark_running(struct heddle *store, struct hd_run_rec *run,
                                       struct hd_fault *fault);

@@ -13,8 +13,8 @@
 #define MAX_ARENA ((size_t)256 << 20)
 #define MAX_TEXT ((size_t)1 << 20) /* bytes of messages that are split into words */
 #define MAX_FOUND ((size_t)1 << 24)
-#define MAX_ROWS 50000 /* of the index, with one term; a term with more is too common to collect */
-#define FEW 64         /* threads that are checked one by one instead of reading all with a term */
+#define MAX_ROWS 4000 /* of the index, with one term; a term with more is too common to collect */
+#define FEW 64        /* threads that are checked one by one instead of reading all with a term */
 
 /* ---- texts of messages ------------------------------------------------- */
 
