@@ -295,6 +295,7 @@ def test_errors_say_where_and_the_log_says_more(server):
 
 def test_a_graph_that_cannot_be_loaded_is_there_and_says_why(server):
     assert root(server, "broken")
+    server.wait("python", human("x"))  # the worker has loaded its graphs
     told = server.stream("broken", human("x"))
     [error] = [data for name, data, *_ in told if name == "error"]
     assert error["error"] == "ModuleNotFoundError" and "a_module_that_nobody_has" in error["message"]
