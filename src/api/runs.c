@@ -295,7 +295,7 @@ static void on_cancelled(void *ctx, const struct hd_outcome *outcome)
 }
 
 /*
- * A run at work ends when its engine or worker has stopped; the caller need not wait for that. The
+ * A running run ends when its engine or worker has stopped; the caller need not wait for that. The
  * end of a run that has not begun is stored at once, and the answer comes after it: the next
  * request finds the run cancelled.
  */

@@ -50,7 +50,7 @@ struct hd_address {
      * JSON that clients see, as a string. That saves making values of what is stored.
      */
     bool as_text;
-    bool without_values; /* nobody wants to see them: states have neither; best with as_text */
+    bool without_values;            /* states have no values and no text; best with as_text */
     struct hd_allowance *allowance; /* of values that are read (store/allowance.h); NULL: none */
     bool keeps_values;    /* a history: the caller keeps the values of all states, not of one */
     struct hd_slice only; /* hd_state_values() may leave out all channels but this; empty: none */

@@ -99,7 +99,7 @@ struct hd_app {
     struct hd_feeds *feeds;
     struct hd_queue *queue;
     struct hd_http *http;                    /* for requests of the server's own, not the graphs' */
-    struct hd_gate *gate;                    /* NULL: nobody authenticates */
+    struct hd_gate *gate;                    /* NULL: no authentication */
     struct hd_pass *passes[HD_PASS_BUCKETS]; /* of calls that are open: pass.h */
     struct hd_webhooks *webhooks;
     struct hd_scheduler *scheduler; /* of crons */

@@ -27,8 +27,8 @@ HD_MUST_CHECK int hd_pass_open(struct hd_app *app, struct hd_identity *who, bool
                                struct hd_pass **out);
 /*
  * The same for a run, whose request may be long over: who started it (`actor`), as its
- * `configurable` describes it, without an administrator's rights. *out is NULL where nobody
- * authenticates.
+ * `configurable` describes it, without an administrator's rights. *out is NULL without
+ * authentication.
  */
 HD_MUST_CHECK int hd_pass_open_run(struct hd_app *app, struct hd_slice actor,
                                    const struct hd_val *configurable, struct hd_pass **out);

@@ -180,7 +180,7 @@ static bool comes_before(const struct hd_run_rec *run, const struct hd_run_rec *
     return run->order < other->order;
 }
 
-/* In the order of the thread; what is at work stays the first. */
+/* In the order of the thread; the running run stays first. */
 static void insert(struct hd_turn *turn, struct hd_ticket *ticket)
 {
     struct hd_ticket **link = &turn->first;
@@ -556,7 +556,7 @@ int hd_queue_add(struct hd_queue *queue, const struct hd_run_rec *run, int64_t e
     insert(turn, ticket);
     line_up(turn);
     go_on(queue);
-    set_timer(queue, 0); /* which watches over what is at work */
+    set_timer(queue, 0); /* it also watches the running runs */
     meet(ticket, coming);
     return 0;
 }
