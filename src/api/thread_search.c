@@ -396,16 +396,6 @@ static int on_next(void *arg, const struct hd_thread_rec *thread)
     return search->is_cut;
 }
 
-static int on_counted(void *arg, size_t which, const struct hd_cell *cells)
-{
-    struct search *search = arg;
-
-    (void)which;
-    (void)cells;
-    search->total++;
-    return 0;
-}
-
 static int on_expired(void *arg, const struct hd_thread_rec *thread)
 {
     struct search *search = arg;
@@ -416,7 +406,7 @@ static int on_expired(void *arg, const struct hd_thread_rec *thread)
     return 0;
 }
 
-/* How many there are, from the index alone. */
+/* The caller's own threads, counted by the database. */
 static int count_all(struct search *search)
 {
     struct hd_call *call = search->call;
@@ -424,12 +414,9 @@ static int count_all(struct search *search)
     struct hd_query query = {.table = HD_THREAD_INFO,
                              .index = HD_THREAD_INFO_BY_CREATED,
                              .prefix = &prefix,
-                             .prefix_count = 1,
-                             .columns = 0};
-    int err;
+                             .prefix_count = 1};
+    int err = hd_rows_count(call->app->store, query, &search->total, &call->fault);
 
-    search->total = 0;
-    err = hd_rows_scan(call->app->store, query, on_counted, search, &call->fault);
     if (!err)
         err = hd_threads_expired(call->app->store, search->now, on_expired, search, &call->fault);
     return err;

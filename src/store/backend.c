@@ -212,6 +212,37 @@ int hd_backend_read(struct hd_backend *backend, const struct hd_query *queries, 
     return backend->ops->read(backend, queries, count, fn, arg, fault);
 }
 
+static int on_count(void *arg, size_t which, const struct hd_cell *cells)
+{
+    int64_t *out = arg;
+
+    (void)which;
+    *out = cells[0].number;
+    return 0;
+}
+
+static int on_counted_row(void *arg, size_t which, const struct hd_cell *cells)
+{
+    int64_t *out = arg;
+
+    (void)which;
+    (void)cells;
+    ++*out;
+    return 0;
+}
+
+int hd_backend_count(struct hd_backend *backend, struct hd_query query, int64_t *out,
+                     struct hd_fault *fault)
+{
+    *out = 0;
+    if (query.limit)
+        return hd_fault_set(fault, HD_EINVAL, "a count has no limit");
+    query.columns = 0;
+    query.is_count = backend->ops->can_count;
+    return hd_backend_read(backend, &query, 1, query.is_count ? on_count : on_counted_row, out,
+                           fault);
+}
+
 int hd_backend_nearest(struct hd_backend *backend, const struct hd_query *queries, size_t count,
                        struct hd_slice vector, hd_row_fn fn, void *arg, struct hd_fault *fault)
 {

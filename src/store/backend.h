@@ -75,6 +75,7 @@ struct hd_query {
     bool is_reverse;
     size_t limit;     /* 0: none */
     unsigned columns; /* bit n: column n is wanted. Key columns always come, others may be null. */
+    bool is_count;    /* set by hd_backend_count(): one row comes, its first cell is the count */
 };
 
 enum { HD_PRIMARY = -1 };
@@ -106,6 +107,7 @@ struct hd_backend;
 
 struct hd_backend_ops {
     const char *schemes[3]; /* the part of the URL before ':' */
+    bool can_count;         /* read() supports hd_query.is_count */
 
     /*
      * Creates what is missing. On failure *out is untouched, and nothing was
@@ -164,6 +166,12 @@ HD_MUST_CHECK int hd_backend_apply(struct hd_backend *backend, const struct hd_b
                                    size_t *failed, struct hd_fault *fault);
 HD_MUST_CHECK int hd_backend_read(struct hd_backend *backend, const struct hd_query *queries,
                                   size_t count, hd_row_fn fn, void *arg, struct hd_fault *fault);
+/*
+ * Counts the rows of a query that has no limit. A database that can counts in its index, so that no
+ * row leaves it: the time still grows with the count, but is small for each row.
+ */
+HD_MUST_CHECK int hd_backend_count(struct hd_backend *backend, struct hd_query query, int64_t *out,
+                                   struct hd_fault *fault);
 HD_MUST_CHECK int hd_backend_nearest(struct hd_backend *backend, const struct hd_query *queries,
                                      size_t count, struct hd_slice vector, hd_row_fn fn, void *arg,
                                      struct hd_fault *fault);

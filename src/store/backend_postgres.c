@@ -223,7 +223,8 @@ static bool is_same_shape(const struct hd_query *a, const struct hd_query *b)
     return a->table == b->table && a->index == b->index && a->prefix_count == b->prefix_count &&
            !a->low == !b->low && !a->high == !b->high && a->after_count == b->after_count &&
            a->is_reverse == b->is_reverse && a->columns == b->columns &&
-           (a->limit > 1) == (b->limit > 1) && (a->limit == 1) == (b->limit == 1);
+           a->is_count == b->is_count && (a->limit > 1) == (b->limit > 1) &&
+           (a->limit == 1) == (b->limit == 1);
 }
 
 static int send_queries(struct hd_pg *pg, struct hd_pg_conn *conn, const struct reading *reading,
@@ -308,6 +309,8 @@ static int read_row(const PGresult *res, int row, const struct hd_query *query,
     const struct hd_table *table = &hd_tables[query->table];
     int field = 0, err = 0;
 
+    if (query->is_count)
+        return read_cell(res, row, 0, HD_COL_INT, &cells[0]);
     for (unsigned i = 0; !err && i < table->column_count; i++) {
         if (hd_pg_is_selected(query, i))
             err = read_cell(res, row, field++, table->columns[i].type, &cells[i]);
@@ -434,6 +437,7 @@ static int pg_compact(struct hd_backend *backend, struct hd_fault *fault)
 }
 
 const struct hd_backend_ops hd_backend_postgres = {
+    .can_count = true,
     .schemes = {"postgresql", "postgres"},
     .open = pg_open,
     .close = pg_close,

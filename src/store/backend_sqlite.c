@@ -574,6 +574,7 @@ static void sqlite_close(struct hd_backend *backend)
 }
 
 const struct hd_backend_ops hd_backend_sqlite = {
+    .can_count = true,
     .schemes = {"sqlite"},
     .open = sqlite_open,
     .close = sqlite_close,

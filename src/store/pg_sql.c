@@ -276,7 +276,9 @@ static void say_select_list(struct hd_pg_sql *sql, const struct hd_query *query)
 {
     const struct hd_table *table = &hd_tables[query->table];
 
-    for (unsigned i = 0; i < table->column_count; i++) {
+    if (query->is_count)
+        say(sql, "count(*)");
+    for (unsigned i = 0; !query->is_count && i < table->column_count; i++) {
         if (hd_pg_is_selected(query, i))
             say(sql, "%s\"%s\"", i ? ", " : "", table->columns[i].name);
     }
@@ -321,7 +323,8 @@ void hd_pg_sql_select(struct hd_pg_sql *sql, const char *schema, const struct hd
     say_bounds(sql, query, &param);
     if (query->after_count)
         say_after(sql, query, &param);
-    say_order(sql, query);
+    if (!query->is_count)
+        say_order(sql, query);
     /* "The latest" is the most frequent query; a literal gives it the best plan. */
     if (query->limit == 1)
         say(sql, " LIMIT 1");

@@ -71,6 +71,11 @@ int hd_rows_scan(struct heddle *store, struct hd_query query, hd_row_fn fn, void
     return hd_scan(hd_store_of(store)->backend, query, fn, arg, fault);
 }
 
+int hd_rows_count(struct heddle *store, struct hd_query query, int64_t *out, struct hd_fault *fault)
+{
+    return hd_backend_count(hd_store_of(store)->backend, query, out, fault);
+}
+
 int hd_rows_nearest(struct heddle *store, const struct hd_query *queries, size_t count,
                     struct hd_slice vector, hd_row_fn fn, void *arg, struct hd_fault *fault)
 {

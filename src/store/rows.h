@@ -51,6 +51,10 @@ HD_MUST_CHECK int hd_rows_read(struct heddle *store, const struct hd_query *quer
 HD_MUST_CHECK int hd_rows_scan(struct heddle *store, struct hd_query query, hd_row_fn fn, void *arg,
                                struct hd_fault *fault);
 
+/* Counts the rows of a query without a limit; see hd_backend_count(). Blocks. */
+HD_MUST_CHECK int hd_rows_count(struct heddle *store, struct hd_query query, int64_t *out,
+                                struct hd_fault *fault);
+
 /* As hd_rows_read(), the vectors nearest to one first; 1: the database cannot (backend.h). */
 HD_MUST_CHECK int hd_rows_nearest(struct heddle *store, const struct hd_query *queries,
                                   size_t count, struct hd_slice vector, hd_row_fn fn, void *arg,

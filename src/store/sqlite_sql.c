@@ -169,23 +169,32 @@ static unsigned wanted_columns(const struct hd_query *query)
 uint64_t hd_sqlite_query_shape(const struct hd_query *query)
 {
     unsigned columns = wanted_columns(query);
-    unsigned parts[] = {query->table,        (unsigned)(query->index + 1),
-                        query->prefix_count, (query->low ? 1u : 0) | (query->high ? 2u : 0),
-                        query->after_count,  (query->is_reverse ? 1u : 0) | (query->limit ? 2u : 0),
-                        columns & 15,        columns >> 4 & 15,
+    unsigned parts[] = {query->table,
+                        (unsigned)(query->index + 1),
+                        query->prefix_count,
+                        (query->low ? 1u : 0) | (query->high ? 2u : 0),
+                        query->after_count,
+                        (query->is_reverse ? 1u : 0) | (query->limit ? 2u : 0) |
+                            (query->is_count ? 4u : 0),
+                        columns & 15,
+                        columns >> 4 & 15,
                         columns >> 8 & 15};
 
     return shape(FAMILY_QUERY, parts, HD_COUNT(parts));
 }
 
-/* A column nobody wants comes as null, so that the others keep their numbers. */
+/* A column that is not wanted comes as null, so that the others keep their numbers. */
 static void add_select(struct text *text, const struct hd_query *query)
 {
     const struct hd_table *table = &hd_tables[query->table];
     unsigned wanted = wanted_columns(query);
 
     add(text, "SELECT ");
-    for (unsigned i = 0; i < table->column_count; i++) {
+    if (query->is_count) {
+        add(text, "count(*)");
+        add_repeated(text, ", NULL", "", table->column_count - 1);
+    }
+    for (unsigned i = 0; !query->is_count && i < table->column_count; i++) {
         add(text, i ? ", " : "");
         add(text, wanted >> i & 1 ? table->columns[i].name : "NULL");
     }
@@ -259,7 +268,7 @@ int hd_sqlite_query_sql(struct hd_buf *out, const struct hd_query *query)
 
     add_select(&text, query);
     add_where(&text, query);
-    if (ordered > 0) {
+    if (ordered > 0 && !query->is_count) {
         add(&text, " ORDER BY ");
         add_ordering_columns(&text, query, query->prefix_count, ordered,
                              query->is_reverse ? " DESC" : "");

@@ -307,9 +307,8 @@ static void check_scan(struct hd_backend *backend, const struct hd_query *query,
         fail_msg("%s", fault.text);
     for (size_t i = 0; i < rows->count; i++)
         expected += is_in_range(query, rows->rows[i].cells);
-    if (query->limit && expected > query->limit)
-        expected = query->limit;
-    assert_int_equal(e.answered, expected);
+    check_count(backend, query, expected);
+    assert_int_equal(e.answered, query->limit && expected > query->limit ? query->limit : expected);
 }
 
 /* The cells in which `row` is a place to stand: those of the ordering columns from `first` on. */

@@ -235,6 +235,18 @@ static inline size_t count_rows(struct hd_backend *backend, enum hd_table_id tab
     return count;
 }
 
+/* The database counts as many rows; of queries that can be counted, and not of each resumed one. */
+static inline void check_count(struct hd_backend *backend, const struct hd_query *query,
+                               size_t expected)
+{
+    int64_t count;
+
+    if (query->limit || query->after_count)
+        return;
+    assert_int_equal(hd_backend_count(backend, *query, &count, NULL), 0);
+    assert_int_equal(count, expected);
+}
+
 /* The one row with this key; fails when there is none. The caller releases `kept`. */
 static inline const struct hd_cell *find_row(struct hd_backend *backend, struct kept *kept,
                                              enum hd_table_id table, const struct hd_cell *key)
