@@ -25,6 +25,7 @@
 
 struct noted {
     struct noted *next;
+    uint64_t ticket;                      /* since it is busy: its number among all that were */
     struct hd_slice principal, thread_id; /* behind this struct */
 };
 
@@ -52,6 +53,9 @@ struct hd_texts {
     uv_mutex_t lock; /* of what follows */
     struct noted *first, **last;
     struct hd_map known; /* noted threads, by principal and id */
+    struct noted *busy;  /* being updated, by the job or by searches */
+    uint64_t tickets;    /* given to busy ones so far */
+    uv_cond_t finished;  /* one of them is busy no more */
     bool must_compare;   /* all threads, from the first one on */
     bool is_complete;
 
@@ -117,7 +121,10 @@ void hd_texts_note(struct hd_texts *texts, struct hd_slice principal, struct hd_
     (void)uv_async_send(&texts->wake);
 }
 
-/* The first noted thread, of one principal if it is given; NULL: none. The caller frees it. */
+/*
+ * The first noted thread, of one principal if it is given; NULL: none. It is busy until
+ * finish_noted().
+ */
 static struct noted *take_noted(struct hd_texts *texts, const struct hd_slice *principal)
 {
     struct noted *noted, **at = &texts->first;
@@ -131,9 +138,49 @@ static struct noted *take_noted(struct hd_texts *texts, const struct hd_slice *p
         if (!noted->next)
             texts->last = at;
         (void)hd_map_remove(&texts->known, key_of(noted));
+        noted->ticket = ++texts->tickets;
+        noted->next = texts->busy;
+        texts->busy = noted;
     }
     uv_mutex_unlock(&texts->lock);
     return noted;
+}
+
+static void finish_noted(struct hd_texts *texts, struct noted *noted)
+{
+    struct noted **at = &texts->busy;
+
+    uv_mutex_lock(&texts->lock);
+    while (*at != noted)
+        at = &(*at)->next;
+    *at = noted->next;
+    uv_cond_broadcast(&texts->finished);
+    uv_mutex_unlock(&texts->lock);
+    hd_free(noted);
+}
+
+static bool is_busy(const struct hd_texts *texts, struct hd_slice principal, uint64_t newest)
+{
+    const struct noted *noted = texts->busy;
+
+    while (noted && (noted->ticket > newest || !hd_slice_eq(noted->principal, principal)))
+        noted = noted->next;
+    return noted != NULL;
+}
+
+/*
+ * Waits for the threads of a principal that others are updating now: they are no longer noted, and
+ * not yet in the index. Those that become busy meanwhile are not waited for.
+ */
+static void await_busy(struct hd_texts *texts, struct hd_slice principal)
+{
+    uint64_t newest;
+
+    uv_mutex_lock(&texts->lock);
+    newest = texts->tickets;
+    while (is_busy(texts, principal, newest))
+        uv_cond_wait(&texts->finished, &texts->lock);
+    uv_mutex_unlock(&texts->lock);
 }
 
 static int update_noted(struct hd_texts *texts, const struct hd_slice *principal, size_t limit,
@@ -149,7 +196,7 @@ static int update_noted(struct hd_texts *texts, const struct hd_slice *principal
         err = hd_texts_update(texts->app, noted->principal, noted->thread_id, fault);
         if (err)
             hd_texts_note(texts, noted->principal, noted->thread_id);
-        hd_free(noted);
+        finish_noted(texts, noted);
     }
     return err;
 }
@@ -161,6 +208,7 @@ int hd_texts_catch_up(struct hd_app *app, struct hd_slice principal, bool *is_co
     size_t count;
     int err = update_noted(texts, &principal, MAX_CATCH_UP, &count, fault);
 
+    await_busy(texts, principal);
     uv_mutex_lock(&texts->lock);
     *is_complete = texts->is_complete && !texts->must_compare;
     uv_mutex_unlock(&texts->lock);
@@ -355,7 +403,13 @@ int hd_texts_create(struct hd_app *app, struct hd_texts **out)
         hd_free(texts);
         return HD_ENOMEM;
     }
+    if (uv_cond_init(&texts->finished)) {
+        uv_mutex_destroy(&texts->lock);
+        hd_free(texts);
+        return HD_ENOMEM;
+    }
     if (uv_async_init(app->loop, &texts->wake, on_wake)) {
+        uv_cond_destroy(&texts->finished);
         uv_mutex_destroy(&texts->lock);
         hd_free(texts);
         return HD_EIO;
@@ -398,10 +452,11 @@ static void on_closed(uv_handle_t *handle)
     if (--texts->open_handles > 0)
         return;
     while ((noted = take_noted(texts, NULL)))
-        hd_free(noted);
+        finish_noted(texts, noted);
     hd_map_fini(&texts->known);
     hd_buf_fini(&texts->at_principal);
     hd_buf_fini(&texts->at_thread);
+    uv_cond_destroy(&texts->finished);
     uv_mutex_destroy(&texts->lock);
     hd_free(texts);
 }

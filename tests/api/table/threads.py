@@ -1,6 +1,7 @@
 """/threads, endpoint by endpoint: what is answered, and everything that is refused."""
 
 import contextlib
+import threading
 import time
 import uuid
 from functools import partial
@@ -501,6 +502,27 @@ def test_search_covers_messages(http):
     assert list(found_by(http, f"{mark} you said scarf")) == [first.id]  # the answer, too
     say(first, f"{mark}x follows")
     assert list(found_by(http, f"{mark}x")) == [first.id]
+
+
+def test_a_search_finds_threads_that_the_indexer_has_just_taken(http):
+    """The indexer is kept busy by other threads, so that it takes the one that is looked for at any moment."""
+    is_over = threading.Event()
+
+    def make_others():
+        with httpx.Client(base_url=http.base_url, timeout=60) as client:
+            while not is_over.is_set():
+                Thread(client, metadata={"title": "another"})
+
+    maker = threading.Thread(target=make_others)
+    maker.start()
+    try:
+        for _ in range(60):
+            mark = "b" + uuid.uuid4().hex[:12]
+            made = [Thread(http, metadata={"title": f"{mark} {number}"}).id for number in range(3)]
+            assert set(found_by(http, mark)) == set(made)
+    finally:
+        is_over.set()
+        maker.join()
 
 
 def test_search_forgets_what_was_removed(http):
