@@ -132,7 +132,9 @@ def node_packages(name: str, packages: list[str], program: Path) -> Path:
         say("bench: installing the npm packages …")
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "package.json").write_text('{"private": true, "type": "module"}\n')
-        subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--loglevel=error", *packages], cwd=folder, check=True)
+        subprocess.run(
+            ["npm", "install", "--no-audit", "--no-fund", "--loglevel=error", *packages], cwd=folder, check=True
+        )
         listed.write_text("\n".join(packages))
     shutil.copy(program, folder)
     return folder

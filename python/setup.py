@@ -99,11 +99,7 @@ setup(
     ext_modules=[
         Extension(
             "heddle._core",
-            sources=sorted(
-                glob("src/*.c")
-                + glob(f"{CORE}/src/base/*.c")
-                + glob(f"{CORE}/src/store/*.c")
-            ),
+            sources=sorted(glob("src/*.c") + glob(f"{CORE}/src/base/*.c") + glob(f"{CORE}/src/store/*.c")),
             depends=sorted(
                 glob("src/*.h")
                 + glob(f"{CORE}/include/*.h")

@@ -31,16 +31,12 @@ WORD = re.compile(r"[A-Za-z][A-Za-z']*")
 
 # Each marker is a habit of the text that a reader stumbles over; see CONTRIBUTING.md.
 MARKERS = {
-    "somebody": re.compile(
-        r"\b(?:(?:some|no|any|every)body|who(?:m?)ever|(?:some|any|every)one)\b", re.IGNORECASE
-    ),
+    "somebody": re.compile(r"\b(?:(?:some|no|any|every)body|who(?:m?)ever|(?:some|any|every)one)\b", re.IGNORECASE),
     "say/tell/ask": re.compile(
         r"\b(?:say|says|said|saying|tells?|told|telling|asks?|asked|asking)\b(?!\()", re.IGNORECASE
     ),
     "What ...": re.compile(r"(?:^|(?<=[.!?:;] ))What(?:ever)? [^.?!]*(?:[.!]|$)", re.MULTILINE),
-    "Who/Where/Whether": re.compile(
-        r"(?:^|(?<=[.!?:;] ))(?:Who|Where|Whether) [^.?!]*(?:[.!]|$)", re.MULTILINE
-    ),
+    "Who/Where/Whether": re.compile(r"(?:^|(?<=[.!?:;] ))(?:Who|Where|Whether) [^.?!]*(?:[.!]|$)", re.MULTILINE),
 }
 
 
@@ -85,9 +81,7 @@ def line_of(text, offset):
 def functions(root, paths):
     """(file, line, name, cyclomatic number, lines) of each function, as pmccabe counts them."""
     names = [str(path) for path in paths if path.suffix == ".c"]
-    output = subprocess.run(
-        ["pmccabe", *names], cwd=root, check=True, capture_output=True, text=True
-    ).stdout
+    output = subprocess.run(["pmccabe", *names], cwd=root, check=True, capture_output=True, text=True).stdout
     for row in output.splitlines():
         _, cyclomatic, _, line, lines, place, *name = row.split(maxsplit=6)
         path = re.sub(r"\(\d+\):$", "", place)

@@ -63,9 +63,7 @@ def open_saver(name: str, stack: ExitStack) -> tuple[Any, str]:
             conn.execute("DROP SCHEMA IF EXISTS stock CASCADE")
             conn.execute("CREATE SCHEMA stock")
         joint = "&" if "?" in postgres else "?"
-        saver = stack.enter_context(
-            PostgresSaver.from_conn_string(f"{postgres}{joint}options=-csearch_path%3Dstock")
-        )
+        saver = stack.enter_context(PostgresSaver.from_conn_string(f"{postgres}{joint}options=-csearch_path%3Dstock"))
         saver.setup()
         return saver, "synchronous_commit=on"
 

@@ -1,9 +1,9 @@
 """Heddle: checkpoints of agent conversations, as a LangGraph checkpointer.
 
-    from heddle import HeddleSaver
+from heddle import HeddleSaver
 
-    with HeddleSaver.from_conn_string("sqlite:chat.db") as saver:
-        graph = builder.compile(checkpointer=saver)
+with HeddleSaver.from_conn_string("sqlite:chat.db") as saver:
+    graph = builder.compile(checkpointer=saver)
 """
 
 from heddle._core import __version__

@@ -63,9 +63,7 @@ class CodecSaver(BaseCheckpointSaver[str]):
         """Before version 4 the Sends of a step were kept in its parent's writes."""
         versions = checkpoint["channel_versions"]
         checkpoint["channel_values"][_TASKS] = sends
-        versions[_TASKS] = (
-            max(versions.values()) if versions else self.get_next_version(None, None)
-        )
+        versions[_TASKS] = max(versions.values()) if versions else self.get_next_version(None, None)
 
 
 def config_of(thread_id: str, ns: str, id: str) -> RunnableConfig:

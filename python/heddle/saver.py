@@ -113,12 +113,8 @@ class HeddleSaver(CodecSaver):
             saver._handle.open()
         return saver
 
-    def _setup(
-        self, handle: _Handle, serde: SerializerProtocol | None, principal: str
-    ) -> None:
-        super().__init__(
-            CanonicalSerializer() if serde is None else maybe_add_typed_methods(serde)
-        )
+    def _setup(self, handle: _Handle, serde: SerializerProtocol | None, principal: str) -> None:
+        super().__init__(CanonicalSerializer() if serde is None else maybe_add_typed_methods(serde))
         self._handle = handle
         self._principal = principal
 
@@ -330,24 +326,16 @@ class HeddleSaver(CodecSaver):
         async for row in _arows(cursor):
             yield _header(row)
 
-    def get_delta_channel_history(
-        self, *, config: RunnableConfig, channels: Sequence[str]
-    ) -> Mapping[str, Any]:
+    def get_delta_channel_history(self, *, config: RunnableConfig, channels: Sequence[str]) -> Mapping[str, Any]:
         if not channels:
             return {}
-        return self._handle.open().delta_history(
-            self._codec, self._principal, *_key(config), channels
-        )
+        return self._handle.open().delta_history(self._codec, self._principal, *_key(config), channels)
 
-    async def aget_delta_channel_history(
-        self, *, config: RunnableConfig, channels: Sequence[str]
-    ) -> Mapping[str, Any]:
+    async def aget_delta_channel_history(self, *, config: RunnableConfig, channels: Sequence[str]) -> Mapping[str, Any]:
         if not channels:
             return {}
         store = await self._handle.aopen()
-        return await store.delta_history_async(
-            self._codec, self._principal, *_key(config), channels
-        )
+        return await store.delta_history_async(self._codec, self._principal, *_key(config), channels)
 
     # -- threads and retention -------------------------------------------------
 
@@ -366,25 +354,17 @@ class HeddleSaver(CodecSaver):
         await store.delete_runs_async(self._principal, _strings(run_ids))
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        self._handle.open().copy_thread(
-            self._principal, str(source_thread_id), str(target_thread_id)
-        )
+        self._handle.open().copy_thread(self._principal, str(source_thread_id), str(target_thread_id))
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         store = await self._handle.aopen()
-        await store.copy_thread_async(
-            self._principal, str(source_thread_id), str(target_thread_id)
-        )
+        await store.copy_thread_async(self._principal, str(source_thread_id), str(target_thread_id))
 
-    def prune(
-        self, thread_ids: Sequence[str], *, strategy: str = "keep_latest"
-    ) -> None:
+    def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         keep = _keeps_latest(strategy)
         self._handle.open().prune(self._principal, _strings(thread_ids), keep)
 
-    async def aprune(
-        self, thread_ids: Sequence[str], *, strategy: str = "keep_latest"
-    ) -> None:
+    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         keep = _keeps_latest(strategy)
         store = await self._handle.aopen()
         await store.prune_async(self._principal, _strings(thread_ids), keep)

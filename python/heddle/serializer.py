@@ -23,9 +23,7 @@ class CanonicalSerializer(SerializerProtocol):
 
     def __init__(self, fallback: SerializerProtocol | None = None) -> None:
         self.fallback = maybe_add_typed_methods(fallback or JsonPlusSerializer())
-        self._codec = Codec(
-            CLASSES, self.fallback.dumps_typed, self.fallback.loads_typed, True
-        )
+        self._codec = Codec(CLASSES, self.fallback.dumps_typed, self.fallback.loads_typed, True)
 
     def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
         return self._codec.dumps_typed(obj)
@@ -33,9 +31,7 @@ class CanonicalSerializer(SerializerProtocol):
     def loads_typed(self, data: tuple[str, bytes]) -> Any:
         return self._codec.loads_typed(data)
 
-    def with_msgpack_allowlist(
-        self, extra_allowlist: Collection[tuple[str, ...]]
-    ) -> CanonicalSerializer:
+    def with_msgpack_allowlist(self, extra_allowlist: Collection[tuple[str, ...]]) -> CanonicalSerializer:
         """A serializer whose fallback may revive these classes as well."""
         fallback = with_allowlist(self.fallback, extra_allowlist)
         return self if fallback is None else type(self)(fallback)
@@ -44,9 +40,7 @@ class CanonicalSerializer(SerializerProtocol):
         return type(self), (self.fallback,)
 
 
-def with_allowlist(
-    serde: SerializerProtocol, extra: Collection[tuple[str, ...]]
-) -> SerializerProtocol | None:
+def with_allowlist(serde: SerializerProtocol, extra: Collection[tuple[str, ...]]) -> SerializerProtocol | None:
     """The serializer with more classes allowed; None when that changes nothing."""
     updated: SerializerProtocol | None = None
     if isinstance(serde, CanonicalSerializer | JsonPlusSerializer):

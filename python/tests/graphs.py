@@ -94,9 +94,7 @@ def tools(state: MessagesState) -> dict[str, Any]:
     calls = state["messages"][-1].tool_calls
     return {
         "messages": [
-            ToolMessage(
-                "found", id="of " + call["id"], tool_call_id=call["id"], artifact={"raw": b"\0"}
-            )
+            ToolMessage("found", id="of " + call["id"], tool_call_id=call["id"], artifact={"raw": b"\0"})
             for call in calls
         ]
     }

@@ -43,11 +43,7 @@ class Ended:
         return json.loads(self.blobs[0]) if self.blobs else None
 
     def events(self, mode: str, ns: str = "") -> list[Any]:
-        return [
-            json.loads(blobs[0])
-            for head, blobs in self.pieces
-            if head["mode"] == mode and head["ns"] == ns
-        ]
+        return [json.loads(blobs[0]) for head, blobs in self.pieces if head["mode"] == mode and head["ns"] == ns]
 
 
 class Pending:
@@ -109,9 +105,7 @@ class Thread:
         keys = [
             key
             for key in self.checkpoints
-            if (ns is None or key[0] == ns)
-            and (not id or key[1] == id)
-            and (not before or key[1] < before)
+            if (ns is None or key[0] == ns) and (not id or key[1] == id) and (not before or key[1] < before)
         ]
         return sorted(keys, key=lambda key: key[1], reverse=True)
 
@@ -143,9 +137,7 @@ class Thread:
             "sends": [],
         }
 
-    def history(
-        self, ns: str, id: str, channel: str, blobs: list[bytes]
-    ) -> dict[str, Any]:
+    def history(self, ns: str, id: str, channel: str, blobs: list[bytes]) -> dict[str, Any]:
         found: dict[str, Any] = {"seed": None, "writes": []}
         key = (ns, id or self.find(ns, "")[0][1])
         steps: list[list[Any]] = []
@@ -332,10 +324,7 @@ class StubServer:
     def _op_history(self, head: dict[str, Any], blobs: list[bytes]) -> Any:
         out: list[bytes] = []
         thread = self._thread_of(head)
-        found = {
-            channel: thread.history(head["ns"], head["id"], channel, out)
-            for channel in head["channels"]
-        }
+        found = {channel: thread.history(head["ns"], head["id"], channel, out) for channel in head["channels"]}
         return {"channels": found}, out
 
     def _op_delegate(self, head: dict[str, Any], blobs: list[bytes]) -> Any:
@@ -358,13 +347,8 @@ def _operation(op: dict[str, Any]) -> Any:
     if op["op"] == "get":
         return GetOp(tuple(op["namespace"]), op["key"])
     if op["op"] == "search":
-        return SearchOp(
-            tuple(op["namespace_prefix"]), op["filter"], op["limit"], op["offset"]
-        )
-    conditions = tuple(
-        MatchCondition(each["match_type"], tuple(each["path"]))
-        for each in op["match_conditions"]
-    )
+        return SearchOp(tuple(op["namespace_prefix"]), op["filter"], op["limit"], op["offset"])
+    conditions = tuple(MatchCondition(each["match_type"], tuple(each["path"])) for each in op["match_conditions"])
     return ListNamespacesOp(conditions, op["max_depth"], op["limit"], op["offset"])
 
 

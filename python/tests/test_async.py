@@ -175,10 +175,7 @@ async def test_values_are_serialized_at_once(asaver: HeddleSaver) -> None:
 async def test_cancelled_calls(asaver: HeddleSaver) -> None:
     before = len(gc.get_objects())
     for round in range(20):
-        tasks = [
-            asyncio.create_task(aput(asaver, config(f"t{n}", f"ns{round}"), {"a": "x" * 100}))
-            for n in range(20)
-        ]
+        tasks = [asyncio.create_task(aput(asaver, config(f"t{n}", f"ns{round}"), {"a": "x" * 100})) for n in range(20)]
         tasks.append(asyncio.create_task(asaver.aget_tuple(config("t0"))))
         await asyncio.sleep(0)
         for task in tasks[::2]:
@@ -333,9 +330,7 @@ def test_a_loop_that_is_closed_early_leaves_nothing(url: str) -> None:
         loop = asyncio.new_event_loop()
 
         async def begin() -> Any:
-            return saver.store.put_async(
-                saver._codec, "", "t", "", None, checkpoint({"a": 1}, {"a": 1}), {}, {"a": 1}
-            )
+            return saver.store.put_async(saver._codec, "", "t", "", None, checkpoint({"a": 1}, {"a": 1}), {}, {"a": 1})
 
         future = loop.run_until_complete(begin())
         time.sleep(0.005)

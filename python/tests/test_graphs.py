@@ -30,9 +30,7 @@ class Plain:
     def text(self, text: str) -> str:
         if match := VERSION.fullmatch(text):
             return f"version {int(match[1])}"
-        return IDS.sub(
-            lambda match: self.numbers.setdefault(match[0], f"#{len(self.numbers)}"), text
-        )
+        return IDS.sub(lambda match: self.numbers.setdefault(match[0], f"#{len(self.numbers)}"), text)
 
     def __call__(self, obj: Any) -> Any:
         if isinstance(obj, str):

@@ -42,11 +42,7 @@ from stub_server import encode
 
 def read(data: bytes, step: int) -> list[frames.Frame]:
     reader = frames.Reader()
-    return [
-        frame
-        for start in range(0, len(data), step)
-        for frame in reader.feed(data[start : start + step])
-    ]
+    return [frame for start in range(0, len(data), step) for frame in reader.feed(data[start : start + step])]
 
 
 @pytest.mark.parametrize("step", [1, 7, 1000])
@@ -205,7 +201,11 @@ def test_messages_as_pydantic_shows_them(message: Any) -> None:
 
 def test_tidy() -> None:
     conf = {"thread_id": "t", "my_api_key": "secret", "checkpoint_id": "c"}
-    task = {"id": "1", "interrupts": [{"value": 1, "id": "i", "response_schema": None}], "state": {"configurable": conf}}
+    task = {
+        "id": "1",
+        "interrupts": [{"value": 1, "id": "i", "response_schema": None}],
+        "state": {"configurable": conf},
+    }
     payload = {"config": {"configurable": conf, "metadata": {}}, "parent_config": None, "values": {}, "tasks": [task]}
     for mode, chunk in (("checkpoints", payload), ("debug", {"type": "checkpoint", "payload": payload})):
         text = render(tidy(mode, chunk)).decode()

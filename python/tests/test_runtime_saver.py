@@ -38,9 +38,7 @@ async def saver(server: StubServer) -> AsyncIterator[RuntimeSaver]:
 @pytest.mark.parametrize("durability", ["async", "exit"])
 @pytest.mark.parametrize("is_async", [False, True], ids=["invoke", "ainvoke"])
 @pytest.mark.parametrize("name", SCRIPTS)
-async def test_same_states(
-    name: str, is_async: bool, durability: str, saver: RuntimeSaver
-) -> None:
+async def test_same_states(name: str, is_async: bool, durability: str, saver: RuntimeSaver) -> None:
     expected = await play(name, InMemorySaver(), is_async, durability)
     assert difference(await play(name, saver, is_async, durability), expected) is None
 
@@ -79,9 +77,7 @@ async def test_lists_in_pages(saver: RuntimeSaver) -> None:
     ("code", "name"),
     [("gone", "ECLOSED"), ("conflict", "ECONFLICT"), ("internal", "EIO"), ("odd", "EIO")],
 )
-async def test_errors(
-    server: StubServer, saver: RuntimeSaver, code: str, name: str
-) -> None:
+async def test_errors(server: StubServer, saver: RuntimeSaver, code: str, name: str) -> None:
     server.fail["put"] = {"type": "E", "message": "no more", "code": code}
     with pytest.raises(HeddleError, match="no more") as caught:
         await saver.aput(CONFIG, empty_checkpoint(), {}, {})

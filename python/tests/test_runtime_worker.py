@@ -122,10 +122,7 @@ async def served(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Callable[...,
     modules = set(sys.modules)
 
     async def start(project: dict[str, Any] | None = None) -> Served:
-        graphs = {
-            name: {"path": spec} if isinstance(spec, str) else spec
-            for name, spec in GRAPHS.items()
-        }
+        graphs = {name: {"path": spec} if isinstance(spec, str) else spec for name, spec in GRAPHS.items()}
         opened.append(await serve(project or {"folder": str(PROJECT), "graphs": graphs}))
         return opened[-1][0]
 
@@ -265,7 +262,11 @@ async def test_cancel(served: Callable[..., Any]) -> None:
 
 
 async def test_hold(served: Callable[..., Any], write: Callable[..., Any]) -> None:
-    code = (PROJECT / "slow.py").read_text().replace('("waiting")', '("waiting"); [get_stream_writer()(i) for i in range(9)]')
+    code = (
+        (PROJECT / "slow.py")
+        .read_text()
+        .replace('("waiting")', '("waiting"); [get_stream_writer()(i) for i in range(9)]')
+    )
     there = await served(write({"g.py": code}, graphs={"g": {"path": "./g.py:graph"}}))
     pending = there.server.run("g", input={"seconds": 0}, modes=["custom", "values"])
     pending.tell(HOLD)

@@ -71,9 +71,7 @@ def test_ways_to_name_a_file(spelling: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["odd ?a=b%20.db", "ünïcode#.db", "a:b.db", "sqlite"])
-def test_paths_have_no_meaning_in_them(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_paths_have_no_meaning_in_them(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     HeddleSaver(tmp_path / name).close()
     assert (tmp_path / name).exists()
     if ":" not in name:
@@ -401,7 +399,7 @@ class Whole(int):
         {"nested": {"a": [1, 2.5, None, True, {"b": "c"}]}},
         {"big": 2**80, "small": -(2**63)},
         {"$": "dollar", "deep": {"$": 1}},
-        {"text": "ü\n\"\\", "ü": "key"},
+        {"text": 'ü\n"\\', "ü": "key"},
         {"when": datetime(2024, 1, 1, tzinfo=timezone.utc), "m": HumanMessage("x"), "s": {1}},
         {"lone": "\ud800"},
         {},
@@ -414,7 +412,15 @@ def test_metadata_is_exact(saver: HeddleSaver, metadata: Any) -> None:
 
 
 def test_metadata_as_json_would_have_it(saver: HeddleSaver) -> None:
-    metadata: Any = {1: "int", None: "none", True: "bool", 1.5: "float", "t": Text("sub"), "w": Whole(3), "tuple": (1, 2)}
+    metadata: Any = {
+        1: "int",
+        None: "none",
+        True: "bool",
+        1.5: "float",
+        "t": Text("sub"),
+        "w": Whole(3),
+        "tuple": (1, 2),
+    }
     saver.put(config(), checkpoint({}, {}), metadata, {})
     found = saver.get_tuple(config())
     assert found is not None

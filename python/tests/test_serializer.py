@@ -314,7 +314,8 @@ OWN: dict[str, list[dict[str, Any]]] = {
 CLASSES_OF_MESSAGES = [
     name
     for name in dir(lc)
-    if name.endswith(("Message", "MessageChunk")) and name not in ("AnyMessage", "BaseMessage")
+    if name.endswith(("Message", "MessageChunk"))
+    and name not in ("AnyMessage", "BaseMessage")
     and not name.startswith(("BaseMessage", "Remove"))
 ]
 

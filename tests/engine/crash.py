@@ -66,8 +66,7 @@ def counted(graph, url, run):
         node["method"] = "POST"
         node["url"] = f"{url}/{run}/{name}"
         seen = node.get("input", graph["state"])
-        node["body"] = {"state": {channel: "{{%s}}" % channel for channel in seen},
-                        "update": node.get("update")}
+        node["body"] = {"state": {channel: "{{%s}}" % channel for channel in seen}, "update": node.get("update")}
     for name, inner in graph.get("graphs", {}).items():
         graph["graphs"][name] = counted(inner, url, run)
     return graph
@@ -107,8 +106,14 @@ class Store:
     def run(self, command):
         """What a command that is not disturbed prints."""
         try:
-            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                  timeout=TIMEOUT, check=False, env=self.environment)
+            done = subprocess.run(
+                command,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                timeout=TIMEOUT,
+                check=False,
+                env=self.environment,
+            )
         except subprocess.TimeoutExpired as expired:
             raise Failure(f"no end after {TIMEOUT} s") from expired
         if done.returncode != 0:
@@ -150,8 +155,9 @@ class Case:
 
     def disturb(self, store, command, delay, wait=None):
         """Runs a command and kills it after so many seconds; whether it had ended before."""
-        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                              env=store.environment) as child:
+        with subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=store.environment
+        ) as child:
             try:
                 if wait:
                     wait(child)
@@ -180,8 +186,9 @@ def plain(document, rooted):
 
     Of the threads that are `rooted` only the graph itself is compared: what a lost step's
     subgraph had stored stays, under the id of a task that never was."""
-    threads = {name: {"": spaces.get("", [])} if name in rooted else spaces
-               for name, spaces in document["threads"].items()}
+    threads = {
+        name: {"": spaces.get("", [])} if name in rooted else spaces for name, spaces in document["threads"].items()
+    }
     document = {**document, "threads": threads}
     document = normalise(document)
     for spaces in document["threads"].values():
@@ -244,8 +251,11 @@ class Corpus(Case):
         if any(node["kind"] == "fail" and "times" in node for node in all_nodes(self.graph)):
             self.steps = self.steps[:1]  # how often it fails is counted in the process
         self.threads = list(dict.fromkeys(step.get("thread", "main") for step in self.steps))
-        self.rooted = {step.get("thread", "main") for step in self.steps
-                       if durability == "async" or step.get("durability") == "exit"}
+        self.rooted = {
+            step.get("thread", "main")
+            for step in self.steps
+            if durability == "async" or step.get("durability") == "exit"
+        }
 
     def make(self, kind):
         run = self.run_name(kind)
@@ -274,8 +284,7 @@ class Corpus(Case):
             return False  # its checkpoint map is an argument of the run
         # What is stored at the end only, is stored of a subgraph first. One with a memory of
         # its own would find there a visit that the graph around it has not made.
-        return step["durability"] != "exit" or \
-            all(node.get("memory") != "own" for node in all_nodes(self.graph))
+        return step["durability"] != "exit" or all(node.get("memory") != "own" for node in all_nodes(self.graph))
 
     def check(self):
         outcomes = self.reference()
@@ -301,13 +310,11 @@ class Corpus(Case):
                 return after["threads"]  # it had stored everything
             has_begun = self.has_begun(step, after["threads"])
             starts_anew = "from" in step and not has_begun
-            self.allow(after, self.server.seen(run)[since:], allowed,
-                       starts_anew or step.get("durability") == "exit")
+            self.allow(after, self.server.seen(run)[since:], allowed, starts_anew or step.get("durability") == "exit")
             if has_begun:
                 current = self.go_on(step)
         after, _ = store.observe(self.threads, current)
-        check_equal(f"step {number}, {self.kills} kills so far", outcome[0],
-                    plain(after, self.rooted))
+        check_equal(f"step {number}, {self.kills} kills so far", outcome[0], plain(after, self.rooted))
         return after["threads"]
 
     def has_begun(self, step, threads):
@@ -327,8 +334,9 @@ class Corpus(Case):
         if left == 0 or self.random.random() < 0.2:
             return self.disturb(store, command, self.random.uniform(0, outcome[2]))
         number = len(self.server.seen(run)) + self.random.randint(1, left)
-        return self.disturb(store, command, self.random.uniform(0, 0.008),
-                            lambda child: self.server.wait(run, number, child, TIMEOUT))
+        return self.disturb(
+            store, command, self.random.uniform(0, 0.008), lambda child: self.server.wait(run, number, child, TIMEOUT)
+        )
 
     @staticmethod
     def allow(after, requests, allowed, is_all):
@@ -344,8 +352,7 @@ class Corpus(Case):
 
     @staticmethod
     def go_on(step):
-        names = ("do", "thread", "durability", "interrupt_before", "interrupt_after",
-                 "recursion_limit")
+        names = ("do", "thread", "durability", "interrupt_before", "interrupt_after", "recursion_limit")
         return {"input": None, **{name: step[name] for name in names if name in step}}
 
     def count(self, run, number, wanted, allowed):
@@ -353,8 +360,10 @@ class Corpus(Case):
         for request in wanted | got:
             low, high = wanted[request], wanted[request] + allowed[request]
             if not low <= got[request] <= high:
-                raise Failure(f"step {number}: {request[0]} asked {got[request]} times, "
-                              f"expected {low} to {high}: {request[1][:200]}")
+                raise Failure(
+                    f"step {number}: {request[0]} asked {got[request]} times, "
+                    f"expected {low} to {high}: {request[1][:200]}"
+                )
 
 
 # Graphs of our own: each request has a key that its task writes to the channel `log`.
@@ -362,9 +371,14 @@ class Corpus(Case):
 
 def keys_stored(document):
     """The keys of tasks whose writes are stored: in a state, or as writes beside it."""
-    text = json.dumps([[item["checkpoint"]["channel_values"], item["pending_writes"]]
-                       for spaces in document["threads"].values()
-                       for items in spaces.values() for item in items])
+    text = json.dumps(
+        [
+            [item["checkpoint"]["channel_values"], item["pending_writes"]]
+            for spaces in document["threads"].values()
+            for items in spaces.values()
+            for item in items
+        ]
+    )
     return set(KEY.findall(text))
 
 
@@ -375,13 +389,22 @@ class Own(Case):
     def make(self, kind):
         run = self.run_name(kind)
         graph, given = GRAPHS[self.name](f"{self.server.url}/{run}")
-        store = Store(self.bench.program, self.bench.work / run, graph, self.server,
-                      is_relaxed=False)
+        store = Store(self.bench.program, self.bench.work / run, graph, self.server, is_relaxed=False)
         return run, store, given
 
     def command(self, store, given):
-        command = [self.bench.program, "run", str(store.graph), "--json",
-                   "--thread", "main", "--store", store.url, "--durability", self.durability]
+        command = [
+            self.bench.program,
+            "run",
+            str(store.graph),
+            "--json",
+            "--thread",
+            "main",
+            "--store",
+            store.url,
+            "--durability",
+            self.durability,
+        ]
         return command if given is None else [*command, "--input", json.dumps(given)]
 
     def finish(self, store, given):
@@ -429,11 +452,9 @@ class Own(Case):
         """At any time, or in the moment when a task asks; whether it had ended before."""
         command = self.command(store, given)
         if self.random.random() < 0.4:
-            return self.disturb(store, command,
-                                self.random.uniform(self.bench.startup, took * 0.6))
+            return self.disturb(store, command, self.random.uniform(self.bench.startup, took * 0.6))
         number = since + self.random.randint(2, 8)
-        return self.disturb(store, command, 0,
-                            lambda child: self.server.wait(run, number, child, TIMEOUT))
+        return self.disturb(store, command, 0, lambda child: self.server.wait(run, number, child, TIMEOUT))
 
     def stored(self, store):
         return keys_stored(store.observe(["main"])[0])
@@ -631,13 +652,16 @@ class Bench:
 def cases(names):
     special = {"waiting": Waiting, "locked": Locked, "commanded": Commanded}
     found = [(special.get(name, Own), name) for name in GRAPHS]
-    found += [(Corpus, folder.name) for folder in sorted(CORPUS.iterdir())
-              if folder.name not in SKIPPED]
+    found += [(Corpus, folder.name) for folder in sorted(CORPUS.iterdir()) if folder.name not in SKIPPED]
     unknown = set(names) - {name for _, name in found} - SKIPPED.keys()
     if unknown:
         sys.exit(f"no such graph: {', '.join(sorted(unknown))}")
-    return [(kind, name, durability) for kind, name in found if not names or name in names
-            for durability in ("sync", "async")]
+    return [
+        (kind, name, durability)
+        for kind, name in found
+        if not names or name in names
+        for durability in ("sync", "async")
+    ]
 
 
 def say(line):
@@ -671,8 +695,7 @@ def play(bench, chosen, seed):
     chosen = list(enumerate(chosen))
     random.Random(seed).shuffle(chosen)
     with ThreadPoolExecutor(2) as pool:
-        return list(pool.map(lambda case: attempt(bench, *case[1], seed + case[0] * ATTEMPTS),
-                             chosen))
+        return list(pool.map(lambda case: attempt(bench, *case[1], seed + case[0] * ATTEMPTS), chosen))
 
 
 def main():
@@ -691,9 +714,11 @@ def main():
         while rounds == 0 or time.monotonic() < bench.deadline:
             kills += play(bench, chosen, options.seed + 1000 * rounds)
             rounds += 1
-    print(f"{len(chosen)} cases of {len({name for _, name, _ in chosen})} graphs, all done "
-          f"{rounds} times: {sum(kill for kill in kills if kill > 0)} kills, "
-          f"{kills.count(0)} times too quick to be killed")
+    print(
+        f"{len(chosen)} cases of {len({name for _, name, _ in chosen})} graphs, all done "
+        f"{rounds} times: {sum(kill for kill in kills if kill > 0)} kills, "
+        f"{kills.count(0)} times too quick to be killed"
+    )
     print(f"{len(kills) - kills.count(-1)} passed, {kills.count(-1)} failed")
     return 1 if -1 in kills or not any(kills) else 0
 

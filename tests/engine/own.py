@@ -5,8 +5,13 @@ LOG = {"reducer": "add", "type": "list"}
 
 
 def ask(url, node, key, **update):
-    return {"kind": "http", "method": "POST", "url": f"{url}/{node}", "body": {"key": key},
-            "update": {"log": [key], **update}}
+    return {
+        "kind": "http",
+        "method": "POST",
+        "url": f"{url}/{node}",
+        "body": {"key": key},
+        "update": {"log": [key], **update},
+    }
 
 
 def loop(url):
@@ -18,9 +23,11 @@ def loop(url):
             "work": ask(url, "work", "key:loop.{{n}}.work", n={"@add": ["{{n}}", 1]}),
             "rest": {"kind": "sleep", "ms": 4},
         },
-        "edges": [["__start__", "work"], ["work", "rest"],
-                  {"from": "rest", "routes": [{"when": {"@lt": ["{{n}}", 15]}, "to": "work"},
-                                              {"to": "__end__"}]}],
+        "edges": [
+            ["__start__", "work"],
+            ["work", "rest"],
+            {"from": "rest", "routes": [{"when": {"@lt": ["{{n}}", 15]}, "to": "work"}, {"to": "__end__"}]},
+        ],
         "recursion_limit": 100,
     }, {"n": 0}
 
@@ -37,11 +44,12 @@ def fanout(url):
         },
         "edges": [
             ["__start__", "plan"],
-            {"from": "plan", "fanout": {"over": {"@range": 12}, "as": "x", "to": "item",
-                                        "arg": {"x": "{{x}}", "n": "{{n}}"}}},
+            {
+                "from": "plan",
+                "fanout": {"over": {"@range": 12}, "as": "x", "to": "item", "arg": {"x": "{{x}}", "n": "{{n}}"}},
+            },
             ["item", "gather"],
-            {"from": "gather", "routes": [{"when": {"@lt": ["{{n}}", 5]}, "to": "plan"},
-                                          {"to": "__end__"}]},
+            {"from": "gather", "routes": [{"when": {"@lt": ["{{n}}", 5]}, "to": "plan"}, {"to": "__end__"}]},
         ],
         "recursion_limit": 100,
     }, {"n": 0}
@@ -65,8 +73,10 @@ def nested(memory):
         inner = {
             "name": "inner",
             "state": {"n": {"type": "number"}, "done": LOG},
-            "nodes": {step: ask(url, step, f"key:inner{{{{n}}}}.{number}.{step}")
-                      for number, step in enumerate(("first", "second", "third"))},
+            "nodes": {
+                step: ask(url, step, f"key:inner{{{{n}}}}.{number}.{step}")
+                for number, step in enumerate(("first", "second", "third"))
+            },
             "edges": [["__start__", "first"], ["first", "second"], ["second", "third"]],
         }
         for node in inner["nodes"].values():
@@ -75,13 +85,20 @@ def nested(memory):
             "name": "nested",
             "state": {"n": {"type": "number"}, "log": LOG},
             "nodes": {
-                "sub": {"kind": "subgraph", "graph": "inner", "memory": memory,
-                        "input": {"n": "{{n}}"}, "update": {"log": "{{result.done}}"}},
+                "sub": {
+                    "kind": "subgraph",
+                    "graph": "inner",
+                    "memory": memory,
+                    "input": {"n": "{{n}}"},
+                    "update": {"log": "{{result.done}}"},
+                },
                 "after": ask(url, "after", "key:outer.{{n}}.after", n={"@add": ["{{n}}", 1]}),
             },
-            "edges": [["__start__", "sub"], ["sub", "after"],
-                      {"from": "after", "routes": [{"when": {"@lt": ["{{n}}", 5]}, "to": "sub"},
-                                                   {"to": "__end__"}]}],
+            "edges": [
+                ["__start__", "sub"],
+                ["sub", "after"],
+                {"from": "after", "routes": [{"when": {"@lt": ["{{n}}", 5]}, "to": "sub"}, {"to": "__end__"}]},
+            ],
             "graphs": {"inner": inner},
             "recursion_limit": 100,
         }, {"n": 0}
@@ -95,14 +112,20 @@ def chat(url):
         "name": "chat",
         "state": {"n": {"type": "number"}, "messages": {"reducer": "messages"}, "log": LOG},
         "nodes": {
-            "model": {"kind": "script", "stream": {"by": "word", "delay_ms": 1},
-                      "replies": [{"content": "Let me look at number {{n}}."}]},
-            "tool": ask(url, "tool", "key:chat.{{n}}.tool", n={"@add": ["{{n}}", 1]},
-                        messages=[{"@human": "that was {{n}}"}]),
+            "model": {
+                "kind": "script",
+                "stream": {"by": "word", "delay_ms": 1},
+                "replies": [{"content": "Let me look at number {{n}}."}],
+            },
+            "tool": ask(
+                url, "tool", "key:chat.{{n}}.tool", n={"@add": ["{{n}}", 1]}, messages=[{"@human": "that was {{n}}"}]
+            ),
         },
-        "edges": [["__start__", "model"], ["model", "tool"],
-                  {"from": "tool", "routes": [{"when": {"@lt": ["{{n}}", 8]}, "to": "model"},
-                                              {"to": "__end__"}]}],
+        "edges": [
+            ["__start__", "model"],
+            ["model", "tool"],
+            {"from": "tool", "routes": [{"when": {"@lt": ["{{n}}", 8]}, "to": "model"}, {"to": "__end__"}]},
+        ],
         "recursion_limit": 100,
     }, {"n": 0, "messages": ["Hello"]}
 
@@ -111,19 +134,37 @@ def waiting(url):
     """Six quick tasks beside a slow one."""
     nodes = {f"quick{number}": ask(url, "quick", f"key:quick.1.{number}") for number in range(6)}
     nodes["slow"] = ask(url, "slow", "key:slow.1.0")
-    return {"name": "waiting", "state": {"log": LOG}, "nodes": nodes,
-            "edges": [["__start__", name] for name in nodes]}, {"log": []}
+    return {
+        "name": "waiting",
+        "state": {"log": LOG},
+        "nodes": nodes,
+        "edges": [["__start__", name] for name in nodes],
+    }, {"log": []}
 
 
 def commanded(url):
     """Waits for an answer; a command can go to both of what follows."""
-    nodes = {"ask": {"kind": "interrupt", "ask": ["now?"], "update": {"log": ["asked"]}},
-             "quick": ask(url, "quick", "key:quick.1.0"),
-             "slow": ask(url, "slow", "key:slow.1.0")}
-    return {"name": "commanded", "state": {"log": LOG}, "nodes": nodes,
-            "edges": [["__start__", "ask"], ["ask", "quick"], ["ask", "slow"]]}, {"log": []}
+    nodes = {
+        "ask": {"kind": "interrupt", "ask": ["now?"], "update": {"log": ["asked"]}},
+        "quick": ask(url, "quick", "key:quick.1.0"),
+        "slow": ask(url, "slow", "key:slow.1.0"),
+    }
+    return {
+        "name": "commanded",
+        "state": {"log": LOG},
+        "nodes": nodes,
+        "edges": [["__start__", "ask"], ["ask", "quick"], ["ask", "slow"]],
+    }, {"log": []}
 
 
-GRAPHS = {"loop": loop, "fanout": fanout, "lines": lines, "nested": nested("inherit"),
-          "nested_own": nested("own"), "chat": chat, "waiting": waiting,
-          "locked": lines, "commanded": commanded}
+GRAPHS = {
+    "loop": loop,
+    "fanout": fanout,
+    "lines": lines,
+    "nested": nested("inherit"),
+    "nested_own": nested("own"),
+    "chat": chat,
+    "waiting": waiting,
+    "locked": lines,
+    "commanded": commanded,
+}

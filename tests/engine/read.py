@@ -50,17 +50,19 @@ def write(program, name, work):
     scenario = json.loads((CORPUS / name / "scenario.json").read_text())
     threads = list(dict.fromkeys(step.get("thread", "main") for step in scenario["steps"]))
     for thread in threads:
-        scenario["steps"] += [{"do": "state", "thread": thread, "subgraphs": True},
-                              {"do": "history", "thread": thread}]
+        scenario["steps"] += [{"do": "state", "thread": thread, "subgraphs": True}, {"do": "history", "thread": thread}]
     (folder / "scenario.json").write_text(json.dumps(scenario))
     done = subprocess.run(
-        [program, "run", "--scenario", str(folder), "--json",
-         "--store", f"sqlite:{folder}/h.db?durability=relaxed"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, check=False)
+        [program, "run", "--scenario", str(folder), "--json", "--store", f"sqlite:{folder}/h.db?durability=relaxed"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        timeout=60,
+        check=False,
+    )
     if done.returncode != 0:
         raise Failure(f"status {done.returncode}: {done.stderr.decode()[-500:]}")
     document = json.loads(done.stdout)
-    return threads, document["steps"][-2 * len(threads):], document["threads"]
+    return threads, document["steps"][-2 * len(threads) :], document["threads"]
 
 
 def tidy(value):
@@ -89,14 +91,13 @@ async def attempt(program, name, work, database):
             config = {"configurable": {"thread_id": thread}}
             state, history = looks[2 * number], looks[2 * number + 1]
             if not state["error"]:
-                equal(f"{thread}: get_state", state["result"],
-                      show_state(await graph.aget_state(config, subgraphs=True)))
+                equal(
+                    f"{thread}: get_state", state["result"], show_state(await graph.aget_state(config, subgraphs=True))
+                )
             if not history["error"]:
                 states = [item async for item in graph.aget_state_history(config)]
-                equal(f"{thread}: get_state_history", history["result"],
-                      [show_state(item) for item in states])
-                classes |= {type(message) for item in states
-                            for message in item.values.get("messages", ())}
+                equal(f"{thread}: get_state_history", history["result"], [show_state(item) for item in states])
+                classes |= {type(message) for item in states for message in item.values.get("messages", ())}
             equal(f"{thread}: checkpoints", stored[thread], await dump_thread(saver, thread))
     check_classes(name, classes)
     if name == LEFT and database:
@@ -124,8 +125,7 @@ def main():
             if options.names and name not in options.names:
                 continue
             try:
-                count = asyncio.run(attempt(os.path.abspath(options.heddle), name, Path(work),
-                                            options.database))
+                count = asyncio.run(attempt(os.path.abspath(options.heddle), name, Path(work), options.database))
                 print(f"ok: {name}: {count} checkpoints read", flush=True)
                 passed += 1
             except Exception as error:

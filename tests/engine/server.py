@@ -101,8 +101,7 @@ class Server(ThreadingHTTPServer):
         """Until a run has asked so often, its process has ended, or time is up."""
         deadline = time.monotonic() + seconds
         with self.lock:
-            while len(self.requests[run]) < number and child.poll() is None and \
-                    time.monotonic() < deadline:
+            while len(self.requests[run]) < number and child.poll() is None and time.monotonic() < deadline:
                 self.lock.wait(0.01)
 
     def settle(self):

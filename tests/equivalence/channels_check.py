@@ -55,7 +55,14 @@ TYPED = {
     "messages": ("list",),
 }
 PLAIN = (
-    "last", "any", "ephemeral", "untracked", "topic", "trigger", "trigger_after", "barrier",
+    "last",
+    "any",
+    "ephemeral",
+    "untracked",
+    "topic",
+    "trigger",
+    "trigger_after",
+    "barrier",
     "barrier_after",
 )
 
@@ -64,10 +71,17 @@ PLAIN = (
 
 
 def scalar(rnd):
-    return rnd.choice([
-        None, True, False, rnd.randint(-5, 5), rnd.randint(-(2**40), 2**40),
-        rnd.choice([0.5, -2.25, 1e20, 1e-9, 3.0]), rnd.choice(["", "a", "b", "é", "zz"]),
-    ])
+    return rnd.choice(
+        [
+            None,
+            True,
+            False,
+            rnd.randint(-5, 5),
+            rnd.randint(-(2**40), 2**40),
+            rnd.choice([0.5, -2.25, 1e20, 1e-9, 3.0]),
+            rnd.choice(["", "a", "b", "é", "zz"]),
+        ]
+    )
 
 
 def anything(rnd, depth=2):
@@ -96,11 +110,15 @@ def message(rnd):
     text = rnd.choice(["hi", "", "long " * 20, [{"type": "text", "text": "block"}]])
     choice = rnd.random()
     if choice < 0.35:
-        return {"$": "message", "type": rnd.choice(["human", "ai", "system"]), "content": text,
-                "id": ident}
+        return {"$": "message", "type": rnd.choice(["human", "ai", "system"]), "content": text, "id": ident}
     if choice < 0.45:
-        return {"$": "message", "type": "ai", "content": text, "id": ident,
-                "tool_calls": [{"name": "f", "args": {"x": 1}, "id": "c1", "type": "tool_call"}]}
+        return {
+            "$": "message",
+            "type": "ai",
+            "content": text,
+            "id": ident,
+            "tool_calls": [{"name": "f", "args": {"x": 1}, "id": "c1", "type": "tool_call"}],
+        }
     if choice < 0.55:
         return {"$": "message", "type": "remove", "content": "", "id": ident}
     if choice < 0.58:
@@ -121,10 +139,13 @@ def message(rnd):
 
 
 def overwrite(rnd, value):
-    return rnd.choice([
-        {"$": "overwrite", "value": value}, {"__overwrite__": value},
-        {"type": "__overwrite__", "value": value},
-    ])
+    return rnd.choice(
+        [
+            {"$": "overwrite", "value": value},
+            {"__overwrite__": value},
+            {"type": "__overwrite__", "value": value},
+        ]
+    )
 
 
 def one_update(rnd, case):
@@ -253,8 +274,11 @@ class Normaliser:
     def error(self, error):
         name, text = error
         # Which form of a message is wrong is said in words of our own.
-        if name in ("NotImplementedError", "ValueError") and "message" in text.lower() \
-                and "delete a message" not in text:
+        if (
+            name in ("NotImplementedError", "ValueError")
+            and "message" in text.lower()
+            and "delete a message" not in text
+        ):
             return ["a message", ""]
         return [name, re.sub(r"\{.*\}", lambda m: "".join(sorted(m.group())), text)]
 
@@ -271,9 +295,11 @@ def compare(case, ours, theirs):
     for number, (mine, its) in enumerate(zip(ours, theirs, strict=True)):
         mine, its = json.dumps(left.answer(mine)), json.dumps(right.answer(its))
         if mine != its:
-            return (f"{case['reducer']}, operation {number}"
-                    f"\n  {json.dumps(case['ops'][:number + 1])}"
-                    f"\n  heddle    {mine}\n  langgraph {its}")
+            return (
+                f"{case['reducer']}, operation {number}"
+                f"\n  {json.dumps(case['ops'][: number + 1])}"
+                f"\n  heddle    {mine}\n  langgraph {its}"
+            )
     return None
 
 
@@ -291,8 +317,10 @@ def main():
     failed = count - len(answers)
     if done.returncode != 0 or failed:
         failed = max(failed, 1)
-        print(f"failed: channels, seed {seed}: the driver ended with {done.returncode} after "
-              f"{len(answers)} cases\n{done.stderr.decode()}{json.dumps(cases[-failed])}")
+        print(
+            f"failed: channels, seed {seed}: the driver ended with {done.returncode} after "
+            f"{len(answers)} cases\n{done.stderr.decode()}{json.dumps(cases[-failed])}"
+        )
     for number, (case, ours) in enumerate(zip(cases, answers)):
         difference = compare(case, ours, langgraph_answers(case))
         if difference:

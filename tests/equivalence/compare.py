@@ -129,8 +129,9 @@ class Server(ThreadingHTTPServer):
         def answer(self):
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             path, _, status = self.path.partition("?status=")
-            text = json.dumps({"method": self.command, "path": path,
-                               "body": json.loads(body) if body else None}).encode()
+            text = json.dumps(
+                {"method": self.command, "path": path, "body": json.loads(body) if body else None}
+            ).encode()
             self.send_response(int(status or 200))
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(text)))
@@ -158,9 +159,7 @@ def run_native(folder):
         (copy / "graph.json").write_text((folder / "graph.json").read_text())
         (copy / "scenario.json").write_text(json.dumps(load_scenario(folder)))
         words = [word.replace("{}", str(copy)) for word in shlex.split(template)]
-        done = subprocess.run(
-            words, cwd=HERE.parents[1], capture_output=True, text=True, timeout=TIMEOUT
-        )
+        done = subprocess.run(words, cwd=HERE.parents[1], capture_output=True, text=True, timeout=TIMEOUT)
     if done.returncode != 0:
         raise RuntimeError(f"{shlex.join(words)}: status {done.returncode}\n{done.stderr.strip()}")
     return json.loads(done.stdout)
@@ -177,7 +176,9 @@ class Other:
             # Random here too, even when this process was given a seed.
             cls.process = subprocess.Popen(
                 [sys.executable, HERE / "run_langgraph.py", "--serve"],
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
                 env={**os.environ, "PYTHONHASHSEED": "random"},
             )
         cls.process.stdin.write(f"{folder}\n")

@@ -141,8 +141,7 @@ def make_script(spec, graphs):
         chosen = next(item for item in replies if evaluate(item.get("when", True), state))
         chosen = {key: evaluate(chosen[key], state) for key in chosen if key != "when"}
         await asyncio.sleep(chosen.get("delay_ms", 0) / 1000)
-        model = ScriptedModel(reply=chosen, stream_by=stream.get("by"),
-                              delay=stream.get("delay_ms", 0) / 1000)
+        model = ScriptedModel(reply=chosen, stream_by=stream.get("by"), delay=stream.get("delay_ms", 0) / 1000)
         return {to: [await model.ainvoke(state[to])]}
 
     return reply
@@ -166,11 +165,9 @@ def make_http(spec, graphs):
     def ask(state):
         body = json.dumps(evaluate(spec["body"], state)).encode() if "body" in spec else None
         headers = {"Content-Type": "application/json"} | evaluate(spec.get("headers", {}), state)
-        request = urllib.request.Request(evaluate(spec["url"], state), body, headers,
-                                         method=spec.get("method", "GET"))
+        request = urllib.request.Request(evaluate(spec["url"], state), body, headers, method=spec.get("method", "GET"))
         with urllib.request.urlopen(request) as response:
-            answer = {"status": response.status, "headers": dict(response.headers),
-                      "body": json.loads(response.read())}
+            answer = {"status": response.status, "headers": dict(response.headers), "body": json.loads(response.read())}
         return result(spec, {**state, "response": answer})
 
     return ask

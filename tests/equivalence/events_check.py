@@ -28,9 +28,22 @@ from run_langgraph import load_graph, load_scenario
 from values import decode
 
 HERE = Path(__file__).resolve().parent
-NAMES = ["interrupt_once", "interrupt_subgraph", "loop_edges", "map_reduce", "messages", "nested_three",
-         "parallel", "parallel_error", "route_one", "script_error", "script_reply", "script_subgraph",
-         "script_tools", "subgraph_mapped"]
+NAMES = [
+    "interrupt_once",
+    "interrupt_subgraph",
+    "loop_edges",
+    "map_reduce",
+    "messages",
+    "nested_three",
+    "parallel",
+    "parallel_error",
+    "route_one",
+    "script_error",
+    "script_reply",
+    "script_subgraph",
+    "script_tools",
+    "subgraph_mapped",
+]
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}(-\d+)?")
 MESSAGE = ("type", "content", "name", "tool_calls", "tool_call_id", "usage_metadata")
 
@@ -57,7 +70,8 @@ def show(value):
 def is_function(event):
     """Of a conditional edge: it comes after the node in a sequence."""
     return event["event"].startswith("on_chain") and any(
-        tag.startswith("seq:step:") and tag != "seq:step:1" for tag in event["tags"])
+        tag.startswith("seq:step:") and tag != "seq:step:1" for tag in event["tags"]
+    )
 
 
 def place(text):
@@ -76,11 +90,11 @@ def normalise(events):
         is_graph = event["event"].startswith("on_chain") and len(event["parent_ids"]) % 2 == 0
         path = [names[run] for run in event["parent_ids"]]
         name = names.setdefault(event["run_id"], "graph" if is_graph else event["name"])
-        metadata = {key: show(item) for key, item in event["metadata"].items()
-                    if not key.startswith(("ls_", "lc_"))}
+        metadata = {key: show(item) for key, item in event["metadata"].items() if not key.startswith(("ls_", "lc_"))}
         shown = {"event": event["event"], "tags": event["tags"], "metadata": metadata, "data": show(event["data"])}
         streams.setdefault("/".join([*path, name]), {}).setdefault(event["run_id"], []).append(
-            json.dumps(shown, sort_keys=True))
+            json.dumps(shown, sort_keys=True)
+        )
     # Tasks may overtake each other: in the updates of their graph, and several of one name, such as sends.
     for runs in streams.values():
         for shown in runs.values():
@@ -92,8 +106,7 @@ async def reference(folder, value, thread):
     graph = load_graph(folder, "python", InMemorySaver())
     found = []
     try:
-        async for event in graph.astream_events(decode(value), {"configurable": {"thread_id": thread}},
-                                                version="v2"):
+        async for event in graph.astream_events(decode(value), {"configurable": {"thread_id": thread}}, version="v2"):
             found.append(event)
     except Exception:  # what fails simply ends
         pass
@@ -107,8 +120,21 @@ def plain(value):
 
 
 def native(heddle, folder, value, thread):
-    done = subprocess.run([heddle, "run", str(folder / "graph.json"), "--events", "--thread", thread,
-                           "--input", json.dumps(plain(value))], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [
+            heddle,
+            "run",
+            str(folder / "graph.json"),
+            "--events",
+            "--thread",
+            thread,
+            "--input",
+            json.dumps(plain(value)),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     return [json.loads(line)["data"] for line in done.stdout.splitlines()]
 
 
@@ -125,8 +151,7 @@ def check(heddle, name):
         left, right = sum(wanted.get(path, []), []), sum(got.get(path, []), [])
         for number, (one, other) in enumerate(itertools.zip_longest(left, right)):
             if one != other:
-                print(f"failed: events of {name}: event {number} of {path}"
-                      f"\n  reference: {one}\n  native:    {other}")
+                print(f"failed: events of {name}: event {number} of {path}\n  reference: {one}\n  native:    {other}")
                 return False
     return True
 

@@ -19,7 +19,12 @@ from run_langgraph import play
 
 # Enough kinds of graphs to have everything in them: subgraphs, sends, interrupts, messages, forks.
 NAMES = (
-    "fork", "interrupt_nested", "interrupt_parallel", "script_tools", "send_edge", "update_state",
+    "fork",
+    "interrupt_nested",
+    "interrupt_parallel",
+    "script_tools",
+    "send_edge",
+    "update_state",
 )
 
 passed = failed = 0
@@ -153,8 +158,9 @@ def ignored(path, value):
     names = [key for key in path if isinstance(key, str)]
     is_time = names and names[-1] in ("ts", "timestamp", "created_at")
     is_tracing = any(name.startswith(("ls_", "lc_")) for name in names)
-    new_message = names and names[-1] == "id" and ("pending_writes" in names or "__start__" in names
-                                                   or "result" in names)
+    new_message = (
+        names and names[-1] == "id" and ("pending_writes" in names or "__start__" in names or "result" in names)
+    )
     return not path or is_time or is_tracing or new_message or names[-1:] == ["response_schema"]
 
 
@@ -173,10 +179,8 @@ def check_document(name):
     document = asyncio.run(play(CORPUS / name))
     text = json.dumps(document)
     check(f"{name}: a document is plain JSON", json.loads(text) == document)
-    check(f"{name}: normalising changes nothing that it is given",
-          normalise(document) and json.dumps(document) == text)
-    check(f"{name}: other ids, the same record",
-          report(normalise(document), normalise(renamed(document))) is None)
+    check(f"{name}: normalising changes nothing that it is given", normalise(document) and json.dumps(document) == text)
+    check(f"{name}: other ids, the same record", report(normalise(document), normalise(renamed(document))) is None)
     check_damages(name, document)
 
 

@@ -156,8 +156,7 @@ class Player:
         wanted = [
             state
             for state in history
-            if state.metadata["step"] == ref["step"]
-            and ref.get("source") in (None, state.metadata["source"])
+            if state.metadata["step"] == ref["step"] and ref.get("source") in (None, state.metadata["source"])
         ]
         return wanted[0].config
 
@@ -166,8 +165,7 @@ class Player:
         if "resume_ids" in spec:
             pending = (await self.graph.aget_state(thread)).interrupts
             members["resume"] = {
-                find_interrupt(pending, which).id: decode(answer)
-                for which, answer in spec["resume_ids"]
+                find_interrupt(pending, which).id: decode(answer) for which, answer in spec["resume_ids"]
             }
         return Command(**members)
 

@@ -43,21 +43,20 @@ class ScriptedModel(BaseChatModel):
 
     def _message(self):
         calls = [call | {"type": "tool_call"} for call in self.reply.get("tool_calls", [])]
-        return AIMessage(content=self.reply.get("content", ""), tool_calls=calls,
-                         usage_metadata=self.reply.get("usage"))
+        return AIMessage(
+            content=self.reply.get("content", ""), tool_calls=calls, usage_metadata=self.reply.get("usage")
+        )
 
     def _chunks(self):
         for piece in pieces(self.reply.get("content", ""), self.stream_by):
             yield AIMessageChunk(content=piece)
         for index, call in enumerate(self.reply.get("tool_calls", [])):
             args = json.dumps(call["args"], ensure_ascii=False, separators=(",", ":"))
-            part = {"name": call["name"], "args": args, "id": call["id"], "index": index,
-                    "type": "tool_call_chunk"}
+            part = {"name": call["name"], "args": args, "id": call["id"], "index": index, "type": "tool_call_chunk"}
             yield AIMessageChunk(content="", tool_call_chunks=[part])
         # An error comes in the middle of the answer: after what there is of it.
         self._fail()
-        yield AIMessageChunk(content="", usage_metadata=self.reply.get("usage"),
-                             chunk_position="last")
+        yield AIMessageChunk(content="", usage_metadata=self.reply.get("usage"), chunk_position="last")
 
     def _generate(self, messages, stop=None, run_manager=None, **kwargs):
         self._fail()

@@ -29,8 +29,18 @@ MESSAGES = {
 
 # In the order of the encoding; a member that has its default is left out.
 MEMBERS = (
-    "id", "name", "additional_kwargs", "response_metadata", "tool_calls", "invalid_tool_calls",
-    "usage_metadata", "tool_call_chunks", "chunk_position", "tool_call_id", "artifact", "status",
+    "id",
+    "name",
+    "additional_kwargs",
+    "response_metadata",
+    "tool_calls",
+    "invalid_tool_calls",
+    "usage_metadata",
+    "tool_call_chunks",
+    "chunk_position",
+    "tool_call_id",
+    "artifact",
+    "status",
 )
 
 
@@ -72,8 +82,10 @@ def encode(value):
         return [encode(item) for item in value]
     if isinstance(value, dict):
         return {str(key): encode(item) for key, item in value.items()}
-    raise TypeError(f"{type(value).__name__} has no place in the corpus: {value!r}"
-                    + (" (a dataclass)" if is_dataclass(value) else ""))
+    raise TypeError(
+        f"{type(value).__name__} has no place in the corpus: {value!r}"
+        + (" (a dataclass)" if is_dataclass(value) else "")
+    )
 
 
 def decode_message(record):

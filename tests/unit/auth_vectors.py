@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes auth_vectors.h: tokens by PyJWT, and principals by Python's own hmac. Needs PyJWT, cryptography.
 
-    python3 tests/unit/auth_vectors.py > tests/unit/auth_vectors.h
+python3 tests/unit/auth_vectors.py > tests/unit/auth_vectors.h
 """
 
 import base64
@@ -48,16 +48,38 @@ def main() -> None:
     text("vector_secret", SECRET)
     text("vector_jwks", json.dumps({"keys": jwks}))
     print("static const struct {\n    const char *alg;\n    const char *token;\n} vector_tokens[] = {")
-    for algorithm in ("HS256", "HS384", "HS512", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA"):
+    for algorithm in (
+        "HS256",
+        "HS384",
+        "HS512",
+        "RS256",
+        "RS384",
+        "RS512",
+        "PS256",
+        "PS384",
+        "PS512",
+        "ES256",
+        "ES384",
+        "EdDSA",
+    ):
         key = SECRET if algorithm.startswith("HS") else keys.get(algorithm) or keys[algorithm[:2]]
-        kid = {"H": None, "R": "rsa", "P": "rsa"}.get(algorithm[0], {"ES256": "p256", "ES384": "p384", "EdDSA": "ed"}.get(algorithm))
+        kid = {"H": None, "R": "rsa", "P": "rsa"}.get(
+            algorithm[0], {"ES256": "p256", "ES384": "p384", "EdDSA": "ed"}.get(algorithm)
+        )
         token = jwt.encode(CLAIMS, key, algorithm, headers={"kid": kid} if kid else None)
         quoted = [json.dumps(token[at : at + 80]) for at in range(0, len(token), 80)]
         print(f'    {{"{algorithm}",\n     ' + "\n     ".join(quoted) + "},")
     print("};\n")
     text("vector_short_token", jwt.encode(CLAIMS, short, "RS256", headers={"kid": "short"}))
-    print("static const struct {\n    bool is_keyed, is_organisation;\n    const char *alias, *subject, *principal;\n} vector_principals[] = {")
-    for alias, subject in (("sb-prod", "8f6e2f3c-1d2b-4c5a-9e0f-112233445566"), ("a", "bc"), ("ab", "c"), ("key", "Zoë")):
+    print(
+        "static const struct {\n    bool is_keyed, is_organisation;\n    const char *alias, *subject, *principal;\n} vector_principals[] = {"
+    )
+    for alias, subject in (
+        ("sb-prod", "8f6e2f3c-1d2b-4c5a-9e0f-112233445566"),
+        ("a", "bc"),
+        ("ab", "c"),
+        ("key", "Zoë"),
+    ):
         for label, keyed, organisation in (("lgp/1", 1, 0), ("lgo/1", 1, 1), ("lgp/0", 0, 0), ("lgo/0", 0, 1)):
             made = principal(label, KEY if keyed else None, alias, subject)
             values = [("false", "true")[keyed], ("false", "true")[organisation]]

@@ -122,9 +122,7 @@ def next_firing(expression, zone, after):
                 at
                 for hour in hours
                 for minute in minutes
-                for at in instants(
-                    datetime(date.year, date.month, date.day, hour, minute), zone, names_hours
-                )
+                for at in instants(datetime(date.year, date.month, date.day, hour, minute), zone, names_hours)
                 if at > after
             ]
             # Firings of one day may be out of order only among themselves.
@@ -136,10 +134,7 @@ def next_firing(expression, zone, after):
 
 def is_even(zone, low, high):
     steps = int((high - low) / timedelta(hours=12)) + 2
-    offsets = {
-        (low - timedelta(1) + timedelta(hours=12) * i).astimezone(zone).utcoffset()
-        for i in range(steps + 3)
-    }
+    offsets = {(low - timedelta(1) + timedelta(hours=12) * i).astimezone(zone).utcoffset() for i in range(steps + 3)}
     return len(offsets) == 1
 
 
@@ -164,27 +159,19 @@ def schedules(random_):
         zone = ZoneInfo(name)
         around = changes(zone) or [datetime(2012, 2, 28, tzinfo=timezone.utc)]
         for number in range(40):
-            expression = " ".join(
-                random_.choice(field) for field in (MINUTES, HOURS, DAYS, MONTHS, WEEKDAYS)
-            )
+            expression = " ".join(random_.choice(field) for field in (MINUTES, HOURS, DAYS, MONTHS, WEEKDAYS))
             if number % 2:
                 expression = " ".join(expression.split()[:2] + ["*", "*", "*"])
                 after = random_.choice(around) + timedelta(minutes=random_.randrange(-300, 200))
             else:
-                after = datetime(2000, 1, 1, tzinfo=timezone.utc) + timedelta(
-                    seconds=random_.randrange(788_000_000)
-                )
+                after = datetime(2000, 1, 1, tzinfo=timezone.utc) + timedelta(seconds=random_.randrange(788_000_000))
             if expression.split()[2] == "31" and expression.split()[3] in ("2", "11"):
                 continue
             found = next_firing(expression, zone, after)
             if is_even(zone, after, found) and "*/1" not in expression:
-                other = croniter(expression.replace("?", "*"), after.astimezone(zone)).get_next(
-                    datetime
-                )
+                other = croniter(expression.replace("?", "*"), after.astimezone(zone)).get_next(datetime)
                 if other != found:
-                    raise SystemExit(
-                        f"{expression} in {name} after {after}: {found}, croniter {other}"
-                    )
+                    raise SystemExit(f"{expression} in {name} after {after}: {found}, croniter {other}")
                 compared += 1
             yield f"{expression}\t{name}\t{int(after.timestamp())}\t{int(found.timestamp())}"
     print(f"{compared} as croniter has them")
@@ -208,7 +195,5 @@ def write(name, head, lines):
 
 
 if __name__ == "__main__":
-    write(
-        "schedules.tsv", "# schedule, zone, after, next (seconds UTC)", schedules(random.Random(1))
-    )
+    write("schedules.tsv", "# schedule, zone, after, next (seconds UTC)", schedules(random.Random(1)))
     write("zones.tsv", "# zone, seconds UTC, offset", zones(random.Random(2)))

@@ -180,10 +180,7 @@ class _Exchange:
     async def send(self, message: dict[str, Any]) -> None:
         if message["type"] == "http.response.start":
             self.has_started = True
-            headers = [
-                (bytes(k).decode("latin-1"), bytes(v).decode("latin-1"))
-                for k, v in message.get("headers", ())
-            ]
+            headers = [(bytes(k).decode("latin-1"), bytes(v).decode("latin-1")) for k, v in message.get("headers", ())]
             told = {"status": message["status"], "headers": headers}
             self._call.piece(orjson.dumps(told))
         elif message["type"] == "http.response.body":
@@ -209,8 +206,7 @@ def _scope(call: Call, state: dict[str, Any]) -> dict[str, Any]:
         "root_path": "",
         "query_string": (head.get("query") or "").lstrip("?").encode(),
         "headers": [
-            (k.lower().encode("latin-1"), v.encode("latin-1", "replace"))
-            for k, v in head.get("headers") or ()
+            (k.lower().encode("latin-1"), v.encode("latin-1", "replace")) for k, v in head.get("headers") or ()
         ],
         "client": None,
         "server": None,
@@ -227,5 +223,3 @@ class _Credentials:
 
     def __init__(self, scopes: list[str]) -> None:
         self.scopes = scopes
-
-

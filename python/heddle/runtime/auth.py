@@ -35,9 +35,7 @@ def without_credentials(text: str, headers: Any) -> str:
 class Refused(Exception):
     """An answer with a status, not a failure of the worker."""
 
-    def __init__(
-        self, status: int, message: str, headers: Mapping[str, str] | None = None
-    ) -> None:
+    def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(message)
         self.status = status
         self.headers = dict(headers or {})
@@ -56,9 +54,7 @@ class CustomAuth:
 
     def __init__(self, auth: Any) -> None:
         if not hasattr(auth, "_authenticate_handler") or not hasattr(auth, "_handlers"):
-            raise LoadError(
-                f"{type(auth).__name__} is no Auth: `from langgraph_sdk import Auth; auth = Auth()`"
-            )
+            raise LoadError(f"{type(auth).__name__} is no Auth: `from langgraph_sdk import Auth; auth = Auth()`")
         if auth._authenticate_handler is None:
             raise LoadError("the Auth has no function for @auth.authenticate")
         self._authenticate: Callable[..., Any] = auth._authenticate_handler
@@ -119,10 +115,7 @@ def _decision(result: Any, value: Any, before: bytes) -> dict[str, Any]:
     if isinstance(result, dict):
         told["filter"] = result
     elif result is not None and result is not True:
-        raise TypeError(
-            "a handler returns None, True, False or a filter (a dict), "
-            f"not {type(result).__name__}"
-        )
+        raise TypeError(f"a handler returns None, True, False or a filter (a dict), not {type(result).__name__}")
     if render(value) != before:
         told["value"] = value
     return told
@@ -200,9 +193,7 @@ def _request(scope: dict[str, Any]) -> Any:
     try:
         starlette: Any = importlib.import_module("starlette.requests")
     except ImportError as error:
-        raise LoadError(
-            "a function with the parameter `request` needs the package starlette"
-        ) from error
+        raise LoadError("a function with the parameter `request` needs the package starlette") from error
     return starlette.Request(scope)
 
 

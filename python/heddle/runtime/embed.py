@@ -33,9 +33,7 @@ class Embedder:
         numbers = array("f")
         for vector in found:
             if self._dims is not None and len(vector) != self._dims:
-                raise ValueError(
-                    f"an embedding of {len(vector)} numbers, not {self._dims} as store.index says"
-                )
+                raise ValueError(f"an embedding of {len(vector)} numbers, not {self._dims} as store.index says")
             numbers.extend(float(each) for each in vector)
         if sys.byteorder == "big":
             numbers.byteswap()

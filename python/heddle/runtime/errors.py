@@ -57,9 +57,7 @@ def user_frames(trace: TracebackType | None) -> list[traceback.FrameSummary]:
 
 def _format(error: BaseException, frames: list[traceback.FrameSummary]) -> str:
     parts = []
-    cause = error.__cause__ or (
-        None if error.__suppress_context__ else error.__context__
-    )
+    cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     if cause is not None and cause.__traceback__ is not None:
         parts += _section(cause, user_frames(cause.__traceback__))
         parts.append("\nwhich led to:\n\n")
@@ -69,9 +67,7 @@ def _format(error: BaseException, frames: list[traceback.FrameSummary]) -> str:
     return "".join(parts)[-_MAX_TEXT:]
 
 
-def _section(
-    error: BaseException, frames: list[traceback.FrameSummary]
-) -> list[str]:
+def _section(error: BaseException, frames: list[traceback.FrameSummary]) -> list[str]:
     start = ["Traceback (most recent call last):\n"] if frames else []
     return [
         *start,

@@ -28,9 +28,7 @@ class Frame(NamedTuple):
     blobs: list[bytes]
 
 
-def pack(
-    kind: int, number: int, head: bytes, blobs: Sequence[bytes] = ()
-) -> list[bytes]:
+def pack(kind: int, number: int, head: bytes, blobs: Sequence[bytes] = ()) -> list[bytes]:
     """The bytes of a frame, in parts: large blobs are not copied."""
     count = len(blobs)
     if not count:

@@ -75,9 +75,7 @@ class Entry:
             yield graph
 
 
-def _server_runtime(
-    config: dict[str, Any], scope: Scope, access: str, context: Any
-) -> Any:
+def _server_runtime(config: dict[str, Any], scope: Scope, access: str, context: Any) -> Any:
     from langgraph_sdk import runtime
 
     members: dict[str, Any] = {

@@ -163,9 +163,7 @@ class Link:
             self._empty = self._loop.create_future()
             await self._empty
 
-    def send(
-        self, kind: int, number: int, head: bytes, blobs: Sequence[bytes] = ()
-    ) -> None:
+    def send(self, kind: int, number: int, head: bytes, blobs: Sequence[bytes] = ()) -> None:
         """Frames of one turn of the loop leave in one write."""
         if self._is_lost:
             return
@@ -366,9 +364,7 @@ class Link:
         if frame.kind not in (frames.ANSWER, frames.ERROR):
             return False
         waiting = self._waiting.get(frame.number)
-        return waiting is not None and isinstance(
-            waiting.future, concurrent.futures.Future
-        )
+        return waiting is not None and isinstance(waiting.future, concurrent.futures.Future)
 
     def _start(
         self,

@@ -43,9 +43,7 @@ def load(folder: str, path: str) -> Any:
     """The object that `./file.py:name` or `module.name:name` means."""
     where, separator, name = path.rpartition(":")
     if not separator or not where or not name:
-        raise LoadError(
-            f'"{path}" names no variable: write "./file.py:name" or "module:name"'
-        )
+        raise LoadError(f'"{path}" names no variable: write "./file.py:name" or "module:name"')
     module = _module(folder, where)
     found: Any = module
     for part in name.split("."):
@@ -57,11 +55,7 @@ def load(folder: str, path: str) -> Any:
 
 
 def _suggest(module: ModuleType) -> str:
-    names = [
-        name
-        for name, value in vars(module).items()
-        if isinstance(value, Pregel | StateGraph)
-    ]
+    names = [name for name, value in vars(module).items() if isinstance(value, Pregel | StateGraph)]
     return f"; it has the graphs {', '.join(names)}" if names else ""
 
 
@@ -73,9 +67,7 @@ def _module(folder: str, where: str) -> ModuleType:
         raise LoadError(f'there is no Python file "{where}" in {folder}')
     if (name := _importable(file)) is not None:
         return importlib.import_module(name)
-    name = "heddle_project_" + "".join(
-        c if c.isalnum() else f"_{ord(c):x}_" for c in os.path.relpath(file, folder)
-    )
+    name = "heddle_project_" + "".join(c if c.isalnum() else f"_{ord(c):x}_" for c in os.path.relpath(file, folder))
     if name in sys.modules:
         return sys.modules[name]
     return _execute(name, file)
@@ -169,9 +161,7 @@ def _compiled(graph_id: str, value: Any) -> Pregel[Any, Any, Any, Any]:
     if isinstance(value, StateGraph):
         value = value.compile()
     if not isinstance(value, Pregel):
-        raise LoadError(
-            f'the function of "{graph_id}" made {type(value).__name__}, which is no graph'
-        )
+        raise LoadError(f'the function of "{graph_id}" made {type(value).__name__}, which is no graph')
     return value
 
 
@@ -191,9 +181,7 @@ def _parameters(make: Callable[..., Any]) -> Callable[[Any, Any], dict[str, Any]
     kinds: dict[str, str] = {}
     for each in parameters:
         hint = hints.get(each.name, each.annotation)
-        is_runtime = _is_runtime(hint) or (
-            each.name == "runtime" and hint is each.empty
-        )
+        is_runtime = _is_runtime(hint) or (each.name == "runtime" and hint is each.empty)
         kinds[each.name] = "runtime" if is_runtime else "config"
     if len(kinds) > 2 or len(set(kinds.values())) != len(kinds):
         raise LoadError(
@@ -202,10 +190,7 @@ def _parameters(make: Callable[..., Any]) -> Callable[[Any, Any], dict[str, Any]
         )
 
     def arguments(config: Any, runtime: Callable[[], Any]) -> dict[str, Any]:
-        return {
-            name: runtime() if kind == "runtime" else config
-            for name, kind in kinds.items()
-        }
+        return {name: runtime() if kind == "runtime" else config for name, kind in kinds.items()}
 
     return arguments
 

@@ -101,9 +101,7 @@ async def ask_server(scope: dict[str, Any], receive: Any, send: Any) -> None:
     if api.get("pass"):
         headers.append((_HEADER, api["pass"].encode()))
     target = base.raw_path.rstrip(b"/") + _target(scope)
-    request = httpx.Request(
-        scope["method"], base.copy_with(raw_path=target), headers=headers, content=body
-    )
+    request = httpx.Request(scope["method"], base.copy_with(raw_path=target), headers=headers, content=body)
     response = await _connections().handle_async_request(request)
     try:
         await send(

@@ -39,9 +39,7 @@ def _checkpoint(payload: dict[str, Any]) -> dict[str, Any]:
         "config": _config(payload.get("config")),
         "parent_config": _config(payload.get("parent_config")),
         "tasks": [
-            {**_task(task), "state": _config(task["state"])}
-            if isinstance(task.get("state"), dict)
-            else _task(task)
+            {**_task(task), "state": _config(task["state"])} if isinstance(task.get("state"), dict) else _task(task)
             for task in payload.get("tasks", ())
         ],
     }

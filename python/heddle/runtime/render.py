@@ -21,11 +21,7 @@ import orjson
 from langchain_core import messages as lc
 from langgraph.types import Interrupt, Send
 
-_OPTIONS = (
-    orjson.OPT_NON_STR_KEYS
-    | orjson.OPT_SERIALIZE_NUMPY
-    | orjson.OPT_PASSTHROUGH_DATACLASS
-)
+_OPTIONS = orjson.OPT_NON_STR_KEYS | orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_PASSTHROUGH_DATACLASS
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _MAX_DEPTH = 200
 

@@ -51,8 +51,7 @@ def command_of(command: dict[str, Any]) -> Command[Any]:
         goto = [goto]
     update = command.get("update")
     if isinstance(update, list) and all(
-        isinstance(each, list) and len(each) == 2 and isinstance(each[0], str)
-        for each in update
+        isinstance(each, list) and len(each) == 2 and isinstance(each[0], str) for each in update
     ):
         update = [tuple(each) for each in update]
     return Command(
@@ -64,11 +63,7 @@ def command_of(command: dict[str, Any]) -> Command[Any]:
 
 def says_nothing(command: dict[str, Any]) -> bool:
     """LangGraph fails with such a command; the thread goes on from where it is instead."""
-    return (
-        command.get("resume") is None
-        and not command.get("update")
-        and not command.get("goto")
-    )
+    return command.get("resume") is None and not command.get("update") and not command.get("goto")
 
 
 def _send(value: dict[str, Any]) -> Send:
@@ -117,9 +112,7 @@ class Run:
         if self._tokens:
             told["tokens"] = self._tokens
         output = self._output()
-        self._worker.link.answer(
-            self._call, orjson.dumps(told), () if output is None else (output,)
-        )
+        self._worker.link.answer(self._call, orjson.dumps(told), () if output is None else (output,))
 
     def _describe(self, error: BaseException) -> dict[str, Any]:
         told = describe(error)
@@ -144,9 +137,7 @@ class Run:
         entry = self._worker.graph(head["graph"])
         config: Any = self._config()
         context = self._call.member("context")
-        async with entry.open(
-            config, self._scope, "threads.create_run", context
-        ) as graph:
+        async with entry.open(config, self._scope, "threads.create_run", context) as graph:
             graph = bind(graph, entry.id, self._scope, self._worker.serde)
             arguments: Any = {
                 "context": context_of(graph, context, config["configurable"]),
@@ -164,9 +155,7 @@ class Run:
             async with aclosing(stream) as chunks:
                 await self._take_all(chunks, bool(arguments["subgraphs"]))
 
-    async def _take_all(
-        self, chunks: AsyncIterator[Any], has_namespaces: bool
-    ) -> None:
+    async def _take_all(self, chunks: AsyncIterator[Any], has_namespaces: bool) -> None:
         call = self._call
         if has_namespaces:
             async for ns, mode, chunk in chunks:
@@ -179,14 +168,10 @@ class Run:
                 if call.must_wait():
                     await call.wait()
 
-    async def _stream_events(
-        self, graph: Graph, config: Any, arguments: dict[str, Any]
-    ) -> None:
+    async def _stream_events(self, graph: Graph, config: Any, arguments: dict[str, Any]) -> None:
         """`events` is `astream_events`; the other modes are found among its events."""
         run_id = str(config.get("run_id") or "")
-        stream: Any = graph.astream_events(
-            self._input(), config, version="v2", **arguments
-        )
+        stream: Any = graph.astream_events(self._input(), config, version="v2", **arguments)
         async with aclosing(stream) as events:
             async for event in events:
                 if "langsmith:hidden" in (event.get("tags") or ()):
@@ -244,5 +229,3 @@ class Run:
         if head.get("attempt", 1) == 1 and head.get("run_id"):
             config["run_id"] = UUID(head["run_id"])
         return config
-
-

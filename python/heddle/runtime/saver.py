@@ -42,9 +42,7 @@ class Scope:
         count = self._keys[place] = self._keys.get(place, 0) + 1
         return f"{place}#{count}"
 
-    def call(
-        self, head: dict[str, Any], blobs: Sequence[bytes] = ()
-    ) -> asyncio.Future[Answer]:
+    def call(self, head: dict[str, Any], blobs: Sequence[bytes] = ()) -> asyncio.Future[Answer]:
         self._open += 1
         return self.link.call(orjson.dumps(head), blobs, None, self._on_end)
 
@@ -158,10 +156,7 @@ class RuntimeSaver(CodecSaver):
         conf = config["configurable"]
         codec = self._codec
         blobs: list[bytes] = []
-        values = [
-            (channel, *_attach(codec.dumps_typed(value), blobs))
-            for channel, value in writes
-        ]
+        values = [(channel, *_attach(codec.dumps_typed(value), blobs)) for channel, value in writes]
         head = {
             "op": "writes",
             "call": self._scope.number,
@@ -213,17 +208,13 @@ class RuntimeSaver(CodecSaver):
                 yield self._tuple(each, answer.blobs)
             head = _next_page(head, answer.head)
 
-    def get_delta_channel_history(
-        self, *, config: RunnableConfig, channels: Sequence[str]
-    ) -> Mapping[str, Any]:
+    def get_delta_channel_history(self, *, config: RunnableConfig, channels: Sequence[str]) -> Mapping[str, Any]:
         if not channels:
             return {}
         answer = self._scope.call_sync(self._history(config, channels))
         return self._histories(answer)
 
-    async def aget_delta_channel_history(
-        self, *, config: RunnableConfig, channels: Sequence[str]
-    ) -> Mapping[str, Any]:
+    async def aget_delta_channel_history(self, *, config: RunnableConfig, channels: Sequence[str]) -> Mapping[str, Any]:
         if not channels:
             return {}
         return self._histories(await self._scope.call(self._history(config, channels)))
@@ -258,9 +249,7 @@ class RuntimeSaver(CodecSaver):
             "limit": limit,
         }
 
-    def _history(
-        self, config: RunnableConfig, channels: Sequence[str]
-    ) -> dict[str, Any]:
+    def _history(self, config: RunnableConfig, channels: Sequence[str]) -> dict[str, Any]:
         return {
             **self._get(config),
             "op": "history",
@@ -293,13 +282,10 @@ class RuntimeSaver(CodecSaver):
         loads = codec.loads_typed
         checkpoint = _text(codec, record["checkpoint"], blobs)
         checkpoint["channel_values"] = {
-            channel: loads((kind, _blob(blob, blobs)))
-            for channel, kind, blob in record["values"]
+            channel: loads((kind, _blob(blob, blobs))) for channel, kind, blob in record["values"]
         }
         if sends := record.get("sends"):
-            self._add_sends(
-                checkpoint, [loads((each[4], _blob(each[5], blobs))) for each in sends]
-            )
+            self._add_sends(checkpoint, [loads((each[4], _blob(each[5], blobs))) for each in sends])
         parent = record.get("parent")
         return CheckpointTuple(
             self._config(record["ns"], record["id"]),

@@ -85,8 +85,7 @@ def _operation(op: Op) -> dict[str, Any]:
         return {
             "op": "list_namespaces",
             "match_conditions": [
-                {"match_type": each.match_type, "path": each.path}
-                for each in op.match_conditions or ()
+                {"match_type": each.match_type, "path": each.path} for each in op.match_conditions or ()
             ],
             "max_depth": op.max_depth,
             "limit": op.limit,
@@ -103,9 +102,7 @@ def _result(op: Op, result: Any) -> Result:
     if isinstance(op, GetOp):
         return None if result is None else Item(**_members(result))
     if isinstance(op, SearchOp):
-        return [
-            SearchItem(**_members(each), score=each.get("score")) for each in result
-        ]
+        return [SearchItem(**_members(each), score=each.get("score")) for each in result]
     if isinstance(op, ListNamespacesOp):
         return [tuple(each) for each in result]
     return None

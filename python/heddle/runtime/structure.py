@@ -40,15 +40,11 @@ Graph = Pregel[Any, Any, Any, Any]
 def structure(graph: Graph, depth: int = 0) -> dict[str, Any]:
     """What the server needs to read the graph's checkpoints by itself."""
     subgraphs = dict(graph.get_subgraphs()) if depth < _MAX_DEPTH else {}
-    is_functional = _PREVIOUS in graph.channels and not isinstance(
-        graph, CompiledStateGraph
-    )
+    is_functional = _PREVIOUS in graph.channels and not isinstance(graph, CompiledStateGraph)
     return {
         "kind": "functional" if is_functional else "graph",
         "channels": {
-            name: type(channel).__name__
-            for name, channel in graph.channels.items()
-            if isinstance(channel, BaseChannel)
+            name: type(channel).__name__ for name, channel in graph.channels.items() if isinstance(channel, BaseChannel)
         },
         "reducers": _reducers(graph),
         "initial": _initial(graph),
@@ -166,11 +162,7 @@ def _config(graph: Graph) -> dict[str, Any]:
         found = whole["$defs"][found["$ref"].rpartition("/")[2]]
     shown = dict(found)
     if "properties" in shown:
-        shown["properties"] = {
-            name: each
-            for name, each in shown["properties"].items()
-            if name not in _HIDDEN
-        }
+        shown["properties"] = {name: each for name, each in shown["properties"].items() if name not in _HIDDEN}
     if "$defs" in whole and "Configurable" not in str(shown.get("$ref")):
         others = {k: v for k, v in whole["$defs"].items() if v is not found}
         if others:

@@ -27,19 +27,13 @@ class Files:
     def __init__(self, folder: str, others: Iterable[str], since: int) -> None:
         self._folder = os.path.abspath(folder) + os.sep
         self._others = [os.path.abspath(each) for each in others]
-        self._seen = {
-            file: moment for file, moment in self._look().items() if moment < since
-        }
+        self._seen = {file: moment for file, moment in self._look().items() if moment < since}
 
     def changed(self) -> list[str]:
         """Files that changed, came or went since the last look."""
         now = self._look()
         before, self._seen = self._seen, now
-        return sorted(
-            file
-            for file in before.keys() | now.keys()
-            if before.get(file) != now.get(file)
-        )
+        return sorted(file for file in before.keys() | now.keys() if before.get(file) != now.get(file))
 
     def _look(self) -> dict[str, int]:
         loaded = (getattr(each, "__file__", None) for each in (*sys.modules.values(),))
@@ -74,9 +68,7 @@ class Watchdog:
         self._loop = loop
         self._thread_id = threading.get_ident()
         self._turned = time.monotonic()
-        self._thread = threading.Thread(
-            target=self._watch, name="heddle-watchdog", daemon=True
-        )
+        self._thread = threading.Thread(target=self._watch, name="heddle-watchdog", daemon=True)
 
     def start(self) -> None:
         self._beat()
@@ -104,6 +96,5 @@ def where_blocked(thread_id: int, seconds: float) -> str:
     mine = [each for each in stack if not is_library(each.filename)] or stack[-5:]
     return (
         f"the event loop is blocked for {seconds:.1f} s: every run of this worker waits. "
-        "Make the call async, or the node a plain function\n"
-        + "".join(traceback.format_list(mine[-10:]))
+        "Make the call async, or the node a plain function\n" + "".join(traceback.format_list(mine[-10:]))
     )

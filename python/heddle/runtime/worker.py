@@ -87,9 +87,7 @@ class Worker:
 
     # -- life ------------------------------------------------------------------
 
-    async def serve(
-        self, key: str, on_ready: Callable[[], None] | None = None
-    ) -> None:
+    async def serve(self, key: str, on_ready: Callable[[], None] | None = None) -> None:
         """Until the server goes, or has drained the worker."""
         answer = await self.link.call(
             orjson.dumps(
@@ -139,7 +137,8 @@ class Worker:
         for graph_id, spec in (self.project.get("graphs") or {}).items():
             path = spec["path"]
             told["graphs"][graph_id] = await self._try(
-                f"graph {graph_id} ({path})", lambda: self._load_graph(graph_id, path)  # noqa: B023
+                f"graph {graph_id} ({path})",
+                lambda: self._load_graph(graph_id, path),  # noqa: B023
             )
             if failure := told["graphs"][graph_id].get("error"):
                 self._failures[graph_id] = failure
@@ -153,9 +152,7 @@ class Worker:
                 told[name] = await self._try(f"{name} ({path})", lambda: load(path))  # noqa: B023
         return told
 
-    async def _try(
-        self, what: str, load: Callable[[], Awaitable[dict[str, Any]]]
-    ) -> dict[str, Any]:
+    async def _try(self, what: str, load: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
         try:
             return await load()
         except (Exception, SystemExit) as error:
@@ -195,11 +192,7 @@ class Worker:
 
     async def _watch_files(self, since: int) -> None:
         named = [each["path"] for each in (self.project.get("graphs") or {}).values()]
-        named += [
-            self.project[name]["path"]
-            for name in ("auth", "app", "embed")
-            if self.project.get(name)
-        ]
+        named += [self.project[name]["path"] for name in ("auth", "app", "embed") if self.project.get(name)]
         paths = [os.path.join(self.folder, each.rpartition(":")[0]) for each in named]
         named = [*map(os.path.normpath, paths), *self._broken]
         files = Files(self.folder, named, since)
@@ -215,9 +208,7 @@ class Worker:
         except Exception as error:
             # It may need what only a run has.
             told = describe(error)
-            log(
-                f"graph {entry.id} cannot be made without a run: {told['type']}: {told['message']}"
-            )
+            log(f"graph {entry.id} cannot be made without a run: {told['type']}: {told['message']}")
             return {"structure": None, "schemas": None, "runtime_only": True}
 
     async def _make(self, entry: Entry, config: dict[str, Any]) -> dict[str, Any]:
@@ -231,9 +222,7 @@ class Worker:
             return entry
         failure = self._failures.get(graph_id)
         if failure is not None:
-            raise LoadError(
-                f'graph "{graph_id}" cannot be loaded: {failure["type"]}: {failure["message"]}'
-            )
+            raise LoadError(f'graph "{graph_id}" cannot be loaded: {failure["type"]}: {failure["message"]}')
         raise LoadError(f'there is no graph "{graph_id}"')
 
     # -- what the server asks for ------------------------------------------------
@@ -311,9 +300,7 @@ def _serializer(settings: dict[str, Any]) -> CanonicalSerializer:
     for name in ("allowed_json_modules", "allowed_msgpack_modules", "pickle_fallback"):
         if name in settings and name in known:
             value = settings[name]
-            arguments[name] = (
-                [tuple(each) for each in value] if isinstance(value, list) else value
-            )
+            arguments[name] = [tuple(each) for each in value] if isinstance(value, list) else value
     return CanonicalSerializer(JsonPlusSerializer(**arguments))
 
 
@@ -335,9 +322,7 @@ def main() -> None:
     os._exit(status)
 
 
-async def _run(
-    environment: dict[str, str], loop: asyncio.AbstractEventLoop, key: str
-) -> int:
+async def _run(environment: dict[str, str], loop: asyncio.AbstractEventLoop, key: str) -> int:
     try:
         worker = Worker(connect(environment), loop)
     except OSError as error:

@@ -27,12 +27,19 @@ BOSS = {
     },
     "edges": [
         ["__start__", "model"],
-        {"from": "model", "fanout": {"over": "{{messages[-1].tool_calls}}", "as": "call", "to": "tools", "arg": {"call": "{{call}}"}}},
+        {
+            "from": "model",
+            "fanout": {"over": "{{messages[-1].tool_calls}}", "as": "call", "to": "tools", "arg": {"call": "{{call}}"}},
+        },
         ["tools", "model"],
     ],
 }
 # The same, in a hurry: but long enough to hear of the task before its time is over.
-HASTY = {**BOSS, "name": "hasty", "nodes": {**BOSS["nodes"], "tools": {**BOSS["nodes"]["tools"], "tool_timeout_ms": 5000}}}
+HASTY = {
+    **BOSS,
+    "name": "hasty",
+    "nodes": {**BOSS["nodes"], "tools": {**BOSS["nodes"]["tools"], "tool_timeout_ms": 5000}},
+}
 # Path of the agent, and the protocol that the configuration asks for.
 PEERS = [
     ("rpc", None),
@@ -139,7 +146,9 @@ def test_a_task_brings_text_data_and_artifacts(server, agent, peer):
 @pytest.mark.parametrize("peer", STREAMS, ids=lambda peer: peer[0])
 def test_progress_is_told_while_it_works(server, agent, peer):
     configurable = {"a2a": [agent(peer)], "calls": calls("stream")}
-    events = server.stream("boss", {"messages": "go"}, thread=server.thread(), configurable=configurable, stream_mode=["custom", "values"])
+    events = server.stream(
+        "boss", {"messages": "go"}, thread=server.thread(), configurable=configurable, stream_mode=["custom", "values"]
+    )
     told = [data for name, data, _ in events if name == "custom" and data["type"] == "a2a_progress"]
     assert all(each["agent"] == "friend" and each["tool_call_id"] == "call_0" and each["task_id"] for each in told)
     assert ("working", "thinking") in [(each["state"], each.get("text")) for each in told]
@@ -186,7 +195,12 @@ def test_a_cancel_reaches_the_agent(server, agent, base, peer):
     begun = threading.Event()
 
     def follow():
-        body = {"assistant_id": "boss", "input": {"messages": "go"}, "stream_mode": ["custom"], "config": {"configurable": configurable}}
+        body = {
+            "assistant_id": "boss",
+            "input": {"messages": "go"},
+            "stream_mode": ["custom"],
+            "config": {"configurable": configurable},
+        }
         with server.client() as client, client.stream("POST", f"/threads/{thread}/runs/stream", json=body) as answer:
             for line in answer.iter_lines():
                 if "begun" in line:
@@ -238,7 +252,9 @@ def test_credentials_reach_only_their_agent_and_are_not_kept(server, agent, base
 
 def test_without_credentials_the_agent_is_not_offered(server, agent):
     configurable = {"a2a": [agent(("secure", None))], "calls": calls("hello")}
-    events = server.stream("boss", {"messages": "go"}, thread=server.thread(), configurable=configurable, stream_mode=["custom", "values"])
+    events = server.stream(
+        "boss", {"messages": "go"}, thread=server.thread(), configurable=configurable, stream_mode=["custom", "values"]
+    )
     (problem,) = [data for name, data, _ in events if name == "custom"]
     assert problem["type"] == "tool_source_problem" and "401" in problem["message"]
     message = only([data for name, data, _ in events if name == "values"][-1])
@@ -258,7 +274,9 @@ def test_agents_that_cannot_be_had_do_not_hurt_the_others(server, agent, scripte
     odd = scripted(lambda peer, request: peer.answer(200, {"name": "odd", "url": "ftp://x"}))
     agents = [{"name": "gone", "url": gone.url}, {"name": "odd", "url": odd.url}, agent(("rpc", None))]
     configurable = {"a2a": agents, "calls": calls("hello")}
-    events = server.stream("boss", {"messages": "go"}, thread=server.thread(), configurable=configurable, stream_mode=["custom", "values"])
+    events = server.stream(
+        "boss", {"messages": "go"}, thread=server.thread(), configurable=configurable, stream_mode=["custom", "values"]
+    )
     (problem,) = [data["message"] for name, data, _ in events if name == "custom"]
     assert "gone: " in problem and "404" in problem and "odd: the card offers no interface" in problem
     assert only([data for name, data, _ in events if name == "values"][-1])["content"] == "You said: hello"
@@ -277,7 +295,9 @@ def test_agents_that_cannot_be_had_do_not_hurt_the_others(server, agent, scripte
 )
 def test_a_bad_configuration_says_what_is_wrong(server, value, says):
     configurable = {"a2a": value, "calls": calls("hello")}
-    events = server.stream("boss", {"messages": "go"}, thread=server.thread(), configurable=configurable, stream_mode=["custom"])
+    events = server.stream(
+        "boss", {"messages": "go"}, thread=server.thread(), configurable=configurable, stream_mode=["custom"]
+    )
     (problem,) = [data["message"] for name, data, _ in events if name == "custom"]
     assert says in problem
 
@@ -327,7 +347,11 @@ def test_a_task_that_works_on_is_asked_for_until_it_is_done(server, scripted):
             peer.answer(503, "busy")
         else:
             done = asked.count("GetTask") > 3
-            result = task("COMPLETED", artifacts=[{"artifactId": "a", "parts": [{"text": "at last"}]}]) if done else task("WORKING")
+            result = (
+                task("COMPLETED", artifacts=[{"artifactId": "a", "parts": [{"text": "at last"}]}])
+                if done
+                else task("WORKING")
+            )
             peer.answer(200, {"jsonrpc": "2.0", "id": 1, "result": result})
 
     peer = peer_of(scripted, answer)
@@ -354,7 +378,11 @@ def test_a_stream_that_breaks_is_picked_up(server, scripted):
 
 
 NONSENSE = {
-    "an error of the protocol": (200, {"jsonrpc": "2.0", "id": 1, "error": {"code": -32001, "message": "Task not found"}}, "Task not found (-32001)"),
+    "an error of the protocol": (
+        200,
+        {"jsonrpc": "2.0", "id": 1, "error": {"code": -32001, "message": "Task not found"}},
+        "Task not found (-32001)",
+    ),
     "an error of HTTP": (400, {"error": {"code": 400, "message": "bad thing"}}, "HTTP status 400: bad thing (400)"),
     "no JSON": (200, "<html>", "not JSON"),
     "no result": (200, {"jsonrpc": "2.0", "id": 1, "result": {}}, "neither a message nor a task"),
@@ -400,7 +428,9 @@ def test_credentials_do_not_follow_a_card_to_another_server(server, scripted):
     thief = scripted(lambda peer, request: peer.answer(200, {}))
     lure = scripted(lambda peer, request: peer.answer(200, card(thief.url)))
     configurable = {"a2a": [friend(lure, token=TOKEN)], "calls": calls("hello")}
-    events = server.stream("boss", {"messages": "go"}, thread=server.thread(), configurable=configurable, stream_mode=["custom"])
+    events = server.stream(
+        "boss", {"messages": "go"}, thread=server.thread(), configurable=configurable, stream_mode=["custom"]
+    )
     (problem,) = [data["message"] for name, data, _ in events if name == "custom"]
     assert "another server" in problem and TOKEN not in problem
     assert thief.requests == []
@@ -433,7 +463,9 @@ def test_a_question_that_nobody_answers_ends_the_task(server, scripted):
     values = run(server, [friend(peer)], "work", thread=thread)
     assert values["__interrupt__"][0]["value"]["task_id"] == "t-1"
     configurable = {"a2a": {"agents": [friend(peer)]}, "calls": calls("work")}
-    values = server.wait("boss", thread=thread, configurable=configurable, command={"resume": [{"type": "ignore", "args": None}]})
+    values = server.wait(
+        "boss", thread=thread, configurable=configurable, command={"resume": [{"type": "ignore", "args": None}]}
+    )
     assert only(values)["status"] == "error"
     wait_for(lambda: methods(peer) == ["SendMessage", "CancelTask"], what="CancelTask")
 
@@ -477,7 +509,9 @@ def test_a_call_that_takes_too_long_cancels_its_task(server, scripted):
 def test_a_stream_that_does_not_end_after_the_end_is_left(server, scripted):
     def answer(peer, request, method):
         peer.begin_sse()
-        peer.event({"jsonrpc": "2.0", "id": 1, "result": {"message": {"messageId": "m", "parts": [{"text": "that was it"}]}}})
+        peer.event(
+            {"jsonrpc": "2.0", "id": 1, "result": {"message": {"messageId": "m", "parts": [{"text": "that was it"}]}}}
+        )
         peer.wait_closed()
 
     message = only(run(server, [friend(peer_of(scripted, answer, streams=True))], "work"))

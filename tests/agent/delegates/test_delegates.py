@@ -59,7 +59,11 @@ CAREFUL = {
     "nodes": {
         "ask": {"kind": "interrupt", "ask": [{"say": "may I?"}], "update": {"messages": [{"@ai": "{{answers[0]}}"}]}},
         "gate": {"kind": "http", "url": "{{config.gate}}", "update": {"messages": [{"@ai": "{{response.body.text}}"}]}},
-        "again": {"kind": "interrupt", "ask": [{"say": "really?"}], "update": {"messages": [{"@ai": "{{answers[0]}}"}]}},
+        "again": {
+            "kind": "interrupt",
+            "ask": [{"say": "really?"}],
+            "update": {"messages": [{"@ai": "{{answers[0]}}"}]},
+        },
     },
     "edges": [["__start__", "ask"], ["ask", "gate"], ["gate", "again"], ["again", "__end__"]],
 }
@@ -107,7 +111,9 @@ def say(server, thread: str, text: str, calls: list, boss: str = "boss", **body)
 def test_two_delegates_work_at_once_and_answer_by_id(server, parrots):
     thread = server.thread()
     values = say(server, thread, "ask both", [call("alpha", "to a"), call("beta", "to b")])
-    answers = {m["tool_call_id"]: (m["name"], m["content"], m["status"]) for m in values["messages"] if m["type"] == "tool"}
+    answers = {
+        m["tool_call_id"]: (m["name"], m["content"], m["status"]) for m in values["messages"] if m["type"] == "tool"
+    }
     assert answers == {
         "call_alpha": ("alpha", "alpha: to a", "success"),
         "call_beta": ("beta", "beta: to b", "success"),
@@ -118,7 +124,9 @@ def test_two_delegates_work_at_once_and_answer_by_id(server, parrots):
         assert contents(state["values"]) == [text, f"{name}: {text}"]
         assert state["checkpoint"]["checkpoint_ns"] == f"assistant:{parrots[name]}"
         origins = origins_of(server, thread, assistant_id=parrots[name])
-        assert [(one["delegated"], one["fork_checkpoint_id"], one["alternatives"]) for one in origins] == [(True, None, [])] * 2
+        assert [(one["delegated"], one["fork_checkpoint_id"], one["alternatives"]) for one in origins] == [
+            (True, None, [])
+        ] * 2
         assert state["next"] == []
     assert not any(one["delegated"] for one in origins_of(server, thread))
     agents = server.ask("GET", f"/threads/{thread}/agents")
@@ -162,7 +170,9 @@ def test_a_head_that_somebody_chose_is_where_it_goes_on(server, parrots):
     say(server, thread, "one", [call("alpha", "a1")])
     first = server.state(thread, assistant_id=alpha)["checkpoint"]["checkpoint_id"]
     say(server, thread, "two", [call("alpha", "a2")])
-    server.ask("PATCH", f"/threads/{thread}/branches", json={"checkpoint_id": first, "checkpoint_ns": f"assistant:{alpha}"})
+    server.ask(
+        "PATCH", f"/threads/{thread}/branches", json={"checkpoint_id": first, "checkpoint_ns": f"assistant:{alpha}"}
+    )
     values = say(server, thread, "three", [call("alpha", "a3")])
     assert contents(values, "tool")[-1] == "alpha: a1 / alpha: a1 / a3"
     # Once: the branch that it made is where it goes on now.
@@ -181,7 +191,11 @@ def test_a_rollback_takes_what_delegates_did(server, parrots):
 def test_they_are_known_by_id_name_and_graph(server, parrots):
     thread = server.thread()
     values = say(
-        server, thread, "go", [call("alpha", "a"), call("parrot", "p")], configurable={"assistants": [parrots["alpha"], "parrot"]}
+        server,
+        thread,
+        "go",
+        [call("alpha", "a"), call("parrot", "p")],
+        configurable={"assistants": [parrots["alpha"], "parrot"]},
     )
     assert contents(values, "tool")[0] == "alpha: a" and contents(values, "tool")[1].endswith(": p")
 
@@ -229,7 +243,11 @@ def test_what_a_delegate_says_is_streamed(server, parrots):
     updates = [event for event, _, _ in events if event.startswith("updates|tools:")]
     assert updates, [event for event, _, _ in events]
     # One graph is the outermost, and begins and ends once.
-    graphs = [data for event, data, _ in events if event.startswith("events") and data["event"] == "on_chain_end" and not data["parent_ids"]]
+    graphs = [
+        data
+        for event, data, _ in events
+        if event.startswith("events") and data["event"] == "on_chain_end" and not data["parent_ids"]
+    ]
     assert len(graphs) == 1
 
 
@@ -287,7 +305,11 @@ def test_an_answer_that_was_given_before_a_crash_is_not_given_again(server, gate
     make(server, "careful", "clerk", gate=gate.url)
     thread = server.thread()
     say(server, thread, "go", [call("clerk")])
-    body = {"assistant_id": "boss", "command": {"resume": "you may"}, "config": {"configurable": {"assistants": ["clerk"]}}}
+    body = {
+        "assistant_id": "boss",
+        "command": {"resume": "you may"},
+        "config": {"configurable": {"assistants": ["clerk"]}},
+    }
     run = server.ask("POST", f"/threads/{thread}/runs", json=body)["run_id"]
     wait_for(lambda: gate.requests, what="the delegate at the gate")
     server.kill()
@@ -409,7 +431,8 @@ def test_disconnecting_stops_the_delegate(server, gate):
     reader.join()
     run = wait_for(
         lambda: next(
-            (r for r in [server.ask("GET", f"/threads/{thread}/runs/{run_id[0]}")] if r["status"] == "interrupted"), None
+            (r for r in [server.ask("GET", f"/threads/{thread}/runs/{run_id[0]}")] if r["status"] == "interrupted"),
+            None,
         ),
         what="the end of the run",
     )

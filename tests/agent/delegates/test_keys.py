@@ -18,7 +18,9 @@ def answer(peer, request) -> None:
     """A model that says one word."""
     head = {"id": "c", "object": "chat.completion.chunk", "model": "m"}
     peer.begin_sse()
-    peer.event({**head, "choices": [{"index": 0, "delta": {"role": "assistant", "content": "word"}, "finish_reason": None}]})
+    peer.event(
+        {**head, "choices": [{"index": 0, "delta": {"role": "assistant", "content": "word"}, "finish_reason": None}]}
+    )
     peer.event({**head, "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
     peer.event("[DONE]")
     peer.end()

@@ -49,7 +49,9 @@ class Provider:
             Peer(connection).read_request()
             connection.settimeout(None)
             try:
-                self.send(connection, b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n")
+                self.send(
+                    connection, b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
+                )
                 for number in range(PIECES):
                     self.send(connection, chunk({"role": "assistant", "content": f"{number} "}))
                 self.send(connection, chunk({}, "stop") + b"data: [DONE]\n\n")

@@ -22,7 +22,12 @@ def run(heddle, declaration: dict, given={"found": []}, **body):
 
 
 def test_an_error_becomes_an_update(heddle):
-    node = {"kind": "fail", "error": "broken", "type": "KeyError", "on_error": {"found": ["{{error.type}}: {{error.message}}"]}}
+    node = {
+        "kind": "fail",
+        "error": "broken",
+        "type": "KeyError",
+        "on_error": {"found": ["{{error.type}}: {{error.message}}"]},
+    }
     assert run(heddle, graph(node))["found"] == ["KeyError: broken", "after"]
 
 
@@ -58,7 +63,14 @@ def test_one_of_several_tasks_may_fail(heddle):
     assert run(heddle, declaration)["found"] == ["a: no a", "b: no b", "after"]
 
 
-@pytest.mark.parametrize("limit,expected", [(3, ["GraphRecursionError", "after"]), (10, ["done", "after"]), ("{{config.limit}}", ["GraphRecursionError", "after"])])
+@pytest.mark.parametrize(
+    "limit,expected",
+    [
+        (3, ["GraphRecursionError", "after"]),
+        (10, ["done", "after"]),
+        ("{{config.limit}}", ["GraphRecursionError", "after"]),
+    ],
+)
 def test_a_subgraph_has_a_limit_of_its_own(heddle, limit, expected):
     inner = {
         "state": {"n": {"reducer": "add", "type": "number"}},

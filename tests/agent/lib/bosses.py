@@ -18,7 +18,12 @@ def agent(replies, **stream) -> dict:
             ["__start__", "model"],
             {
                 "from": "model",
-                "fanout": {"over": "{{messages[-1].tool_calls}}", "as": "call", "to": "tools", "arg": {"call": "{{call}}"}},
+                "fanout": {
+                    "over": "{{messages[-1].tool_calls}}",
+                    "as": "call",
+                    "to": "tools",
+                    "arg": {"call": "{{call}}"},
+                },
             },
             ["tools", "model"],
         ],

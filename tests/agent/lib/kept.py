@@ -37,7 +37,13 @@ class Zstd:
         for words in (self.words, b""):
             room = ctypes.create_string_buffer(size + 1)
             count = self.lib.ZSTD_decompress_usingDict(
-                self.context, room, ctypes.c_size_t(size), frame, ctypes.c_size_t(used), words, ctypes.c_size_t(len(words))
+                self.context,
+                room,
+                ctypes.c_size_t(size),
+                frame,
+                ctypes.c_size_t(used),
+                words,
+                ctypes.c_size_t(len(words)),
             )
             found += room.raw[:count] if count <= size else b""
         return found

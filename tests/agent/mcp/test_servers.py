@@ -206,7 +206,9 @@ def test_a_recorded_run_is_replayed_without_the_server(heddle, process, node_fol
     port = free_port()
     everything = process(["node", EVERYTHING, "streamableHttp"], ready="listening on port", cwd=node_folder,
                          env={"PORT": str(port)})  # fmt: skip
-    declared = graph(call("echo", message="x"), call("get-sum", "c2", a=2, b=3), again=[call("echo", "c3", message="y")])
+    declared = graph(
+        call("echo", message="x"), call("get-sum", "c2", a=2, b=3), again=[call("echo", "c3", message="y")]
+    )
     server = heddle(graphs={"caller": declared}, config={"record": True})
     thread, configurable = server.thread(), {"mcp_config": {"url": f"http://127.0.0.1:{port}"}}
     for _ in range(2):

@@ -40,7 +40,11 @@ class Legacy:
 
     def initialize(self, peer, request) -> None:
         self.sessions += 1
-        result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+        result = {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": "s", "version": "1"},
+        }
         self.reply(peer, request, result, {"Mcp-Session-Id": f"session-{self.sessions}"})
 
     def tools_list(self, peer, request) -> None:
@@ -96,7 +100,9 @@ def test_each_server_has_a_token_of_its_own(heddle, scripted):
     server = heddle(graphs={"caller": graph(call("of_a", "c1"), call("of_b", "c2"))})
     configurable = {
         "x-supabase-access-token": "user-token-4711",
-        "mcp_config": {"servers": [{"name": name, "url": peer.url, "auth_required": True} for name, peer in zip("ab", peers)]},
+        "mcp_config": {
+            "servers": [{"name": name, "url": peer.url, "auth_required": True} for name, peer in zip("ab", peers)]
+        },
     }
     for _ in range(2):
         found = results(server.wait("caller", GO, thread=server.thread(), configurable=configurable))
@@ -128,7 +134,12 @@ def test_no_token_no_server(heddle, scripted):
 def test_configured_credentials_are_sent_and_not_kept(heddle, scripted):
     peer = scripted(Legacy({"echo": "fine"}))
     server = heddle(graphs={"caller": graph(call("echo"))})
-    configured = {"url": peer.url, "token": "tok-0815-abc", "headers": {"X-Api-Key": "key-0815-def"}, "auth_required": True}
+    configured = {
+        "url": peer.url,
+        "token": "tok-0815-abc",
+        "headers": {"X-Api-Key": "key-0815-def"},
+        "auth_required": True,
+    }
     found = results(server.wait("caller", GO, thread=server.thread(), configurable={"mcp_config": configured}))
     assert found["c1"]["content"] == "fine"
     for request in peer.requests:
@@ -173,9 +184,16 @@ def modern(peer, request) -> None:
         assert request.headers["mcp-name"] == "send" and request.headers["mcp-param-to"] == "=?base64?w4RkYQ==?="
         params = asked["params"]
         if "inputResponses" not in params:
-            form = {"type": "object", "properties": {"sure": {"type": "boolean"}, "copies": {"type": "integer", "default": 2}}}
+            form = {
+                "type": "object",
+                "properties": {"sure": {"type": "boolean"}, "copies": {"type": "integer", "default": 2}},
+            }
             asking = {"method": "elicitation/create", "params": {"message": "Sure?", "requestedSchema": form}}
-            result = {"resultType": "input_required", "inputRequests": {"confirm": asking}, "requestState": '{ "n": 1.0 }'}
+            result = {
+                "resultType": "input_required",
+                "inputRequests": {"confirm": asking},
+                "requestState": '{ "n": 1.0 }',
+            }
         else:
             assert params["requestState"] == '{ "n": 1.0 }'
             result |= text_result(json.dumps(params["inputResponses"]))
@@ -289,7 +307,10 @@ def test_nonsense_is_an_error_for_the_model(heddle, scripted):
 
     def error(code, data):
         def act(peer, request):
-            peer.answer(200, {"jsonrpc": "2.0", "id": request.json["id"], "error": {"code": code, "message": "no", "data": data}})
+            peer.answer(
+                200,
+                {"jsonrpc": "2.0", "id": request.json["id"], "error": {"code": code, "message": "no", "data": data}},
+            )
 
         return act
 
@@ -300,9 +321,13 @@ def test_nonsense_is_an_error_for_the_model(heddle, scripted):
         "broken": say(500, "oh"),
         "cut": cut,
         "reset": lambda peer, request: peer.reset(),
-        "odd": lambda peer, request: peer.answer(200, {"jsonrpc": "2.0", "id": request.json["id"], "result": {"content": 3}}),
+        "odd": lambda peer, request: peer.answer(
+            200, {"jsonrpc": "2.0", "id": request.json["id"], "result": {"content": 3}}
+        ),
         "login": error(-32003, {"url": "https://login.example/x", "message": {"text": "Log in"}}),
-        "visit": error(-32042, {"elicitations": [{"mode": "url", "url": "https://visit.example/y", "message": "Go there"}]}),
+        "visit": error(
+            -32042, {"elicitations": [{"mode": "url", "url": "https://visit.example/y", "message": "Go there"}]}
+        ),
     }
     peer = scripted(Legacy(tools))
     server = heddle(graphs={"caller": graph(*(call(name, name) for name in tools))})
@@ -324,7 +349,9 @@ def test_pages_end(heddle, scripted):
     handler = Legacy({"echo_3": "three"}, list_page=page)
     peer = scripted(handler)
     server = heddle(graphs={"caller": graph(call("echo_3"))})
-    assert results(server.wait("caller", GO, configurable={"mcp_config": {"url": peer.url}}))["c1"]["content"] == "three"
+    assert (
+        results(server.wait("caller", GO, configurable={"mcp_config": {"url": peer.url}}))["c1"]["content"] == "three"
+    )
     assert 4 <= len(posts(peer, "tools/list")) <= 64
 
 
@@ -333,7 +360,11 @@ def test_versions(heddle, scripted, version):
     class Versioned(Legacy):
         def initialize(self, peer, request):
             assert request.json["params"]["protocolVersion"] == "2025-11-25"
-            self.reply(peer, request, {"protocolVersion": version, "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}})
+            self.reply(
+                peer,
+                request,
+                {"protocolVersion": version, "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}},
+            )
 
     peer = scripted(Versioned({"echo": "fine"}))
     server = heddle(graphs={"caller": graph(call("echo"))})

@@ -156,7 +156,9 @@ def test_keys_are_checked_and_never_shown(mock):
     url, body = model.base_url, {"model": "m", "messages": [{"role": "user", "content": "x"}]}
     for headers in ({"Authorization": "Bearer sk-wrong"}, {}):
         assert httpx.post(url + "/chat/completions", json=body, headers=headers, timeout=60).status_code == 401
-    assert httpx.post(url + "/chat/completions", json=body, headers={"Authorization": "Bearer sk-right"}, timeout=60).is_success
+    assert httpx.post(
+        url + "/chat/completions", json=body, headers={"Authorization": "Bearer sk-right"}, timeout=60
+    ).is_success
     assert httpx.post(url + "/messages", json=body, headers={"x-api-key": "sk-right"}, timeout=60).is_success
     shown = model.requests()
     assert [entry["headers"].get("authorization") for entry in shown] == ["present", None, "present", None]
@@ -167,7 +169,11 @@ def test_keys_are_checked_and_never_shown(mock):
 
 def test_anthropics_form(mock):
     url = mock().base_url + "/messages"
-    body = {"model": "c", "max_tokens": 9, "messages": [{"role": "user", "content": [{"type": "text", "text": "think"}]}]}
+    body = {
+        "model": "c",
+        "max_tokens": 9,
+        "messages": [{"role": "user", "content": [{"type": "text", "text": "think"}]}],
+    }
     whole = httpx.post(url, json=body, timeout=60).json()
     assert [block["type"] for block in whole["content"]] == ["thinking", "text"]
     assert whole["stop_reason"] == "end_turn" and whole["usage"]["input_tokens"] == 1
@@ -177,7 +183,9 @@ def test_anthropics_form(mock):
     assert text == whole["content"][1]["text"]
     assert [name for name, _, _ in stream[-2:]] == ["message_delta", "message_stop"]
     results = [{"type": "tool_result", "tool_use_id": "t", "content": "sunny"}]
-    answer = httpx.post(url, json={**body, "messages": [*body["messages"], {"role": "user", "content": results}]}, timeout=60)
+    answer = httpx.post(
+        url, json={**body, "messages": [*body["messages"], {"role": "user", "content": results}]}, timeout=60
+    )
     assert answer.json()["content"][0]["text"] == "The tools said: sunny"
     calls = {**body, "stream": True, "messages": [{"role": "user", "content": 'use t with {"q": 1}'}]}
     stream = events(httpx.post(url, json=calls, timeout=60).text)
@@ -191,7 +199,9 @@ def test_geminis_form(mock):
     body = {"contents": [{"role": "user", "parts": [{"text": "hello there"}]}]}
     whole = httpx.post(url + ":generateContent", json=body, timeout=60).json()
     assert whole["candidates"][0]["content"]["parts"] == [{"text": "You said: hello there"}]
-    stream = [data for _, data, _ in events(httpx.post(url + ":streamGenerateContent?alt=sse", json=body, timeout=60).text)]
+    stream = [
+        data for _, data, _ in events(httpx.post(url + ":streamGenerateContent?alt=sse", json=body, timeout=60).text)
+    ]
     parts = [part["text"] for data in stream for part in data["candidates"][0]["content"]["parts"]]
     assert "".join(parts) == "You said: hello there" and len(parts) == 5
     assert stream[-1]["candidates"][0]["finishReason"] == "STOP" and stream[-1]["usageMetadata"]["totalTokenCount"] == 6
@@ -211,14 +221,20 @@ def test_similar_texts_have_similar_vectors(mock):
     vectors = [entry["embedding"] for entry in data]
     near, far = (sum(a * b for a, b in zip(vectors[0], other)) for other in vectors[1:3])
     assert vectors[0] == vectors[3] and near > far
-    one = httpx.post(url, json={"model": "e", "input": "the river in spring", "dimensions": 8}, timeout=60).json()["data"][0]
+    one = httpx.post(url, json={"model": "e", "input": "the river in spring", "dimensions": 8}, timeout=60).json()[
+        "data"
+    ][0]
     assert len(one["embedding"]) == 8 and abs(sum(x * x for x in one["embedding"]) - 1) < 1e-3
     assert httpx.post(url, json={"model": "e", "input": 3}, timeout=60).status_code == 400
 
 
-@pytest.mark.parametrize("body", ["", "[]", '{"model": "m"}', '{"model": "m", "messages": [{}]}', '{"messages": []}', "\ud800"])
+@pytest.mark.parametrize(
+    "body", ["", "[]", '{"model": "m"}', '{"model": "m", "messages": [{}]}', '{"messages": []}', "\ud800"]
+)
 def test_wrong_requests_are_refused(mock, body):
-    answer = httpx.post(mock().base_url + "/chat/completions", content=body.encode("utf-8", "surrogatepass"), timeout=60)
+    answer = httpx.post(
+        mock().base_url + "/chat/completions", content=body.encode("utf-8", "surrogatepass"), timeout=60
+    )
     assert answer.status_code == 400 and answer.json()["error"]["message"]
 
 

@@ -75,9 +75,7 @@ def test_calls_are_streamed_and_offered_tools_sent(heddle, scripted):
     assert "".join(chunk["args"] for chunk in chunks) == '{"question": "Why?"}'
     assert [chunk["id"] for chunk in chunks] == ["c1", None, None, None]
     said = server.state(thread)["values"]["messages"][-1]
-    assert said["tool_calls"] == [
-        {"name": "ask_user", "args": {"question": "Why?"}, "id": "c1", "type": "tool_call"}
-    ]
+    assert said["tool_calls"] == [{"name": "ask_user", "args": {"question": "Why?"}, "id": "c1", "type": "tool_call"}]
     assert server.state(thread)["next"] == []
     assert len(model.requests) == 1
 

@@ -74,7 +74,12 @@ def stop_in_the_middle(server, model, action: str = "interrupt") -> tuple[str, d
     """A thread whose answer was stopped when all of it so far had been streamed, and the receipt."""
     thread = server.thread()
     settings = {"base_url": model.url, "custom_model_name": "m"}
-    body = {"assistant_id": "chat", "input": HI, "config": {"configurable": settings}, "stream_mode": ["messages-tuple"]}
+    body = {
+        "assistant_id": "chat",
+        "input": HI,
+        "config": {"configurable": settings},
+        "stream_mode": ["messages-tuple"],
+    }
     with server.client() as client, client.stream("POST", f"/threads/{thread}/runs/stream", json=body) as answer:
         lines = answer.iter_lines()
         next(line for line in lines if "answer" in line)

@@ -237,7 +237,9 @@ def test_after_a_failure_the_thread_goes_on(server, scripted):
 
 def test_an_answer_split_at_every_byte(server, scripted):
     def handler(peer, request):
-        text = "".join(f"data: {json.dumps(event, ensure_ascii=False)}\r\n\r\n" for event in (delta("Grüße 🌍"), finish()))
+        text = "".join(
+            f"data: {json.dumps(event, ensure_ascii=False)}\r\n\r\n" for event in (delta("Grüße 🌍"), finish())
+        )
         peer.begin_sse()
         for byte in (text + "data: [DONE]\r\n\r\n").encode():
             peer.chunk(bytes([byte]))

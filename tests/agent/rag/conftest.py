@@ -35,14 +35,22 @@ def graph(source: dict) -> dict:
             ["__start__", "model"],
             {
                 "from": "model",
-                "fanout": {"over": "{{messages[-1].tool_calls}}", "as": "call", "to": "tools", "arg": {"call": "{{call}}"}},
+                "fanout": {
+                    "over": "{{messages[-1].tool_calls}}",
+                    "as": "call",
+                    "to": "tools",
+                    "arg": {"call": "{{call}}"},
+                },
             },
             ["tools", "model"],
         ],
     }
 
 
-GRAPHS = {"collections": graph({"langconnect": "{{config.rag}}"}), "archives": graph({"chroma": "{{config.rag_config}}"})}
+GRAPHS = {
+    "collections": graph({"langconnect": "{{config.rag}}"}),
+    "archives": graph({"chroma": "{{config.rag_config}}"}),
+}
 
 
 def started(thing):
@@ -88,7 +96,18 @@ def chroma_module() -> Path:
     folder = Path(sys.prefix).parent / "agent-chroma"
     stamp = folder / "installed"
     if not stamp.exists() or stamp.read_text() != CHROMA:
-        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--upgrade", "--target", str(folder), CHROMA]
+        command = [
+            sys.executable,
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--no-deps",
+            "--upgrade",
+            "--target",
+            str(folder),
+            CHROMA,
+        ]
         subprocess.run(command, check=True, timeout=500)
         stamp.write_text(CHROMA)
     return folder
@@ -100,7 +119,9 @@ def chroma(chroma_module, tmp_path_factory):
     port = free_port()
     folder = tmp_path_factory.mktemp("chroma")
     command = [sys.executable, "-c", SERVE, "run", "--path", str(folder), "--host", "127.0.0.1", "--port", str(port)]
-    for process in started(Process(command, ready="Connect to Chroma", env={"PYTHONPATH": str(chroma_module)}, cwd=folder)):
+    for process in started(
+        Process(command, ready="Connect to Chroma", env={"PYTHONPATH": str(chroma_module)}, cwd=folder)
+    ):
         url = f"http://127.0.0.1:{port}"
         wait_for(lambda: answers(url), 120, "Chroma's heartbeat")
         yield url
@@ -121,7 +142,11 @@ def fill(chroma, embeddings):
     def create(name: str, documents: dict) -> None:
         texts = list(documents)
         with httpx.Client(timeout=60) as http:
-            vectors = http.post(embeddings.base_url + "/embeddings", json={"model": "m", "input": texts}).raise_for_status().json()
+            vectors = (
+                http.post(embeddings.base_url + "/embeddings", json={"model": "m", "input": texts})
+                .raise_for_status()
+                .json()
+            )
             made = http.post(f"{chroma}{DATABASE}/collections", json={"name": name}).raise_for_status().json()
             body = {
                 "ids": [f"{name}-{i}" for i in range(len(texts))],
@@ -146,7 +171,11 @@ def search(server):
         arguments = arguments if isinstance(arguments, list) else [arguments]
         configurable |= {"calls": calls(name, *arguments)}
         events = server.stream(
-            assistant, {"messages": "go"}, thread=server.thread(), configurable=configurable, stream_mode=["custom", "values"]
+            assistant,
+            {"messages": "go"},
+            thread=server.thread(),
+            configurable=configurable,
+            stream_mode=["custom", "values"],
         )
         values = [data for event, data, _ in events if event == "values"][-1]
         problems = [data["message"] for event, data, _ in events if event == "custom"]

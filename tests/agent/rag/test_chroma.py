@@ -31,7 +31,9 @@ def config(archives, chroma, embeddings):
 
 
 def test_the_nearest_of_all_archives_are_found(search, config):
-    (message,), problems = search("archives", "search_archives", {"query": "cats sleep all day"}, rag_config=config("animals", "plants"))
+    (message,), problems = search(
+        "archives", "search_archives", {"query": "cats sleep all day"}, rag_config=config("animals", "plants")
+    )
     assert problems == [] and message["status"] == "success"
     first, second, *_ = message["content"].split("\n\n")
     assert first == "[1] Animals, cats.pdf, 3, Sleep\ncats sleep all day"
@@ -45,7 +47,9 @@ def test_the_nearest_of_all_archives_are_found(search, config):
 
 @pytest.mark.parametrize(("asked", "expected"), [(1, 1), (2, 2), (0, 1), (100, 5)])
 def test_as_many_as_are_asked_for(search, config, asked, expected):
-    (message,), _ = search("archives", "search_archives", {"query": "cats", "top_k": asked}, rag_config=config("animals", "plants"))
+    (message,), _ = search(
+        "archives", "search_archives", {"query": "cats", "top_k": asked}, rag_config=config("animals", "plants")
+    )
     assert len(message["artifact"]) == expected
 
 
@@ -77,7 +81,9 @@ def test_no_archive_at_all_is_an_error(search, config):
 
 def test_no_vector_is_an_error(search, config, scripted):
     odd = scripted(lambda peer, request: peer.answer(200, {"data": [{"embedding": ["x"]}]}))
-    (message,), _ = search("archives", "search_archives", {"query": "cats"}, rag_config=config("animals", embeddings_url=odd.url))
+    (message,), _ = search(
+        "archives", "search_archives", {"query": "cats"}, rag_config=config("animals", embeddings_url=odd.url)
+    )
     assert message["status"] == "error" and "no embedding of the query" in message["content"]
 
 
@@ -91,7 +97,12 @@ def test_the_key_reaches_the_embeddings_alone(search, config, server, scripted, 
     key = "sk-embeddings-0815"
 
     def forward(peer, request):
-        answer = httpx.post(embeddings.base_url + "/embeddings", content=request.body, headers={"content-type": "application/json"}, timeout=60)
+        answer = httpx.post(
+            embeddings.base_url + "/embeddings",
+            content=request.body,
+            headers={"content-type": "application/json"},
+            timeout=60,
+        )
         peer.answer(200, answer.content, content_type="application/json")
 
     proxy = scripted(forward)

@@ -88,7 +88,11 @@ def test_an_odd_answer_is_an_error_for_the_model(search, langconnect):
 
 @pytest.mark.parametrize(
     ("value", "says"),
-    [("x", "must be"), ({"rag_url": "x", "collections": ["a"]}, "rag_url"), ({"rag_url": "http://x", "collections": [1]}, "collections")],
+    [
+        ("x", "must be"),
+        ({"rag_url": "x", "collections": ["a"]}, "rag_url"),
+        ({"rag_url": "http://x", "collections": [1]}, "collections"),
+    ],
 )
 def test_a_bad_configuration_says_what_is_wrong(search, value, says):
     _, (problem,) = search("collections", "plain", {"query": "x"}, rag=value)

@@ -10,7 +10,10 @@ from programs import binary, clean_environment
 
 SCRIPT = {
     "rules": [
-        {"when": {"user": "weather", "tool_results": False}, "tool_calls": [{"name": "weather", "args": {"city": "Bonn"}}]},
+        {
+            "when": {"user": "weather", "tool_results": False},
+            "tool_calls": [{"name": "weather", "args": {"city": "Bonn"}}],
+        },
         {"when": {"user": "weather", "tool_results": True}, "content": "It is {{results}}."},
         {"when": {"contains": "break"}, "error": {"status": 400, "message": "not that"}},
         {"content": "I heard {{last}}"},
@@ -114,7 +117,9 @@ def test_tools_errors_and_answers(heddle, mock, scripted):
     done = server.wait("agent", None, thread, configurable, command={"resume": {"type": "accept"}})
     assert done["messages"][-1]["content"] == "It is sunny."
     assert "not that" in json.dumps(say("now break"))
-    server.ask("POST", f"/threads/{thread}/state", json={"values": {"messages": [{"role": "user", "content": "edited"}]}})
+    server.ask(
+        "POST", f"/threads/{thread}/state", json={"values": {"messages": [{"role": "user", "content": "edited"}]}}
+    )
     say("once more")
     model.stop()
     server.stop()

@@ -84,12 +84,26 @@ def send(server, thread: str, **body) -> str:
         },
         "metadata": {"session": {"password": f"{MARK}-in-run-metadata"}},
         "context": {"token": f"{MARK}-in-context", "who": CANARY},
-        "stream_mode": ["values", "updates", "messages", "messages-tuple", "events", "debug", "tasks", "checkpoints", "custom"],
+        "stream_mode": [
+            "values",
+            "updates",
+            "messages",
+            "messages-tuple",
+            "events",
+            "debug",
+            "tasks",
+            "checkpoints",
+            "custom",
+        ],
         "stream_subgraphs": True,
         "stream_resumable": True,
         **body,
     }
-    headers = {"x-supabase-access-token": f"{MARK}-in-a-header", "x-api-key": f"{MARK}-key", "authorization": f"Bearer {MARK}"}
+    headers = {
+        "x-supabase-access-token": f"{MARK}-in-a-header",
+        "x-api-key": f"{MARK}-key",
+        "authorization": f"Bearer {MARK}",
+    }
     with server.client(headers=headers) as client:
         answer = client.post(f"/threads/{thread}/runs/stream", json=body)
     assert answer.status_code == 200, answer.text
@@ -135,14 +149,18 @@ def test_what_was_kept_stands_for_nothing_later(server):
     assert seen["custom_api_key"] is None and seen["apiKeys"]["OPENAI_API_KEY"] is None
     assert seen["plain"] == CANARY and seen["max_tokens"] == 5
     # Nobody gets at one by its name.
-    values = server.wait("leaky", {"messages": "again"}, thread=thread, configurable={"plain": "heddle:secret:custom_api_key"})
+    values = server.wait(
+        "leaky", {"messages": "again"}, thread=thread, configurable={"plain": "heddle:secret:custom_api_key"}
+    )
     assert values["seen"]["plain"] is None
 
 
 def test_a_run_that_waits_for_its_turn_keeps_them_in_memory_alone(server):
     thread = server.thread()
     body = {"assistant_id": "leaky", "input": {"messages": "x"}, "config": {"configurable": SECRETS}}
-    runs = [server.ask("POST", f"/threads/{thread}/runs", json={**body, "after_seconds": 600})["run_id"] for _ in range(2)]
+    runs = [
+        server.ask("POST", f"/threads/{thread}/runs", json={**body, "after_seconds": 600})["run_id"] for _ in range(2)
+    ]
     for run in runs:
         assert server.ask("GET", f"/threads/{thread}/runs/{run}")["status"] == "pending"
     server.kill()
@@ -178,11 +196,16 @@ def test_what_would_be_stored_is_refused(server, method, path, body, place):
     assistant = server.ask("POST", "/assistants", json={"graph_id": "leaky"})["assistant_id"]
     path = path.format(assistant=assistant, thread=server.thread())
     answer = server.ask(method, path, status=422, json=body)
-    assert answer["detail"] == f"{place}: keys are not stored; send it with each run, or set it in the server's environment"
+    assert (
+        answer["detail"]
+        == f"{place}: keys are not stored; send it with each run, or set it in the server's environment"
+    )
 
 
 def test_names_that_only_look_like_one_are_kept(server):
-    config = {"configurable": {"max_tokens": 100, "token_url": "http://127.0.0.1", "auth_required": True, "api_key": None}}
+    config = {
+        "configurable": {"max_tokens": 100, "token_url": "http://127.0.0.1", "auth_required": True, "api_key": None}
+    }
     made = server.ask("POST", "/assistants", json={"graph_id": "leaky", "config": config})
     assert made["config"] == config
     assert server.ask("POST", "/threads", json={"metadata": {"note": "Bearer 12345678"}})

@@ -110,12 +110,17 @@ def test_one_who_never_reads(short_server):
     """A stream and a large answer that nobody takes."""
     with Costs(short_server), client_of(short_server) as http:
         [thread] = threads_of(http, 1)
-        http.post(f"/threads/{thread}/state", json={"values": human("x" * 4_000_000), "as_node": "reply", "assistant_id": "echo"})
+        http.post(
+            f"/threads/{thread}/state",
+            json={"values": human("x" * 4_000_000), "as_node": "reply", "assistant_id": "echo"},
+        )
         clients = [connect(short_server, 4096) for _ in range(20)]
         for number, client in enumerate(clients):
             path = "/state" if number % 2 else "/stream"
             client.sendall(request("GET", f"/threads/{thread}{path}"))
-        eventually(lambda: metrics(short_server)["heddle_http_streams"] == 10)  # one that comes too late has nothing to read
+        eventually(
+            lambda: metrics(short_server)["heddle_http_streams"] == 10
+        )  # one that comes too late has nothing to read
         body = {"assistant_id": "echo", "input": human("y" * 100_000), "stream_mode": ["values", "debug"]}
         for _ in range(3):
             assert http.post(f"/threads/{thread}/runs/wait", json=body).status_code == 200
@@ -180,7 +185,12 @@ def test_one_who_leaves_in_the_middle(short_server, kind, wish):
         clients = [connect(short_server) for _ in threads]
         # The last one tells when the others' leaving has been seen.
         for thread, client, wished in zip(threads, clients, [wish] * 9 + ["cancel"], strict=True):
-            body = {"assistant_id": "nap", "input": {"ms": 600_000}, "on_disconnect": wished, "stream_mode": ["updates"]}
+            body = {
+                "assistant_id": "nap",
+                "input": {"ms": 600_000},
+                "on_disconnect": wished,
+                "stream_mode": ["updates"],
+            }
             client.sendall(request("POST", f"/threads/{thread}/runs/{kind}", body))
 
         def found() -> list[str]:

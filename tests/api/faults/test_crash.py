@@ -101,7 +101,9 @@ class World:
 
 async def in_flight(http: httpx.AsyncClient) -> int:
     lines = (await http.get("/metrics")).text.splitlines()
-    return sum(int(line.split()[1]) for line in lines if line.startswith(("heddle_runs_running ", "heddle_runs_pending ")))
+    return sum(
+        int(line.split()[1]) for line in lines if line.startswith(("heddle_runs_running ", "heddle_runs_pending "))
+    )
 
 
 async def crash_under_load(server, world: World) -> None:

@@ -69,7 +69,10 @@ def test_a_full_disk(small_disk):
         # At work while the disk fills, and one behind it.
         runs = [
             http.post(f"/threads/{busy}/runs", json=body).json()
-            for body in (gate.body(durability="sync"), {"assistant_id": "nap", "input": {"ms": 1}, "durability": "sync"})
+            for body in (
+                gate.body(durability="sync"),
+                {"assistant_id": "nap", "input": {"ms": 1}, "durability": "sync"},
+            )
         ]
         eventually(lambda: gate.arrived)
         fill(small_disk)

@@ -24,7 +24,9 @@ DAMAGE = {
 
 def doctor(server: Server) -> subprocess.CompletedProcess:
     command = [str(binary()), "doctor", "--store", f"sqlite:{server.folder}/heddle.db"]
-    return subprocess.run(command, env=server.environment(), cwd=server.folder, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        command, env=server.environment(), cwd=server.folder, capture_output=True, text=True, check=False
+    )
 
 
 @pytest.fixture(scope="module")

@@ -83,7 +83,9 @@ class Story:
 
     def events(self) -> list[tuple]:
         path = self.thread.path(f"/runs/{self.first}/stream")
-        answer = self.http.get(path, headers={"Last-Event-ID": "-1"}, params={"stream_mode": ["messages-tuple", "values"]})
+        answer = self.http.get(
+            path, headers={"Last-Event-ID": "-1"}, params={"stream_mode": ["messages-tuple", "values"]}
+        )
         assert answer.status_code == 200, answer.text
         return events(answer.text)
 

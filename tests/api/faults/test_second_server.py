@@ -98,7 +98,9 @@ def test_the_lock_file_is_private_and_other_commands_work_beside_a_server(own_se
     lock = own_server.folder / "heddle.db-server"
     assert stat.S_IMODE(lock.stat().st_mode) == 0o600
     store = f"sqlite:{own_server.folder}/heddle.db"
-    done = subprocess.run([binary(), "doctor", "--store", store], env=own_server.environment(), capture_output=True, text=True)
+    done = subprocess.run(
+        [binary(), "doctor", "--store", store], env=own_server.environment(), capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     with contextlib.suppress(FileNotFoundError):
         assert json.loads(lock.read_text())["pid"] == own_server.process.pid

@@ -1,7 +1,7 @@
 """A PostgreSQL server of the tests' own, which they may stop, freeze and start again.
 
-    with Postgres() as postgres:
-        server = PostgresServer(postgres)
+with Postgres() as postgres:
+    server = PostgresServer(postgres)
 """
 
 from __future__ import annotations

@@ -86,7 +86,9 @@ def free_port() -> int:
 class Server:
     """A server process and the folder with everything it keeps."""
 
-    def __init__(self, graphs: dict[str, Path] | None = None, options: list[str] | None = None, store: str | None = None):
+    def __init__(
+        self, graphs: dict[str, Path] | None = None, options: list[str] | None = None, store: str | None = None
+    ):
         self.folder = Path(tempfile.mkdtemp(prefix="heddle-api-"))
         self.store = store or f"sqlite:{self.folder}/heddle.db"
         self.graphs = graphs or {path.stem: path for path in sorted(GRAPHS.glob("*.json"))}

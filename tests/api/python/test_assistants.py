@@ -130,7 +130,9 @@ async def test_versions_and_latest(client, assistant):
 async def test_search_and_count(client):
     owner = str(uuid.uuid4())
     made = [
-        await client.assistants.create(graph, name=f"N{number}", metadata={"owner": owner, "deep": {"n": number, "x": 1}})
+        await client.assistants.create(
+            graph, name=f"N{number}", metadata={"owner": owner, "deep": {"n": number, "x": 1}}
+        )
         for number, graph in enumerate(("echo", "loop", "echo"))
     ]
     mine = {"owner": owner}

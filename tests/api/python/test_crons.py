@@ -85,7 +85,9 @@ async def test_update(client, owner, unknown):
     end = datetime.datetime(2031, 1, 1, tzinfo=datetime.timezone.utc)
     cron = await client.crons.create("loop", schedule=YEARLY, end_time=end, metadata=owner)
     assert moment(cron["end_time"]) == end
-    changed = await client.crons.update(cron["cron_id"], schedule="15 10 * * *", metadata={"more": 1}, input={"count": 3})
+    changed = await client.crons.update(
+        cron["cron_id"], schedule="15 10 * * *", metadata={"more": 1}, input={"count": 3}
+    )
     assert changed["schedule"] == "15 10 * * *" and changed["metadata"]["owner"] == owner["owner"]
     assert changed["metadata"]["more"] == 1 and changed["payload"]["input"] == {"count": 3}
     assert moment(changed["next_run_date"]).minute == 15 and moment(changed["end_time"]) == end
@@ -108,7 +110,9 @@ async def test_delete(client, owner):
 async def test_it_fires(client, thread, owner, request):
     if "sync]" in request.node.name and "async]" not in request.node.name:
         pytest.skip("a minute of waiting is enough once")
-    cron = await client.crons.create_for_thread(thread, "loop", schedule="* * * * *", input={"count": 0}, metadata=owner)
+    cron = await client.crons.create_for_thread(
+        thread, "loop", schedule="* * * * *", input={"count": 0}, metadata=owner
+    )
 
     async def fired():
         return await client.runs.list(thread)

@@ -70,7 +70,9 @@ async def test_wrong_values(client, place):
 
 async def fill(client, place):
     for number in range(5):
-        await client.store.put_item([place, "even" if number % 2 == 0 else "odd"], f"k{number}", {"n": number, "s": "x"})
+        await client.store.put_item(
+            [place, "even" if number % 2 == 0 else "odd"], f"k{number}", {"n": number, "s": "x"}
+        )
 
 
 async def test_search(client, place):

@@ -161,7 +161,9 @@ async def test_events(client, thread):
     kinds = [each["event"] for each in found]
     assert kinds.count("on_chat_model_start") == kinds.count("on_chat_model_end") == 1
     said = [each["data"]["chunk"] for each in found if each["event"] == "on_chat_model_stream"]
-    assert "".join(chunk.get("content", chunk.get("kwargs", {}).get("content")) for chunk in said) == "You said: hi there"
+    assert (
+        "".join(chunk.get("content", chunk.get("kwargs", {}).get("content")) for chunk in said) == "You said: hi there"
+    )
     for each in found:
         assert {"event", "name", "run_id", "data", "metadata", "tags"} <= set(each)
     [reply] = [each for each in found if each["event"] == "on_chain_start" and each["name"] == "reply"]

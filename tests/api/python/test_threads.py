@@ -136,7 +136,9 @@ async def test_search_and_count(client):
     assert [each["thread_id"] for each in found] == [made[2], made[1]]  # newest first
     found = await client.threads.search(metadata=owner, limit=2, offset=2)
     assert [each["thread_id"] for each in found] == [made[0]]
-    assert [each["thread_id"] for each in await client.threads.search(metadata=owner, status="interrupted")] == [made[0]]
+    assert [each["thread_id"] for each in await client.threads.search(metadata=owner, status="interrupted")] == [
+        made[0]
+    ]
     assert await client.threads.count(metadata=owner, status="interrupted") == 1
     assert await client.threads.count(metadata=owner, status="idle") == 2
     assert [each["thread_id"] for each in await client.threads.search(metadata={**owner, "n": 1})] == [made[1]]

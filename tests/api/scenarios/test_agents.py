@@ -164,7 +164,12 @@ def test_one_agent_is_told_what_the_other_said(thread, agents):
             ]
         },
     )
-    assert texts(values)[-4:] == ["What did the first find?", "You said: find logistics parks", "How are you?", "I am fine."]
+    assert texts(values)[-4:] == [
+        "What did the first find?",
+        "You said: find logistics parks",
+        "How are you?",
+        "I am fine.",
+    ]
 
 
 @SEPARATE

@@ -321,7 +321,9 @@ def test_runs_do_not_carry_names(forked):
 def test_a_name_stays_with_its_checkpoint(forked):
     _, first, _ = forked.branches()["branches"]
     name(forked, first, "English")
-    middle = forked.ask("GET", forked.path("/messages"), params={"checkpoint_id": first["head_checkpoint_id"]})["messages"][2]
+    middle = forked.ask("GET", forked.path("/messages"), params={"checkpoint_id": first["head_checkpoint_id"]})[
+        "messages"
+    ][2]
     forked.run("echo", input=None, checkpoint_id=middle["checkpoint_id"])  # another answer to the same
     named = [branch for branch in forked.branches()["branches"] if branch["name"]]
     assert [branch["branch_id"] for branch in named] == [first["branch_id"]] and not named[0]["leaf"]

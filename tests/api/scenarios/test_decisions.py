@@ -27,7 +27,9 @@ def stream(thread, http, *modes, graph="echo"):
 def test_pieces_are_chunks_and_whole_messages_are_not(thread, http):
     pieces = [data[0] for name, data in stream(thread, http, "messages-tuple") if name == "messages"]
     assert pieces and {piece["type"] for piece in pieces} == {"AIMessageChunk"}
-    whole = [data for name, data in stream(thread, http, "messages") if name in ("messages/partial", "messages/complete")]
+    whole = [
+        data for name, data in stream(thread, http, "messages") if name in ("messages/partial", "messages/complete")
+    ]
     assert {message["type"] for data in whole for message in data} == {"human", "ai"}
 
 
@@ -67,7 +69,9 @@ def test_cancelling_a_run_that_has_ended_is_no_error(thread, http, server):
     for wait in (False, True):
         for action in ("interrupt", "rollback"):
             client.runs.cancel(thread.id, end["run_id"], wait=wait, action=action)
-            answer = http.post(thread.path(f"/runs/{end['run_id']}/cancel"), params={"wait": int(wait), "action": action})
+            answer = http.post(
+                thread.path(f"/runs/{end['run_id']}/cancel"), params={"wait": int(wait), "action": action}
+            )
             assert answer.status_code == 200 and answer.json() == {"run_id": end["run_id"], "status": "success"}
     assert http.get(thread.path(f"/runs/{end['run_id']}")).json()["status"] == "success"
     with pytest.raises(NotFoundError):
@@ -75,7 +79,11 @@ def test_cancelling_a_run_that_has_ended_is_no_error(thread, http, server):
 
 
 def test_the_stream_of_an_unknown_run_is_not_found(thread, http, server, unknown):
-    for path in (thread.path(f"/runs/{unknown}/stream"), f"/threads/{unknown}/runs/{unknown}/stream", f"/runs/{unknown}/stream"):
+    for path in (
+        thread.path(f"/runs/{unknown}/stream"),
+        f"/threads/{unknown}/runs/{unknown}/stream",
+        f"/runs/{unknown}/stream",
+    ):
         answer = http.get(path)
         assert (answer.status_code, answer.json()) == (404, {"detail": "Run not found"})
     with pytest.raises(NotFoundError):
@@ -102,7 +110,11 @@ BAD = [
 
 @pytest.mark.parametrize("method, path, body", BAD, ids=lambda each: each if isinstance(each, str) else "")
 def test_what_is_not_valid_is_refused_before_what_is_not_there(http, unknown, method, path, body):
-    answer = http.request(method, path.format(unknown), json=body) if body is not None else http.request(method, path.format(unknown))
+    answer = (
+        http.request(method, path.format(unknown), json=body)
+        if body is not None
+        else http.request(method, path.format(unknown))
+    )
     assert answer.status_code == 422, answer.text
 
 
@@ -122,7 +134,11 @@ def test_kwargs_hide_the_namespace_that_states_hide():
         body = {"assistant_id": "echo", "input": human("hi"), "config": {"configurable": {"mine": {"config": 1}}}}
         made = http.post(thread.path("/runs"), json=body).json()
         http.get(thread.path(f"/runs/{made['run_id']}/join"))
-        for run in (made, http.get(thread.path(f"/runs/{made['run_id']}")).json(), *http.get(thread.path("/runs")).json()):
+        for run in (
+            made,
+            http.get(thread.path(f"/runs/{made['run_id']}")).json(),
+            *http.get(thread.path("/runs")).json(),
+        ):
             assert run["kwargs"]["config"]["configurable"]["checkpoint_ns"] == ""
             assert run["kwargs"]["config"]["configurable"]["mine"] == {"config": 1}
             assert "assistant:" not in json.dumps(run)

@@ -30,7 +30,11 @@ def logged(*options: str) -> tuple[list[str], str, str]:
     finally:
         server.remove()
     assert SECRET not in text
-    return [line for line in text.splitlines() if " debug " in line or " info " in line or line[:1] == "{"], thread, missing
+    return (
+        [line for line in text.splitlines() if " debug " in line or " info " in line or line[:1] == "{"],
+        thread,
+        missing,
+    )
 
 
 def members(lines: list[str], message: str) -> list[dict]:
@@ -63,7 +67,9 @@ def test_there_is_no_access_log_unless_it_is_wanted():
 
 def test_debug_follows_requests_and_runs():
     lines, thread, _ = logged("--log-level", "debug", "--log-format", "json")
-    assert [entry["path"] for entry in members(lines, "request started") if entry["request_id"] == "my-id"][0] == "/threads"
+    assert [entry["path"] for entry in members(lines, "request started") if entry["request_id"] == "my-id"][
+        0
+    ] == "/threads"
     life = [(entry["message"], entry["status"]) for entry in map(json.loads, lines) if entry.get("thread_id") == thread]
     assert [message for message, _ in life] == ["run admitted", "run started", "run ended"]
     assert life[-1] == ("run ended", "success")

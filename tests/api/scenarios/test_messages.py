@@ -67,7 +67,9 @@ class Tree:
         parent = parent_of(self.states, own)
         before = ids(self.states[parent]) if parent else []
         messages = self.states[own]["values"].get("messages", [])
-        return source(self.states, own) == "update" and any(m["type"] == "human" and m["id"] not in before for m in messages)
+        return source(self.states, own) == "update" and any(
+            m["type"] == "human" and m["id"] not in before for m in messages
+        )
 
     def went_on(self, own):
         return any(not self.is_input(child) and not self.is_written(child) for child in self.children[own])
@@ -146,7 +148,13 @@ def choices(thread, each):
 
 
 def test_an_empty_thread_has_none(thread):
-    expected = {"thread_id": thread.id, "assistant_id": None, "checkpoint_ns": None, "checkpoint_id": None, "messages": []}
+    expected = {
+        "thread_id": thread.id,
+        "assistant_id": None,
+        "checkpoint_ns": None,
+        "checkpoint_id": None,
+        "messages": [],
+    }
     assert thread.ask("GET", thread.path("/messages")) == expected
 
 
@@ -276,7 +284,9 @@ def test_several_messages_at_once_are_one_turn(thread):
     pair = [{"role": "user", "content": text, "id": str(uuid.uuid4())} for text in ("two", "and three")]
     thread.run("echo", input={"messages": pair})
     second, third = (said(thread, number) for number in (1, 2))
-    assert second["fork_checkpoint_id"] == third["fork_checkpoint_id"] and second["alternatives"] == third["alternatives"]
+    assert (
+        second["fork_checkpoint_id"] == third["fork_checkpoint_id"] and second["alternatives"] == third["alternatives"]
+    )
     again(thread, third, "two alone")
     assert texts(thread.state()["values"])[::2] == ["one", "two alone"] and count(said(thread)) == (2, 2)
 

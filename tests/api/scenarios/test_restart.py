@@ -82,7 +82,9 @@ def test_runs_that_wait_are_not_forgotten(own_server, http):
 def test_a_run_for_later_keeps_its_time(own_server, http):
     soon, late = Thread(http), Thread(http)
     runs = [
-        thread.ask("POST", thread.path("/runs"), json={"assistant_id": "echo", "input": human("hi"), "after_seconds": after})
+        thread.ask(
+            "POST", thread.path("/runs"), json={"assistant_id": "echo", "input": human("hi"), "after_seconds": after}
+        )
         for thread, after in ((soon, 1), (late, 3600))
     ]
     crash(own_server)

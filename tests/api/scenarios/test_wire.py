@@ -59,7 +59,11 @@ def test_browsers_may_read_the_headers(http, thread):
     answer = http.get(thread.path(""), headers={"Origin": "http://localhost:3000"})
     assert answer.headers["access-control-allow-origin"] in ("*", "http://localhost:3000")
     assert "content-location" in answer.headers["access-control-expose-headers"].lower()
-    asked = {"Origin": "http://localhost:3000", "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "x-api-key"}
+    asked = {
+        "Origin": "http://localhost:3000",
+        "Access-Control-Request-Method": "POST",
+        "Access-Control-Request-Headers": "x-api-key",
+    }
     answer = http.options("/threads", headers=asked)
     assert answer.status_code in (200, 204)
     assert answer.headers["access-control-allow-origin"] in ("*", "http://localhost:3000")
@@ -67,7 +71,11 @@ def test_browsers_may_read_the_headers(http, thread):
 
 @pytest.mark.beyond_peer("exposes two of them")
 def test_browsers_may_read_all_headers(http, thread):
-    exposed = http.get(thread.path(""), headers={"Origin": "http://localhost:3000"}).headers["access-control-expose-headers"].lower()
+    exposed = (
+        http.get(thread.path(""), headers={"Origin": "http://localhost:3000"})
+        .headers["access-control-expose-headers"]
+        .lower()
+    )
     assert {each.strip() for each in exposed.split(",")} >= {
         "content-location", "location", "x-pagination-total", "x-pagination-next",
     }  # fmt: skip
@@ -77,7 +85,12 @@ def test_browsers_may_read_all_headers(http, thread):
 def test_lists_in_queries(thread, http, query):
     run = http.post(
         thread.path("/runs"),
-        json={"assistant_id": "echo", "input": human("hi"), "stream_mode": ["values", "updates"], "stream_resumable": True},
+        json={
+            "assistant_id": "echo",
+            "input": human("hi"),
+            "stream_mode": ["values", "updates"],
+            "stream_resumable": True,
+        },
     ).json()
     answer = http.get(thread.path(f"/runs/{run['run_id']}/stream?{query}"), headers={"Last-Event-ID": "-1"})
     assert {event for event, _, _ in events(answer.text)} >= {"metadata", "values", "updates"}
@@ -118,7 +131,9 @@ def test_truth_in_queries(thread, http, value):
 
 
 def test_bodies_as_plain_text(http):
-    answer = http.post("/threads", content=b'{"metadata": {"a": 1}}', headers={"Content-Type": "text/plain;charset=UTF-8"})
+    answer = http.post(
+        "/threads", content=b'{"metadata": {"a": 1}}', headers={"Content-Type": "text/plain;charset=UTF-8"}
+    )
     assert answer.status_code == 200 and answer.json()["metadata"] == {"a": 1}
 
 
@@ -161,7 +176,9 @@ def test_errors_have_one_form(http, thread):
         ("PUT", "/threads", {}, 405, None),
     ):  # fmt: skip
         raw = isinstance(body, str)
-        answer = http.request(method, path, **({"content": body} if raw else {"json": body} if body is not None else {}))
+        answer = http.request(
+            method, path, **({"content": body} if raw else {"json": body} if body is not None else {})
+        )
         assert answer.status_code == status, f"{method} {path}: {answer.status_code} {answer.text}"
         assert answer.headers["content-type"].startswith("application/json")
         assert isinstance(answer.json()["detail"], str) and answer.json()["detail"]

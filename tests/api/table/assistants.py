@@ -225,7 +225,9 @@ def test_every_change_is_a_version(http, make):
     same = http.patch(path(made), json={}).json()
     assert same["version"] == 2 and same["updated_at"] > made["updated_at"]
     assert {**same, "version": 1, "updated_at": made["updated_at"]} == made
-    changed = http.patch(path(made), json={"graph_id": "loop", "name": "", "metadata": {"a": {"y": 1}, "c": None}}).json()
+    changed = http.patch(
+        path(made), json={"graph_id": "loop", "name": "", "metadata": {"a": {"y": 1}, "c": None}}
+    ).json()
     assert changed["version"] == 3 and changed["graph_id"] == "loop" and changed["name"] == ""
     assert changed["description"] == "d" and changed["metadata"] == {"a": {"y": 1}, "b": 2, "c": None}
     assert changed["created_at"] == made["created_at"]
@@ -309,7 +311,11 @@ def test_versions_that_are_none(http, make):
 
 
 def test_search_by_everything(http, make, owner):
-    for name, graph, extra in (("Ann", "echo", {}), ("Bob", "loop", {"t": {"a": 1, "b": 2}}), ("Joann", "echo", {"t": {"a": 1}})):
+    for name, graph, extra in (
+        ("Ann", "echo", {}),
+        ("Bob", "loop", {"t": {"a": 1, "b": 2}}),
+        ("Joann", "echo", {"t": {"a": 1}}),
+    ):
         make(name=name, graph_id=graph, metadata={**owner, **extra})
 
     def found(metadata=None, **body):

@@ -150,7 +150,9 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize("body, named", [*WRONG, ({"assistant_id": None}, "assistant_id"), ({"assistant_id": 1}, "assistant_id")])
+@pytest.mark.parametrize(
+    "body, named", [*WRONG, ({"assistant_id": None}, "assistant_id"), ({"assistant_id": 1}, "assistant_id")]
+)
 def test_create_refuses(http, owner, body, named):
     whole = {"assistant_id": "loop", "schedule": YEARLY, "metadata": owner, **body}
     refused(http, "POST", "/runs/crons", 422, named, json=whole)
@@ -205,7 +207,9 @@ def test_switching_off_and_on(http):
     assert patch(http, cron, end_time=None)["next_run_date"] == cron["next_run_date"]
 
 
-@pytest.mark.parametrize("body, named", [each for each in WRONG if each[0] not in ({"schedule": None}, {"schedule": ""})])
+@pytest.mark.parametrize(
+    "body, named", [each for each in WRONG if each[0] not in ({"schedule": None}, {"schedule": ""})]
+)
 def test_patch_refuses(http, owner, body, named):
     cron = create(http, metadata=owner)
     refused(http, "PATCH", f"/runs/crons/{cron['cron_id']}", 422, named, json=body)
@@ -282,7 +286,12 @@ def test_select(http, owner, three):
 
 
 def test_count(http, owner, three):
-    for body, wanted in [({}, 3), ({"enabled": True}, 2), ({"thread_id": three[0].id}, 1), ({"assistant_id": "echo"}, 1)]:
+    for body, wanted in [
+        ({}, 3),
+        ({"enabled": True}, 2),
+        ({"thread_id": three[0].id}, 1),
+        ({"assistant_id": "echo"}, 1),
+    ]:
         assert ask(http, "POST", "/runs/crons/count", json={"metadata": owner, **body}) == wanted
     assert ask(http, "POST", "/runs/crons/count") >= 3
 

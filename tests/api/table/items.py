@@ -157,7 +157,12 @@ def test_get_refuses(http, query):
 
 
 def test_delete_refuses(http):
-    for body in ({"key": "k"}, {"namespace": ["a"]}, {"namespace": ["a.b"], "key": "k"}, {"namespace": ["a"], "key": 1}):
+    for body in (
+        {"key": "k"},
+        {"namespace": ["a"]},
+        {"namespace": ["a.b"], "key": "k"},
+        {"namespace": ["a"], "key": 1},
+    ):
         refused(http, "DELETE", "/store/items", 422, json=body)
     refused(http, "DELETE", "/store/items", 422)
 
@@ -176,7 +181,12 @@ def test_bodies_must_be_objects(http, method, path):
 
 @pytest.mark.parametrize(
     "method, path",
-    [("PUT", "/store/items"), ("DELETE", "/store/items"), ("POST", "/store/items/search"), ("POST", "/store/namespaces")],
+    [
+        ("PUT", "/store/items"),
+        ("DELETE", "/store/items"),
+        ("POST", "/store/items/search"),
+        ("POST", "/store/namespaces"),
+    ],
 )
 def test_bodies_may_be_too_large(http, method, path):
     refuses_too_much(http, method, path)

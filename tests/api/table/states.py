@@ -169,7 +169,12 @@ def test_unknown_agents(http, counted):
     ],
 )
 def test_wrong_checkpoints_are_refused(http, counted, body):
-    for method, rest in (("POST", "/state/checkpoint"), ("POST", "/state"), ("POST", "/history"), ("PATCH", "/branches")):
+    for method, rest in (
+        ("POST", "/state/checkpoint"),
+        ("POST", "/state"),
+        ("POST", "/history"),
+        ("PATCH", "/branches"),
+    ):
         refused(http, method, counted.path(rest), 422, json={"values": {}, "checkpoint_id": UNKNOWN, **body})
 
 

@@ -101,7 +101,8 @@ def test_metrics_show_what_is_at_work(http, server):
     comes_to_rest(server)
     thread = Thread(http)
     runs = [
-        thread.ask("POST", thread.path("/runs"), json={"assistant_id": "nap", "input": {"ms": 600_000}}) for _ in range(3)
+        thread.ask("POST", thread.path("/runs"), json={"assistant_id": "nap", "input": {"ms": 600_000}})
+        for _ in range(3)
     ]
     now = read_metrics(http)
     assert now["heddle_runs_running"] + now["heddle_runs_pending"] == 3

@@ -68,7 +68,16 @@ def test_the_run_and_how_it_ended(http):
     assert sent["path"] == "/a?b=c" and sent["headers"]["Content-Type"] == "application/json"
     body = sent["body"]
     found = thread.ask("GET", thread.path(f"/runs/{made['run_id']}"))
-    for name in ("run_id", "thread_id", "assistant_id", "created_at", "metadata", "kwargs", "multitask_strategy", "status"):
+    for name in (
+        "run_id",
+        "thread_id",
+        "assistant_id",
+        "created_at",
+        "metadata",
+        "kwargs",
+        "multitask_strategy",
+        "status",
+    ):
         assert body[name] == found[name], name
     assert body["status"] == "success" and texts(body["values"]) == ["hi", "You said: hi"]
     assert body["created_at"] <= body["run_started_at"] <= body["run_ended_at"] <= body["webhook_sent_at"]

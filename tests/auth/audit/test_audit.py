@@ -73,7 +73,9 @@ def test_participants_and_operators(audited):
 
 
 def test_keys_are_named_not_shown(audited):
-    made = audited.tool("key", "create", "--subject", "robot", "--config", str(audited.config_file), "--store", audited.store)
+    made = audited.tool(
+        "key", "create", "--subject", "robot", "--config", str(audited.config_file), "--store", audited.store
+    )
     key = next(word for word in made.stdout.split() if word.startswith("hdk_"))
     assert audited.client(headers={"x-api-key": key}).post("/threads", json={}).status_code == 200
     entry = noted(audited, subject="robot")

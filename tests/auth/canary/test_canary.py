@@ -106,7 +106,11 @@ def refused_requests(thread: str, assistant: str) -> list[tuple[str, str, object
         ("POST", "/runs/crons", cron | {"webhook": f"https://hooks.test/?token={secret('cron')}"}),
         ("POST", f"/threads/{thread}/runs/crons", cron | {"context": {"token": secret("cron")}}),
         ("POST", f"/threads/{thread}/runs", run_body("teller", webhook=f"https://user:{secret('hook')}@hooks.test/")),
-        ("POST", f"/threads/{thread}/runs", run_body("teller", webhook=f"https://hooks.test/?api_key={secret('hook')}")),
+        (
+            "POST",
+            f"/threads/{thread}/runs",
+            run_body("teller", webhook=f"https://hooks.test/?api_key={secret('hook')}"),
+        ),
         ("POST", f"/threads/{thread}/runs/wait", run_body("teller", webhook=f"https://hooks.test/x?sig={JWT}")),
     ]
 
@@ -128,7 +132,9 @@ def wrong_requests(thread: str) -> list[tuple[str, str, object]]:
 
 def crash_in_the_middle(server, journal: Journal, thread: str) -> None:
     """A run with secrets is at work, one waits: kill -9, and both go on without them."""
-    run = journal.ask("POST", f"/threads/{thread}/runs", json=run_body("sleeper", input={"messages": "x"})).json()["run_id"]
+    run = journal.ask("POST", f"/threads/{thread}/runs", json=run_body("sleeper", input={"messages": "x"})).json()[
+        "run_id"
+    ]
 
     def is_asleep() -> bool:
         state = journal.http.get(f"/threads/{thread}/state")
@@ -272,11 +278,13 @@ def test_api_keys_and_invitations(secured, store):
         body = run_body("teller", input={"messages": "hello"})
         assert machine.post(f"/threads/{thread}/runs/wait", json=body).status_code == 200
         invitations = [
-            machine.post(f"/threads/{thread}/invitations", json={"role": role}).json()["token"] for role in ("viewer", "editor")
+            machine.post(f"/threads/{thread}/invitations", json={"role": role}).json()["token"]
+            for role in ("viewer", "editor")
         ]
         assert bob.post("/invitations/accept", json={"token": invitations[0]}).status_code == 200
         told = [
-            machine.get(f"/threads/{thread}{path}").text for path in ("", "/invitations", "/participants", "/state", "/runs")
+            machine.get(f"/threads/{thread}{path}").text
+            for path in ("", "/invitations", "/participants", "/state", "/runs")
         ]
     with server.client(key) as machine:  # as a bearer's token, too
         told.append(machine.get(f"/threads/{thread}").text)

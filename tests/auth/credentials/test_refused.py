@@ -116,7 +116,9 @@ def confused(issuers: dict[str, Issuer]) -> dict[str, str]:
     evil = key_of("RS256", "evil")
     brought = {"jwk": jwk_of(evil, "RS256", "evil"), "jku": "https://evil.test/keys", "x5u": "https://evil.test/keys"}
     for name, value in brought.items():
-        found[f"brings its {name}"] = jwt.encode(rsa.claims("alice"), evil, "RS256", headers={"kid": "evil", name: value})
+        found[f"brings its {name}"] = jwt.encode(
+            rsa.claims("alice"), evil, "RS256", headers={"kid": "evil", name: value}
+        )
         found[f"brings its {name}, by the good id"] = jwt.encode(
             rsa.claims("alice"), evil, "RS256", headers={"kid": rsa.kid, name: value}
         )

@@ -31,7 +31,9 @@ def text(value) -> str:
 
 def set_state(server, principal: str, state: int) -> None:
     with sqlite3.connect(server.folder / "heddle.db", timeout=60) as database:
-        changed = database.execute("UPDATE principals SET state = ?, rev = rev + 1 WHERE principal = ?", (state, principal))
+        changed = database.execute(
+            "UPDATE principals SET state = ?, rev = rev + 1 WHERE principal = ?", (state, principal)
+        )
         assert changed.rowcount == 1
 
 
@@ -114,7 +116,9 @@ def test_who_is_moving_has_to_wait(server):
     set_state(server, principal, 2)
     server.ask("POST", "/threads/count", token=alice, json={})
     with sqlite3.connect(f"file:{server.folder}/heddle.db?mode=ro", uri=True) as database:
-        found = database.execute("SELECT key_id, state FROM principals WHERE subject = 'alice' ORDER BY key_id").fetchall()
+        found = database.execute(
+            "SELECT key_id, state FROM principals WHERE subject = 'alice' ORDER BY key_id"
+        ).fetchall()
     assert [(text(key), state) for key, state in found] == [("2026", 2), ("2027", 0)]
 
 

@@ -91,7 +91,9 @@ CONFIGURABLE = {
         ]
     },
     "a2a": {"agents": [{"url": "http://127.0.0.1:9/", "headers": {"X-Api-Key": secret("a2a")}}]},
-    "tools": [{"name": "t", "url": "http://127.0.0.1:9/", "auth": {"bearer": secret("tool"), "password": secret("tool-pw")}}],
+    "tools": [
+        {"name": "t", "url": "http://127.0.0.1:9/", "auth": {"bearer": secret("tool"), "password": secret("tool-pw")}}
+    ],
     "langgraph_auth_user": {"identity": "forged", "token": secret("identity")},
     "langgraph_auth_user_id": "forged",
     "x-supabase-access-token": secret("configured"),

@@ -24,7 +24,9 @@ def configure(server, key: str, *old_keys: str) -> None:
 
 
 def rekey(server, *arguments: str, status: int = 0) -> str:
-    return server.tool("rekey", "--config", str(server.config_file), "--store", server.store, *arguments, status=status).stdout
+    return server.tool(
+        "rekey", "--config", str(server.config_file), "--store", server.store, *arguments, status=status
+    ).stdout
 
 
 def say(client, thread: str, text: str) -> dict:

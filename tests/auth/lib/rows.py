@@ -52,7 +52,9 @@ def read(**options) -> Row:
 
 ROWS: dict[tuple[str, str], Row] = {
     # assistants
-    ("POST", "/assistants"): Row(json=lambda i: {"graph_id": "echo", "assistant_id": i["new_assistant_id"], "name": "new"}),
+    ("POST", "/assistants"): Row(
+        json=lambda i: {"graph_id": "echo", "assistant_id": i["new_assistant_id"], "name": "new"}
+    ),
     ("POST", "/assistants/search"): read(json=lambda i: {"limit": 1000, "metadata": {}}),
     ("POST", "/assistants/count"): read(json=lambda i: {}),
     ("GET", "/assistants/{assistant_id}"): read(),
@@ -68,7 +70,9 @@ ROWS: dict[tuple[str, str], Row] = {
     ("POST", "/threads"): Row(json=lambda i: {"thread_id": i["new_thread_id"], "metadata": {"new": True}}),
     ("POST", "/threads/search"): read(json=lambda i: {"limit": 1000, "ids": [i["thread_id"]]}, own="thread"),
     ("POST", "/threads/count"): read(json=lambda i: {}, own="thread"),
-    ("POST", "/threads/prune"): Row(json=lambda i: {"thread_ids": [i["thread_id"]], "strategy": "delete"}, needs="owner"),
+    ("POST", "/threads/prune"): Row(
+        json=lambda i: {"thread_ids": [i["thread_id"]], "strategy": "delete"}, needs="owner"
+    ),
     ("GET", "/threads/{thread_id}"): read(),
     ("PATCH", "/threads/{thread_id}"): Row(json=lambda i: {"metadata": {"changed": True}}),
     ("DELETE", "/threads/{thread_id}"): Row(ok=204),
@@ -123,7 +127,9 @@ ROWS: dict[tuple[str, str], Row] = {
     ("DELETE", "/runs/crons/{cron_id}"): Row(ok=204),
     # the store
     ("PUT", "/store/items"): Row(ok=204, json=lambda i: {**i["new_item"], "value": {"changed": True}}),
-    ("GET", "/store/items"): read(params=lambda i: {"namespace": ".".join(i["item"]["namespace"]), "key": i["item"]["key"]}),
+    ("GET", "/store/items"): read(
+        params=lambda i: {"namespace": ".".join(i["item"]["namespace"]), "key": i["item"]["key"]}
+    ),
     ("DELETE", "/store/items"): Row(ok=204, json=lambda i: i["item"]),
     ("POST", "/store/items/search"): read(json=lambda i: {"namespace_prefix": i["item"]["namespace"]}),
     ("POST", "/store/namespaces"): read(json=lambda i: {"prefix": i["item"]["namespace"]}),
@@ -134,7 +140,9 @@ ROWS: dict[tuple[str, str], Row] = {
         json=lambda i: {"issuer": "main", "subject": "somebody", "role": "viewer"}
     ),
     ("PATCH", "/threads/{thread_id}/participants/{participant_id}"): Row(json=lambda i: {"role": "editor"}),
-    ("DELETE", "/threads/{thread_id}/participants/{participant_id}"): Row(ok=204, needs="owner"),  # of others than oneself
+    ("DELETE", "/threads/{thread_id}/participants/{participant_id}"): Row(
+        ok=204, needs="owner"
+    ),  # of others than oneself
     ("GET", "/threads/{thread_id}/invitations"): read(),
     ("POST", "/threads/{thread_id}/invitations"): Row(json=lambda i: {"role": "viewer"}),
     ("DELETE", "/threads/{thread_id}/invitations/{invitation_id}"): Row(ok=204),

@@ -45,7 +45,9 @@ class Secured(Heddle):
             entries.append(each.config() if isinstance(each, Issuer) else each)
             secrets |= each.environment() if isinstance(each, Issuer) else {}
         section = {"key": {"id": "2026", "env": "TEST_PRINCIPAL_KEY"}, "issuers": entries, "api_keys": True}
-        super().__init__(config={"auth": section | (auth or {}), **(config or {})}, env=secrets | (env or {}), **options)
+        super().__init__(
+            config={"auth": section | (auth or {}), **(config or {})}, env=secrets | (env or {}), **options
+        )
         self.config_file = self.folder / "config.json"
         self.store = store_url(store, self.folder)
 
@@ -99,5 +101,7 @@ class Secured(Heddle):
             [str(binary()), *arguments], env=self.environment(), cwd=self.folder, input=input, text=True,
             capture_output=True, timeout=300,
         )  # fmt: skip
-        assert status is None or done.returncode == status, f"{arguments}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+        assert status is None or done.returncode == status, (
+            f"{arguments}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+        )
         return done

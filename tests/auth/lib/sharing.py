@@ -29,7 +29,9 @@ class Person:
         return self.ask("POST", "/threads", json=body)["thread_id"]
 
     def share(self, thread: str, role: str, status: int = 200, issuer: str = "main", **whom):
-        return self.ask("POST", f"/threads/{thread}/participants", status, json={"issuer": issuer, "role": role, **whom})
+        return self.ask(
+            "POST", f"/threads/{thread}/participants", status, json={"issuer": issuer, "role": role, **whom}
+        )
 
     def invite(self, thread: str, status: int = 200, **body):
         return self.ask("POST", f"/threads/{thread}/invitations", status, json=body)

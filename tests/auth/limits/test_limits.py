@@ -82,7 +82,8 @@ def test_runs(limited, store):
         assert bob.post("/runs/wait", json={"assistant_id": "echo", "input": human("x")}).status_code == 200
         cancel(alice, threads[0], runs[0])
         again = wait_for(
-            lambda: (answer := start(alice, threads[2])).status_code == 200 and answer.json()["run_id"], what="room for a run"
+            lambda: (answer := start(alice, threads[2])).status_code == 200 and answer.json()["run_id"],
+            what="room for a run",
         )
         refused(start(alice, threads[0]))
         cancel(alice, threads[1], runs[1])
@@ -134,14 +135,20 @@ TEXT = random.Random(4711).randbytes(20_000).hex()  # which does not become smal
 
 
 def fill_threads(http: httpx.Client) -> list[str]:
-    return [f"/threads/{http.post('/threads', json={'metadata': {'n': f'{n}{TEXT}'}}).json()['thread_id']}" for n in range(8)]
+    return [
+        f"/threads/{http.post('/threads', json={'metadata': {'n': f'{n}{TEXT}'}}).json()['thread_id']}"
+        for n in range(8)
+    ]
 
 
 def fill_states(http: httpx.Client) -> list[str]:
     threads = [new_thread(http) for _ in range(8)]
     for n, thread in enumerate(threads):
         text = random.Random(n).randbytes(20_000).hex()
-        assert http.post(f"/threads/{thread}/runs/wait", json={"assistant_id": "echo", "input": human(text)}).status_code == 200
+        assert (
+            http.post(f"/threads/{thread}/runs/wait", json={"assistant_id": "echo", "input": human(text)}).status_code
+            == 200
+        )
     return [f"/threads/{thread}" for thread in threads]
 
 

@@ -47,7 +47,9 @@ class World:
         self.owner = self.person("owner")
         self.editor, self.viewer, self.stranger = map(self.person, ("editor", "viewer", "stranger"))
         self.root = Person(self.server, "root", self.server.main.admin("root"))
-        self.bad = {name: self.server.client(token) for name, token in bad_tokens(self.server.main, self.owner.subject).items()}
+        self.bad = {
+            name: self.server.client(token) for name, token in bad_tokens(self.server.main, self.owner.subject).items()
+        }
         self.bad["no token"] = self.server.client()
         self.misplaced = [self.server.client(**place) for place in places(self.owner.token)]
         self.operations = self.server.operations()
@@ -71,7 +73,15 @@ class World:
         return self.operations[operation]["x-heddle-access"]
 
     def close(self) -> None:
-        for each in (self.owner, self.editor, self.viewer, self.stranger, self.root, *self.bad.values(), *self.misplaced):
+        for each in (
+            self.owner,
+            self.editor,
+            self.viewer,
+            self.stranger,
+            self.root,
+            *self.bad.values(),
+            *self.misplaced,
+        ):
             each.close()
         try:
             self.server.stop()
@@ -252,7 +262,9 @@ def test_costs_are_counted(world):
 @operation
 def test_things_of_others(world, operation):
     """In one's own request, the id of a thread, run, checkpoint, assistant, cron, item … of the owner."""
-    mine = Things(world.foreign, assistant_id=SYSTEM_ASSISTANT if "/runs" in operation[1] else world.foreign["assistant_id"])
+    mine = Things(
+        world.foreign, assistant_id=SYSTEM_ASSISTANT if "/runs" in operation[1] else world.foreign["assistant_id"]
+    )
     if world.access(operation) in ("public", "admin"):
         return
     for name, things, absent in others(operation, mine, world.private):
@@ -403,7 +415,11 @@ def test_runs_on_taken_ids(world, path):
 
 def test_what_nobody_serves(world):
     """Paths and methods that are not there say so to everybody alike."""
-    for method, path in (("GET", "/nowhere"), ("PUT", "/threads"), ("GET", f"/threads/{world.private['thread_id']}/nowhere")):
+    for method, path in (
+        ("GET", "/nowhere"),
+        ("PUT", "/threads"),
+        ("GET", f"/threads/{world.private['thread_id']}/nowhere"),
+    ):
         answers = {
             (answer.status_code, mask(answer.text))
             for http in (world.owner.http, world.stranger.http, *world.bad.values())

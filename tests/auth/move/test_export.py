@@ -8,12 +8,14 @@ import pytest
 from moving import ECHO, conversation, make_thread, rows, say, view
 from secured import STORES, store_url
 
-TEXTS = ["one", "two " * 200, "üñí € 😀 \u0000 and \"quotes\"\n", "four"]
+TEXTS = ["one", "two " * 200, 'üñí € 😀 \u0000 and "quotes"\n', "four"]
 
 
 def export(server, *arguments: str):
     file = server.folder / f"export-{len(list(server.folder.glob('export-*')))}.jsonl"
-    server.tool("export", *arguments, "--store", server.store, "--config", str(server.config_file), "--output", str(file))
+    server.tool(
+        "export", *arguments, "--store", server.store, "--config", str(server.config_file), "--output", str(file)
+    )
     return file
 
 
@@ -44,7 +46,9 @@ def test_everything_of_somebody(secured, store):
         threads = [conversation(alice, ["a", "b"]), make_thread(alice)]
         assistant = alice.post("/assistants", json={"graph_id": "echo", "name": "mine"}).json()["assistant_id"]
         assert alice.put("/store/items", json={"namespace": ["a"], "key": "k", "value": {"x": 1}}).status_code < 300
-        cron = alice.post("/runs/crons", json={"assistant_id": assistant, "schedule": "0 0 1 1 *", "input": {"log": []}})
+        cron = alice.post(
+            "/runs/crons", json={"assistant_id": assistant, "schedule": "0 0 1 1 *", "input": {"log": []}}
+        )
         assert cron.status_code == 200, cron.text
         conversation(bob, ["bob's own"])
     file = export(server, "--all", "--subject", "main/alice")

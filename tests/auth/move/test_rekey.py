@@ -106,7 +106,9 @@ def test_under_load(secured, store):
     moved = rekey(server)
     assert moved.startswith("moved 5 principals") and "nothing is left" in moved, moved
     turns = {t.user: sum(map(len, t.said.values())) for t in talkers}
-    wait_for(lambda: all(t.failure or sum(map(len, t.said.values())) > turns[t.user] for t in talkers), what="talking on")
+    wait_for(
+        lambda: all(t.failure or sum(map(len, t.said.values())) > turns[t.user] for t in talkers), what="talking on"
+    )
     finish(talkers)
     assert sum(t.turned_away for t in talkers) > 0, "nobody noticed"
     for talker in talkers:
@@ -224,7 +226,9 @@ def test_runs_that_do_not_end(secured):
     server.start()
     with server.as_user("ann") as client:
         thread = make_thread(client)
-        run = client.post(f"/threads/{thread}/runs", json={"assistant_id": "slow", "input": {"log": ["x"]}}).json()["run_id"]
+        run = client.post(f"/threads/{thread}/runs", json={"assistant_id": "slow", "input": {"log": ["x"]}}).json()[
+            "run_id"
+        ]
         wait_for(lambda: client.get(f"/threads/{thread}/runs/{run}").json()["status"] == "running", what="the run")
         assert "1 principals stay" in rekey(server, "--wait", "1", status=1)
         assert say(client, done, "again")["log"] == ["ann", "heard", "again", "heard"]

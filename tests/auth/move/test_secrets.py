@@ -99,7 +99,17 @@ def test_a_sound_set_up(secured):
     server.config_file.write_text(text)
     where = ["--config", str(server.config_file), "--store", server.store]
     fine = server.tool("doctor", *where).stdout
-    for line in ("configuration", "authentication", "key file", "network", "disk", "database", "schema", "values", "rows"):
+    for line in (
+        "configuration",
+        "authentication",
+        "key file",
+        "network",
+        "disk",
+        "database",
+        "schema",
+        "values",
+        "rows",
+    ):
         assert f"ok    {line} " in fine, fine
     assert "fine" in fine.splitlines()[-1]
 
@@ -130,7 +140,9 @@ def test_secrets_of_other_shapes(secured):
     server = secured(graphs={"echo": ECHO})
     token = Issuer("main").token("alice")
     server.stop()
-    for number, secret in enumerate((token, f"Bearer {token}", "postgresql://u:hunter2@db/x", "hdk_0123456789abcdef0123")):
+    for number, secret in enumerate(
+        (token, f"Bearer {token}", "postgresql://u:hunter2@db/x", "hdk_0123456789abcdef0123")
+    ):
         row = {"principal": "p", "namespace": "n", "key": f"k{number}", "created_at": 1, "updated_at": 1,
                "value": '{"a": "%s"}' % secret}  # fmt: skip
         insert(server.store, "items", row)

@@ -87,7 +87,9 @@ def test_without_users_pages_of_other_origins_change_and_read_nothing(alone):
     for origin in ("https://evil.example", "null", "http://localhost.evil.example"):
         page = {"Origin": origin}
         for kind in ("text/plain", "application/json", "application/x-www-form-urlencoded"):
-            answer = httpx.post(alone.url + "/runs/wait", headers=page | {"Content-Type": kind}, content=body, timeout=60)
+            answer = httpx.post(
+                alone.url + "/runs/wait", headers=page | {"Content-Type": kind}, content=body, timeout=60
+            )
             assert (answer.status_code, allowed(answer)) == (403, []) and "cors.allow_origins" in answer.text
         assert httpx.options(alone.url + "/runs/wait", headers=page | PREFLIGHT, timeout=60).status_code == 403
         assert allowed(httpx.get(alone.url + "/info", headers=page, timeout=60)) == []
@@ -97,7 +99,13 @@ def test_without_users_pages_of_other_origins_change_and_read_nothing(alone):
 
 def test_without_users_pages_send_json_as_json(alone):
     body = b'{"metadata": {}}'
-    for kind in ("text/plain", "text/plain; application/json", "application/x-www-form-urlencoded", "application/jsonp", ""):
+    for kind in (
+        "text/plain",
+        "text/plain; application/json",
+        "application/x-www-form-urlencoded",
+        "application/jsonp",
+        "",
+    ):
         for page in ({"Origin": "http://localhost:3000"}, {"Origin": alone.url}, {"Sec-Fetch-Site": "same-origin"}):
             answer = httpx.post(alone.url + "/threads", headers=page | {"Content-Type": kind}, content=body, timeout=60)
             assert answer.status_code == 415 and "application/json" in answer.text
@@ -112,7 +120,11 @@ def test_without_users_pages_send_json_as_json(alone):
 def test_without_users_listed_origins_may_besides_loopback():
     for create in collect(Heddle):
         server = create(config={"cors": {"allow_origins": ["https://app.example"]}})
-        for origin, status in (("https://app.example", 200), ("http://localhost:3000", 200), ("https://evil.example", 403)):
+        for origin, status in (
+            ("https://app.example", 200),
+            ("http://localhost:3000", 200),
+            ("https://evil.example", 403),
+        ):
             answer = httpx.post(server.url + "/threads", headers={"Origin": origin}, json={}, timeout=60)
             assert answer.status_code == status
 
@@ -121,7 +133,9 @@ def test_without_users_borrowed_names_are_refused(alone):
     """DNS rebinding: the page's own name, made to stand for this machine."""
     for host in ("evil.example", "evil.example:2024", "10.0.0.1", "127.0.0.1.evil.example"):
         for method, path in (("GET", "/info"), ("POST", "/threads"), ("GET", "/docs")):
-            answer = httpx.request(method, alone.url + path, headers={"Host": host, "Origin": f"http://{host}"}, timeout=60)
+            answer = httpx.request(
+                method, alone.url + path, headers={"Host": host, "Origin": f"http://{host}"}, timeout=60
+            )
             assert answer.status_code == 421 and "allowed_hosts" in answer.text
     for host in ("localhost", "127.0.0.1:1", "[::1]:2024", "app.localhost"):
         assert httpx.get(alone.url + "/info", headers={"Host": host}, timeout=60).status_code == 200
@@ -167,5 +181,7 @@ def test_large_heads_are_refused(server):
     for name in ("Authorization", "X-Api-Key", "Cookie", "X-Anything"):
         answer = httpx.get(server.url + "/threads/x", headers={name: "Bearer " + "a" * 70_000}, timeout=60)
         assert answer.status_code == 431
-    answer = httpx.post(server.url + "/threads", headers={"Authorization": "Bearer " + "a" * 20_000}, json={}, timeout=60)
+    answer = httpx.post(
+        server.url + "/threads", headers={"Authorization": "Bearer " + "a" * 20_000}, json={}, timeout=60
+    )
     assert answer.status_code == 401

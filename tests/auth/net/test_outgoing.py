@@ -32,7 +32,12 @@ def reader(source: dict, tool: str = "x") -> dict:
             ["__start__", "model"],
             {
                 "from": "model",
-                "fanout": {"over": "{{messages[-1].tool_calls}}", "as": "call", "to": "tools", "arg": {"call": "{{call}}"}},
+                "fanout": {
+                    "over": "{{messages[-1].tool_calls}}",
+                    "as": "call",
+                    "to": "tools",
+                    "arg": {"call": "{{call}}"},
+                },
             },
             ["tools", "model"],
         ],
@@ -61,10 +66,16 @@ WAYS = {
     "mcp": lambda url: {"mcp": {"url": url}},
     "a2a": lambda url: {"a2a": [{"name": "x", "url": url}]},
     "langconnect": lambda url: {
-        "rag": {"rag_url": url, "collections": ["6f1c1ba9-4d6e-4d1c-9c43-0d6f0f5f0c11"]}, "x-supabase-access-token": "t-0815"
+        "rag": {"rag_url": url, "collections": ["6f1c1ba9-4d6e-4d1c-9c43-0d6f0f5f0c11"]},
+        "x-supabase-access-token": "t-0815",
     },
     "chroma": lambda url: {
-        "rag_config": {"chromadb_url": url, "archives": [{"collection_name": "x"}], "embeddings_url": url, "embeddings_model": "m"}
+        "rag_config": {
+            "chromadb_url": url,
+            "archives": [{"collection_name": "x"}],
+            "embeddings_url": url,
+            "embeddings_model": "m",
+        }
     },
     "fetch": lambda url: {"url": url},
     "http": lambda url: {"tools": [{"name": "x", "description": "x", "url": url}]},
@@ -200,7 +211,10 @@ def test_archives_that_the_environment_names_are_asked(secured, scripted):
     peer = scripted(answer)
     server = secured(graphs=GRAPHS, env={"DOCPROC_CHROMADB_URL": peer.url, "DOCPROC_TEI_EMBEDDINGS_URL": peer.url})
     body = {"assistant_id": "chroma", "input": {"messages": [{"role": "user", "content": "go"}]}}
-    for archive, is_asked in (({"collection_name": "x"}, True), ({"collection_name": "x", "chromadb_url": peer.url}, False)):
+    for archive, is_asked in (
+        ({"collection_name": "x"}, True),
+        ({"collection_name": "x", "chromadb_url": peer.url}, False),
+    ):
         config = {"configurable": {"rag_config": {"archives": [archive]}}}
         with server.as_user("alice") as http:
             text = http.post("/runs/wait", json=body | {"config": config}).text
@@ -208,7 +222,13 @@ def test_archives_that_the_environment_names_are_asked(secured, scripted):
 
 
 def test_webhooks_are_refused_at_once(server):
-    for url in ("http://127.0.0.1:9/", "http://localhost/", "http://169.254.169.254/latest/", "http://[::1]/", "http://10.0.0.1/"):
+    for url in (
+        "http://127.0.0.1:9/",
+        "http://localhost/",
+        "http://169.254.169.254/latest/",
+        "http://[::1]/",
+        "http://10.0.0.1/",
+    ):
         with server.as_user("alice") as http:
             answer = http.post("/runs/wait", json={"assistant_id": "fetch", "input": {}, "webhook": url})
             assert answer.status_code == 422 and REFUSAL in answer.text

@@ -86,7 +86,9 @@ def test_webhooks_to_the_server_itself(tls):
         run = {"assistant_id": "demo", "input": {}, "webhook": f"/threads/{thread}"}
         assert http.post("/runs/wait", json=run).status_code == 200
     # Nobody is there to take it, but it was asked and has answered: over TLS.
-    wait_for(lambda: "webhook" in server.tail(1000) and "given up, the answer is" in server.tail(1000), what="the webhook")
+    wait_for(
+        lambda: "webhook" in server.tail(1000) and "given up, the answer is" in server.tail(1000), what="the webhook"
+    )
 
 
 def test_a_renewed_certificate_is_taken_up(tls):
@@ -109,7 +111,10 @@ def test_a_renewed_certificate_is_taken_up(tls):
     [
         (lambda folder: (folder / "server.crt").unlink(), r"certificate in .*server\.crt: No such file"),
         (lambda folder: (folder / "server.key").write_text("nonsense"), r"key in .*server\.key"),
-        (lambda folder: make(folder, "other") and (folder / "other.key").rename(folder / "server.key"), r"key in .*mismatch"),
+        (
+            lambda folder: make(folder, "other") and (folder / "other.key").rename(folder / "server.key"),
+            r"key in .*mismatch",
+        ),
     ],
 )
 def test_certificates_that_are_no_good_keep_the_server_from_starting(change, says):

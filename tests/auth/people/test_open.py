@@ -91,7 +91,9 @@ def test_a_wait_is_answered_404_before_anything_was_said(secured):
         made = alice.share(thread, "editor", subject="bob")
         body = {"assistant_id": "nap", "input": {"ms": HOUR_MS}, "on_disconnect": "cancel"}
         waiting = Open(bob, "POST", f"/threads/{thread}/runs/wait", json=body)
-        (run,) = wait_for(lambda: alice.ask("GET", f"/threads/{thread}/runs", params={"status": "running"}), what="a run")
+        (run,) = wait_for(
+            lambda: alice.ask("GET", f"/threads/{thread}/runs", params={"status": "running"}), what="a run"
+        )
         wait_for(lambda: is_let_in(server.metrics(), 2), what="a wait for it that was let in")
         alice.ask("PATCH", f"/threads/{thread}/participants/{made['participant_id']}", json={"role": "viewer"})
         waiting.wait_end()

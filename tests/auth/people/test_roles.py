@@ -99,7 +99,9 @@ def test_some_things_are_the_owners(world):
     vera = people["alice"].participants(thread)[0]["participant_id"]
     for who, status in {"edit": 403, "vera": 403, "oscar": 403, "sam": 404}.items():
         ask = people[who].ask
-        ask("POST", f"/threads/{thread}/participants", status, json={"issuer": "main", "subject": "x", "role": "viewer"})
+        ask(
+            "POST", f"/threads/{thread}/participants", status, json={"issuer": "main", "subject": "x", "role": "viewer"}
+        )
         ask("PATCH", f"/threads/{thread}/participants/{vera}", status, json={"role": "editor"})
         ask("POST", f"/threads/{thread}/invitations", status, json={})
         ask("GET", f"/threads/{thread}/invitations", status)

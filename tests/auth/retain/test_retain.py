@@ -199,7 +199,10 @@ def test_stored_events_are_bounded_by_bytes(secured):
 
 
 def numbers(text: str) -> dict[str, int]:
-    return {name: int(number) for number, name in re.findall(r"(\d+) (threads|checkpoints|writes|runs|bytes)", text.splitlines()[0])}
+    return {
+        name: int(number)
+        for number, name in re.findall(r"(\d+) (threads|checkpoints|writes|runs|bytes)", text.splitlines()[0])
+    }
 
 
 def test_the_command_line(secured, store):

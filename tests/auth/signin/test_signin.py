@@ -157,7 +157,9 @@ def test_documents_that_are_not_believed(oidc, open_with, extra):
 
 def test_endpoints_that_are_configured_are_not_asked_for(oidc, open_with):
     issuer = oidc()
-    entry = way(authorization_endpoint=issuer.base + "/authorize", token_endpoint=issuer.base + "/token", scope="openid")
+    entry = way(
+        authorization_endpoint=issuer.base + "/authorize", token_endpoint=issuer.base + "/token", scope="openid"
+    )
     server = open_with(issuer, entry)
     told = server.ask("GET", "/page/settings")["sign_in"][0]
     assert (told["authorization_endpoint"], told["scope"]) == (issuer.base + "/authorize", "openid")
@@ -254,7 +256,9 @@ def test_not_even_pages_that_may_use_the_api(oidc, secured):
     issuer = oidc()
     config = {"page": {"sign_in": [way()]}, "cors": {"allow_origins": ["https://app.example"]}}
     server = secured(issuers=[issuer.issuer.config(issuer.url)], config=config)
-    assert "own page" in exchange(server, grant(server, issuer), 403, headers={"Origin": "https://app.example"})["detail"]
+    assert (
+        "own page" in exchange(server, grant(server, issuer), 403, headers={"Origin": "https://app.example"})["detail"]
+    )
     assert issuer.asked("/token") == []
 
 

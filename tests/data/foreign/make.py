@@ -379,9 +379,15 @@ def run(graph: Any, config: Any, inputs: list[Any], saver: Recorder, subject: di
             states.append({"id": at, "subgraphs": False, "state": shown(state)})
         for one in graph.get_state(config).tasks:
             if one.state:
-                inner = {"configurable": {"thread_id": "t", "checkpoint_ns": one.state["configurable"]["checkpoint_ns"]}}
+                inner = {
+                    "configurable": {"thread_id": "t", "checkpoint_ns": one.state["configurable"]["checkpoint_ns"]}
+                }
                 states.append(
-                    {"ns": inner["configurable"]["checkpoint_ns"], "subgraphs": False, "state": shown(graph.get_state(inner))}
+                    {
+                        "ns": inner["configurable"]["checkpoint_ns"],
+                        "subgraphs": False,
+                        "state": shown(graph.get_state(inner)),
+                    }
                 )
         subject["steps"].append({"puts": saver.puts, "states": states})
         saver.puts = []

@@ -110,4 +110,3 @@ def bob(shared):
 def eve(shared):
     with contextlib.closing(shared.as_user("t-eve").client) as client:
         yield Asking(client)
-

@@ -14,7 +14,13 @@ MANY = [f"resource{number}.create" for number in range(300)]
 
 @pytest.mark.parametrize(
     ("handlers", "status"),
-    [(["threads.create"], 403), ([*MANY, "threads.create"], 500), ([7, "threads.create"], 500), (None, 500), ("threads", 500)],
+    [
+        (["threads.create"], 403),
+        ([*MANY, "threads.create"], 500),
+        ([7, "threads.create"], 500),
+        (None, 500),
+        ("threads", 500),
+    ],
 )
 def test_what_is_not_understood_refuses(project, tmp_path, handlers, status):
     table = {

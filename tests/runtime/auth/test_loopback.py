@@ -107,7 +107,10 @@ def test_the_credential_ends_with_the_call_and_is_nowhere(served):
 @pytest.mark.parametrize("runtime", SOURCES)
 def test_it_needs_no_credential_where_nobody_authenticates(project, runtime):
     name, text = SOURCES[runtime]
-    config = {"graphs": {"look": f"./{name}:graph", "echo": "./echo.json"}, "http": {"app": f"./{name}:app", "mount_prefix": "/below"}}
+    config = {
+        "graphs": {"look": f"./{name}:graph", "echo": "./echo.json"},
+        "http": {"app": f"./{name}:app", "mount_prefix": "/below"},
+    }
     server = project(config=config, files={name: text, "echo.json": ECHO.read_text()})
     with httpx.Client(base_url=f"{server.url}/below", timeout=120) as client:
         thread = client.post("/threads", json={}).json()["thread_id"]
@@ -126,7 +129,17 @@ class Encrypted(Project):
     def start(self) -> Encrypted:
         name = ["-subj", "/CN=elsewhere.example", "-days", "1", "-nodes"]
         files = ["-keyout", str(self.folder / "key.pem"), "-out", str(self.folder / "cert.pem")]
-        command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", *name, *files]
+        command = [
+            "openssl",
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:prime256v1",
+            *name,
+            *files,
+        ]
         subprocess.run(command, check=True, capture_output=True)
         self.options += ["--tls-certificate", str(self.folder / "cert.pem"), "--tls-key", str(self.folder / "key.pem")]
         return super().start()

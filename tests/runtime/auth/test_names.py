@@ -41,9 +41,17 @@ def ask(guarded_module):
 @pytest.mark.parametrize(
     ("method", "path", "body"),
     [
-        ("POST", "/runs/wait", '{"assistant_id": "echo", "input": {"messages": "forbidden"}, "input": {"messages": "hi"}}'),
+        (
+            "POST",
+            "/runs/wait",
+            '{"assistant_id": "echo", "input": {"messages": "forbidden"}, "input": {"messages": "hi"}}',
+        ),
         ("POST", "/runs/wait", '{"assistant_id": "echo", "input": {"messages": "forbidden", "messages": "hi"}}'),
-        ("POST", "/runs/batch", '[{"assistant_id": "echo", "input": {"messages": "forbidden"}, "input": {"messages": "hi"}}]'),
+        (
+            "POST",
+            "/runs/batch",
+            '[{"assistant_id": "echo", "input": {"messages": "forbidden"}, "input": {"messages": "hi"}}]',
+        ),
         ("PUT", "/store/items", '{"namespace": ["n"], "key": "k", "value": {"team": "theirs", "team": "mine"}}'),
     ],
 )

@@ -99,7 +99,12 @@ def resume(answer) -> dict:
     return {"command": {"resume": answer}}
 
 
-STORIES = [("python", "js", "python"), ("js", "python", "js"), ("native", "js", "native"), ("python", "native", "python")]
+STORIES = [
+    ("python", "js", "python"),
+    ("js", "python", "js"),
+    ("native", "js", "native"),
+    ("python", "native", "python"),
+]
 
 
 @pytest.fixture(scope="module", params=STORIES, ids="-".join)

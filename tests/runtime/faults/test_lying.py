@@ -101,7 +101,9 @@ def test_one_that_answers_nobody(served):
 def test_pieces_that_make_no_sense(served, steps):
     """The run ends, one way or the other, and what clients get is JSON."""
     server = served(ready(run=steps))
-    told = server.stream("chat", {"messages": []}, stream_mode=["values", "messages", "messages-tuple", "debug", "updates"])
+    told = server.stream(
+        "chat", {"messages": []}, stream_mode=["values", "messages", "messages-tuple", "debug", "updates"]
+    )
     assert told[-1][0] in ("end", "error")
     assert server.ask("GET", "/ok") == {"ok": True}
 
@@ -121,7 +123,15 @@ def test_answers_that_make_no_sense(served, answer):
     "call",
     [
         {"op": "put", "ns": "", "id": "x"},
-        {"op": "put", "ns": "", "id": "x", "checkpoint": "[]", "metadata": "7", "new_versions": [], "values": [["a", "hd1", 3]]},
+        {
+            "op": "put",
+            "ns": "",
+            "id": "x",
+            "checkpoint": "[]",
+            "metadata": "7",
+            "new_versions": [],
+            "values": [["a", "hd1", 3]],
+        },
         {"op": "writes", "ns": "", "id": "", "task_id": 5},
         {"op": "get", "ns": None, "id": 3},
         {"op": "list", "limit": -5, "before": {}},

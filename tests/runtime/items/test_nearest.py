@@ -88,7 +88,13 @@ def some_items(draw: random.Random) -> list[dict]:
             value["text"] = draw.choice(vectors)
         if n % 5 == 0:
             value["more"] = [draw.choice(vectors) for _ in range(draw.randrange(3))]
-        found.append({"namespace": draw.choice([["s"], ["s", "x"], ["s", "x", "y"], ["s-x"], ["t"]]), "key": f"k{n}", "value": value})
+        found.append(
+            {
+                "namespace": draw.choice([["s"], ["s", "x"], ["s", "x", "y"], ["s-x"], ["t"]]),
+                "key": f"k{n}",
+                "value": value,
+            }
+        )
     found += [dict(draw.choice(found), index=False) for _ in range(8)]
     found += [dict(draw.choice(found), value={"text": draw.choice(vectors), "kind": "a"}) for _ in range(8)]
     return found
@@ -96,7 +102,11 @@ def some_items(draw: random.Random) -> list[dict]:
 
 def searches(draw: random.Random):
     for _ in range(40):
-        options = {"query": vector(draw), "limit": draw.choice([1, 3, 10, 40, 300]), "offset": draw.choice([0, 0, 1, 7, 50])}
+        options = {
+            "query": vector(draw),
+            "limit": draw.choice([1, 3, 10, 40, 300]),
+            "offset": draw.choice([0, 0, 1, 7, 50]),
+        }
         if draw.random() < 0.4:
             options["filter"] = draw.choice([{"kind": "a"}, {"n": {"$lt": 20}}, {"n": 7}, {"n": -1}])
         yield draw.choice([["s"], ["s", "x"], ["s", "x", "y"], ["t"], [], ["nothing"]]), options
@@ -138,7 +148,9 @@ def test_what_is_over_is_found_by_neither(served):
             store.put_item(["over"], f"k{n}", {"text": text if n % 2 else vector(random.Random(1000 + n))})
         store.put_item(["over"], "short", {"text": text}, ttl=0.001)
         search = {"query": text, "limit": 100}
-        wait_for(lambda server=server, search=search: "short" not in [found[1] for found in shown(server, ["over"], search)])
+        wait_for(
+            lambda server=server, search=search: "short" not in [found[1] for found in shown(server, ["over"], search)]
+        )
     for limit in (1, 5, 29, 30, 31, 100):
         found = same(served, ["over"], {"query": text, "limit": limit})
         assert [key for _, key, _, _ in found[:30]] == [f"k{n}" for n in range(59, 0, -2)][:limit]

@@ -150,7 +150,9 @@ def test_subgraphs_stream(server):
 
 def test_every_mode_streams(server):
     modes = ["values", "updates", "messages-tuple", "debug", "tasks", "checkpoints", "events", "custom"]
-    events = server.stream("agent", say("add 1 2"), server.thread(), stream_mode=modes, configurable={"api_key": "sk-hidden"})
+    events = server.stream(
+        "agent", say("add 1 2"), server.thread(), stream_mode=modes, configurable={"api_key": "sk-hidden"}
+    )
     names = {event for event, _, _ in events}
     assert {"values", "updates", "messages", "debug", "tasks", "checkpoints", "events"} <= names
     assert "error" not in names
@@ -188,7 +190,12 @@ def test_forks(server):
     first = server.state(thread)["checkpoint"]["checkpoint_id"]
     server.wait("chat", say("two"), thread)
     values = server.wait("chat", say("three"), thread, checkpoint_id=first)
-    assert [message["content"] for message in values["messages"]] == ["one", "you said: one", "three", "you said: three"]
+    assert [message["content"] for message in values["messages"]] == [
+        "one",
+        "you said: one",
+        "three",
+        "you said: three",
+    ]
 
 
 def test_drawing_and_schemas(server):

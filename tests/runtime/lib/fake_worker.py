@@ -260,7 +260,10 @@ class Worker:
         except ServerError as error:
             type, head = ERROR, error.head
         except Exception as error:
-            type, head = ERROR, {"type": error.__class__.__name__, "message": str(error), "traceback": traceback.format_exc()}
+            type, head = (
+                ERROR,
+                {"type": error.__class__.__name__, "message": str(error), "traceback": traceback.format_exc()},
+            )
         self.calls.pop(call.id, None)
         try:
             self.send(type, call.id, head, blobs)

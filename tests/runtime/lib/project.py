@@ -67,4 +67,6 @@ class Project(Heddle):
 
     def ready(self, runtime: str = "python", count: int = 1) -> list[int]:
         """Waits until so many workers are there; whether they have loaded is for runs to wait for."""
-        return wait_for(lambda: len(found := self.workers(runtime)) >= count and found, what=f"{count} {runtime} workers")
+        return wait_for(
+            lambda: len(found := self.workers(runtime)) >= count and found, what=f"{count} {runtime} workers"
+        )

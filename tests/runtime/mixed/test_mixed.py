@@ -65,7 +65,9 @@ def test_each_runtime_has_a_line_of_its_own(server):
 @pytest.mark.parametrize("graph", TELLERS)
 def test_the_same_events_whoever_runs_it(server, graph):
     told = server.stream(
-        graph, human("hello"), stream_mode=["values", "updates", "messages", "messages-tuple", "tasks", "checkpoints", "debug"]
+        graph,
+        human("hello"),
+        stream_mode=["values", "updates", "messages", "messages-tuple", "tasks", "checkpoints", "debug"],
     )
     names = [name for name, *_ in told]
     assert names[0] == "metadata" and names[-1] == "end"

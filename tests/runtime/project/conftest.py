@@ -27,7 +27,9 @@ class Dev(LIB.Project):
 
     def waits_for(self, text: str, times: int = 1) -> str:
         """Until it has printed this so often."""
-        return wait_for(lambda: (said := self.said()).count(text) >= times and said, seconds=120, what=f"{text!r}: {self.tail()}")
+        return wait_for(
+            lambda: (said := self.said()).count(text) >= times and said, seconds=120, what=f"{text!r}: {self.tail()}"
+        )
 
 
 @pytest.fixture(scope="module")

@@ -44,7 +44,9 @@ def check(folder: Path, config: dict, files=(), options=(), env=None) -> subproc
 
 def test_parts_can_be_left_out(project):
     server = project(
-        config=config(http={"disable_store": True, "disable_assistants": True, "disable_meta": True, "disable_webhooks": True}),
+        config=config(
+            http={"disable_store": True, "disable_assistants": True, "disable_meta": True, "disable_webhooks": True}
+        ),
         files=GRAPH,
     )
     server.ask("POST", "/store/items/search", 404, json={"namespace_prefix": []})
@@ -118,7 +120,10 @@ def test_variables_reach_the_server_itself(project, mock):
         "edges": [["__start__", "model"], ["model", "__end__"]],
     }
     server = project(
-        config={"graphs": {"agent": "./agent.json"}, "env": {"OPENAI_API_KEY": "sk-from-env", "OPENAI_BASE_URL": model.base_url}},
+        config={
+            "graphs": {"agent": "./agent.json"},
+            "env": {"OPENAI_API_KEY": "sk-from-env", "OPENAI_BASE_URL": model.base_url},
+        },
         files={"agent.json": json.dumps(agent)},
     )
     values = server.wait("agent", {"messages": [{"role": "user", "content": "hi"}]})
@@ -159,7 +164,9 @@ def test_expiry_is_as_configured(project):
     ttl = {"checkpointer": {"ttl": {"strategy": "delete", "default_ttl": 0.02, "sweep_interval_minutes": 0.002}}}
     server = project(config=config(**ttl), files=GRAPH)
     thread = server.ask("POST", "/threads", json={})["thread_id"]
-    wait_for(lambda: httpx.get(f"{server.url}/threads/{thread}", timeout=60).status_code == 404, what="the thread's end")
+    wait_for(
+        lambda: httpx.get(f"{server.url}/threads/{thread}", timeout=60).status_code == 404, what="the thread's end"
+    )
 
 
 # ---- what is said ---------------------------------------------------------------
@@ -183,7 +190,12 @@ MISTAKES = {
     "no language": ({"graphs": {"a": "./agent.rb:graph"}}, [], [], "no language that is known"),
     "no python": ({"graphs": {"a": "./a.py:g"}}, ["a.py"], ["--runtime-python", "/no/python"], "is not a program"),
     "not a python": ({"graphs": {"a": "./a.py:g"}}, ["a.py"], ["--runtime-python", "/bin/true"], "does not work"),
-    "no package": ({"graphs": {"a": "./a.py:g"}}, ["a.py"], ["--runtime-python", str(BARE)], '-m pip install "heddle[runtime]"'),
+    "no package": (
+        {"graphs": {"a": "./a.py:g"}},
+        ["a.py"],
+        ["--runtime-python", str(BARE)],
+        '-m pip install "heddle[runtime]"',
+    ),
     "no npm package": ({"graphs": {"a": "./a.ts:g"}}, ["a.ts"], [], "npm install heddle"),
     "encryption": ({"encryption": {"path": "./e.py:e"}}, ["e.py"], [], "does not encrypt"),
     "env": ({"env": {"A B": "x"}}, [], [], "not a variable's name"),
@@ -203,7 +215,10 @@ VARIABLES = {
     "LANGGRAPH_HTTP": ('{"disable_store": true}', '"http" of the langgraph.json'),
     "LANGGRAPH_AUTH": ('{"path": "./auth.py:auth"}', '"auth" of the langgraph.json'),
     "LANGGRAPH_AES_KEY": ("0123456789abcdef", "does not encrypt"),
-    "LANGGRAPH_CONFIG": ('{"a": {"configurable": {"api_key": "sk-0123456789abcdef0123456789"}}}', "keys are not stored"),
+    "LANGGRAPH_CONFIG": (
+        '{"a": {"configurable": {"api_key": "sk-0123456789abcdef0123456789"}}}',
+        "keys are not stored",
+    ),
 }
 
 

@@ -32,7 +32,9 @@ NAME = "Deep Researcher"
 def test_langgraph_config_is_that_of_the_first_assistants(project):
     config = {NAME: {"configurable": {"model": "small"}, "context": {"tone": "dry"}}, "gone": {}}
     files = {"look.py": PYTHON, ".env": f"LANGGRAPH_CONFIG='{json.dumps(config)}'\n"}
-    server = project(config={"graphs": {NAME: "./look.py:graph", "other": "./look.py:graph"}, "env": ".env"}, files=files)
+    server = project(
+        config={"graphs": {NAME: "./look.py:graph", "other": "./look.py:graph"}, "env": ".env"}, files=files
+    )
     assert server.wait(NAME, {})["seen"] == {"model": "small", "tone": "dry"}
     assert server.wait(NAME, {}, configurable={"model": "large"})["seen"]["model"] == "large"
     assert server.wait("other", {})["seen"] == {"model": None, "tone": None}

@@ -12,17 +12,24 @@ HELLO = {"messages": [{"role": "user", "content": "hello"}]}
 
 
 def new(*arguments, cwd: Path) -> subprocess.CompletedProcess:
-    return subprocess.run([str(binary()), "new", *arguments], cwd=cwd, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(
+        [str(binary()), "new", *arguments], cwd=cwd, capture_output=True, text=True, timeout=60, check=False
+    )
 
 
-@pytest.mark.parametrize(("kind", "source"), [("python", "agent.py"), ("typescript", "src/agent.ts"), ("native", "agent.json")])
+@pytest.mark.parametrize(
+    ("kind", "source"), [("python", "agent.py"), ("typescript", "src/agent.ts"), ("native", "agent.json")]
+)
 def test_a_new_project_works(kind, source, dev, tmp_path):
     made = new("mine", f"--{kind}", cwd=tmp_path)
     assert made.returncode == 0 and "heddle dev" in made.stdout, made.stderr
     server = dev(folder=tmp_path / "mine")
     said = server.waits_for("  + agent")
     assert server.url.replace("127.0.0.1", "localhost") in said
-    assert server.wait("agent", HELLO)["messages"][-1]["content"] == f"You said: hello. Change {source}, and I shall say something else."
+    assert (
+        server.wait("agent", HELLO)["messages"][-1]["content"]
+        == f"You said: hello. Change {source}, and I shall say something else."
+    )
 
 
 def test_python_is_what_one_gets(tmp_path):

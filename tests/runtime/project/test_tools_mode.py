@@ -32,7 +32,11 @@ const add = tool(({ a, b }: { a: number; b: number }) => String(a + b), {
 export const graph = new StateGraph(MessagesAnnotation).addNode("tools", new ToolNode([add])).addEdge(START, "tools").compile();
 """,
 }
-CALL = {"type": "ai", "content": "", "tool_calls": [{"id": "call-1", "name": "add", "args": {"a": 20, "b": 22}, "type": "tool_call"}]}
+CALL = {
+    "type": "ai",
+    "content": "",
+    "tool_calls": [{"id": "call-1", "name": "add", "args": {"a": 20, "b": 22}, "type": "tool_call"}],
+}
 
 
 @pytest.fixture(scope="module")

@@ -200,9 +200,7 @@ class State(TypedDict, total=False):
 graph = StateGraph(State).add_node("say", lambda state: {"said": WORD}).add_edge(START, "say").compile()
 """
     config = {"dependencies": ["."], "graphs": {"g": "./g.py:graph"}}
-    server = project(
-        config=config, files={"g.py": code, "words.py": "WORD = 'one'\n"}, options=["--runtime-reload"]
-    )
+    server = project(config=config, files={"g.py": code, "words.py": "WORD = 'one'\n"}, options=["--runtime-reload"])
     assert server.wait("g", {"said": ""})["said"] == "one"
     # As long as before and of the same second: what was compiled then is not what counts.
     moment = (server.project / "words.py").stat().st_mtime_ns // 10**9 * 10**9 + 999_999_999

@@ -171,9 +171,7 @@ async def test_all_modes(client):
 
 async def test_subgraph_streams(client):
     thread = (await client.threads.create())["thread_id"]
-    stream = client.runs.stream(
-        thread, "nested", input={"ask": False}, stream_mode=["updates"], stream_subgraphs=True
-    )
+    stream = client.runs.stream(thread, "nested", input={"ask": False}, stream_mode=["updates"], stream_subgraphs=True)
     names = [event.event async for event in stream]
     places = [[part.partition(":")[0] for part in name.split("|")] for name in names if name.startswith("updates")]
     assert ["updates", "middle", "inner"] in places and ["updates", "middle"] in places and ["updates"] in places

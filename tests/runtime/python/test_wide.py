@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-WIDE = '''
+WIDE = """
 from typing import TypedDict
 
 from langgraph.graph import START, StateGraph
@@ -29,7 +29,7 @@ builder.add_node("one", one)
 builder.add_edge(START, "spread")
 builder.add_conditional_edges("spread", lambda state: [Send("one", {"number": n}) for n in range(COUNT)], ["one"])
 graph = builder.compile()
-'''
+"""
 
 
 def test_five_thousand_sends(project):
@@ -40,6 +40,9 @@ def test_five_thousand_sends(project):
     # What the task wrote belongs to the checkpoint before; going on from there reads it again.
     before = server.ask("POST", f"/threads/{thread}/history", json={"limit": 2})[1]
     assert before["next"] == ["spread"]
-    checkpoint = {"checkpoint_id": before["checkpoint"]["checkpoint_id"], "checkpoint_ns": before["checkpoint"]["checkpoint_ns"]}
+    checkpoint = {
+        "checkpoint_id": before["checkpoint"]["checkpoint_id"],
+        "checkpoint_ns": before["checkpoint"]["checkpoint_ns"],
+    }
     server.wait("wide", None, thread, checkpoint=checkpoint, interrupt_before=["one"])
     assert server.state(thread)["next"] == ["one"] * 5000

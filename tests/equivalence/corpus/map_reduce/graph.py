@@ -20,12 +20,7 @@ def each_book(state: State):
 
 
 def read(book: dict):
-    return Command(
-        goto=[
-            Send("count", {"title": book["title"], "chapter": chapter})
-            for chapter in book["chapters"]
-        ]
-    )
+    return Command(goto=[Send("count", {"title": book["title"], "chapter": chapter}) for chapter in book["chapters"]])
 
 
 def count(arg: dict):

@@ -26,15 +26,29 @@ class State(TypedDict):
 
 def a(state: State):
     return {
-        "sum": 2, "text": "a", "list": ["a"], "object": {"a": 1, "both": "a"}, "greatest": 7,
-        "least": 7, "all": True, "some": False, "score": 0.25,
+        "sum": 2,
+        "text": "a",
+        "list": ["a"],
+        "object": {"a": 1, "both": "a"},
+        "greatest": 7,
+        "least": 7,
+        "all": True,
+        "some": False,
+        "score": 0.25,
     }
 
 
 def b(state: State):
     return {
-        "sum": 3, "text": "b", "list": ["b", {"deep": [1, None]}], "object": {"b": 2, "both": "b"},
-        "greatest": 5, "least": 5, "all": False, "some": True, "score": 1,
+        "sum": 3,
+        "text": "b",
+        "list": ["b", {"deep": [1, None]}],
+        "object": {"b": 2, "both": "b"},
+        "greatest": 5,
+        "least": 5,
+        "all": False,
+        "some": True,
+        "score": 1,
     }
 
 

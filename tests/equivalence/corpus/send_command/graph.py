@@ -15,10 +15,7 @@ class State(TypedDict):
 
 def split(state: State):
     return Command(
-        goto=[
-            Send("write", {"job": {"topic": topic, "deep": [{"len": len(topic)}]}})
-            for topic in state["topics"]
-        ]
+        goto=[Send("write", {"job": {"topic": topic, "deep": [{"len": len(topic)}]}}) for topic in state["topics"]]
     )
 
 
