@@ -16,7 +16,6 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from conftest import fresh_url
 from heddle import HeddleError, HeddleSaver
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -147,7 +146,7 @@ async def test_the_loop_keeps_turning(asaver: HeddleSaver) -> None:
 
     ticker = asyncio.create_task(tick())
     await asyncio.sleep(0)
-    for n in range(20):
+    for _n in range(20):
         before = ticks
         await aput(asaver, config(), {"a": "x" * 10000})
         assert ticks > before

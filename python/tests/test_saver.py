@@ -415,7 +415,7 @@ def test_metadata_as_json_would_have_it(saver: HeddleSaver) -> None:
     metadata: Any = {
         1: "int",
         None: "none",
-        True: "bool",
+        True: "bool",  # noqa: F601
         1.5: "float",
         "t": Text("sub"),
         "w": Whole(3),

@@ -23,7 +23,6 @@ from heddle._classes import CLASSES, _parts
 from langchain_core import messages as lc
 from langchain_core.messages import (
     AIMessage,
-    AIMessageChunk,
     BaseMessage,
     ChatMessage,
     FunctionMessage,

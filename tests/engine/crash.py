@@ -108,8 +108,7 @@ class Store:
         try:
             done = subprocess.run(
                 command,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
+                capture_output=True,
                 timeout=TIMEOUT,
                 check=False,
                 env=self.environment,

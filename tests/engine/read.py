@@ -23,10 +23,9 @@ HERE = Path(__file__).resolve().parent
 CORPUS = HERE.parent / "equivalence" / "corpus"
 sys.path.insert(0, str(HERE.parent / "equivalence"))
 
+from compare import Server, report  # noqa: E402
 from heddle import HeddleSaver  # noqa: E402
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage  # noqa: E402
-
-from compare import Server, report  # noqa: E402
 from run_langgraph import dump_thread, load_graph, show_state  # noqa: E402
 
 # Messages of these graphs: which classes there must be.
@@ -54,8 +53,7 @@ def write(program, name, work):
     (folder / "scenario.json").write_text(json.dumps(scenario))
     done = subprocess.run(
         [program, "run", "--scenario", str(folder), "--json", "--store", f"sqlite:{folder}/h.db?durability=relaxed"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        capture_output=True,
         timeout=60,
         check=False,
     )

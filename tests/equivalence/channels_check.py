@@ -30,7 +30,6 @@ from langgraph.channels.last_value import LastValueAfterFinish
 from langgraph.channels.named_barrier_value import NamedBarrierValueAfterFinish
 from langgraph.errors import EmptyChannelError
 from langgraph.graph.message import add_messages
-
 from values import decode, encode
 
 NAMES = ["a", "b", "c"]

@@ -12,6 +12,7 @@ import operator
 import urllib.request
 from typing import Annotated
 
+from expressions import evaluate
 from langchain_core.runnables import RunnableLambda
 from langgraph.channels import (
     AnyValue,
@@ -24,10 +25,8 @@ from langgraph.config import get_stream_writer
 from langgraph.graph import StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.types import Command, RetryPolicy, Send, interrupt
-from typing_extensions import TypedDict
-
-from expressions import evaluate
 from scripted import ScriptedModel
+from typing_extensions import TypedDict
 
 TYPES = {"string": str, "number": int, "boolean": bool, "list": list, "object": dict, "any": object}
 OPERATORS = {

@@ -23,7 +23,6 @@ from pathlib import Path
 from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, Interrupt
-
 from run_langgraph import load_graph, load_scenario
 from values import decode
 

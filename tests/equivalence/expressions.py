@@ -12,7 +12,6 @@ from langchain_core.messages import (
     ToolMessage,
 )
 from langgraph.types import Send
-
 from values import RECORDS, encode
 
 MISSING = object()

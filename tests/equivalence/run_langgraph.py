@@ -21,7 +21,6 @@ from pathlib import Path
 
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, StateUpdate
-
 from normalise import normalise
 from values import decode, encode
 

@@ -207,9 +207,7 @@ def _user(found: Any) -> dict[str, Any]:
         user = {"identity": found}
     elif isinstance(found, Mapping):
         user = dict(found)
-    elif callable(dump := getattr(found, "model_dump", None)):
-        user = dump()
-    elif callable(dump := getattr(found, "dict", None)):
+    elif callable(dump := getattr(found, "model_dump", None)) or callable(dump := getattr(found, "dict", None)):
         user = dump()
     else:
         user = {k: v for k, v in vars(found).items() if not k.startswith("_")}

@@ -17,7 +17,8 @@ def graph(node: dict, **more) -> dict:
     }
 
 
-def run(heddle, declaration: dict, given={"found": []}, **body):
+def run(heddle, declaration: dict, given=None, **body):
+    given = {"found": []} if given is None else given
     return heddle(graphs={"try": declaration}).wait("try", given, **body)
 
 

@@ -109,12 +109,12 @@ class Open:
             self.failure = failure
         self.is_over = True
 
-    def wait_open(self, text: str = "") -> "Open":
+    def wait_open(self, text: str = "") -> Open:
         wait_for(lambda: (self.status == 200 and text in self.text) or self.is_over, what="an open answer")
         assert not self.is_over and not self.failure, (self.status, self.text, self.failure)
         return self
 
-    def wait_end(self) -> "Open":
+    def wait_end(self) -> Open:
         wait_for(lambda: self.is_over, what="the end of an open answer")
         assert not self.failure, self.failure
         return self

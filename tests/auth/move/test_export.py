@@ -6,7 +6,7 @@ import json
 
 import pytest
 from moving import ECHO, conversation, make_thread, rows, say, view
-from secured import STORES, store_url
+from secured import STORES
 
 TEXTS = ["one", "two " * 200, 'üñí € 😀 \u0000 and "quotes"\n', "four"]
 

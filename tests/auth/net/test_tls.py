@@ -6,6 +6,7 @@ import re
 import signal
 import ssl
 import subprocess
+from pathlib import Path
 
 import httpx
 import pytest
@@ -94,7 +95,7 @@ def test_webhooks_to_the_server_itself(tls):
 def test_a_renewed_certificate_is_taken_up(tls):
     server = tls()
     assert peer_name(server) == "server"
-    new = [open(name, "rb").read() for name in make(server.folder, "renewed")]
+    new = [Path(name).read_bytes() for name in make(server.folder, "renewed")]
     for kind, data in zip(("crt", "key"), new, strict=True):
         (server.folder / f"server.{kind}").write_bytes(data)
     server.process.send_signal(signal.SIGHUP)

@@ -29,8 +29,8 @@ def test_dev_says_what_could_not_be_loaded(served):
     assert "Native graphs:\n  + echo\n" in said
     place = served.project / "broken.py"
     assert (
-        f"  ! broken           ./broken.py:graph: could not be loaded\n      ModuleNotFoundError: No module named 'no_such_package'\n      {place}:3\n"
-        in said
+        f"  ! broken           ./broken.py:graph: could not be loaded\n"
+        f"      ModuleNotFoundError: No module named 'no_such_package'\n      {place}:3\n" in said
     )
     assert "  ! missing          ./shop.py:graph: could not be loaded\n" in said and 'has no "graph"' in said
     assert "  + http.app\n" in said

@@ -54,7 +54,7 @@ def strip(value):
 
 def in_order(events):
     """Parallel tasks end in any order."""
-    return sorted((json.dumps(strip(event), sort_keys=True) for event in events))
+    return sorted(json.dumps(strip(event), sort_keys=True) for event in events)
 
 
 INPUTS = {

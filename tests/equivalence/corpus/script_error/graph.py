@@ -3,7 +3,6 @@
 import asyncio
 
 from langgraph.graph import START, MessagesState, StateGraph
-
 from scripted import ScriptedModel
 
 

@@ -4,7 +4,6 @@ from typing import Annotated
 
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.graph.message import add_messages
-
 from scripted import ScriptedModel
 
 

@@ -2,7 +2,6 @@
 
 from langchain_core.messages import AIMessage
 from langgraph.graph import START, MessagesState, StateGraph
-
 from scripted import ScriptedModel
 
 

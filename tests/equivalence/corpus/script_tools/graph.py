@@ -2,7 +2,6 @@
 
 from langchain_core.messages import HumanMessage, ToolMessage
 from langgraph.graph import END, START, MessagesState, StateGraph
-
 from scripted import ScriptedModel
 
 

@@ -1,7 +1,8 @@
 """Graphs that tell a folder what they do, and wait until it says that they may go on.
 
-`configurable.folder` has a file `<node>.<n>`, with the id of the process, for the nth time that a node began, and a node waits until there is a file
-`<node>.go` where the test made a file `<node>.waits`.
+`configurable.folder` has a file `<node>.<n>`, with the id of the process, for the nth time that a
+node began, and a node waits until there is a file `<node>.go` where the test made a file
+`<node>.waits`.
 """
 
 from __future__ import annotations
