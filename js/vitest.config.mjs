@@ -1,16 +1,16 @@
 import { defineConfig } from "vitest/config";
 
 export default defineConfig({
-  test: {
-    // The official conformance package uses describe() and it() as globals.
-    globals: true,
-    globalSetup: ["./tests/lib/build.mjs"],
-    include: ["tests/**/*.test.ts"],
-    // Two cores in CI, and each file may start stores of its own.
-    fileParallelism: false,
-    // Only against hanging: a busy machine is no failure.
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
-    reporters: ["default", "./tests/lib/totals.mjs"],
-  },
+    test: {
+        // The official conformance package uses describe() and it() as globals.
+        globals: true,
+        globalSetup: ["./tests/lib/build.mjs"],
+        include: ["tests/**/*.test.ts"],
+        // Two cores in CI, and each file may start stores of its own.
+        fileParallelism: false,
+        // Only against hanging: a busy machine is no failure.
+        testTimeout: 120_000,
+        hookTimeout: 120_000,
+        reporters: ["default", "./tests/lib/totals.mjs"],
+    },
 });

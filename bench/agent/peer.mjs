@@ -8,24 +8,24 @@ import { createAgent } from "langchain";
 import { fileURLToPath } from "node:url";
 
 export const agent = createAgent({
-  model: new ChatOpenAI({
-    model: "gpt-4o",
-    temperature: 0.7,
-    maxTokens: 4000,
-    useResponsesApi: false,
-    configuration: { baseURL: process.env.OPENAI_BASE_URL },
-  }),
-  tools: [],
-  systemPrompt: "You are a helpful assistant.",
+    model: new ChatOpenAI({
+        model: "gpt-4o",
+        temperature: 0.7,
+        maxTokens: 4000,
+        useResponsesApi: false,
+        configuration: { baseURL: process.env.OPENAI_BASE_URL },
+    }),
+    tools: [],
+    systemPrompt: "You are a helpful assistant.",
 }).graph;
 
 const [port, folder] = process.argv.slice(2);
 if (port)
-  // Not awaited: it imports this very file for the graph.
-  startServer({
-    port: Number(port),
-    host: "127.0.0.1",
-    nWorkers: 10, // its own default
-    cwd: folder,
-    graphs: { agent: `${fileURLToPath(import.meta.url)}:agent` },
-  });
+    // Not awaited: it imports this very file for the graph.
+    startServer({
+        port: Number(port),
+        host: "127.0.0.1",
+        nWorkers: 10, // its own default
+        cwd: folder,
+        graphs: { agent: `${fileURLToPath(import.meta.url)}:agent` },
+    });

@@ -18,87 +18,119 @@ const modules = createRequire(path.join(process.env.BENCH_MODULES, "package.json
 const load = (name) => import(pathToFileURL(modules.resolve(name).replace(/\.cjs$/, ".js")).href);
 
 const { AIMessage } = await load("@langchain/core/messages");
-const { Annotation, END, MemorySaver, MessagesAnnotation, START, Send, StateGraph } = await load("@langchain/langgraph");
+const { Annotation, END, MemorySaver, MessagesAnnotation, START, Send, StateGraph } =
+    await load("@langchain/langgraph");
 
 const TEXT = "word ".repeat(100); // 500 bytes
 
 const echo = () =>
-  new StateGraph(MessagesAnnotation)
-    .addNode("reply", (state) => ({ messages: [new AIMessage(state.messages.at(-1).content)] }))
-    .addEdge(START, "reply")
-    .addEdge("reply", END);
+    new StateGraph(MessagesAnnotation)
+        .addNode("reply", (state) => ({ messages: [new AIMessage(state.messages.at(-1).content)] }))
+        .addEdge(START, "reply")
+        .addEdge("reply", END);
 
 const loop = () =>
-  new StateGraph(Annotation.Root({ count: Annotation({ reducer: (a, b) => a + b, default: () => 0 }) }))
-    .addNode("work", () => ({ count: 1 }))
-    .addEdge(START, "work")
-    .addConditionalEdges("work", (state) => (state.count < 5 ? "work" : END), ["work", END]);
+    new StateGraph(
+        Annotation.Root({ count: Annotation({ reducer: (a, b) => a + b, default: () => 0 }) }),
+    )
+        .addNode("work", () => ({ count: 1 }))
+        .addEdge(START, "work")
+        .addConditionalEdges("work", (state) => (state.count < 5 ? "work" : END), ["work", END]);
 
 const fanout = () =>
-  new StateGraph(
-    Annotation.Root({
-      n: Annotation(),
-      squares: Annotation({ reducer: (a, b) => a.concat(b), default: () => [] }),
-      count: Annotation(),
-    }),
-  )
-    .addNode("square", ({ x }) => ({ squares: [x * x] }))
-    .addNode("done", (state) => ({ count: state.squares.length }))
-    .addConditionalEdges(START, (state) => Array.from({ length: state.n }, (_, x) => new Send("square", { x })), ["square"])
-    .addEdge("square", "done");
+    new StateGraph(
+        Annotation.Root({
+            n: Annotation(),
+            squares: Annotation({ reducer: (a, b) => a.concat(b), default: () => [] }),
+            count: Annotation(),
+        }),
+    )
+        .addNode("square", ({ x }) => ({ squares: [x * x] }))
+        .addNode("done", (state) => ({ count: state.squares.length }))
+        .addConditionalEdges(
+            START,
+            (state) => Array.from({ length: state.n }, (_, x) => new Send("square", { x })),
+            ["square"],
+        )
+        .addEdge("square", "done");
 
 /* As in graphs.py. */
 const WORKLOADS = {
-  echo: { make: echo, given: { messages: ["Hello"] }, supersteps: 1, turns: 1, isRight: (out) => out.messages.length === 2 },
-  loop: { make: loop, given: { count: 0 }, supersteps: 5, turns: 1, isRight: (out) => out.count === 5 },
-  fanout: { make: fanout, given: { n: 100 }, supersteps: 2, turns: 1, isRight: (out) => out.count === 100 },
-  chat: { make: echo, given: { messages: [TEXT] }, supersteps: 1, turns: 100, isRight: (out) => out.messages.length === 200 },
+    echo: {
+        make: echo,
+        given: { messages: ["Hello"] },
+        supersteps: 1,
+        turns: 1,
+        isRight: (out) => out.messages.length === 2,
+    },
+    loop: {
+        make: loop,
+        given: { count: 0 },
+        supersteps: 5,
+        turns: 1,
+        isRight: (out) => out.count === 5,
+    },
+    fanout: {
+        make: fanout,
+        given: { n: 100 },
+        supersteps: 2,
+        turns: 1,
+        isRight: (out) => out.count === 100,
+    },
+    chat: {
+        make: echo,
+        given: { messages: [TEXT] },
+        supersteps: 1,
+        turns: 100,
+        isRight: (out) => out.messages.length === 200,
+    },
 };
 
 async function openFile(file) {
-  const { SqliteSaver } = await load("@langchain/langgraph-checkpoint-sqlite");
-  const saver = SqliteSaver.fromConnString(file);
-  await saver.getTuple({ configurable: { thread_id: "none" } }); // creates its tables
-  return saver;
+    const { SqliteSaver } = await load("@langchain/langgraph-checkpoint-sqlite");
+    const saver = SqliteSaver.fromConnString(file);
+    await saver.getTuple({ configurable: { thread_id: "none" } }); // creates its tables
+    return saver;
 }
 
 /* Frames of a write-ahead log that end a transaction; those before its last restart are not there. */
 function countCommits(wal) {
-  const log = readFileSync(wal);
-  const frame = 24 + log.readUInt32BE(8);
-  let count = 0;
-  for (let at = 32; at + frame <= log.length; at += frame) {
-    count += log.compare(log, 16, 24, at + 8, at + 16) === 0 && log.readUInt32BE(at + 4) !== 0;
-  }
-  return count;
+    const log = readFileSync(wal);
+    const frame = 24 + log.readUInt32BE(8);
+    let count = 0;
+    for (let at = 32; at + frame <= log.length; at += frame) {
+        count += log.compare(log, 16, 24, at + 8, at + 16) === 0 && log.readUInt32BE(at + 4) !== 0;
+    }
+    return count;
 }
 
 /* On a file of its own, in one run: the log is not yet restarted. */
 async function commitsPerSuperstep({ make, given, supersteps }, folder) {
-  const saver = await openFile(`${folder}/commits.db`);
-  const graph = make().compile({ checkpointer: saver });
-  const before = countCommits(`${folder}/commits.db-wal`);
-  await graph.invoke(given, { configurable: { thread_id: "a" } });
-  return (countCommits(`${folder}/commits.db-wal`) - before) / supersteps;
+    const saver = await openFile(`${folder}/commits.db`);
+    const graph = make().compile({ checkpointer: saver });
+    const before = countCommits(`${folder}/commits.db-wal`);
+    await graph.invoke(given, { configurable: { thread_id: "a" } });
+    return (countCommits(`${folder}/commits.db-wal`) - before) / supersteps;
 }
 
 async function openSaver(name, folder) {
-  if (name === "memory") return [new MemorySaver(), "none"];
-  const saver = await openFile(`${folder}/stock.db`);
-  const journal = saver.db.pragma("journal_mode", { simple: true });
-  return [saver, `${journal}, synchronous=${saver.db.pragma("synchronous", { simple: true })}`];
+    if (name === "memory") return [new MemorySaver(), "none"];
+    const saver = await openFile(`${folder}/stock.db`);
+    const journal = saver.db.pragma("journal_mode", { simple: true });
+    return [saver, `${journal}, synchronous=${saver.db.pragma("synchronous", { simple: true })}`];
 }
 
 /* Runs until `end`, the last thread to its own end; how many supersteps there were. */
 async function work(graph, { given, supersteps, turns, isRight }, end) {
-  let done = 0;
-  while (performance.now() < end) {
-    const config = { configurable: { thread_id: randomUUID() } };
-    let out;
-    for (let turn = 0; turn < turns; turn++, done += supersteps) out = await graph.invoke(given, config);
-    if (!isRight(out)) throw new Error(`wrong result: ${JSON.stringify(out).slice(0, 200)}`);
-  }
-  return done;
+    let done = 0;
+    while (performance.now() < end) {
+        const config = { configurable: { thread_id: randomUUID() } };
+        let out;
+        for (let turn = 0; turn < turns; turn++, done += supersteps)
+            out = await graph.invoke(given, config);
+        if (!isRight(out)) throw new Error(`wrong result: ${JSON.stringify(out).slice(0, 200)}`);
+    }
+    return done;
 }
 
 const [saverName, name] = process.argv.slice(2, 4);
@@ -108,9 +140,11 @@ const [saver, durability] = await openSaver(saverName, folder);
 const graph = WORKLOADS[name].make().compile({ checkpointer: saver });
 
 async function allWork(milliseconds) {
-  const end = performance.now() + milliseconds;
-  const counts = await Promise.all(Array.from({ length: atOnce }, () => work(graph, WORKLOADS[name], end)));
-  return counts.reduce((a, b) => a + b);
+    const end = performance.now() + milliseconds;
+    const counts = await Promise.all(
+        Array.from({ length: atOnce }, () => work(graph, WORKLOADS[name], end)),
+    );
+    return counts.reduce((a, b) => a + b);
 }
 
 await allWork(Math.max(1000, length / 2)); // compiled by then
@@ -122,12 +156,12 @@ const used = process.cpuUsage(cpuStart);
 const commits = saverName === "sqlite" ? await commitsPerSuperstep(WORKLOADS[name], folder) : 0;
 rmSync(folder, { recursive: true });
 console.log(
-  JSON.stringify({
-    workload: name,
-    supersteps: steps,
-    supersteps_per_s: (1000 * steps) / wall,
-    cpu_us_per_superstep: (used.user + used.system) / steps,
-    commits_per_superstep: commits,
-    durability,
-  }),
+    JSON.stringify({
+        workload: name,
+        supersteps: steps,
+        supersteps_per_s: (1000 * steps) / wall,
+        cpu_us_per_superstep: (used.user + used.system) / steps,
+        commits_per_superstep: commits,
+        durability,
+    }),
 );

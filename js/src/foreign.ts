@@ -10,32 +10,34 @@
  * is newer than this package.
  */
 export class ForeignValue {
-  readonly #record: Readonly<Record<string, unknown>>;
+    readonly #record: Readonly<Record<string, unknown>>;
 
-  /** @internal */
-  constructor(record: Readonly<Record<string, unknown>>) {
-    this.#record = record;
-  }
+    /** @internal */
+    constructor(record: Readonly<Record<string, unknown>>) {
+        this.#record = record;
+    }
 
-  /** The kind of the record: `foreign`, or one this package does not know. */
-  get kind(): string {
-    return this.#record.$ as string;
-  }
+    /** The kind of the record: `foreign`, or one this package does not know. */
+    get kind(): string {
+        return this.#record.$ as string;
+    }
 
-  /** The writer's serializer tag, such as `msgpack`; undefined when this is not `foreign`. */
-  get type(): string | undefined {
-    return this.kind === "foreign" ? (this.#record.type as string) : undefined;
-  }
+    /** The writer's serializer tag, such as `msgpack`; undefined when this is not `foreign`. */
+    get type(): string | undefined {
+        return this.kind === "foreign" ? (this.#record.type as string) : undefined;
+    }
 
-  /** The writer's bytes; undefined when this is not `foreign`. */
-  get data(): Uint8Array | undefined {
-    return this.kind === "foreign" ? Buffer.from(this.#record.v as string, "base64") : undefined;
-  }
+    /** The writer's bytes; undefined when this is not `foreign`. */
+    get data(): Uint8Array | undefined {
+        return this.kind === "foreign"
+            ? Buffer.from(this.#record.v as string, "base64")
+            : undefined;
+    }
 
-  /** The record as it is stored. */
-  toJSON(): Readonly<Record<string, unknown>> {
-    return this.#record;
-  }
+    /** The record as it is stored. */
+    toJSON(): Readonly<Record<string, unknown>> {
+        return this.#record;
+    }
 }
 
 /**
@@ -45,36 +47,36 @@ export class ForeignValue {
 const kinds = new WeakMap<object, "send" | "interrupt">();
 
 export function markKind<T extends object>(value: T, kind: "send" | "interrupt"): T {
-  kinds.set(value, kind);
-  return value;
+    kinds.set(value, kind);
+    return value;
 }
 
 export function kindOf(value: object): "send" | "interrupt" | undefined {
-  return kinds.get(value);
+    return kinds.get(value);
 }
 
 /** Sets that were frozen sets and byte arrays that were mutable ones where they were written. */
 const flagged = new WeakSet<object>();
 
 export function flag<T extends object>(value: T): T {
-  flagged.add(value);
-  return value;
+    flagged.add(value);
+    return value;
 }
 
 export function isFlagged(value: object): boolean {
-  return flagged.has(value);
+    return flagged.has(value);
 }
 
 /** The text a Date was read from: finer than a millisecond, or in another zone. */
 const dateTexts = new WeakMap<Date, { time: number; text: string }>();
 
 export function rememberDateText(date: Date, text: string): Date {
-  dateTexts.set(date, { time: date.getTime(), text });
-  return date;
+    dateTexts.set(date, { time: date.getTime(), text });
+    return date;
 }
 
 /** The text to write for a valid date: the one it was read from as long as it was not changed. */
 export function dateText(date: Date): string {
-  const known = dateTexts.get(date);
-  return known !== undefined && known.time === date.getTime() ? known.text : date.toISOString();
+    const known = dateTexts.get(date);
+    return known !== undefined && known.time === date.getTime() ? known.text : date.toISOString();
 }

@@ -5,13 +5,15 @@
  * work. Strings cannot change, so the quoted text of a message is right for as long as the message
  * holds an equal string.
  */
-export function rememberQuoted(quote: (text: string) => string): (message: object, content: string) => string {
-  const remembered = new WeakMap<object, { content: string; quoted: string }>();
-  return (message, content) => {
-    const known = remembered.get(message);
-    if (known !== undefined && known.content === content) return known.quoted;
-    const quoted = quote(content);
-    remembered.set(message, { content, quoted });
-    return quoted;
-  };
+export function rememberQuoted(
+    quote: (text: string) => string,
+): (message: object, content: string) => string {
+    const remembered = new WeakMap<object, { content: string; quoted: string }>();
+    return (message, content) => {
+        const known = remembered.get(message);
+        if (known !== undefined && known.content === content) return known.quoted;
+        const quoted = quote(content);
+        remembered.set(message, { content, quoted });
+        return quoted;
+    };
 }

@@ -8,13 +8,14 @@ const DIGITS = 32;
 
 /** Always with as many digits: String() writes a small number with an exponent. */
 function random(): string {
-  return Math.random().toFixed(16);
+    return Math.random().toFixed(16);
 }
 
 function counter(version: string): number {
-  const digits = version.split(".", 1)[0] ?? "";
-  if (!/^\d+$/.test(digits)) throw new TypeError(`not a channel version: ${version.slice(0, 80)}`);
-  return Number(digits);
+    const digits = version.split(".", 1)[0] ?? "";
+    if (!/^\d+$/.test(digits))
+        throw new TypeError(`not a channel version: ${version.slice(0, 80)}`);
+    return Number(digits);
 }
 
 /**
@@ -26,7 +27,7 @@ function counter(version: string): number {
  * orders and separates just as well.
  */
 export function nextVersion(current: string | number | undefined): string | number {
-  if (typeof current === "number") return Math.floor(current) + 1 + Math.random();
-  const next = current === undefined || current === null ? 1 : counter(current) + 1;
-  return `${String(next).padStart(DIGITS, "0")}.${random()}`;
+    if (typeof current === "number") return Math.floor(current) + 1 + Math.random();
+    const next = current === undefined || current === null ? 1 : counter(current) + 1;
+    return `${String(next).padStart(DIGITS, "0")}.${random()}`;
 }

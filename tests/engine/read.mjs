@@ -12,9 +12,9 @@ let passed = 0;
 let failed = 0;
 
 function check(what, isTrue) {
-  console.log(`${isTrue ? "ok" : "failed"}: npm: ${what}`);
-  if (isTrue) passed++;
-  else failed++;
+    console.log(`${isTrue ? "ok" : "failed"}: npm: ${what}`);
+    if (isTrue) passed++;
+    else failed++;
 }
 
 // ESM and CommonJS have classes of their own: by what LangChain itself asks.
@@ -24,34 +24,46 @@ const kinds = [HumanMessage, AIMessage, ToolMessage].map((each) => each.lc_name(
 const saver = HeddleSaver.fromConnString(process.argv[2]);
 const config = { configurable: { thread_id: "main", checkpoint_ns: "" } };
 try {
-  const latest = await saver.getTuple(config);
-  const messages = latest?.checkpoint.channel_values.messages ?? [];
-  const names = messages.map((message) => message.constructor.lc_name?.());
-  check("there are messages", messages.length > 3);
-  check("messages are LangChain's", messages.every(isMessage));
-  check("of each class", kinds.every((kind) => names.includes(kind)));
-  check("their text", messages[0]?.content === "weather?");
-  const calls = messages.flatMap((message) => message.tool_calls ?? []);
-  const answers = messages.filter((message) => message.getType() === "tool");
-  check("tool calls", calls.length > 0 && calls.every((call) => call.name && call.id && call.args));
-  check(
-    "answers to them",
-    answers.length > 0 && answers.every((a) => calls.some((call) => call.id === a.tool_call_id)),
-  );
+    const latest = await saver.getTuple(config);
+    const messages = latest?.checkpoint.channel_values.messages ?? [];
+    const names = messages.map((message) => message.constructor.lc_name?.());
+    check("there are messages", messages.length > 3);
+    check("messages are LangChain's", messages.every(isMessage));
+    check(
+        "of each class",
+        kinds.every((kind) => names.includes(kind)),
+    );
+    check("their text", messages[0]?.content === "weather?");
+    const calls = messages.flatMap((message) => message.tool_calls ?? []);
+    const answers = messages.filter((message) => message.getType() === "tool");
+    check(
+        "tool calls",
+        calls.length > 0 && calls.every((call) => call.name && call.id && call.args),
+    );
+    check(
+        "answers to them",
+        answers.length > 0 &&
+            answers.every((a) => calls.some((call) => call.id === a.tool_call_id)),
+    );
 
-  const all = [];
-  for await (const item of saver.list(config)) all.push(item);
-  check("the latest is the first", all[0]?.checkpoint.id === latest?.checkpoint.id);
-  check(
-    "each has the next one as its parent",
-    all.length > 5 &&
-      all.every((item, i) => item.parentConfig?.configurable?.checkpoint_id === all[i + 1]?.checkpoint.id),
-  );
-  const writes = all.flatMap((item) => item.pendingWrites ?? []);
-  const written = writes.filter(([, channel]) => channel === "messages").flatMap(([, , value]) => value);
-  check("messages in writes", written.length > 3 && written.every(isMessage));
+    const all = [];
+    for await (const item of saver.list(config)) all.push(item);
+    check("the latest is the first", all[0]?.checkpoint.id === latest?.checkpoint.id);
+    check(
+        "each has the next one as its parent",
+        all.length > 5 &&
+            all.every(
+                (item, i) =>
+                    item.parentConfig?.configurable?.checkpoint_id === all[i + 1]?.checkpoint.id,
+            ),
+    );
+    const writes = all.flatMap((item) => item.pendingWrites ?? []);
+    const written = writes
+        .filter(([, channel]) => channel === "messages")
+        .flatMap(([, , value]) => value);
+    check("messages in writes", written.length > 3 && written.every(isMessage));
 } finally {
-  await saver.close();
+    await saver.close();
 }
 console.log(`${passed} passed, ${failed} failed`);
 process.exitCode = failed ? 1 : 0;

@@ -10,7 +10,7 @@ import type { Fields } from "./frame.js";
 import { importFrom, splitPath } from "./modules.js";
 
 interface StateGraphClass {
-  readonly prototype: { _normalizeToStateGraphInit?: (...given: unknown[]) => unknown };
+    readonly prototype: { _normalizeToStateGraphInit?: (...given: unknown[]) => unknown };
 }
 
 const contexts = new WeakMap<object, unknown>();
@@ -19,39 +19,41 @@ const LANGGRAPH = "@langchain/langgraph";
 
 /** In the copies of LangGraph that these files will load: modules and CommonJS each have their own. */
 export async function rememberContexts(folder: string, paths: readonly string[]): Promise<void> {
-  try {
-    const kinds = new Set(paths.map((path) => isModule(resolve(folder, splitPath(path).file))));
-    if (kinds.has(true)) remember(await importFrom(folder, LANGGRAPH));
-    if (kinds.has(false)) remember(createRequire(join(folder, "package.json"))(LANGGRAPH) as Fields);
-  } catch {
-    // The graphs' own import of it fails too, and says why.
-  }
+    try {
+        const kinds = new Set(paths.map((path) => isModule(resolve(folder, splitPath(path).file))));
+        if (kinds.has(true)) remember(await importFrom(folder, LANGGRAPH));
+        if (kinds.has(false))
+            remember(createRequire(join(folder, "package.json"))(LANGGRAPH) as Fields);
+    } catch {
+        // The graphs' own import of it fails too, and says why.
+    }
 }
 
 /** As Node.js and tsx decide it: by the ending, then by the nearest package.json. */
 function isModule(file: string): boolean {
-  if (/\.m[jt]s$/.test(file)) return true;
-  if (/\.c[jt]s$/.test(file)) return false;
-  for (let at = dirname(file); ; at = dirname(at)) {
-    const path = join(at, "package.json");
-    if (existsSync(path)) return (JSON.parse(readFileSync(path, "utf8")) as Fields).type === "module";
-    if (at === dirname(at)) return false;
-  }
+    if (/\.m[jt]s$/.test(file)) return true;
+    if (/\.c[jt]s$/.test(file)) return false;
+    for (let at = dirname(file); ; at = dirname(at)) {
+        const path = join(at, "package.json");
+        if (existsSync(path))
+            return (JSON.parse(readFileSync(path, "utf8")) as Fields).type === "module";
+        if (at === dirname(at)) return false;
+    }
 }
 
 function remember(langgraph: Fields | undefined): void {
-  const { prototype } = (langgraph?.StateGraph ?? {}) as Partial<StateGraphClass>;
-  const normalize = prototype?._normalizeToStateGraphInit;
-  if (prototype === undefined || typeof normalize !== "function") return;
-  prototype._normalizeToStateGraphInit = function (this: object, ...given: unknown[]): unknown {
-    const init = normalize.apply(this, given);
-    const context = (init as { context?: unknown } | null)?.context;
-    if (context !== undefined) contexts.set(this, context);
-    return init;
-  };
+    const { prototype } = (langgraph?.StateGraph ?? {}) as Partial<StateGraphClass>;
+    const normalize = prototype?._normalizeToStateGraphInit;
+    if (prototype === undefined || typeof normalize !== "function") return;
+    prototype._normalizeToStateGraphInit = function (this: object, ...given: unknown[]): unknown {
+        const init = normalize.apply(this, given);
+        const context = (init as { context?: unknown } | null)?.context;
+        if (context !== undefined) contexts.set(this, context);
+        return init;
+    };
 }
 
 /** What the builder of a graph was given as its context; undefined when that is not known. */
 export function contextOf(builder: unknown): unknown {
-  return typeof builder === "object" && builder !== null ? contexts.get(builder) : undefined;
+    return typeof builder === "object" && builder !== null ? contexts.get(builder) : undefined;
 }

@@ -8,19 +8,19 @@ import { callOf } from "./saver.js";
 
 /** The other assistant's run did not end well; `status` says how it ended. */
 export class DelegateError extends Error {
-  override name = "DelegateError";
-  readonly status: string;
+    override name = "DelegateError";
+    readonly status: string;
 
-  constructor(status: string, message: string) {
-    super(message);
-    this.status = status;
-  }
+    constructor(status: string, message: string) {
+        super(message);
+        this.status = status;
+    }
 }
 
 export interface Assistant {
-  readonly id: string;
-  /** Runs it with this input; its last values. */
-  invoke(input: unknown): Promise<unknown>;
+    readonly id: string;
+    /** Runs it with this input; its last values. */
+    invoke(input: unknown): Promise<unknown>;
 }
 
 /**
@@ -28,23 +28,35 @@ export interface Assistant {
  * run of its own in the same thread, with its own checkpoints; it may be native, Python or TypeScript.
  */
 export function assistant(id: string): Assistant {
-  return { id, invoke: (input) => invoke(id, input) };
+    return { id, invoke: (input) => invoke(id, input) };
 }
 
 async function invoke(id: string, input: unknown): Promise<unknown> {
-  const config = AsyncLocalStorageProviderSingleton.getRunnableConfig() as { configurable?: Fields } | undefined;
-  const call = callOf(config);
-  if (call === undefined) throw new Error("an assistant is called from the nodes of a run");
-  const head = { op: "delegate", call: call.id, assistant: id, input: { $blob: 0 }, key: call.nextKey(placeOf(config)) };
-  const answer = await call.link.call(head, { blobs: [render(input)], signal: call.signal });
-  const { status, error } = answer.head as { status: string; error?: Fields };
-  if (status !== "done") {
-    throw new DelegateError(status, `assistant "${id}": ${String(error?.message ?? `the run is ${status}`)}`);
-  }
-  return answer.blobs[0] === undefined ? null : (JSON.parse(answer.blobs[0].toString("utf8")) as unknown);
+    const config = AsyncLocalStorageProviderSingleton.getRunnableConfig() as
+        { configurable?: Fields } | undefined;
+    const call = callOf(config);
+    if (call === undefined) throw new Error("an assistant is called from the nodes of a run");
+    const head = {
+        op: "delegate",
+        call: call.id,
+        assistant: id,
+        input: { $blob: 0 },
+        key: call.nextKey(placeOf(config)),
+    };
+    const answer = await call.link.call(head, { blobs: [render(input)], signal: call.signal });
+    const { status, error } = answer.head as { status: string; error?: Fields };
+    if (status !== "done") {
+        throw new DelegateError(
+            status,
+            `assistant "${id}": ${String(error?.message ?? `the run is ${status}`)}`,
+        );
+    }
+    return answer.blobs[0] === undefined
+        ? null
+        : (JSON.parse(answer.blobs[0].toString("utf8")) as unknown);
 }
 
 /** The task that calls: the same when the run is tried again. */
 function placeOf(config: { configurable?: Fields } | undefined): string {
-  return String(config?.configurable?.checkpoint_ns ?? "");
+    return String(config?.configurable?.checkpoint_ns ?? "");
 }

@@ -6,28 +6,37 @@ import type { IncomingCall } from "./link.js";
 type EmbedTexts = (texts: string[]) => number[][] | Promise<number[][]>;
 
 export class Embedder {
-  readonly #embed: EmbedTexts;
-  readonly #dims: number | undefined;
+    readonly #embed: EmbedTexts;
+    readonly #dims: number | undefined;
 
-  constructor(value: unknown, dims: number | undefined) {
-    const { embedDocuments } = (value ?? {}) as { embedDocuments?: EmbedTexts };
-    if (typeof embedDocuments === "function") this.#embed = (texts) => embedDocuments.call(value, texts);
-    else if (typeof value === "function") this.#embed = value as EmbedTexts;
-    else throw new TypeError("that makes no embeddings: a function of texts or an Embeddings is expected");
-    this.#dims = dims;
-  }
-
-  async embed(call: IncomingCall): Promise<void> {
-    const texts = JSON.parse((call.blobs[0] ?? Buffer.from("[]")).toString("utf8")) as string[];
-    const vectors = await this.#embed(texts);
-    if (!Array.isArray(vectors) || vectors.length !== texts.length) {
-      throw new RangeError(`${Array.isArray(vectors) ? vectors.length : "no"} embeddings for ${texts.length} texts`);
+    constructor(value: unknown, dims: number | undefined) {
+        const { embedDocuments } = (value ?? {}) as { embedDocuments?: EmbedTexts };
+        if (typeof embedDocuments === "function")
+            this.#embed = (texts) => embedDocuments.call(value, texts);
+        else if (typeof value === "function") this.#embed = value as EmbedTexts;
+        else
+            throw new TypeError(
+                "that makes no embeddings: a function of texts or an Embeddings is expected",
+            );
+        this.#dims = dims;
     }
-    const dims = this.#dims ?? vectors[0]?.length ?? 0;
-    const wrong = vectors.find((vector) => vector.length !== dims);
-    if (wrong !== undefined) throw new RangeError(`an embedding of ${wrong.length} numbers, not ${dims} as store.index says`);
-    const bytes = Buffer.alloc(4 * dims * texts.length);
-    vectors.flat().forEach((each, i) => bytes.writeFloatLE(each, 4 * i));
-    call.answer({}, [bytes]);
-  }
+
+    async embed(call: IncomingCall): Promise<void> {
+        const texts = JSON.parse((call.blobs[0] ?? Buffer.from("[]")).toString("utf8")) as string[];
+        const vectors = await this.#embed(texts);
+        if (!Array.isArray(vectors) || vectors.length !== texts.length) {
+            throw new RangeError(
+                `${Array.isArray(vectors) ? vectors.length : "no"} embeddings for ${texts.length} texts`,
+            );
+        }
+        const dims = this.#dims ?? vectors[0]?.length ?? 0;
+        const wrong = vectors.find((vector) => vector.length !== dims);
+        if (wrong !== undefined)
+            throw new RangeError(
+                `an embedding of ${wrong.length} numbers, not ${dims} as store.index says`,
+            );
+        const bytes = Buffer.alloc(4 * dims * texts.length);
+        vectors.flat().forEach((each, i) => bytes.writeFloatLE(each, 4 * i));
+        call.answer({}, [bytes]);
+    }
 }

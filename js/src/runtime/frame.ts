@@ -3,13 +3,13 @@
  */
 
 export const enum FrameType {
-  Call = 1,
-  Answer = 2,
-  Error = 3,
-  Piece = 4,
-  Cancel = 5,
-  Hold = 6,
-  Go = 7,
+    Call = 1,
+    Answer = 2,
+    Error = 3,
+    Piece = 4,
+    Cancel = 5,
+    Hold = 6,
+    Go = 7,
 }
 
 export type Fields = Record<string, unknown>;
@@ -18,10 +18,10 @@ export type Fields = Record<string, unknown>;
 export type Blob = string | Uint8Array;
 
 export interface Frame {
-  readonly type: FrameType;
-  readonly id: number;
-  readonly head: Fields;
-  readonly blobs: readonly Buffer[];
+    readonly type: FrameType;
+    readonly id: number;
+    readonly head: Fields;
+    readonly blobs: readonly Buffer[];
 }
 
 const FIXED = 16;
@@ -34,137 +34,148 @@ const SMALL = 64 * 1024;
 
 /** Thrown when a peer sends what is not a frame: there is no way to find the next one. */
 export class ProtocolError extends Error {
-  override name = "ProtocolError";
+    override name = "ProtocolError";
 }
 
 function lengthOf(blob: Blob): number {
-  return typeof blob === "string" ? Buffer.byteLength(blob) : blob.byteLength;
+    return typeof blob === "string" ? Buffer.byteLength(blob) : blob.byteLength;
 }
 
 function writeBlob(target: Buffer, blob: Blob, at: number): void {
-  if (typeof blob === "string") target.write(blob, at);
-  else target.set(blob, at);
+    if (typeof blob === "string") target.write(blob, at);
+    else target.set(blob, at);
 }
 
 function asBuffer(blob: Blob): Buffer {
-  if (typeof blob === "string") return Buffer.from(blob);
-  return Buffer.from(blob.buffer, blob.byteOffset, blob.byteLength);
+    if (typeof blob === "string") return Buffer.from(blob);
+    return Buffer.from(blob.buffer, blob.byteOffset, blob.byteLength);
 }
 
 /** The buffers that make a frame, one after the other. */
 export function encodeFrame(
-  type: FrameType,
-  id: number,
-  head: string,
-  blobs: readonly Blob[] = [],
+    type: FrameType,
+    id: number,
+    head: string,
+    blobs: readonly Blob[] = [],
 ): readonly Buffer[] {
-  if (blobs.length > MAX_BLOBS) throw new RangeError(`a message of ${blobs.length} values: at most ${MAX_BLOBS}`);
-  const headLength = Buffer.byteLength(head);
-  const lengths = blobs.map(lengthOf);
-  const start = FIXED + 4 * blobs.length + headLength;
-  const total = lengths.reduce((sum, length) => sum + length, start);
-  if (headLength > MAX_HEAD || total - 4 > MAX_FRAME) throw new RangeError("a message that is too large to send");
-  const isSmall = total <= SMALL;
-  const buffer = Buffer.allocUnsafe(isSmall ? total : start);
-  buffer.writeUInt32LE(total - 4, 0);
-  buffer[4] = type;
-  buffer[5] = 0;
-  buffer.writeUInt16LE(blobs.length, 6);
-  buffer.writeUInt32LE(id, 8);
-  buffer.writeUInt32LE(headLength, 12);
-  let at = FIXED;
-  for (const length of lengths) at = buffer.writeUInt32LE(length, at);
-  buffer.write(head, at);
-  if (!isSmall) return [buffer, ...blobs.map(asBuffer)];
-  at += headLength;
-  blobs.forEach((blob, i) => {
-    writeBlob(buffer, blob, at);
-    at += lengths[i] as number;
-  });
-  return [buffer];
+    if (blobs.length > MAX_BLOBS)
+        throw new RangeError(`a message of ${blobs.length} values: at most ${MAX_BLOBS}`);
+    const headLength = Buffer.byteLength(head);
+    const lengths = blobs.map(lengthOf);
+    const start = FIXED + 4 * blobs.length + headLength;
+    const total = lengths.reduce((sum, length) => sum + length, start);
+    if (headLength > MAX_HEAD || total - 4 > MAX_FRAME)
+        throw new RangeError("a message that is too large to send");
+    const isSmall = total <= SMALL;
+    const buffer = Buffer.allocUnsafe(isSmall ? total : start);
+    buffer.writeUInt32LE(total - 4, 0);
+    buffer[4] = type;
+    buffer[5] = 0;
+    buffer.writeUInt16LE(blobs.length, 6);
+    buffer.writeUInt32LE(id, 8);
+    buffer.writeUInt32LE(headLength, 12);
+    let at = FIXED;
+    for (const length of lengths) at = buffer.writeUInt32LE(length, at);
+    buffer.write(head, at);
+    if (!isSmall) return [buffer, ...blobs.map(asBuffer)];
+    at += headLength;
+    blobs.forEach((blob, i) => {
+        writeBlob(buffer, blob, at);
+        at += lengths[i] as number;
+    });
+    return [buffer];
 }
 
 function parseHead(bytes: Buffer): Fields {
-  let head: unknown;
-  try {
-    head = JSON.parse(bytes.toString("utf8"));
-  } catch {
-    throw new ProtocolError("the head of a frame is not JSON");
-  }
-  if (typeof head !== "object" || head === null || Array.isArray(head)) {
-    throw new ProtocolError("the head of a frame is not an object");
-  }
-  return head as Fields;
+    let head: unknown;
+    try {
+        head = JSON.parse(bytes.toString("utf8"));
+    } catch {
+        throw new ProtocolError("the head of a frame is not JSON");
+    }
+    if (typeof head !== "object" || head === null || Array.isArray(head)) {
+        throw new ProtocolError("the head of a frame is not an object");
+    }
+    return head as Fields;
 }
 
 function parseFrame(bytes: Buffer): Frame {
-  const type = bytes[4] as FrameType;
-  const count = bytes.readUInt16LE(6);
-  const headLength = bytes.readUInt32LE(12);
-  if (type < FrameType.Call || type > FrameType.Go || bytes[5] !== 0) throw new ProtocolError("an unknown frame");
-  if (count > MAX_BLOBS || headLength > MAX_HEAD) throw new ProtocolError("a frame beyond the limits");
-  let at = FIXED + 4 * count + headLength;
-  if (at > bytes.length) throw new ProtocolError("a frame that is too short");
-  const blobs: Buffer[] = [];
-  for (let i = 0; i < count; i++) {
-    const end = at + bytes.readUInt32LE(FIXED + 4 * i);
-    if (end > bytes.length) throw new ProtocolError("a frame that is too short");
-    blobs.push(bytes.subarray(at, end));
-    at = end;
-  }
-  if (at !== bytes.length) throw new ProtocolError("a frame that is too long");
-  const start = FIXED + 4 * count;
-  return { type, id: bytes.readUInt32LE(8), head: parseHead(bytes.subarray(start, start + headLength)), blobs };
+    const type = bytes[4] as FrameType;
+    const count = bytes.readUInt16LE(6);
+    const headLength = bytes.readUInt32LE(12);
+    if (type < FrameType.Call || type > FrameType.Go || bytes[5] !== 0)
+        throw new ProtocolError("an unknown frame");
+    if (count > MAX_BLOBS || headLength > MAX_HEAD)
+        throw new ProtocolError("a frame beyond the limits");
+    let at = FIXED + 4 * count + headLength;
+    if (at > bytes.length) throw new ProtocolError("a frame that is too short");
+    const blobs: Buffer[] = [];
+    for (let i = 0; i < count; i++) {
+        const end = at + bytes.readUInt32LE(FIXED + 4 * i);
+        if (end > bytes.length) throw new ProtocolError("a frame that is too short");
+        blobs.push(bytes.subarray(at, end));
+        at = end;
+    }
+    if (at !== bytes.length) throw new ProtocolError("a frame that is too long");
+    const start = FIXED + 4 * count;
+    return {
+        type,
+        id: bytes.readUInt32LE(8),
+        head: parseHead(bytes.subarray(start, start + headLength)),
+        blobs,
+    };
 }
 
 /** Takes bytes as they come and gives the frames that are complete. */
 export class FrameReader {
-  #parts: Buffer[] = [];
-  #size = 0;
-  /** Of the next frame, with its length; 0 while that is not known. */
-  #needed = 0;
+    #parts: Buffer[] = [];
+    #size = 0;
+    /** Of the next frame, with its length; 0 while that is not known. */
+    #needed = 0;
 
-  *push(bytes: Buffer): Generator<Frame> {
-    this.#parts.push(bytes);
-    this.#size += bytes.length;
-    while (this.#isComplete()) {
-      const all = this.#parts.length === 1 ? (this.#parts[0] as Buffer) : Buffer.concat(this.#parts);
-      const frame = all.subarray(0, this.#needed);
-      const rest = all.subarray(this.#needed);
-      this.#parts = rest.length > 0 ? [rest] : [];
-      this.#size = rest.length;
-      this.#needed = 0;
-      yield parseFrame(frame);
+    *push(bytes: Buffer): Generator<Frame> {
+        this.#parts.push(bytes);
+        this.#size += bytes.length;
+        while (this.#isComplete()) {
+            const all =
+                this.#parts.length === 1 ? (this.#parts[0] as Buffer) : Buffer.concat(this.#parts);
+            const frame = all.subarray(0, this.#needed);
+            const rest = all.subarray(this.#needed);
+            this.#parts = rest.length > 0 ? [rest] : [];
+            this.#size = rest.length;
+            this.#needed = 0;
+            yield parseFrame(frame);
+        }
     }
-  }
 
-  #isComplete(): boolean {
-    if (this.#needed === 0) this.#needed = this.#readLength();
-    return this.#needed > 0 && this.#size >= this.#needed;
-  }
+    #isComplete(): boolean {
+        if (this.#needed === 0) this.#needed = this.#readLength();
+        return this.#needed > 0 && this.#size >= this.#needed;
+    }
 
-  #readLength(): number {
-    if (this.#size < 4) return 0;
-    // The first four bytes may come in pieces.
-    if ((this.#parts[0] as Buffer).length < 4) this.#parts = [Buffer.concat(this.#parts)];
-    const length = (this.#parts[0] as Buffer).readUInt32LE(0);
-    if (length > MAX_FRAME || length < FIXED - 4) throw new ProtocolError(`a frame of ${length} bytes`);
-    return length + 4;
-  }
+    #readLength(): number {
+        if (this.#size < 4) return 0;
+        // The first four bytes may come in pieces.
+        if ((this.#parts[0] as Buffer).length < 4) this.#parts = [Buffer.concat(this.#parts)];
+        const length = (this.#parts[0] as Buffer).readUInt32LE(0);
+        if (length > MAX_FRAME || length < FIXED - 4)
+            throw new ProtocolError(`a frame of ${length} bytes`);
+        return length + 4;
+    }
 }
 
 /** A member of a head that may be in a blob as JSON text instead. */
 export function member(message: Pick<Frame, "head" | "blobs">, name: string): unknown {
-  const value = message.head[name];
-  const blob = blobOf(message, value);
-  return blob === undefined ? value : (JSON.parse(blob.toString("utf8")) as unknown);
+    const value = message.head[name];
+    const blob = blobOf(message, value);
+    return blob === undefined ? value : (JSON.parse(blob.toString("utf8")) as unknown);
 }
 
 function blobOf({ blobs }: Pick<Frame, "blobs">, value: unknown): Buffer | undefined {
-  if (typeof value !== "object" || value === null) return undefined;
-  const index = (value as Fields).$blob;
-  if (typeof index !== "number" || Object.keys(value).length !== 1) return undefined;
-  const blob = blobs[index];
-  if (blob === undefined) throw new ProtocolError(`a message without its blob ${index}`);
-  return blob;
+    if (typeof value !== "object" || value === null) return undefined;
+    const index = (value as Fields).$blob;
+    if (typeof index !== "number" || Object.keys(value).length !== 1) return undefined;
+    const blob = blobs[index];
+    if (blob === undefined) throw new ProtocolError(`a message without its blob ${index}`);
+    return blob;
 }

@@ -8,27 +8,35 @@ const own = new URL("../", import.meta.url).href;
 let project: string | undefined;
 
 export function initialize(data: { readonly folder: string }): void {
-  project = data.folder;
+    project = data.folder;
 }
 
 type Next = (specifier: string, context?: Partial<ResolveHookContext>) => Promise<ResolveFnOutput>;
 
-export async function resolve(specifier: string, context: ResolveHookContext, next: Next): Promise<ResolveFnOutput> {
-  const isOurs = SHARED.test(specifier) && context.parentURL?.startsWith(own) === true;
-  if (!isOurs || project === undefined) return next(specifier, context);
-  try {
-    return await next(specifier, { ...context, parentURL: project });
-  } catch {
-    // Some installers keep the checkpoint package where only LangGraph finds it.
-    return viaLangGraph(specifier, context, next);
-  }
+export async function resolve(
+    specifier: string,
+    context: ResolveHookContext,
+    next: Next,
+): Promise<ResolveFnOutput> {
+    const isOurs = SHARED.test(specifier) && context.parentURL?.startsWith(own) === true;
+    if (!isOurs || project === undefined) return next(specifier, context);
+    try {
+        return await next(specifier, { ...context, parentURL: project });
+    } catch {
+        // Some installers keep the checkpoint package where only LangGraph finds it.
+        return viaLangGraph(specifier, context, next);
+    }
 }
 
-async function viaLangGraph(specifier: string, context: ResolveHookContext, next: Next): Promise<ResolveFnOutput> {
-  try {
-    const { url } = await next("@langchain/langgraph", { ...context, parentURL: project });
-    return await next(specifier, { ...context, parentURL: url });
-  } catch {
-    return next(specifier, context);
-  }
+async function viaLangGraph(
+    specifier: string,
+    context: ResolveHookContext,
+    next: Next,
+): Promise<ResolveFnOutput> {
+    try {
+        const { url } = await next("@langchain/langgraph", { ...context, parentURL: project });
+        return await next(specifier, { ...context, parentURL: url });
+    } catch {
+        return next(specifier, context);
+    }
 }

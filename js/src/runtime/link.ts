@@ -4,43 +4,50 @@
  * Frames that are made in one go of the event loop leave in one write.
  */
 import type { Socket } from "node:net";
-import { encodeFrame, FrameReader, FrameType, type Blob, type Fields, type Frame } from "./frame.js";
+import {
+    encodeFrame,
+    FrameReader,
+    FrameType,
+    type Blob,
+    type Fields,
+    type Frame,
+} from "./frame.js";
 
 export interface Message {
-  readonly head: Fields;
-  readonly blobs: readonly Buffer[];
+    readonly head: Fields;
+    readonly blobs: readonly Buffer[];
 }
 
 /** What the server answered instead of what was asked for. */
 export class RemoteError extends Error {
-  override name = "RemoteError";
-  readonly code: string;
+    override name = "RemoteError";
+    readonly code: string;
 
-  constructor(head: Fields) {
-    super(typeof head.message === "string" ? head.message : "the server reports an error");
-    this.code = typeof head.code === "string" ? head.code : "internal";
-    if (typeof head.type === "string") this.name = head.type;
-    // Where the answer was read says nothing.
-    this.stack = `${this.name}: ${this.message}`;
-  }
+    constructor(head: Fields) {
+        super(typeof head.message === "string" ? head.message : "the server reports an error");
+        this.code = typeof head.code === "string" ? head.code : "internal";
+        if (typeof head.type === "string") this.name = head.type;
+        // Where the answer was read says nothing.
+        this.stack = `${this.name}: ${this.message}`;
+    }
 }
 
 /** The error of a call that cannot be answered because the connection is gone. */
 export class Disconnected extends Error {
-  override name = "Disconnected";
+    override name = "Disconnected";
 }
 
 interface Waiting {
-  readonly resolve: (message: Message) => void;
-  readonly reject: (error: Error) => void;
-  readonly onPiece: ((message: Message) => void) | undefined;
+    readonly resolve: (message: Message) => void;
+    readonly reject: (error: Error) => void;
+    readonly onPiece: ((message: Message) => void) | undefined;
 }
 
 export interface CallOptions {
-  readonly blobs?: readonly Blob[];
-  readonly onPiece?: (message: Message) => void;
-  /** The server is told when it is aborted; the call still ends with an answer. */
-  readonly signal?: AbortSignal;
+    readonly blobs?: readonly Blob[];
+    readonly onPiece?: (message: Message) => void;
+    /** The server is told when it is aborted; the call still ends with an answer. */
+    readonly signal?: AbortSignal;
 }
 
 /** Carries out a call of the server; what it throws is the error that is answered. */
@@ -52,269 +59,271 @@ const MAX_ID = 0xffff_ffff;
 const SMALL = 64 * 1024;
 
 export class Link {
-  readonly #socket: Socket;
-  readonly #reader = new FrameReader();
-  readonly #waiting = new Map<number, Waiting>();
-  readonly #incoming = new Map<number, IncomingCall>();
-  #lastId = 0;
-  #queued: Buffer[] = [];
-  #isFlushing = false;
-  #closed: Error | undefined;
-  onCall: ((call: IncomingCall) => void) | undefined;
-  /** Resolves with the reason when the connection is over. */
-  readonly closed: Promise<Error>;
-  #onClose: (error: Error) => void = () => {};
+    readonly #socket: Socket;
+    readonly #reader = new FrameReader();
+    readonly #waiting = new Map<number, Waiting>();
+    readonly #incoming = new Map<number, IncomingCall>();
+    #lastId = 0;
+    #queued: Buffer[] = [];
+    #isFlushing = false;
+    #closed: Error | undefined;
+    onCall: ((call: IncomingCall) => void) | undefined;
+    /** Resolves with the reason when the connection is over. */
+    readonly closed: Promise<Error>;
+    #onClose: (error: Error) => void = () => {};
 
-  constructor(socket: Socket) {
-    this.#socket = socket;
-    this.closed = new Promise((resolve) => (this.#onClose = resolve));
-    socket.setNoDelay(true);
-    socket.on("data", (bytes: Buffer) => this.#receive(bytes));
-    socket.on("error", (error) => this.#close(error));
-    socket.on("close", () => this.#close(new Error("the server closed the connection")));
-  }
-
-  /** How many calls of the server are not answered. */
-  get busy(): number {
-    return this.#incoming.size;
-  }
-
-  /** Asks the server. `head` has `op`. */
-  call(head: Fields, { blobs, onPiece, signal }: CallOptions = {}): Promise<Message> {
-    return new Promise((resolve, reject) => {
-      if (this.#closed !== undefined) throw new Disconnected(this.#closed.message);
-      const id = this.#nextId();
-      this.send(FrameType.Call, id, JSON.stringify(head), blobs);
-      if (signal === undefined) {
-        this.#waiting.set(id, { resolve, reject, onPiece });
-        return;
-      }
-      const cancel = () => this.send(FrameType.Cancel, id, "{}");
-      const ended = () => signal.removeEventListener("abort", cancel);
-      this.#waiting.set(id, {
-        resolve: (message) => (ended(), resolve(message)),
-        reject: (error) => (ended(), reject(error)),
-        onPiece,
-      });
-      if (signal.aborted) cancel();
-      else signal.addEventListener("abort", cancel, { once: true });
-    });
-  }
-
-  /** @internal */
-  send(type: FrameType, id: number, head: string, blobs?: readonly Blob[]): void {
-    if (this.#closed !== undefined) return;
-    this.#queued.push(...encodeFrame(type, id, head, blobs));
-    if (this.#isFlushing) return;
-    this.#isFlushing = true;
-    // After the promises that are ready now: what they send goes along.
-    process.nextTick(this.#flush);
-  }
-
-  /** @internal */
-  ended(id: number): void {
-    this.#incoming.delete(id);
-  }
-
-  /** Whether more is waiting to be sent than should be. */
-  get isFull(): boolean {
-    return this.#socket.writableNeedDrain;
-  }
-
-  /** Resolves when what is waiting to be sent has been sent. */
-  drained(): Promise<void> {
-    return new Promise((resolve) => {
-      if (!this.isFull || this.#closed !== undefined) return resolve();
-      const done = () => {
-        this.#socket.off("drain", done).off("close", done);
-        resolve();
-      };
-      this.#socket.on("drain", done).on("close", done);
-    });
-  }
-
-  /** Sends what is queued and closes. */
-  end(): Promise<void> {
-    return new Promise((resolve) => {
-      if (this.#closed !== undefined) return resolve();
-      this.#flush();
-      this.#socket.end(resolve);
-    });
-  }
-
-  readonly #flush = (): void => {
-    this.#isFlushing = false;
-    const buffers = this.#queued;
-    if (buffers.length === 0) return;
-    this.#queued = [];
-    const size = buffers.reduce((sum, buffer) => sum + buffer.length, 0);
-    if (size <= SMALL || buffers.length === 1) {
-      this.#socket.write(buffers.length === 1 ? (buffers[0] as Buffer) : Buffer.concat(buffers, size));
-      return;
+    constructor(socket: Socket) {
+        this.#socket = socket;
+        this.closed = new Promise((resolve) => (this.#onClose = resolve));
+        socket.setNoDelay(true);
+        socket.on("data", (bytes: Buffer) => this.#receive(bytes));
+        socket.on("error", (error) => this.#close(error));
+        socket.on("close", () => this.#close(new Error("the server closed the connection")));
     }
-    this.#socket.cork();
-    for (const buffer of buffers) this.#socket.write(buffer);
-    this.#socket.uncork();
-  };
 
-  #nextId(): number {
-    do {
-      this.#lastId = this.#lastId === MAX_ID ? 1 : this.#lastId + 1;
-    } while (this.#waiting.has(this.#lastId));
-    return this.#lastId;
-  }
-
-  #receive(bytes: Buffer): void {
-    try {
-      for (const frame of this.#reader.push(bytes)) this.#take(frame);
-    } catch (error) {
-      this.#socket.destroy();
-      this.#close(error as Error);
+    /** How many calls of the server are not answered. */
+    get busy(): number {
+        return this.#incoming.size;
     }
-  }
 
-  #take(frame: Frame): void {
-    switch (frame.type) {
-      case FrameType.Call: {
-        const call = new IncomingCall(this, frame);
-        this.#incoming.set(frame.id, call);
-        this.onCall?.(call);
-        return;
-      }
-      case FrameType.Answer:
-        this.#taken(frame.id)?.resolve(frame);
-        return;
-      case FrameType.Error:
-        this.#taken(frame.id)?.reject(new RemoteError(frame.head));
-        return;
-      case FrameType.Piece:
-        this.#waiting.get(frame.id)?.onPiece?.(frame);
-        return;
-      case FrameType.Cancel:
-        this.#incoming.get(frame.id)?.cancel();
-        return;
-      case FrameType.Hold:
-        this.#incoming.get(frame.id)?.hold(true);
-        return;
-      case FrameType.Go:
-        this.#incoming.get(frame.id)?.go();
-        return;
+    /** Asks the server. `head` has `op`. */
+    call(head: Fields, { blobs, onPiece, signal }: CallOptions = {}): Promise<Message> {
+        return new Promise((resolve, reject) => {
+            if (this.#closed !== undefined) throw new Disconnected(this.#closed.message);
+            const id = this.#nextId();
+            this.send(FrameType.Call, id, JSON.stringify(head), blobs);
+            if (signal === undefined) {
+                this.#waiting.set(id, { resolve, reject, onPiece });
+                return;
+            }
+            const cancel = () => this.send(FrameType.Cancel, id, "{}");
+            const ended = () => signal.removeEventListener("abort", cancel);
+            this.#waiting.set(id, {
+                resolve: (message) => (ended(), resolve(message)),
+                reject: (error) => (ended(), reject(error)),
+                onPiece,
+            });
+            if (signal.aborted) cancel();
+            else signal.addEventListener("abort", cancel, { once: true });
+        });
     }
-  }
 
-  #taken(id: number): Waiting | undefined {
-    const waiting = this.#waiting.get(id);
-    this.#waiting.delete(id);
-    return waiting;
-  }
+    /** @internal */
+    send(type: FrameType, id: number, head: string, blobs?: readonly Blob[]): void {
+        if (this.#closed !== undefined) return;
+        this.#queued.push(...encodeFrame(type, id, head, blobs));
+        if (this.#isFlushing) return;
+        this.#isFlushing = true;
+        // After the promises that are ready now: what they send goes along.
+        process.nextTick(this.#flush);
+    }
 
-  #close(error: Error): void {
-    if (this.#closed !== undefined) return;
-    this.#closed = error;
-    for (const { reject } of this.#waiting.values()) reject(new Disconnected(error.message));
-    this.#waiting.clear();
-    for (const call of this.#incoming.values()) call.cancel();
-    this.#onClose(error);
-  }
+    /** @internal */
+    ended(id: number): void {
+        this.#incoming.delete(id);
+    }
+
+    /** Whether more is waiting to be sent than should be. */
+    get isFull(): boolean {
+        return this.#socket.writableNeedDrain;
+    }
+
+    /** Resolves when what is waiting to be sent has been sent. */
+    drained(): Promise<void> {
+        return new Promise((resolve) => {
+            if (!this.isFull || this.#closed !== undefined) return resolve();
+            const done = () => {
+                this.#socket.off("drain", done).off("close", done);
+                resolve();
+            };
+            this.#socket.on("drain", done).on("close", done);
+        });
+    }
+
+    /** Sends what is queued and closes. */
+    end(): Promise<void> {
+        return new Promise((resolve) => {
+            if (this.#closed !== undefined) return resolve();
+            this.#flush();
+            this.#socket.end(resolve);
+        });
+    }
+
+    readonly #flush = (): void => {
+        this.#isFlushing = false;
+        const buffers = this.#queued;
+        if (buffers.length === 0) return;
+        this.#queued = [];
+        const size = buffers.reduce((sum, buffer) => sum + buffer.length, 0);
+        if (size <= SMALL || buffers.length === 1) {
+            this.#socket.write(
+                buffers.length === 1 ? (buffers[0] as Buffer) : Buffer.concat(buffers, size),
+            );
+            return;
+        }
+        this.#socket.cork();
+        for (const buffer of buffers) this.#socket.write(buffer);
+        this.#socket.uncork();
+    };
+
+    #nextId(): number {
+        do {
+            this.#lastId = this.#lastId === MAX_ID ? 1 : this.#lastId + 1;
+        } while (this.#waiting.has(this.#lastId));
+        return this.#lastId;
+    }
+
+    #receive(bytes: Buffer): void {
+        try {
+            for (const frame of this.#reader.push(bytes)) this.#take(frame);
+        } catch (error) {
+            this.#socket.destroy();
+            this.#close(error as Error);
+        }
+    }
+
+    #take(frame: Frame): void {
+        switch (frame.type) {
+            case FrameType.Call: {
+                const call = new IncomingCall(this, frame);
+                this.#incoming.set(frame.id, call);
+                this.onCall?.(call);
+                return;
+            }
+            case FrameType.Answer:
+                this.#taken(frame.id)?.resolve(frame);
+                return;
+            case FrameType.Error:
+                this.#taken(frame.id)?.reject(new RemoteError(frame.head));
+                return;
+            case FrameType.Piece:
+                this.#waiting.get(frame.id)?.onPiece?.(frame);
+                return;
+            case FrameType.Cancel:
+                this.#incoming.get(frame.id)?.cancel();
+                return;
+            case FrameType.Hold:
+                this.#incoming.get(frame.id)?.hold(true);
+                return;
+            case FrameType.Go:
+                this.#incoming.get(frame.id)?.go();
+                return;
+        }
+    }
+
+    #taken(id: number): Waiting | undefined {
+        const waiting = this.#waiting.get(id);
+        this.#waiting.delete(id);
+        return waiting;
+    }
+
+    #close(error: Error): void {
+        if (this.#closed !== undefined) return;
+        this.#closed = error;
+        for (const { reject } of this.#waiting.values()) reject(new Disconnected(error.message));
+        this.#waiting.clear();
+        for (const call of this.#incoming.values()) call.cancel();
+        this.#onClose(error);
+    }
 }
 
 /** A call of the server. */
 export class IncomingCall implements Message {
-  readonly id: number;
-  readonly head: Fields;
-  readonly blobs: readonly Buffer[];
-  readonly #link: Link;
-  #abort: AbortController | undefined;
-  #isCancelled = false;
-  #held: { promise: Promise<void>; release: () => void } | undefined;
-  #isEnded = false;
-  #isHeard: boolean;
-  #counts: Map<string, number> | undefined;
+    readonly id: number;
+    readonly head: Fields;
+    readonly blobs: readonly Buffer[];
+    readonly #link: Link;
+    #abort: AbortController | undefined;
+    #isCancelled = false;
+    #held: { promise: Promise<void>; release: () => void } | undefined;
+    #isEnded = false;
+    #isHeard: boolean;
+    #counts: Map<string, number> | undefined;
 
-  constructor(link: Link, { id, head, blobs }: Frame) {
-    this.#link = link;
-    this.#isHeard = head.quiet !== true;
-    this.id = id;
-    this.head = head;
-    this.blobs = blobs;
-  }
-
-  get op(): string {
-    return String(this.head.op);
-  }
-
-  get link(): Link {
-    return this.#link;
-  }
-
-  get isCancelled(): boolean {
-    return this.#isCancelled;
-  }
-
-  /** Whether pieces are for somebody; those of a quiet call are not before the server says so. */
-  get isHeard(): boolean {
-    return this.#isHeard;
-  }
-
-  /** Aborted when the server no longer wants the answer. */
-  get signal(): AbortSignal {
-    this.#abort ??= new AbortController();
-    if (this.#isCancelled) this.#abort.abort();
-    return this.#abort.signal;
-  }
-
-  /** A name for what is done at a place for the n-th time. */
-  nextKey(place: string): string {
-    this.#counts ??= new Map();
-    const count = (this.#counts.get(place) ?? 0) + 1;
-    this.#counts.set(place, count);
-    return `${place}#${count}`;
-  }
-
-  /** A promise to wait for before the next piece; undefined when it may be sent at once. */
-  hindrance(): Promise<void> | undefined {
-    if (this.#held !== undefined) return this.#held.promise;
-    return this.#link.isFull ? this.#link.drained() : undefined;
-  }
-
-  piece(head: string, blobs?: readonly Blob[]): void {
-    if (!this.#isEnded) this.#link.send(FrameType.Piece, this.id, head, blobs);
-  }
-
-  answer(head: Fields = {}, blobs?: readonly Blob[]): void {
-    this.#end(FrameType.Answer, head, blobs);
-  }
-
-  fail(head: Fields): void {
-    this.#end(FrameType.Error, head);
-  }
-
-  cancel(): void {
-    this.#isCancelled = true;
-    this.hold(false);
-    this.#abort?.abort();
-  }
-
-  go(): void {
-    this.#isHeard = true;
-    this.hold(false);
-  }
-
-  hold(isHeld: boolean): void {
-    if (!isHeld) {
-      this.#held?.release();
-      this.#held = undefined;
-    } else if (this.#held === undefined && !this.#isCancelled) {
-      let release = () => {};
-      const promise = new Promise<void>((resolve) => (release = resolve));
-      this.#held = { promise, release };
+    constructor(link: Link, { id, head, blobs }: Frame) {
+        this.#link = link;
+        this.#isHeard = head.quiet !== true;
+        this.id = id;
+        this.head = head;
+        this.blobs = blobs;
     }
-  }
 
-  #end(type: FrameType, head: Fields, blobs?: readonly Blob[]): void {
-    if (this.#isEnded) return;
-    this.#isEnded = true;
-    this.#link.ended(this.id);
-    this.#link.send(type, this.id, JSON.stringify(head), blobs);
-  }
+    get op(): string {
+        return String(this.head.op);
+    }
+
+    get link(): Link {
+        return this.#link;
+    }
+
+    get isCancelled(): boolean {
+        return this.#isCancelled;
+    }
+
+    /** Whether pieces are for somebody; those of a quiet call are not before the server says so. */
+    get isHeard(): boolean {
+        return this.#isHeard;
+    }
+
+    /** Aborted when the server no longer wants the answer. */
+    get signal(): AbortSignal {
+        this.#abort ??= new AbortController();
+        if (this.#isCancelled) this.#abort.abort();
+        return this.#abort.signal;
+    }
+
+    /** A name for what is done at a place for the n-th time. */
+    nextKey(place: string): string {
+        this.#counts ??= new Map();
+        const count = (this.#counts.get(place) ?? 0) + 1;
+        this.#counts.set(place, count);
+        return `${place}#${count}`;
+    }
+
+    /** A promise to wait for before the next piece; undefined when it may be sent at once. */
+    hindrance(): Promise<void> | undefined {
+        if (this.#held !== undefined) return this.#held.promise;
+        return this.#link.isFull ? this.#link.drained() : undefined;
+    }
+
+    piece(head: string, blobs?: readonly Blob[]): void {
+        if (!this.#isEnded) this.#link.send(FrameType.Piece, this.id, head, blobs);
+    }
+
+    answer(head: Fields = {}, blobs?: readonly Blob[]): void {
+        this.#end(FrameType.Answer, head, blobs);
+    }
+
+    fail(head: Fields): void {
+        this.#end(FrameType.Error, head);
+    }
+
+    cancel(): void {
+        this.#isCancelled = true;
+        this.hold(false);
+        this.#abort?.abort();
+    }
+
+    go(): void {
+        this.#isHeard = true;
+        this.hold(false);
+    }
+
+    hold(isHeld: boolean): void {
+        if (!isHeld) {
+            this.#held?.release();
+            this.#held = undefined;
+        } else if (this.#held === undefined && !this.#isCancelled) {
+            let release = () => {};
+            const promise = new Promise<void>((resolve) => (release = resolve));
+            this.#held = { promise, release };
+        }
+    }
+
+    #end(type: FrameType, head: Fields, blobs?: readonly Blob[]): void {
+        if (this.#isEnded) return;
+        this.#isEnded = true;
+        this.#link.ended(this.id);
+        this.#link.send(type, this.id, JSON.stringify(head), blobs);
+    }
 }

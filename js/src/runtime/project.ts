@@ -14,145 +14,162 @@ import { structureOf } from "./structure.js";
 
 /** `project` of the answer to `hello`. */
 export interface ProjectSettings {
-  readonly folder: string;
-  readonly graphs?: Readonly<Record<string, { readonly path: string; readonly description?: string }>>;
-  readonly auth?: { readonly path: string };
-  readonly app?: { readonly path: string };
-  readonly embed?: { readonly path: string };
-  readonly index?: { readonly dims?: number };
-  readonly reload?: boolean;
+    readonly folder: string;
+    readonly graphs?: Readonly<
+        Record<string, { readonly path: string; readonly description?: string }>
+    >;
+    readonly auth?: { readonly path: string };
+    readonly app?: { readonly path: string };
+    readonly embed?: { readonly path: string };
+    readonly index?: { readonly dims?: number };
+    readonly reload?: boolean;
 }
 
 type Factory = (config: Fields, runtime: Fields) => unknown;
 
 /** A graph that is not there: its code could not be loaded, or the project does not name it. */
 class LoadError extends Error {
-  constructor(id: string, failure?: Fields) {
-    super(
-      failure === undefined
-        ? `there is no graph "${id}"`
-        : `graph "${id}" cannot be loaded: ${String(failure.type)}: ${String(failure.message)}`,
-    );
-    this.name = "LoadError";
-  }
+    constructor(id: string, failure?: Fields) {
+        super(
+            failure === undefined
+                ? `there is no graph "${id}"`
+                : `graph "${id}" cannot be loaded: ${String(failure.type)}: ${String(failure.message)}`,
+        );
+        this.name = "LoadError";
+    }
 }
 
 export interface MadeGraph {
-  readonly graph: Graph;
-  /** Of a graph that was made for this use alone. */
-  readonly dispose: (() => Promise<void>) | undefined;
+    readonly graph: Graph;
+    /** Of a graph that was made for this use alone. */
+    readonly dispose: (() => Promise<void>) | undefined;
 }
 
 export class Project {
-  readonly folder: string;
-  readonly settings: ProjectSettings;
-  readonly #graphs = new Map<string, Graph | Factory>();
-  readonly #failures = new Map<string, LoadError>();
-  #langgraph: LangGraph | undefined;
-  auth: CustomAuth | undefined;
-  app: HttpApp | undefined;
-  embedder: Embedder | undefined;
+    readonly folder: string;
+    readonly settings: ProjectSettings;
+    readonly #graphs = new Map<string, Graph | Factory>();
+    readonly #failures = new Map<string, LoadError>();
+    #langgraph: LangGraph | undefined;
+    auth: CustomAuth | undefined;
+    app: HttpApp | undefined;
+    embedder: Embedder | undefined;
 
-  constructor(settings: ProjectSettings) {
-    this.settings = settings;
-    this.folder = settings.folder;
-  }
-
-  /** Loads everything; gives what `ready` says, be it that something failed. */
-  async load(): Promise<Fields> {
-    const { auth, app, embed, index } = this.settings;
-    await rememberContexts(this.folder, Object.values(this.settings.graphs ?? {}).map(({ path }) => path));
-    const told: Fields = { graphs: await this.#loadGraphs() };
-    if (auth) {
-      told.auth = await this.#try(auth.path, (value) => (this.auth = new CustomAuth(value)).told());
+    constructor(settings: ProjectSettings) {
+        this.settings = settings;
+        this.folder = settings.folder;
     }
-    if (app) told.app = await this.#try(app.path, (value) => (this.app = new HttpApp(value)).told());
-    if (embed) {
-      told.embed = await this.#try(embed.path, (value) => {
-        this.embedder = new Embedder(value, index?.dims);
-        return {};
-      });
+
+    /** Loads everything; gives what `ready` says, be it that something failed. */
+    async load(): Promise<Fields> {
+        const { auth, app, embed, index } = this.settings;
+        await rememberContexts(
+            this.folder,
+            Object.values(this.settings.graphs ?? {}).map(({ path }) => path),
+        );
+        const told: Fields = { graphs: await this.#loadGraphs() };
+        if (auth) {
+            told.auth = await this.#try(auth.path, (value) =>
+                (this.auth = new CustomAuth(value)).told(),
+            );
+        }
+        if (app)
+            told.app = await this.#try(app.path, (value) => (this.app = new HttpApp(value)).told());
+        if (embed) {
+            told.embed = await this.#try(embed.path, (value) => {
+                this.embedder = new Embedder(value, index?.dims);
+                return {};
+            });
+        }
+        return told;
     }
-    return told;
-  }
 
-  async #try(path: string, take: (value: unknown) => Fields): Promise<Fields> {
-    try {
-      return take(await loadExport(this.folder, path));
-    } catch (error) {
-      return this.#failed(path, error);
+    async #try(path: string, take: (value: unknown) => Fields): Promise<Fields> {
+        try {
+            return take(await loadExport(this.folder, path));
+        } catch (error) {
+            return this.#failed(path, error);
+        }
     }
-  }
 
-  #failed(path: string, error: unknown): Fields {
-    const failure = failureOf(error);
-    console.error(`cannot load ${path}${describe(failure)}`);
-    return { error: failure };
-  }
-
-  async #loadGraphs(): Promise<Fields> {
-    const described: Fields = {};
-    for (const [id, { path }] of Object.entries(this.settings.graphs ?? {})) {
-      try {
-        this.#graphs.set(id, usable(await loadExport(this.folder, path), path));
-        described[id] = await this.#describe(id);
-      } catch (error) {
-        this.#graphs.delete(id);
-        this.#failures.set(id, new LoadError(id, failureOf(error)));
-        described[id] = this.#failed(path, error);
-      }
+    #failed(path: string, error: unknown): Fields {
+        const failure = failureOf(error);
+        console.error(`cannot load ${path}${describe(failure)}`);
+        return { error: failure };
     }
-    return described;
-  }
 
-  /** A graph to run, or to look at: functions are told which. */
-  async make(id: string, config: Fields, context?: unknown, isRun = false): Promise<MadeGraph> {
-    const found = this.#graphs.get(id);
-    if (found === undefined) throw this.#failures.get(id) ?? new LoadError(id);
-    if (typeof found !== "function") return { graph: found, dispose: undefined };
-    const runtime = isRun
-      ? { accessContext: "threads.create_run", executionRuntime: { context } }
-      : { accessContext: "assistants.read", executionRuntime: null };
-    const made = await found(config, runtime);
-    const graph = asGraph(made);
-    if (graph === undefined) throw new TypeError(`the function of "${id}" did not return a graph`);
-    return { graph, dispose: disposerOf(made) };
-  }
-
-  async langgraph(): Promise<LangGraph> {
-    this.#langgraph ??= (await importFrom(this.folder, "@langchain/langgraph")) as LangGraph | undefined;
-    if (this.#langgraph === undefined) throw new Error("the project has no @langchain/langgraph: npm install it");
-    return this.#langgraph;
-  }
-
-  async #describe(id: string): Promise<Fields> {
-    let made: MadeGraph;
-    try {
-      made = await this.make(id, { configurable: {} });
-    } catch (error) {
-      if (typeof this.#graphs.get(id) !== "function") throw error;
-      // It may need what only a run has.
-      return { structure: null, schemas: null, runtime_only: false };
+    async #loadGraphs(): Promise<Fields> {
+        const described: Fields = {};
+        for (const [id, { path }] of Object.entries(this.settings.graphs ?? {})) {
+            try {
+                this.#graphs.set(id, usable(await loadExport(this.folder, path), path));
+                described[id] = await this.#describe(id);
+            } catch (error) {
+                this.#graphs.delete(id);
+                this.#failures.set(id, new LoadError(id, failureOf(error)));
+                described[id] = this.#failed(path, error);
+            }
+        }
+        return described;
     }
-    try {
-      const structure = structureOf(made.graph);
-      return { structure, schemas: await schemasOf(made.graph, this.folder), runtime_only: false };
-    } finally {
-      await made.dispose?.();
+
+    /** A graph to run, or to look at: functions are told which. */
+    async make(id: string, config: Fields, context?: unknown, isRun = false): Promise<MadeGraph> {
+        const found = this.#graphs.get(id);
+        if (found === undefined) throw this.#failures.get(id) ?? new LoadError(id);
+        if (typeof found !== "function") return { graph: found, dispose: undefined };
+        const runtime = isRun
+            ? { accessContext: "threads.create_run", executionRuntime: { context } }
+            : { accessContext: "assistants.read", executionRuntime: null };
+        const made = await found(config, runtime);
+        const graph = asGraph(made);
+        if (graph === undefined)
+            throw new TypeError(`the function of "${id}" did not return a graph`);
+        return { graph, dispose: disposerOf(made) };
     }
-  }
+
+    async langgraph(): Promise<LangGraph> {
+        this.#langgraph ??= (await importFrom(this.folder, "@langchain/langgraph")) as
+            LangGraph | undefined;
+        if (this.#langgraph === undefined)
+            throw new Error("the project has no @langchain/langgraph: npm install it");
+        return this.#langgraph;
+    }
+
+    async #describe(id: string): Promise<Fields> {
+        let made: MadeGraph;
+        try {
+            made = await this.make(id, { configurable: {} });
+        } catch (error) {
+            if (typeof this.#graphs.get(id) !== "function") throw error;
+            // It may need what only a run has.
+            return { structure: null, schemas: null, runtime_only: false };
+        }
+        try {
+            const structure = structureOf(made.graph);
+            return {
+                structure,
+                schemas: await schemasOf(made.graph, this.folder),
+                runtime_only: false,
+            };
+        } finally {
+            await made.dispose?.();
+        }
+    }
 }
 
 function usable(value: unknown, path: string): Graph | Factory {
-  if (typeof value === "function") return value as Factory;
-  const graph = asGraph(value);
-  if (graph === undefined) {
-    throw new TypeError(`${path} is not a graph: a compiled graph, a StateGraph or a function that makes one is expected`);
-  }
-  return graph;
+    if (typeof value === "function") return value as Factory;
+    const graph = asGraph(value);
+    if (graph === undefined) {
+        throw new TypeError(
+            `${path} is not a graph: a compiled graph, a StateGraph or a function that makes one is expected`,
+        );
+    }
+    return graph;
 }
 
 function disposerOf(made: unknown): (() => Promise<void>) | undefined {
-  const dispose = (made as Partial<AsyncDisposable> | null)?.[Symbol.asyncDispose];
-  return typeof dispose === "function" ? async () => dispose.call(made) : undefined;
+    const dispose = (made as Partial<AsyncDisposable> | null)?.[Symbol.asyncDispose];
+    return typeof dispose === "function" ? async () => dispose.call(made) : undefined;
 }

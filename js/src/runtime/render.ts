@@ -14,207 +14,238 @@ import type { Fields } from "./frame.js";
 const MAX_DEPTH = 512;
 
 export interface RenderOptions {
-  /** Chunks of messages as what they are, not as the messages they will become. */
-  readonly showChunks?: boolean;
+    /** Chunks of messages as what they are, not as the messages they will become. */
+    readonly showChunks?: boolean;
 }
 
 /** The JSON text of a value. */
 export function render(value: unknown, options: RenderOptions = {}): string {
-  return new Renderer(options.showChunks ?? false).value(value) ?? "null";
+    return new Renderer(options.showChunks ?? false).value(value) ?? "null";
 }
 
 /** What a message of one class is shown with, after its content. */
 interface MessageForm {
-  readonly type: string;
-  readonly members: readonly { readonly name: string; readonly head: string; readonly fallback: string }[];
+    readonly type: string;
+    readonly members: readonly {
+        readonly name: string;
+        readonly head: string;
+        readonly fallback: string;
+    }[];
 }
 
 const FALLBACKS: Readonly<Record<string, string>> = {
-  tool_calls: "[]",
-  invalid_tool_calls: "[]",
-  tool_call_chunks: "[]",
-  status: '"success"',
-  role: '""',
+    tool_calls: "[]",
+    invalid_tool_calls: "[]",
+    tool_call_chunks: "[]",
+    status: '"success"',
+    role: '""',
 };
 
 const COMMON = new Set(["id", "name", "additional_kwargs", "response_metadata"]);
 
 function formOf({ type, members }: MessageClass): MessageForm {
-  const names = members.map(({ name }) => name).filter((name) => !COMMON.has(name));
-  return {
-    type: `,"type":${JSON.stringify(type)},"name":`,
-    members: names.map((name) => ({ name, head: `,"${name}":`, fallback: FALLBACKS[name] ?? "null" })),
-  };
+    const names = members.map(({ name }) => name).filter((name) => !COMMON.has(name));
+    return {
+        type: `,"type":${JSON.stringify(type)},"name":`,
+        members: names.map((name) => ({
+            name,
+            head: `,"${name}":`,
+            fallback: FALLBACKS[name] ?? "null",
+        })),
+    };
 }
 
 const forms = new WeakMap<MessageClass, MessageForm>();
 
 function formFor(kind: MessageClass): MessageForm {
-  let form = forms.get(kind);
-  if (form === undefined) forms.set(kind, (form = formOf(kind)));
-  return form;
+    let form = forms.get(kind);
+    if (form === undefined) forms.set(kind, (form = formOf(kind)));
+    return form;
 }
 
 const quoteContent = rememberQuoted(quote);
 
 function quote(text: string): string {
-  return JSON.stringify(text.isWellFormed() ? text : text.toWellFormed());
+    return JSON.stringify(text.isWellFormed() ? text : text.toWellFormed());
 }
 
 class Renderer {
-  readonly #showChunks: boolean;
-  /** The objects around the one that is being shown. */
-  readonly #around: object[] = [];
+    readonly #showChunks: boolean;
+    /** The objects around the one that is being shown. */
+    readonly #around: object[] = [];
 
-  constructor(showChunks: boolean) {
-    this.#showChunks = showChunks;
-  }
-
-  /** Undefined for what JSON leaves out. */
-  value(value: unknown): string | undefined {
-    switch (typeof value) {
-      case "string":
-        return quote(value);
-      case "number":
-        return number(value);
-      case "boolean":
-        return value ? "true" : "false";
-      case "object":
-        return value === null ? "null" : this.#object(value);
-      case "bigint":
-        return `${value}`;
-      default:
-        return undefined;
+    constructor(showChunks: boolean) {
+        this.#showChunks = showChunks;
     }
-  }
 
-  #object(value: object): string | undefined {
-    if (this.#around.length >= MAX_DEPTH || this.#around.includes(value)) return "null";
-    this.#around.push(value);
-    try {
-      if (Array.isArray(value)) return this.#array(value);
-      const prototype: unknown = Object.getPrototypeOf(value);
-      if (prototype === Object.prototype || prototype === null) return this.#plain(value as Fields);
-      return this.#instance(value);
-    } catch (error) {
-      // A getter or toJSON() of the user's own.
-      return quote(String(error));
-    } finally {
-      this.#around.pop();
+    /** Undefined for what JSON leaves out. */
+    value(value: unknown): string | undefined {
+        switch (typeof value) {
+            case "string":
+                return quote(value);
+            case "number":
+                return number(value);
+            case "boolean":
+                return value ? "true" : "false";
+            case "object":
+                return value === null ? "null" : this.#object(value);
+            case "bigint":
+                return `${value}`;
+            default:
+                return undefined;
+        }
     }
-  }
 
-  #array(value: readonly unknown[]): string {
-    let text = "[";
-    for (let i = 0; i < value.length; i++) {
-      if (i > 0) text += ",";
-      text += this.value(value[i]) ?? "null";
+    #object(value: object): string | undefined {
+        if (this.#around.length >= MAX_DEPTH || this.#around.includes(value)) return "null";
+        this.#around.push(value);
+        try {
+            if (Array.isArray(value)) return this.#array(value);
+            const prototype: unknown = Object.getPrototypeOf(value);
+            if (prototype === Object.prototype || prototype === null)
+                return this.#plain(value as Fields);
+            return this.#instance(value);
+        } catch (error) {
+            // A getter or toJSON() of the user's own.
+            return quote(String(error));
+        } finally {
+            this.#around.pop();
+        }
     }
-    return `${text}]`;
-  }
 
-  #plain(value: Fields): string | undefined {
-    if (typeof value.toJSON === "function") return this.#ownJSON(value);
-    if (value.lg_name === "Command") return this.#command(value);
-    return this.#members(value);
-  }
-
-  #members(value: Fields): string {
-    let text = "";
-    for (const key of Object.keys(value)) {
-      const inner = this.value(value[key]);
-      if (inner !== undefined) text += `${text === "" ? "" : ","}${quote(key)}:${inner}`;
+    #array(value: readonly unknown[]): string {
+        let text = "[";
+        for (let i = 0; i < value.length; i++) {
+            if (i > 0) text += ",";
+            text += this.value(value[i]) ?? "null";
+        }
+        return `${text}]`;
     }
-    return `{${text}}`;
-  }
 
-  #ownJSON(value: Fields): string | undefined {
-    const json = (value.toJSON as (key: string) => unknown)("");
-    return json === value ? this.#members(value) : this.value(json);
-  }
-
-  #instance(value: object): string | undefined {
-    const kind = messageClassOf(value);
-    if (kind !== null) return this.#message(value as Fields, kind);
-    const fields = value as Fields;
-    switch (fields.lg_name) {
-      case "Send":
-        return this.#send(fields);
-      case "Command":
-        return this.#command(fields);
-      case "Overwrite":
-        return `{"value":${this.value(fields.__overwrite__) ?? "null"},"type":"__overwrite__"}`;
+    #plain(value: Fields): string | undefined {
+        if (typeof value.toJSON === "function") return this.#ownJSON(value);
+        if (value.lg_name === "Command") return this.#command(value);
+        return this.#members(value);
     }
-    if (value instanceof DeltaSnapshot) return this.value(value.value);
-    if (value instanceof ForeignValue) return foreign(value);
-    return this.#builtin(value);
-  }
 
-  #builtin(value: object): string | undefined {
-    if (types.isDate(value)) return Number.isNaN(value.getTime()) ? "null" : quote(value.toISOString());
-    if (types.isMap(value)) return this.#map(value);
-    if (types.isSet(value)) return this.#array([...value]);
-    if (types.isUint8Array(value)) return `"${Buffer.from(value).toString("base64")}"`;
-    if (types.isNativeError(value) || value instanceof Error) {
-      return `{"error":${quote(String(value.name))},"message":${quote(String(value.message))}}`;
+    #members(value: Fields): string {
+        let text = "";
+        for (const key of Object.keys(value)) {
+            const inner = this.value(value[key]);
+            if (inner !== undefined) text += `${text === "" ? "" : ","}${quote(key)}:${inner}`;
+        }
+        return `{${text}}`;
     }
-    if (types.isRegExp(value)) return quote(String(value));
-    if (types.isBoxedPrimitive(value)) return this.value(value.valueOf());
-    return typeof (value as Fields).toJSON === "function"
-      ? this.#ownJSON(value as Fields)
-      : this.#members(value as Fields);
-  }
 
-  #message(message: Fields, kind: MessageClass): string {
-    const form = formFor(this.#showChunks ? kind : wholeClassOf(kind));
-    const { content } = message;
-    let text = '{"content":';
-    if (kind.isRemove) text += '""';
-    else text += typeof content === "string" ? quoteContent(message, content) : (this.value(content) ?? '""');
-    text += `,"additional_kwargs":${this.#filled(message.additional_kwargs)}`;
-    text += `,"response_metadata":${this.#filled(message.response_metadata)}`;
-    text += `${form.type}${this.value(message.name) ?? "null"},"id":${this.value(message.id) ?? "null"}`;
-    for (const { name, head, fallback } of form.members) {
-      const member = memberOf(message, name);
-      text += head + (member === null || member === undefined ? fallback : (this.value(member) ?? fallback));
+    #ownJSON(value: Fields): string | undefined {
+        const json = (value.toJSON as (key: string) => unknown)("");
+        return json === value ? this.#members(value) : this.value(json);
     }
-    return `${text}}`;
-  }
 
-  #filled(value: unknown): string {
-    return value === null || value === undefined ? "{}" : (this.value(value) ?? "{}");
-  }
+    #instance(value: object): string | undefined {
+        const kind = messageClassOf(value);
+        if (kind !== null) return this.#message(value as Fields, kind);
+        const fields = value as Fields;
+        switch (fields.lg_name) {
+            case "Send":
+                return this.#send(fields);
+            case "Command":
+                return this.#command(fields);
+            case "Overwrite":
+                return `{"value":${this.value(fields.__overwrite__) ?? "null"},"type":"__overwrite__"}`;
+        }
+        if (value instanceof DeltaSnapshot) return this.value(value.value);
+        if (value instanceof ForeignValue) return foreign(value);
+        return this.#builtin(value);
+    }
 
-  #send(send: Fields): string {
-    const timeout = send.timeout === undefined ? "" : `,"timeout":${this.value(inSeconds(send.timeout)) ?? "null"}`;
-    return `{"node":${quote(String(send.node))},"arg":${this.value(send.args) ?? "null"}${timeout}}`;
-  }
+    #builtin(value: object): string | undefined {
+        if (types.isDate(value))
+            return Number.isNaN(value.getTime()) ? "null" : quote(value.toISOString());
+        if (types.isMap(value)) return this.#map(value);
+        if (types.isSet(value)) return this.#array([...value]);
+        if (types.isUint8Array(value)) return `"${Buffer.from(value).toString("base64")}"`;
+        if (types.isNativeError(value) || value instanceof Error) {
+            return `{"error":${quote(String(value.name))},"message":${quote(String(value.message))}}`;
+        }
+        if (types.isRegExp(value)) return quote(String(value));
+        if (types.isBoxedPrimitive(value)) return this.value(value.valueOf());
+        return typeof (value as Fields).toJSON === "function"
+            ? this.#ownJSON(value as Fields)
+            : this.#members(value as Fields);
+    }
 
-  #command(command: Fields): string {
-    const goto = command.goto === undefined || command.goto === null ? [] : [command.goto].flat();
-    const parts = ["graph", "update", "resume"].map((name) => `"${name}":${this.value(command[name]) ?? "null"}`);
-    return `{${parts.join(",")},"goto":${this.#array(goto)}}`;
-  }
+    #message(message: Fields, kind: MessageClass): string {
+        const form = formFor(this.#showChunks ? kind : wholeClassOf(kind));
+        const { content } = message;
+        let text = '{"content":';
+        if (kind.isRemove) text += '""';
+        else
+            text +=
+                typeof content === "string"
+                    ? quoteContent(message, content)
+                    : (this.value(content) ?? '""');
+        text += `,"additional_kwargs":${this.#filled(message.additional_kwargs)}`;
+        text += `,"response_metadata":${this.#filled(message.response_metadata)}`;
+        text += `${form.type}${this.value(message.name) ?? "null"},"id":${this.value(message.id) ?? "null"}`;
+        for (const { name, head, fallback } of form.members) {
+            const member = memberOf(message, name);
+            text +=
+                head +
+                (member === null || member === undefined
+                    ? fallback
+                    : (this.value(member) ?? fallback));
+        }
+        return `${text}}`;
+    }
 
-  #map(map: ReadonlyMap<unknown, unknown>): string {
-    const entries = [...map];
-    const isNamed = entries.every(([key]) => typeof key === "string") || entries.every(([key]) => isScalar(key));
-    if (!isNamed) return this.#array(entries);
-    return `{${entries.map(([key, member]) => `${quote(String(key))}:${this.value(member) ?? "null"}`).join(",")}}`;
-  }
+    #filled(value: unknown): string {
+        return value === null || value === undefined ? "{}" : (this.value(value) ?? "{}");
+    }
+
+    #send(send: Fields): string {
+        const timeout =
+            send.timeout === undefined
+                ? ""
+                : `,"timeout":${this.value(inSeconds(send.timeout)) ?? "null"}`;
+        return `{"node":${quote(String(send.node))},"arg":${this.value(send.args) ?? "null"}${timeout}}`;
+    }
+
+    #command(command: Fields): string {
+        const goto =
+            command.goto === undefined || command.goto === null ? [] : [command.goto].flat();
+        const parts = ["graph", "update", "resume"].map(
+            (name) => `"${name}":${this.value(command[name]) ?? "null"}`,
+        );
+        return `{${parts.join(",")},"goto":${this.#array(goto)}}`;
+    }
+
+    #map(map: ReadonlyMap<unknown, unknown>): string {
+        const entries = [...map];
+        const isNamed =
+            entries.every(([key]) => typeof key === "string") ||
+            entries.every(([key]) => isScalar(key));
+        if (!isNamed) return this.#array(entries);
+        return `{${entries.map(([key, member]) => `${quote(String(key))}:${this.value(member) ?? "null"}`).join(",")}}`;
+    }
 }
 
 /** Keys that become names by their texts. */
 function isScalar(key: unknown): boolean {
-  return key === null || typeof key === "number" || typeof key === "bigint" || typeof key === "boolean";
+    return (
+        key === null ||
+        typeof key === "number" ||
+        typeof key === "bigint" ||
+        typeof key === "boolean"
+    );
 }
 
 function number(value: number): string {
-  if (!Number.isFinite(value)) return "null";
-  return Object.is(value, -0) ? "-0.0" : `${value}`;
+    if (!Number.isFinite(value)) return "null";
+    return Object.is(value, -0) ? "-0.0" : `${value}`;
 }
 
 function foreign(value: ForeignValue): string {
-  if (value.type === undefined) return JSON.stringify(value.toJSON());
-  return `{"type":${JSON.stringify(value.type)},"data":"${Buffer.from(value.data as Uint8Array).toString("base64")}"}`;
+    if (value.type === undefined) return JSON.stringify(value.toJSON());
+    return `{"type":${JSON.stringify(value.type)},"data":"${Buffer.from(value.data as Uint8Array).toString("base64")}"}`;
 }

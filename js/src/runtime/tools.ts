@@ -10,53 +10,54 @@ const known = new WeakMap<Graph, boolean>();
 
 /** Watching costs a little at every step, so it is done for graphs with tools alone. */
 export function hasTools(graph: Graph, depth = 0): boolean {
-  let found = known.get(graph);
-  if (found === undefined) {
-    found = Object.values(graph.nodes).some(({ bound }) => isToolNode(bound));
-    if (!found && depth < MAX_DEPTH) {
-      for (const [, subgraph] of graph.getSubgraphs(undefined, false)) found ||= hasTools(subgraph, depth + 1);
+    let found = known.get(graph);
+    if (found === undefined) {
+        found = Object.values(graph.nodes).some(({ bound }) => isToolNode(bound));
+        if (!found && depth < MAX_DEPTH) {
+            for (const [, subgraph] of graph.getSubgraphs(undefined, false))
+                found ||= hasTools(subgraph, depth + 1);
+        }
+        known.set(graph, found);
     }
-    known.set(graph, found);
-  }
-  return found;
+    return found;
 }
 
 function isToolNode(bound: unknown): boolean {
-  return Array.isArray((bound as { tools?: unknown } | undefined)?.tools);
+    return Array.isArray((bound as { tools?: unknown } | undefined)?.tools);
 }
 
 export class ToolWatch extends BaseCallbackHandler {
-  override name = "heddle-tools";
-  override ignoreLLM = true;
-  override ignoreChain = true;
-  override ignoreAgent = false;
-  override ignoreRetriever = true;
-  override ignoreCustomEvent = true;
-  readonly #running = new Map<string, string>();
+    override name = "heddle-tools";
+    override ignoreLLM = true;
+    override ignoreChain = true;
+    override ignoreAgent = false;
+    override ignoreRetriever = true;
+    override ignoreCustomEvent = true;
+    readonly #running = new Map<string, string>();
 
-  names(): string[] {
-    return [...this.#running.values()];
-  }
+    names(): string[] {
+        return [...this.#running.values()];
+    }
 
-  override handleToolStart(
-    tool: Serialized,
-    _input: string,
-    runId: string,
-    _parentRunId?: string,
-    _tags?: string[],
-    _metadata?: Record<string, unknown>,
-    name?: string,
-  ): void {
-    this.#running.set(runId, name ?? tool.name ?? tool.id?.at(-1) ?? "tool");
-  }
+    override handleToolStart(
+        tool: Serialized,
+        _input: string,
+        runId: string,
+        _parentRunId?: string,
+        _tags?: string[],
+        _metadata?: Record<string, unknown>,
+        name?: string,
+    ): void {
+        this.#running.set(runId, name ?? tool.name ?? tool.id?.at(-1) ?? "tool");
+    }
 
-  override handleToolEnd(_output: unknown, runId: string): void {
-    this.#running.delete(runId);
-  }
+    override handleToolEnd(_output: unknown, runId: string): void {
+        this.#running.delete(runId);
+    }
 
-  override handleToolError(_error: unknown, runId: string): void {
-    // A tool that was cancelled was at work.
-    const name = (_error as Error | undefined)?.name;
-    if (name !== "AbortError") this.#running.delete(runId);
-  }
+    override handleToolError(_error: unknown, runId: string): void {
+        // A tool that was cancelled was at work.
+        const name = (_error as Error | undefined)?.name;
+        if (name !== "AbortError") this.#running.delete(runId);
+    }
 }

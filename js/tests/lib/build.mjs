@@ -3,8 +3,8 @@ import { execFileSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
 export default function setup() {
-  for (const script of ["build.mjs", "types.mjs"]) {
-    const path = fileURLToPath(new URL(`../../scripts/${script}`, import.meta.url));
-    execFileSync(process.execPath, [path], { stdio: "inherit" });
-  }
+    for (const script of ["build.mjs", "types.mjs"]) {
+        const path = fileURLToPath(new URL(`../../scripts/${script}`, import.meta.url));
+        execFileSync(process.execPath, [path], { stdio: "inherit" });
+    }
 }

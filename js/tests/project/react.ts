@@ -5,20 +5,20 @@ import { z } from "zod";
 import { ScriptedModel } from "./model.js";
 
 const add = tool(({ a, b }) => String(a + b), {
-  name: "add",
-  description: "Adds two numbers.",
-  schema: z.object({ a: z.number(), b: z.number() }),
+    name: "add",
+    description: "Adds two numbers.",
+    schema: z.object({ a: z.number(), b: z.number() }),
 });
 
 /** Waits until the run is cancelled. */
 const wait = tool(
-  (_input, { signal, writer }: LangGraphRunnableConfig) => {
-    writer?.("waiting");
-    return new Promise<string>((_resolve, reject) => {
-      signal?.addEventListener("abort", () => reject(signal.reason as Error), { once: true });
-    });
-  },
-  { name: "wait", description: "Waits.", schema: z.object({}) },
+    (_input, { signal, writer }: LangGraphRunnableConfig) => {
+        writer?.("waiting");
+        return new Promise<string>((_resolve, reject) => {
+            signal?.addEventListener("abort", () => reject(signal.reason as Error), { once: true });
+        });
+    },
+    { name: "wait", description: "Waits.", schema: z.object({}) },
 );
 
 export const graph = createReactAgent({ llm: new ScriptedModel({}), tools: [add, wait] });

@@ -14,9 +14,18 @@ import "./branching.mjs";
 const LEFT_OUT = { "threads.stream": "the thread-centric protocol has tests of its own" };
 
 describe("the client", () => {
-  test("has no method that was not called", beyondPeer("not every method has something to call there"), () => {
-    const wanted = RESOURCES.flatMap((resource) => methods(resource).map((name) => `${resource}.${name}`));
-    assert.ok(wanted.length > 40, `only ${wanted.length} methods found`);
-    assert.deepEqual(wanted.filter((name) => !called.has(name) && !(name in LEFT_OUT)), []);
-  });
+    test(
+        "has no method that was not called",
+        beyondPeer("not every method has something to call there"),
+        () => {
+            const wanted = RESOURCES.flatMap((resource) =>
+                methods(resource).map((name) => `${resource}.${name}`),
+            );
+            assert.ok(wanted.length > 40, `only ${wanted.length} methods found`);
+            assert.deepEqual(
+                wanted.filter((name) => !called.has(name) && !(name in LEFT_OUT)),
+                [],
+            );
+        },
+    );
 });

@@ -9,9 +9,11 @@ import * as graphs from "./graphs.mjs";
 const here = dirname(fileURLToPath(import.meta.url));
 const [port, folder] = process.argv.slice(2);
 await startServer({
-  port: Number(port),
-  host: "127.0.0.1",
-  nWorkers: 10,
-  cwd: folder,
-  graphs: Object.fromEntries(Object.keys(graphs).map((name) => [name, `${here}/graphs.mjs:${name}`])),
+    port: Number(port),
+    host: "127.0.0.1",
+    nWorkers: 10,
+    cwd: folder,
+    graphs: Object.fromEntries(
+        Object.keys(graphs).map((name) => [name, `${here}/graphs.mjs:${name}`]),
+    ),
 });

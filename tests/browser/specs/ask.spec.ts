@@ -431,7 +431,12 @@ test.describe("other questions", () => {
 
         const mail = (action: string) => ({
             action_request: { action, args: { to: "ann@example.com" } },
-            config: { allow_ignore: true, allow_respond: true, allow_edit: false, allow_accept: true },
+            config: {
+                allow_ignore: true,
+                allow_respond: true,
+                allow_edit: false,
+                allow_accept: true,
+            },
             description: "# Draft\n\nPlease **check** it:\n\n- the name\n- the date",
         });
         await ask(heddle, room, mail("send_one"));

@@ -47,7 +47,9 @@ test("a page of a development server uses it, a page of the internet cannot", as
     };
 
     const evil = "http://evil.example";
-    await page.route(`${evil}/`, (route) => route.fulfill({ contentType: "text/html", body: HTML }));
+    await page.route(`${evil}/`, (route) =>
+        route.fulfill({ contentType: "text/html", body: HTML }),
+    );
     await openPage(page, watch, evil);
     expect(await post(page, threads, "cors", "application/json")).toBe("failed");
     expect(await post(page, threads, "cors", "text/plain")).toBe("failed");
@@ -61,7 +63,9 @@ test("a page of a development server uses it, a page of the internet cannot", as
     try {
         await openPage(page, watch, development.url);
         expect(await post(page, threads, "cors", "text/plain")).toMatchObject({ status: 415 });
-        expect(await post(page, threads, "cors", "application/json")).toMatchObject({ status: 200 });
+        expect(await post(page, threads, "cors", "application/json")).toMatchObject({
+            status: 200,
+        });
         expect(await count()).toBe(1);
     } finally {
         await development.close();

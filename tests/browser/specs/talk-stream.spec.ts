@@ -69,7 +69,11 @@ test("a message that is written while an answer streams is queued, and sent behi
     }
     await expect(queue.getByRole("listitem")).toHaveText([/first/, /second/, /third/]);
     await expectNoViolations(page);
-    await queue.getByRole("listitem").nth(1).getByRole("button", { name: /Remove/ }).click();
+    await queue
+        .getByRole("listitem")
+        .nth(1)
+        .getByRole("button", { name: /Remove/ })
+        .click();
     await expect(queue.getByRole("listitem")).toHaveText([/first/, /third/]);
     model.finish();
     await expect(room.message("You said: third")).toBeVisible();
