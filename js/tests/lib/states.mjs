@@ -11,7 +11,6 @@ import {
     Annotation,
     Command,
     END,
-    MessagesAnnotation,
     MemorySaver,
     Send,
     START,

@@ -269,7 +269,7 @@ test("an agent is duplicated and deleted, and a refusal is shown", async ({
     await expect(page.getByRole("link", { name: /^Ada/ })).toBeVisible();
 });
 
-test("what a deleted agent said stays, and another goes on", async ({ serve, room, page }) => {
+test("what a deleted agent said stays, and another goes on", async ({ serve, room }) => {
     const heddle = await serve({ script: TELLS });
     const { ada } = await pair(heddle);
     const thread = await conversation(heddle, ["hello"], { assistant: ada });

@@ -74,7 +74,6 @@ export function useTrees() {
                 ];
             }),
         // A line is another one with each piece of a stream; its tree is not.
-        // eslint-disable-next-line react-hooks/exhaustive-deps
         [now, ids, heads],
     );
     return { trees, isLoading: now.isLoading, reason: now.reason, reload };
