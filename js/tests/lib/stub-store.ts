@@ -159,15 +159,13 @@ export class StubStore {
         const text = (name: string) => Buffer.from(JSON.stringify(member(frame, name)));
         const key = `${thread}\0${ns}`;
         if (!this.#rows.has(key)) this.#rows.set(key, new Map());
-        this.#rows
-            .get(key)!
-            .set(id, {
-                id,
-                ns,
-                parent,
-                checkpoint: text("checkpoint"),
-                metadata: text("metadata"),
-            });
+        this.#rows.get(key)!.set(id, {
+            id,
+            ns,
+            parent,
+            checkpoint: text("checkpoint"),
+            metadata: text("metadata"),
+        });
         for (const [channel, type, blob] of values) {
             this.#values.set([thread, ns, channel, new_versions[channel]].join("\0"), [
                 type,
