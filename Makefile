@@ -26,7 +26,7 @@ soak: ## long series: fuzzing from new seeds, kills, faults, tests under load (a
 bench: all ## measure side by side with the peers
 	@scripts/bench
 
-lint: ## format, static analysis, function and file length, layering
+lint: ## format, static analysis, function and file length, layering, width of documents
 	@scripts/install-deps test
 	@scripts/lint
 
