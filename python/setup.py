@@ -47,7 +47,7 @@ def version(core):
 
 
 def is_postgres(path):
-    return os.path.basename(path).startswith(("backend_postgres", "pg_"))
+    return os.path.basename(os.path.dirname(path)) == "postgres"
 
 
 class Build(build_ext):
@@ -99,12 +99,16 @@ setup(
     ext_modules=[
         Extension(
             "heddle._core",
-            sources=sorted(glob("src/*.c") + glob(f"{CORE}/src/base/*.c") + glob(f"{CORE}/src/store/*.c")),
+            sources=sorted(
+                glob("src/*.c")
+                + glob(f"{CORE}/src/base/*.c")
+                + glob(f"{CORE}/src/store/**/*.c", recursive=True)
+            ),
             depends=sorted(
                 glob("src/*.h")
                 + glob(f"{CORE}/include/*.h")
                 + glob(f"{CORE}/src/base/*.h")
-                + glob(f"{CORE}/src/store/*.h")
+                + glob(f"{CORE}/src/store/**/*.h", recursive=True)
             ),
             include_dirs=[f"{CORE}/include", f"{CORE}/src", "src"],
             define_macros=[("_GNU_SOURCE", None)],

@@ -5,7 +5,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "store/split.h"
+#include "store/codec/split.h"
 
 static inline const char *hd_check_piece(const struct hd_piece *piece)
 {

@@ -21,9 +21,9 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/uuid.h"
-#include "graph/events.h"
-#include "graph/graph.h"
-#include "graph/run.h"
+#include "graph/decl/graph.h"
+#include "graph/engine/events.h"
+#include "graph/engine/run.h"
 #include "heddle.h"
 #include "store/lane.h"
 

@@ -74,9 +74,9 @@ function sources(core, hasPostgres) {
         join(core, "src", "store"),
     ];
     return folders.flatMap((folder) =>
-        readdirSync(folder)
+        readdirSync(folder, { recursive: true })
             .filter((name) => name.endsWith(".c"))
-            .filter((name) => hasPostgres || !/^(backend_postgres|pg_)/.test(name))
+            .filter((name) => hasPostgres || !/^postgres[\\/]/.test(name))
             .sort()
             .map((name) => join(folder, name)),
     );

@@ -2,7 +2,7 @@
 #include "agent/agent.h"
 
 #include "agent/agent_internal.h"
-#include "agent/mcp_cache.h"
+#include "agent/mcp/mcp_cache.h"
 #include "base/alloc.h"
 
 static const struct hd_node_kind *const kinds[] = {

@@ -14,7 +14,7 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/slice.h"
-#include "graph/val.h"
+#include "value/val.h"
 
 struct hd_agents;
 struct hd_delegate;

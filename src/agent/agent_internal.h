@@ -3,7 +3,7 @@
 #define HD_AGENT_INTERNAL_H
 
 #include "agent/agent.h"
-#include "graph/engine.h"
+#include "graph/engine/engine.h"
 
 struct hd_agents {
     struct hd_engine *engine;

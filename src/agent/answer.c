@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/provider.h"
+#include "agent/model/provider.h"
 #include "base/alloc.h"
 #include "base/utf8.h"
 #include "base/uuid.h"

@@ -15,7 +15,7 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/slice.h"
-#include "graph/val.h"
+#include "value/val.h"
 
 enum hd_verdict { HD_ACCEPT, HD_EDIT, HD_RESPOND, HD_IGNORE, HD_VERDICT_COUNT };
 

@@ -12,7 +12,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/compiler.h"
-#include "graph/http.h"
+#include "net/http_client.h"
 
 struct hd_exchange {
     struct hd_engine *engine;

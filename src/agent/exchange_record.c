@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "graph/secret.h"
+#include "secret/secret.h"
 
 #define MAX_KEPT ((size_t)64 << 20)
 

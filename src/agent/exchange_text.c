@@ -5,8 +5,8 @@
 #include <strings.h>
 
 #include "base/error.h"
-#include "graph/outgoing.h"
-#include "graph/secret.h"
+#include "net/outgoing.h"
+#include "secret/secret.h"
 
 #define MAX_WAIT_MS 60000
 #define MIN_SECRET 3 /* shorter ones are no secrets, and would be found everywhere */

@@ -4,8 +4,8 @@
 #include <strings.h>
 
 #include "base/compiler.h"
-#include "graph/call_key.h"
-#include "graph/secret.h"
+#include "graph/node/idempotency_key.h"
+#include "secret/secret.h"
 
 #define MAX_URL ((size_t)64 << 10)
 #define MAX_TEXT ((size_t)1 << 20)  /* of headers */

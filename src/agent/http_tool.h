@@ -16,7 +16,7 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/slice.h"
-#include "graph/val.h"
+#include "value/val.h"
 
 #define HD_HTTP_TOOL_MAX_HEADERS 64
 

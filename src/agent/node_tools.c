@@ -20,8 +20,8 @@
 #include "agent/toolset.h"
 #include "base/alloc.h"
 #include "base/uuid.h"
-#include "graph/decl.h"
-#include "graph/engine.h"
+#include "graph/decl/decl.h"
+#include "graph/engine/engine.h"
 
 #define TIMEOUT_MS 60000
 #define MAX_RESULT ((int64_t)256 << 10)

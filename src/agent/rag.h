@@ -14,7 +14,7 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/slice.h"
-#include "graph/val.h"
+#include "value/val.h"
 
 #define HD_RAG_MAX_TEXT ((size_t)192 << 10) /* of a result */
 #define HD_RAG_MAX_BODY ((size_t)8 << 20)

@@ -15,8 +15,8 @@
 #include "agent/agent_internal.h"
 #include "base/alloc.h"
 #include "base/log.h"
-#include "graph/engine.h"
-#include "graph/secret.h"
+#include "graph/engine/engine.h"
+#include "secret/secret.h"
 
 #define OPEN_MS 30000
 #define MAX_SOURCES 1000 /* of a run */

@@ -10,7 +10,7 @@
 #include "agent/tool.h"
 #include "base/compiler.h"
 #include "base/slice.h"
-#include "graph/val.h"
+#include "value/val.h"
 
 struct hd_source_wait;
 struct hd_toolset_kept;

@@ -9,12 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/a2a_client.h"
+#include "agent/a2a/a2a_client.h"
 #include "agent/agent_internal.h"
 #include "agent/exchange.h"
-#include "agent/mcp_cache.h"
+#include "agent/mcp/mcp_cache.h"
 #include "base/alloc.h"
-#include "graph/secret.h"
+#include "secret/secret.h"
 
 #define CARD_MS 10000
 #define CARD_TTL_S 300

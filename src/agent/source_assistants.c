@@ -8,7 +8,7 @@
 #include "agent/agent_internal.h"
 #include "agent/tool.h"
 #include "base/alloc.h"
-#include "graph/engine.h"
+#include "graph/engine/engine.h"
 
 #define MAX_ASSISTANTS 64
 

@@ -5,8 +5,8 @@
 #include "agent/tool.h"
 #include "base/alloc.h"
 #include "base/utf8.h"
-#include "graph/call_key.h"
-#include "graph/engine.h"
+#include "graph/engine/engine.h"
+#include "graph/node/idempotency_key.h"
 
 #define MAX_ERROR 2000 /* bytes of an answer that an error shows */
 

@@ -8,13 +8,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/a2a_proto.h"
+#include "agent/a2a/a2a_proto.h"
 #include "agent/agent_internal.h"
 #include "agent/rag.h"
 #include "agent/tool.h"
 #include "base/alloc.h"
 #include "base/json.h"
-#include "graph/secret.h"
+#include "secret/secret.h"
 
 #define MAX_COLLECTIONS 64
 #define MAX_DESCRIPTION 2048

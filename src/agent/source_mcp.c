@@ -7,15 +7,15 @@
 #include <string.h>
 
 #include "agent/agent_internal.h"
-#include "agent/mcp_cache.h"
-#include "agent/mcp_client.h"
-#include "agent/mcp_config.h"
-#include "agent/mcp_proto.h"
+#include "agent/mcp/mcp_cache.h"
+#include "agent/mcp/mcp_client.h"
+#include "agent/mcp/mcp_config.h"
+#include "agent/mcp/mcp_proto.h"
 #include "agent/tool.h"
 #include "base/alloc.h"
 #include "base/log.h"
-#include "graph/call_key.h"
-#include "graph/secret.h"
+#include "graph/node/idempotency_key.h"
+#include "secret/secret.h"
 
 #define MAX_PAGES 64
 #define LIST_MS 60000

@@ -18,7 +18,7 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/slice.h"
-#include "graph/val.h"
+#include "value/val.h"
 
 #define HD_TOOL_MAX_NAME 64   /* what providers accept */
 #define HD_TOOL_MAX_TOOLS 512 /* of one node */
@@ -65,7 +65,7 @@ struct hd_source_kind {
 
 struct hd_source {
     const struct hd_source_kind *kind;
-    struct hd_val *value; /* evaluated; markers of secrets (graph/secret.h) are still in it */
+    struct hd_val *value; /* evaluated; markers of secrets (secret/secret.h) are still in it */
     struct hd_run *run;
     void *own; /* the kind's */
     /* source.c's own below */

@@ -9,8 +9,8 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/slice.h"
-#include "graph/expr.h"
-#include "graph/val.h"
+#include "graph/expr/expr.h"
+#include "value/val.h"
 
 struct hd_source_kind;
 

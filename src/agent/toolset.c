@@ -13,7 +13,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/map.h"
-#include "graph/engine.h"
+#include "graph/engine/engine.h"
 
 struct hd_toolset_kept {
     const struct hd_node *node;

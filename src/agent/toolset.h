@@ -6,7 +6,7 @@
 
 #include "agent/tool.h"
 #include "base/compiler.h"
-#include "graph/graph.h"
+#include "graph/decl/graph.h"
 
 /* A tool under the name that models know it by: as its source says, made fit for providers
  * (letters, digits, `_`, `-`; 64 characters); the second of a name gets `-2`, then `-3`. */

@@ -8,13 +8,13 @@
 #include "auth/issuer.h"
 #include "base/utf8.h"
 #include "base/uuid.h"
-#include "run/gate.h"
-#include "run/gate_worker.h"
-#include "run/limits.h"
-#include "run/participants.h"
-#include "run/pass.h"
-#include "run/principals.h"
-#include "run/record.h"
+#include "gate/auth_service.h"
+#include "gate/auth_worker.h"
+#include "gate/limits.h"
+#include "gate/worker_access.h"
+#include "records/participants.h"
+#include "records/principals.h"
+#include "records/record.h"
 
 #define ACT_FOR HD_S("heddle-act-for")
 #define RETRY_S 5 /* what clients are told while keys cannot be had */

@@ -3,7 +3,7 @@
  *
  * Every endpoint says what it takes to be let in (hd_endpoint.access); one that says nothing is a
  * mistake that keeps the server from starting. Where the path names a thread, that thread is looked
- * for among the caller's own, then among those it takes part in (run/participants.h). Somebody
+ * for among the caller's own, then among those it takes part in (records/participants.h). Somebody
  * else's thread is not found, in the same way and with the same words as one that does not exist.
  */
 #ifndef HD_API_ACCESS_H

@@ -2,11 +2,11 @@
 #include <string.h>
 
 #include "api/api.h"
+#include "app/app.h"
 #include "base/log.h"
 #include "base/uuid.h"
+#include "config/config.h"
 #include "http/exchange.h"
-#include "run/app.h"
-#include "run/config.h"
 
 enum { MAX_PATH = 512, MAX_WORD = 24 };
 

@@ -2,8 +2,8 @@
 #include <heddle.h>
 
 #include "api/api.h"
-#include "api/points.h"
-#include "api/spot.h"
+#include "api/state/checkpoint_index.h"
+#include "api/state/checkpoint_target.h"
 #include "base/alloc.h"
 #include "base/map.h"
 

@@ -3,20 +3,20 @@
 #include <string.h>
 
 #include "api/access.h"
+#include "api/audit_request.h"
 #include "api/authorize.h"
-#include "api/beat.h"
 #include "api/custom.h"
-#include "api/note.h"
+#include "api/heartbeat.h"
 #include "api/page.h"
-#include "api/watch.h"
-#include "api/way_memory.h"
+#include "api/state/message_path_memory.h"
+#include "api/stream_access.h"
 #include "api/thread_view.h"
+#include "app/defer.h"
 #include "base/alloc.h"
 #include "base/log.h"
+#include "config/config.h"
 #include "http/server.h"
-#include "run/config.h"
-#include "run/defer.h"
-#include "run/texts.h"
+#include "search/thread_texts.h"
 
 struct hd_api {
     struct hd_app *app;

@@ -17,6 +17,7 @@
 #include <stddef.h>
 
 #include "api/budget.h"
+#include "app/app.h"
 #include "auth/identity.h"
 #include "base/arena.h"
 #include "base/buf.h"
@@ -24,12 +25,11 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/slice.h"
+#include "gate/limits.h"
 #include "http/exchange.h"
 #include "http/query.h"
 #include "http/request.h"
 #include "http/router.h"
-#include "run/app.h"
-#include "run/limits.h"
 
 struct hd_api;
 struct hd_authorized;
@@ -168,7 +168,7 @@ struct hd_call {
     struct hd_slice principal; /* whose threads: the actor's, or of the thread in the path */
     enum hd_role role;         /* of the actor, in the thread of the path */
     struct hd_authorized *authorized; /* what custom auth said; NULL: nothing. authorize.h */
-    bool has_stream;                  /* counts as one of the actor's (run/limits.h) */
+    bool has_stream;                  /* counts as one of the actor's (gate/limits.h) */
     bool is_noted;                    /* in the audit log */
 
     int status; /* 200 at first */
@@ -205,7 +205,7 @@ HD_MUST_CHECK int hd_body_object(struct hd_call *call, const char *name, hd_json
 /* The same of one that is to be merged: no name occurs twice in it. */
 HD_MUST_CHECK int hd_body_members(struct hd_call *call, const char *name, hd_json_val *out);
 /*
- * What is stored has no secrets (graph/secret.h), by name or, `by_text`, by shape: HD_EINVAL with
+ * What is stored has no secrets (secret/secret.h), by name or, `by_text`, by shape: HD_EINVAL with
  * the place, which begins with `name`.
  */
 HD_MUST_CHECK int hd_call_refuse_secrets(struct hd_call *call, const char *name, hd_json_val val,

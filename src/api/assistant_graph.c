@@ -3,10 +3,10 @@
  * code is in workers these are asked.
  */
 #include "api/api.h"
-#include "api/ask.h"
 #include "api/assistant_view.h"
-#include "graph/draw.h"
-#include "graph/schema.h"
+#include "api/worker_query.h"
+#include "graph/decl/schema.h"
+#include "graph/draw/draw.h"
 
 #define MAX_HEAD ((size_t)16 << 20)
 #define TYPE_SVG HD_S("image/svg+xml")

@@ -3,7 +3,7 @@
 #define HD_API_ASSISTANT_VIEW_H
 
 #include "api/api.h"
-#include "run/record.h"
+#include "records/record.h"
 
 #define HD_ASSISTANT_ALL (~0u)
 

@@ -2,10 +2,10 @@
 
 #include "api/access.h"
 #include "api/authorize_value.h"
-#include "auth/grant.h"
+#include "auth/auth_filter.h"
 #include "base/log.h"
-#include "run/gate.h"
-#include "run/gate_worker.h"
+#include "gate/auth_service.h"
+#include "gate/auth_worker.h"
 
 #define MAX_HEADERS 16
 

@@ -1,6 +1,6 @@
 /*
  * Custom auth, operation by operation: before a route does its work, the project's handler for what
- * it does is asked (hd_endpoint.on; run/gate_worker.h). It may refuse, change what was sent, and
+ * it does is asked (hd_endpoint.on; gate/auth_worker.h). It may refuse, change what was sent, and
  * say by a filter which things the caller sees. What it does not see is not there, in the same
  * words.
  *

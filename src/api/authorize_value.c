@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-#include "api/spot.h"
-#include "graph/val.h"
-#include "run/record.h"
+#include "api/state/checkpoint_target.h"
+#include "records/record.h"
+#include "value/val.h"
 
 #define OWNER HD_S("owner")
 #define METADATA HD_S("metadata")

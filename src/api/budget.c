@@ -1,7 +1,7 @@
 #include "api/budget.h"
 
 #include "api/api.h"
-#include "run/config.h"
+#include "config/config.h"
 
 enum { RETRY_SECONDS = 1 };
 

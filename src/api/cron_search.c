@@ -5,8 +5,8 @@
 #include "api/authorize.h"
 #include "api/cron_view.h"
 #include "base/alloc.h"
+#include "records/record.h"
 #include "run/assistant.h"
-#include "run/record.h"
 
 #define MAX_FOUND ((size_t)1 << 28) /* bytes of the ids that are sorted */
 

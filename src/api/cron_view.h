@@ -3,7 +3,7 @@
 #define HD_API_CRON_VIEW_H
 
 #include "api/api.h"
-#include "run/record.h"
+#include "records/record.h"
 
 /* Only the members named; all when there are none. */
 void hd_cron_view(struct hd_jw *jw, const struct hd_cron_rec *cron, const struct hd_slice *names,

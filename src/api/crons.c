@@ -10,16 +10,16 @@
 #include "api/authorize.h"
 #include "api/cron_view.h"
 #include "api/owner.h"
-#include "api/spot.h"
+#include "api/state/checkpoint_target.h"
 #include "base/clock.h"
+#include "base/iso_time.h"
 #include "base/uuid.h"
+#include "records/participants.h"
+#include "records/run_request.h"
 #include "run/assistant.h"
-#include "run/cron.h"
-#include "run/iso.h"
-#include "run/participants.h"
-#include "run/request.h"
-#include "run/webhook.h"
+#include "schedule/cron.h"
 #include "store/rows.h"
+#include "webhook/webhook.h"
 
 #define MAX_TRIES 50
 #define MAX_PAYLOAD ((size_t)256 << 20)

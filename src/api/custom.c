@@ -12,10 +12,10 @@
 #include "api/page.h"
 #include "base/alloc.h"
 #include "base/log.h"
-#include "run/config.h"
-#include "run/pass.h"
-#include "run/project.h"
-#include "run/user.h"
+#include "config/config.h"
+#include "config/project.h"
+#include "gate/worker_access.h"
+#include "records/run_user.h"
 
 #define MAX_HEAD ((size_t)16 << 20)
 #define MAX_WHOLE ((int64_t)1 << 20)

@@ -42,7 +42,7 @@ HD_MUST_CHECK int hd_custom_document(struct hd_custom *custom, struct hd_arena *
 /*
  * Whether a request for a route of the server goes through the middleware of the application
  * first, and then `wrap` owns the call. The application comes back with the request, which is the
- * inner one then (run/pass.h) and goes to its route.
+ * inner one then (gate/worker_access.h) and goes to its route.
  */
 bool hd_custom_wraps(const struct hd_custom *custom, const struct hd_call *call,
                      struct hd_slice path);

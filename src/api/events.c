@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "api/beat.h"
-#include "api/watch.h"
+#include "api/heartbeat.h"
+#include "api/stream_access.h"
 #include "base/alloc.h"
 #include "http/server.h"
 #include "http/sse.h"

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "api/api.h"
-#include "run/feed.h"
+#include "events/event_log.h"
 
 /* What of a feed to send, until when. Zero-initialise; borrowed for the call. */
 struct hd_events {

@@ -5,8 +5,8 @@
 #include "api/api.h"
 #include "base/clock.h"
 #include "base/uuid.h"
-#include "graph/secret.h"
-#include "graph/val.h"
+#include "secret/secret.h"
+#include "value/val.h"
 
 #define MAX_PATH 1024
 

@@ -6,9 +6,9 @@
 #include <stdio.h>
 
 #include "api/participants.h"
-#include "api/spot.h"
+#include "api/state/checkpoint_target.h"
 #include "base/clock.h"
-#include "run/ending.h"
+#include "run/run_commit.h"
 #include "store/rows.h"
 
 #define MAX_TRIES 20

@@ -5,10 +5,10 @@
  */
 #include "api/api.h"
 #include "api/authorize.h"
-#include "run/config.h"
-#include "run/embed.h"
-#include "run/filter.h"
-#include "run/items.h"
+#include "config/config.h"
+#include "records/item_filter.h"
+#include "search/embed.h"
+#include "search/items.h"
 
 static int sees(void *ctx, const struct hd_item_rec *item, bool *out)
 {
@@ -116,7 +116,7 @@ static int get_item(struct hd_call *call)
     return err;
 }
 
-/* ---- what it means: run/embed.h --------------------------------------- */
+/* ---- what it means: search/embed.h --------------------------------------- */
 
 /* Something that waits for vectors: a search, or a change. */
 struct meaning {

@@ -2,17 +2,17 @@
 #include <uv.h>
 
 #include "api/api.h"
+#include "app/defer.h"
+#include "config/config.h"
+#include "config/project.h"
+#include "events/event_log.h"
+#include "gate/audit.h"
+#include "gate/limits.h"
 #include "http/server.h"
-#include "run/audit.h"
-#include "run/config.h"
-#include "run/defer.h"
-#include "run/feed.h"
-#include "run/limits.h"
-#include "run/project.h"
 #include "run/queue.h"
-#include "run/sweep.h"
-#include "run/webhook.h"
+#include "schedule/sweep.h"
 #include "store/rows.h"
+#include "webhook/webhook.h"
 
 #define TYPE_PROMETHEUS HD_S("text/plain; version=0.0.4; charset=utf-8")
 

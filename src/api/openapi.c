@@ -13,7 +13,7 @@
 #include "api/api.h"
 #include "api/custom.h"
 #include "auth/digest.h"
-#include "run/config.h"
+#include "config/config.h"
 
 extern const char hd_api_schemas[];
 extern const size_t hd_api_schemas_len;

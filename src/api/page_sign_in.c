@@ -8,8 +8,8 @@
 #include <heddle.h>
 
 #include "api/api.h"
-#include "run/gate.h"
-#include "run/sign_in.h"
+#include "gate/auth_service.h"
+#include "gate/sign_in.h"
 
 #define MAX_BODY ((size_t)32 << 10)
 

@@ -1,15 +1,16 @@
 /*
  * Who takes part in a thread: shown to all who do, changed by its owner. Whoever takes part may
- * leave. What depends on a participation that ends, or becomes less, is looked at again (watch.h).
+ * leave. What depends on a participation that ends, or becomes less, is looked at again
+ * (stream_access.h).
  */
 #include "api/participants.h"
 
-#include "api/spot.h"
-#include "api/watch.h"
+#include "api/state/checkpoint_target.h"
+#include "api/stream_access.h"
 #include "auth/issuer.h"
 #include "base/clock.h"
-#include "run/gate.h"
-#include "run/principals.h"
+#include "gate/auth_service.h"
+#include "records/principals.h"
 #include "store/rows.h"
 
 #define MAX_TRIES 20

@@ -3,7 +3,7 @@
 #define HD_API_PARTICIPANTS_H
 
 #include "api/api.h"
-#include "run/participants.h"
+#include "records/participants.h"
 
 /* Positive: nobody authenticates, and the refusal is in the call. */
 HD_MUST_CHECK int hd_participants_need_auth(struct hd_call *call);

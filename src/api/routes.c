@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "api/api.h"
-#include "run/config.h"
+#include "config/config.h"
 
 static const struct hd_routes *const tables[] = {
     &hd_routes_assistants,      &hd_routes_assistant_search,

@@ -7,9 +7,9 @@
 #include "api/run_view.h"
 #include "api/wait.h"
 #include "base/log.h"
+#include "config/config.h"
+#include "events/stream_modes.h"
 #include "run/admit.h"
-#include "run/config.h"
-#include "run/modes.h"
 #include "run/queue.h"
 
 #define MAX_BATCH 1000

@@ -3,7 +3,7 @@
 #define HD_API_RUN_VIEW_H
 
 #include "api/api.h"
-#include "run/record.h"
+#include "records/record.h"
 
 /* Into the answer of the call. */
 void hd_run_view(struct hd_call *call, const struct hd_run_rec *run);

@@ -5,15 +5,15 @@
 #include "api/access.h"
 #include "api/api.h"
 #include "api/authorize.h"
-#include "api/branches.h"
 #include "api/run_view.h"
+#include "api/state/branches.h"
 #include "base/clock.h"
-#include "run/config.h"
-#include "run/outbox.h"
+#include "config/config.h"
+#include "records/record.h"
+#include "records/run_kwargs.h"
 #include "run/queue.h"
-#include "run/record.h"
-#include "run/run_kwargs.h"
 #include "store/rows.h"
+#include "webhook/outbox.h"
 
 /* ---- views ------------------------------------------------------------ */
 

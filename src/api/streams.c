@@ -5,9 +5,9 @@
 #include "api/authorize.h"
 #include "api/events.h"
 #include "api/wait.h"
-#include "run/modes.h"
+#include "events/stream_modes.h"
+#include "records/record.h"
 #include "run/queue.h"
-#include "run/record.h"
 
 #define MAX_PAGES ((size_t)256 << 20) /* bytes of stored events that are read at once */
 #define MAX_RECORD ((size_t)256 << 20)

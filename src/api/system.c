@@ -6,9 +6,9 @@
 
 #include "api/api.h"
 #include "base/clock.h"
-#include "run/config.h"
-#include "run/project.h"
-#include "run/record.h"
+#include "config/config.h"
+#include "config/project.h"
+#include "records/record.h"
 #include "store/rows.h"
 #include "store/url.h"
 

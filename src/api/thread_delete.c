@@ -9,11 +9,11 @@
 #include <string.h>
 
 #include "api/authorize.h"
-#include "api/spot.h"
-#include "run/ending.h"
-#include "run/feed.h"
+#include "api/state/checkpoint_target.h"
+#include "events/event_log.h"
 #include "run/prune.h"
 #include "run/queue.h"
+#include "run/run_commit.h"
 
 #define MAX_ROUNDS 20
 #define MAX_THREADS 10000 /* of a request */

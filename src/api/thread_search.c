@@ -10,14 +10,14 @@
 
 #include "api/api.h"
 #include "api/authorize.h"
-#include "api/spot.h"
+#include "api/state/checkpoint_target.h"
 #include "api/thread_view.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/utf8.h"
-#include "run/extract.h"
-#include "run/participants.h"
-#include "run/texts.h"
+#include "records/extract.h"
+#include "records/participants.h"
+#include "search/thread_texts.h"
 #include "store/rows.h"
 
 #define MAX_VALUES ((size_t)1 << 30)

@@ -2,10 +2,10 @@
 
 #include <heddle.h>
 
-#include "api/spot.h"
-#include "graph/engine.h"
-#include "run/participants.h"
-#include "run/texts.h"
+#include "api/state/checkpoint_target.h"
+#include "graph/engine/engine.h"
+#include "records/participants.h"
+#include "search/thread_texts.h"
 
 #define SHOWS_ROLE 4096
 #define SHOWS_LABEL 16384

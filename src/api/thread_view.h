@@ -6,7 +6,7 @@
 #define HD_API_THREAD_VIEW_H
 
 #include "api/api.h"
-#include "run/record.h"
+#include "records/record.h"
 
 enum hd_thread_member {
     HD_THREAD_SHOWS_VALUES = 1,

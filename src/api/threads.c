@@ -5,13 +5,13 @@
 #include "api/api.h"
 #include "api/authorize.h"
 #include "api/owner.h"
-#include "api/spot.h"
-#include "api/supersteps.h"
+#include "api/state/checkpoint_target.h"
+#include "api/state/supersteps.h"
 #include "api/thread_view.h"
 #include "base/clock.h"
 #include "base/uuid.h"
-#include "run/ending.h"
-#include "run/texts.h"
+#include "run/run_commit.h"
+#include "search/thread_texts.h"
 #include "store/rows.h"
 
 static struct heddle_bytes bytes(struct hd_slice s)

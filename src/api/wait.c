@@ -1,12 +1,12 @@
 #include "api/wait.h"
 
-#include "api/beat.h"
+#include "api/heartbeat.h"
+#include "api/stream_access.h"
 #include "api/thread_view.h"
-#include "api/watch.h"
 #include "base/alloc.h"
 #include "http/server.h"
+#include "records/record.h"
 #include "run/queue.h"
-#include "run/record.h"
 
 /* In the arena of its call. */
 struct wait {

@@ -6,7 +6,7 @@
  * are looked up by their id. What was verified is remembered until it expires, at most for a while.
  *
  * Nothing here does I/O: the host reads secrets, fetches key sets, looks up keys and settles who a
- * principal is (run/gate.c).
+ * principal is (gate/auth_service.c).
  */
 #ifndef HD_AUTH_AUTH_H
 #define HD_AUTH_AUTH_H

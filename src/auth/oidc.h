@@ -1,8 +1,8 @@
 /*
  * Signing in with an OpenID Connect issuer: authorization code with PKCE (RFC 6749, RFC 7636), as
  * far as it is text. Reads `page.sign_in` of the configuration, what an issuer says of itself, and
- * what its token endpoint answers; writes what that endpoint is asked. Pure: run/sign_in.c does the
- * asking.
+ * what its token endpoint answers; writes what that endpoint is asked. Pure: gate/sign_in.c does
+ * the asking.
  */
 #ifndef HD_AUTH_OIDC_H
 #define HD_AUTH_OIDC_H

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "cli/cli.h"
-#include "graph/graph.h"
+#include "graph/decl/graph.h"
 
 #define READ_SIZE 65536
 

@@ -8,12 +8,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "app/app.h"
 #include "base/alloc.h"
 #include "base/json.h"
 #include "cli/cli.h"
-#include "run/app.h"
-#include "run/config.h"
-#include "run/project.h"
+#include "config/config.h"
+#include "config/project.h"
 
 #define PROJECT_FILE "langgraph.json"
 #define MAX_ARGUMENTS 512

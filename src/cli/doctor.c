@@ -12,12 +12,12 @@
 #include "base/error.h"
 #include "cli/cli.h"
 #include "cli/ops.h"
+#include "config/config.h"
+#include "gate/auth_service.h"
 #include "heddle.h"
-#include "run/config.h"
-#include "run/gate.h"
-#include "run/row_check.h"
 #include "store/table.h"
 #include "store/url.h"
+#include "transfer/row_check.h"
 
 #define MAX_ARGUMENTS 64
 #define MAX_PATH 4096

@@ -8,8 +8,8 @@
 #include "cli/doctor.h"
 #include "cli/ops.h"
 #include "heddle.h"
-#include "run/secret_scan.h"
 #include "store/url.h"
+#include "transfer/secret_scan.h"
 
 #define SHOWN 4     /* characters of a secret, when it is long enough */
 #define MIN_LONG 16 /* … as this */

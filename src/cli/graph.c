@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 #include "cli/cli.h"
-#include "graph/draw.h"
-#include "graph/graph.h"
+#include "graph/decl/graph.h"
+#include "graph/draw/draw.h"
 
 #define MAX_PICTURE ((size_t)256 << 20)
 

@@ -1,12 +1,12 @@
 /* The graphs that a server runs: those of its configuration, or else the built-in ones. */
 #include <stdio.h>
 
+#include "app/app.h"
 #include "base/alloc.h"
 #include "cli/cli.h"
-#include "graph/graph.h"
-#include "run/app.h"
+#include "config/config.h"
+#include "graph/decl/graph.h"
 #include "run/assistant.h"
-#include "run/config.h"
 
 /* Those of src/cli/graphs; the first one is where clients begin. */
 #define SHIPPED(X) X(agent) X(research_agent) X(demo)

@@ -7,7 +7,7 @@
 #include "cli/cli.h"
 #include "cli/ops.h"
 #include "heddle.h"
-#include "run/dump.h"
+#include "transfer/dump.h"
 
 struct options {
     struct hd_ops_options common;

@@ -14,8 +14,8 @@
 #include "base/uuid.h"
 #include "cli/cli.h"
 #include "cli/ops.h"
-#include "run/config.h"
-#include "run/keys.h"
+#include "config/config.h"
+#include "records/api_keys.h"
 #include "store/rows.h"
 
 #define DAY_US INT64_C(86400000000)

@@ -4,7 +4,7 @@
 
 #include "agent/agent.h"
 #include "cli/cli.h"
-#include "graph/decl.h"
+#include "graph/decl/decl.h"
 
 /* One line for each command; a command is one file. */
 static const struct hd_command *const commands[] = {

@@ -8,9 +8,9 @@
 #include "base/arena.h"
 #include "base/log.h"
 #include "cli/cli.h"
+#include "gate/auth_service.h"
 #include "heddle.h"
-#include "run/gate.h"
-#include "run/principals.h"
+#include "records/principals.h"
 #include "store/store.h"
 #include "store/url.h"
 

@@ -7,7 +7,7 @@
 
 #include "auth/identity.h"
 #include "base/compiler.h"
-#include "run/config.h"
+#include "config/config.h"
 
 struct heddle;
 struct hd_command;

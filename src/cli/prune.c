@@ -10,11 +10,11 @@
 #include "base/error.h"
 #include "cli/cli.h"
 #include "cli/ops.h"
+#include "records/record.h"
 #include "run/prune.h"
-#include "run/record.h"
 #include "store/rows.h"
-#include "store/url.h"
 #include "store/store.h"
+#include "store/url.h"
 
 #define MINUTE_US 60e6
 #define MAX_MINUTES 1e9

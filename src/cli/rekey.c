@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "cli/cli.h"
 #include "cli/ops.h"
-#include "run/rekey.h"
+#include "transfer/rekey.h"
 
 #define SECOND INT64_C(1000000)
 #define MAX_WAIT 86400

@@ -3,14 +3,14 @@
 #include <string.h>
 #include <uv.h>
 
+#include "app/app.h"
 #include "base/alloc.h"
 #include "base/log.h"
 #include "cli/cli.h"
 #include "cli/ops.h"
+#include "config/config.h"
 #include "heddle.h"
-#include "run/app.h"
-#include "run/config.h"
-#include "run/replay.h"
+#include "replay/replay.h"
 #include "store/url.h"
 
 #define MAX_SHOWN 300 /* characters of a value */

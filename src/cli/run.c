@@ -10,9 +10,9 @@
 #include "base/uuid.h"
 #include "cli/cli.h"
 #include "cli/scenario.h"
-#include "graph/events.h"
-#include "graph/graph.h"
-#include "graph/run.h"
+#include "graph/decl/graph.h"
+#include "graph/engine/events.h"
+#include "graph/engine/run.h"
 #include "heddle.h"
 #include "store/url.h"
 

@@ -13,8 +13,8 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "cli/cli.h"
-#include "graph/engine.h"
-#include "graph/state.h"
+#include "graph/engine/engine.h"
+#include "graph/state/state.h"
 #include "heddle.h"
 #include "store/url.h"
 

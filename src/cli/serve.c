@@ -8,20 +8,20 @@
 #include <uv.h>
 
 #include "api/api.h"
+#include "app/app.h"
 #include "base/alloc.h"
 #include "base/log.h"
 #include "cli/cli.h"
+#include "config/config.h"
+#include "config/project.h"
+#include "gate/audit.h"
+#include "gate/auth_service.h"
 #include "http/server.h"
 #include "http/tls.h"
-#include "run/app.h"
-#include "run/audit.h"
-#include "run/config.h"
-#include "run/gate.h"
-#include "run/hold.h"
-#include "run/project.h"
-#include "run/webhook.h"
-#include "run/webhook_headers.h"
+#include "server/store_lock.h"
 #include "store/url.h"
+#include "webhook/webhook.h"
+#include "webhook/webhook_headers.h"
 
 #define MAX_SETTINGS ((size_t)64 << 20)
 

@@ -7,9 +7,9 @@
 #include "base/json.h"
 #include "cli/cli.h"
 #include "cli/thread_ns.h"
-#include "graph/engine.h"
-#include "graph/ns.h"
-#include "graph/state.h"
+#include "graph/engine/engine.h"
+#include "graph/engine/ns.h"
+#include "graph/state/state.h"
 #include "heddle.h"
 
 #define MAX_STATE ((size_t)512 << 20)

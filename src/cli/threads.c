@@ -8,7 +8,7 @@
 #include "cli/cli.h"
 #include "cli/ops.h"
 #include "heddle.h"
-#include "run/record.h"
+#include "records/record.h"
 #include "store/rows.h"
 #include "store/store.h"
 

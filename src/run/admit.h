@@ -4,7 +4,7 @@
  * for store threads.
  *
  * This is where secrets leave what is stored: the record has markers in their places
- * (graph/secret.h), and what they stand for goes on in memory, with run.secrets.
+ * (secret/secret.h), and what they stand for goes on in memory, with run.secrets.
  */
 #ifndef HD_RUN_ADMIT_H
 #define HD_RUN_ADMIT_H
@@ -12,13 +12,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "app/app.h"
 #include "base/arena.h"
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/slice.h"
-#include "run/app.h"
-#include "run/record.h"
-#include "run/request.h"
+#include "records/record.h"
+#include "records/run_request.h"
 
 struct hd_admission {
     /* What is asked. */

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/uuid.h"
-#include "run/project.h"
+#include "config/project.h"
 #include "store/rows.h"
 
 #define MAX_RECORD ((size_t)256 << 20)

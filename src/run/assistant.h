@@ -2,9 +2,9 @@
 #ifndef HD_RUN_ASSISTANT_H
 #define HD_RUN_ASSISTANT_H
 
+#include "app/app.h"
 #include "base/compiler.h"
-#include "run/app.h"
-#include "run/record.h"
+#include "records/record.h"
 
 /* The id of a graph's system assistant. */
 HD_MUST_CHECK int hd_assistant_system_id(struct hd_slice graph_id, char out[37]);

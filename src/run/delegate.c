@@ -3,17 +3,17 @@
 #include <heddle.h>
 #include <string.h>
 
+#include "app/defer.h"
 #include "base/alloc.h"
 #include "base/log.h"
-#include "graph/engine.h"
-#include "graph/events.h"
-#include "graph/state.h"
+#include "graph/engine/engine.h"
+#include "graph/engine/events.h"
+#include "graph/state/state.h"
+#include "records/thread_heads.h"
+#include "run/active_run.h"
 #include "run/admit.h"
 #include "run/assistant.h"
-#include "run/defer.h"
 #include "run/delegate_internal.h"
-#include "run/heads.h"
-#include "run/ticket.h"
 #include "store/rows.h"
 
 #define MAX_READ ((size_t)256 << 20)

@@ -4,11 +4,11 @@
  */
 #include <string.h>
 
-#include "graph/engine.h"
-#include "graph/secret.h"
+#include "graph/engine/engine.h"
+#include "records/run_user.h"
+#include "run/active_run.h"
 #include "run/delegate_internal.h"
-#include "run/ticket.h"
-#include "run/user.h"
+#include "secret/secret.h"
 
 /* ---- who called ------------------------------------------------------- */
 

@@ -3,14 +3,14 @@
 #define HD_RUN_DELEGATE_INTERNAL_H
 
 #include "agent/agent.h"
+#include "app/app.h"
 #include "base/arena.h"
 #include "base/error.h"
-#include "graph/run.h"
-#include "graph/val.h"
-#include "run/app.h"
+#include "graph/engine/run.h"
+#include "records/record.h"
 #include "run/delegate.h"
-#include "run/record.h"
-#include "run/remote.h"
+#include "value/val.h"
+#include "worker/worker_run.h"
 
 enum hd_delegate_state {
     HD_DELEGATE_WAITS, /* another call of the same assistant is at work */
@@ -96,7 +96,7 @@ HD_MUST_CHECK int hd_delegate_path(const struct hd_delegate *delegate, struct hd
 /* Its run has ended. */
 void hd_delegate_ended(struct hd_delegate *delegate, const struct hd_run_result *result);
 
-/* delegate_remote.c: those whose graph is in workers. */
+/* delegate_run_worker.c: those whose graph is in workers. */
 
 HD_MUST_CHECK int hd_delegate_launch_remote(struct hd_delegate *delegate,
                                             const struct hd_delegate_values *values);

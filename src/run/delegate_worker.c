@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "run/active_run.h"
 #include "run/delegate_internal.h"
-#include "run/ticket.h"
-#include "run/worker_wire.h"
+#include "worker/worker_wire.h"
 
 #define MAX_READ ((size_t)256 << 20)
 #define MAX_KEY 4096 /* bytes */

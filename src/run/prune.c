@@ -1,9 +1,9 @@
 #include "run/prune.h"
 
-#include "graph/ns.h"
 #include "base/alloc.h"
-#include "run/ending.h"
-#include "store/keep.h"
+#include "graph/engine/ns.h"
+#include "run/run_commit.h"
+#include "store/prune.h"
 #include "store/rows.h"
 
 #define MAX_TRIES 20

@@ -12,7 +12,7 @@
 
 #include "base/compiler.h"
 #include "base/error.h"
-#include "run/ttl.h"
+#include "config/ttl.h"
 
 struct hd_prune {
     enum hd_ttl_strategy strategy;
@@ -46,9 +46,9 @@ HD_MUST_CHECK int hd_thread_prune_by_id(struct heddle *store, struct hd_slice pr
                                         struct hd_removed *removed, struct hd_fault *fault);
 
 /*
- * Takes a checkpoint away with everything that grows from it (store/keep.h) and stores the thread's
- * record as it is in `changed`, both or neither. HD_ECONFLICT: somebody has changed the record
- * since it was read, and nothing went.
+ * Takes a checkpoint away with everything that grows from it (store/prune.h) and stores the
+ * thread's record as it is in `changed`, both or neither. HD_ECONFLICT: somebody has changed the
+ * record since it was read, and nothing went.
  */
 HD_MUST_CHECK int hd_thread_cut(struct heddle *store, struct hd_thread_rec *changed,
                                 struct hd_slice ns, struct hd_slice id, struct hd_fault *fault);

@@ -2,18 +2,18 @@
 
 #include <string.h>
 
+#include "app/defer.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "run/answers.h"
-#include "run/config.h"
-#include "run/defer.h"
-#include "run/ending.h"
-#include "run/heads.h"
-#include "run/limits.h"
+#include "config/config.h"
+#include "gate/limits.h"
+#include "records/thread_heads.h"
+#include "run/active_run.h"
+#include "run/run_commit.h"
 #include "run/run_log.h"
-#include "run/ticket.h"
+#include "worker/resume_answers.h"
 
 #define MAX_TURNS ((size_t)1 << 22)
 #define TICK_MS 1000 /* how exact timeouts are */

@@ -18,7 +18,7 @@
 
 #include "base/compiler.h"
 #include "base/slice.h"
-#include "run/record.h"
+#include "records/record.h"
 
 struct hd_app;
 struct hd_queue;
@@ -49,7 +49,7 @@ void hd_queue_unexpect(struct hd_queue *queue, struct hd_slice principal, struct
  * Takes in a run whose record is stored. `is_streamed`: somebody reads its events,
  * or will; otherwise they are made only when somebody does. `event_seq`: where the
  * numbers of the thread's events stand. Gives back the place that hd_admit() took for it
- * (run/limits.h) at its end, or when this fails.
+ * (gate/limits.h) at its end, or when this fails.
  */
 HD_MUST_CHECK int hd_queue_add(struct hd_queue *queue, const struct hd_run_rec *run,
                                int64_t event_seq, bool is_streamed);

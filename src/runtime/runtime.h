@@ -17,7 +17,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/slice.h"
-#include "graph/val.h"
+#include "value/val.h"
 
 struct hd_runtime;
 struct hd_rt_call;
@@ -87,7 +87,7 @@ struct hd_rt_scope {
     struct hd_slice actor;         /* who asked */
     struct hd_slice thread;        /* empty: no thread */
     struct hd_slice root;          /* added to namespaces */
-    int64_t guard;                 /* store/guard.h */
+    int64_t guard;                 /* store/thread_fence.h */
     const struct hd_val *metadata; /* members are added to each checkpoint's; or NULL */
     const struct hd_val *secrets;  /* texts that never are stored; or NULL */
     void *owner;                   /* of whoever made the call; for ops that `start` */

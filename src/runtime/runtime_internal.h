@@ -25,7 +25,7 @@
 
 #include "base/arena.h"
 #include "base/json.h"
-#include "graph/patience.h"
+#include "graph/engine/patience.h"
 #include "runtime/link.h"
 #include "runtime/proc.h"
 #include "runtime/runtime.h"

@@ -11,7 +11,7 @@
  * conflict the state is dropped and read anew.
  *
  * An odd epoch means that unreferenced chunks are being collected right now:
- * then nothing old is referred to (see retain.c). Nor is it while the thread has
+ * then nothing old is referred to (see collect.c). Nor is it while the thread has
  * no row, and so no epoch that could change.
  *
  * A cache belongs to one lane and is used by its leader only: no locks.
@@ -26,7 +26,7 @@
 #include "base/compiler.h"
 #include "base/map.h"
 #include "store/backend.h"
-#include "store/split.h"
+#include "store/codec/split.h"
 
 #define HD_STATE_HEADS 8
 
@@ -58,7 +58,7 @@ struct hd_thread_state {
     int64_t created_at; /* 0: somebody is copying into it */
     int64_t loaded_at;  /* on the monotonic clock */
     bool is_stored;     /* the thread has its row; otherwise the next batch adds it */
-    int64_t guard;      /* that of the writers so far (growth.h), which was true; 0: none */
+    int64_t guard;      /* that of the writers so far (list_append.h), which was true; 0: none */
     bool was_absent;    /* it had no row when it was looked for */
     bool is_new;        /* … nor anything else, so streams need not be read */
 

@@ -1,7 +1,7 @@
 /* Counting what a thread holds, and reading everything to see that it is whole. */
-#include "store/again.h"
+#include "store/codec/pack.h"
 #include "store/fetch.h"
-#include "store/pack.h"
+#include "store/retry.h"
 #include "store/scan.h"
 
 /* ---- usage ---- */

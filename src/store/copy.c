@@ -20,8 +20,8 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "store/again.h"
 #include "store/lane.h"
+#include "store/retry.h"
 #include "store/scan.h"
 
 #define MAX_METADATA ((size_t)256 << 20)

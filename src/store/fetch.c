@@ -10,7 +10,7 @@
 #include "store/fetch.h"
 
 #include "store/allowance.h"
-#include "store/pack.h"
+#include "store/codec/pack.h"
 
 /* A run that is read, and where its chunks came to lie in the target's bytes. */
 struct hd_range {

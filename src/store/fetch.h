@@ -5,9 +5,9 @@
 #ifndef HD_STORE_FETCH_H
 #define HD_STORE_FETCH_H
 
+#include "store/codec/value.h"
 #include "store/reading.h"
 #include "store/store.h"
-#include "store/value.h"
 
 struct hd_allowance;
 struct hd_range;

@@ -6,10 +6,10 @@
 
 #include "base/alloc.h"
 #include "store/allowance.h"
-#include "store/delta.h"
-#include "store/growth.h"
-#include "store/keep.h"
+#include "store/codec/delta.h"
 #include "store/lane.h"
+#include "store/list_append.h"
+#include "store/prune.h"
 #include "store/scan.h"
 
 /* The public struct is the store itself; callers never see inside. */

@@ -25,8 +25,8 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "store/again.h"
-#include "store/growth.h"
+#include "store/list_append.h"
+#include "store/retry.h"
 
 enum {
     GROUP_MAX = 256,        /* requests in a batch */
@@ -265,7 +265,7 @@ static int apply(struct hd_lane *lane, size_t *failed, struct hd_fault *fault)
     return batch.count ? hd_backend_apply(lane->store->backend, &batch, failed, fault) : 0;
 }
 
-/* The operation looks whether the thread of a put is still there (guard.h). */
+/* The operation looks whether the thread of a put is still there (thread_fence.h). */
 static bool is_guard(const struct hd_lane *lane, const struct hd_request *request, size_t failed)
 {
     return request->guard && failed < lane->batch.count &&

@@ -1,6 +1,6 @@
 /*
  * A request to write, and the lane that carries it out. Private to request.c, lane.c, plan*.c and
- * retain.c.
+ * collect.c.
  */
 #ifndef HD_STORE_LANE_H
 #define HD_STORE_LANE_H
@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "store/batch.h"
 #include "store/cache.h"
-#include "store/split.h"
+#include "store/codec/split.h"
 #include "store/store.h"
 
 /* Work that needs the lane for itself, such as a prune. May read and apply as it likes. */
@@ -45,7 +45,7 @@ struct hd_request {
     const struct hd_growth *const *growths; /* of put: by value, instead of its data; or NULL */
     const struct hd_outline *outline;       /* of put; or NULL */
     struct hd_train *train;                 /* of put; or NULL */
-    int64_t guard;                          /* of put and writes: see growth.h; 0: none */
+    int64_t guard;                          /* of put and writes: see list_append.h; 0: none */
     struct hd_pieces *pieces; /* of each value of put or writes that is not stored inline */
     struct hd_arena arena;    /* the key and the pieces array */
 

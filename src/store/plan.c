@@ -14,12 +14,12 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "store/growth.h"
-#include "store/guard.h"
-#include "store/pack.h"
+#include "store/codec/pack.h"
+#include "store/codec/value.h"
+#include "store/list_append.h"
 #include "store/plan.h"
 #include "store/scan.h"
-#include "store/value.h"
+#include "store/thread_fence.h"
 
 #define TAKE_OVER_US ((int64_t)30 * 1000000)
 

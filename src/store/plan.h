@@ -2,8 +2,8 @@
 #ifndef HD_STORE_PLAN_H
 #define HD_STORE_PLAN_H
 
+#include "store/codec/value.h"
 #include "store/lane.h"
-#include "store/value.h"
 
 struct hd_planner {
     struct hd_lane *lane;

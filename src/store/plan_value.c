@@ -2,9 +2,9 @@
  * A value as a reference: which of its chunks are stored already, and where
  * the others go.
  */
-#include "store/pack.h"
+#include "store/codec/pack.h"
+#include "store/codec/value.h"
 #include "store/plan.h"
-#include "store/value.h"
 
 int hd_plan_pack(struct hd_planner *p, struct hd_slice bytes, struct hd_slice *out)
 {

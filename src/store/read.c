@@ -6,19 +6,19 @@
  * The rows are not read in one transaction. A prune in between can take away
  * chunks that a row read earlier refers to: then a chunk is missing, and the
  * whole is read again. A chunk that is missing although nothing was taken away
- * is damage (again.h). It can take away the checkpoint itself, whose writes go with
+ * is damage (retry.h). It can take away the checkpoint itself, whose writes go with
  * it: so it is asked again whether that is there, together with its writes.
  *
  * The latest checkpoint is the greatest id as a rule. Strays (order.h) are looked up in the same
  * round trip; where the greatest id is in their window, the order of the window decides.
  */
 #include "base/error.h"
-#include "store/again.h"
 #include "store/allowance.h"
+#include "store/codec/pack.h"
 #include "store/fetch.h"
-#include "store/growth.h"
+#include "store/list_append.h"
 #include "store/order.h"
-#include "store/pack.h"
+#include "store/retry.h"
 
 enum { SENDS_BELOW_VERSION = 4 };
 

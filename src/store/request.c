@@ -5,8 +5,8 @@
  * waits does it on its own thread, so that lanes are not held up; for one who
  * does not (an event loop) it is left to the lane.
  */
+#include "store/codec/value.h"
 #include "store/lane.h"
-#include "store/value.h"
 
 static int check_values(struct hd_store *store, const struct heddle_value *values, size_t count,
                         struct hd_fault *fault)

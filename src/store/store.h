@@ -5,13 +5,13 @@
  *   split.h    where values are cut       value.h     how a value is recorded
  *   cache.h    what a writer remembers    plan.c      a put as a batch of rows
  *   request.c  a request, checked         plan_value.c  a value as chunks and a reference
- *   growth.h   lists that grow            plan_growth.c  … and what a put of one refers to
+ *   list_append.h   lists that grow            plan_append.c  … and what a put of one refers to
  *   lane.c     group commit               read.c      rows as a tuple again
- *   order.h    which checkpoint is newer  list.c delta.c retain.c copy.c check.c  the others
- *   again.h    when others are in the way keep.h      what of a thread stays
- *   guard.h    deletion against late writers
+ *   order.h    which checkpoint is newer  list.c delta.c collect.c copy.c check.c  the others
+ *   retry.h    when others are in the way prune.h      what of a thread stays
+ *   thread_fence.h    deletion against late writers
  *   heddle.c   the public API             rows.h      the tables of the server
- *   trail.h    how a list came to be
+ *   list_history.h    how a list came to be
  *
  * Writes to one thread always go through the same lane, one leader at a time,
  * so within a process they are ordered; between processes the epoch (cache.h)
@@ -94,7 +94,7 @@ void hd_lanes_wake(struct hd_store *store);
 HD_MUST_CHECK int hd_lanes_open(struct hd_store *store);
 void hd_lanes_close(struct hd_store *store);
 
-/* ---- crew.c: deferred work ---- */
+/* ---- thread_pool.c: deferred work ---- */
 
 HD_MUST_CHECK int hd_crew_open(struct hd_crew **out, unsigned limit);
 HD_MUST_CHECK int hd_crew_add(struct hd_crew *crew, void (*work)(void *arg), void *arg);
@@ -121,7 +121,7 @@ HD_MUST_CHECK int hd_read_tuples(struct hd_store *store, const struct hd_key *ke
 
 struct hd_known;
 
-/* The same for one checkpoint and without the values that are known (growth.h). */
+/* The same for one checkpoint and without the values that are known (list_append.h). */
 HD_MUST_CHECK int hd_read_unknown(struct hd_store *store, const struct hd_key *key,
                                   const struct hd_known *known, size_t known_count,
                                   struct hd_arena *arena, struct heddle_tuple *tuple,
@@ -135,7 +135,7 @@ HD_MUST_CHECK int hd_list_next(struct heddle_list *list, const struct heddle_tup
                                struct hd_fault *fault);
 void hd_list_close(struct heddle_list *list);
 
-/* ---- retain.c, copy.c, check.c: threads are given by their stored keys ---- */
+/* ---- collect.c, copy.c, check.c: threads are given by their stored keys ---- */
 
 HD_MUST_CHECK int hd_delete_thread(struct hd_store *store, struct hd_slice thread,
                                    struct hd_fault *fault);

@@ -259,8 +259,8 @@ enum {
     HD_VECTORS_DATA /* float32, little endian: a vector of length 1 for each text of the item */
 };
 /*
- * The search index over the titles and messages of threads (run/texts.h). All of it can be derived
- * from the threads again, so it is neither exported nor imported.
+ * The search index over the titles and messages of threads (search/thread_texts.h). All of it can
+ * be derived from the threads again, so it is neither exported nor imported.
  */
 enum {
     HD_THREAD_TEXTS_PRINCIPAL,
@@ -277,7 +277,7 @@ enum {
 enum { HD_THREAD_WORDS_BY_WORD }; /* index: principal, word, id */
 
 /*
- * Servers that use the database (run/lease.h). A server that allows no other has the slot "". A
+ * Servers that use the database (server/store_lease.h). A server that allows no other has the slot "". A
  * version that lets several servers share a database gives each a slot of its own.
  */
 enum {
@@ -285,7 +285,7 @@ enum {
     HD_SERVERS_TOKEN, /* random, one for each start of a server */
     HD_SERVERS_BEAT,  /* grows while the server is alive */
     HD_SERVERS_STARTED,
-    HD_SERVERS_BODY /* address, host, process, version (run/server_identity.h) */
+    HD_SERVERS_BODY /* address, host, process, version (server/server_identity.h) */
 };
 
 /* Webhooks that are not delivered yet. */

@@ -1,16 +1,16 @@
 /*
- * Deletion wins against late writers (store/guard.h): whatever carries the guard of a thread that
- * was deleted is refused, by the handle that deleted it and by others that remember it, alone and
- * in groups, and leaves nothing.
+ * Deletion wins against late writers (store/thread_fence.h): whatever carries the guard of a
+ * thread that was deleted is refused, by the handle that deleted it and by others that remember
+ * it, alone and in groups, and leaves nothing.
  */
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 
-#include "store/growth.h"
-#include "store/guard.h"
+#include "store/list_append.h"
 #include "store/rows.h"
+#include "store/thread_fence.h"
 #include "tests/contract/store_help.h"
 
 #define KEY HD_S(":t")

@@ -12,7 +12,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-#include "store/keep.h"
+#include "store/prune.h"
 #include "tests/contract/store_help.h"
 
 enum { SPACES = 4, NODES = 40, DELTAS = 2, NONE = -1, ID_SIZE = 16 };

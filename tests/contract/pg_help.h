@@ -12,7 +12,7 @@
 #include "tests/unit/check.h"
 
 #include "base/clock.h"
-#include "store/backend_postgres.h"
+#include "store/postgres/backend_postgres.h"
 
 struct fixture {
     char schema[40];

@@ -6,8 +6,8 @@
 
 #include <stdatomic.h>
 
-#include "store/growth.h"
-#include "store/guard.h"
+#include "store/list_append.h"
+#include "store/thread_fence.h"
 
 /* ---- locks ---- */
 

@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <sys/wait.h>
 
-#include "store/backend_sqlite.h"
+#include "store/sqlite/backend_sqlite.h"
 
 /* Names and contents, as one number that does not depend on their order. */
 static void add_entry(const char *entry, void *arg)

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "store/growth.h"
+#include "store/list_append.h"
 #include "tests/contract/store_help.h"
 #include "tests/contract/store_watch.h"
 

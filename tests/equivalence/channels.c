@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph/channel.h"
+#include "graph/engine/channel.h"
 
 #define MAX_NAMES 8
 

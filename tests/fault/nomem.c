@@ -20,8 +20,8 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "model.h"
-#include "store/canon.h"
-#include "store/split.h"
+#include "store/codec/canon.h"
+#include "store/codec/split.h"
 
 enum { PREPARED_OPS = 24 };
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/a2a_proto.h"
+#include "agent/a2a/a2a_proto.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

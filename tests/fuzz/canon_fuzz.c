@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/canon.h"
+#include "store/codec/canon.h"
 
 #define LIMIT (64u << 20)
 

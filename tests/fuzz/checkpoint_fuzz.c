@@ -12,8 +12,8 @@
 
 #include <heddle.h>
 
-#include "graph/engine.h"
-#include "graph/state.h"
+#include "graph/engine/engine.h"
+#include "graph/state/state.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "run/config_internal.h"
+#include "config/config_internal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

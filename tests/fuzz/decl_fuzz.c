@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "graph/draw.h"
-#include "graph/graph.h"
+#include "graph/decl/graph.h"
+#include "graph/draw/draw.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

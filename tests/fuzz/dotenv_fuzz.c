@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "run/dotenv.h"
+#include "config/dotenv.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

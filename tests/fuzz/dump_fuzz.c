@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "run/dump.h"
+#include "transfer/dump.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "run/embed_text.h"
+#include "search/embed_text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph/expr.h"
-#include "graph/graph.h"
-#include "store/canon.h"
+#include "graph/decl/graph.h"
+#include "graph/expr/expr.h"
+#include "store/codec/canon.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

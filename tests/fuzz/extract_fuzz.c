@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
-#include "run/extract.h"
+#include "records/extract.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "run/filter.h"
+#include "records/item_filter.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 #include "base/json.h"
-#include "graph/foreign.h"
-#include "store/foreign.h"
+#include "graph/state/worker_graph.h"
+#include "store/codec/serde_import.h"
 
 #define LIMIT (64u << 20)
 

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/mcp_config.h"
-#include "agent/mcp_proto.h"
+#include "agent/mcp/mcp_config.h"
+#include "agent/mcp/mcp_proto.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

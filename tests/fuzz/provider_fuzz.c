@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/provider.h"
-#include "store/canon.h"
+#include "agent/model/provider.h"
+#include "store/codec/canon.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

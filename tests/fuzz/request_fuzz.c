@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "run/command.h"
-#include "run/request.h"
+#include "records/run_command.h"
+#include "records/run_request.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "run/civil.h"
-#include "run/schedule.h"
+#include "base/calendar.h"
+#include "schedule/cron_schedule.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

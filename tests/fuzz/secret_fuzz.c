@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph/secret.h"
-#include "graph/secret_find.h"
+#include "secret/secret.h"
+#include "secret/secret_find.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

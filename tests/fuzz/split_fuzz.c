@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "store/split.h"
+#include "store/codec/split.h"
 #include "tests/split_check.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/sse_read.h"
+#include "agent/model/sse_read.h"
 #include "base/buf.h"
 #include "base/error.h"
 

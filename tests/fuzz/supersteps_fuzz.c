@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/supersteps.h"
+#include "api/state/supersteps.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

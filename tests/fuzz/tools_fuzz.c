@@ -13,7 +13,7 @@
 #include "agent/tool.h"
 #include "agent/tools.h"
 #include "base/alloc.h"
-#include "graph/engine.h"
+#include "graph/engine/engine.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

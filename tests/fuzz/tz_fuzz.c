@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "run/schedule.h"
-#include "run/tz.h"
+#include "schedule/cron_schedule.h"
+#include "schedule/tz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

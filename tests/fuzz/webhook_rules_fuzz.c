@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "run/webhook_rules.h"
+#include "webhook/webhook_rules.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

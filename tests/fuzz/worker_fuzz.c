@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph/val.h"
-#include "run/worker_internal.h"
 #include "store/store.h"
+#include "value/val.h"
+#include "worker/worker_internal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

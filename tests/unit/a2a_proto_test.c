@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "agent/a2a_proto.h"
+#include "agent/a2a/a2a_proto.h"
 
 #define CARD_1_0                                                                                 \
     "{\"name\":\"Cook\",\"description\":\"Cooks.\",\"capabilities\":{\"streaming\":true},"       \

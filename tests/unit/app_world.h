@@ -11,15 +11,15 @@
 #include <unistd.h>
 #include <uv.h>
 
+#include "app/app.h"
+#include "app/defer.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "graph/graph.h"
-#include "run/app.h"
+#include "config/config.h"
+#include "graph/decl/graph.h"
+#include "records/record.h"
 #include "run/assistant.h"
-#include "run/config.h"
-#include "run/defer.h"
 #include "run/queue.h"
-#include "run/record.h"
 #include "store/rows.h"
 #include "tests/unit/check.h"
 

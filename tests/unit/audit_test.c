@@ -1,5 +1,5 @@
 /* Lines of the audit log: what is in them, and that they outlive the file's name. */
-#include "run/audit.h"
+#include "gate/audit.h"
 
 #include <stdlib.h>
 #include <unistd.h>

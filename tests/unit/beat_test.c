@@ -1,4 +1,4 @@
-#include "api/beat.h"
+#include "api/heartbeat.h"
 
 #include "tests/unit/check.h"
 

@@ -1,5 +1,5 @@
 /* The shared vectors of tests/data/encoding.json, and what only the C core does. */
-#include "store/canon.h"
+#include "store/codec/canon.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /* Channels: one step after the other, what is kept, what is refused. */
-#include "graph/channel.h"
+#include "graph/engine/channel.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "graph/val_internal.h"
 #include "tests/unit/check.h"
+#include "value/val_internal.h"
 
 #define MANY 8
 

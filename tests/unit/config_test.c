@@ -1,10 +1,10 @@
-#include "run/config.h"
+#include "config/config.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "run/config_internal.h"
+#include "config/config_internal.h"
 #include "tests/unit/check.h"
 
 #define MAX_WORDS 16

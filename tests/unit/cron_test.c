@@ -1,5 +1,5 @@
 /* Crons that become due. */
-#include "run/cron.h"
+#include "schedule/cron.h"
 
 #include <pthread.h>
 

@@ -1,5 +1,5 @@
 /* Declarations that are refused, each with the path of the member, and what good ones become. */
-#include "graph/graph.h"
+#include "graph/decl/graph.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Where two values differ. */
-#include "graph/diff.h"
+#include "value/diff.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

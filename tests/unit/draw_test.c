@@ -1,5 +1,5 @@
 /* Drawings: LangGraph's text for the same graphs, and pictures in which nothing overlaps. */
-#include "graph/draw.h"
+#include "graph/draw/draw.h"
 
 #include <stdio.h>
 #include <stdlib.h>

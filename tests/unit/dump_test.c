@@ -2,10 +2,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "run/dump.h"
-#include "run/recording_internal.h"
-#include "store/value.h"
+#include "records/recording_internal.h"
+#include "store/codec/value.h"
 #include "tests/unit/check.h"
+#include "transfer/dump.h"
 
 #define SIZE 100000
 

@@ -1,9 +1,9 @@
-/* Texts of items at paths, as LangGraph finds them, and vectors: run/embed_text.c, embed.c. */
+/* Texts of items at paths, as LangGraph finds them, and vectors: search/embed_text.c, embed.c. */
 #include <math.h>
 
 #include "base/json.h"
-#include "run/embed.h"
-#include "run/embed_text.h"
+#include "search/embed.h"
+#include "search/embed_text.h"
 #include "tests/unit/check.h"
 
 static const char value[] = "{\"a\": {\"b\": \"x\", \"n\": 1, \"f\": 1.5, \"t\": true, \"z\": "

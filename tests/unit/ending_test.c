@@ -1,7 +1,7 @@
 /* What the end of a run stores, whatever became of its thread meanwhile. */
-#include "run/ending.h"
+#include "run/run_commit.h"
 
-#include "graph/origin.h"
+#include "graph/engine/origin.h"
 #include "tests/unit/app_world.h"
 
 static struct heddle_bytes bytes(const char *text)

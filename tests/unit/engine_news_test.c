@@ -1,5 +1,5 @@
 /* How a list of the state came to be: as if every state had been read. */
-#include "graph/foreign.h"
+#include "graph/state/worker_graph.h"
 #include "tests/unit/check.h"
 #include "tests/unit/engine_world.h"
 

@@ -1,6 +1,6 @@
 /* Graphs that are stored below a root: the same as without, and apart from all others. */
 #include "base/json.h"
-#include "graph/ns.h"
+#include "graph/engine/ns.h"
 #include "tests/unit/engine_world.h"
 
 #define ROOT "assistant:x"

@@ -1,5 +1,5 @@
 /* What clients see while a run works: ids, metadata, tags. */
-#include "graph/partials.h"
+#include "graph/stream/partials.h"
 #include "tests/unit/engine_world.h"
 
 #define TALK                                                                               \

@@ -19,11 +19,11 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "graph/engine.h"
-#include "graph/events.h"
-#include "graph/graph.h"
-#include "graph/run.h"
-#include "graph/state.h"
+#include "graph/decl/graph.h"
+#include "graph/engine/engine.h"
+#include "graph/engine/events.h"
+#include "graph/engine/run.h"
+#include "graph/state/state.h"
 #include "heddle.h"
 
 #define LINE                                                                          \

@@ -1,10 +1,10 @@
 /* Every call and kind of path, with operands of all types; limits; no memory. */
-#include "graph/expr.h"
+#include "graph/expr/expr.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph/graph.h"
+#include "graph/decl/graph.h"
 #include "tests/unit/check.h"
 
 /* ---- helpers ---------------------------------------------------------- */

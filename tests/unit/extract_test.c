@@ -1,4 +1,4 @@
-#include "run/extract.h"
+#include "records/extract.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* Feeds: when whoever began a run is too far behind, and when that is over. */
-#include "run/feed.h"
+#include "events/event_log.h"
 
 #include <uv.h>
 

@@ -1,4 +1,4 @@
-#include "run/filter.h"
+#include "records/item_filter.h"
 
 #include <string.h>
 

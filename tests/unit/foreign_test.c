@@ -13,13 +13,13 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
-#include "graph/cross.h"
-#include "graph/engine.h"
-#include "graph/foreign.h"
-#include "graph/state.h"
+#include "graph/engine/engine.h"
+#include "graph/engine/runtime_migrate.h"
+#include "graph/state/state.h"
+#include "graph/state/worker_graph.h"
 #include "heddle.h"
-#include "store/canon.h"
-#include "store/foreign.h"
+#include "store/codec/canon.h"
+#include "store/codec/serde_import.h"
 
 #define MAX_FILE ((size_t)8 << 20)
 

@@ -1,5 +1,5 @@
-/* What workers tell of their graphs: run/forms.h. */
-#include "run/forms.h"
+/* What workers tell of their graphs: worker/graph_schemas.h. */
+#include "worker/graph_schemas.h"
 
 #include "base/log.h"
 #include "tests/unit/check.h"

@@ -1,4 +1,4 @@
-#include "auth/grant.h"
+#include "auth/auth_filter.h"
 
 #include <string.h>
 

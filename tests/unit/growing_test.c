@@ -1,5 +1,5 @@
 /* The text of a channel's list as it grows is always the text of the list. */
-#include "graph/growing.h"
+#include "graph/engine/list_tracker.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * Lists that grow: the rows must be those that putting the whole text would
  * have made, whatever happens between two puts.
  */
-#include "store/growth.h"
+#include "store/list_append.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "store/codec/value.h"
 #include "store/store.h"
-#include "store/value.h"
 #include "tests/unit/check.h"
 
 static struct heddle_bytes bytes(const char *text)

@@ -1,5 +1,5 @@
 /* Times in ISO 8601. */
-#include "run/iso.h"
+#include "base/iso_time.h"
 
 #include "base/clock.h"
 #include "base/compiler.h"

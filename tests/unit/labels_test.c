@@ -1,4 +1,4 @@
-#include "run/labels.h"
+#include "records/item_namespace.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* What a principal may have, and nobody pays for another. */
-#include "run/limits.h"
+#include "gate/limits.h"
 
 #include "tests/unit/app_world.h"
 

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "agent/mcp_config.h"
-#include "agent/mcp_proto.h"
+#include "agent/mcp/mcp_config.h"
+#include "agent/mcp/mcp_proto.h"
 
 static struct hd_val *json(const char *text)
 {

@@ -1,5 +1,5 @@
 /* Which model is asked, where, with which key. */
-#include "agent/model_choice.h"
+#include "agent/model/model_choice.h"
 
 #include <stdio.h>
 #include <stdlib.h>

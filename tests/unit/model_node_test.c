@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "agent/agent.h"
-#include "graph/graph.h"
+#include "graph/decl/graph.h"
 #include "tests/unit/check.h"
 #include "tests/unit/engine_world.h"
 

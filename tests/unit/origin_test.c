@@ -1,5 +1,5 @@
 /* What a run that is rolled back gives back: whenever it is cut short, nothing of it is lost. */
-#include "graph/origin.h"
+#include "graph/engine/origin.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 /* Requests of our own: where they may go, how long they may take, what is kept of the answer. */
-#include "graph/http.h"
+#include "net/http_client.h"
 
 #include <stdio.h>
 #include <uv.h>
 
 #include "base/compiler.h"
-#include "graph/outgoing.h"
+#include "net/outgoing.h"
 #include "tests/unit/check.h"
 #include "tests/unit/peer.h"
 

@@ -1,5 +1,5 @@
 /* Feeds on disk: what memory has forgotten is read from there, and nothing is left out. */
-#include "run/feed.h"
+#include "events/event_log.h"
 
 #include "tests/unit/app_world.h"
 

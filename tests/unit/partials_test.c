@@ -1,7 +1,7 @@
 /* Messages so far, out of pieces. */
 #include <string.h>
 
-#include "graph/partials.h"
+#include "graph/stream/partials.h"
 #include "tests/unit/check.h"
 
 struct heard {

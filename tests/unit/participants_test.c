@@ -1,11 +1,11 @@
 /* Participants of threads and invitations, in memory and on SQLite. */
-#include "run/participants.h"
+#include "records/participants.h"
 
 #include <heddle.h>
 #include <stdlib.h>
 
 #include "base/compiler.h"
-#include "run/ending.h"
+#include "run/run_commit.h"
 #include "store/rows.h"
 #include "tests/unit/check.h"
 

@@ -1,10 +1,10 @@
 /* Rows of principals and of API keys: which of its names somebody has, and when. */
-#include "run/principals.h"
+#include "records/principals.h"
 
 #include <heddle.h>
 #include <stdio.h>
 
-#include "run/keys.h"
+#include "records/api_keys.h"
 #include "store/rows.h"
 #include "tests/unit/check.h"
 

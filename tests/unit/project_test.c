@@ -1,5 +1,5 @@
 /* A langgraph.json, and what its workers are told; .env files. */
-#include "run/project.h"
+#include "config/project.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,10 +7,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "run/config_internal.h"
-#include "run/dotenv.h"
-#include "run/webhook_headers.h"
+#include "config/config_internal.h"
+#include "config/dotenv.h"
 #include "tests/unit/check.h"
+#include "webhook/webhook_headers.h"
 
 /* ---- a folder for each test --------------------------------------------- */
 

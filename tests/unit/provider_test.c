@@ -1,10 +1,10 @@
 /* Providers of models: literal streams, split anywhere; requests; conversations; no memory. */
-#include "agent/provider.h"
+#include "agent/model/provider.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/model_error.h"
+#include "agent/model/model_error.h"
 #include "tests/unit/check.h"
 
 #define ID "lc_run--1"

@@ -2,7 +2,7 @@
  * Lists kept between runs: the next run on a thread neither reads nor writes them again, and never
  * takes one that is not what is stored.
  */
-#include "graph/recall.h"
+#include "graph/engine/list_cache.h"
 
 #include "store/store.h"
 #include "tests/unit/engine_world.h"

@@ -1,5 +1,5 @@
 /* The server's records, in memory and on SQLite. */
-#include "run/record_internal.h"
+#include "records/record_internal.h"
 
 #include <heddle.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* What is said to workers of runs, and what they say: run/remote_text.h. */
-#include "run/remote_text.h"
+/* What is said to workers of runs, and what they say: worker/worker_run_text.h. */
+#include "worker/worker_run_text.h"
 
 #include <string.h>
 

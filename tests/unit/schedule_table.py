@@ -4,7 +4,7 @@
     pip install croniter
     python3 tests/unit/schedule_table.py          # writes both and compares with croniter
 
-The firings are found in another way than in src/run/schedule.c: every local time that
+The firings are found in another way than in src/schedule/cron_schedule.c: every local time that
 matches is turned into UTC by Python's zoneinfo. Where the clocks do not change they
 must also be those of croniter. All dates are past, so that new rules of a
 government do not change them.

@@ -1,8 +1,8 @@
-#include "run/schedule.h"
+#include "schedule/cron_schedule.h"
 
 #include <string.h>
 
-#include "run/civil.h"
+#include "base/calendar.h"
 #include "tests/unit/check.h"
 #include "tests/unit/table_lines.h"
 

@@ -1,5 +1,5 @@
 /* What a graph is given, gives and keeps, as JSON Schema. */
-#include "graph/schema.h"
+#include "graph/decl/schema.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "graph/secret_find.h"
+#include "secret/secret_find.h"
 #include "tests/unit/check.h"
 
 #define JWT \

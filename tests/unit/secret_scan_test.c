@@ -4,12 +4,12 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "run/recording_internal.h"
-#include "run/secret_scan.h"
-#include "store/pack.h"
+#include "records/recording_internal.h"
+#include "store/codec/pack.h"
+#include "store/codec/value.h"
 #include "store/rows.h"
-#include "store/value.h"
 #include "tests/unit/check.h"
+#include "transfer/secret_scan.h"
 
 #define KEY "sk-proj-4Tf9aB27Qx81LmZp0Wv3"
 #define PRINCIPAL "sk-HcmIZbNfwGeli3rC3LQ" /* of somebody, by chance */

@@ -1,7 +1,7 @@
 /* What is taken for a secret, and what becomes of it. */
 #include <string.h>
 
-#include "graph/secret.h"
+#include "secret/secret.h"
 #include "tests/unit/check.h"
 
 static struct hd_val *parse(const char *text)

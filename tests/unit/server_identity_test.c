@@ -1,5 +1,5 @@
 /* Identity of server processes: what is stored of it, and when a process is known to be gone. */
-#include "run/server_identity.h"
+#include "server/server_identity.h"
 
 #include <string.h>
 #include <sys/wait.h>

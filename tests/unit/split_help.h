@@ -2,7 +2,7 @@
 #ifndef HD_TESTS_SPLIT_HELP_H
 #define HD_TESTS_SPLIT_HELP_H
 
-#include "store/split.h"
+#include "store/codec/split.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* Server-sent events: what the standard says, and that it does not matter where pieces end. */
-#include "agent/sse_read.h"
+#include "agent/model/sse_read.h"
 
 #include "base/buf.h"
 #include "tests/unit/check.h"

@@ -1,9 +1,9 @@
 /* What has expired is removed, and nothing else. */
-#include "run/sweep.h"
+#include "schedule/sweep.h"
 
-#include "run/ending.h"
-#include "run/heads.h"
+#include "records/thread_heads.h"
 #include "run/prune.h"
+#include "run/run_commit.h"
 #include "tests/unit/app_world.h"
 
 #define MINUTE INT64_C(60000000)

@@ -2,7 +2,7 @@
  * What checkpoints brought to a list: whatever was done to it, an element is told first where it
  * was first, and telling costs what is new.
  */
-#include "store/trail.h"
+#include "store/list_history.h"
 
 #include <stdio.h>
 #include <stdlib.h>

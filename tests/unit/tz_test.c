@@ -1,11 +1,11 @@
-#include "run/tz.h"
+#include "schedule/tz.h"
 
 #include <string.h>
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "run/civil.h"
-#include "run/tz_internal.h"
+#include "base/calendar.h"
+#include "schedule/tz_internal.h"
 #include "tests/unit/check.h"
 #include "tests/unit/table_lines.h"
 

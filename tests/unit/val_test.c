@@ -1,13 +1,13 @@
 /* Values: ownership, lists as views, members, text. */
-#include "graph/val.h"
+#include "value/val.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph/val_internal.h"
 #include "tests/unit/check.h"
+#include "value/val_internal.h"
 
 /* ---- helpers ---------------------------------------------------------- */
 

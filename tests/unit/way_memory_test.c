@@ -1,5 +1,5 @@
 /* What is remembered of ways, for whom, and how much. */
-#include "api/way_memory.h"
+#include "api/state/message_path_memory.h"
 
 #include "base/arena.h"
 #include "tests/unit/check.h"

@@ -1,9 +1,9 @@
 /* Which checkpoints messages came from, however they are stored and whatever is known already. */
-#include "api/way.h"
+#include "api/state/message_path.h"
 
 #include <string.h>
 
-#include "api/way_memory.h"
+#include "api/state/message_path_memory.h"
 #include "base/buf.h"
 #include "tests/unit/app_world.h"
 #include "tests/unit/messages_help.h"

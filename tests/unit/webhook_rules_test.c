@@ -1,4 +1,4 @@
-#include "run/webhook_rules.h"
+#include "webhook/webhook_rules.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -1,4 +1,4 @@
-#include "run/words.h"
+#include "search/words.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Items that graphs in workers get and put: run/worker_items.c, items.c and items_search.c. */
+/* Items that graphs in workers get and put: worker/worker_items.c, items.c and items_search.c. */
 #include <stdio.h>
 
 #include "tests/unit/worker_world.h"

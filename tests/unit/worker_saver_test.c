@@ -1,4 +1,4 @@
-/* Checkpoints that workers get and put: run/worker_saver.c, worker_wire.c and worker_hide.c. */
+/* Checkpoints that workers get and put: worker/worker_saver.c, worker_wire.c and worker_hide.c. */
 #include <stdio.h>
 
 #include "store/store.h"

@@ -5,15 +5,15 @@
 #include <heddle.h>
 #include <string.h>
 
+#include "app/app.h"
 #include "base/arena.h"
 #include "base/json.h"
-#include "graph/val.h"
-#include "run/app.h"
-#include "run/config.h"
-#include "run/record.h"
-#include "run/worker_internal.h"
+#include "config/config.h"
+#include "records/record.h"
 #include "store/rows.h"
 #include "tests/unit/check.h"
+#include "value/val.h"
+#include "worker/worker_internal.h"
 
 struct world {
     struct hd_config config;

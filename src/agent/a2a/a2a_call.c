@@ -1,0 +1,624 @@
+/*
+ * One call of an A2A agent.
+ *
+ * A message begins a task, which is followed by its stream when the agent has streams,
+ * else by asking for it again and again, with growing pauses; so is a task whose stream
+ * breaks. A task that wants something of us becomes a question to whoever runs the graph;
+ * the answer goes to the same task. Whoever stops waiting for a task says so to the agent.
+ *
+ * A snapshot of a task in a stream may be older than the message that it answers, so only
+ * updates of the status, messages, and the end of the stream decide.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <uv.h>
+
+#include "agent/a2a/a2a_client.h"
+#include "agent/agent_internal.h"
+#include "agent/exchange.h"
+#include "agent/exchange_internal.h"
+#include "agent/model/sse_read.h"
+#include "base/alloc.h"
+#include "base/uuid.h"
+#include "graph/node/idempotency_key.h"
+
+#define IDLE_MS 300000 /* of a stream; the tool's own limit is usually below */
+#define GET_MS 30000
+#define SEND_MS 3600000
+#define FIRST_WAIT_MS 200
+#define MAX_WAIT_MS 5000
+#define GRACE_MS 1000  /* for a stream to end after the last that matters was said */
+#define MAX_FAILURES 5 /* of asking for a task, one after the other */
+#define QUESTION "a2a_input_required"
+
+struct work {
+    struct hd_tool_call *call;
+    struct hd_a2a_peer *peer;
+    struct hd_a2a_answer answer;
+    struct hd_sse_read sse;
+    struct hd_exchange *exchange; /* NULL: between two */
+    uv_timer_t *timer;            /* until the task is asked for again, or a stream is cut off */
+    int64_t wait_ms;
+    int failures;
+    bool is_stream;  /* the answer is one */
+    bool is_decided; /* the stream need not be read any further */
+};
+
+/* What is said, and to whom: borrowed. */
+struct saying {
+    struct hd_slice task_id, context_id, text;
+    const struct hd_val *data; /* NULL: the text */
+};
+
+static const char *name_of(const struct work *work)
+{
+    const struct hd_a2a_peer *peer = work->peer;
+
+    return peer->name.len ? peer->name.ptr : peer->card.name;
+}
+
+static void free_handle(uv_handle_t *handle)
+{
+    hd_free(handle);
+}
+
+static void drop_timer(struct work *work)
+{
+    if (work->timer)
+        uv_close((uv_handle_t *)work->timer, free_handle);
+    work->timer = NULL;
+}
+
+static void free_work(struct work *work)
+{
+    if (work->exchange)
+        hd_exchange_cancel(work->exchange);
+    drop_timer(work);
+    hd_a2a_answer_fini(&work->answer);
+    hd_sse_read_fini(&work->sse);
+    hd_free(work);
+}
+
+/* ---- asking ------------------------------------------------------------ */
+
+static bool on_head(void *ctx, const struct hd_reply *head);
+static void on_data(void *ctx, struct hd_slice data);
+static void on_done(void *ctx, const struct hd_reply *reply);
+
+static void set_lines(const struct hd_a2a_peer *peer, struct hd_exchange_what *what,
+                      const char **lines, const char *version)
+{
+    lines[what->header_count++] = "Content-Type: application/json";
+    lines[what->header_count++] =
+        "Accept: application/json, application/a2a+json, text/event-stream";
+    lines[what->header_count++] = version[0] == '1' ? "A2A-Version: 1.0" : "A2A-Version: 0.3";
+    for (size_t i = 0; i < peer->line_count; i++)
+        lines[what->header_count++] = peer->lines[i];
+    what->headers = lines;
+    what->secrets = peer->secrets;
+    what->secret_count = peer->secret_count;
+}
+
+static int start(struct hd_tool_call *call, const struct hd_a2a_ask *ask, struct work *work,
+                 struct hd_exchange **out)
+{
+    const struct hd_a2a_peer *peer = call->tool->own;
+    const char *lines[HD_A2A_MAX_HEADERS + 5];
+    struct hd_exchange_what what = {.peer = "a2a", .is_direct = true, .is_detached = !work};
+    struct hd_a2a_request request;
+    int err = hd_a2a_request_make(&peer->card, ask, &request);
+
+    if (err)
+        return err;
+    set_lines(peer, &what, lines, request.version);
+    what.method = request.method;
+    what.url = request.url.ptr;
+    what.body = request.body.len ? hd_buf_slice(&request.body) : (struct hd_slice){0};
+    if (work) {
+        what.timeout_ms = ask->op == HD_A2A_GET ? GET_MS : SEND_MS;
+        what.idle_ms = ask->op == HD_A2A_STREAM ? IDLE_MS : 0;
+        what.on_head = on_head;
+        what.on_data = on_data;
+        what.on_done = on_done;
+        what.ctx = work;
+    }
+    err = hd_exchange_start(call->task, &what, out);
+    hd_a2a_request_fini(&request);
+    return err;
+}
+
+/* Nobody waits for the answer. */
+static void say_cancel(struct hd_tool_call *call, struct hd_slice task_id)
+{
+    struct hd_a2a_ask ask = {.op = HD_A2A_CANCEL, .task_id = task_id};
+    struct hd_exchange *ignored;
+
+    (void)start(call, &ask, NULL, &ignored);
+}
+
+static void give_up_task(struct work *work)
+{
+    const struct hd_a2a_answer *answer = &work->answer;
+
+    if (answer->task_id && !answer->is_message && !hd_a2a_state_ends(answer->state))
+        say_cancel(work->call, hd_val_get_string(answer->task_id));
+}
+
+void hd_a2a_call_cancel(struct hd_tool_call *call)
+{
+    struct work *work = call->own;
+
+    call->own = NULL;
+    give_up_task(work);
+    free_work(work);
+}
+
+/* ---- ending ------------------------------------------------------------ */
+
+/* The text may quote what the agent said. */
+static void fail(struct work *work, const char *text)
+{
+    struct hd_tool_call *call = work->call;
+    struct hd_val *name = hd_val_cstr(name_of(work)), *masked = NULL;
+    struct hd_buf buf;
+
+    hd_buf_init(&buf, HD_A2A_MAX_ANSWER);
+    if (hd_mask(&buf, hd_slice_cstr(text), work->peer->secrets, work->peer->secret_count) == 0)
+        masked = hd_val_string(hd_buf_slice(&buf));
+    hd_buf_fini(&buf);
+    give_up_task(work);
+    call->own = NULL;
+    free_work(work);
+    hd_tool_error(call, "the agent %s: %s", name ? hd_val_get_string(name).ptr : "",
+                  masked ? hd_val_get_string(masked).ptr : hd_error_text(HD_ENOMEM));
+    hd_val_unref(name);
+    hd_val_unref(masked);
+}
+
+static void fail_code(struct work *work, int err, const struct hd_fault *fault)
+{
+    fail(work, fault->text[0] ? fault->text : hd_error_text(err));
+}
+
+static bool has_only_text(const struct hd_val *parts)
+{
+    for (size_t i = 0; i < hd_val_count(parts); i++) {
+        if (!hd_val_get(hd_val_at(parts, i), HD_S("text")))
+            return false;
+    }
+    return true;
+}
+
+static void finish(struct work *work)
+{
+    struct hd_tool_call *call = work->call;
+    struct hd_val *content = hd_a2a_answer_content(&work->answer), *artifact = NULL;
+    bool is_plain = work->answer.is_message && has_only_text(work->answer.message);
+
+    if (content && hd_val_get_string(content).len == 0) {
+        hd_val_unref(content);
+        content = hd_val_cstr("The agent has finished and said nothing.");
+    }
+    if (content && !is_plain)
+        artifact = hd_a2a_answer_artifact(&work->answer);
+    if (!content || (!is_plain && !artifact)) {
+        hd_val_unref(content);
+        hd_val_unref(artifact);
+        fail(work, hd_error_text(HD_ENOMEM));
+        return;
+    }
+    call->own = NULL;
+    free_work(work);
+    hd_tool_done(call, content, artifact);
+}
+
+static void finish_failed(struct work *work)
+{
+    struct hd_val *said = hd_a2a_answer_said(&work->answer);
+    struct hd_slice text = hd_val_get_string(said);
+    struct hd_val *whole =
+        hd_val_printf("its task was %s%s%s",
+                      work->answer.state == HD_A2A_FAILED ? "not done, it failed"
+                                                          : hd_a2a_state_name(work->answer.state),
+                      text.len ? ": " : "", text.len ? text.ptr : "");
+
+    hd_val_unref(said);
+    fail(work, whole ? hd_val_get_string(whole).ptr : hd_error_text(HD_ENOMEM));
+    hd_val_unref(whole);
+}
+
+static void ask_human(struct work *work)
+{
+    const struct hd_a2a_answer *answer = &work->answer;
+    struct hd_tool_call *call = work->call;
+    struct hd_val *question = hd_val_with(hd_val_object(), HD_S("type"), hd_val_cstr(QUESTION));
+
+    question = hd_val_with(question, HD_S("agent"), hd_val_cstr(name_of(work)));
+    question = hd_val_with(question, HD_S("state"), hd_val_cstr(hd_a2a_state_name(answer->state)));
+    question = hd_val_with(question, HD_S("message"), hd_a2a_answer_said(answer));
+    question = hd_val_with(question, HD_S("task_id"), hd_val_ref(answer->task_id));
+    if (answer->context_id)
+        question = hd_val_with(question, HD_S("context_id"), hd_val_ref(answer->context_id));
+    if (!question) {
+        fail(work, hd_error_text(HD_ENOMEM));
+        return;
+    }
+    call->own = NULL;
+    free_work(work);
+    hd_tool_ask(call, question);
+}
+
+/* ---- following --------------------------------------------------------- */
+
+static void on_wait(uv_timer_t *timer)
+{
+    struct work *work = timer->data;
+    struct hd_a2a_ask ask = {.op = HD_A2A_GET, .task_id = hd_val_get_string(work->answer.task_id)};
+    int err;
+
+    drop_timer(work);
+    err = start(work->call, &ask, work, &work->exchange);
+    if (err)
+        fail(work, hd_error_text(err));
+}
+
+static int start_timer(struct work *work, uv_timer_cb fn, int64_t ms)
+{
+    uv_loop_t *uv = work->call->task->loop->run->engine->uv;
+
+    work->timer = hd_calloc(1, sizeof(*work->timer));
+    if (!work->timer)
+        return HD_ENOMEM;
+    uv_timer_init(uv, work->timer);
+    work->timer->data = work;
+    uv_update_time(uv);
+    uv_timer_start(work->timer, fn, (uint64_t)ms, 0);
+    return 0;
+}
+
+/* Asks for the task again, a little later each time. */
+static void wait_for_task(struct work *work)
+{
+    work->is_stream = false;
+    work->wait_ms = work->wait_ms ? work->wait_ms * 3 / 2 : FIRST_WAIT_MS;
+    if (work->wait_ms > MAX_WAIT_MS)
+        work->wait_ms = MAX_WAIT_MS;
+    if (start_timer(work, on_wait, work->wait_ms))
+        fail(work, hd_error_text(HD_ENOMEM));
+}
+
+/* What is known decides how it goes on. */
+static void decide(struct work *work)
+{
+    const struct hd_a2a_answer *answer = &work->answer;
+
+    if (answer->is_message || answer->state == HD_A2A_COMPLETED)
+        finish(work);
+    else if (hd_a2a_state_ends(answer->state))
+        finish_failed(work);
+    else if (!answer->task_id)
+        fail(work, "it ended its answer without a message or a task");
+    else if (hd_a2a_state_asks(answer->state))
+        ask_human(work);
+    else
+        wait_for_task(work);
+}
+
+/* ---- what comes -------------------------------------------------------- */
+
+/* The conversation goes on under the id that the agent uses for it. */
+static void keep_context(struct work *work)
+{
+    struct hd_a2a_peer *peer = work->peer;
+
+    if (!work->answer.context_id)
+        return;
+    hd_val_unref(peer->context_id);
+    peer->context_id = hd_val_ref(work->answer.context_id);
+}
+
+static void tell(struct work *work, const struct hd_a2a_news *news)
+{
+    const struct hd_a2a_answer *answer = &work->answer;
+    struct hd_val *event = hd_val_with(hd_val_object(), HD_S("type"), hd_val_cstr("a2a_progress"));
+    struct hd_buf text;
+
+    event = hd_val_with(event, HD_S("agent"), hd_val_cstr(name_of(work)));
+    event = hd_val_with(event, HD_S("tool_call_id"), hd_val_string(work->call->id));
+    if (answer->task_id)
+        event = hd_val_with(event, HD_S("task_id"), hd_val_ref(answer->task_id));
+    event = hd_val_with(event, HD_S("state"), hd_val_cstr(hd_a2a_state_name(answer->state)));
+    if (news->artifact)
+        event = hd_val_with(event, HD_S("artifact"), hd_val_ref(news->artifact));
+    hd_buf_init(&text, HD_A2A_MAX_ANSWER);
+    if (news->parts && hd_a2a_parts_text(&text, news->parts) == 0)
+        event = hd_val_with(event, HD_S("text"), hd_val_string(hd_buf_slice(&text)));
+    hd_buf_fini(&text);
+    if (event)
+        hd_task_emit(work->call->task, event);
+    hd_val_unref(event);
+}
+
+static int read_answer(struct work *work, struct hd_slice text, struct hd_fault *fault)
+{
+    struct hd_a2a_news news;
+    int err = hd_a2a_answer_read(&work->answer, text, &news, fault);
+
+    if (err)
+        return err;
+    keep_context(work);
+    if (work->is_stream && news.kind != HD_A2A_MESSAGE)
+        tell(work, &news);
+    hd_val_unref(news.parts);
+    if (news.kind == HD_A2A_MESSAGE)
+        work->is_decided = true;
+    if (news.kind == HD_A2A_STATUS)
+        work->is_decided = hd_a2a_state_ends(work->answer.state) ||
+                           (hd_a2a_state_asks(work->answer.state) &&
+                            (work->answer.is_final || work->peer->card.dialect == HD_A2A_1_0));
+    return 0;
+}
+
+/* What the reading of a stream is told. */
+struct reading {
+    struct work *work;
+    struct hd_fault fault;
+};
+
+static int on_event(void *ctx, const struct hd_sse_event *event)
+{
+    struct reading *reading = ctx;
+    int err;
+
+    if (event->data.len == 0)
+        return 0;
+    err = read_answer(reading->work, event->data, &reading->fault);
+    return err || !reading->work->is_decided ? err : HD_ECLOSED;
+}
+
+static bool on_head(void *ctx, const struct hd_reply *head)
+{
+    struct work *work = ctx;
+    struct hd_slice type = hd_header_find(head->headers, "content-type");
+
+    work->is_stream = head->status == 200 && type.len >= 17 &&
+                      strncasecmp(type.ptr, "text/event-stream", 17) == 0;
+    return work->is_stream;
+}
+
+static void stop_exchange(struct work *work)
+{
+    struct hd_exchange *exchange = work->exchange;
+
+    work->exchange = NULL;
+    hd_exchange_cancel(exchange);
+}
+
+static void on_grace(uv_timer_t *timer)
+{
+    struct work *work = timer->data;
+
+    drop_timer(work);
+    stop_exchange(work);
+    decide(work);
+}
+
+/* A stream whose end is waited for is recorded, and its connection serves again. */
+static void on_data(void *ctx, struct hd_slice data)
+{
+    struct work *work = ctx;
+    struct reading reading = {.work = work};
+    int err;
+
+    if (work->is_decided)
+        return;
+    err = hd_sse_read(&work->sse, data, on_event, &reading);
+    if (!err || (work->is_decided && start_timer(work, on_grace, GRACE_MS) == 0))
+        return;
+    stop_exchange(work);
+    if (work->is_decided)
+        decide(work);
+    else
+        fail_code(work, err, &reading.fault);
+}
+
+/* ---- how it ended ------------------------------------------------------- */
+
+/* It may be there the next time. */
+static bool is_passing(const struct hd_reply *reply)
+{
+    return reply->error || reply->status == 429 || reply->status >= 500;
+}
+
+static void fail_reply(struct work *work, const struct hd_reply *reply)
+{
+    struct hd_fault fault = {0};
+    struct hd_json json;
+    char text[sizeof(fault.text) + 64];
+
+    if (reply->error) {
+        fail(work, reply->error);
+        return;
+    }
+    if (hd_json_parse(&json, reply->body, NULL) == 0) {
+        (void)hd_a2a_error_read(hd_json_root(&json), &fault);
+        hd_json_fini(&json);
+    }
+    snprintf(text, sizeof(text), "HTTP status %ld%s%s%s", reply->status,
+             reply->status == 401 || reply->status == 403 ? " (it does not accept the credentials)"
+                                                          : "",
+             fault.text[0] ? ": " : "", fault.text);
+    fail(work, text);
+}
+
+static void on_done(void *ctx, const struct hd_reply *reply)
+{
+    struct work *work = ctx;
+    struct hd_fault fault = {0};
+    bool is_known = work->answer.task_id != NULL && !work->answer.is_message;
+    int err;
+
+    work->exchange = NULL;
+    if (work->is_decided) {
+        drop_timer(work);
+        decide(work);
+        return;
+    }
+    if (is_known && is_passing(reply) && !hd_a2a_state_ends(work->answer.state) &&
+        ++work->failures < MAX_FAILURES) {
+        wait_for_task(work);
+        return;
+    }
+    if (reply->error || reply->status < 200 || reply->status > 299) {
+        fail_reply(work, reply);
+        return;
+    }
+    work->failures = 0;
+    err = work->is_stream ? 0 : read_answer(work, reply->body, &fault);
+    if (err)
+        fail_code(work, err, &fault);
+    else
+        decide(work);
+}
+
+/* ---- beginning --------------------------------------------------------- */
+
+static const uint8_t ids_ns[16] = {0x5c, 0x0b, 0x27, 0x9e, 0x4d, 0x1a, 0x4f, 0x3b,
+                                   0x9a, 0x66, 0x2e, 0x81, 0xd0, 0x73, 0xc4, 0x15};
+
+/*
+ * One conversation for each agent, of each agent of ours, on each thread of each user; who shares
+ * a thread with others shares none of their conversations with servers, which have credentials.
+ */
+static int make_context(const struct hd_tool_call *call, struct hd_a2a_peer *peer)
+{
+    const struct hd_run_options *options = &call->task->loop->run->options;
+    char id[HD_UUID_SIZE];
+    struct hd_buf name;
+    int err;
+
+    hd_buf_init(&name, (size_t)1 << 20);
+    err = hd_buf_append_lenslice(&name, options->principal);
+    if (!err)
+        err = hd_buf_append_lenslice(&name, options->thread);
+    if (!err)
+        err = hd_buf_append_lenslice(&name, options->root);
+    if (!err)
+        err = hd_buf_append_lenslice(&name, hd_slice_cstr(peer->url));
+    if (!err && !hd_slice_eq(options->actor, options->principal))
+        err = hd_buf_append_lenslice(&name, options->actor);
+    if (!err)
+        err = hd_uuid_v5(ids_ns, hd_buf_slice(&name), id);
+    hd_buf_fini(&name);
+    if (!err)
+        peer->context_id = hd_val_cstr(id);
+    return err ? err : peer->context_id ? 0 : HD_ENOMEM;
+}
+
+/* The same message, when the same task is run again, has the same id. */
+static int make_message_id(const struct hd_tool_call *call, char out[HD_UUID_SIZE])
+{
+    struct hd_buf name;
+    int err;
+
+    hd_buf_init(&name, (size_t)1 << 20);
+    err = hd_buf_printf(&name, "%s %zu ", call->task->id, hd_val_count(call->task->resume));
+    if (!err)
+        err = hd_buf_append_slice(&name, call->id);
+    if (!err)
+        err = hd_uuid_v5(ids_ns, hd_buf_slice(&name), out);
+    hd_buf_fini(&name);
+    return err;
+}
+
+static bool is_our_question(const struct hd_val *question)
+{
+    return hd_slice_eq(hd_val_get_string(hd_val_get(question, HD_S("type"))), HD_S(QUESTION)) &&
+           hd_val_is_string(hd_val_get(question, HD_S("task_id")));
+}
+
+/* An answer may come as inboxes send it: a list with one, or {"type": "response", "args"}. */
+static const struct hd_val *plain_answer(const struct hd_val *answer, bool *is_ignored)
+{
+    struct hd_slice type;
+
+    if (hd_val_is_list(answer) && hd_val_count(answer) == 1)
+        answer = hd_val_at(answer, 0);
+    type = hd_val_get_string(hd_val_get(answer, HD_S("type")));
+    *is_ignored = hd_slice_eq(type, HD_S("ignore"));
+    if (hd_slice_eq(type, HD_S("response")) && hd_val_get(answer, HD_S("args")))
+        return hd_val_get(answer, HD_S("args"));
+    return answer;
+}
+
+static void set_answer(struct saying *saying, const struct hd_val *question,
+                       const struct hd_val *answer)
+{
+    saying->task_id = hd_val_get_string(hd_val_get(question, HD_S("task_id")));
+    saying->context_id = hd_val_get_string(hd_val_get(question, HD_S("context_id")));
+    saying->text = hd_val_get_string(answer);
+    saying->data = hd_val_is_string(answer) ? NULL : answer;
+}
+
+static int say(struct hd_tool_call *call, const struct saying *saying)
+{
+    struct hd_a2a_peer *peer = call->tool->own;
+    struct work *work = hd_calloc(1, sizeof(*work));
+    char id[HD_UUID_SIZE], key[HD_UUID_SIZE];
+    struct hd_a2a_ask ask = {.op = peer->card.streams ? HD_A2A_STREAM : HD_A2A_SEND,
+                             .task_id = saying->task_id,
+                             .context_id = saying->context_id,
+                             .text = saying->text,
+                             .data = saying->data};
+    int err;
+
+    if (!work)
+        return HD_ENOMEM;
+    work->call = call;
+    work->peer = peer;
+    hd_a2a_answer_init(&work->answer);
+    hd_sse_read_init(&work->sse, HD_A2A_MAX_ANSWER);
+    if (saying->task_id.len)
+        work->answer.task_id = hd_val_string(saying->task_id);
+    err = saying->task_id.len && !work->answer.task_id ? HD_ENOMEM : make_message_id(call, id);
+    if (!err)
+        err = hd_call_key(call->task, call->id, 0, key);
+    ask.message_id = hd_slice_cstr(id);
+    ask.key = hd_slice_cstr(key);
+    if (!err)
+        err = start(call, &ask, work, &work->exchange);
+    if (err)
+        free_work(work);
+    else
+        call->own = work;
+    return err;
+}
+
+int hd_a2a_call(struct hd_tool_call *call)
+{
+    struct hd_a2a_peer *peer = call->tool->own;
+    const struct hd_val *question = hd_tool_question(call);
+    struct saying saying = {.text = hd_val_get_string(hd_val_get(call->args, HD_S("message")))};
+    const struct hd_val *answer;
+    bool is_ignored;
+
+    if (is_our_question(question)) {
+        answer = plain_answer(hd_tool_answer(call), &is_ignored);
+        set_answer(&saying, question, answer);
+        if (is_ignored) {
+            say_cancel(call, saying.task_id);
+            hd_tool_error(call, "the agent asked something that nobody wants to answer");
+            return 0;
+        }
+        return say(call, &saying);
+    }
+    if (saying.text.len == 0) {
+        hd_tool_error(call, "`message` must be a text");
+        return 0;
+    }
+    if (!peer->context_id && make_context(call, peer))
+        return HD_ENOMEM;
+    saying.context_id = hd_val_get_string(peer->context_id);
+    return say(call, &saying);
+}

@@ -1,0 +1,37 @@
+/*
+ * What is known about servers of tools from one run to the next, in memory: which form
+ * they speak, which tools they list, which tokens were had from them. Bounded; what
+ * belongs to credentials is kept under exactly these, and nobody sees what another's runs
+ * have found out.
+ */
+#ifndef HD_AGENT_MCP_MCP_CACHE_H
+#define HD_AGENT_MCP_MCP_CACHE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/slice.h"
+#include "value/val.h"
+
+struct hd_mcp_cache;
+struct hd_run;
+
+enum hd_mcp_cached {
+    HD_MCP_CACHED_ERA,   /* a boolean: modern */
+    HD_MCP_CACHED_LIST,  /* an object: `tools`, `is_modern` */
+    HD_MCP_CACHED_TOKEN, /* a string */
+    HD_MCP_CACHED_CARD   /* a string: the card of an A2A agent */
+};
+
+/*
+ * Borrowed until the cache changes; NULL: not known, or not any more. Runs that are recorded or
+ * replayed know nothing, so that both say the same.
+ */
+const struct hd_val *hd_mcp_cache_get(const struct hd_run *run, enum hd_mcp_cached what,
+                                      struct hd_slice url, struct hd_slice credentials);
+/* Takes `val`, which may be NULL; forgets what was there. What cannot be kept is not. */
+void hd_mcp_cache_put(const struct hd_run *run, enum hd_mcp_cached what, struct hd_slice url,
+                      struct hd_slice credentials, struct hd_val *val, int64_t ttl_ms);
+void hd_mcp_cache_destroy(struct hd_mcp_cache *cache);
+
+#endif

@@ -1,0 +1,201 @@
+#include "agent/model/model_error.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/utf8.h"
+
+#define MAX_MESSAGE 1500
+#define MIN_SECRET 4 /* shorter ones would mask words */
+
+/* ---- what the server says --------------------------------------------- */
+
+static struct hd_slice cut(struct hd_slice text, size_t max)
+{
+    if (text.len > max)
+        text.len = hd_utf8_cut(text.ptr, max);
+    return text;
+}
+
+struct said {
+    struct hd_slice message, code;
+};
+
+/* {"error": {"message", "code"}}, {"error": "…"}, {"message": "…"}, {"detail": "…"}; in a list too. */
+static struct said read_said(hd_json_val root)
+{
+    static const char *const names[] = {"message", "detail", "msg"};
+    hd_json_val error;
+    struct said said = {{"", 0}, {"", 0}};
+
+    if (hd_json_is_array(root)) {
+        struct hd_json_iter it = hd_json_iter(root);
+
+        root = hd_json_next(&it) ? it.val : NULL;
+    }
+    error = hd_json_get(root, HD_S("error"));
+    if (hd_json_is_object(error))
+        root = error;
+    else if (hd_json_is_string(error))
+        said.message = hd_json_string(error);
+    for (size_t i = 0; i < HD_COUNT(names) && said.message.len == 0; i++)
+        said.message = hd_json_string(hd_json_get(root, hd_slice_cstr(names[i])));
+    said.code = hd_json_string(hd_json_get(root, HD_S("code")));
+    if (said.code.len == 0)
+        said.code = hd_json_string(hd_json_get(root, HD_S("type")));
+    return said;
+}
+
+static bool has_text(struct hd_slice text, const char *part)
+{
+    size_t len = strlen(part);
+
+    for (size_t i = 0; i + len <= text.len; i++) {
+        if (strncasecmp(text.ptr + i, part, len) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool is_too_long(const struct said *said)
+{
+    static const char *const texts[] = {"maximum context length", "prompt is too long",
+                                        "context window", "exceeds the maximum number of tokens",
+                                        "input token count"};
+
+    if (hd_slice_eq(said->code, HD_S("context_length_exceeded")))
+        return true;
+    for (size_t i = 0; i < HD_COUNT(texts); i++) {
+        if (has_text(said->message, texts[i]))
+            return true;
+    }
+    return false;
+}
+
+static bool is_filtered(const struct said *said)
+{
+    return hd_slice_eq(said->code, HD_S("content_filter")) ||
+           hd_slice_eq(said->code, HD_S("content_policy_violation"));
+}
+
+/* ---- statuses --------------------------------------------------------- */
+
+struct kind {
+    const char *type;
+    const char *what;
+};
+
+static struct kind kind_of(long status, const struct said *said)
+{
+    if (status == 401 || status == 403)
+        return (struct kind){"AuthenticationError", "refuses the key"};
+    if (status == 404)
+        return (struct kind){"NotFoundError", "does not know the model or the address"};
+    if (status == 408)
+        return (struct kind){"APITimeoutError", "gave up waiting"};
+    if (status == 409)
+        return (struct kind){"ConflictError", "has a conflict"};
+    if (status == 413 || is_too_long(said))
+        return (struct kind){"BadRequestError", "says the conversation is too long for the model"};
+    if (is_filtered(said))
+        return (struct kind){"ContentFilterError", "has filtered the conversation"};
+    if (status == 429)
+        return (struct kind){"RateLimitError", "has been asked too often, or the quota is used up"};
+    if (status >= 500)
+        return (struct kind){"InternalServerError", "has failed"};
+    if (status >= 300 && status < 400)
+        return (struct kind){"APIStatusError", "wants to send us elsewhere"};
+    return (struct kind){"BadRequestError", "refuses the request"};
+}
+
+static void refuse(struct hd_answer *answer, const char *provider, const struct hd_reply *reply,
+                   const struct said *said)
+{
+    struct kind kind = kind_of(reply->status, said);
+    struct hd_slice message = cut(said->message, MAX_MESSAGE), code = cut(said->code, 100);
+    char tries[32] = "";
+
+    if (reply->tries > 1)
+        (void)snprintf(tries, sizeof(tries), ", %d times", reply->tries);
+    (void)hd_answer_fail(answer, kind.type, "the server of %s %s (status %ld%s)%s%.*s%s%.*s%s",
+                         provider, kind.what, reply->status, tries, message.len ? ": " : "",
+                         (int)message.len, message.ptr, code.len ? " [" : "", (int)code.len,
+                         code.ptr, code.len ? "]" : "");
+}
+
+void hd_model_refused(struct hd_answer *answer, const char *provider, const struct hd_reply *reply)
+{
+    struct said said = {{"", 0}, {"", 0}};
+    struct hd_json json = {NULL};
+
+    if (reply->error) {
+        (void)hd_answer_fail(answer, reply->is_timeout ? "APITimeoutError" : "APIConnectionError",
+                             "the server of %s %s: %s", provider,
+                             reply->is_cut       ? "broke off in the middle of its answer"
+                             : reply->is_timeout ? "did not answer in time"
+                                                 : "cannot be reached",
+                             reply->error);
+        return;
+    }
+    if (hd_json_parse(&json, reply->body, NULL) == 0)
+        said = read_said(hd_json_root(&json));
+    else
+        said.message = reply->body;
+    refuse(answer, provider, reply, &said);
+    hd_json_fini(&json);
+}
+
+/* ---- ends ------------------------------------------------------------- */
+
+static bool is_withheld(struct hd_slice finish)
+{
+    static const char *const names[] = {"content_filter",     "refusal",   "SAFETY",
+                                        "PROHIBITED_CONTENT", "BLOCKLIST", "SPII",
+                                        "RECITATION"};
+
+    for (size_t i = 0; i < HD_COUNT(names); i++) {
+        if (hd_slice_eq(finish, hd_slice_cstr(names[i])))
+            return true;
+    }
+    return false;
+}
+
+int hd_model_check(struct hd_answer *answer, const char *provider)
+{
+    struct hd_slice finish = hd_buf_slice(&answer->finish);
+
+    if (!answer->is_ended)
+        return hd_answer_fail(answer, "APIConnectionError",
+                              "the server of %s ended the stream before the answer was complete",
+                              provider);
+    if (hd_answer_is_empty(answer) && is_withheld(finish))
+        return hd_answer_fail(answer, "ContentFilterError", "%s has withheld the answer (%.*s)",
+                              provider, (int)finish.len, finish.ptr);
+    if (!answer->has_begun && finish.len == 0)
+        return hd_answer_fail(answer, "APIResponseValidationError",
+                              "the server of %s sent an empty answer", provider);
+    return 0;
+}
+
+/* ---- secrets ---------------------------------------------------------- */
+
+int hd_model_mask(const struct hd_answer *answer, struct hd_slice key, struct hd_buf *out)
+{
+    struct hd_slice text =
+        hd_slice(answer->error.ptr, answer->error.len ? answer->error.len - 1 : 0);
+    int err = 0;
+
+    for (size_t i = 0; i < text.len && !err;) {
+        struct hd_slice left = hd_slice(text.ptr + i, text.len - i);
+
+        if (key.len >= MIN_SECRET && hd_slice_starts(left, key)) {
+            err = hd_buf_append(out, "***", 3);
+            i += key.len;
+        } else {
+            err = hd_buf_append_byte(out, (uint8_t)left.ptr[0]);
+            i++;
+        }
+    }
+    return err;
+}

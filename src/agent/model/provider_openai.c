@@ -1,0 +1,456 @@
+/* OpenAI's chat completions, and all servers that are compatible with them. */
+#include <string.h>
+
+#include "agent/model/provider.h"
+
+/* ---- asking ----------------------------------------------------------- */
+
+/* Appends the parts and writes them as one string. */
+static void put_joined(struct hd_jw *jw, const char *key, const struct hd_slice *parts,
+                       size_t count)
+{
+    struct hd_buf text;
+    int err = 0;
+
+    hd_buf_init(&text, HD_CHAT_MAX_REQUEST);
+    for (size_t i = 0; i < count && !err; i++)
+        err = hd_buf_append_slice(&text, parts[i]);
+    hd_put_string(jw, key, hd_buf_slice(&text));
+    hd_buf_fini(&text);
+    if (err && !jw->err)
+        jw->err = err;
+}
+
+static void put_data_url(struct hd_jw *jw, const char *key, const struct hd_content *part,
+                         const char *mime)
+{
+    const struct hd_slice parts[] = {HD_S("data:"),
+                                     part->mime.len ? part->mime : hd_slice_cstr(mime),
+                                     HD_S(";base64,"), part->text};
+
+    put_joined(jw, key, parts, HD_COUNT(parts));
+}
+
+static void put_image(struct hd_jw *jw, const struct hd_content *part)
+{
+    hd_put_string(jw, "type", HD_S("image_url"));
+    hd_jw_key(jw, HD_S("image_url"));
+    hd_jw_object(jw);
+    if (part->type == HD_CONTENT_URL)
+        hd_put_string(jw, "url", part->text);
+    else
+        put_data_url(jw, "url", part, "image/png");
+    if (part->detail.len > 0)
+        hd_put_string(jw, "detail", part->detail);
+    hd_jw_object_end(jw);
+}
+
+/* "audio/mpeg" is "mp3" here. */
+static void put_audio(struct hd_jw *jw, const struct hd_content *part)
+{
+    bool is_mp3 =
+        hd_slice_eq(part->mime, HD_S("audio/mpeg")) || hd_slice_eq(part->mime, HD_S("audio/mp3"));
+
+    hd_put_string(jw, "type", HD_S("input_audio"));
+    hd_jw_key(jw, HD_S("input_audio"));
+    hd_jw_object(jw);
+    hd_put_string(jw, "data", part->text);
+    hd_put_string(jw, "format", is_mp3 ? HD_S("mp3") : HD_S("wav"));
+    hd_jw_object_end(jw);
+}
+
+static void put_file(struct hd_jw *jw, const struct hd_content *part)
+{
+    hd_put_string(jw, "type", HD_S("file"));
+    hd_jw_key(jw, HD_S("file"));
+    hd_jw_object(jw);
+    hd_put_string(jw, "filename", part->name.len ? part->name : HD_S("file"));
+    put_data_url(jw, "file_data", part, "application/pdf");
+    hd_jw_object_end(jw);
+}
+
+static void put_part(struct hd_jw *jw, const struct hd_content *part)
+{
+    bool is_image = hd_slice_eq(part->kind, HD_S("image"));
+
+    if (part->type == HD_CONTENT_SKIPPED || part->type == HD_CONTENT_THINKING)
+        return;
+    if (part->type == HD_CONTENT_OTHER || (part->type == HD_CONTENT_URL && !is_image)) {
+        hd_val_put_rendered(jw, part->raw);
+        return;
+    }
+    hd_jw_object(jw);
+    if (part->type == HD_CONTENT_TEXT) {
+        hd_put_string(jw, "type", HD_S("text"));
+        hd_put_string(jw, "text", part->text);
+    } else if (is_image) {
+        put_image(jw, part);
+    } else if (hd_slice_eq(part->kind, HD_S("audio"))) {
+        put_audio(jw, part);
+    } else {
+        put_file(jw, part);
+    }
+    hd_jw_object_end(jw);
+}
+
+/* As one string where only text is taken, or there is only text. */
+static void put_text_of(struct hd_jw *jw, const struct hd_val *content)
+{
+    struct hd_buf text;
+    int err;
+
+    hd_buf_init(&text, HD_CHAT_MAX_REQUEST);
+    err = hd_content_text(content, &text);
+    hd_put_string(jw, "content", hd_buf_slice(&text));
+    hd_buf_fini(&text);
+    if (err && !jw->err)
+        jw->err = err;
+}
+
+static void put_parts(struct hd_jw *jw, const struct hd_val *content)
+{
+    hd_jw_key(jw, HD_S("content"));
+    hd_jw_array(jw);
+    for (size_t i = 0; i < hd_content_count(content); i++) {
+        struct hd_content part = hd_content_at(content, i);
+
+        put_part(jw, &part);
+    }
+    hd_jw_array_end(jw);
+}
+
+static void put_calls(struct hd_jw *jw, const struct hd_val *message)
+{
+    hd_jw_key(jw, HD_S("tool_calls"));
+    hd_jw_array(jw);
+    for (size_t i = 0; i < hd_chat_call_count(message); i++) {
+        struct hd_chat_call call = hd_chat_call_at(message, i);
+        struct hd_buf args;
+        int err = 0;
+
+        hd_buf_init(&args, HD_CHAT_MAX_REQUEST);
+        err = call.args ? hd_val_render(&args, call.args) : hd_buf_append_slice(&args, call.raw);
+        hd_jw_object(jw);
+        hd_put_string(jw, "id", call.id);
+        hd_put_string(jw, "type", HD_S("function"));
+        hd_jw_key(jw, HD_S("function"));
+        hd_jw_object(jw);
+        hd_put_string(jw, "name", call.name);
+        hd_put_string(jw, "arguments", hd_buf_slice(&args));
+        hd_jw_object_end(jw);
+        hd_jw_object_end(jw);
+        hd_buf_fini(&args);
+        if (err && !jw->err)
+            jw->err = err;
+    }
+    hd_jw_array_end(jw);
+}
+
+static struct hd_slice role_of(const struct hd_val *message)
+{
+    struct hd_slice type = hd_chat_type(message);
+
+    if (hd_slice_eq(type, HD_S("ai")))
+        return HD_S("assistant");
+    if (hd_slice_eq(type, HD_S("chat")))
+        return hd_val_get_string(hd_val_get(message, HD_S("role")));
+    if (hd_slice_eq(type, HD_S("system")) || hd_slice_eq(type, HD_S("tool")) ||
+        hd_slice_eq(type, HD_S("function")))
+        return type;
+    return HD_S("user");
+}
+
+/* Names with other characters are refused. */
+static bool is_name(struct hd_slice name)
+{
+    for (size_t i = 0; i < name.len; i++) {
+        if ((unsigned char)name.ptr[i] <= ' ' || strchr("<|\\/>", name.ptr[i]))
+            return false;
+    }
+    return name.len > 0 && name.len <= 64;
+}
+
+static void put_message(struct hd_jw *jw, const struct hd_val *message)
+{
+    struct hd_slice role = role_of(message);
+    struct hd_slice name = hd_val_get_string(hd_val_get(message, HD_S("name")));
+    const struct hd_val *content = hd_val_get(message, HD_S("content"));
+    bool is_tool = hd_slice_eq(role, HD_S("tool")), is_ai = hd_slice_eq(role, HD_S("assistant"));
+
+    hd_jw_object(jw);
+    hd_put_string(jw, "role", role);
+    if (is_ai && hd_chat_call_count(message) > 0 && hd_content_count(content) == 0) {
+        hd_jw_key(jw, HD_S("content"));
+        hd_jw_null(jw);
+    } else if (is_ai || is_tool || hd_val_is_string(content)) {
+        put_text_of(jw, content);
+    } else {
+        put_parts(jw, content);
+    }
+    if (is_tool)
+        hd_put_string(jw, "tool_call_id",
+                      hd_val_get_string(hd_val_get(message, HD_S("tool_call_id"))));
+    else if (is_name(name) && !is_ai)
+        hd_put_string(jw, "name", name);
+    if (is_ai && hd_chat_call_count(message) > 0)
+        put_calls(jw, message);
+    hd_jw_object_end(jw);
+}
+
+static void put_messages(struct hd_jw *jw, const struct hd_chat *chat)
+{
+    hd_jw_key(jw, HD_S("messages"));
+    hd_jw_array(jw);
+    if (chat->system.len > 0) {
+        hd_jw_object(jw);
+        hd_put_string(jw, "role", HD_S("system"));
+        hd_put_string(jw, "content", chat->system);
+        hd_jw_object_end(jw);
+    }
+    for (size_t i = 0; i < hd_val_count(chat->messages); i++)
+        put_message(jw, hd_val_at(chat->messages, i));
+    hd_jw_array_end(jw);
+}
+
+static void put_tools(struct hd_jw *jw, const struct hd_toolset *tools)
+{
+    if (!tools || tools->count == 0)
+        return;
+    hd_jw_key(jw, HD_S("tools"));
+    hd_jw_array(jw);
+    for (size_t i = 0; i < tools->count; i++) {
+        const struct hd_tool *tool = tools->entries[i].tool;
+
+        hd_jw_object(jw);
+        hd_put_string(jw, "type", HD_S("function"));
+        hd_jw_key(jw, HD_S("function"));
+        hd_jw_object(jw);
+        hd_put_string(jw, "name", tools->entries[i].name);
+        if (tool->description.len > 0)
+            hd_put_string(jw, "description", tool->description);
+        hd_jw_key(jw, HD_S("parameters"));
+        hd_val_put_rendered(jw, tool->parameters);
+        hd_jw_object_end(jw);
+        hd_jw_object_end(jw);
+    }
+    hd_jw_array_end(jw);
+}
+
+/* Models that think take no temperature, and another name for the limit. */
+static bool thinks(const struct hd_chat *chat)
+{
+    static const char *const beginnings[] = {"o1", "o3", "o4", "gpt-5"};
+
+    if (!hd_slice_eq(chat->base_url, HD_S("https://api.openai.com/v1")))
+        return false;
+    for (size_t i = 0; i < HD_COUNT(beginnings); i++) {
+        if (hd_slice_starts(chat->model, hd_slice_cstr(beginnings[i])))
+            return true;
+    }
+    return false;
+}
+
+static void put_body(struct hd_jw *jw, const struct hd_chat *chat)
+{
+    bool is_thinking = thinks(chat);
+
+    hd_jw_object(jw);
+    hd_put_string(jw, "model", chat->model);
+    put_messages(jw, chat);
+    put_tools(jw, chat->tools);
+    if (chat->has_temperature && !is_thinking)
+        hd_put_number(jw, "temperature", chat->temperature);
+    if (chat->max_tokens > 0) {
+        hd_jw_key(jw, is_thinking ? HD_S("max_completion_tokens") : HD_S("max_tokens"));
+        hd_jw_int(jw, chat->max_tokens);
+    }
+    hd_jw_key(jw, HD_S("stream"));
+    hd_jw_bool(jw, chat->streams);
+    if (chat->streams) {
+        hd_jw_key(jw, HD_S("stream_options"));
+        hd_jw_raw(jw, HD_S("{\"include_usage\":true}"));
+    }
+    hd_jw_object_end(jw);
+}
+
+static int make_request(const struct hd_chat *chat, struct hd_chat_request *out)
+{
+    struct hd_buf key;
+    struct hd_jw jw;
+    int err = hd_buf_printf(&out->url, "%.*s/chat/completions", (int)chat->base_url.len,
+                            chat->base_url.ptr);
+
+    if (!err)
+        err = hd_buf_append_byte(&out->url, 0);
+    if (!err)
+        err = hd_chat_header(out, "Content-Type", HD_S("application/json"));
+    if (!err)
+        err = hd_chat_header(out, "Accept",
+                             chat->streams ? HD_S("text/event-stream, application/json")
+                                           : HD_S("application/json"));
+    hd_buf_init(&key, 65536);
+    if (!err && chat->key.len > 0) {
+        err = hd_buf_append(&key, "Bearer ", 7);
+        if (!err)
+            err = hd_buf_append_slice(&key, chat->key);
+        if (!err)
+            err = hd_chat_header(out, "Authorization", hd_buf_slice(&key));
+    }
+    hd_buf_fini(&key);
+    if (err)
+        return err;
+    hd_jw_init(&jw, &out->body);
+    put_body(&jw, chat);
+    return hd_jw_finish(&jw);
+}
+
+/* ---- reading ---------------------------------------------------------- */
+
+static void read_usage(struct hd_answer *answer, hd_json_val usage)
+{
+    struct hd_usage *out = &answer->usage;
+
+    if (!hd_json_is_object(usage))
+        return;
+    out->is_given = true;
+    out->input = hd_count_of(usage, "prompt_tokens", 0);
+    out->output = hd_count_of(usage, "completion_tokens", 0);
+    out->total = hd_count_of(usage, "total_tokens", out->input + out->output);
+    out->cache_read =
+        hd_count_of(hd_json_get(usage, HD_S("prompt_tokens_details")), "cached_tokens", -1);
+    out->reasoning =
+        hd_count_of(hd_json_get(usage, HD_S("completion_tokens_details")), "reasoning_tokens", -1);
+}
+
+/* Arguments are a text; some servers send the object itself. */
+static int read_args(struct hd_answer *answer, int64_t index, hd_json_val call, hd_json_val args)
+{
+    hd_json_val function = hd_json_get(call, HD_S("function"));
+    struct hd_slice id = hd_json_string(hd_json_get(call, HD_S("id")));
+    struct hd_slice name = hd_json_string(hd_json_get(function, HD_S("name")));
+    struct hd_buf text;
+    int err;
+
+    if (!hd_json_is_object(args))
+        return hd_answer_call(answer, index, id, name, hd_json_string(args));
+    hd_buf_init(&text, HD_ANSWER_MAX_BYTES);
+    err = hd_json_write_val(&text, args);
+    if (!err)
+        err = hd_answer_call(answer, index, id, name, hd_buf_slice(&text));
+    hd_buf_fini(&text);
+    return err;
+}
+
+/* `is_whole`: of an answer that is not streamed; calls need no index there. */
+static int read_calls(struct hd_answer *answer, hd_json_val calls, bool is_whole)
+{
+    struct hd_json_iter it = hd_json_iter(calls);
+    int64_t at = 0;
+    int err = 0;
+
+    while (err == 0 && hd_json_is_array(calls) && hd_json_next(&it)) {
+        hd_json_val args = hd_json_get(hd_json_get(it.val, HD_S("function")), HD_S("arguments"));
+        int64_t index = is_whole ? at++ : hd_count_of(it.val, "index", -1);
+
+        err = read_args(answer, index, it.val, args);
+    }
+    return err;
+}
+
+/* A string, or (some servers) a list of blocks with text. */
+static int read_content(struct hd_answer *answer, hd_json_val content)
+{
+    struct hd_json_iter it = hd_json_iter(content);
+    int err = 0;
+
+    if (!hd_json_is_array(content))
+        return hd_answer_text(answer, hd_json_string(content));
+    while (err == 0 && hd_json_next(&it))
+        err = hd_answer_text(answer, hd_json_string(hd_json_get(it.val, HD_S("text"))));
+    return err;
+}
+
+static int read_message(struct hd_answer *answer, hd_json_val message, bool is_whole)
+{
+    static const char *const thoughts[] = {"reasoning_content", "reasoning"};
+    struct hd_slice refusal = hd_json_string(hd_json_get(message, HD_S("refusal")));
+    int err = 0;
+
+    for (size_t i = 0; i < HD_COUNT(thoughts); i++) {
+        struct hd_slice text = hd_json_string(hd_json_get(message, hd_slice_cstr(thoughts[i])));
+
+        if (text.len > 0) {
+            err = hd_answer_reasoning(answer, text);
+            break; /* some servers send both */
+        }
+    }
+    if (!err)
+        err = read_content(answer, hd_json_get(message, HD_S("content")));
+    if (!err && refusal.len > 0)
+        err = hd_answer_text(answer, refusal);
+    if (!err)
+        err = read_calls(answer, hd_json_get(message, HD_S("tool_calls")), is_whole);
+    return err;
+}
+
+static int read_answer(struct hd_answer *answer, hd_json_val root, bool is_whole)
+{
+    struct hd_json_iter it = hd_json_iter(hd_json_get(root, HD_S("choices")));
+    struct hd_slice model = hd_json_string(hd_json_get(root, HD_S("model")));
+    int err = hd_answer_check_error(answer, root);
+
+    if (!err && model.len > 0)
+        err = hd_answer_set(&answer->model, model);
+    read_usage(answer, hd_json_get(root, HD_S("usage")));
+    while (err == 0 && hd_json_next(&it)) {
+        struct hd_slice finish = hd_json_string(hd_json_get(it.val, HD_S("finish_reason")));
+
+        if (hd_count_of(it.val, "index", 0) != 0)
+            continue; /* one answer is asked for */
+        err = read_message(answer, hd_json_get(it.val, is_whole ? HD_S("message") : HD_S("delta")),
+                           is_whole);
+        if (!err && finish.len > 0) {
+            answer->is_ended = true;
+            err = hd_answer_set(&answer->finish, finish);
+        }
+    }
+    return err;
+}
+
+static int read_piece(struct hd_answer *answer, hd_json_val root)
+{
+    return read_answer(answer, root, false);
+}
+
+static int read_whole(struct hd_answer *answer, hd_json_val root)
+{
+    return read_answer(answer, root, true);
+}
+
+static int on_event(struct hd_answer *answer, const struct hd_sse_event *event)
+{
+    if (hd_slice_eq(event->data, HD_S("[DONE]"))) {
+        answer->is_ended = answer->is_done = true;
+        return 0;
+    }
+    return event->data.len == 0 ? 0 : hd_answer_read(answer, event->data, read_piece);
+}
+
+static int on_body(struct hd_answer *answer, struct hd_slice body)
+{
+    int err = hd_answer_read(answer, body, read_whole);
+
+    if (!err && !answer->has_begun)
+        err = hd_answer_fail(answer, "APIResponseValidationError",
+                             "the model's server sent an answer without \"choices\"");
+    answer->is_ended = answer->is_done = true;
+    return err;
+}
+
+const struct hd_provider hd_provider_openai = {
+    .name = "openai",
+    .model = "ChatOpenAI",
+    .request = make_request,
+    .event = on_event,
+    .body = on_body,
+};

@@ -1,0 +1,128 @@
+/*
+ * All heartbeats have the same interval, so a list in the order of the last send is also in the
+ * order of the due times: a send moves a heartbeat to the end, and one timer waits for the first.
+ */
+#include "api/heartbeat.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+struct hd_beats {
+    uv_timer_t timer;
+    uint64_t interval_ms;
+    struct hd_beat *first;
+    struct hd_beat *last;
+};
+
+static void beat_unlink(struct hd_beat *beat)
+{
+    struct hd_beats *beats = beat->beats;
+
+    if (beat->prev)
+        beat->prev->next = beat->next;
+    else
+        beats->first = beat->next;
+    if (beat->next)
+        beat->next->prev = beat->prev;
+    else
+        beats->last = beat->prev;
+}
+
+static void beat_append(struct hd_beats *beats, struct hd_beat *beat)
+{
+    beat->due = uv_now(beats->timer.loop) + beats->interval_ms;
+    beat->next = NULL;
+    beat->prev = beats->last;
+    if (beats->last)
+        beats->last->next = beat;
+    else
+        beats->first = beat;
+    beats->last = beat;
+}
+
+/* A heartbeat that sends moves behind `last`, and does not fire twice. */
+void hd_beats_fire(struct hd_beats *beats)
+{
+    struct hd_beat *last = beats->last, *next;
+
+    for (struct hd_beat *beat = beats->first; beat; beat = next) {
+        next = beat == last ? NULL : beat->next;
+        beat->fn(beat->ctx);
+    }
+}
+
+static void on_timer(uv_timer_t *timer);
+
+/* A send does not restart the timer: when it fires too early it is set again. */
+static void beats_wait(struct hd_beats *beats)
+{
+    uint64_t now = uv_now(beats->timer.loop);
+
+    if (beats->interval_ms > 0 && beats->first && !uv_is_active((uv_handle_t *)&beats->timer))
+        uv_timer_start(&beats->timer, on_timer,
+                       beats->first->due > now ? beats->first->due - now : 0, 0);
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    struct hd_beats *beats = timer->data;
+    uint64_t now = uv_now(timer->loop);
+    struct hd_beat *beat;
+
+    while ((beat = beats->first) && beat->due <= now) {
+        hd_beat_touch(beat);
+        beat->fn(beat->ctx);
+    }
+    beats_wait(beats);
+}
+
+int hd_beats_create(uv_loop_t *loop, uint64_t interval_ms, struct hd_beats **out)
+{
+    struct hd_beats *beats = hd_calloc(1, sizeof(*beats));
+
+    if (!beats)
+        return HD_ENOMEM;
+    if (uv_timer_init(loop, &beats->timer)) {
+        hd_free(beats);
+        return HD_EIO;
+    }
+    beats->timer.data = beats;
+    beats->interval_ms = interval_ms;
+    uv_unref((uv_handle_t *)&beats->timer);
+    *out = beats;
+    return 0;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    hd_free(handle->data);
+}
+
+void hd_beats_destroy(struct hd_beats *beats)
+{
+    if (beats)
+        uv_close((uv_handle_t *)&beats->timer, on_closed);
+}
+
+void hd_beat_start(struct hd_beats *beats, struct hd_beat *beat, void (*fn)(void *ctx), void *ctx)
+{
+    *beat = (struct hd_beat){.fn = fn, .ctx = ctx, .beats = beats};
+    beat_append(beats, beat);
+    beats_wait(beats);
+}
+
+void hd_beat_touch(struct hd_beat *beat)
+{
+    if (!beat->beats)
+        return;
+    beat_unlink(beat);
+    beat_append(beat->beats, beat);
+}
+
+void hd_beat_stop(struct hd_beat *beat)
+{
+    if (!beat->beats)
+        return;
+    beat_unlink(beat);
+    beat->beats = NULL;
+}

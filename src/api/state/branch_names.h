@@ -1,0 +1,27 @@
+/*
+ * What people call branches. A name is kept by the id of the checkpoint that the branch began with
+ * when it was given, in the member branch_names of the thread's metadata, and is that of
+ * whichever branch has this checkpoint now: branches grow together when others are removed.
+ */
+#ifndef HD_API_STATE_BRANCH_NAMES_H
+#define HD_API_STATE_BRANCH_NAMES_H
+
+#include "api/state/branch_tree.h"
+
+#define HD_BRANCH_NAME_MAX 100 /* characters */
+
+/* Names the branches of a tree that has grown; of two names in one the newer checkpoint's. */
+HD_MUST_CHECK int hd_branch_names_read(struct hd_branch_tree *tree);
+
+/* The name in the body: HD_EINVAL unless it is null (*out is empty then) or can be one. */
+HD_MUST_CHECK int hd_branch_name_of_body(struct hd_call *call, struct hd_slice *out);
+
+/*
+ * Changes a thread's metadata, in the arena: names of checkpoints of `branch` go, and of those in
+ * branches that are gone; an empty `name` is none. `branch` may be NULL.
+ */
+HD_MUST_CHECK int hd_branch_names_change(const struct hd_branch_tree *tree,
+                                         const struct hd_tree_branch *branch, struct hd_slice name,
+                                         struct hd_slice *metadata);
+
+#endif

@@ -1,0 +1,47 @@
+/*
+ * The checkpoints of a namespace as a tree of branches: longest rows without a fork. All that
+ * follow a fork point are alternatives of equal rank. For store threads.
+ */
+#ifndef HD_API_STATE_BRANCH_TREE_H
+#define HD_API_STATE_BRANCH_TREE_H
+
+#include "api/state/checkpoint_index.h"
+
+struct hd_tree_branch {
+    struct hd_point *first, *last;
+    size_t count;
+    bool is_current;
+    struct hd_tree_branch *children; /* those that leave it at its last checkpoint */
+    struct hd_tree_branch *sibling;
+    struct hd_slice message;      /* JSON; empty: none */
+    struct hd_slice answer;       /* its first words; empty: none */
+    struct hd_slice name;         /* empty: none */
+    const struct hd_point *named; /* the checkpoint that was given it */
+    bool is_gone;                 /* the user's */
+};
+
+/* Set `call` and `spot`, then read. */
+struct hd_branch_tree {
+    struct hd_call *call;
+    struct hd_spot spot;
+    struct hd_points points;
+    struct hd_point *head;
+    struct hd_tree_branch *branches; /* in the order of their first checkpoints */
+    size_t count;
+    struct hd_tree_branch *roots;
+};
+
+/* The checkpoints and the head; the branches are grown of them. */
+HD_MUST_CHECK int hd_branch_tree_read(struct hd_branch_tree *tree);
+HD_MUST_CHECK int hd_branch_tree_grow(struct hd_branch_tree *tree);
+/* Also after reading failed. */
+void hd_branch_tree_fini(struct hd_branch_tree *tree);
+
+/* NULL: no branch begins with that checkpoint. */
+struct hd_tree_branch *hd_branch_find(const struct hd_branch_tree *tree, struct hd_slice id);
+
+/* Writes the answer: the whole tree, which grows before, or one branch of it. */
+HD_MUST_CHECK int hd_branch_tree_show(struct hd_branch_tree *tree);
+HD_MUST_CHECK int hd_branch_show(struct hd_branch_tree *tree, struct hd_tree_branch *branch);
+
+#endif

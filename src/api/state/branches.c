@@ -1,0 +1,345 @@
+/*
+ * The branches of a namespace (branch_tree.h): their names, their end, and the current head, where
+ * the next run goes on, which is the newest checkpoint unless somebody chose another.
+ */
+#include "api/state/branches.h"
+
+#include <heddle.h>
+
+#include "api/state/branch_names.h"
+#include "api/state/branch_tree.h"
+#include "api/state/checkpoint_target.h"
+#include "base/clock.h"
+#include "graph/engine/engine.h"
+#include "graph/state/state.h"
+#include "records/thread_heads.h"
+#include "run/prune.h"
+#include "run/run_commit.h"
+
+#define MAX_STATE ((size_t)1 << 30)
+#define MAX_TRIES 20
+
+static int get_branches(struct hd_call *call)
+{
+    struct hd_branch_tree tree = {.call = call};
+    int err = hd_spot_of_query(call, &tree.spot);
+
+    if (!err)
+        err = hd_branch_tree_read(&tree);
+    if (!err)
+        err = hd_branch_tree_show(&tree);
+    hd_branch_tree_fini(&tree);
+    return err;
+}
+
+/* ---- the current head ------------------------------------------------- */
+
+struct move {
+    const struct hd_spot *spot;
+    struct hd_slice id;     /* the new head */
+    struct hd_slice chosen; /* the same; empty when it is the newest checkpoint */
+    struct hd_standing standing;
+    bool is_busy;
+};
+
+static void touch(struct hd_thread_rec *thread)
+{
+    thread->updated_at = hd_clock_now_us();
+    hd_ttl_touch(thread, thread->updated_at);
+}
+
+/* Of a thread that was touched: its state is of the same time. */
+static int set_head(struct hd_call *call, struct hd_thread_rec *thread, const struct move *move)
+{
+    const struct hd_spot *spot = move->spot;
+    int err = hd_heads_set(call->arena, &thread->heads, spot->root, move->chosen);
+
+    if (err || !hd_slice_eq(thread->head.ns, spot->root))
+        return err;
+    thread->state_updated_at = thread->updated_at;
+    thread->head.checkpoint_id = move->id;
+    thread->interrupts = move->standing.interrupts;
+    thread->status = thread->interrupts.len > 0 ? HD_THREAD_INTERRUPTED : HD_THREAD_IDLE;
+    thread->error = hd_slice(NULL, 0);
+    return 0;
+}
+
+static int apply_move(struct hd_call *call, struct hd_thread_rec *thread, void *ctx)
+{
+    struct move *move = ctx;
+
+    move->is_busy = thread->status == HD_THREAD_BUSY;
+    if (move->is_busy)
+        return HD_EBUSY;
+    touch(thread);
+    return set_head(call, thread, move);
+}
+
+/* Makes the checkpoint that the request names the current head. */
+static int move_head(struct hd_branch_tree *tree)
+{
+    struct hd_call *call = tree->call;
+    struct move move = {.spot = &tree->spot};
+    struct hd_point *point = NULL;
+    struct hd_slice ns;
+    int err = hd_spot_ns(call, &tree->spot, &ns);
+
+    if (!err && tree->points.count > 0)
+        point = hd_points_find(&tree->points, ns, tree->spot.checkpoint_id);
+    if (!err && !point)
+        err = hd_fault_set(&call->fault, HD_ENOTFOUND, "Checkpoint not found");
+    if (!err)
+        err = hd_arena_copy(call->arena, point->id, &move.id);
+    if (!err && point != &tree->points.list[tree->points.count - 1])
+        move.chosen = move.id;
+    /* Answers were given elsewhere: a run from here asks again. */
+    if (!err)
+        err = hd_spot_standing(call, &tree->spot, move.id, &move.standing);
+    if (err)
+        return err;
+    tree->head = point;
+    err = hd_call_thread_change(call, &tree->spot.thread, apply_move, &move);
+    return move.is_busy ? HD_EBUSY : err;
+}
+
+int hd_head_renew(struct hd_call *call, struct hd_spot *spot)
+{
+    struct move move = {.spot = spot};
+    int err = hd_spot_standing(call, spot, move.id, &move.standing);
+
+    if (!err)
+        err = hd_call_thread_change(call, &spot->thread, apply_move, &move);
+    return move.is_busy ? 0 : err;
+}
+
+static int patch_branches(struct hd_call *call)
+{
+    struct hd_branch_tree tree = {.call = call};
+    int err = hd_spot_of_body(call, &tree.spot);
+
+    if (!err && tree.spot.checkpoint_id.len == 0)
+        err = hd_fault_set(&call->fault, HD_EINVAL, "checkpoint_id: expected a string");
+    if (!err && tree.spot.inner.len > 0)
+        err = hd_fault_set(&call->fault, HD_EINVAL,
+                           "checkpoint_ns: a subgraph has no head of its own");
+    if (!err && tree.spot.thread.status == HD_THREAD_BUSY)
+        return hd_call_refuse(call, 409, "Thread is busy");
+    if (!err)
+        err = hd_branch_tree_read(&tree);
+    if (!err)
+        err = move_head(&tree);
+    if (!err)
+        err = hd_branch_tree_show(&tree);
+    hd_branch_tree_fini(&tree);
+    return err == HD_EBUSY && call->fault.code == 0 ? hd_call_refuse(call, 409, "Thread is busy")
+                                                    : err;
+}
+
+/* ---- one of them ------------------------------------------------------ */
+
+/* The branch of the path, in the namespace of the query. */
+static int find_branch(struct hd_branch_tree *tree, struct hd_tree_branch **out)
+{
+    struct hd_call *call = tree->call;
+    int err = hd_spot_of_query(call, &tree->spot);
+
+    if (!err)
+        err = hd_branch_tree_read(tree);
+    if (!err)
+        err = hd_branch_tree_grow(tree);
+    if (err)
+        return err;
+    *out = hd_branch_find(tree, call->params[1]);
+    return *out ? 0 : hd_fault_set(&call->fault, HD_ENOTFOUND, "Branch not found");
+}
+
+struct naming {
+    const struct hd_branch_tree *tree;
+    const struct hd_tree_branch *branch;
+    struct hd_slice name;
+};
+
+static int apply_name(struct hd_call *call, struct hd_thread_rec *thread, void *ctx)
+{
+    const struct naming *naming = ctx;
+
+    (void)call;
+    touch(thread);
+    return hd_branch_names_change(naming->tree, naming->branch, naming->name, &thread->metadata);
+}
+
+static int name_branch(struct hd_call *call)
+{
+    struct hd_branch_tree tree = {.call = call};
+    struct naming naming = {.tree = &tree};
+    struct hd_tree_branch *branch = NULL;
+    int err = hd_branch_name_of_body(call, &naming.name);
+
+    if (!err)
+        err = find_branch(&tree, &branch);
+    naming.branch = branch;
+    if (!err)
+        err = hd_call_thread_change(call, &tree.spot.thread, apply_name, &naming);
+    if (!err) {
+        branch->name = naming.name;
+        err = hd_branch_show(&tree, branch);
+    }
+    hd_branch_tree_fini(&tree);
+    return err;
+}
+
+/* ---- the end of one --------------------------------------------------- */
+
+/* It, and everything that leaves it. */
+static int mark_gone(struct hd_branch_tree *tree, struct hd_tree_branch *branch)
+{
+    struct hd_tree_branch **stack =
+        hd_arena_calloc(&tree->points.arena, tree->count, sizeof(struct hd_tree_branch *));
+    size_t depth = 0;
+
+    if (!stack)
+        return HD_ENOMEM;
+    branch->is_gone = true;
+    stack[depth++] = branch;
+    while (depth > 0) {
+        struct hd_tree_branch *child = stack[--depth]->children;
+
+        for (; child; child = child->sibling) {
+            if (child->is_gone) /* a damaged tree goes in circles */
+                continue;
+            child->is_gone = true;
+            stack[depth++] = child;
+        }
+    }
+    return 0;
+}
+
+static bool is_gone(const struct hd_point *point)
+{
+    const struct hd_tree_branch *branch = point ? point->branch : NULL;
+
+    return branch && branch->is_gone;
+}
+
+/* The newest that stays, which is a leaf; NULL: nothing does. */
+static struct hd_point *find_newest(const struct hd_branch_tree *tree)
+{
+    for (size_t i = tree->points.count; i > 0; i--) {
+        if (!is_gone(&tree->points.list[i - 1]))
+            return &tree->points.list[i - 1];
+    }
+    return NULL;
+}
+
+/* Where runs go on when the head goes. */
+static int leave_head(struct hd_branch_tree *tree, const struct hd_point *newest,
+                      struct hd_thread_rec *thread)
+{
+    struct hd_call *call = tree->call;
+    struct move move = {.spot = &tree->spot};
+    int err;
+
+    if (!is_gone(tree->head))
+        return 0;
+    err = hd_arena_copy(call->arena, newest->id, &move.id);
+    /* Answers were given elsewhere: a run from here asks again. */
+    if (!err)
+        err = hd_spot_standing(call, &tree->spot, move.id, &move.standing);
+    return err ? err : set_head(call, thread, &move);
+}
+
+static int cut(struct hd_branch_tree *tree, struct hd_tree_branch *branch)
+{
+    struct hd_thread_rec thread = tree->spot.thread;
+    struct hd_call *call = tree->call;
+    struct hd_point *newest;
+    int err = mark_gone(tree, branch);
+
+    if (err)
+        return err;
+    newest = find_newest(tree);
+    if (!newest)
+        return hd_call_refuse(call, 409, "That is the whole conversation: delete the thread");
+    touch(&thread);
+    err = leave_head(tree, newest, &thread);
+    if (!err)
+        err = hd_branch_names_change(tree, NULL, hd_slice(NULL, 0), &thread.metadata);
+    if (!err)
+        err = hd_thread_cut(call->app->store, &thread, branch->first->ns, branch->first->id,
+                            &call->fault);
+    call->status = err ? call->status : 204;
+    return err;
+}
+
+static int cut_once(struct hd_call *call)
+{
+    struct hd_branch_tree tree = {.call = call};
+    struct hd_tree_branch *branch = NULL;
+    int err;
+
+    call->fault = (struct hd_fault){0};
+    err = find_branch(&tree, &branch);
+    if (!err && tree.spot.inner.len > 0)
+        err = hd_fault_set(&call->fault, HD_EINVAL,
+                           "checkpoint_ns: the branches of a subgraph end with those around it");
+    if (!err && tree.spot.thread.status == HD_THREAD_BUSY)
+        err = hd_call_refuse(call, 409, "Thread is busy");
+    else if (!err)
+        err = cut(&tree, branch);
+    hd_branch_tree_fini(&tree);
+    return err;
+}
+
+/* A run that begins meanwhile changes the record, and the thread is busy when it is read again. */
+static int delete_branch(struct hd_call *call)
+{
+    int err = HD_ECONFLICT;
+
+    for (int i = 0; i < MAX_TRIES && err == HD_ECONFLICT; i++)
+        err = cut_once(call);
+    return err == HD_ECONFLICT ? hd_call_refuse(call, 409, "Thread is busy") : err;
+}
+
+static const struct hd_endpoint routes[] = {
+    {.method = HD_METHOD_GET,
+     .pattern = "/threads/{thread_id}/branches",
+     .access = HD_ACCESS_VIEWER,
+     .on = HD_ON_THREADS_READ,
+     .work = get_branches,
+     .tag = "Threads",
+     .summary = "The tree of a namespace's checkpoints",
+     .query = "checkpoint_ns assistant_id",
+     .answer = "Branches"},
+    {.method = HD_METHOD_PATCH,
+     .pattern = "/threads/{thread_id}/branches",
+     .access = HD_ACCESS_EDITOR,
+     .on = HD_ON_THREADS_UPDATE,
+     .work = patch_branches,
+     .tag = "Threads",
+     .summary = "Choose the checkpoint that the next run goes on from",
+     .body = "BranchesPatch",
+     .answer = "Branches"},
+    {.method = HD_METHOD_PATCH,
+     .pattern = "/threads/{thread_id}/branches/{branch_id}",
+     .access = HD_ACCESS_EDITOR,
+     .on = HD_ON_THREADS_UPDATE,
+     .grows = true,
+     .work = name_branch,
+     .tag = "Threads",
+     .summary = "Give a branch a name, or take it away",
+     .query = "checkpoint_ns assistant_id",
+     .body = "BranchPatch",
+     .answer = "Branch"},
+    {.method = HD_METHOD_DELETE,
+     .pattern = "/threads/{thread_id}/branches/{branch_id}",
+     .access = HD_ACCESS_EDITOR,
+     .on = HD_ON_THREADS_UPDATE,
+     .frees = true,
+     .work = delete_branch,
+     .tag = "Threads",
+     .summary = "Remove a branch and everything that grows from it",
+     .query = "checkpoint_ns assistant_id",
+     .status = 204},
+};
+
+const struct hd_routes hd_routes_branches = {routes, HD_COUNT(routes)};

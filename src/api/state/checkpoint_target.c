@@ -1,0 +1,492 @@
+#include "api/state/checkpoint_target.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/uuid.h"
+#include "config/config.h"
+#include "graph/engine/engine.h"
+#include "graph/engine/ns.h"
+#include "records/thread_heads.h"
+#include "run/admit.h"
+#include "run/assistant.h"
+#include "search/thread_texts.h"
+#include "store/rows.h"
+#include "worker/resume_answers.h"
+
+#define MAX_TRIES 50
+#define MAX_ASKED ((size_t)256 << 20)
+#define MAX_NS 4096 /* bytes of a namespace that is asked for */
+
+static struct heddle_bytes bytes(struct hd_slice s)
+{
+    return (struct heddle_bytes){s.ptr, s.len};
+}
+
+/* ---- threads ---------------------------------------------------------- */
+
+int hd_call_thread_read(struct hd_call *call, struct hd_slice id, struct hd_thread_rec *out)
+{
+    int err = hd_thread_read(call->app->store, call->principal, id, call->arena, out, &call->fault);
+
+    if (!err && hd_thread_is_over(out, hd_clock_now_us()))
+        err = HD_ENOTFOUND;
+    if (err == HD_ENOTFOUND)
+        hd_fault_set(&call->fault, err, "Thread with ID %.*s not found", (int)id.len, id.ptr);
+    return err;
+}
+
+int hd_call_thread(struct hd_call *call, struct hd_thread_rec *out)
+{
+    struct hd_slice id;
+    int err = hd_path_uuid(call, 0, "thread_id", &id);
+
+    return err ? err : hd_call_thread_read(call, id, out);
+}
+
+static int store_thread(struct hd_call *call, struct hd_thread_rec *thread)
+{
+    struct hd_batch_builder batch;
+    struct hd_batch view;
+    struct hd_slice lane;
+    int err = hd_thread_lane(call->arena, thread->principal, thread->id, &lane);
+
+    hd_batch_init(&batch);
+    if (!err)
+        err = hd_thread_put(&batch, thread);
+    view = hd_batch_view(&batch);
+    if (!err)
+        err = hd_rows_apply(call->app->store, lane, &view, NULL, &call->fault);
+    if (!err)
+        hd_texts_note(call->app->texts, thread->principal, thread->id);
+    hd_batch_fini(&batch);
+    return err;
+}
+
+int hd_call_thread_change(struct hd_call *call, struct hd_thread_rec *thread,
+                          hd_thread_change_fn change, void *ctx)
+{
+    struct hd_slice id = thread->id;
+    int err = change(call, thread, ctx);
+
+    if (!err)
+        err = store_thread(call, thread);
+    for (int i = 1; i < MAX_TRIES && err == HD_ECONFLICT; i++) {
+        call->fault = (struct hd_fault){0};
+        err = hd_call_thread_read(call, id, thread);
+        if (!err)
+            err = change(call, thread, ctx);
+        if (!err)
+            err = store_thread(call, thread);
+    }
+    return err;
+}
+
+/* ---- heads that were chosen ------------------------------------------- */
+
+static int find_chosen(struct hd_call *call, struct hd_spot *spot)
+{
+    spot->chosen = hd_slice(NULL, 0);
+    if (spot->inner.len > 0)
+        return 0;
+    return hd_heads_get(call->app->store, &spot->thread, spot->root, call->arena, &spot->chosen,
+                        &call->fault);
+}
+
+/* ---- namespaces ------------------------------------------------------- */
+
+static void set_ns(struct hd_spot *spot, struct hd_slice ns)
+{
+    const char *bar = memchr(ns.ptr, '|', ns.len);
+
+    spot->root = hd_slice(ns.ptr, bar ? (size_t)(bar - ns.ptr) : ns.len);
+    if (bar)
+        spot->inner = hd_slice(bar + 1, ns.len - spot->root.len - 1);
+}
+
+/* An id need not be that of an assistant that still exists: its checkpoints may. */
+static int set_assistant(struct hd_call *call, struct hd_spot *spot, struct hd_slice id)
+{
+    const struct hd_app_graph *graph = hd_app_graph(call->app, id);
+    char text[HD_UUID_SIZE];
+    uint8_t raw[16];
+
+    if (graph)
+        return hd_assistant_ns(call->arena, hd_slice_cstr(graph->assistant_id), &spot->root);
+    if (!hd_uuid_parse(id, raw))
+        return hd_fault_set(&call->fault, HD_ENOTFOUND,
+                            "No assistant found for \"%.*s\". Make sure the assistant ID is for a "
+                            "valid assistant or a valid graph ID.",
+                            (int)(id.len < 60 ? id.len : 60), id.ptr);
+    hd_uuid_format(raw, text);
+    return hd_assistant_ns(call->arena, hd_slice(text, HD_UUID_LEN), &spot->root);
+}
+
+/* A thread without runs may say whose it will be. What it says may be anything. */
+static int set_by_metadata(struct hd_call *call, struct hd_spot *spot)
+{
+    static const char *const names[] = {"assistant_id", "graph_id"};
+    struct hd_json json = {NULL};
+    int err;
+
+    if (spot->thread.metadata.len == 0)
+        return 0;
+    err = hd_json_parse(&json, spot->thread.metadata, &call->fault);
+    for (size_t i = 0; !err && i < HD_COUNT(names) && spot->root.len == 0; i++) {
+        hd_json_val val = hd_json_get(hd_json_root(&json), hd_slice_cstr(names[i]));
+
+        if (hd_json_string(val).len == 0)
+            continue;
+        err = set_assistant(call, spot, hd_json_string(val));
+        if (err == HD_ENOTFOUND) {
+            call->fault = (struct hd_fault){0};
+            err = 0;
+        }
+    }
+    hd_json_fini(&json);
+    return err;
+}
+
+/* The graph of the newest checkpoint, as its metadata say it. */
+static int read_graph_id(struct hd_call *call, struct hd_spot *spot)
+{
+    struct heddle_bytes thread = bytes(spot->thread.id), ns = bytes(spot->root);
+    struct heddle_query query = {.principal = bytes(spot->thread.principal),
+                                 .thread = &thread,
+                                 .ns = &ns,
+                                 .limit = 1,
+                                 .flags = HEDDLE_LIST_HEADERS};
+    const struct heddle_tuple *tuple;
+    struct heddle_error error = {0};
+    struct hd_json json = {NULL};
+    struct heddle_list *list;
+    int err = heddle_list_open(call->app->store, &query, &list, &error);
+
+    if (err)
+        return hd_fault_set(&call->fault, err, "%s", error.text);
+    err = heddle_list_next(list, &tuple, &error);
+    if (!err && !hd_json_parse(&json, hd_slice(tuple->metadata.data, tuple->metadata.len), NULL))
+        err = hd_arena_copy(call->arena,
+                            hd_json_string(hd_json_get(hd_json_root(&json), HD_S("graph_id"))),
+                            &spot->graph_id);
+    hd_json_fini(&json);
+    heddle_list_close(list);
+    if (err && err != HD_ENOTFOUND)
+        return hd_fault_set(&call->fault, err, "%s", error.text);
+    return 0;
+}
+
+/* The graph of the caller's assistant, when nothing else says it. */
+static int ask_assistant(struct hd_call *call, struct hd_spot *spot)
+{
+    struct hd_assistant_rec assistant;
+    int err;
+
+    if (spot->graph_id.len > 0 || spot->assistant_id.len == 0)
+        return 0;
+    err = hd_assistant_resolve(call->app, call->actor, spot->assistant_id, call->arena, &assistant,
+                               &call->fault);
+    if (!err)
+        spot->graph_id = assistant.graph_id;
+    if (err != HD_ENOTFOUND)
+        return err;
+    call->fault = (struct hd_fault){0};
+    return 0;
+}
+
+/*
+ * In a thread of somebody else the checkpoints say it first: its owner may have another assistant
+ * of the same id.
+ */
+static int find_graph(struct hd_call *call, struct hd_spot *spot)
+{
+    const struct hd_head *head = &spot->thread.head;
+    bool is_own = hd_slice_eq(spot->thread.principal, call->actor);
+    int err = 0;
+
+    if (hd_slice_eq(spot->root, head->ns))
+        spot->graph_id = head->graph_id;
+    if (is_own)
+        err = ask_assistant(call, spot);
+    if (!err && spot->graph_id.len == 0)
+        err = read_graph_id(call, spot);
+    if (!err && !is_own)
+        err = ask_assistant(call, spot);
+    spot->graph = spot->graph_id.len > 0 ? hd_app_graph(call->app, spot->graph_id) : NULL;
+    return err;
+}
+
+/* Everything that follows from the root. */
+static int finish(struct hd_call *call, struct hd_spot *spot)
+{
+    const struct hd_slice prefix = HD_S("assistant:");
+    int err;
+
+    if (spot->root.len == 0)
+        return 0;
+    if (hd_slice_starts(spot->root, prefix))
+        spot->assistant_id = hd_slice(spot->root.ptr + prefix.len, spot->root.len - prefix.len);
+    err = find_graph(call, spot);
+    return err ? err : find_chosen(call, spot);
+}
+
+static int choose(struct hd_call *call, struct hd_spot *spot, struct hd_slice ns,
+                  struct hd_slice assistant_id)
+{
+    bool is_whole = call->app->config->namespaces_show || hd_slice_starts(ns, HD_S("assistant:"));
+    int err = 0;
+
+    if (ns.len > MAX_NS)
+        return hd_fault_set(&call->fault, HD_EINVAL, "checkpoint_ns: longer than %d bytes", MAX_NS);
+    if (ns.len > 0 && is_whole) {
+        set_ns(spot, ns);
+        return finish(call, spot);
+    }
+    spot->inner = ns;
+    if (assistant_id.len > 0)
+        err = set_assistant(call, spot, assistant_id);
+    else if (spot->thread.head.ns.len > 0)
+        spot->root = spot->thread.head.ns;
+    else
+        err = set_by_metadata(call, spot);
+    return err ? err : finish(call, spot);
+}
+
+int hd_spot_of_query(struct hd_call *call, struct hd_spot *spot)
+{
+    struct hd_slice ns = {NULL, 0}, assistant_id = {NULL, 0};
+    int err;
+
+    *spot = (struct hd_spot){.graph = NULL};
+    hd_params_get(&call->query, HD_S("checkpoint_ns"), &ns);
+    hd_params_get(&call->query, HD_S("assistant_id"), &assistant_id);
+    err = hd_call_thread(call, &spot->thread);
+    return err ? err : choose(call, spot, ns, assistant_id);
+}
+
+static int wrong_member(struct hd_call *call, const char *name, const char *wanted)
+{
+    return hd_fault_set(&call->fault, HD_EINVAL, "checkpoint.%s: expected %s", name, wanted);
+}
+
+/* A member of the body's checkpoint; null is the same as none. */
+static int point_string(struct hd_call *call, hd_json_val point, const char *name,
+                        struct hd_slice *out)
+{
+    hd_json_val val = hd_json_get(point, hd_slice_cstr(name));
+
+    if (val && !hd_json_is_null(val) && !hd_json_is_string(val))
+        return wrong_member(call, name, "a string");
+    if (hd_json_is_string(val) && hd_json_string(val).len > 0)
+        *out = hd_json_string(val);
+    return 0;
+}
+
+static int read_point(struct hd_call *call, struct hd_slice *ns, struct hd_slice *id)
+{
+    hd_json_val point = NULL, map;
+    int err = hd_body_object(call, "checkpoint", &point);
+
+    map = hd_json_get(point, HD_S("checkpoint_map"));
+    if (!err && map && !hd_json_is_null(map) && !hd_json_is_object(map))
+        err = wrong_member(call, "checkpoint_map", "an object");
+    if (!err)
+        err = point_string(call, point, "checkpoint_ns", ns);
+    if (!err)
+        err = point_string(call, point, "checkpoint_id", id);
+    if (!err && id->len == 0)
+        *id = hd_json_string(hd_json_get(map, *ns));
+    return err;
+}
+
+int hd_spot_of_body(struct hd_call *call, struct hd_spot *spot)
+{
+    struct hd_slice ns = {NULL, 0}, assistant_id = {NULL, 0}, id = {NULL, 0}, wanted = {NULL, 0};
+    int err = read_point(call, &ns, &id);
+
+    *spot = (struct hd_spot){.graph = NULL};
+    if (!err)
+        err = hd_body_string(call, "checkpoint_ns", &wanted);
+    if (!err)
+        err = hd_body_string(call, "assistant_id", &assistant_id);
+    if (!err && id.len == 0)
+        err = hd_body_string(call, "checkpoint_id", &id);
+    if (!err)
+        err = hd_call_thread(call, &spot->thread);
+    if (err)
+        return err;
+    spot->checkpoint_id = id;
+    return choose(call, spot, wanted.len > 0 ? wanted : ns, assistant_id);
+}
+
+int hd_spot_of_thread(struct hd_call *call, struct hd_spot *spot)
+{
+    return choose(call, spot, hd_slice(NULL, 0), hd_slice(NULL, 0));
+}
+
+int hd_spot_of_root(struct hd_call *call, struct hd_spot *spot, struct hd_slice root)
+{
+    spot->root = root;
+    spot->inner = hd_slice(NULL, 0);
+    return finish(call, spot);
+}
+
+/* ---- checkpoints ------------------------------------------------------ */
+
+struct hd_address hd_spot_address(const struct hd_call *call, const struct hd_spot *spot,
+                                  struct hd_slice id)
+{
+    return (struct hd_address){.store = call->app->store,
+                               .graph = hd_app_shape(spot->graph),
+                               .principal = spot->thread.principal,
+                               .thread = spot->thread.id,
+                               .guard = spot->thread.created_at,
+                               .root = spot->root,
+                               .ns = spot->inner,
+                               .checkpoint_id = id,
+                               .as_text = true};
+}
+
+static int keep_asked(struct hd_call *call, const struct hd_val *state, struct hd_slice *out)
+{
+    struct hd_val *asked = hd_asked_of(state);
+    struct hd_buf text;
+    int err = asked ? 0 : HD_ENOMEM;
+
+    hd_buf_init(&text, MAX_ASKED);
+    if (!err && hd_val_count(asked) > 0)
+        err = hd_val_render(&text, asked);
+    if (!err)
+        err = hd_arena_copy(call->arena, hd_buf_slice(&text), out);
+    hd_buf_fini(&text);
+    hd_val_unref(asked);
+    return err;
+}
+
+int hd_spot_standing(struct hd_call *call, const struct hd_spot *spot, struct hd_slice id,
+                     struct hd_standing *out)
+{
+    struct hd_failure failure = {NULL, NULL};
+    struct hd_val *state = NULL;
+    struct hd_address at;
+    int err;
+
+    *out = (struct hd_standing){.has_next = false};
+    if (!spot->graph)
+        return 0;
+    at = hd_spot_address(call, spot, id);
+    at.without_values = true;
+    err = hd_call_failure(call, hd_state_get(&at, false, &state, &failure), &failure);
+    if (!err)
+        err = keep_asked(call, state, &out->interrupts);
+    out->has_next = !err && hd_val_count(hd_val_get(state, HD_S("next"))) > 0;
+    hd_val_unref(state);
+    return err;
+}
+
+struct hd_slice hd_spot_shown_root(const struct hd_call *call, const struct hd_spot *spot)
+{
+    return call->app->config->namespaces_show ? spot->root : hd_slice(NULL, 0);
+}
+
+void hd_spot_put_ns(struct hd_call *call, const struct hd_spot *spot)
+{
+    char *ns;
+
+    hd_jw_key(&call->jw, HD_S("checkpoint_ns"));
+    if (spot->root.len == 0) {
+        hd_jw_null(&call->jw);
+        return;
+    }
+    ns = hd_ns_join(hd_spot_shown_root(call, spot), spot->inner, NULL);
+    if (ns)
+        hd_jw_string(&call->jw, hd_slice_cstr(ns));
+    else
+        call->jw.err = HD_ENOMEM;
+    hd_free(ns);
+}
+
+int hd_spot_ns(struct hd_call *call, const struct hd_spot *spot, struct hd_slice *out)
+{
+    char *ns = hd_ns_join(spot->root, spot->inner, NULL);
+    int err = ns ? hd_arena_copy(call->arena, hd_slice_cstr(ns), out) : HD_ENOMEM;
+
+    hd_free(ns);
+    return err;
+}
+
+int hd_spot_has(struct hd_call *call, const struct hd_spot *spot, struct hd_slice id, bool *out)
+{
+    struct heddle_bytes thread = bytes(spot->thread.id), ns, wanted = bytes(id);
+    struct heddle_query query = {.principal = bytes(spot->thread.principal),
+                                 .thread = &thread,
+                                 .ns = &ns,
+                                 .id = id.len > 0 ? &wanted : NULL,
+                                 .limit = 1,
+                                 .flags = HEDDLE_LIST_HEADERS};
+    const struct heddle_tuple *tuple;
+    struct heddle_error error = {0};
+    struct heddle_list *list;
+    struct hd_slice stored;
+    int err = hd_spot_ns(call, spot, &stored);
+
+    *out = false;
+    if (err)
+        return err;
+    ns = bytes(stored);
+    err = heddle_list_open(call->app->store, &query, &list, &error);
+    if (!err) {
+        err = heddle_list_next(list, &tuple, &error);
+        heddle_list_close(list);
+    }
+    *out = !err;
+    if (err && err != HD_ENOTFOUND)
+        return hd_fault_set(&call->fault, err, "%s", error.text);
+    return 0;
+}
+
+int hd_spot_check(struct hd_call *call, const struct hd_spot *spot)
+{
+    bool is_there = true;
+    int err = 0;
+
+    if (spot->checkpoint_id.len > 0 && spot->root.len == 0)
+        is_there = false;
+    else if (spot->checkpoint_id.len > 0)
+        err = hd_spot_has(call, spot, spot->checkpoint_id, &is_there);
+    if (!err && !is_there)
+        err = hd_fault_set(&call->fault, HD_ENOTFOUND, "Checkpoint not found");
+    return err;
+}
+
+int hd_spot_check_graph(struct hd_call *call, const struct hd_spot *spot)
+{
+    bool has_any = false;
+    int err = 0;
+
+    if (spot->graph_id.len > 0 && !spot->graph)
+        err = hd_spot_has(call, spot, hd_slice(NULL, 0), &has_any);
+    if (has_any)
+        err = hd_fault_set(&call->fault, HD_ENOTFOUND, "Graph with id \"%.*s\" not found",
+                           (int)(spot->graph_id.len < 80 ? spot->graph_id.len : 80),
+                           spot->graph_id.ptr);
+    return err;
+}
+
+int hd_call_failure(struct hd_call *call, int err, struct hd_failure *failure)
+{
+    if (err)
+        hd_fault_set(&call->fault, err, "%s", failure->text ? failure->text : hd_error_text(err));
+    hd_failure_fini(failure);
+    return err;
+}
+
+int hd_spot_failure(struct hd_call *call, const struct hd_spot *spot, int err,
+                    struct hd_failure *failure)
+{
+    if (err == HD_EINVAL && spot->inner.len > 0 && failure->text &&
+        hd_slice_starts(hd_slice_cstr(failure->text), HD_S("Subgraph ")))
+        err = 0;
+    return hd_call_failure(call, err, failure);
+}

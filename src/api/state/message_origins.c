@@ -1,0 +1,446 @@
+/*
+ * Where the messages on the way to a checkpoint came from, and which alternatives of them there
+ * are: what a client needs to edit, retry and switch, without reading the history.
+ *
+ * A turn begins with a checkpoint of source "input", which does not have the message yet; the
+ * first that has it follows. Clients fork a turn from either: from what was there before it, or
+ * from the input itself, which a run replaces by its own input. So inputs that follow each other
+ * are one group, and each of them that went on is an alternative of the others. Their group
+ * begins after the last checkpoint above that is none of them, where a new one is forked, or it
+ * begins the thread. A message that came by an update, or whose input was pruned away, begins
+ * its turn itself.
+ */
+#include <heddle.h>
+#include <stdlib.h>
+
+#include "api/api.h"
+#include "api/state/checkpoint_index.h"
+#include "api/state/checkpoint_target.h"
+#include "api/state/message_path.h"
+#include "base/alloc.h"
+
+#define MAX_MESSAGES ((size_t)1 << 24)
+
+enum turn { TURN_UNKNOWN, TURN_YES, TURN_NO };
+
+/* What is found out about a point. */
+struct note {
+    struct hd_point *leaf; /* the newest that grows from it; NULL: not known */
+    size_t waiting;        /* children whose leaves are not known */
+    size_t seen;           /* the number of the last group that it was looked at for */
+    enum turn turn;        /* whether it begins one though it is no input */
+};
+
+struct origins {
+    struct hd_call *call;
+    struct hd_way way;
+    struct hd_points points;
+    struct hd_json values; /* at the end of the way */
+    struct hd_said *said;
+    size_t count;
+    struct note *notes;       /* of each point */
+    struct hd_point **stack;  /* room for each point */
+    struct hd_point **others; /* the same: the alternatives of one turn */
+    size_t other_count;
+    size_t groups;
+};
+
+static struct note *note_of(const struct origins *origins, const struct hd_point *point)
+{
+    return &origins->notes[point - origins->points.list];
+}
+
+static bool is_input(const struct hd_point *point)
+{
+    return hd_slice_eq(point->source, HD_S("input"));
+}
+
+static bool is_update(const struct hd_point *point)
+{
+    return hd_slice_eq(point->source, HD_S("update"));
+}
+
+static bool is_human(hd_json_val message)
+{
+    return hd_slice_eq(hd_json_string(hd_json_get(message, HD_S("type"))), HD_S("human"));
+}
+
+/* ---- leaves ----------------------------------------------------------- */
+
+static void keep_newer(struct hd_point **leaf, struct hd_point *other)
+{
+    /* Points are in the order of their ids. */
+    if (!*leaf || other > *leaf)
+        *leaf = other;
+}
+
+/* From the leaves upwards; what goes in circles is never reached. */
+static void find_leaves(struct origins *origins)
+{
+    struct hd_points *points = &origins->points;
+    size_t count = 0;
+
+    for (size_t i = 0; i < points->count; i++) {
+        origins->notes[i].waiting = points->list[i].children;
+        if (points->list[i].children == 0)
+            origins->stack[count++] = &points->list[i];
+    }
+    while (count > 0) {
+        struct hd_point *point = origins->stack[--count], *parent = point->parent;
+        struct note *note = note_of(origins, point);
+
+        if (!note->leaf)
+            note->leaf = point;
+        if (!parent)
+            continue;
+        keep_newer(&note_of(origins, parent)->leaf, note->leaf);
+        if (--note_of(origins, parent)->waiting == 0)
+            origins->stack[count++] = parent;
+    }
+}
+
+/* The newest leaf of an alternative that is not another one's of the same group. */
+static struct hd_point *leaf_of(const struct origins *origins, struct hd_point *point)
+{
+    struct hd_point *leaf = NULL;
+
+    if (!is_input(point))
+        return note_of(origins, point)->leaf ? note_of(origins, point)->leaf : point;
+    for (struct hd_point *child = point->child; child; child = child->older) {
+        const struct note *note = note_of(origins, child);
+
+        if (!is_input(child) && note->turn != TURN_YES && note->leaf)
+            keep_newer(&leaf, note->leaf);
+    }
+    return leaf ? leaf : point;
+}
+
+/* ---- turns ------------------------------------------------------------ */
+
+static int has_new_human(hd_json_val list, hd_json_val before, bool *out)
+{
+    struct hd_json_iter it = hd_json_iter(list);
+    struct hd_map map;
+    int err;
+
+    *out = false;
+    hd_map_init(&map, MAX_MESSAGES);
+    err = hd_messages_index(&map, before);
+    while (!err && !*out && hd_json_next(&it))
+        *out = is_human(it.val) && !hd_map_get(&map, hd_message_id(it.val));
+    hd_map_fini(&map);
+    return err;
+}
+
+static int compare_states(struct origins *origins, const struct hd_point *point, bool *out)
+{
+    const struct hd_spot *spot = &origins->way.spot;
+    struct hd_json now, before = {NULL};
+    int err = hd_point_messages(origins->call, spot, point->id, &now);
+
+    if (!err)
+        err = hd_point_messages(origins->call, spot, point->parent->id, &before);
+    if (!err)
+        err = has_new_human(hd_json_get(hd_json_root(&now), HD_S("messages")),
+                            hd_json_get(hd_json_root(&before), HD_S("messages")), out);
+    hd_json_fini(&before);
+    hd_json_fini(&now);
+    return err;
+}
+
+/* Of a point with a parent that is no input itself: whether it brought a human message. */
+static int find_turn(struct origins *origins, const struct hd_point *point, bool *out)
+{
+    struct note *note = note_of(origins, point);
+    bool may_be = is_update(point) ||
+                  (!is_input(point->parent) && !hd_slice_eq(point->run_id, point->parent->run_id));
+    int err = 0;
+
+    *out = false;
+    if (note->turn == TURN_UNKNOWN && may_be) {
+        err = compare_states(origins, point, out);
+        note->turn = *out ? TURN_YES : TURN_NO;
+    }
+    *out = note->turn == TURN_YES;
+    return err;
+}
+
+/* Where a human message's turn begins; NULL: a node said it in the middle of a run. */
+static struct hd_point *find_start(const struct origins *origins, struct hd_point *first)
+{
+    struct hd_point *parent = first->parent;
+
+    if (!is_input(first) && !is_update(first) && parent) {
+        if (is_input(parent))
+            return parent;
+        if (hd_slice_eq(first->run_id, parent->run_id))
+            return NULL;
+    }
+    if (!is_input(first))
+        note_of(origins, first)->turn = TURN_YES;
+    return first;
+}
+
+/* The first point of the group that a start belongs to. */
+static struct hd_point *find_top(const struct origins *origins, struct hd_point *start)
+{
+    struct hd_point *top = start;
+
+    for (size_t i = 0; i < origins->points.count && top->parent && is_input(top->parent); i++)
+        top = top->parent;
+    return top;
+}
+
+/* ---- alternatives ----------------------------------------------------- */
+
+/* Looks at the children of a point: inputs are to be visited; *goes_on: one is of its own turn. */
+static int look_below(struct origins *origins, const struct hd_point *point, size_t *depth,
+                      bool *goes_on)
+{
+    *goes_on = false;
+    for (struct hd_point *child = point->child; child; child = child->older) {
+        struct note *note = note_of(origins, child);
+        bool is_turn = false;
+        int err = 0;
+
+        if (note->seen == origins->groups)
+            continue;
+        note->seen = origins->groups;
+        if (is_input(child)) {
+            origins->stack[(*depth)++] = child;
+            continue;
+        }
+        err = find_turn(origins, child, &is_turn);
+        if (err)
+            return err;
+        if (is_turn)
+            origins->others[origins->other_count++] = child;
+        *goes_on |= !is_turn;
+    }
+    return 0;
+}
+
+static int compare_points(const void *a, const void *b)
+{
+    const struct hd_point *one = *(struct hd_point *const *)a,
+                          *other = *(struct hd_point *const *)b;
+
+    return one < other ? -1 : one > other;
+}
+
+/* Finds all starts of the group that begins with `top`; those that did not go on are none. */
+static int find_others(struct origins *origins, struct hd_point *top, const struct hd_point *start)
+{
+    size_t depth = 0;
+    bool goes_on;
+    int err = 0;
+
+    origins->other_count = 0;
+    origins->groups++;
+    if (top->parent) {
+        err = look_below(origins, top->parent, &depth, &goes_on);
+    } else {
+        note_of(origins, top)->seen = origins->groups;
+        origins->stack[depth++] = top;
+    }
+    while (!err && depth > 0) {
+        struct hd_point *point = origins->stack[--depth];
+
+        if (!is_input(point)) {
+            origins->others[origins->other_count++] = point;
+            continue;
+        }
+        err = look_below(origins, point, &depth, &goes_on);
+        if (!err && (goes_on || point == start))
+            origins->others[origins->other_count++] = point;
+    }
+    if (!err && origins->other_count > 1)
+        qsort(origins->others, origins->other_count, sizeof(struct hd_point *), compare_points);
+    return err;
+}
+
+/* ---- the answer ------------------------------------------------------- */
+
+static void put_others(struct origins *origins, const struct hd_point *start)
+{
+    struct hd_jw *jw = &origins->call->jw;
+
+    for (size_t i = 0; i < origins->other_count; i++) {
+        struct hd_point *other = origins->others[i];
+
+        hd_jw_object(jw);
+        hd_jw_text(jw, "branch_id", other->id);
+        hd_jw_text(jw, "head_checkpoint_id", leaf_of(origins, other)->id);
+        hd_jw_text(jw, "created_at", other->created_at);
+        hd_jw_key(jw, HD_S("current"));
+        hd_jw_bool(jw, other == start);
+        hd_jw_object_end(jw);
+    }
+}
+
+static int put_said(struct origins *origins, const struct hd_said *said)
+{
+    struct hd_jw *jw = &origins->call->jw;
+    struct hd_point *start = NULL, *top = NULL, *fork = NULL;
+    int err = 0;
+
+    /* What an agent told its delegate is said again by asking the agent again. */
+    if (is_human(said->message) && said->point->task_id.len == 0)
+        start = find_start(origins, said->point);
+    if (start) {
+        top = find_top(origins, start);
+        fork = top->parent || !is_input(top) ? top->parent : top;
+        err = find_others(origins, top, start);
+    }
+    hd_jw_object(jw);
+    hd_jw_text(jw, "id", hd_message_id(said->message));
+    hd_jw_text(jw, "type", hd_json_string(hd_json_get(said->message, HD_S("type"))));
+    hd_jw_text(jw, "checkpoint_id", said->point->id);
+    hd_jw_text(jw, "run_id", said->point->run_id);
+    hd_jw_text(jw, "created_at", said->point->created_at);
+    hd_jw_key(jw, HD_S("delegated"));
+    hd_jw_bool(jw, said->point->task_id.len > 0);
+    hd_jw_text(jw, "fork_checkpoint_id", fork ? fork->id : hd_slice(NULL, 0));
+    hd_jw_key(jw, HD_S("alternatives"));
+    hd_jw_array(jw);
+    if (start && !err)
+        put_others(origins, start);
+    hd_jw_array_end(jw);
+    hd_jw_object_end(jw);
+    return err;
+}
+
+static int show(struct origins *origins)
+{
+    const struct hd_way *way = &origins->way;
+    struct hd_jw *jw = &origins->call->jw;
+    int err = 0;
+
+    hd_jw_object(jw);
+    hd_jw_text(jw, "thread_id", way->spot.thread.id);
+    hd_jw_text(jw, "assistant_id", way->spot.assistant_id);
+    hd_spot_put_ns(origins->call, &way->spot);
+    hd_jw_text(jw, "checkpoint_id",
+               way->length > 0 ? way->points[way->length - 1]->id : hd_slice(NULL, 0));
+    hd_jw_key(jw, HD_S("messages"));
+    hd_jw_array(jw);
+    for (size_t i = 0; !err && i < origins->count; i++)
+        err = put_said(origins, &origins->said[i]);
+    hd_jw_array_end(jw);
+    hd_jw_object_end(jw);
+    return err ? err : jw->err;
+}
+
+/* ---- reading ---------------------------------------------------------- */
+
+static int make_room(struct origins *origins)
+{
+    struct hd_arena *arena = &origins->points.arena;
+    size_t count = origins->points.count + 1;
+
+    origins->notes = hd_arena_calloc(arena, count, sizeof(*origins->notes));
+    origins->stack = hd_arena_calloc(arena, count, sizeof(struct hd_point *));
+    origins->others = hd_arena_calloc(arena, count, sizeof(struct hd_point *));
+    return origins->notes && origins->stack && origins->others ? 0 : HD_ENOMEM;
+}
+
+static int find_way(struct origins *origins)
+{
+    struct hd_spot *spot = &origins->way.spot;
+    struct hd_point *head;
+    struct hd_slice ns;
+    int err = hd_spot_ns(origins->call, spot, &ns);
+
+    if (!err)
+        err = hd_points_read(origins->call, spot->thread.id, &ns, &origins->points);
+    if (err)
+        return err;
+    head = hd_points_find(&origins->points, ns,
+                          spot->checkpoint_id.len > 0 ? spot->checkpoint_id : spot->chosen);
+    if (!head && spot->checkpoint_id.len > 0)
+        return hd_fault_set(&origins->call->fault, HD_ENOTFOUND, "Checkpoint not found");
+    return hd_way_find(&origins->points, head, &origins->way);
+}
+
+/* Searching leaves them in another order than that of the list. */
+static int order_said(struct origins *origins, const struct hd_said *located)
+{
+    origins->said = hd_arena_calloc(&origins->points.arena, origins->count, sizeof(*located));
+    for (size_t i = 0; origins->said && i < origins->count; i++)
+        origins->said[located[i].position] = located[i];
+    return origins->said ? 0 : HD_ENOMEM;
+}
+
+static int locate_messages(struct origins *origins)
+{
+    const struct hd_way *way = &origins->way;
+    struct hd_json_iter it;
+    struct hd_said *said;
+    hd_json_val list;
+    int err = hd_point_messages(origins->call, &way->spot, way->points[way->length - 1]->id,
+                                &origins->values);
+
+    list = hd_json_get(hd_json_root(&origins->values), HD_S("messages"));
+    if (err || !hd_json_is_array(list) || hd_json_size(list) == 0)
+        return err;
+    said = hd_calloc(hd_json_size(list), sizeof(*said));
+    if (!said)
+        return HD_ENOMEM;
+    it = hd_json_iter(list);
+    for (; hd_json_next(&it); origins->count++)
+        said[origins->count] =
+            (struct hd_said){.way = way, .message = it.val, .position = origins->count};
+    err = hd_said_locate(origins->call, said, origins->count);
+    if (!err)
+        err = order_said(origins, said);
+    hd_free(said);
+    return err;
+}
+
+static int make(struct origins *origins)
+{
+    const struct hd_spot *spot = &origins->way.spot;
+    int err = 0;
+
+    if (spot->root.len > 0)
+        err = find_way(origins);
+    else if (spot->checkpoint_id.len > 0)
+        err = hd_fault_set(&origins->call->fault, HD_ENOTFOUND, "Checkpoint not found");
+    if (!err && origins->way.length > 0)
+        err = hd_spot_check_graph(origins->call, spot);
+    if (!err && origins->way.length > 0 && spot->graph)
+        err = locate_messages(origins);
+    if (!err && origins->count > 0)
+        err = make_room(origins);
+    if (!err && origins->count > 0)
+        find_leaves(origins);
+    return err ? err : show(origins);
+}
+
+static int get_messages(struct hd_call *call)
+{
+    struct origins origins = {.call = call};
+    int err = hd_spot_of_query(call, &origins.way.spot);
+
+    if (err)
+        return err;
+    hd_params_get(&call->query, HD_S("checkpoint_id"), &origins.way.spot.checkpoint_id);
+    err = make(&origins);
+    hd_json_fini(&origins.values);
+    hd_points_fini(&origins.points);
+    return err;
+}
+
+static const struct hd_endpoint routes[] = {
+    {.method = HD_METHOD_GET,
+     .pattern = "/threads/{thread_id}/messages",
+     .access = HD_ACCESS_VIEWER,
+     .on = HD_ON_THREADS_READ,
+     .work = get_messages,
+     .tag = "Threads",
+     .summary = "Where the messages of a state came from, and their alternatives",
+     .query = "checkpoint_ns assistant_id checkpoint_id",
+     .answer = "MessageOrigins"},
+};
+
+const struct hd_routes hd_routes_message_origins = {routes, HD_COUNT(routes)};

@@ -1,0 +1,376 @@
+#include "api/state/message_path.h"
+
+#include <stdlib.h>
+
+#include "api/state/message_path_memory.h"
+#include "base/alloc.h"
+
+#define MAX_MESSAGES ((size_t)1 << 24)
+
+static bool is_news(const struct hd_way *way, size_t at)
+{
+    struct hd_slice said = way->points[at]->said;
+
+    return at == 0 || said.len == 0 || !hd_slice_eq(said, way->points[at - 1]->said);
+}
+
+int hd_way_find(struct hd_points *points, struct hd_point *head, struct hd_way *way)
+{
+    struct hd_point *point = head;
+    size_t count = 0;
+
+    while (point && count < points->count) {
+        point = point->parent;
+        count++;
+    }
+    way->points = hd_arena_calloc(&points->arena, count + 1, sizeof(struct hd_point *));
+    way->news = hd_arena_calloc(&points->arena, count + 1, sizeof(struct hd_point *));
+    way->news_count = 0;
+    if (!way->points || !way->news)
+        return HD_ENOMEM;
+    way->length = count;
+    for (point = head; count > 0; point = point->parent)
+        way->points[--count] = point;
+    for (size_t i = 0; i < way->length; i++) {
+        if (is_news(way, i))
+            way->news[way->news_count++] = way->points[i];
+    }
+    return 0;
+}
+
+struct hd_slice hd_message_id(hd_json_val message)
+{
+    return hd_json_string(hd_json_get(message, HD_S("id")));
+}
+
+int hd_messages_index(struct hd_map *map, hd_json_val list)
+{
+    struct hd_json_iter it = hd_json_iter(list);
+    int err = 0;
+
+    while (!err && hd_json_next(&it))
+        err = hd_map_put(map, hd_message_id(it.val), it.val);
+    return err;
+}
+
+/* Those that are there at news[high - 1] of the way and not before news[low]. */
+struct stretch {
+    const struct hd_way *way;
+    struct hd_said *said;
+    size_t count;
+    size_t low, high;
+};
+
+/* ---- by halving ------------------------------------------------------- */
+
+/* Puts those that are there at news[at] before the others; *count: how many. */
+static int part(struct hd_call *call, const struct stretch *stretch, size_t at, size_t *count)
+{
+    const struct hd_way *way = stretch->way;
+    struct hd_json json;
+    struct hd_map there;
+    int err = hd_point_messages(call, &way->spot, way->news[at]->id, &json);
+
+    *count = 0;
+    hd_map_init(&there, MAX_MESSAGES);
+    if (!err)
+        err = hd_messages_index(&there, hd_json_get(hd_json_root(&json), HD_S("messages")));
+    for (size_t i = 0; !err && i < stretch->count; i++) {
+        struct hd_said said = stretch->said[i];
+
+        if (!hd_map_get(&there, hd_message_id(said.message)))
+            continue;
+        stretch->said[i] = stretch->said[*count];
+        stretch->said[(*count)++] = said;
+    }
+    hd_map_fini(&there);
+    hd_json_fini(&json);
+    return err;
+}
+
+typedef int (*locate_fn)(struct hd_call *call, struct stretch stretch);
+
+/* Those that came before news[middle], and the others. */
+static int divide(struct hd_call *call, struct stretch stretch, size_t middle, locate_fn locate)
+{
+    struct stretch early = stretch, late = stretch;
+    size_t count;
+    int err = part(call, &stretch, middle - 1, &count);
+
+    if (err)
+        return err;
+    early.count = count;
+    early.high = middle;
+    late.said += count;
+    late.count -= count;
+    late.low = middle;
+    err = locate(call, early);
+    return err ? err : locate(call, late);
+}
+
+/* Recurses as deep as the logarithm of the way's length. */
+static int halve(struct hd_call *call, struct stretch stretch)
+{
+    if (stretch.count == 0)
+        return 0;
+    if (stretch.high - stretch.low <= 1) {
+        for (size_t i = 0; i < stretch.count; i++)
+            stretch.said[i].point = stretch.way->news[stretch.low];
+        return 0;
+    }
+    return divide(call, stretch, stretch.low + (stretch.high - stretch.low) / 2, halve);
+}
+
+/* ---- by what is new --------------------------------------------------- */
+
+struct search {
+    struct hd_call *call;
+    const struct stretch *stretch;
+    struct hd_slice *ids; /* of the way's points, from the one before the stretch on */
+    size_t *found;        /* which of news has it first, of each message */
+    struct hd_map there;  /* those of `found`, by the ids of messages */
+    size_t *unclear;      /* which of news have to be read */
+    size_t unclear_count;
+    size_t base; /* which of news ids[0] is of */
+};
+
+static int search_init(struct search *search, struct hd_call *call, const struct stretch *stretch)
+{
+    size_t base = stretch->low - (stretch->low > 0), count = stretch->high - base;
+    int err = 0;
+
+    *search = (struct search){.call = call, .stretch = stretch, .base = base};
+    hd_map_init(&search->there, MAX_MESSAGES);
+    search->ids = hd_calloc(count, sizeof(*search->ids));
+    search->found = hd_calloc(stretch->count, sizeof(*search->found));
+    search->unclear = hd_calloc(count, sizeof(*search->unclear));
+    if (!search->ids || !search->found || !search->unclear)
+        return HD_ENOMEM;
+    for (size_t i = 0; i < count; i++)
+        search->ids[i] = stretch->way->news[base + i]->id;
+    for (size_t i = 0; !err && i < stretch->count; i++) {
+        struct hd_slice id = hd_message_id(stretch->said[i].message);
+
+        if (hd_map_get(&search->there, id))
+            continue;
+        /* Whatever brought it, the last has it. */
+        search->found[i] = stretch->high - 1;
+        err = hd_map_put(&search->there, id, &search->found[i]);
+    }
+    return err;
+}
+
+static void search_fini(struct search *search)
+{
+    hd_map_fini(&search->there);
+    hd_free(search->unclear);
+    hd_free(search->found);
+    hd_free(search->ids);
+}
+
+static void find_in(struct search *search, size_t at, hd_json_val list)
+{
+    struct hd_json_iter it = hd_json_iter(list);
+
+    while (hd_json_next(&it)) {
+        size_t *found = hd_map_get(&search->there, hd_message_id(it.val));
+
+        if (found && at < *found)
+            *found = at;
+    }
+}
+
+static int on_news(void *ctx, size_t which, hd_json_val list)
+{
+    struct search *search = ctx;
+
+    if (list)
+        find_in(search, search->base + which, list);
+    else
+        search->unclear[search->unclear_count++] = search->base + which;
+    return 0;
+}
+
+static int read_news(struct search *search)
+{
+    const struct stretch *stretch = search->stretch;
+    const struct hd_state_walk walk = {.ids = search->ids,
+                                       .count = stretch->high - search->base,
+                                       .known = stretch->low - search->base};
+
+    return hd_point_news(search->call, &stretch->way->spot, &walk, on_news, search);
+}
+
+static size_t last_found(const struct search *search)
+{
+    size_t last = 0;
+
+    for (size_t i = 0; i < search->stretch->count; i++)
+        last = search->found[i] > last ? search->found[i] : last;
+    return last;
+}
+
+/* Only those are read that could have something before it was found. */
+static int read_unclear(struct search *search)
+{
+    const struct hd_way *way = search->stretch->way;
+    int err = 0;
+
+    for (size_t i = 0; !err && i < search->unclear_count; i++) {
+        size_t at = search->unclear[i];
+        struct hd_json json = {NULL};
+
+        if (at >= last_found(search))
+            break;
+        err = hd_point_messages(search->call, &way->spot, way->news[at]->id, &json);
+        if (!err)
+            find_in(search, at, hd_json_get(hd_json_root(&json), HD_S("messages")));
+        hd_json_fini(&json);
+    }
+    return err;
+}
+
+static void settle(const struct search *search)
+{
+    const struct stretch *stretch = search->stretch;
+
+    for (size_t i = 0; i < stretch->count; i++) {
+        const size_t *found = hd_map_get(&search->there, hd_message_id(stretch->said[i].message));
+
+        stretch->said[i].point = stretch->way->news[found ? *found : stretch->high - 1];
+    }
+}
+
+/* Where more would have to be read than there is to find, halving reads less. */
+static int locate(struct hd_call *call, struct stretch stretch)
+{
+    struct search search;
+    bool halves = false;
+    int err;
+
+    if (stretch.count == 0 || stretch.high - stretch.low <= 1)
+        return halve(call, stretch);
+    err = search_init(&search, call, &stretch);
+    if (!err)
+        err = read_news(&search);
+    if (!err) {
+        halves = search.unclear_count > stretch.count;
+        err = halves ? 0 : read_unclear(&search);
+    }
+    if (!err && !halves)
+        settle(&search);
+    search_fini(&search);
+    return err || !halves ? err : halve(call, stretch);
+}
+
+/* ---- what was found before -------------------------------------------- */
+
+static struct hd_way_slot *enter(struct hd_call *call, const struct hd_way *way)
+{
+    const struct hd_thread_rec *thread = &way->spot.thread;
+    const struct hd_way_place place = {thread->principal, thread->id, way->news[0]->ns};
+
+    return hd_way_memory_enter(hd_api_way_memory(call->api), &place);
+}
+
+/* The places of a way's points in `news`. */
+static int index_news(struct hd_map *map, const struct hd_way *way)
+{
+    int err = 0;
+
+    for (size_t i = 0; !err && i < way->news_count; i++)
+        err = hd_map_put(map, way->news[i]->id, &way->news[i]);
+    return err;
+}
+
+/*
+ * Takes those away from the stretch whose points are known and on this way. The others are likely
+ * to be not before news[*end], which follows the last of these.
+ */
+static int recall(struct hd_call *call, struct stretch *stretch, size_t *end)
+{
+    const struct hd_way *way = stretch->way;
+    const struct hd_way_slot *slot = enter(call, way);
+    struct hd_map news;
+    size_t known = 0;
+    int err;
+
+    *end = 0;
+    hd_map_init(&news, MAX_MESSAGES);
+    err = slot ? index_news(&news, way) : 0;
+    for (size_t i = 0; slot && !err && i < stretch->count; i++) {
+        struct hd_said said = stretch->said[i];
+        struct hd_slice id = hd_way_recall(slot, hd_message_id(said.message));
+        struct hd_point **at = id.len > 0 ? hd_map_get(&news, id) : NULL;
+
+        if (!at)
+            continue;
+        said.point = *at;
+        stretch->said[i] = stretch->said[known];
+        stretch->said[known++] = said;
+        if ((size_t)(at - way->news) >= *end)
+            *end = (size_t)(at - way->news) + 1;
+    }
+    hd_way_memory_leave(hd_api_way_memory(call->api));
+    hd_map_fini(&news);
+    stretch->said += known;
+    stretch->count -= known;
+    return err;
+}
+
+static void remember(struct hd_call *call, const struct stretch *stretch)
+{
+    struct hd_way_slot *slot = enter(call, stretch->way);
+
+    for (size_t i = 0; i < stretch->count; i++)
+        hd_way_remember(slot, hd_message_id(stretch->said[i].message), stretch->said[i].point->id);
+    hd_way_memory_leave(hd_api_way_memory(call->api));
+}
+
+static int locate_all(struct hd_call *call, struct stretch stretch)
+{
+    size_t end;
+    int err = recall(call, &stretch, &end);
+
+    if (err || stretch.count == 0)
+        return err;
+    if (end > 0 && end < stretch.high)
+        err = divide(call, stretch, end, locate);
+    else
+        err = locate(call, stretch);
+    if (!err)
+        remember(call, &stretch);
+    return err;
+}
+
+int hd_said_locate(struct hd_call *call, struct hd_said *said, size_t count)
+{
+    size_t begin = 0;
+    int err = 0;
+
+    for (size_t i = 1; !err && i <= count; i++) {
+        if (i < count && said[i].way == said[begin].way)
+            continue;
+        err = locate_all(call, (struct stretch){.way = said[begin].way,
+                                                .said = &said[begin],
+                                                .count = i - begin,
+                                                .high = said[begin].way->news_count});
+        begin = i;
+    }
+    return err;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct hd_said *one = a, *other = b;
+
+    if (one->point != other->point)
+        return one->point < other->point ? -1 : 1; /* both are of one list */
+    return one->position < other->position ? -1 : one->position > other->position;
+}
+
+void hd_said_sort(struct hd_said *said, size_t count)
+{
+    if (count > 0)
+        qsort(said, count, sizeof(*said), compare);
+}

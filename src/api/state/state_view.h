@@ -1,0 +1,27 @@
+/* States as clients see them: whole, or the members that they select. For store threads. */
+#ifndef HD_API_STATE_STATE_VIEW_H
+#define HD_API_STATE_STATE_VIEW_H
+
+#include "api/api.h"
+#include "api/state/checkpoint_target.h"
+#include "value/val.h"
+
+/* Members of a state, and values.<key>; none: all. */
+struct hd_state_select {
+    struct hd_slice *names;
+    size_t count;
+    struct hd_buf scratch;
+};
+
+/* From `select` in the query or the body. HD_EINVAL when states have no such member. */
+HD_MUST_CHECK int hd_state_select_query(struct hd_call *call, struct hd_state_select *out);
+HD_MUST_CHECK int hd_state_select_body(struct hd_call *call, struct hd_state_select *out);
+void hd_state_select_fini(struct hd_state_select *select);
+/* Whether anything of the values is among it. */
+bool hd_state_select_has_values(const struct hd_state_select *select);
+
+/* Writes it to call->jw. `state` NULL: the state of a thread that has none. */
+HD_MUST_CHECK int hd_state_view(struct hd_call *call, const struct hd_spot *spot,
+                                struct hd_state_select *select, const struct hd_val *state);
+
+#endif

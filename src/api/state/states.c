@@ -1,0 +1,274 @@
+/* The state of a thread: as it is, as it was at a checkpoint, and changed by hand. */
+#include "api/api.h"
+#include "api/state/checkpoint_target.h"
+#include "api/state/state_view.h"
+#include "api/state/supersteps.h"
+#include "base/log.h"
+#include "events/event_log.h"
+#include "events/stream_modes.h"
+#include "graph/engine/engine.h"
+
+/* ---- looking ---------------------------------------------------------- */
+
+static int not_found(struct hd_call *call)
+{
+    return hd_fault_set(&call->fault, HD_ENOTFOUND, "Checkpoint not found");
+}
+
+/* *out NULL: there is none. */
+static int read_state(struct hd_call *call, const struct hd_spot *spot, bool subgraphs,
+                      struct hd_val **out)
+{
+    struct hd_slice id = spot->checkpoint_id.len > 0 ? spot->checkpoint_id : spot->chosen;
+    struct hd_failure failure = {NULL, NULL};
+    struct hd_address at;
+    int err;
+
+    *out = NULL;
+    if (!spot->graph) {
+        err = hd_spot_check_graph(call, spot);
+    } else {
+        at = hd_spot_address(call, spot, id);
+        at.allowance = &call->budget.allowance;
+        err = hd_spot_failure(call, spot, hd_state_get(&at, subgraphs, out, &failure), &failure);
+    }
+    if (!err && hd_val_is_null(hd_val_get(*out, HD_S("metadata")))) {
+        hd_val_unref(*out);
+        *out = NULL;
+    }
+    if (!err && !*out && spot->checkpoint_id.len > 0)
+        err = not_found(call);
+    return err;
+}
+
+static int show(struct hd_call *call, const struct hd_spot *spot, bool subgraphs,
+                struct hd_state_select *select)
+{
+    struct hd_val *state = NULL;
+    int err = read_state(call, spot, subgraphs, &state);
+
+    if (!err)
+        err = hd_state_view(call, spot, select, state);
+    hd_val_unref(state);
+    return err;
+}
+
+/* GET: `checkpoint_id` empty for the current one. */
+static int show_queried(struct hd_call *call, struct hd_slice checkpoint_id)
+{
+    struct hd_state_select select = {.names = NULL};
+    struct hd_spot spot;
+    bool subgraphs;
+    int err = hd_params_bool(&call->query, HD_S("subgraphs"), false, &subgraphs, &call->fault);
+
+    if (!err)
+        err = hd_state_select_query(call, &select);
+    if (!err)
+        err = hd_spot_of_query(call, &spot);
+    if (!err) {
+        spot.checkpoint_id = checkpoint_id;
+        err = show(call, &spot, subgraphs, &select);
+    }
+    hd_state_select_fini(&select);
+    return err;
+}
+
+static int get_state(struct hd_call *call)
+{
+    return show_queried(call, hd_slice(NULL, 0));
+}
+
+static int get_state_at(struct hd_call *call)
+{
+    struct hd_slice id;
+    int err = hd_path_uuid(call, 1, "checkpoint_id", &id);
+
+    return err ? err : show_queried(call, id);
+}
+
+static int post_state_at(struct hd_call *call)
+{
+    struct hd_state_select select = {.names = NULL};
+    bool subgraphs = false;
+    struct hd_spot spot;
+    int err = hd_body_bool(call, "subgraphs", &subgraphs);
+
+    if (!err)
+        err = hd_state_select_body(call, &select);
+    if (!err)
+        err = hd_spot_of_body(call, &spot);
+    if (!err)
+        err = show(call, &spot, subgraphs, &select);
+    hd_state_select_fini(&select);
+    return err;
+}
+
+/* ---- changing --------------------------------------------------------- */
+
+static void put_answer(struct hd_call *call, const struct hd_spot *spot,
+                       const struct hd_val *config)
+{
+    static const char *const names[] = {"checkpoint", "configurable"};
+    struct hd_jw *jw = &call->jw;
+
+    hd_jw_object(jw);
+    for (size_t i = 0; i < HD_COUNT(names); i++) {
+        hd_jw_key(jw, hd_slice_cstr(names[i]));
+        hd_state_put_config(jw, config, spot->thread.id, hd_spot_shown_root(call, spot));
+    }
+    hd_jw_key(jw, HD_S("checkpoint_id"));
+    hd_jw_string(jw, hd_val_get_string(hd_val_get(config, HD_S("checkpoint_id"))));
+    hd_jw_object_end(jw);
+}
+
+struct update {
+    struct hd_spot spot;
+    struct hd_supersteps_remote remote; /* of a graph in workers */
+};
+
+static int apply(struct hd_call *call, struct update *update)
+{
+    struct hd_spot *spot = &update->spot;
+    struct hd_supersteps supersteps;
+    struct hd_val *config = NULL;
+    int err = hd_supersteps_read_values(call, &supersteps);
+
+    if (!err && spot->graph->is_remote)
+        err = hd_supersteps_prepare(call, spot, true, &update->remote);
+    else if (!err)
+        err = hd_supersteps_apply(call, spot, &supersteps, &config);
+    if (!err && config)
+        put_answer(call, spot, config);
+    hd_val_unref(config);
+    hd_supersteps_fini(&supersteps);
+    return err ? err : call->jw.err;
+}
+
+static int update_work(struct hd_call *call)
+{
+    struct update *update = hd_arena_calloc(call->arena, 1, sizeof(*update));
+    int err = update ? hd_supersteps_check_values(call) : HD_ENOMEM;
+
+    call->state = update;
+    if (!err)
+        err = hd_spot_of_body(call, &update->spot);
+    if (err)
+        return err;
+    if (update->spot.thread.status == HD_THREAD_BUSY)
+        return hd_call_refuse(call, 409, "Thread is busy");
+    err = hd_spot_check(call, &update->spot);
+    if (err)
+        return err;
+    if (!update->spot.graph)
+        return hd_call_refuse(call, 400,
+                              "No graph is known for this thread: name one by assistant_id, or by "
+                              "graph_id in the thread's metadata");
+    err = apply(call, update);
+    return err ? err : HD_CALL_GOES_ON;
+}
+
+/* Those who read the thread's stream are told; when nobody does, nobody is. */
+static void tell_update(struct hd_call *call)
+{
+    const struct update *update = call->state;
+    const struct hd_spot *spot = &update->spot;
+    struct hd_feeds *feeds = call->app->feeds;
+    struct hd_feed *feed = hd_feed_find(feeds, call->principal, spot->thread.id);
+    const struct hd_news news = {.mode = HD_MODE_STATE_UPDATE,
+                                 .name = HD_S("state_update"),
+                                 .data = hd_buf_slice(&call->out)};
+
+    /* The record counts this event already. */
+    if (feed && spot->thread.event_seq > 0)
+        feed = hd_feed_get(feeds, call->principal, spot->thread.id,
+                           (uint64_t)spot->thread.event_seq - 1);
+    /* Without memory for it the feed tells its readers that they are lost. */
+    if (feed && hd_feed_add(feed, &news))
+        hd_log(HD_LOG_WARN, "api", "no memory to tell of a changed state");
+    hd_call_answer(call);
+}
+
+static int settle(struct hd_call *call)
+{
+    struct update *update = call->state;
+    struct hd_val *config = NULL;
+    int err = hd_supersteps_settle(call, &update->remote, &config);
+
+    if (!err)
+        put_answer(call, &update->spot, config);
+    hd_val_unref(config);
+    err = err ? err : call->jw.err;
+    return err ? err : HD_CALL_GOES_ON;
+}
+
+static void on_settled(struct hd_call *call, int err)
+{
+    if (err < 0)
+        hd_call_fail(call, err);
+    else
+        tell_update(call);
+}
+
+static void on_updated(struct hd_call *call, const struct hd_rt_message *message)
+{
+    struct update *update = call->state;
+    int err = hd_supersteps_answer(call, message, &update->remote);
+
+    if (!err)
+        err = hd_call_defer(call, settle, on_settled);
+    if (err)
+        hd_call_fail(call, err);
+}
+
+static void update_then(struct hd_call *call)
+{
+    struct update *update = call->state;
+
+    if (update->remote.head.len > 0)
+        hd_supersteps_ask(call, &update->remote, on_updated, hd_call_fail);
+    else
+        tell_update(call);
+}
+
+static const struct hd_endpoint routes[] = {
+    {.method = HD_METHOD_GET,
+     .pattern = "/threads/{thread_id}/state",
+     .access = HD_ACCESS_VIEWER,
+     .on = HD_ON_THREADS_READ,
+     .work = get_state,
+     .tag = "Threads",
+     .summary = "The current state of a thread",
+     .query = "subgraphs checkpoint_ns assistant_id state_select",
+     .answer = "ThreadState"},
+    {.method = HD_METHOD_POST,
+     .pattern = "/threads/{thread_id}/state",
+     .access = HD_ACCESS_EDITOR,
+     .on = HD_ON_THREADS_UPDATE,
+     .grows = true,
+     .work = update_work,
+     .then = update_then,
+     .tag = "Threads",
+     .summary = "Change the state of a thread; from an older checkpoint this makes a branch",
+     .body = "ThreadStateUpdate",
+     .answer = "ThreadStateUpdated"},
+    {.method = HD_METHOD_GET,
+     .pattern = "/threads/{thread_id}/state/{checkpoint_id}",
+     .access = HD_ACCESS_VIEWER,
+     .on = HD_ON_THREADS_READ,
+     .work = get_state_at,
+     .tag = "Threads",
+     .summary = "The state of a thread at a checkpoint",
+     .query = "subgraphs checkpoint_ns assistant_id state_select",
+     .answer = "ThreadState"},
+    {.method = HD_METHOD_POST,
+     .pattern = "/threads/{thread_id}/state/checkpoint",
+     .access = HD_ACCESS_VIEWER,
+     .on = HD_ON_THREADS_READ,
+     .work = post_state_at,
+     .tag = "Threads",
+     .summary = "The state of a thread at a checkpoint",
+     .body = "ThreadStateAt",
+     .answer = "ThreadState"},
+};
+
+const struct hd_routes hd_routes_states = {routes, HD_COUNT(routes)};

@@ -1,0 +1,254 @@
+/*
+ * Changing states of graphs whose code is in workers. The worker writes the checkpoints, so a
+ * request is made on a store thread, asked on the loop, and its meaning for the thread's record
+ * is stored on a store thread again.
+ */
+#include "api/state/supersteps.h"
+#include "api/worker_query.h"
+#include "base/json.h"
+#include "run/assistant.h"
+
+#define MAX_TEXT ((size_t)1 << 30)
+#define COPY HD_S("__copy__") /* as_node of a fork without a change */
+
+/* ---- what is asked ---------------------------------------------------- */
+
+static void put_member(struct hd_jw *jw, hd_json_val from, const char *name)
+{
+    hd_json_val val = hd_json_get(from, hd_slice_cstr(name));
+
+    if (!val || hd_json_is_null(val))
+        return;
+    hd_jw_key(jw, hd_slice_cstr(name));
+    hd_jw_val(jw, val);
+}
+
+/* [[update, …], …] of the body's `supersteps`. */
+static void put_supersteps(struct hd_jw *jw, hd_json_val list)
+{
+    struct hd_json_iter steps = hd_json_iter(list);
+
+    hd_jw_array(jw);
+    while (hd_json_next(&steps)) {
+        struct hd_json_iter it = hd_json_iter(hd_json_get(steps.val, HD_S("updates")));
+
+        hd_jw_array(jw);
+        while (hd_json_next(&it)) {
+            hd_jw_object(jw);
+            put_member(jw, it.val, "values");
+            put_member(jw, it.val, "command");
+            put_member(jw, it.val, "as_node");
+            hd_jw_object_end(jw);
+        }
+        hd_jw_array_end(jw);
+    }
+    hd_jw_array_end(jw);
+}
+
+static void put_update(struct hd_jw *jw, hd_json_val values, struct hd_slice as_node)
+{
+    hd_jw_object(jw);
+    hd_jw_key(jw, HD_S("values"));
+    if (values)
+        hd_jw_val(jw, values);
+    else
+        hd_jw_null(jw);
+    if (as_node.len > 0) {
+        hd_jw_key(jw, HD_S("as_node"));
+        hd_jw_string(jw, as_node);
+    }
+    hd_jw_object_end(jw);
+}
+
+/* The same of the body's `values` and `as_node`, as hd_supersteps_read_values() takes them. */
+static void put_values(struct hd_jw *jw, const struct hd_call *call)
+{
+    hd_json_val values = hd_body_get(call, "values");
+    struct hd_slice as_node = hd_json_string(hd_body_get(call, "as_node"));
+    bool is_list = hd_json_is_array(values) && hd_json_size(values) > 0;
+    struct hd_json_iter it = hd_json_iter(values);
+
+    hd_jw_array(jw);
+    hd_jw_array(jw);
+    while (is_list && hd_json_next(&it))
+        put_update(jw, it.val, as_node);
+    if (!is_list && !hd_json_is_object(values))
+        put_update(jw, NULL, as_node.len > 0 ? as_node : COPY);
+    else if (!is_list)
+        put_update(jw, values, as_node);
+    hd_jw_array_end(jw);
+    hd_jw_array_end(jw);
+}
+
+/* What the assistant is configured with: a graph may be made by it. */
+static int put_own(struct hd_call *call, const struct hd_spot *spot, struct hd_jw *jw)
+{
+    struct hd_assistant_rec assistant;
+    struct hd_json json = {NULL};
+    struct hd_json_iter it;
+    int err;
+
+    if (spot->assistant_id.len == 0)
+        return 0;
+    err = hd_assistant_resolve(call->app, call->actor, spot->assistant_id, call->arena, &assistant,
+                               &call->fault);
+    if (err == HD_ENOTFOUND) {
+        call->fault = (struct hd_fault){0};
+        return 0;
+    }
+    if (!err && assistant.config.len > 0)
+        err = hd_json_parse(&json, assistant.config, &call->fault);
+    it = hd_json_iter(hd_json_get(hd_json_root(&json), HD_S("configurable")));
+    while (!err && hd_json_next(&it)) {
+        if (hd_slice_starts(it.key, HD_S("checkpoint_")) || hd_slice_eq(it.key, HD_S("thread_id")))
+            continue;
+        hd_jw_key(jw, it.key);
+        hd_jw_val(jw, it.val);
+    }
+    hd_json_fini(&json);
+    return err;
+}
+
+static void put_text(struct hd_jw *jw, const char *name, struct hd_slice text)
+{
+    hd_jw_key(jw, hd_slice_cstr(name));
+    hd_jw_string(jw, text);
+}
+
+static int put_config(struct hd_call *call, const struct hd_spot *spot, struct hd_jw *jw)
+{
+    struct hd_slice id = spot->checkpoint_id.len > 0 ? spot->checkpoint_id : spot->chosen;
+    int err;
+
+    hd_jw_key(jw, HD_S("config"));
+    hd_jw_object(jw);
+    hd_jw_key(jw, HD_S("configurable"));
+    hd_jw_object(jw);
+    err = put_own(call, spot, jw);
+    put_text(jw, "thread_id", spot->thread.id);
+    put_text(jw, "checkpoint_ns", spot->inner);
+    if (id.len > 0)
+        put_text(jw, "checkpoint_id", id);
+    hd_jw_object_end(jw);
+    hd_jw_object_end(jw);
+    return err;
+}
+
+static int write_head(struct hd_call *call, const struct hd_spot *spot, struct hd_buf *out)
+{
+    struct hd_jw jw;
+    int err;
+
+    hd_jw_init(&jw, out);
+    hd_jw_object(&jw);
+    put_text(&jw, "op", HD_S("update"));
+    put_text(&jw, "graph", spot->graph_id);
+    put_text(&jw, "thread_id", spot->thread.id);
+    put_text(&jw, "assistant_id", spot->assistant_id);
+    err = put_config(call, spot, &jw);
+    hd_jw_key(&jw, HD_S("supersteps"));
+    hd_jw_raw(&jw, HD_S("{\"$blob\":0}"));
+    hd_jw_object_end(&jw);
+    return err ? err : hd_jw_finish(&jw);
+}
+
+int hd_supersteps_prepare(struct hd_call *call, struct hd_spot *spot, bool from_values,
+                          struct hd_supersteps_remote *out)
+{
+    struct hd_buf head, text;
+    struct hd_jw jw;
+    int err = hd_call_check_loaded(call, spot->graph);
+
+    *out = (struct hd_supersteps_remote){.spot = spot};
+    if (err)
+        return err;
+    hd_buf_init(&head, MAX_TEXT);
+    hd_buf_init(&text, MAX_TEXT);
+    hd_jw_init(&jw, &text);
+    if (from_values)
+        put_values(&jw, call);
+    else
+        put_supersteps(&jw, hd_body_get(call, "supersteps"));
+    err = hd_jw_finish(&jw);
+    if (!err)
+        err = write_head(call, spot, &head);
+    if (!err)
+        err = hd_arena_copy(call->arena, hd_buf_slice(&head), &out->head);
+    if (!err)
+        err = hd_arena_copy(call->arena, hd_buf_slice(&text), &out->text);
+    hd_buf_fini(&head);
+    hd_buf_fini(&text);
+    return err;
+}
+
+void hd_supersteps_ask(struct hd_call *call, const struct hd_supersteps_remote *remote,
+                       hd_asked_fn then, void (*otherwise)(struct hd_call *call, int err))
+{
+    const struct hd_spot *spot = remote->spot;
+    struct hd_val *metadata = hd_supersteps_metadata(spot);
+    const struct hd_rt_scope scope = {.principal = spot->thread.principal,
+                                      .actor = call->actor,
+                                      .thread = spot->thread.id,
+                                      .root = spot->root,
+                                      .guard = spot->thread.created_at,
+                                      .metadata = metadata};
+    const struct hd_ask ask = {.language = spot->graph->language,
+                               .head = remote->head,
+                               .blob = remote->text,
+                               .scope = &scope,
+                               .then = then,
+                               .otherwise = otherwise};
+
+    if (metadata)
+        hd_call_ask(call, &ask);
+    else
+        otherwise(call, HD_ENOMEM);
+    hd_val_unref(metadata);
+}
+
+/* ---- what was answered ------------------------------------------------ */
+
+int hd_supersteps_answer(struct hd_call *call, const struct hd_rt_message *message,
+                         struct hd_supersteps_remote *remote)
+{
+    struct hd_json json = {NULL};
+    int err = hd_json_parse(&json, message->head, NULL);
+    hd_json_val root = hd_json_root(&json);
+
+    if (!err)
+        err = hd_arena_copy(call->arena, hd_json_string(hd_json_get(root, HD_S("checkpoint_id"))),
+                            &remote->checkpoint_id);
+    if (!err)
+        err = hd_arena_copy(call->arena, hd_json_string(hd_json_get(root, HD_S("checkpoint_ns"))),
+                            &remote->ns);
+    if (!err && hd_json_is_object(hd_json_get(root, HD_S("checkpoint_map"))))
+        err = hd_call_text(call, hd_json_get(root, HD_S("checkpoint_map")), &remote->map);
+    if (!err && remote->checkpoint_id.len == 0)
+        err = HD_EINVAL;
+    hd_json_fini(&json);
+    return err == HD_EINVAL
+               ? hd_fault_set(&call->fault, HD_ECORRUPT, "the worker's answer cannot be read")
+               : err;
+}
+
+int hd_supersteps_settle(struct hd_call *call, const struct hd_supersteps_remote *remote,
+                         struct hd_val **config)
+{
+    struct hd_val *made = hd_val_object(), *map = NULL;
+    int err = hd_supersteps_refresh(call, remote->spot, remote->checkpoint_id);
+
+    if (!err && remote->map.len > 0)
+        err = hd_val_parse_json(remote->map, &map, &call->fault);
+    made = hd_val_with(made, HD_S("thread_id"), hd_val_string(remote->spot->thread.id));
+    made = hd_val_with(made, HD_S("checkpoint_ns"), hd_val_string(remote->ns));
+    made = hd_val_with(made, HD_S("checkpoint_id"), hd_val_string(remote->checkpoint_id));
+    if (map)
+        made = hd_val_with(made, HD_S("checkpoint_map"), map);
+    if (!err && !made)
+        err = HD_ENOMEM;
+    if (err)
+        hd_val_unref(made);
+    else
+        *config = made;
+    return err;
+}

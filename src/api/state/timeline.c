@@ -1,0 +1,281 @@
+/*
+ * What was said in a thread, across its agents: the public messages on the current
+ * branch of every root namespace, in the order in which they came to be there.
+ *
+ * The state at a head has all messages of its branch. Where each came from is found
+ * by halving the way from the first checkpoint to the head, so that only states
+ * are read between which something was said; with one agent, only those of the page.
+ */
+#include <heddle.h>
+
+#include "api/api.h"
+#include "api/state/checkpoint_index.h"
+#include "api/state/checkpoint_target.h"
+#include "api/state/message_path.h"
+#include "base/alloc.h"
+#include "config/config.h"
+
+#define MAX_AGENTS 1000
+#define MAX_MESSAGES ((size_t)1 << 24)
+
+/* One root namespace. */
+struct agent {
+    struct hd_way way;     /* to the current head */
+    struct hd_json values; /* there */
+};
+
+struct timeline {
+    struct hd_call *call;
+    struct hd_thread_rec thread;
+    int64_t limit, offset;
+    struct hd_points points;
+    struct agent *agents;
+    size_t agent_count;
+    struct hd_said *entries;
+    size_t count, cap;
+};
+
+/* ---- agents ----------------------------------------------------------- */
+
+static int add_agent(struct timeline *timeline, struct hd_slice ns)
+{
+    struct hd_call *call = timeline->call;
+    struct agent *agent = &timeline->agents[timeline->agent_count];
+    struct hd_spot *spot = &agent->way.spot;
+    struct hd_point *head;
+    int err;
+
+    spot->thread = timeline->thread;
+    err = hd_spot_of_root(call, spot, ns);
+    head = hd_points_find(&timeline->points, ns, spot->chosen);
+    if (!err)
+        err = hd_way_find(&timeline->points, head, &agent->way);
+    /* One whose graph is not served any more has nothing to say. */
+    if (!err && spot->graph)
+        err = hd_point_messages(call, spot, spot->chosen, &agent->values);
+    timeline->agent_count += !err;
+    return err;
+}
+
+static bool is_known(const struct timeline *timeline, struct hd_slice ns)
+{
+    for (size_t i = 0; i < timeline->agent_count; i++) {
+        if (hd_slice_eq(timeline->agents[i].way.spot.root, ns))
+            return true;
+    }
+    return false;
+}
+
+static int find_agents(struct timeline *timeline)
+{
+    int err = 0;
+
+    timeline->agents = hd_calloc(MAX_AGENTS, sizeof(*timeline->agents));
+    if (!timeline->agents)
+        return HD_ENOMEM;
+    for (size_t i = 0; !err && i < timeline->points.count; i++) {
+        struct hd_slice ns = timeline->points.list[i].ns;
+
+        if (timeline->agent_count < MAX_AGENTS && !is_known(timeline, ns))
+            err = add_agent(timeline, ns);
+    }
+    return err;
+}
+
+/* ---- messages --------------------------------------------------------- */
+
+static bool is_text(hd_json_val part)
+{
+    if (hd_json_is_string(part))
+        return hd_json_string(part).len > 0;
+    return hd_json_string(hd_json_get(part, HD_S("text"))).len > 0;
+}
+
+static bool has_text(hd_json_val content)
+{
+    struct hd_json_iter it = hd_json_iter(content);
+
+    if (hd_json_is_string(content))
+        return hd_json_string(content).len > 0;
+    while (hd_json_is_array(content) && hd_json_next(&it)) {
+        if (is_text(it.val))
+            return true;
+    }
+    return false;
+}
+
+static bool is_public(hd_json_val message)
+{
+    struct hd_slice type = hd_json_string(hd_json_get(message, HD_S("type")));
+
+    return (hd_slice_eq(type, HD_S("human")) || hd_slice_eq(type, HD_S("ai"))) &&
+           has_text(hd_json_get(message, HD_S("content")));
+}
+
+static int push(struct timeline *timeline, struct hd_said entry)
+{
+    if (timeline->count == timeline->cap) {
+        size_t cap = timeline->cap ? timeline->cap * 2 : 64;
+        struct hd_said *grown = hd_realloc(timeline->entries, cap * sizeof(*grown));
+
+        if (!grown)
+            return HD_ENOMEM;
+        timeline->entries = grown;
+        timeline->cap = cap;
+    }
+    timeline->entries[timeline->count++] = entry;
+    return 0;
+}
+
+static int add_messages(struct timeline *timeline, struct agent *agent)
+{
+    hd_json_val list = hd_json_get(hd_json_root(&agent->values), HD_S("messages"));
+    struct hd_json_iter it = hd_json_iter(hd_json_is_array(list) ? list : NULL);
+    int err = 0;
+
+    for (size_t i = 0; !err && hd_json_next(&it); i++) {
+        if (is_public(it.val))
+            err = push(timeline,
+                       (struct hd_said){.way = &agent->way, .message = it.val, .position = i});
+    }
+    return err;
+}
+
+/* Whoever comes first keeps it; messages without an id are all different. */
+static int drop_doubles(struct timeline *timeline)
+{
+    struct hd_map seen;
+    size_t kept = 0;
+    int err = 0;
+
+    hd_map_init(&seen, MAX_MESSAGES);
+    for (size_t i = 0; !err && i < timeline->count; i++) {
+        struct hd_slice id = hd_message_id(timeline->entries[i].message);
+
+        if (id.len > 0 && hd_map_get(&seen, id))
+            continue;
+        if (id.len > 0)
+            err = hd_map_put(&seen, id, timeline->entries[i].message);
+        timeline->entries[kept++] = timeline->entries[i];
+    }
+    hd_map_fini(&seen);
+    timeline->count = kept;
+    return err;
+}
+
+/* ---- the page --------------------------------------------------------- */
+
+static void put_entry(struct timeline *timeline, const struct hd_said *entry)
+{
+    struct hd_jw *jw = &timeline->call->jw;
+    const struct hd_spot *spot = &entry->way->spot;
+    const struct hd_point *point = entry->point;
+
+    hd_jw_object(jw);
+    hd_jw_key(jw, HD_S("message"));
+    hd_jw_val(jw, entry->message);
+    hd_jw_text(jw, "assistant_id",
+               spot->assistant_id.len > 0 ? spot->assistant_id : point->assistant_id);
+    hd_jw_text(jw, "graph_id", point->graph_id.len > 0 ? point->graph_id : spot->graph_id);
+    hd_jw_key(jw, HD_S("checkpoint_ns"));
+    hd_jw_string(jw, hd_spot_shown_root(timeline->call, spot));
+    hd_jw_text(jw, "checkpoint_id", point->id);
+    hd_jw_text(jw, "run_id", point->run_id);
+    hd_jw_text(jw, "created_at", point->created_at);
+    hd_jw_object_end(jw);
+}
+
+static size_t page_size(const struct timeline *timeline)
+{
+    size_t offset = (size_t)timeline->offset, limit = (size_t)timeline->limit;
+
+    if (offset >= timeline->count)
+        return 0;
+    return timeline->count - offset < limit ? timeline->count - offset : limit;
+}
+
+/* One agent's list is in the order of its checkpoints: only the page has to be located. */
+static int arrange(struct timeline *timeline)
+{
+    struct hd_said *page = timeline->entries;
+    size_t count;
+    int err;
+
+    if (timeline->agent_count > 1) {
+        err = hd_said_locate(timeline->call, timeline->entries, timeline->count);
+        if (!err)
+            hd_said_sort(timeline->entries, timeline->count);
+        return err ? err : drop_doubles(timeline);
+    }
+    err = drop_doubles(timeline);
+    count = page_size(timeline);
+    if (err || count == 0)
+        return err;
+    page += timeline->offset;
+    err = hd_said_locate(timeline->call, page, count);
+    if (!err)
+        hd_said_sort(page, count);
+    return err;
+}
+
+static int show(struct timeline *timeline)
+{
+    struct hd_call *call = timeline->call;
+    size_t count = page_size(timeline);
+
+    hd_jw_array(&call->jw);
+    for (size_t i = 0; i < count; i++)
+        put_entry(timeline, &timeline->entries[(size_t)timeline->offset + i]);
+    hd_jw_array_end(&call->jw);
+    hd_call_pages(call, timeline->offset, timeline->limit, (int64_t)timeline->count);
+    return call->jw.err;
+}
+
+static int make(struct timeline *timeline)
+{
+    int err = hd_points_read(timeline->call, timeline->thread.id, NULL, &timeline->points);
+
+    if (!err)
+        err = find_agents(timeline);
+    for (size_t i = 0; !err && i < timeline->agent_count; i++)
+        err = add_messages(timeline, &timeline->agents[i]);
+    if (!err)
+        err = arrange(timeline);
+    return err ? err : show(timeline);
+}
+
+static int get_timeline(struct hd_call *call)
+{
+    struct timeline timeline = {.call = call};
+    int err =
+        hd_params_int(&call->query, HD_S("limit"), 1, 1000, 100, &timeline.limit, &call->fault);
+
+    if (!err)
+        err = hd_params_int(&call->query, HD_S("offset"), 0, INT32_MAX, 0, &timeline.offset,
+                            &call->fault);
+    if (!err)
+        err = hd_call_thread(call, &timeline.thread);
+    if (err)
+        return err;
+    err = make(&timeline);
+    for (size_t i = 0; i < timeline.agent_count; i++)
+        hd_json_fini(&timeline.agents[i].values);
+    hd_free(timeline.agents);
+    hd_free(timeline.entries);
+    hd_points_fini(&timeline.points);
+    return err;
+}
+
+static const struct hd_endpoint routes[] = {
+    {.method = HD_METHOD_GET,
+     .pattern = "/threads/{thread_id}/timeline",
+     .access = HD_ACCESS_VIEWER,
+     .on = HD_ON_THREADS_READ,
+     .work = get_timeline,
+     .tag = "Threads",
+     .summary = "What was said in a thread, by all of its agents",
+     .query = "limit offset",
+     .answer = "[TimelineEntry"},
+};
+
+const struct hd_routes hd_routes_timeline = {routes, HD_COUNT(routes)};

@@ -1,0 +1,37 @@
+/*
+ * Asking workers what only a graph's code knows, for routes. On the loop: in `then`, or what
+ * follows it.
+ */
+#ifndef HD_API_WORKER_QUERY_H
+#define HD_API_WORKER_QUERY_H
+
+#include "api/api.h"
+#include "runtime/runtime.h"
+
+/* Owns the call, as a route's `then`; `message` is valid until it returns. */
+typedef void (*hd_asked_fn)(struct hd_call *call, const struct hd_rt_message *message);
+
+struct hd_ask {
+    enum hd_rt_language language;
+    struct hd_slice head;
+    struct hd_slice blob;            /* empty: none */
+    const struct hd_rt_scope *scope; /* NULL: the worker has nothing to store */
+    hd_asked_fn then;
+    /* When there is no answer: call->fault says why. NULL: the call is answered with it. */
+    void (*otherwise)(struct hd_call *call, int err);
+};
+
+/*
+ * HD_EINVAL with the load error when the code of the graph could not be loaded. The status 422
+ * keeps clients of both SDKs from repeating the request, which they do after a 500.
+ */
+HD_MUST_CHECK int hd_call_check_loaded(struct hd_call *call, const struct hd_app_graph *graph);
+
+/* Copies what it is given. */
+void hd_call_ask(struct hd_call *call, const struct hd_ask *ask);
+
+/* The first blob of an answer, which is JSON; HD_EINVAL when there is none. */
+HD_MUST_CHECK int hd_asked_text(struct hd_call *call, const struct hd_rt_message *message,
+                                struct hd_slice *out);
+
+#endif

@@ -1,0 +1,428 @@
+/* All settings of the server, and their names. To add one: a line here, a member in config.h. */
+#include <regex.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/utf8.h"
+#include "config/config_internal.h"
+#include "config/ttl.h"
+#include "store/url.h"
+
+#define SECOND INT64_C(1000000)
+#define MINUTE (60 * SECOND)
+#define MIB (INT64_C(1) << 20)
+#define GIB (INT64_C(1) << 30)
+#define DAY_SECONDS 86400
+#define YEAR_MINUTES (INT64_C(366) * 24 * 60)
+
+#define AT(member) offsetof(struct hd_config, member)
+
+static const char *const levels[] = {"debug", "info", "warn", "error", "off", NULL};
+static const char *const middleware_orders[] = {"default", "auth_first", "middleware_first", NULL};
+static const char *const outgoing[] = {"auto", "allow", "deny", NULL};
+static const char *const formats[] = {"text", "json", NULL};
+
+static int check_host(const char *text, struct hd_fault *fault)
+{
+    for (const char *c = text; *c; c++) {
+        if (*c <= ' ' || *c > '~' || *c == '/')
+            return hd_fault_set(fault, HD_EINVAL, "not a host's name or address");
+    }
+    return *text ? 0 : hd_fault_set(fault, HD_EINVAL, "a value is missing");
+}
+
+static int check_regex(const char *text, struct hd_fault *fault)
+{
+    char why[128];
+    regex_t regex;
+    int err = regcomp(&regex, text, REG_EXTENDED | REG_NOSUB);
+
+    if (err == 0) {
+        regfree(&regex);
+        return 0;
+    }
+    (void)regerror(err, NULL, why, sizeof(why));
+    return hd_fault_set(fault, HD_EINVAL, "not a regular expression: %s", why);
+}
+
+/* Names of methods and headers. */
+static int check_token(const char *text, struct hd_fault *fault)
+{
+    return hd_slice_is_token(hd_slice_cstr(text)) ? 0 : hd_fault_set(fault, HD_EINVAL, "no name");
+}
+
+static int check_prefix(const char *text, struct hd_fault *fault)
+{
+    size_t len = strlen(text);
+
+    for (const char *c = text; *c; c++) {
+        if (*c <= ' ' || *c > '~' || strchr("?#%{}\\", *c))
+            return hd_fault_set(fault, HD_EINVAL, "not a path such as /agents");
+    }
+    if (len > 0 && (text[0] != '/' || text[len - 1] == '/' || len > 256 || strstr(text, "//")))
+        return hd_fault_set(fault, HD_EINVAL, "not a path such as /agents");
+    return 0;
+}
+
+static int check_listen(const char *text, struct hd_fault *fault)
+{
+    const char *colon = strrchr(text, ':');
+    size_t digits = colon ? strspn(colon + 1, "0123456789") : 0;
+
+    if (!*text || (colon && colon > text && digits > 0 && digits < 6 && !colon[1 + digits]))
+        return 0;
+    return hd_fault_set(fault, HD_EINVAL, "not a host and a port, such as 0.0.0.0:2025");
+}
+
+static int check_key(const char *text, struct hd_fault *fault)
+{
+    if (!*text || strlen(text) >= 16)
+        return 0;
+    return hd_fault_set(fault, HD_EINVAL, "too short: at least 16 characters");
+}
+
+static int check_store(const char *text, struct hd_fault *fault)
+{
+    struct hd_arena arena;
+    struct hd_url url;
+    int err;
+
+    hd_arena_init(&arena, (size_t)4 * HD_CONFIG_MAX_FILE);
+    err = hd_url_parse(&url, text, &arena, fault);
+    hd_arena_fini(&arena);
+    return err;
+}
+
+static const struct hd_setting settings[] = {
+    {"host", HD_SETTING_TEXT, AT(host), "127.0.0.1", "ADDRESS",
+     .help = "address to listen on: a loopback one", .title = "Where", .check = check_host},
+    {"port", HD_SETTING_INT, AT(port), "2024", "NUMBER",
+     .help = "port, 0 for any; the default one, when taken: the next free", .max = 65535},
+    {"store", HD_SETTING_TEXT, AT(store), "sqlite:heddle.db", "URL",
+     .help = "database: sqlite:FILE, postgresql://…, memory:", .is_secret = true,
+     .check = check_store},
+    {"tls.certificate", HD_SETTING_TEXT, AT(tls_certificate), "", "FILE",
+     .help = "certificate (PEM) and those between it and a root: serve https"},
+    {"tls.key", HD_SETTING_TEXT, AT(tls_key), "", "FILE", .help = "its private key (PEM)"},
+    {"allowed_hosts", HD_SETTING_LIST, AT(allowed_hosts), "", "HOST,…",
+     .help = "names besides loopback's that the server goes by without `auth`"},
+    {"trusted_proxies", HD_SETTING_LIST, AT(trusted_proxies), "", "ADDRESS,…",
+     .help = "proxies whose X-Forwarded-For is believed: 10.0.0.0/8"},
+    {"graphs", HD_SETTING_GRAPHS, AT(graphs), "", "ID=FILE",
+     .help = "a graph: its declaration, or ./agent.py:graph; repeat it for more"},
+    {"auth", HD_SETTING_OBJECT, AT(auth), "", "an object",
+     .help = "who may use the server (docs/authentication.md)"},
+    {"config", HD_SETTING_FILE, 0, "", "FILE",
+     .help = "JSON file with any of these settings, or a langgraph.json"},
+
+    {"max_body", HD_SETTING_SIZE, AT(max_body), "64m", "BYTES", .help = "largest body of a request",
+     .title = "Limits", .min = 1024, .max = GIB},
+    {"max_answer", HD_SETTING_SIZE, AT(max_answer), "64m", "BYTES",
+     .help = "largest answer; larger ones are refused", .min = MIB, .max = GIB},
+    {"answer_memory", HD_SETTING_SIZE, AT(answer_memory), "512m", "BYTES",
+     .help = "memory for all answers that are being built or sent", .min = MIB, .max = 1024 * GIB},
+    {"max_connections", HD_SETTING_SIZE, AT(max_connections), "10000", "NUMBER",
+     .help = "connections at once", .min = 1, .max = 1000000},
+    {"idle_timeout", HD_SETTING_DURATION, AT(idle_timeout_us), "75", "SECONDS",
+     .help = "connections without a request are closed after this", .min = 1, .max = DAY_SECONDS,
+     .scale = SECOND},
+    {"slow_timeout", HD_SETTING_DURATION, AT(slow_timeout_us), "30", "SECONDS",
+     .help = "clients that send or read too slowly are given so long", .min = 1, .max = DAY_SECONDS,
+     .scale = SECOND},
+    {"max_runs", HD_SETTING_INT, AT(max_runs), "1000", "NUMBER", .help = "runs at work at once",
+     .min = 1, .max = 1000000},
+    {"run_timeout", HD_SETTING_DURATION, AT(run_timeout_us), "3600", "SECONDS",
+     .help = "a run that takes longer is ended", .min = 1, .max = 366 * DAY_SECONDS,
+     .scale = SECOND},
+    {"outage_timeout", HD_SETTING_DURATION, AT(outage_timeout_us), "300", "SECONDS",
+     .help = "runs wait so long for a store that is away or full", .max = DAY_SECONDS,
+     .scale = SECOND},
+    {"drain", HD_SETTING_DURATION, AT(drain_us), "10", "SECONDS",
+     .help = "for answers under way when the server is stopped", .max = DAY_SECONDS,
+     .scale = SECOND},
+
+    {"stream.end_event", HD_SETTING_BOOL, AT(stream_end_event), "true", "",
+     .help = "end streams with an `end` event: run, checkpoint, status", .title = "Streams"},
+    {"stream.heartbeat", HD_SETTING_DURATION, AT(stream_heartbeat_ms), "5", "SECONDS",
+     .help = "a comment is sent when nothing else was for so long", .min = 1, .max = 3600,
+     .scale = 1000},
+    {"stream.memory", HD_SETTING_SIZE, AT(stream_memory), "256m", "BYTES",
+     .help = "memory for the events of all threads", .min = MIB, .max = 1024 * GIB},
+    {"stream.retention.minutes", HD_SETTING_DURATION, AT(stream_retention_us), "1440", "MINUTES",
+     .help = "how long events of resumable runs are stored", .max = YEAR_MINUTES, .scale = MINUTE},
+    {"stream.retention.events", HD_SETTING_SIZE, AT(stream_retention_events), "100000", "NUMBER",
+     .help = "how many of them for one thread", .min = 1, .max = 1000000000},
+    {"stream.retention.bytes", HD_SETTING_SIZE, AT(stream_retention_bytes), "64m", "BYTES",
+     .help = "how many bytes of them for one thread", .min = 1024, .max = 1024 * GIB},
+
+    {"errors.plain_text", HD_SETTING_BOOL, AT(errors_plain_text), "false", "",
+     .help = "errors as plain text instead of {\"detail\": …}", .title = "Answers"},
+    {"stop.keep_answer", HD_SETTING_BOOL, AT(stop_keeps_answer), "true", "",
+     .help = "a run that is cancelled keeps the text of its agent so far"},
+    {"namespaces.show", HD_SETTING_BOOL, AT(namespaces_show), "true", "",
+     .help = "show an agent's root namespace; false: \"\" as in LangGraph"},
+    {"headers.to_graphs", HD_SETTING_LIST, AT(headers_to_graphs),
+     "user-agent,x-org-id,x-supabase-access-token,x-user-tier", "NAME,…",
+     .help = "headers of requests that graphs see; x-app-* is all that begin so"},
+    {"headers.not_to_graphs", HD_SETTING_LIST, AT(headers_not_to_graphs), "", "NAME,…",
+     .help = "those of them that graphs do not see after all"},
+    {"cors.allow_origins", HD_SETTING_LIST, AT(cors_allow_origins), "", "ORIGIN,…",
+     .help = "pages that may use it; without `auth` loopback's may too"},
+    {"cors.allow_origin_regex", HD_SETTING_TEXT, AT(cors_allow_origin_regex), "", "REGEX",
+     .help = "origins besides: https://.*\\.example\\.com (POSIX, all of it)",
+     .check = check_regex},
+    {"cors.allow_methods", HD_SETTING_LIST, AT(cors_allow_methods), "", "METHOD,…",
+     .help = "methods that they may use; none: all", .check = check_token},
+    {"cors.allow_headers", HD_SETTING_LIST, AT(cors_allow_headers), "", "NAME,…",
+     .help = "headers that they may send; none: all", .check = check_token},
+    {"cors.expose_headers", HD_SETTING_LIST, AT(cors_expose_headers), "", "NAME,…",
+     .help = "headers that they may read besides Heddle's own", .check = check_token},
+    {"cors.allow_credentials", HD_SETTING_BOOL, AT(cors_allow_credentials), "false", "",
+     .help = "with cookies; needs a list of origins"},
+    {"cors.max_age", HD_SETTING_INT, AT(cors_max_age), "600", "SECONDS",
+     .help = "browsers need not ask again for so long", .max = DAY_SECONDS},
+
+    {"http.app", HD_SETTING_TEXT, AT(http_app), "", "FILE:NAME",
+     .help = "a web application of your own for all other paths: ./app.py:app",
+     .title = "Parts of the API"},
+    {"http.middleware_order", HD_SETTING_CHOICE, AT(http_middleware_order), "default", "WORD",
+     .help = "its middleware runs: middleware_first (default), auth_first",
+     .choices = middleware_orders},
+    {"http.enable_custom_route_auth", HD_SETTING_BOOL, AT(http_custom_route_auth), "false", "",
+     .help = "its paths are for those who may use the server"},
+    {"http.mount_prefix", HD_SETTING_TEXT, AT(http_mount_prefix), "", "PATH",
+     .help = "all paths begin with it: /agents", .check = check_prefix},
+    {"http.disable_assistants", HD_SETTING_BOOL, AT(http_disable[HD_HTTP_ASSISTANTS]), "false", "",
+     .help = "without /assistants"},
+    {"http.disable_threads", HD_SETTING_BOOL, AT(http_disable[HD_HTTP_THREADS]), "false", "",
+     .help = "without /threads, but for their runs"},
+    {"http.disable_runs", HD_SETTING_BOOL, AT(http_disable[HD_HTTP_RUNS]), "false", "",
+     .help = "without runs and crons"},
+    {"http.disable_store", HD_SETTING_BOOL, AT(http_disable[HD_HTTP_STORE]), "false", "",
+     .help = "without /store"},
+    {"http.disable_crons", HD_SETTING_BOOL, AT(http_disable[HD_HTTP_CRONS]), "false", "",
+     .help = "without crons"},
+    {"http.disable_mcp", HD_SETTING_BOOL, AT(http_disable[HD_HTTP_MCP]), "false", "",
+     .help = "without /mcp"},
+    {"http.disable_a2a", HD_SETTING_BOOL, AT(http_disable[HD_HTTP_A2A]), "false", "",
+     .help = "without /a2a"},
+    {"http.disable_meta", HD_SETTING_BOOL, AT(http_disable[HD_HTTP_META]), "false", "",
+     .help = "without /info, /metrics, /docs and /openapi.json"},
+    {"http.disable_ui", HD_SETTING_BOOL, AT(http_disable[HD_HTTP_UI]), "false", "",
+     .help = "without /ui"},
+    {"http.disable_webhooks", HD_SETTING_BOOL, AT(http_disable[HD_HTTP_WEBHOOKS]), "false", "",
+     .help = "runs that ask for a webhook are refused"},
+
+    {"page.enabled", HD_SETTING_BOOL, AT(page_enabled), "true", "", .help = "the chat page at /",
+     .title = "Chat page"},
+    {"page.sign_in", HD_SETTING_OBJECTS, AT(page_sign_in), "", "a list",
+     .help = "issuers that people can sign in with (docs/authentication.md)", .is_secret = true},
+
+    {"runtime.workers", HD_SETTING_INT, AT(runtime_workers), "1", "NUMBER",
+     .help = "processes for each language; 0: only those of other machines",
+     .title = "Python and TypeScript graphs", .max = 256},
+    {"runtime.jobs", HD_SETTING_INT, AT(runtime_jobs), "100", "NUMBER",
+     .help = "runs at once in each; others wait", .min = 1, .max = 100000},
+    {"runtime.memory", HD_SETTING_SIZE, AT(runtime_memory), "0", "BYTES",
+     .help = "one that has more is replaced; 0: any", .max = 1024 * GIB},
+    {"runtime.hang_timeout", HD_SETTING_DURATION, AT(runtime_hang_timeout_us), "60", "SECONDS",
+     .help = "one that does not answer for so long is killed", .min = 1, .max = DAY_SECONDS,
+     .scale = SECOND},
+    {"runtime.start_timeout", HD_SETTING_DURATION, AT(runtime_start_timeout_us), "120", "SECONDS",
+     .help = "for one to load its graphs", .min = 1, .max = DAY_SECONDS, .scale = SECOND},
+    {"runtime.reload", HD_SETTING_BOOL, AT(runtime_reload), "false", "",
+     .help = "load graphs anew when their files change"},
+    {"runtime.python", HD_SETTING_TEXT, AT(runtime_python), "", "PROGRAM",
+     .help = "Python; none: that of the virtual environment, else python3"},
+    {"runtime.node", HD_SETTING_TEXT, AT(runtime_node), "", "PROGRAM",
+     .help = "Node.js; none: node"},
+    {"runtime.listen", HD_SETTING_TEXT, AT(runtime_listen), "", "HOST:PORT",
+     .help = "where workers of other machines connect; none: nowhere", .check = check_listen},
+    {"runtime.key", HD_SETTING_TEXT, AT(runtime_key), "", "TEXT",
+     .help = "what they must know: at least 16 characters", .is_secret = true, .check = check_key},
+    {"dependencies", HD_SETTING_LIST, AT(dependencies), "", "FOLDER,…",
+     .help = "folders and packages that Python graphs need"},
+    {"env", HD_SETTING_ENV, AT(env), "", "a path or an object",
+     .help = "a file with variables, such as .env, or the variables"},
+    {"checkpointer.serde", HD_SETTING_OBJECT, AT(serde), "", "an object",
+     .help = "what Python may load from checkpoints of LangGraph's own"},
+    {"store.index", HD_SETTING_OBJECT, AT(store_index), "", "an object",
+     .help = "search by meaning: dims, embed and fields"},
+
+    {"ttl.threads", HD_SETTING_DURATION, AT(ttl_threads_us), "0", "MINUTES",
+     .help = "threads expire so long after their last change; 0: never", .title = "Expiry",
+     .max = 100 * YEAR_MINUTES, .scale = MINUTE},
+    {"ttl.strategy", HD_SETTING_CHOICE, AT(ttl_strategy), "delete", "WORD",
+     .help = "what becomes of them: delete, keep_latest (state) or keep_branches",
+     .choices = hd_ttl_strategies},
+    {"ttl.keep_last", HD_SETTING_INT, AT(ttl_keep_last), "1", "NUMBER",
+     .help = "keep_branches: checkpoints of each branch that stay", .min = 1,
+     .max = HD_KEEP_LAST_MAX},
+    {"ttl.sliding", HD_SETTING_BOOL, AT(ttl_sliding), "true", "",
+     .help = "each change begins the time anew; false: it counts from the first"},
+    {"ttl.items", HD_SETTING_DURATION, AT(ttl_items_us), "0", "MINUTES",
+     .help = "items of the store expire so long after their use; 0: never",
+     .max = 100 * YEAR_MINUTES, .scale = MINUTE},
+    {"ttl.refresh_on_read", HD_SETTING_BOOL, AT(ttl_refresh_on_read), "true", "",
+     .help = "reading an item is a use"},
+    {"ttl.sweep_interval", HD_SETTING_DURATION, AT(ttl_sweep_interval_us), "5", "MINUTES",
+     .help = "how often what has expired is removed; 0: never", .max = YEAR_MINUTES,
+     .scale = MINUTE},
+
+    {"outgoing.private", HD_SETTING_CHOICE, AT(outgoing_private), "auto", "WORD",
+     .help = "runs may ask private addresses: allow, deny; auto: not with `auth`",
+     .title = "Requests of runs", .choices = outgoing},
+    {"outgoing.allowed_hosts", HD_SETTING_LIST, AT(outgoing_allowed_hosts), "", "HOST,…",
+     .help = "hosts they may always ask: name, name:port, 10.0.0.0/8"},
+
+    {"webhooks.require_https", HD_SETTING_BOOL, AT(webhooks_require_https), "false", "",
+     .help = "only https URLs", .title = "Webhooks"},
+    {"webhooks.allow_loopback", HD_SETTING_BOOL, AT(webhooks_allow_loopback), "true", "",
+     .help = "URLs of this machine too, and paths of this server"},
+    {"webhooks.allowed_domains", HD_SETTING_LIST, AT(webhooks_allowed_domains), "", "DOMAIN,…",
+     .help = "only these; *.example.com is all below it; none: all"},
+    {"webhooks.allowed_ports", HD_SETTING_PORTS, AT(webhooks_allowed_ports), "", "PORT,…",
+     .help = "only these; none: all"},
+    {"webhooks.max_url_length", HD_SETTING_INT, AT(webhooks_max_url_length), "65536", "BYTES",
+     .help = "longer URLs are refused", .min = 1, .max = 65536},
+    {"webhooks.headers", HD_SETTING_OBJECT, AT(webhooks_headers), "", "an object",
+     .help = "more headers; ${{ env.NAME }} in a value is that variable"},
+    {"webhooks.env_prefix", HD_SETTING_TEXT, AT(webhooks_env_prefix), "LG_WEBHOOK_", "TEXT",
+     .help = "what NAME must begin with"},
+    {"webhooks.secret", HD_SETTING_TEXT, AT(webhooks_secret), "", "TEXT",
+     .help = "key of the header Heddle-Signature; none: no header", .is_secret = true},
+    {"webhooks.retries", HD_SETTING_INT, AT(webhooks_retries), "5", "NUMBER",
+     .help = "further attempts after the first", .max = 20},
+    {"webhooks.max_age", HD_SETTING_DURATION, AT(webhooks_max_age_us), "1440", "MINUTES",
+     .help = "a webhook that is not delivered by then is dropped", .min = 1, .max = YEAR_MINUTES,
+     .scale = MINUTE},
+    {"webhooks.timeout", HD_SETTING_DURATION, AT(webhooks_timeout_us), "10", "SECONDS",
+     .help = "for one attempt", .min = 1, .max = 600, .scale = SECOND},
+
+    {"limits.requests", HD_SETTING_INT, AT(limits_requests), "60000", "NUMBER",
+     .help = "requests in a minute; 0: any number", .title = "Limits for each principal",
+     .max = 60000000},
+    {"limits.runs", HD_SETTING_INT, AT(limits_runs), "1000", "NUMBER",
+     .help = "runs in flight; 0: any number", .max = 1000000},
+    {"limits.streams", HD_SETTING_INT, AT(limits_streams), "1000", "NUMBER",
+     .help = "open streams; 0: any number", .max = 1000000},
+    {"limits.bytes", HD_SETTING_SIZE, AT(limits_bytes), "0", "BYTES",
+     .help = "stored in threads and items; 0: any number", .max = 1024 * 1024 * GIB},
+
+    {"log.level", HD_SETTING_CHOICE, AT(log_level), "info", "LEVEL",
+     .help = "debug, info, warn, error or off", .title = "Operation", .choices = levels},
+    {"log.format", HD_SETTING_CHOICE, AT(log_format), "text", "FORMAT", .help = "text or json",
+     .choices = formats},
+    {"log.access", HD_SETTING_BOOL, AT(log_access), "false", "",
+     .help = "a line at level info for each answer"},
+    {"audit.file", HD_SETTING_TEXT, AT(audit_file), "", "FILE",
+     .help = "who did what to which object, a JSON line each; none: no log"},
+    {"record", HD_SETTING_BOOL, AT(record), "false", "",
+     .help = "keep what runs say to models and servers, for heddle replay"},
+    {"metrics", HD_SETTING_BOOL, AT(metrics), "true", "",
+     .help = "answer GET /metrics (Prometheus)"},
+};
+
+const struct hd_setting *hd_setting_at(size_t index)
+{
+    return index < HD_COUNT(settings) ? &settings[index] : NULL;
+}
+
+const struct hd_setting *hd_setting_find(struct hd_slice name)
+{
+    for (size_t i = 0; i < HD_COUNT(settings); i++) {
+        if (hd_slice_eq(hd_slice_cstr(settings[i].name), name))
+            return &settings[i];
+    }
+    return NULL;
+}
+
+bool hd_setting_is_json(const struct hd_setting *setting)
+{
+    return setting->type == HD_SETTING_OBJECT || setting->type == HD_SETTING_OBJECTS ||
+           setting->type == HD_SETTING_ENV;
+}
+
+static void spell(const char *prefix, const char *name, char separator, int is_upper,
+                  char out[HD_CONFIG_MAX_NAME])
+{
+    int len = snprintf(out, HD_CONFIG_MAX_NAME, "%s%s", prefix, name);
+
+    for (int i = (int)strlen(prefix); i < len && i < HD_CONFIG_MAX_NAME; i++) {
+        if (out[i] == '.' || out[i] == '_')
+            out[i] = separator;
+        else if (is_upper && out[i] >= 'a' && out[i] <= 'z')
+            out[i] = (char)(out[i] - 'a' + 'A');
+    }
+}
+
+/* Graphs are given one by one, so their flag is singular. */
+void hd_setting_flag(const struct hd_setting *setting, char out[HD_CONFIG_MAX_NAME])
+{
+    spell("--", setting->type == HD_SETTING_GRAPHS ? "graph" : setting->name, '-', 0, out);
+}
+
+void hd_setting_variable(const struct hd_setting *setting, char out[HD_CONFIG_MAX_NAME])
+{
+    spell("HEDDLE_", setting->name, '_', 1, out);
+}
+
+/* ---- help -------------------------------------------------------------- */
+
+#define HELP_COLUMN 33
+#define HELP_WIDTH 100
+
+static int help_line(struct hd_buf *out, const struct hd_setting *setting)
+{
+    bool is_switch = setting->type == HD_SETTING_BOOL;
+    size_t width;
+    char flag[HD_CONFIG_MAX_NAME], left[2 * HD_CONFIG_MAX_NAME];
+    int err;
+
+    hd_setting_flag(setting, flag);
+    (void)snprintf(left, sizeof(left), "  %s%s%s", flag, is_switch ? "" : " ", setting->value);
+    width = hd_utf8_count(hd_slice_cstr(left));
+    err = hd_buf_printf(out, "%s%*s", left,
+                        width < HELP_COLUMN - 1 ? (int)(HELP_COLUMN - 1 - width) : 0, "");
+    /* The text of a long option is on the next line. */
+    if (!err && width >= HELP_COLUMN - 1)
+        err = hd_buf_printf(out, "\n%*s", HELP_COLUMN - 1, "");
+    if (!err)
+        err = hd_buf_printf(out, " %s", setting->help);
+    /* So is a long default. */
+    if (!err && *setting->standard &&
+        HELP_COLUMN + hd_utf8_count(hd_slice_cstr(setting->help)) +
+                hd_utf8_count(hd_slice_cstr(setting->standard)) + 3 >
+            HELP_WIDTH)
+        err = hd_buf_printf(out, "\n%*s", HELP_COLUMN - 1, "");
+    if (!err && *setting->standard)
+        err = hd_buf_printf(out, " [%s]", setting->standard);
+    return err ? err : hd_buf_append_byte(out, '\n');
+}
+
+int hd_config_help(struct hd_buf *out)
+{
+    int err = 0;
+
+    for (size_t i = 0; !err && i < HD_COUNT(settings); i++) {
+        if (settings[i].title)
+            err = hd_buf_printf(out, "%s%s:\n", i > 0 ? "\n" : "", settings[i].title);
+        if (!err && !hd_setting_is_json(&settings[i]))
+            err = help_line(out, &settings[i]);
+    }
+    if (!err)
+        err = hd_buf_printf(
+            out,
+            "\n"
+            "Values follow as --port 2024 or --port=2024. Switches need none: --metrics,\n"
+            "--no-metrics or --metrics=false. Sizes may end in k, m or g; times may have "
+            "decimals.\n"
+            "\n"
+            "Every option is an environment variable too (--stream-end-event is\n"
+            "HEDDLE_STREAM_END_EVENT, --graph is HEDDLE_GRAPHS) and a member of the JSON file\n"
+            "({\"stream\": {\"end_event\": false}}). A flag wins over the environment, the\n"
+            "environment over the file. The file alone has `auth`, which says who may use the\n"
+            "server (docs/authentication.md). docs/configuration.md says more, docs/projects.md\n"
+            "what of a langgraph.json is read.\n");
+    return err;
+}

@@ -1,0 +1,74 @@
+/* What event_log.c and event_log_store.c share. */
+#ifndef HD_EVENTS_EVENT_LOG_INTERNAL_H
+#define HD_EVENTS_EVENT_LOG_INTERNAL_H
+
+#include "base/buf.h"
+#include "base/map.h"
+#include "events/event_log.h"
+
+#define HD_PAGE_LIMIT ((size_t)64 << 20) /* bytes of a page before it is packed */
+
+struct hd_feeds {
+    uv_timer_t timer;
+    struct heddle *store;
+    struct hd_feed_limits limits;
+    struct hd_map map;      /* by principal:thread */
+    struct hd_feed *oldest; /* list in the order of use */
+    struct hd_feed **newest;
+    struct hd_feed *dirty; /* those with a page to store */
+    size_t bytes;
+};
+
+struct hd_feed {
+    struct hd_feeds *feeds;
+    struct hd_feed *next;
+    struct hd_feed **link;
+    int64_t touched_at;
+    unsigned holds;
+
+    struct hd_entry *head;
+    struct hd_entry **tail;
+    struct hd_entry *held; /* the first that is not shown yet */
+    size_t bytes;
+    uint64_t seq;
+    bool has_pages;       /* what is stored was put before the rest … */
+    uint64_t pages_after; /* … behind this number */
+    uint64_t forgotten;   /* hd_feed_forgotten() */
+    struct hd_cursor *cursors;
+    uint64_t given; /* bytes of all entries that were ever added */
+
+    hd_lag_fn on_lag; /* NULL: nobody watches */
+    void *lag_ctx;
+    void (*on_reader)(void *ctx); /* NULL: nobody wants to know */
+    void *reader_ctx;
+    char lag_run[HD_UUID_SIZE];
+    bool is_behind; /* what on_lag was told */
+
+    int64_t guard;             /* of what is stored: hd_feed_guard() */
+    struct hd_event_page page; /* what is stored next */
+    bool is_dirty;
+    bool has_large; /* hd_feed_has_large() */
+    struct hd_feed *next_dirty;
+    unsigned pins;   /* pages that hd_feed_take_page() gave out */
+    uint64_t pinned; /* while there are pins: entries from this number on stay in memory */
+
+    size_t key_len;
+    size_t principal_len;
+    char key[]; /* principal:thread */
+};
+
+static inline struct hd_slice hd_feed_principal(const struct hd_feed *feed)
+{
+    return hd_slice(feed->key, feed->principal_len);
+}
+static inline struct hd_slice hd_feed_thread(const struct hd_feed *feed)
+{
+    return hd_slice(feed->key + feed->principal_len + 1, feed->key_len - feed->principal_len - 1);
+}
+
+/* Adds the entry to the page that is stored next. A page that cannot take it is stored without. */
+void hd_page_add(struct hd_feed *feed, const struct hd_entry *entry);
+/* Throws away what was to be stored next. */
+void hd_page_forget(struct hd_feed *feed);
+
+#endif

@@ -1,0 +1,395 @@
+/*
+ * Feeds on disk. A page holds some events of one run, in order:
+ *
+ *   for each event: varint seq, varint mode, byte is_last, name, data (with their lengths)
+ *
+ * and is packed as chunks are. While the database is away pages wait in their lane
+ * (hd_rows_set_outage()) and are stored when it is back. A page that could not be stored in time is
+ * lost: its events can be read as long as the process lives, but not after.
+ */
+#include <heddle.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "events/event_log_internal.h"
+#include "records/record.h"
+#include "store/batch.h"
+#include "store/codec/pack.h"
+#include "store/rows.h"
+#include "store/thread_fence.h"
+
+/* ---- writing ---------------------------------------------------------- */
+
+static int encode(struct hd_buf *page, const struct hd_entry *entry)
+{
+    size_t before = page->len;
+    int err;
+
+    err = hd_buf_append_varint(page, entry->seq);
+    if (!err)
+        err = hd_buf_append_varint(page, entry->mode);
+    if (!err)
+        err = hd_buf_append_byte(page, entry->is_last);
+    if (!err)
+        err = hd_buf_append_lenslice(page, hd_entry_name(entry));
+    if (!err)
+        err = hd_buf_append_lenslice(page, hd_entry_data(entry));
+    if (err)
+        page->len = before;
+    return err;
+}
+
+/* A page covers its numbers without gaps and has events of one run. */
+static bool continues(const struct hd_event_page *page, const struct hd_entry *entry)
+{
+    return entry->seq == page->last + 1 && memcmp(page->run_id, entry->run_id, HD_UUID_SIZE) == 0;
+}
+
+void hd_page_add(struct hd_feed *feed, const struct hd_entry *entry)
+{
+    struct hd_event_page *page = &feed->page;
+
+    if (page->data.len > 0 && !continues(page, entry))
+        hd_feed_flush(feed);
+    if (encode(&page->data, entry)) {
+        hd_log(HD_LOG_WARN, "feed", "an event is too large to be stored (%zu bytes)",
+               entry->data_len);
+        return;
+    }
+    if (!feed->is_dirty) {
+        feed->is_dirty = true;
+        feed->next_dirty = feed->feeds->dirty;
+        feed->feeds->dirty = feed;
+        page->first = entry->seq;
+        memcpy(page->run_id, entry->run_id, HD_UUID_SIZE);
+    }
+    page->last = entry->seq;
+    /* A held entry is stored with the end of its run: hd_feed_take_page(). */
+    if (page->data.len >= HD_PAGE_BYTES && !entry->is_held)
+        hd_feed_flush(feed);
+}
+
+void hd_page_forget(struct hd_feed *feed)
+{
+    struct hd_feed **link = &feed->feeds->dirty;
+
+    hd_buf_reset(&feed->page.data);
+    if (!feed->is_dirty)
+        return;
+    while (*link != feed)
+        link = &(*link)->next_dirty;
+    *link = feed->next_dirty;
+    feed->is_dirty = false;
+}
+
+static void on_stored(void *arg, int code, const struct heddle_error *error)
+{
+    (void)arg;
+    if (code && code != HD_ECONFLICT) /* otherwise its thread was deleted */
+        hd_log(HD_LOG_ERROR, "feed", "a page of events was not stored: %s", error->text);
+}
+
+int hd_page_put(struct hd_batch_builder *batch, struct hd_slice principal, struct hd_slice thread,
+                const struct hd_event_page *page)
+{
+    struct hd_arena *arena = &batch->arena;
+    struct hd_slice run, data;
+
+    if (hd_arena_copy(arena, hd_slice_cstr(page->run_id), &run) ||
+        hd_pack(arena, hd_buf_slice(&page->data), &data))
+        return HD_ENOMEM;
+
+    const struct hd_cell row[] = {
+        [HD_EVENT_PAGES_PRINCIPAL] = hd_cell_bytes(principal),
+        [HD_EVENT_PAGES_THREAD] = hd_cell_bytes(thread),
+        [HD_EVENT_PAGES_FIRST] = hd_cell_int((int64_t)page->first),
+        [HD_EVENT_PAGES_LAST] = hd_cell_int((int64_t)page->last),
+        [HD_EVENT_PAGES_RUN] = hd_cell_bytes(run),
+        [HD_EVENT_PAGES_CREATED] = hd_cell_int(hd_clock_now_us()),
+        [HD_EVENT_PAGES_DATA] = hd_cell_bytes(data),
+    };
+
+    return hd_batch_row(batch, HD_OP_PUT, HD_EVENT_PAGES, row);
+}
+
+/* What is deleted meanwhile does not come back. */
+static int expect_thread(struct hd_batch_builder *batch, const struct hd_feed *feed)
+{
+    struct hd_slice key;
+    int err = hd_arena_copy(&batch->arena, hd_slice(feed->key, feed->key_len), &key);
+
+    return err ? err : hd_guard_expect(batch, key, feed->guard);
+}
+
+void hd_feed_guard(struct hd_feed *feed, int64_t guard)
+{
+    if (feed->guard != guard)
+        hd_feed_flush(feed);
+    feed->guard = guard;
+}
+
+/* The waiting page as a row; everything it points to is in the builder's arena. */
+static int add_row(struct hd_batch_builder *batch, const struct hd_feed *feed)
+{
+    struct hd_slice principal, thread;
+    struct hd_arena *arena = &batch->arena;
+
+    if (hd_arena_copy(arena, hd_feed_principal(feed), &principal) ||
+        hd_arena_copy(arena, hd_feed_thread(feed), &thread))
+        return HD_ENOMEM;
+    return hd_page_put(batch, principal, thread, &feed->page);
+}
+
+static void note_size(struct hd_feed *feed)
+{
+    feed->has_large |= feed->page.data.len > 2 * HD_PAGE_BYTES;
+}
+
+void hd_feed_flush(struct hd_feed *feed)
+{
+    struct hd_batch_builder batch;
+    int err;
+
+    if (feed->page.data.len == 0)
+        return;
+    note_size(feed);
+    hd_batch_init(&batch);
+    err = feed->guard ? expect_thread(&batch, feed) : 0;
+    if (!err)
+        err = add_row(&batch, feed);
+    if (!err)
+        err = hd_rows_apply_async(feed->feeds->store, hd_slice(feed->key, feed->key_len), &batch,
+                                  on_stored, NULL);
+    if (err) {
+        hd_batch_fini(&batch);
+        hd_log(HD_LOG_ERROR, "feed", "a page of events was not stored: %s", hd_error_text(err));
+    }
+    hd_page_forget(feed);
+}
+
+void hd_feed_take_page(struct hd_feed *feed, struct hd_event_page *out)
+{
+    *out = (struct hd_event_page){0};
+    if (feed->page.data.len == 0)
+        return;
+    note_size(feed);
+    *out = feed->page;
+    hd_buf_init(&feed->page.data, HD_PAGE_LIMIT);
+    hd_page_forget(feed);
+    if (feed->pins++ == 0 || out->first < feed->pinned)
+        feed->pinned = out->first;
+}
+
+void hd_page_fini(struct hd_event_page *page, struct hd_feed *feed)
+{
+    if (page->data.len == 0)
+        return;
+    feed->pins--;
+    hd_buf_fini(&page->data);
+    *page = (struct hd_event_page){0};
+}
+
+bool hd_feed_has_large(const struct hd_feed *feed)
+{
+    return feed->has_large;
+}
+
+/* ---- reading ---------------------------------------------------------- */
+
+struct reading {
+    struct hd_arena *arena;
+    struct hd_arena scratch; /* for one page as it was before it was packed */
+    struct hd_entry **tail;
+    struct hd_slice run; /* begin with its first page; empty, or found: with any */
+    uint64_t after;
+};
+
+static int decode(struct reading *reading, struct hd_reader *r, struct hd_slice run)
+{
+    struct hd_slice name, data;
+    struct hd_entry *entry;
+    uint64_t seq, mode;
+    uint8_t is_last;
+
+    if (hd_read_varint(r, &seq) || hd_read_varint(r, &mode) || hd_read_byte(r, &is_last) ||
+        hd_read_lenslice(r, &name) || hd_read_lenslice(r, &data) || run.len > HD_UUID_LEN)
+        return HD_ECORRUPT;
+    entry = hd_arena_calloc(reading->arena, 1, sizeof(*entry) + name.len + data.len);
+    if (!entry)
+        return HD_ENOMEM;
+    entry->seq = seq;
+    entry->mode = (uint32_t)mode;
+    entry->is_last = is_last != 0;
+    if (run.len > 0)
+        memcpy(entry->run_id, run.ptr, run.len);
+    entry->name_len = name.len;
+    entry->data_len = data.len;
+    if (name.len > 0)
+        memcpy(entry->text, name.ptr, name.len);
+    if (data.len > 0)
+        memcpy(entry->text + name.len, data.ptr, data.len);
+    *reading->tail = entry;
+    reading->tail = &entry->next;
+    return 0;
+}
+
+/* Whether the page is to be read; the first one of the run says where that begins. */
+static bool is_wanted(struct reading *reading, const struct hd_cell *cells)
+{
+    uint64_t before = (uint64_t)cells[HD_EVENT_PAGES_FIRST].number - 1;
+
+    if ((uint64_t)cells[HD_EVENT_PAGES_LAST].number <= reading->after)
+        return false;
+    if (reading->run.len == 0)
+        return true;
+    if (!hd_slice_eq(cells[HD_EVENT_PAGES_RUN].bytes, reading->run))
+        return false;
+    reading->run = hd_slice(NULL, 0);
+    if (before > reading->after)
+        reading->after = before;
+    return true;
+}
+
+static int on_page(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct reading *reading = arg;
+    struct hd_slice plain;
+    struct hd_reader r;
+    int err;
+
+    (void)which;
+    if (!is_wanted(reading, cells))
+        return 0;
+    hd_arena_reset(&reading->scratch);
+    err = hd_unpack_copy(&reading->scratch, cells[HD_EVENT_PAGES_DATA].bytes, &plain);
+    if (err)
+        return err;
+    r = hd_reader(plain);
+    while (!err && r.pos < r.end)
+        err = decode(reading, &r, cells[HD_EVENT_PAGES_RUN].bytes);
+    return err;
+}
+
+int hd_pages_read(struct heddle *store, struct hd_slice principal, struct hd_slice thread,
+                  struct hd_slice run, uint64_t *after, struct hd_arena *arena,
+                  struct hd_entry **out, struct hd_fault *fault)
+{
+    const struct hd_cell prefix[] = {hd_cell_bytes(principal), hd_cell_bytes(thread)};
+    struct hd_query query = {.table = HD_EVENT_PAGES,
+                             .index = HD_PRIMARY,
+                             .prefix = prefix,
+                             .prefix_count = HD_COUNT(prefix),
+                             .columns = HD_ALL_COLUMNS};
+    struct reading reading = {.arena = arena, .tail = out, .run = run, .after = *after};
+    int err;
+
+    *out = NULL;
+    hd_arena_init(&reading.scratch, 2 * HD_PAGE_LIMIT);
+    err = hd_rows_read(store, &query, 1, on_page, &reading, fault);
+    hd_arena_fini(&reading.scratch);
+    *after = reading.run.len > 0 ? UINT64_MAX : reading.after;
+    return err;
+}
+
+static bool has_pages_after(const struct hd_feed *feed, uint64_t after)
+{
+    return feed->has_pages && feed->pages_after <= after;
+}
+
+/* Copies the stored entries that are older than what the feed has. */
+static int copy_older(const struct hd_feed *feed, const struct hd_entry *stored,
+                      struct hd_entry ***tail, size_t *bytes)
+{
+    uint64_t end = feed->head ? feed->head->seq : UINT64_MAX;
+
+    for (; stored && stored->seq < end; stored = stored->next) {
+        size_t size = sizeof(*stored) + stored->name_len + stored->data_len;
+        struct hd_entry *copy = hd_malloc(size);
+
+        if (!copy)
+            return HD_ENOMEM;
+        memcpy(copy, stored, size);
+        copy->next = NULL;
+        copy->refs = 1;
+        copy->is_stored = true;
+        **tail = copy;
+        *tail = &copy->next;
+        *bytes += size;
+    }
+    return 0;
+}
+
+int hd_feed_prepend(struct hd_feed *feed, const struct hd_entry *stored, uint64_t after)
+{
+    struct hd_entry *first = NULL;
+    struct hd_entry **tail = &first;
+    size_t bytes = 0;
+
+    if (has_pages_after(feed, after))
+        return 0;
+    if (copy_older(feed, stored, &tail, &bytes)) {
+        while (first) {
+            struct hd_entry *next = first->next;
+
+            hd_free(first);
+            first = next;
+        }
+        return HD_ENOMEM;
+    }
+    feed->has_pages = true;
+    feed->pages_after = after;
+    if (!first)
+        return 0;
+    *tail = feed->head;
+    if (!feed->head) {
+        feed->tail = tail;
+        for (const struct hd_entry *entry = first; entry; entry = entry->next) {
+            if (entry->seq > feed->seq)
+                feed->seq = entry->seq;
+        }
+    }
+    feed->head = first;
+    feed->bytes += bytes;
+    feed->feeds->bytes += bytes;
+    return 0;
+}
+
+uint64_t hd_feed_forgotten(const struct hd_feed *feed)
+{
+    return feed->forgotten;
+}
+
+bool hd_feed_has_hole(const struct hd_feed *feed, const struct hd_entry *stored, uint64_t after,
+                      uint64_t settled)
+{
+    uint64_t last = after > settled ? after : settled;
+
+    if (has_pages_after(feed, after) || last >= feed->forgotten)
+        return false;
+    for (; stored; stored = stored->next)
+        last = stored->seq > last ? stored->seq : last;
+    return last < feed->forgotten;
+}
+
+/* What is written in one lane takes effect in order; there is no page with this number. */
+int hd_pages_settle(struct heddle *store, struct hd_slice principal, struct hd_slice thread,
+                    struct hd_fault *fault)
+{
+    const struct hd_cell key[] = {hd_cell_bytes(principal), hd_cell_bytes(thread), hd_cell_int(0)};
+    struct hd_batch_builder batch;
+    struct hd_batch view;
+    struct hd_slice lane;
+    int err;
+
+    hd_batch_init(&batch);
+    err = hd_thread_lane(&batch.arena, principal, thread, &lane);
+    if (!err)
+        err = hd_batch_delete(&batch, HD_EVENT_PAGES, key, HD_COUNT(key));
+    view = hd_batch_view(&batch);
+    if (!err)
+        err = hd_rows_apply(store, lane, &view, NULL, fault);
+    hd_batch_fini(&batch);
+    return err;
+}

@@ -1,0 +1,169 @@
+#include "gate/worker_access.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "app/app.h"
+#include "base/alloc.h"
+#include "base/uuid.h"
+#include "config/config.h"
+#include "gate/auth_service.h"
+#include "gate/auth_worker.h"
+#include "records/run_user.h"
+
+#define TOKEN_BYTES 32
+#define TOKEN_LEN ((size_t)2 * TOKEN_BYTES)
+#define MAX_USER ((size_t)1 << 20)
+
+struct hd_pass {
+    struct hd_pass *next, **link;
+    struct hd_identity *who; /* NULL: no caller */
+    bool is_inner;
+    char token[TOKEN_LEN + 1];
+};
+
+/* ---- passes ----------------------------------------------------------- */
+
+static size_t bucket_of(struct hd_slice token)
+{
+    return ((unsigned char)token.ptr[0] * 16U + (unsigned char)token.ptr[1]) % HD_PASS_BUCKETS;
+}
+
+int hd_pass_open(struct hd_app *app, struct hd_identity *who, bool is_inner, struct hd_pass **out)
+{
+    struct hd_pass *pass = hd_calloc(1, sizeof(*pass));
+    unsigned char bytes[TOKEN_BYTES];
+    struct hd_pass **bucket;
+
+    if (!pass)
+        return HD_ENOMEM;
+    hd_random(bytes, sizeof(bytes));
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        (void)snprintf(pass->token + 2 * i, 3, "%02x", bytes[i]);
+    pass->who = who ? hd_identity_ref(who) : NULL;
+    pass->is_inner = is_inner;
+    bucket = &app->passes[bucket_of(hd_slice(pass->token, TOKEN_LEN))];
+    pass->next = *bucket;
+    pass->link = bucket;
+    if (pass->next)
+        pass->next->link = &pass->next;
+    *bucket = pass;
+    *out = pass;
+    return 0;
+}
+
+void hd_pass_close(struct hd_pass *pass)
+{
+    if (!pass)
+        return;
+    *pass->link = pass->next;
+    if (pass->next)
+        pass->next->link = pass->link;
+    hd_identity_unref(pass->who);
+    memset(pass->token, 0, sizeof(pass->token));
+    hd_free(pass);
+}
+
+/* Takes the same time wherever they differ. */
+static bool is_same(const char *a, const char *b)
+{
+    unsigned char differs = 0;
+
+    for (size_t i = 0; i < TOKEN_LEN; i++)
+        differs |= (unsigned char)(a[i] ^ b[i]);
+    return differs == 0;
+}
+
+const struct hd_pass *hd_pass_find(const struct hd_app *app, struct hd_slice token)
+{
+    if (token.len != TOKEN_LEN)
+        return NULL;
+    for (const struct hd_pass *pass = app->passes[bucket_of(token)]; pass; pass = pass->next) {
+        if (is_same(pass->token, token.ptr))
+            return pass;
+    }
+    return NULL;
+}
+
+struct hd_identity *hd_pass_who(const struct hd_pass *pass)
+{
+    return pass->who;
+}
+
+bool hd_pass_is_inner(const struct hd_pass *pass)
+{
+    return pass->is_inner;
+}
+
+/* ---- runs ------------------------------------------------------------- */
+
+/* What the project's own code knows of the user. */
+static int copy_user(struct hd_identity *identity, const struct hd_val *user)
+{
+    struct hd_buf text;
+    int err;
+
+    hd_buf_init(&text, MAX_USER);
+    err = hd_val_render(&text, user);
+    if (!err)
+        err = hd_arena_copy(&identity->arena, hd_buf_slice(&text), &identity->user);
+    hd_buf_fini(&text);
+    return err;
+}
+
+int hd_pass_open_run(struct hd_app *app, struct hd_slice actor, const struct hd_val *configurable,
+                     struct hd_pass **out)
+{
+    const struct hd_val *user = hd_val_get(configurable, HD_USER);
+    struct hd_identity *identity;
+    int err;
+
+    *out = NULL;
+    if (!app->gate || actor.len == 0)
+        return 0;
+    identity = hd_identity_new();
+    if (!identity)
+        return HD_ENOMEM;
+    err = hd_arena_copy(&identity->arena, actor, &identity->principal);
+    if (!err)
+        err = hd_arena_copy(&identity->arena, hd_val_get_string(hd_val_get(user, HD_S("identity"))),
+                            &identity->subject);
+    if (!err && user && hd_gate_worker(app->gate))
+        err = copy_user(identity, user);
+    if (!err)
+        err = hd_pass_open(app, identity, false, out);
+    hd_identity_unref(identity);
+    return err;
+}
+
+/* ---- the address ------------------------------------------------------ */
+
+/* Where this machine reaches the server: every address of it is reached by the loopback's. */
+static const char *host_of(const struct hd_config *config)
+{
+    if (!*config->host || strcmp(config->host, "0.0.0.0") == 0 || strcmp(config->host, "::") == 0)
+        return "127.0.0.1";
+    return config->host;
+}
+
+void hd_pass_put(struct hd_jw *jw, const struct hd_app *app, const struct hd_pass *pass)
+{
+    const char *host = host_of(app->config);
+    bool is_v6 = strchr(host, ':') && host[0] != '[';
+    char url[512];
+
+    if (app->port == 0)
+        return;
+    (void)snprintf(url, sizeof(url), "%s://%s%.250s%s:%d%.160s",
+                   app->config->tls_certificate[0] ? "https" : "http", is_v6 ? "[" : "", host,
+                   is_v6 ? "]" : "", app->port, app->config->http_mount_prefix);
+    hd_jw_key(jw, HD_S("api"));
+    hd_jw_object(jw);
+    hd_jw_key(jw, HD_S("url"));
+    hd_jw_string(jw, hd_slice_cstr(url));
+    if (pass) {
+        hd_jw_key(jw, HD_S("pass"));
+        hd_jw_string(jw, hd_slice(pass->token, TOKEN_LEN));
+    }
+    hd_jw_object_end(jw);
+}

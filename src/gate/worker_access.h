@@ -1,0 +1,47 @@
+/*
+ * How the code of a worker reaches this server while the server's call to it is open: an address
+ * and, where users authenticate, a pass: a random credential that stands for the caller. A pass
+ * lives in memory alone and ends with the call. Everything here belongs to the loop.
+ */
+#ifndef HD_GATE_WORKER_ACCESS_H
+#define HD_GATE_WORKER_ACCESS_H
+
+#include "auth/identity.h"
+#include "base/compiler.h"
+#include "base/json.h"
+#include "base/slice.h"
+#include "value/val.h"
+
+/* Named as a secret: such headers are neither logged nor given to graphs. */
+#define HD_PASS_HEADER HD_S("heddle-run-token")
+#define HD_PASS_BUCKETS 64
+
+struct hd_app;
+struct hd_pass;
+
+/*
+ * Takes a reference; `who` NULL: requests need credentials of their own. `is_inner`: the middleware
+ * of the project's application has seen the request already.
+ */
+HD_MUST_CHECK int hd_pass_open(struct hd_app *app, struct hd_identity *who, bool is_inner,
+                               struct hd_pass **out);
+/*
+ * The same for a run, whose request may be long over: who started it (`actor`), as its
+ * `configurable` describes it, without an administrator's rights. *out is NULL without
+ * authentication.
+ */
+HD_MUST_CHECK int hd_pass_open_run(struct hd_app *app, struct hd_slice actor,
+                                   const struct hd_val *configurable, struct hd_pass **out);
+/* NULL is fine. */
+void hd_pass_close(struct hd_pass *pass);
+
+/* NULL: the token is none, or has ended. Borrowed until the loop goes on. */
+const struct hd_pass *hd_pass_find(const struct hd_app *app, struct hd_slice token);
+/* NULL: the pass names no caller. Borrowed. */
+struct hd_identity *hd_pass_who(const struct hd_pass *pass);
+bool hd_pass_is_inner(const struct hd_pass *pass);
+
+/* The member `api` of a call: {"url", "pass"}; nothing before the server listens. */
+void hd_pass_put(struct hd_jw *jw, const struct hd_app *app, const struct hd_pass *pass);
+
+#endif

@@ -1,0 +1,99 @@
+/*
+ * Records in expressions: an object whose first member is `$` is what
+ * docs/encoding.md makes of it, here with expressions in its members.
+ */
+#include "graph/expr/builtin.h"
+
+struct record_kind {
+    const char *name;
+    enum hd_val_kind kind;
+};
+
+static const struct record_kind kinds[] = {
+    {"message", HD_KIND_MESSAGE},
+    {"send", HD_KIND_SEND},
+    {"command", HD_KIND_COMMAND},
+    {"interrupt", HD_KIND_INTERRUPT},
+    {"overwrite", HD_KIND_OVERWRITE},
+    {"map", HD_KIND_MAP},
+    {"set", HD_KIND_SET},
+    {"datetime", HD_KIND_DATETIME},
+    {"bytes", HD_KIND_BYTES},
+    {"error", HD_KIND_ERROR},
+};
+
+bool hd_decl_is_record(hd_json_val val)
+{
+    struct hd_json_iter it = hd_json_iter(val);
+
+    return hd_json_is_object(val) && hd_json_next(&it) && hd_slice_eq(it.key, HD_S("$"));
+}
+
+bool hd_decl_has_record(hd_json_val val)
+{
+    struct hd_json_iter it = hd_json_iter(val);
+    bool has_one = hd_decl_is_record(val);
+
+    while (!has_one && hd_json_next(&it))
+        has_one = hd_decl_has_record(it.val);
+    return has_one;
+}
+
+int hd_decl_record(struct hd_decl *decl, const struct hd_at *at, struct hd_expr *out)
+{
+    struct hd_fault fault = {0};
+    struct hd_val *val = NULL;
+    int err = hd_val_from_canon(at->val, &val, &fault);
+
+    if (err == HD_EINVAL)
+        return hd_decl_fail(decl, at, "not a valid record: %s", fault.text);
+    return err == 0 ? hd_decl_literal(decl, val, out) : err;
+}
+
+int hd_decl_record_kind(struct hd_decl *decl, const struct hd_at *at, size_t *out)
+{
+    hd_json_val val = hd_json_get(at->val, HD_S("$"));
+    struct hd_at member = hd_at_key(at, HD_S("$"), val);
+    struct hd_near near;
+
+    if (!hd_json_is_string(val))
+        return hd_decl_fail_type(decl, &member, "the kind of a record");
+    hd_near_init(&near, hd_json_string(val));
+    for (size_t i = 0; i < HD_COUNT(kinds); i++) {
+        if (hd_slice_eq(hd_json_string(val), hd_slice_cstr(kinds[i].name))) {
+            *out = kinds[i].kind;
+            return 0;
+        }
+        hd_near_try(&near, hd_slice_cstr(kinds[i].name));
+    }
+    return hd_decl_fail(decl, &member, "unknown kind of record%s", hd_near_text(&near));
+}
+
+/* What the members are is known only now: the text is checked as one from outside would be. */
+static int check(struct hd_eval *ev, const struct hd_val *record, struct hd_val **out)
+{
+    struct hd_buf text;
+    int err;
+
+    hd_eval_buf(ev, &text);
+    err = hd_val_write(&text, record);
+    if (err == 0)
+        err = hd_eval_bytes(ev, text.len);
+    if (err == 0)
+        err = hd_val_parse(hd_buf_slice(&text), out, NULL);
+    hd_buf_fini(&text);
+    if (err != HD_EINVAL)
+        return err;
+    *out = hd_val_null();
+    return 0;
+}
+
+int hd_eval_record(struct hd_eval *ev, size_t kind, struct hd_val *members, struct hd_val **out)
+{
+    struct hd_val *record = hd_val_merge(hd_val_record((enum hd_val_kind)kind), members);
+    int err = record ? check(ev, record, out) : HD_ENOMEM;
+
+    hd_val_unref(record);
+    hd_val_unref(members);
+    return err;
+}

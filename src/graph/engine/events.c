@@ -1,0 +1,36 @@
+/* Telling the owner of a run what happens. */
+#include "graph/engine/engine.h"
+
+void hd_emit(struct hd_loop *loop, const struct hd_event *event)
+{
+    const struct hd_run_options *options = &loop->run->options;
+
+    if (!options->on_event || loop->run->is_cancelled)
+        return;
+    loop->run->telling++;
+    options->on_event(options->ctx, event);
+    loop->run->telling--;
+}
+
+struct hd_slice hd_event_ns(const struct hd_event *event)
+{
+    return hd_loop_ns(event->loop);
+}
+
+int hd_run_shown_ns(const struct hd_run *run, struct hd_buf *out)
+{
+    const struct hd_task *task = run->options.around;
+    int err;
+
+    if (!task)
+        return 0;
+    err = hd_run_shown_ns(task->loop->run, out);
+    if (!err && out->len > 0)
+        err = hd_buf_append_byte(out, '|');
+    return err ? err : hd_task_ns(task, hd_loop_ns(task->loop), out);
+}
+
+struct hd_slice hd_event_node(const struct hd_event *event)
+{
+    return event->task ? event->task->node->name : hd_slice("", 0);
+}

@@ -1,0 +1,333 @@
+/*
+ * What a run does before its first superstep: it applies the input, or goes on
+ * where the thread stands, with or without a command; or, asked for an older
+ * checkpoint, starts a branch there.
+ */
+#include "graph/engine/engine.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+/* How the run relates to what is stored. */
+struct stand {
+    struct hd_val *input;   /* NULL: none */
+    struct hd_val *command; /* NULL: none */
+    bool is_resuming;
+    bool is_travelling; /* in time: from a checkpoint that was asked for */
+    bool forks;         /* saves a checkpoint of its own to branch off */
+    bool has_resume_map;
+    struct hd_writes carried; /* a command's writes that go into the fork */
+};
+
+static bool is_source(const struct hd_loop *loop, const char *source)
+{
+    return hd_slice_eq(hd_val_get_string(hd_val_get(loop->metadata, HD_S("source"))),
+                       hd_slice_cstr(source));
+}
+
+static bool is_edit(const struct hd_loop *loop)
+{
+    return is_source(loop, "update") || is_source(loop, "fork");
+}
+
+/*
+ * A run that was begun before goes on, whatever input it is given. One that a task waits for is
+ * known by that task: it may be called several times in a run, and be continued in the next.
+ */
+static bool is_same_run(const struct hd_loop *loop)
+{
+    const struct hd_val *task = hd_val_get(loop->run->options.metadata, HD_S(HD_META_TASK));
+    const struct hd_val *stored = hd_val_get(loop->metadata, HD_S("run_id"));
+
+    if (loop->run->options.around || task)
+        return task && hd_val_equal(task, hd_val_get(loop->metadata, HD_S(HD_META_TASK)));
+    return stored && hd_val_equal(hd_val_get(loop->run->options.metadata, HD_S("run_id")), stored);
+}
+
+/*
+ * A subgraph with a memory of its own finds there what an earlier visit has left. When that
+ * one came to its end, and at another checkpoint of the graph around, then the visit that the
+ * run goes on with has stored nothing yet: it begins, with its input.
+ */
+static int is_earlier_visit(const struct hd_loop *loop, bool *out)
+{
+    const struct hd_val *parents = hd_val_get(loop->metadata, HD_S("parents"));
+    const struct hd_loop *outer = loop->outer ? loop->outer->loop : NULL;
+    struct hd_tasks left = {NULL, 0, 0};
+    int err;
+
+    *out = false;
+    if (!outer || loop->resuming != 1 || loop->pends.count > 0 ||
+        hd_slice_eq(hd_val_get_string(hd_val_get(parents, hd_loop_ns(outer))),
+                    hd_slice_cstr(outer->live.id)))
+        return 0;
+    err = hd_tasks_prepare(&left, &loop->live, hd_loop_ns(loop), loop->step, false);
+    *out = !err && left.count == 0;
+    hd_tasks_fini(&left);
+    return err;
+}
+
+static int judge(struct hd_loop *loop, struct stand *s)
+{
+    const struct hd_val *answer = hd_val_get(s->command, HD_S("resume"));
+    bool goes_on = !s->input || s->command || (!loop->outer && is_same_run(loop));
+    bool names_own = loop->outer && hd_val_get(loop->parents, hd_loop_ns(loop));
+    bool answers = (s->command && !hd_val_is_null(answer)) || loop->resuming == 1;
+    bool is_earlier;
+    int err = is_earlier_visit(loop, &is_earlier);
+
+    s->is_resuming = hd_live_has_versions(&loop->live) && !is_earlier &&
+                     (loop->resuming >= 0 ? loop->resuming : goes_on);
+    s->is_travelling = loop->has_checkpoint_id && (names_own || !answers);
+    s->forks = s->is_resuming && s->is_travelling && (!is_edit(loop) || loop->load.is_superseded);
+    loop->is_replaying = s->is_travelling || loop->load.is_superseded;
+    return err;
+}
+
+static bool is_resume(const struct hd_pend *pend, const void *arg)
+{
+    (void)arg;
+    return pend->write.channel == HD_W_RESUME;
+}
+
+/* Which came for whoever asks first, and may have been taken. */
+static bool is_old_answer(const struct hd_pend *pend, const void *arg)
+{
+    return is_resume(pend, arg) && hd_is_null_task(pend->task);
+}
+
+static bool is_interrupt(const struct hd_pend *pend, const void *arg)
+{
+    (void)arg;
+    return pend->write.channel == HD_W_INTERRUPT;
+}
+
+/* ---- commands --------------------------------------------------------- */
+
+static bool is_resume_map(const struct hd_val *resume)
+{
+    if (!hd_val_is_object(resume) || hd_val_kind(resume) != HD_KIND_NONE)
+        return false;
+    for (size_t i = 0; i < hd_val_count(resume); i++) {
+        struct hd_val *key;
+
+        hd_val_member(resume, i, &key);
+        if (!hd_is_interrupt_id(hd_val_get_string(key)))
+            return false;
+    }
+    return true;
+}
+
+/* One answer can only be for one question. */
+static int check_answer(struct hd_loop *loop, struct stand *s)
+{
+    struct hd_val *resume = hd_val_get(s->command, HD_S("resume"));
+    size_t pending;
+
+    if (hd_val_is_null(resume))
+        return 0;
+    if (!loop->saves) {
+        hd_failure_set(&loop->failure, "RuntimeError",
+                       "Cannot use Command(resume=...) without checkpointer");
+        return HD_EINVAL;
+    }
+    s->has_resume_map = is_resume_map(resume);
+    if (s->has_resume_map) {
+        hd_val_unref(loop->run->resume_map);
+        loop->run->resume_map = hd_val_ref(resume);
+        return 0;
+    }
+    if (hd_status_pending(&loop->pends, &pending) == 0 && pending > 1) {
+        hd_failure_set(&loop->failure, "RuntimeError",
+                       "When there are multiple pending interrupts, you must specify the "
+                       "interrupt id when resuming. Docs: https://docs.langchain.com/oss/python/"
+                       "langgraph/interrupts#handling-multiple-interrupts.");
+        return HD_EINVAL;
+    }
+    return 0;
+}
+
+static int apply_command(struct hd_loop *loop, struct stand *s)
+{
+    struct hd_writes writes = {NULL, 0, 0};
+    size_t kept = 0;
+    int err = check_answer(loop, s);
+
+    if (!err)
+        err = hd_command_writes(loop->graph, s->command, &writes, &loop->failure);
+    for (size_t i = 0; i < writes.count && s->has_resume_map; i++) {
+        if (writes.list[i].channel == HD_W_RESUME)
+            hd_val_unref(writes.list[i].val);
+        else
+            writes.list[kept++] = writes.list[i];
+    }
+    if (s->has_resume_map)
+        writes.count = kept;
+    if (!err && writes.count == 0 && !s->has_resume_map) {
+        hd_failure_set(&loop->failure, "EmptyInputError", "Received empty Command input");
+        err = HD_EINVAL;
+    }
+    if (!err && s->forks)
+        err = hd_writes_copy(&s->carried, writes.list, writes.count);
+    else if (!err)
+        err = hd_loop_put_writes(loop, NULL, writes.list, writes.count);
+    hd_writes_fini(&writes);
+    return err;
+}
+
+/* Writes that belong to no task: of this command, or of one that came to nothing yet. */
+static int apply_null_writes(struct hd_loop *loop, struct stand *s)
+{
+    struct hd_writes all = {NULL, 0, 0};
+    struct hd_applied applied = {.row = hd_seen_input(loop->graph), .writes = &all};
+    bool *updated = hd_calloc(loop->graph->channel_count, sizeof(*updated));
+    int err = updated ? 0 : HD_ENOMEM;
+
+    for (size_t i = 0; i < loop->pends.count && !err; i++) {
+        if (hd_is_null_task(loop->pends.list[i].task))
+            err = hd_writes_copy(&all, &loop->pends.list[i].write, 1);
+    }
+    if (!err)
+        err = hd_writes_copy(&all, s->carried.list, s->carried.count);
+    if (!err && all.count > 0)
+        err = hd_apply(&loop->live, &applied, 1, true, updated, &loop->failure);
+    for (size_t i = 0; !err && loop->live.has_updated && i < loop->graph->channel_count; i++)
+        loop->live.updated[i] = loop->live.updated[i] || updated[i];
+    hd_writes_fini(&all);
+    hd_free(updated);
+    return err;
+}
+
+/* ---- the three ways ---------------------------------------------------- */
+
+/* A branch begins with a copy of the checkpoint that was asked for. */
+static int fork_checkpoint(struct hd_loop *loop)
+{
+    bool has_updated = loop->live.has_updated;
+    int err;
+
+    hd_pends_filter(&loop->pends, is_interrupt, NULL);
+    loop->live.has_updated = false;
+    err = hd_loop_put_checkpoint(loop, "fork");
+    loop->live.has_updated = has_updated;
+    return err;
+}
+
+/* `bound`: of a fork of an edit, subgraphs replay what was before the edit. */
+static int go_on(struct hd_loop *loop, const struct stand *s, char bound[HD_UUID_SIZE])
+{
+    struct hd_seen *seen = &loop->live.seen[hd_seen_interrupt(loop->graph)];
+    int err = 0;
+
+    seen->is_there = true;
+    for (size_t i = 0; i < loop->graph->channel_count && !err; i++) {
+        if (loop->live.versions[i])
+            err = hd_seen_put(seen, i, loop->live.versions[i]);
+    }
+    if (!err && s->forks) {
+        if (is_edit(loop))
+            memcpy(bound, loop->parent_id, HD_UUID_SIZE);
+        err = fork_checkpoint(loop);
+    }
+    return err ? err : hd_loop_emit_values(loop);
+}
+
+/* An input ends whatever was unfinished: its tasks count as having run, without results. */
+static int apply_input(struct hd_loop *loop, struct hd_val *input)
+{
+    struct hd_writes writes = {NULL, 0, 0};
+    struct hd_tasks unfinished = {NULL, 0, 0};
+    struct hd_applied *list = NULL;
+    bool *updated = hd_calloc(loop->graph->channel_count, sizeof(*updated));
+    int err = updated ? 0 : HD_ENOMEM;
+
+    if (!err)
+        err = hd_writes_add(&writes, (int)loop->graph->start_channel, hd_val_ref(input));
+    if (!err)
+        err = hd_tasks_prepare(&unfinished, &loop->live, hd_loop_ns(loop), loop->step, false);
+    if (!err) {
+        list = hd_calloc(unfinished.count + 1, sizeof(*list));
+        err = list ? 0 : HD_ENOMEM;
+    }
+    if (!err) {
+        for (size_t i = 0; i < unfinished.count; i++)
+            list[i] = hd_task_applied(unfinished.list[i]);
+        list[unfinished.count] =
+            (struct hd_applied){.row = hd_seen_input(loop->graph), .writes = &writes};
+        err = hd_apply(&loop->live, list, unfinished.count + 1, true, updated, &loop->failure);
+    }
+    if (!err) {
+        memcpy(loop->live.updated, updated, loop->graph->channel_count * sizeof(*updated));
+        loop->live.has_updated = true;
+        err = hd_loop_put_checkpoint(loop, "input");
+    }
+    hd_free(list);
+    hd_free(updated);
+    hd_tasks_fini(&unfinished);
+    hd_writes_fini(&writes);
+    return err;
+}
+
+/* ---- subgraphs -------------------------------------------------------- */
+
+/* The root tells its subgraphs whether to go on, and from where. */
+static int tell_subgraphs(struct hd_loop *loop, const struct stand *s, const char *bound)
+{
+    struct hd_replay *replay;
+    const char *id = loop->live.id;
+
+    if (loop->outer)
+        return 0;
+    loop->resuming = s->is_resuming;
+    if (!s->is_travelling)
+        return 0;
+    if (bound[0])
+        id = bound;
+    else if (is_edit(loop) && loop->parent_id[0])
+        id = loop->parent_id;
+    replay = hd_calloc(1, sizeof(*replay));
+    if (!replay)
+        return HD_ENOMEM;
+    replay->visited = hd_val_list();
+    if (!replay->visited) {
+        hd_free(replay);
+        return HD_ENOMEM;
+    }
+    memcpy(replay->id, id, HD_UUID_SIZE);
+    loop->run->replay = replay;
+    return 0;
+}
+
+int hd_loop_first(struct hd_loop *loop, struct hd_val *input, struct hd_val *command)
+{
+    struct stand s = {.input = hd_val_is_null(input) ? NULL : input, .command = command};
+    char bound[HD_UUID_SIZE] = "";
+    int err;
+
+    if (!hd_live_any_updated(&loop->live))
+        loop->live.has_updated = false; /* nothing updated is as good as nothing known */
+    err = judge(loop, &s);
+    if (s.is_travelling)
+        hd_pends_filter(&loop->pends, is_resume, NULL);
+    if (!loop->outer && loop->run->options.asks_again)
+        hd_pends_filter(&loop->pends, is_old_answer, NULL);
+    if (!err && command)
+        err = apply_command(loop, &s);
+    if (!err)
+        err = apply_null_writes(loop, &s);
+    if (!err && s.is_resuming) {
+        err = go_on(loop, &s, bound);
+    } else if (!err && (s.input || command)) {
+        /* A command on a thread that has nothing yet is its input. */
+        err = apply_input(loop, command ? command : s.input);
+    } else if (!err && loop->resuming < 0) {
+        hd_failure_set(&loop->failure, "EmptyInputError", "Received no input for %s", "__start__");
+        err = HD_EINVAL;
+    }
+    if (!err)
+        err = tell_subgraphs(loop, &s, bound);
+    hd_writes_fini(&s.carried);
+    return err;
+}

@@ -1,0 +1,156 @@
+/*
+ * Answers to questions. A task has those it was given before (stored as its
+ * __resume__ write), one by the id of its next question, or takes the one that
+ * came for whoever asks first; subgraphs ask the graphs around for that one.
+ */
+#include "graph/engine/engine.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define HASH_LEN 32
+
+bool hd_is_interrupt_id(struct hd_slice text)
+{
+    if (text.len != HASH_LEN)
+        return false;
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.ptr[i];
+
+        if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F')))
+            return false;
+    }
+    return true;
+}
+
+/* The id of a task's question: by where it is and how many answers it has. */
+static int question_id(const struct hd_task *task, size_t answered, char out[33])
+{
+    struct hd_buf ns;
+    int err;
+
+    hd_buf_init(&ns, (size_t)1 << 20);
+    err = hd_task_ns(task, hd_loop_ns(task->loop), &ns);
+    if (!err && answered > 0)
+        err = hd_buf_printf(&ns, "|%zu", answered);
+    if (!err)
+        hd_hash_hex(hd_buf_slice(&ns), out);
+    hd_buf_fini(&ns);
+    return err;
+}
+
+/* Whether what the task asked, before the run, has this id. */
+static int has_asked(const struct hd_task *task, const char *id, bool *out)
+{
+    struct hd_val *asked = hd_status_interrupts(&task->loop->pends, task->id);
+    int err = asked ? 0 : HD_ENOMEM;
+
+    *out = false;
+    for (size_t i = 0; i < hd_val_count(asked); i++)
+        *out = *out || hd_slice_eq(hd_val_get_string(hd_val_get(hd_val_at(asked, i), HD_S("id"))),
+                                   hd_slice_cstr(id));
+    hd_val_unref(asked);
+    return err;
+}
+
+/* The answer that a map has for the task's next question. */
+static int find_in_map(const struct hd_task *task, const struct hd_val *map, struct hd_val **out)
+{
+    size_t answered = hd_val_count(task->resume);
+    bool is_same;
+    char id[33];
+    int err = question_id(task, answered, id);
+
+    *out = NULL;
+    if (!err)
+        *out = hd_val_get(map, hd_slice_cstr(id));
+    /*
+     * All questions of a task once had the id of the first, and those of LangGraph have it. An
+     * answer to the first that comes again is for no other.
+     */
+    if (!err && !*out && answered > 0) {
+        err = question_id(task, 0, id);
+        if (!err)
+            err = has_asked(task, id, &is_same);
+        if (!err && is_same)
+            *out = hd_val_get(map, hd_slice_cstr(id));
+    }
+    return err;
+}
+
+int hd_resume_prepare(struct hd_task *task)
+{
+    struct hd_loop *loop = task->loop;
+    struct hd_val *answer = NULL;
+    int err = 0;
+
+    for (size_t i = 0; i < loop->pends.count && !task->resume; i++) {
+        const struct hd_pend *pend = &loop->pends.list[i];
+
+        if (pend->write.channel != HD_W_RESUME || memcmp(pend->task, task->id, HD_UUID_LEN) != 0)
+            continue;
+        task->resume = hd_val_is_list(pend->write.val)
+                           ? hd_val_ref(pend->write.val)
+                           : hd_val_append(hd_val_list(), hd_val_ref(pend->write.val));
+        if (!task->resume)
+            return HD_ENOMEM;
+    }
+    if (loop->pends.count > 0 && hd_val_count(loop->run->resume_map) > 0)
+        err = find_in_map(task, loop->run->resume_map, &answer);
+    if (!err && !task->resume)
+        task->resume = hd_val_list();
+    if (!err && answer && task->resume)
+        task->resume = hd_val_append(task->resume, hd_val_ref(answer));
+    return task->resume ? err : HD_ENOMEM;
+}
+
+static bool is_null_resume(const struct hd_pend *pend, const void *arg)
+{
+    (void)arg;
+    return pend->write.channel == HD_W_RESUME && hd_is_null_task(pend->task);
+}
+
+/* Takes the answer for whoever asks first; NULL when there is none (any more). */
+static struct hd_val *take_null_resume(struct hd_loop *loop)
+{
+    while (!loop->null_resume) {
+        if (!loop->outer)
+            return NULL;
+        loop = loop->outer->loop;
+    }
+    if (loop->null_resume_used)
+        return NULL;
+    loop->null_resume_used = true;
+    hd_pends_filter(&loop->pends, is_null_resume, NULL);
+    return loop->null_resume;
+}
+
+int hd_task_answer(struct hd_task *task, struct hd_val **out)
+{
+    size_t index = task->asked++;
+    struct hd_val *answer;
+
+    if (index < hd_val_count(task->resume)) {
+        *out = hd_val_at(task->resume, index);
+        return hd_writes_add(&task->writes, HD_W_RESUME, hd_val_slice(task->resume, 0, index + 1));
+    }
+    answer = take_null_resume(task->loop);
+    if (!answer)
+        return HD_ENOTFOUND;
+    task->resume = hd_val_append(task->resume, hd_val_ref(answer));
+    if (!task->resume)
+        return HD_ENOMEM;
+    *out = hd_val_at(task->resume, index);
+    return hd_writes_add(&task->writes, HD_W_RESUME, hd_val_ref(task->resume));
+}
+
+struct hd_val *hd_task_question(struct hd_task *task, struct hd_val *value)
+{
+    char id[33];
+
+    if (question_id(task, hd_val_count(task->resume), id) != 0) {
+        hd_val_unref(value);
+        return NULL;
+    }
+    return hd_val_interrupt(value, hd_slice_cstr(id));
+}

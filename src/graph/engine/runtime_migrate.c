@@ -1,0 +1,358 @@
+#include "graph/engine/runtime_migrate.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+enum hd_graph_ids hd_cross_writer(const struct hd_val *metadata)
+{
+    struct hd_slice runtime = hd_val_get_string(hd_val_get(metadata, HD_S("runtime")));
+
+    return hd_slice_eq(runtime, HD_S("js")) ? HD_IDS_JS : HD_IDS_PYTHON;
+}
+
+/* ---- both ids of a task ----------------------------------------------- */
+
+/* Its ids in the other runtime: one for each trigger, whose order that runtime may have changed. */
+struct pair {
+    const struct hd_task *task;
+    char (*others)[HD_UUID_SIZE];
+    size_t count;
+};
+
+struct crossing {
+    const struct hd_live *live;
+    struct hd_slice ns;
+    int64_t step;
+    bool is_foreign; /* the checkpoint itself is the other runtime's */
+    const struct hd_cross_rules *rules;
+    struct hd_tasks tasks;
+    struct pair *pairs;
+    struct hd_pends *pends;
+    struct hd_fault *fault;
+};
+
+static int make_pair(const struct crossing *c, const struct hd_task *task, struct pair *pair)
+{
+    bool is_js = c->live->graph->ids == HD_IDS_JS;
+    size_t count = is_js || task->push != HD_PULL ? 1 : task->node->trigger_count;
+    int err = 0;
+
+    pair->task = task;
+    pair->others = hd_calloc(count + 1, sizeof(*pair->others));
+    if (!pair->others)
+        return HD_ENOMEM;
+    for (size_t i = 0; i < count && !err; i++) {
+        char *out = pair->others[pair->count];
+
+        if (is_js)
+            err = hd_task_id(task, c->live, c->ns, c->step, HD_IDS_PYTHON, out);
+        else if (task->push == HD_PULL &&
+                 !hd_live_is_news(c->live, task->node, task->node->triggers[i]))
+            continue;
+        else
+            err = hd_task_js_id(task, c->live, c->ns, c->step, i, out);
+        pair->count++;
+    }
+    return err;
+}
+
+static int make_pairs(struct crossing *c)
+{
+    int err = hd_tasks_prepare(&c->tasks, c->live, c->ns, c->step, false);
+
+    if (err)
+        return err;
+    c->pairs = hd_calloc(c->tasks.count + 1, sizeof(*c->pairs));
+    if (!c->pairs)
+        return HD_ENOMEM;
+    for (size_t i = 0; i < c->tasks.count && !err; i++)
+        err = make_pair(c, c->tasks.list[i], &c->pairs[i]);
+    return err;
+}
+
+static void free_pairs(struct crossing *c)
+{
+    for (size_t i = 0; c->pairs && i < c->tasks.count; i++)
+        hd_free(c->pairs[i].others);
+    hd_free(c->pairs);
+    hd_tasks_fini(&c->tasks);
+}
+
+static bool is_own(const struct pair *pair, const struct hd_pend *pend)
+{
+    return memcmp(pair->task->id, pend->task, HD_UUID_LEN) == 0;
+}
+
+static bool is_other(const struct pair *pair, const struct hd_pend *pend)
+{
+    for (size_t i = 0; i < pair->count; i++) {
+        if (memcmp(pair->others[i], pend->task, HD_UUID_LEN) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* ---- who has come further --------------------------------------------- */
+
+struct side {
+    bool is_there;
+    bool has_output;
+    size_t answers;
+};
+
+static void look_at(struct side *side, const struct hd_write *write)
+{
+    side->is_there = true;
+    side->has_output |= !hd_write_is_control(write);
+    if (write->channel == HD_W_RESUME)
+        side->answers = hd_val_is_list(write->val) ? hd_val_count(write->val) : 1;
+}
+
+/* A task that both have worked on: who went on from the other has more. */
+static bool is_further(const struct side *other, const struct side *own)
+{
+    if (!other->is_there || !own->is_there)
+        return other->is_there;
+    if (other->has_output != own->has_output)
+        return other->has_output;
+    return other->answers > own->answers;
+}
+
+/* ---- questions -------------------------------------------------------- */
+
+/* Where a task's subgraph keeps its states. */
+static int inner_ns(const struct crossing *c, const struct hd_task *task, const char *id,
+                    struct hd_buf *out)
+{
+    int err = 0;
+
+    if (c->ns.len > 0)
+        err = hd_buf_printf(out, "%.*s|", (int)c->ns.len, c->ns.ptr);
+    return err ? err
+               : hd_buf_printf(out, "%.*s:%s", (int)task->node->name.len, task->node->name.ptr, id);
+}
+
+/* The id of a question that a task asks after so many answers; JavaScript has one for all. */
+static int question_id(const struct crossing *c, const struct hd_task *task, const char *id,
+                       size_t answers, char out[33])
+{
+    struct hd_buf ns;
+    int err;
+
+    hd_buf_init(&ns, (size_t)1 << 20);
+    err = inner_ns(c, task, id, &ns);
+    if (!err && answers > 0)
+        err = hd_buf_printf(&ns, "|%zu", answers);
+    if (!err)
+        hd_hash_hex(hd_buf_slice(&ns), out);
+    hd_buf_fini(&ns);
+    return err;
+}
+
+/* Whether the task itself asked it, and no graph within. */
+static int check_question(const struct crossing *c, const struct hd_task *task, const char *other,
+                          size_t answers, const struct hd_val *question, bool *is_its)
+{
+    struct hd_slice id = hd_val_get_string(hd_val_get(question, HD_S("id")));
+    char known[33];
+    int err = 0;
+
+    *is_its = false;
+    for (size_t i = 0; i <= answers && !err && !*is_its; i++) {
+        err = question_id(c, task, other, i, known);
+        *is_its = !err && hd_slice_eq(id, hd_slice_cstr(known));
+    }
+    return err;
+}
+
+static int refuse_inner(const struct crossing *c, const struct hd_task *task)
+{
+    return hd_fault_set(c->fault, HD_EUNSUPPORTED,
+                        "node '%.*s' was left within a subgraph by another runtime: only that one "
+                        "can go on there",
+                        (int)(task->node->name.len < 100 ? task->node->name.len : 100),
+                        task->node->name.ptr);
+}
+
+/* The questions of a write, a list, with the ids that the reader gives them. */
+static int cross_questions(const struct crossing *c, const struct hd_task *task, const char *other,
+                           size_t answers, struct hd_write *write)
+{
+    const struct hd_val *asked = write->val;
+    size_t count = hd_val_is_list(asked) ? hd_val_count(asked) : 1;
+    struct hd_val *list = hd_val_list();
+    char id[33];
+    int err = question_id(c, task, task->id, c->live->graph->ids == HD_IDS_JS ? 0 : answers, id);
+
+    for (size_t i = 0; i < count && !err; i++) {
+        const struct hd_val *one = hd_val_is_list(asked) ? hd_val_at(asked, i) : asked;
+        struct hd_val *shown = hd_val_ref(one);
+        bool is_its;
+
+        err = check_question(c, task, other, answers, one, &is_its);
+        if (!err && !is_its && c->rules->is_strict)
+            err = refuse_inner(c, task);
+        if (!err && is_its)
+            shown = hd_val_with(shown, HD_S("id"), hd_val_cstr(id));
+        list = hd_val_append(list, shown);
+    }
+    if (err || !list) {
+        hd_val_unref(list);
+        return err ? err : HD_ENOMEM;
+    }
+    hd_val_unref(write->val);
+    write->val = list;
+    return 0;
+}
+
+/* ---- writes ----------------------------------------------------------- */
+
+/* No task's: what is written by hand, and input, have ids by the checkpoint's. */
+static int is_nobodys(const struct crossing *c, const struct hd_pend *pend, bool *out)
+{
+    char name[48] = "__input__", id[HD_UUID_SIZE];
+    uint8_t bytes[16];
+    int err = 0;
+
+    *out = hd_is_null_task(pend->task);
+    if (*out || !hd_uuid_parse(hd_slice_cstr(c->live->id), bytes))
+        return 0;
+    for (size_t i = 0; i <= c->pends->count && !err && !*out; i++) {
+        if (i == 1)
+            (void)snprintf(name, sizeof(name), "__interrupt__");
+        else if (i > 1)
+            (void)snprintf(name, sizeof(name), "__interrupt__:%zu", i - 1);
+        err = hd_uuid_v5(bytes, hd_slice_cstr(name), id);
+        *out = !err && memcmp(id, pend->task, HD_UUID_LEN) == 0;
+    }
+    return err;
+}
+
+static bool is_gone(const struct hd_pend *pend, const void *arg)
+{
+    (void)arg;
+    return pend->task[0] == '\0';
+}
+
+/* Of a task that both have written of, only what the one says that came further counts. */
+static int cross_task(struct crossing *c, const struct pair *pair)
+{
+    struct side own = {0}, other = {0};
+    bool takes_other;
+    int err = 0;
+
+    for (size_t i = 0; i < c->pends->count; i++) {
+        if (is_own(pair, &c->pends->list[i]))
+            look_at(&own, &c->pends->list[i].write);
+        else if (is_other(pair, &c->pends->list[i]))
+            look_at(&other, &c->pends->list[i].write);
+    }
+    if (!other.is_there)
+        return 0;
+    takes_other = is_further(&other, &own);
+    for (size_t i = 0; i < c->pends->count && !err; i++) {
+        struct hd_pend *pend = &c->pends->list[i];
+
+        if (is_own(pair, pend)) {
+            if (takes_other)
+                pend->task[0] = '\0';
+        } else if (is_other(pair, pend)) {
+            if (takes_other && pend->write.channel == HD_W_INTERRUPT)
+                err = cross_questions(c, pair->task, pend->task, other.answers, &pend->write);
+            if (takes_other)
+                memcpy(pend->task, pair->task->id, HD_UUID_SIZE);
+            else
+                pend->task[0] = '\0';
+        }
+    }
+    return err;
+}
+
+static int check_rest(const struct crossing *c)
+{
+    int err = 0;
+
+    for (size_t i = 0; i < c->pends->count && !err; i++) {
+        const struct hd_pend *pend = &c->pends->list[i];
+        bool is_known = pend->task[0] == '\0' || hd_tasks_find(&c->tasks, pend->task);
+
+        if (!is_known)
+            err = is_nobodys(c, pend, &is_known);
+        if (!err && !is_known)
+            err = hd_fault_set(c->fault, HD_EUNSUPPORTED,
+                               "the thread stands within a step that another runtime began, with "
+                               "work that is not known here: only that one can go on there");
+    }
+    return err;
+}
+
+/* A subgraph that was begun would begin again. */
+static int check_inner(const struct crossing *c, const struct pair *pair)
+{
+    struct hd_buf ns;
+    int err = 0;
+
+    if (hd_status_is_finished(c->pends, pair->task->id))
+        return 0;
+    hd_buf_init(&ns, (size_t)1 << 20);
+    for (size_t i = 0; i < pair->count && !err; i++) {
+        bool has_states = false;
+
+        ns.len = 0;
+        err = inner_ns(c, pair->task, pair->others[i], &ns);
+        if (!err)
+            err = c->rules->has_states(c->rules->ctx, hd_buf_slice(&ns), &has_states);
+        if (!err && has_states)
+            err = refuse_inner(c, pair->task);
+    }
+    hd_buf_fini(&ns);
+    return err;
+}
+
+static int check(const struct crossing *c)
+{
+    int err = check_rest(c);
+
+    for (size_t i = 0; i < c->tasks.count && !err && c->rules->has_states; i++)
+        err = check_inner(c, &c->pairs[i]);
+    return err;
+}
+
+/* All ids of JavaScript are UUIDs of version 5; those of Python may be by chance. */
+static bool may_be_others(const struct hd_graph *graph, const struct hd_pend *pend)
+{
+    if (hd_is_null_task(pend->task))
+        return false;
+    return graph->ids == HD_IDS_JS || pend->task[14] == '5';
+}
+
+int hd_cross_pends(const struct hd_live *live, struct hd_slice ns, int64_t step,
+                   enum hd_graph_ids writer, const struct hd_cross_rules *rules,
+                   struct hd_pends *pends, struct hd_fault *fault)
+{
+    struct crossing c = {.live = live,
+                         .ns = ns,
+                         .step = step,
+                         .is_foreign = writer != live->graph->ids,
+                         .rules = rules,
+                         .pends = pends,
+                         .fault = fault};
+    bool has_work = c.is_foreign && rules->has_states;
+    int err;
+
+    for (size_t i = 0; i < pends->count && !has_work; i++)
+        has_work = may_be_others(live->graph, &pends->list[i]);
+    if (!has_work)
+        return 0;
+    err = make_pairs(&c);
+    for (size_t i = 0; i < c.tasks.count && !err; i++)
+        err = cross_task(&c, &c.pairs[i]);
+    if (!err && rules->is_strict && c.is_foreign)
+        err = check(&c);
+    if (!err)
+        hd_pends_filter(pends, is_gone, NULL);
+    free_pairs(&c);
+    return err;
+}

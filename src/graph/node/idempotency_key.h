@@ -1,0 +1,32 @@
+/*
+ * Idempotency keys of calls to other servers. A call that is made again because the process
+ * was killed, or because an attempt of its task failed, has the same key, so a server can
+ * recognize the repetition. All other calls differ: other tasks and checkpoints, other calls of
+ * the same task, forks, and runs in which a user tries again.
+ */
+#ifndef HD_GRAPH_NODE_IDEMPOTENCY_KEY_H
+#define HD_GRAPH_NODE_IDEMPOTENCY_KEY_H
+
+#include "base/compiler.h"
+#include "base/slice.h"
+#include "base/uuid.h"
+
+#define HD_CALL_KEY_HEADER "Idempotency-Key"
+#define HD_CALL_KEY_META "heddle/idempotency-key" /* in metadata of MCP and A2A */
+
+/* "Idempotency-Key: " and the key, with a NUL. */
+#define HD_CALL_KEY_LINE_SIZE (sizeof(HD_CALL_KEY_HEADER ": ") - 1 + HD_UUID_SIZE)
+
+struct hd_task;
+
+/*
+ * `call_id`: which call of the task; empty when it makes only one. `round`: how many requests of
+ * that call came before, each with other content. The key is a hash: no id can be read from it.
+ */
+HD_MUST_CHECK int hd_call_key(const struct hd_task *task, struct hd_slice call_id, int round,
+                              char out[HD_UUID_SIZE]);
+/* The same as a line of a header. */
+HD_MUST_CHECK int hd_call_key_line(const struct hd_task *task, struct hd_slice call_id,
+                                   char out[HD_CALL_KEY_LINE_SIZE]);
+
+#endif

@@ -1,0 +1,383 @@
+/* Checkpoints as they are handed to a runtime: what its own saver would have read. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/json.h"
+#include "graph/engine/ns.h"
+#include "graph/engine/runtime_migrate.h"
+#include "graph/state/state_internal.h"
+#include "graph/state/worker_graph.h"
+
+#define MAX_VALUE ((size_t)256 << 20)
+
+struct crossing {
+    const struct hd_address *at;
+    const struct heddle_tuple *tuple;
+    struct hd_arena *arena;
+    struct heddle_tuple *copy; /* NULL: nothing has to change yet */
+    struct hd_fault *fault;
+};
+
+static struct hd_slice slice(struct heddle_bytes bytes)
+{
+    return hd_slice(bytes.data, bytes.len);
+}
+
+static struct heddle_bytes bytes(struct hd_slice s)
+{
+    return (struct heddle_bytes){s.ptr, s.len};
+}
+
+static struct heddle_tuple *copy_of(struct crossing *c)
+{
+    if (!c->copy)
+        c->copy = hd_arena_alloc(c->arena, sizeof(*c->copy));
+    else
+        return c->copy;
+    if (c->copy)
+        *c->copy = *c->tuple;
+    return c->copy;
+}
+
+/* ---- values that only another runtime reads --------------------------- */
+
+static const char *runtime_of(const struct hd_graph *graph)
+{
+    return graph->ids == HD_IDS_JS ? "js" : graph->is_foreign ? "python" : "";
+}
+
+static bool is_common(struct hd_slice type)
+{
+    static const char *const types[] = {"hd1", "null", "empty", "bytes", "bytearray"};
+
+    for (size_t i = 0; i < HD_COUNT(types); i++) {
+        if (hd_slice_eq(type, hd_slice_cstr(types[i])))
+            return true;
+    }
+    return false;
+}
+
+/* A record begins like that, and nothing else does: quotes within strings are escaped. */
+static bool has_foreign(struct hd_slice text, const char *own)
+{
+    static const char mark[] = "{\"$\":\"foreign\",\"type\":\"";
+    const char *at = text.ptr, *end = text.ptr + text.len;
+
+    while (at < end && (at = memmem(at, (size_t)(end - at), mark, sizeof(mark) - 1))) {
+        at += sizeof(mark) - 1;
+        if ((size_t)(end - at) < strlen(own) || memcmp(at, own, strlen(own)) != 0)
+            return true;
+    }
+    return false;
+}
+
+static int check_value(const struct crossing *c, const struct heddle_value *value)
+{
+    const char *own = c->at->graph->ids == HD_IDS_JS ? "json\"" : "msgpack\"";
+    struct hd_slice type = slice(value->type);
+
+    if (is_common(type) &&
+        !(hd_slice_eq(type, HD_S("hd1")) && has_foreign(slice(value->data), own)))
+        return 0;
+    return hd_fault_set(c->fault, HD_EUNSUPPORTED,
+                        "channel '%.*s' has a value that only the runtime which wrote it can read",
+                        (int)(value->channel.len < 100 ? value->channel.len : 100),
+                        (const char *)value->channel.data);
+}
+
+static int check_values(const struct crossing *c)
+{
+    int err = 0;
+
+    for (size_t i = 0; i < c->tuple->value_count && !err; i++)
+        err = check_value(c, &c->tuple->values[i]);
+    for (size_t i = 0; i < c->tuple->write_count && !err; i++)
+        err = check_value(c, &c->tuple->writes[i].value);
+    return err;
+}
+
+/* ---- values that Python has in another form --------------------------- */
+
+static bool is_undefined(const struct heddle_value *value)
+{
+    return hd_slice_eq(slice(value->data), HD_S("{\"$\":\"undefined\"}"));
+}
+
+/* The names that a join has seen: JavaScript keeps an array, or [array, whether it is finished]. */
+static bool is_array_of_join(const struct heddle_value *value)
+{
+    struct hd_slice text = slice(value->data);
+
+    return hd_slice_starts(slice(value->channel), HD_S("join:")) &&
+           hd_slice_eq(slice(value->type), HD_S("hd1")) && text.len > 1 && text.ptr[0] == '[' &&
+           text.ptr[1] != '{';
+}
+
+static void put_set(struct hd_jw *jw, hd_json_val names)
+{
+    hd_jw_object(jw);
+    hd_jw_key(jw, HD_S("$"));
+    hd_jw_string(jw, HD_S("set"));
+    hd_jw_key(jw, HD_S("items"));
+    hd_jw_val(jw, names);
+    hd_jw_object_end(jw);
+}
+
+static int write_join(hd_json_val seen, struct hd_buf *out)
+{
+    struct hd_json_iter it = hd_json_iter(seen);
+    struct hd_jw jw;
+
+    hd_jw_init(&jw, out);
+    if (hd_json_next(&it) && hd_json_is_array(it.val)) {
+        hd_jw_array(&jw);
+        put_set(&jw, it.val);
+        while (hd_json_next(&it))
+            hd_jw_val(&jw, it.val);
+        hd_jw_array_end(&jw);
+    } else {
+        put_set(&jw, seen);
+    }
+    return hd_jw_finish(&jw);
+}
+
+static int cross_join(struct crossing *c, struct heddle_value *value)
+{
+    struct hd_json json;
+    struct hd_slice text = {NULL, 0};
+    struct hd_buf out;
+    int err = hd_json_parse(&json, slice(value->data), c->fault);
+
+    if (err)
+        return err;
+    hd_buf_init(&out, MAX_VALUE);
+    err = write_join(hd_json_root(&json), &out);
+    if (!err)
+        err = hd_arena_copy(c->arena, hd_buf_slice(&out), &text);
+    if (!err)
+        value->data = bytes(text);
+    hd_buf_fini(&out);
+    hd_json_fini(&json);
+    return err;
+}
+
+/* Sets for arrays; a channel that JavaScript says nothing of has nothing. */
+static int cross_values(struct crossing *c)
+{
+    const struct heddle_tuple *tuple = c->tuple;
+    struct heddle_value *values;
+    size_t count = 0, odd = 0;
+    int err = 0;
+
+    for (size_t i = 0; i < tuple->value_count; i++)
+        odd += is_undefined(&tuple->values[i]) || is_array_of_join(&tuple->values[i]);
+    if (odd == 0)
+        return 0;
+    values = hd_arena_calloc(c->arena, tuple->value_count, sizeof(*values));
+    if (!values || !copy_of(c))
+        return HD_ENOMEM;
+    for (size_t i = 0; i < tuple->value_count && !err; i++) {
+        if (is_undefined(&tuple->values[i]))
+            continue;
+        values[count] = tuple->values[i];
+        if (is_array_of_join(&values[count]))
+            err = cross_join(c, &values[count]);
+        count++;
+    }
+    c->copy->values = values;
+    c->copy->value_count = count;
+    return err;
+}
+
+/* ---- writes ----------------------------------------------------------- */
+
+static int by_task(const void *a, const void *b)
+{
+    const struct heddle_write *x = a, *y = b;
+    int order = hd_slice_cmp(slice(x->task_id), slice(y->task_id));
+
+    return order ? order : x->idx < y->idx ? -1 : x->idx > y->idx;
+}
+
+static int cross_question(struct crossing *c, const struct hd_pend *pend,
+                          struct heddle_write *write)
+{
+    struct hd_slice text = {NULL, 0};
+    struct hd_buf out;
+    int err;
+
+    hd_buf_init(&out, MAX_VALUE);
+    err = hd_val_write(&out, pend->write.val);
+    if (!err)
+        err = hd_arena_copy(c->arena, hd_buf_slice(&out), &text);
+    if (!err) {
+        write->value.data = bytes(text);
+        write->value.type = bytes(HD_S("hd1"));
+    }
+    hd_buf_fini(&out);
+    return err;
+}
+
+static int take_write(struct crossing *c, const struct hd_pend *pend, struct heddle_write *write)
+{
+    struct hd_slice task = {NULL, 0};
+    int err;
+
+    *write = c->tuple->writes[pend->row];
+    if (hd_slice_eq(slice(write->task_id), hd_slice_cstr(pend->task)))
+        return 0;
+    err = hd_arena_copy(c->arena, hd_slice_cstr(pend->task), &task);
+    if (err)
+        return err;
+    write->task_id = bytes(task);
+    return pend->write.channel == HD_W_INTERRUPT ? cross_question(c, pend, write) : 0;
+}
+
+static int take_writes(struct crossing *c, const struct hd_pends *pends)
+{
+    const struct heddle_tuple *tuple = c->tuple;
+    struct heddle_write *writes = hd_arena_calloc(c->arena, tuple->write_count, sizeof(*writes));
+    size_t count = 0;
+    int err = writes && copy_of(c) ? 0 : HD_ENOMEM;
+
+    for (size_t i = 0; i < pends->count && !err; i++)
+        err = take_write(c, &pends->list[i], &writes[count++]);
+    /* What is no task's id at all was not loaded. */
+    for (size_t i = 0; i < tuple->write_count && !err; i++) {
+        if (tuple->writes[i].task_id.len != HD_UUID_LEN)
+            writes[count++] = tuple->writes[i];
+    }
+    if (err)
+        return err;
+    if (count > 1)
+        qsort(writes, count, sizeof(*writes), by_task);
+    c->copy->writes = writes;
+    c->copy->write_count = count;
+    return 0;
+}
+
+static int has_states(const void *ctx, struct hd_slice ns, bool *out)
+{
+    const struct hd_address *at = ctx;
+    struct heddle_error error = {0};
+    char *place = hd_ns_join(at->root, ns, NULL);
+    struct heddle_bytes thread = bytes(at->thread),
+                        stored = bytes(hd_slice_cstr(place ? place : ""));
+    const struct heddle_query query = {.principal = bytes(at->principal),
+                                       .thread = &thread,
+                                       .ns = &stored,
+                                       .limit = 1,
+                                       .flags = HEDDLE_LIST_HEADERS};
+    const struct heddle_tuple *found;
+    struct heddle_list *list;
+    int err = place ? heddle_list_open(at->store, &query, &list, &error) : HD_ENOMEM;
+
+    if (!err) {
+        err = heddle_list_next(list, &found, &error);
+        *out = !err;
+        err = err == HEDDLE_ENOTFOUND ? 0 : err;
+        heddle_list_close(list);
+    }
+    hd_free(place);
+    return err;
+}
+
+static bool has_changed(const struct hd_pends *pends, const struct heddle_tuple *tuple)
+{
+    size_t known = 0;
+
+    for (size_t i = 0; i < tuple->write_count; i++)
+        known += tuple->writes[i].task_id.len == HD_UUID_LEN;
+    if (pends->count != known)
+        return true;
+    for (size_t i = 0; i < pends->count; i++) {
+        if (!hd_slice_eq(slice(tuple->writes[pends->list[i].row].task_id),
+                         hd_slice_cstr(pends->list[i].task)))
+            return true;
+    }
+    return false;
+}
+
+/* The tasks are those that follow from the channels: no values of the state are needed. */
+static int cross_found(struct crossing *c, struct hd_found *found, const struct hd_val *metadata)
+{
+    const struct hd_cross_rules rules = {.is_strict = true, .has_states = has_states, .ctx = c->at};
+    int64_t step = -1;
+    int err;
+
+    found->live.skips_state = true;
+    (void)hd_val_get_int(hd_val_get(metadata, HD_S("step")), &step);
+    err = hd_live_load(&found->live, &found->pends, NULL, c->tuple, c->fault);
+    if (!err)
+        err = hd_cross_pends(&found->live, hd_slice_cstr(found->ns), step + 1,
+                             hd_cross_writer(metadata), &rules, &found->pends, c->fault);
+    if (!err && has_changed(&found->pends, c->tuple))
+        err = take_writes(c, &found->pends);
+    return err;
+}
+
+/* A graph that a node calls by itself is not known: its checkpoint shows what it is made of. */
+static int cross_writes(struct crossing *c, const struct hd_val *metadata)
+{
+    struct hd_address at = *c->at;
+    struct hd_failure failure = {0};
+    struct hd_graph *open;
+    struct hd_found found;
+    int err = hd_graph_foreign(hd_slice("", 0), at.graph->ids, &open, c->fault);
+
+    if (err)
+        return err;
+    if (at.ns.len > 0 && !hd_graph_knows_ns(at.graph, at.ns))
+        at.graph = open;
+    err = hd_found_init(&found, &at, &failure);
+    if (!err) {
+        err = hd_found_fit(&found, c->tuple, &failure);
+        if (!err)
+            err = cross_found(c, &found, metadata);
+        hd_found_fini(&found);
+    }
+    if (err && failure.text)
+        hd_fault_set(c->fault, err, "%s", failure.text);
+    hd_failure_fini(&failure);
+    hd_graph_destroy(open);
+    return err;
+}
+
+/* ---- all -------------------------------------------------------------- */
+
+/* Whether a task may be of the other runtime: all ids of JavaScript are UUIDs of version 5. */
+static bool has_others(const struct heddle_tuple *tuple, enum hd_graph_ids reader)
+{
+    for (size_t i = 0; i < tuple->write_count; i++) {
+        struct hd_slice id = slice(tuple->writes[i].task_id);
+
+        if (id.len == HD_UUID_LEN && !hd_slice_eq(id, HD_S(HD_NULL_TASK)) &&
+            (reader == HD_IDS_JS || id.ptr[14] == '5'))
+            return true;
+    }
+    return false;
+}
+
+int hd_cross_tuple(const struct hd_address *at, const struct heddle_tuple *tuple,
+                   struct hd_arena *arena, const struct heddle_tuple **out, struct hd_fault *fault)
+{
+    struct crossing c = {.at = at, .tuple = tuple, .arena = arena, .fault = fault};
+    struct hd_slice reader = hd_slice_cstr(runtime_of(at->graph));
+    struct hd_val *metadata = NULL;
+    bool is_foreign;
+    int err = hd_val_parse_json(slice(tuple->metadata), &metadata, fault);
+
+    if (err)
+        return err;
+    is_foreign = !hd_slice_eq(hd_val_get_string(hd_val_get(metadata, HD_S("runtime"))), reader);
+    if (is_foreign)
+        err = check_values(&c);
+    if (!err && at->graph->ids == HD_IDS_PYTHON)
+        err = cross_values(&c);
+    if (!err && (has_others(tuple, at->graph->ids) || hd_cross_writer(metadata) != at->graph->ids))
+        err = cross_writes(&c, metadata);
+    hd_val_unref(metadata);
+    *out = c.copy ? c.copy : tuple;
+    return err;
+}

@@ -1,0 +1,112 @@
+/*
+ * How a list of the state came to be. What a checkpoint keeps of a channel is what it shows but
+ * where the channel says otherwise, a write waits that belongs to no task, or it is not a list.
+ */
+#include <heddle.h>
+
+#include "base/alloc.h"
+#include "graph/state/state_internal.h"
+#include "store/codec/canon.h"
+#include "store/list_history.h"
+
+#define MAX_TEXT ((size_t)1 << 30)
+
+struct news {
+    hd_state_news_fn fn;
+    void *ctx;
+    struct hd_buf stored, shown; /* of one checkpoint */
+};
+
+/* ---- a checkpoint ----------------------------------------------------- */
+
+static int show(struct news *news, struct hd_slice elements, struct hd_json *out)
+{
+    int err = hd_buf_append_byte(&news->stored, '[');
+
+    if (!err)
+        err = hd_buf_append_slice(&news->stored, elements);
+    if (!err)
+        err = hd_buf_append_byte(&news->stored, ']');
+    if (!err)
+        err = hd_canon_render(&news->shown, hd_buf_slice(&news->stored), NULL);
+    return err ? err : hd_json_parse(out, hd_buf_slice(&news->shown), NULL);
+}
+
+static int on_news(void *arg, size_t which, const struct hd_slice *elements)
+{
+    struct news *news = arg;
+    struct hd_json json = {NULL};
+    int err = 0;
+
+    if (!elements)
+        return news->fn(news->ctx, which, NULL);
+    hd_buf_reset(&news->stored);
+    hd_buf_reset(&news->shown);
+    err = show(news, *elements, &json);
+    /* What is no JSON was no list of it. */
+    if (!err || err == HD_EINVAL)
+        err = news->fn(news->ctx, which, err ? NULL : hd_json_root(&json));
+    hd_json_fini(&json);
+    return err;
+}
+
+/* ---- all of them ------------------------------------------------------ */
+
+static bool shows_stored(const struct hd_graph *graph, struct hd_slice name)
+{
+    for (size_t i = 0; i < graph->state_count && !graph->is_open && !graph->is_single; i++) {
+        if (hd_slice_eq(graph->channels[i].name, name))
+            return hd_reducer_shows_stored(graph->channels[i].reducer);
+    }
+    return false;
+}
+
+static int tell_nothing(const struct hd_state_walk *walk, hd_state_news_fn fn, void *ctx)
+{
+    int err = 0;
+
+    for (size_t i = walk->known; !err && i < walk->count; i++)
+        err = fn(ctx, i, NULL);
+    return err;
+}
+
+static int tell(const struct hd_address *at, const char *place, const struct hd_state_walk *walk,
+                struct news *news, struct hd_fault *fault)
+{
+    const struct hd_trail trail = {
+        .thread = {{at->principal.ptr, at->principal.len}, {at->thread.ptr, at->thread.len}},
+        .ns = hd_slice_cstr(place),
+        .channel = at->only,
+        .task = HD_S(HD_NULL_TASK),
+        .ids = walk->ids,
+        .count = walk->count,
+        .known = walk->known};
+    int err;
+
+    hd_buf_init(&news->stored, MAX_TEXT);
+    hd_buf_init(&news->shown, MAX_TEXT);
+    err = hd_trail_walk(at->store, &trail, on_news, news, fault);
+    hd_buf_fini(&news->shown);
+    hd_buf_fini(&news->stored);
+    return err;
+}
+
+int hd_state_news(const struct hd_address *at, const struct hd_state_walk *walk,
+                  hd_state_news_fn fn, void *ctx, struct hd_failure *failure)
+{
+    struct news news = {.fn = fn, .ctx = ctx};
+    struct hd_fault fault = {0};
+    struct hd_found found;
+    int err = hd_found_init(&found, at, failure);
+
+    if (err)
+        return err;
+    if (shows_stored(found.graph, at->only))
+        err = tell(at, found.place, walk, &news, &fault);
+    else
+        err = tell_nothing(walk, fn, ctx);
+    if (err)
+        hd_failure_code(failure, err, &fault);
+    hd_found_fini(&found);
+    return err;
+}

@@ -1,0 +1,61 @@
+/* What state.c and state_update.c share. */
+#ifndef HD_GRAPH_STATE_STATE_INTERNAL_H
+#define HD_GRAPH_STATE_STATE_INTERNAL_H
+
+#include "graph/engine/engine.h"
+#include "graph/state/state.h"
+
+/* A checkpoint as it was found. */
+struct hd_found {
+    const struct hd_graph *graph; /* the graph of the namespace */
+    struct hd_graph *guessed;     /* the same, when nobody has told what it is made of; or NULL */
+    char *place;                  /* where its checkpoints are stored */
+    char *ns;                     /* the same, relative to the address's root: its end */
+    bool is_there;
+    struct hd_live live;
+    struct hd_pends pends;
+    struct hd_val *metadata; /* object; NULL: not there */
+    char parent[HD_UUID_SIZE];
+    int64_t step; /* of the checkpoint; -1 when there is none */
+};
+
+HD_MUST_CHECK int hd_found_load(struct hd_found *found, const struct hd_address *at,
+                                struct hd_failure *failure);
+/* Finds the place and reads what is stored there; *tuple is NULL when that is nothing. */
+HD_MUST_CHECK int hd_found_fetch(struct hd_found *found, const struct hd_address *at,
+                                 struct heddle_tuple **tuple, struct hd_failure *failure);
+HD_MUST_CHECK int hd_found_take(struct hd_found *found, const struct heddle_tuple *tuple,
+                                struct hd_failure *failure);
+/* Whether the namespace, relative to the graph's root, is one of its subgraphs'. */
+bool hd_graph_knows_ns(const struct hd_graph *graph, struct hd_slice ns);
+
+/* Of an open graph: makes one of what the checkpoint shows. Before hd_found_take(). */
+HD_MUST_CHECK int hd_found_fit(struct hd_found *found, const struct heddle_tuple *tuple,
+                               struct hd_failure *failure);
+HD_MUST_CHECK int hd_found_init(struct hd_found *found, const struct hd_address *at,
+                                struct hd_failure *failure);
+void hd_found_fini(struct hd_found *found);
+
+/*
+ * Whether the state's values are shown as they are stored: no write has to be applied
+ * to them. `is_live`: those of finished tasks would be. If so: appends them as JSON, all or `only`
+ * one channel (empty: all).
+ */
+bool hd_tuple_is_plain(const struct hd_graph *graph, const struct heddle_tuple *tuple,
+                       bool is_live);
+/* Whether a channel shows what a checkpoint keeps of it. */
+bool hd_reducer_shows_stored(enum hd_graph_reducer reducer);
+HD_MUST_CHECK int hd_tuple_render(const struct hd_graph *graph, const struct heddle_tuple *tuple,
+                                  struct hd_slice only, struct hd_buf *out);
+
+/* The C of state.h; `id` empty: null. */
+HD_MUST_CHECK struct hd_val *hd_state_config(struct hd_slice thread, const char *ns, const char *id,
+                                             const struct hd_val *metadata);
+/* Applies the writes that belong to no task, without or with new versions. */
+HD_MUST_CHECK int hd_found_apply_null(struct hd_found *found, bool is_versioned,
+                                      struct hd_failure *failure);
+/* Gives the tasks what their stored writes say they made, and applies that. */
+HD_MUST_CHECK int hd_found_apply_tasks(struct hd_found *found, struct hd_tasks *tasks, bool all,
+                                       bool is_versioned, struct hd_failure *failure);
+
+#endif

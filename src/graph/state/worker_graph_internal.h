@@ -1,0 +1,14 @@
+/* For foreign*.c and state.c. */
+#ifndef HD_GRAPH_STATE_WORKER_GRAPH_INTERNAL_H
+#define HD_GRAPH_STATE_WORKER_GRAPH_INTERNAL_H
+
+#include "base/buf.h"
+#include "base/compiler.h"
+#include "base/error.h"
+#include "heddle.h"
+
+/* Appends a structure as a worker would tell it, with all that the checkpoint shows of it. */
+HD_MUST_CHECK int hd_foreign_guess(const struct heddle_tuple *tuple, struct hd_buf *out,
+                                   struct hd_fault *fault);
+
+#endif

@@ -1,0 +1,856 @@
+/* libcurl's multi interface on a uv loop. */
+#include "net/http_client.h"
+
+#include <curl/curl.h>
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/error.h"
+#include "net/outgoing.h"
+
+#define MAX_BODY ((size_t)64 << 20)
+#define MAX_HEADERS ((size_t)1 << 20)
+#define MAX_CONNECTIONS 2048L /* at work; requests beyond wait */
+#define MAX_SPARE 256L        /* kept for the next request */
+#define CONNECT_SECONDS 30L
+
+struct hd_http {
+    uv_loop_t *loop;
+    const struct hd_outgoing *outgoing; /* NULL: anywhere */
+    CURLM *multi;
+    uv_timer_t timer; /* libcurl's */
+    uv_timer_t idler; /* looks for requests that nothing comes for */
+    uv_timer_t later; /* does what could not be done at once */
+    unsigned open_handles;
+    bool is_closing;
+    unsigned inside;             /* calls of libcurl that may call back */
+    struct hd_request *requests; /* all */
+    struct hd_request *todo;     /* those with something to be done outside of libcurl */
+};
+
+struct hd_request {
+    struct hd_http *http;
+    struct hd_request *next, **link;
+    struct hd_request *next_todo;
+    CURL *easy;
+    struct curl_slist *headers;
+    char *sent;
+    struct hd_buf head, body;
+    char error[CURL_ERROR_SIZE];
+    hd_response_fn done;
+    void *ctx;
+    bool ignores_answer;
+    bool (*allows)(void *ctx, const struct sockaddr *address);
+    void *allows_ctx;
+    char *trusted; /* the URL, when its host is allowed; else NULL */
+    bool is_direct;
+    bool is_refused; /* a connection was */
+    bool (*on_head)(void *ctx, const struct hd_response *head);
+    void (*on_data)(void *ctx, struct hd_slice data);
+    size_t max_given, given; /* bytes of what on_data gets; 0: any */
+
+    bool follows;
+    bool is_added;     /* libcurl has it */
+    bool is_todo;      /* is in http->todo */
+    bool is_cancelled; /* and waits for libcurl to return */
+    bool is_ending;    /* in finish() */
+    bool has_head;     /* on_head was asked */
+    bool is_given;     /* to on_data */
+    bool is_paused;
+    bool wants_resume;
+    enum hd_http_failure failure; /* found here; otherwise libcurl's code says it */
+
+    int64_t timeout_ms;
+    int64_t idle_ms;
+    uint64_t heard_at; /* uv_now() of the last byte, in either direction */
+    curl_off_t uploaded;
+    bool is_late; /* the time is over; what has arrived meanwhile may still be read */
+};
+
+/* A connection that libcurl wants to know about. */
+struct watch {
+    uv_poll_t poll;
+    curl_socket_t socket;
+    struct hd_http *http;
+};
+
+static void forget_todo(struct hd_request *request)
+{
+    struct hd_request **at = &request->http->todo;
+
+    while (request->is_todo && *at != request)
+        at = &(*at)->next_todo;
+    if (request->is_todo)
+        *at = request->next_todo;
+    request->is_todo = false;
+}
+
+static void free_request(struct hd_request *request)
+{
+    forget_todo(request);
+    if (request->link) {
+        *request->link = request->next;
+        if (request->next)
+            request->next->link = request->link;
+    }
+    curl_easy_cleanup(request->easy);
+    curl_slist_free_all(request->headers);
+    hd_free(request->sent);
+    hd_free(request->trusted);
+    hd_buf_fini(&request->head);
+    hd_buf_fini(&request->body);
+    hd_free(request);
+}
+
+/* ---- how it ended ----------------------------------------------------- */
+
+static bool was_connected(const struct hd_request *request)
+{
+    curl_off_t connected = 0;
+
+    curl_easy_getinfo(request->easy, CURLINFO_PRETRANSFER_TIME_T, &connected);
+    return connected > 0;
+}
+
+/* libcurl has one code for both; connecting has a limit of its own. */
+static enum hd_http_failure timeout_failure(const struct hd_request *request)
+{
+    curl_off_t took = 0;
+
+    curl_easy_getinfo(request->easy, CURLINFO_TOTAL_TIME_T, &took);
+    if (was_connected(request) || (request->timeout_ms > 0 && took / 1000 >= request->timeout_ms))
+        return HD_HTTP_TIMEOUT;
+    return HD_HTTP_CONNECT_TIME;
+}
+
+static enum hd_http_failure failure_of(const struct hd_request *request, CURLcode code)
+{
+    if (request->failure)
+        return request->failure;
+    /* Of several addresses another may have been allowed: only a failure was one of these. */
+    if (request->is_refused && (code == CURLE_COULDNT_CONNECT || code == CURLE_ABORTED_BY_CALLBACK))
+        return HD_HTTP_REFUSED;
+    switch (code) {
+    case CURLE_OK:
+        return HD_HTTP_FINE;
+    case CURLE_URL_MALFORMAT:
+        return HD_HTTP_URL;
+    case CURLE_UNSUPPORTED_PROTOCOL:
+        return was_connected(request) ? HD_HTTP_STRANGE : HD_HTTP_URL;
+    case CURLE_WEIRD_SERVER_REPLY:
+        return HD_HTTP_STRANGE;
+    case CURLE_COULDNT_RESOLVE_HOST:
+    case CURLE_COULDNT_RESOLVE_PROXY:
+        return HD_HTTP_RESOLVE;
+    case CURLE_COULDNT_CONNECT:
+        return HD_HTTP_CONNECT;
+    case CURLE_SSL_CONNECT_ERROR:
+    case CURLE_SSL_CERTPROBLEM:
+    case CURLE_SSL_CIPHER:
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_SSL_ISSUER_ERROR:
+        return HD_HTTP_TLS;
+    case CURLE_OPERATION_TIMEDOUT:
+        return timeout_failure(request);
+    case CURLE_GOT_NOTHING:
+    case CURLE_SEND_ERROR:
+    case CURLE_RECV_ERROR:
+    case CURLE_PARTIAL_FILE:
+    case CURLE_HTTP2:
+    case CURLE_HTTP2_STREAM:
+        return request->head.len > 0 ? HD_HTTP_CUT : HD_HTTP_CLOSED;
+    default:
+        return HD_HTTP_OTHER;
+    }
+}
+
+static struct hd_response respond(const struct hd_request *request)
+{
+    struct hd_response response = {.headers = hd_buf_slice(&request->head),
+                                   .body = hd_buf_slice(&request->body)};
+
+    curl_easy_getinfo(request->easy, CURLINFO_RESPONSE_CODE, &response.status);
+    response.has_head = response.status >= 200 && request->head.len > 0;
+    return response;
+}
+
+static void tell_head(struct hd_request *request)
+{
+    struct hd_response head = respond(request);
+
+    request->has_head = true;
+    if (request->on_head && !request->is_cancelled)
+        request->is_given = request->on_head(request->ctx, &head);
+}
+
+static void remove_request(struct hd_request *request)
+{
+    if (request->is_added)
+        curl_multi_remove_handle(request->http->multi, request->easy);
+    request->is_added = false;
+}
+
+static void finish(struct hd_request *request, CURLcode code)
+{
+    struct hd_response response;
+
+    request->is_ending = true;
+    remove_request(request);
+    response = respond(request);
+    response.failure = failure_of(request, code);
+    if (response.failure) {
+        long number = 0;
+
+        curl_easy_getinfo(request->easy, CURLINFO_OS_ERRNO, &number);
+        response.os_error = (int)number;
+        response.error = request->error[0] ? request->error : curl_easy_strerror(code);
+    } else if (!request->has_head) {
+        tell_head(request);
+    }
+    if (!request->is_cancelled)
+        request->done(request->ctx, &response);
+    free_request(request);
+}
+
+static void look(struct hd_http *http)
+{
+    CURLMsg *message;
+    int left;
+
+    while ((message = curl_multi_info_read(http->multi, &left))) {
+        struct hd_request *request;
+
+        if (message->msg != CURLMSG_DONE)
+            continue;
+        curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &request);
+        finish(request, message->data.result);
+    }
+}
+
+/* ---- in and out of libcurl ---------------------------------------------- */
+
+static uint64_t now_ms(void)
+{
+    return uv_hrtime() / 1000000;
+}
+
+static void put_todo(struct hd_request *request)
+{
+    if (request->is_todo)
+        return;
+    request->is_todo = true;
+    request->next_todo = request->http->todo;
+    request->http->todo = request;
+}
+
+/* False: what had waited could not be given on. */
+static bool resume(struct hd_request *request, CURLcode *code)
+{
+    request->wants_resume = false;
+    request->heard_at = now_ms();
+    request->http->inside++;
+    *code = curl_easy_pause(request->easy, CURLPAUSE_CONT);
+    request->http->inside--;
+    /* One that has ended meanwhile has no connection: its end is about to be looked at. */
+    return *code == CURLE_OK || *code == CURLE_BAD_FUNCTION_ARGUMENT || request->is_cancelled;
+}
+
+static void add(struct hd_request *request)
+{
+    request->is_added = curl_multi_add_handle(request->http->multi, request->easy) == CURLM_OK;
+}
+
+/* What callbacks asked for, and libcurl cannot do while it calls back. */
+static void settle(struct hd_http *http)
+{
+    while (http->todo) {
+        struct hd_request *request = http->todo;
+        CURLcode code = CURLE_OUT_OF_MEMORY;
+
+        forget_todo(request);
+        if (request->is_cancelled) {
+            remove_request(request);
+            free_request(request);
+            continue;
+        }
+        if (!request->is_added)
+            add(request);
+        if (!request->is_added || (request->wants_resume && !resume(request, &code)))
+            finish(request, code);
+    }
+}
+
+static void enter(struct hd_http *http)
+{
+    http->inside++;
+}
+
+static void leave(struct hd_http *http)
+{
+    http->inside--;
+    settle(http);
+    look(http);
+}
+
+static void on_later(uv_timer_t *timer)
+{
+    struct hd_http *http = timer->data;
+
+    settle(http);
+    look(http);
+}
+
+/* ---- silence ---------------------------------------------------------- */
+
+static void on_idle(uv_timer_t *timer);
+
+static void watch_silence(struct hd_request *request)
+{
+    struct hd_http *http = request->http;
+    uint64_t ms = (uint64_t)request->idle_ms;
+
+    if (!uv_is_active((uv_handle_t *)&http->idler) || uv_timer_get_due_in(&http->idler) > ms)
+        uv_timer_start(&http->idler, on_idle, ms, 0);
+}
+
+static void hear(struct hd_request *request)
+{
+    request->heard_at = now_ms();
+    request->is_late = false;
+}
+
+static int on_progress(void *ctx, curl_off_t down_total, curl_off_t down, curl_off_t up_total,
+                       curl_off_t up)
+{
+    struct hd_request *request = ctx;
+
+    (void)down_total;
+    (void)down;
+    (void)up_total;
+    if (up != request->uploaded)
+        hear(request);
+    request->uploaded = up;
+    return 0;
+}
+
+/*
+ * What has arrived while the loop was busy elsewhere is read after timers have run: only who is
+ * still silent in the next turn is given up.
+ */
+static bool is_silent(struct hd_request *request, uint64_t now, uint64_t *next)
+{
+    uint64_t due = request->heard_at + (uint64_t)request->idle_ms;
+    bool was_late = request->is_late;
+
+    if (request->idle_ms <= 0 || request->is_paused || request->is_cancelled)
+        return false;
+    request->is_late = now >= due;
+    if (request->is_late && was_late)
+        return true;
+    due = request->is_late ? 1 : due - now;
+    if (due < *next)
+        *next = due;
+    return false;
+}
+
+static void on_idle(uv_timer_t *timer)
+{
+    struct hd_http *http = timer->data;
+    uint64_t now = now_ms(), next = UINT64_MAX;
+    struct hd_request *request = http->requests;
+
+    while (request) {
+        struct hd_request *following = request->next;
+
+        if (is_silent(request, now, &next)) {
+            request->failure = HD_HTTP_IDLE;
+            finish(request, CURLE_OPERATION_TIMEDOUT);
+            /* Whoever was told may have cancelled others. */
+            following = http->requests;
+            next = UINT64_MAX;
+        }
+        request = following;
+    }
+    if (next != UINT64_MAX)
+        uv_timer_start(timer, on_idle, next, 0);
+}
+
+/* ---- sockets and time ------------------------------------------------- */
+
+static void on_poll(uv_poll_t *poll, int status, int events)
+{
+    struct watch *watch = poll->data;
+    struct hd_http *http = watch->http;
+    int flags = 0, running;
+
+    if (status < 0)
+        flags = CURL_CSELECT_ERR;
+    if (events & UV_READABLE)
+        flags |= CURL_CSELECT_IN;
+    if (events & UV_WRITABLE)
+        flags |= CURL_CSELECT_OUT;
+    enter(http);
+    curl_multi_socket_action(http->multi, watch->socket, flags, &running);
+    leave(http);
+}
+
+static void on_watch_closed(uv_handle_t *handle)
+{
+    hd_free(handle->data);
+}
+
+static int on_socket(CURL *easy, curl_socket_t socket, int what, void *ctx, void *data)
+{
+    struct hd_http *http = ctx;
+    struct watch *watch = data;
+    int events = 0;
+
+    (void)easy;
+    if (what == CURL_POLL_REMOVE) {
+        if (watch) {
+            uv_poll_stop(&watch->poll);
+            uv_close((uv_handle_t *)&watch->poll, on_watch_closed);
+            curl_multi_assign(http->multi, socket, NULL);
+        }
+        return 0;
+    }
+    if (!watch) {
+        watch = hd_calloc(1, sizeof(*watch));
+        if (!watch)
+            return -1;
+        watch->socket = socket;
+        watch->http = http;
+        if (uv_poll_init_socket(http->loop, &watch->poll, socket) != 0) {
+            hd_free(watch);
+            return -1;
+        }
+        watch->poll.data = watch;
+        curl_multi_assign(http->multi, socket, watch);
+    }
+    events |= what != CURL_POLL_OUT ? UV_READABLE : 0;
+    events |= what != CURL_POLL_IN ? UV_WRITABLE : 0;
+    return uv_poll_start(&watch->poll, events, on_poll) == 0 ? 0 : -1;
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    struct hd_http *http = timer->data;
+    int running;
+
+    enter(http);
+    curl_multi_socket_action(http->multi, CURL_SOCKET_TIMEOUT, 0, &running);
+    leave(http);
+}
+
+static int on_timeout(CURLM *multi, long ms, void *ctx)
+{
+    struct hd_http *http = ctx;
+
+    (void)multi;
+    if (http->is_closing)
+        return 0;
+    if (ms < 0)
+        uv_timer_stop(&http->timer);
+    else
+        uv_timer_start(&http->timer, on_timer, (uint64_t)ms, 0);
+    return 0;
+}
+
+/* ---- requests --------------------------------------------------------- */
+
+static bool is_too_large(struct hd_request *request, size_t len)
+{
+    if (request->is_given) {
+        request->given += len;
+        return request->max_given > 0 && request->given > request->max_given;
+    }
+    return len > request->body.limit - request->body.len;
+}
+
+static size_t on_body(char *bytes, size_t size, size_t count, void *ctx)
+{
+    struct hd_request *request = ctx;
+    size_t len = size * count;
+
+    hear(request);
+    if (!request->has_head)
+        tell_head(request);
+    if (request->is_cancelled)
+        return 0;
+    if (request->ignores_answer)
+        return len;
+    if (is_too_large(request, len)) {
+        request->failure = HD_HTTP_LARGE;
+        return 0;
+    }
+    if (!request->is_given)
+        return hd_buf_append(&request->body, bytes, len) == 0 ? len : 0;
+    request->on_data(request->ctx, hd_slice(bytes, len));
+    return request->is_cancelled ? 0 : len;
+}
+
+/* The line behind the headers, unless it is libcurl's to go on: with a redirect, after a 100. */
+static bool ends_head(const struct hd_request *request, const char *bytes, size_t len)
+{
+    long status = 0;
+
+    if (request->has_head || (len != 1 && len != 2) || bytes[len - 1] != '\n')
+        return false;
+    curl_easy_getinfo(request->easy, CURLINFO_RESPONSE_CODE, &status);
+    return status >= 200 && !(request->follows && status >= 300 && status < 400);
+}
+
+static size_t on_header(char *bytes, size_t size, size_t count, void *ctx)
+{
+    struct hd_request *request = ctx;
+    size_t len = size * count;
+
+    hear(request);
+    /* A status line begins a new answer: only the last one counts. */
+    if (len > 5 && memcmp(bytes, "HTTP/", 5) == 0)
+        hd_buf_reset(&request->head);
+    if (hd_buf_append(&request->head, bytes, len))
+        return 0;
+    if (ends_head(request, bytes, len))
+        tell_head(request);
+    return request->is_cancelled ? 0 : len;
+}
+
+static int add_header(struct hd_request *request, const char *line)
+{
+    struct curl_slist *list;
+
+    if (strpbrk(line, "\r\n"))
+        return HD_EINVAL; /* it would be two, or the end of them */
+    list = curl_slist_append(request->headers, line);
+    if (!list)
+        return HD_ENOMEM;
+    request->headers = list;
+    return 0;
+}
+
+static int add_headers(struct hd_request *request, const char *const *headers, size_t count)
+{
+    int err = add_header(request, "Expect:"); /* nobody is asked before a large body is sent */
+
+    for (size_t i = 0; i < count && !err; i++)
+        err = add_header(request, headers[i]);
+    return err;
+}
+
+static int set_body(struct hd_request *request, struct hd_slice body)
+{
+    if (!body.ptr)
+        return 0;
+    request->sent = hd_malloc(body.len + 1);
+    if (!request->sent)
+        return HD_ENOMEM;
+    memcpy(request->sent, body.ptr, body.len);
+    curl_easy_setopt(request->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body.len);
+    curl_easy_setopt(request->easy, CURLOPT_POSTFIELDS, request->sent);
+    return 0;
+}
+
+/* Of where it goes now: after a redirect that is another place. */
+static bool is_permitted(const struct hd_request *request, const struct sockaddr *address)
+{
+    struct hd_outgoing_way way = {
+        .trusted = request->trusted, .is_direct = request->is_direct, .address = address};
+    char *url = NULL;
+
+    if (!request->http->outgoing || !request->http->outgoing->is_strict)
+        return true;
+    curl_easy_getinfo(request->easy, CURLINFO_EFFECTIVE_URL, &url);
+    way.url = url;
+    return hd_outgoing_permits(request->http->outgoing, &way);
+}
+
+static bool may_connect(struct hd_request *request, const struct sockaddr *address)
+{
+    bool is_fine = (!request->allows || request->allows(request->allows_ctx, address)) &&
+                   is_permitted(request, address);
+
+    request->is_refused |= !is_fine;
+    return is_fine;
+}
+
+/* The address is known here, whatever name led to it. */
+static curl_socket_t on_open(void *ctx, curlsocktype purpose, struct curl_sockaddr *address)
+{
+    (void)purpose;
+    if (!may_connect(ctx, &address->addr))
+        return CURL_SOCKET_BAD;
+    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
+/*
+ * About to be sent. A connection that is used again was opened for somebody who may have been
+ * allowed more.
+ */
+/* NOLINTNEXTLINE(readability-non-const-parameter): libcurl says what they are. */
+static int on_ready(void *ctx, char *peer, char *own, int peer_port, int own_port)
+{
+    struct sockaddr_storage address = {0};
+    struct sockaddr_in6 *six = (struct sockaddr_in6 *)&address;
+    struct hd_ip bytes;
+
+    (void)own;
+    (void)own_port;
+    if (!hd_ip_parse(hd_slice_cstr(peer), &bytes))
+        return CURL_PREREQFUNC_ABORT;
+    six->sin6_family = AF_INET6;
+    six->sin6_port = htons((uint16_t)peer_port);
+    memcpy(&six->sin6_addr, bytes.bytes, sizeof(bytes.bytes));
+    return may_connect(ctx, (struct sockaddr *)&address) ? CURL_PREREQFUNC_OK
+                                                         : CURL_PREREQFUNC_ABORT;
+}
+
+static void set_route(struct hd_request *request, const struct hd_http_what *what)
+{
+    CURL *easy = request->easy;
+
+    curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(easy, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, request->follows ? 1L : 0L);
+    curl_easy_setopt(easy, CURLOPT_MAXREDIRS, 5L);
+    curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT, CONNECT_SECONDS);
+    if (what->is_direct)
+        curl_easy_setopt(easy, CURLOPT_PROXY, "");
+    if (what->is_own) {
+        curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 0L);
+        curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 0L);
+    }
+    if (what->timeout_ms > 0)
+        curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)what->timeout_ms);
+    if (what->allows || request->http->outgoing) {
+        curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_open);
+        curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, request);
+        curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_ready);
+        curl_easy_setopt(easy, CURLOPT_PREREQDATA, request);
+    }
+}
+
+static void set_options(struct hd_request *request, const struct hd_http_what *what)
+{
+    CURL *easy = request->easy;
+
+    curl_easy_setopt(easy, CURLOPT_URL, what->url);
+    curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, what->method);
+    curl_easy_setopt(easy, CURLOPT_NOBODY, (long)(strcmp(what->method, "HEAD") == 0));
+    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+#if CURL_AT_LEAST_VERSION(7, 87, 0)
+    /* A request that ends while a name is looked up does not make the loop wait for that. */
+    curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
+#endif
+    curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, request->error);
+    curl_easy_setopt(easy, CURLOPT_PRIVATE, request);
+    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
+    curl_easy_setopt(easy, CURLOPT_WRITEDATA, request);
+    curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
+    curl_easy_setopt(easy, CURLOPT_HEADERDATA, request);
+    curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+    curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+    if (request->headers)
+        curl_easy_setopt(easy, CURLOPT_HTTPHEADER, request->headers);
+    if (request->idle_ms > 0) {
+        curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, on_progress);
+        curl_easy_setopt(easy, CURLOPT_XFERINFODATA, request);
+        curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
+    }
+    /*
+     * A pause has to reach the other side: a connection of its own, whose bytes are not unpacked
+     * to many more.
+     */
+    if (request->on_head)
+        curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    else
+        curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "");
+}
+
+static struct hd_request *make_request(struct hd_http *http, const struct hd_http_what *what)
+{
+    struct hd_request *request = hd_calloc(1, sizeof(*request));
+
+    if (!request)
+        return NULL;
+    request->http = http;
+    request->ignores_answer = what->ignores_answer;
+    request->follows = !what->is_direct && !what->is_final;
+    request->allows = what->allows;
+    request->allows_ctx = what->allows_ctx;
+    request->is_direct = what->is_direct;
+    request->on_head = what->on_head;
+    request->on_data = what->on_data;
+    request->max_given = what->max_given;
+    request->timeout_ms = what->timeout_ms;
+    request->idle_ms = what->idle_ms;
+    request->heard_at = now_ms();
+    hd_buf_init(&request->head, MAX_HEADERS);
+    hd_buf_init(&request->body, what->max_body > 0 ? what->max_body : MAX_BODY);
+    request->link = &http->requests;
+    request->next = http->requests;
+    if (request->next)
+        request->next->link = &request->next;
+    http->requests = request;
+    return request;
+}
+
+int hd_http_send(struct hd_http *http, const struct hd_http_what *what, hd_response_fn done,
+                 void *ctx, struct hd_request **out)
+{
+    struct hd_request *request = make_request(http, what);
+    int err;
+
+    if (!request)
+        return HD_ENOMEM;
+    request->done = done;
+    request->ctx = ctx;
+    request->easy = curl_easy_init();
+    err = request->easy ? add_headers(request, what->headers, what->header_count) : HD_ENOMEM;
+    if (!err && what->is_trusted) {
+        request->trusted = hd_malloc(strlen(what->url) + 1);
+        err = request->trusted ? 0 : HD_ENOMEM;
+        if (!err)
+            memcpy(request->trusted, what->url, strlen(what->url) + 1);
+    }
+    if (!err) {
+        set_options(request, what);
+        set_route(request, what);
+        err = set_body(request, what->body);
+    }
+    if (!err && http->inside > 0)
+        put_todo(request);
+    else if (!err)
+        add(request);
+    if (!err && !request->is_added && !request->is_todo)
+        err = HD_EIO;
+    if (err) {
+        free_request(request);
+        return err;
+    }
+    if (request->idle_ms > 0)
+        watch_silence(request);
+    *out = request;
+    return 0;
+}
+
+int hd_http_start(struct hd_http *http, const char *method, const char *url,
+                  const char *const *headers, size_t header_count, struct hd_slice body,
+                  hd_response_fn done, void *ctx, struct hd_request **out)
+{
+    const struct hd_http_what what = {.method = method,
+                                      .url = url,
+                                      .headers = headers,
+                                      .header_count = header_count,
+                                      .body = body};
+
+    return hd_http_send(http, &what, done, ctx, out);
+}
+
+void hd_http_cancel(struct hd_request *request)
+{
+    if (request->is_ending || request->is_cancelled) {
+        request->is_cancelled = true;
+        return;
+    }
+    if (request->http->inside > 0) {
+        request->is_cancelled = true;
+        put_todo(request);
+        return;
+    }
+    remove_request(request);
+    free_request(request);
+}
+
+void hd_http_pause(struct hd_request *request)
+{
+    if (!request->has_head || request->is_ending || request->is_cancelled)
+        return;
+    request->is_paused = true;
+    if (request->wants_resume)
+        request->wants_resume = false; /* it has not been done yet */
+    else
+        curl_easy_pause(request->easy, CURLPAUSE_RECV);
+}
+
+void hd_http_resume(struct hd_request *request)
+{
+    struct hd_http *http = request->http;
+
+    if (!request->is_paused || request->is_ending || request->is_cancelled)
+        return;
+    request->is_paused = false;
+    request->wants_resume = true;
+    request->heard_at = now_ms();
+    put_todo(request);
+    uv_timer_start(&http->later, on_later, 0, 0);
+    if (request->idle_ms > 0)
+        watch_silence(request);
+}
+
+/* ---- the client ------------------------------------------------------- */
+
+static void init_timer(struct hd_http *http, uv_timer_t *timer)
+{
+    uv_timer_init(http->loop, timer);
+    timer->data = http;
+    http->open_handles++;
+}
+
+int hd_http_create(uv_loop_t *loop, struct hd_http **out)
+{
+    struct hd_http *http = hd_calloc(1, sizeof(*http));
+
+    if (!http)
+        return HD_ENOMEM;
+    http->loop = loop;
+    if (curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK)
+        http->multi = curl_multi_init();
+    if (!http->multi) {
+        hd_free(http);
+        return HD_ENOMEM;
+    }
+    init_timer(http, &http->timer);
+    init_timer(http, &http->idler);
+    uv_unref((uv_handle_t *)&http->idler); /* it may outlast the requests it was started for */
+    init_timer(http, &http->later);
+    curl_multi_setopt(http->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, MAX_CONNECTIONS);
+    curl_multi_setopt(http->multi, CURLMOPT_MAXCONNECTS, MAX_SPARE);
+    curl_multi_setopt(http->multi, CURLMOPT_SOCKETFUNCTION, on_socket);
+    curl_multi_setopt(http->multi, CURLMOPT_SOCKETDATA, http);
+    curl_multi_setopt(http->multi, CURLMOPT_TIMERFUNCTION, on_timeout);
+    curl_multi_setopt(http->multi, CURLMOPT_TIMERDATA, http);
+    *out = http;
+    return 0;
+}
+
+void hd_http_set_outgoing(struct hd_http *http, const struct hd_outgoing *outgoing)
+{
+    http->outgoing = outgoing;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct hd_http *http = handle->data;
+
+    if (--http->open_handles == 0)
+        hd_free(http);
+}
+
+void hd_http_destroy(struct hd_http *http)
+{
+    if (!http)
+        return;
+    http->is_closing = true;
+    while (http->requests)
+        finish(http->requests, CURLE_ABORTED_BY_CALLBACK);
+    curl_multi_cleanup(http->multi);
+    uv_close((uv_handle_t *)&http->timer, on_closed);
+    uv_close((uv_handle_t *)&http->idler, on_closed);
+    uv_close((uv_handle_t *)&http->later, on_closed);
+}

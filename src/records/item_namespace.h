@@ -1,0 +1,68 @@
+/*
+ * Namespaces of items: lists of labels such as ["users", "42"]. A label is not
+ * empty and has no "." in it, so that "users.42" is the same namespace as text.
+ */
+#ifndef HD_RECORDS_ITEM_NAMESPACE_H
+#define HD_RECORDS_ITEM_NAMESPACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "base/map.h"
+#include "base/slice.h"
+
+#define HD_LABELS_MAX 64
+#define HD_LABELS_MAX_TEXT 4096 /* bytes of all, with the dots */
+
+struct hd_labels {
+    struct hd_slice *items;
+    size_t count;
+};
+
+/*
+ * From a JSON array; `what` names it in errors ("prefix"). NULL and null are the
+ * empty list. Strings are those of `val`. HD_EINVAL with a sentence, or HD_ENOMEM.
+ */
+HD_MUST_CHECK int hd_labels_parse(struct hd_labels *labels, hd_json_val val, const char *what,
+                                  struct hd_arena *arena, struct hd_fault *fault);
+/* From "a.b"; "" is the empty list. Borrows the text. */
+HD_MUST_CHECK int hd_labels_split(struct hd_labels *labels, struct hd_slice text, const char *what,
+                                  struct hd_arena *arena, struct hd_fault *fault);
+/* Appends "a.b". */
+HD_MUST_CHECK int hd_labels_join(const struct hd_labels *labels, struct hd_buf *out);
+
+/* May items be put there? Not under no label, and not under "langgraph", which is reserved. */
+HD_MUST_CHECK int hd_labels_check_put(const struct hd_labels *labels, struct hd_fault *fault);
+
+/* `*` in the pattern stands for any one label. */
+bool hd_labels_start_with(const struct hd_labels *labels, const struct hd_labels *pattern);
+bool hd_labels_end_with(const struct hd_labels *labels, const struct hd_labels *pattern);
+
+/* Label by label, in byte order: not the order of the text with dots. */
+int hd_labels_cmp(const struct hd_labels *a, const struct hd_labels *b);
+
+/* ---- what a list of namespaces collects --------------------------------- */
+
+/* Namespaces, each once, cut to `max_depth` labels (0: not cut). Memory is the arena's. */
+struct hd_label_set {
+    struct hd_arena *arena;
+    size_t max_depth;
+    struct hd_map seen;
+    struct hd_labels *items;
+    size_t count, cap, limit;
+};
+
+/* No more than `limit` different ones: HD_ELIMIT then. */
+void hd_label_set_init(struct hd_label_set *set, struct hd_arena *arena, size_t max_depth,
+                       size_t limit);
+void hd_label_set_fini(struct hd_label_set *set);
+/* Copies what it keeps. */
+HD_MUST_CHECK int hd_label_set_add(struct hd_label_set *set, const struct hd_labels *labels);
+void hd_label_set_sort(struct hd_label_set *set);
+
+#endif

@@ -1,0 +1,412 @@
+#include "records/participants.h"
+
+#include <stdlib.h>
+
+#include "records/record_internal.h"
+
+static const char *const roles[] = {[HD_ROLE_NONE] = "none",
+                                    [HD_ROLE_VIEWER] = "viewer",
+                                    [HD_ROLE_EDITOR] = "editor",
+                                    [HD_ROLE_OWNER] = "owner"};
+
+const char *hd_role_name(enum hd_role role)
+{
+    return roles[role];
+}
+
+/* A row grants no more than what can be granted. */
+static enum hd_role role_of(const struct hd_cell *cells)
+{
+    int64_t role = cells[HD_PARTICIPANTS_ROLE].number;
+
+    return role == HD_ROLE_VIEWER || role == HD_ROLE_EDITOR ? (enum hd_role)role : HD_ROLE_NONE;
+}
+
+/* ---- whose thread ----------------------------------------------------- */
+
+struct grant {
+    struct grant *next;
+    struct hd_slice owner;
+    enum hd_role role;
+    int64_t created_at;
+};
+
+struct finding {
+    struct hd_arena *arena;
+    struct grant *grants;
+};
+
+static int on_grant(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct finding *finding = arg;
+    enum hd_role role = role_of(cells);
+    struct grant *grant;
+
+    (void)which;
+    if (role == HD_ROLE_NONE)
+        return 0;
+    grant = hd_arena_alloc(finding->arena, sizeof(*grant));
+    if (!grant)
+        return HD_ENOMEM;
+    *grant = (struct grant){
+        .next = finding->grants, .role = role, .created_at = cells[HD_PARTICIPANTS_CREATED].number};
+    finding->grants = grant;
+    return hd_arena_copy(finding->arena, cells[HD_PARTICIPANTS_OWNER].bytes, &grant->owner);
+}
+
+static bool is_older(const struct grant *a, const struct grant *b)
+{
+    if (a->created_at != b->created_at)
+        return a->created_at < b->created_at;
+    return hd_slice_cmp(a->owner, b->owner) < 0;
+}
+
+static int choose(const struct grant *grants, struct hd_slice *owner, enum hd_role *role)
+{
+    const struct grant *oldest = grants;
+
+    if (!oldest)
+        return HD_ENOTFOUND;
+    for (const struct grant *grant = grants; grant; grant = grant->next) {
+        if (is_older(grant, oldest))
+            oldest = grant;
+    }
+    *owner = oldest->owner;
+    *role = oldest->role;
+    for (const struct grant *grant = grants; grant; grant = grant->next) {
+        if (grant->role > *role && hd_slice_eq(grant->owner, oldest->owner))
+            *role = grant->role;
+    }
+    return 0;
+}
+
+int hd_participation_find(struct heddle *store, struct hd_slice actor,
+                          const struct hd_slice *organisations, size_t count,
+                          struct hd_slice thread_id, struct hd_arena *arena, struct hd_slice *owner,
+                          enum hd_role *role, struct hd_fault *fault)
+{
+    struct hd_cell keys[1 + HD_MAX_ORGANISATIONS][2];
+    struct hd_query queries[1 + HD_MAX_ORGANISATIONS];
+    struct finding finding = {.arena = arena};
+    int err;
+
+    if (count > HD_MAX_ORGANISATIONS)
+        return hd_fault_set(fault, HD_ELIMIT, "more than %d organisations", HD_MAX_ORGANISATIONS);
+    for (size_t i = 0; i <= count; i++) {
+        keys[i][0] = hd_cell_bytes(i == 0 ? actor : organisations[i - 1]);
+        keys[i][1] = hd_cell_bytes(thread_id);
+        queries[i] = (struct hd_query){.table = HD_PARTICIPANTS,
+                                       .index = HD_PRIMARY,
+                                       .prefix = keys[i],
+                                       .prefix_count = HD_COUNT(keys[i]),
+                                       .columns = 1u << HD_PARTICIPANTS_ROLE |
+                                                  1u << HD_PARTICIPANTS_CREATED};
+    }
+    err = hd_rows_read(store, queries, count + 1, on_grant, &finding, fault);
+    return err ? err : choose(finding.grants, owner, role);
+}
+
+/* ---- reading ---------------------------------------------------------- */
+
+/* Borrows from the cells. */
+static int decode(const struct hd_cell *cells, struct hd_arena *arena,
+                  struct hd_participant_rec *out, struct hd_fault *fault)
+{
+    struct hd_slice issuer, subject, organisation;
+    const struct hd_member members[] = {
+        {"issuer", &issuer}, {"subject", &subject}, {"organisation", &organisation}};
+    int err;
+
+    *out = (struct hd_participant_rec){
+        .member = cells[HD_PARTICIPANTS_MEMBER].bytes,
+        .thread_id = cells[HD_PARTICIPANTS_THREAD].bytes,
+        .owner = cells[HD_PARTICIPANTS_OWNER].bytes,
+        .role = role_of(cells),
+        .created_at = cells[HD_PARTICIPANTS_CREATED].number,
+    };
+    err = hd_record_split(cells[HD_PARTICIPANTS_BODY].bytes, members, HD_COUNT(members));
+    if (!err)
+        err = hd_record_text(issuer, arena, &out->issuer);
+    out->is_organisation = !err && organisation.len > 0;
+    if (!err)
+        err = hd_record_text(out->is_organisation ? organisation : subject, arena, &out->subject);
+    return err == HD_ECORRUPT ? hd_record_damaged(HD_PARTICIPANTS, out->thread_id, fault) : err;
+}
+
+int hd_participant_read(struct heddle *store, struct hd_slice member, struct hd_slice owner,
+                        struct hd_slice thread_id, struct hd_arena *arena,
+                        struct hd_participant_rec *out, struct hd_fault *fault)
+{
+    const struct hd_cell key[] = {hd_cell_bytes(member), hd_cell_bytes(thread_id),
+                                  hd_cell_bytes(owner)};
+    struct hd_cell cells[HD_MAX_COLUMNS];
+    int err = hd_record_get(store, HD_PARTICIPANTS, key, HD_COUNT(key), arena, cells, fault);
+
+    return err ? err : decode(cells, arena, out, fault);
+}
+
+struct scan {
+    hd_participant_fn fn;
+    void *arg;
+};
+
+static int on_row(void *arg, const struct hd_cell *cells, struct hd_arena *arena,
+                  struct hd_fault *fault)
+{
+    const struct scan *scan = arg;
+    struct hd_participant_rec participant;
+    int err = decode(cells, arena, &participant, fault);
+
+    return err ? err : scan->fn(scan->arg, &participant);
+}
+
+static int scan_all(struct heddle *store, struct hd_query query, hd_participant_fn fn, void *arg,
+                    struct hd_fault *fault)
+{
+    struct scan scan = {.fn = fn, .arg = arg};
+
+    return hd_record_scan(store, query, on_row, &scan, fault);
+}
+
+int hd_participations_scan(struct heddle *store, struct hd_slice member, hd_participant_fn fn,
+                           void *arg, struct hd_fault *fault)
+{
+    const struct hd_cell prefix = hd_cell_bytes(member);
+    struct hd_query query = {
+        .table = HD_PARTICIPANTS, .index = HD_PRIMARY, .prefix = &prefix, .prefix_count = 1};
+
+    return scan_all(store, query, fn, arg, fault);
+}
+
+int hd_participants_scan(struct heddle *store, struct hd_slice owner, struct hd_slice thread_id,
+                         hd_participant_fn fn, void *arg, struct hd_fault *fault)
+{
+    const struct hd_cell prefix[] = {hd_cell_bytes(owner), hd_cell_bytes(thread_id)};
+    struct hd_query query = {.table = HD_PARTICIPANTS,
+                             .index = HD_PARTICIPANTS_BY_THREAD,
+                             .prefix = prefix,
+                             .prefix_count = HD_COUNT(prefix)};
+
+    return scan_all(store, query, fn, arg, fault);
+}
+
+static int on_counted(void *arg, size_t which, const struct hd_cell *cells)
+{
+    size_t *count = arg;
+
+    (void)which;
+    (void)cells;
+    ++*count;
+    return 0;
+}
+
+int hd_participants_count(struct heddle *store, struct hd_slice owner, struct hd_slice thread_id,
+                          size_t most, size_t *out, struct hd_fault *fault)
+{
+    const struct hd_cell prefix[] = {hd_cell_bytes(owner), hd_cell_bytes(thread_id)};
+    const struct hd_query query = {.table = HD_PARTICIPANTS,
+                                   .index = HD_PARTICIPANTS_BY_THREAD,
+                                   .prefix = prefix,
+                                   .prefix_count = HD_COUNT(prefix),
+                                   .limit = most,
+                                   .columns = 0};
+
+    *out = 0;
+    return hd_rows_read(store, &query, 1, on_counted, out, fault);
+}
+
+/* ---- all that is shared ------------------------------------------------ */
+
+struct list {
+    struct hd_arena *arena;
+    struct hd_shared *items;
+    size_t count, cap;
+    struct hd_fault *fault;
+};
+
+static int on_shared(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct list *list = arg;
+    struct hd_shared *item;
+    int err;
+
+    (void)which;
+    if (role_of(cells) == HD_ROLE_NONE)
+        return 0;
+    if (list->count == HD_MAX_SHARED)
+        return hd_fault_set(list->fault, HD_ELIMIT, "more than %d threads are shared",
+                            HD_MAX_SHARED);
+    if (list->count == list->cap) {
+        size_t cap = list->cap ? list->cap * 2 : 16;
+        struct hd_shared *grown = hd_arena_calloc(list->arena, cap, sizeof(*grown));
+
+        if (!grown)
+            return HD_ENOMEM;
+        if (list->count > 0)
+            memcpy(grown, list->items, list->count * sizeof(*grown));
+        list->items = grown;
+        list->cap = cap;
+    }
+    item = &list->items[list->count];
+    *item =
+        (struct hd_shared){.role = role_of(cells), .since = cells[HD_PARTICIPANTS_CREATED].number};
+    err = hd_arena_copy(list->arena, cells[HD_PARTICIPANTS_THREAD].bytes, &item->thread_id);
+    if (!err)
+        err = hd_arena_copy(list->arena, cells[HD_PARTICIPANTS_OWNER].bytes, &item->owner);
+    list->count += !err;
+    return err;
+}
+
+/* Of one thread the oldest comes first. */
+static int compare_shared(const void *a, const void *b)
+{
+    const struct hd_shared *one = a, *other = b;
+    int order = hd_slice_cmp(one->thread_id, other->thread_id);
+
+    if (order == 0 && one->since != other->since)
+        order = one->since < other->since ? -1 : 1;
+    return order != 0 ? order : hd_slice_cmp(one->owner, other->owner);
+}
+
+/* The first of each thread stays, with the greatest role that its owner gave. */
+static size_t drop_doubles(struct hd_shared *items, size_t count)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        struct hd_shared *last = kept > 0 ? &items[kept - 1] : NULL;
+
+        if (!last || !hd_slice_eq(last->thread_id, items[i].thread_id))
+            items[kept++] = items[i];
+        else if (hd_slice_eq(last->owner, items[i].owner) && items[i].role > last->role)
+            last->role = items[i].role;
+    }
+    return kept;
+}
+
+int hd_participations_list(struct heddle *store, struct hd_slice actor,
+                           const struct hd_slice *organisations, size_t count,
+                           struct hd_arena *arena, struct hd_shared **out, size_t *out_count,
+                           struct hd_fault *fault)
+{
+    struct list list = {.arena = arena, .fault = fault};
+    int err = 0;
+
+    for (size_t i = 0; !err && i <= count; i++) {
+        const struct hd_cell prefix = hd_cell_bytes(i == 0 ? actor : organisations[i - 1]);
+        struct hd_query query = {.table = HD_PARTICIPANTS,
+                                 .index = HD_PRIMARY,
+                                 .prefix = &prefix,
+                                 .prefix_count = 1,
+                                 .columns =
+                                     1u << HD_PARTICIPANTS_ROLE | 1u << HD_PARTICIPANTS_CREATED};
+
+        err = hd_rows_scan(store, query, on_shared, &list, fault);
+    }
+    if (err)
+        return err;
+    if (list.count > 0)
+        qsort(list.items, list.count, sizeof(*list.items), compare_shared);
+    *out = list.items;
+    *out_count = drop_doubles(list.items, list.count);
+    return 0;
+}
+
+/* ---- writing ---------------------------------------------------------- */
+
+static int encode_body(const struct hd_participant_rec *participant, struct hd_arena *arena,
+                       struct hd_slice *out)
+{
+    struct hd_record_writer writer;
+
+    hd_record_begin(&writer);
+    hd_record_put_text(&writer, "issuer", participant->issuer);
+    hd_record_put_text(&writer, participant->is_organisation ? "organisation" : "subject",
+                       participant->subject);
+    return hd_record_end(&writer, arena, out);
+}
+
+int hd_participant_add(struct hd_batch_builder *batch, const struct hd_thread_rec *thread,
+                       const struct hd_participant_rec *participant)
+{
+    /* The time of its creation tells a thread from another one that came later under its id. */
+    const struct hd_cell key[] = {hd_cell_bytes(thread->principal), hd_cell_bytes(thread->id)};
+    struct hd_slice body;
+    int err = encode_body(participant, &batch->arena, &body);
+
+    if (!err)
+        err =
+            hd_batch_expect(batch, HD_THREAD_INFO, key, HD_THREAD_INFO_CREATED, thread->created_at);
+    if (err)
+        return err;
+
+    const struct hd_cell row[] = {
+        [HD_PARTICIPANTS_MEMBER] = hd_cell_bytes(participant->member),
+        [HD_PARTICIPANTS_THREAD] = hd_cell_bytes(thread->id),
+        [HD_PARTICIPANTS_OWNER] = hd_cell_bytes(thread->principal),
+        [HD_PARTICIPANTS_ROLE] = hd_cell_int(participant->role),
+        [HD_PARTICIPANTS_CREATED] = hd_cell_int(participant->created_at),
+        [HD_PARTICIPANTS_BODY] = hd_cell_bytes(body),
+    };
+
+    return hd_batch_row(batch, HD_OP_ADD, HD_PARTICIPANTS, row);
+}
+
+int hd_participant_set_role(struct hd_batch_builder *batch,
+                            const struct hd_participant_rec *participant, enum hd_role role)
+{
+    const struct hd_cell key[] = {hd_cell_bytes(participant->member),
+                                  hd_cell_bytes(participant->thread_id),
+                                  hd_cell_bytes(participant->owner)};
+
+    return hd_batch_expect_and_set(batch, HD_PARTICIPANTS, key, HD_PARTICIPANTS_ROLE,
+                                   participant->role, HD_PARTICIPANTS_ROLE, role);
+}
+
+int hd_participant_remove(struct hd_batch_builder *batch,
+                          const struct hd_participant_rec *participant)
+{
+    const struct hd_cell key[] = {hd_cell_bytes(participant->member),
+                                  hd_cell_bytes(participant->thread_id),
+                                  hd_cell_bytes(participant->owner)};
+    int err = hd_batch_expect(batch, HD_PARTICIPANTS, key, HD_PARTICIPANTS_ROLE, participant->role);
+
+    return err ? err : hd_batch_delete(batch, HD_PARTICIPANTS, key, HD_COUNT(key));
+}
+
+/* ---- the thread goes -------------------------------------------------- */
+
+static int on_doomed(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct hd_batch_builder *batch = arg;
+    struct hd_cell key[3];
+    int err = 0;
+
+    if (which == 1) {
+        key[0] = cells[HD_INVITATIONS_ID];
+        err = hd_arena_copy(&batch->arena, key[0].bytes, &key[0].bytes);
+        return err ? err : hd_batch_delete(batch, HD_INVITATIONS, key, 1);
+    }
+    key[0] = cells[HD_PARTICIPANTS_MEMBER];
+    key[1] = cells[HD_PARTICIPANTS_THREAD];
+    key[2] = cells[HD_PARTICIPANTS_OWNER];
+    for (size_t i = 0; !err && i < HD_COUNT(key); i++)
+        err = hd_arena_copy(&batch->arena, key[i].bytes, &key[i].bytes);
+    return err ? err : hd_batch_delete(batch, HD_PARTICIPANTS, key, HD_COUNT(key));
+}
+
+int hd_participants_delete(struct heddle *store, struct hd_batch_builder *batch,
+                           struct hd_slice owner, struct hd_slice thread_id, struct hd_fault *fault)
+{
+    const struct hd_cell prefix[] = {hd_cell_bytes(owner), hd_cell_bytes(thread_id)};
+    const struct hd_query queries[] = {{.table = HD_PARTICIPANTS,
+                                        .index = HD_PARTICIPANTS_BY_THREAD,
+                                        .prefix = prefix,
+                                        .prefix_count = HD_COUNT(prefix)},
+                                       {.table = HD_INVITATIONS,
+                                        .index = HD_INVITATIONS_BY_THREAD,
+                                        .prefix = prefix,
+                                        .prefix_count = HD_COUNT(prefix)}};
+
+    return hd_rows_read(store, queries, HD_COUNT(queries), on_doomed, batch, fault);
+}

@@ -1,0 +1,166 @@
+/*
+ * Who else may use a thread: its participants, and the invitations to become one.
+ *
+ * A participant is a principal, or an organisation: whoever's token names that one. Its row is
+ * found by the participant, so that looking for a thread that is not one's own is a single read,
+ * whether or not there is anything to find. Rows are added and changed only while the thread
+ * exists: the batch expects its record, and deleting a thread takes them along.
+ *
+ * An invitation is known by the hash of its token, which nobody stores.
+ *
+ * As with other records (record.h): reading is for store threads, writing appends to a batch.
+ *
+ *   participants.c invitations.c
+ */
+#ifndef HD_RECORDS_PARTICIPANTS_H
+#define HD_RECORDS_PARTICIPANTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "auth/identity.h"
+#include "base/arena.h"
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/slice.h"
+#include "records/record.h"
+#include "store/batch.h"
+
+struct heddle;
+
+#define HD_MAX_PARTICIPANTS 1000 /* of a thread */
+#define HD_MAX_INVITATIONS 100   /* of a thread */
+#define HD_MAX_SHARED 100000     /* threads, with somebody; more are not listed */
+
+/* "viewer", "editor", "owner"; "none" for nobody's. */
+const char *hd_role_name(enum hd_role role);
+
+/* ---- participants ----------------------------------------------------- */
+
+struct hd_participant_rec {
+    struct hd_slice member; /* its principal */
+    struct hd_slice thread_id;
+    struct hd_slice owner; /* the principal whose thread it is */
+    enum hd_role role;
+    int64_t created_at;
+    bool is_organisation;
+    struct hd_slice issuer;  /* the alias */
+    struct hd_slice subject; /* as clients see it: of the person, or the organisation's name */
+};
+
+/*
+ * Whose thread of that id is shared with the actor, or with one of its organisations, and what
+ * it may do there. Of several owners the one who shared first counts, and the greatest role that
+ * this one gave. One read. *owner is in the arena. HD_ENOTFOUND: nobody's.
+ */
+HD_MUST_CHECK int hd_participation_find(struct heddle *store, struct hd_slice actor,
+                                        const struct hd_slice *organisations, size_t count,
+                                        struct hd_slice thread_id, struct hd_arena *arena,
+                                        struct hd_slice *owner, enum hd_role *role,
+                                        struct hd_fault *fault);
+
+/* A thread that is shared with somebody. */
+struct hd_shared {
+    struct hd_slice thread_id;
+    struct hd_slice owner;
+    enum hd_role role;
+    int64_t since;
+};
+
+/* All that hd_participation_find() finds, each once, by id; in the arena. HD_ELIMIT: too many. */
+HD_MUST_CHECK int hd_participations_list(struct heddle *store, struct hd_slice actor,
+                                         const struct hd_slice *organisations, size_t count,
+                                         struct hd_arena *arena, struct hd_shared **out,
+                                         size_t *out_count, struct hd_fault *fault);
+
+/* As hd_thread_fn: a negative answer ends the scan with this error, a positive one without. */
+typedef int (*hd_participant_fn)(void *arg, const struct hd_participant_rec *participant);
+
+/* Everything that is shared with a principal, by thread and owner; `fn` may use the store. */
+HD_MUST_CHECK int hd_participations_scan(struct heddle *store, struct hd_slice member,
+                                         hd_participant_fn fn, void *arg, struct hd_fault *fault);
+/* The participants of a thread, in the order of their principals. */
+HD_MUST_CHECK int hd_participants_scan(struct heddle *store, struct hd_slice owner,
+                                       struct hd_slice thread_id, hd_participant_fn fn, void *arg,
+                                       struct hd_fault *fault);
+/* How many a thread has; no more than `most` are counted. */
+HD_MUST_CHECK int hd_participants_count(struct heddle *store, struct hd_slice owner,
+                                        struct hd_slice thread_id, size_t most, size_t *out,
+                                        struct hd_fault *fault);
+HD_MUST_CHECK int hd_participant_read(struct heddle *store, struct hd_slice member,
+                                      struct hd_slice owner, struct hd_slice thread_id,
+                                      struct hd_arena *arena, struct hd_participant_rec *out,
+                                      struct hd_fault *fault);
+
+/* Conflicts when it is one already, or when `thread` has gone. */
+HD_MUST_CHECK int hd_participant_add(struct hd_batch_builder *batch,
+                                     const struct hd_thread_rec *thread,
+                                     const struct hd_participant_rec *participant);
+/* Another role; conflicts when it has not participant->role any more. Leaves the record alone. */
+HD_MUST_CHECK int hd_participant_set_role(struct hd_batch_builder *batch,
+                                          const struct hd_participant_rec *participant,
+                                          enum hd_role role);
+/* Conflicts when it has not participant->role any more, or is gone. */
+HD_MUST_CHECK int hd_participant_remove(struct hd_batch_builder *batch,
+                                        const struct hd_participant_rec *participant);
+
+/* ---- invitations ------------------------------------------------------ */
+
+#define HD_INVITATION_ID_LEN 64 /* SHA-256, hexadecimal */
+#define HD_INVITATION_ID_SIZE (HD_INVITATION_ID_LEN + 1)
+#define HD_INVITATION_TOKEN_LEN 43 /* 32 random bytes, base64url */
+#define HD_INVITATION_TOKEN_SIZE (HD_INVITATION_TOKEN_LEN + 1)
+
+struct hd_invitation_rec {
+    struct hd_slice id; /* the hash of its token */
+    int64_t rev;        /* 0: it is not stored yet */
+    struct hd_slice owner;
+    struct hd_slice thread_id;
+    enum hd_role role;
+    int64_t left; /* how often it may be accepted still; at least 1 */
+    int64_t uses; /* how often it might be in the beginning */
+    int64_t created_at;
+    int64_t expires_at; /* 0: never */
+};
+
+/* A new token. HD_EIO: the system has no randomness. */
+HD_MUST_CHECK int hd_invitation_token(char token[HD_INVITATION_TOKEN_SIZE]);
+/* The id that belongs to a token, whatever was sent as one. */
+HD_MUST_CHECK int hd_invitation_id(struct hd_slice token, char id[HD_INVITATION_ID_SIZE]);
+
+/* One that has expired is not found any more. */
+HD_MUST_CHECK int hd_invitation_read(struct heddle *store, struct hd_slice id, int64_t now,
+                                     struct hd_arena *arena, struct hd_invitation_rec *out,
+                                     struct hd_fault *fault);
+/* Conflicts when `thread` has gone. */
+HD_MUST_CHECK int hd_invitation_add(struct hd_batch_builder *batch,
+                                    const struct hd_thread_rec *thread,
+                                    struct hd_invitation_rec *invitation);
+/*
+ * It was accepted once: one use less, and the last one takes it away. Conflicts when somebody else
+ * has changed it since it was read, so belongs into the batch with what it is accepted for.
+ */
+HD_MUST_CHECK int hd_invitation_use(struct hd_batch_builder *batch,
+                                    struct hd_invitation_rec *invitation);
+HD_MUST_CHECK int hd_invitation_delete(struct hd_batch_builder *batch, struct hd_slice id);
+
+/* As hd_thread_fn. */
+typedef int (*hd_invitation_fn)(void *arg, const struct hd_invitation_rec *invitation);
+
+/* The invitations of a thread, also those that have expired, by id. */
+HD_MUST_CHECK int hd_invitations_scan(struct heddle *store, struct hd_slice owner,
+                                      struct hd_slice thread_id, hd_invitation_fn fn, void *arg,
+                                      struct hd_fault *fault);
+/* Removes up to `most` of everybody's that have expired; *count of them were. */
+HD_MUST_CHECK int hd_invitations_expire(struct heddle *store, int64_t now, size_t most,
+                                        size_t *count, struct hd_fault *fault);
+
+/* ---- the thread goes -------------------------------------------------- */
+
+/* Appends the deletion of all participants and invitations that a thread has now. */
+HD_MUST_CHECK int hd_participants_delete(struct heddle *store, struct hd_batch_builder *batch,
+                                         struct hd_slice owner, struct hd_slice thread_id,
+                                         struct hd_fault *fault);
+
+#endif

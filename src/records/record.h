@@ -1,0 +1,392 @@
+/*
+ * The server's records: threads, runs, assistants, items and crons as structs.
+ *
+ * Reading waits for the store: for store threads. Writing appends operations to
+ * a batch, so that several records change together; hd_rows_apply() applies it. A
+ * record with a `rev` is put only if nobody has changed it since it was read. Adding
+ * and putting set the rev that it has once the batch is applied; if the batch is not,
+ * on HD_ECONFLICT, read again, decide again, try again.
+ *
+ * What a record points to is in the arena it was read into, or lives as long as
+ * the callback it was given to. A batch borrows what its records point to until
+ * it is applied. Members called JSON are kept as text, byte for byte; they must
+ * be valid JSON, and an empty slice says that there is none.
+ *
+ *   record_body.c       bodies: objects whose members are taken out as text
+ *   record_thread.c record_run.c run_recover.c
+ *   record_assistant.c record_item.c record_cron.c
+ */
+#ifndef HD_RECORDS_RECORD_H
+#define HD_RECORDS_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/slice.h"
+#include "records/run_losses.h"
+#include "records/run_request.h"
+#include "store/batch.h"
+
+struct heddle;
+
+/* ---- threads ---------------------------------------------------------- */
+
+enum hd_thread_status { HD_THREAD_IDLE, HD_THREAD_BUSY, HD_THREAD_INTERRUPTED, HD_THREAD_ERROR };
+
+const char *hd_thread_status_name(enum hd_thread_status status);
+/* False when there is no such status; *out is untouched then. */
+bool hd_thread_status_find(struct hd_slice name, enum hd_thread_status *out);
+
+/* The checkpoint whose values are the thread's. All empty: there is none. */
+struct hd_head {
+    struct hd_slice ns;
+    struct hd_slice checkpoint_id; /* empty: the newest of the namespace */
+    struct hd_slice graph_id;
+    struct hd_slice assistant_id;
+};
+
+struct hd_thread_rec {
+    struct hd_slice principal;
+    struct hd_slice id;
+    int64_t rev; /* 0: it is not stored yet */
+    enum hd_thread_status status;
+    int64_t created_at; /* all times in microseconds since 1970 */
+    int64_t updated_at;
+    int64_t state_updated_at;
+    int64_t expires_at;       /* 0: never */
+    int64_t event_seq;        /* no event of the thread has a greater number */
+    int64_t run_order;        /* that of the last run it took in; 0: it took in none */
+    struct hd_slice last_run; /* the greatest id that a run of it has had; empty: not known */
+    struct hd_slice metadata; /* JSON object */
+    struct hd_slice config;   /* JSON object */
+    struct hd_slice ttl;      /* JSON */
+    struct hd_head head;
+    struct hd_slice heads;      /* JSON object: namespace to the checkpoint that somebody chose */
+    struct hd_slice interrupts; /* JSON object: task id to list */
+    struct hd_slice error;      /* JSON */
+    /* Of a busy one: what it is again if nothing comes of its runs. */
+    bool has_rest;
+    enum hd_thread_status rest;
+    struct hd_head rest_head;
+};
+
+/* A new one: idle, all else 0 or empty. Borrows both. */
+void hd_thread_init(struct hd_thread_rec *thread, struct hd_slice principal, struct hd_slice id);
+/* HD_ENOTFOUND: there is none. */
+HD_MUST_CHECK int hd_thread_read(struct heddle *store, struct hd_slice principal,
+                                 struct hd_slice id, struct hd_arena *arena,
+                                 struct hd_thread_rec *out, struct hd_fault *fault);
+/* Conflicts when there is one already. */
+HD_MUST_CHECK int hd_thread_add(struct hd_batch_builder *batch, struct hd_thread_rec *thread);
+/* Conflicts unless the stored one has thread->rev. */
+HD_MUST_CHECK int hd_thread_put(struct hd_batch_builder *batch, struct hd_thread_rec *thread);
+/* The key of the lane that writes to this thread, for hd_rows_apply(). */
+HD_MUST_CHECK int hd_thread_lane(struct hd_arena *arena, struct hd_slice principal,
+                                 struct hd_slice id, struct hd_slice *out);
+
+/* A negative answer ends the scan with this error, a positive one without. May use the store. */
+typedef int (*hd_thread_fn)(void *arg, const struct hd_thread_rec *thread);
+
+/* All threads of a principal, by their time of creation. */
+HD_MUST_CHECK int hd_threads_scan(struct heddle *store, struct hd_slice principal,
+                                  bool is_newest_first, hd_thread_fn fn, void *arg,
+                                  struct hd_fault *fault);
+/* The same by the time of their last change. */
+HD_MUST_CHECK int hd_threads_scan_updated(struct heddle *store, struct hd_slice principal,
+                                          bool is_newest_first, hd_thread_fn fn, void *arg,
+                                          struct hd_fault *fault);
+/* All threads of everybody, by principal and id. */
+HD_MUST_CHECK int hd_threads_scan_all(struct heddle *store, hd_thread_fn fn, void *arg,
+                                      struct hd_fault *fault);
+/* Threads of everybody whose time has come, the first to expire first. */
+HD_MUST_CHECK int hd_threads_expired(struct heddle *store, int64_t now, hd_thread_fn fn, void *arg,
+                                     struct hd_fault *fault);
+
+/* ---- runs ------------------------------------------------------------- */
+
+enum hd_run_state {
+    HD_RUN_STATE_PENDING,
+    HD_RUN_STATE_RUNNING,
+    HD_RUN_STATE_ERROR,
+    HD_RUN_STATE_SUCCESS,
+    HD_RUN_STATE_TIMEOUT,
+    HD_RUN_STATE_INTERRUPTED
+};
+
+const char *hd_run_state_name(enum hd_run_state state);
+bool hd_run_state_find(struct hd_slice name, enum hd_run_state *out);
+
+struct hd_run_rec {
+    struct hd_slice principal;
+    struct hd_slice thread_id;
+    struct hd_slice run_id; /* sorts behind those of earlier runs of the thread */
+    int64_t order;          /* runs of a thread begin in this order; 0: of an earlier version */
+    int64_t rev;            /* 0: it is not stored yet */
+    enum hd_run_state status;
+    int64_t created_at;
+    int64_t updated_at;
+    int64_t due_at; /* not before this time; 0: it has ended */
+    int attempt;    /* 1 when it has never been begun again */
+    struct hd_losses losses;
+    bool is_suspended;     /* its server stopped in an orderly way: that is no loss */
+    struct hd_slice actor; /* who asked: the principal, or whom it shares the thread with */
+    struct hd_slice assistant_id;
+    enum hd_multitask multitask;
+    struct hd_slice metadata; /* JSON object */
+    struct hd_slice kwargs;   /* JSON object */
+    struct hd_slice receipt;  /* JSON: what a run that was stopped has left; empty: it was not */
+    struct hd_slice error;    /* JSON: why it failed; empty: it did not */
+    /* JSON: what markers in kwargs stand for (secret/secret.h); in memory alone, never stored. */
+    struct hd_slice secrets;
+    int64_t thread_created; /* its thread was made then; in memory alone, 0: not known */
+};
+
+/* Copies the record and everything it points to. */
+HD_MUST_CHECK int hd_run_rec_copy(struct hd_arena *arena, const struct hd_run_rec *run,
+                                  struct hd_run_rec *out);
+/* HD_ENOTFOUND: there is none. */
+HD_MUST_CHECK int hd_run_read(struct heddle *store, struct hd_slice principal,
+                              struct hd_slice thread_id, struct hd_slice run_id,
+                              struct hd_arena *arena, struct hd_run_rec *out,
+                              struct hd_fault *fault);
+/* The same when its thread is not known. */
+HD_MUST_CHECK int hd_run_find(struct heddle *store, struct hd_slice principal,
+                              struct hd_slice run_id, struct hd_arena *arena,
+                              struct hd_run_rec *out, struct hd_fault *fault);
+/* Conflicts when there is one already. */
+HD_MUST_CHECK int hd_run_add(struct hd_batch_builder *batch, struct hd_run_rec *run);
+/* Conflicts unless the stored one has run->rev. */
+HD_MUST_CHECK int hd_run_put(struct hd_batch_builder *batch, struct hd_run_rec *run);
+HD_MUST_CHECK int hd_run_delete(struct hd_batch_builder *batch, const struct hd_run_rec *run);
+
+/* When a run that has not ended may begin at the earliest; 0: at once, whatever the clock says. */
+int64_t hd_run_not_before(const struct hd_run_rec *run);
+
+/* The runs of a thread that are pending or at work: these first, then in their order. */
+HD_MUST_CHECK int hd_runs_active(struct heddle *store, struct hd_slice principal,
+                                 struct hd_slice thread_id, struct hd_arena *arena,
+                                 struct hd_run_rec **out, size_t *count, struct hd_fault *fault);
+/* A page of the runs of a thread, newest first; only those of `status` unless it is NULL. */
+HD_MUST_CHECK int hd_runs_list(struct heddle *store, struct hd_slice principal,
+                               struct hd_slice thread_id, const enum hd_run_state *status,
+                               size_t offset, size_t limit, struct hd_arena *arena,
+                               struct hd_run_rec **out, size_t *count, struct hd_fault *fault);
+
+/*
+ * Marks a pending run as running; one that is marked already stays as it is, since the answer to
+ * the commit may have been lost. Changes `run` too: its status, rev and time. HD_ENOTFOUND: the run
+ * is neither pending nor running, or not there.
+ */
+HD_MUST_CHECK int hd_run_mark_running(struct heddle *store, struct hd_run_rec *run,
+                                      struct hd_fault *fault);
+
+/*
+ * A run at work is left to the next process. Changes `run` too: is_suspended, rev and time.
+ * HD_ENOTFOUND: it is not at work any more, or not there.
+ */
+HD_MUST_CHECK int hd_run_mark_suspended(struct heddle *store, struct hd_run_rec *run,
+                                        struct hd_fault *fault);
+
+/* `event_seq` is that of its thread. An error ends the recovery. */
+typedef int (*hd_run_recovered_fn)(void *arg, const struct hd_run_rec *run, int64_t event_seq);
+
+/*
+ * After a start: hands over all runs that have not ended. A run that was at work has one attempt
+ * more than before and, unless it is suspended, one loss more; both are stored first. One with
+ * `max_losses` ends with an error instead, and its thread with it.
+ */
+HD_MUST_CHECK int hd_runs_recover(struct heddle *store, int max_losses, hd_run_recovered_fn fn,
+                                  void *arg, struct hd_fault *fault);
+
+/* ---- assistants ------------------------------------------------------- */
+
+struct hd_assistant_rec {
+    struct hd_slice principal;
+    struct hd_slice id;
+    int64_t version; /* from 1 on */
+    int64_t created_at;
+    int64_t updated_at; /* of a version: when it was made */
+    struct hd_slice graph_id;
+    struct hd_slice name;
+    struct hd_slice description; /* JSON: a string, or empty */
+    struct hd_slice config;      /* JSON object */
+    struct hd_slice context;     /* JSON */
+    struct hd_slice metadata;    /* JSON object */
+};
+
+HD_MUST_CHECK int hd_assistant_read(struct heddle *store, struct hd_slice principal,
+                                    struct hd_slice id, struct hd_arena *arena,
+                                    struct hd_assistant_rec *out, struct hd_fault *fault);
+/* What it was in one of its versions. */
+HD_MUST_CHECK int hd_assistant_read_version(struct heddle *store, struct hd_slice principal,
+                                            struct hd_slice id, int64_t version,
+                                            struct hd_arena *arena, struct hd_assistant_rec *out,
+                                            struct hd_fault *fault);
+/* The greatest number of its versions, 0 when there is none. */
+HD_MUST_CHECK int hd_assistant_last_version(struct heddle *store, struct hd_slice principal,
+                                            struct hd_slice id, int64_t *out,
+                                            struct hd_fault *fault);
+/* The assistant and its version. Conflicts when either exists. */
+HD_MUST_CHECK int hd_assistant_add(struct hd_batch_builder *batch,
+                                   const struct hd_assistant_rec *assistant);
+/*
+ * Conflicts unless the stored one has the version `from`. `is_new_version`: adds
+ * assistant->version to its versions, which conflicts when it exists.
+ */
+HD_MUST_CHECK int hd_assistant_put(struct hd_batch_builder *batch,
+                                   const struct hd_assistant_rec *assistant, int64_t from,
+                                   bool is_new_version);
+/* With all its versions. */
+HD_MUST_CHECK int hd_assistant_delete(struct hd_batch_builder *batch, struct hd_slice principal,
+                                      struct hd_slice id);
+
+/* As hd_thread_fn. */
+typedef int (*hd_assistant_fn)(void *arg, const struct hd_assistant_rec *assistant);
+
+/* All assistants of a principal, by id. */
+HD_MUST_CHECK int hd_assistants_scan(struct heddle *store, struct hd_slice principal,
+                                     hd_assistant_fn fn, void *arg, struct hd_fault *fault);
+/* All versions of an assistant, newest first. */
+HD_MUST_CHECK int hd_assistant_versions_scan(struct heddle *store, struct hd_slice principal,
+                                             struct hd_slice id, hd_assistant_fn fn, void *arg,
+                                             struct hd_fault *fault);
+
+/* ---- items ------------------------------------------------------------ */
+
+struct hd_item_rec {
+    struct hd_slice principal;
+    struct hd_slice ns; /* its labels, joined by dots */
+    struct hd_slice key;
+    int64_t created_at;
+    int64_t updated_at;
+    int64_t expires_at;    /* 0: never. One whose time has come is not seen any more */
+    int64_t ttl_us;        /* 0: none */
+    struct hd_slice value; /* JSON object */
+};
+
+/* HD_ELIMIT: a key or namespace that no database could index. */
+HD_MUST_CHECK int hd_item_check(struct hd_slice ns, struct hd_slice key, struct hd_fault *fault);
+HD_MUST_CHECK int hd_item_read(struct heddle *store, struct hd_slice principal, struct hd_slice ns,
+                               struct hd_slice key, struct hd_arena *arena, struct hd_item_rec *out,
+                               struct hd_fault *fault);
+/* Replaces one that is there. */
+HD_MUST_CHECK int hd_item_put(struct hd_batch_builder *batch, const struct hd_item_rec *item);
+HD_MUST_CHECK int hd_item_delete(struct hd_batch_builder *batch, struct hd_slice principal,
+                                 struct hd_slice ns, struct hd_slice key);
+
+/* It expires at another time; conflicts when it is not there or was written since it was read. */
+HD_MUST_CHECK int hd_item_refresh(struct hd_batch_builder *batch, const struct hd_item_rec *item,
+                                  int64_t expires_at);
+/* Deletes one that has expired; conflicts when it lives longer now. */
+HD_MUST_CHECK int hd_item_expire(struct hd_batch_builder *batch, const struct hd_item_rec *item);
+/* Applies refreshes, or expiries, without those that conflict. The batch may be empty. */
+HD_MUST_CHECK int hd_items_apply(struct heddle *store, struct hd_slice lane_key,
+                                 struct hd_batch_builder *batch, struct hd_fault *fault);
+
+/* As hd_thread_fn. */
+typedef int (*hd_item_fn)(void *arg, const struct hd_item_rec *item);
+typedef int (*hd_ns_fn)(void *arg, struct hd_slice ns);
+
+/*
+ * All items in the namespace `prefix` and below it; all there are when it is empty.
+ * Without `with_values` nobody reads them, and `value` is empty.
+ */
+HD_MUST_CHECK int hd_items_scan(struct heddle *store, struct hd_slice principal,
+                                struct hd_slice prefix, bool with_values, hd_item_fn fn, void *arg,
+                                struct hd_fault *fault);
+/* Every namespace once that has items, in byte order from `from` on, one read for each. */
+HD_MUST_CHECK int hd_namespaces_scan(struct heddle *store, struct hd_slice principal,
+                                     struct hd_slice from, hd_ns_fn fn, void *arg,
+                                     struct hd_fault *fault);
+/* What an item means: a vector for each of its texts. Belongs to the item as it was written then.
+ */
+struct hd_vectors_rec {
+    struct hd_slice principal;
+    struct hd_slice ns;
+    struct hd_slice key;
+    int64_t updated_at;   /* of the item; vectors of another time are out of date */
+    int64_t dims;         /* of each vector */
+    struct hd_slice data; /* float32, little endian; each of length 1 */
+};
+
+/* Replaces those that are there. They are deleted with their item. */
+HD_MUST_CHECK int hd_vectors_put(struct hd_batch_builder *batch,
+                                 const struct hd_vectors_rec *vectors);
+HD_MUST_CHECK int hd_vectors_delete(struct hd_batch_builder *batch, struct hd_slice principal,
+                                    struct hd_slice ns, struct hd_slice key);
+typedef int (*hd_vectors_fn)(void *arg, const struct hd_vectors_rec *vectors);
+/* Those of the items that hd_items_scan() finds, and in its order. */
+HD_MUST_CHECK int hd_vectors_scan(struct heddle *store, struct hd_slice principal,
+                                  struct hd_slice prefix, hd_vectors_fn fn, void *arg,
+                                  struct hd_fault *fault);
+
+typedef int (*hd_near_fn)(void *arg, size_t which, const struct hd_vectors_rec *vectors);
+/*
+ * Those of them that are nearest to `vector` (packed), of its dimensions, about in this order: at
+ * most `limit` right in the namespace (`which` is 0), and as many below it (1). 1: the database
+ * cannot find them. `fn` must not use the store.
+ */
+HD_MUST_CHECK int hd_vectors_nearest(struct heddle *store, struct hd_slice principal,
+                                     struct hd_slice prefix, struct hd_slice vector, size_t limit,
+                                     hd_near_fn fn, void *arg, struct hd_fault *fault);
+
+/* The name of an item. */
+struct hd_item_name {
+    struct hd_slice ns;
+    struct hd_slice key;
+};
+
+/* As hd_items_scan(), of these items: those that there are. `fn` must not use the store. */
+HD_MUST_CHECK int hd_items_pick(struct heddle *store, struct hd_slice principal,
+                                const struct hd_item_name *names, size_t count, bool with_values,
+                                hd_item_fn fn, void *arg, struct hd_fault *fault);
+
+/* Items of everybody whose time has come; `value` is empty. */
+HD_MUST_CHECK int hd_items_expired(struct heddle *store, int64_t now, hd_item_fn fn, void *arg,
+                                   struct hd_fault *fault);
+
+/* ---- crons ------------------------------------------------------------ */
+
+struct hd_cron_rec {
+    struct hd_slice principal;
+    struct hd_slice id;
+    int64_t rev;     /* 0: it is not stored yet */
+    int64_t next_at; /* 0: never again, or it is not enabled */
+    int64_t created_at;
+    int64_t updated_at;
+    int64_t end_at; /* 0: none */
+    bool is_enabled;
+    bool keeps_threads;       /* those made for its runs */
+    struct hd_slice schedule; /* five fields */
+    struct hd_slice timezone; /* empty: UTC */
+    struct hd_slice assistant_id;
+    struct hd_slice thread_id; /* empty: a new one each time */
+    struct hd_slice metadata;  /* JSON object */
+    struct hd_slice payload;   /* JSON object: the body of its runs */
+};
+
+HD_MUST_CHECK int hd_cron_read(struct heddle *store, struct hd_slice principal, struct hd_slice id,
+                               struct hd_arena *arena, struct hd_cron_rec *out,
+                               struct hd_fault *fault);
+/* Conflicts when there is one already. */
+HD_MUST_CHECK int hd_cron_add(struct hd_batch_builder *batch, struct hd_cron_rec *cron);
+/* Conflicts unless the stored one has cron->rev. */
+HD_MUST_CHECK int hd_cron_put(struct hd_batch_builder *batch, struct hd_cron_rec *cron);
+HD_MUST_CHECK int hd_cron_delete(struct hd_batch_builder *batch, struct hd_slice principal,
+                                 struct hd_slice id);
+
+/* As hd_thread_fn. */
+typedef int (*hd_cron_fn)(void *arg, const struct hd_cron_rec *cron);
+
+/* All crons of a principal, by id. */
+HD_MUST_CHECK int hd_crons_scan(struct heddle *store, struct hd_slice principal, hd_cron_fn fn,
+                                void *arg, struct hd_fault *fault);
+/* Crons of everybody with next_at < before, the first due first. */
+HD_MUST_CHECK int hd_crons_due(struct heddle *store, int64_t before, hd_cron_fn fn, void *arg,
+                               struct hd_fault *fault);
+
+#endif

@@ -1,0 +1,293 @@
+#include "records/record_internal.h"
+
+#include <string.h>
+
+/* A body is a row, and no database holds longer ones. */
+#define MAX_BODY ((size_t)512 << 20)
+
+/* ---- taking apart ----------------------------------------------------- */
+
+/* Where the reading stands; `at` never passes `end`. */
+struct cursor {
+    const char *at;
+    const char *end;
+};
+
+static void skip_space(struct cursor *c)
+{
+    while (c->at < c->end && (*c->at == ' ' || *c->at == '\t' || *c->at == '\n' || *c->at == '\r'))
+        c->at++;
+}
+
+static bool take(struct cursor *c, char wanted)
+{
+    skip_space(c);
+    if (c->at == c->end || *c->at != wanted)
+        return false;
+    c->at++;
+    return true;
+}
+
+/* Behind a string, of which the opening quote is next. */
+static bool skip_string(struct cursor *c)
+{
+    for (c->at++; c->at < c->end && *c->at != '"'; c->at++) {
+        if (*c->at == '\\' && ++c->at == c->end)
+            return false;
+    }
+    if (c->at == c->end)
+        return false;
+    c->at++;
+    return true;
+}
+
+/* Behind an object or an array, of which the opening bracket is next. */
+static bool skip_nested(struct cursor *c)
+{
+    size_t depth = 0;
+
+    do {
+        if (c->at == c->end)
+            return false;
+        if (*c->at == '"') {
+            if (!skip_string(c))
+                return false;
+            continue;
+        }
+        if (*c->at == '{' || *c->at == '[')
+            depth++;
+        else if (*c->at == '}' || *c->at == ']')
+            depth--;
+        c->at++;
+    } while (depth > 0);
+    return true;
+}
+
+static bool is_plain(char c)
+{
+    return c != ',' && c != '}' && c != ']' && c != ' ' && c != '\t' && c != '\n' && c != '\r' &&
+           c != ':' && c != '"';
+}
+
+/* Behind a value; *raw is its text. */
+static bool take_value(struct cursor *c, struct hd_slice *raw)
+{
+    const char *first;
+    bool is_whole = true;
+
+    skip_space(c);
+    first = c->at;
+    if (c->at == c->end)
+        return false;
+    if (*c->at == '"') {
+        is_whole = skip_string(c);
+    } else if (*c->at == '{' || *c->at == '[') {
+        is_whole = skip_nested(c);
+    } else {
+        while (c->at < c->end && is_plain(*c->at))
+            c->at++;
+    }
+    *raw = hd_slice(first, (size_t)(c->at - first));
+    return is_whole && raw->len > 0;
+}
+
+static void set_member(struct hd_slice name, struct hd_slice raw, const struct hd_member *members,
+                       size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (hd_slice_eq(name, hd_slice_cstr(members[i].name)))
+            *members[i].raw = raw;
+    }
+}
+
+int hd_record_split(struct hd_slice body, const struct hd_member *members, size_t count)
+{
+    struct cursor c = {body.ptr, body.ptr + body.len};
+    struct hd_slice name, raw;
+
+    for (size_t i = 0; i < count; i++)
+        *members[i].raw = hd_slice(NULL, 0);
+    if (!take(&c, '{'))
+        return HD_ECORRUPT;
+    if (take(&c, '}'))
+        return 0;
+    do {
+        skip_space(&c);
+        if (c.at == c.end || *c.at != '"' || !take_value(&c, &name) || !take(&c, ':') ||
+            !take_value(&c, &raw))
+            return HD_ECORRUPT;
+        set_member(hd_slice(name.ptr + 1, name.len - 2), raw, members, count);
+    } while (take(&c, ','));
+    return take(&c, '}') ? 0 : HD_ECORRUPT;
+}
+
+int hd_record_text(struct hd_slice raw, struct hd_arena *arena, struct hd_slice *out)
+{
+    struct hd_json json = {NULL};
+    int err;
+
+    *out = hd_slice("", 0);
+    if (raw.len == 0)
+        return 0;
+    if (raw.len < 2 || raw.ptr[0] != '"')
+        return HD_ECORRUPT;
+    if (!memchr(raw.ptr, '\\', raw.len)) {
+        *out = hd_slice(raw.ptr + 1, raw.len - 2);
+        return 0;
+    }
+    err = hd_json_parse(&json, raw, NULL);
+    if (!err)
+        err = hd_arena_copy(arena, hd_json_string(hd_json_root(&json)), out);
+    hd_json_fini(&json);
+    return err == HD_EINVAL ? HD_ECORRUPT : err;
+}
+
+int hd_record_int(struct hd_slice raw, int64_t *out)
+{
+    bool is_negative = raw.len > 0 && raw.ptr[0] == '-';
+    uint64_t number = 0;
+
+    if (raw.len > 20)
+        return HD_ECORRUPT;
+    for (size_t i = is_negative; i < raw.len; i++) {
+        unsigned digit = (unsigned)(raw.ptr[i] - '0');
+
+        if (digit > 9 || number > (uint64_t)INT64_MAX / 10)
+            return HD_ECORRUPT;
+        number = number * 10 + digit;
+    }
+    if (number > INT64_MAX)
+        return HD_ECORRUPT;
+    *out = is_negative ? -(int64_t)number : (int64_t)number;
+    return 0;
+}
+
+/* ---- putting together ------------------------------------------------- */
+
+void hd_record_begin(struct hd_record_writer *writer)
+{
+    hd_buf_init(&writer->buf, MAX_BODY);
+    hd_jw_init(&writer->jw, &writer->buf);
+    hd_jw_object(&writer->jw);
+}
+
+void hd_record_put_json(struct hd_record_writer *writer, const char *name, struct hd_slice json)
+{
+    if (json.len == 0)
+        return;
+    hd_jw_key(&writer->jw, hd_slice_cstr(name));
+    hd_jw_raw(&writer->jw, json);
+}
+
+void hd_record_put_text(struct hd_record_writer *writer, const char *name, struct hd_slice text)
+{
+    if (text.len == 0)
+        return;
+    hd_jw_key(&writer->jw, hd_slice_cstr(name));
+    hd_jw_string(&writer->jw, text);
+}
+
+void hd_record_put_int(struct hd_record_writer *writer, const char *name, int64_t number)
+{
+    if (number == 0)
+        return;
+    hd_jw_key(&writer->jw, hd_slice_cstr(name));
+    hd_jw_int(&writer->jw, number);
+}
+
+int hd_record_end(struct hd_record_writer *writer, struct hd_arena *arena, struct hd_slice *out)
+{
+    hd_jw_object_end(&writer->jw);
+    return hd_jw_finish_in(&writer->jw, arena, out);
+}
+
+/* ---- rows ------------------------------------------------------------- */
+
+int hd_record_keep(struct hd_arena *arena, enum hd_table_id table, const struct hd_cell *cells,
+                   struct hd_cell *out)
+{
+    int err = 0;
+
+    for (unsigned i = 0; !err && i < hd_tables[table].column_count; i++) {
+        out[i] = cells[i];
+        if (cells[i].kind == HD_CELL_BYTES)
+            err = hd_arena_copy(arena, cells[i].bytes, &out[i].bytes);
+    }
+    return err;
+}
+
+struct first {
+    enum hd_table_id table;
+    struct hd_arena *arena;
+    struct hd_cell *cells;
+    bool is_found;
+};
+
+static int on_first(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct first *first = arg;
+    int err = hd_record_keep(first->arena, first->table, cells, first->cells);
+
+    (void)which;
+    first->is_found = true;
+    return err ? err : 1;
+}
+
+int hd_record_first(struct heddle *store, struct hd_query query, struct hd_arena *arena,
+                    struct hd_cell cells[HD_MAX_COLUMNS], struct hd_fault *fault)
+{
+    struct first first = {.table = query.table, .arena = arena, .cells = cells};
+    int err;
+
+    query.limit = 1;
+    err = hd_rows_read(store, &query, 1, on_first, &first, fault);
+    return !err && !first.is_found ? HD_ENOTFOUND : err;
+}
+
+int hd_record_get(struct heddle *store, enum hd_table_id table, const struct hd_cell *key,
+                  unsigned key_count, struct hd_arena *arena, struct hd_cell cells[HD_MAX_COLUMNS],
+                  struct hd_fault *fault)
+{
+    struct hd_query query = {.table = table,
+                             .index = HD_PRIMARY,
+                             .prefix = key,
+                             .prefix_count = key_count,
+                             .columns = HD_ALL_COLUMNS};
+
+    return hd_record_first(store, query, arena, cells, fault);
+}
+
+struct scan {
+    hd_record_fn fn;
+    void *arg;
+    struct hd_fault *fault;
+    struct hd_arena arena; /* of one record */
+};
+
+static int on_row(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct scan *scan = arg;
+
+    (void)which;
+    hd_arena_reset(&scan->arena);
+    return scan->fn(scan->arg, cells, &scan->arena, scan->fault);
+}
+
+int hd_record_scan(struct heddle *store, struct hd_query query, hd_record_fn fn, void *arg,
+                   struct hd_fault *fault)
+{
+    struct scan scan = {.fn = fn, .arg = arg, .fault = fault};
+    int err;
+
+    query.columns = HD_ALL_COLUMNS;
+    hd_arena_init(&scan.arena, SIZE_MAX / 2);
+    err = hd_rows_scan(store, query, on_row, &scan, fault);
+    hd_arena_fini(&scan.arena);
+    return err;
+}
+
+int hd_record_damaged(enum hd_table_id table, struct hd_slice id, struct hd_fault *fault)
+{
+    return hd_fault_set(fault, HD_ECORRUPT, "the row of %.*s in table %s is damaged",
+                        (int)(id.len < 80 ? id.len : 80), id.ptr, hd_tables[table].name);
+}

@@ -1,0 +1,77 @@
+/*
+ * What the record_*.c files share: bodies, and reading rows.
+ *
+ * A body is one JSON object of ours. Its members are taken out as text, without
+ * looking into them: metadata and inputs go through as they came, and cost the
+ * same whatever is in them.
+ */
+#ifndef HD_RECORDS_RECORD_INTERNAL_H
+#define HD_RECORDS_RECORD_INTERNAL_H
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "records/record.h"
+#include "store/rows.h"
+
+struct hd_member {
+    const char *name;
+    struct hd_slice *raw; /* set to the text of the value; empty when it is not there */
+};
+
+/*
+ * Sets the members of the object `body`; those of other names are passed over.
+ * Checks no more than it must to find its way: HD_ECORRUPT when it cannot.
+ */
+HD_MUST_CHECK int hd_record_split(struct hd_slice body, const struct hd_member *members,
+                                  size_t count);
+/* The text that a JSON string stands for: a part of `raw`, or in the arena. "" for empty. */
+HD_MUST_CHECK int hd_record_text(struct hd_slice raw, struct hd_arena *arena, struct hd_slice *out);
+/* A whole number; 0 for empty. */
+HD_MUST_CHECK int hd_record_int(struct hd_slice raw, int64_t *out);
+
+/* Writes a body. Members that are empty, or 0, are left out. */
+struct hd_record_writer {
+    struct hd_buf buf;
+    struct hd_jw jw;
+};
+
+void hd_record_begin(struct hd_record_writer *writer);
+void hd_record_put_json(struct hd_record_writer *writer, const char *name, struct hd_slice json);
+void hd_record_put_text(struct hd_record_writer *writer, const char *name, struct hd_slice text);
+void hd_record_put_int(struct hd_record_writer *writer, const char *name, int64_t number);
+/* Ends the body and moves it into the arena; frees the writer also on failure. */
+HD_MUST_CHECK int hd_record_end(struct hd_record_writer *writer, struct hd_arena *arena,
+                                struct hd_slice *out);
+
+/* 0 stands for "none" in our records, null in the table. */
+static inline struct hd_cell hd_record_time(int64_t us)
+{
+    return us ? hd_cell_int(us) : hd_cell_null();
+}
+
+/* Copies the bytes of a row into the arena. */
+HD_MUST_CHECK int hd_record_keep(struct hd_arena *arena, enum hd_table_id table,
+                                 const struct hd_cell *cells, struct hd_cell *out);
+/* The first row of `query`, in the arena; HD_ENOTFOUND when there is none. */
+HD_MUST_CHECK int hd_record_first(struct heddle *store, struct hd_query query,
+                                  struct hd_arena *arena, struct hd_cell cells[HD_MAX_COLUMNS],
+                                  struct hd_fault *fault);
+
+/* hd_record_first() of the row with this key. */
+HD_MUST_CHECK int hd_record_get(struct heddle *store, enum hd_table_id table,
+                                const struct hd_cell *key, unsigned key_count,
+                                struct hd_arena *arena, struct hd_cell cells[HD_MAX_COLUMNS],
+                                struct hd_fault *fault);
+
+/* What is in the arena stays for the call. An answer as that of hd_row_fn. */
+typedef int (*hd_record_fn)(void *arg, const struct hd_cell *cells, struct hd_arena *arena,
+                            struct hd_fault *fault);
+
+/* hd_rows_scan() of all columns, with an arena for each row. */
+HD_MUST_CHECK int hd_record_scan(struct heddle *store, struct hd_query query, hd_record_fn fn,
+                                 void *arg, struct hd_fault *fault);
+
+/* What is wrong with a record that was read: HD_ECORRUPT, named by its table and id. */
+int hd_record_damaged(enum hd_table_id table, struct hd_slice id, struct hd_fault *fault);
+
+#endif

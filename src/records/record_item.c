@@ -1,0 +1,372 @@
+#include "base/clock.h"
+#include "records/record_internal.h"
+#include "store/store.h"
+
+enum { MAX_NS = 1024, MAX_KEY = 1024 };
+enum { MAX_PICKED = 64 }; /* items that are read at once */
+
+#define ALL_BUT_VALUE (HD_ALL_COLUMNS & ~(1u << HD_ITEMS_VALUE))
+
+int hd_item_check(struct hd_slice ns, struct hd_slice key, struct hd_fault *fault)
+{
+    int err = hd_check_length(ns, MAX_NS, "namespace", fault);
+
+    return err ? err : hd_check_length(key, MAX_KEY, "key", fault);
+}
+
+/* ---- reading ---------------------------------------------------------- */
+
+/* Borrows from the cells. */
+static void decode(const struct hd_cell *cells, struct hd_item_rec *out)
+{
+    *out = (struct hd_item_rec){
+        .principal = cells[HD_ITEMS_PRINCIPAL].bytes,
+        .ns = cells[HD_ITEMS_NAMESPACE].bytes,
+        .key = cells[HD_ITEMS_KEY].bytes,
+        .created_at = cells[HD_ITEMS_CREATED].number,
+        .updated_at = cells[HD_ITEMS_UPDATED].number,
+        .expires_at = cells[HD_ITEMS_EXPIRES].number,
+        .ttl_us = cells[HD_ITEMS_TTL].number,
+        .value = cells[HD_ITEMS_VALUE].bytes,
+    };
+}
+
+static bool is_over(const struct hd_item_rec *item, int64_t now)
+{
+    return item->expires_at != 0 && item->expires_at <= now;
+}
+
+int hd_item_read(struct heddle *store, struct hd_slice principal, struct hd_slice ns,
+                 struct hd_slice key, struct hd_arena *arena, struct hd_item_rec *out,
+                 struct hd_fault *fault)
+{
+    const struct hd_cell prefix[] = {hd_cell_bytes(principal), hd_cell_bytes(ns),
+                                     hd_cell_bytes(key)};
+    struct hd_cell cells[HD_MAX_COLUMNS];
+    int err = hd_record_get(store, HD_ITEMS, prefix, HD_COUNT(prefix), arena, cells, fault);
+
+    if (err)
+        return err;
+    decode(cells, out);
+    return is_over(out, hd_clock_now_us()) ? HD_ENOTFOUND : 0;
+}
+
+struct scan {
+    hd_item_fn fn;
+    void *arg;
+    int64_t now; /* 0: also those whose time has come */
+    bool is_ended;
+};
+
+static int on_row(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct scan *scan = arg;
+    struct hd_item_rec item;
+    int answer;
+
+    (void)which;
+    decode(cells, &item);
+    if (scan->now && is_over(&item, scan->now))
+        return 0;
+    answer = scan->fn(scan->arg, &item);
+    scan->is_ended = answer != 0;
+    return answer;
+}
+
+/* Namespaces below "a" begin with "a.": they stand from there up to "a/". */
+struct below {
+    char low[MAX_NS + 1], high[MAX_NS + 1];
+    struct hd_cell bounds[2];
+};
+
+/* Makes of a query for the namespace itself that for those below; false: there can be none. */
+static bool look_below(struct below *below, struct hd_slice ns, struct hd_query *query)
+{
+    if (ns.len > MAX_NS)
+        return false;
+    memcpy(below->low, ns.ptr, ns.len);
+    memcpy(below->high, ns.ptr, ns.len);
+    below->low[ns.len] = '.';
+    below->high[ns.len] = '.' + 1;
+    below->bounds[0] = hd_cell_bytes(hd_slice(below->low, ns.len + 1));
+    below->bounds[1] = hd_cell_bytes(hd_slice(below->high, ns.len + 1));
+    query->prefix_count = 1;
+    query->low = &below->bounds[0];
+    query->high = &below->bounds[1];
+    return true;
+}
+
+static int scan_below(struct heddle *store, struct hd_query query, struct hd_slice ns, hd_row_fn fn,
+                      void *arg, struct hd_fault *fault)
+{
+    struct below below;
+
+    return look_below(&below, ns, &query) ? hd_rows_scan(store, query, fn, arg, fault) : 0;
+}
+
+int hd_items_scan(struct heddle *store, struct hd_slice principal, struct hd_slice prefix,
+                  bool with_values, hd_item_fn fn, void *arg, struct hd_fault *fault)
+{
+    const struct hd_cell cells[] = {hd_cell_bytes(principal), hd_cell_bytes(prefix)};
+    struct scan scan = {.fn = fn, .arg = arg, .now = hd_clock_now_us()};
+    struct hd_query query = {.table = HD_ITEMS,
+                             .index = HD_PRIMARY,
+                             .prefix = cells,
+                             .prefix_count = prefix.len ? 2 : 1,
+                             .columns = with_values ? HD_ALL_COLUMNS : ALL_BUT_VALUE};
+    int err = hd_rows_scan(store, query, on_row, &scan, fault);
+
+    if (err || scan.is_ended || prefix.len == 0)
+        return err;
+    return scan_below(store, query, prefix, on_row, &scan, fault);
+}
+
+int hd_items_expired(struct heddle *store, int64_t now, hd_item_fn fn, void *arg,
+                     struct hd_fault *fault)
+{
+    const struct hd_cell high = hd_cell_int(now + 1);
+    struct hd_query query = {
+        .table = HD_ITEMS, .index = HD_ITEMS_BY_EXPIRY, .high = &high, .columns = ALL_BUT_VALUE};
+    struct scan scan = {.fn = fn, .arg = arg};
+
+    return hd_rows_scan(store, query, on_row, &scan, fault);
+}
+
+static int pick_some(struct heddle *store, struct hd_slice principal,
+                     const struct hd_item_name *names, size_t count, unsigned columns,
+                     struct scan *scan, struct hd_fault *fault)
+{
+    struct hd_cell cells[MAX_PICKED][3];
+    struct hd_query queries[MAX_PICKED];
+
+    for (size_t i = 0; i < count; i++) {
+        cells[i][0] = hd_cell_bytes(principal);
+        cells[i][1] = hd_cell_bytes(names[i].ns);
+        cells[i][2] = hd_cell_bytes(names[i].key);
+        queries[i] = (struct hd_query){.table = HD_ITEMS,
+                                       .index = HD_PRIMARY,
+                                       .prefix = cells[i],
+                                       .prefix_count = HD_COUNT(cells[i]),
+                                       .columns = columns};
+    }
+    return hd_rows_read(store, queries, count, on_row, scan, fault);
+}
+
+int hd_items_pick(struct heddle *store, struct hd_slice principal, const struct hd_item_name *names,
+                  size_t count, bool with_values, hd_item_fn fn, void *arg, struct hd_fault *fault)
+{
+    struct scan scan = {.fn = fn, .arg = arg, .now = hd_clock_now_us()};
+    int err = 0;
+
+    for (size_t at = 0; !err && !scan.is_ended && at < count; at += MAX_PICKED)
+        err = pick_some(store, principal, names + at,
+                        count - at < MAX_PICKED ? count - at : MAX_PICKED,
+                        with_values ? HD_ALL_COLUMNS : ALL_BUT_VALUE, &scan, fault);
+    return err;
+}
+
+struct vectors_scan {
+    hd_vectors_fn fn;
+    void *arg;
+    bool is_ended;
+};
+
+static struct hd_vectors_rec decode_vectors(const struct hd_cell *cells)
+{
+    return (struct hd_vectors_rec){
+        .principal = cells[HD_VECTORS_PRINCIPAL].bytes,
+        .ns = cells[HD_VECTORS_NAMESPACE].bytes,
+        .key = cells[HD_VECTORS_KEY].bytes,
+        .updated_at = cells[HD_VECTORS_UPDATED].number,
+        .dims = cells[HD_VECTORS_DIMS].number,
+        .data = cells[HD_VECTORS_DATA].bytes,
+    };
+}
+
+static int on_vectors(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct vectors_scan *scan = arg;
+    const struct hd_vectors_rec vectors = decode_vectors(cells);
+    int answer = scan->fn(scan->arg, &vectors);
+
+    (void)which;
+    scan->is_ended = answer != 0;
+    return answer;
+}
+
+int hd_vectors_scan(struct heddle *store, struct hd_slice principal, struct hd_slice prefix,
+                    hd_vectors_fn fn, void *arg, struct hd_fault *fault)
+{
+    const struct hd_cell cells[] = {hd_cell_bytes(principal), hd_cell_bytes(prefix)};
+    struct vectors_scan scan = {.fn = fn, .arg = arg};
+    struct hd_query query = {.table = HD_VECTORS,
+                             .index = HD_PRIMARY,
+                             .prefix = cells,
+                             .prefix_count = prefix.len ? 2 : 1,
+                             .columns = HD_ALL_COLUMNS};
+    int err = hd_rows_scan(store, query, on_vectors, &scan, fault);
+
+    if (err || scan.is_ended || prefix.len == 0)
+        return err;
+    return scan_below(store, query, prefix, on_vectors, &scan, fault);
+}
+
+struct near_scan {
+    hd_near_fn fn;
+    void *arg;
+};
+
+static int on_near(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct near_scan *scan = arg;
+    const struct hd_vectors_rec vectors = decode_vectors(cells);
+
+    return scan->fn(scan->arg, which, &vectors);
+}
+
+int hd_vectors_nearest(struct heddle *store, struct hd_slice principal, struct hd_slice prefix,
+                       struct hd_slice vector, size_t limit, hd_near_fn fn, void *arg,
+                       struct hd_fault *fault)
+{
+    const struct hd_cell cells[] = {hd_cell_bytes(principal), hd_cell_bytes(prefix)};
+    struct near_scan scan = {.fn = fn, .arg = arg};
+    struct hd_query queries[2] = {{.table = HD_VECTORS,
+                                   .index = HD_PRIMARY,
+                                   .prefix = cells,
+                                   .prefix_count = prefix.len ? 2 : 1,
+                                   .limit = limit,
+                                   .columns = HD_ALL_COLUMNS}};
+    struct below below;
+    size_t count = 1;
+
+    queries[1] = queries[0];
+    if (prefix.len && look_below(&below, prefix, &queries[1]))
+        count = 2;
+    return hd_rows_nearest(store, queries, count, vector, on_near, &scan, fault);
+}
+
+int hd_namespaces_scan(struct heddle *store, struct hd_slice principal, struct hd_slice from,
+                       hd_ns_fn fn, void *arg, struct hd_fault *fault)
+{
+    const struct hd_cell prefix = hd_cell_bytes(principal);
+    struct hd_cell low = hd_cell_bytes(from.len > 0 ? from : HD_S(""));
+    struct hd_query query = {
+        .table = HD_ITEMS, .index = HD_PRIMARY, .prefix = &prefix, .prefix_count = 1, .low = &low};
+    struct hd_cell cells[HD_MAX_COLUMNS];
+    struct hd_arena arena, last;
+    int err;
+
+    hd_arena_init(&arena, SIZE_MAX / 2);
+    hd_arena_init(&last, SIZE_MAX / 2);
+    while (!(err = hd_record_first(store, query, &arena, cells, fault)) &&
+           !(err = fn(arg, cells[HD_ITEMS_NAMESPACE].bytes))) {
+        /* The next greater one is this one with a NUL behind it, which an arena's copy has. */
+        hd_arena_reset(&last);
+        err = hd_arena_copy(&last, cells[HD_ITEMS_NAMESPACE].bytes, &low.bytes);
+        if (err)
+            break;
+        low.bytes.len++;
+        hd_arena_reset(&arena);
+    }
+    hd_arena_fini(&last);
+    hd_arena_fini(&arena);
+    return err == HD_ENOTFOUND || err > 0 ? 0 : err;
+}
+
+/* ---- writing ---------------------------------------------------------- */
+
+int hd_item_put(struct hd_batch_builder *batch, const struct hd_item_rec *item)
+{
+    const struct hd_cell row[] = {
+        [HD_ITEMS_PRINCIPAL] = hd_cell_bytes(item->principal),
+        [HD_ITEMS_NAMESPACE] = hd_cell_bytes(item->ns),
+        [HD_ITEMS_KEY] = hd_cell_bytes(item->key),
+        [HD_ITEMS_CREATED] = hd_cell_int(item->created_at),
+        [HD_ITEMS_UPDATED] = hd_cell_int(item->updated_at),
+        [HD_ITEMS_EXPIRES] = hd_record_time(item->expires_at),
+        [HD_ITEMS_TTL] = hd_record_time(item->ttl_us),
+        [HD_ITEMS_VALUE] = hd_cell_bytes(item->value),
+    };
+
+    return hd_batch_row(batch, HD_OP_PUT, HD_ITEMS, row);
+}
+
+int hd_item_delete(struct hd_batch_builder *batch, struct hd_slice principal, struct hd_slice ns,
+                   struct hd_slice key)
+{
+    const struct hd_cell cells[] = {hd_cell_bytes(principal), hd_cell_bytes(ns),
+                                    hd_cell_bytes(key)};
+
+    int err = hd_batch_delete(batch, HD_ITEMS, cells, HD_COUNT(cells));
+
+    return err ? err : hd_vectors_delete(batch, principal, ns, key);
+}
+
+int hd_vectors_put(struct hd_batch_builder *batch, const struct hd_vectors_rec *vectors)
+{
+    const struct hd_cell row[] = {
+        [HD_VECTORS_PRINCIPAL] = hd_cell_bytes(vectors->principal),
+        [HD_VECTORS_NAMESPACE] = hd_cell_bytes(vectors->ns),
+        [HD_VECTORS_KEY] = hd_cell_bytes(vectors->key),
+        [HD_VECTORS_UPDATED] = hd_cell_int(vectors->updated_at),
+        [HD_VECTORS_DIMS] = hd_cell_int(vectors->dims),
+        [HD_VECTORS_DATA] = hd_cell_bytes(vectors->data),
+    };
+
+    return hd_batch_row(batch, HD_OP_PUT, HD_VECTORS, row);
+}
+
+int hd_vectors_delete(struct hd_batch_builder *batch, struct hd_slice principal, struct hd_slice ns,
+                      struct hd_slice key)
+{
+    const struct hd_cell cells[] = {hd_cell_bytes(principal), hd_cell_bytes(ns),
+                                    hd_cell_bytes(key)};
+
+    return hd_batch_delete(batch, HD_VECTORS, cells, HD_COUNT(cells));
+}
+
+int hd_item_refresh(struct hd_batch_builder *batch, const struct hd_item_rec *item,
+                    int64_t expires_at)
+{
+    const struct hd_cell key[] = {hd_cell_bytes(item->principal), hd_cell_bytes(item->ns),
+                                  hd_cell_bytes(item->key)};
+
+    return hd_batch_expect_and_set(batch, HD_ITEMS, key, HD_ITEMS_UPDATED, item->updated_at,
+                                   HD_ITEMS_EXPIRES, expires_at);
+}
+
+int hd_item_expire(struct hd_batch_builder *batch, const struct hd_item_rec *item)
+{
+    const struct hd_cell key[] = {hd_cell_bytes(item->principal), hd_cell_bytes(item->ns),
+                                  hd_cell_bytes(item->key)};
+    int err = hd_batch_expect(batch, HD_ITEMS, key, HD_ITEMS_EXPIRES, item->expires_at);
+
+    return err ? err : hd_item_delete(batch, item->principal, item->ns, item->key);
+}
+
+/* Takes out what conflicts: an expectation, and the deletion that depends on it. */
+static void take_out(struct hd_batch_builder *batch, size_t at)
+{
+    size_t end = at + 1;
+
+    while (end < batch->count && batch->ops[end].kind != HD_OP_EXPECT)
+        end++;
+    memmove(&batch->ops[at], &batch->ops[end], (batch->count - end) * sizeof(*batch->ops));
+    batch->count -= end - at;
+}
+
+int hd_items_apply(struct heddle *store, struct hd_slice lane_key, struct hd_batch_builder *batch,
+                   struct hd_fault *fault)
+{
+    while (batch->count > 0) {
+        struct hd_batch view = hd_batch_view(batch);
+        struct hd_fault told = {0};
+        size_t failed = 0;
+        int err = hd_rows_apply(store, lane_key, &view, &failed, &told);
+
+        if (err != HD_ECONFLICT)
+            return told.code ? hd_fault_set(fault, err, "%s", told.text) : err;
+        take_out(batch, failed);
+    }
+    return 0;
+}

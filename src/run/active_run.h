@@ -1,0 +1,169 @@
+/*
+ * A run in flight, and what the files that handle it share: queue.c says when it
+ * begins, run_execute.c runs it, run_complete.c stores how it ended.
+ */
+#ifndef HD_RUN_ACTIVE_RUN_H
+#define HD_RUN_ACTIVE_RUN_H
+
+#include "app/app.h"
+#include "auth/identity.h"
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/map.h"
+#include "events/event_log.h"
+#include "graph/engine/events.h"
+#include "graph/engine/run.h"
+#include "graph/stream/partials.h"
+#include "run/pending_admission.h"
+#include "run/queue.h"
+#include "value/val.h"
+
+#define HD_EVENT_LIMIT ((size_t)256 << 20) /* bytes of one event, or of an answer */
+
+struct hd_origin;
+struct hd_remote;
+struct hd_turn;
+
+enum hd_stop {
+    HD_STOP_NONE,
+    HD_STOP_INTERRUPT, /* somebody cancelled it */
+    HD_STOP_ROLLBACK,  /* … and wants no trace of it */
+    HD_STOP_TIMEOUT,
+    HD_STOP_DRAIN /* the process ends; the next one goes on with it */
+};
+
+struct hd_ticket {
+    struct hd_app *app;
+    struct hd_turn *turn;
+    struct hd_ticket *next; /* behind it on the same thread */
+    struct hd_arena arena;  /* what `rec` points to */
+    struct hd_run_rec rec;
+    int64_t event_seq;
+    struct hd_waiter *waiters;
+    struct hd_ticket *next_later; /* see hd_queue_later() */
+    int64_t later_at;             /* monotonic */
+    int tries;                    /* to store its end */
+    int64_t unstored_since;       /* monotonic: the first of them failed; 0: none */
+    bool is_streamed;
+    bool is_continued;          /* it has made checkpoints in an earlier process */
+    struct hd_slice goes_on_at; /* … the last of them, if that is not the latest; or empty */
+    bool is_answered;           /* it has given answers there, which must not be taken again */
+    enum hd_stop stop;
+
+    /* At work. */
+    bool is_started;
+    struct hd_run *run;       /* NULL: not begun, or done */
+    struct hd_remote *remote; /* the same, when its graph is in workers */
+    const struct hd_app_graph *graph;
+    struct hd_val *kwargs;
+    struct hd_val *command; /* what is left of that in kwargs when it is begun again; or NULL */
+    struct hd_val *secrets; /* what its markers stand for; NULL: none, or lost with a process */
+    struct hd_slice root;   /* the namespace of its root graph */
+    struct hd_slice head;   /* of one that waited: the head that somebody chose; or empty */
+    struct hd_feed *feed;
+    struct hd_partials partials;
+    bool has_values; /* the first state was told */
+    uint32_t modes;
+    bool subgraphs;
+    bool is_resumable;
+    bool is_temporary; /* its thread goes with it */
+    int64_t started_at;
+    int64_t deadline; /* monotonic */
+
+    /* How it ended; set by run_execute.c, stored by run_complete.c. */
+    struct hd_outcome outcome;
+    struct hd_val *output;          /* NULL: none */
+    struct hd_buf values;           /* the output as JSON, when somebody wants it */
+    struct hd_buf interrupts;       /* JSON: task id to list */
+    struct hd_buf error;            /* JSON */
+    struct hd_buf receipt;          /* JSON, when it was stopped: what was under way */
+    struct hd_event_page last_page; /* its last events, stored with its end; may be empty */
+    struct hd_origin *origins;      /* what was there before, in case it is rolled back */
+    bool has_next;
+    bool has_made_checkpoint;
+};
+
+struct hd_turn { /* the runs of one thread, the first perhaps at work */
+    struct hd_queue *queue;
+    struct hd_ticket *first;
+    struct hd_turn *next_ready;
+    bool is_ready; /* waits for a free place */
+    bool is_busy;  /* its first is at work, being stored, or about to begin */
+    size_t key_len;
+    char key[];
+};
+
+struct hd_queue {
+    struct hd_app *app;
+    struct hd_map turns; /* by principal:thread */
+    uv_timer_t timer;
+    size_t running;
+    size_t pending;
+    uint64_t ended;
+    uint64_t failed;
+    size_t recovered;
+    size_t storing; /* ends on their way to the store */
+    struct hd_ticket *later;
+    struct hd_comings comings;
+    struct hd_turn *ready;
+    struct hd_turn **ready_tail;
+    struct hd_buf scratch;
+
+    bool is_draining;
+    void (*drained)(void *ctx);
+    void *drained_ctx;
+};
+
+/* run_execute.c: begins; calls hd_finish() sooner or later, also when it could not begin. */
+void hd_work_begin(struct hd_ticket *ticket);
+/* What the record says; for those that end before they begin. */
+HD_MUST_CHECK int hd_work_prepare(struct hd_ticket *ticket, struct hd_fault *fault);
+/*
+ * The stream modes that somebody wants to see; 0: nobody. And an event of one of them, from a run
+ * below the ticket's: `ns` is where it is shown, `root` where it is stored.
+ */
+unsigned hd_work_modes(const struct hd_ticket *ticket);
+void hd_work_tell(struct hd_ticket *ticket, struct hd_slice ns, enum hd_stream_mode mode,
+                  const struct hd_val *data, struct hd_slice root);
+/* The same of an event that is JSON for clients already. */
+void hd_work_tell_text(struct hd_ticket *ticket, struct hd_slice ns, enum hd_stream_mode mode,
+                       struct hd_slice text, struct hd_slice root);
+/* The modes that somebody may come to see. */
+unsigned hd_work_all_modes(const struct hd_ticket *ticket);
+void hd_work_tell_metadata(struct hd_ticket *ticket);
+/* The `command` it is begun with; NULL: none. */
+const struct hd_val *hd_work_command(const struct hd_ticket *ticket);
+/* What every checkpoint of the run says of it, and its `configurable`; NULL: no memory. */
+HD_MUST_CHECK struct hd_val *hd_work_metadata(const struct hd_ticket *ticket);
+HD_MUST_CHECK struct hd_val *hd_work_config(const struct hd_ticket *ticket);
+/* Keeps how it ended, but for its output. */
+void hd_work_ended(struct hd_ticket *ticket, const struct hd_run_result *result);
+/* What a run that was stopped has left; `result` NULL: it never began. */
+void hd_work_receipt(struct hd_ticket *ticket, const struct hd_run_result *result);
+/* Its status and error, before its end. */
+void hd_work_set_error(struct hd_ticket *ticket, const char *type, const char *text);
+/* Ends one that cannot begin. */
+void hd_work_fail(struct hd_ticket *ticket, const char *type, const char *text);
+void hd_work_stop(struct hd_ticket *ticket, enum hd_stop stop);
+void hd_work_fini(struct hd_ticket *ticket);
+
+/* run_execute_worker.c: begins a run whose graph is in workers. */
+HD_MUST_CHECK int hd_work_begin_remote(struct hd_ticket *ticket);
+
+/* At work: it can be stopped. */
+static inline bool hd_work_is_on(const struct hd_ticket *ticket)
+{
+    return ticket->run || ticket->remote;
+}
+
+/* run_complete.c: stores the end, tells those who wait, then calls hd_queue_ended(). */
+void hd_finish(struct hd_ticket *ticket);
+/* Once more, after the store has refused it. */
+void hd_finish_again(struct hd_ticket *ticket);
+
+/* queue.c: its end is stored, or left to the next process. Frees the ticket. */
+void hd_queue_ended(struct hd_ticket *ticket);
+/* Its end could not be stored: it is tried again, after a while. What is drained ends then. */
+void hd_queue_later(struct hd_ticket *ticket);
+
+#endif

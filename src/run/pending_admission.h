@@ -1,0 +1,54 @@
+/*
+ * Runs on their way into the queue. A record can be read a moment before the loop hears of its
+ * run, and of a batch a long moment; whoever asks for it then is not to be told that it is over.
+ *
+ * A run is put here before its record is stored, and taken out when the queue has it. To be put in
+ * and left out again is for store threads; everything else happens on the loop.
+ */
+#ifndef HD_RUN_PENDING_ADMISSION_H
+#define HD_RUN_PENDING_ADMISSION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <uv.h>
+
+#include "base/compiler.h"
+#include "base/slice.h"
+#include "base/uuid.h"
+#include "run/queue.h"
+
+struct hd_coming {
+    struct hd_coming *next;
+    bool is_met; /* the loop has seen it */
+    char run_id[HD_UUID_SIZE];
+    /* What the queue does with it as it comes. */
+    struct hd_waiter *waiters;
+    bool is_cancelled;
+    enum hd_cancel action;
+    size_t principal_len;
+    char principal[];
+};
+
+struct hd_comings {
+    uv_mutex_t lock;
+    struct hd_coming *first; /* in the order in which they were put in */
+    struct hd_coming **tail;
+};
+
+HD_MUST_CHECK int hd_comings_init(struct hd_comings *all);
+void hd_comings_fini(struct hd_comings *all);
+
+/* Its record is about to be stored. */
+HD_MUST_CHECK int hd_coming_add(struct hd_comings *all, struct hd_slice principal,
+                                struct hd_slice run_id);
+/* It was not stored; one that somebody found stored nevertheless stays. */
+void hd_coming_leave(struct hd_comings *all, struct hd_slice principal, struct hd_slice run_id);
+
+/* NULL: it is not on its way. It stays until it is taken. */
+struct hd_coming *hd_coming_find(struct hd_comings *all, struct hd_slice principal,
+                                 struct hd_slice run_id);
+/* The same, for the caller to free. */
+struct hd_coming *hd_coming_take(struct hd_comings *all, struct hd_slice principal,
+                                 struct hd_slice run_id);
+
+#endif

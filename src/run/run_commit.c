@@ -1,0 +1,470 @@
+#include "records/thread_heads.h"
+#include "run/run_commit.h"
+
+#include <heddle.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "config/config.h"
+#include "events/event_log.h"
+#include "graph/engine/origin.h"
+#include "records/participants.h"
+#include "search/thread_texts.h"
+#include "store/rows.h"
+#include "store/thread_fence.h"
+
+#define MAX_TRIES 100
+#define MAX_READ ((size_t)256 << 20)
+
+static struct heddle_bytes bytes_of(struct hd_slice s)
+{
+    return (struct heddle_bytes){s.ptr, s.len};
+}
+
+/* ---- what the thread becomes ------------------------------------------ */
+
+static bool has_come_to_something(const struct hd_ending *ending)
+{
+    return ending->has_begun && !ending->is_rolled_back;
+}
+
+/* What the thread is after this run, when no other goes on. */
+static enum hd_thread_status status_after(const struct hd_ending *ending,
+                                          const struct hd_thread_rec *thread)
+{
+    bool is_before = !has_come_to_something(ending);
+
+    if (!ending->is_rolled_back &&
+        (ending->status == HD_RUN_STATE_ERROR || ending->status == HD_RUN_STATE_TIMEOUT))
+        return HD_THREAD_ERROR;
+    if (is_before && thread->has_rest)
+        return thread->rest;
+    if (is_before ? thread->interrupts.len > 2 : ending->has_next)
+        return HD_THREAD_INTERRUPTED;
+    return HD_THREAD_IDLE;
+}
+
+/* Other runs may still come to nothing, and then it is this again. */
+static void settle(struct hd_thread_rec *thread, const struct hd_ending *ending, size_t others)
+{
+    enum hd_thread_status status = status_after(ending, thread);
+
+    if (has_come_to_something(ending))
+        thread->rest_head = thread->head;
+    else if (others == 0 && thread->has_rest)
+        thread->head = thread->rest_head;
+    thread->has_rest = others > 0 && (thread->has_rest || has_come_to_something(ending));
+    thread->rest = status;
+    thread->status = others > 0 ? HD_THREAD_BUSY : status;
+}
+
+static int change_thread(struct heddle *store, struct hd_thread_rec *thread,
+                         const struct hd_ending *ending, struct hd_arena *arena,
+                         struct hd_fault *fault)
+{
+    int64_t now = hd_clock_now_us();
+
+    thread->updated_at = now;
+    hd_ttl_touch(thread, now);
+    if (ending->event_seq > thread->event_seq)
+        thread->event_seq = ending->event_seq;
+    if (!has_come_to_something(ending))
+        return 0;
+    thread->state_updated_at = now;
+    thread->interrupts = ending->interrupts;
+    thread->error = ending->error;
+    if (ending->checkpoint_id.len == 0)
+        return 0;
+    thread->head.ns = ending->ns;
+    thread->head.checkpoint_id = ending->checkpoint_id;
+    thread->head.graph_id = ending->graph_id;
+    thread->head.assistant_id = ending->run->assistant_id;
+    /* The run's own end is the head now, whatever a client chose before. */
+    return hd_heads_follow(store, thread, ending->ns, ending->checkpoint_id, ending->run->run_id,
+                           arena, fault);
+}
+
+/* The latest run that the thread has to show is another one, or none. */
+static int restore_head(struct heddle *store, struct hd_thread_rec *thread,
+                        const struct hd_run_rec *run, struct hd_arena *arena,
+                        struct hd_fault *fault)
+{
+    struct hd_run_rec *runs = NULL, *latest = NULL;
+    struct hd_json json = {NULL};
+    hd_json_val configurable;
+    size_t count = 0;
+    int err = hd_runs_list(store, run->principal, run->thread_id, NULL, 0, 2, arena, &runs, &count,
+                           fault);
+
+    for (size_t i = 0; !err && i < count && !latest; i++)
+        latest = hd_slice_eq(runs[i].run_id, run->run_id) ? NULL : &runs[i];
+    thread->head = (struct hd_head){.ns = {NULL, 0}};
+    if (err || !latest)
+        return err;
+    err = hd_json_parse(&json, latest->kwargs, fault);
+    configurable =
+        hd_json_get(hd_json_get(hd_json_root(&json), HD_S("config")), HD_S("configurable"));
+    if (!err)
+        err = hd_arena_copy(arena, hd_json_string(hd_json_get(configurable, HD_S("checkpoint_ns"))),
+                            &thread->head.ns);
+    if (!err)
+        err = hd_arena_copy(arena, hd_json_string(hd_json_get(configurable, HD_S("graph_id"))),
+                            &thread->head.graph_id);
+    thread->head.assistant_id = latest->assistant_id;
+    hd_json_fini(&json);
+    return err;
+}
+
+/* ---- one try ---------------------------------------------------------- */
+
+/* How many other runs of the thread are in flight; *rev is the run's own, 0: not there. */
+static int count_others(struct heddle *store, const struct hd_run_rec *run, struct hd_arena *arena,
+                        size_t *others, int64_t *rev, struct hd_fault *fault)
+{
+    struct hd_run_rec *active = NULL;
+    size_t count = 0;
+    int err = hd_runs_active(store, run->principal, run->thread_id, arena, &active, &count, fault);
+
+    *others = 0;
+    *rev = 0;
+    for (size_t i = 0; !err && i < count; i++) {
+        if (hd_slice_eq(active[i].run_id, run->run_id))
+            *rev = active[i].rev;
+        else
+            (*others)++;
+    }
+    return err;
+}
+
+static int add_run(struct hd_batch_builder *batch, const struct hd_ending *ending, int64_t rev)
+{
+    struct hd_run_rec run = *ending->run;
+
+    if (ending->is_rolled_back)
+        return hd_run_delete(batch, &run);
+    if (rev == 0)
+        return 0; /* deleted meanwhile */
+    run.rev = rev;
+    run.status = ending->status;
+    run.receipt = ending->receipt;
+    run.error = ending->error;
+    run.updated_at = hd_clock_now_us();
+    run.due_at = 0;
+    return hd_run_put(batch, &run);
+}
+
+/*
+ * Appends everything that becomes true when the run ends, so that it becomes true at once: `thread`
+ * as it is from then on, the run (`rev` is its revision now, 0: it was deleted), its last events.
+ */
+static int add_end(struct hd_batch_builder *batch, const struct hd_ending *ending,
+                   struct hd_thread_rec *thread, int64_t rev)
+{
+    const struct hd_run_rec *run = ending->run;
+    int err = hd_thread_put(batch, thread);
+
+    if (!err)
+        err = add_run(batch, ending, rev);
+    if (!err && ending->last_page && ending->last_page->data.len > 0)
+        err = hd_page_put(batch, run->principal, run->thread_id, ending->last_page);
+    if (!err && ending->webhook)
+        err = hd_outbox_put(batch, ending->webhook);
+    return err;
+}
+
+/* What the thread is when the run has ended; HD_ENOTFOUND: it was deleted, and its runs with it. */
+static int plan_thread(struct heddle *store, const struct hd_ending *ending, struct hd_arena *arena,
+                       struct hd_thread_rec *thread, int64_t *rev, struct hd_fault *fault)
+{
+    const struct hd_run_rec *run = ending->run;
+    size_t others = 0;
+    int err = hd_thread_read(store, run->principal, run->thread_id, arena, thread, fault);
+
+    if (!err && run->thread_created && run->thread_created != thread->created_at)
+        err = HD_ENOTFOUND; /* another thread has its name now */
+    if (!err)
+        err = count_others(store, run, arena, &others, rev, fault);
+    if (!err)
+        err = change_thread(store, thread, ending, arena, fault);
+    if (!err && !has_come_to_something(ending) && (others > 0 || !thread->has_rest))
+        err = restore_head(store, thread, run, arena, fault);
+    if (!err)
+        settle(thread, ending, others);
+    return err;
+}
+
+static int try_once(struct heddle *store, const struct hd_ending *ending, struct hd_arena *arena,
+                    struct hd_fault *fault)
+{
+    const struct hd_run_rec *run = ending->run;
+    struct hd_batch_builder batch;
+    struct hd_thread_rec thread;
+    struct hd_batch view;
+    struct hd_slice lane;
+    int64_t rev;
+    int err = plan_thread(store, ending, arena, &thread, &rev, fault);
+
+    if (err == HD_ENOTFOUND)
+        return 0;
+    if (!err)
+        err = hd_thread_lane(arena, run->principal, run->thread_id, &lane);
+    if (err)
+        return err;
+    hd_batch_init(&batch);
+    err = add_end(&batch, ending, &thread, rev);
+    view = hd_batch_view(&batch);
+    if (!err)
+        err = hd_rows_apply(store, lane, &view, NULL, fault);
+    hd_batch_fini(&batch);
+    return err;
+}
+
+/* ---- events ----------------------------------------------------------- */
+
+/*
+ * The first numbers of the pages beyond those that are kept, newest first. A page covers its
+ * numbers without gaps, between pages there are gaps (hd_feed_skip()): so events are counted page
+ * by page.
+ */
+struct old_pages {
+    struct hd_page_limits keep;
+    size_t seen;
+    uint64_t bytes;
+    uint64_t newer; /* events in the pages seen so far */
+    int64_t first[64];
+    size_t count;
+};
+
+static int on_page(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct old_pages *old = arg;
+    int64_t first = cells[HD_EVENT_PAGES_FIRST].number;
+    int64_t last = cells[HD_EVENT_PAGES_LAST].number;
+    uint64_t newer = old->newer;
+
+    (void)which;
+    old->bytes += cells[HD_EVENT_PAGES_DATA].bytes.len;
+    old->newer += last < first ? 0 : (uint64_t)(last - first) + 1;
+    if (old->seen++ == 0)
+        return 0; /* stays, however large it is */
+    if (old->bytes <= old->keep.bytes && newer < old->keep.events)
+        return 0;
+    if (old->count == HD_COUNT(old->first))
+        return 1;
+    old->first[old->count++] = first;
+    return 0;
+}
+
+static int delete_pages(struct heddle *store, const struct hd_run_rec *run,
+                        const struct old_pages *old, struct hd_arena *arena, struct hd_fault *fault)
+{
+    struct hd_batch_builder batch;
+    struct hd_batch view;
+    struct hd_slice lane;
+    int err = hd_thread_lane(arena, run->principal, run->thread_id, &lane);
+
+    hd_batch_init(&batch);
+    for (size_t i = 0; !err && i < old->count; i++) {
+        const struct hd_cell key[] = {hd_cell_bytes(run->principal), hd_cell_bytes(run->thread_id),
+                                      hd_cell_int(old->first[i])};
+
+        err = hd_batch_delete(&batch, HD_EVENT_PAGES, key, HD_COUNT(key));
+    }
+    view = hd_batch_view(&batch);
+    if (!err && batch.count > 0)
+        err = hd_rows_apply(store, lane, &view, NULL, fault);
+    hd_batch_fini(&batch);
+    return err;
+}
+
+static int find_old_pages(struct heddle *store, const struct hd_run_rec *run, bool with_bytes,
+                          struct old_pages *old, struct hd_fault *fault)
+{
+    const struct hd_cell prefix[] = {hd_cell_bytes(run->principal), hd_cell_bytes(run->thread_id)};
+    const unsigned data = with_bytes ? 1u << HD_EVENT_PAGES_DATA : 0;
+    const struct hd_query query = {.table = HD_EVENT_PAGES,
+                                   .index = HD_PRIMARY,
+                                   .prefix = prefix,
+                                   .prefix_count = HD_COUNT(prefix),
+                                   .is_reverse = true,
+                                   .columns = 1u << HD_EVENT_PAGES_LAST | data};
+
+    return hd_rows_read(store, &query, 1, on_page, old, fault);
+}
+
+/* Pages are read, to learn their sizes, only if there may be too many bytes in them. */
+static int trim_pages(struct heddle *store, const struct hd_ending *ending, struct hd_arena *arena,
+                      struct hd_fault *fault)
+{
+    const struct hd_page_limits *keep = &ending->pages;
+    struct old_pages old;
+    int err = 0;
+
+    if (!keep->is_due)
+        return 0;
+    do {
+        old = (struct old_pages){.keep = *keep};
+        err = find_old_pages(store, ending->run, false, &old, fault);
+        if (!err && (keep->has_large || old.seen * HD_PAGE_BYTES > keep->bytes)) {
+            old = (struct old_pages){.keep = *keep};
+            err = find_old_pages(store, ending->run, true, &old, fault);
+        }
+        if (!err)
+            err = delete_pages(store, ending->run, &old, arena, fault);
+    } while (!err && old.count == HD_COUNT(old.first));
+    return err;
+}
+
+/* ---- deleting ---------------------------------------------------------- */
+
+/* Who was let in while the thread was being deleted; now that it is gone nobody else can be. */
+static int forget_latecomers(struct heddle *store, struct hd_slice principal,
+                             struct hd_slice thread_id, struct hd_slice lane,
+                             struct hd_fault *fault)
+{
+    struct hd_batch_builder batch;
+    struct hd_batch view;
+    int err;
+
+    hd_batch_init(&batch);
+    err = hd_participants_delete(store, &batch, principal, thread_id, fault);
+    view = hd_batch_view(&batch);
+    if (!err && batch.count > 0)
+        err = hd_rows_apply(store, lane, &view, NULL, fault);
+    hd_batch_fini(&batch);
+    return err;
+}
+
+/*
+ * `rev`: that of the record, which must not have changed; 0: whatever it is. `webhook`: that of the
+ * thread's only run, which stays; NULL: webhooks go with the thread.
+ */
+static int delete_thread(struct heddle *store, struct hd_slice principal, struct hd_slice thread_id,
+                         int64_t rev, const struct hd_outbox_row *webhook, struct hd_fault *fault)
+{
+    const struct hd_cell key[] = {hd_cell_bytes(principal), hd_cell_bytes(thread_id)};
+    struct hd_batch_builder batch;
+    struct hd_arena arena;
+    struct hd_batch view;
+    struct hd_slice lane;
+    int err;
+
+    hd_arena_init(&arena, MAX_READ);
+    hd_batch_init(&batch);
+    err = hd_thread_lane(&arena, principal, thread_id, &lane);
+    if (!err && rev)
+        err = hd_batch_expect(&batch, HD_THREAD_INFO, key, HD_THREAD_INFO_REV, rev);
+    if (!err)
+        err = hd_batch_delete(&batch, HD_THREAD_INFO, key, 2);
+    if (!err)
+        err = hd_batch_delete(&batch, HD_RUNS, key, 2);
+    if (!err)
+        err = hd_batch_delete(&batch, HD_EVENT_PAGES, key, 2);
+    if (!err)
+        err = hd_batch_delete(&batch, HD_EXCHANGES, key, 2);
+    if (!err)
+        err = webhook ? hd_outbox_put(&batch, webhook) : hd_batch_delete(&batch, HD_OUTBOX, key, 2);
+    if (!err)
+        err = hd_texts_delete(&batch, principal, thread_id);
+    if (!err && principal.len > 0)
+        err = hd_participants_delete(store, &batch, principal, thread_id, fault);
+    view = hd_batch_view(&batch);
+    if (!err)
+        err = hd_guard_erase(store, lane, &view, fault);
+    if (!err && principal.len > 0)
+        err = forget_latecomers(store, principal, thread_id, lane, fault);
+    hd_batch_fini(&batch);
+    hd_arena_fini(&arena);
+    return err;
+}
+
+/* ---- all of it -------------------------------------------------------- */
+
+/* Its own checkpoints go, and from those it went on from what it has added. */
+static int roll_back(struct heddle *store, const struct hd_ending *ending, struct hd_fault *fault)
+{
+    const struct hd_run_rec *run = ending->run;
+    const struct heddle_thread thread = {bytes_of(run->principal), bytes_of(run->thread_id)};
+    const struct heddle_bytes id = bytes_of(run->run_id);
+    struct heddle_error error = {0};
+    int err = hd_origins_restore(store, ending->origins, &thread, run->thread_created, fault);
+
+    if (err == HD_ENOTFOUND)
+        err = 0; /* the thread is gone */
+    if (err)
+        return err;
+    err = heddle_delete_runs(store, bytes_of(run->principal), &id, 1, &error);
+    return err ? hd_fault_set(fault, err, "%s", error.text) : 0;
+}
+
+int hd_ending_store(struct hd_app *app, const struct hd_ending *ending, struct hd_fault *fault)
+{
+    struct hd_arena arena;
+    int err = HD_ECONFLICT;
+
+    if (ending->deletes_thread)
+        return delete_thread(app->store, ending->run->principal, ending->run->thread_id, 0,
+                             ending->webhook, fault);
+    if (ending->is_rolled_back) {
+        err = roll_back(app->store, ending, fault);
+        if (err)
+            return err;
+        err = HD_ECONFLICT;
+    }
+    hd_arena_init(&arena, MAX_READ);
+    for (int i = 0; i < MAX_TRIES && err == HD_ECONFLICT; i++) {
+        *fault = (struct hd_fault){0};
+        hd_arena_reset(&arena);
+        err = try_once(app->store, ending, &arena, fault);
+    }
+    if (!err)
+        err = trim_pages(app->store, ending, &arena, fault);
+    hd_arena_fini(&arena);
+    return err;
+}
+
+static int on_any(void *arg, size_t which, const struct hd_cell *cells)
+{
+    (void)which;
+    (void)cells;
+    *(bool *)arg = true;
+    return 1;
+}
+
+int hd_run_has_checkpoint(struct heddle *store, const struct hd_run_rec *run, bool *out,
+                          struct hd_fault *fault)
+{
+    struct hd_arena arena;
+    struct hd_slice thread;
+    int err;
+
+    *out = false;
+    hd_arena_init(&arena, 4096);
+    err = hd_thread_lane(&arena, run->principal, run->thread_id, &thread);
+    if (!err) {
+        const struct hd_cell key[] = {hd_cell_bytes(run->run_id), hd_cell_bytes(thread)};
+        const struct hd_query query = {.table = HD_CHECKPOINTS,
+                                       .index = HD_CHECKPOINTS_BY_RUN,
+                                       .prefix = key,
+                                       .prefix_count = HD_COUNT(key),
+                                       .limit = 1,
+                                       .columns = 0};
+
+        err = hd_rows_read(store, &query, 1, on_any, out, fault);
+    }
+    hd_arena_fini(&arena);
+    return err > 0 ? 0 : err;
+}
+
+int hd_thread_delete(struct heddle *store, struct hd_slice principal, struct hd_slice thread_id,
+                     struct hd_fault *fault)
+{
+    return delete_thread(store, principal, thread_id, 0, NULL, fault);
+}
+
+int hd_thread_expire(struct heddle *store, const struct hd_thread_rec *thread,
+                     struct hd_fault *fault)
+{
+    return delete_thread(store, thread->principal, thread->id, thread->rev, NULL, fault);
+}

@@ -1,0 +1,66 @@
+/* What the end of a run means for what is stored. For store threads. */
+#ifndef HD_RUN_RUN_COMMIT_H
+#define HD_RUN_RUN_COMMIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "app/app.h"
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/slice.h"
+#include "config/ttl.h"
+#include "records/record.h"
+#include "webhook/outbox.h"
+
+struct hd_origin;
+struct hd_event_page;
+
+/* What is kept of the thread's stored events. */
+struct hd_page_limits {
+    bool is_due; /* false: all pages stay for now */
+    uint64_t events;
+    uint64_t bytes;
+    bool has_large; /* a page larger than usual was stored */
+};
+
+struct hd_ending {
+    const struct hd_run_rec *run;
+    enum hd_run_state status;
+    struct hd_slice ns; /* where it worked */
+    struct hd_slice graph_id;
+    struct hd_slice checkpoint_id; /* empty: it made none */
+    struct hd_slice interrupts;    /* JSON; empty: none */
+    struct hd_slice error;         /* JSON; empty: none */
+    struct hd_slice receipt;       /* JSON; empty: nobody stopped it */
+    bool has_begun;
+    bool has_next;                   /* its last checkpoint has something left to do */
+    bool is_rolled_back;             /* nothing of it shall stay */
+    const struct hd_origin *origins; /* what it found, if so; NULL: nothing */
+    bool deletes_thread;
+    int64_t event_seq;
+    const struct hd_event_page *last_page; /* stored with the end; may be empty */
+    struct hd_page_limits pages;
+    const struct hd_outbox_row *webhook; /* stored with the end; NULL: none */
+};
+
+/*
+ * Stores the end: the records of the run and its thread, the run's last events and its webhook, in
+ * one batch.
+ * HD_ECONFLICT is tried again with what is stored then.
+ */
+HD_MUST_CHECK int hd_ending_store(struct hd_app *app, const struct hd_ending *ending,
+                                  struct hd_fault *fault);
+
+/* Whether the run has made a checkpoint. */
+HD_MUST_CHECK int hd_run_has_checkpoint(struct heddle *store, const struct hd_run_rec *run,
+                                        bool *out, struct hd_fault *fault);
+
+/* A thread and everything of it: checkpoints, runs, events. Nothing of it may be at work. */
+HD_MUST_CHECK int hd_thread_delete(struct heddle *store, struct hd_slice principal,
+                                   struct hd_slice thread_id, struct hd_fault *fault);
+/* The same for one that has expired: HD_ECONFLICT, and nothing is gone, if it was changed since. */
+HD_MUST_CHECK int hd_thread_expire(struct heddle *store, const struct hd_thread_rec *thread,
+                                   struct hd_fault *fault);
+
+#endif

@@ -1,0 +1,179 @@
+/*
+ * Runs that a process left behind when it ended. Nobody else works on them, as
+ * one process at a time serves a store; still everything is guarded by the revs,
+ * so that a mistake there ends a run twice and never loses one.
+ */
+#include "base/clock.h"
+#include "base/json.h"
+#include "events/event_log.h"
+#include "records/record_internal.h"
+#include "run/run_commit.h"
+
+#define MAX_TRIES 50
+#define GAVE_UP                                                                                  \
+    "{\"error\":\"RuntimeError\",\"message\":\"the server died three times in the same step of " \
+    "this run\"}"
+
+struct recovery {
+    struct heddle *store;
+    int max_losses;
+    hd_run_recovered_fn fn;
+    void *arg;
+    struct hd_fault *fault;
+    struct hd_arena arena; /* of one run */
+};
+
+static int apply(struct recovery *r, const struct hd_run_rec *run,
+                 const struct hd_batch_builder *builder)
+{
+    struct hd_batch batch = hd_batch_view(builder);
+    struct hd_fault failure = {0};
+    struct hd_slice lane;
+    int err = hd_thread_lane(&r->arena, run->principal, run->thread_id, &lane);
+
+    if (!err)
+        err = hd_rows_apply(r->store, lane, &batch, NULL, &failure);
+    if (err && err != HD_ECONFLICT)
+        hd_fault_set(r->fault, err, "%s", failure.code ? failure.text : hd_error_text(err));
+    return err;
+}
+
+/* Its thread is gone. */
+static int drop(struct recovery *r, struct hd_run_rec *run)
+{
+    struct hd_batch_builder batch;
+    int err;
+
+    hd_batch_init(&batch);
+    err = hd_run_delete(&batch, run);
+    if (!err)
+        err = apply(r, run, &batch);
+    hd_batch_fini(&batch);
+    return err;
+}
+
+static int begin_again(struct recovery *r, struct hd_run_rec *run)
+{
+    struct hd_batch_builder batch;
+    int err;
+
+    run->attempt++;
+    run->is_suspended = false;
+    run->updated_at = hd_clock_now_us();
+    hd_batch_init(&batch);
+    err = hd_run_put(&batch, run);
+    if (!err)
+        err = apply(r, run, &batch);
+    hd_batch_fini(&batch);
+    return err;
+}
+
+/* Of a run without a thread of its own: its thread goes with it, however it ended. */
+static bool is_temporary(const struct hd_run_rec *run)
+{
+    struct hd_json json = {NULL};
+    bool is_so = hd_json_parse(&json, run->kwargs, NULL) == 0 &&
+                 hd_json_is_true(hd_json_get(hd_json_root(&json), HD_S("temporary")));
+
+    hd_json_fini(&json);
+    return is_so;
+}
+
+/* The thread is in error unless other runs go on with it. */
+static int give_up(struct recovery *r, struct hd_thread_rec *thread, struct hd_run_rec *run)
+{
+    struct hd_batch_builder batch;
+    struct hd_run_rec *active;
+    size_t count;
+    int err = hd_runs_active(r->store, run->principal, run->thread_id, &r->arena, &active, &count,
+                             r->fault);
+
+    if (err)
+        return err;
+    run->status = HD_RUN_STATE_ERROR;
+    run->due_at = 0;
+    run->updated_at = thread->updated_at = hd_clock_now_us();
+    thread->status = count > 1 ? HD_THREAD_BUSY : HD_THREAD_ERROR;
+    thread->has_rest = thread->has_rest && count > 1;
+    thread->rest = HD_THREAD_ERROR;
+    thread->error = run->error = HD_S(GAVE_UP);
+    thread->event_seq = (int64_t)hd_feed_gap((uint64_t)thread->event_seq, run->attempt + 1);
+    hd_batch_init(&batch);
+    err = hd_thread_put(&batch, thread);
+    if (!err)
+        err = hd_run_put(&batch, run);
+    if (!err)
+        err = apply(r, run, &batch);
+    hd_batch_fini(&batch);
+    return err;
+}
+
+static int recover(struct recovery *r, struct hd_run_rec *run)
+{
+    struct hd_thread_rec thread;
+    int err =
+        hd_thread_read(r->store, run->principal, run->thread_id, &r->arena, &thread, r->fault);
+
+    if (err == HD_ENOTFOUND)
+        return drop(r, run);
+    if (!err)
+        run->thread_created = thread.created_at;
+    if (!err && run->status == HD_RUN_STATE_RUNNING && !run->is_suspended)
+        err = hd_losses_add(&run->losses, r->store, run->principal, run->thread_id, run->run_id,
+                            r->fault);
+    if (!err && run->status == HD_RUN_STATE_RUNNING) {
+        bool is_lost = run->losses.count >= r->max_losses;
+
+        if (is_lost && is_temporary(run))
+            return hd_thread_delete(r->store, run->principal, run->thread_id, r->fault);
+        if (is_lost)
+            return give_up(r, &thread, run);
+        err = begin_again(r, run);
+    }
+    return err ? err : r->fn(r->arg, run, thread.event_seq);
+}
+
+/* The row says which run; what is in it is read again, until nobody has changed it meanwhile. */
+static int on_row(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct recovery *r = arg;
+    int err = HD_ECONFLICT;
+
+    (void)which;
+    for (int i = 0; err == HD_ECONFLICT && i < MAX_TRIES; i++) {
+        struct hd_run_rec run;
+
+        hd_arena_reset(&r->arena);
+        err = hd_run_read(r->store, cells[HD_RUNS_PRINCIPAL].bytes, cells[HD_RUNS_THREAD].bytes,
+                          cells[HD_RUNS_ID].bytes, &r->arena, &run, r->fault);
+        if (err == HD_ENOTFOUND || (!err && run.due_at == 0))
+            return 0;
+        if (!err)
+            err = recover(r, &run);
+    }
+    return err;
+}
+
+static int recover_all(struct recovery *r, enum hd_run_state state)
+{
+    const struct hd_cell prefix = hd_cell_bytes(hd_slice_cstr(hd_run_state_name(state)));
+    struct hd_query query = {
+        .table = HD_RUNS, .index = HD_RUNS_BY_STATUS, .prefix = &prefix, .prefix_count = 1};
+
+    return hd_rows_scan(r->store, query, on_row, r, r->fault);
+}
+
+int hd_runs_recover(struct heddle *store, int max_losses, hd_run_recovered_fn fn, void *arg,
+                    struct hd_fault *fault)
+{
+    struct recovery r = {
+        .store = store, .max_losses = max_losses, .fn = fn, .arg = arg, .fault = fault};
+    int err;
+
+    hd_arena_init(&r.arena, SIZE_MAX / 2);
+    err = recover_all(&r, HD_RUN_STATE_RUNNING);
+    if (!err)
+        err = recover_all(&r, HD_RUN_STATE_PENDING);
+    hd_arena_fini(&r.arena);
+    return err;
+}

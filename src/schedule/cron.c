@@ -1,0 +1,441 @@
+#include "schedule/cron.h"
+
+#include <uv.h>
+
+#include "app/app.h"
+#include "app/defer.h"
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "gate/audit.h"
+#include "gate/limits.h"
+#include "records/participants.h"
+#include "run/admit.h"
+#include "run/queue.h"
+#include "schedule/cron_schedule.h"
+#include "store/rows.h"
+
+#define MAX_SLEEP_US (60 * INT64_C(1000000))
+#define MAX_FIRED 100 /* at once; then it looks again */
+#define MAX_ARENA ((size_t)1 << 30)
+
+/* ---- planning --------------------------------------------------------- */
+
+int hd_cron_plan(struct hd_cron_rec *cron, int64_t after, struct hd_fault *fault)
+{
+    struct hd_schedule schedule;
+    struct hd_tz *tz = NULL;
+    int64_t next = 0;
+    int err = hd_schedule_parse(&schedule, cron->schedule, fault);
+
+    if (!err)
+        err = hd_tz_open(&tz, NULL, cron->timezone, fault);
+    if (err)
+        return err;
+    err = hd_schedule_next(&schedule, tz, after, &next, fault);
+    hd_tz_close(tz);
+    if (err == HD_ENOTFOUND) {
+        next = 0;
+        err = 0;
+    }
+    if (!cron->is_enabled || (cron->end_at != 0 && next > cron->end_at))
+        next = 0;
+    if (!err)
+        cron->next_at = next;
+    return err;
+}
+
+/* ---- firing (store threads) ------------------------------------------- */
+
+/* A cron whose time has come. */
+struct due {
+    struct due *next;
+    struct hd_slice principal;
+    struct hd_slice id;
+};
+
+struct firing {
+    struct hd_app *app;
+    int64_t now;
+    size_t limit;
+    hd_fired_fn fn;
+    void *arg;
+    struct hd_arena arena;
+    struct due *first;
+    struct due **tail;
+    size_t count;
+    int64_t next;
+};
+
+static int on_due(void *arg, const struct hd_cron_rec *cron)
+{
+    struct firing *firing = arg;
+    struct due *due;
+
+    if (cron->next_at > firing->now || firing->count == firing->limit) {
+        firing->next = cron->next_at;
+        return 1;
+    }
+    due = hd_arena_calloc(&firing->arena, 1, sizeof(*due));
+    if (!due || hd_arena_copy(&firing->arena, cron->principal, &due->principal) ||
+        hd_arena_copy(&firing->arena, cron->id, &due->id))
+        return HD_ENOMEM;
+    *firing->tail = due;
+    firing->tail = &due->next;
+    firing->count++;
+    return 0;
+}
+
+static int apply(struct hd_app *app, const struct hd_cron_rec *cron, struct hd_batch_builder *batch,
+                 struct hd_fault *fault)
+{
+    struct hd_batch view = hd_batch_view(batch);
+
+    return hd_rows_apply(app->store, cron->id, &view, NULL, fault);
+}
+
+/* HD_ECONFLICT: somebody else was faster, or has changed it. */
+static int advance(struct hd_app *app, struct hd_cron_rec *cron, int64_t now,
+                   struct hd_fault *fault)
+{
+    struct hd_batch_builder batch;
+    int err = hd_cron_plan(cron, now, fault);
+
+    if (err == HD_EINVAL) { /* a time zone that is not known here (any more) */
+        hd_log(HD_LOG_ERROR, "cron", "%.*s never fires again: %s", (int)cron->id.len, cron->id.ptr,
+               fault->text);
+        cron->next_at = 0;
+        err = 0;
+    }
+    hd_batch_init(&batch);
+    if (!err)
+        err = hd_cron_put(&batch, cron);
+    if (!err)
+        err = apply(app, cron, &batch, fault);
+    hd_batch_fini(&batch);
+    return err;
+}
+
+/* The thread that it is for has been deleted, or is not shared with its maker any more. */
+static int forget(struct hd_app *app, const struct hd_cron_rec *cron, struct hd_fault *fault)
+{
+    struct hd_batch_builder batch;
+    int err;
+
+    hd_log(HD_LOG_INFO, "cron", "%.*s ends: its thread is gone", (int)cron->id.len, cron->id.ptr);
+    hd_batch_init(&batch);
+    err = hd_cron_delete(&batch, cron->principal, cron->id);
+    if (!err)
+        err = apply(app, cron, &batch, fault);
+    hd_batch_fini(&batch);
+    return err;
+}
+
+/*
+ * Whose thread it is for: its maker's own, or one that somebody shares with it. What is shared with
+ * an organisation does not count: nobody knows whether its maker still belongs to that.
+ */
+static int find_owner(struct firing *firing, const struct hd_cron_rec *cron, struct hd_slice *out,
+                      struct hd_fault *fault)
+{
+    struct heddle *store = firing->app->store;
+    struct hd_thread_rec thread;
+    enum hd_role role = HD_ROLE_NONE;
+    int err;
+
+    *out = cron->principal;
+    if (cron->thread_id.len == 0)
+        return 0;
+    err = hd_thread_read(store, cron->principal, cron->thread_id, &firing->arena, &thread, fault);
+    if (err != HD_ENOTFOUND || cron->principal.len == 0)
+        return err;
+    *fault = (struct hd_fault){0};
+    err = hd_participation_find(store, cron->principal, NULL, 0, cron->thread_id, &firing->arena,
+                                out, &role, fault);
+    return !err && role < HD_ROLE_EDITOR ? HD_ENOTFOUND : err;
+}
+
+/* Whom clients know as the cron's owner; empty: nobody authenticates. */
+static int read_subject(struct firing *firing, const struct hd_cron_rec *cron, struct hd_slice *out,
+                        struct hd_fault *fault)
+{
+    struct hd_json json = {NULL};
+    int err = 0;
+
+    *out = hd_slice(NULL, 0);
+    if (cron->principal.len == 0 || cron->metadata.len == 0)
+        return 0;
+    err = hd_json_parse(&json, cron->metadata, fault);
+    if (!err)
+        err = hd_arena_copy(&firing->arena,
+                            hd_json_string(hd_json_get(hd_json_root(&json), HD_S("owner"))), out);
+    hd_json_fini(&json);
+    return err;
+}
+
+/* Admits the run of a cron that was advanced. What is refused is logged: nobody waits for it. */
+static int admit(struct firing *firing, const struct hd_cron_rec *cron, struct hd_fault *fault)
+{
+    struct hd_json json = {NULL};
+    struct hd_run_request request;
+    struct hd_admission admission = {.app = firing->app,
+                                     .arena = &firing->arena,
+                                     .actor = cron->principal,
+                                     .thread_id = cron->thread_id,
+                                     .request = &request,
+                                     .cron_id = cron->id};
+    struct hd_fault told = {0};
+    int err = find_owner(firing, cron, &admission.principal, &told);
+
+    if (err == HD_ENOTFOUND)
+        return forget(firing->app, cron, fault);
+    if (!err)
+        err = hd_limits_room(firing->app->limits, firing->app->store, admission.principal,
+                             &admission.retry_s, &told);
+    if (!err && admission.retry_s > 0)
+        err = hd_fault_set(&told, HD_ELIMIT, "too many bytes (limits.bytes)");
+    if (!err)
+        err = read_subject(firing, cron, &admission.subject, &told);
+    if (!err)
+        err = hd_json_parse(&json, cron->payload, &told);
+    if (!err)
+        err = hd_run_request_read(&request, hd_json_root(&json), &told);
+    if (!err) {
+        request.keeps_thread = cron->keeps_threads;
+        err = hd_admit(&admission, &told);
+    }
+    if (!err && !admission.refusal)
+        firing->fn(firing->arg, &admission);
+    hd_json_fini(&json);
+    if (!err && !admission.refusal)
+        return 0;
+    hd_log(HD_LOG_WARN, "cron", "%.*s: no run: %s", (int)cron->id.len, cron->id.ptr,
+           told.code ? told.text : hd_error_text(err));
+    return 0;
+}
+
+static int fire(struct firing *firing, const struct due *due, struct hd_fault *fault)
+{
+    struct hd_app *app = firing->app;
+    struct hd_cron_rec cron;
+    struct hd_fault told = {0};
+    int err = hd_cron_read(app->store, due->principal, due->id, &firing->arena, &cron, fault);
+    bool is_over;
+
+    if (err || cron.next_at == 0 || cron.next_at > firing->now)
+        return err == HD_ENOTFOUND ? 0 : err; /* deleted, changed or fired meanwhile */
+    is_over = !cron.is_enabled || (cron.end_at != 0 && cron.end_at < firing->now);
+    err = advance(app, &cron, firing->now, &told);
+    if (err == HD_ECONFLICT)
+        return 0;
+    if (err)
+        return told.code ? hd_fault_set(fault, err, "%s", told.text) : err;
+    return is_over ? 0 : admit(firing, &cron, fault);
+}
+
+int hd_crons_fire(struct hd_app *app, int64_t now, size_t limit, hd_fired_fn fn, void *arg,
+                  int64_t *next, struct hd_fault *fault)
+{
+    struct firing firing = {.app = app, .now = now, .limit = limit, .fn = fn, .arg = arg};
+    int err;
+
+    hd_arena_init(&firing.arena, MAX_ARENA);
+    firing.tail = &firing.first;
+    err = hd_crons_due(app->store, INT64_MAX, on_due, &firing, fault);
+    for (const struct due *due = firing.first; !err && due; due = due->next)
+        err = fire(&firing, due, fault);
+    hd_arena_fini(&firing.arena);
+    *next = firing.next;
+    return err;
+}
+
+/* ---- the scheduler (loop) --------------------------------------------- */
+
+/* A run that was admitted, on its way to the queue. */
+struct fired {
+    struct fired *next;
+    struct hd_run_rec run;
+    int64_t event_seq;
+    struct hd_slice *cancelled;
+    size_t cancelled_count;
+};
+
+struct hd_scheduler {
+    struct hd_app *app;
+    uv_timer_t timer;
+    bool is_looking;  /* a store thread looks */
+    bool looks_again; /* something has changed meanwhile */
+    bool is_stopped;
+    void (*stopped)(void *ctx);
+    void *stopped_ctx;
+
+    /* Of the look: the store thread's while it looks. */
+    struct hd_arena arena;
+    struct fired *fired;
+    struct fired **tail;
+    int64_t next_at;
+    int err;
+    struct hd_fault fault;
+};
+
+static int keep(struct hd_scheduler *s, const struct hd_admission *admission, struct fired *fired)
+{
+    int err = hd_run_rec_copy(&s->arena, &admission->run, &fired->run);
+
+    fired->event_seq = admission->event_seq;
+    fired->cancelled =
+        hd_arena_calloc(&s->arena, admission->cancelled_count + 1, sizeof(*fired->cancelled));
+    if (!fired->cancelled)
+        return HD_ENOMEM;
+    for (size_t i = 0; !err && i < admission->cancelled_count; i++) {
+        err = hd_arena_copy(&s->arena, admission->cancelled[i], &fired->cancelled[i]);
+        fired->cancelled_count += !err;
+    }
+    return err;
+}
+
+/* What cannot be kept is stored all the same, and begun by the next process. */
+static void on_fired(void *arg, const struct hd_admission *admission)
+{
+    struct hd_scheduler *s = arg;
+    struct fired *fired = hd_arena_calloc(&s->arena, 1, sizeof(*fired));
+
+    if (!fired || keep(s, admission, fired)) {
+        hd_log(HD_LOG_ERROR, "cron", "run %.*s waits for a restart: out of memory",
+               (int)admission->run.run_id.len, admission->run.run_id.ptr);
+        return;
+    }
+    *s->tail = fired;
+    s->tail = &fired->next;
+}
+
+static void look(void *arg)
+{
+    struct hd_scheduler *s = arg;
+
+    s->err =
+        hd_crons_fire(s->app, hd_clock_now_us(), MAX_FIRED, on_fired, s, &s->next_at, &s->fault);
+}
+
+static void note(struct hd_app *app, const struct hd_run_rec *run)
+{
+    const struct hd_audit_object objects[] = {{HD_S("thread_id"), run->thread_id},
+                                              {HD_S("run_id"), run->run_id}};
+    const struct hd_audit_entry entry = {.act_for = run->actor,
+                                         .action = HD_S("cron"),
+                                         .objects = objects,
+                                         .object_count = HD_COUNT(objects)};
+
+    hd_audit_note(app->audit, &entry);
+}
+
+static void enqueue(struct hd_app *app, const struct fired *fired)
+{
+    const struct hd_run_rec *run = &fired->run;
+    enum hd_cancel action =
+        run->multitask == HD_MULTITASK_ROLLBACK ? HD_CANCEL_ROLLBACK : HD_CANCEL_INTERRUPT;
+    int err = hd_queue_add(app->queue, run, fired->event_seq, false);
+
+    note(app, run);
+    if (err)
+        hd_log(HD_LOG_ERROR, "cron", "run %.*s waits for a restart: %s", (int)run->run_id.len,
+               run->run_id.ptr, hd_error_text(err));
+    for (size_t i = 0; i < fired->cancelled_count; i++)
+        hd_queue_cancel(app->queue, run->principal, run->thread_id, fired->cancelled[i], action);
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    hd_scheduler_wake(timer->data);
+}
+
+static void sleep_until_next(struct hd_scheduler *s)
+{
+    int64_t wait = s->next_at != 0 && !s->err ? s->next_at - hd_clock_now_us() : MAX_SLEEP_US;
+
+    if (wait > MAX_SLEEP_US)
+        wait = MAX_SLEEP_US;
+    uv_timer_start(&s->timer, on_timer, wait > 0 ? (uint64_t)wait / 1000 + 1 : 0, 0);
+}
+
+static void on_looked(void *arg)
+{
+    struct hd_scheduler *s = arg;
+    bool again = s->looks_again;
+
+    s->is_looking = s->looks_again = false;
+    if (s->err)
+        hd_log(HD_LOG_ERROR, "cron", "cannot look what is due: %s",
+               s->fault.code ? s->fault.text : hd_error_text(s->err));
+    /* After the stop they are left to the next process. */
+    for (const struct fired *fired = s->fired; fired && !s->is_stopped; fired = fired->next)
+        enqueue(s->app, fired);
+    hd_arena_fini(&s->arena);
+    if (s->is_stopped)
+        s->stopped(s->stopped_ctx);
+    else if (again)
+        hd_scheduler_wake(s);
+    else
+        sleep_until_next(s);
+}
+
+void hd_scheduler_wake(struct hd_scheduler *s)
+{
+    int err;
+
+    if (s->is_stopped)
+        return;
+    if (s->is_looking) {
+        s->looks_again = true;
+        return;
+    }
+    uv_timer_stop(&s->timer);
+    hd_arena_init(&s->arena, MAX_ARENA);
+    s->fired = NULL;
+    s->tail = &s->fired;
+    s->fault = (struct hd_fault){0};
+    err = hd_defer_run(s->app->defer, look, on_looked, s);
+    s->is_looking = !err;
+    if (err) {
+        s->next_at = 0;
+        sleep_until_next(s);
+    }
+}
+
+int hd_scheduler_create(struct hd_app *app, struct hd_scheduler **out)
+{
+    struct hd_scheduler *s = hd_calloc(1, sizeof(*s));
+
+    if (!s)
+        return HD_ENOMEM;
+    if (uv_timer_init(app->loop, &s->timer)) {
+        hd_free(s);
+        return HD_EIO;
+    }
+    s->timer.data = s;
+    s->app = app;
+    *out = s;
+    return 0;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    hd_free(handle->data);
+}
+
+void hd_scheduler_destroy(struct hd_scheduler *s)
+{
+    if (s)
+        uv_close((uv_handle_t *)&s->timer, on_closed);
+}
+
+void hd_scheduler_stop(struct hd_scheduler *s, void (*done)(void *ctx), void *ctx)
+{
+    s->is_stopped = true;
+    s->stopped = done;
+    s->stopped_ctx = ctx;
+    uv_timer_stop(&s->timer);
+    if (!s->is_looking)
+        done(ctx);
+}

@@ -1,0 +1,67 @@
+/*
+ * Removes what has expired: threads, items, and stored events that are older than
+ * they need to be kept.
+ *
+ * A sweep is done on a store thread and bounded, in number and in bytes, and never holds a lane of
+ * the store for longer than a batch takes (store/prune.h); when there is more, the next one
+ * follows soon, otherwise after the configured interval. Several processes may
+ * sweep one database: what is removed was looked at before, and stays when
+ * somebody has changed it meanwhile.
+ */
+#ifndef HD_SCHEDULE_SWEEP_H
+#define HD_SCHEDULE_SWEEP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/slice.h"
+#include "run/prune.h"
+
+struct hd_app;
+struct hd_sweeper;
+
+/* A thread that was deleted. */
+struct hd_swept {
+    struct hd_swept *next;
+    struct hd_slice principal;
+    struct hd_slice thread_id;
+};
+
+struct hd_sweep {
+    struct hd_arena *arena; /* for `threads` */
+    struct hd_swept *threads;
+    struct hd_removed removed;
+    int64_t pruned; /* threads of which something stayed */
+    int64_t items;
+    bool has_more;
+};
+
+/* One sweep, as if it were `now`. For store threads. */
+HD_MUST_CHECK int hd_sweep(struct hd_app *app, int64_t now, struct hd_sweep *sweep,
+                           struct hd_fault *fault);
+
+/* ---- the sweeper (loop) ------------------------------------------------ */
+
+/* Since the start. */
+struct hd_sweep_counts {
+    uint64_t sweeps;
+    uint64_t failed;
+    struct hd_removed removed;
+    int64_t pruned;
+    int64_t items;
+    int64_t last_at;   /* when the last one ended; 0: there was none */
+    int64_t last_took; /* microseconds */
+};
+
+HD_MUST_CHECK int hd_sweeper_create(struct hd_app *app, struct hd_sweeper **out);
+/* It must be stopped. */
+void hd_sweeper_destroy(struct hd_sweeper *sweeper);
+void hd_sweeper_start(struct hd_sweeper *sweeper);
+struct hd_sweep_counts hd_sweeper_counts(const struct hd_sweeper *sweeper);
+/* `done`, perhaps before this returns, when nothing is under way. */
+void hd_sweeper_stop(struct hd_sweeper *sweeper, void (*done)(void *ctx), void *ctx);
+
+#endif

@@ -1,0 +1,114 @@
+/*
+ * What is done with items, whoever asks: the API, or a graph in a worker.
+ *
+ *   items.c         places, getting and changing
+ *   items_search.c  searching, and listing namespaces
+ *
+ * All of it waits for the store: for store threads.
+ */
+#ifndef HD_SEARCH_ITEMS_H
+#define HD_SEARCH_ITEMS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "base/slice.h"
+#include "records/item_namespace.h"
+#include "records/record.h"
+#include "search/embed_text.h"
+
+struct hd_app;
+
+/* Whose items, and where what is read is kept. */
+struct hd_items {
+    const struct hd_app *app;
+    struct hd_slice principal;
+    struct hd_arena *arena;
+    struct hd_fault *fault;
+    /* Whether an item is there for who asks; NULL: all are. */
+    int (*sees)(void *ctx, const struct hd_item_rec *item, bool *out);
+    void *ctx;
+};
+
+struct hd_item_place {
+    struct hd_labels labels;
+    struct hd_slice ns; /* the labels, joined */
+    struct hd_slice key;
+};
+
+/* Of labels that were read; HD_EINVAL when no item can be there. */
+HD_MUST_CHECK int hd_item_place(const struct hd_items *items, const struct hd_labels *labels,
+                                struct hd_slice key, struct hd_item_place *out);
+HD_MUST_CHECK int hd_items_join(const struct hd_items *items, const struct hd_labels *labels,
+                                struct hd_slice *out);
+
+/* Minutes, as clients say it; NULL and null: what the configuration says. */
+HD_MUST_CHECK int hd_item_ttl(const struct hd_items *items, hd_json_val minutes, int64_t *out);
+
+/* HD_ENOTFOUND: there is none. */
+HD_MUST_CHECK int hd_items_get(const struct hd_items *items, const struct hd_item_place *place,
+                               bool refreshes, struct hd_item_rec *out);
+
+/* An item that is put, or deleted. */
+struct hd_item_change {
+    struct hd_item_place place;
+    bool is_deletion;
+    struct hd_slice value; /* JSON object */
+    int64_t ttl_us;        /* 0: none */
+    size_t text_count;     /* texts that it is found by: hd_item_texts() */
+    const float *vectors;  /* one for each */
+};
+
+/*
+ * Adds the texts that an item with this value is found by, and says how many. `index` is the
+ * client's: false, a list of paths, or NULL and null for those of the configuration.
+ */
+HD_MUST_CHECK int hd_item_texts(const struct hd_items *items, hd_json_val value, hd_json_val index,
+                                struct hd_texts *texts, size_t *count);
+
+/* All or nothing; of two changes of one item the later wins. */
+HD_MUST_CHECK int hd_items_change(const struct hd_items *items,
+                                  const struct hd_item_change *changes, size_t count);
+
+/* As clients see it. `score`: of a search with a query, NAN when it has none; NULL: no search. */
+void hd_jw_item(struct hd_jw *jw, const struct hd_item_rec *item, const double *score);
+
+struct hd_item_search {
+    struct hd_slice prefix; /* labels, joined; empty: all there are */
+    hd_json_val filter;     /* checked; or NULL */
+    int64_t limit, offset;
+    bool refreshes;
+    struct hd_slice query; /* empty: none */
+    const float *vector;   /* of the query; NULL: there is no index */
+};
+
+/*
+ * Writes the list of items: with the vector of a query the nearest first, and those without
+ * vectors behind them; otherwise the last written first.
+ */
+HD_MUST_CHECK int hd_items_search(const struct hd_items *items, const struct hd_item_search *search,
+                                  struct hd_jw *jw);
+
+/* Namespaces that begin, or end, with labels; `*` is any one. */
+struct hd_ns_match {
+    struct hd_labels labels;
+    bool is_suffix;
+};
+
+struct hd_ns_search {
+    const struct hd_ns_match *matches; /* all must */
+    size_t match_count;
+    int64_t max_depth; /* 0: any */
+    int64_t limit, offset;
+};
+
+/* Writes the list of lists of labels. */
+HD_MUST_CHECK int hd_items_namespaces(const struct hd_items *items,
+                                      const struct hd_ns_search *search, struct hd_jw *jw);
+
+#endif

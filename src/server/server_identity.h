@@ -1,0 +1,46 @@
+/*
+ * Identity of a server process, as other servers see it: where it answers, and which process on
+ * which host it is. Stored as JSON beside the lock on a store, so that a server that is refused can
+ * name the one that holds the store.
+ */
+#ifndef HD_SERVER_SERVER_IDENTITY_H
+#define HD_SERVER_SERVER_IDENTITY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/compiler.h"
+#include "base/slice.h"
+
+struct hd_server_identity {
+    char address[256]; /* URL; empty: not known yet */
+    char host[128];    /* name of the machine, for messages */
+    char version[32];
+    char boot[64];   /* id of the kernel's current boot; empty: unknown */
+    char pid_ns[64]; /* namespace that `pid` belongs to; empty: unknown */
+    int64_t pid;
+    int64_t pid_started; /* in clock ticks since boot; 0: unknown */
+};
+
+/* This process, with no address. */
+void hd_server_identity_init(struct hd_server_identity *self);
+
+/* Appends a JSON object. */
+HD_MUST_CHECK int hd_server_identity_write(const struct hd_server_identity *identity,
+                                           struct hd_buf *out);
+/* Members that are missing or too long stay empty; text that is not JSON gives an empty one. */
+void hd_server_identity_read(struct hd_slice json, struct hd_server_identity *out);
+
+/* "the server at http://localhost:2024 (process 12 on host a)", as much as is known. */
+void hd_server_identity_describe(const struct hd_server_identity *identity, char *out, size_t size);
+
+/*
+ * Whether the process certainly no longer exists: `self` is on the same host, sees the same process
+ * ids, and finds no process with this id and start time. False when that cannot be known.
+ */
+bool hd_server_identity_is_gone(const struct hd_server_identity *identity,
+                                const struct hd_server_identity *self);
+
+#endif

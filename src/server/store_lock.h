@@ -1,0 +1,30 @@
+/*
+ * Exclusive use of a store by one server. Two servers on one store would both execute its runs.
+ *
+ * A database file is held by a kernel lock (store_lock_file.h), a database that other machines
+ * may use by a lease (store_lease.h), and a store in memory needs nothing. Commands such as
+ * `heddle doctor` and users of the library do not hold the store and work beside a server.
+ */
+#ifndef HD_SERVER_STORE_LOCK_H
+#define HD_SERVER_STORE_LOCK_H
+
+#include "server/store_lease.h"
+
+struct hd_hold;
+
+/*
+ * HD_EBUSY names the server that holds the store. `lost` is called when another server has taken
+ * over the store, which only happens after this one was paused or cut off; the process has to end.
+ * Also after an error the caller leaves the loop and releases *out.
+ */
+HD_MUST_CHECK int hd_hold_take(struct heddle *store, const char *url, uv_loop_t *loop,
+                               hd_lease_lost_fn lost, void *ctx, struct hd_hold **out,
+                               struct hd_fault *fault);
+/* The URL that the server answers at, for those who are refused. */
+void hd_hold_set_address(struct hd_hold *hold, const char *address);
+/* The loop is about to end. Accepts NULL, as the next. */
+void hd_hold_leave_loop(struct hd_hold *hold);
+/* After the loop has ended and the store is closed. */
+void hd_hold_release(struct hd_hold *hold);
+
+#endif

@@ -1,0 +1,134 @@
+#include "server/store_lock_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+#define SUFFIX "-server"
+#define MAX_TEXT 4096
+/* A process that was killed a moment ago may still be on its way out. */
+#define WAIT_US 1000000
+#define STEP_US 20000
+
+struct hd_hold_file {
+    int fd;
+    char path[PATH_MAX + sizeof(SUFFIX)];
+};
+
+/* SQLite names its own companions after the file that symbolic links lead to. */
+static int set_path(struct hd_hold_file *hold, const char *database, struct hd_fault *fault)
+{
+    if (!realpath(database, hold->path))
+        return hd_fault_set(fault, HD_EIO, "%.120s: %s", database, strerror(errno));
+    memcpy(hold->path + strlen(hold->path), SUFFIX, sizeof(SUFFIX));
+    return 0;
+}
+
+/* The holder removes the file at its end: a lock on a removed file excludes no one. */
+static bool is_current(const struct hd_hold_file *hold)
+{
+    struct stat opened, named;
+
+    return fstat(hold->fd, &opened) == 0 && lstat(hold->path, &named) == 0 &&
+           opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+}
+
+static void close_file(struct hd_hold_file *hold)
+{
+    if (hold->fd >= 0)
+        (void)close(hold->fd);
+    hold->fd = -1;
+}
+
+/* HD_EBUSY: another process has the lock, and `fd` stays open to read who it is. */
+static int try_lock(struct hd_hold_file *hold, struct hd_fault *fault)
+{
+    for (;;) {
+        /* Workers must not inherit it: the lock lasts until the last descriptor is closed. */
+        hold->fd = open(hold->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (hold->fd < 0)
+            return hd_fault_set(fault, errno == EACCES ? HD_EACCESS : HD_EIO, "%.160s: %s",
+                                hold->path, strerror(errno));
+        if (flock(hold->fd, LOCK_EX | LOCK_NB) != 0) {
+            if (errno == EWOULDBLOCK)
+                return HD_EBUSY;
+            return hd_fault_set(fault, HD_EIO, "%.160s cannot be locked: %s", hold->path,
+                                strerror(errno));
+        }
+        if (is_current(hold))
+            return 0;
+        close_file(hold);
+    }
+}
+
+static int refuse(const struct hd_hold_file *hold, struct hd_fault *fault)
+{
+    struct hd_server_identity holder;
+    char text[MAX_TEXT], name[160];
+    ssize_t len = pread(hold->fd, text, sizeof(text), 0);
+
+    hd_server_identity_read(hd_slice(text, len > 0 ? (size_t)len : 0), &holder);
+    hd_server_identity_describe(&holder, name, sizeof(name));
+    return hd_fault_set(fault, HD_EBUSY, "it is in use by %s", name);
+}
+
+int hd_hold_file_take(const char *database, const struct hd_server_identity *self,
+                      struct hd_hold_file **out, struct hd_fault *fault)
+{
+    struct hd_hold_file *hold = hd_calloc(1, sizeof(*hold));
+    int64_t until = hd_clock_monotonic_us() + WAIT_US;
+    int err;
+
+    if (!hold)
+        return HD_ENOMEM;
+    hold->fd = -1;
+    err = set_path(hold, database, fault);
+    if (!err)
+        err = try_lock(hold, fault);
+    while (err == HD_EBUSY && hd_clock_monotonic_us() < until) {
+        close_file(hold);
+        hd_clock_sleep_us(STEP_US);
+        err = try_lock(hold, fault);
+    }
+    if (err == HD_EBUSY)
+        err = refuse(hold, fault);
+    if (err) {
+        close_file(hold);
+        hd_free(hold);
+        return err;
+    }
+    hd_hold_file_update(hold, self);
+    *out = hold;
+    return 0;
+}
+
+/* The lock counts without the text too. */
+void hd_hold_file_update(struct hd_hold_file *hold, const struct hd_server_identity *self)
+{
+    struct hd_buf text;
+
+    hd_buf_init(&text, MAX_TEXT);
+    if (hd_server_identity_write(self, &text) || ftruncate(hold->fd, 0) != 0 ||
+        pwrite(hold->fd, text.ptr, text.len, 0) != (ssize_t)text.len)
+        hd_log(HD_LOG_WARN, "serve", "%s could not be written", hold->path);
+    hd_buf_fini(&text);
+}
+
+void hd_hold_file_release(struct hd_hold_file *hold)
+{
+    if (!hold)
+        return;
+    if (is_current(hold))
+        (void)unlink(hold->path);
+    close_file(hold);
+    hd_free(hold);
+}

@@ -1,0 +1,23 @@
+/*
+ * Lock on a database file, held by one server: a kernel lock (flock) on a companion file named
+ * DATABASE-server. The kernel releases it when the process ends, however it ends. Programs that
+ * only read or write the database do not take it.
+ */
+#ifndef HD_SERVER_STORE_LOCK_FILE_H
+#define HD_SERVER_STORE_LOCK_FILE_H
+
+#include "base/compiler.h"
+#include "base/error.h"
+#include "server/server_identity.h"
+
+struct hd_hold_file;
+
+/* HD_EBUSY names the server that holds the lock. */
+HD_MUST_CHECK int hd_hold_file_take(const char *database, const struct hd_server_identity *self,
+                                    struct hd_hold_file **out, struct hd_fault *fault);
+/* Records the identity for those who are refused. */
+void hd_hold_file_update(struct hd_hold_file *hold, const struct hd_server_identity *self);
+/* Removes the companion file. Accepts NULL. */
+void hd_hold_file_release(struct hd_hold_file *hold);
+
+#endif

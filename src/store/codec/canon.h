@@ -1,0 +1,101 @@
+/*
+ * The canonical value encoding `hd1` (docs/encoding.md) in C: validate it, show
+ * it to a client, and write it.
+ *
+ * Canonical text is JSON in which an object whose first member is `$` is a
+ * record: a message, a Send, bytes and so on. Nothing here keeps anything:
+ * arguments are borrowed for the call, and output is appended to the caller's
+ * buffer or writer.
+ */
+#ifndef HD_STORE_CODEC_CANON_H
+#define HD_STORE_CODEC_CANON_H
+
+#include "base/buf.h"
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "base/slice.h"
+
+/* ---- validating ------------------------------------------------------- */
+
+/*
+ * HD_EINVAL when it is not canonical text; `fault` then names the offending
+ * member as a JSON pointer, such as /messages/0/tool_call_id. Or HD_ENOMEM.
+ */
+HD_MUST_CHECK int hd_canon_validate(struct hd_slice text, struct hd_fault *fault);
+
+/* The same for a value that is parsed already. */
+HD_MUST_CHECK int hd_canon_check(hd_json_val val, struct hd_fault *fault);
+
+/* ---- rendering -------------------------------------------------------- */
+
+/*
+ * Writes the plain JSON that a client of the HTTP API sees: messages with all
+ * their members, records as what they stand for. Takes any JSON: a record that
+ * is not as its kind wants it is shown as it stands. Errors are in the writer.
+ */
+void hd_canon_render_val(struct hd_jw *jw, hd_json_val val);
+
+/* Parses and renders; HD_EINVAL when `text` is not JSON. Appends nothing on failure. */
+HD_MUST_CHECK int hd_canon_render(struct hd_buf *out, struct hd_slice text, struct hd_fault *fault);
+
+/* ---- writing ---------------------------------------------------------- */
+
+/*
+ * These return the first error, which the writer keeps as well; what was
+ * written until then is to be thrown away. HD_EINVAL has its cause in `fault`.
+ */
+
+/*
+ * Plain JSON, such as the body of a request, as canonical text: an object with
+ * a key `$` becomes a map, an integer beyond 2^53-1 an int record. Duplicate
+ * names are HD_EINVAL.
+ */
+HD_MUST_CHECK int hd_canon_write_plain(struct hd_jw *jw, hd_json_val val, struct hd_fault *fault);
+
+/* Parses plain JSON and writes it. Appends nothing on failure. */
+HD_MUST_CHECK int hd_canon_from_json(struct hd_buf *out, struct hd_slice json,
+                                     struct hd_fault *fault);
+
+/*
+ * A message record from plain JSON in any of the forms that clients send:
+ *
+ *   {"type":"human","content":…}                  LangChain's own
+ *   {"role":"user","content":…}                   OpenAI's, tool_calls included
+ *   {"lc":1,"type":"constructor","id":[…],"kwargs":{…}}   a serialized message object
+ *   ["user", "text"]   and   "text"
+ *
+ * As in LangChain, members that messages do not have go to additional_kwargs.
+ * Tool calls whose arguments are not JSON become invalid_tool_calls.
+ */
+HD_MUST_CHECK int hd_canon_write_message(struct hd_jw *jw, hd_json_val message,
+                                         struct hd_fault *fault);
+
+/*
+ * A command record from the API's form: {"update":…,"resume":…,"goto":…} and
+ * "graph", where goto is a node's name, {"node":…,"input":…} or a list of those.
+ */
+HD_MUST_CHECK int hd_canon_write_command(struct hd_jw *jw, hd_json_val command,
+                                         struct hd_fault *fault);
+
+/* Appends bytes as the records of bytes have them: base64 with padding. */
+HD_MUST_CHECK int hd_canon_base64(struct hd_buf *out, struct hd_slice bytes);
+
+/* A member of a message as clients see it. */
+struct hd_canon_view {
+    struct hd_slice name;
+    struct hd_slice fallback; /* JSON: what it is when it is left out */
+};
+
+/*
+ * What clients see of messages of this type, in LangChain's order, which is not the
+ * one in which they are written. NULL: there is no such type.
+ */
+const struct hd_canon_view *hd_canon_views(struct hd_slice type, size_t *count);
+
+/* `arg` and `value` are canonical text already. */
+HD_MUST_CHECK int hd_canon_write_send(struct hd_jw *jw, struct hd_slice node, struct hd_slice arg);
+HD_MUST_CHECK int hd_canon_write_interrupt(struct hd_jw *jw, struct hd_slice value,
+                                           struct hd_slice id);
+
+#endif

@@ -1,0 +1,541 @@
+/*
+ * Taking away: threads, runs, old checkpoints, and the chunks nobody refers to
+ * any more.
+ *
+ * Chunks carry no counts of their users: counting would make every put write
+ * to all chunks it shares. Instead, after checkpoints went, the thread's
+ * remaining references are read and what none of them names is deleted. Writers
+ * in other processes go on meanwhile. They stay safe in three steps:
+ *
+ *   1. one batch deletes the checkpoints and makes the epoch odd. From then on
+ *      whoever planned with the old epoch conflicts, reads the new one, and as
+ *      long as it is odd refers to no old chunk at all.
+ *   2. the chunks are listed, then the references are read. A chunk listed in
+ *      this order and referred to by none cannot come into use any more.
+ *   3. those chunks are deleted in batches that expect the odd epoch and make
+ *      it the next odd one; the last makes it even again.
+ *
+ * A collector that dies in between leaves an odd epoch: nothing breaks, only
+ * sharing pauses until the next prune, or a writer that has seen it for half a
+ * minute (plan.c), takes over.
+ */
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "store/codec/pack.h"
+#include "store/codec/value.h"
+#include "store/lane.h"
+#include "store/prune.h"
+#include "store/retry.h"
+#include "store/scan.h"
+
+enum { ROUNDS = 10, DELETE_BATCH = 1000 };
+
+static struct hd_query thread_query(enum hd_table_id table, const struct hd_cell *thread,
+                                    unsigned columns)
+{
+    return (struct hd_query){.table = table,
+                             .index = HD_PRIMARY,
+                             .prefix = thread,
+                             .prefix_count = 1,
+                             .columns = columns};
+}
+
+static int apply(struct hd_store *store, struct hd_batch_builder *builder, struct hd_fault *fault)
+{
+    struct hd_batch batch = hd_batch_view(builder);
+    size_t failed;
+
+    return hd_backend_apply(store->backend, &batch, &failed, fault);
+}
+
+/* ---- the whole thread ---- */
+
+int hd_delete_rows(struct hd_store *store, struct hd_slice thread, const int64_t *epoch,
+                   struct hd_fault *fault)
+{
+    struct hd_batch_builder batch;
+    int err = 0;
+
+    hd_batch_init(&batch);
+    if (epoch)
+        err = hd_batch_expect_epoch(&batch, thread, *epoch, 0, 0);
+    if (!err)
+        err = hd_batch_erase(&batch, thread);
+    if (!err)
+        err = apply(store, &batch, fault);
+    hd_batch_fini(&batch);
+    return err;
+}
+
+static int delete_job(struct hd_store *store, struct hd_lane *lane, void *arg,
+                      struct hd_fault *fault)
+{
+    (void)lane;
+    return hd_delete_rows(store, *(struct hd_slice *)arg, NULL, fault);
+}
+
+int hd_delete_thread(struct hd_store *store, struct hd_slice thread, struct hd_fault *fault)
+{
+    return hd_lane_job(store, thread, delete_job, &thread, fault);
+}
+
+/* ---- collecting chunks ---- */
+
+struct chunk {
+    struct hd_slice stream;
+    int64_t seq;
+    int64_t bytes; /* of the row, when somebody counts */
+    bool is_live;
+};
+
+struct collector {
+    struct hd_store *store;
+    struct hd_slice thread;
+    int64_t epoch;
+    bool has_lane; /* see prune.h, like the next two */
+    const struct hd_map *doomed;
+    struct heddle_usage *removed;
+    struct hd_fault *fault;
+    struct hd_arena arena;   /* stream names */
+    struct hd_arena scratch; /* of one row */
+    struct chunk *chunks;    /* ordered by (stream, seq) */
+    size_t count;
+    size_t cap;
+};
+
+static int on_chunk(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct collector *c = arg;
+    struct hd_slice stream = cells[HD_CHUNKS_STREAM].bytes;
+    int err = 0;
+
+    (void)which;
+    if (c->count == c->cap) {
+        size_t cap = c->cap ? c->cap * 2 : 256;
+        struct chunk *grown = hd_realloc(c->chunks, cap * sizeof(*grown));
+
+        if (!grown)
+            return HD_ENOMEM;
+        c->chunks = grown;
+        c->cap = cap;
+    }
+    if (c->count > 0 && hd_slice_eq(c->chunks[c->count - 1].stream, stream))
+        stream = c->chunks[c->count - 1].stream;
+    else
+        err = hd_arena_copy(&c->arena, stream, &stream);
+    c->chunks[c->count++] = (struct chunk){.stream = stream,
+                                           .seq = cells[HD_CHUNKS_SEQ].number,
+                                           .bytes = hd_row_bytes(HD_CHUNKS, cells)};
+    return err;
+}
+
+/* The first chunk that is not before (stream, seq). */
+static size_t lower_bound(const struct collector *c, struct hd_slice stream, int64_t seq)
+{
+    size_t low = 0, high = c->count;
+
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        int order = hd_slice_cmp(c->chunks[mid].stream, stream);
+
+        if (order < 0 || (order == 0 && c->chunks[mid].seq < seq))
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+static int mark(struct collector *c, struct hd_slice encoded, struct hd_slice own)
+{
+    struct hd_ref ref;
+    int err = hd_ref_parse(encoded, own, &c->scratch, &ref);
+
+    if (err)
+        return err;
+    for (size_t i = 0; i < ref.segment_count; i++) {
+        const struct hd_segment *run = &ref.segments[i];
+
+        if (!run->is_run)
+            continue;
+        for (size_t n = lower_bound(c, run->stream, run->start);
+             n < c->count && hd_slice_eq(c->chunks[n].stream, run->stream) &&
+             c->chunks[n].seq < run->start + (int64_t)run->count;
+             n++)
+            c->chunks[n].is_live = true;
+    }
+    return 0;
+}
+
+/* 1: it counts as gone. Resets nothing, and needs the scratch. */
+static int is_doomed(struct collector *c, struct hd_slice ns, struct hd_slice id)
+{
+    struct hd_slice name;
+    int err;
+
+    if (!c->doomed)
+        return 0;
+    err = hd_keep_name(&c->scratch, ns, id, &name);
+    return err ? err : hd_map_get(c->doomed, name) != NULL;
+}
+
+static int mark_checkpoint(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct collector *c = arg;
+    struct hd_body body;
+    struct hd_slice encoded;
+    int err;
+
+    (void)which;
+    hd_arena_reset(&c->scratch);
+    err = is_doomed(c, cells[HD_CHECKPOINTS_NS].bytes, cells[HD_CHECKPOINTS_ID].bytes);
+    if (err)
+        return err < 0 ? err : 0;
+    err = hd_unpack_copy(&c->scratch, cells[HD_CHECKPOINTS_BODY].bytes, &encoded);
+    if (!err)
+        err = hd_body_parse(encoded, &c->scratch, &body);
+    for (size_t i = 0; !err && i < body.entry_count; i++)
+        err = mark(c, body.entries[i].ref, body.entries[i].channel);
+    return err;
+}
+
+static int mark_write(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct collector *c = arg;
+    int err;
+
+    (void)which;
+    hd_arena_reset(&c->scratch);
+    err = is_doomed(c, cells[HD_WRITES_NS].bytes, cells[HD_WRITES_CHECKPOINT].bytes);
+    if (err)
+        return err < 0 ? err : 0;
+    return mark(c, cells[HD_WRITES_VALUE].bytes, cells[HD_WRITES_CHANNEL].bytes);
+}
+
+static int find_dead(struct collector *c)
+{
+    struct hd_cell thread = hd_cell_bytes(c->thread);
+    struct hd_backend *backend = c->store->backend;
+    /* Chunks before references: see the top of this file. */
+    int err = hd_scan(backend, thread_query(HD_CHUNKS, &thread, c->removed ? HD_ALL_COLUMNS : 0),
+                      on_chunk, c, c->fault);
+
+    if (!err)
+        err = hd_scan(backend, thread_query(HD_CHECKPOINTS, &thread, 1u << HD_CHECKPOINTS_BODY),
+                      mark_checkpoint, c, c->fault);
+    if (!err)
+        err = hd_scan(
+            backend,
+            thread_query(HD_WRITES, &thread, 1u << HD_WRITES_CHANNEL | 1u << HD_WRITES_VALUE),
+            mark_write, c, c->fault);
+    return err;
+}
+
+/*
+ * Up to DELETE_BATCH dead chunks from *pos on; the last batch ends the collection. Each changes the
+ * epoch, so that readers know (retry.h), and that none is carried out twice: the numbers it frees
+ * may be in use again by then.
+ */
+static int delete_dead(struct collector *c, struct hd_batch_builder *batch, size_t *pos)
+{
+    size_t dead = 0;
+    int64_t next;
+    int err = 0;
+
+    hd_batch_reset(batch);
+    for (; !err && *pos < c->count && dead < DELETE_BATCH; (*pos)++) {
+        struct hd_cell key[] = {hd_cell_bytes(c->thread), hd_cell_bytes(c->chunks[*pos].stream),
+                                hd_cell_int(c->chunks[*pos].seq)};
+
+        if (c->chunks[*pos].is_live)
+            continue;
+        if (dead++ == 0)
+            err = hd_batch_expect_epoch(batch, c->thread, c->epoch, HD_THREADS_EPOCH, c->epoch);
+        if (!err)
+            err = hd_batch_delete(batch, HD_CHUNKS, key, 3);
+    }
+    next = c->epoch + (*pos < c->count ? 2 : 1);
+    if (!err)
+        err = hd_batch_expect_epoch(batch, c->thread, c->epoch, HD_THREADS_EPOCH, next);
+    if (!err)
+        err = hd_keep_apply(c->store, c->thread, batch, c->has_lane, NULL, c->fault);
+    c->epoch = next;
+    return err;
+}
+
+static void count_dead(const struct collector *c)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        if (c->chunks[i].is_live)
+            continue;
+        c->removed->chunks++;
+        c->removed->bytes += c->chunks[i].bytes;
+    }
+}
+
+int hd_collect(struct hd_store *store, const struct hd_collection *collection,
+               struct hd_fault *fault)
+{
+    struct collector c = {.store = store,
+                          .thread = collection->thread,
+                          .epoch = collection->epoch,
+                          .has_lane = collection->has_lane,
+                          .doomed = collection->doomed,
+                          .removed = collection->removed,
+                          .fault = fault};
+    struct hd_batch_builder batch;
+    size_t pos = 0;
+    int err;
+
+    hd_arena_init(&c.arena, SIZE_MAX / 2);
+    hd_arena_init(&c.scratch, SIZE_MAX / 2);
+    hd_batch_init(&batch);
+    err = find_dead(&c);
+    while (!err && !c.doomed) {
+        err = delete_dead(&c, &batch, &pos);
+        if (pos == c.count)
+            break;
+    }
+    if (!err && c.removed)
+        count_dead(&c);
+    hd_batch_fini(&batch);
+    hd_arena_fini(&c.scratch);
+    hd_arena_fini(&c.arena);
+    hd_free(c.chunks);
+    return err;
+}
+
+/* ---- deleting some checkpoints ---- */
+
+struct doomed {
+    struct hd_slice thread;
+    struct hd_key *keys;
+    size_t count;
+    size_t cap;
+    struct hd_arena arena;
+};
+
+static void doomed_init(struct doomed *doomed, struct hd_slice thread)
+{
+    memset(doomed, 0, sizeof(*doomed));
+    doomed->thread = thread;
+    hd_arena_init(&doomed->arena, SIZE_MAX / 2);
+}
+
+static void doomed_fini(struct doomed *doomed)
+{
+    hd_arena_fini(&doomed->arena);
+    hd_free(doomed->keys);
+}
+
+static int doom(struct doomed *doomed, struct hd_slice thread, struct hd_slice ns,
+                struct hd_slice id)
+{
+    struct hd_key key;
+    int err;
+
+    if (doomed->count == doomed->cap) {
+        size_t cap = doomed->cap ? doomed->cap * 2 : 64;
+        struct hd_key *grown = hd_realloc(doomed->keys, cap * sizeof(*grown));
+
+        if (!grown)
+            return HD_ENOMEM;
+        doomed->keys = grown;
+        doomed->cap = cap;
+    }
+    err = hd_arena_copy(&doomed->arena, thread, &key.thread);
+    if (!err)
+        err = hd_arena_copy(&doomed->arena, ns, &key.ns);
+    if (!err)
+        err = hd_arena_copy(&doomed->arena, id, &key.id);
+    if (!err)
+        doomed->keys[doomed->count++] = key;
+    return err;
+}
+
+static int on_thread(void *arg, size_t which, const struct hd_cell *cells)
+{
+    (void)which;
+    if (cells[HD_THREADS_CREATED].number != 0) /* otherwise it is being copied: see copy.c */
+        *(int64_t *)arg = cells[HD_THREADS_EPOCH].number;
+    return 0;
+}
+
+int hd_read_epoch(struct hd_store *store, struct hd_slice thread, int64_t *epoch,
+                  struct hd_fault *fault)
+{
+    struct hd_cell key = hd_cell_bytes(thread);
+    struct hd_query query = thread_query(HD_THREADS, &key, HD_ALL_COLUMNS);
+    int err;
+
+    *epoch = -1;
+    err = hd_backend_read(store->backend, &query, 1, on_thread, epoch, fault);
+    if (err)
+        return err;
+    return *epoch == -1 ? HD_ENOTFOUND : 0;
+}
+
+static int delete_keys(struct hd_store *store, const struct hd_key *keys, size_t count,
+                       struct hd_slice thread, int64_t epoch, int64_t next, struct hd_fault *fault)
+{
+    struct hd_batch_builder batch;
+    int err;
+
+    hd_batch_init(&batch);
+    err = hd_batch_expect_epoch(&batch, thread, epoch, HD_THREADS_EPOCH, next);
+    for (size_t i = 0; !err && i < count; i++) {
+        struct hd_cell key[] = {hd_cell_bytes(keys[i].thread), hd_cell_bytes(keys[i].ns),
+                                hd_cell_bytes(keys[i].id)};
+
+        err = hd_batch_delete(&batch, HD_CHECKPOINTS, key, 3);
+        if (!err)
+            err = hd_batch_delete(&batch, HD_WRITES, key, 3);
+    }
+    if (!err)
+        err = apply(store, &batch, fault);
+    hd_batch_fini(&batch);
+    return err;
+}
+
+/* The next odd epoch: begins a collection, or takes over one that was left. */
+static int64_t odd_after(int64_t epoch)
+{
+    return epoch & 1 ? epoch + 2 : epoch + 1;
+}
+
+/* Deletes `keys` of one thread at the epoch they were chosen at, then collects. */
+static int delete_and_collect(struct hd_store *store, struct hd_slice thread,
+                              const struct hd_key *keys, size_t count, int64_t epoch,
+                              struct hd_fault *fault)
+{
+    int64_t collecting = odd_after(epoch);
+    int err = delete_keys(store, keys, count, thread, epoch, collecting, fault);
+
+    const struct hd_collection collection = {
+        .thread = thread, .epoch = collecting, .has_lane = true};
+
+    return err ? err : hd_collect(store, &collection, fault);
+}
+
+/* ---- runs ---- */
+
+struct run_search {
+    const struct heddle_bytes *runs;
+    size_t run_count;
+    struct hd_slice principal;
+    struct hd_slice thread; /* when one is asked for */
+    struct doomed *doomed;
+};
+
+static int on_run(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct run_search *search = arg;
+    struct hd_slice thread = cells[HD_CHECKPOINTS_THREAD].bytes;
+    struct hd_slice principal = search->principal;
+
+    (void)which;
+    if (thread.len <= principal.len || thread.ptr[principal.len] != ':' ||
+        !hd_slice_starts(thread, principal))
+        return 0;
+    return doom(search->doomed, thread, cells[HD_CHECKPOINTS_NS].bytes,
+                cells[HD_CHECKPOINTS_ID].bytes);
+}
+
+/* Dooms the checkpoints of the runs, in one thread or in all of the principal. */
+static int find_runs(struct hd_store *store, struct run_search *search, struct hd_fault *fault)
+{
+    int err = 0;
+
+    for (size_t i = 0; !err && i < search->run_count; i++) {
+        struct hd_cell prefix[] = {hd_cell_bytes(hd_from_public(search->runs[i])),
+                                   hd_cell_bytes(search->thread)};
+        struct hd_query query = {.table = HD_CHECKPOINTS,
+                                 .index = HD_CHECKPOINTS_BY_RUN,
+                                 .prefix = prefix,
+                                 .prefix_count = search->thread.len ? 2 : 1};
+
+        if (search->runs[i].len > 0)
+            err = hd_backend_read(store->backend, &query, 1, on_run, search, fault);
+    }
+    return err;
+}
+
+/* What belongs to the runs is looked for at the epoch it is deleted at: puts may change it. */
+static int delete_runs_once(struct hd_store *store, struct run_search *search,
+                            struct hd_fault *fault)
+{
+    struct doomed doomed;
+    int64_t epoch;
+    int err = hd_read_epoch(store, search->thread, &epoch, fault);
+
+    if (err)
+        return err == HD_ENOTFOUND ? 0 : err;
+    doomed_init(&doomed, search->thread);
+    search->doomed = &doomed;
+    err = find_runs(store, search, fault);
+    if (!err && doomed.count > 0)
+        err = delete_and_collect(store, search->thread, doomed.keys, doomed.count, epoch, fault);
+    search->doomed = NULL;
+    doomed_fini(&doomed);
+    return err;
+}
+
+static int delete_runs_job(struct hd_store *store, struct hd_lane *lane, void *arg,
+                           struct hd_fault *fault)
+{
+    struct hd_again again = {0};
+    int err;
+
+    (void)lane;
+    do
+        err = delete_runs_once(store, arg, fault);
+    while (err == HD_ECONFLICT && hd_again(store, &again, &err, fault));
+    return err;
+}
+
+static int by_thread(const void *a, const void *b)
+{
+    const struct hd_key *x = a, *y = b;
+
+    return hd_slice_cmp(x->thread, y->thread);
+}
+
+/* Thread by thread, each in its lane. *found: there were any. */
+static int delete_found_runs(struct hd_store *store, const struct run_search *wanted, bool *found,
+                             struct hd_fault *fault)
+{
+    struct run_search search = *wanted;
+    struct doomed doomed;
+    int err;
+
+    doomed_init(&doomed, hd_slice(NULL, 0));
+    search.doomed = &doomed;
+    search.thread = hd_slice(NULL, 0);
+    err = find_runs(store, &search, fault);
+    if (doomed.count > 1)
+        qsort(doomed.keys, doomed.count, sizeof(*doomed.keys), by_thread);
+    for (size_t i = 0; !err && i < doomed.count; i++) {
+        if (i > 0 && hd_slice_eq(doomed.keys[i].thread, doomed.keys[i - 1].thread))
+            continue;
+        search.thread = doomed.keys[i].thread;
+        err = hd_lane_job(store, search.thread, delete_runs_job, &search, fault);
+    }
+    *found = doomed.count > 0;
+    doomed_fini(&doomed);
+    return err;
+}
+
+/* Until none is left, as one of the threads may have been copied before its turn came; but not
+ * for as long as somebody makes new ones. */
+int hd_delete_runs(struct hd_store *store, struct hd_slice principal,
+                   const struct heddle_bytes *runs, size_t count, struct hd_fault *fault)
+{
+    struct run_search search = {.runs = runs, .run_count = count, .principal = principal};
+    bool found = true;
+    int err = hd_check_principal(principal, fault);
+
+    for (int round = 0; !err && found && round < ROUNDS; round++)
+        err = delete_found_runs(store, &search, &found, fault);
+    return err;
+}

@@ -1,0 +1,528 @@
+/*
+ * Checkpoints are taken in pages: their rows and the task's writes are read together, then all
+ * chunks that the page has for the first time.
+ *
+ * An element that is longer than a chunk may be is cut into several, with no comma between them.
+ * Such pieces are read all or none: each alone is no JSON, and some of them may be another
+ * element's too.
+ */
+#include "store/list_history.h"
+
+#include "base/alloc.h"
+#include "store/codec/pack.h"
+#include "store/codec/value.h"
+#include "store/reading.h"
+#include "store/store.h"
+
+enum { PAGE = 32 };
+
+/* Chunks that were seen: disjoint, in order, with something between any two. */
+struct stretch {
+    int64_t start, end;
+};
+
+struct cover {
+    struct stretch *list;
+    size_t count, cap;
+};
+
+/* Chunks to be read. */
+struct span {
+    struct stretch chunks;
+    bool joins;    /* the first goes on where the span before ends */
+    bool is_glued; /* each further one goes on where the one before ends */
+    uint64_t come; /* how many did */
+    struct hd_cell low, high;
+    struct span *next;
+};
+
+struct item {
+    struct hd_slice id;
+    struct hd_body body;
+    struct hd_ref ref;
+    bool is_there;
+    bool is_opaque;
+    struct span *spans, **tail;
+    struct hd_buf text; /* what came */
+};
+
+struct walker {
+    struct hd_store *store;
+    const struct hd_trail *trail;
+    struct hd_fault *fault;
+    struct hd_slice thread; /* the stored key */
+    struct hd_arena keys;   /* holds it */
+    struct cover cover;
+    struct hd_reading reading;
+    struct hd_arena arena; /* of a page */
+    struct item items[PAGE];
+    size_t first, count; /* which ids they are of */
+};
+
+/* ---- what was seen ---------------------------------------------------- */
+
+/* The first stretch that ends at `at` or behind it. */
+static size_t find(const struct cover *cover, int64_t at)
+{
+    size_t low = 0, high = cover->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (cover->list[middle].end < at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static bool is_seen(const struct cover *cover, struct stretch chunks)
+{
+    size_t at = find(cover, chunks.end);
+
+    return at < cover->count && cover->list[at].start <= chunks.start;
+}
+
+static int make_room(struct cover *cover)
+{
+    size_t cap = cover->cap ? cover->cap * 2 : 16;
+    struct stretch *list;
+
+    if (cover->count < cover->cap)
+        return 0;
+    list = hd_realloc(cover->list, cap * sizeof(*list));
+    if (!list)
+        return HD_ENOMEM;
+    cover->list = list;
+    cover->cap = cap;
+    return 0;
+}
+
+/* Joins it with those that it touches. */
+static int see(struct cover *cover, struct stretch chunks)
+{
+    size_t at = find(cover, chunks.start), end = at;
+    int err = make_room(cover);
+
+    if (err)
+        return err;
+    for (; end < cover->count && cover->list[end].start <= chunks.end; end++) {
+        if (cover->list[end].start < chunks.start)
+            chunks.start = cover->list[end].start;
+        if (cover->list[end].end > chunks.end)
+            chunks.end = cover->list[end].end;
+    }
+    if (at + 1 != end)
+        memmove(&cover->list[at + 1], &cover->list[end],
+                (cover->count - end) * sizeof(*cover->list));
+    cover->count = cover->count + 1 - (end - at);
+    cover->list[at] = chunks;
+    return 0;
+}
+
+/* ---- what is new ------------------------------------------------------ */
+
+static int add_span(struct walker *w, struct item *item, struct span span)
+{
+    struct span *added = hd_arena_alloc(&w->arena, sizeof(*added));
+
+    if (!added)
+        return HD_ENOMEM;
+    *added = span;
+    added->low = hd_cell_int(span.chunks.start);
+    added->high = hd_cell_int(span.chunks.end);
+    *item->tail = added;
+    item->tail = &added->next;
+    return 0;
+}
+
+/* Chunks that each have whole elements. */
+static int take_run(struct walker *w, struct item *item, struct stretch run)
+{
+    const struct cover *cover = &w->cover;
+    int64_t pos = run.start;
+    int err = 0;
+
+    for (size_t i = find(cover, pos); !err && pos < run.end; i++) {
+        bool is_last = i == cover->count || cover->list[i].start >= run.end;
+        int64_t end = is_last ? run.end : cover->list[i].start;
+
+        if (end > pos)
+            err = add_span(w, item, (struct span){.chunks = {pos, end}});
+        pos = is_last ? run.end : cover->list[i].end;
+    }
+    return err ? err : see(&w->cover, run);
+}
+
+/* An element of several chunks, from the span that *begin leads to: none of it if all was seen. */
+static int close_element(struct walker *w, struct item *item, struct span **begin)
+{
+    bool is_new = false;
+    int err = 0;
+
+    for (struct span *span = *begin; span; span = span->next)
+        is_new |= !is_seen(&w->cover, span->chunks);
+    for (struct span *span = *begin; !err && span; span = span->next)
+        err = see(&w->cover, span->chunks);
+    if (!is_new) {
+        *begin = NULL;
+        item->tail = begin;
+    }
+    return err;
+}
+
+/* Whether a segment's first chunk goes on where the last of the segment before ends. */
+static bool joins(const struct hd_ref *ref, size_t at)
+{
+    return at > 0 && at < ref->segment_count && ref->segments[at].is_run &&
+           ref->segments[at - 1].is_run && !ref->segments[at].first_comma;
+}
+
+struct taking {
+    struct walker *w;
+    struct item *item;
+    struct span **begin; /* of the element of several chunks that is being taken; NULL: none */
+};
+
+static int end_element(struct taking *t)
+{
+    int err = t->begin ? close_element(t->w, t->item, t->begin) : 0;
+
+    t->begin = NULL;
+    return err;
+}
+
+static int take_part(struct taking *t, struct stretch chunks, bool goes_on)
+{
+    struct span span = {.chunks = chunks, .joins = goes_on, .is_glued = true};
+    int err = goes_on ? 0 : end_element(t);
+
+    if (err)
+        return err;
+    if (!t->begin)
+        t->begin = t->item->tail;
+    return add_span(t->w, t->item, span);
+}
+
+/* The first and the last chunk may be parts of an element, or all are of one. */
+static int take_segment(struct taking *t, size_t at)
+{
+    const struct hd_ref *ref = &t->item->ref;
+    const struct hd_segment *segment = &ref->segments[at];
+    struct stretch run = {segment->start, segment->start + (int64_t)segment->count};
+    bool goes_on = joins(ref, at), is_cut = joins(ref, at + 1);
+    int err = 0;
+
+    if (segment->count > 1 && !segment->rest_comma)
+        return take_part(t, run, goes_on);
+    if (goes_on) {
+        err = take_part(t, (struct stretch){run.start, run.start + 1}, true);
+        run.start++;
+    }
+    if (is_cut && run.start < run.end)
+        run.end--;
+    else
+        is_cut = false;
+    if (!err && run.start < run.end) {
+        err = end_element(t);
+        if (!err)
+            err = take_run(t->w, t->item, run);
+    }
+    if (!err && is_cut)
+        err = take_part(t, (struct stretch){run.end, run.end + 1}, false);
+    return err;
+}
+
+static bool is_same(const struct hd_segment *a, const struct hd_segment *b)
+{
+    return a->is_run == b->is_run && a->start == b->start && a->count == b->count &&
+           a->first_comma == b->first_comma && a->rest_comma == b->rest_comma;
+}
+
+/* How many segments need not be looked at, since the item before, if there is one, has them too. */
+static size_t find_other(const struct hd_ref *ref, const struct item *before)
+{
+    size_t count = 1; /* behind the bracket */
+
+    if (before && !before->is_opaque && !before->ref.is_inline) {
+        while (count < ref->segment_count && count < before->ref.segment_count &&
+               is_same(&ref->segments[count], &before->ref.segments[count]))
+            count++;
+        /* What the last of them is depends on what follows it. */
+        do
+            count -= count > 1;
+        while (count > 1 && joins(ref, count));
+    }
+    return count;
+}
+
+static int take_segments(struct walker *w, struct item *item, const struct item *before)
+{
+    struct taking t = {.w = w, .item = item};
+    int err = 0;
+
+    for (size_t i = find_other(&item->ref, before); !err && i + 1 < item->ref.segment_count; i++)
+        err = take_segment(&t, i);
+    return err ? err : end_element(&t);
+}
+
+/* ---- what can be told ------------------------------------------------- */
+
+/* `[`, then runs of the channel's own chunks, then `]`. */
+static bool is_list(const struct hd_ref *ref, struct hd_slice channel)
+{
+    struct hd_slice text = ref->inline_bytes;
+    size_t count = ref->segment_count;
+
+    if (ref->is_inline)
+        return text.len >= 2 && text.ptr[0] == '[' && text.ptr[text.len - 1] == ']';
+    if (count < 2 || ref->segments[0].is_run || ref->segments[count - 1].is_run ||
+        !hd_slice_eq(ref->segments[0].literal, HD_S("[")) ||
+        !hd_slice_eq(ref->segments[count - 1].literal, HD_S("]")))
+        return false;
+    for (size_t i = 1; i + 1 < count; i++) {
+        if (!ref->segments[i].is_run || !hd_slice_eq(ref->segments[i].stream, channel))
+            return false;
+    }
+    return true;
+}
+
+static int find_list(struct walker *w, struct item *item)
+{
+    struct hd_slice channel = w->trail->channel;
+    const struct hd_entry *entry =
+        item->is_there && !item->is_opaque ? hd_body_entry(&item->body, channel) : NULL;
+    int err;
+
+    item->is_opaque = true;
+    if (!entry || !hd_slice_eq(entry->type, HD_S("hd1")))
+        return 0;
+    err = hd_ref_parse(entry->ref, channel, &w->arena, &item->ref);
+    if (!err)
+        item->is_opaque = !is_list(&item->ref, channel);
+    return err;
+}
+
+/* ---- rows ------------------------------------------------------------- */
+
+static int on_checkpoint(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct walker *w = arg;
+    struct hd_slice body;
+    int err = hd_unpack_copy(&w->arena, cells[HD_CHECKPOINTS_BODY].bytes, &body);
+
+    if (!err)
+        err = hd_body_parse(body, &w->arena, &w->items[which].body);
+    w->items[which].is_there = true;
+    return err;
+}
+
+static int on_write(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct walker *w = arg;
+
+    w->items[which].is_opaque |= hd_slice_eq(cells[HD_WRITES_CHANNEL].bytes, w->trail->channel);
+    return 0;
+}
+
+static int ask_item(struct walker *w, size_t i)
+{
+    struct hd_cell *prefix = hd_arena_alloc(&w->arena, 4 * sizeof(*prefix));
+    int err;
+
+    if (!prefix)
+        return HD_ENOMEM;
+    prefix[0] = hd_cell_bytes(w->thread);
+    prefix[1] = hd_cell_bytes(w->trail->ns);
+    prefix[2] = hd_cell_bytes(w->items[i].id);
+    prefix[3] = hd_cell_bytes(w->trail->task);
+    err = hd_reading_add(&w->reading,
+                         (struct hd_query){.table = HD_CHECKPOINTS,
+                                           .index = HD_PRIMARY,
+                                           .prefix = prefix,
+                                           .prefix_count = 3,
+                                           .columns = 1u << HD_CHECKPOINTS_BODY},
+                         (struct hd_receiver){.fn = on_checkpoint, .arg = w, .which = i});
+    if (err)
+        return err;
+    return hd_reading_add(&w->reading,
+                          (struct hd_query){.table = HD_WRITES,
+                                            .index = HD_PRIMARY,
+                                            .prefix = prefix,
+                                            .prefix_count = 4,
+                                            .columns = 1u << HD_WRITES_CHANNEL},
+                          (struct hd_receiver){.fn = on_write, .arg = w, .which = i});
+}
+
+/* ---- chunks ----------------------------------------------------------- */
+
+struct chunk_reader {
+    struct item *item;
+    struct span *span;
+};
+
+static int append_chunk(struct item *item, struct hd_slice packed, bool goes_on)
+{
+    size_t size, len;
+    int err = hd_unpacked_size(packed, &size);
+
+    if (!err && !goes_on && item->text.len > 0)
+        err = hd_buf_append_byte(&item->text, ',');
+    if (!err)
+        err = hd_buf_reserve(&item->text, size);
+    if (!err)
+        err = hd_unpack(packed, item->text.ptr + item->text.len, size, &len);
+    if (!err)
+        item->text.len += len;
+    return err;
+}
+
+/* Who reads the checkpoint as ever sees what became of a chunk that is missing or damaged. */
+static int on_chunk(void *arg, size_t which, const struct hd_cell *cells)
+{
+    const struct chunk_reader *reader = arg;
+    struct span *span = reader->span;
+    int err;
+
+    (void)which;
+    if (cells[HD_CHUNKS_SEQ].number != span->chunks.start + (int64_t)span->come)
+        return 1;
+    err = append_chunk(reader->item, cells[HD_CHUNKS_DATA].bytes,
+                       span->come == 0 ? span->joins : span->is_glued);
+    if (err)
+        return err == HD_ENOMEM ? err : 1;
+    span->come++;
+    return 0;
+}
+
+static int ask_chunks(struct walker *w, struct item *item)
+{
+    struct hd_cell *prefix = hd_arena_alloc(&w->arena, 2 * sizeof(*prefix));
+    int err = prefix ? 0 : HD_ENOMEM;
+
+    if (err)
+        return err;
+    prefix[0] = hd_cell_bytes(w->thread);
+    prefix[1] = hd_cell_bytes(w->trail->channel);
+    for (struct span *span = item->spans; !err && span; span = span->next) {
+        struct chunk_reader *reader = hd_arena_alloc(&w->arena, sizeof(*reader));
+
+        if (!reader)
+            return HD_ENOMEM;
+        *reader = (struct chunk_reader){item, span};
+        err = hd_reading_add(&w->reading,
+                             (struct hd_query){.table = HD_CHUNKS,
+                                               .index = HD_PRIMARY,
+                                               .prefix = prefix,
+                                               .prefix_count = 2,
+                                               .low = &span->low,
+                                               .high = &span->high,
+                                               .columns = 1u << HD_CHUNKS_DATA},
+                             (struct hd_receiver){.fn = on_chunk, .arg = reader});
+    }
+    return err;
+}
+
+static bool is_whole(const struct item *item)
+{
+    for (const struct span *span = item->spans; span; span = span->next) {
+        if (span->come != (uint64_t)(span->chunks.end - span->chunks.start))
+            return false;
+    }
+    return true;
+}
+
+/* ---- pages ------------------------------------------------------------ */
+
+static int run(struct walker *w)
+{
+    return hd_reading_run(&w->reading, w->store->backend, w->fault);
+}
+
+static int read_rows(struct walker *w)
+{
+    int err = 0;
+
+    for (size_t i = 0; !err && i < w->count; i++) {
+        w->items[i].id = w->trail->ids[w->first + i];
+        w->items[i].tail = &w->items[i].spans;
+        err = ask_item(w, i);
+    }
+    return err ? err : run(w);
+}
+
+/* Of those that are known the chunks are seen, and not read. */
+static int read_chunks(struct walker *w)
+{
+    int err = 0;
+
+    for (size_t i = 0; !err && i < w->count; i++) {
+        struct item *item = &w->items[i];
+
+        err = find_list(w, item);
+        hd_buf_init(&item->text, item->is_opaque ? 0 : (size_t)item->ref.size);
+        if (!err && !item->is_opaque && !item->ref.is_inline)
+            err = take_segments(w, item, i > 0 ? &w->items[i - 1] : NULL);
+        if (!err && w->first + i >= w->trail->known)
+            err = ask_chunks(w, item);
+    }
+    return err ? err : run(w);
+}
+
+static int tell(struct walker *w, size_t i, hd_trail_fn fn, void *arg)
+{
+    const struct item *item = &w->items[i];
+    struct hd_slice text = hd_buf_slice(&item->text);
+
+    if (w->first + i < w->trail->known)
+        return 0;
+    if (item->is_opaque || !is_whole(item))
+        return fn(arg, w->first + i, NULL);
+    if (item->ref.is_inline)
+        text = hd_slice(item->ref.inline_bytes.ptr + 1, item->ref.inline_bytes.len - 2);
+    return text.len > 0 ? fn(arg, w->first + i, &text) : 0;
+}
+
+static int walk_page(struct walker *w, hd_trail_fn fn, void *arg)
+{
+    int err;
+
+    hd_arena_reset(&w->arena);
+    memset(w->items, 0, sizeof(w->items));
+    err = read_rows(w);
+    if (!err)
+        err = read_chunks(w);
+    for (size_t i = 0; !err && i < w->count; i++)
+        err = tell(w, i, fn, arg);
+    for (size_t i = 0; i < w->count; i++)
+        hd_buf_fini(&w->items[i].text);
+    return err;
+}
+
+int hd_trail_walk(struct heddle *store, const struct hd_trail *trail, hd_trail_fn fn, void *arg,
+                  struct hd_fault *fault)
+{
+    struct walker *w = hd_calloc(1, sizeof(*w));
+    int err;
+
+    if (!w)
+        return HD_ENOMEM;
+    w->store = hd_store_of(store);
+    w->trail = trail;
+    w->fault = fault;
+    hd_arena_init(&w->keys, SIZE_MAX / 2);
+    hd_arena_init(&w->arena, SIZE_MAX / 2);
+    hd_reading_init(&w->reading);
+    err = hd_thread_key(&trail->thread, &w->keys, &w->thread, fault);
+    for (; !err && w->first < trail->count; w->first += w->count) {
+        w->count = trail->count - w->first < PAGE ? trail->count - w->first : PAGE;
+        err = walk_page(w, fn, arg);
+    }
+    hd_reading_fini(&w->reading);
+    hd_arena_fini(&w->arena);
+    hd_arena_fini(&w->keys);
+    hd_free(w->cover.list);
+    hd_free(w);
+    return err;
+}

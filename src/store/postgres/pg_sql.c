@@ -1,0 +1,640 @@
+/*
+ * The text of every statement, made from the declarations in table.c.
+ *
+ * TEXT columns are bytea as well: ids are arbitrary bytes and their order is
+ * byte order, which no collation gives us. Views show them as text. Names
+ * are always qualified and quoted, so neither search_path nor a keyword
+ * matters. Every parameter is cast, so the same text always means the same
+ * types and may be prepared under a name made from it.
+ */
+#include "store/postgres/backend_postgres.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+static void say(struct hd_pg_sql *sql, const char *fmt, ...) HD_PRINTF(2, 3);
+
+static void say(struct hd_pg_sql *sql, const char *fmt, ...)
+{
+    va_list args;
+    int len;
+
+    va_start(args, fmt);
+    len = vsnprintf(sql->text + sql->len, sizeof(sql->text) - sql->len, fmt, args);
+    va_end(args);
+    assert(len >= 0 && (size_t)len < sizeof(sql->text) - sql->len);
+    (void)len;
+    sql->len += strlen(sql->text + sql->len);
+}
+
+static void start(struct hd_pg_sql *sql)
+{
+    sql->len = 0;
+    sql->text[0] = '\0';
+}
+
+static const char *type_of(const struct hd_column *column)
+{
+    return column->type == HD_COL_INT ? "bigint" : "bytea";
+}
+
+static void say_table(struct hd_pg_sql *sql, const char *schema, const struct hd_table *table)
+{
+    say(sql, "\"%s\".\"%s\"", schema, table->name);
+}
+
+/* "a", "b", "c": the first `count` columns. */
+static void say_columns(struct hd_pg_sql *sql, const struct hd_table *table, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        say(sql, "%s\"%s\"", i ? ", " : "", table->columns[i].name);
+}
+
+static void say_param(struct hd_pg_sql *sql, const struct hd_column *column, unsigned number,
+                      const char *suffix)
+{
+    say(sql, "$%u::%s%s", number, type_of(column), suffix);
+}
+
+/* ---- writing ---- */
+
+static void say_on_conflict(struct hd_pg_sql *sql, const struct hd_table *table,
+                            enum hd_op_kind kind)
+{
+    say(sql, " ON CONFLICT (");
+    say_columns(sql, table, table->key_count);
+    if (kind == HD_OP_PUT_NEW || table->key_count == table->column_count) {
+        say(sql, ") DO NOTHING");
+        return;
+    }
+    say(sql, ") DO UPDATE SET ");
+    for (unsigned i = table->key_count; i < table->column_count; i++) {
+        const char *name = table->columns[i].name;
+
+        say(sql, "%s\"%s\" = excluded.\"%s\"", i > table->key_count ? ", " : "", name, name);
+    }
+}
+
+void hd_pg_sql_insert(struct hd_pg_sql *sql, const char *schema, const struct hd_table *table,
+                      enum hd_op_kind kind, bool is_many)
+{
+    start(sql);
+    say(sql, "INSERT INTO ");
+    say_table(sql, schema, table);
+    say(sql, " (");
+    say_columns(sql, table, table->column_count);
+    say(sql, is_many ? ") SELECT * FROM unnest(" : ") VALUES (");
+    for (unsigned i = 0; i < table->column_count; i++) {
+        say(sql, "%s", i ? ", " : "");
+        say_param(sql, &table->columns[i], i + 1, is_many ? "[]" : "");
+    }
+    say(sql, ")");
+    if (kind != HD_OP_ADD)
+        say_on_conflict(sql, table, kind);
+}
+
+/* "a" = $1 AND "b" = $2: the first `count` key columns. */
+static void say_key(struct hd_pg_sql *sql, const struct hd_table *table, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        say(sql, "%s\"%s\" = ", i ? " AND " : "", table->columns[i].name);
+        say_param(sql, &table->columns[i], i + 1, "");
+    }
+}
+
+void hd_pg_sql_delete(struct hd_pg_sql *sql, const char *schema, const struct hd_table *table,
+                      unsigned key_count, bool is_many)
+{
+    unsigned last = key_count - 1;
+
+    start(sql);
+    say(sql, "DELETE FROM ");
+    say_table(sql, schema, table);
+    say(sql, " WHERE ");
+    if (!is_many) {
+        say_key(sql, table, key_count);
+        return;
+    }
+    /* ANY over the last column keeps the plan an index scan, which a join need not be. */
+    say_key(sql, table, last);
+    say(sql, "%s\"%s\" = ANY (", last ? " AND " : "", table->columns[last].name);
+    say_param(sql, &table->columns[last], key_count, "[]");
+    say(sql, ")");
+}
+
+/* unnest($1…) AS w ("key"…, expected, set0, set1): what is expected of many rows, as a table. */
+static void say_wanted(struct hd_pg_sql *sql, const struct hd_op *op)
+{
+    const struct hd_table *table = &hd_tables[op->table];
+    unsigned param = 0;
+
+    say(sql, "unnest(");
+    for (; param < table->key_count; param++) {
+        say_param(sql, &table->columns[param], param + 1, "[]");
+        say(sql, ", ");
+    }
+    say(sql, "$%u::bigint[]", ++param);
+    for (unsigned i = 0; i < op->set_count; i++)
+        say(sql, ", $%u::bigint[]", ++param);
+    say(sql, ") AS w (");
+    say_columns(sql, table, table->key_count);
+    say(sql, ", expected");
+    for (unsigned i = 0; i < op->set_count; i++)
+        say(sql, ", set%u", i);
+    say(sql, ")");
+}
+
+static void say_expect_one(struct hd_pg_sql *sql, const struct hd_op *op)
+{
+    const struct hd_table *table = &hd_tables[op->table];
+    unsigned param = table->key_count + 1;
+
+    for (unsigned i = 0; i < op->set_count; i++)
+        say(sql, "%s\"%s\" = $%u::bigint", i ? ", " : " SET ",
+            table->columns[op->set_column + i].name, param + 1 + i);
+    say(sql, " WHERE ");
+    say_key(sql, table, table->key_count);
+    say(sql, " AND t.\"%s\" = $%u::bigint", table->columns[op->column].name, param);
+}
+
+static void say_expect_many(struct hd_pg_sql *sql, const struct hd_op *op)
+{
+    const struct hd_table *table = &hd_tables[op->table];
+
+    for (unsigned i = 0; i < op->set_count; i++)
+        say(sql, "%s\"%s\" = w.set%u", i ? ", " : " SET ", table->columns[op->set_column + i].name,
+            i);
+    say(sql, op->set_count ? " FROM " : ", ");
+    say_wanted(sql, op);
+    say(sql, " WHERE t.\"%s\" = w.expected", table->columns[op->column].name);
+    for (unsigned i = 0; i < table->key_count; i++)
+        say(sql, " AND t.\"%s\" = w.\"%s\"", table->columns[i].name, table->columns[i].name);
+}
+
+/*
+ * Waits for a concurrent holder of the row and then looks at what it committed
+ * (READ COMMITTED). Too few rows: 1 / 0, which fails the transaction with a
+ * code that nothing else in our statements can raise.
+ */
+void hd_pg_sql_expect(struct hd_pg_sql *sql, const char *schema, const struct hd_op *op,
+                      bool is_many)
+{
+    start(sql);
+    say(sql, "WITH hit AS (");
+    say(sql, op->set_count ? "UPDATE " : "SELECT 1 FROM ");
+    say_table(sql, schema, &hd_tables[op->table]);
+    say(sql, " AS t");
+    if (is_many)
+        say_expect_many(sql, op);
+    else
+        say_expect_one(sql, op);
+    say(sql, "%s) SELECT 1 / ", op->set_count ? " RETURNING 1" : " FOR NO KEY UPDATE OF t");
+    if (is_many)
+        say(sql, "(count(*) = cardinality($1))::int FROM hit");
+    else
+        say(sql, "count(*) FROM hit");
+}
+
+/* ("a", "b") IN (SELECT * FROM unnest($1, $2)): a key of several columns in the arrays. */
+static void say_keys_in(struct hd_pg_sql *sql, const struct hd_table *table)
+{
+    say(sql, "(");
+    say_columns(sql, table, table->key_count);
+    say(sql, ") IN (SELECT * FROM unnest(");
+    for (unsigned i = 0; i < table->key_count; i++) {
+        say(sql, "%s", i ? ", " : "");
+        say_param(sql, &table->columns[i], i + 1, "[]");
+    }
+    say(sql, "))");
+}
+
+void hd_pg_sql_lock(struct hd_pg_sql *sql, const char *schema, const struct hd_table *table)
+{
+    start(sql);
+    say(sql, "SELECT 1 FROM ");
+    say_table(sql, schema, table);
+    say(sql, " WHERE ");
+    if (table->key_count == 1) {
+        say(sql, "\"%s\" = ANY (", table->columns[0].name);
+        say_param(sql, &table->columns[0], 1, "[]");
+        say(sql, ")");
+    } else {
+        say_keys_in(sql, table);
+    }
+    say(sql, " ORDER BY ");
+    say_columns(sql, table, table->key_count);
+    say(sql, " FOR NO KEY UPDATE");
+}
+
+/* ---- reading ---- */
+
+/* The column at `position` of the key or index that the query runs along. */
+static const struct hd_column *order_column(const struct hd_query *query, unsigned position)
+{
+    return &hd_tables[query->table].columns[hd_query_order_column(query, position)];
+}
+
+/* Adds `"column" <op> $n` to the conditions. */
+static void say_bound(struct hd_pg_sql *sql, const struct hd_query *query, unsigned position,
+                      const char *op, unsigned *param)
+{
+    const struct hd_column *column = order_column(query, position);
+
+    say(sql, " AND \"%s\" %s ", column->name, op);
+    say_param(sql, column, ++*param, "");
+}
+
+/* Row comparison, so that one condition and the index order say the same. */
+static void say_after(struct hd_pg_sql *sql, const struct hd_query *query, unsigned *param)
+{
+    say(sql, " AND (");
+    for (unsigned i = 0; i < query->after_count; i++)
+        say(sql, "%s\"%s\"", i ? ", " : "", order_column(query, query->prefix_count + i)->name);
+    say(sql, query->is_reverse ? ") < (" : ") > (");
+    for (unsigned i = 0; i < query->after_count; i++) {
+        say(sql, "%s", i ? ", " : "");
+        say_param(sql, order_column(query, query->prefix_count + i), ++*param, "");
+    }
+    say(sql, ")");
+}
+
+static void say_order(struct hd_pg_sql *sql, const struct hd_query *query)
+{
+    for (unsigned i = query->prefix_count; i < hd_query_order_count(query); i++) {
+        say(sql, "%s\"%s\"%s", i > query->prefix_count ? ", " : " ORDER BY ",
+            order_column(query, i)->name, query->is_reverse ? " DESC" : "");
+    }
+}
+
+bool hd_pg_is_selected(const struct hd_query *query, unsigned column)
+{
+    return column < hd_tables[query->table].key_count || (query->columns >> column & 1);
+}
+
+static void say_select_list(struct hd_pg_sql *sql, const struct hd_query *query)
+{
+    const struct hd_table *table = &hd_tables[query->table];
+
+    if (query->is_count)
+        say(sql, "count(*)");
+    for (unsigned i = 0; !query->is_count && i < table->column_count; i++) {
+        if (hd_pg_is_selected(query, i))
+            say(sql, "%s\"%s\"", i ? ", " : "", table->columns[i].name);
+    }
+}
+
+static void say_bounds(struct hd_pg_sql *sql, const struct hd_query *query, unsigned *param)
+{
+    for (unsigned i = 0; i < query->prefix_count; i++)
+        say_bound(sql, query, i, "=", param);
+    if (query->low)
+        say_bound(sql, query, query->prefix_count, ">=", param);
+    if (query->high)
+        say_bound(sql, query, query->prefix_count, "<", param);
+}
+
+/* The rows that an index has, so that the planner may use it. `before`: " AND" or " WHERE". */
+static void say_index_condition(struct hd_pg_sql *sql, const struct hd_table *table,
+                                const struct hd_index *index, const char *before)
+{
+    const struct hd_column *first = &table->columns[index->columns[0]];
+
+    if (index->is_partial)
+        say(sql, "%s \"%s\" > \"%s\"", before, table->columns[index->greater].name,
+            table->columns[index->lesser].name);
+    else if (first->nullable)
+        say(sql, "%s \"%s\" IS NOT NULL", before, first->name);
+}
+
+void hd_pg_sql_select(struct hd_pg_sql *sql, const char *schema, const struct hd_query *query)
+{
+    unsigned param = 0;
+
+    start(sql);
+    say(sql, "SELECT ");
+    say_select_list(sql, query);
+    say(sql, " FROM ");
+    say_table(sql, schema, &hd_tables[query->table]);
+    say(sql, " WHERE true");
+    if (query->index != HD_PRIMARY)
+        say_index_condition(sql, &hd_tables[query->table],
+                            &hd_tables[query->table].indexes[query->index], " AND");
+    say_bounds(sql, query, &param);
+    if (query->after_count)
+        say_after(sql, query, &param);
+    if (!query->is_count)
+        say_order(sql, query);
+    /* "The latest" is the most frequent query; a literal gives it the best plan. */
+    if (query->limit == 1)
+        say(sql, " LIMIT 1");
+    else if (query->limit)
+        say(sql, " LIMIT $%u::bigint", param + 1);
+}
+
+/* ---- the nearest vectors, where the extension "vector" is ---- */
+
+/*
+ * Of several vectors of a row the nearest counts. All are compared, no index is asked: such an
+ * index only guesses. What has no distance comes first, so that the caller gets to see it.
+ */
+void hd_pg_sql_nearest(struct hd_pg_sql *sql, const char *schema, const char *extension,
+                       const struct hd_query *query)
+{
+    const struct hd_table *table = &hd_tables[HD_VECTORS];
+    unsigned param = 0;
+    struct hd_pg_sql bounds;
+
+    start(&bounds);
+    say_bounds(&bounds, query, &param);
+    start(sql);
+    say(sql, "SELECT ");
+    say_select_list(sql, query);
+    say(sql, " FROM ");
+    say_table(sql, schema, table);
+    say(sql, ", (SELECT (\"%s\".vectors_of($%u::bytea, $%u::bigint))[1] AS asked OFFSET 0) AS a",
+        schema, param + 1, param + 2);
+    say(sql, " WHERE \"%s\" = $%u::bigint%s", table->columns[HD_VECTORS_DIMS].name, param + 2,
+        bounds.text);
+    say(sql,
+        " ORDER BY (SELECT min(one OPERATOR(\"%s\".<#>) asked) FROM unnest(meaning) AS one)"
+        " NULLS FIRST LIMIT $%u::bigint",
+        extension, param + 3);
+}
+
+/*
+ * Takes float32 apart by hand, exactly, as PostgreSQL has no cast for bytes. Never fails, else
+ * nothing could be stored: a row that holds what is no number has no vectors. An incomplete one
+ * at the end does not count.
+ */
+static void say_vectors_of(struct hd_pg_sql *sql, const char *schema, const char *extension)
+{
+    say(sql,
+        "CREATE OR REPLACE FUNCTION \"%s\".vectors_of(data bytea, dims bigint)"
+        " RETURNS \"%s\".vector[] LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE"
+        " SET search_path = pg_catalog, pg_temp AS $$"
+        " SELECT CASE WHEN dims BETWEEN 1 AND %d THEN (SELECT"
+        " CASE WHEN bool_and(v IS NOT NULL) THEN array_agg(v ORDER BY t) END FROM (SELECT t,"
+        " CASE WHEN bool_and(x IS NOT NULL) THEN array_agg(x ORDER BY n)::\"%s\".vector END AS v",
+        schema, extension, HD_PG_MAX_DIMS, extension);
+    say(sql, " FROM (SELECT n, n / dims AS t, CASE WHEN e < 255 THEN ((1 - 2 * s)::float8 *"
+             " (CASE e WHEN 0 THEN m ELSE m + 8388608 END) * power(2::float8, greatest(e, 1) - 150)"
+             ")::real END AS x"
+             " FROM (SELECT n, get_byte(d, 4 * n + 3) >> 7 AS s,"
+             " ((get_byte(d, 4 * n + 3) & 127) << 1) | (get_byte(d, 4 * n + 2) >> 7) AS e,"
+             " ((get_byte(d, 4 * n + 2) & 127) << 16) | (get_byte(d, 4 * n + 1) << 8) |"
+             " get_byte(d, 4 * n)"
+             " AS m FROM (SELECT data || ''::bytea AS d OFFSET 0) AS whole,"
+             " LATERAL generate_series(0, (length(d) / (4 * dims) * dims)::int - 1) AS n"
+             " OFFSET 0) AS parts OFFSET 0) AS numbers GROUP BY t) AS vectors) END $$");
+}
+
+int hd_pg_sql_create_nearest(const char *schema, const char *extension, hd_pg_emit emit, void *arg)
+{
+    const struct hd_table *table = &hd_tables[HD_VECTORS];
+    struct hd_pg_sql sql;
+    int err;
+
+    start(&sql);
+    say_vectors_of(&sql, schema, extension);
+    err = emit(arg, sql.text);
+    if (err)
+        return err;
+    start(&sql);
+    say(&sql, "ALTER TABLE ");
+    say_table(&sql, schema, table);
+    say(&sql,
+        " ADD COLUMN meaning \"%s\".vector[]"
+        " GENERATED ALWAYS AS (\"%s\".vectors_of(\"%s\", \"%s\")) STORED,"
+        " ALTER COLUMN meaning SET STORAGE EXTERNAL",
+        extension, schema, table->columns[HD_VECTORS_DATA].name,
+        table->columns[HD_VECTORS_DIMS].name);
+    return emit(arg, sql.text);
+}
+
+/* ---- creating ---- */
+
+static void say_create_table(struct hd_pg_sql *sql, const char *schema,
+                             const struct hd_table *table)
+{
+    say(sql, "CREATE TABLE ");
+    say_table(sql, schema, table);
+    say(sql, " (");
+    for (unsigned i = 0; i < table->column_count; i++) {
+        const struct hd_column *column = &table->columns[i];
+
+        say(sql, "\"%s\" %s%s, ", column->name, type_of(column),
+            column->nullable ? "" : " NOT NULL");
+    }
+    say(sql, "PRIMARY KEY (");
+    say_columns(sql, table, table->key_count);
+    say(sql, "))");
+}
+
+/* Blobs are compressed by us where that pays: the server need not try again. */
+static bool say_storage(struct hd_pg_sql *sql, const char *schema, const struct hd_table *table)
+{
+    unsigned blobs = 0;
+
+    say(sql, "ALTER TABLE ");
+    say_table(sql, schema, table);
+    for (unsigned i = 0; i < table->column_count; i++) {
+        if (table->columns[i].type == HD_COL_BLOB)
+            say(sql, "%s ALTER COLUMN \"%s\" SET STORAGE EXTERNAL", blobs++ ? "," : "",
+                table->columns[i].name);
+    }
+    return blobs > 0;
+}
+
+static void say_create_index(struct hd_pg_sql *sql, const char *schema,
+                             const struct hd_table *table, const struct hd_index *index)
+{
+    say(sql, "CREATE INDEX \"%s\" ON ", index->name);
+    say_table(sql, schema, table);
+    for (unsigned i = 0; i < index->column_count; i++)
+        say(sql, "%s\"%s\"", i ? ", " : " (", table->columns[index->columns[i]].name);
+    say(sql, ")");
+    say_index_condition(sql, table, index, " WHERE");
+}
+
+/*
+ * Bytes as text where they are text, escaped where they are not. Not parallel
+ * safe: an exception block is a subtransaction.
+ */
+static void say_readable(struct hd_pg_sql *sql, const char *schema)
+{
+    say(sql,
+        "CREATE FUNCTION \"%s\".readable(bytes bytea) RETURNS text"
+        " LANGUAGE plpgsql IMMUTABLE STRICT AS $$"
+        "BEGIN RETURN pg_catalog.convert_from(bytes, 'UTF8');"
+        " EXCEPTION WHEN others THEN RETURN pg_catalog.encode(bytes, 'escape'); END$$",
+        schema);
+}
+
+static void say_readable_column(struct hd_pg_sql *sql, const char *schema,
+                                const struct hd_column *column, const char *between)
+{
+    say(sql, "%s\"%s\".readable(\"%s\") AS \"%s\"", between, schema, column->name, column->name);
+}
+
+/* The two halves of a stored thread key, `principal:thread_id`. */
+static void say_thread_key(struct hd_pg_sql *sql, const char *schema,
+                           const struct hd_column *column)
+{
+    const char *name = column->name;
+
+    say(sql,
+        "\"%s\".readable(substring(\"%s\" FROM 1 FOR greatest(position('\\x3a'::bytea IN \"%s\") - "
+        "1, 0))) AS principal,"
+        " \"%s\".readable(substring(\"%s\" FROM position('\\x3a'::bytea IN \"%s\") + 1)) AS \"%s\"",
+        schema, name, name, schema, name, name, name);
+}
+
+/* Microseconds as a time, and null where they are none. */
+static void say_time(struct hd_pg_sql *sql, const struct hd_column *column, const char *between)
+{
+    say(sql,
+        "%sCASE WHEN \"%s\" BETWEEN 0 AND 253402300799999999"
+        " THEN to_timestamp(\"%s\" / 1000000.0) END AS \"%s\"",
+        between, column->name, column->name, column->name);
+}
+
+static void say_thread_list(struct hd_pg_sql *sql, const char *schema)
+{
+    const struct hd_table *table = &hd_tables[HD_THREADS];
+
+    say(sql, "CREATE VIEW \"%s\".thread_list AS SELECT ", schema);
+    say_thread_key(sql, schema, &table->columns[HD_THREADS_ID]);
+    say_time(sql, &table->columns[HD_THREADS_CREATED], ", ");
+    say_time(sql, &table->columns[HD_THREADS_UPDATED], ", ");
+    say(sql, " FROM ");
+    say_table(sql, schema, table);
+}
+
+static void say_checkpoint_list(struct hd_pg_sql *sql, const char *schema)
+{
+    const struct hd_table *table = &hd_tables[HD_CHECKPOINTS];
+
+    say(sql, "CREATE VIEW \"%s\".checkpoint_list AS SELECT ", schema);
+    say_thread_key(sql, schema, &table->columns[HD_CHECKPOINTS_THREAD]);
+    for (unsigned i = HD_CHECKPOINTS_NS; i < table->column_count; i++) {
+        if (table->columns[i].type == HD_COL_TEXT)
+            say_readable_column(sql, schema, &table->columns[i], ", ");
+    }
+    say(sql, " FROM ");
+    say_table(sql, schema, table);
+}
+
+/* Whether an INT column is a time: they are all called so. */
+static bool is_time(const struct hd_column *column)
+{
+    size_t len = strlen(column->name);
+
+    return column->type == HD_COL_INT && len > 3 && strcmp(column->name + len - 3, "_at") == 0;
+}
+
+/* A table of the server, all but its blobs: ids and bodies as text, times as times. */
+static void say_table_list(struct hd_pg_sql *sql, const char *schema, const struct hd_table *table,
+                           const char *name)
+{
+    say(sql, "CREATE VIEW \"%s\".%s AS SELECT ", schema, name);
+    for (unsigned i = 0; i < table->column_count; i++) {
+        const struct hd_column *column = &table->columns[i];
+        const char *between = i ? ", " : "";
+
+        if (column->type == HD_COL_TEXT)
+            say_readable_column(sql, schema, column, between);
+        else if (is_time(column))
+            say_time(sql, column, between);
+        else if (column->type == HD_COL_INT)
+            say(sql, "%s\"%s\"", between, column->name);
+    }
+    say(sql, " FROM ");
+    say_table(sql, schema, table);
+}
+
+static void say_assistant_list(struct hd_pg_sql *sql, const char *schema)
+{
+    say_table_list(sql, schema, &hd_tables[HD_ASSISTANTS], "assistant_list");
+}
+
+static void say_thread_info_list(struct hd_pg_sql *sql, const char *schema)
+{
+    say_table_list(sql, schema, &hd_tables[HD_THREAD_INFO], "thread_info_list");
+}
+
+static void say_run_list(struct hd_pg_sql *sql, const char *schema)
+{
+    say_table_list(sql, schema, &hd_tables[HD_RUNS], "run_list");
+}
+
+static void say_item_list(struct hd_pg_sql *sql, const char *schema)
+{
+    say_table_list(sql, schema, &hd_tables[HD_ITEMS], "item_list");
+}
+
+static void say_cron_list(struct hd_pg_sql *sql, const char *schema)
+{
+    say_table_list(sql, schema, &hd_tables[HD_CRONS], "cron_list");
+}
+
+/* The indexes that `version` adds to a table that is older. */
+static int create_indexes(struct hd_pg_sql *sql, const char *schema, const struct hd_table *table,
+                          int version, hd_pg_emit emit, void *arg)
+{
+    int err = 0;
+
+    for (unsigned i = 0; !err && i < table->index_count; i++) {
+        if (table->indexes[i].since != version)
+            continue;
+        start(sql);
+        say_create_index(sql, schema, table, &table->indexes[i]);
+        err = emit(arg, sql->text);
+    }
+    return err;
+}
+
+static int create_table(struct hd_pg_sql *sql, const char *schema, const struct hd_table *table,
+                        hd_pg_emit emit, void *arg)
+{
+    int err;
+
+    start(sql);
+    say_create_table(sql, schema, table);
+    err = emit(arg, sql->text);
+    start(sql);
+    if (!err && say_storage(sql, schema, table))
+        err = emit(arg, sql->text);
+    return err ? err : create_indexes(sql, schema, table, 0, emit, arg);
+}
+
+/* What there is beside the tables, by the version that brought it. */
+static const struct {
+    int since;
+    void (*say)(struct hd_pg_sql *, const char *);
+} others[] = {
+    {1, say_readable},       {1, say_thread_list},      {1, say_checkpoint_list},
+    {2, say_assistant_list}, {2, say_thread_info_list}, {2, say_run_list},
+    {2, say_item_list},      {2, say_cron_list},
+};
+
+int hd_pg_sql_create(const char *schema, int version, hd_pg_emit emit, void *arg)
+{
+    struct hd_pg_sql sql;
+    int err = 0;
+
+    for (unsigned i = 0; !err && i < HD_TABLE_COUNT; i++) {
+        if (hd_tables[i].since == version)
+            err = create_table(&sql, schema, &hd_tables[i], emit, arg);
+        else if (hd_tables[i].since < version)
+            err = create_indexes(&sql, schema, &hd_tables[i], version, emit, arg);
+    }
+    for (unsigned i = 0; !err && i < HD_COUNT(others); i++) {
+        if (others[i].since != version)
+            continue;
+        start(&sql);
+        others[i].say(&sql, schema);
+        err = emit(arg, sql.text);
+    }
+    return err;
+}

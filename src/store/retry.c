@@ -1,0 +1,126 @@
+#include "store/retry.h"
+
+#include "base/clock.h"
+
+enum { PAUSE_MIN_US = 100, PAUSE_MAX_US = 250000 };
+
+/* From d to 2 d. Neighbouring moments give pauses that have nothing to do with one another. */
+static int64_t between(int64_t d, int64_t now, const void *salt)
+{
+    uint64_t mixed = ((uint64_t)now ^ (uint64_t)(uintptr_t)salt) * 0x9e3779b97f4a7c15u;
+
+    return d + (int64_t)((mixed >> 24) % (uint64_t)d);
+}
+
+static int64_t pause_after(const struct hd_again *again, int64_t now)
+{
+    int64_t pause = (int64_t)PAUSE_MIN_US << (again->tries < 12 ? again->tries : 12);
+    int64_t took = (now - again->began_us) * again->tries, left = again->until_us - now;
+
+    if (pause > PAUSE_MAX_US)
+        pause = PAUSE_MAX_US;
+    pause = between(pause > took ? pause : took, now, again);
+    return pause < left ? pause : left;
+}
+
+static void forget(struct hd_fault *fault)
+{
+    if (fault)
+        *fault = (struct hd_fault){0};
+}
+
+bool hd_again(const struct hd_store *store, struct hd_again *again, int *err,
+              struct hd_fault *fault)
+{
+    int64_t now = hd_clock_monotonic_us();
+
+    forget(fault);
+    if (again->tries == 0) {
+        again->until_us = now + store->timeout_us;
+    } else if (now >= again->until_us && again->tries >= HD_TRIES_MIN) {
+        *err = hd_fault_set(fault, HD_EBUSY, "others kept changing it for %d s",
+                            (int)(store->timeout_us / 1000000));
+        return false;
+    } else if (now < again->until_us) {
+        hd_clock_sleep_us(pause_after(again, now));
+    }
+    again->tries++;
+    again->began_us = hd_clock_monotonic_us();
+    return true;
+}
+
+/* ---- what looks damaged ---- */
+
+struct epochs {
+    uint64_t folded; /* all of them as one number */
+    bool is_there;   /* the latest */
+};
+
+static int on_thread(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct epochs *epochs = arg;
+
+    (void)which;
+    epochs->folded += (uint64_t)cells[HD_THREADS_EPOCH].number;
+    epochs->is_there = true;
+    return 0;
+}
+
+/* *is_gone: one of the threads is not there. */
+static int read_epochs(struct hd_store *store, const struct hd_key *keys, size_t count,
+                       uint64_t *out, bool *is_gone, struct hd_fault *fault)
+{
+    struct epochs epochs = {0, false};
+    int err = 0;
+
+    *is_gone = false;
+    for (size_t i = 0; !err && i < count; i++) {
+        struct hd_cell thread = hd_cell_bytes(keys[i].thread);
+        struct hd_query query = {.table = HD_THREADS,
+                                 .index = HD_PRIMARY,
+                                 .prefix = &thread,
+                                 .prefix_count = 1,
+                                 .columns = 1u << HD_THREADS_EPOCH};
+
+        if (i > 0 && hd_slice_eq(keys[i].thread, keys[i - 1].thread))
+            continue;
+        epochs.folded *= 0x9e3779b97f4a7c15u;
+        epochs.is_there = false;
+        err = hd_backend_read(store->backend, &query, 1, on_thread, &epochs, fault);
+        *is_gone |= !epochs.is_there;
+    }
+    *out = epochs.folded;
+    return err;
+}
+
+/*
+ * A thread that is not there may have come and gone between two looks; if that is how it was every
+ * time, its rows are what somebody left of it.
+ */
+bool hd_look_again(struct hd_store *store, struct hd_again *again, const struct hd_key *keys,
+                   size_t count, int *err, struct hd_fault *fault)
+{
+    struct hd_fault cause = {0};
+    uint64_t epochs;
+    bool is_gone, is_first = again->tries == 0;
+    int problem = read_epochs(store, keys, count, &epochs, &is_gone, &cause);
+
+    if (problem) {
+        *err = problem;
+        if (fault)
+            *fault = cause;
+        return false;
+    }
+    again->has_changed |= !is_first && epochs != again->epochs;
+    again->same = !is_first && epochs == again->epochs && !is_gone ? again->same + 1 : 0;
+    if (again->same == HD_LOOKS_MIN)
+        return false;
+    again->epochs = epochs;
+    if (hd_again(store, again, err, fault))
+        return true;
+    if (!again->has_changed) {
+        *err = HD_ECORRUPT;
+        forget(fault);
+    }
+    return false;
+}

@@ -1,0 +1,372 @@
+/*
+ * SQL for SQLite, written from the declarations in table.c.
+ *
+ * Names are put into the text as they are: they are ours and plain. Everything
+ * that comes from outside is bound.
+ */
+#include "store/sqlite/backend_sqlite.h"
+
+#include <string.h>
+
+/* ---- text ------------------------------------------------------------- */
+
+/* Text in the making; after the first failure nothing more is appended. */
+struct text {
+    struct hd_buf *buf;
+    int err;
+};
+
+static void add(struct text *text, const char *piece)
+{
+    if (!text->err)
+        text->err = hd_buf_append(text->buf, piece, strlen(piece));
+}
+
+/* `count` times `piece`, with `between` between them. */
+static void add_repeated(struct text *text, const char *piece, const char *between, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        add(text, i ? between : "");
+        add(text, piece);
+    }
+}
+
+/* The names of columns first … first + count - 1, each followed by `tail`. */
+static void add_columns(struct text *text, const struct hd_table *table, unsigned first,
+                        unsigned count, const char *tail, const char *between)
+{
+    for (unsigned i = 0; i < count; i++) {
+        add(text, i ? between : "");
+        add(text, table->columns[first + i].name);
+        add(text, tail);
+    }
+}
+
+static void add_ordering_columns(struct text *text, const struct hd_query *query, unsigned first,
+                                 unsigned count, const char *tail)
+{
+    const struct hd_table *table = &hd_tables[query->table];
+
+    for (unsigned i = 0; i < count; i++) {
+        add(text, i ? ", " : "");
+        add(text, table->columns[hd_query_order_column(query, first + i)].name);
+        add(text, tail);
+    }
+}
+
+/* ---- operations ------------------------------------------------------- */
+
+/* Every part of a shape must fit its five bits, and the columns of a row three times four. */
+_Static_assert(HD_TABLE_COUNT <= 32 && HD_MAX_COLUMNS <= 12, "a shape's parts have five bits each");
+
+static uint64_t shape(unsigned family, const unsigned *parts, size_t count)
+{
+    uint64_t number = family;
+
+    for (size_t i = 0; i < count; i++)
+        number = number << 5 | parts[i];
+    return number;
+}
+
+enum { FAMILY_OP = 8, FAMILY_QUERY = 9 };
+
+uint64_t hd_sqlite_op_shape(const struct hd_op *op)
+{
+    /*
+     * To put a new row and to add one is the same statement; what differs is
+     * what a missing change means.
+     */
+    unsigned kind = op->kind == HD_OP_ADD ? HD_OP_PUT_NEW : op->kind;
+    unsigned parts[] = {kind, op->table, 0, 0, 0};
+
+    if (op->kind == HD_OP_DELETE) {
+        parts[2] = op->key_count;
+    } else if (op->kind == HD_OP_EXPECT) {
+        parts[2] = op->column;
+        parts[3] = op->set_count;
+        parts[4] = op->set_count ? op->set_column : 0;
+    }
+    return shape(FAMILY_OP, parts, HD_COUNT(parts));
+}
+
+static void add_insert(struct text *text, const struct hd_table *table)
+{
+    add(text, "INSERT INTO ");
+    add(text, table->name);
+    add(text, " VALUES (");
+    add_repeated(text, "?", ", ", table->column_count);
+    add(text, ") ON CONFLICT (");
+    add_columns(text, table, 0, table->key_count, "", ", ");
+    add(text, ") DO ");
+}
+
+static void add_put(struct text *text, const struct hd_table *table)
+{
+    add_insert(text, table);
+    add(text, "UPDATE SET ");
+    for (unsigned i = table->key_count; i < table->column_count; i++) {
+        add(text, i > table->key_count ? ", " : "");
+        add(text, table->columns[i].name);
+        add(text, " = excluded.");
+        add(text, table->columns[i].name);
+    }
+}
+
+static void add_expect(struct text *text, const struct hd_table *table, const struct hd_op *op)
+{
+    if (op->set_count == 0) {
+        add(text, "SELECT 1 FROM ");
+        add(text, table->name);
+    } else {
+        add(text, "UPDATE ");
+        add(text, table->name);
+        add(text, " SET ");
+        add_columns(text, table, op->set_column, op->set_count, " = ?", ", ");
+    }
+    add(text, " WHERE ");
+    add_columns(text, table, 0, table->key_count, " = ?", " AND ");
+    add(text, " AND ");
+    add_columns(text, table, op->column, 1, " = ?", "");
+}
+
+int hd_sqlite_op_sql(struct hd_buf *out, const struct hd_op *op)
+{
+    const struct hd_table *table = &hd_tables[op->table];
+    struct text text = {.buf = out};
+
+    switch (op->kind) {
+    case HD_OP_PUT:
+        add_put(&text, table);
+        break;
+    case HD_OP_PUT_NEW:
+    case HD_OP_ADD:
+        add_insert(&text, table);
+        add(&text, "NOTHING");
+        break;
+    case HD_OP_DELETE:
+        add(&text, "DELETE FROM ");
+        add(&text, table->name);
+        add(&text, " WHERE ");
+        add_columns(&text, table, 0, op->key_count, " = ?", " AND ");
+        break;
+    case HD_OP_EXPECT:
+        add_expect(&text, table, op);
+        break;
+    }
+    return text.err;
+}
+
+/* ---- queries ---------------------------------------------------------- */
+
+/* Bit n: column n is in the answer. */
+static unsigned wanted_columns(const struct hd_query *query)
+{
+    const struct hd_table *table = &hd_tables[query->table];
+
+    return (query->columns | ((1u << table->key_count) - 1)) & ((1u << table->column_count) - 1);
+}
+
+uint64_t hd_sqlite_query_shape(const struct hd_query *query)
+{
+    unsigned columns = wanted_columns(query);
+    unsigned parts[] = {query->table,
+                        (unsigned)(query->index + 1),
+                        query->prefix_count,
+                        (query->low ? 1u : 0) | (query->high ? 2u : 0),
+                        query->after_count,
+                        (query->is_reverse ? 1u : 0) | (query->limit ? 2u : 0) |
+                            (query->is_count ? 4u : 0),
+                        columns & 15,
+                        columns >> 4 & 15,
+                        columns >> 8 & 15};
+
+    return shape(FAMILY_QUERY, parts, HD_COUNT(parts));
+}
+
+/* A column that is not wanted comes as null, so that the others keep their numbers. */
+static void add_select(struct text *text, const struct hd_query *query)
+{
+    const struct hd_table *table = &hd_tables[query->table];
+    unsigned wanted = wanted_columns(query);
+
+    add(text, "SELECT ");
+    if (query->is_count) {
+        add(text, "count(*)");
+        add_repeated(text, ", NULL", "", table->column_count - 1);
+    }
+    for (unsigned i = 0; !query->is_count && i < table->column_count; i++) {
+        add(text, i ? ", " : "");
+        add(text, wanted >> i & 1 ? table->columns[i].name : "NULL");
+    }
+    add(text, " FROM ");
+    add(text, table->name);
+    /*
+     * Said outright: without statistics SQLite may prefer to read a whole wide
+     * table and sort it. The key of a table with rowid is its first index.
+     */
+    if (query->index != HD_PRIMARY) {
+        add(text, " INDEXED BY ");
+        add(text, table->indexes[query->index].name);
+    } else if (table->is_wide) {
+        add(text, " INDEXED BY sqlite_autoindex_");
+        add(text, table->name);
+        add(text, "_1");
+    }
+}
+
+static void add_bound(struct text *text, const struct hd_query *query, const char *comparison)
+{
+    add(text, " AND ");
+    add_ordering_columns(text, query, query->prefix_count, 1, comparison);
+}
+
+/* The rows that an index has, so that SQLite may use it. `before`: " AND " or " WHERE ". */
+static void add_index_condition(struct text *text, const struct hd_table *table, int number,
+                                const char *before)
+{
+    const struct hd_index *index = &table->indexes[number];
+    const struct hd_column *first = &table->columns[index->columns[0]];
+
+    if (index->is_partial) {
+        add(text, before);
+        add(text, table->columns[index->greater].name);
+        add(text, " > ");
+        add(text, table->columns[index->lesser].name);
+    } else if (first->nullable) {
+        add(text, before);
+        add(text, first->name);
+        add(text, " IS NOT NULL");
+    }
+}
+
+static void add_where(struct text *text, const struct hd_query *query)
+{
+    add(text, " WHERE 1");
+    if (query->index != HD_PRIMARY)
+        add_index_condition(text, &hd_tables[query->table], query->index, " AND ");
+    for (unsigned i = 0; i < query->prefix_count; i++) {
+        add(text, " AND ");
+        add_ordering_columns(text, query, i, 1, " = ?");
+    }
+    if (query->low)
+        add_bound(text, query, " >= ?");
+    if (query->high)
+        add_bound(text, query, " < ?");
+    if (query->after_count) {
+        add(text, " AND (");
+        add_ordering_columns(text, query, query->prefix_count, query->after_count, "");
+        add(text, query->is_reverse ? ") < (" : ") > (");
+        add_repeated(text, "?", ", ", query->after_count);
+        add(text, ")");
+    }
+}
+
+int hd_sqlite_query_sql(struct hd_buf *out, const struct hd_query *query)
+{
+    struct text text = {.buf = out};
+    unsigned ordered = hd_query_order_count(query) - query->prefix_count;
+
+    add_select(&text, query);
+    add_where(&text, query);
+    if (ordered > 0 && !query->is_count) {
+        add(&text, " ORDER BY ");
+        add_ordering_columns(&text, query, query->prefix_count, ordered,
+                             query->is_reverse ? " DESC" : "");
+    }
+    if (query->limit)
+        add(&text, " LIMIT ?");
+    return text.err;
+}
+
+/* ---- tables ----------------------------------------------------------- */
+
+static void add_column_declaration(struct text *text, const struct hd_column *column)
+{
+    static const char *const types[] = {
+        [HD_COL_TEXT] = " TEXT", [HD_COL_INT] = " INTEGER", [HD_COL_BLOB] = " BLOB"};
+
+    add(text, "    ");
+    add(text, column->name);
+    add(text, types[column->type]);
+    add(text, column->nullable ? ",\n" : " NOT NULL,\n");
+}
+
+static void add_index_declaration(struct text *text, const struct hd_table *table, int number)
+{
+    const struct hd_query order = {.table = (enum hd_table_id)(table - hd_tables), .index = number};
+    const struct hd_index *index = &table->indexes[number];
+
+    add(text, "CREATE INDEX ");
+    add(text, index->name);
+    add(text, " ON ");
+    add(text, table->name);
+    add(text, " (");
+    add_ordering_columns(text, &order, 0, index->column_count, "");
+    add(text, ")");
+    add_index_condition(text, table, number, " WHERE ");
+    add(text, ";\n");
+}
+
+int hd_sqlite_table_sql(struct hd_buf *out, const struct hd_table *table)
+{
+    struct text text = {.buf = out};
+
+    add(&text, "CREATE TABLE ");
+    add(&text, table->name);
+    add(&text, " (\n");
+    for (unsigned i = 0; i < table->column_count; i++)
+        add_column_declaration(&text, &table->columns[i]);
+    add(&text, "    PRIMARY KEY (");
+    add_columns(&text, table, 0, table->key_count, "", ", ");
+    /*
+     * Long rows spoil a tree that is searched by key: those tables keep their
+     * rows apart from it.
+     */
+    add(&text, table->is_wide ? "));\n" : ")) WITHOUT ROWID;\n");
+    for (unsigned i = 0; i < table->index_count; i++)
+        add_index_declaration(&text, table, (int)i);
+    return text.err;
+}
+
+int hd_sqlite_new_indexes_sql(struct hd_buf *out, const struct hd_table *table, int version)
+{
+    struct text text = {.buf = out};
+
+    for (unsigned i = 0; i < table->index_count; i++) {
+        if (table->indexes[i].since > version)
+            add_index_declaration(&text, table, (int)i);
+    }
+    return text.err;
+}
+
+/* Microseconds as text; all INT columns that end in _at are times. */
+static void add_view_column(struct text *text, const struct hd_column *column)
+{
+    size_t len = strlen(column->name);
+
+    if (column->type == HD_COL_INT && len > 3 && strcmp(column->name + len - 3, "_at") == 0) {
+        add(text, "strftime('%Y-%m-%dT%H:%M:%fZ', ");
+        add(text, column->name);
+        add(text, " / 1e6, 'unixepoch') AS ");
+    }
+    add(text, column->name);
+}
+
+int hd_sqlite_view_sql(struct hd_buf *out, const struct hd_table *table)
+{
+    struct text text = {.buf = out};
+
+    add(&text, "CREATE VIEW heddle_");
+    add(&text, table->name);
+    add(&text, " AS\nSELECT ");
+    for (unsigned i = 0; i < table->column_count; i++) {
+        if (table->columns[i].type == HD_COL_BLOB)
+            continue;
+        add(&text, i ? ",\n       " : "");
+        add_view_column(&text, &table->columns[i]);
+    }
+    add(&text, "\nFROM ");
+    add(&text, table->name);
+    add(&text, ";\n");
+    return text.err;
+}

@@ -1,0 +1,925 @@
+/*
+ * A delivery is preparing (its row is being stored), ready (waits for a place), flying (a request
+ * is under way), waiting (for the time of its next attempt) or storing (its row is looked up or
+ * deleted). One timer serves all that wait.
+ *
+ * The row in the outbox (outbox.h) decides: it is deleted after the delivery, and rows that are
+ * found at the start, or did not fit into memory, are loaded a few at a time. A retry looks first
+ * whether the row is still there, so a webhook whose thread or run was deleted is not sent again.
+ *
+ * The body is rendered once, but for the moment at which it is sent, which is added to each attempt
+ * as its last member. URLs are not logged: they may have tokens in them.
+ */
+#include "webhook/webhook.h"
+
+#include <string.h>
+#include <strings.h>
+#include <uv.h>
+
+#include "app/defer.h"
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/uuid.h"
+#include "config/config.h"
+#include "net/http_client.h"
+#include "records/run_kwargs.h"
+#include "run/active_run.h"
+#include "webhook/outbox.h"
+#include "webhook/webhook_headers.h"
+#include "webhook/webhook_rules.h"
+
+#define MAX_FLYING 64
+#define MAX_PENDING 10000
+#define MAX_BYTES ((size_t)256 << 20) /* of all that are pending */
+#define LOAD_ROWS 16
+#define LOAD_AGAIN_US 5000000 /* after the store refused to be read */
+#define ID_HEADER "Webhook-Id"
+
+struct hd_webhook {
+    struct hd_webhooks *webhooks;
+    struct hd_webhook *prev, *next;
+    int attempt;                /* from 1 on, once it was tried */
+    int64_t due;                /* of one that waits; monotonic */
+    struct hd_request *request; /* of one that flies */
+    struct hd_outbox_row row;   /* points to `text` and `body` */
+    struct hd_buf body;         /* JSON, an object */
+    bool is_done;               /* delivered or given up: the row is to be deleted */
+    bool is_sent;
+    bool is_there; /* the row, when it was looked up */
+    int err;       /* of the store */
+    struct hd_fault fault;
+    char text[];
+};
+
+struct list {
+    struct hd_webhook *first, *last;
+    size_t count;
+};
+
+struct hd_webhooks {
+    struct hd_app *app;
+    struct hd_webhook_policy policy;
+    struct hd_arena arena; /* of the headers */
+    const char *headers[HD_WEBHOOK_MAX_HEADERS];
+    size_t header_count;
+    bool has_id_header; /* the configuration has one */
+    uv_timer_t timer;
+    struct list preparing, ready, flying, waiting, storing; /* waiting: the first due first */
+    struct list ended; /* while rows are loaded, which may be theirs */
+    size_t bytes;
+    struct hd_webhook_counts counts;
+
+    bool is_behind;            /* rows may be in the outbox that are not here */
+    bool is_full;              /* rows did not fit since the loading began */
+    bool is_loading;           /* a store thread reads rows */
+    int64_t load_at;           /* not before; monotonic */
+    struct hd_webhook *cursor; /* the last that was loaded: its row's place; NULL: from the start */
+
+    bool is_stopping;
+    size_t left;      /* by stopping */
+    int64_t deadline; /* monotonic */
+    void (*stopped)(void *ctx);
+    void *stopped_ctx;
+};
+
+/* ---- rules ------------------------------------------------------------ */
+
+static struct hd_webhook_policy policy_of(const struct hd_config *config)
+{
+    return (struct hd_webhook_policy){.require_https = config->webhooks_require_https,
+                                      .allow_loopback = config->webhooks_allow_loopback,
+                                      .domains = config->webhooks_allowed_domains.items,
+                                      .domain_count = config->webhooks_allowed_domains.count,
+                                      .ports = config->webhooks_allowed_ports.items,
+                                      .port_count = config->webhooks_allowed_ports.count,
+                                      .max_url = (size_t)config->webhooks_max_url_length};
+}
+
+int hd_webhook_allowed(const struct hd_config *config, struct hd_slice url, struct hd_fault *fault)
+{
+    const struct hd_webhook_policy policy = policy_of(config);
+    int err;
+
+    if (config->http_disable[HD_HTTP_WEBHOOKS])
+        return hd_fault_set(fault, HD_EINVAL, "webhook: this server calls none");
+    err = hd_webhook_check(&policy, url, fault);
+
+    /* A path of this server leads nowhere else. */
+    if (!err && url.ptr[0] != '/')
+        err = hd_outgoing_check(&config->outgoing, url, fault);
+    return err;
+}
+
+static bool allows(void *ctx, const struct sockaddr *address)
+{
+    return hd_webhook_allows_address(ctx, address);
+}
+
+/* ---- lists ------------------------------------------------------------ */
+
+static void take_out(struct list *list, struct hd_webhook *delivery)
+{
+    *(delivery->prev ? &delivery->prev->next : &list->first) = delivery->next;
+    *(delivery->next ? &delivery->next->prev : &list->last) = delivery->prev;
+    delivery->prev = delivery->next = NULL;
+    list->count--;
+}
+
+/* Behind `before`; as the first when that is NULL. */
+static void link_after(struct list *list, struct hd_webhook *delivery, struct hd_webhook *before)
+{
+    delivery->prev = before;
+    delivery->next = before ? before->next : list->first;
+    *(delivery->prev ? &delivery->prev->next : &list->first) = delivery;
+    *(delivery->next ? &delivery->next->prev : &list->last) = delivery;
+    list->count++;
+}
+
+static void append(struct list *list, struct hd_webhook *delivery)
+{
+    link_after(list, delivery, list->last);
+}
+
+static void insert_by_due(struct list *list, struct hd_webhook *delivery)
+{
+    struct hd_webhook *before = list->last;
+
+    while (before && before->due > delivery->due)
+        before = before->prev;
+    link_after(list, delivery, before);
+}
+
+/* ---- making and freeing ----------------------------------------------- */
+
+static void free_delivery(struct hd_webhook *delivery)
+{
+    if (!delivery)
+        return;
+    hd_buf_fini(&delivery->body);
+    hd_free(delivery);
+}
+
+static void free_list(struct list *list)
+{
+    while (list->first) {
+        struct hd_webhook *delivery = list->first;
+
+        take_out(list, delivery);
+        free_delivery(delivery);
+    }
+}
+
+static struct hd_slice copy_text(char **at, struct hd_slice text)
+{
+    char *start = *at;
+
+    if (text.len > 0)
+        memcpy(start, text.ptr, text.len);
+    *at += text.len + 1; /* zeroed */
+    return hd_slice(start, text.len);
+}
+
+/* A copy of the row, but for its body, which is empty. */
+static struct hd_webhook *make_delivery(struct hd_webhooks *webhooks,
+                                        const struct hd_outbox_row *row)
+{
+    size_t len =
+        row->principal.len + row->thread_id.len + row->run_id.len + row->id.len + row->url.len + 5;
+    struct hd_webhook *delivery = hd_calloc(1, sizeof(*delivery) + len);
+    char *at;
+
+    if (!delivery)
+        return NULL;
+    at = delivery->text;
+    delivery->webhooks = webhooks;
+    delivery->row.principal = copy_text(&at, row->principal);
+    delivery->row.thread_id = copy_text(&at, row->thread_id);
+    delivery->row.run_id = copy_text(&at, row->run_id);
+    delivery->row.id = copy_text(&at, row->id);
+    delivery->row.url = copy_text(&at, row->url);
+    delivery->row.created_at = row->created_at;
+    hd_buf_init(&delivery->body, MAX_BYTES);
+    return delivery;
+}
+
+/* ---- the end of a delivery -------------------------------------------- */
+
+/* It is in no list any more. */
+static void forget(struct hd_webhook *delivery)
+{
+    struct hd_webhooks *webhooks = delivery->webhooks;
+
+    webhooks->counts.pending--;
+    webhooks->bytes -= delivery->body.len;
+    if (webhooks->is_loading)
+        append(&webhooks->ended, delivery);
+    else
+        free_delivery(delivery);
+}
+
+/* The row stays for the next start. */
+static void leave(struct hd_webhook *delivery)
+{
+    delivery->webhooks->left++;
+    forget(delivery);
+}
+
+static void tell_stopped(struct hd_webhooks *webhooks)
+{
+    void (*stopped)(void *) = webhooks->stopped;
+
+    if (!stopped || webhooks->counts.pending > 0 || webhooks->is_loading)
+        return;
+    webhooks->stopped = NULL;
+    uv_timer_stop(&webhooks->timer);
+    if (webhooks->left > 0)
+        hd_log(HD_LOG_WARN, "webhook",
+               "%zu webhooks were not delivered: they are tried again after the next start",
+               webhooks->left);
+    stopped(webhooks->stopped_ctx); /* the last thing that is done here */
+}
+
+/* ---- rows ------------------------------------------------------------- */
+
+static void go_on(struct hd_webhooks *webhooks);
+static void launch(struct hd_webhook *delivery);
+static void on_timer(uv_timer_t *timer);
+
+/* Goes on after the delay that follows its last attempt. */
+static void wait_turn(struct hd_webhook *delivery)
+{
+    struct hd_webhooks *webhooks = delivery->webhooks;
+    uint32_t random;
+
+    hd_random(&random, sizeof(random));
+    delivery->due = hd_clock_monotonic_us() + hd_webhook_delay_us(delivery->attempt, random);
+    if (webhooks->is_stopping && delivery->due > webhooks->deadline)
+        leave(delivery);
+    else
+        insert_by_due(&webhooks->waiting, delivery);
+}
+
+/* On a store thread. */
+static void use_row(void *arg)
+{
+    struct hd_webhook *delivery = arg;
+    struct heddle *store = delivery->webhooks->app->store;
+
+    delivery->err = delivery->is_done ? hd_outbox_remove(store, &delivery->row, &delivery->fault)
+                                      : hd_outbox_find(store, &delivery->row, &delivery->is_there,
+                                                       &delivery->fault);
+}
+
+/* A row that cannot be looked up is taken to be there: the receiver knows the id. */
+static void on_row_used(void *arg)
+{
+    struct hd_webhook *delivery = arg;
+    struct hd_webhooks *webhooks = delivery->webhooks;
+
+    take_out(&webhooks->storing, delivery);
+    if (delivery->is_done && delivery->err) {
+        wait_turn(delivery);
+    } else if (delivery->is_done) {
+        *(delivery->is_sent ? &webhooks->counts.sent : &webhooks->counts.dropped) += 1;
+        forget(delivery);
+    } else if (!delivery->err && !delivery->is_there) {
+        forget(delivery); /* deleted with its thread or run */
+    } else {
+        launch(delivery);
+    }
+    go_on(webhooks);
+}
+
+/* Deletes the row of one that is done; looks whether that of another one is there. */
+static void visit_row(struct hd_webhook *delivery)
+{
+    struct hd_webhooks *webhooks = delivery->webhooks;
+
+    append(&webhooks->storing, delivery);
+    if (hd_defer_run(webhooks->app->defer, use_row, on_row_used, delivery)) {
+        take_out(&webhooks->storing, delivery);
+        wait_turn(delivery);
+    }
+}
+
+static void finish(struct hd_webhook *delivery, bool is_sent)
+{
+    delivery->is_done = true;
+    delivery->is_sent = is_sent;
+    visit_row(delivery);
+}
+
+/* ---- attempts --------------------------------------------------------- */
+
+static void set_timer(struct hd_webhooks *webhooks)
+{
+    int64_t due = webhooks->waiting.first ? webhooks->waiting.first->due : INT64_MAX;
+    int64_t wait;
+
+    if (webhooks->is_behind && !webhooks->is_loading && webhooks->load_at > 0 &&
+        webhooks->load_at < due)
+        due = webhooks->load_at;
+    if (webhooks->is_stopping && webhooks->deadline < due)
+        due = webhooks->deadline;
+    if (due == INT64_MAX) {
+        uv_timer_stop(&webhooks->timer);
+        return;
+    }
+    wait = due - hd_clock_monotonic_us();
+    uv_timer_start(&webhooks->timer, on_timer, wait > 0 ? (uint64_t)wait / 1000 + 1 : 0, 0);
+}
+
+static bool is_too_old(const struct hd_webhook *delivery)
+{
+    return hd_clock_now_us() - delivery->row.created_at >
+           delivery->webhooks->app->config->webhooks_max_age_us;
+}
+
+static void give_up(struct hd_webhook *delivery, const char *why)
+{
+    hd_log(HD_LOG_WARN, "webhook", "run %s: given up%s", delivery->row.run_id.ptr, why);
+    finish(delivery, false);
+}
+
+/* Tries again later, or gives up. */
+static void fail(struct hd_webhook *delivery, int status)
+{
+    const struct hd_config *config = delivery->webhooks->app->config;
+    char why[40] = ", no answer";
+
+    if (hd_webhook_may_retry(status) && delivery->attempt <= config->webhooks_retries &&
+        !is_too_old(delivery)) {
+        wait_turn(delivery);
+        return;
+    }
+    if (status != 0)
+        (void)snprintf(why, sizeof(why), ", the answer is %d", status);
+    give_up(delivery, why);
+}
+
+static void on_answer(void *ctx, const struct hd_response *response)
+{
+    struct hd_webhook *delivery = ctx;
+    struct hd_webhooks *webhooks = delivery->webhooks;
+    int status = response->error ? 0 : (int)response->status;
+
+    take_out(&webhooks->flying, delivery);
+    delivery->request = NULL;
+    if (status >= 200 && status < 300)
+        finish(delivery, true);
+    else if (response->failure == HD_HTTP_REFUSED)
+        give_up(delivery, ": " HD_OUTGOING_REFUSAL); /* it would be refused again */
+    else
+        fail(delivery, status);
+    go_on(webhooks);
+}
+
+/* The body with its last member. */
+static int complete(const struct hd_webhook *delivery, struct hd_buf *out)
+{
+    struct hd_slice body = hd_buf_slice(&delivery->body);
+    char sent_at[33];
+    int err = hd_buf_append(out, body.ptr, body.len - 1);
+
+    hd_clock_format_iso(hd_clock_now_us(), sent_at);
+    return err ? err : hd_buf_printf(out, ",\"webhook_sent_at\":\"%s\"}", sent_at);
+}
+
+/* ---- where it is sent ------------------------------------------------- */
+
+/* The beginning of this server's own URLs; "" when it does not listen. */
+static void own_address(const struct hd_app *app, char out[300])
+{
+    const char *host = app->config->host;
+    const char *scheme = app->config->tls_certificate[0] ? "https" : "http";
+
+    if (strcmp(host, "0.0.0.0") == 0)
+        host = "127.0.0.1";
+    if (strcmp(host, "::") == 0)
+        host = "::1";
+    out[0] = '\0';
+    if (app->port == 0)
+        return;
+    (void)snprintf(out, 300, strchr(host, ':') && host[0] != '[' ? "%s://[%s]:%d" : "%s://%s:%d",
+                   scheme, host, app->port);
+}
+
+/* A path is one of this server. Ends with a NUL. */
+static int write_url(const struct hd_webhook *delivery, struct hd_buf *out)
+{
+    struct hd_slice url = delivery->row.url;
+    char own[300] = "";
+    int err;
+
+    if (url.ptr[0] == '/')
+        own_address(delivery->webhooks->app, own);
+    err = hd_buf_append_slice(out, hd_slice_cstr(own));
+    return err ? err : hd_buf_append(out, url.ptr, url.len + 1);
+}
+
+static int start(struct hd_webhook *delivery, const char *url, struct hd_slice body)
+{
+    struct hd_webhooks *webhooks = delivery->webhooks;
+    const struct hd_config *config = webhooks->app->config;
+    char signature[sizeof(HD_WEBHOOK_HEADER) + 2 + HD_WEBHOOK_SIGNATURE_SIZE] =
+        HD_WEBHOOK_HEADER ": ";
+    char id[sizeof(ID_HEADER) + 2 + HD_UUID_SIZE];
+    const char *headers[5 + HD_WEBHOOK_MAX_HEADERS] = {"Content-Type: application/json",
+                                                       "User-Agent: heddle", "Expect:"};
+    bool is_own = delivery->row.url.ptr[0] == '/';
+    bool is_signed = config->webhooks_secret[0] != '\0';
+    size_t count = 3;
+    struct hd_http_what what = {.method = "POST",
+                                .url = url,
+                                .headers = headers,
+                                .body = body,
+                                .timeout_ms = config->webhooks_timeout_us / 1000,
+                                .is_direct = true,
+                                .is_trusted = is_own,
+                                .is_own = is_own,
+                                .ignores_answer = true,
+                                .allows = is_own ? NULL : allows,
+                                .allows_ctx = &webhooks->policy};
+    int err = 0;
+
+    if (is_signed)
+        headers[count++] = signature;
+    (void)snprintf(id, sizeof(id), ID_HEADER ": %s", delivery->row.id.ptr);
+    if (!webhooks->has_id_header)
+        headers[count++] = id;
+    for (size_t i = 0; i < webhooks->header_count; i++)
+        headers[count++] = webhooks->headers[i];
+    what.header_count = count;
+    if (is_signed)
+        err = hd_webhook_sign(hd_slice_cstr(config->webhooks_secret), hd_clock_now_us() / 1000000,
+                              body, signature + strlen(HD_WEBHOOK_HEADER ": "));
+    if (!err)
+        err = hd_http_send(webhooks->app->http, &what, on_answer, delivery, &delivery->request);
+    return err;
+}
+
+static void launch(struct hd_webhook *delivery)
+{
+    struct hd_buf body, url;
+    int err;
+
+    delivery->attempt++;
+    hd_buf_init(&body, MAX_BYTES + 256);
+    hd_buf_init(&url, (size_t)2 * HD_WEBHOOK_MAX_URL);
+    err = complete(delivery, &body);
+    if (!err)
+        err = write_url(delivery, &url);
+    if (!err)
+        err = start(delivery, url.ptr, hd_buf_slice(&body));
+    hd_buf_fini(&url);
+    hd_buf_fini(&body);
+    if (err)
+        fail(delivery, 0);
+    else
+        append(&delivery->webhooks->flying, delivery);
+}
+
+/* The rules may have changed since the run was admitted, by another process. */
+static void attempt(struct hd_webhook *delivery)
+{
+    const struct hd_config *config = delivery->webhooks->app->config;
+
+    if (!delivery->is_done && is_too_old(delivery))
+        give_up(delivery, ", it is too old");
+    else if (!delivery->is_done && hd_webhook_allowed(config, delivery->row.url, NULL))
+        give_up(delivery, ", its URL is not allowed any more");
+    else if (delivery->is_done || delivery->attempt > 0)
+        visit_row(delivery);
+    else
+        launch(delivery);
+}
+
+static void load(struct hd_webhooks *webhooks);
+
+/* Begins what may begin; sets the timer; says when it was the last. */
+static void go_on(struct hd_webhooks *webhooks)
+{
+    int64_t now = hd_clock_monotonic_us();
+
+    while (webhooks->waiting.first && webhooks->waiting.first->due <= now) {
+        struct hd_webhook *delivery = webhooks->waiting.first;
+
+        take_out(&webhooks->waiting, delivery);
+        append(&webhooks->ready, delivery);
+    }
+    while (webhooks->ready.first && webhooks->flying.count + webhooks->storing.count < MAX_FLYING) {
+        struct hd_webhook *delivery = webhooks->ready.first;
+
+        take_out(&webhooks->ready, delivery);
+        attempt(delivery);
+    }
+    if (webhooks->is_behind && !webhooks->is_loading && !webhooks->is_stopping &&
+        now >= webhooks->load_at && webhooks->counts.pending < MAX_PENDING / 2 &&
+        webhooks->bytes < MAX_BYTES / 2)
+        load(webhooks);
+    set_timer(webhooks);
+    tell_stopped(webhooks);
+}
+
+/* It is stored, and in no list. */
+static void take_in(struct hd_webhook *delivery)
+{
+    struct hd_webhooks *webhooks = delivery->webhooks;
+
+    webhooks->counts.pending++;
+    webhooks->bytes += delivery->body.len;
+    append(&webhooks->ready, delivery);
+}
+
+/* ---- loading ---------------------------------------------------------- */
+
+struct loading {
+    struct hd_webhooks *webhooks;
+    struct list found;
+    int err;
+    struct hd_fault fault;
+};
+
+static int on_found(void *ctx, const struct hd_outbox_row *row)
+{
+    struct loading *loading = ctx;
+    struct hd_webhook *delivery;
+
+    if (row->url.len == 0 || row->body.len == 0)
+        return HD_ECORRUPT;
+    delivery = make_delivery(loading->webhooks, row);
+    if (!delivery)
+        return HD_ENOMEM;
+    append(&loading->found, delivery);
+    return hd_buf_append_slice(&delivery->body, row->body);
+}
+
+/* On a store thread; the cursor does not change meanwhile. */
+static void read_rows(void *arg)
+{
+    struct loading *loading = arg;
+    struct hd_webhooks *webhooks = loading->webhooks;
+
+    loading->err =
+        hd_outbox_read(webhooks->app->store, webhooks->cursor ? &webhooks->cursor->row : NULL,
+                       LOAD_ROWS, on_found, loading, &loading->fault);
+}
+
+static bool is_in(const struct list *list, const struct hd_outbox_row *row)
+{
+    for (const struct hd_webhook *each = list->first; each; each = each->next) {
+        if (hd_slice_eq(each->row.run_id, row->run_id) &&
+            hd_slice_eq(each->row.thread_id, row->thread_id) &&
+            hd_slice_eq(each->row.principal, row->principal))
+            return true;
+    }
+    return false;
+}
+
+/* Here already, or delivered since the row was read. */
+static bool is_known(const struct hd_webhooks *webhooks, const struct hd_outbox_row *row)
+{
+    return is_in(&webhooks->preparing, row) || is_in(&webhooks->ready, row) ||
+           is_in(&webhooks->flying, row) || is_in(&webhooks->waiting, row) ||
+           is_in(&webhooks->storing, row) || is_in(&webhooks->ended, row);
+}
+
+static void set_cursor(struct hd_webhooks *webhooks, const struct hd_outbox_row *row)
+{
+    struct hd_webhook *cursor = row ? make_delivery(webhooks, row) : NULL;
+
+    free_delivery(webhooks->cursor);
+    webhooks->cursor = cursor;
+}
+
+static void on_rows_read(void *arg)
+{
+    struct loading *loading = arg;
+    struct hd_webhooks *webhooks = loading->webhooks;
+    bool is_all = !loading->err && loading->found.count < LOAD_ROWS;
+
+    webhooks->is_loading = false;
+    webhooks->load_at = loading->err ? hd_clock_monotonic_us() + LOAD_AGAIN_US : 0;
+    if (loading->err)
+        hd_log(HD_LOG_WARN, "webhook", "the outbox cannot be read: %s",
+               loading->fault.code ? loading->fault.text : hd_error_text(loading->err));
+    else if (!is_all)
+        set_cursor(webhooks, &loading->found.last->row);
+    while (!loading->err && !webhooks->is_stopping && loading->found.first) {
+        struct hd_webhook *delivery = loading->found.first;
+
+        take_out(&loading->found, delivery);
+        if (is_known(webhooks, &delivery->row))
+            free_delivery(delivery);
+        else
+            take_in(delivery);
+    }
+    if (is_all) {
+        set_cursor(webhooks, NULL);
+        webhooks->is_behind = webhooks->is_full;
+        webhooks->is_full = false;
+    }
+    free_list(&loading->found);
+    free_list(&webhooks->ended);
+    hd_free(loading);
+    go_on(webhooks);
+}
+
+static void load(struct hd_webhooks *webhooks)
+{
+    struct loading *loading = hd_calloc(1, sizeof(*loading));
+
+    if (loading)
+        loading->webhooks = webhooks;
+    if (!loading || hd_defer_run(webhooks->app->defer, read_rows, on_rows_read, loading)) {
+        hd_free(loading);
+        webhooks->load_at = hd_clock_monotonic_us() + LOAD_AGAIN_US;
+        return;
+    }
+    webhooks->is_loading = true;
+}
+
+/* ---- what is sent ----------------------------------------------------- */
+
+static void put_text(struct hd_jw *jw, const char *name, struct hd_slice text)
+{
+    hd_jw_key(jw, hd_slice_cstr(name));
+    hd_jw_string(jw, text);
+}
+
+static void put_json(struct hd_jw *jw, const char *name, struct hd_slice json,
+                     const char *otherwise)
+{
+    hd_jw_key(jw, hd_slice_cstr(name));
+    hd_jw_raw(jw, json.len > 0 ? json : hd_slice_cstr(otherwise));
+}
+
+static void put_time(struct hd_jw *jw, const char *name, int64_t us)
+{
+    char text[33];
+
+    hd_jw_key(jw, hd_slice_cstr(name));
+    hd_clock_format_iso(us, text);
+    if (us)
+        hd_jw_string(jw, hd_slice_cstr(text));
+    else
+        hd_jw_null(jw);
+}
+
+/* The run, as GET shows it, and how it ended. */
+static int write_body(const struct hd_ticket *ticket, struct hd_buf *out)
+{
+    const struct hd_run_rec *run = &ticket->rec;
+    const struct hd_outcome *outcome = &ticket->outcome;
+    int64_t now = hd_clock_now_us();
+    struct hd_jw jw;
+
+    hd_jw_init(&jw, out);
+    hd_jw_object(&jw);
+    put_text(&jw, "run_id", run->run_id);
+    put_text(&jw, "thread_id", run->thread_id);
+    put_text(&jw, "assistant_id", run->assistant_id);
+    put_time(&jw, "created_at", run->created_at);
+    put_time(&jw, "updated_at", now);
+    put_text(&jw, "status", hd_slice_cstr(hd_run_state_name(outcome->status)));
+    put_json(&jw, "metadata", run->metadata, "{}");
+    hd_jw_key(&jw, HD_S("kwargs"));
+    hd_run_put_kwargs(&jw, run->kwargs, ticket->app->config->namespaces_show);
+    put_text(&jw, "multitask_strategy", hd_slice_cstr(hd_multitask_name(run->multitask)));
+    put_time(&jw, "run_started_at", ticket->started_at);
+    put_time(&jw, "run_ended_at", now);
+    put_json(&jw, "values", outcome->values, "null");
+    if (outcome->error_type.len > 0)
+        put_text(&jw, "error", outcome->error_text);
+    hd_jw_object_end(&jw);
+    return hd_jw_finish(&jw);
+}
+
+/* ---- where it is sent -------------------------------------------------- */
+
+/* The URL in the run's kwargs, in the arena; empty when there is none. */
+static struct hd_slice url_of(const struct hd_ticket *ticket, struct hd_arena *arena)
+{
+    struct hd_slice url = hd_slice("", 0);
+    struct hd_json json = {NULL};
+
+    if (ticket->kwargs)
+        return hd_val_get_string(hd_val_get(ticket->kwargs, HD_S("webhook")));
+    /* One that never began: its kwargs were not read yet. */
+    if (hd_json_parse(&json, ticket->rec.kwargs, NULL) ||
+        hd_arena_copy(arena, hd_json_string(hd_json_get(hd_json_root(&json), HD_S("webhook"))),
+                      &url))
+        url = hd_slice("", 0);
+    hd_json_fini(&json);
+    return url;
+}
+
+/* ---- what run_complete.c calls ---------------------------------------------- */
+
+static const uint8_t ids_ns[16] = {0x3f, 0xa4, 0x0d, 0x6b, 0x91, 0xc7, 0x4e, 0x28,
+                                   0xb5, 0x1c, 0x7a, 0x90, 0x2d, 0xe8, 0x46, 0x53};
+
+/* A run has one webhook, and it has the same id however often the end of the run is stored. */
+static int make_id(const struct hd_run_rec *run, char out[HD_UUID_SIZE])
+{
+    const struct hd_slice parts[] = {run->principal, run->thread_id, run->run_id};
+    struct hd_buf name;
+    int err = 0;
+
+    hd_buf_init(&name, (size_t)64 << 10);
+    for (size_t i = 0; i < HD_COUNT(parts) && !err; i++)
+        err = hd_buf_append_lenslice(&name, parts[i]);
+    if (!err)
+        err = hd_uuid_v5(ids_ns, hd_buf_slice(&name), out);
+    hd_buf_fini(&name);
+    return err;
+}
+
+static int prepare(const struct hd_ticket *ticket, struct hd_slice url, struct hd_webhook **out)
+{
+    char id[HD_UUID_SIZE];
+    int err = make_id(&ticket->rec, id);
+    const struct hd_outbox_row row = {.principal = ticket->rec.principal,
+                                      .thread_id = ticket->rec.thread_id,
+                                      .run_id = ticket->rec.run_id,
+                                      .created_at = hd_clock_now_us(),
+                                      .id = hd_slice_cstr(id),
+                                      .url = url};
+    struct hd_webhook *delivery = err ? NULL : make_delivery(ticket->app->webhooks, &row);
+
+    if (!delivery)
+        return err ? err : HD_ENOMEM;
+    err = write_body(ticket, &delivery->body);
+    if (err) {
+        free_delivery(delivery);
+        return err;
+    }
+    delivery->row.body = hd_buf_slice(&delivery->body);
+    append(&ticket->app->webhooks->preparing, delivery);
+    *out = delivery;
+    return 0;
+}
+
+struct hd_webhook *hd_webhook_prepare(const struct hd_ticket *ticket)
+{
+    struct hd_webhook *delivery = NULL;
+    struct hd_arena arena;
+    struct hd_slice url;
+
+    hd_arena_init(&arena, (size_t)2 * HD_WEBHOOK_MAX_URL);
+    url = url_of(ticket, &arena);
+    if (url.len > 0 && prepare(ticket, url, &delivery)) {
+        ticket->app->webhooks->counts.dropped++;
+        hd_log(HD_LOG_WARN, "webhook", "run %.*s: not sent, it is too large",
+               (int)ticket->rec.run_id.len, ticket->rec.run_id.ptr);
+    }
+    hd_arena_fini(&arena);
+    return delivery;
+}
+
+const struct hd_outbox_row *hd_webhook_row(const struct hd_webhook *webhook)
+{
+    return webhook ? &webhook->row : NULL;
+}
+
+void hd_webhook_cancel(struct hd_webhook *webhook)
+{
+    if (!webhook)
+        return;
+    take_out(&webhook->webhooks->preparing, webhook);
+    free_delivery(webhook);
+}
+
+/* What does not fit into memory is loaded when there is room. */
+void hd_webhook_send(struct hd_webhook *webhook)
+{
+    struct hd_webhooks *webhooks = webhook ? webhook->webhooks : NULL;
+
+    if (!webhook)
+        return;
+    take_out(&webhooks->preparing, webhook);
+    if (webhooks->is_stopping) {
+        webhooks->left++;
+        free_delivery(webhook);
+    } else if (webhooks->counts.pending >= MAX_PENDING ||
+               webhook->body.len > MAX_BYTES - webhooks->bytes) {
+        webhooks->is_behind = webhooks->is_full = true;
+        free_delivery(webhook);
+    } else {
+        take_in(webhook);
+    }
+    go_on(webhooks);
+}
+
+void hd_webhooks_recover(struct hd_webhooks *webhooks)
+{
+    webhooks->is_behind = true;
+    go_on(webhooks);
+}
+
+/* ---- the whole -------------------------------------------------------- */
+
+static void leave_all(struct list *list)
+{
+    while (list->first) {
+        struct hd_webhook *delivery = list->first;
+
+        take_out(list, delivery);
+        if (delivery->request)
+            hd_http_cancel(delivery->request);
+        leave(delivery);
+    }
+}
+
+/* Those that would be tried after the deadline are not waited for. */
+static void leave_late(struct hd_webhooks *webhooks)
+{
+    while (webhooks->waiting.last && webhooks->waiting.last->due > webhooks->deadline) {
+        struct hd_webhook *delivery = webhooks->waiting.last;
+
+        take_out(&webhooks->waiting, delivery);
+        leave(delivery);
+    }
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    struct hd_webhooks *webhooks = timer->data;
+
+    if (webhooks->is_stopping && hd_clock_monotonic_us() >= webhooks->deadline) {
+        leave_all(&webhooks->ready);
+        leave_all(&webhooks->waiting);
+        leave_all(&webhooks->flying);
+    }
+    go_on(webhooks);
+}
+
+static bool has_header(const struct hd_webhooks *webhooks, const char *name)
+{
+    size_t len = strlen(name);
+
+    for (size_t i = 0; i < webhooks->header_count; i++) {
+        if (strncasecmp(webhooks->headers[i], name, len) == 0 && webhooks->headers[i][len] == ':')
+            return true;
+    }
+    return false;
+}
+
+int hd_webhooks_create(struct hd_app *app, struct hd_webhooks **out)
+{
+    struct hd_webhooks *webhooks = hd_calloc(1, sizeof(*webhooks));
+    int err;
+
+    if (!webhooks)
+        return HD_ENOMEM;
+    hd_arena_init(&webhooks->arena, (size_t)4 << 20);
+    err = hd_webhook_headers(app->config, &webhooks->arena, webhooks->headers,
+                             &webhooks->header_count, NULL);
+    if (!err && uv_timer_init(app->loop, &webhooks->timer))
+        err = HD_EIO;
+    if (err) {
+        hd_arena_fini(&webhooks->arena);
+        hd_free(webhooks);
+        return err;
+    }
+    webhooks->timer.data = webhooks;
+    webhooks->app = app;
+    webhooks->policy = policy_of(app->config);
+    webhooks->has_id_header = has_header(webhooks, ID_HEADER);
+    *out = webhooks;
+    return 0;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct hd_webhooks *webhooks = handle->data;
+
+    free_delivery(webhooks->cursor);
+    hd_arena_fini(&webhooks->arena);
+    hd_free(webhooks);
+}
+
+void hd_webhooks_destroy(struct hd_webhooks *webhooks)
+{
+    if (webhooks)
+        uv_close((uv_handle_t *)&webhooks->timer, on_closed);
+}
+
+struct hd_webhook_counts hd_webhooks_counts(const struct hd_webhooks *webhooks)
+{
+    return webhooks->counts;
+}
+
+void hd_webhooks_stop(struct hd_webhooks *webhooks, int64_t within_us, void (*done)(void *ctx),
+                      void *ctx)
+{
+    webhooks->is_stopping = true;
+    webhooks->deadline = hd_clock_monotonic_us() + within_us;
+    webhooks->stopped = done;
+    webhooks->stopped_ctx = ctx;
+    leave_late(webhooks);
+    go_on(webhooks);
+}

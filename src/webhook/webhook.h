@@ -1,0 +1,63 @@
+/*
+ * Webhooks: the end of a run, told to a URL that the run was given.
+ *
+ * At least once: the webhook is stored in the batch that ends the run (outbox.h) and sent then,
+ * with retries, until it is delivered or given up, also by later processes. Everything here
+ * happens on the loop, but for hd_webhook_allowed().
+ */
+#ifndef HD_WEBHOOK_WEBHOOK_H
+#define HD_WEBHOOK_WEBHOOK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/slice.h"
+
+struct hd_app;
+struct hd_config;
+struct hd_outbox_row;
+struct hd_ticket;
+struct hd_webhook;
+struct hd_webhooks;
+
+struct hd_webhook_counts {
+    size_t pending;   /* in memory: being delivered, or waiting for it */
+    uint64_t sent;    /* since the start */
+    uint64_t dropped; /* given up */
+};
+
+/* Whether a run may have this URL: HD_EINVAL says why not. For any thread. */
+HD_MUST_CHECK int hd_webhook_allowed(const struct hd_config *config, struct hd_slice url,
+                                     struct hd_fault *fault);
+
+/* app->http must be there. */
+HD_MUST_CHECK int hd_webhooks_create(struct hd_app *app, struct hd_webhooks **out);
+/* Nothing may be pending. */
+void hd_webhooks_destroy(struct hd_webhooks *webhooks);
+
+/*
+ * The webhook that tells how the run of this ticket ended, to be stored with the end; NULL: it has
+ * none. Copies what it needs. Then either hd_webhook_send(), when it is stored, or
+ * hd_webhook_cancel().
+ */
+HD_MUST_CHECK struct hd_webhook *hd_webhook_prepare(const struct hd_ticket *ticket);
+/* NULL: none. Stays as long as the webhook. */
+const struct hd_outbox_row *hd_webhook_row(const struct hd_webhook *webhook);
+void hd_webhook_send(struct hd_webhook *webhook);
+void hd_webhook_cancel(struct hd_webhook *webhook);
+
+/* Sends what earlier processes have left. */
+void hd_webhooks_recover(struct hd_webhooks *webhooks);
+
+struct hd_webhook_counts hd_webhooks_counts(const struct hd_webhooks *webhooks);
+
+/*
+ * Takes no more. What can be delivered within so long still is, the rest stays in the outbox; then
+ * `done`, which may come before this returns.
+ */
+void hd_webhooks_stop(struct hd_webhooks *webhooks, int64_t within_us, void (*done)(void *ctx),
+                      void *ctx);
+
+#endif

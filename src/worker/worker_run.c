@@ -1,0 +1,597 @@
+#include "worker/worker_run.h"
+
+#include <string.h>
+
+#include "app/defer.h"
+#include "base/alloc.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "graph/engine/engine.h"
+#include "graph/state/state.h"
+#include "records/thread_heads.h"
+#include "worker/resume_answers.h"
+#include "worker/worker_run_text.h"
+
+#define MAX_OPTIONS ((size_t)64 << 20)
+#define MAX_OWN ((size_t)64 << 20) /* of the ids of all checkpoints that a run made */
+#define MAX_HEAD ((size_t)64 << 20)
+#define MAX_BLOB ((size_t)1 << 30)
+#define GRACE_MS 10000 /* until a worker has to have stopped what was cancelled */
+#define META_ATTEMPT HD_S("run_attempt")
+
+struct hd_remote {
+    struct hd_app *app;
+    struct hd_remote_options options; /* its own: `arena`, counted values */
+    struct hd_arena arena;
+    struct hd_rt_call *call; /* NULL: not at work in a worker */
+    struct hd_pass *pass;    /* of that call; NULL: none */
+    uv_timer_t timer;        /* runs after a cancel */
+    int attempt;
+    bool is_continued;
+    bool is_cancelled;
+    bool is_held;
+    unsigned kept;   /* by others that must end before */
+    bool is_waiting; /* all is known, but for those */
+
+    struct hd_remote_answer answer;
+    struct hd_buf output;
+    struct hd_val *state;   /* that it left; NULL: not read */
+    char own[HD_UUID_SIZE]; /* its newest checkpoint, when that is not the latest; or empty */
+    int err;                /* of reading it */
+    struct hd_fault fault;
+};
+
+static void end(struct hd_remote *remote);
+static int send_run(struct hd_remote *remote);
+
+const struct hd_remote_options *hd_remote_options(const struct hd_remote *remote)
+{
+    return &remote->options;
+}
+
+bool hd_remote_is_held(const struct hd_remote *remote)
+{
+    return remote->is_held;
+}
+
+bool hd_remote_is_cancelled(const struct hd_remote *remote)
+{
+    return remote->is_cancelled;
+}
+
+/* ---- memory ----------------------------------------------------------- */
+
+static int copy_texts(struct hd_remote *remote)
+{
+    struct hd_remote_options *o = &remote->options;
+    struct hd_slice *const texts[] = {&o->run_id, &o->assistant_id, &o->principal,
+                                      &o->actor,  &o->thread,       &o->checkpoint_id,
+                                      &o->root,   &o->durability,   &o->goes_on_at};
+    int err = 0;
+
+    for (size_t i = 0; i < HD_COUNT(texts) && !err; i++)
+        err = hd_arena_copy(&remote->arena, *texts[i], texts[i]);
+    return err;
+}
+
+#define VALUES(o)                                                                      \
+    {                                                                                  \
+        &(o)->checkpoint_map, &(o)->input, &(o)->command, &(o)->config, &(o)->secrets, \
+            &(o)->context, &(o)->metadata, &(o)->before, &(o)->after                   \
+    }
+
+static void count_values(struct hd_remote_options *o)
+{
+    const struct hd_val **const values[] = VALUES(o);
+
+    for (size_t i = 0; i < HD_COUNT(values); i++)
+        *values[i] = hd_val_ref(*values[i]);
+}
+
+static void let_values_go(struct hd_remote_options *o)
+{
+    const struct hd_val **const values[] = VALUES(o);
+
+    for (size_t i = 0; i < HD_COUNT(values); i++)
+        hd_val_unref((struct hd_val *)(uintptr_t)*values[i]);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct hd_remote *remote = handle->data;
+
+    hd_free(remote);
+}
+
+static void free_remote(struct hd_remote *remote)
+{
+    hd_pass_close(remote->pass);
+    let_values_go(&remote->options);
+    hd_val_unref(remote->answer.tools);
+    hd_val_unref(remote->state);
+    hd_buf_fini(&remote->output);
+    hd_arena_fini(&remote->arena);
+    uv_close((uv_handle_t *)&remote->timer, on_closed);
+}
+
+static int make(struct hd_app *app, const struct hd_remote_options *options, struct hd_remote **out)
+{
+    struct hd_remote *remote = hd_calloc(1, sizeof(*remote));
+    int err;
+
+    if (!remote)
+        return HD_ENOMEM;
+    (void)uv_timer_init(app->loop, &remote->timer); /* never fails */
+    remote->timer.data = remote;
+    remote->app = app;
+    remote->options = *options;
+    remote->attempt = options->attempt > 0 ? options->attempt : 1;
+    remote->is_continued = options->is_continued;
+    hd_arena_init(&remote->arena, MAX_OPTIONS);
+    hd_buf_init(&remote->output, MAX_BLOB);
+    count_values(&remote->options);
+    err = copy_texts(remote);
+    if (err)
+        free_remote(remote);
+    else
+        *out = remote;
+    return err;
+}
+
+/* ---- the end ---------------------------------------------------------- */
+
+static const char *text_at(const struct hd_val *state, struct hd_slice which,
+                           struct hd_arena *arena)
+{
+    struct hd_slice id =
+        hd_val_get_string(hd_val_get(hd_val_get(state, which), HD_S("checkpoint_id")));
+    struct hd_slice copy;
+
+    return hd_arena_copy(arena, id, &copy) ? "" : copy.ptr;
+}
+
+/* What the engine says of its runs, from what is stored. */
+static void describe(struct hd_remote *remote, struct hd_remote_result *result,
+                     struct hd_val **asked)
+{
+    const struct hd_val *state = remote->state;
+    struct hd_run_result *run = &result->run;
+    int64_t step = -2;
+
+    run->status = remote->answer.status;
+    run->error_type = remote->answer.type.ptr;
+    run->error_text = remote->answer.message.ptr;
+    run->piece_count = remote->answer.tokens;
+    run->tools = remote->answer.tools;
+    result->error = remote->answer.error;
+    result->is_read = state != NULL;
+    *asked = hd_asked_of(state);
+    run->asked = *asked;
+    run->next = hd_val_get(state, HD_S("next"));
+    run->interrupts = hd_val_get(state, HD_S("interrupts"));
+    run->checkpoint_id = state ? text_at(state, HD_S("config"), &remote->arena) : "";
+    (void)hd_val_get_int(hd_val_get(hd_val_get(state, HD_S("metadata")), HD_S("step")), &step);
+    run->step = step;
+    run->stopped_at = step + 1;
+}
+
+static void finish(struct hd_remote *remote)
+{
+    struct hd_remote_result result = {.output = hd_buf_slice(&remote->output)};
+    struct hd_val *asked = NULL;
+
+    describe(remote, &result, &asked);
+    if (result.run.status == HD_RUN_FAILED || result.run.status == HD_RUN_CANCELLED)
+        result.output = hd_slice(NULL, 0);
+    remote->options.on_done(remote->options.ctx, &result);
+    hd_val_unref(asked);
+    free_remote(remote);
+}
+
+void hd_remote_keep(struct hd_remote *remote)
+{
+    remote->kept++;
+}
+
+void hd_remote_let_go(struct hd_remote *remote)
+{
+    if (--remote->kept == 0 && remote->is_waiting)
+        finish(remote);
+}
+
+/* ---- what it left ----------------------------------------------------- */
+
+static int get_state(struct hd_remote *remote, struct hd_slice checkpoint_id)
+{
+    const struct hd_remote_options *o = &remote->options;
+    const struct hd_address at = {.store = remote->app->store,
+                                  .graph = hd_app_shape(o->graph),
+                                  .principal = o->principal,
+                                  .thread = o->thread,
+                                  .root = o->root,
+                                  .checkpoint_id = checkpoint_id,
+                                  .as_text = true,
+                                  .without_values = true};
+    struct hd_failure failure = {NULL, NULL};
+
+    hd_val_unref(remote->state); /* of an attempt that failed later */
+    remote->state = NULL;
+    remote->fault = (struct hd_fault){0};
+    remote->err = hd_state_get(&at, false, &remote->state, &failure);
+    if (remote->err)
+        hd_fault_set(&remote->fault, remote->err, "%s",
+                     failure.text ? failure.text : hd_error_text(remote->err));
+    hd_failure_fini(&failure);
+    return remote->err;
+}
+
+static bool has_same(const struct hd_val *a, const struct hd_val *b, struct hd_slice name)
+{
+    const struct hd_val *left = hd_val_get(a, name), *right = hd_val_get(b, name);
+
+    return hd_val_is_null(left) ? hd_val_is_null(right) : right && hd_val_equal(left, right);
+}
+
+/* Whether the state is one that this run made: by its id and, of a delegate, whom it works for. */
+static bool is_own(const struct hd_remote *remote)
+{
+    const struct hd_val *metadata = hd_val_get(remote->state, HD_S("metadata"));
+
+    return has_same(remote->options.metadata, metadata, HD_S("run_id")) &&
+           has_same(remote->options.metadata, metadata, HD_S(HD_META_TASK));
+}
+
+/*
+ * The state that the run came to: its own newest, which need not be the latest of the thread. One
+ * that made no checkpoint stands where it began.
+ */
+static void find_state(struct hd_remote *remote)
+{
+    const struct hd_remote_options *o = &remote->options;
+    struct hd_arena arena;
+    struct hd_slice at;
+
+    remote->own[0] = '\0';
+    if (get_state(remote, hd_slice(NULL, 0)) || is_own(remote))
+        return;
+    hd_arena_init(&arena, MAX_OWN);
+    remote->err = hd_head_beside(remote->app->store, o->principal, o->thread, o->root, o->run_id,
+                                 &arena, &at, &remote->fault);
+    if (!remote->err && at.len == HD_UUID_LEN)
+        memcpy(remote->own, at.ptr, HD_UUID_SIZE);
+    if (!remote->err && at.len == 0)
+        at = o->checkpoint_id;
+    if (!remote->err && at.len > 0)
+        (void)get_state(remote, at);
+    hd_arena_fini(&arena);
+}
+
+/* On a store thread. */
+static int read_left(void *arg)
+{
+    struct hd_remote *remote = arg;
+
+    find_state(remote);
+    return remote->err;
+}
+
+/* A thread without checkpoints has a state, which says nothing. */
+static void on_left(void *arg)
+{
+    struct hd_remote *remote = arg;
+
+    if (remote->err)
+        hd_log(HD_LOG_ERROR, "run", "what run %.*s has left cannot be read: %s",
+               (int)remote->options.run_id.len, remote->options.run_id.ptr, remote->fault.text);
+    remote->is_waiting = true;
+    if (remote->kept == 0)
+        finish(remote);
+}
+
+static void fail(struct hd_remote *remote, const char *type, const char *text)
+{
+    struct hd_buf head;
+    struct hd_jw jw;
+    int err;
+
+    hd_buf_init(&head, MAX_HEAD);
+    hd_jw_init(&jw, &head);
+    hd_jw_object(&jw);
+    hd_jw_key(&jw, HD_S("type"));
+    hd_jw_string(&jw, hd_slice_cstr(type));
+    hd_jw_key(&jw, HD_S("message"));
+    hd_jw_string(&jw, hd_slice_cstr(text));
+    hd_jw_object_end(&jw);
+    err = hd_jw_finish(&jw);
+    if (!err)
+        err = hd_remote_read_error(hd_buf_slice(&head), remote->options.secrets, &remote->arena,
+                                   &remote->answer);
+    if (err)
+        remote->answer = (struct hd_remote_answer){
+            .status = HD_RUN_FAILED, .type = HD_S("MemoryError"), .message = HD_S("out of memory")};
+    hd_buf_fini(&head);
+}
+
+static void end(struct hd_remote *remote)
+{
+    const struct hd_remote_answer *answer = &remote->answer;
+
+    uv_timer_stop(&remote->timer);
+    if (answer->status == HD_RUN_FAILED)
+        hd_log(HD_LOG_ERROR, "run", "run %.*s of %.*s failed%s%.*s: %.*s: %.*s",
+               (int)remote->options.run_id.len, remote->options.run_id.ptr,
+               (int)remote->options.graph->id.len, remote->options.graph->id.ptr,
+               answer->where.len > 0 ? " at " : "", (int)answer->where.len,
+               answer->where.len > 0 ? answer->where.ptr : "", (int)answer->type.len,
+               answer->type.ptr, (int)(answer->message.len < 2000 ? answer->message.len : 2000),
+               answer->message.ptr);
+    remote->err = hd_defer_patiently(remote->app->defer, read_left, on_left, remote);
+    if (remote->err) {
+        hd_fault_set(&remote->fault, remote->err, "%s", hd_error_text(remote->err));
+        on_left(remote);
+    }
+}
+
+/* ---- once more -------------------------------------------------------- */
+
+/* On a store thread: how far it came, and whether it came further than the last time. */
+static int read_progress(void *arg)
+{
+    struct hd_remote *remote = arg;
+    struct hd_remote_options *o = &remote->options;
+
+    find_state(remote);
+    if (!remote->err)
+        remote->err = hd_losses_add(&o->losses, remote->app->store, o->principal, o->thread,
+                                    o->run_id, &remote->fault);
+    return remote->err;
+}
+
+static int begin_again(struct hd_remote *remote)
+{
+    struct hd_remote_options *o = &remote->options;
+
+    remote->attempt++;
+    if (o->metadata) {
+        o->metadata = hd_val_with((struct hd_val *)(uintptr_t)o->metadata, META_ATTEMPT,
+                                  hd_val_int(remote->attempt));
+        if (!o->metadata)
+            return HD_ENOMEM;
+    }
+    hd_log(HD_LOG_WARN, "run", "run %.*s goes on at another worker: %.*s", (int)o->run_id.len,
+           o->run_id.ptr, (int)remote->answer.message.len, remote->answer.message.ptr);
+    if (o->on_attempt)
+        o->on_attempt(o->ctx, remote->attempt, &o->losses);
+    return send_run(remote);
+}
+
+static void on_progress(void *arg)
+{
+    struct hd_remote *remote = arg;
+    int err = remote->err;
+
+    if (!err && is_own(remote)) {
+        remote->is_continued = true;
+        remote->options.goes_on_at = hd_slice_cstr(remote->own);
+    }
+    hd_val_unref(remote->state);
+    remote->state = NULL;
+    if (remote->is_cancelled) {
+        remote->answer.status = HD_RUN_CANCELLED;
+        end(remote);
+        return;
+    }
+    if (!err && remote->options.losses.count >= HD_MAX_LOSSES) {
+        end(remote); /* with the error of the last worker */
+        return;
+    }
+    if (!err)
+        err = begin_again(remote);
+    if (err) {
+        fail(remote, "RuntimeError", remote->err ? remote->fault.text : hd_error_text(err));
+        end(remote);
+    }
+}
+
+/* True: it goes on at another worker, or ends because it was lost too often. */
+static bool try_again(struct hd_remote *remote)
+{
+    bool was_there = hd_slice_eq(remote->answer.type, HD_S("WorkerLost"));
+
+    if (remote->is_cancelled || !was_there)
+        return false;
+    return hd_defer_patiently(remote->app->defer, read_progress, on_progress, remote) == 0;
+}
+
+/* ---- calls ------------------------------------------------------------ */
+
+/* What goes to clients as it is must be JSON: half of it would spoil their whole answer. */
+static int check_text(struct hd_slice text)
+{
+    struct hd_json json = {NULL};
+    int err = hd_json_parse(&json, text, NULL);
+
+    hd_json_fini(&json);
+    return err;
+}
+
+static void on_piece(void *ctx, const struct hd_rt_message *message)
+{
+    struct hd_remote *remote = ctx;
+    struct hd_json json = {NULL};
+    enum hd_stream_mode mode;
+    struct hd_slice ns;
+    struct hd_buf text;
+    int err;
+
+    if (!remote->options.on_piece || message->blob_count == 0 || remote->is_cancelled)
+        return;
+    err = hd_remote_read_piece(message->head, &json, &mode, &ns);
+    if (!err)
+        err = check_text(message->blobs[0]);
+    if (!err && hd_val_count(remote->options.secrets) == 0) {
+        remote->options.on_piece(remote->options.ctx, ns, mode, message->blobs[0]);
+    } else if (!err) {
+        hd_buf_init(&text, MAX_BLOB);
+        err = hd_remote_redact(message->blobs[0], remote->options.secrets, &text);
+        if (!err)
+            remote->options.on_piece(remote->options.ctx, ns, mode, hd_buf_slice(&text));
+        hd_buf_fini(&text);
+    }
+    if (err)
+        hd_log(HD_LOG_WARN, "run", "an event of a worker is lost: %s", hd_error_text(err));
+    hd_json_fini(&json);
+}
+
+static void take_answer(struct hd_remote *remote, const struct hd_rt_message *message)
+{
+    int err = hd_remote_read_answer(message->head, remote->options.secrets, &remote->arena,
+                                    &remote->answer);
+
+    if (!err && message->blob_count > 0)
+        err = check_text(message->blobs[0]);
+    if (!err && message->blob_count > 0)
+        err = hd_remote_redact(message->blobs[0], remote->options.secrets, &remote->output);
+    if (err)
+        fail(remote, "RuntimeError",
+             err == HD_EINVAL ? "the worker's answer cannot be read" : hd_error_text(err));
+}
+
+static void end_pass(struct hd_remote *remote)
+{
+    hd_pass_close(remote->pass);
+    remote->pass = NULL;
+}
+
+static void on_end(void *ctx, enum hd_rt_end how, const struct hd_rt_message *message)
+{
+    struct hd_remote *remote = ctx;
+
+    remote->call = NULL;
+    end_pass(remote);
+    if (how == HD_RT_ANSWERED)
+        take_answer(remote, message);
+    else if (hd_remote_read_error(message->head, remote->options.secrets, &remote->arena,
+                                  &remote->answer))
+        fail(remote, "RuntimeError", "the worker was lost");
+    if (how == HD_RT_LOST && try_again(remote))
+        return;
+    if (how != HD_RT_ANSWERED && remote->is_cancelled)
+        remote->answer.status = HD_RUN_CANCELLED;
+    end(remote);
+}
+
+static int send_run(struct hd_remote *remote)
+{
+    const struct hd_remote_options *o = &remote->options;
+    const struct hd_rt_scope scope = {.principal = o->principal,
+                                      .actor = o->actor,
+                                      .thread = o->thread,
+                                      .root = o->root,
+                                      .guard = o->guard,
+                                      .metadata = o->metadata,
+                                      .secrets = o->secrets,
+                                      .owner = remote};
+    struct hd_buf head, input;
+    struct hd_slice blob;
+    int err;
+
+    hd_buf_init(&head, MAX_HEAD);
+    hd_buf_init(&input, MAX_BLOB);
+    err = hd_pass_open_run(remote->app, o->actor, hd_val_get(o->config, HD_S("configurable")),
+                           &remote->pass);
+    if (!err)
+        err = hd_remote_write_run(o, remote->attempt, remote->is_continued, remote->app,
+                                  remote->pass, &head, &input);
+    blob = hd_buf_slice(&input);
+
+    const struct hd_rt_call_options options = {
+        .language = o->graph->language,
+        .head = hd_buf_slice(&head),
+        .blobs = &blob,
+        .blob_count = input.len > 0,
+        .scope = &scope,
+        .is_run = !o->is_inner,
+        .patience_us = remote->app->runtime_settings.start_timeout_us,
+        .on_piece = on_piece,
+        .on_end = on_end,
+        .ctx = remote,
+    };
+
+    if (!err)
+        err = hd_runtime_call(remote->app->runtime, &options, &remote->call);
+    if (err)
+        end_pass(remote);
+    if (!err && remote->is_held)
+        hd_rt_call_hold(remote->call, true);
+    hd_buf_fini(&head);
+    hd_buf_fini(&input);
+    return err;
+}
+
+int hd_remote_start(struct hd_app *app, const struct hd_remote_options *options,
+                    struct hd_remote **out)
+{
+    struct hd_remote *remote;
+    int err;
+
+    if (!app->runtime)
+        return HD_ECLOSED;
+    err = make(app, options, &remote);
+    if (err)
+        return err;
+    err = send_run(remote);
+    if (err)
+        free_remote(remote);
+    else
+        *out = remote;
+    return err;
+}
+
+/* ---- while it works --------------------------------------------------- */
+
+/* Its worker does not react: whatever it still does has no effect any more. */
+static void on_grace(uv_timer_t *timer)
+{
+    struct hd_remote *remote = timer->data;
+
+    if (!remote->call)
+        return;
+    hd_log(HD_LOG_WARN, "run", "a worker has not stopped run %.*s", (int)remote->options.run_id.len,
+           remote->options.run_id.ptr);
+    hd_rt_call_drop(remote->call);
+    remote->call = NULL;
+    end_pass(remote);
+    remote->answer.status = HD_RUN_CANCELLED;
+    end(remote);
+}
+
+void hd_remote_cancel(struct hd_remote *remote)
+{
+    if (remote->is_cancelled)
+        return;
+    remote->is_cancelled = true;
+    if (!remote->call)
+        return;
+    hd_rt_call_cancel(remote->call);
+    uv_timer_start(&remote->timer, on_grace, GRACE_MS, 0);
+}
+
+void hd_remote_hold(struct hd_remote *remote, bool is_held)
+{
+    remote->is_held = is_held;
+    if (remote->call)
+        hd_rt_call_hold(remote->call, is_held);
+}
+
+/* The worker waits for a GO. */
+void hd_remote_listen(struct hd_remote *remote)
+{
+    if (!remote->options.is_quiet)
+        return;
+    remote->options.is_quiet = false;
+    if (!remote->call || remote->is_held)
+        return;
+    hd_rt_call_hold(remote->call, true);
+    hd_rt_call_hold(remote->call, false);
+}
