@@ -100,9 +100,7 @@ setup(
         Extension(
             "heddle._core",
             sources=sorted(
-                glob("src/*.c")
-                + glob(f"{CORE}/src/base/*.c")
-                + glob(f"{CORE}/src/store/**/*.c", recursive=True)
+                glob("src/*.c") + glob(f"{CORE}/src/base/*.c") + glob(f"{CORE}/src/store/**/*.c", recursive=True)
             ),
             depends=sorted(
                 glob("src/*.h")
