@@ -2,6 +2,7 @@
 
 import re
 import socket
+from pathlib import Path
 
 import httpx
 import pytest
@@ -80,6 +81,22 @@ def test_a_search_with_values_names_the_limit_that_fits(small):
     finally:
         for thread in threads:
             thread.ask("DELETE", thread.path(""), 204)
+
+
+def peak_kib(server: Server) -> int:
+    status = Path(f"/proc/{server.process.pid}/status").read_text()
+    return int(re.search(r"VmHWM:\s+(\d+)", status)[1])
+
+
+def test_the_defaults_refuse_a_history_of_large_states_without_building_it():
+    """A state of 8 MiB and 24 checkpoints, which make 100 MB; they were built, several times over."""
+    with Server() as server, httpx.Client(base_url=server.url, timeout=60) as http:
+        thread = large_thread(http, 24, "a" * (8 * MAX_ANSWER // 24))
+        Path(f"/proc/{server.process.pid}/clear_refs").write_text("5")  # the peak is from now on
+        before = peak_kib(server)
+        fits = fitting_limit(http.get(thread.path("/history?limit=1000")))
+        assert fits == fitting_limit(http.post(thread.path("/history"), json={"limit": 1000})) > 1
+        assert peak_kib(server) - before < 32 * 1024
 
 
 def hold_answers(server: Server, http: httpx.Client) -> None:
