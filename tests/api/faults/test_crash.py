@@ -19,6 +19,12 @@ DURABILITY = itertools.cycle(("sync", "async", "exit"))
 NAPPERS, NAPS_EACH = 24, 6  # threads, and runs that wait in line on each
 WAITERS, READERS = 40, 40
 IN_FLIGHT = NAPPERS * NAPS_EACH + WAITERS + READERS
+ACKNOWLEDGED = IN_FLIGHT // 3  # runs in each round, at least; the naps alone are more, and are answered at once
+
+
+def is_busy(answer: httpx.Response) -> bool:
+    """The store stayed busy for too long, on a slow machine: nothing was acknowledged."""
+    return answer.status_code == 503 and "retry-after" in answer.headers
 
 
 class World:
@@ -45,6 +51,8 @@ class World:
             answer = await self.http.post(path, json={"durability": next(DURABILITY), **body})
         except httpx.TransportError:
             return None  # nothing was acknowledged
+        if is_busy(answer):
+            return None
         assert answer.status_code == 200, answer.text
         return answer
 
@@ -73,6 +81,8 @@ class World:
         text = ""
         try:
             async with self.http.stream(method, path, **options) as answer:
+                if is_busy(answer):
+                    return
                 assert answer.status_code == 200, await answer.aread()
                 if location := answer.headers.get("content-location"):
                     self.runs[location.rsplit("/", 1)[1]] = thread
@@ -107,18 +117,23 @@ async def in_flight(http: httpx.AsyncClient) -> int:
 
 
 async def crash_under_load(server, world: World) -> None:
-    """Kills the server when as many as can be are in flight, and a little later than that."""
+    """Kills the server when as many as can be are in flight, and a little later than that.
+
+    A slow machine may have few in flight at any time. Therefore enough are acknowledged first, or all requests ended.
+    """
     tasks = [asyncio.create_task(work) for work in world.load()]
-    most = 0
+    most, enough = 0, len(world.runs) + ACKNOWLEDGED
     async with httpx.AsyncClient(base_url=server.url, timeout=60) as http:
-        while (now := await in_flight(http)) >= most * 0.9 or most < IN_FLIGHT / 4:
+        while not all(task.done() for task in tasks):
+            now = await in_flight(http)
             most = max(most, now)
-            if most >= IN_FLIGHT * 0.95 or all(task.done() for task in tasks):
+            if len(world.runs) >= enough and (now < most * 0.9 or most >= IN_FLIGHT * 0.95):
                 break
     await asyncio.sleep(chance.random() * 0.3)
     server.kill()
     await asyncio.gather(*tasks)
     print(f"{most} in flight, {len(world.runs)} acknowledged so far")
+    assert len(world.runs) >= enough
 
 
 async def check_runs(world: World) -> None:
@@ -192,8 +207,8 @@ async def test_attempts_have_numbers_of_their_own(own_server):
         body = {"assistant_id": "nap", "input": {"ms": 600_000}, "stream_mode": ["values"], "on_disconnect": "continue"}
         seen = await read_until(http, "POST", f"{thread}/runs/stream", "values", json=body)
         run = seen[min(seen)][1]["run_id"]
-        # Both checkpoints before the nap are stored: one that a later attempt stores would be progress.
-        while len((await http.get(f"{thread}/history")).json()) < 2:
+        # All checkpoints before the nap are stored: one that a later attempt stores would be progress.
+        while (await http.get(f"{thread}/state")).json()["next"] != ["sleep"]:
             await asyncio.sleep(0.02)
         for attempt in (2, 3):
             own_server.kill()
@@ -220,8 +235,7 @@ async def test_nothing_acknowledged_is_lost(own_server):
         for _ in range(ROUNDS):
             await crash_under_load(own_server, world)
             own_server.restart()
-            comes_to_rest(own_server)
+            comes_to_rest(own_server, 300)
             await check_runs(world)
             await check_states(world)
             await check_events(world)
-    assert len(world.runs) > IN_FLIGHT
