@@ -454,7 +454,12 @@ describe("a project", () => {
         expect(told.common!.error).toMatchObject({
             message: expect.stringContaining("not a graph"),
         });
-        expect(told.needy).toEqual({ structure: null, schemas: null, runtime_only: false });
+        expect(told.needy).toEqual({
+            structure: null,
+            schemas: null,
+            types: true,
+            runtime_only: false,
+        });
         expect(stub.ready!.auth).toMatchObject({
             error: { message: expect.stringContaining("no Auth") },
         });

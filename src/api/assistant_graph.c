@@ -68,11 +68,15 @@ static int end_question(struct hd_call *call, struct question *q)
     return HD_CALL_GOES_ON;
 }
 
-static void ask(struct hd_call *call, hd_asked_fn then)
+/* `otherwise` NULL: without an answer the call fails. */
+static void ask(struct hd_call *call, hd_asked_fn then,
+                void (*otherwise)(struct hd_call *call, int err))
 {
     struct question *q = call->state;
-    const struct hd_ask asked = {
-        .language = q->graph->language, .head = hd_buf_slice(&q->head), .then = then};
+    const struct hd_ask asked = {.language = q->graph->language,
+                                 .head = hd_buf_slice(&q->head),
+                                 .then = then,
+                                 .otherwise = otherwise};
 
     hd_call_ask(call, &asked);
     hd_buf_fini(&q->head);
@@ -184,7 +188,7 @@ static void on_drawn(struct hd_call *call, const struct hd_rt_message *message)
 
 static void draw_then(struct hd_call *call)
 {
-    ask(call, on_drawn);
+    ask(call, on_drawn, NULL);
 }
 
 static int draw_graph(struct hd_call *call)
@@ -254,14 +258,41 @@ static int put_form(struct hd_call *call, const struct hd_app_graph *graph)
     return err ? err : call->jw.err;
 }
 
-/* A worker that answers anything has told of its graphs. */
+/* The schemas of the answer; those of the form when the answer has none, as that to a ping. */
+static int put_answer(struct hd_call *call, const struct hd_app_graph *graph,
+                      const struct hd_rt_message *message)
+{
+    struct hd_json json = {NULL};
+    int err = hd_call_check_loaded(call, graph);
+
+    if (err)
+        return err;
+    if (message->blob_count == 0)
+        return put_form(call, graph);
+    err = hd_json_parse(&json, message->blobs[0], &call->fault);
+    if (!err)
+        put_told(&call->jw, hd_json_root(&json), graph->id);
+    hd_json_fini(&json);
+    return err ? err : call->jw.err;
+}
+
 static void on_schemas(struct hd_call *call, const struct hd_rt_message *message)
 {
     const struct question *q = call->state;
-    int err = hd_call_check_loaded(call, q->graph);
+    int err = put_answer(call, q->graph, message);
 
-    (void)message;
-    if (!err)
+    if (err)
+        hd_call_fail(call, err);
+    else
+        hd_call_answer(call);
+}
+
+/* Without an answer the form's schemas do, which lack the types. */
+static void without_schemas(struct hd_call *call, int err)
+{
+    const struct question *q = call->state;
+
+    if (hd_app_form(q->graph)->is_told && hd_app_form(q->graph)->error.len == 0)
         err = put_form(call, q->graph);
     if (err)
         hd_call_fail(call, err);
@@ -271,13 +302,14 @@ static void on_schemas(struct hd_call *call, const struct hd_rt_message *message
 
 static void schemas_then(struct hd_call *call)
 {
-    ask(call, on_schemas);
+    ask(call, on_schemas, without_schemas);
 }
 
 static int get_schemas(struct hd_call *call)
 {
     struct hd_assistant_rec assistant;
     const struct hd_app_graph *graph;
+    const struct hd_app_form *form;
     struct question *q;
     int err = find_graph(call, &assistant, &graph);
 
@@ -287,11 +319,14 @@ static int get_schemas(struct hd_call *call)
         hd_graph_put_schemas(&call->jw, graph->graph, graph->id);
         return 0;
     }
-    if (hd_app_form(graph)->is_told) {
+    form = hd_app_form(graph);
+    if (form->is_told && !form->has_types) {
         err = hd_call_check_loaded(call, graph);
         return err ? err : put_form(call, graph);
     }
-    err = begin_question(call, graph, &assistant, "ping", &q);
+    /* Every answer of a worker follows its `ready`, which fills the form. */
+    err = begin_question(call, graph, &assistant,
+                         graph->language == HD_RT_PYTHON ? "ping" : "schemas", &q);
     return err ? err : end_question(call, q);
 }
 
@@ -342,7 +377,7 @@ static void on_subgraphs(struct hd_call *call, const struct hd_rt_message *messa
 
 static void subgraphs_then(struct hd_call *call)
 {
-    ask(call, on_subgraphs);
+    ask(call, on_subgraphs, NULL);
 }
 
 /* `ns` empty: those of the graph itself. */

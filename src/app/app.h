@@ -51,6 +51,7 @@ struct hd_app_form {
     struct hd_graph *graph;  /* to read what is stored with (graph/state/worker_graph.h) */
     struct hd_slice schemas; /* JSON: {"input", "output", "state", "config", "context"} or empty */
     struct hd_slice error;   /* JSON, when it could not be loaded: {"type", "message", …} */
+    bool has_types;          /* workers know more of its schemas: the operation `schemas` */
     bool is_told;            /* by a worker; false: none was ready yet */
     bool has_structure;      /* false: nobody knows; what is stored is shown as it is */
     struct hd_app_form *older;

@@ -131,6 +131,7 @@ static int fill_form(struct hd_app_form *form, const struct hd_app_graph *graph,
         err = read_structure(form, graph, told);
     if (err)
         return err;
+    form->has_types = hd_json_is_true(hd_json_get(told, HD_S("types")));
     form->is_told = true;
     form->schemas = hd_buf_slice(&form->schemas_text);
     form->error = hd_buf_slice(&form->error_text);

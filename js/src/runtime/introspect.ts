@@ -1,5 +1,5 @@
 /**
- * What is asked of a graph without running it: updates, drawings, subgraphs.
+ * Operations on a graph that do not run it: updates, drawings, schemas, subgraphs.
  */
 import type { RunnableConfig } from "@langchain/core/runnables";
 import { commandOf } from "./command.js";
@@ -73,6 +73,10 @@ export async function draw(call: IncomingCall, project: Project): Promise<void> 
     } finally {
         await dispose?.();
     }
+}
+
+export async function schemas(call: IncomingCall, project: Project): Promise<void> {
+    call.answer({}, [render(await project.schemas(String(call.head.graph)))]);
 }
 
 export async function subgraphs(call: IncomingCall, project: Project): Promise<void> {

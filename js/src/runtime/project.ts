@@ -9,8 +9,9 @@ import { describe, failureOf } from "./failure.js";
 import type { Fields } from "./frame.js";
 import { asGraph, type Graph, type LangGraph } from "./graph.js";
 import { importFrom, loadExport } from "./modules.js";
-import { schemasOf } from "./schemas.js";
+import { schemasOf, typedSchemas, type Schemas } from "./schemas.js";
 import { structureOf } from "./structure.js";
+import { Types } from "./types.js";
 
 /** `project` of the answer to `hello`. */
 export interface ProjectSettings {
@@ -48,6 +49,7 @@ export interface MadeGraph {
 export class Project {
     readonly folder: string;
     readonly settings: ProjectSettings;
+    readonly #types: Types;
     readonly #graphs = new Map<string, Graph | Factory>();
     readonly #failures = new Map<string, LoadError>();
     #langgraph: LangGraph | undefined;
@@ -58,6 +60,7 @@ export class Project {
     constructor(settings: ProjectSettings) {
         this.settings = settings;
         this.folder = settings.folder;
+        this.#types = new Types(settings.folder, settings.graphs ?? {});
     }
 
     /** Loads everything; gives what `ready` says, be it that something failed. */
@@ -143,15 +146,35 @@ export class Project {
         } catch (error) {
             if (typeof this.#graphs.get(id) !== "function") throw error;
             // It may need what only a run has.
-            return { structure: null, schemas: null, runtime_only: false };
+            return {
+                structure: null,
+                schemas: null,
+                types: this.#types.has(id),
+                runtime_only: false,
+            };
         }
         try {
             const structure = structureOf(made.graph);
-            return {
-                structure,
-                schemas: await schemasOf(made.graph, this.folder),
-                runtime_only: false,
-            };
+            const schemas = await schemasOf(made.graph, this.folder);
+            return { structure, schemas, types: this.#types.has(id), runtime_only: false };
+        } finally {
+            await made.dispose?.();
+        }
+    }
+
+    /** Adds the types of the graph's file, so the first call is slow. */
+    async schemas(id: string): Promise<Schemas> {
+        const found = this.#graphs.get(id);
+        if (found === undefined) throw this.#failures.get(id) ?? new LoadError(id);
+        const typed = await this.#types.of(id);
+        let made: MadeGraph;
+        try {
+            made = await this.make(id, { configurable: {} });
+        } catch {
+            return typedSchemas(typed);
+        }
+        try {
+            return await schemasOf(made.graph, this.folder, typed);
         } finally {
             await made.dispose?.();
         }

@@ -1,6 +1,6 @@
 /**
- * JSON Schemas of what a graph takes and gives, as far as it knows them while it runs: those of zod
- * and of state schemas are exact; of annotations only the names are left.
+ * JSON Schemas of the input, output, state and context of a graph. Those of zod and of state schemas
+ * are exact. Of annotations only the names are left while the graph runs; `types.ts` adds the types.
  */
 import { contextOf } from "./contexts.js";
 import type { Fields } from "./frame.js";
@@ -17,7 +17,12 @@ export interface Schemas {
 
 type SchemaFunction = (graph: Graph) => unknown;
 
-export async function schemasOf(graph: Graph, folder: string): Promise<Schemas> {
+/** `typed`: the schemas that the types of the graph's file give, by the names of `Schemas`. */
+export async function schemasOf(
+    graph: Graph,
+    folder: string,
+    typed: Fields = {},
+): Promise<Schemas> {
     const zod =
         graph.builder === undefined
             ? undefined
@@ -29,30 +34,56 @@ export async function schemasOf(graph: Graph, folder: string): Promise<Schemas> 
             return null;
         }
     };
-    const config = made("getConfigTypeSchema") ?? (await contextSchema(graph, folder));
+    const config =
+        made("getConfigTypeSchema") ?? (await contextSchema(graph, folder, typed.config));
     return {
-        input: made("getInputTypeSchema") ?? namesOf(graph, graph.inputChannels, "Input"),
-        output: made("getOutputTypeSchema") ?? namesOf(graph, graph.outputChannels, "Output"),
-        state: made("getStateTypeSchema") ?? namesOf(graph, graph.streamChannelsAsIs, "State"),
+        input:
+            made("getInputTypeSchema") ??
+            titled(typed.input, "Input") ??
+            namesOf(graph, graph.inputChannels, "Input"),
+        output:
+            made("getOutputTypeSchema") ??
+            titled(typed.output, "Output") ??
+            namesOf(graph, graph.outputChannels, "Output"),
+        state:
+            made("getStateTypeSchema") ??
+            titled(typed.state, "State") ??
+            namesOf(graph, graph.streamChannelsAsIs, "State"),
         config,
         context: config,
     };
+}
+
+/** Of a graph that only a run can make, its types are all that is known. */
+export function typedSchemas({ input, output, state, config }: Fields): Schemas {
+    const context = titled(config, "Context") ?? null;
+    return {
+        input: titled(input, "Input") ?? null,
+        output: titled(output, "Output") ?? null,
+        state: titled(state, "State") ?? null,
+        config: context,
+        context,
+    };
+}
+
+function titled(schema: unknown, title: string): unknown {
+    return typeof schema === "object" && schema !== null ? { title, ...schema } : undefined;
 }
 
 interface JsonSchemas {
     toJsonSchema(schema: unknown): unknown;
 }
 
-/** Of what LangGraph's own function does not know: schemas that describe themselves, Annotations, other kinds of zod. */
-async function contextSchema({ builder }: Graph, folder: string): Promise<unknown> {
+/** Covers what LangGraph's own function does not: schemas that describe themselves, annotations, other kinds of zod. */
+async function contextSchema({ builder }: Graph, folder: string, typed: unknown): Promise<unknown> {
     const context = contextOf(builder) as Fields | undefined;
-    if (context === undefined) return null;
+    if (context === undefined) return titled(typed, "Context") ?? null;
     if (typeof context.getJsonSchema === "function") return context.getJsonSchema();
     const names =
         typeof context.spec === "object" && context.spec !== null
             ? Object.keys(context.spec)
             : undefined;
-    if (names !== undefined) return schemaOf(names, "Context");
+    if (names !== undefined) return titled(typed, "Context") ?? schemaOf(names, "Context");
     try {
         const core = (await importFrom(folder, "@langchain/core/utils/json_schema")) as
             JsonSchemas | undefined;

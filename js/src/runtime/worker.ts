@@ -3,7 +3,7 @@
  */
 import { failureOf } from "./failure.js";
 import { connected, helloOf, type WorkerSettings } from "./hello.js";
-import { draw, subgraphs, update } from "./introspect.js";
+import { draw, schemas, subgraphs, update } from "./introspect.js";
 import { skipPolling } from "./items.js";
 import { Link, type IncomingCall } from "./link.js";
 import { registerLogger } from "./logger.js";
@@ -21,6 +21,7 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
     run: (call, { project }) => run(call, project),
     update: (call, { project }) => update(call, project),
     draw: (call, { project }) => draw(call, project),
+    schemas: (call, { project }) => schemas(call, project),
     subgraphs: (call, { project }) => subgraphs(call, project),
     authenticate: (call, { project }) => has(project.auth, "auth").authenticate(call),
     authorize: (call, { project }) => has(project.auth, "auth").authorize(call),
