@@ -30,6 +30,20 @@ def answer(state, config):
 graph = StateGraph(State).add_node(answer).add_edge(START, "answer").compile()
 """
 
+TYPESCRIPT = """
+import { Annotation, START, StateGraph } from "@langchain/langgraph";
+
+const State = Annotation.Root({
+  said: Annotation<string[]>({ reducer: (left, right) => left.concat(right), default: () => [] }),
+  clocks: Annotation<number[]>({ reducer: (left, right) => left.concat(right), default: () => [] }),
+});
+
+export const graph = new StateGraph(State)
+  .addNode("answer", ({ said }) => ({ said: [`heard ${said.at(-1)}`], clocks: [Date.now()] }))
+  .addEdge(START, "answer")
+  .compile();
+"""
+
 NATIVE = """{
   "name": "native",
   "state": {"said": {"reducer": "add", "type": "list"}},
@@ -115,6 +129,22 @@ def test_a_turn_is_never_hidden(server):
             assert server.wait(graph, {"said": turns[-1:]}, thread)["said"] == says(turns), graph
             runs[graph].append(server.ask("GET", f"/threads/{thread}/runs")[0]["run_id"])
             check(server, graph, thread, turns, runs[graph])
+
+
+def test_a_turn_of_a_typescript_graph_is_never_hidden(project, library):
+    server = project(config={"graphs": {"ts": "./graph.ts:graph"}}, files={"graph.ts": TYPESCRIPT})
+    server.library = library
+    thread, turns, runs = server.thread(), [], []
+    for offset in (0, -3600):
+        if offset:
+            step(server, offset)
+            check(server, "ts", thread, turns, runs)
+        turns.append(f"turn at {offset}")
+        assert server.wait("ts", {"said": turns[-1:]}, thread)["said"] == says(turns)
+        runs.append(server.ask("GET", f"/threads/{thread}/runs")[0]["run_id"])
+        check(server, "ts", thread, turns, runs)
+    clocks = server.state(thread)["values"]["clocks"]
+    assert clocks == sorted(clocks, reverse=True), "the worker's clock did not step back"
 
 
 def test_a_fork_is_the_head_whatever_its_clock_said(server):
