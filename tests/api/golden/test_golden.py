@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
+import re
+import subprocess
+
 import pytest
 from auth_scenario import CONFIG, ENVIRONMENT, AuthScenario
-from golden import Names, compare
+from golden import FOLDER, Names, compare
 from golden_rows import dump, export_text, open_database, schema
 from listener import closed_port
-from programs import Heddle, Mock, wait_for
+from programs import Heddle, Mock, binary, clean_environment, wait_for
 from scenario import PAGE_ROUTES, Scenario, operations
 
 from server import GRAPHS, ROOT
@@ -100,3 +104,14 @@ def test_rows_of_several_users_are_those_of_the_golden_file(played_with_auth):
 
 def test_an_export_is_that_of_the_golden_file(played_with_auth):
     compare("export.jsonl", played_with_auth.export)
+
+
+def test_a_database_of_before_is_read_as_before(tmp_path):
+    """The file was stored by schema version 6 and is never written anew: ids and times are its own."""
+    file = tmp_path / "heddle.db"
+    file.write_bytes(gzip.decompress((FOLDER / "stored-6.db.gz").read_bytes()))
+    command = [str(binary()), "export", "--all", "--store", f"sqlite:{file}"]
+    done = subprocess.run(command, env=clean_environment(), text=True, capture_output=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    first, rest = done.stdout.split("\n", 1)
+    compare("stored-6.jsonl", re.sub(r'"created_at":"[^"]+"', '"created_at":"<time>"', first) + "\n" + rest)
