@@ -8,6 +8,7 @@ import pytest
 from load import eventually, is_usable
 from plain import human, texts
 from postgres import Postgres, PostgresServer
+
 from server import ROOT, Server, binary
 
 pytestmark = pytest.mark.beyond_peer("keeps its data in memory")
@@ -106,7 +107,9 @@ def check_upgrade(server: Server) -> None:
         check_that_it_goes_on(http)
     server.stop()
     command = [str(binary()), "doctor", "--store", server.store]
-    found = subprocess.run(command, env=server.environment(), cwd=server.folder, capture_output=True, text=True, check=False)
+    found = subprocess.run(
+        command, env=server.environment(), cwd=server.folder, capture_output=True, text=True, check=False
+    )
     assert found.returncode == 0, found.stdout + found.stderr
 
 

@@ -3,8 +3,9 @@
 import httpx
 import pytest
 from clients import until
-from gate import Gate
 from plain import Thread, events, human, texts
+
+from gate import Gate
 
 pytestmark = pytest.mark.beyond_peer("keeps its data in memory")
 
