@@ -8,7 +8,7 @@
 #include "api/wait.h"
 #include "base/log.h"
 #include "config/config.h"
-#include "events/stream_modes.h"
+#include "records/stream_modes.h"
 #include "run/admit.h"
 #include "run/queue.h"
 

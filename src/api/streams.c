@@ -5,8 +5,8 @@
 #include "api/authorize.h"
 #include "api/events.h"
 #include "api/wait.h"
-#include "events/stream_modes.h"
 #include "records/record.h"
+#include "records/stream_modes.h"
 #include "run/queue.h"
 
 #define MAX_PAGES ((size_t)256 << 20) /* bytes of stored events that are read at once */

@@ -17,7 +17,6 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/slice.h"
-#include "gate/worker_access.h"
 #include "graph/decl/graph.h"
 #include "runtime/runtime.h"
 
@@ -34,6 +33,7 @@ struct hd_gate;
 struct hd_hold;
 struct hd_http;
 struct hd_limits;
+struct hd_pass;
 struct hd_patience;
 struct hd_queue;
 struct hd_recorder;
@@ -70,6 +70,7 @@ struct hd_app_graph {
 };
 
 #define HD_APP_HOOKS 8
+#define HD_APP_PASS_BUCKETS 64
 
 struct hd_app_hook {
     hd_rt_ready_fn fn;
@@ -99,9 +100,9 @@ struct hd_app {
     struct hd_recorder *recorder;     /* that agents use; set before opening: that one */
     struct hd_feeds *feeds;
     struct hd_queue *queue;
-    struct hd_http *http;                    /* for requests of the server's own, not the graphs' */
-    struct hd_gate *gate;                    /* NULL: no authentication */
-    struct hd_pass *passes[HD_PASS_BUCKETS]; /* of calls that are open: worker_access.h */
+    struct hd_http *http; /* for requests of the server's own, not the graphs' */
+    struct hd_gate *gate; /* NULL: no authentication */
+    struct hd_pass *passes[HD_APP_PASS_BUCKETS]; /* of calls that are open: worker_access.h */
     struct hd_webhooks *webhooks;
     struct hd_scheduler *scheduler; /* of crons */
     struct hd_sweeper *sweeper;
@@ -119,21 +120,6 @@ struct hd_app {
     void (*drained)(void *ctx);
     void *drained_ctx;
 };
-
-/*
- * Opens the store that the configuration names and everything on it; `loop`,
- * `config` and the graphs must be set before. What was in flight goes on.
- */
-HD_MUST_CHECK int hd_app_open(struct hd_app *app, struct hd_fault *fault);
-/*
- * For the end of the process: starts nothing more, stops runs so that the next process goes on
- * with them, and delivers what webhooks it can within the configured time. `done`, later,
- * when all is quiet.
- */
-void hd_app_drain(struct hd_app *app, void (*done)(void *ctx), void *ctx);
-/* Nothing may be at work. The loop must run until its handles are closed; the store last. */
-void hd_app_close(struct hd_app *app);
-void hd_app_close_store(struct hd_app *app);
 
 /* NULL: there is no graph of that id. */
 const struct hd_app_graph *hd_app_graph(const struct hd_app *app, struct hd_slice id);

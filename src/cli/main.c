@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "agent/agent.h"
+#include "base/suggest.h"
 #include "cli/cli.h"
-#include "graph/decl/decl.h"
 
 /* One line for each command; a command is one file. */
 static const struct hd_command *const commands[] = {

@@ -18,6 +18,7 @@
 #include "gate/auth_service.h"
 #include "http/server.h"
 #include "http/tls.h"
+#include "server/open.h"
 #include "server/store_lock.h"
 #include "store/url.h"
 #include "webhook/webhook.h"

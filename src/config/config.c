@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/suggest.h"
 #include "config/config_internal.h"
-#include "graph/decl/decl.h"
 
 #define VARIABLE_PREFIX "HEDDLE_"
 /* Other programs have variables with our prefix; so near to one of ours it is a misspelt one. */

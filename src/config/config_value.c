@@ -5,8 +5,8 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "base/suggest.h"
 #include "config/config_internal.h"
-#include "graph/decl/decl.h"
 
 #define MAX_GRAPH_ID 64
 #define MAX_DECIMALS 6

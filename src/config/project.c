@@ -10,9 +10,9 @@
 
 #include "base/buf.h"
 #include "base/json.h"
+#include "base/suggest.h"
 #include "config/config_internal.h"
 #include "config/project_internal.h"
-#include "graph/decl/decl.h"
 
 #define MAX_PROJECT ((size_t)8 * HD_CONFIG_MAX_FILE)
 

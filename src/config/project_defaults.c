@@ -10,9 +10,9 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/suggest.h"
 #include "config/config_internal.h"
 #include "config/project.h"
-#include "graph/decl/decl.h"
 #include "secret/secret.h"
 
 #define VARIABLE "LANGGRAPH_CONFIG"

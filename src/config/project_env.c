@@ -7,9 +7,9 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/suggest.h"
 #include "config/config_internal.h"
 #include "config/project_internal.h"
-#include "graph/decl/decl.h"
 
 static const char *look_up(void *ctx, const char *name)
 {

@@ -10,10 +10,10 @@
 
 #include "base/buf.h"
 #include "base/json.h"
+#include "base/suggest.h"
 #include "config/config_internal.h"
 #include "config/project_internal.h"
 #include "config/python_probe.h"
-#include "graph/decl/decl.h"
 
 #define PACKAGE "heddle"
 #define MAX_FOLDERS 64 /* above the project's, where node_modules may be */

@@ -128,19 +128,3 @@ int hd_ttl_standard(const struct hd_config *config, struct hd_arena *arena, stru
 
     return hd_ttl_write(&ttl, arena, out);
 }
-
-void hd_ttl_touch(struct hd_thread_rec *thread, int64_t now)
-{
-    struct hd_ttl ttl = hd_ttl_read(thread->ttl);
-
-    if (ttl.minutes <= 0)
-        thread->expires_at = 0;
-    else if (!ttl.is_fixed || thread->expires_at == 0)
-        thread->expires_at = now + (int64_t)(ttl.minutes * US_PER_MINUTE);
-}
-
-bool hd_thread_is_over(const struct hd_thread_rec *thread, int64_t now)
-{
-    return thread->expires_at != 0 && thread->expires_at <= now &&
-           thread->status != HD_THREAD_BUSY && hd_ttl_read(thread->ttl).strategy == HD_TTL_DELETE;
-}

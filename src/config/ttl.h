@@ -19,7 +19,6 @@
 #include "base/json.h"
 #include "base/slice.h"
 #include "config/config.h"
-#include "records/record.h"
 
 #define HD_KEEP_LAST_MAX 1000000
 
@@ -47,10 +46,5 @@ HD_MUST_CHECK int hd_ttl_parse(const struct hd_config *config, hd_json_val val, 
 /* The ttl that the configuration gives to a thread without one; empty: none. In the arena. */
 HD_MUST_CHECK int hd_ttl_standard(const struct hd_config *config, struct hd_arena *arena,
                                   struct hd_slice *out);
-
-/* The thread was used: sets expires_at. */
-void hd_ttl_touch(struct hd_thread_rec *thread, int64_t now);
-/* Its time is over and it only waits to be swept: nobody sees it any more. */
-bool hd_thread_is_over(const struct hd_thread_rec *thread, int64_t now);
 
 #endif

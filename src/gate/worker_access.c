@@ -26,7 +26,7 @@ struct hd_pass {
 
 static size_t bucket_of(struct hd_slice token)
 {
-    return ((unsigned char)token.ptr[0] * 16U + (unsigned char)token.ptr[1]) % HD_PASS_BUCKETS;
+    return ((unsigned char)token.ptr[0] * 16U + (unsigned char)token.ptr[1]) % HD_APP_PASS_BUCKETS;
 }
 
 int hd_pass_open(struct hd_app *app, struct hd_identity *who, bool is_inner, struct hd_pass **out)

@@ -14,7 +14,6 @@
 
 /* Named as a secret: such headers are neither logged nor given to graphs. */
 #define HD_PASS_HEADER HD_S("heddle-run-token")
-#define HD_PASS_BUCKETS 64
 
 struct hd_app;
 struct hd_pass;

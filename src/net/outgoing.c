@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "graph/decl/decl.h"
+#include "base/suggest.h"
 
 /* ---- rules ------------------------------------------------------------ */
 

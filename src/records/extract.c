@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "graph/decl/decl.h"
+#include "base/suggest.h"
 
 /* What a thread has; `extracted` itself is none of it. */
 static const char *const members[] = {

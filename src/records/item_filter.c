@@ -1,7 +1,7 @@
 /* Recursion is safe: no document is deeper than HD_JSON_MAX_DEPTH. */
 #include "records/item_filter.h"
 
-#include "graph/decl/decl.h"
+#include "base/suggest.h"
 
 enum operator{ EQ, NE, GT, GTE, LT, LTE, NONE };
 

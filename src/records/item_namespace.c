@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph/decl/decl.h"
+#include "base/suggest.h"
 
 static int check_label(struct hd_slice label, const char *what, struct hd_fault *fault)
 {

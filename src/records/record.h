@@ -389,4 +389,11 @@ HD_MUST_CHECK int hd_crons_scan(struct heddle *store, struct hd_slice principal,
 HD_MUST_CHECK int hd_crons_due(struct heddle *store, int64_t before, hd_cron_fn fn, void *arg,
                                struct hd_fault *fault);
 
+/* ---- time to live (config/ttl.h) -------------------------------------- */
+
+/* The thread was used: sets expires_at. */
+void hd_ttl_touch(struct hd_thread_rec *thread, int64_t now);
+/* Its time is over and it only waits to be swept: nobody sees it any more. */
+bool hd_thread_is_over(const struct hd_thread_rec *thread, int64_t now);
+
 #endif

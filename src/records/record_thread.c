@@ -1,7 +1,10 @@
 #include <heddle.h>
 
+#include "config/ttl.h"
 #include "records/record_internal.h"
 #include "store/store.h"
+
+#define US_PER_MINUTE 60e6
 
 static const char *const statuses[] = {[HD_THREAD_IDLE] = "idle",
                                        [HD_THREAD_BUSY] = "busy",
@@ -293,4 +296,20 @@ int hd_thread_put(struct hd_batch_builder *batch, struct hd_thread_rec *thread)
     int err = hd_batch_expect(batch, HD_THREAD_INFO, key, HD_THREAD_INFO_REV, thread->rev);
 
     return err ? err : write_row(batch, thread, HD_OP_PUT);
+}
+
+void hd_ttl_touch(struct hd_thread_rec *thread, int64_t now)
+{
+    struct hd_ttl ttl = hd_ttl_read(thread->ttl);
+
+    if (ttl.minutes <= 0)
+        thread->expires_at = 0;
+    else if (!ttl.is_fixed || thread->expires_at == 0)
+        thread->expires_at = now + (int64_t)(ttl.minutes * US_PER_MINUTE);
+}
+
+bool hd_thread_is_over(const struct hd_thread_rec *thread, int64_t now)
+{
+    return thread->expires_at != 0 && thread->expires_at <= now &&
+           thread->status != HD_THREAD_BUSY && hd_ttl_read(thread->ttl).strategy == HD_TTL_DELETE;
 }

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "events/stream_modes.h"
+#include "records/stream_modes.h"
 
 #define MAX_WEBHOOK 65536
 #define MAX_DELAY_S (366.0 * 24 * 3600)

@@ -12,6 +12,7 @@
 #include "graph/state/state.h"
 #include "run/queue.h"
 #include "secret/secret.h"
+#include "server/open.h"
 #include "store/rows.h"
 #include "value/diff.h"
 

@@ -161,6 +161,12 @@ void hd_finish(struct hd_ticket *ticket);
 /* Once more, after the store has refused it. */
 void hd_finish_again(struct hd_ticket *ticket);
 
+/*
+ * run_webhook.c: the webhook that reports the end of the run, to be stored with it; NULL: the run
+ * has none. Copies what it needs.
+ */
+HD_MUST_CHECK struct hd_webhook *hd_run_webhook(const struct hd_ticket *ticket);
+
 /* queue.c: its end is stored, or left to the next process. Frees the ticket. */
 void hd_queue_ended(struct hd_ticket *ticket);
 /* Its end could not be stored: it is tried again, after a while. What is drained ends then. */

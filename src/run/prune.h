@@ -13,6 +13,7 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "config/ttl.h"
+#include "records/record.h"
 
 struct hd_prune {
     enum hd_ttl_strategy strategy;

@@ -264,7 +264,7 @@ void hd_finish_again(struct hd_ticket *ticket)
         render_output(ticket);
         task->ticket = ticket;
         task->ending = describe(ticket);
-        task->webhook = hd_webhook_prepare(ticket);
+        task->webhook = hd_run_webhook(ticket);
         task->ending.webhook = hd_webhook_row(task->webhook);
     }
     if (!task || hd_defer_run(ticket->app->defer, store, on_stored, task)) {

@@ -4,7 +4,7 @@
 #include <strings.h>
 
 #include "base/calendar.h"
-#include "graph/decl/decl.h"
+#include "base/suggest.h"
 
 #define DAY 86400
 /* 29 February comes after 8 years at the latest (1896 and 1904, 2096 and 2104). */

@@ -14,7 +14,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
-#include "graph/decl/decl.h"
+#include "base/suggest.h"
 #include "schedule/tz_internal.h"
 
 #define SYSTEM_DIRECTORY "/usr/share/zoneinfo"

@@ -16,6 +16,7 @@
 #include <strings.h>
 #include <uv.h>
 
+#include "app/app.h"
 #include "app/defer.h"
 #include "base/alloc.h"
 #include "base/buf.h"
@@ -25,15 +26,12 @@
 #include "base/uuid.h"
 #include "config/config.h"
 #include "net/http_client.h"
-#include "records/run_kwargs.h"
-#include "run/active_run.h"
 #include "webhook/outbox.h"
 #include "webhook/webhook_headers.h"
 #include "webhook/webhook_rules.h"
 
 #define MAX_FLYING 64
 #define MAX_PENDING 10000
-#define MAX_BYTES ((size_t)256 << 20) /* of all that are pending */
 #define LOAD_ROWS 16
 #define LOAD_AGAIN_US 5000000 /* after the store refused to be read */
 #define ID_HEADER "Webhook-Id"
@@ -201,7 +199,7 @@ static struct hd_webhook *make_delivery(struct hd_webhooks *webhooks,
     delivery->row.id = copy_text(&at, row->id);
     delivery->row.url = copy_text(&at, row->url);
     delivery->row.created_at = row->created_at;
-    hd_buf_init(&delivery->body, MAX_BYTES);
+    hd_buf_init(&delivery->body, HD_WEBHOOK_MAX_BYTES);
     return delivery;
 }
 
@@ -467,7 +465,7 @@ static void launch(struct hd_webhook *delivery)
     int err;
 
     delivery->attempt++;
-    hd_buf_init(&body, MAX_BYTES + 256);
+    hd_buf_init(&body, HD_WEBHOOK_MAX_BYTES + 256);
     hd_buf_init(&url, (size_t)2 * HD_WEBHOOK_MAX_URL);
     err = complete(delivery, &body);
     if (!err)
@@ -518,7 +516,7 @@ static void go_on(struct hd_webhooks *webhooks)
     }
     if (webhooks->is_behind && !webhooks->is_loading && !webhooks->is_stopping &&
         now >= webhooks->load_at && webhooks->counts.pending < MAX_PENDING / 2 &&
-        webhooks->bytes < MAX_BYTES / 2)
+        webhooks->bytes < HD_WEBHOOK_MAX_BYTES / 2)
         load(webhooks);
     set_timer(webhooks);
     tell_stopped(webhooks);
@@ -642,142 +640,24 @@ static void load(struct hd_webhooks *webhooks)
     webhooks->is_loading = true;
 }
 
-/* ---- what is sent ----------------------------------------------------- */
-
-static void put_text(struct hd_jw *jw, const char *name, struct hd_slice text)
-{
-    hd_jw_key(jw, hd_slice_cstr(name));
-    hd_jw_string(jw, text);
-}
-
-static void put_json(struct hd_jw *jw, const char *name, struct hd_slice json,
-                     const char *otherwise)
-{
-    hd_jw_key(jw, hd_slice_cstr(name));
-    hd_jw_raw(jw, json.len > 0 ? json : hd_slice_cstr(otherwise));
-}
-
-static void put_time(struct hd_jw *jw, const char *name, int64_t us)
-{
-    char text[33];
-
-    hd_jw_key(jw, hd_slice_cstr(name));
-    hd_clock_format_iso(us, text);
-    if (us)
-        hd_jw_string(jw, hd_slice_cstr(text));
-    else
-        hd_jw_null(jw);
-}
-
-/* The run, as GET shows it, and how it ended. */
-static int write_body(const struct hd_ticket *ticket, struct hd_buf *out)
-{
-    const struct hd_run_rec *run = &ticket->rec;
-    const struct hd_outcome *outcome = &ticket->outcome;
-    int64_t now = hd_clock_now_us();
-    struct hd_jw jw;
-
-    hd_jw_init(&jw, out);
-    hd_jw_object(&jw);
-    put_text(&jw, "run_id", run->run_id);
-    put_text(&jw, "thread_id", run->thread_id);
-    put_text(&jw, "assistant_id", run->assistant_id);
-    put_time(&jw, "created_at", run->created_at);
-    put_time(&jw, "updated_at", now);
-    put_text(&jw, "status", hd_slice_cstr(hd_run_state_name(outcome->status)));
-    put_json(&jw, "metadata", run->metadata, "{}");
-    hd_jw_key(&jw, HD_S("kwargs"));
-    hd_run_put_kwargs(&jw, run->kwargs, ticket->app->config->namespaces_show);
-    put_text(&jw, "multitask_strategy", hd_slice_cstr(hd_multitask_name(run->multitask)));
-    put_time(&jw, "run_started_at", ticket->started_at);
-    put_time(&jw, "run_ended_at", now);
-    put_json(&jw, "values", outcome->values, "null");
-    if (outcome->error_type.len > 0)
-        put_text(&jw, "error", outcome->error_text);
-    hd_jw_object_end(&jw);
-    return hd_jw_finish(&jw);
-}
-
-/* ---- where it is sent -------------------------------------------------- */
-
-/* The URL in the run's kwargs, in the arena; empty when there is none. */
-static struct hd_slice url_of(const struct hd_ticket *ticket, struct hd_arena *arena)
-{
-    struct hd_slice url = hd_slice("", 0);
-    struct hd_json json = {NULL};
-
-    if (ticket->kwargs)
-        return hd_val_get_string(hd_val_get(ticket->kwargs, HD_S("webhook")));
-    /* One that never began: its kwargs were not read yet. */
-    if (hd_json_parse(&json, ticket->rec.kwargs, NULL) ||
-        hd_arena_copy(arena, hd_json_string(hd_json_get(hd_json_root(&json), HD_S("webhook"))),
-                      &url))
-        url = hd_slice("", 0);
-    hd_json_fini(&json);
-    return url;
-}
-
 /* ---- what run_complete.c calls ---------------------------------------------- */
 
-static const uint8_t ids_ns[16] = {0x3f, 0xa4, 0x0d, 0x6b, 0x91, 0xc7, 0x4e, 0x28,
-                                   0xb5, 0x1c, 0x7a, 0x90, 0x2d, 0xe8, 0x46, 0x53};
-
-/* A run has one webhook, and it has the same id however often the end of the run is stored. */
-static int make_id(const struct hd_run_rec *run, char out[HD_UUID_SIZE])
+int hd_webhook_create(struct hd_webhooks *webhooks, const struct hd_outbox_row *row,
+                      struct hd_webhook **out)
 {
-    const struct hd_slice parts[] = {run->principal, run->thread_id, run->run_id};
-    struct hd_buf name;
-    int err = 0;
+    struct hd_webhook *delivery = make_delivery(webhooks, row);
+    int err = delivery ? hd_buf_append_slice(&delivery->body, row->body) : HD_ENOMEM;
 
-    hd_buf_init(&name, (size_t)64 << 10);
-    for (size_t i = 0; i < HD_COUNT(parts) && !err; i++)
-        err = hd_buf_append_lenslice(&name, parts[i]);
-    if (!err)
-        err = hd_uuid_v5(ids_ns, hd_buf_slice(&name), out);
-    hd_buf_fini(&name);
-    return err;
-}
-
-static int prepare(const struct hd_ticket *ticket, struct hd_slice url, struct hd_webhook **out)
-{
-    char id[HD_UUID_SIZE];
-    int err = make_id(&ticket->rec, id);
-    const struct hd_outbox_row row = {.principal = ticket->rec.principal,
-                                      .thread_id = ticket->rec.thread_id,
-                                      .run_id = ticket->rec.run_id,
-                                      .created_at = hd_clock_now_us(),
-                                      .id = hd_slice_cstr(id),
-                                      .url = url};
-    struct hd_webhook *delivery = err ? NULL : make_delivery(ticket->app->webhooks, &row);
-
-    if (!delivery)
-        return err ? err : HD_ENOMEM;
-    err = write_body(ticket, &delivery->body);
     if (err) {
-        free_delivery(delivery);
+        if (delivery)
+            free_delivery(delivery);
+        webhooks->counts.dropped++;
         return err;
     }
     delivery->row.body = hd_buf_slice(&delivery->body);
-    append(&ticket->app->webhooks->preparing, delivery);
+    append(&webhooks->preparing, delivery);
     *out = delivery;
     return 0;
-}
-
-struct hd_webhook *hd_webhook_prepare(const struct hd_ticket *ticket)
-{
-    struct hd_webhook *delivery = NULL;
-    struct hd_arena arena;
-    struct hd_slice url;
-
-    hd_arena_init(&arena, (size_t)2 * HD_WEBHOOK_MAX_URL);
-    url = url_of(ticket, &arena);
-    if (url.len > 0 && prepare(ticket, url, &delivery)) {
-        ticket->app->webhooks->counts.dropped++;
-        hd_log(HD_LOG_WARN, "webhook", "run %.*s: not sent, it is too large",
-               (int)ticket->rec.run_id.len, ticket->rec.run_id.ptr);
-    }
-    hd_arena_fini(&arena);
-    return delivery;
 }
 
 const struct hd_outbox_row *hd_webhook_row(const struct hd_webhook *webhook)
@@ -805,7 +685,7 @@ void hd_webhook_send(struct hd_webhook *webhook)
         webhooks->left++;
         free_delivery(webhook);
     } else if (webhooks->counts.pending >= MAX_PENDING ||
-               webhook->body.len > MAX_BYTES - webhooks->bytes) {
+               webhook->body.len > HD_WEBHOOK_MAX_BYTES - webhooks->bytes) {
         webhooks->is_behind = webhooks->is_full = true;
         free_delivery(webhook);
     } else {

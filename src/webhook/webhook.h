@@ -18,9 +18,10 @@
 struct hd_app;
 struct hd_config;
 struct hd_outbox_row;
-struct hd_ticket;
 struct hd_webhook;
 struct hd_webhooks;
+
+#define HD_WEBHOOK_MAX_BYTES ((size_t)256 << 20) /* of all that are pending */
 
 struct hd_webhook_counts {
     size_t pending;   /* in memory: being delivered, or waiting for it */
@@ -38,11 +39,12 @@ HD_MUST_CHECK int hd_webhooks_create(struct hd_app *app, struct hd_webhooks **ou
 void hd_webhooks_destroy(struct hd_webhooks *webhooks);
 
 /*
- * The webhook that tells how the run of this ticket ended, to be stored with the end; NULL: it has
- * none. Copies what it needs. Then either hd_webhook_send(), when it is stored, or
- * hd_webhook_cancel().
+ * A webhook with the values of `row`, which it copies, to be stored with the end of its run.
+ * Then either hd_webhook_send(), when it is stored, or hd_webhook_cancel(). An error counts as
+ * a dropped webhook.
  */
-HD_MUST_CHECK struct hd_webhook *hd_webhook_prepare(const struct hd_ticket *ticket);
+HD_MUST_CHECK int hd_webhook_create(struct hd_webhooks *webhooks, const struct hd_outbox_row *row,
+                                    struct hd_webhook **out);
 /* NULL: none. Stays as long as the webhook. */
 const struct hd_outbox_row *hd_webhook_row(const struct hd_webhook *webhook);
 void hd_webhook_send(struct hd_webhook *webhook);

@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 #include "base/json.h"
-#include "graph/decl/decl.h"
+#include "base/suggest.h"
 
 #define MAX_VALUE 16384
 

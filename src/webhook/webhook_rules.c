@@ -15,7 +15,7 @@
 #include <strings.h>
 
 #include "base/alloc.h"
-#include "graph/decl/decl.h"
+#include "base/suggest.h"
 #include "secret/secret.h"
 
 #define MAX_DELAY_SECONDS 300

@@ -1,6 +1,6 @@
 #include "worker/runtime_migrate.h"
 
-#include "graph/engine/runtime_migrate.h"
+#include "graph/state/runtime_migrate_tuple.h"
 #include "graph/state/state.h"
 
 int hd_cross_read(struct hd_app *app, const struct hd_rt_scope *scope, struct hd_slice ns,

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "gate/worker_access.h"
 #include "graph/engine/engine.h"
 #include "graph/state/state.h"
 #include "records/thread_heads.h"

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "gate/worker_access.h"
 #include "secret/secret.h"
 #include "store/store.h"
 #include "worker/worker_internal.h"

@@ -20,6 +20,7 @@
 #include "records/record.h"
 #include "run/assistant.h"
 #include "run/queue.h"
+#include "server/open.h"
 #include "store/rows.h"
 #include "tests/unit/check.h"
 

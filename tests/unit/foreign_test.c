@@ -13,8 +13,10 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
+#include "base/arena.h"
 #include "graph/engine/engine.h"
 #include "graph/engine/runtime_migrate.h"
+#include "graph/state/runtime_migrate_tuple.h"
 #include "graph/state/state.h"
 #include "graph/state/worker_graph.h"
 #include "heddle.h"

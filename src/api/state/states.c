@@ -5,8 +5,8 @@
 #include "api/state/supersteps.h"
 #include "base/log.h"
 #include "events/event_log.h"
-#include "events/stream_modes.h"
 #include "graph/engine/engine.h"
+#include "records/stream_modes.h"
 
 /* ---- looking ---------------------------------------------------------- */
 

@@ -22,6 +22,7 @@
 #include "base/json.h"
 #include "base/map.h"
 #include "base/slice.h"
+#include "base/suggest.h"
 #include "graph/decl/graph.h"
 #include "graph/expr/expr.h"
 #include "value/val.h"
@@ -128,23 +129,6 @@ int hd_decl_fail_path(struct hd_decl *decl, int code, const char *path, const ch
 int hd_decl_fail_type(struct hd_decl *decl, const struct hd_at *at, const char *wanted);
 /* The JSON pointer of `at`, in the arena; NULL when memory is exhausted. */
 const char *hd_decl_path(struct hd_decl *decl, const struct hd_at *at);
-
-/* For "%.*s": not more than fits a message. */
-#define HD_SHOW(s) hd_decl_show_len(s), ((s).ptr ? (s).ptr : "")
-int hd_decl_show_len(struct hd_slice s);
-
-/* Finds the name that was probably meant. */
-struct hd_near {
-    struct hd_slice wanted;
-    struct hd_slice best;
-    size_t distance;
-    char text[HD_GRAPH_MAX_NAME + 32];
-};
-
-void hd_near_init(struct hd_near *near, struct hd_slice wanted);
-void hd_near_try(struct hd_near *near, struct hd_slice candidate);
-/* "; did you mean "x"?" or nothing. */
-const char *hd_near_text(struct hd_near *near);
 
 /* ---- members ---------------------------------------------------------- */
 

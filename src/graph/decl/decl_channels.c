@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "graph/decl/decl.h"
-#include "graph/expr/builtin.h"
+#include "graph/decl/decl_expr.h"
 
 /* ---- what can be declared --------------------------------------------- */
 

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "graph/expr/builtin.h"
+#include "graph/decl/decl_expr.h"
 
 static int read_expr(struct hd_decl *decl, const struct hd_at *at, const struct hd_names *names,
                      int depth, struct hd_expr *out);

@@ -10,7 +10,7 @@
  */
 #include <string.h>
 
-#include "graph/expr/builtin.h"
+#include "graph/decl/decl_expr.h"
 
 #define OPEN HD_S("{{")
 

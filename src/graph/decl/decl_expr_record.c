@@ -2,7 +2,7 @@
  * Records in expressions: an object whose first member is `$` is what
  * docs/encoding.md makes of it, here with expressions in its members.
  */
-#include "graph/expr/builtin.h"
+#include "graph/decl/decl_expr.h"
 
 struct record_kind {
     const char *name;
@@ -67,33 +67,4 @@ int hd_decl_record_kind(struct hd_decl *decl, const struct hd_at *at, size_t *ou
         hd_near_try(&near, hd_slice_cstr(kinds[i].name));
     }
     return hd_decl_fail(decl, &member, "unknown kind of record%s", hd_near_text(&near));
-}
-
-/* What the members are is known only now: the text is checked as one from outside would be. */
-static int check(struct hd_eval *ev, const struct hd_val *record, struct hd_val **out)
-{
-    struct hd_buf text;
-    int err;
-
-    hd_eval_buf(ev, &text);
-    err = hd_val_write(&text, record);
-    if (err == 0)
-        err = hd_eval_bytes(ev, text.len);
-    if (err == 0)
-        err = hd_val_parse(hd_buf_slice(&text), out, NULL);
-    hd_buf_fini(&text);
-    if (err != HD_EINVAL)
-        return err;
-    *out = hd_val_null();
-    return 0;
-}
-
-int hd_eval_record(struct hd_eval *ev, size_t kind, struct hd_val *members, struct hd_val **out)
-{
-    struct hd_val *record = hd_val_merge(hd_val_record((enum hd_val_kind)kind), members);
-    int err = record ? check(ev, record, out) : HD_ENOMEM;
-
-    hd_val_unref(record);
-    hd_val_unref(members);
-    return err;
 }

@@ -71,7 +71,7 @@ enum hd_stream_mode {
     HD_STREAM_ALL = 127,
     HD_STREAM_EVENTS = 128, /* not one of LangGraph's own modes: LangChain's astream_events */
     HD_STREAM_TOOLS =
-        1 << 17 /* only graphs in workers have it; a bit of its own in events/stream_modes.h */
+        1 << 17 /* only graphs in workers have it; a bit of its own in records/stream_modes.h */
 };
 
 const char *hd_stream_mode_name(enum hd_stream_mode mode);

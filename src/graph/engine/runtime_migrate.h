@@ -14,12 +14,10 @@
 
 #include <stdbool.h>
 
-#include "base/arena.h"
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/slice.h"
 #include "graph/engine/engine.h"
-#include "graph/state/state.h"
 
 /* How who wrote the checkpoint makes ids; `metadata` is the checkpoint's. */
 enum hd_graph_ids hd_cross_writer(const struct hd_val *metadata);
@@ -39,14 +37,5 @@ struct hd_cross_rules {
 HD_MUST_CHECK int hd_cross_pends(const struct hd_live *live, struct hd_slice ns, int64_t step,
                                  enum hd_graph_ids writer, const struct hd_cross_rules *rules,
                                  struct hd_pends *pends, struct hd_fault *fault);
-
-/*
- * A checkpoint as the runtime of at->graph reads it, to go on from: `tuple` itself, or in *out a
- * copy with other writes and values, which borrows from it and is the arena's. Waits for the
- * store. HD_EUNSUPPORTED and the reason in `fault` when it cannot go on there; other errors.
- */
-HD_MUST_CHECK int hd_cross_tuple(const struct hd_address *at, const struct heddle_tuple *tuple,
-                                 struct hd_arena *arena, const struct heddle_tuple **out,
-                                 struct hd_fault *fault);
 
 #endif

@@ -5,7 +5,7 @@
 #ifndef HD_GRAPH_EXPR_BUILTIN_H
 #define HD_GRAPH_EXPR_BUILTIN_H
 
-#include "graph/decl/decl.h"
+#include "base/suggest.h"
 #include "graph/expr/expr.h"
 
 /* ---- compiled --------------------------------------------------------- */
@@ -129,22 +129,6 @@ extern const struct hd_calls hd_calls_message;
 /* Also gives the nearest name when there is none. */
 const struct hd_call *hd_call_find(struct hd_slice name, struct hd_near *near);
 
-/* decl_expr_path.c */
-HD_MUST_CHECK int hd_decl_path_read(struct hd_decl *decl, const struct hd_at *at,
-                                    const struct hd_names *names, struct hd_slice text,
-                                    const struct hd_path **out);
-/* A string: a literal, a path or a text with paths. */
-HD_MUST_CHECK int hd_decl_string_expr(struct hd_decl *decl, const struct hd_at *at,
-                                      const struct hd_names *names, struct hd_expr *out);
-HD_MUST_CHECK int hd_decl_literal(struct hd_decl *decl, struct hd_val *val, struct hd_expr *out);
-
-/* decl_expr_record.c: an object that begins with `$`. */
-bool hd_decl_is_record(hd_json_val val);
-/* Whether there is one anywhere in it. */
-bool hd_decl_has_record(hd_json_val val);
-/* One without expressions, checked; and the kind of one with. */
-HD_MUST_CHECK int hd_decl_record(struct hd_decl *decl, const struct hd_at *at, struct hd_expr *out);
-HD_MUST_CHECK int hd_decl_record_kind(struct hd_decl *decl, const struct hd_at *at, size_t *out);
 /* Takes an object with the members and makes it a record; null when it has not what it needs. */
 HD_MUST_CHECK int hd_eval_record(struct hd_eval *ev, size_t kind, struct hd_val *members,
                                  struct hd_val **out);

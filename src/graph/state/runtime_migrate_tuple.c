@@ -5,7 +5,7 @@
 #include "base/alloc.h"
 #include "base/json.h"
 #include "graph/engine/ns.h"
-#include "graph/engine/runtime_migrate.h"
+#include "graph/state/runtime_migrate_tuple.h"
 #include "graph/state/state_internal.h"
 #include "graph/state/worker_graph.h"
 

@@ -1,4 +1,4 @@
-#include "events/stream_modes.h"
+#include "records/stream_modes.h"
 
 static const struct {
     const char *name;

@@ -1,6 +1,6 @@
 /* Stream modes, as clients name them. */
-#ifndef HD_EVENTS_STREAM_MODES_H
-#define HD_EVENTS_STREAM_MODES_H
+#ifndef HD_RECORDS_STREAM_MODES_H
+#define HD_RECORDS_STREAM_MODES_H
 
 #include <stdint.h>
 

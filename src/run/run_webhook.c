@@ -1,0 +1,143 @@
+/* The webhook of a run: the body that reports how the run ended, and the URL in its kwargs. */
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/uuid.h"
+#include "config/config.h"
+#include "records/run_kwargs.h"
+#include "run/active_run.h"
+#include "webhook/outbox.h"
+#include "webhook/webhook.h"
+#include "webhook/webhook_rules.h"
+
+static void put_text(struct hd_jw *jw, const char *name, struct hd_slice text)
+{
+    hd_jw_key(jw, hd_slice_cstr(name));
+    hd_jw_string(jw, text);
+}
+
+static void put_json(struct hd_jw *jw, const char *name, struct hd_slice json,
+                     const char *otherwise)
+{
+    hd_jw_key(jw, hd_slice_cstr(name));
+    hd_jw_raw(jw, json.len > 0 ? json : hd_slice_cstr(otherwise));
+}
+
+static void put_time(struct hd_jw *jw, const char *name, int64_t us)
+{
+    char text[33];
+
+    hd_jw_key(jw, hd_slice_cstr(name));
+    hd_clock_format_iso(us, text);
+    if (us)
+        hd_jw_string(jw, hd_slice_cstr(text));
+    else
+        hd_jw_null(jw);
+}
+
+/* The run, as GET shows it, and how it ended. */
+static int write_body(const struct hd_ticket *ticket, struct hd_buf *out)
+{
+    const struct hd_run_rec *run = &ticket->rec;
+    const struct hd_outcome *outcome = &ticket->outcome;
+    int64_t now = hd_clock_now_us();
+    struct hd_jw jw;
+
+    hd_jw_init(&jw, out);
+    hd_jw_object(&jw);
+    put_text(&jw, "run_id", run->run_id);
+    put_text(&jw, "thread_id", run->thread_id);
+    put_text(&jw, "assistant_id", run->assistant_id);
+    put_time(&jw, "created_at", run->created_at);
+    put_time(&jw, "updated_at", now);
+    put_text(&jw, "status", hd_slice_cstr(hd_run_state_name(outcome->status)));
+    put_json(&jw, "metadata", run->metadata, "{}");
+    hd_jw_key(&jw, HD_S("kwargs"));
+    hd_run_put_kwargs(&jw, run->kwargs, ticket->app->config->namespaces_show);
+    put_text(&jw, "multitask_strategy", hd_slice_cstr(hd_multitask_name(run->multitask)));
+    put_time(&jw, "run_started_at", ticket->started_at);
+    put_time(&jw, "run_ended_at", now);
+    put_json(&jw, "values", outcome->values, "null");
+    if (outcome->error_type.len > 0)
+        put_text(&jw, "error", outcome->error_text);
+    hd_jw_object_end(&jw);
+    return hd_jw_finish(&jw);
+}
+
+/* The URL in the run's kwargs, in the arena; empty when there is none. */
+static struct hd_slice url_of(const struct hd_ticket *ticket, struct hd_arena *arena)
+{
+    struct hd_slice url = hd_slice("", 0);
+    struct hd_json json = {NULL};
+
+    if (ticket->kwargs)
+        return hd_val_get_string(hd_val_get(ticket->kwargs, HD_S("webhook")));
+    /* One that never began: its kwargs were not read yet. */
+    if (hd_json_parse(&json, ticket->rec.kwargs, NULL) ||
+        hd_arena_copy(arena, hd_json_string(hd_json_get(hd_json_root(&json), HD_S("webhook"))),
+                      &url))
+        url = hd_slice("", 0);
+    hd_json_fini(&json);
+    return url;
+}
+
+static const uint8_t ids_ns[16] = {0x3f, 0xa4, 0x0d, 0x6b, 0x91, 0xc7, 0x4e, 0x28,
+                                   0xb5, 0x1c, 0x7a, 0x90, 0x2d, 0xe8, 0x46, 0x53};
+
+/* A run has one webhook, and it has the same id however often the end of the run is stored. */
+static int make_id(const struct hd_run_rec *run, char out[HD_UUID_SIZE])
+{
+    const struct hd_slice parts[] = {run->principal, run->thread_id, run->run_id};
+    struct hd_buf name;
+    int err = 0;
+
+    hd_buf_init(&name, (size_t)64 << 10);
+    for (size_t i = 0; i < HD_COUNT(parts) && !err; i++)
+        err = hd_buf_append_lenslice(&name, parts[i]);
+    if (!err)
+        err = hd_uuid_v5(ids_ns, hd_buf_slice(&name), out);
+    hd_buf_fini(&name);
+    return err;
+}
+
+static int create_webhook(const struct hd_ticket *ticket, struct hd_slice url,
+                          struct hd_webhook **out)
+{
+    char id[HD_UUID_SIZE];
+    int err = make_id(&ticket->rec, id);
+    struct hd_outbox_row row = {.principal = ticket->rec.principal,
+                                .thread_id = ticket->rec.thread_id,
+                                .run_id = ticket->rec.run_id,
+                                .created_at = hd_clock_now_us(),
+                                .id = hd_slice_cstr(id),
+                                .url = url};
+    struct hd_buf body;
+
+    hd_buf_init(&body, HD_WEBHOOK_MAX_BYTES);
+    if (!err)
+        err = write_body(ticket, &body);
+    row.body = hd_buf_slice(&body);
+    if (!err)
+        err = hd_webhook_create(ticket->app->webhooks, &row, out);
+    hd_buf_fini(&body);
+    return err;
+}
+
+struct hd_webhook *hd_run_webhook(const struct hd_ticket *ticket)
+{
+    struct hd_webhook *webhook = NULL;
+    struct hd_arena arena;
+    struct hd_slice url;
+
+    hd_arena_init(&arena, (size_t)2 * HD_WEBHOOK_MAX_URL);
+    url = url_of(ticket, &arena);
+    if (url.len > 0 && create_webhook(ticket, url, &webhook))
+        hd_log(HD_LOG_WARN, "webhook", "run %.*s: not sent, it is too large",
+               (int)ticket->rec.run_id.len, ticket->rec.run_id.ptr);
+    hd_arena_fini(&arena);
+    return webhook;
+}
