@@ -1,7 +1,7 @@
 /*
- * A check that cannot be answered at once is pending: it waits for the key set of its issuer, for
- * an API key, or for its principal to be settled. All of them are in one list, so that they can be
- * counted, and answered when this is destroyed.
+ * A check that cannot complete at once is pending: it waits for its issuer's key set, for an API
+ * key, or for its principal to be settled. All are in one list, so that they can be counted, and
+ * completed when this is destroyed.
  */
 #include "auth/auth.h"
 
@@ -16,10 +16,10 @@
 #include "base/log.h"
 
 #define MAX_PENDING 4096
-#define MAX_UNKNOWN 128 /* of them, those with a key that is not in the set */
+#define MAX_UNKNOWN 128 /* of those, with a key that is not in the set */
 #define MAX_REMEMBERED 10000
 #define LOG_US 1000000
-#define MAX_TRIES 8 /* keys, for a token that names none */
+#define MAX_TRIES 8 /* keys, for a token without `kid` */
 
 struct pending {
     struct pending *prev, *next;
@@ -27,14 +27,14 @@ struct pending {
     hd_auth_fn fn;
     void *ctx;
     char fingerprint[HD_SHA256_LEN];
-    struct hd_issuer *issuer; /* whose key set it waits for; NULL: it waits for something else */
-    bool has_retried;         /* it has waited: another set would be the same */
-    bool is_unknown;          /* it waits for a set with its key in it */
-    struct hd_identity *identity;            /* that is being settled */
-    int64_t until;                           /* it may be remembered that long */
+    struct hd_issuer *issuer;     /* it waits for this issuer's key set; NULL: for something else */
+    bool has_retried;             /* it has waited once: waiting again would give the same set */
+    bool is_unknown;              /* it waits for a set with its key */
+    struct hd_identity *identity; /* being settled */
+    int64_t until;                /* may be cached until then */
     char secret_hash[HD_SHA256_HEX_LEN + 1]; /* of an API key */
     size_t token_len;
-    char token[]; /* overwritten in the end */
+    char token[]; /* overwritten when freed */
 };
 
 struct hd_auth {
@@ -72,7 +72,7 @@ static struct pending *pending_new(struct hd_auth *auth, struct hd_slice token, 
     return p;
 }
 
-/* Refusals are logged, but nobody can fill a disk with them. */
+/* Logs refusals, at a limited rate so that an attacker cannot fill the disk. */
 static void note(struct hd_auth *auth, enum hd_auth_verdict verdict, const char *reason)
 {
     int64_t now = auth->host.now_us(auth->host.ctx);
@@ -157,7 +157,7 @@ void hd_auth_settled(struct hd_auth *auth, void *handle, int err)
     answer(p, HD_AUTH_FINE, NULL);
 }
 
-/* It is who it says it is. */
+/* The credential is verified; settles the principal. */
 static void settle(struct pending *p)
 {
     struct hd_auth *auth = p->auth;
@@ -177,7 +177,7 @@ static void settle(struct pending *p)
 
 /* ---- tokens ----------------------------------------------------------- */
 
-/* Whether one of the keys that may have signed it has. */
+/* Whether one of the candidate keys has signed it. */
 static bool is_signed(const struct hd_jwt *jwt, const struct hd_jwks *set)
 {
     size_t tries = 0;
@@ -185,7 +185,7 @@ static bool is_signed(const struct hd_jwt *jwt, const struct hd_jwks *set)
     for (size_t i = 0; i < set->count && tries < MAX_TRIES; i++) {
         const struct hd_jwk *key = &set->keys[i];
 
-        /* Either may be without a name. */
+        /* Either may lack a key id. */
         if (!hd_jwk_fits(key, jwt->alg) ||
             (jwt->has_kid && key->kid.len > 0 && !hd_slice_eq(key->kid, jwt->kid)))
             continue;
@@ -230,8 +230,8 @@ static void start_fetch(struct hd_auth *auth, struct hd_issuer *issuer)
 }
 
 /*
- * Waits for the set, or answers. Fetching that cannot even begin is answered by
- * hd_auth_fetched(), which frees `p`: nothing may follow.
+ * Waits for the set, or completes. If fetching cannot start, hd_auth_fetched() completes and frees
+ * `p`: do not use it after this.
  */
 static void wait_for_keys(struct pending *p, struct hd_issuer *issuer, bool fetch)
 {
@@ -256,7 +256,7 @@ static void check_with_set(struct pending *p, struct hd_issuer *issuer, const st
         answer(p, HD_AUTH_REFUSED, "its signature is not good");
         return;
     }
-    /* Whoever sends many of these must not be in the way of others. */
+    /* A client that sends many unknown keys must not block others. */
     if (auth->unknown_count >= MAX_UNKNOWN) {
         answer(p, HD_AUTH_UNAVAILABLE, "too many wait for unknown keys");
         return;
@@ -293,7 +293,7 @@ static void check_public(struct pending *p, struct hd_issuer *issuer, const stru
     check_with_set(p, issuer, jwt);
 }
 
-/* Takes the token apart, once more when it had to wait: what it points to has moved. */
+/* Parses the token, again after a wait: pointers into it are no longer valid. */
 static void check_token(struct pending *p)
 {
     struct hd_auth_config *config = &p->auth->config;
@@ -320,7 +320,7 @@ static void check_token(struct pending *p)
     hd_jwt_fini(&jwt);
 }
 
-/* One that waits for this issuer; those that begin to wait meanwhile come before it. */
+/* Removes one that waits for this issuer; checks that begin to wait meanwhile come before it. */
 static struct pending *take_waiting(struct hd_auth *auth, const struct hd_issuer *issuer)
 {
     struct pending *found = NULL;
@@ -343,7 +343,7 @@ void hd_auth_fetched(struct hd_auth *auth, void *handle, struct hd_slice body, i
     if (err)
         hd_log(HD_LOG_WARN, "auth", "no keys of issuer %.*s: %s", (int)issuer->alias.len,
                issuer->alias.ptr, reason);
-    /* Who has waited does not wait for the same set again, so this ends. */
+    /* A check waits for a set only once, so this ends. */
     while (!issuer->keyset.is_fetching && (p = take_waiting(auth, issuer))) {
         p->issuer = NULL;
         set_unknown(p, false);
@@ -361,7 +361,7 @@ static bool is_key_text(struct hd_slice text)
     return hd_slice_starts(text, HD_S(HD_API_KEY_PREFIX));
 }
 
-/* hdk_<id>_<secret>, both of a fixed length: either may have "_" in it. */
+/* hdk_<id>_<secret>, both of fixed length, since either may contain "_". */
 static bool split_key(struct hd_slice text, struct hd_slice *id, struct hd_slice *secret)
 {
     size_t at = sizeof(HD_API_KEY_PREFIX) - 1;
@@ -431,7 +431,7 @@ void hd_auth_found(struct hd_auth *auth, void *handle, const struct hd_api_key *
         answer(p, HD_AUTH_UNAVAILABLE, hd_error_text(err));
         return;
     }
-    /* The secret first: who does not have it learns nothing of the key. */
+    /* Check the secret first: without it, nothing about the key is revealed. */
     if (!key || !hd_secret_eq(hd_slice_cstr(p->secret_hash), key->hash))
         reason = "there is no such API key";
     else if (key->revoked_at)
@@ -457,7 +457,7 @@ void hd_auth_forget_key(struct hd_auth *auth, struct hd_slice key_id)
 
 /* ---- credentials ------------------------------------------------------ */
 
-/* What is behind "Bearer "; false when it is of another scheme. */
+/* The text after "Bearer "; false for another scheme. */
 static bool read_bearer(struct hd_slice header, struct hd_slice *out)
 {
     static const struct hd_slice scheme = HD_S_INIT("bearer ");
@@ -471,8 +471,8 @@ static bool read_bearer(struct hd_slice header, struct hd_slice *out)
 }
 
 /*
- * Authorization comes first: clients send x-api-key on their own when they find the key of some
- * other service in their environment. NULL, or why there is nothing to check.
+ * Authorization takes precedence: clients send x-api-key unasked when they find another service's
+ * key in their environment. Returns NULL, or the reason why there is nothing to check.
  */
 static const char *choose(struct hd_slice authorization, struct hd_slice api_key,
                           struct hd_slice *out)
@@ -562,7 +562,7 @@ bool hd_auth_is_native(const struct hd_auth *auth, struct hd_slice authorization
     return names_issuer(auth, credential);
 }
 
-/* ---- the whole -------------------------------------------------------- */
+/* ---- create and destroy ----------------------------------------------- */
 
 int hd_auth_create(hd_json_val config, const struct hd_auth_host *host, struct hd_auth **out,
                    struct hd_fault *fault)

@@ -1,6 +1,6 @@
 #include "auth/auth_filter.h"
 
-/* An object whose first name is an operator's: {"$eq": …}. */
+/* An object whose first member is an operator: {"$eq": …}. */
 static bool has_operator(hd_json_val wanted)
 {
     struct hd_json_iter it = hd_json_iter(wanted);

@@ -1,13 +1,12 @@
 /*
- * Filters that handlers of custom auth return: which objects somebody may see. Pure.
+ * Filters returned by handlers of custom auth: which objects a user may see. Pure.
  *
- *   {"owner": "x"}                   equal, as JSON; what is not there equals nothing
+ *   {"owner": "x"}                   equal, as JSON; a missing member equals nothing
  *   {"owner": {"$eq": "x"}}          the same
- *   {"teams": {"$contains": "a"}}    a list that has it; of a list: all of them
+ *   {"teams": {"$contains": "a"}}    a list that contains it; for a list: all of them
  *   {"$or": [{…}, {…}]}, {"$and": …} one of them, all of them
  *
- * All members must match. What is no filter lets nobody see anything: it is refused before it is
- * used.
+ * All members must match. An invalid filter is rejected before use and so shows nothing.
  */
 #ifndef HD_AUTH_AUTH_FILTER_H
 #define HD_AUTH_AUTH_FILTER_H
@@ -18,12 +17,12 @@
 #include "base/error.h"
 #include "base/json.h"
 
-#define HD_GRANT_MAX_DEPTH 8 /* of $or and $and in each other */
+#define HD_GRANT_MAX_DEPTH 8 /* of nested $or and $and */
 
-/* HD_EINVAL with a sentence when it is none; NULL and null let everything be seen. */
+/* HD_EINVAL with an error text when it is invalid; NULL and null match everything. */
 HD_MUST_CHECK int hd_grant_check(hd_json_val filter, struct hd_fault *fault);
 
-/* Only for a filter that was checked. `object` NULL: one without members. */
+/* `filter` must have been checked. `object` NULL: one without members. */
 bool hd_grant_allows(hd_json_val filter, hd_json_val object);
 
 #endif

@@ -21,7 +21,7 @@ void hd_base64url_encode(const void *bytes, size_t len, char *out)
         *out = letters[bits << (6 - count) & 63];
 }
 
-/* What a character stands for; -1: nothing. */
+/* The value of a character; -1: invalid. */
 static int value_of(char c)
 {
     if (c >= 'A' && c <= 'Z')

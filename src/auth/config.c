@@ -1,4 +1,4 @@
-/* The keys, and what is there once; config_issuer.c reads the issuers. */
+/* Reads keys and global settings; config_issuer.c reads the issuers. */
 #include "auth/config.h"
 
 #include <openssl/crypto.h>
@@ -16,7 +16,7 @@
 #define MAX_CACHE_SIZE 1000000
 #define SECOND INT64_C(1000000)
 
-/* ---- places ----------------------------------------------------------- */
+/* ---- paths ------------------------------------------------------------ */
 
 struct hd_auth_place hd_auth_in(const struct hd_auth_place *at, const char *name)
 {
@@ -173,7 +173,7 @@ static bool decode_hex(struct hd_slice text, unsigned char out[HD_PRINCIPAL_KEY_
     return true;
 }
 
-/* Either alphabet, with or without padding: what `openssl rand -base64 32` writes is good too. */
+/* Either alphabet, with or without padding: accepts the output of `openssl rand -base64 32`. */
 static bool decode_base64(struct hd_slice text, unsigned char out[HD_PRINCIPAL_KEY_LEN])
 {
     char letters[HD_BASE64URL_LEN(HD_PRINCIPAL_KEY_LEN)];
@@ -242,7 +242,7 @@ static int read_keys(const struct hd_auth_place *auth)
     if (key.val)
         err = read_key(&key);
     else
-        config->key_count = 1; /* the key without a name: plain hashes */
+        config->key_count = 1; /* the key without an id: plain hashes */
     if (!err && old.val && !hd_json_is_array(old.val))
         err = hd_auth_fail(&old, "must be a list");
     while (!err && hd_json_next(&it)) {
@@ -250,7 +250,7 @@ static int read_keys(const struct hd_auth_place *auth)
 
         if (config->key_count == HD_MAX_PRINCIPAL_KEYS)
             return hd_auth_fail(&old, "has too many keys");
-        /* null: before there was a key. */
+        /* null: the time before a key was configured. */
         if (hd_json_is_null(it.val) && config->keys[0].id.len > 0)
             config->keys[config->key_count++] = (struct hd_principal_key){.id = HD_S("")};
         else
@@ -274,9 +274,9 @@ int hd_auth_number(const struct hd_auth_place *at, int64_t max, int64_t *out)
     return 0;
 }
 
-/* ---- code of the project ---------------------------------------------- */
+/* ---- custom auth ------------------------------------------------------ */
 
-/* Names of headers, as requests have them. */
+/* Header names of requests. */
 static int read_cache_keys(const struct hd_auth_place *at)
 {
     static const char *const standard[] = {"authorization", "x-api-key", "cookie"};
@@ -304,7 +304,7 @@ static int read_cache_keys(const struct hd_auth_place *at)
     return err;
 }
 
-/* Seconds, or as LangGraph writes it: {"cache_keys", "ttl_seconds", "max_size"}. */
+/* Seconds, or LangGraph's form: {"cache_keys", "ttl_seconds", "max_size"}. */
 static int read_cache(const struct hd_auth_place *at)
 {
     static const char *const known[] = {"cache_keys", "ttl_seconds", "max_size", NULL};
@@ -348,11 +348,11 @@ static int read_code(const struct hd_auth_place *auth)
     return err;
 }
 
-/* ---- all of it -------------------------------------------------------- */
+/* ---- whole configuration ---------------------------------------------- */
 
 static int read_all(const struct hd_auth_place *auth)
 {
-    /* The last two are LangGraph's; neither opens a door here. */
+    /* The last two are LangGraph's; neither grants access here. */
     static const char *const known[] = {"key",
                                         "old_keys",
                                         "api_keys",

@@ -20,24 +20,23 @@ struct hd_auth_config {
     size_t key_count; /* at least 1 */
     bool has_api_keys;
     int64_t cache_us;
-    bool has_code;  /* `path`: the project's own code authenticates, in a worker */
-    bool is_shared; /* everybody has one compartment */
-    int64_t
-        code_cache_us; /* what the code said is remembered that long; 0: it is asked each time */
+    bool has_code;         /* `path`: the project's code authenticates, in a worker */
+    bool is_shared;        /* all users share one compartment */
+    int64_t code_cache_us; /* cache time of the code's results; 0: no cache */
     size_t cache_size;
-    /* Headers, in lower case, that are a credential for it. */
+    /* Headers, in lower case, that are credentials for the project's code. */
     struct hd_slice cache_keys[HD_MAX_CACHE_KEYS];
     size_t cache_key_count;
-    bool has_cache_keys; /* the list was given: it alone decides */
+    bool has_cache_keys; /* the list was given: only its headers count */
     struct hd_issuer *issuers;
     size_t issuer_count;
     struct hd_arena arena;
 };
 
-/* HD_EINVAL names the member; nothing is to be freed then. Borrows the document. */
+/* HD_EINVAL names the member; nothing to free then. Borrows the document. */
 HD_MUST_CHECK int hd_auth_config_read(struct hd_auth_config *config, hd_json_val auth,
                                       const struct hd_auth_host *host, struct hd_fault *fault);
-/* What is secret in it is overwritten. */
+/* Overwrites secrets. */
 void hd_auth_config_fini(struct hd_auth_config *config);
 
 #endif

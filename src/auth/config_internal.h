@@ -1,4 +1,4 @@
-/* What config.c, config_issuer.c and oidc.c share: members and where they are. */
+/* Shared by config.c, config_issuer.c and oidc.c: members with their paths. */
 #ifndef HD_AUTH_CONFIG_INTERNAL_H
 #define HD_AUTH_CONFIG_INTERNAL_H
 
@@ -14,8 +14,8 @@ struct hd_auth_reader {
 
 struct hd_auth_place {
     const struct hd_auth_reader *reader;
-    char path[128];  /* "auth.issuers[0].alias": for messages */
-    hd_json_val val; /* NULL: it is not there */
+    char path[128];  /* "auth.issuers[0].alias", for error texts */
+    hd_json_val val; /* NULL: missing */
 };
 
 struct hd_auth_place hd_auth_in(const struct hd_auth_place *at, const char *name);
@@ -24,20 +24,20 @@ struct hd_auth_place hd_auth_item(const struct hd_auth_place *at, size_t index, 
 int hd_auth_fail(const struct hd_auth_place *at, const char *why);
 int hd_auth_fail_memory(const struct hd_auth_place *at);
 
-/* An object whose members are among `known` (at most 60, NULL after the last), none twice. */
+/* An object with members among `known` (at most 60, NULL-terminated), none twice. */
 HD_MUST_CHECK int hd_auth_members(const struct hd_auth_place *at, const char *const *known);
 HD_MUST_CHECK int hd_auth_text(const struct hd_auth_place *at, size_t max, struct hd_slice *out);
-/* A text or a list of them. */
+/* A text or a list of texts. */
 HD_MUST_CHECK int hd_auth_texts(const struct hd_auth_place *at, size_t limit, struct hd_slice *out,
                                 size_t *count);
-/* Left as it is when there is none. */
+/* Leaves `out` unchanged when the member is missing. */
 HD_MUST_CHECK int hd_auth_number(const struct hd_auth_place *at, int64_t max, int64_t *out);
-/* What its `file` has in it, or the variable `env`; in the configuration's arena. */
+/* The content of its `file`, or the variable `env`; in the configuration's arena. */
 HD_MUST_CHECK int hd_auth_secret(const struct hd_auth_place *at, struct hd_slice *out);
-/* Without the ends of lines behind it. */
+/* Removes trailing line ends. */
 struct hd_slice hd_auth_trim(struct hd_slice text);
 
-/* NULL: an https URL, or one of this machine; otherwise what is wrong with it. */
+/* NULL for an https URL or a loopback URL; otherwise the reason. */
 const char *hd_auth_url_complaint(const char *url);
 
 HD_MUST_CHECK int hd_auth_issuers(const struct hd_auth_place *at);

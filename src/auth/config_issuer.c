@@ -4,7 +4,7 @@
 
 #include "auth/config_internal.h"
 
-/* ---- where keys come from --------------------------------------------- */
+/* ---- key sources ------------------------------------------------------ */
 
 static bool is_loopback(struct hd_slice host)
 {
@@ -29,7 +29,9 @@ static struct hd_slice host_of(const char *rest)
     return hd_slice(rest, len);
 }
 
-/* What it says is believed, so nobody on the way may change it: https, or this machine. */
+/*
+ * Keys from the URL are trusted, so the connection must be safe from tampering: https, or loopback.
+ */
 const char *hd_auth_url_complaint(const char *url)
 {
     bool is_secure = strncmp(url, "https://", 8) == 0;
@@ -124,7 +126,7 @@ static int read_algorithms(const struct hd_auth_place *at, struct hd_issuer *iss
     return err;
 }
 
-/* ---- what tokens must say --------------------------------------------- */
+/* ---- required claims -------------------------------------------------- */
 
 static bool is_wanted(hd_json_val val)
 {
@@ -214,7 +216,7 @@ static int read_rules(const struct hd_auth_place *at, struct hd_issuer *issuer)
     return err;
 }
 
-/* ---- who they are ----------------------------------------------------- */
+/* ---- identity claims -------------------------------------------------- */
 
 static bool is_alias(struct hd_slice alias)
 {

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 
-/* OpenSSL looks an algorithm up by its name each time, unless it is given what it found. */
+/* OpenSSL looks up an algorithm by name on each use, unless it is fetched once. */
 static EVP_MD *sha256;
 
 static void find_sha256(void)

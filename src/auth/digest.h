@@ -1,4 +1,4 @@
-/* SHA-256, as names of secrets: what is stored or compared instead of them. */
+/* SHA-256 of secrets, stored and compared in place of them. */
 #ifndef HD_AUTH_DIGEST_H
 #define HD_AUTH_DIGEST_H
 
@@ -14,7 +14,7 @@ HD_MUST_CHECK int hd_sha256(struct hd_slice text, unsigned char out[HD_SHA256_LE
 /* The same in hexadecimal, lower case, with a NUL. */
 HD_MUST_CHECK int hd_sha256_hex(struct hd_slice text, char out[HD_SHA256_HEX_LEN + 1]);
 
-/* In the same time wherever they differ; their lengths are no secret. */
+/* Constant-time comparison; the lengths are not secret. */
 bool hd_secret_eq(struct hd_slice a, struct hd_slice b);
 
 #endif

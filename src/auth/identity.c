@@ -2,7 +2,7 @@
 
 #include "base/alloc.h"
 
-/* Texts are bounded where they come from; this is for a mistake. */
+/* A safety limit: texts are bounded by their sources. */
 #define MAX_BYTES 65536
 
 struct hd_identity *hd_identity_new(void)

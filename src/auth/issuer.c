@@ -14,14 +14,14 @@ static int refuse(const char **reason, const char *text)
     return HD_EACCESS;
 }
 
-/* ---- whose it is ------------------------------------------------------ */
+/* ---- issuer and audience ---------------------------------------------- */
 
 static const char *find_tenant(struct hd_slice name)
 {
     return memmem(name.ptr, name.len, tenant.ptr, tenant.len);
 }
 
-/* What stands in a URL for a tenant: nothing that could make another URL of it. */
+/* A tenant id in a URL: must not contain characters that change the URL. */
 static bool is_tenant(struct hd_slice id)
 {
     for (size_t i = 0; i < id.len; i++) {
@@ -34,7 +34,7 @@ static bool is_tenant(struct hd_slice id)
     return id.len > 0 && id.len <= 64;
 }
 
-/* `name` with the token's own `tid` in the place of the placeholder. */
+/* `name` with the token's `tid` in place of the placeholder. */
 static bool is_of_tenant(struct hd_slice name, const char *place, const struct hd_jwt *jwt)
 {
     struct hd_slice id = hd_json_string(hd_json_get(jwt->payload, HD_S("tid")));
@@ -72,7 +72,7 @@ struct hd_issuer *hd_issuer_find(struct hd_issuer *issuers, size_t count, const 
 
 /* ---- claims ----------------------------------------------------------- */
 
-/* The member of that name, dots and all, or what the dots lead to. */
+/* The member with that name, including dots, or the member that the dotted path leads to. */
 static hd_json_val find_claim(hd_json_val object, struct hd_slice path)
 {
     hd_json_val found = hd_json_get(object, path);
@@ -86,7 +86,7 @@ static hd_json_val find_claim(hd_json_val object, struct hd_slice path)
     return found;
 }
 
-/* Whether the claim is that value, or a list with it. */
+/* Whether the claim equals the value, or is a list that contains it. */
 static bool claim_has(hd_json_val claim, hd_json_val wanted)
 {
     struct hd_json_iter it = hd_json_iter(claim);
@@ -132,7 +132,7 @@ static bool has_audience(const struct hd_issuer *issuer, hd_json_val claim)
     return has;
 }
 
-/* RFC 7519's NumericDate, which may have a fraction; false when it is none. */
+/* RFC 7519's NumericDate, which may have a fraction; false when invalid. */
 static bool read_date(hd_json_val val, int64_t *out)
 {
     double number;
@@ -164,7 +164,7 @@ static int check_times(const struct hd_issuer *issuer, hd_json_val payload, int6
     return 0;
 }
 
-/* Media types are compared without their case, and "application/" may be left out. */
+/* Media types compare case-insensitively, and "application/" may be omitted. */
 static bool is_type(struct hd_slice type, struct hd_slice wanted)
 {
     static const struct hd_slice prefix = HD_S_INIT("application/");
@@ -195,9 +195,9 @@ static int check_claims(const struct hd_issuer *issuer, const struct hd_jwt *jwt
     return 0;
 }
 
-/* ---- who it is -------------------------------------------------------- */
+/* ---- identity --------------------------------------------------------- */
 
-/* What is shown, stored and hashed: text without characters that control something. */
+/* Text that is shown, stored and hashed: must not contain control characters. */
 static bool is_name(struct hd_slice text)
 {
     for (size_t i = 0; i < text.len; i++) {

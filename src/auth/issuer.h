@@ -1,6 +1,6 @@
 /*
- * Issuers of tokens, as configured: whom they may speak of, and how. What a verified token says is
- * checked against these rules and becomes an identity. Pure.
+ * Configured token issuers and their rules. The claims of a verified token are checked against
+ * these rules and become an identity. Pure.
  */
 #ifndef HD_AUTH_ISSUER_H
 #define HD_AUTH_ISSUER_H
@@ -25,7 +25,7 @@
 #define HD_MIN_SECRET 32
 #define HD_MAX_LEEWAY 60
 
-/* A claim, by its name or by the path to it, and what it must be: one value or one of a list. */
+/* A claim, by name or path, and its required value: one value or one of a list. */
 struct hd_claim_rule {
     struct hd_slice path;
     hd_json_val wanted;
@@ -33,21 +33,21 @@ struct hd_claim_rule {
 
 struct hd_issuer {
     struct hd_slice alias;
-    struct hd_slice names[HD_MAX_ISSUER_NAMES]; /* `iss`; may have "{tid}" in it */
+    struct hd_slice names[HD_MAX_ISSUER_NAMES]; /* `iss`; may contain "{tid}" */
     size_t name_count;
     struct hd_slice audiences[HD_MAX_ISSUER_NAMES];
     size_t audience_count;
     unsigned algorithms;    /* bit n: enum hd_alg n */
-    const char *keys_url;   /* NULL: there is a secret alone */
-    struct hd_slice secret; /* empty: there is a key set alone */
+    const char *keys_url;   /* NULL: only a secret */
+    struct hd_slice secret; /* empty: only a key set */
     struct hd_slice subjects[HD_MAX_SUBJECT_CLAIMS];
     size_t subject_count;
     struct hd_claim_rule required[HD_MAX_ISSUER_NAMES];
     size_t required_count;
-    struct hd_slice organisations; /* empty: it knows of none */
-    struct hd_claim_rule admin;    /* path empty: it makes none */
+    struct hd_slice organisations; /* empty: no organisations */
+    struct hd_claim_rule admin;    /* path empty: no administrators */
     int64_t leeway_s;
-    struct hd_slice type; /* empty: any of the usual ones */
+    struct hd_slice type; /* empty: any usual one */
     struct hd_keyset keyset;
 };
 
@@ -56,12 +56,12 @@ static inline bool hd_issuer_allows(const struct hd_issuer *issuer, enum hd_alg 
     return alg < HD_ALG_COUNT && (issuer->algorithms >> alg & 1u);
 }
 
-/* The one that the token's `iss` names exactly; NULL: there is none. */
+/* The issuer whose name equals the token's `iss`; NULL: none. */
 struct hd_issuer *hd_issuer_find(struct hd_issuer *issuers, size_t count, const struct hd_jwt *jwt);
 
 /*
- * Checks what a token says whose signature is good, at `now_us`, and fills the identity but for its
- * fingerprint. HD_EACCESS, with the reason, or HD_ENOMEM.
+ * Checks the claims of a token with a valid signature, at `now_us`, and fills the identity except
+ * for its fingerprint. HD_EACCESS, with the reason, or HD_ENOMEM.
  */
 HD_MUST_CHECK int hd_issuer_admit(const struct hd_issuer *issuer, const struct hd_jwt *jwt,
                                   const struct hd_principal_key *key, int64_t now_us,

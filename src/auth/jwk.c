@@ -38,7 +38,7 @@ enum hd_alg hd_alg_find(struct hd_slice name)
         if (hd_slice_eq(algs[i].name, name))
             return (enum hd_alg)i;
     }
-    /* The name that RFC 9864 gives to the one curve we know. */
+    /* RFC 9864's name for the only supported curve. */
     return hd_slice_eq(name, HD_S("Ed25519")) ? HD_EDDSA : HD_ALG_COUNT;
 }
 
@@ -57,7 +57,7 @@ static bool read_bytes(hd_json_val jwk, struct hd_slice name, struct bytes *out)
            hd_base64url_decode(text, out->data, &out->len) == 0 && out->len > 0;
 }
 
-/* Takes the builder's parameters; NULL when they are no key. */
+/* Takes the builder's parameters; NULL when they are not a valid key. */
 static EVP_PKEY *build(const char *type, OSSL_PARAM_BLD *builder)
 {
     OSSL_PARAM *params = OSSL_PARAM_BLD_to_param(builder);
@@ -86,7 +86,7 @@ static EVP_PKEY *build_rsa(const struct bytes *modulus, const struct bytes *expo
     OSSL_PARAM_BLD *builder = OSSL_PARAM_BLD_new();
     EVP_PKEY *key = NULL;
 
-    /* A huge exponent would make each check as dear as signing; 1 is no lock at all. */
+    /* A huge exponent would make verifying as expensive as signing; 1 is insecure. */
     if (n && e && builder && BN_is_odd(e) && !BN_is_one(e) && BN_num_bits(e) <= 64 &&
         BN_num_bits(n) <= HD_MAX_RSA_BITS &&
         OSSL_PARAM_BLD_push_BN(builder, OSSL_PKEY_PARAM_RSA_N, n) &&
@@ -156,7 +156,7 @@ static EVP_PKEY *read_ed25519(hd_json_val jwk)
     return EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, NULL, x.data, x.len);
 }
 
-/* False: it is of a kind that we do not know, or one that must not be published. */
+/* False: unsupported, or a kind that must not be published. */
 static bool read_kind(hd_json_val jwk, enum hd_key_kind *out)
 {
     struct hd_slice type = hd_json_string(hd_json_get(jwk, HD_S("kty")));
@@ -175,7 +175,7 @@ static bool read_kind(hd_json_val jwk, enum hd_key_kind *out)
     return !hd_json_get(jwk, HD_S("d"));
 }
 
-/* `use` and `key_ops` say that signatures may be verified with it, or nothing. */
+/* `use` and `key_ops` permit verifying, or are missing. */
 static bool is_for_verifying(hd_json_val jwk)
 {
     hd_json_val use = hd_json_get(jwk, HD_S("use")), ops = hd_json_get(jwk, HD_S("key_ops"));
@@ -192,7 +192,7 @@ static bool is_for_verifying(hd_json_val jwk)
     return false;
 }
 
-/* The algorithm it says it is for; false when that is another kind's or unknown. */
+/* The key's `alg`; false when it does not match the kind or is unknown. */
 static bool read_alg(hd_json_val jwk, enum hd_key_kind kind, enum hd_alg *out)
 {
     hd_json_val alg = hd_json_get(jwk, HD_S("alg"));
@@ -204,7 +204,7 @@ static bool read_alg(hd_json_val jwk, enum hd_key_kind kind, enum hd_alg *out)
     return *out != HD_ALG_COUNT && algs[*out].kind == kind;
 }
 
-/* 0 also when the key was passed over. */
+/* Returns 0 also for a skipped key. */
 static int add_key(struct hd_jwks *set, hd_json_val jwk)
 {
     struct hd_jwk *key = &set->keys[set->count];
@@ -264,7 +264,7 @@ int hd_jwks_parse(struct hd_slice text, struct hd_jwks **out, const char **reaso
         err = HD_ENOMEM;
     }
     hd_json_fini(&json);
-    /* Errors of OpenSSL are its thread's: others must not find ours. */
+    /* OpenSSL's error queue is per thread: do not leave errors for other code. */
     ERR_clear_error();
     if (err) {
         hd_jwks_destroy(set);

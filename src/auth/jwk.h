@@ -1,6 +1,4 @@
-/*
- * Algorithms, and the public keys of an issuer (RFC 7517, 7518, 8037) as OpenSSL knows them. Pure.
- */
+/* Algorithms, and an issuer's public keys (RFC 7517, 7518, 8037) as OpenSSL keys. Pure. */
 #ifndef HD_AUTH_JWK_H
 #define HD_AUTH_JWK_H
 
@@ -28,25 +26,25 @@ enum hd_alg {
     HD_ALG_COUNT /* none */
 };
 
-/* What kind of key an algorithm takes. */
+/* The kind of key that an algorithm uses. */
 enum hd_key_kind { HD_KEY_SECRET, HD_KEY_RSA, HD_KEY_P256, HD_KEY_P384, HD_KEY_ED25519 };
 
 struct hd_alg_info {
     struct hd_slice name;
     enum hd_key_kind kind;
-    const char *digest; /* OpenSSL's name; NULL: it has its own */
-    size_t half;        /* of a signature r || s; 0: it is something else */
+    const char *digest; /* OpenSSL's name; NULL: built in */
+    size_t half;        /* length of r and of s in a signature r || s; 0: another form */
     bool is_pss;
 };
 
 const struct hd_alg_info *hd_alg_info(enum hd_alg alg);
-/* By exact name; HD_ALG_COUNT: there is no such algorithm here (`none` among them). */
+/* By exact name; HD_ALG_COUNT: unsupported (including `none`). */
 enum hd_alg hd_alg_find(struct hd_slice name);
 
 struct hd_jwk {
-    struct hd_slice kid; /* empty: it has no name */
+    struct hd_slice kid; /* empty: no key id */
     enum hd_key_kind kind;
-    enum hd_alg alg; /* the only one it is for; HD_ALG_COUNT: any of its kind */
+    enum hd_alg alg; /* the only allowed one; HD_ALG_COUNT: any of its kind */
     EVP_PKEY *key;
 };
 
@@ -62,8 +60,8 @@ struct hd_jwks {
 };
 
 /*
- * Reads a key set. Keys that cannot verify anything here (of other kinds, too short, for
- * encryption, secret or private ones) are passed over; HD_EINVAL, with a reason, when none is left.
+ * Parses a key set. Skips keys that cannot verify anything here (other kinds, too short, for
+ * encryption, secret or private ones); HD_EINVAL, with a reason, when none is left.
  */
 HD_MUST_CHECK int hd_jwks_parse(struct hd_slice text, struct hd_jwks **out, const char **reason);
 void hd_jwks_destroy(struct hd_jwks *set);

@@ -14,7 +14,7 @@ static int refuse(const char **reason, const char *text)
     return HD_EINVAL;
 }
 
-/* Names that occur twice are read differently by different programs: such a token is refused. */
+/* Programs differ in how they read duplicate names: a token with any is refused. */
 static bool is_unambiguous(hd_json_val val, unsigned depth)
 {
     struct hd_slice names[HD_MAX_JWT_MEMBERS];
@@ -35,7 +35,7 @@ static bool is_unambiguous(hd_json_val val, unsigned depth)
     return true;
 }
 
-/* A part of the token as the object it stands for; uses up *room. */
+/* Decodes a part of the token to an object; uses up *room. */
 static int read_object(struct hd_slice part, unsigned char **room, struct hd_json *out,
                        const char **reason)
 {
@@ -98,7 +98,7 @@ static int read_parts(struct hd_jwt *jwt, const struct hd_slice parts[3], const 
     return jwt->issuer.len > 0 ? 0 : refuse(reason, "it names no issuer");
 }
 
-/* Exactly three parts, with something in each. */
+/* Exactly three nonempty parts. */
 static bool split(struct hd_slice token, struct hd_slice parts[3])
 {
     size_t count = 0, start = 0;

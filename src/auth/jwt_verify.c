@@ -1,4 +1,4 @@
-/* Signatures, by OpenSSL. */
+/* Signature verification with OpenSSL. */
 #include <openssl/ecdsa.h>
 #include <openssl/err.h>
 #include <openssl/hmac.h>
@@ -14,7 +14,7 @@ static const unsigned char *bytes_of(struct hd_slice s)
     return (const unsigned char *)s.ptr;
 }
 
-/* r || s, each of `half` bytes, as OpenSSL wants it; 0 when it is something else. */
+/* Converts r || s, each of `half` bytes, to DER; 0 when it has another form. */
 static size_t to_der(struct hd_slice raw, size_t half, unsigned char out[MAX_DER])
 {
     ECDSA_SIG *signature;

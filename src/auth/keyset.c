@@ -8,7 +8,7 @@ void hd_keyset_fini(struct hd_keyset *keys)
     *keys = (struct hd_keyset){0};
 }
 
-/* A clock that was set back must not keep a set for ever. */
+/* A clock that was set back must not keep a set forever. */
 static bool is_too_old(const struct hd_keyset *keys, int64_t now)
 {
     return now - keys->fetched_at > HD_KEYS_KEPT_US ||
@@ -37,7 +37,7 @@ enum hd_keys_answer hd_keyset_ask(struct hd_keyset *keys, int64_t now, bool *fet
         begin(keys, fetch);
     if (!keys->set)
         return may_fetch ? HD_KEYS_WAIT : HD_KEYS_MISSING;
-    /* While its issuer cannot be reached nobody waits for it. */
+    /* While the issuer is unreachable, checks do not wait for it. */
     if (!may_fetch || keys->has_failed || now < keys->fresh_until + HD_KEYS_GRACE_US)
         return HD_KEYS_READY;
     return HD_KEYS_WAIT;

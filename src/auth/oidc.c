@@ -38,7 +38,7 @@ static int read_issuer(const struct hd_auth_place *at, const struct hd_auth_conf
     return out->issuer ? 0 : hd_auth_fail(at, "is no alias of auth.issuers");
 }
 
-/* People see it, and it is what an exchange says; the issuer's alias when there is none. */
+/* Shown to users and used in exchange requests; defaults to the issuer's alias. */
 static int read_name(const struct hd_auth_place *at, const struct hd_sign_ins *all,
                      struct hd_sign_in *out)
 {
@@ -54,7 +54,7 @@ static int read_name(const struct hd_auth_place *at, const struct hd_sign_ins *a
     return err;
 }
 
-/* A text, or where it is: {"env"} or {"file"}. */
+/* A text, or its source: {"env"} or {"file"}. */
 static int read_client_secret(const struct hd_auth_place *at, struct hd_sign_in *out)
 {
     static const char *const known[] = {"file", "env", NULL};
@@ -65,7 +65,7 @@ static int read_client_secret(const struct hd_auth_place *at, struct hd_sign_in 
         return 0;
     if (hd_json_is_string(at->val)) {
         err = hd_auth_text(at, MAX_CLIENT, &text);
-        /* A copy of its own, which can be overwritten. */
+        /* A separate copy, which can be overwritten. */
         if (!err && hd_arena_copy(&at->reader->config->arena, text, &out->client_secret))
             err = hd_auth_fail_memory(at);
         return err;
@@ -97,7 +97,7 @@ static int read_endpoint(const struct hd_auth_place *at, const char **out)
     return why ? hd_auth_fail(at, why) : 0;
 }
 
-/* Without endpoints there is a document below the issuer's name that has them. */
+/* Without endpoints, use the discovery document below the issuer's name. */
 static int set_discovery(const struct hd_auth_place *at, struct hd_sign_in *out)
 {
     struct hd_slice name = out->issuer->names[0];
@@ -166,7 +166,7 @@ static int read_all(const struct hd_auth_place *at, const struct hd_auth_config 
         struct hd_auth_place item = hd_auth_item(at, out->count, it.val);
 
         err = read_one(&item, auth, out, &out->items[out->count]);
-        out->count++; /* also a bad one may have a secret already */
+        out->count++; /* counted before the check: an invalid one may hold a secret */
     }
     return err;
 }
@@ -200,7 +200,7 @@ void hd_sign_ins_fini(struct hd_sign_ins *sign_ins)
 
 /* ---- discovery -------------------------------------------------------- */
 
-/* `list` may be missing: then nothing is known, and `otherwise` is the answer. */
+/* `list` may be missing: then returns `otherwise`. */
 static bool lists(hd_json_val list, struct hd_slice word, bool otherwise)
 {
     struct hd_json_iter it = hd_json_iter(list);
@@ -223,7 +223,7 @@ static bool is_name_of(const struct hd_issuer *issuer, struct hd_slice name)
     return false;
 }
 
-/* An issuer elsewhere has nothing to say about this machine, which nobody else could ask. */
+/* A remote issuer must not name endpoints on this machine. */
 static bool is_elsewhere(const struct hd_sign_in *sign_in)
 {
     return sign_in->discovery_url && strncmp(sign_in->discovery_url, "https://", 8) == 0;
@@ -266,7 +266,7 @@ static int read_document(struct hd_oidc *out, hd_json_val root, const struct hd_
         return err;
     *reason = "it has no token_endpoint that is an https URL";
     err = copy_endpoint(root, "token_endpoint", sign_in, arena, &out->token_endpoint);
-    /* Basic is what there is when nothing is said. */
+    /* Basic is the default when the document has no list. */
     out->wants_secret_in_body = !lists(methods, HD_S("client_secret_basic"), true) &&
                                 lists(methods, HD_S("client_secret_post"), false);
     return err;
@@ -292,7 +292,7 @@ int hd_oidc_read(struct hd_oidc *out, struct hd_slice text, const struct hd_sign
     return err;
 }
 
-/* ---- what is asked ---------------------------------------------------- */
+/* ---- requests --------------------------------------------------------- */
 
 static bool is_unreserved(char c)
 {
@@ -357,7 +357,7 @@ static int put_encoded(struct hd_buf *out, struct hd_slice text)
     return err;
 }
 
-/* Adds what follows in `err`: 0 until something fails. */
+/* Appends and collects errors in `err`: 0 until something fails. */
 static int put_field(struct hd_buf *out, const char *name, struct hd_slice value, int err)
 {
     if (!err)
@@ -410,7 +410,7 @@ int hd_oidc_basic(struct hd_buf *out, const struct hd_sign_in *sign_in)
     return err;
 }
 
-/* ---- what is answered ------------------------------------------------- */
+/* ---- responses -------------------------------------------------------- */
 
 static struct hd_slice token_of(hd_json_val answer, const char *name)
 {
@@ -419,7 +419,7 @@ static struct hd_slice token_of(hd_json_val answer, const char *name)
     return text.len <= HD_MAX_CREDENTIAL && is_printable(text) ? text : HD_S("");
 }
 
-/* A word such as invalid_grant: it is shown, so it may be nothing else. */
+/* An error code such as invalid_grant. It is shown, so it is restricted to safe characters. */
 static void read_error(char out[64], struct hd_slice word)
 {
     out[0] = '\0';

@@ -1,8 +1,7 @@
 /*
- * Signing in with an OpenID Connect issuer: authorization code with PKCE (RFC 6749, RFC 7636), as
- * far as it is text. Reads `page.sign_in` of the configuration, what an issuer says of itself, and
- * what its token endpoint answers; writes what that endpoint is asked. Pure: gate/sign_in.c does
- * the asking.
+ * Sign-in with an OpenID Connect issuer: authorization code with PKCE (RFC 6749, RFC 7636), the
+ * parsing and formatting part. Reads `page.sign_in` of the configuration, discovery documents and
+ * token responses; writes token requests. Pure: gate/sign_in.c does the I/O.
  */
 #ifndef HD_AUTH_OIDC_H
 #define HD_AUTH_OIDC_H
@@ -22,15 +21,15 @@
 #include "base/slice.h"
 
 #define HD_MAX_SIGN_INS 16
-#define HD_MAX_OIDC_BYTES ((size_t)256 << 10) /* of a document or an answer */
+#define HD_MAX_OIDC_BYTES ((size_t)256 << 10) /* of a document or a response */
 #define HD_MAX_OIDC_URL 2048
 #define HD_MAX_OIDC_CODE 4096
 #define HD_MAX_OIDC_REFRESH 8192
 
-/* One way to sign in. */
+/* A configured sign-in. */
 struct hd_sign_in {
-    struct hd_slice name;           /* that people see, and that an exchange names */
-    const struct hd_issuer *issuer; /* whose tokens they get */
+    struct hd_slice name;           /* shown to users, and used in exchange requests */
+    const struct hd_issuer *issuer; /* the issuer of the tokens */
     struct hd_slice client_id;
     struct hd_slice client_secret; /* empty: a public client */
     struct hd_slice scope;
@@ -46,37 +45,37 @@ struct hd_sign_ins {
 };
 
 /*
- * `list` is the member page.sign_in. HD_EINVAL names the member; nothing is to be freed then.
- * Borrows the document and the issuers.
+ * `list` is the member page.sign_in. HD_EINVAL names the member; nothing to free then. Borrows the
+ * document and the issuers.
  */
 HD_MUST_CHECK int hd_sign_ins_read(struct hd_sign_ins *out, hd_json_val list,
                                    const struct hd_auth_config *auth,
                                    const struct hd_auth_host *host, struct hd_fault *fault);
-/* What is secret in it is overwritten. */
+/* Overwrites secrets. */
 void hd_sign_ins_fini(struct hd_sign_ins *sign_ins);
 
-/* What an issuer says of itself. */
+/* An issuer's discovery document. */
 struct hd_oidc {
     const char *authorization_endpoint;
     const char *token_endpoint;
-    bool wants_secret_in_body; /* it takes no Basic authentication */
+    bool wants_secret_in_body; /* it does not accept Basic authentication */
 };
 
 /*
- * A discovery document; its texts are in the arena. HD_EINVAL, with the reason, unless it is the
- * issuer's own, has both endpoints, at secure addresses, and can do PKCE. HD_ENOMEM.
+ * Parses a discovery document; texts are in the arena. HD_EINVAL, with the reason, unless it names
+ * the issuer, has both endpoints at secure URLs and supports PKCE. HD_ENOMEM.
  */
 HD_MUST_CHECK int hd_oidc_read(struct hd_oidc *out, struct hd_slice text,
                                const struct hd_sign_in *sign_in, struct hd_arena *arena,
                                const char **reason);
 
-/* What is exchanged for tokens: a code, or a refresh token. */
+/* A code or refresh token to exchange for tokens. */
 struct hd_oidc_grant {
     struct hd_slice code, verifier, redirect_uri;
-    struct hd_slice refresh_token; /* empty: it is a code */
+    struct hd_slice refresh_token; /* empty: a code */
 };
 
-/* NULL: it is sound; otherwise what is wrong with it. */
+/* NULL: valid; otherwise the reason. */
 const char *hd_oidc_complaint(const struct hd_oidc_grant *grant);
 
 /* The body of the request to the token endpoint, application/x-www-form-urlencoded. */
@@ -87,10 +86,10 @@ HD_MUST_CHECK int hd_oidc_basic(struct hd_buf *out, const struct hd_sign_in *sig
 
 struct hd_oidc_tokens {
     struct hd_slice access_token, id_token, refresh_token; /* empty: none */
-    char error[64];                                        /* the issuer's own word; "": none */
+    char error[64];                                        /* the issuer's error code; "": none */
 };
 
-/* An answer of the token endpoint, of any status; borrows `json`. HD_EINVAL: it is none. */
+/* Parses a response of the token endpoint, of any status; borrows `json`. HD_EINVAL: invalid. */
 HD_MUST_CHECK int hd_oidc_tokens_read(struct hd_oidc_tokens *out, hd_json_val answer);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Identities that were verified, by the hash of their credential, until a time. The one that was
- * not used for longest makes room.
+ * Cache of verified identities by the hash of their credential, with expiry. Evicts the least
+ * recently used.
  */
 #ifndef HD_AUTH_TOKEN_CACHE_H
 #define HD_AUTH_TOKEN_CACHE_H
@@ -23,15 +23,15 @@ struct hd_token_cache {
 
 void hd_token_cache_init(struct hd_token_cache *cache, size_t limit);
 void hd_token_cache_fini(struct hd_token_cache *cache);
-/* Borrowed until the cache changes; NULL: it is not known, or not any more. */
+/* Borrowed until the cache changes; NULL: unknown or expired. */
 struct hd_identity *hd_token_cache_get(struct hd_token_cache *cache, struct hd_slice fingerprint,
                                        int64_t now_us);
-/* Takes a reference. Without memory it is not remembered. */
+/* Takes a reference. Out of memory: does nothing. */
 void hd_token_cache_put(struct hd_token_cache *cache, struct hd_identity *identity,
                         int64_t until_us);
-/* That one, if it is there. */
+/* Removes that entry, if present. */
 void hd_token_cache_forget(struct hd_token_cache *cache, struct hd_slice fingerprint);
-/* All that were let in with that API key. */
+/* Removes all entries of that API key. */
 void hd_token_cache_forget_key(struct hd_token_cache *cache, struct hd_slice key_id);
 
 #endif

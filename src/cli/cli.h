@@ -1,29 +1,26 @@
-/*
- * The command line: one file and one const struct for each command, one table
- * in main.c.
- */
+/* The command line: one file and one const struct per command, one table in main.c. */
 #ifndef HD_CLI_CLI_H
 #define HD_CLI_CLI_H
 
 #include "base/buf.h"
 #include "base/compiler.h"
 
-/* What a command may end with. */
+/* Exit status of a command. */
 enum {
     HD_EXIT_OK = 0,
-    HD_EXIT_FAILED = 1, /* said why on stderr */
+    HD_EXIT_FAILED = 1, /* error, printed on stderr */
     HD_EXIT_USAGE = 2   /* wrong arguments */
 };
 
 struct hd_command {
     const char *name;
-    const char *arguments; /* as the usage line shows them */
+    const char *arguments; /* for the usage line */
     const char *summary;   /* one line, for the list of commands */
-    const char *help;      /* all else that `heddle help <name>` says; ends with a newline */
+    const char *help;      /* the rest of `heddle help <name>`; ends with a newline */
 
-    void (*more)(void); /* prints what follows the help; may be NULL */
+    void (*more)(void); /* prints text after the help; may be NULL */
 
-    /* argv[0] is the command's name. Returns one of the above. */
+    /* argv[0] is the command's name. Returns an exit status. */
     int (*run)(int argc, char **argv);
 };
 
@@ -50,7 +47,7 @@ extern const struct hd_command hd_command_version;
 int hd_command_unknown(const char *name);
 /* By name; NULL when there is none. */
 const struct hd_command *hd_command_find(const char *name);
-/* Number `index` of all commands; NULL after the last. */
+/* Command number `index`; NULL after the last. */
 const struct hd_command *hd_command_at(size_t index);
 
 /* ---- for commands: common.c ------------------------------------------- */
@@ -59,24 +56,23 @@ const struct hd_command *hd_command_at(size_t index);
 int hd_usage_error(const struct hd_command *command, const char *fmt, ...) HD_PRINTF(2, 3);
 
 /*
- * An option that takes a value, as "--name value" or "--name=value": *value is
- * set and *index moved to what was used. False: argv[*index] is something else.
- * A value that is missing is NULL.
+ * An option with a value, as "--name value" or "--name=value": sets *value and moves *index to the
+ * last argument used. False: argv[*index] is something else. A missing value is NULL.
  */
 bool hd_option_value(int argc, char **argv, int *index, const char *name, const char **value);
 
-/* A whole file, "-" for standard input; false after saying why on stderr. */
+/* Reads a whole file, "-" for standard input; false after printing the error on stderr. */
 bool hd_read_file(const char *path, size_t limit, struct hd_buf *out);
-/* True when all of it could be written. */
+/* True when all of it was written. */
 bool hd_write_out(struct hd_slice text);
 
-/* Reads a declaration; NULL after saying on standard error what is wrong with it. */
+/* Reads a declaration; NULL after printing the error on stderr. */
 struct hd_graph;
 HD_MUST_CHECK struct hd_graph *hd_read_graph(const char *path);
 
 /*
- * graphs.c: reads those of the configuration, or the built-in ones, into the app; false after
- * saying why on standard error. Close in any case.
+ * graphs.c: reads the graphs of the configuration, or the built-in ones, into the app; false after
+ * printing the error on stderr. Close in any case.
  */
 struct hd_app;
 struct hd_config;
@@ -84,12 +80,12 @@ HD_MUST_CHECK bool hd_graphs_open(struct hd_app *app, const struct hd_config *co
 void hd_graphs_close(struct hd_app *app);
 
 /*
- * serve.c: a server from its options to its end. `greet` says on standard output what there is,
- * once it listens. Returns what a command ends with.
+ * serve.c: runs a server from its options to its end. `greet` prints the start message on standard
+ * output once the server listens. Returns an exit status.
  */
 typedef void (*hd_greet_fn)(struct hd_app *app, const char *url, const char *store);
 int hd_serve(const char *command, int argc, char **argv, hd_greet_fn greet);
-/* Prints the options that it takes. */
+/* Prints the server's options. */
 void hd_serve_options(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* What commands share. */
+/* Functions shared by commands. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -56,7 +56,7 @@ bool hd_read_file(const char *path, size_t limit, struct hd_buf *out)
     FILE *file = is_stdin ? stdin : fopen(path, "rb");
     int err;
 
-    /* One more byte than allowed, and what is read ahead: so that a larger file is noticed. */
+    /* One more byte than allowed, plus the read-ahead, to detect a larger file. */
     hd_buf_init(out, limit + 1 + (size_t)2 * READ_SIZE);
     if (!file) {
         (void)fprintf(stderr, "%s: %s\n", path, strerror(errno));

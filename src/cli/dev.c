@@ -1,6 +1,6 @@
 /*
- * heddle dev: the server for a project at work. It finds the langgraph.json, loads graphs anew when
- * their files change, and says which could be loaded, and what is wrong with the others.
+ * heddle dev: the server for development. Finds langgraph.json, reloads graphs when their files
+ * change, and prints which graphs were loaded and the errors of the others.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,9 +19,9 @@
 #define MAX_ARGUMENTS 512
 #define MAX_TEXT ((size_t)1 << 20)
 
-/* ---- what was found --------------------------------------------------- */
+/* ---- loaded graphs ---------------------------------------------------- */
 
-/* What was said last of each language: several workers say the same. */
+/* The last message for each language: several workers send the same. */
 static struct hd_buf said[HD_RT_LANGUAGES];
 
 static const char *title_of(enum hd_rt_language language)
@@ -29,7 +29,7 @@ static const char *title_of(enum hd_rt_language language)
     return language == HD_RT_JS ? "TypeScript" : "Python";
 }
 
-/* What is wrong and where; how it came to that is in the log. */
+/* The error and its position; the traceback is in the log. */
 static void put_error(struct hd_buf *out, hd_json_val error, int *err)
 {
     struct hd_slice type = hd_json_string(hd_json_get(error, HD_S("type")));
@@ -90,7 +90,7 @@ static int describe(struct hd_buf *out, const struct hd_config *config,
     return err;
 }
 
-/* A worker has loaded what is in its language, or tried to. */
+/* A worker has loaded the graphs of its language, or failed to. */
 static void on_ready(void *ctx, enum hd_rt_language language, struct hd_slice head)
 {
     const struct hd_app *app = ctx;
@@ -118,7 +118,7 @@ static void on_ready(void *ctx, enum hd_rt_language language, struct hd_slice he
     hd_json_fini(&json);
 }
 
-/* ---- the beginning ---------------------------------------------------- */
+/* ---- start ------------------------------------------------------------ */
 
 static void greet(struct hd_app *app, const char *url, const char *store)
 {
@@ -160,7 +160,7 @@ static bool has_option(int argc, char **argv, const char *name)
     return false;
 }
 
-/* The project's folder comes first, as in `heddle dev my-agent`. */
+/* The first argument is the project's folder: `heddle dev my-agent`. */
 static int enter(int *argc, char ***argv)
 {
     if (*argc < 2 || (*argv)[1][0] == '-')

@@ -1,4 +1,4 @@
-/* heddle doctor: is everything as a server needs it? One line for each thing that is looked at. */
+/* heddle doctor: checks the environment of a server. Prints one line per check. */
 #include "cli/doctor.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@
 
 #define MAX_ARGUMENTS 64
 #define MAX_PATH 4096
-#define LITTLE_SPACE ((uint64_t)1 << 30) /* bytes: worth a warning */
+#define LITTLE_SPACE ((uint64_t)1 << 30) /* bytes: warn below this */
 #define TOO_LITTLE_SPACE ((uint64_t)64 << 20)
 
 extern char **environ;
@@ -83,7 +83,7 @@ static void check_database_file(struct checkup *c, const char *file)
 
 /* ---- the database ----------------------------------------------------- */
 
-/* Other rows have no checksum: what is said of them is no more than what is looked at. */
+/* Other rows have no checksum: only their format is checked. */
 static void check_rows(struct checkup *c, struct heddle *store)
 {
     struct hd_fault fault = {0};
@@ -125,7 +125,7 @@ static void check_store(struct checkup *c)
 
     if (hd_url_file(c->config.store, file, sizeof(file))) {
         check_database_file(c, file);
-        if (stat(file, &st) != 0) { /* opening would make it */
+        if (stat(file, &st) != 0) { /* opening would create it */
             hd_url_show(c->config.store, shown, sizeof(shown));
             say(c, FINE, "database", "%s is not there yet; `heddle serve` makes it", shown);
             return;
@@ -137,7 +137,7 @@ static void check_store(struct checkup *c)
         check_database(c);
 }
 
-/* ---- the whole -------------------------------------------------------- */
+/* ---- all checks ------------------------------------------------------- */
 
 static void check_host(struct checkup *c)
 {
@@ -149,7 +149,7 @@ static void check_host(struct checkup *c)
         say(c, FINE, "network", "%s, port %d", c->config.host, c->config.port);
 }
 
-/* A file that holds a key: `{"file": …}` somewhere in the configuration's `auth`. */
+/* A key file: `{"file": …}` anywhere in the configuration's `auth`. */
 static void check_key_file(struct checkup *c, struct hd_slice name)
 {
     struct hd_slice folder = c->config.auth.folder;
@@ -213,7 +213,7 @@ static int check_all(struct checkup *c)
     return c->failures > 0 ? HD_EXIT_FAILED : HD_EXIT_OK;
 }
 
-/* All but --secrets are settings, as those of `serve`. */
+/* All arguments except --secrets are settings, as for `serve`. */
 static int check_up(int argc, char **argv)
 {
     struct hd_config_source source = {.argc = argc, .argv = argv, .env = environ};

@@ -1,4 +1,4 @@
-/* heddle doctor --secrets: a line for each secret that is stored, without the secret. */
+/* heddle doctor --secrets: prints a line per stored secret, without the secret. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,9 +11,9 @@
 #include "store/url.h"
 #include "transfer/secret_scan.h"
 
-#define SHOWN 4     /* characters of a secret, when it is long enough */
-#define MIN_LONG 16 /* … as this */
-#define MAX_KEY 100 /* bytes of a key's cell that are shown */
+#define SHOWN 4     /* leading characters shown of a secret of at least */
+#define MIN_LONG 16 /* this length */
+#define MAX_KEY 100 /* bytes shown of a key column */
 #define MAX_LINE 4096
 
 struct doctor {
@@ -21,7 +21,7 @@ struct doctor {
     bool has_progress; /* standard error is a terminal */
 };
 
-/* What can be printed as it is; other bytes as dots. */
+/* Appends printable characters unchanged and other bytes as dots. */
 static int append_shown(struct hd_buf *line, struct hd_slice text, size_t limit)
 {
     int err = 0;
@@ -34,7 +34,7 @@ static int append_shown(struct hd_buf *line, struct hd_slice text, size_t limit)
     return !err && text.len > limit ? hd_buf_append_slice(line, HD_S("…")) : err;
 }
 
-/* `column=value`, of all columns of the key. A key that is the secret itself is not shown. */
+/* `column=value`, of all columns of the key. A key that is a secret is not shown. */
 static int append_key(struct hd_buf *line, const struct hd_secret_place *place)
 {
     const struct hd_table *table = &hd_tables[place->table];
@@ -99,7 +99,7 @@ static void on_progress(void *ctx, enum hd_table_id table, uint64_t rows)
     (void)fprintf(stderr, "\r%-20s %llu rows ", hd_tables[table].name, (unsigned long long)rows);
 }
 
-/* What was read, so that nobody takes "nothing found" for more than it is. */
+/* Prints how much was read, to show what "nothing found" covers. */
 static void summarise(const struct hd_secret_scan *scan, const struct doctor *doctor,
                       const char *url)
 {

@@ -1,4 +1,4 @@
-/* heddle export: everything of a thread, or of somebody, as JSON lines. */
+/* heddle export: all data of a thread or of a subject, as JSON lines. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -35,7 +35,10 @@ static int write_export(const struct options *options, struct hd_ops *ops, FILE 
     return err ? HD_EXIT_FAILED : HD_EXIT_OK;
 }
 
-/* Beside the file until it is whole; readable by its owner alone. */
+/*
+ * Writes to a temporary file beside the target and renames it when complete; readable by its owner
+ * only.
+ */
 static int export_to_file(const struct options *options, struct hd_ops *ops)
 {
     char part[4096];

@@ -1,4 +1,4 @@
-/* The graphs that a server runs: those of its configuration, or else the built-in ones. */
+/* The graphs that a server runs: those of its configuration, or the built-in ones. */
 #include <stdio.h>
 
 #include "app/app.h"
@@ -8,7 +8,7 @@
 #include "graph/decl/graph.h"
 #include "run/assistant.h"
 
-/* Those of src/cli/graphs; the first one is where clients begin. */
+/* The graphs of src/cli/graphs; clients select the first one by default. */
 #define SHIPPED(X) X(agent) X(research_agent) X(demo)
 
 #define X(name)                             \
@@ -57,7 +57,7 @@ static bool read_shipped(struct hd_app *app, const struct shipped *from)
     return add_graph(app, from->id, graph, hd_slice(NULL, 0));
 }
 
-/* Its code is in workers, which will tell what it looks like. */
+/* Its code runs in workers, which send its drawing and schemas later. */
 static bool add_remote(struct hd_app *app, const struct hd_config_graph *from)
 {
     struct hd_app_graph *entry = &app->graphs[app->graph_count];

@@ -10,7 +10,7 @@
 #include "cli/thread_ns.h"
 #include "heddle.h"
 
-#define MAX_DEPTH 512 /* branches within branches that are drawn */
+#define MAX_DEPTH 512 /* maximum depth of branches drawn */
 
 struct item {
     char *id, *parent, *text;
@@ -84,7 +84,7 @@ static int by_id(const void *a, const void *b)
     return strcmp(((const struct item *)a)->id, ((const struct item *)b)->id);
 }
 
-/* Children by age; a parent that is not there makes a root. */
+/* Children by age; a checkpoint without its parent is a root. */
 static void link_items(struct history *history)
 {
     qsort(history->items, history->count, sizeof(*history->items), by_id);
@@ -93,7 +93,7 @@ static void link_items(struct history *history)
         struct item *parent =
             bsearch(&wanted, history->items, history->count, sizeof(*history->items), by_id);
 
-        /* Ids grow; one that is its own ancestor would never end. */
+        /* Ids increase; this prevents a cycle. */
         if (!parent || strcmp(parent->id, history->items[i].id) >= 0)
             continue;
         history->items[i].is_child = true;
@@ -102,7 +102,7 @@ static void link_items(struct history *history)
     }
 }
 
-/* A line for each checkpoint; where it branches, each branch is set off. */
+/* A line per checkpoint; branches are indented. */
 static void draw(const struct history *history, size_t index, int depth)
 {
     while (index) {

@@ -1,4 +1,4 @@
-/* heddle import: what `heddle export` wrote, back into a database. */
+/* heddle import: loads the output of `heddle export` into a database. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* heddle key: API keys of machines, and the key that principals are derived with. */
+/* heddle key: API keys for machines, and the key that principals are derived with. */
 #include <errno.h>
 #include <fcntl.h>
 #include <heddle.h>
@@ -30,7 +30,7 @@ extern char **environ;
 struct options {
     const char *subject;
     const char *expires;
-    const char *target; /* what to revoke, or the file to write */
+    const char *target; /* the key to revoke, or the file to write */
     bool is_admin;
     char *settings[5]; /* for hd_config_load() */
     int setting_count;
@@ -44,7 +44,7 @@ static int missing(const char *name)
     return hd_usage_error(&hd_command_key, "%s needs a value", name);
 }
 
-/* --store and --config are the server's own settings. */
+/* --store and --config are the server's settings. */
 static int take_setting(struct options *o, const char *name, const char *value)
 {
     if (!value)
@@ -94,7 +94,7 @@ static bool is_subject(const char *text)
     return len > 0 && len <= HD_MAX_SUBJECT;
 }
 
-/* Days from now; false when it is no number of them. */
+/* Days from now; false when invalid. */
 static bool read_expiry(struct options *o, int64_t now)
 {
     int64_t days = 0;
@@ -110,7 +110,7 @@ static bool read_expiry(struct options *o, int64_t now)
     return days > 0 && days <= MAX_DAYS;
 }
 
-/* Opens the store of the settings; NULL after saying why. */
+/* Opens the configured store; NULL after printing the error. */
 static struct heddle *open_store(struct options *o, bool is_new)
 {
     struct hd_config_source source = {o->setting_count, o->settings, environ};
@@ -138,7 +138,7 @@ static int fail(int err, const struct hd_fault *fault)
 
 /* ---- create ----------------------------------------------------------- */
 
-/* Letters and digits alone: an id that begins with "-" would look like an option. */
+/* Letters and digits only: an id that begins with "-" would look like an option. */
 static void make_id(char out[HD_API_KEY_ID_LEN])
 {
     unsigned char bytes[ID_BYTES];
@@ -294,7 +294,7 @@ static int revoke_in(struct heddle *store, struct hd_slice id)
     return err ? fail(err, &fault) : HD_EXIT_OK;
 }
 
-/* The id, or the whole key, of which the id is taken. */
+/* Accepts the id, or the whole key. */
 static int revoke_key(struct options *o)
 {
     struct hd_slice id = hd_slice_cstr(o->target);
@@ -334,7 +334,7 @@ static bool write_whole(int fd, const char *text, size_t len)
     return fsync(fd) == 0;
 }
 
-/* Never over another one: what was stored under that could not be found again. */
+/* Never overwrites an existing key: data stored under it would be lost. */
 static int principal(struct options *o)
 {
     char text[HD_API_KEY_SECRET_LEN + 1];
@@ -363,7 +363,7 @@ static int principal(struct options *o)
     return HD_EXIT_OK;
 }
 
-/* ---- the whole -------------------------------------------------------- */
+/* ---- the command ------------------------------------------------------ */
 
 static int run(int argc, char **argv)
 {

@@ -6,7 +6,7 @@
 #include "base/suggest.h"
 #include "cli/cli.h"
 
-/* One line for each command; a command is one file. */
+/* One line per command; a command is one file. */
 static const struct hd_command *const commands[] = {
     &hd_command_dev,        &hd_command_doctor,  &hd_command_export, &hd_command_graph,
     &hd_command_help,       &hd_command_history, &hd_command_import, &hd_command_key,
@@ -44,7 +44,7 @@ int hd_command_unknown(const char *name)
     return HD_EXIT_USAGE;
 }
 
-/* Options that people try first mean commands. */
+/* Common options that mean commands. */
 static const char *command_name(const char *arg)
 {
     if (strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0)
@@ -77,7 +77,7 @@ int main(int argc, char **argv)
     } else {
         status = command->run(argc - 1, argv + 1);
     }
-    /* What was printed may still fail to be written. */
+    /* Buffered output may still fail to be written. */
     if (fflush(stdout) != 0 && status == HD_EXIT_OK)
         status = HD_EXIT_FAILED;
     return status;

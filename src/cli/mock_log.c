@@ -17,7 +17,7 @@ struct hd_mock_entry {
     struct hd_buf text; /* members of the entry, as JSON without the braces */
 };
 
-/* Headers that say who somebody is: shown as being there. */
+/* Credential headers: logged without their values. */
 static bool is_secret(struct hd_slice name)
 {
     static const struct hd_slice names[] = {

@@ -1,4 +1,4 @@
-/* What a scripted model was asked: for tests, which read it at GET /mock/requests. */
+/* The request log of a scripted model, read by tests at GET /mock/requests. */
 #ifndef HD_CLI_MOCK_LOG_H
 #define HD_CLI_MOCK_LOG_H
 
@@ -12,7 +12,7 @@
 
 struct hd_mock_entry;
 
-/* The last requests; older ones are forgotten when there are too many. */
+/* The last requests; the oldest are dropped at the limit. */
 struct hd_mock_log {
     struct hd_mock_entry *first, *last;
     size_t count, bytes;
@@ -22,7 +22,7 @@ struct hd_mock_log {
 /* Copies the request, without what is secret in it; its number, or -1 when there is no memory. */
 int64_t hd_mock_log_add(struct hd_mock_log *log, const struct hd_http_request *request, int status,
                         int64_t rule);
-/* Its answer has ended: all of it was sent, or the client has gone. */
+/* The response has ended: it was sent completely, or the client disconnected. */
 void hd_mock_log_end(struct hd_mock_log *log, int64_t number, bool is_gone, size_t pieces);
 HD_MUST_CHECK int hd_mock_log_write(const struct hd_mock_log *log, struct hd_buf *out);
 void hd_mock_log_reset(struct hd_mock_log *log);

@@ -1,9 +1,9 @@
 /*
- * heddle mock-model: a server that answers as language models do, by a script. What to
- * answer is decided in src/mock; here are the sockets and the times.
+ * heddle mock-model: a server that responds like language models, by a script. src/mock makes the
+ * responses; this file has the sockets and the timing.
  *
- * A job is an answer that is not complete: it waits for its first byte, then lets its
- * pieces go one by one. The exchange is the job's until it ends or the client goes.
+ * A job is an incomplete response: it waits before its first byte, then sends its pieces one by
+ * one. The exchange belongs to the job until it ends or the client disconnects.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@
 
 #define DEFAULT_PORT 4010
 #define GRACE_MS 2000
-#define BREAK_MS 20 /* what was sent before a cut should arrive */
+#define BREAK_MS 20 /* lets sent data arrive before the connection closes */
 #define MAX_LOG ((size_t)256 << 20)
 
 struct mocking {
@@ -84,7 +84,7 @@ static void break_off(uv_timer_t *timer)
 static void finish(struct job *job)
 {
     if (job->answer.cut > 0) {
-        /* The timer is stopped: all pieces are out. */
+        /* The timer is stopped: all pieces are sent. */
         (void)uv_timer_start(&job->timer, break_off, BREAK_MS, 0);
         return;
     }
@@ -92,7 +92,7 @@ static void finish(struct job *job)
     end_job(job, false);
 }
 
-/* Writes what may be written; on_room goes on when the socket takes no more. */
+/* Writes the released pieces; on_room continues when the socket buffer is full. */
 static void pump(struct job *job)
 {
     size_t end = job->released > 0 ? job->answer.ends[job->released - 1] : 0;
@@ -109,7 +109,7 @@ static void on_room(void *ctx)
 {
     struct job *job = ctx;
 
-    /* With nothing left to write there is nothing to go on with. */
+    /* Wait only if something is left to write. */
     if (job->written < job->answer.ends[job->released - 1])
         pump(job);
 }
@@ -190,7 +190,7 @@ static void start_job(struct mocking *m, struct hd_exchange *ex, struct hd_mock_
 
 /* ---- endpoints -------------------------------------------------------- */
 
-/* The key that the client showed, wherever it did. */
+/* The client's key, from any of the headers. */
 static struct hd_slice shown_key(const struct hd_http_request *request)
 {
     struct hd_slice key = hd_request_value(request, HD_S("authorization"));

@@ -1,4 +1,4 @@
-/* heddle new: a small project that works as it is. */
+/* heddle new: creates a small working project. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -57,7 +57,7 @@ struct kind {
     const char *option;
     const struct file *files;
     size_t count;
-    const char *next; /* what to do before `heddle dev` */
+    const char *next; /* instructions to follow before `heddle dev` */
 };
 
 static const struct kind kinds[] = {
@@ -74,7 +74,7 @@ static int fail(const char *path)
     return HD_EXIT_FAILED;
 }
 
-/* A folder that has something in it may be somebody's work. */
+/* A folder with files may hold the user's work. */
 static bool is_empty(const char *path)
 {
     DIR *dir = opendir(path);
@@ -90,7 +90,7 @@ static bool is_empty(const char *path)
     return is_so;
 }
 
-/* All folders of the path; of "a/b/c" that is a and a/b. */
+/* Creates all parent folders: for "a/b/c", a and a/b. */
 static int make_folders(const char *path)
 {
     char part[PATH_MAX];

@@ -81,7 +81,7 @@ static int load(const struct hd_command *command, const struct hd_ops_options *o
 
 /* ---- principals ------------------------------------------------------- */
 
-/* Whether what the principal has is there: it has a row, and was not moved. */
+/* Whether the principal's data is in the database: it has a row, and was not moved. */
 static bool is_here(struct hd_ops *ops, const char *principal)
 {
     struct hd_principal_rec record;
@@ -95,7 +95,7 @@ static bool is_here(struct hd_ops *ops, const char *principal)
     return is_so;
 }
 
-/* An import makes threads of a subject that has never signed in and has no row. */
+/* An import creates threads for a subject that has never signed in and has no row. */
 static bool has_threads(struct hd_ops *ops, const char *principal)
 {
     struct heddle_threads *threads = NULL;

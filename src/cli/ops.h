@@ -1,4 +1,4 @@
-/* What the operator's commands share: doctor, export, import, rekey. */
+/* Shared by the operator's commands: doctor, export, import, rekey. */
 #ifndef HD_CLI_OPS_H
 #define HD_CLI_OPS_H
 
@@ -14,18 +14,18 @@ struct hd_command;
 struct hd_auth;
 
 /*
- * Opens a database that must be there; false after saying why. `is_new` allows one that
- * is not there yet.
+ * Opens an existing database; false after printing the error. `is_new` permits one that does not
+ * exist yet.
  */
 HD_MUST_CHECK bool hd_ops_open(const struct hd_command *command, const char *url, bool is_new,
                                struct heddle **out);
 
-/* ---- whose, and where ------------------------------------------------- */
+/* ---- subject and store ------------------------------------------------ */
 
-/* As given: each may be NULL. */
+/* As given; each may be NULL. */
 struct hd_ops_options {
     const char *store, *config, *principal, *subject;
-    bool is_of_all; /* the command is about everybody */
+    bool is_of_all; /* the command applies to all principals */
 };
 
 enum { HD_OPS_TAKEN = -1, HD_OPS_OTHER = -2 };
@@ -36,12 +36,12 @@ int hd_ops_option(const struct hd_command *command, struct hd_ops_options *optio
 
 struct hd_ops {
     struct hd_config config;
-    struct hd_auth *auth; /* for its keys; NULL: nobody authenticates */
+    struct hd_auth *auth; /* for its keys; NULL: authentication is off */
     struct heddle *store;
-    char principal[HD_PRINCIPAL_SIZE + 128]; /* "": that of a server without authentication */
+    char principal[HD_PRINCIPAL_SIZE + 128]; /* "": authentication is off */
 };
 
-/* Reads the configuration, opens the database and finds the principal; 0 or HD_EXIT_*. */
+/* Reads the configuration, opens the database and finds the principal; returns 0 or HD_EXIT_*. */
 HD_MUST_CHECK int hd_ops_begin(const struct hd_command *command,
                                const struct hd_ops_options *options, bool is_new,
                                struct hd_ops *ops);

@@ -1,4 +1,4 @@
-/* heddle prune: takes away what threads need not keep, beside running servers. */
+/* heddle prune: deletes old checkpoints and threads; safe beside running servers. */
 #include <heddle.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ struct options {
 
     struct hd_prune prune;
     bool has_strategy;
-    int64_t before; /* of those last changed before that; 0: all */
+    int64_t before; /* only threads last changed before this; 0: all */
 };
 
 struct pruning {
@@ -151,7 +151,7 @@ static bool is_meant(const struct pruning *p, struct hd_slice principal, struct 
            (!o->thread || hd_slice_eq(id, hd_slice_cstr(o->thread)));
 }
 
-/* How it is to be pruned; false: not at all. */
+/* Chooses the strategy; false: do not prune the thread. */
 static bool choose(struct pruning *p, const struct hd_thread_rec *thread, struct hd_prune *prune)
 {
     const struct options *o = p->options;
@@ -198,7 +198,7 @@ static int on_record(void *arg, const struct hd_thread_rec *thread)
     return err;
 }
 
-/* A thread that no server has made: checkpoints alone, by one of the packages. */
+/* A thread without a server's record: checkpoints only, written by one of the packages. */
 static int prune_bare(struct pruning *p, const struct heddle_thread *thread)
 {
     static const enum heddle_prune strategies[] = {[HD_TTL_DELETE] = HEDDLE_DELETE_ALL,
@@ -248,13 +248,13 @@ static int prune_all(struct pruning *p)
         .table = HD_THREADS, .index = HD_PRIMARY, .columns = HD_ALL_COLUMNS};
     int err = hd_threads_scan_all(p->ops->store, on_record, p, &p->fault);
 
-    /* Those have no time to live. */
+    /* They have no time to live. */
     if (!err && p->options->has_strategy)
         err = hd_rows_scan(p->ops->store, query, on_thread, p, &p->fault);
     return err;
 }
 
-/* ---- all of it -------------------------------------------------------- */
+/* ---- the command ------------------------------------------------------ */
 
 static long long file_bytes(const struct hd_ops *ops)
 {

@@ -1,4 +1,4 @@
-/* heddle rekey: everybody's things to the principals of a new key. */
+/* heddle rekey: moves all data to the principals of a new key. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* heddle replay: performs a thread again from what was recorded, and shows where it differs. */
+/* heddle replay: repeats a thread's runs from recorded exchanges, and prints where they differ. */
 #include <stdio.h>
 #include <string.h>
 #include <uv.h>
@@ -22,7 +22,7 @@ struct replaying {
     size_t runs, differing;
 };
 
-/* ---- showing ---------------------------------------------------------- */
+/* ---- output ----------------------------------------------------------- */
 
 static void print_side(const char *name, const struct hd_val *val)
 {
@@ -73,7 +73,7 @@ static void on_replayed(void *ctx, const struct hd_replayed *r)
     (void)fflush(stdout);
 }
 
-/* ---- performing ------------------------------------------------------- */
+/* ---- replaying -------------------------------------------------------- */
 
 /* `shown` is the store's URL. */
 static int replay(const struct hd_config *config, struct heddle *store, const char *shown,
@@ -120,7 +120,7 @@ static int replay_from(const struct hd_config *config, const char *thread)
     return status;
 }
 
-/* All but the thread are settings, as those of `serve`. */
+/* All arguments except the thread are settings, as for `serve`. */
 static int run(int argc, char **argv)
 {
     struct hd_config_source source = {.env = environ};

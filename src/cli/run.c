@@ -1,4 +1,4 @@
-/* heddle run: runs a graph, shows what it does, and asks what it wants to know. */
+/* heddle run: runs a graph, prints its events, and prompts for interrupts. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -29,7 +29,7 @@ struct options {
     const char *scenario;
     const char *durability;
     bool is_json;
-    bool has_events; /* only those of the events mode */
+    bool has_events; /* print only events of the events mode */
 };
 
 struct session {
@@ -40,11 +40,11 @@ struct session {
     struct hd_engine *engine;
     struct hd_agents *agents;
     enum hd_run_status status;
-    struct hd_val *questions; /* that wait for an answer; NULL: none */
+    struct hd_val *questions; /* pending interrupts; NULL: none */
     bool is_in_line;          /* tokens were printed and no newline yet */
 };
 
-/* ---- showing ---------------------------------------------------------- */
+/* ---- output ----------------------------------------------------------- */
 
 static void print_value(const struct hd_val *val)
 {
@@ -105,7 +105,7 @@ static void print_chunk(void *ctx, struct hd_slice ns, enum hd_stream_mode mode,
     line = hd_val_with(line, HD_S("data"), hd_val_ref(data));
     print_value(line);
     (void)putchar('\n');
-    (void)fflush(stdout); /* a program that follows sees it at once */
+    (void)fflush(stdout); /* a reading program sees it at once */
     hd_val_unref(line);
 }
 
@@ -186,7 +186,7 @@ static struct hd_val *read_value(struct hd_slice text)
     return hd_val_parse_json(text, &val, NULL) == 0 ? val : hd_val_string(text);
 }
 
-/* Asks on the terminal; a command with all answers, or NULL when there are none. */
+/* Prompts on the terminal; returns a command with all replies, or NULL without any. */
 static struct hd_val *ask(const struct hd_val *questions)
 {
     struct hd_val *answers = hd_val_object();
@@ -285,7 +285,7 @@ static int parse(int argc, char **argv, struct options *options)
     return 0;
 }
 
-/* A JSON argument, "-" for what comes on standard input. False after saying why. */
+/* A JSON argument, "-" for standard input. False after printing the error. */
 static bool read_argument(const char *name, const char *text, struct hd_val **out)
 {
     struct hd_fault fault = {0};

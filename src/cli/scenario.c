@@ -1,7 +1,6 @@
 /*
- * Performs a scenario: steps on one graph, as tests/equivalence/README.md
- * describes them, and prints what happened as one JSON document. The values in
- * it are in the canonical encoding.
+ * Runs a scenario: steps on one graph (tests/equivalence/README.md). Prints the results as one JSON
+ * document, with values in the canonical encoding.
  */
 #include "cli/scenario.h"
 
@@ -29,7 +28,7 @@ struct player {
     struct hd_val *threads;  /* list of names, in the order of use */
     struct hd_val *returned; /* the config that each step returned, or null */
 
-    /* of the step at work */
+    /* of the current step */
     struct hd_val *record;              /* object */
     struct hd_val *events;              /* list */
     struct hd_val *latest, *interrupts; /* invoke */
@@ -53,7 +52,7 @@ static bool read_in(const char *folder, const char *name, struct hd_buf *out)
     return hd_read_file(path, (size_t)64 << 20, out);
 }
 
-/* Puts the address of the test server where the scenario has its name. */
+/* Replaces the placeholder by the address of the test server. */
 static int replace_server(struct hd_buf *text)
 {
     const char *server = getenv("HEDDLE_TEST_SERVER");
@@ -136,7 +135,7 @@ static struct hd_val *get_state(struct player *p, struct hd_slice thread,
     int err = hd_state_get(&at, subgraphs, &state, &failure);
 
     if (err) {
-        /* Reading fails where saved writes cannot be applied. */
+        /* Reading fails if saved writes cannot be applied. */
         state = hd_val_with(hd_val_object(), HD_S("error"),
                             make_error(failure.type, failure.text ? failure.text : ""));
         hd_failure_fini(&failure);
@@ -169,7 +168,7 @@ static struct hd_val *get_history(struct player *p, struct hd_slice thread,
 
 static struct hd_val *find(struct player *p, struct hd_slice thread, const struct hd_val *ref);
 
-/* The state of a task's subgraph, by names with slashes between. */
+/* The state of a task's subgraph, by a path of names. */
 static struct hd_val *find_task(struct player *p, struct hd_slice thread, const struct hd_val *ref)
 {
     const struct hd_val *of = hd_val_get(ref, HD_S("of"));
@@ -218,7 +217,7 @@ static bool is_wanted(const struct hd_val *state, const struct hd_val *ref)
            (!source || hd_val_equal(hd_val_get(metadata, HD_S("source")), source));
 }
 
-/* The config of the checkpoint that a reference chooses. */
+/* The config of the checkpoint that a reference names. */
 static struct hd_val *find(struct player *p, struct hd_slice thread, const struct hd_val *ref)
 {
     struct hd_val *history, *config = NULL;
@@ -308,7 +307,7 @@ static struct hd_stops read_stops(const struct hd_val *val, struct hd_slice *nam
     return stops;
 }
 
-/* The id of a question, by its number or by what it asks. */
+/* The id of an interrupt, by its index or its value. */
 static struct hd_slice find_interrupt(const struct hd_val *state, const struct hd_val *which)
 {
     const struct hd_val *pending = hd_val_get(state, HD_S("interrupts"));
@@ -323,7 +322,7 @@ static struct hd_slice find_interrupt(const struct hd_val *state, const struct h
     return hd_slice("", 0);
 }
 
-/* Answers are given for questions of the thread as it stands. */
+/* Replies refer to the thread's current interrupts. */
 static struct hd_val *make_command(struct player *p, struct hd_slice thread,
                                    const struct hd_val *spec)
 {
@@ -519,7 +518,7 @@ static struct hd_val *perform(struct player *p, const struct hd_val *step)
     return p->record;
 }
 
-/* ---- what is stored --------------------------------------------------- */
+/* ---- stored data ------------------------------------------------------ */
 
 static struct hd_slice slice(struct heddle_bytes b)
 {
@@ -589,7 +588,7 @@ static struct hd_val *dump_thread(struct player *p, struct hd_slice thread)
     return all;
 }
 
-/* ---- all of it -------------------------------------------------------- */
+/* ---- the command ------------------------------------------------------ */
 
 static struct hd_val *play(struct player *p, const char *folder, const struct hd_val *scenario)
 {

@@ -1,4 +1,4 @@
-/* heddle run --scenario: performs a scenario (tests/equivalence) and prints a record. */
+/* heddle run --scenario: runs a scenario (tests/equivalence) and prints a record. */
 #ifndef HD_CLI_SCENARIO_H
 #define HD_CLI_SCENARIO_H
 

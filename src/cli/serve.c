@@ -29,7 +29,7 @@
 extern char **environ;
 
 struct serving {
-    const char *command; /* for messages */
+    const char *command; /* for error texts */
     hd_greet_fn greet;
     struct hd_config config;
     uv_loop_t loop;
@@ -38,17 +38,17 @@ struct serving {
     struct hd_app app;
     struct hd_api *api;
     struct hd_server *server;
-    struct hd_tls *tls;    /* NULL: without */
-    struct hd_arena arena; /* what the configuration of the server borrows */
+    struct hd_tls *tls;    /* NULL: no TLS */
+    struct hd_arena arena; /* holds texts that the server's configuration borrows */
     regex_t origins;
     bool has_origins;
     int port;
     bool is_ending;
 };
 
-/* ---- the end ---------------------------------------------------------- */
+/* ---- shutdown --------------------------------------------------------- */
 
-/* Nothing is at work and nobody is connected: what is left are handles. */
+/* No runs and no connections are left, only handles. */
 static void on_quiet(void *ctx)
 {
     struct serving *s = ctx;
@@ -68,7 +68,10 @@ static void on_closed(void *arg)
     hd_app_drain(&s->app, on_quiet, s);
 }
 
-/* The first signal ends gently, the second at once: what was acknowledged is stored anyway. */
+/*
+ * The first signal shuts down gracefully, the second at once: acknowledged writes are stored in
+ * either case.
+ */
 static void on_signal(uv_signal_t *handle, int signum)
 {
     struct serving *s = handle->data;
@@ -84,8 +87,8 @@ static void on_signal(uv_signal_t *handle, int signum)
 }
 
 /*
- * An audit log that was moved is begun anew. A certificate that was renewed is taken up; one that
- * is no good changes nothing.
+ * Reopens an audit log that was rotated. Loads a renewed certificate; an invalid one changes
+ * nothing.
  */
 static void on_reload(uv_signal_t *handle, int signum)
 {
@@ -101,8 +104,8 @@ static void on_reload(uv_signal_t *handle, int signum)
 }
 
 /*
- * On a thread of the lease: another server executes the runs of this store now. Nothing may be
- * finished gently, because that would write.
+ * On a thread of the lease: another server now executes the runs of this store. No graceful
+ * shutdown, because it would write.
  */
 static void on_lost(void *ctx, const char *text)
 {
@@ -112,9 +115,9 @@ static void on_lost(void *ctx, const char *text)
     _exit(HD_EXIT_FAILED);
 }
 
-/* ---- the beginning ---------------------------------------------------- */
+/* ---- start ------------------------------------------------------------ */
 
-/* Without users the server answers to its own names alone: DNS rebinding uses others. */
+/* With authentication off, only the server's own Host names are accepted, against DNS rebinding. */
 static void set_guards(const struct hd_config *config, struct hd_server_config *http)
 {
     bool has_users = config->auth.val != NULL;
@@ -126,7 +129,7 @@ static void set_guards(const struct hd_config *config, struct hd_server_config *
     http->guard.proxy_count = config->trusted_proxies.count;
 }
 
-/* "a, b"; NULL when there are none, or all ("*") are meant. */
+/* "a, b"; NULL when empty or "*". */
 static const char *join(struct hd_arena *arena, const struct hd_config_list *list)
 {
     const char *text = NULL;
@@ -152,7 +155,7 @@ static int set_cors(struct serving *s, struct hd_cors *cors)
     if (*config->cors_allow_origin_regex) {
         pattern = hd_arena_printf(&s->arena, "^(%s)$", config->cors_allow_origin_regex);
         if (!pattern || regcomp(&s->origins, pattern, REG_EXTENDED | REG_NOSUB) != 0)
-            return HD_ENOMEM; /* it was checked */
+            return HD_ENOMEM; /* checked before */
         s->has_origins = true;
         cors->pattern = &s->origins;
     }
@@ -214,7 +217,7 @@ static int open_signals(struct serving *s)
             return HD_EIO;
         s->signals[i].data = s;
         s->signal_count++;
-        /* With nothing to read again it is what it always is: the terminal has gone. */
+        /* With nothing to reload, SIGHUP keeps its default meaning: the terminal is gone. */
         if (numbers[i] == SIGHUP && !s->tls && !s->config.audit_file[0])
             continue;
         if (uv_signal_start(&s->signals[i], numbers[i] == SIGHUP ? on_reload : on_signal,
@@ -225,8 +228,8 @@ static int open_signals(struct serving *s)
 }
 
 /*
- * A heap for each thread would keep what each of them once needed; large answers come and go
- * all the time and should not be new mappings.
+ * Per-thread heaps would keep the peak memory of each thread; large responses are frequent and
+ * should not be mapped anew each time.
  */
 static void tune_memory(void)
 {
@@ -237,7 +240,7 @@ static void tune_memory(void)
 #endif
 }
 
-/* A connection is a file; the usual limit of 1,024 is soon reached. */
+/* A connection is a file; the usual limit of 1,024 is too low. */
 static void raise_file_limit(void)
 {
     struct rlimit limit;
@@ -315,7 +318,7 @@ static int start(struct serving *s, struct hd_fault *fault)
     return err;
 }
 
-/* It could not begin: what is open already is closed by the loop. */
+/* The start failed: the loop closes the open handles. */
 static void give_up(struct serving *s)
 {
     if (s->server)
@@ -339,7 +342,7 @@ static int serve(struct serving *s)
         give_up(s);
     } else {
         say_where(s);
-        /* From here on others read the texts of errors; those of `dev` are for its developer. */
+        /* From here on, clients read error texts; those of `dev` are for its developer. */
         hd_errors_hide_places(strcmp(s->command, "serve") == 0);
     }
     uv_run(&s->loop, UV_RUN_DEFAULT);
@@ -350,7 +353,7 @@ static int serve(struct serving *s)
     return err ? HD_EXIT_FAILED : HD_EXIT_OK;
 }
 
-/* `--check`: everything is read as if to serve, and nothing is opened. */
+/* `--check`: reads everything as for serving, opens nothing. */
 static int check(struct serving *s)
 {
     struct hd_fault fault = {0};
@@ -375,7 +378,7 @@ static int check(struct serving *s)
     return HD_EXIT_OK;
 }
 
-/* Takes it out of the arguments, of which the others are settings. */
+/* Removes it from the arguments; all others are settings. */
 static bool take_check(int *argc, char **argv)
 {
     int kept = 1;
@@ -390,7 +393,7 @@ static bool take_check(int *argc, char **argv)
     return true;
 }
 
-/* What the file says that must be known before anything is opened. */
+/* Reads settings that must be known before anything is opened. */
 static int prepare(struct serving *s, struct hd_fault *fault)
 {
     const struct hd_config_list *warnings = &s->config.warnings;

@@ -1,4 +1,4 @@
-/* heddle state: what a thread holds. */
+/* heddle state: prints a thread's state. */
 #include <stdio.h>
 #include <string.h>
 
@@ -19,9 +19,9 @@ struct options {
     const char *graph, *checkpoint;
 };
 
-/* ---- with its graph: everything ---------------------------------------- */
+/* ---- with its graph: all values --------------------------------------- */
 
-/* Where the graph is stored, and the rest of the namespace, which is a subgraph's. */
+/* Splits a stored namespace into the graph's and the rest, which is a subgraph's. */
 static void split_ns(const char *stored, struct hd_slice *root, struct hd_slice *ns)
 {
     const char *bar = strchr(stored, '|');
@@ -65,7 +65,7 @@ static int show_graph(const struct options *options)
     return status;
 }
 
-/* ---- without: what is stored -------------------------------------------- */
+/* ---- without its graph: stored values --------------------------------- */
 
 static void print_value(struct hd_slice name, struct heddle_bytes type, struct heddle_bytes data)
 {

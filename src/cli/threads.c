@@ -1,4 +1,4 @@
-/* heddle threads: the threads of a database, one line for each. */
+/* heddle threads: lists the threads of a database. */
 #include <stdio.h>
 #include <string.h>
 

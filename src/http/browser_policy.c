@@ -1,9 +1,8 @@
 /*
- * Protects the server from web pages. A server on loopback without users must not be usable by any
- * page that the person at the machine opens: neither under a name of the page's own that resolves
- * to this machine (DNS rebinding), nor by requests that browsers send without a preflight (forms,
- * text/plain). So the origin of each request that may change something is checked here and not
- * left to the browser.
+ * Protects the server from web pages. A server on loopback without authentication must not be
+ * usable by pages that its user opens: neither under a page's own host name that resolves to this
+ * machine (DNS rebinding), nor by requests that browsers send without a preflight (forms,
+ * text/plain). So the server checks the origin of each request that may change something.
  */
 #include "base/error.h"
 #include "base/net.h"
@@ -31,7 +30,7 @@ static bool is_listed(const struct hd_guard *guard, struct hd_slice host, int po
     return false;
 }
 
-/* Empty is known: programs may leave the header out, browsers never do. */
+/* An empty name is accepted: programs may omit the header, browsers never do. */
 static bool is_known_name(const struct hd_guard *guard, struct hd_slice authority)
 {
     struct hd_slice host;
@@ -41,7 +40,7 @@ static bool is_known_name(const struct hd_guard *guard, struct hd_slice authorit
                                   (hd_host_names_loopback(host) || is_listed(guard, host, port)));
 }
 
-/* A target in absolute form names the host too, and takes precedence over the header. */
+/* A target in absolute form also names the host, and takes precedence over the header. */
 static bool is_known_host(const struct hd_guard *guard, const struct hd_http_request *request)
 {
     return !guard->checks_host || (is_known_name(guard, hd_request_value(request, HD_S("host"))) &&
@@ -58,7 +57,7 @@ static bool is_own(const struct hd_http_request *request, struct hd_slice origin
 
     if (!hd_origin_authority(origin, &origin))
         return false;
-    /* Browsers alone can write the second; behind a proxy Host may be another. */
+    /* Only browsers can set the second header; behind a proxy, Host may differ. */
     return (host.len > 0 && hd_slice_eq_nocase(origin, host)) ||
            hd_slice_eq(site, HD_S("same-origin"));
 }
@@ -87,7 +86,7 @@ static bool is_harmless(const struct hd_http_request *request)
            (request->method == HD_METHOD_OPTIONS && !hd_cors_is_preflight(request));
 }
 
-/* Programs that are not browsers send neither header. */
+/* Programs other than browsers send neither header. */
 static bool is_foreign(const struct hd_cors *cors, const struct hd_http_request *request)
 {
     struct hd_slice origin;
@@ -125,7 +124,7 @@ static bool is_proxy(const struct hd_guard *guard, struct hd_slice text)
     return false;
 }
 
-/* Takes the last of "a, b, c" away, as an address; false: there is none, or it is no address. */
+/* Removes the last of "a, b, c", as an address; false: none, or not an address. */
 static bool take_last(struct hd_slice *list, struct hd_slice *out)
 {
     const char *comma = list->len > 0 ? memrchr(list->ptr, ',', list->len) : NULL;
@@ -143,8 +142,8 @@ static bool take_last(struct hd_slice *list, struct hd_slice *out)
 }
 
 /*
- * Each proxy adds whom it got the request from at the end, so what those in front of the first
- * that is not trusted say is anybody's word.
+ * Each proxy appends the address that it received the request from, so entries before the first
+ * untrusted address can be forged.
  */
 struct hd_slice hd_guard_peer(const struct hd_guard *guard, const struct hd_http_request *request,
                               struct hd_slice peer)
@@ -175,7 +174,7 @@ static bool has_credentials(const struct hd_http_request *request)
            hd_request_header(request, HD_S("x-api-key"), &unused);
 }
 
-/* It would be remembered for whatever else is served under that name of this machine. */
+/* The browser would remember it for every other service under that host name. */
 static bool is_strict(const struct hd_conn *conn)
 {
     struct hd_slice host;

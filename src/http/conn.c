@@ -4,10 +4,9 @@
  *   idle → head → body → handling → writing ─→ idle
  *                            └→ streaming ─┘     (or lingering → closed)
  *
- * Bytes that come while a request is being answered wait in `pending`, up to a limit, after
- * which the socket is not read; so a peer that pipelines is slowed down by TCP. A peer that
- * ends its side has no more requests, but may want the answers to those it sent. Only who
- * asked to be told (on_gone) takes it for gone.
+ * Bytes received while a request is handled wait in `pending`, up to a limit; then the socket is
+ * not read, so TCP slows down a peer that pipelines. A peer that closes its sending side sends no
+ * more requests, but may read the responses. Only an exchange with on_gone treats it as gone.
  */
 #include <assert.h>
 #include <string.h>
@@ -108,8 +107,8 @@ static void close_wire(struct hd_conn *conn)
 }
 
 /*
- * With bytes unread the kernel would answer a close with a reset, and the peer might lose
- * the answer before it has read it. So it is read on for a while after a refusal.
+ * If unread bytes are left, close() makes the kernel send a reset, and the peer may lose the
+ * response. So after a refusal, input is read for a while.
  */
 static void close_gently(struct hd_conn *conn)
 {
@@ -123,7 +122,7 @@ static void close_gently(struct hd_conn *conn)
     set_paused(conn, false);
 }
 
-/* What the wire still borrows stays until it has come back. */
+/* Memory that the wire still borrows stays until the wire returns it. */
 static void drop_answer(struct hd_conn *conn)
 {
     if (conn->is_sending)
@@ -174,8 +173,10 @@ void hd_conn_settle(struct hd_conn *conn)
     reset_arena(&ex->arena);
 }
 
-/* The little that a stream was given in the kernel is too little for the answers that follow it:
-   after every few kilobytes they would wait for the peer's delayed acknowledgement. */
+/*
+ * The small kernel buffer of a stream is too small for the responses after it: they would wait for
+ * the peer's delayed acknowledgement every few kilobytes.
+ */
 static void widen_kernel(struct hd_conn *conn)
 {
     if (conn->ex.is_stream && conn->hub->config.limits.stream_kernel > 0)
@@ -326,7 +327,7 @@ static void dispatch(struct hd_conn *conn)
         config->handler(config->ctx, &conn->ex);
 }
 
-/* Answers what the handler does not get to see, and closes. */
+/* Responds without calling the handler, and closes. */
 static void refuse(struct hd_conn *conn, int status, const char *reason)
 {
     conn->hub->stats.refused++;
@@ -335,10 +336,7 @@ static void refuse(struct hd_conn *conn, int status, const char *reason)
     hd_answer_error(&conn->ex, status, "%s", reason);
 }
 
-/*
- * When the socket is so full that nothing can be written it is left out: the client sends its
- * body after a while all the same.
- */
+/* Skipped when the socket is full: the client sends its body after a timeout anyway. */
 static void send_continue(struct hd_conn *conn)
 {
     struct hd_slice part = CONTINUE;
@@ -360,14 +358,14 @@ static void await_more(struct hd_conn *conn)
         send_continue(conn);
 }
 
-/* Takes requests out of the bytes until one must wait for its answer; how many were used. */
+/* Parses requests until one must wait for its response; returns the number of bytes used. */
 static size_t consume(struct hd_conn *conn, const char *data, size_t len)
 {
     size_t at = 0, used;
 
     conn->is_consuming = true;
     while (at < len && is_receiving(conn)) {
-        /* Line breaks after a request are no beginning of the next. */
+        /* Skip line breaks after a request. */
         if (conn->state == HD_CONN_IDLE && (data[at] == '\r' || data[at] == '\n')) {
             at++;
             continue;
@@ -416,7 +414,7 @@ void hd_conn_read(struct hd_conn *conn, const char *data, size_t len)
         stash(conn, data + used, len - used);
 }
 
-/* Goes on with what waited while the last request was answered. */
+/* Continues with input that arrived during the last request. */
 static void take_next(struct hd_conn *conn)
 {
     if (!is_receiving(conn))
@@ -461,7 +459,7 @@ void hd_conn_end(struct hd_conn *conn)
     }
 }
 
-/* The holder learns that nobody reads: the peer is gone, or asked for the head alone. */
+/* Notifies the holder that the response is not read: the peer is gone, or sent a HEAD. */
 static void tell_gone(struct hd_conn *conn)
 {
     struct hd_exchange *ex = &conn->ex;
@@ -497,14 +495,14 @@ void hd_conn_run(struct hd_conn *conn, unsigned bits)
         ex->wants_room = false;
         ex->on_room(ex->ctx);
     }
-    /* After on_room, so that the head and the first bytes leave together. */
+    /* After on_room, so that the head and the first bytes are sent together. */
     if ((bits & HD_READY_FLUSH) || (conn->ready & HD_READY_FLUSH)) {
         conn->ready &= ~(unsigned)HD_READY_FLUSH;
         hd_stream_flush(conn);
     }
 }
 
-/* Time for a transfer: a start, and what its size takes at the least rate. */
+/* Time limit of a transfer: a base, and the time for its size at the minimum rate. */
 static bool is_late(const struct hd_conn *conn, int64_t start_ms, size_t bytes)
 {
     int64_t waited = conn->hub->wire->now(conn->hub) - conn->since_ms;
@@ -541,7 +539,7 @@ static void tick_sending(struct hd_conn *conn)
         give_up(conn);
 }
 
-/* The end is not seen while nothing is read. Who waits to be told of it is told all the same. */
+/* EOF is not seen while the socket is not read. An on_gone callback is called all the same. */
 static void tick_paused(struct hd_conn *conn)
 {
     if (conn->is_paused && conn->state != HD_CONN_CLOSED && conn->ex.is_held && conn->ex.on_gone &&

@@ -1,4 +1,4 @@
-/* What lets a page of another origin use the API (the Fetch standard's CORS protocol). */
+/* CORS (the Fetch standard's protocol): lets pages of other origins use the API. */
 #include "base/error.h"
 #include "base/net.h"
 #include "http/internal.h"
@@ -69,8 +69,8 @@ static bool allows_none(const struct hd_cors *cors)
 }
 
 /*
- * Without "*" the answer depends on the origin, and caches must know. With "*" the origin is never
- * repeated: that would allow credentials from everywhere.
+ * Without "*" the response depends on the origin, so it needs Vary. With "*" the origin is never
+ * repeated: that would allow credentials from every origin.
  */
 static int write_origin(struct hd_buf *out, const struct hd_cors *cors, struct hd_slice origin)
 {
@@ -116,7 +116,7 @@ int hd_cors_write(struct hd_buf *out, const struct hd_cors *cors,
 }
 
 /*
- * Unless they are listed, the headers asked for are allowed as they are named: "*" would not cover
+ * Unless headers are configured, the requested ones are allowed by name: "*" would not cover
  * Authorization.
  */
 int hd_cors_write_preflight(struct hd_buf *out, const struct hd_cors *cors,

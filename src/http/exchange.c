@@ -12,7 +12,7 @@
 
 #define DETAIL_SIZE ((size_t)1024)
 
-/* When there was no memory for an answer's headers or text. */
+/* The response when there is no memory for headers or text. */
 #define NO_MEMORY HD_S("{\"detail\":\"the server is out of memory\"}")
 
 const struct hd_http_request *hd_exchange_request(const struct hd_exchange *ex)
@@ -70,7 +70,7 @@ bool hd_exchange_is_gone(const struct hd_exchange *ex)
     return conn->state == HD_CONN_CLOSED || conn->has_ended;
 }
 
-/* A header's name is a token, its value has no controls but the tab. */
+/* A header's name is a token, its value has no control characters except tab. */
 static bool is_sound(struct hd_slice name, struct hd_slice value)
 {
     if (name.len == 0)
@@ -155,7 +155,7 @@ int hd_exchange_compress(struct hd_exchange *ex, struct hd_slice content_type, s
     return 0;
 }
 
-/* 204 and 304 have none, and what they would have is not announced either. */
+/* 204 and 304 have no body and no Content-Length. */
 static bool has_body(int status)
 {
     return status != 204 && status != 304;
@@ -196,7 +196,7 @@ static void send_answer(struct hd_conn *conn, int status, struct hd_slice type,
     }
 }
 
-/* `body` is borrowed for ever, or is what ex->body holds. */
+/* `body` is static, or owned by ex->body. */
 static void answer(struct hd_exchange *ex, int status, struct hd_slice type, struct hd_slice body)
 {
     struct hd_conn *conn = hd_conn_of(ex);
@@ -223,7 +223,7 @@ void hd_answer(struct hd_exchange *ex, int status, struct hd_slice content_type,
                struct hd_buf *body)
 {
     assert(ex->is_held);
-    /* Without memory to compress it goes as it is. */
+    /* If out of memory, send it uncompressed. */
     if (has_body(status) && hd_exchange_compress(ex, content_type, body))
         ex->is_packed = true;
     ex->body = *body;

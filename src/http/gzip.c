@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "http/internal.h"
 
-#define LEVEL 1 /* five times as fast as the usual 6 and, on JSON, a tenth larger */
+#define LEVEL 1 /* five times as fast as the default 6 and, on JSON, a tenth larger */
 #define WINDOW_WITH_GZIP_HEADER (15 + 16)
 #define MEMORY 8
 

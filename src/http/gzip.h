@@ -1,4 +1,4 @@
-/* What was compressed before: embedded files. */
+/* Decompression of embedded files. */
 #ifndef HD_HTTP_GZIP_H
 #define HD_HTTP_GZIP_H
 
@@ -7,8 +7,8 @@
 #include "base/slice.h"
 
 /*
- * Appends what `in`, all of one gzip member, unpacks to. `out` is given room for all of its limit,
- * which should be the length. HD_EINVAL: it is none, or is longer than that. HD_ENOMEM.
+ * Appends the contents of `in`, one whole gzip member. `out` is reserved up to its limit, which
+ * should be the length. HD_EINVAL: invalid, or longer than that. HD_ENOMEM.
  */
 HD_MUST_CHECK int hd_gunzip(struct hd_slice in, struct hd_buf *out);
 

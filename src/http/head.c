@@ -1,11 +1,11 @@
-/* The head of an answer, as text. */
+/* Writes the head of a response. */
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "base/error.h"
 #include "http/internal.h"
 
-#define RETRY_S "2" /* unless the answer has its own */
+#define RETRY_S "2" /* unless the response has one */
 
 const char *hd_status_text(int status)
 {
@@ -59,7 +59,7 @@ const char *hd_status_text(int status)
     return "Unknown";
 }
 
-/* By hand: strftime() would speak the user's language. */
+/* Not strftime(), which depends on the locale. */
 void hd_date_format(int64_t seconds, char out[HD_DATE_SIZE])
 {
     static const char days[][4] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
@@ -86,7 +86,7 @@ static int write_field(struct hd_buf *out, struct hd_slice name, struct hd_slice
     return err ? err : hd_buf_append_slice(out, HD_S("\r\n"));
 }
 
-/* A decimal number at the end of `out`; snprintf() would cost more than all the rest. */
+/* A decimal number at the end of `out`; snprintf() would cost more than everything else here. */
 static struct hd_slice decimal(size_t value, char out[24])
 {
     size_t at = 24;
@@ -144,7 +144,7 @@ int hd_head_write(struct hd_conn *conn, const struct hd_answer_head *head)
         err = write_framing(out, head);
     if (!err)
         err = hd_buf_append_slice(out, hd_buf_slice(&ex->lines));
-    /* What makes a 503 passes: clients that honour this try again. */
+    /* The cause of a 503 is temporary: clients that honour this retry. */
     if (!err && head->status == 503 && !ex->has_retry)
         err = hd_buf_append_slice(out, HD_S("retry-after: " RETRY_S "\r\n"));
     if (!err)

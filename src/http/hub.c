@@ -83,7 +83,7 @@ void hd_hub_run(struct hd_hub *hub)
     }
 }
 
-/* A connection may go from the list while it is told the time, but no other. */
+/* A connection may leave the list during its tick, but no other may. */
 void hd_hub_tick(struct hd_hub *hub)
 {
     struct hd_conn *conn = hub->conns, *next;
@@ -94,7 +94,7 @@ void hd_hub_tick(struct hd_hub *hub)
     }
 }
 
-/* The list has the newest first: of those that are idle equally long the oldest goes. */
+/* The list has the newest first: of connections idle equally long the oldest is closed. */
 bool hd_hub_evict(struct hd_hub *hub)
 {
     struct hd_conn *oldest = NULL;
@@ -120,7 +120,7 @@ const char *hd_hub_date(struct hd_hub *hub)
     return hub->date;
 }
 
-/* Looks like a random UUID; a seed and a counter, because a request id is no secret. */
+/* Looks like a random UUID; made from a seed and a counter, because a request id is not secret. */
 void hd_hub_new_id(struct hd_hub *hub, char out[HD_UUID_SIZE])
 {
     uint64_t count = ++hub->id_count;

@@ -1,11 +1,11 @@
 /*
- * Inside the server: a connection is a state machine that does no I/O of its own. Bytes, ends
- * and times are told to it (hd_conn_*), and it acts through a wire (struct hd_wire_ops): the
- * real one is a uv_tcp_t (wire.c), the fuzzer has one of memory.
+ * Internals of the server. A connection is a state machine without I/O: it receives bytes, EOF and
+ * times through hd_conn_*, and acts through a wire (struct hd_wire_ops): a uv_tcp_t (wire.c), or
+ * memory in the fuzzer.
  *
- * A connection has one exchange at a time, which lives inside it. Callbacks to users
- * (on_room, on_gone) and all else that must not happen inside a user's call is put on the
- * hub's list of ready connections and done by hd_hub_run().
+ * A connection has one exchange at a time, which is part of it. User callbacks (on_room, on_gone)
+ * and other work that must not run inside a user's call are queued on the hub's list of ready
+ * connections and run by hd_hub_run().
  */
 #ifndef HD_HTTP_INTERNAL_H
 #define HD_HTTP_INTERNAL_H
@@ -30,35 +30,40 @@ struct hd_conn;
 struct hd_hub;
 
 struct hd_wire_ops {
-    /* Writes what the socket takes now; the number of bytes (0 too), or negative: broken. */
+    /*
+     * Writes as much as the socket takes now; the number of bytes (may be 0), or negative: broken.
+     */
     ptrdiff_t (*try_write)(struct hd_conn *conn, const struct hd_slice *parts, size_t count);
-    /* Sends all, however long it takes; borrows it until hd_conn_sent(). One at a time. */
+    /*
+     * Sends everything, however long it takes; borrows the parts until hd_conn_sent(). One at a
+     * time.
+     */
     int (*send)(struct hd_conn *conn, const struct hd_slice *parts, size_t count);
-    /* Bytes of send() that still wait. */
+    /* Bytes of send() not yet sent. */
     size_t (*unsent)(const struct hd_conn *conn);
     void (*set_reading)(struct hd_conn *conn, bool is_on);
-    /* Whether the peer has closed, asked while nothing is read. */
+    /* Whether the peer has closed, checked while the socket is not read. */
     bool (*is_hung_up)(struct hd_conn *conn);
-    /* Bounds what the kernel holds of a stream. */
+    /* Limits the kernel's send buffer of a stream. */
     void (*bound_kernel)(struct hd_conn *conn, size_t bytes);
-    /* Nothing more will be written. */
+    /* Closes the sending side. */
     void (*shut_down)(struct hd_conn *conn);
-    /* hd_conn_closed() follows, later. */
+    /* hd_conn_closed() follows later. */
     void (*close)(struct hd_conn *conn);
     /* Frees the memory of the connection. */
     void (*release)(struct hd_conn *conn);
-    /* The list of ready connections is not empty any more. */
+    /* Called when the list of ready connections becomes nonempty. */
     void (*wake)(struct hd_hub *hub);
-    /* Milliseconds of a clock that never goes back. */
+    /* Milliseconds of a monotonic clock. */
     int64_t (*now)(const struct hd_hub *hub);
 };
 
-/* What all connections of a server share. */
+/* State shared by all connections of a server. */
 struct hd_hub {
     const struct hd_wire_ops *wire;
     struct hd_server_config config;
     struct hd_server_stats stats;
-    struct hd_conn *conns; /* also those that are closed but whose exchange is still held */
+    struct hd_conn *conns; /* includes closed ones whose exchange is still held */
     struct hd_conn *ready;
     struct hd_conn **ready_tail;
     bool is_closing;
@@ -72,13 +77,13 @@ struct hd_hub {
 };
 
 enum hd_conn_state {
-    HD_CONN_IDLE,      /* nothing of the next request has come */
-    HD_CONN_HEAD,      /* a part of its head has */
-    HD_CONN_BODY,      /* its head has */
+    HD_CONN_IDLE,      /* waiting for a request */
+    HD_CONN_HEAD,      /* its head is incomplete */
+    HD_CONN_BODY,      /* its body is incomplete */
     HD_CONN_HANDLING,  /* the handler has it */
-    HD_CONN_STREAMING, /* the answer has begun */
-    HD_CONN_WRITING,   /* the answer is complete and waits for the socket */
-    HD_CONN_LINGERING, /* refused: what comes is thrown away until the peer closes */
+    HD_CONN_STREAMING, /* a stream is open */
+    HD_CONN_WRITING,   /* the response is complete and waits for the socket */
+    HD_CONN_LINGERING, /* refused: input is discarded until the peer closes */
     HD_CONN_CLOSED     /* the wire is closed or closing */
 };
 
@@ -89,24 +94,24 @@ struct hd_exchange {
     struct hd_slice id;
     struct hd_slice peer;
     struct hd_slice actor; /* in the arena */
-    bool is_held;          /* by the handler: it will end the exchange */
-    bool is_open;          /* not settled: the answer is not complete, nor given up */
+    bool is_held;          /* by the handler, which will end the exchange */
+    bool is_open;          /* the response is neither complete nor dropped */
     bool is_packed;
-    bool has_caching; /* the answer says itself whether it may be kept */
-    bool has_retry;   /* the answer has a Retry-After */
+    bool has_caching; /* the response has Cache-Control */
+    bool has_retry;   /* the response has Retry-After */
     hd_gone_fn on_gone;
     hd_room_fn on_room;
     void *ctx;
     hd_end_fn at_end;
     void *end_ctx;
-    struct hd_buf lines; /* headers of the answer, each with its line break */
+    struct hd_buf lines; /* headers of the response, each with its line break */
     size_t line_count;
     bool has_failed; /* a header could not be added */
     int status;
     int64_t started_us;
-    struct hd_buf body; /* the answer's, while it is being sent */
+    struct hd_buf body; /* of the response, while it is sent */
     size_t body_bytes;
-    bool is_stream; /* the rest is about streams */
+    bool is_stream; /* the members below are for streams */
     bool is_chunked;
     bool is_ended;
     bool has_sent_end;
@@ -114,7 +119,7 @@ struct hd_exchange {
     bool has_sent_head;
     char *buffer;
     size_t used;  /* bytes of the stream in `buffer` */
-    size_t burst; /* bytes taken in this turn of the loop */
+    size_t burst; /* bytes written in this loop iteration */
 };
 
 enum { HD_READY_GONE = 1, HD_READY_NEXT = 2, HD_READY_FLUSH = 4, HD_READY_ROOM = 8 };
@@ -124,27 +129,27 @@ struct hd_conn {
     struct hd_conn *prev, *next;
     struct hd_conn *ready_next;
     unsigned ready; /* HD_READY_ bits */
-    bool is_queued; /* in the list of ready ones */
-    unsigned pins;  /* must not be freed now */
+    bool is_queued; /* in the list of ready connections */
+    unsigned pins;  /* not 0: must not be freed */
     enum hd_conn_state state;
-    int64_t since_ms; /* when this state began, or last made progress */
+    int64_t since_ms; /* start of this state, or last progress */
     bool is_paused;   /* the socket is not read */
-    bool is_sending;  /* send() is under way */
+    bool is_sending;  /* send() is pending */
     bool is_consuming;
-    bool has_ended; /* the peer sends no more */
-    bool is_broken; /* closed in the middle of an answer: the kernel need not send the rest */
-    bool closes;    /* after this answer */
+    bool has_ended; /* the peer has closed its sending side */
+    bool is_broken; /* closed within a response: the kernel need not send the rest */
+    bool closes;    /* after this response */
     bool is_refused;
     bool is_wire_closed;
     bool is_loopback;
-    bool is_greeting; /* the handshake of TLS is not complete */
+    bool is_greeting; /* the TLS handshake is not complete */
     char peer[HD_MAX_PEER];
-    size_t unsent;       /* as last seen, to notice progress */
-    size_t answer_bytes; /* of the answer being sent */
+    size_t unsent;       /* last seen value, to detect progress */
+    size_t answer_bytes; /* of the response being sent */
     size_t lingered;
-    struct hd_buf pending; /* came while a request was being answered */
+    struct hd_buf pending; /* received while a request was handled */
     size_t pending_at;
-    struct hd_buf head; /* of the answer */
+    struct hd_buf head; /* of the response */
     struct hd_parser parser;
     struct hd_exchange ex;
 };
@@ -153,11 +158,11 @@ struct hd_conn {
 void hd_hub_init(struct hd_hub *hub, const struct hd_wire_ops *wire,
                  const struct hd_server_config *config);
 void hd_hub_fini(struct hd_hub *hub);
-/* Does what is ready; connections that become ready meanwhile are left for the next call. */
+/* Handles ready connections; those that become ready meanwhile wait for the next call. */
 void hd_hub_run(struct hd_hub *hub);
 void hd_hub_mark(struct hd_conn *conn, unsigned bits);
 void hd_hub_tick(struct hd_hub *hub);
-/* Closes the connection that has been idle longest; false when none is. */
+/* Closes the connection idle longest; false when none is idle. */
 bool hd_hub_evict(struct hd_hub *hub);
 const char *hd_hub_date(struct hd_hub *hub);
 void hd_hub_new_id(struct hd_hub *hub, char out[HD_UUID_SIZE]);
@@ -165,17 +170,17 @@ void hd_hub_new_id(struct hd_hub *hub, char out[HD_UUID_SIZE]);
 char *hd_hub_take_buffer(struct hd_hub *hub);
 void hd_hub_give_buffer(struct hd_hub *hub, char *buffer);
 
-/* conn.c: what is told to a connection */
+/* conn.c: events of a connection */
 void hd_conn_init(struct hd_conn *conn, struct hd_hub *hub);
 void hd_conn_read(struct hd_conn *conn, const char *data, size_t len);
-/* The peer sends no more; it may still read. */
+/* The peer closed its sending side; it may still read. */
 void hd_conn_end(struct hd_conn *conn);
-/* It can neither be read from nor written to any more. */
+/* The connection can neither be read nor written any more. */
 void hd_conn_break(struct hd_conn *conn);
 void hd_conn_sent(struct hd_conn *conn, bool is_broken);
 void hd_conn_closed(struct hd_conn *conn);
 void hd_conn_tick(struct hd_conn *conn);
-/* Closes now when nothing is under way, else after the answer. */
+/* Closes now if no request is active, else after the response. */
 void hd_conn_finish(struct hd_conn *conn);
 
 /* conn.c: for exchange.c, stream.c and hub.c */
@@ -184,13 +189,13 @@ static inline struct hd_conn *hd_conn_of(const struct hd_exchange *ex)
     return (struct hd_conn *)((char *)ex - offsetof(struct hd_conn, ex));
 }
 void hd_conn_run(struct hd_conn *conn, unsigned bits);
-/* Writes all parts: now, or with hd_conn_sent() later. 1: all is written; 0: later; -1: broken. */
+/* Writes all parts: now, or later with hd_conn_sent(). 1: all is written; 0: later; -1: broken. */
 int hd_conn_write(struct hd_conn *conn, const struct hd_slice *parts, size_t count);
-/* The answer has left: the exchange is settled, the connection goes on or closes. */
+/* The response is sent: settles the exchange, continues or closes the connection. */
 void hd_conn_answered(struct hd_conn *conn);
-/* The exchange is over for its holder; frees what can be freed. */
+/* The exchange has ended for its holder; frees its memory. */
 void hd_conn_settle(struct hd_conn *conn);
-/* Frees the connection when nobody needs it any more. */
+/* Frees the connection when it is unused. */
 void hd_conn_release(struct hd_conn *conn);
 void hd_conn_enter(struct hd_conn *conn, enum hd_conn_state state);
 
@@ -198,9 +203,9 @@ void hd_conn_enter(struct hd_conn *conn, enum hd_conn_state state);
 #define HD_STREAM_GAP 10 /* before the bytes, for the chunk's size and CR LF */
 #define HD_STREAM_TAIL 7 /* after them: CR LF 0 CR LF CR LF */
 void hd_stream_flush(struct hd_conn *conn);
-/* What was being sent has left. */
+/* A pending send has completed. */
 void hd_stream_sent(struct hd_conn *conn);
-/* Gives the buffer back. */
+/* Returns the buffer to the pool. */
 void hd_stream_drop(struct hd_conn *conn);
 
 /* head.c */
@@ -222,24 +227,24 @@ HD_MUST_CHECK int hd_cors_write(struct hd_buf *out, const struct hd_cors *cors,
 HD_MUST_CHECK int hd_cors_write_preflight(struct hd_buf *out, const struct hd_cors *cors,
                                           const struct hd_http_request *request);
 
-/* Whether a page of that origin may use the server; `origin` is the header's value. */
+/* Whether pages of that origin may use the server; `origin` is the header's value. */
 bool hd_cors_allows(const struct hd_cors *cors, struct hd_slice origin);
 bool hd_cors_allows_all(const struct hd_cors *cors);
-/* "name:port" of "https://name:port"; false when it is not an origin of http or https. */
+/* "name:port" of "https://name:port"; false when it is not an http or https origin. */
 bool hd_origin_authority(struct hd_slice origin, struct hd_slice *out);
 
-/* guard.c */
+/* browser_policy.c */
 struct hd_refusal_text {
-    int status; /* 0: it is not refused */
+    int status; /* 0: not refused */
     const char *text;
 };
-/* What is refused before the handler sees it. */
+/* Checks a request before the handler sees it. */
 struct hd_refusal_text hd_guard_check(const struct hd_server_config *config,
                                       const struct hd_http_request *request);
-/* Whom the request comes from: the peer, or whom it, a proxy, speaks for. */
+/* The address of the client: the peer, or the client that the proxy names. */
 struct hd_slice hd_guard_peer(const struct hd_guard *guard, const struct hd_http_request *request,
                               struct hd_slice peer);
-/* Headers that keep a browser from more than it was asked for. */
+/* Security headers for browsers. */
 HD_MUST_CHECK int hd_guard_write(struct hd_buf *out, const struct hd_conn *conn);
 
 /* gzip.c */
@@ -249,7 +254,7 @@ HD_MUST_CHECK int hd_gzip(struct hd_slice in, struct hd_buf *out);
 
 /* wire.c */
 extern const struct hd_wire_ops hd_wire_uv;
-/* Takes the connection that waits at the listener. */
+/* Accepts the listener's waiting connection. */
 HD_MUST_CHECK int hd_wire_accept(struct hd_hub *hub, uv_stream_t *listener);
 
 /* wire_tls.c */
@@ -257,12 +262,12 @@ extern const struct hd_wire_ops hd_wire_tls;
 
 /* server.c, for wire.c */
 uv_loop_t *hd_server_loop(const struct hd_hub *hub);
-/* One for all connections: what is read is used up at once. */
+/* One for all connections: data is used up before the next read. */
 uv_buf_t hd_server_read_buffer(struct hd_hub *hub);
 void hd_server_wake(struct hd_hub *hub);
-/* A connection was closed: there may be room for another. */
+/* A connection was closed: another may be accepted. */
 void hd_server_has_room(struct hd_hub *hub);
-/* A connection's memory was given back. */
+/* A connection's memory was freed. */
 void hd_server_released(struct hd_hub *hub);
 
 #endif

@@ -1,8 +1,7 @@
 /*
- * llhttp is used without any of its lenient flags: bare LF, obs-fold, white space before the
- * colon, Content-Length twice or together with Transfer-Encoding are refused by it, which is
- * what request smuggling lives on. Checked here: Host, the versions, the only transfer
- * coding there is, the form of the target, and all sizes.
+ * Uses llhttp without lenient flags: it refuses bare LF, obs-fold, white space before the colon,
+ * and Content-Length twice or with Transfer-Encoding, all of which enable request smuggling.
+ * Checked here: Host, the version, the transfer coding, the form of the target, and all sizes.
  */
 #include "http/parse.h"
 
@@ -29,7 +28,7 @@ static struct hd_parser *parser_of(llhttp_t *http)
     return http->data;
 }
 
-/* The first reason counts. */
+/* Keeps the first reason. */
 static int refuse(struct hd_parser *parser, int status, const char *reason)
 {
     if (parser->status == 0) {
@@ -53,7 +52,7 @@ static int refuse_head(struct hd_parser *parser)
                             : "the request's head is too large");
 }
 
-/* Appends to the text of the head; buffers of requests are 32 bit, see hd_server_create(). */
+/* Appends to the head's text; request buffers use 32-bit offsets, see hd_server_create(). */
 static int append_head(struct hd_parser *parser, const char *at, size_t len)
 {
     int err = hd_buf_append(&parser->head, at, len);
@@ -91,7 +90,7 @@ static int add_span(struct hd_parser *parser)
     return 0;
 }
 
-/* What follows the head counts against its limit, too, and is not kept. */
+/* Chunk extensions and trailers count against the head's limit and are not kept. */
 static int count_extra(struct hd_parser *parser, size_t len)
 {
     parser->head_bytes += len;
@@ -131,7 +130,7 @@ static int on_field(llhttp_t *http, const char *at, size_t len)
     return 0;
 }
 
-/* Not in on_value(), which an empty value may never come to. */
+/* Not in on_value(), which is not called for an empty value. */
 static int on_field_end(llhttp_t *http)
 {
     struct hd_parser *parser = parser_of(http);
@@ -184,7 +183,7 @@ static struct hd_slice trim_end(struct hd_slice s)
     return s;
 }
 
-/* The text of the head does not move any more: offsets become slices. */
+/* The head's text no longer moves: offsets become slices. */
 static int fill_headers(struct hd_parser *parser)
 {
     struct hd_http_request *request = &parser->request;
@@ -205,7 +204,7 @@ static int fill_headers(struct hd_parser *parser)
     return 0;
 }
 
-/* Cuts "http://host" off "http://host/path"; other targets stay as they are. */
+/* Removes "http://host" from "http://host/path"; other targets stay unchanged. */
 static struct hd_slice take_authority(struct hd_slice target, struct hd_slice *authority)
 {
     const char *begin = NULL;
@@ -273,7 +272,7 @@ static int check_host(struct hd_parser *parser)
     return 0;
 }
 
-/* "chunked", once, is the only transfer coding there is for a request. */
+/* "chunked", once, is the only transfer coding allowed for a request. */
 static int check_coding(struct hd_parser *parser)
 {
     const struct hd_http_request *request = &parser->request;
@@ -349,7 +348,9 @@ static int on_head(llhttp_t *http)
         err = fill_target(parser);
     if (!err)
         err = check_head(parser);
-    /* Another protocol may be offered (h2c, websocket); going on with this one declines it. */
+    /*
+     * The client may offer another protocol (h2c, websocket); continuing with HTTP/1.1 declines it.
+     */
     http->upgrade = 0;
     return err;
 }
@@ -414,7 +415,7 @@ void hd_parser_fini(struct hd_parser *parser)
     *parser = (struct hd_parser){0};
 }
 
-/* llhttp has one code for a version that it does not know and for a line that ends wrongly. */
+/* llhttp has one code for an unknown version and for a bad line end. */
 static bool is_version_error(const llhttp_t *http, llhttp_errno_t error)
 {
     static const char other[] = "Expected CRLF after version";
@@ -424,7 +425,7 @@ static bool is_version_error(const llhttp_t *http, llhttp_errno_t error)
     return error == HPE_INVALID_VERSION && strcmp(llhttp_get_error_reason(http), other) != 0;
 }
 
-/* What llhttp found wrong. */
+/* Maps llhttp's error. */
 static enum hd_parse_outcome refuse_error(struct hd_parser *parser, llhttp_errno_t error)
 {
     char text[sizeof(parser->reason)];
@@ -455,7 +456,7 @@ enum hd_parse_outcome hd_parser_feed(struct hd_parser *parser, const char *data,
     if (error != HPE_OK)
         return refuse_error(parser, error);
     if (!parser->has_head) {
-        /* Also what is not kept, such as spaces before a value. */
+        /* Includes bytes that are not kept, such as spaces before a value. */
         parser->head_bytes += len;
         if (parser->head_bytes > parser->limits->head) {
             (void)refuse_head(parser);

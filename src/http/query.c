@@ -6,7 +6,7 @@
 #include "base/utf8.h"
 #include "http/request.h"
 
-/* How much of a value an error message shows. */
+/* Characters of a value shown in an error text. */
 #define SHOWN 60
 
 static int hex_value(char c)
@@ -120,7 +120,7 @@ int hd_params_parse(struct hd_params *out, struct hd_slice query, struct hd_aren
     struct hd_params params = {0};
     int err;
 
-    /* Empty pairs ("a=1&&b=2") count too: this bounds the work, not the use. */
+    /* Empty pairs ("a=1&&b=2") count too: this limits the work. */
     if (most > HD_PARAMS_MAX)
         return hd_fault_set(fault, HD_ELIMIT, "the query string has more than %d parameters",
                             HD_PARAMS_MAX);
@@ -153,7 +153,7 @@ bool hd_params_get(const struct hd_params *params, struct hd_slice name, struct 
     return false;
 }
 
-/* A list that is being gathered. */
+/* A list under construction. */
 struct gathering {
     struct hd_slice name;
     struct hd_arena *arena;
@@ -195,7 +195,7 @@ static int add(struct gathering *g, struct hd_slice item)
     return 0;
 }
 
-/* A scalar's text, copied because the document does not stay. Null is no element. */
+/* A scalar's text, copied because the document is temporary. Skips null. */
 static int add_json_scalar(struct gathering *g, hd_json_val val, struct hd_slice whole)
 {
     struct hd_slice text;
@@ -222,7 +222,7 @@ static int add_json_scalar(struct gathering *g, hd_json_val val, struct hd_slice
     return err ? err : add(g, text);
 }
 
-/* `["a","b"]`, and `"a"`, which clients make that write everything as JSON. */
+/* `["a","b"]`, and `"a"`, sent by clients that encode everything as JSON. */
 static int add_json(struct gathering *g, struct hd_slice text)
 {
     struct hd_json json = {0};
@@ -319,7 +319,7 @@ int hd_params_bool(const struct hd_params *params, struct hd_slice name, bool ot
     return refuse(fault, name, value, "true or false");
 }
 
-/* Digits with an optional sign, nothing else; false when it is none or does not fit. */
+/* Digits with an optional sign, nothing else; false when invalid or out of range. */
 static bool read_int(struct hd_slice text, int64_t *out)
 {
     bool is_negative = text.len > 0 && text.ptr[0] == '-';
@@ -333,7 +333,7 @@ static bool read_int(struct hd_slice text, int64_t *out)
 
         if (digit < 0 || digit > 9)
             return false;
-        /* Gathered below zero, where there is room for one more than above. */
+        /* Computed as a negative number, whose range is larger by one. */
         if (value < (INT64_MIN + digit) / 10)
             return false;
         value = value * 10 - digit;

@@ -75,7 +75,7 @@ static struct hd_slice trim(struct hd_slice s)
     return s;
 }
 
-/* Cuts what comes before the first `mark` off; all of it when there is none. */
+/* Splits off the text before the first `mark`; all of it when there is none. */
 static struct hd_slice cut(struct hd_slice *rest, char mark)
 {
     const char *end = rest->len ? memchr(rest->ptr, mark, rest->len) : NULL;
@@ -102,7 +102,7 @@ bool hd_request_is_json(const struct hd_http_request *request)
            hd_slice_eq_nocase(hd_slice(name.ptr + skip, name.len - skip), HD_S("+json"));
 }
 
-/* "q=0", "q=0.", "q=0.000": not wanted. */
+/* "q=0", "q=0.", "q=0.000": not accepted. */
 static bool is_refused(struct hd_slice parameters)
 {
     while (parameters.len > 0) {
@@ -119,7 +119,7 @@ static bool is_refused(struct hd_slice parameters)
     return false;
 }
 
-/* What gzip is called itself counts more than "*". */
+/* An explicit gzip takes precedence over "*". */
 bool hd_request_accepts_gzip(const struct hd_http_request *request)
 {
     struct hd_slice rest = hd_request_value(request, HD_S("accept-encoding"));

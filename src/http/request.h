@@ -1,7 +1,4 @@
-/*
- * A request as it came: what the parser makes and the handler reads. Everything
- * in it is borrowed and lives until the exchange it belongs to has ended.
- */
+/* A parsed request. Everything in it is borrowed and valid until its exchange ends. */
 #ifndef HD_HTTP_REQUEST_H
 #define HD_HTTP_REQUEST_H
 
@@ -11,7 +8,7 @@
 #include "base/slice.h"
 
 enum hd_method {
-    HD_METHOD_OTHER, /* a method that HTTP knows and no route can have */
+    HD_METHOD_OTHER, /* a valid method that no route can have */
     HD_METHOD_GET,
     HD_METHOD_HEAD,
     HD_METHOD_POST,
@@ -25,20 +22,20 @@ enum hd_method {
 
 struct hd_header {
     struct hd_slice name;  /* in lower case */
-    struct hd_slice value; /* without the white space around it */
+    struct hd_slice value; /* without surrounding white space */
 };
 
 struct hd_http_request {
     enum hd_method method;
-    struct hd_slice method_name; /* as written, for logs */
+    struct hd_slice method_name; /* as sent, for logs */
     struct hd_slice authority;   /* "host:port" of a target in absolute form; empty: none */
     struct hd_slice path;        /* begins with '/', still percent-encoded */
-    struct hd_slice query;       /* what follows '?', still percent-encoded */
+    struct hd_slice query;       /* the part after '?', still percent-encoded */
     const struct hd_header *headers;
     size_t header_count;
-    struct hd_slice body; /* whole; empty when there is none */
+    struct hd_slice body; /* complete; may be empty */
     bool is_http10;
-    bool is_kept_alive; /* the client wants to send another one */
+    bool is_kept_alive; /* the connection stays open */
 };
 
 /* "GET"; "" for HD_METHOD_OTHER. */
@@ -47,22 +44,23 @@ const char *hd_method_name(enum hd_method method);
 /* The methods of a mask as "GET, HEAD, POST"; `out` needs 64 bytes. Returns the length. */
 size_t hd_method_list(unsigned mask, char out[64]);
 
-/* The value of the first header of that name (in lower case); false when there is none. */
+/* The value of the first header with that name (in lower case); false when there is none. */
 bool hd_request_header(const struct hd_http_request *request, struct hd_slice name,
                        struct hd_slice *out);
 
-/* As above, with an empty value for "none". */
+/* As above; empty when there is none. */
 struct hd_slice hd_request_value(const struct hd_http_request *request, struct hd_slice name);
 
 /*
- * Whether a browser sends the request for a web page. Sec-Fetch-Mode is no sign of it: fetch() of
- * Node sends it too.
+ * Whether a browser sends the request for a web page. Sec-Fetch-Mode does not show it: Node's
+ * fetch() sends it too.
  */
 bool hd_request_is_of_page(const struct hd_http_request *request);
 
 /*
- * Whether a page of this server asks, or no page at all: for what no other page may do, whatever
- * cors.allow_origins says. Browsers tell; others cannot be made to ask by a page.
+ * Whether the request comes from this server's pages or from no page: for actions that other pages
+ * must not do, whatever cors.allow_origins allows. Browsers set the headers; a page cannot make
+ * other programs send requests.
  */
 bool hd_request_is_same_origin(const struct hd_http_request *request);
 
@@ -72,7 +70,7 @@ bool hd_request_is_json(const struct hd_http_request *request);
 /* Whether Accept-Encoding allows gzip ("gzip", "x-gzip" or "*", not with q=0). */
 bool hd_request_accepts_gzip(const struct hd_http_request *request);
 
-/* Equal but for the case of ASCII letters. */
+/* Compares ASCII letters case-insensitively. */
 bool hd_slice_eq_nocase(struct hd_slice a, struct hd_slice b);
 
 #endif

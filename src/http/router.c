@@ -1,8 +1,8 @@
 /*
- * A tree of segments. Each node has its fixed children in the order of their text (found by
- * bisection), at most one child that takes any segment, and at most one that takes the
- * rest of the path. A walk tries them in that order and goes back when a branch ends
- * without the method; how far that can go is bounded by the table, which is ours.
+ * A tree of segments. Each node has its fixed children sorted by text (binary search), at most one
+ * child that matches any segment, and at most one that matches the rest of the path. A walk tries
+ * them in that order and backtracks when a branch lacks the method; the route table bounds the
+ * work.
  */
 #include "http/router.h"
 
@@ -50,7 +50,7 @@ static struct node *node_create(struct hd_router *router, struct hd_slice text)
     return node;
 }
 
-/* Cuts the next segment off; false at the end. `path` has no slash in front. */
+/* Splits off the next segment; false at the end. `path` has no leading slash. */
 static bool next_segment(struct hd_slice *path, struct hd_slice *segment)
 {
     const char *slash;
@@ -63,7 +63,7 @@ static bool next_segment(struct hd_slice *path, struct hd_slice *segment)
     return true;
 }
 
-/* Without the slashes in front and the one behind; ptr is NULL when nothing is left. */
+/* Removes leading slashes and one trailing slash; ptr is NULL when nothing is left. */
 static struct hd_slice strip(struct hd_slice path)
 {
     while (path.len > 0 && path.ptr[0] == '/')
@@ -73,7 +73,7 @@ static struct hd_slice strip(struct hd_slice path)
     return path.len > 0 ? path : hd_slice(NULL, 0);
 }
 
-/* Where a fixed child with this text is or belongs. */
+/* The index of a fixed child with this text, or its insertion point. */
 static size_t place_of(const struct node *node, struct hd_slice text, bool *found)
 {
     size_t low = 0, high = node->fixed_count;
@@ -218,13 +218,13 @@ void hd_router_destroy(struct hd_router *router)
     hd_free(router);
 }
 
-/* A path on its way down the tree. */
+/* The state of a match. */
 struct walk {
     enum hd_method method;
     struct hd_slice raw[HD_ROUTER_MAX_SEGMENTS + 1];
     struct hd_slice text[HD_ROUTER_MAX_SEGMENTS + 1]; /* decoded */
     size_t count;
-    const char *end; /* of the path, for the parameter that takes the rest */
+    const char *end; /* end of the path, for the parameter that takes the rest */
     bool takes_rest;
     struct hd_match *match;
 };
@@ -274,8 +274,8 @@ static bool descend(struct walk *walk, const struct node *node, size_t depth)
 }
 
 /*
- * Segments are decoded one by one, after they were cut: a %2F does not part them. More than
- * any pattern has can only be for a "{name*}", which looks at where its first one begins.
+ * Segments are decoded after splitting: a %2F does not separate them. If there are more segments
+ * than in any pattern, only a "{name*}" can match, which needs the start of its first one.
  */
 static int cut_segments(struct walk *walk, struct hd_slice path, struct hd_arena *arena)
 {

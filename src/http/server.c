@@ -1,7 +1,7 @@
 /*
- * Listening, the loop's part of the hub, and the end of it all. What is ready is done at the end of
- * each turn (uv_check_t); the idle handle is active while something is ready, so that the loop
- * does not go to sleep over it.
+ * Listening, the hub's part on the loop, and shutdown. Ready connections are handled at the end of
+ * each loop iteration (uv_check_t); the idle handle is active while any is ready, so that the loop
+ * does not block.
  */
 #include "http/server.h"
 
@@ -44,9 +44,9 @@ struct hd_server {
     uv_timer_t tick;
     unsigned open_handles; /* of the three above */
     int64_t deadline_ms;
-    int64_t ticked_ms; /* when the last tick came */
-    int64_t warned_ms; /* of file descriptors; 0: never */
-    bool is_excused;   /* the last tick was left out */
+    int64_t ticked_ms; /* time of the last tick */
+    int64_t warned_ms; /* last warning about file descriptors; 0: never */
+    bool is_excused;   /* the last tick was skipped */
     void (*done)(void *arg);
     void *arg;
     char *read_buffer;
@@ -107,7 +107,7 @@ static void on_handle_closed(uv_handle_t *handle)
         done(arg);
 }
 
-/* The end: no listeners, no connections, and nobody holds an exchange. */
+/* Ends when there are no listeners, no connections and no held exchanges. */
 static void close_when_empty(struct hd_server *server)
 {
     if (!server->hub.is_closing || server->open_listeners > 0 || server->hub.conns ||
@@ -118,7 +118,7 @@ static void close_when_empty(struct hd_server *server)
     uv_close((uv_handle_t *)&server->tick, on_handle_closed);
 }
 
-/* Calls on_gone, through the list of ready ones, where it is set. */
+/* Calls on_gone, through the ready list, where it is set. */
 static void break_all(struct hd_server *server)
 {
     struct hd_conn *conn = server->hub.conns, *next;
@@ -134,7 +134,7 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* A quarter of the shortest time that is watched over. */
+/* A quarter of the shortest timeout. */
 static uint64_t tick_ms(const struct hd_server *server)
 {
     const struct hd_server_limits *limits = &server->hub.config.limits;
@@ -146,9 +146,9 @@ static uint64_t tick_ms(const struct hd_server *server)
 }
 
 /*
- * After a process stood still, as it does when its machine is paused, the loop calls timers before
- * it reads what came meanwhile: clients are not to blame. Never twice in a row, so that a loop that
- * is always late watches over its connections too.
+ * After the process was suspended, for example with its machine, the loop runs timers before it
+ * reads data that arrived meanwhile: do not time out clients then. Never twice in a row, so that a
+ * loop that is always late still enforces timeouts.
  */
 static bool has_stood_still(struct hd_server *server)
 {
@@ -160,7 +160,7 @@ static bool has_stood_still(struct hd_server *server)
     return server->is_excused;
 }
 
-/* libuv closes connections that it has no file descriptor for, without a word. */
+/* libuv silently closes connections when file descriptors run out. */
 static void check_files(struct hd_server *server)
 {
     int64_t now = (int64_t)uv_now(server->loop);
@@ -192,7 +192,7 @@ static void on_tick(uv_timer_t *handle)
         break_all(server);
 }
 
-/* It runs only while there are connections, so that an idle server sleeps. */
+/* Runs only while there are connections, so that an idle server sleeps. */
 static void start_ticking(struct hd_server *server, uint64_t first_ms)
 {
     server->ticked_ms = (int64_t)uv_now(server->loop);
@@ -210,12 +210,12 @@ static void accept_one(struct listener *listener)
     err = hd_wire_accept(&server->hub, (uv_stream_t *)&listener->tcp);
     if (err) {
         hd_log(HD_LOG_WARN, "http", "cannot take a connection: %s", hd_error_text(err));
-        /* It is tried again when time passes. */
+        /* The next tick retries. */
         listener->is_waiting = server->hub.is_crowded = true;
     }
 }
 
-/* At the limit the connection waits; libuv announces no other before it is accepted. */
+/* At the limit the connection waits; libuv reports no other until it is accepted. */
 static void on_connection(uv_stream_t *stream, int status)
 {
     struct listener *listener = stream->data;
@@ -256,7 +256,7 @@ void hd_server_released(struct hd_hub *hub)
     close_when_empty(server);
 }
 
-/* Writing to a peer that has gone is an error like any other, not the end of the process. */
+/* Writing to a closed connection must be an error, not end the process. */
 static void ignore_broken_pipes(void)
 {
     struct sigaction action;
@@ -329,7 +329,7 @@ static void close_listener(struct listener *listener)
     uv_close((uv_handle_t *)&listener->tcp, on_listener_closed);
 }
 
-/* 0 or an error of libuv. The listener is among the server's when it listens. */
+/* 0 or a libuv error. Adds the listener to the server when it listens. */
 static int listen_on(struct hd_server *server, const struct sockaddr *address)
 {
     struct listener *listener;
@@ -378,15 +378,15 @@ static int port_of(const struct listener *listener)
                                                : ((struct sockaddr_in *)&address)->sin_port);
 }
 
-/* An address of a family that this machine does not have. */
+/* An address family that this machine does not support. */
 static bool is_missing(int err)
 {
     return err == UV_EADDRNOTAVAIL || err == UV_EAFNOSUPPORT;
 }
 
 /*
- * All addresses with one port, or none of them. Those that this machine does not have are left
- * out as long as one is there.
+ * All addresses with one port, or none. Unsupported address families are skipped if at least one
+ * works.
  */
 static int listen_on_all(struct hd_server *server, struct sockaddr_storage *addresses, size_t count,
                          int port)
@@ -445,7 +445,7 @@ int hd_server_listen(struct hd_server *server, const char *host, int port, bool 
         return hd_fault_set(fault, HD_EINVAL, "the address '%s' is not known: %s", host,
                             uv_strerror(err));
     err = listen_on_all(server, addresses, count, tried);
-    /* A free port that was free for the first address only is tried again, too. */
+    /* Also retries port 0 when the chosen port was free for the first address only. */
     for (int i = 0; i < PORTS_TO_TRY && err == UV_EADDRINUSE && tried < 65535; i++) {
         if (port > 0 && !or_next)
             break;

@@ -14,7 +14,7 @@ static bool is_one_line(struct hd_slice s)
     return true;
 }
 
-/* Where the line ends that begins at `pos`: at CR, LF or the end. */
+/* The end of the line that begins at `pos`: at CR, LF or the end. */
 static size_t line_end(struct hd_slice s, size_t pos)
 {
     while (pos < s.len && s.ptr[pos] != '\n' && s.ptr[pos] != '\r')
@@ -32,7 +32,7 @@ static int append_line(struct hd_buf *out, struct hd_slice field, struct hd_slic
     return err ? err : hd_buf_append_byte(out, '\n');
 }
 
-/* JSON has no raw line breaks, so that this is one line as a rule. */
+/* JSON has no raw line breaks, so this is usually one line. */
 static int append_data(struct hd_buf *out, struct hd_slice data)
 {
     size_t pos = 0, end;

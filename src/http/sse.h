@@ -1,4 +1,4 @@
-/* Frames of server-sent events. Pure; what they are sent with is in exchange.h. */
+/* Formats server-sent events. Pure; exchange.h sends them. */
 #ifndef HD_HTTP_SSE_H
 #define HD_HTTP_SSE_H
 
@@ -7,17 +7,17 @@
 #include "base/slice.h"
 
 /*
- * A comment, which keeps proxies and the idle timers of clients from giving up. It has no blank
+ * A comment that keeps proxies and clients' idle timers from closing the stream. It has no blank
  * line: once an id was received, decoders of the official clients emit an empty event for each
  * blank line. Send it between frames only.
  */
 #define HD_SSE_HEARTBEAT HD_S(": heartbeat\n")
 
 /*
- * Appends `event: …`, `data: …`, `id: …` (in this order, each with LF) and the blank
- * line. An empty event or id has no line. Data with line breaks becomes several data
- * lines, as the format demands; empty data is one empty line, which clients read as null.
- * HD_EINVAL for a line break or NUL in event or id; when it fails nothing is appended.
+ * Appends `event: …`, `data: …`, `id: …` (in this order, each with LF) and the blank line. An empty
+ * event or id has no line. Data with line breaks becomes several data lines, as the format
+ * requires; empty data is one empty line, which clients read as null. HD_EINVAL for a line break or
+ * NUL in event or id; appends nothing on failure.
  */
 HD_MUST_CHECK int hd_sse_frame(struct hd_buf *out, struct hd_slice event, struct hd_slice data,
                                struct hd_slice id);

@@ -1,8 +1,8 @@
 /*
- * Answers whose end is not known. What is written waits in one buffer until the end of the turn
- * of the loop, so that many small events leave in one write and one chunk. While the socket
- * does not take the buffer nothing more is accepted: what a stalled reader costs is this one
- * buffer. An idle stream has none.
+ * Responses of unknown length. Written data waits in one buffer until the end of the loop
+ * iteration, so that many small events are sent in one write and one chunk. While the socket does
+ * not take the buffer no more is accepted: a stalled reader costs one buffer. An idle stream has
+ * none.
  */
 #include <assert.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "http/internal.h"
 
-/* How much one stream may send in a turn of the loop before others have theirs. */
+/* Bytes that one stream may send in a loop iteration before others get their turn. */
 #define MOST_BURST ((size_t)256 * 1024)
 #define LAST_CHUNK HD_S("0\r\n\r\n")
 
@@ -84,7 +84,7 @@ static char *append(char *end, struct hd_slice s)
     return end + s.len;
 }
 
-/* Puts the size of the chunk before and the line break behind what is in the buffer. */
+/* Adds the chunk's size before and the line break after the buffered data. */
 static struct hd_slice frame(struct hd_exchange *ex)
 {
     static const char digits[] = "0123456789abcdef";
@@ -142,7 +142,7 @@ void hd_stream_sent(struct hd_conn *conn)
         hd_hub_mark(conn, HD_READY_ROOM);
 }
 
-/* Copies what fits; 0 when there is no room. */
+/* Copies as much as fits; 0 when there is no room. */
 static size_t put(struct hd_conn *conn, const char *bytes, size_t len)
 {
     struct hd_exchange *ex = &conn->ex;
@@ -189,7 +189,7 @@ size_t hd_stream_write(struct hd_exchange *ex, const struct hd_slice *parts, siz
     return taken;
 }
 
-/* Nobody is told any more. */
+/* Removes the callbacks. */
 static void let_go(struct hd_exchange *ex)
 {
     assert(ex->is_held && ex->is_stream);
@@ -208,7 +208,7 @@ void hd_stream_end(struct hd_exchange *ex)
         hd_hub_mark(conn, HD_READY_FLUSH);
         return;
     }
-    /* It had never begun, because the peer was gone. */
+    /* The stream never began, because the peer was gone. */
     hd_conn_break(conn);
     hd_conn_settle(conn);
     hd_conn_release(conn);

@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "http/wire.h"
 
-/* Forward secrecy and authenticated encryption; those of TLS 1.3 have both anyway. */
+/* Forward secrecy and authenticated encryption; TLS 1.3 always has both. */
 #define CIPHERS "ECDHE+AESGCM:ECDHE+CHACHA20"
 
 struct hd_tls {
@@ -15,7 +15,7 @@ struct hd_tls {
     char *certificate, *key;
 };
 
-/* The system's own reason where there is one, else what OpenSSL says last; nothing is secret. */
+/* Adds the system's error if there is one, else OpenSSL's last; neither is secret. */
 static int fail(struct hd_fault *fault, const char *what, const char *file)
 {
     const char *reason = NULL, *system = NULL;
@@ -33,7 +33,7 @@ static int fail(struct hd_fault *fault, const char *what, const char *file)
                         reason ? reason : "cannot be used");
 }
 
-/* A key with a passphrase: nobody is there to be asked. */
+/* A key with a passphrase cannot be used: there is no prompt. */
 static int no_passphrase(char *buf, int size, int is_writing, void *ctx)
 {
     (void)is_writing;
@@ -43,7 +43,7 @@ static int no_passphrase(char *buf, int size, int is_writing, void *ctx)
     return -1;
 }
 
-/* HTTP/1.1 is all that is spoken here; who does not ask is not told. */
+/* Only HTTP/1.1 is supported; clients without ALPN get no selection. */
 static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *out_len,
                            const unsigned char *in, unsigned in_len, void *ctx)
 {
@@ -63,7 +63,7 @@ static int set_up(SSL_CTX *ctx)
 {
     (void)SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
                                        SSL_OP_CIPHER_SERVER_PREFERENCE);
-    /* Buffers of connections that wait are given back. */
+    /* Frees buffers of idle connections. */
     (void)SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS);
     (void)SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_default_passwd_cb(ctx, no_passphrase);
@@ -140,7 +140,7 @@ int hd_tls_reload(struct hd_tls *tls, struct hd_fault *fault)
 
     if (err)
         return err;
-    /* Connections that are open hold on to theirs. */
+    /* Open connections keep a reference to the old one. */
     SSL_CTX_free(tls->ctx);
     tls->ctx = ctx;
     return 0;

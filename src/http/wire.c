@@ -1,4 +1,4 @@
-/* A connection's wire that is a TCP socket on the loop. */
+/* The wire of a plain TCP connection on the loop. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -86,7 +86,7 @@ bool hd_wire_is_hung_up(struct hd_conn *conn)
     return poll(&fd, 1, 0) == 1 && (fd.revents & (POLLRDHUP | POLLHUP | POLLERR));
 }
 
-/* The kernel doubles what it is asked for, to have room for its own records. */
+/* The kernel doubles the value, for its bookkeeping. */
 void hd_wire_bound_kernel(struct hd_conn *conn, size_t bytes)
 {
     int value = (int)(bytes / 2);
@@ -117,7 +117,7 @@ static void on_closed(uv_handle_t *handle)
     hd_conn_release(conn);
 }
 
-/* To a peer that does not read, the kernel would go on offering what is left for minutes. */
+/* The kernel would retry sending to a peer that does not read for minutes. */
 static void forget_unsent(struct hd_conn *conn)
 {
     const struct linger at_once = {.l_onoff = 1, .l_linger = 0};
@@ -161,7 +161,7 @@ const struct hd_wire_ops hd_wire_uv = {
     .now = hd_wire_now,
 };
 
-/* Who is at the other end, as text, and whether that is this machine. */
+/* The peer's address as text, and whether it is this machine. */
 static void find_peer(struct hd_wire *wire)
 {
     static const char mapped[] = "::ffff:";

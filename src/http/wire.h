@@ -1,4 +1,4 @@
-/* What both kinds of wires are made of: a TCP socket on the loop. */
+/* Shared by both kinds of wires: a TCP socket on the loop. */
 #ifndef HD_HTTP_WIRE_H
 #define HD_HTTP_WIRE_H
 
@@ -26,20 +26,20 @@ static inline uv_stream_t *hd_wire_stream(const struct hd_conn *conn)
     return (uv_stream_t *)&hd_wire_of(conn)->tcp;
 }
 
-/* Reads from the socket into the hub's buffer, which `fn` is given; or stops reading. */
+/* Starts reading from the socket into the hub's buffer, with `fn` as callback; or stops. */
 void hd_wire_set_reading(struct hd_conn *conn, bool is_on, uv_read_cb fn);
 
-/* Parts of struct hd_wire_ops that are the same for both. */
+/* Operations of struct hd_wire_ops common to both. */
 bool hd_wire_is_hung_up(struct hd_conn *conn);
 void hd_wire_bound_kernel(struct hd_conn *conn, size_t bytes);
 void hd_wire_shut_down(struct hd_conn *conn);
 void hd_wire_close(struct hd_conn *conn);
 int64_t hd_wire_now(const struct hd_hub *hub);
 
-/* wire_tls.c: a wire of its own kind, not yet connected; NULL: no memory. */
+/* wire_tls.c: a TLS wire, not yet connected; NULL: no memory. */
 struct hd_wire *hd_wire_tls_create(struct hd_tls *tls);
 void hd_wire_tls_destroy(struct hd_wire *wire);
-/* Reads, and expects a handshake. */
+/* Starts reading, and expects a handshake. */
 void hd_wire_tls_greet(struct hd_wire *wire);
 
 /* tls.c: for a new connection; NULL: no memory. */

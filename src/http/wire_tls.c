@@ -1,14 +1,13 @@
 /*
- * A connection's wire with TLS. OpenSSL works on memory: what is read from the socket is put into
- * one BIO, what it wants to send comes out of another and is written here, so the loop stays ours.
+ * The wire of a TLS connection. OpenSSL works on memory: data read from the socket goes into one
+ * BIO, data to send comes from another and is written here, so the loop stays in control.
  *
- * Little is ever held: what one read brought is decrypted and given on at once (a part of a record
- * waits in OpenSSL), and of an answer CHUNK bytes are encrypted when all before them have left.
- * While the socket takes no more (`flying`) nothing is encrypted, so back-pressure is that of a
- * plain wire.
+ * Little is buffered: each read is decrypted and passed on at once (a partial record waits in
+ * OpenSSL), and CHUNK bytes of a response are encrypted when all before them are sent. While the
+ * socket is full (`flying`) nothing is encrypted, so back-pressure is the same as for a plain wire.
  *
- * try_write() must say how much the kernel has. What was encrypted and did not fit cannot be taken
- * back: then it says 0, and the send() that follows leaves out those bytes (`early`).
+ * try_write() must return how much the kernel has taken. Encrypted data that did not fit cannot be
+ * taken back: then it returns 0, and the send() that follows skips those bytes (`early`).
  */
 #include <openssl/err.h>
 #include <string.h>
@@ -19,7 +18,7 @@
 
 #define RECORD ((size_t)16 * 1024)
 #define CHUNK (4 * RECORD)
-#define MOST_OUT ((size_t)256 * 1024) /* that OpenSSL may want to send without being asked */
+#define MOST_OUT ((size_t)256 * 1024) /* unsolicited output allowed from OpenSSL */
 
 #define PLAIN_ANSWER                                                                       \
     "HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\ncontent-length: 60\r\n" \
@@ -29,15 +28,15 @@ struct tls_wire {
     struct hd_wire base; /* must be first */
     SSL *ssl;            /* has both BIOs */
     BIO *in, *out;
-    struct hd_buf flying; /* encrypted, on its way to the socket */
+    struct hd_buf flying; /* encrypted, being written to the socket */
     struct hd_slice parts[HD_WIRE_PARTS];
     size_t part_count, part_at;
-    size_t early;    /* bytes of the parts that follow are encrypted already */
-    size_t in_chunk; /* plain bytes of what flies */
+    size_t early;    /* bytes of the next parts that are already encrypted */
+    size_t in_chunk; /* plain bytes of `flying` */
     bool is_sending; /* hd_conn_sent() will follow */
     bool is_writing; /* on_flown() will follow */
-    bool has_begun;  /* something has come */
-    bool is_plain;   /* it speaks HTTP without TLS */
+    bool has_begun;  /* data was received */
+    bool is_plain;   /* the client uses HTTP without TLS */
     bool has_failed; /* nothing more can be encrypted */
 };
 
@@ -72,7 +71,7 @@ static void on_flown(uv_write_t *req, int status)
     }
 }
 
-/* One that was large is given back: a connection may be idle for long. */
+/* Frees a large buffer: a connection may be idle for long. */
 static void empty(BIO *bio)
 {
     BUF_MEM *old, *fresh;
@@ -97,7 +96,7 @@ static bool start_writing(struct tls_wire *wire)
     return wire->is_writing;
 }
 
-/* Writes what waits in the BIO: now, or as `flying`. False: broken. */
+/* Writes the BIO's data: now, or as `flying`. False: broken. */
 static bool flush(struct tls_wire *wire)
 {
     uv_stream_t *stream = hd_wire_stream(&wire->base.conn);
@@ -120,7 +119,7 @@ static bool flush(struct tls_wire *wire)
     return wire->flying.len == 0 || start_writing(wire);
 }
 
-/* Into the BIO, which always has room. */
+/* Writes to the BIO, which always has room. */
 static bool encrypt(struct tls_wire *wire, const char *bytes, size_t len)
 {
     size_t done;
@@ -139,7 +138,7 @@ static bool is_ready(const struct tls_wire *wire)
     return !wire->base.conn.is_greeting && !wire->has_failed && !wire->is_writing;
 }
 
-/* Encrypts and writes up to CHUNK bytes; how many those are, -1: broken. */
+/* Encrypts and writes up to CHUNK bytes; returns their number, -1: broken. */
 static ptrdiff_t write_chunk(struct tls_wire *wire, const struct hd_slice *parts, size_t count,
                              size_t skip)
 {
@@ -180,7 +179,7 @@ static ptrdiff_t try_write(struct hd_conn *conn, const struct hd_slice *parts, s
     return total;
 }
 
-/* The next piece of what send() was given; empty: nothing is left. */
+/* The next piece of send()'s parts; empty: nothing is left. */
 static struct hd_slice next_piece(struct tls_wire *wire, size_t most)
 {
     while (wire->part_at < wire->part_count) {
@@ -196,7 +195,7 @@ static struct hd_slice next_piece(struct tls_wire *wire, size_t most)
     return hd_slice(NULL, 0);
 }
 
-/* Encrypts and writes until the socket takes no more; tells when all is written. */
+/* Encrypts and writes until the socket is full; reports completion. */
 static void pump(struct tls_wire *wire)
 {
     struct hd_conn *conn = &wire->base.conn;
@@ -230,8 +229,8 @@ static void pump(struct tls_wire *wire)
 }
 
 /*
- * hd_conn_sent() must not come before this returns: what is written at once is told of by
- * on_flown() of nothing.
+ * hd_conn_sent() must not be called before this returns: for data written at once, an empty write
+ * calls on_flown() later.
  */
 static int send_all(struct hd_conn *conn, const struct hd_slice *parts, size_t count)
 {
@@ -251,7 +250,7 @@ static int send_all(struct hd_conn *conn, const struct hd_slice *parts, size_t c
     return wire->is_sending ? 0 : HD_EIO;
 }
 
-/* In plain bytes: what flies is a little more than what it stands for. */
+/* In plain bytes: `flying` is slightly larger. */
 static size_t unsent(const struct hd_conn *conn)
 {
     const struct tls_wire *wire = tls_of(conn);
@@ -264,7 +263,7 @@ static size_t unsent(const struct hd_conn *conn)
     return left;
 }
 
-/* ---- what comes ------------------------------------------------------- */
+/* ---- input ------------------------------------------------------------ */
 
 static void fail(struct tls_wire *wire)
 {
@@ -273,7 +272,7 @@ static void fail(struct tls_wire *wire)
     wire->has_failed = true;
     if (conn->is_greeting)
         conn->hub->stats.refused++;
-    (void)flush(wire); /* the alert that says why */
+    (void)flush(wire); /* the TLS alert */
     hd_conn_break(conn);
 }
 
@@ -286,7 +285,7 @@ static void greet(struct tls_wire *wire)
     rc = SSL_accept(wire->ssl);
     if (rc == 1) {
         conn->is_greeting = false;
-        hd_conn_enter(conn, conn->state); /* its time as a connection begins */
+        hd_conn_enter(conn, conn->state); /* restarts its timeout */
     } else if (SSL_get_error(wire->ssl, rc) != SSL_ERROR_WANT_READ) {
         fail(wire);
         return;
@@ -295,7 +294,7 @@ static void greet(struct tls_wire *wire)
         hd_conn_break(conn);
 }
 
-/* All that can be decrypted: while nothing is read nothing may wait here. */
+/* Decrypts everything possible: nothing may wait here while the socket is not read. */
 static void decrypt(struct tls_wire *wire)
 {
     struct hd_conn *conn = &wire->base.conn;
@@ -322,7 +321,7 @@ static void decrypt(struct tls_wire *wire)
         hd_conn_break(conn);
 }
 
-/* A request without TLS is told so. */
+/* Responds to a request without TLS. */
 static void refuse_plain(struct tls_wire *wire)
 {
     static char text[] = PLAIN_ANSWER;
@@ -385,9 +384,9 @@ static void set_reading(struct hd_conn *conn, bool is_on)
     hd_wire_set_reading(conn, is_on, on_read);
 }
 
-/* ---- the end ---------------------------------------------------------- */
+/* ---- end -------------------------------------------------------------- */
 
-/* The peer can tell a whole answer from one that was cut off. */
+/* Sends close_notify, so that the peer can detect truncation. */
 static void say_goodbye(struct tls_wire *wire)
 {
     if (wire->base.conn.is_greeting || wire->has_failed || wire->is_writing)
@@ -429,7 +428,7 @@ static void release(struct hd_conn *conn)
     hd_server_released(hub);
 }
 
-/* ---- the beginning ---------------------------------------------------- */
+/* ---- start ------------------------------------------------------------ */
 
 struct hd_wire *hd_wire_tls_create(struct hd_tls *tls)
 {
@@ -447,7 +446,7 @@ struct hd_wire *hd_wire_tls_create(struct hd_tls *tls)
         hd_wire_tls_destroy(&wire->base);
         return NULL;
     }
-    BIO_set_mem_eof_return(wire->in, -1); /* empty is not the end */
+    BIO_set_mem_eof_return(wire->in, -1); /* empty is not EOF */
     SSL_set_bio(wire->ssl, wire->in, wire->out);
     SSL_set_accept_state(wire->ssl);
     return &wire->base;

@@ -1,4 +1,4 @@
-/* Answers: pieces, errors, and which form is spoken. */
+/* Responses: pieces, errors, and the choice of API format. */
 #include "base/alloc.h"
 #include "base/utf8.h"
 #include "mock/mock_internal.h"
@@ -120,7 +120,7 @@ static size_t characters_length(struct hd_slice text, size_t count)
     return len;
 }
 
-/* So many that after piece n, n/size of all characters are out. */
+/* After piece n, n/size of all characters have been sent. */
 static size_t chunk_length(struct hd_mock_cutter *cutter)
 {
     size_t wanted = (size_t)cutter->pace.size, due, count;
@@ -151,7 +151,7 @@ bool hd_mock_cut_next(struct hd_mock_cutter *cutter, struct hd_slice *piece)
     return true;
 }
 
-/* ---- answers ---------------------------------------------------------- */
+/* ---- responses -------------------------------------------------------- */
 
 static void begin(struct hd_mock_out *out, struct hd_mock_answer *answer)
 {

@@ -1,4 +1,4 @@
-/* Messages as Anthropic has them. */
+/* Anthropic's Messages API. */
 #include <stdio.h>
 
 #include "base/uuid.h"
@@ -45,7 +45,7 @@ static void write_stop(struct hd_jw *jw, struct hd_slice reason)
     hd_jw_null(jw);
 }
 
-/* ---- whole ------------------------------------------------------------ */
+/* ---- whole responses -------------------------------------------------- */
 
 static void write_text_block(struct hd_jw *jw, const char *type, struct hd_slice text)
 {
@@ -59,7 +59,7 @@ static void write_text_block(struct hd_jw *jw, const char *type, struct hd_slice
     hd_jw_object_end(jw);
 }
 
-/* In a stream the arguments come later. */
+/* A stream sends the arguments later. */
 static void write_call_block(struct hd_jw *jw, const struct hd_mock_call *call, bool has_args)
 {
     hd_jw_object(jw);
@@ -91,7 +91,7 @@ static void write_whole(struct hd_jw *jw, const struct hd_mock_seen *seen,
     hd_jw_object_end(jw);
 }
 
-/* ---- a stream --------------------------------------------------------- */
+/* ---- streams ---------------------------------------------------------- */
 
 static void begin_event(struct hd_mock_out *out, const char *type, int64_t index)
 {
@@ -122,7 +122,7 @@ static void stream_delta(struct hd_mock_out *out, int64_t index, const char *typ
 
 struct block {
     const char *delta;  /* type of its deltas */
-    const char *member; /* what they have the text in */
+    const char *member; /* member that holds the text */
     struct hd_slice text;
     int64_t index;
 };

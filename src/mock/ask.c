@@ -1,4 +1,4 @@
-/* What was asked, in any of the three forms: the parts that rules look at. */
+/* Parses requests of all three APIs into the parts that rules match. */
 #include "base/alloc.h"
 #include "mock/mock_internal.h"
 
@@ -20,7 +20,7 @@ int64_t hd_mock_words(struct hd_slice text)
     return count;
 }
 
-/* The texts of blocks, one after the other; a string is its own. */
+/* Appends the texts of blocks in order; a plain string is one text. */
 static int append_text(struct hd_buf *out, hd_json_val content)
 {
     struct hd_json_iter it = hd_json_iter(content);
@@ -97,7 +97,7 @@ static int see_openai_message(struct hd_mock_seen *seen, hd_json_val message,
     return err ? err : add_message(seen, role, text);
 }
 
-/* Results of tools are blocks of a user's message. */
+/* Tool results are blocks of a user message. */
 static int see_anthropic_message(struct hd_mock_seen *seen, hd_json_val message,
                                  struct hd_fault *fault)
 {

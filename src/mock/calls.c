@@ -1,4 +1,4 @@
-/* Calls of tools that no script lists: those a text asks for, and those that are offered. */
+/* Tool calls that no script lists: requested in the user's text, or made for offered tools. */
 #include <string.h>
 
 #include "base/uuid.h"
@@ -38,7 +38,7 @@ static int make_room(struct hd_mock_seen *seen, struct hd_mock_reply *out)
     return out->calls ? 0 : HD_ENOMEM;
 }
 
-/* ---- asked for -------------------------------------------------------- */
+/* ---- requested in the text -------------------------------------------- */
 
 static bool is_name_byte(char c)
 {
@@ -67,7 +67,7 @@ static bool is_offered(const struct hd_mock_seen *seen, struct hd_slice wanted)
     return false;
 }
 
-/* Up to the brace that closes the first; without one, to the end of the line. */
+/* Length up to the closing brace; without one, to the end of the line. */
 static size_t braces_length(struct hd_slice text)
 {
     bool is_in_string = false;
@@ -96,8 +96,8 @@ static struct hd_slice after(struct hd_slice text, size_t len)
 }
 
 /*
- * "use NAME with {…}", or "use NAME" when there is such a tool. `text` follows the "use "; *used is
- * how much of it the call was.
+ * "use NAME with {…}", or "use NAME" if there is such a tool. `text` follows the "use "; *used is
+ * the length of the call in it.
  */
 static int read_asked(struct hd_mock_seen *seen, struct hd_slice text, struct hd_mock_reply *out,
                       size_t *used)
@@ -139,7 +139,7 @@ int hd_mock_calls_asked(struct hd_mock_seen *seen, struct hd_mock_reply *out)
     return err;
 }
 
-/* ---- offered ---------------------------------------------------------- */
+/* ---- for offered tools ------------------------------------------------ */
 
 static void write_sample(struct hd_jw *jw, hd_json_val schema)
 {
@@ -163,7 +163,7 @@ static void write_sample(struct hd_jw *jw, hd_json_val schema)
         hd_jw_string(jw, HD_S("text"));
 }
 
-/* Arguments that the schema demands. */
+/* Arguments that satisfy the schema. */
 static int sample_args(struct hd_buf *out, hd_json_val schema)
 {
     hd_json_val properties = hd_json_get(schema, HD_S("properties"));
@@ -191,7 +191,7 @@ static size_t offered_count(const struct hd_mock_seen *seen)
     return count;
 }
 
-/* One after the other, and again from the first when there are fewer. */
+/* Calls the tools in order, and starts over when there are fewer than requested. */
 int hd_mock_calls_offered(struct hd_mock_seen *seen, int64_t count, struct hd_mock_reply *out)
 {
     size_t offered = offered_count(seen);

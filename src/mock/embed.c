@@ -1,7 +1,7 @@
 /*
- * Embeddings without a model: each word of a text, in lower case, adds to one coordinate that
- * its hash chooses. So the same text has the same vector, texts that share words are near each
- * other, and a test can say beforehand which of several texts is found.
+ * Embeddings without a model: each word of a text, in lower case, adds to one coordinate chosen by
+ * its hash. So equal texts have equal vectors, texts that share words are close, and a test can
+ * predict which text is found.
  */
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* generateContent and streamGenerateContent as Google's Gemini API has them. */
+/* Google's Gemini API: generateContent and streamGenerateContent. */
 #include "mock/mock_internal.h"
 
 static void write_text(struct hd_jw *jw, struct hd_slice text, bool is_thought)
@@ -39,7 +39,7 @@ static void begin_parts(struct hd_jw *jw)
     hd_jw_array(jw);
 }
 
-/* `reply` is NULL when more is to come. */
+/* `reply` is NULL when more parts follow. */
 static void end_parts(struct hd_jw *jw, const struct hd_mock_seen *seen,
                       const struct hd_mock_reply *reply)
 {

@@ -1,4 +1,4 @@
-/* Chat completions as OpenAI has them. */
+/* OpenAI's Chat Completions API. */
 #include <stdio.h>
 
 #include "base/clock.h"
@@ -43,7 +43,7 @@ static void write_head(struct writer *w, const char *object)
     hd_mock_text(jw, "model", w->seen->model);
 }
 
-/* ---- whole ------------------------------------------------------------ */
+/* ---- whole responses -------------------------------------------------- */
 
 static void write_call(struct hd_jw *jw, const struct hd_mock_call *call)
 {
@@ -97,7 +97,7 @@ static void write_whole(struct writer *w)
     hd_jw_object_end(jw);
 }
 
-/* ---- a stream --------------------------------------------------------- */
+/* ---- streams ---------------------------------------------------------- */
 
 static void begin_delta(struct writer *w)
 {
@@ -168,7 +168,7 @@ static void end_call(struct writer *w, struct hd_slice arguments)
     end_delta(w, HD_S(""));
 }
 
-/* Its name first, then the arguments in pieces. */
+/* Sends the name first, then the arguments in pieces. */
 static void stream_call(struct writer *w, size_t index)
 {
     const struct hd_mock_call *call = &w->reply->calls[index];

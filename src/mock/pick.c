@@ -1,4 +1,4 @@
-/* Which rule holds, and what its reply is: texts filled in, calls made. */
+/* Picks the matching rule and makes its reply: fills in texts, creates calls. */
 #include <string.h>
 
 #include "mock/mock_internal.h"
@@ -103,7 +103,7 @@ static int put_named(struct hd_buf *out, const struct hd_mock_seen *seen, int64_
     return 0;
 }
 
-/* Replaces {{name}}; what is no known name stays as it is. */
+/* Replaces {{name}}; unknown names stay unchanged. */
 static int fill(struct hd_mock_seen *seen, int64_t call, struct hd_slice text, bool in_json,
                 struct hd_slice *out)
 {
@@ -244,7 +244,7 @@ int hd_mock_pick(struct hd_mock *mock, struct hd_mock_seen *seen, struct hd_mock
         err = make_reply(mock, seen, rule, out);
         if (err)
             return err;
-        /* A rule whose calls come from the text does not hold when the text has none. */
+        /* A rule that takes its calls from the text does not match a text without calls. */
         if ((rule->calls == HD_CALLS_ASKED || rule->calls == HD_CALLS_OFFERED) &&
             out->call_count == 0)
             continue;

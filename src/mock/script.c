@@ -1,4 +1,4 @@
-/* Reading a script. What it says is kept as the parsed document, to which rules refer. */
+/* Reads a script. Rules refer to the parsed document, which is kept. */
 #include <stdio.h>
 
 #include "base/alloc.h"
@@ -87,7 +87,7 @@ static int read_bool(const struct reader *r, hd_json_val object, const char *nam
     return 0;
 }
 
-/* A text, or a list of texts that must all hold. */
+/* A text, or a list of texts that must all match. */
 static int read_texts(const struct reader *r, hd_json_val object, const char *name,
                       hd_json_val *out)
 {
@@ -195,7 +195,7 @@ static int check_call(const struct reader *r, hd_json_val call)
     return err ? err : read_text(&inner, call, "id", &unused);
 }
 
-/* A list of calls, "asked", or how many of the tools that are offered. */
+/* A list of calls, "asked", or the number of offered tools to call. */
 static int read_calls(const struct reader *r, hd_json_val object, struct hd_mock_rule *rule)
 {
     hd_json_val val = hd_json_get(object, HD_S("tool_calls"));

@@ -14,22 +14,22 @@
 
 #define MAX_BODY ((size_t)64 << 20)
 #define MAX_HEADERS ((size_t)1 << 20)
-#define MAX_CONNECTIONS 2048L /* at work; requests beyond wait */
-#define MAX_SPARE 256L        /* kept for the next request */
+#define MAX_CONNECTIONS 2048L /* active; further requests wait */
+#define MAX_SPARE 256L        /* idle, kept for reuse */
 #define CONNECT_SECONDS 30L
 
 struct hd_http {
     uv_loop_t *loop;
-    const struct hd_outgoing *outgoing; /* NULL: anywhere */
+    const struct hd_outgoing *outgoing; /* NULL: no restriction */
     CURLM *multi;
-    uv_timer_t timer; /* libcurl's */
-    uv_timer_t idler; /* looks for requests that nothing comes for */
-    uv_timer_t later; /* does what could not be done at once */
+    uv_timer_t timer; /* drives libcurl's timeouts */
+    uv_timer_t idler; /* checks for idle requests */
+    uv_timer_t later; /* runs work deferred from callbacks */
     unsigned open_handles;
     bool is_closing;
-    unsigned inside;             /* calls of libcurl that may call back */
-    struct hd_request *requests; /* all */
-    struct hd_request *todo;     /* those with something to be done outside of libcurl */
+    unsigned inside;             /* depth of libcurl calls that may call back */
+    struct hd_request *requests; /* all of them */
+    struct hd_request *todo;     /* requests with work to do outside of libcurl */
 };
 
 struct hd_request {
@@ -46,32 +46,32 @@ struct hd_request {
     bool ignores_answer;
     bool (*allows)(void *ctx, const struct sockaddr *address);
     void *allows_ctx;
-    char *trusted; /* the URL, when its host is allowed; else NULL */
+    char *trusted; /* the URL, if its host is allowed; else NULL */
     bool is_direct;
-    bool is_refused; /* a connection was */
+    bool is_refused; /* a connection was refused */
     bool (*on_head)(void *ctx, const struct hd_response *head);
     void (*on_data)(void *ctx, struct hd_slice data);
-    size_t max_given, given; /* bytes of what on_data gets; 0: any */
+    size_t max_given, given; /* bytes passed to on_data; 0: no limit */
 
     bool follows;
-    bool is_added;     /* libcurl has it */
+    bool is_added;     /* added to the multi handle */
     bool is_todo;      /* is in http->todo */
-    bool is_cancelled; /* and waits for libcurl to return */
+    bool is_cancelled; /* freed when libcurl returns */
     bool is_ending;    /* in finish() */
-    bool has_head;     /* on_head was asked */
-    bool is_given;     /* to on_data */
+    bool has_head;     /* on_head was called */
+    bool is_given;     /* the body goes to on_data */
     bool is_paused;
     bool wants_resume;
-    enum hd_http_failure failure; /* found here; otherwise libcurl's code says it */
+    enum hd_http_failure failure; /* set here; otherwise derived from libcurl's code */
 
     int64_t timeout_ms;
     int64_t idle_ms;
-    uint64_t heard_at; /* uv_now() of the last byte, in either direction */
+    uint64_t heard_at; /* uv_now() of the last byte sent or received */
     curl_off_t uploaded;
-    bool is_late; /* the time is over; what has arrived meanwhile may still be read */
+    bool is_late; /* the timeout has passed; data that arrived in time may still be read */
 };
 
-/* A connection that libcurl wants to know about. */
+/* A socket that libcurl polls. */
 struct watch {
     uv_poll_t poll;
     curl_socket_t socket;
@@ -106,7 +106,7 @@ static void free_request(struct hd_request *request)
     hd_free(request);
 }
 
-/* ---- how it ended ----------------------------------------------------- */
+/* ---- results ---------------------------------------------------------- */
 
 static bool was_connected(const struct hd_request *request)
 {
@@ -116,7 +116,7 @@ static bool was_connected(const struct hd_request *request)
     return connected > 0;
 }
 
-/* libcurl has one code for both; connecting has a limit of its own. */
+/* libcurl has one code for both timeouts; connecting has a separate limit. */
 static enum hd_http_failure timeout_failure(const struct hd_request *request)
 {
     curl_off_t took = 0;
@@ -131,7 +131,10 @@ static enum hd_http_failure failure_of(const struct hd_request *request, CURLcod
 {
     if (request->failure)
         return request->failure;
-    /* Of several addresses another may have been allowed: only a failure was one of these. */
+    /*
+     * A refused address matters only if the request failed: another address of the host may be
+     * allowed.
+     */
     if (request->is_refused && (code == CURLE_COULDNT_CONNECT || code == CURLE_ABORTED_BY_CALLBACK))
         return HD_HTTP_REFUSED;
     switch (code) {
@@ -232,7 +235,7 @@ static void look(struct hd_http *http)
     }
 }
 
-/* ---- in and out of libcurl ---------------------------------------------- */
+/* ---- deferred work ---------------------------------------------------- */
 
 static uint64_t now_ms(void)
 {
@@ -248,7 +251,7 @@ static void put_todo(struct hd_request *request)
     request->http->todo = request;
 }
 
-/* False: what had waited could not be given on. */
+/* False: the paused data could not be delivered. */
 static bool resume(struct hd_request *request, CURLcode *code)
 {
     request->wants_resume = false;
@@ -256,7 +259,7 @@ static bool resume(struct hd_request *request, CURLcode *code)
     request->http->inside++;
     *code = curl_easy_pause(request->easy, CURLPAUSE_CONT);
     request->http->inside--;
-    /* One that has ended meanwhile has no connection: its end is about to be looked at. */
+    /* A request that has ended in the meantime has no connection; its result is processed next. */
     return *code == CURLE_OK || *code == CURLE_BAD_FUNCTION_ARGUMENT || request->is_cancelled;
 }
 
@@ -265,7 +268,7 @@ static void add(struct hd_request *request)
     request->is_added = curl_multi_add_handle(request->http->multi, request->easy) == CURLM_OK;
 }
 
-/* What callbacks asked for, and libcurl cannot do while it calls back. */
+/* Runs work requested in callbacks, which libcurl cannot do while it calls back. */
 static void settle(struct hd_http *http)
 {
     while (http->todo) {
@@ -305,7 +308,7 @@ static void on_later(uv_timer_t *timer)
     look(http);
 }
 
-/* ---- silence ---------------------------------------------------------- */
+/* ---- idle timeout ----------------------------------------------------- */
 
 static void on_idle(uv_timer_t *timer);
 
@@ -339,8 +342,8 @@ static int on_progress(void *ctx, curl_off_t down_total, curl_off_t down, curl_o
 }
 
 /*
- * What has arrived while the loop was busy elsewhere is read after timers have run: only who is
- * still silent in the next turn is given up.
+ * Data that arrived while the loop was busy is read after timers run: a request times out only if
+ * it is still idle in the next loop iteration.
  */
 static bool is_silent(struct hd_request *request, uint64_t now, uint64_t *next)
 {
@@ -370,7 +373,7 @@ static void on_idle(uv_timer_t *timer)
         if (is_silent(request, now, &next)) {
             request->failure = HD_HTTP_IDLE;
             finish(request, CURLE_OPERATION_TIMEDOUT);
-            /* Whoever was told may have cancelled others. */
+            /* The callback may have cancelled other requests. */
             following = http->requests;
             next = UINT64_MAX;
         }
@@ -380,7 +383,7 @@ static void on_idle(uv_timer_t *timer)
         uv_timer_start(timer, on_idle, next, 0);
 }
 
-/* ---- sockets and time ------------------------------------------------- */
+/* ---- sockets and timers ----------------------------------------------- */
 
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
@@ -494,7 +497,7 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *ctx)
     return request->is_cancelled ? 0 : len;
 }
 
-/* The line behind the headers, unless it is libcurl's to go on: with a redirect, after a 100. */
+/* The empty line after the headers, unless libcurl continues: a redirect, or a 100 response. */
 static bool ends_head(const struct hd_request *request, const char *bytes, size_t len)
 {
     long status = 0;
@@ -511,7 +514,7 @@ static size_t on_header(char *bytes, size_t size, size_t count, void *ctx)
     size_t len = size * count;
 
     hear(request);
-    /* A status line begins a new answer: only the last one counts. */
+    /* A status line begins a new response: only the last one counts. */
     if (len > 5 && memcmp(bytes, "HTTP/", 5) == 0)
         hd_buf_reset(&request->head);
     if (hd_buf_append(&request->head, bytes, len))
@@ -526,7 +529,7 @@ static int add_header(struct hd_request *request, const char *line)
     struct curl_slist *list;
 
     if (strpbrk(line, "\r\n"))
-        return HD_EINVAL; /* it would be two, or the end of them */
+        return HD_EINVAL; /* a line break would inject a header */
     list = curl_slist_append(request->headers, line);
     if (!list)
         return HD_ENOMEM;
@@ -536,7 +539,7 @@ static int add_header(struct hd_request *request, const char *line)
 
 static int add_headers(struct hd_request *request, const char *const *headers, size_t count)
 {
-    int err = add_header(request, "Expect:"); /* nobody is asked before a large body is sent */
+    int err = add_header(request, "Expect:"); /* no 100-continue round trip before large bodies */
 
     for (size_t i = 0; i < count && !err; i++)
         err = add_header(request, headers[i]);
@@ -556,7 +559,7 @@ static int set_body(struct hd_request *request, struct hd_slice body)
     return 0;
 }
 
-/* Of where it goes now: after a redirect that is another place. */
+/* Checks the current URL, which changes with a redirect. */
 static bool is_permitted(const struct hd_request *request, const struct sockaddr *address)
 {
     struct hd_outgoing_way way = {
@@ -579,7 +582,7 @@ static bool may_connect(struct hd_request *request, const struct sockaddr *addre
     return is_fine;
 }
 
-/* The address is known here, whatever name led to it. */
+/* Called with the resolved address, whatever name led to it. */
 static curl_socket_t on_open(void *ctx, curlsocktype purpose, struct curl_sockaddr *address)
 {
     (void)purpose;
@@ -589,10 +592,9 @@ static curl_socket_t on_open(void *ctx, curlsocktype purpose, struct curl_sockad
 }
 
 /*
- * About to be sent. A connection that is used again was opened for somebody who may have been
- * allowed more.
+ * Called before sending. A reused connection may have been opened for a request with more rights.
  */
-/* NOLINTNEXTLINE(readability-non-const-parameter): libcurl says what they are. */
+/* NOLINTNEXTLINE(readability-non-const-parameter): libcurl defines the types. */
 static int on_ready(void *ctx, char *peer, char *own, int peer_port, int own_port)
 {
     struct sockaddr_storage address = {0};
@@ -644,7 +646,7 @@ static void set_options(struct hd_request *request, const struct hd_http_what *w
     curl_easy_setopt(easy, CURLOPT_NOBODY, (long)(strcmp(what->method, "HEAD") == 0));
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
 #if CURL_AT_LEAST_VERSION(7, 87, 0)
-    /* A request that ends while a name is looked up does not make the loop wait for that. */
+    /* A request that ends during a name lookup does not block the loop on it. */
     curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
 #endif
     curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, request->error);
@@ -663,8 +665,8 @@ static void set_options(struct hd_request *request, const struct hd_http_what *w
         curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
     }
     /*
-     * A pause has to reach the other side: a connection of its own, whose bytes are not unpacked
-     * to many more.
+     * A pause must reach the peer: use a separate HTTP/1.1 connection without compression, which
+     * would expand few bytes to many.
      */
     if (request->on_head)
         curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
@@ -773,7 +775,7 @@ void hd_http_pause(struct hd_request *request)
         return;
     request->is_paused = true;
     if (request->wants_resume)
-        request->wants_resume = false; /* it has not been done yet */
+        request->wants_resume = false; /* not done yet */
     else
         curl_easy_pause(request->easy, CURLPAUSE_RECV);
 }
@@ -817,7 +819,7 @@ int hd_http_create(uv_loop_t *loop, struct hd_http **out)
     }
     init_timer(http, &http->timer);
     init_timer(http, &http->idler);
-    uv_unref((uv_handle_t *)&http->idler); /* it may outlast the requests it was started for */
+    uv_unref((uv_handle_t *)&http->idler); /* it may outlast the requests that started it */
     init_timer(http, &http->later);
     curl_multi_setopt(http->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, MAX_CONNECTIONS);
     curl_multi_setopt(http->multi, CURLMOPT_MAXCONNECTS, MAX_SPARE);

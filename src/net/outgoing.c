@@ -1,6 +1,6 @@
 /*
- * URLs are taken apart by libcurl, which also opens the connections: two parsers that understand
- * one URL differently would be a way around the rules.
+ * libcurl parses the URLs, because it also opens the connections: two parsers that disagree on a
+ * URL would be a way around the rules.
  */
 #include "net/outgoing.h"
 
@@ -102,7 +102,7 @@ bool hd_outgoing_allows(const struct hd_outgoing *outgoing, const struct sockadd
 
 /* ---- URLs ------------------------------------------------------------- */
 
-/* What matters of a URL. */
+/* The parts of a URL that the rules need. */
 struct place {
     char *scheme, *host, *port;
 };
@@ -157,8 +157,8 @@ static bool is_set(const char *name)
 }
 
 /*
- * Whether libcurl might use a proxy for it. Exceptions (NO_PROXY) are not looked at: what they name
- * is what has to be listed here, too.
+ * Whether libcurl may use a proxy for it. NO_PROXY exceptions are ignored: hosts named there must
+ * be listed here, too.
  */
 static bool may_be_proxied(const char *scheme)
 {
@@ -199,7 +199,7 @@ bool hd_outgoing_permits(const struct hd_outgoing *outgoing, const struct hd_out
     return is_permitted;
 }
 
-/* A number in any form that a resolver takes, which libcurl has made a usual one; or localhost. */
+/* A numeric address in any form that a resolver accepts, normalized by libcurl; or localhost. */
 static bool is_private(const struct hd_outgoing *outgoing, const struct place *place)
 {
     struct hd_slice host = hd_slice_cstr(place->host);

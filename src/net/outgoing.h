@@ -1,12 +1,11 @@
 /*
- * Where the server's own requests may go: what a run was given by somebody else (URLs of tools,
- * models, webhooks) must not lead to what only this machine or its network can reach.
+ * Restricts the targets of the server's own requests: URLs in user input (tools, models, webhooks)
+ * must not reach addresses that only this machine or its network can reach (SSRF).
  *
- * The address is checked at the moment of each connection, also after redirects and for connections
- * that are used again, so a name that changes its mind (DNS rebinding) gets nowhere. A proxy of the
- * environment looks names up itself: what would go through one is refused unless its host is
- * listed or is the number of a public address. Nothing is tried before it is refused, and all
- * refusals look the same.
+ * The address is checked for each connection, also after redirects and for reused connections, so
+ * DNS rebinding has no effect. A proxy of the environment resolves names itself: requests through
+ * one are refused unless the host is listed or is a public address. A refused request sends
+ * nothing, and all refusals have the same text.
  */
 #ifndef HD_NET_OUTGOING_H
 #define HD_NET_OUTGOING_H
@@ -21,7 +20,7 @@
 #include "base/net.h"
 #include "base/slice.h"
 
-/* Says which setting allows it, and nothing of what is there. */
+/* Names the setting that allows it, but reveals nothing about the target. */
 #define HD_OUTGOING_REFUSAL                                                                      \
     "the host is not one that this server may ask: only public addresses are, and hosts in the " \
     "setting outgoing.allowed_hosts"
@@ -39,21 +38,21 @@ struct hd_outgoing {
 };
 
 /*
- * `hosts`: "name", "*.name", an address or a network ("10.0.0.0/8"), each but the last with
- * ":port" or without. HD_EINVAL says which is none of these. What is made is in the arena.
+ * `hosts`: "name", "*.name", an address or a network ("10.0.0.0/8"), each but the last with ":port"
+ * or without. HD_EINVAL with the invalid one in the error. Results are in the arena.
  */
 HD_MUST_CHECK int hd_outgoing_init(struct hd_outgoing *outgoing, bool is_strict,
                                    const struct hd_slice *hosts, size_t count,
                                    struct hd_arena *arena, struct hd_fault *fault);
 
-/* Whether the host of a URL is listed: then its address does not matter. */
+/* Whether the host of a URL is listed: then any address is allowed. */
 bool hd_outgoing_lists(const struct hd_outgoing *outgoing, struct hd_slice host, int port);
-/* Whether a connection may be made to it. */
+/* Whether a connection to the address is allowed. */
 bool hd_outgoing_allows(const struct hd_outgoing *outgoing, const struct sockaddr *address);
 
-/* A connection that is about to be made or used for a request. */
+/* A connection that is about to be opened or reused for a request. */
 struct hd_outgoing_way {
-    const char *url;     /* where the request goes now */
+    const char *url;     /* the current URL */
     const char *trusted; /* a URL whose host the operator chose; NULL: none */
     bool is_direct;      /* without a proxy */
     const struct sockaddr *address;
@@ -61,8 +60,8 @@ struct hd_outgoing_way {
 bool hd_outgoing_permits(const struct hd_outgoing *outgoing, const struct hd_outgoing_way *way);
 
 /*
- * What can be said of a URL before anybody asks: HD_EINVAL with HD_OUTGOING_REFUSAL when its host
- * is the number, or a name, of a private address. The others are found out on the way.
+ * Checks a URL before a request: HD_EINVAL with HD_OUTGOING_REFUSAL when its host is a private
+ * address or a name of one. Other private hosts are found when connecting.
  */
 HD_MUST_CHECK int hd_outgoing_check(const struct hd_outgoing *outgoing, struct hd_slice url,
                                     struct hd_fault *fault);

@@ -1,10 +1,10 @@
 /*
- * The server's calls. One waits in its pool for a worker, then is in the worker's table until the
- * worker ends it, even when nobody wants to know any more (is_dropped): what the worker still
- * sends has to be known as something that may come.
+ * The server's calls to workers. A call waits in its pool for a worker, then stays in the worker's
+ * table until the worker ends it, even when it is dropped (is_dropped): frames that the worker
+ * still sends must be recognized.
  *
- * What cannot be told at once, because the call is held, or its ops are still at work, or a
- * user's call is on the stack, is told in hd_call_settle().
+ * Callbacks that cannot run at once, because the call is held, its ops are still running, or a
+ * user's call is on the stack, run in hd_call_settle().
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 
 #define MAX_ERROR 4096
 
-/* ---- messages that wait --------------------------------------------------- */
+/* ---- queued messages -------------------------------------------------- */
 
 static struct hd_rt_kept *keep(const struct hd_rt_message *message)
 {
@@ -72,7 +72,7 @@ static void drop_pieces(struct hd_rt_call *call)
     call->pieces_tail = &call->pieces;
 }
 
-/* ---- where a call is -------------------------------------------------------- */
+/* ---- tables of calls -------------------------------------------------- */
 
 static struct hd_rt_call **find(struct hd_worker *worker, uint32_t id)
 {
@@ -103,7 +103,7 @@ static void leave_worker(struct hd_rt_call *call)
     call->worker = NULL;
     worker->call_count--;
     worker->run_count -= call->is_run;
-    /* Whom it leaves may have room for another, or nothing to do any more. */
+    /* The worker it leaves may have room for another call, or nothing left to do. */
     hd_runtime_wake(call->runtime);
 }
 
@@ -154,7 +154,7 @@ static void free_call(struct hd_rt_call *call)
     hd_free(call);
 }
 
-/* Whoever works for it is told before the owner goes. */
+/* Running ops of the call are cancelled before its owner is freed. */
 static void end_scope(struct hd_rt_call *call)
 {
     if (!call->scope)
@@ -182,7 +182,7 @@ struct hd_rt_call *hd_call_find_open(struct hd_worker *worker, uint32_t id)
     return call && !call->is_dropped && !call->has_end ? call : NULL;
 }
 
-/* ---- telling ---------------------------------------------------------------- */
+/* ---- callbacks -------------------------------------------------------- */
 
 static void tell(struct hd_rt_call *call, const struct hd_rt_message *message)
 {
@@ -191,13 +191,13 @@ static void tell(struct hd_rt_call *call, const struct hd_rt_message *message)
     if (call->on_end)
         call->on_end(call->ctx, call->end, message);
     call->is_giving = false;
-    if (call->worker) /* late: it is told no more, but the worker still has it */
+    if (call->worker) /* late: it has no more callbacks, but the worker still runs it */
         call->is_dropped = true;
     else
         free_call(call);
 }
 
-/* The calls that wait for nothing but the turn of the loop. */
+/* Calls that wait only for the next loop iteration. */
 static bool can_tell(const struct hd_rt_call *call)
 {
     return call->has_end && !call->pieces && (!call->scope || call->scope->at_work == 0);
@@ -241,7 +241,7 @@ static void settle(struct hd_rt_call *call)
 
 void hd_call_settle(struct hd_runtime *runtime)
 {
-    /* Those that become ready meanwhile are for the next turn. */
+    /* Calls that become ready meanwhile wait for the next iteration. */
     for (size_t left = runtime->soon_count; left > 0 && runtime->soon; left--) {
         struct hd_rt_call *call = runtime->soon;
 
@@ -284,9 +284,9 @@ void hd_call_lose_all(struct hd_worker *worker)
     }
 }
 
-/* ---- what comes --------------------------------------------------------------- */
+/* ---- incoming frames -------------------------------------------------- */
 
-/* The blobs of a frame, for the time of a callback. */
+/* The blobs of a frame, for the duration of a callback. */
 static struct hd_slice *split(const struct hd_frame *frame, struct hd_slice *few, size_t room)
 {
     struct hd_slice *blobs = few;
@@ -304,7 +304,7 @@ static void take_piece(struct hd_rt_call *call, const struct hd_rt_message *mess
     struct hd_rt_kept *piece;
 
     if (call->has_end)
-        return; /* it is late */
+        return; /* it has timed out */
     if (!call->is_held && !call->pieces) {
         call->is_giving = true;
         if (call->on_piece)
@@ -335,7 +335,7 @@ static void take_end(struct hd_rt_call *call, enum hd_rt_end end,
         return;
     }
     if (call->has_end) {
-        hd_call_soon(call); /* it was late already */
+        hd_call_soon(call); /* it had timed out already */
         return;
     }
     call->has_end = true;
@@ -351,7 +351,7 @@ static void take_end(struct hd_rt_call *call, enum hd_rt_end end,
     hd_call_soon(call);
 }
 
-/* Answers to what the runtime itself asked. */
+/* Responses to the runtime's own calls. */
 static bool take_plain(struct hd_worker *worker, const struct hd_frame *frame)
 {
     if (frame->type == HD_FRAME_PIECE)
@@ -393,7 +393,7 @@ bool hd_call_frame(struct hd_worker *worker, const struct hd_frame *frame)
     return true;
 }
 
-/* ---- what goes ---------------------------------------------------------------- */
+/* ---- outgoing frames -------------------------------------------------- */
 
 static int say(struct hd_worker *worker, enum hd_frame_type type, uint32_t id,
                const struct hd_rt_message *message)
@@ -405,7 +405,7 @@ static int say(struct hd_worker *worker, enum hd_frame_type type, uint32_t id,
     return hd_link_send(worker->link, type, id, message ? message : &nothing, NULL, NULL);
 }
 
-/* What only helps: without memory for it the worker goes on as it was. */
+/* A hint: if out of memory it is skipped and the worker continues as before. */
 static void hint(struct hd_rt_call *call, enum hd_frame_type type)
 {
     if (call->worker && say(call->worker, type, call->id, NULL) == HD_ENOMEM)
@@ -454,7 +454,7 @@ void hd_call_assign(struct hd_rt_call *call, struct hd_worker *worker)
                                             : "the worker cannot be reached");
 }
 
-/* In its pool, after those that wait already; or it is lost soon. */
+/* Queues it in its pool; if impossible, it soon ends as lost. */
 static int wait_for_worker(struct hd_rt_call *call, const struct hd_rt_message *message)
 {
     struct hd_rt_pool *pool = &call->runtime->pools[call->language];
@@ -519,7 +519,7 @@ int hd_runtime_call(struct hd_runtime *runtime, const struct hd_rt_call_options 
             call->scope->call = call;
         worker = hd_pool_pick(runtime, call->language, call->is_run);
         err = worker ? assign(call, worker, &message) : HD_ECLOSED;
-        if (err == HD_ECLOSED) /* none has room, or it has just closed its connection */
+        if (err == HD_ECLOSED) /* no worker has room, or it has just closed its connection */
             err = wait_for_worker(call, &message);
     }
     if (err) {
@@ -569,7 +569,7 @@ void hd_rt_call_drop(struct hd_rt_call *call)
         free_call(call);
 }
 
-/* ---- time --------------------------------------------------------------------- */
+/* ---- timeouts --------------------------------------------------------- */
 
 static void be_late(struct hd_rt_call *call)
 {

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 
-#define LENGTH 4 /* of a length in a frame */
+#define LENGTH 4 /* of a length field */
 
 static uint32_t read_u32(const char *at)
 {
@@ -26,7 +26,7 @@ static void write_u32(char *at, uint32_t value)
         at[i] = (char)(value >> (8 * i) & 0xff);
 }
 
-/* Of a frame whose fixed part is there. */
+/* For a frame whose fixed part is complete. */
 static bool is_sound(const char *at, size_t total)
 {
     size_t count = read_u16(at + 6), head = read_u32(at + 12);

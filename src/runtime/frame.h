@@ -1,8 +1,8 @@
 /*
- * The frames of the runtime protocol (docs/runtime.md). Pure: bytes in, slices out.
+ * Frames of the runtime protocol (docs/runtime.md). Pure: bytes in, slices out.
  *
- * A reader asks hd_frame_size() how long the frame is that begins with the bytes it has, waits for
- * so many, and reads them.
+ * A reader gets the length of the next frame from hd_frame_size(), waits for that many bytes, and
+ * reads the frame.
  */
 #ifndef HD_RUNTIME_FRAME_H
 #define HD_RUNTIME_FRAME_H
@@ -33,25 +33,25 @@ enum hd_frame_type {
 struct hd_frame {
     enum hd_frame_type type;
     uint32_t id;
-    struct hd_slice head; /* {} when the frame has none */
+    struct hd_slice head; /* {} when the frame has no head */
     size_t blob_count;
-    struct hd_slice lengths; /* of blobs, as they are in the frame */
+    struct hd_slice lengths; /* of blobs, as encoded in the frame */
     struct hd_slice blobs;   /* all of them */
 };
 
 /*
- * The length of the whole frame that `bytes` begins with, or 0 when too little of it is there.
- * HD_ECORRUPT as soon as it cannot become a frame of at most `limit` bytes.
+ * The length of the frame that `bytes` begins with, or 0 when too few bytes are given. HD_ECORRUPT
+ * as soon as it cannot become a frame of at most `limit` bytes.
  */
 HD_MUST_CHECK int hd_frame_size(struct hd_slice bytes, size_t limit, size_t *out);
-/* Of all its bytes. HD_ECORRUPT: they are not as the protocol says. */
+/* `bytes` is the whole frame. HD_ECORRUPT: it violates the protocol. */
 HD_MUST_CHECK int hd_frame_read(struct hd_slice bytes, struct hd_frame *out);
 /* One slice for each blob. */
 void hd_frame_split(const struct hd_frame *frame, struct hd_slice *out);
 
 /*
- * Appends all of a frame but its blobs' bytes, which are to follow. HD_ELIMIT: it is larger than
- * frames may be, and nothing is appended.
+ * Appends a frame without the bytes of its blobs, which must follow. HD_ELIMIT: larger than
+ * allowed; nothing is appended.
  */
 HD_MUST_CHECK int hd_frame_write(struct hd_buf *out, enum hd_frame_type type, uint32_t id,
                                  struct hd_slice head, const struct hd_slice *blobs, size_t count);

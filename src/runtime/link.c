@@ -7,9 +7,9 @@
 
 #define CHUNK ((size_t)64 * 1024)
 #define MAX_BUFFER (HD_FRAME_MAX * 2)
-#define JOINED ((size_t)64 * 1024)   /* larger messages are not copied when they need not be */
-#define AT_ONCE ((size_t)256 * 1024) /* does not wait for the end of the turn */
-#define MAX_SPARE ((size_t)1 << 20)  /* of buffers that are kept */
+#define JOINED ((size_t)64 * 1024)   /* larger messages are not copied if possible */
+#define AT_ONCE ((size_t)256 * 1024) /* sent before the end of the loop iteration */
+#define MAX_SPARE ((size_t)1 << 20)  /* of buffers kept for reuse */
 #define KEEPALIVE_SECONDS 60
 
 struct hd_link {
@@ -23,17 +23,17 @@ struct hd_link {
     void *ctx;
     void (*on_closed)(void *arg);
     void *closed_arg;
-    struct hd_buf in; /* frames that are not whole, or several small ones */
+    struct hd_buf in; /* incomplete frames, or several small ones */
     struct hd_buf out;
     size_t limit;
     size_t heard;
     bool is_reading;
-    bool is_over;   /* on_end was called, or the link closed: nothing is called any more */
+    bool is_over;   /* on_end was called, or the link was closed: no more callbacks */
     bool is_closed; /* uv_close() was called */
     char *kept;     /* the buffer was moved out by hd_link_keep() */
 };
 
-/* Bytes on their way out. */
+/* Bytes being written. */
 struct parcel {
     uv_write_t write;
     struct hd_link *link;
@@ -42,7 +42,7 @@ struct parcel {
     void *arg;
 };
 
-/* ---- the end ------------------------------------------------------------ */
+/* ---- end -------------------------------------------------------------- */
 
 static void on_closed(uv_handle_t *handle)
 {
@@ -82,7 +82,7 @@ static void end(struct hd_link *link, const char *why)
 
 /* ---- reading -------------------------------------------------------------- */
 
-/* Room for the rest of a large frame grows with what has come: a length alone costs nothing. */
+/* The buffer for a large frame grows with the bytes received: a length alone allocates nothing. */
 static size_t wanted(const struct hd_link *link)
 {
     size_t total = 0, step = link->in.len > CHUNK ? link->in.len : CHUNK;
@@ -99,12 +99,12 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
 
     (void)suggested;
     if (hd_buf_reserve(&link->in, size))
-        *buf = uv_buf_init(NULL, 0); /* libuv tells on_read UV_ENOBUFS */
+        *buf = uv_buf_init(NULL, 0); /* libuv calls on_read with UV_ENOBUFS */
     else
         *buf = uv_buf_init(link->in.ptr + link->in.len, (unsigned)size);
 }
 
-/* The first frame of those in the buffer from `at`; 0: none is whole, or the link is over. */
+/* Delivers the first frame in the buffer from `at`; 0: none is complete, or the link is over. */
 static size_t give(struct hd_link *link, size_t at)
 {
     struct hd_slice rest = hd_slice(link->in.ptr + at, link->in.len - at);
@@ -129,7 +129,7 @@ static void give_all(struct hd_link *link)
 
     while (!link->is_over && at < link->in.len && (used = give(link, at)) > 0) {
         at += used;
-        if (link->kept) { /* it was all there was */
+        if (link->kept) { /* it was the whole buffer */
             link->kept = NULL;
             at = 0;
         }
@@ -188,7 +188,7 @@ void hd_link_set_reading(struct hd_link *link, bool is_on)
     if (!is_on)
         (void)uv_read_stop(&link->uv.stream);
     else if (uv_read_start(&link->uv.stream, on_alloc, on_read))
-        link->is_reading = false; /* it is closing: whoever waits for an answer runs out of time */
+        link->is_reading = false; /* it is closing: pending calls time out */
 }
 
 size_t hd_link_heard(struct hd_link *link)
@@ -299,7 +299,7 @@ static int join(struct hd_link *link, enum hd_frame_type type, uint32_t id,
     return err;
 }
 
-/* The blobs are not copied: they leave from where they are. */
+/* The blobs are not copied but written from the caller's memory. */
 static int post_large(struct hd_link *link, enum hd_frame_type type, uint32_t id,
                       const struct hd_rt_message *message, void (*release)(void *arg), void *arg)
 {
@@ -356,7 +356,7 @@ size_t hd_link_unsent(const struct hd_link *link)
     return link->out.len + uv_stream_get_write_queue_size(&link->uv.stream);
 }
 
-/* ---- the beginning -------------------------------------------------------- */
+/* ---- start ------------------------------------------------------------ */
 
 static int init_socket(struct hd_link *link, const uv_stream_t *listener)
 {

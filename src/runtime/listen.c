@@ -1,6 +1,6 @@
 /*
- * Where workers connect, and connections that have not said hello: they have little time and little
- * room for it.
+ * Accepts worker connections. Connections that have not sent hello have a short timeout and a small
+ * frame limit.
  */
 #include <errno.h>
 #include <signal.h>
@@ -27,7 +27,7 @@ struct hd_rt_guest {
     int64_t since_us;
 };
 
-/* Its link goes too, unless it was given away. */
+/* Closes its link too, unless the link was handed over. */
 static void see_off(struct hd_rt_guest *guest)
 {
     struct hd_rt_guest **at = &guest->runtime->guests;
@@ -64,7 +64,7 @@ static void greet(struct hd_rt_guest *guest, hd_json_val hello, uint32_t id)
     see_off(guest);
 }
 
-/* The guest is gone afterwards, in any case. */
+/* Frees the guest in any case. */
 static bool on_frame(void *ctx, const struct hd_frame *frame)
 {
     struct hd_rt_guest *guest = ctx;
@@ -114,7 +114,7 @@ static void on_connection(uv_stream_t *listener, int status)
     guest->next = runtime->guests;
     runtime->guests = guest;
     hd_link_set_limit(guest->link, MAX_FRAME);
-    /* Strangers cannot keep the server's own workers out. */
+    /* Remote connections cannot keep the server's own workers out. */
     runtime->remote_guests += guest->is_remote;
     if (runtime->remote_guests > MAX_GUESTS)
         see_off(guest);
@@ -173,7 +173,7 @@ static int open_pipe(struct hd_runtime *runtime, struct hd_fault *fault)
     return 0;
 }
 
-/* The first address of the host that can be listened on. */
+/* The first address of the host that can be bound. */
 static int bind_tcp(struct hd_runtime *runtime, const struct addrinfo *list)
 {
     int err = UV_EADDRNOTAVAIL;
@@ -188,7 +188,7 @@ static int bind_tcp(struct hd_runtime *runtime, const struct addrinfo *list)
     return err;
 }
 
-/* Takes host:port or [::1]:port apart; port 0 is any. */
+/* Splits host:port or [::1]:port; port 0 is any. */
 static bool split(const char *text, char *host, size_t size, const char **port)
 {
     const char *colon = strrchr(text, ':');

@@ -1,8 +1,7 @@
 /*
- * The workers of a language. Each place has one; a place whose worker was lost gets a new one after
- * a while, longer each time. A worker that is to go, because the files have changed or it has grown
- * too large, gives its place to a new one, and ends when that is ready and nothing is at work in
- * it.
+ * The workers of a language. Each slot has one; a slot whose worker was lost gets a new one after a
+ * growing delay. A worker to be replaced, because files have changed or it uses too much memory,
+ * gives its slot to a new one, and ends when that is ready and it is idle.
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +13,7 @@
 #define FIRST_DELAY_US INT64_C(500000)
 #define LONGEST_DELAY_US INT64_C(30000000)
 #define SAME_CHANGE_US INT64_C(1000000)
-#define STEADY_US INT64_C(30000000) /* ready so long, it is not the program's fault */
+#define STEADY_US INT64_C(30000000) /* a worker ready for this long has not failed at start */
 
 int hd_pool_open(struct hd_runtime *runtime, enum hd_rt_language language)
 {
@@ -40,7 +39,7 @@ void hd_pool_close(struct hd_runtime *runtime, enum hd_rt_language language)
     hd_free(runtime->pools[language].slots);
 }
 
-/* ---- places --------------------------------------------------------------- */
+/* ---- slots ------------------------------------------------------------ */
 
 static int64_t delay_of(unsigned failures)
 {
@@ -59,14 +58,14 @@ static void wait_longer(struct hd_runtime *runtime, struct hd_rt_slot *slot, int
     hd_runtime_wake(runtime);
 }
 
-/* Its next worker would be refused for the same reason; a reload tries again. */
+/* A new worker would be refused for the same reason; a reload retries. */
 static void stop_slot(struct hd_rt_slot *slot)
 {
     slot->worker = NULL;
     slot->start_us = INT64_MAX;
 }
 
-/* No worker is there, and none will come. */
+/* There is no worker, and none will start. */
 static bool is_hopeless(const struct hd_runtime *runtime, const struct hd_rt_pool *pool)
 {
     if (runtime->settings->listen || pool->slot_count == 0)
@@ -180,7 +179,7 @@ void hd_runtime_reload(struct hd_runtime *runtime, enum hd_rt_language language)
         if (!worker || worker->state == HD_WORKER_ENDING)
             continue;
         hd_pool_replace(worker, HD_WORKER_OLD);
-        if (worker->state != HD_WORKER_READY) /* it would be ready with the old files */
+        if (worker->state != HD_WORKER_READY) /* it would become ready with the old files */
             hd_worker_end(worker, "is not needed any more");
     }
     hd_runtime_wake(runtime);
@@ -194,7 +193,7 @@ void hd_pool_changed(struct hd_worker *worker, int64_t now)
         newest = worker->runtime->pools[worker->language].slots[worker->slot].worker;
     if (worker->state != HD_WORKER_READY || worker->is_replaced)
         return;
-    /* Each worker tells of the same change: the new one has seen it, unless it is older. */
+    /* Every worker reports the same change: a newer worker has the new files already. */
     if (newest && newest != worker && now - newest->since_us < SAME_CHANGE_US)
         return;
     hd_runtime_reload(worker->runtime, worker->language);
@@ -220,7 +219,7 @@ void hd_pool_ready(struct hd_worker *worker)
 
 /* ---- calls ---------------------------------------------------------------- */
 
-/* Which of two does a call sooner. */
+/* Which of two workers would run a call sooner. */
 static bool is_better(const struct hd_worker *a, const struct hd_worker *b)
 {
     if (a->age != b->age)
@@ -255,7 +254,7 @@ static struct hd_worker *find_room(struct hd_runtime *runtime, enum hd_rt_langua
 struct hd_worker *hd_pool_pick(struct hd_runtime *runtime, enum hd_rt_language language,
                                bool is_run)
 {
-    /* Nobody goes before those that wait. */
+    /* Calls run in order: none overtakes those that wait. */
     if (is_run)
         for (struct hd_rt_call *call = runtime->pools[language].waiting; call; call = call->next)
             if (call->is_run)
@@ -277,7 +276,7 @@ void hd_pool_feed(struct hd_runtime *runtime, enum hd_rt_language language)
         if (worker)
             hd_call_assign(call, worker);
         else if (!call->is_run)
-            break; /* none is there at all */
+            break; /* no worker exists */
         else
             are_full = true;
         call = next;

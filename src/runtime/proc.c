@@ -20,7 +20,7 @@
 #define MAX_ENV 4096
 #define CANNOT_START 127
 #define LAST_WORDS_MS 1000
-#define CLOEXEC_RANGE 4U /* CLOSE_RANGE_CLOEXEC, which older headers do not have */
+#define CLOEXEC_RANGE 4U /* CLOSE_RANGE_CLOEXEC, missing in older headers */
 
 extern char **environ;
 
@@ -38,17 +38,17 @@ struct hd_proc {
     int status;
     char name[32];
     struct output outputs[STREAMS];
-    uv_timer_t timer; /* for last words */
+    uv_timer_t timer; /* limits reading after exit */
     unsigned open_handles;
     bool is_closing;
-    int64_t second; /* that `lines` is about */
+    int64_t second; /* the second that `lines` counts */
     unsigned lines;
-    char buffer[16 * 1024]; /* what is read is used up at once */
+    char buffer[16 * 1024]; /* data is used up before the next read */
     void (*on_closed)(void *arg);
     void *arg;
 };
 
-/* ---- its output ----------------------------------------------------------- */
+/* ---- output ----------------------------------------------------------- */
 
 static void release(uv_handle_t *handle)
 {
@@ -65,7 +65,7 @@ static void release(uv_handle_t *handle)
         fn(arg);
 }
 
-/* One that writes without end must not fill the log: it says how much was left out. */
+/* Limits the lines per second that a process may log; reports how many were dropped. */
 static bool may_log(struct hd_proc *proc)
 {
     int64_t second = hd_clock_monotonic_us() / 1000000;
@@ -100,7 +100,7 @@ static void take_text(struct hd_proc *proc, struct output *output, struct hd_sli
         size_t len = end ? (size_t)(end - text.ptr) : text.len;
         size_t room = MAX_LINE - output->line.len;
 
-        /* The rest of an endless line is left out. */
+        /* Drops the rest of an overlong line. */
         if (hd_buf_append(&output->line, text.ptr, len < room ? len : room) || end)
             log_rest(proc, output);
         len += end ? 1 : 0;
@@ -150,7 +150,7 @@ static void on_read(uv_stream_t *stream, ssize_t len, const uv_buf_t *buf)
     }
 }
 
-/* ---- its beginning -------------------------------------------------------- */
+/* ---- start ------------------------------------------------------------ */
 
 static bool has_name(const char *entry, const char *const *env)
 {
@@ -172,7 +172,7 @@ static int add_all(const char **out, size_t *count, const char *const *env)
     return 0;
 }
 
-/* `more` before `env` before the server's own. */
+/* `more` overrides `env`, which overrides the server's environment. */
 static int make_env(const struct hd_proc_options *options, const char ***out)
 {
     const char **env = hd_calloc(MAX_ENV + 1, sizeof(*env));
@@ -195,7 +195,7 @@ static int make_env(const struct hd_proc_options *options, const char ***out)
 struct pipes {
     int null;
     int out[STREAMS][2];
-    int failure[2]; /* the child writes errno when it cannot become the program */
+    int failure[2]; /* the child writes errno if exec() fails */
 };
 
 static void close_fd(int *fd)
@@ -228,7 +228,7 @@ static int open_pipes(struct pipes *pipes)
     return 0;
 }
 
-/* Between fork() and exec(): only what a signal handler may do. */
+/* Between fork() and exec(): async-signal-safe functions only. */
 static void become(const struct hd_proc_options *options, const char **env, struct pipes *pipes,
                    pid_t parent)
 {
@@ -238,7 +238,8 @@ static void become(const struct hd_proc_options *options, const char **env, stru
     (void)setpgid(0, 0);
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 #ifdef SYS_close_range
-    (void)syscall(SYS_close_range, 3U, ~0U, CLOEXEC_RANGE); /* files of libraries that forget it */
+    /* files without CLOEXEC, opened by libraries */
+    (void)syscall(SYS_close_range, 3U, ~0U, CLOEXEC_RANGE);
 #endif
     if (getppid() != parent)
         _exit(CANNOT_START);
@@ -258,7 +259,7 @@ static void become(const struct hd_proc_options *options, const char **env, stru
     _exit(CANNOT_START);
 }
 
-/* The errno of what failed in the child; 0: it runs. */
+/* The errno of the child's failure; 0: it runs. */
 static int await_start(struct pipes *pipes)
 {
     int number = 0;
@@ -281,7 +282,7 @@ static int spawn(const struct hd_proc_options *options, struct pipes *pipes, pid
 
     if (err)
         return hd_fault_set(fault, err, "the environment of %s is too large", options->name);
-    /* Until the child has its own handlers, no signal may run one of the server's in it. */
+    /* No signal may run a handler of the server in the child before it has its own. */
     sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     pid = fork();
@@ -314,7 +315,7 @@ static void listen_to(uv_loop_t *loop, struct hd_proc *proc, int i, int *fd)
     output->is_open = true;
     proc->open_handles++;
     if (uv_pipe_open(&output->pipe, *fd) == 0)
-        *fd = -1; /* the handle's now */
+        *fd = -1; /* owned by the handle now */
     if (*fd >= 0 || uv_read_start((uv_stream_t *)&output->pipe, on_alloc, on_read))
         close_output(proc, output);
 }
@@ -352,7 +353,7 @@ int hd_proc_start(uv_loop_t *loop, const struct hd_proc_options *options, struct
     return 0;
 }
 
-/* ---- its end -------------------------------------------------------------- */
+/* ---- end -------------------------------------------------------------- */
 
 bool hd_proc_has_ended(struct hd_proc *proc, char *how, size_t size)
 {
@@ -411,7 +412,7 @@ static void on_late(uv_timer_t *timer)
 void hd_proc_close(struct hd_proc *proc)
 {
     proc->is_closing = true;
-    /* A process that it started may have its pipes, and live on. */
+    /* A process that it started may hold its pipes open. */
     (void)uv_timer_start(&proc->timer, on_late, LAST_WORDS_MS, 0);
     close_when_silent(proc);
 }

@@ -1,6 +1,6 @@
 /*
- * What workers ask the server for. An op with `work` goes to a store thread and comes back through
- * runtime->wake; one with `start` answers when it likes.
+ * Requests of workers to the server. An op with `work` runs on a store thread and returns through
+ * runtime->wake; one with `start` responds asynchronously.
  */
 #include <heddle.h>
 #include <string.h>
@@ -68,7 +68,7 @@ int hd_request_refuse(struct hd_link *link, uint32_t id, int code, const char *t
     return err;
 }
 
-/* A worker that gets no answer would wait for it for ever. */
+/* A worker without a response would wait forever. */
 static void refuse(struct hd_worker *worker, uint32_t id, int code, const char *text)
 {
     if (worker->link && hd_request_refuse(worker->link, id, code, text) == HD_ENOMEM)
@@ -141,7 +141,7 @@ static struct hd_request_box *make_box(struct hd_worker *worker, const struct hd
     return box;
 }
 
-/* ---- answers ------------------------------------------------------------ */
+/* ---- responses -------------------------------------------------------- */
 
 static void send_answer(struct hd_worker *worker, struct hd_request_box *box)
 {
@@ -213,7 +213,7 @@ void hd_rt_request_answer(struct hd_rt_request *request)
     finish(box);
 }
 
-/* ---- work on threads ---------------------------------------------------- */
+/* ---- work on store threads -------------------------------------------- */
 
 static void work_on_thread(void *arg)
 {
@@ -225,7 +225,7 @@ static void work_on_thread(void *arg)
     box->done_next = NULL;
     *runtime->done_tail = box;
     runtime->done_tail = &box->done_next;
-    /* Inside the lock: the runtime may go as soon as the loop has seen its last request. */
+    /* Inside the lock: the runtime may be freed once the loop has seen its last request. */
     uv_async_send(&runtime->wake);
     pthread_mutex_unlock(&runtime->lock);
 }
@@ -249,7 +249,7 @@ void hd_request_wake(struct hd_runtime *runtime)
 
 static void work(struct hd_request_box *box);
 
-/* The store was away. */
+/* Retries: the store was unavailable. */
 static void work_again(void *arg)
 {
     struct hd_request_box *box = arg;
@@ -301,7 +301,7 @@ static const struct hd_rt_op *find_op(struct hd_runtime *runtime, struct hd_slic
     return NULL;
 }
 
-/* Members of the call that the worker says it works for. */
+/* Finds the scope of the call that the worker names. */
 static int find_scope(struct hd_worker *worker, struct hd_request_box *box)
 {
     hd_json_val number = hd_json_get(box->request.root, HD_S("call"));
@@ -344,7 +344,7 @@ static void put_in(struct hd_worker *worker, struct hd_request_box *box)
         box->scope->started++;
 }
 
-/* What the runtime itself answers; false: it is another op. */
+/* Ops of the runtime itself; false: another op. */
 static bool is_own(struct hd_worker *worker, struct hd_slice op, uint32_t id, struct hd_slice head)
 {
     if (hd_slice_eq(op, HD_S("ready"))) {
@@ -420,14 +420,14 @@ bool hd_request_frame(struct hd_worker *worker, const struct hd_frame *frame)
 
     if (frame->type == HD_FRAME_CALL)
         return take_call(worker, frame);
-    /* What it cancels may have been answered meanwhile. HOLD and GO are of no use here. */
+    /* The cancelled request may have ended already. HOLD and GO have no effect here. */
     box = *find(worker, frame->id);
     if (box && frame->type == HD_FRAME_CANCEL)
         cancel(box);
     return true;
 }
 
-/* ---- nobody waits any more ------------------------------------------------ */
+/* ---- lost requests ---------------------------------------------------- */
 
 void hd_request_lose_all(struct hd_worker *worker)
 {
@@ -441,7 +441,7 @@ void hd_request_lose_all(struct hd_worker *worker)
     }
 }
 
-/* The first open one; those inside a callback may answer, so a walk cannot go on. */
+/* The first open one; callbacks may complete others, so the search starts over each time. */
 static struct hd_request_box *find_started(struct hd_runtime *runtime,
                                            const struct hd_scope_ref *scope)
 {

@@ -1,4 +1,4 @@
-/* The life of all workers, and what is done in time. */
+/* Start, reload and shutdown of all workers, and timers. */
 #include <signal.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 #define SHORT_TICK_MS 50
 #define LONG_TICK_MS 1000
-#define PATIENT_HANG_US INT64_C(5000000) /* shorter ones need a closer look */
+#define PATIENT_HANG_US INT64_C(5000000) /* shorter limits are checked more often */
 
 const char *const hd_rt_language_names[HD_RT_LANGUAGES] = {"python", "js"};
 
@@ -18,7 +18,7 @@ int64_t hd_runtime_now(const struct hd_runtime *runtime)
     return (int64_t)(uv_hrtime() / 1000);
 }
 
-/* ---- the end ----------------------------------------------------------------- */
+/* ---- end -------------------------------------------------------------- */
 
 static void free_runtime(struct hd_runtime *runtime)
 {
@@ -66,7 +66,7 @@ static void end_when_idle(struct hd_runtime *runtime)
         close_handles(runtime);
 }
 
-/* ---- turns of the loop ---------------------------------------------------------- */
+/* ---- loop iterations -------------------------------------------------- */
 
 static void settle_workers(struct hd_runtime *runtime)
 {
@@ -180,7 +180,7 @@ static void on_wake(uv_async_t *handle)
     hd_request_wake(handle->data);
 }
 
-/* ---- the beginning -------------------------------------------------------------- */
+/* ---- start ------------------------------------------------------------ */
 
 static void init_handle(struct hd_runtime *runtime, uv_handle_t *handle)
 {
@@ -188,7 +188,7 @@ static void init_handle(struct hd_runtime *runtime, uv_handle_t *handle)
     runtime->open_handles++;
 }
 
-/* The ones that cannot fail last. */
+/* Those that cannot fail come last. */
 static int init_handles(struct hd_runtime *runtime)
 {
     if (uv_async_init(runtime->loop, &runtime->wake, on_wake))
@@ -300,7 +300,7 @@ void hd_runtime_destroy(struct hd_runtime *runtime)
     runtime->drained = NULL;
     hd_call_drop_all(runtime);
     for (struct hd_worker *worker = runtime->workers; worker; worker = worker->next) {
-        /* Whoever started ops is told now: it may not be there later. */
+        /* Cancel started ops now: their owners may be freed later. */
         hd_request_lose_all(worker);
         hd_worker_end(worker, "is not needed any more");
     }

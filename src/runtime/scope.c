@@ -1,4 +1,4 @@
-/* What a call lets a worker do: copied, and read by any thread, so its values are frozen. */
+/* What a call permits a worker: copied, and read by any thread, so its values are frozen. */
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "runtime/runtime_internal.h"
@@ -23,7 +23,10 @@ static int keep(void *ctx, struct hd_val *val)
     return 0;
 }
 
-/* Nothing of a value that belongs to the loop may be seen by another thread: through its text. */
+/*
+ * Values that belong to the loop must not be shared with another thread: copied through their JSON
+ * text.
+ */
 static int copy_val(struct hd_scope_ref *scope, const struct hd_val *from,
                     const struct hd_val **out)
 {
@@ -42,7 +45,7 @@ static int copy_val(struct hd_scope_ref *scope, const struct hd_val *from,
         return err;
     err = hd_val_freeze(val, keep, scope);
     if (err)
-        hd_val_unref(val); /* what was frozen of it is kept already */
+        hd_val_unref(val); /* its frozen parts are kept already */
     else
         *out = val;
     return err;

@@ -10,14 +10,14 @@
 #include "runtime/runtime_internal.h"
 
 #define MAX_HELLO ((size_t)16 << 20)
-#define TELL_US INT64_C(250000)   /* so long it may take to learn how the process ended */
-#define LEAVE_US INT64_C(5000000) /* so long a drained process may take to end */
-#define DRY_US INT64_C(1000000)   /* so long a dead process's socket may have more to say */
+#define TELL_US INT64_C(250000)   /* time to learn how the process ended */
+#define LEAVE_US INT64_C(5000000) /* time for a drained process to end */
+#define DRY_US INT64_C(1000000)   /* time to read a dead process's socket */
 #define LONGEST_PING_US INT64_C(5000000)
-#define WEIGH_US INT64_C(500000) /* between looks at its memory */
-#define MEMORY_FACTOR 2          /* times its limit, a worker is not waited for */
+#define WEIGH_US INT64_C(500000) /* between checks of its memory */
+#define MEMORY_FACTOR 2          /* times its limit: kill the worker without waiting */
 
-/* ---- the end --------------------------------------------------------------- */
+/* ---- end -------------------------------------------------------------- */
 
 static void set_state(struct hd_worker *worker, enum hd_worker_state state)
 {
@@ -43,7 +43,7 @@ void hd_worker_end(struct hd_worker *worker, const char *fmt, ...)
     hd_runtime_wake(worker->runtime);
 }
 
-/* Its process, when it has one; true: there is none any more. */
+/* Reaps its process; true: there is none left. */
 static bool bury(struct hd_worker *worker, int64_t now)
 {
     char how[64];
@@ -107,7 +107,7 @@ void hd_worker_drain(struct hd_worker *worker)
         hd_worker_end(worker, "cannot be told to end");
 }
 
-/* ---- its link -------------------------------------------------------------- */
+/* ---- link ------------------------------------------------------------- */
 
 void hd_worker_answer(struct hd_worker *worker, uint32_t id, struct hd_slice head)
 {
@@ -147,7 +147,7 @@ static void on_end(void *ctx, const char *why)
 {
     struct hd_worker *worker = ctx;
 
-    /* What is no frame was not the worker's last word: it is killed. */
+    /* After an invalid frame the worker is killed. */
     worker->is_shut = strcmp(why, HD_LINK_CLOSED) == 0;
     if (worker->state == HD_WORKER_DRAINING && worker->is_shut)
         worker->drain_id = 0;
@@ -188,7 +188,7 @@ void hd_worker_adopt(struct hd_worker *worker, struct hd_link *link, uint32_t id
     worker->heard_us = hd_runtime_now(worker->runtime);
     hd_link_hand_over(link, &worker_events, worker);
     hd_link_set_limit(link, SIZE_MAX);
-    /* The time it has runs since it was started. */
+    /* Its timeout counts from the start of the process. */
     worker->state = HD_WORKER_LOADING;
     hd_buf_init(&head, MAX_HELLO);
     if (write_hello(worker, &head))
@@ -213,7 +213,7 @@ void hd_worker_is_ready(struct hd_worker *worker, uint32_t id, struct hd_slice h
         runtime->on_ready(runtime->ready_ctx, worker->language, head);
 }
 
-/* ---- the beginning ----------------------------------------------------------- */
+/* ---- start ------------------------------------------------------------ */
 
 static struct hd_worker *make(struct hd_runtime *runtime, enum hd_rt_language language, int slot)
 {
@@ -351,7 +351,7 @@ static int find_language(hd_json_val hello, enum hd_rt_language *out, struct hd_
     return hd_fault_set(fault, HD_EINVAL, "`runtime` is neither `python` nor `js`");
 }
 
-/* The one that was started with this key, which is good once. */
+/* The worker that was started with this key, which is valid once. */
 static struct hd_worker *find_started(struct hd_runtime *runtime, struct hd_slice key)
 {
     struct hd_worker *found = NULL;
@@ -421,7 +421,7 @@ int hd_worker_greet(struct hd_runtime *runtime, hd_json_val hello, bool is_remot
                      : greet_started(runtime, hello, language, out, fault);
 }
 
-/* ---- time -------------------------------------------------------------------- */
+/* ---- timers ----------------------------------------------------------- */
 
 static void watch_memory(struct hd_worker *worker, int64_t now)
 {
@@ -442,7 +442,7 @@ static void watch_memory(struct hd_worker *worker, int64_t now)
     }
 }
 
-/* Whether it said or took something since the last time. */
+/* Checks whether it sent or read data since the last time. */
 static void listen_for_life(struct hd_worker *worker, int64_t now)
 {
     size_t unsent = hd_link_unsent(worker->link);
@@ -455,8 +455,8 @@ static void listen_for_life(struct hd_worker *worker, int64_t now)
 }
 
 /*
- * What has come while the loop was busy elsewhere is read after timers have run: only who is still
- * silent at the next tick is given up.
+ * Data that arrived while the loop was busy is read after timers run: a worker is lost only if it
+ * is still silent at the next tick.
  */
 static void watch_pings(struct hd_worker *worker, int64_t now)
 {

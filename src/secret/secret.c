@@ -1,30 +1,30 @@
-/* Secrets out of values, and back: a walk that copies only what it changes. */
+/* Replaces secrets in values by markers, and back. Copies only what it changes. */
 #include "secret/secret.h"
 
 #include <strings.h>
 
-#define MAX_PATH 256    /* bytes of a place that a marker shows */
-#define MAX_NAME 64     /* bytes of each name in it */
+#define MAX_PATH 256    /* bytes of a path in a marker */
+#define MAX_NAME 64     /* bytes of each name in a path */
 #define MAX_MARKER 512  /* bytes of a marker */
-#define MAX_SAME 100000 /* markers of one place */
+#define MAX_SAME 100000 /* markers of one path */
 
-/* Where the walk is: the outermost first. */
+/* A step of the path to the current value, outermost first. */
 struct step {
     const struct step *outer;
     struct hd_slice key; /* of a member; ptr NULL: an element */
     size_t index;
-    bool has_headers; /* its members are headers of requests */
+    bool has_headers; /* its members are request headers */
 };
 
 struct taking {
     struct hd_val **secrets;
-    bool by_text; /* not only names */
+    bool by_text; /* also check texts, not only names */
     bool only_looks;
-    struct hd_buf *path; /* looking: where the first is */
+    struct hd_buf *path; /* search only: the path of the first secret */
     bool has_found;
 };
 
-/* ---- places ----------------------------------------------------------- */
+/* ---- paths ------------------------------------------------------------ */
 
 /* The beginning of a name, in whole characters. */
 static struct hd_slice shortened(struct hd_slice name)
@@ -36,7 +36,7 @@ static struct hd_slice shortened(struct hd_slice name)
     return hd_slice(name.ptr, len);
 }
 
-/* `a.b.0`, cut when it is long: markers need not say all. */
+/* `a.b.0`, truncated when long. */
 static int write_path(const struct step *step, struct hd_buf *out)
 {
     int err = step->outer ? write_path(step->outer, out) : 0;
@@ -53,8 +53,8 @@ static int write_path(const struct step *step, struct hd_buf *out)
 }
 
 /*
- * The marker of a place. Another secret may have the same (names have dots in them, or another
- * value was taken before): it gets a number then.
+ * The marker of a path. It gets a number if another secret has the same path (names may contain
+ * dots, or another value was taken before).
  */
 static int make_marker(const struct step *step, const struct hd_val *secret,
                        const struct hd_val *secrets, struct hd_buf *out)
@@ -78,7 +78,7 @@ static int make_marker(const struct step *step, const struct hd_val *secret,
 
 /* ---- taking ----------------------------------------------------------- */
 
-/* The marker that stands for the value from now on; NULL: HD_ENOMEM. */
+/* Returns the marker that replaces the value; NULL: HD_ENOMEM. */
 static struct hd_val *hide(struct taking *t, const struct step *step, const struct hd_val *val)
 {
     struct hd_val *marker = NULL;
@@ -105,7 +105,7 @@ static void note(struct taking *t, const struct step *step)
         hd_buf_reset(t->path);
 }
 
-/* `{"tokens": 5}` is how many there were. */
+/* `{"tokens": 5}` is a count. */
 static bool is_count(const struct step *step, const struct hd_val *val)
 {
     static const char word[] = "tokens";
@@ -116,7 +116,7 @@ static bool is_count(const struct step *step, const struct hd_val *val)
            strncasecmp(key.ptr + key.len - len, word, len) == 0;
 }
 
-/* Whether a scalar is secret where secrets are expected, or by its text. */
+/* Whether a scalar is secret: where secrets are expected, or by its text. */
 static bool is_secret(const struct taking *t, const struct step *step, const struct hd_val *val,
                       bool is_named)
 {
@@ -148,7 +148,7 @@ static struct hd_val *walk_list(struct taking *t, const struct step *step, const
     return out;
 }
 
-/* Whether requests go somewhere as the object says. */
+/* Whether the object is a request target. */
 static bool has_target(const struct hd_val *val)
 {
     for (size_t i = 0; i < hd_val_count(val); i++) {
@@ -161,7 +161,7 @@ static bool has_target(const struct hd_val *val)
     return false;
 }
 
-/* The value of a header, be it a text or a list of them. */
+/* The value of a header, a text or a list of texts. */
 static bool is_header(const struct step *step, struct hd_slice name)
 {
     return step->has_headers && hd_secret_is_header(name);
@@ -192,8 +192,8 @@ static struct hd_val *walk_object(struct taking *t, const struct step *step,
 }
 
 /*
- * A new reference: the same value when nothing in it is secret. What was given as a marker stands
- * for nothing: nobody gets at another's secret by naming it.
+ * Returns a new reference: the same value when it has no secret. Markers in the input become null,
+ * so that a user cannot read another's secret by its name.
  */
 static struct hd_val *walk(struct taking *t, const struct step *step, const struct hd_val *val,
                            bool is_named)
@@ -238,7 +238,7 @@ bool hd_secrets_find(const struct hd_val *value, bool by_text, struct hd_buf *pa
     struct taking t = {.by_text = by_text, .only_looks = true, .path = path};
     const struct step root = {.outer = NULL};
 
-    /* Looking changes nothing, so nothing can be short. */
+    /* A search changes nothing, so it cannot run out of memory. */
     hd_val_unref(value ? walk(&t, &root, value, false) : NULL);
     return t.has_found;
 }

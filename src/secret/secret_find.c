@@ -1,10 +1,11 @@
 /*
- * Secrets in what was stored.
+ * Finds secrets in stored data.
  *
- * JSON is walked: members with secret names (secret_shape.c), strings that are secrets, strings
- * that hold JSON again. What is no JSON as a whole may be a piece of one, msgpack or prose: it is
- * cut into words at whatever cannot be part of a secret, and quoted names are looked at with the
- * quoted text that follows. A word of prose is held to more than a whole value is.
+ * Walks JSON: members with secret names (secret_shape.c), strings that are secrets, JSON in
+ * strings. Text that is not JSON as a whole may be a fragment of JSON, msgpack or prose: it is
+ * split into words at characters that cannot be part of a secret, and quoted names are checked
+ * together with the quoted text that follows. The rules for a word of prose are stricter than for a
+ * whole value.
  */
 #include "secret/secret_find.h"
 
@@ -27,13 +28,13 @@ struct finder {
     void *ctx;
     struct hd_buf place;
     int nesting;
-    bool is_binary; /* what is cut into words */
+    bool is_binary; /* the text is split into words */
 };
 
 static int find_json(struct finder *f, hd_json_val val, bool is_named);
 static int find_text(struct finder *f, struct hd_slice text);
 
-/* A string of JSON was decoded to elsewhere: where it stood in the text is not known. */
+/* A JSON string was decoded to other memory: its position in the text is unknown. */
 static int report(struct finder *f, struct hd_slice secret, const char *kind, bool is_within,
                   const char *from)
 {
@@ -43,14 +44,14 @@ static int report(struct finder *f, struct hd_slice secret, const char *kind, bo
     return f->fn(f->ctx, &finding);
 }
 
-/* ---- what is no secret ------------------------------------------------- */
+/* ---- exceptions ------------------------------------------------------- */
 
 static bool contains(struct hd_slice text, struct hd_slice part)
 {
     return text.ptr && memmem(text.ptr, text.len, part.ptr, part.len) != NULL;
 }
 
-/* Markers, and what people write where a secret would be. */
+/* Markers, and common placeholders for secrets. */
 static bool is_placeholder(struct hd_slice text)
 {
     if (text.len == 0 || contains(text, HD_S(HD_SECRET_PREFIX)))
@@ -64,13 +65,13 @@ static bool is_placeholder(struct hd_slice text)
     return text.len > 2;
 }
 
-/* `{"token": "Hel", "logprob": -0.1}`: what a model said. */
+/* `{"token": "Hel", "logprob": -0.1}`: a model's output token. */
 static bool is_logprob(hd_json_val object, struct hd_slice name)
 {
     return hd_slice_eq(name, HD_S("token")) && hd_json_get(object, HD_S("logprob"));
 }
 
-/* A parameter called `api_key` in the description of a tool is not one. */
+/* A parameter called `api_key` in a tool's schema is not a secret. */
 static bool is_schema(hd_json_val val)
 {
     return hd_json_is_object(val) &&
@@ -78,7 +79,7 @@ static bool is_schema(hd_json_val val)
             hd_json_get(val, HD_S("$ref")));
 }
 
-/* `postgresql://user:password@localhost`: out of a manual. */
+/* `postgresql://user:password@localhost`: a documentation example. */
 static bool is_example_url(struct hd_slice url)
 {
     static const struct hd_slice examples[] = {
@@ -98,7 +99,7 @@ static bool is_url(struct hd_slice text)
     return contains(text, HD_S("://"));
 }
 
-/* Of a whole text. One that begins with a URL and goes on is prose. */
+/* For a whole text. One that begins with a URL and continues is prose. */
 static const char *kind_of(struct hd_slice text)
 {
     const char *kind = is_placeholder(text) ? NULL : hd_secret_text_kind(text);
@@ -116,7 +117,7 @@ static bool is_word_char(char c)
            (c && strchr("-_.~+/=:@%!$*", c));
 }
 
-/* As if thrown: no name that people or programs give things. */
+/* Looks random: not a name chosen by people or programs. */
 static bool is_random(struct hd_slice text)
 {
     size_t digits = 0, upper = 0, lower = 0;
@@ -136,7 +137,7 @@ static struct hd_slice without_end(struct hd_slice word)
     return word;
 }
 
-/* "Bearer …" in prose: what stands before the word. */
+/* "Bearer …" in prose: checks the text before the word. */
 static bool follows_scheme(struct hd_slice text, const char *word)
 {
     static const struct hd_slice schemes[] = {HD_S_INIT("bearer "), HD_S_INIT("basic ")};
@@ -169,7 +170,7 @@ static int find_in_word(struct finder *f, struct hd_slice text, struct hd_slice 
     return 0;
 }
 
-/* The word, and what follows a `=`, `:` or, in msgpack, the bytes that say its length. */
+/* Checks the word, and the part after a `=`, `:` or, in msgpack, the length bytes. */
 static int find_in_words(struct finder *f, struct hd_slice text, struct hd_slice word)
 {
     int err = find_in_word(f, text, word);
@@ -220,7 +221,7 @@ static int find_words(struct finder *f, struct hd_slice text)
 
 /* ---- pieces of JSON: `"name": "value"` ---------------------------------- */
 
-/* A quoted text of at most `limit` bytes at text.ptr[*at]; false when it does not end. */
+/* Reads a quoted text of at most `limit` bytes at text.ptr[*at]; false when it does not end. */
 static bool read_quoted(struct hd_slice text, size_t *at, size_t limit, struct hd_slice *out)
 {
     size_t i = *at + 1, end = text.len - i < limit ? text.len : i + limit;
@@ -247,7 +248,7 @@ static int find_pair(struct finder *f, struct hd_slice name, struct hd_slice val
     int err;
 
     if (!hd_secret_is_name(name) || is_placeholder(value) || hd_slice_eq(name, HD_S("token")))
-        return 0; /* `token` alone: a model's, as often as not */
+        return 0; /* `token` alone is often a model's */
     err = hd_buf_append_slice(&f->place, name);
     if (!err)
         err = report(f, value, "by name", false, name.ptr);
@@ -265,7 +266,7 @@ static int find_pairs(struct finder *f, struct hd_slice text)
         size_t next;
 
         next = i++;
-        /* In a piece nobody knows which quotes open and which close: each is tried. */
+        /* In a fragment it is unknown which quotes open and which close: try each. */
         if (text.ptr[next] != '"' || !read_quoted(text, &next, MAX_NAME, &name))
             continue;
         next = skip_space(text, next);
@@ -341,7 +342,7 @@ static bool has_target(hd_json_val val)
     return false;
 }
 
-/* Headers that a server, an agent or a tool is sent. */
+/* Request headers of a server, an agent or a tool. */
 static int find_sent(struct finder *f, hd_json_val headers)
 {
     struct hd_json_iter it = hd_json_iter(headers);
@@ -389,7 +390,7 @@ static int find_json(struct finder *f, hd_json_val val, bool is_named)
     return hd_json_is_string(val) ? find_string(f, hd_json_string(val), is_named) : 0;
 }
 
-/* Text that may be JSON, as the arguments of a call are. */
+/* Text that may be JSON, such as a call's arguments. */
 static int find_text(struct finder *f, struct hd_slice text)
 {
     struct hd_json json = {NULL};

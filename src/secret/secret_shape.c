@@ -1,9 +1,9 @@
 /*
- * What looks like a secret: names and texts.
+ * Recognizes secrets by name and by shape.
  *
- * A name is cut into words (`custom_api_key`, `apiKeys`, `X-Api-Key`, `OPENAI_API_KEY`), so
- * that `max_tokens`, `secretary` and `token_url` are not taken for what they are not. A text
- * is a secret as a whole or not at all: prose that speaks of keys is not looked into.
+ * A name is split into words (`custom_api_key`, `apiKeys`, `X-Api-Key`, `OPENAI_API_KEY`), so that
+ * `max_tokens`, `secretary` and `token_url` do not match. A text is a secret as a whole or not at
+ * all: prose is not searched.
  */
 #include "secret/secret.h"
 
@@ -15,7 +15,7 @@
 #define MAX_WORD 32
 
 struct words {
-    char list[MAX_WORDS][MAX_WORD]; /* lower case, cut at MAX_WORD - 1 */
+    char list[MAX_WORDS][MAX_WORD]; /* lower case, truncated at MAX_WORD - 1 */
     size_t count;
 };
 
@@ -41,7 +41,10 @@ static bool is_alnum(char c)
 
 /* ---- names ------------------------------------------------------------ */
 
-/* Whether a word begins at `i`: after anything else, at a capital, at the last of capitals. */
+/*
+ * Whether a word begins at `i`: after another character class, at a capital, at the last of several
+ * capitals.
+ */
 static bool begins_word(struct hd_slice name, size_t i)
 {
     if (i == 0 || !is_alnum(name.ptr[i - 1]))
@@ -51,7 +54,7 @@ static bool begins_word(struct hd_slice name, size_t i)
     return !is_upper(name.ptr[i - 1]) || (i + 1 < name.len && is_lower(name.ptr[i + 1]));
 }
 
-/* Of a very long name the last words are missing; `false` then. */
+/* False: the name is too long and its last words are missing. */
 static bool split(struct hd_slice name, struct words *words)
 {
     size_t len = 0;
@@ -100,7 +103,7 @@ static bool ends_with(const char *word, const char *end)
     return len >= end_len && strcmp(word + len - end_len, end) == 0;
 }
 
-/* Secret wherever they are in a name. */
+/* Secret anywhere in a name. */
 static bool is_secret_word(const char *word)
 {
     static const char *const list[] = {
@@ -112,7 +115,7 @@ static bool is_secret_word(const char *word)
     return is_one_of(word, list) || ends_with(word, "apikey") || ends_with(word, "password");
 }
 
-/* `…_key`: of these. Others (primary, sort, cache …) are no secrets. */
+/* `…_key` of these is secret. Others (primary, sort, cache …) are not. */
 static bool is_key_owner(const char *word)
 {
     static const char *const list[] = {
@@ -137,7 +140,7 @@ static bool has_key(const struct words *words)
     return false;
 }
 
-/* Tokens that are counted or that models know are not those that open doors. */
+/* Token counts and model tokens are not secret. */
 static bool has_token(const struct words *words)
 {
     static const char *const counted[] = {
@@ -152,7 +155,7 @@ static bool has_token(const struct words *words)
     return has && !has_one_of(words, counted);
 }
 
-/* What the last word says of a secret and is none: `token_url`, `api_key_name`. */
+/* The last word makes it a property of a secret: `token_url`, `api_key_name`. */
 static bool is_about(const struct words *words)
 {
     static const char *const list[] = {"at",     "enabled",  "endpoint", "env", "expires",
@@ -275,7 +278,7 @@ static bool starts_folded(struct hd_slice text, struct hd_slice lower)
     return true;
 }
 
-/* Nothing but letters, digits and `extra`. */
+/* Only letters, digits and `extra`. */
 static bool is_made_of(struct hd_slice text, const char *extra)
 {
     for (size_t i = 0; i < text.len; i++) {
@@ -296,7 +299,7 @@ static bool has_digit(struct hd_slice text)
     return false;
 }
 
-/* Two dots, or four when it is encrypted; the first part is the base64 of `{"`. */
+/* Two dots, or four if encrypted; the first part is the base64 of `{"`. */
 static bool is_jwt(struct hd_slice text)
 {
     size_t dots = 0;
@@ -308,7 +311,7 @@ static bool is_jwt(struct hd_slice text)
     return dots == 2 || dots == 4;
 }
 
-/* "Bearer …": one word follows, which is longer than an ordinary one or has digits. */
+/* "Bearer …": followed by one word, which is longer than an ordinary one or has digits. */
 static bool is_credentials(struct hd_slice text)
 {
     static const struct hd_slice schemes[] = {HD_S_INIT("bearer "), HD_S_INIT("basic "),
@@ -326,7 +329,7 @@ static bool is_credentials(struct hd_slice text)
     return false;
 }
 
-/* Keys as their makers write them: what they begin with, and how long they are at least. */
+/* Key formats of providers: prefix and minimum length. */
 static bool is_key(struct hd_slice text)
 {
     static const struct {
@@ -357,7 +360,7 @@ static bool is_key(struct hd_slice text)
     return false;
 }
 
-/* Without spaces and control characters: one word. */
+/* No spaces and control characters: one word. */
 static bool is_printable(struct hd_slice text)
 {
     for (size_t i = 0; i < text.len; i++) {
@@ -382,7 +385,7 @@ static bool is_private_key(struct hd_slice text)
     return false;
 }
 
-/* Behind `scheme://`; 0: it is no URL. */
+/* Offset after `scheme://`; 0: not a URL. */
 static size_t url_start(struct hd_slice text)
 {
     size_t i = 0;
@@ -408,7 +411,7 @@ static bool is_url_with_password(struct hd_slice text)
     return at < text.len && text.ptr[at] == '@' && colon && at > colon + 1;
 }
 
-/* `name=value` of a query. A bare `key` opens a door there, too. */
+/* `name=value` of a query. A bare `key` is secret there, too. */
 static bool is_secret_parameter(struct hd_slice part)
 {
     const char *equals = part.len > 0 ? memchr(part.ptr, '=', part.len) : NULL;
@@ -424,7 +427,7 @@ static bool is_secret_parameter(struct hd_slice part)
            is_key(value);
 }
 
-/* A URL with a key: `https://host/path?api_key=…`, also behind `#`. */
+/* A URL with a key: `https://host/path?api_key=…`, also after `#`. */
 static bool is_url_with_key(struct hd_slice text)
 {
     size_t start = url_start(text), i;
@@ -445,7 +448,7 @@ static bool is_url_with_key(struct hd_slice text)
     return false;
 }
 
-/* What a server sets, with its attributes: `session=…; Path=/; HttpOnly`. */
+/* A Set-Cookie value with attributes: `session=…; Path=/; HttpOnly`. */
 static bool is_cookie(struct hd_slice text)
 {
     static const struct hd_slice attributes[] = {
