@@ -1,37 +1,34 @@
 /*
  * libheddle: checkpoints of agent conversations, in memory, SQLite or PostgreSQL.
  *
- * A store holds *threads*. A thread holds, for each *namespace* (`ns`, "" for
- * the root graph), a tree of *checkpoints*; a checkpoint names its parent. The
- * state of a checkpoint is a set of *channel values*, each `(type, bytes)` and
- * opaque to the library, visible at exactly the version the checkpoint names.
- * *Writes* are what the tasks of a checkpoint have produced so far.
+ * A store holds *threads*. A thread holds, for each *namespace* (`ns`, "" for the root graph), a
+ * tree of *checkpoints*; a checkpoint names its parent. The state of a checkpoint is a set of
+ * *channel values*, each `(type, bytes)` and opaque to the library, visible at exactly the version
+ * the checkpoint names. *Writes* are the values that the tasks of a checkpoint have produced so
+ * far.
  *
- * Ids, namespaces, channels and task ids are arbitrary bytes; their order is
- * byte order. Values are shared underneath: a conversation costs what was said,
- * however often it is saved.
+ * Ids, namespaces, channels and task ids are arbitrary bytes; their order is byte order. Values
+ * share storage: a conversation that is saved many times is stored once.
  *
- * The latest checkpoint of a namespace is the one with the greatest id. Ids come
- * from clocks, and clocks step back: a checkpoint whose id is less than that of
- * its parent is newer than its parent all the same. So if the greatest id has
- * descendants, the latest is the greatest of those, and so on. Lists have the
- * same order: a checkpoint comes before its ancestors. Where every id is greater
- * than that of its parent, this is the order of the ids.
+ * The latest checkpoint of a namespace is the one with the greatest id. Ids come from clocks, and
+ * clocks step back: a checkpoint may have a smaller id than its parent and is still newer than its
+ * parent. So if the greatest id has descendants, the latest is the greatest of those, and so on.
+ * Lists have the same order: a checkpoint comes before its ancestors. If every id is greater than
+ * its parent's id, this is the order of the ids.
  *
- * Ownership. Everything passed in is borrowed for the call (for the `_async`
- * calls: until `done` is called). Everything handed out belongs to an answer
- * object (heddle_tuple, heddle_list, …), is valid until that object is freed,
- * and must not be changed.
+ * Ownership. Arguments are borrowed for the call (for the `_async` calls: until `done` is called).
+ * Results belong to a result object (heddle_tuple, heddle_list, …), are valid until that object is
+ * freed, and must not be changed.
  *
- * Threads. A store may be used from any number of threads at once. Writes that
- * arrive together are committed together (group commit). A call that returned
- * 0 is durable, unless the store was opened with `durability=relaxed`.
+ * Threads. A store may be used from any number of threads at once. Writes that arrive together are
+ * committed together (group commit). A call that returned 0 is durable, unless the store was opened
+ * with `durability=relaxed`.
  *
- * Errors. Calls return 0 or a negative HEDDLE_E… code and, when `error` is not
- * NULL, a sentence in error->text. A call that failed has changed nothing, with
- * two exceptions: retention that goes thread by thread (see there), and a commit
- * whose answer got lost with the machine or the connection (HEDDLE_EIO,
- * HEDDLE_EUNAVAILABLE), of which nobody can say. Every call may be repeated.
+ * Errors. Calls return 0 or a negative HEDDLE_E… code and, when `error` is not NULL, a sentence in
+ * error->text. A call that failed has changed nothing, with two exceptions: retention that works
+ * thread by thread (see there), and a commit whose reply was lost with the machine or the
+ * connection (HEDDLE_EIO, HEDDLE_EUNAVAILABLE), which may or may not have happened. Every call may
+ * be repeated.
  *
  * See examples/remember.c for a complete program.
  */
@@ -46,7 +43,7 @@ extern "C" {
 #endif
 
 #ifdef __GNUC__
-#pragma GCC visibility push(default) /* the library is built with everything else hidden */
+#pragma GCC visibility push(default) /* all other symbols of the library are hidden */
 #endif
 
 #define HEDDLE_VERSION "0.1.0"
@@ -89,7 +86,7 @@ struct heddle_bytes {
 struct heddle;
 
 /*
- * Opens, creating the database or its tables when they are missing:
+ * Opens a store and creates the database or its tables when they are missing:
  *
  *   memory:                        gone when closed
  *   sqlite:PATH                    PATH absolute or relative; sqlite::memory: works too
@@ -109,17 +106,17 @@ struct heddle;
 int heddle_open(struct heddle **out, const char *url, struct heddle_error *error);
 
 /*
- * Waits for asynchronous calls and deferred work, then closes. No other thread
- * may be inside a call on the store, or make one later. NULL is fine.
+ * Waits for asynchronous calls and deferred work, then closes the store. No other thread may be
+ * inside a call on the store, or make one later. `store` may be NULL.
  */
 void heddle_close(struct heddle *store);
 
 /* ---- writing ---------------------------------------------------------- */
 
 /*
- * Which thread. `principal` seals threads of different users from each other:
- * the same thread id under two principals is two threads. Leave it empty when
- * there is only one user. It must not contain ':'.
+ * Identifies a thread. `principal` separates the threads of different users: the same thread id
+ * under two principals is two threads. Leave it empty when there is only one user. It must not
+ * contain ':'.
  */
 struct heddle_thread {
     struct heddle_bytes principal;
@@ -139,12 +136,11 @@ struct heddle_checkpoint {
     struct heddle_bytes parent; /* empty: no parent */
 
     /*
-     * The checkpoint as a JSON object without channel_values; kept verbatim.
-     * Its "channel_versions" (channel to string or number) says which value of
-     * each channel is visible.
+     * The checkpoint as a JSON object without channel_values; stored verbatim. Its
+     * "channel_versions" (channel to string or number) selects the visible value of each channel.
      */
     struct heddle_bytes checkpoint;
-    struct heddle_bytes metadata; /* JSON object, kept verbatim; "run_id" is indexed */
+    struct heddle_bytes metadata; /* JSON object, stored verbatim; "run_id" is indexed */
 
     /*
      * JSON object: the channels that changed and their new versions. A channel
@@ -172,9 +168,9 @@ struct heddle_writes {
 };
 
 /*
- * The identity of a write is (thread, ns, checkpoint, task, idx), where idx is
- * its position, or -1 for __error__, -2 __scheduled__, -3 __interrupt__, -4
- * __resume__. Special ones replace what is there, the others keep the first.
+ * The identity of a write is (thread, ns, checkpoint, task, idx), where idx is its position, or -1
+ * for __error__, -2 __scheduled__, -3 __interrupt__, -4 __resume__. A special write replaces an
+ * existing one; for the others the first write is kept.
  */
 int heddle_put_writes(struct heddle *store, const struct heddle_writes *writes,
                       struct heddle_error *error);
@@ -193,7 +189,7 @@ struct heddle_tuple {
     struct heddle_thread thread;
     struct heddle_bytes ns;
     struct heddle_bytes id;
-    struct heddle_bytes parent;        /* empty: none */
+    struct heddle_bytes parent;        /* empty: no parent */
     struct heddle_bytes checkpoint;    /* JSON as it was put */
     struct heddle_bytes metadata;      /* JSON as it was put */
     const struct heddle_value *values; /* present channels only, in byte order of channel */
@@ -214,7 +210,7 @@ struct heddle_key {
     struct heddle_bytes id; /* empty: the latest */
 };
 
-/* HEDDLE_ENOTFOUND when there is none. Free the answer with heddle_tuple_free(). */
+/* HEDDLE_ENOTFOUND when the checkpoint does not exist. Free the result with heddle_tuple_free(). */
 int heddle_get(struct heddle *store, const struct heddle_key *key, struct heddle_tuple **out,
                struct heddle_error *error);
 void heddle_tuple_free(struct heddle_tuple *tuple);
@@ -222,40 +218,41 @@ void heddle_tuple_free(struct heddle_tuple *tuple);
 /* Leaves out values, writes and sends: ids, checkpoint and metadata only. */
 enum { HEDDLE_LIST_HEADERS = 1 };
 
-/* What to list. Zero-initialise, then set what narrows the search. */
+/* Selects checkpoints. Zero-initialise, then set the members that narrow the search. */
 struct heddle_query {
     struct heddle_bytes principal;
     const struct heddle_bytes *thread; /* NULL: all threads of the principal */
     const struct heddle_bytes *ns;     /* NULL: all namespaces */
     const struct heddle_bytes *id;     /* NULL: all checkpoints */
     const struct heddle_bytes *before; /* NULL, or only checkpoints older than this id */
-    struct heddle_bytes filter;        /* JSON object that the metadata must contain; empty: none */
-    int64_t limit;                     /* negative: no limit */
+    /* JSON object that the metadata must contain; empty: no filter */
+    struct heddle_bytes filter;
+    int64_t limit; /* negative: no limit */
     int flags;
 };
 
 struct heddle_list;
 
 /*
- * Newest first, across threads and namespaces. Where several namespaces are
- * listed, `before` compares ids alone.
+ * Newest first, across threads and namespaces. If several namespaces are listed, `before` compares
+ * ids alone.
  */
 int heddle_list_open(struct heddle *store, const struct heddle_query *query,
                      struct heddle_list **out, struct heddle_error *error);
 
 /*
- * The next checkpoint, valid until the following call; HEDDLE_ENOTFOUND at the
- * end. What was deleted since heddle_list_open() is left out.
+ * The next checkpoint, valid until the following call; HEDDLE_ENOTFOUND at the end. Skips
+ * checkpoints deleted since heddle_list_open().
  */
 int heddle_list_next(struct heddle_list *list, const struct heddle_tuple **out,
                      struct heddle_error *error);
 void heddle_list_close(struct heddle_list *list);
 
 /*
- * Delta channels: what must be replayed to rebuild them at a checkpoint. Starts
- * at the parent of `key` and follows parents. For each channel: its writes,
- * oldest checkpoint first and (task_path, task_id, idx) within one, back to the nearest
- * ancestor that holds a value (the seed; that ancestor's writes included).
+ * Delta channels: the writes to replay to rebuild them at a checkpoint. Starts at the parent of
+ * `key` and follows parents. For each channel: its writes, oldest checkpoint first and (task_path,
+ * task_id, idx) within one, back to the nearest ancestor that holds a value (the seed; that
+ * ancestor's writes included).
  */
 struct heddle_history {
     struct heddle_bytes channel;
@@ -265,7 +262,7 @@ struct heddle_history {
 };
 
 struct heddle_histories {
-    const struct heddle_history *channels; /* one for each channel asked for, in that order */
+    const struct heddle_history *channels; /* one for each requested channel, in that order */
     size_t channel_count;
 };
 
@@ -307,7 +304,7 @@ struct heddle_usage {
 int heddle_thread_usage(struct heddle *store, const struct heddle_thread *thread,
                         struct heddle_usage *out, struct heddle_error *error);
 
-/* Deleting what is not there is not an error. */
+/* Deleting a thread that does not exist is not an error. */
 int heddle_delete_thread(struct heddle *store, const struct heddle_thread *thread,
                          struct heddle_error *error);
 
@@ -321,26 +318,30 @@ int heddle_delete_runs(struct heddle *store, struct heddle_bytes principal,
                        struct heddle_error *error);
 
 /*
- * Where the metadata of a checkpoint have the source's id as `thread_id`, those of
- * the copy have the target's; everything else is the same.
+ * Copies a thread. In the metadata of each checkpoint a `thread_id` equal to the source's id
+ * becomes the target's id; everything else is the same.
  *
- * HEDDLE_EEXISTS when the target is a thread already, if only an emptied one.
- * A source that does not exist copies nothing. HEDDLE_EBUSY when the source
- * changes so fast that no whole state of it could be read.
+ * HEDDLE_EEXISTS when the target thread exists already, even if it is empty. A source that does not
+ * exist copies nothing. HEDDLE_EBUSY when the source changes too fast to read one consistent state
+ * of it.
  */
 int heddle_copy_thread(struct heddle *store, const struct heddle_thread *source,
                        const struct heddle_thread *target, struct heddle_error *error);
 
 enum heddle_prune {
-    /* Per namespace the latest checkpoint, its writes, and the chain its delta channels need. */
+    /*
+     * Keeps, in each namespace, the latest checkpoint, its writes, and the chain its delta channels
+     * need.
+     */
     HEDDLE_KEEP_LATEST,
     HEDDLE_DELETE_ALL,
     /*
-     * Per namespace the heads (what has no children, and what `heads` names), the last `keep_last`
-     * checkpoints of each line that ends in one, fork points, and every ancestor that one of these
-     * needs. A parent that goes is replaced by the nearest ancestor that stays. Checkpoints of a
-     * subgraph's task stay or go with the checkpoint that the task belongs to. Others may write
-     * meanwhile; who is about to go on from the middle of a line names it in `heads`.
+     * Keeps, in each namespace, the heads (checkpoints without children, and those in `heads`), the
+     * last `keep_last` checkpoints of each branch that ends in a head, fork points, and every
+     * ancestor that one of these needs. The parent of a kept checkpoint becomes its nearest kept
+     * ancestor. Checkpoints of a subgraph's task stay or go with the checkpoint that the task
+     * belongs to. Other writers may be active. A caller that is about to continue from the middle
+     * of a branch lists that checkpoint in `heads`.
      */
     HEDDLE_KEEP_BRANCHES
 };
@@ -352,21 +353,24 @@ enum heddle_prune {
 int heddle_prune(struct heddle *store, const struct heddle_thread *threads, size_t thread_count,
                  enum heddle_prune strategy, struct heddle_error *error);
 
-/* Zero-initialise, then set what is wanted. */
+/* Zero-initialise, then set the members needed. */
 struct heddle_prune_options {
     enum heddle_prune strategy;
-    size_t keep_last;               /* HEDDLE_KEEP_BRANCHES: 0 is 1 */
-    const struct heddle_key *heads; /* checkpoints that stay, of any of the threads */
+    size_t keep_last;               /* HEDDLE_KEEP_BRANCHES: 0 means 1 */
+    const struct heddle_key *heads; /* checkpoints to keep, of any of the threads */
     size_t head_count;
-    int dry_run; /* not 0: changes nothing, only counts what would go */
+    int dry_run; /* not 0: counts the rows it would delete and changes nothing */
 };
 
-/* The same; *removed, unless it is NULL, says what went, or would go, of all threads together. */
+/*
+ * As heddle_prune(), with options. If `removed` is not NULL, it receives the totals of the removed
+ * rows over all threads (with dry_run: of the rows that would be removed).
+ */
 int heddle_prune_with(struct heddle *store, const struct heddle_thread *threads,
                       size_t thread_count, const struct heddle_prune_options *options,
                       struct heddle_usage *removed, struct heddle_error *error);
 
-/* Gives free space back to the file system where the database keeps it (SQLite). May take long. */
+/* Returns free space to the file system if the database holds it (SQLite). May take long. */
 int heddle_compact(struct heddle *store, struct heddle_error *error);
 
 /*
@@ -386,15 +390,15 @@ int heddle_check(struct heddle *store, struct heddle_error *error);
  */
 typedef void (*heddle_done)(void *arg, int code, const struct heddle_error *error);
 
-/* The input, and what it points to, must stay unchanged until `done`. */
+/* The input, and everything it points to, must stay unchanged until `done`. */
 int heddle_put_async(struct heddle *store, const struct heddle_checkpoint *checkpoint,
                      heddle_done done, void *arg);
 int heddle_put_writes_async(struct heddle *store, const struct heddle_writes *writes,
                             heddle_done done, void *arg);
 
 /*
- * Runs work(arg) on a thread of the store, where it may make any blocking call;
- * work tells its caller itself.
+ * Runs work(arg) on a thread of the store, where it may make any blocking call; `work` signals its
+ * completion itself.
  */
 int heddle_defer(struct heddle *store, void (*work)(void *arg), void *arg);
 

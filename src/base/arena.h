@@ -1,6 +1,6 @@
 /*
- * Memory that is freed all at once: one request, one batch, one answer. An
- * arena never moves what it gave out. Not thread-safe; one owner at a time.
+ * Memory that is freed all at once: one request, one batch, one result. An arena never moves an
+ * allocation. Not thread-safe; one owner at a time.
  */
 #ifndef HD_BASE_ARENA_H
 #define HD_BASE_ARENA_H
@@ -15,18 +15,20 @@ struct hd_arena_block;
 
 struct hd_arena {
     struct hd_arena_block *head;
-    size_t used;  /* bytes given out, over all blocks */
-    size_t limit; /* never gives out more than this */
+    size_t used;  /* bytes allocated, over all blocks */
+    size_t limit; /* upper bound of `used` */
 };
 
 /* Takes no memory yet. `limit` bounds the sum of all allocations. */
 void hd_arena_init(struct hd_arena *arena, size_t limit);
 void hd_arena_fini(struct hd_arena *arena);
 
-/* Forgets everything given out but keeps one block for reuse. */
+/* Frees all allocations but keeps one block for reuse. */
 void hd_arena_reset(struct hd_arena *arena);
 
-/* Aligned for any type; NULL when memory or the limit is exhausted. Size 0 gives a pointer too. */
+/*
+ * Aligned for any type; NULL when memory or the limit is exhausted. Size 0 also returns a pointer.
+ */
 HD_MUST_CHECK void *hd_arena_alloc(struct hd_arena *arena, size_t size);
 HD_MUST_CHECK void *hd_arena_calloc(struct hd_arena *arena, size_t count, size_t size);
 

@@ -1,6 +1,6 @@
 /*
- * Functions that do not compile in this tree. Included before everything by
- * the build (-include).
+ * Functions that must not be used in this tree: using one is a compile error. The build includes
+ * this header before everything else (-include).
  */
 #ifndef HD_BASE_BANNED_H
 #define HD_BASE_BANNED_H

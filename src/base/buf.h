@@ -21,14 +21,14 @@ struct hd_buf {
 
 void hd_buf_init(struct hd_buf *buf, size_t limit);
 void hd_buf_fini(struct hd_buf *buf);
-/* The same for what is secret: nothing of it stays in memory. */
+/* As hd_buf_fini(), for secrets: overwrites the memory before it is freed. */
 void hd_buf_fini_secret(struct hd_buf *buf);
 void hd_buf_reset(struct hd_buf *buf);
 
-/* Room for `more` bytes after len: the caller may write there itself and then add to len. */
+/* Reserves `more` bytes after len: the caller may write there itself and then add to len. */
 HD_MUST_CHECK int hd_buf_reserve(struct hd_buf *buf, size_t more);
 
-/* All text goes through these: they are inline. */
+/* Inline, because all text passes through them. */
 HD_MUST_CHECK static inline int hd_buf_append(struct hd_buf *buf, const void *bytes, size_t len)
 {
     int err = 0;
@@ -54,7 +54,7 @@ HD_MUST_CHECK static inline int hd_buf_append_byte(struct hd_buf *buf, uint8_t b
     return hd_buf_append(buf, &byte, 1);
 }
 
-/* In decimal. */
+/* Appends the number in decimal. */
 HD_MUST_CHECK int hd_buf_append_int(struct hd_buf *buf, int64_t value);
 HD_MUST_CHECK int hd_buf_printf(struct hd_buf *buf, const char *fmt, ...) HD_PRINTF(2, 3);
 
@@ -64,7 +64,7 @@ HD_MUST_CHECK int hd_buf_append_u64(struct hd_buf *buf, uint64_t value);
 /* A varint length followed by the bytes. */
 HD_MUST_CHECK int hd_buf_append_lenslice(struct hd_buf *buf, struct hd_slice s);
 
-/* As a part of a URL: all but RFC 3986's unreserved characters become %XX. */
+/* Percent-encodes for a URL: all but RFC 3986's unreserved characters become %XX. */
 HD_MUST_CHECK int hd_buf_append_escaped(struct hd_buf *buf, struct hd_slice text);
 
 /* Moves the memory out (free with hd_free); the buffer becomes empty. */

@@ -15,8 +15,8 @@
 #endif
 
 /*
- * AddressSanitizer cannot see into an allocator of ours; these tell it. Without
- * it they are nothing, and the gap between two allocations is 0.
+ * AddressSanitizer cannot see into our own allocator; these mark its memory. Without
+ * AddressSanitizer they are empty, and the gap between two allocations is 0.
  */
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)

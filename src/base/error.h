@@ -1,9 +1,8 @@
 /*
- * One list makes the error codes, their texts and the HTTP status each maps to.
+ * One list defines the error codes, their texts and the HTTP status each maps to.
  *
- * Functions return 0 or one of these (always negative). Where a sentence helps
- * the user, it travels beside the code in a struct hd_fault, written at the
- * place that knows the cause.
+ * Functions return 0 or one of these (always negative). If a sentence helps the user, it is
+ * returned beside the code in a struct hd_fault, written by the function that detects the cause.
  */
 #ifndef HD_BASE_ERROR_H
 #define HD_BASE_ERROR_H
@@ -35,7 +34,7 @@ enum {
 #undef X
 };
 
-/* The fixed text of a code ("ok" for 0, "unknown error" for a stranger). */
+/* The fixed text of a code ("ok" for 0, "unknown error" for an unknown code). */
 const char *hd_error_text(int err);
 
 /* The symbolic name, such as "HD_ENOMEM". */
@@ -43,13 +42,13 @@ const char *hd_error_name(int err);
 
 int hd_error_http_status(int err);
 
-/* Whether the same call may succeed later: the database is away, locked or full. */
+/* True when the same call may succeed later: the database is unreachable, locked or full. */
 bool hd_error_is_transient(int err);
 
 /*
- * A code with a sentence for the person who reads it. Zero-initialise it; every
- * function that takes one accepts NULL. The first cause set wins, so outer
- * layers may call hd_fault_set() without hiding what really happened.
+ * A code with a sentence for the user. Zero-initialise it; every function that takes one accepts
+ * NULL. The first cause set wins, so outer layers may call hd_fault_set() without hiding the
+ * original cause.
  */
 struct hd_fault {
     int code;
@@ -60,9 +59,9 @@ struct hd_fault {
 int hd_fault_set(struct hd_fault *fault, int code, const char *fmt, ...) HD_PRINTF(3, 4);
 
 /*
- * Texts of errors may name files, folders, hosts and databases of this machine. A process that
- * answers others hides them: hd_errors_hide_places(true), once, before it answers. Functions that
- * write such texts ask hd_errors_are_hidden(). The log has them all the same.
+ * Error texts may contain files, folders, hosts and databases of this machine. A process that
+ * serves clients hides them: hd_errors_hide_places(true), once, before it serves. Functions that
+ * write such texts check hd_errors_are_hidden(). The log always contains them.
  */
 void hd_errors_hide_places(bool hides);
 bool hd_errors_are_hidden(void);

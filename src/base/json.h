@@ -1,9 +1,9 @@
 /*
- * JSON: yyjson behind names of our own, and a streaming writer.
+ * JSON: yyjson behind our own names, and a streaming writer.
  *
- * Reading keeps numbers as the text they were written in (2^53+1, 1.0 and 1e3
- * survive a round trip) and refuses what is not strict JSON. A document borrows
- * nothing from its source. Nothing outside this header names yyjson.
+ * Reading keeps numbers as the text they were written in (2^53+1, 1.0 and 1e3 survive a round trip)
+ * and rejects anything but strict JSON. A document borrows nothing from its source. Only this
+ * header names yyjson.
  */
 #ifndef HD_BASE_JSON_H
 #define HD_BASE_JSON_H
@@ -20,10 +20,10 @@
 
 struct hd_arena;
 
-/* Deeper documents are refused, so that recursive readers need no check of their own. */
+/* Deeper documents are rejected, so that recursive readers need no check of their own. */
 #define HD_JSON_MAX_DEPTH 512
 
-/* A value inside a document; lives as long as the document. NULL stands for "not there". */
+/* A value inside a document; lives as long as the document. NULL means "absent". */
 typedef yyjson_val *hd_json_val;
 
 struct hd_json {
@@ -42,7 +42,7 @@ enum hd_json_type {
 
 /* HD_EINVAL with the position and cause in `fault`, or HD_ENOMEM. */
 HD_MUST_CHECK int hd_json_parse(struct hd_json *json, struct hd_slice text, struct hd_fault *fault);
-/* The same of text that may have comments in it, as in C; for files that people write. */
+/* The same for text that may contain C comments; for files that people write. */
 HD_MUST_CHECK int hd_json_parse_commented(struct hd_json *json, struct hd_slice text,
                                           struct hd_fault *fault);
 void hd_json_fini(struct hd_json *json);
@@ -91,7 +91,7 @@ static inline bool hd_json_is_true(hd_json_val val)
     return yyjson_is_true(val);
 }
 
-/* The member or NULL; NULL too when val is not an object. */
+/* The member, or NULL when it is absent or val is not an object. */
 static inline hd_json_val hd_json_get(hd_json_val val, struct hd_slice key)
 {
     return yyjson_obj_getn(val, key.ptr ? key.ptr : "", key.len);
@@ -117,15 +117,15 @@ static inline struct hd_slice hd_json_number_text(hd_json_val val)
                               : hd_slice("", 0);
 }
 
-/* False when it is no integer (1.0 and 1e3 are none) or does not fit; *out is untouched then. */
+/* False when it is not an integer (1.0 and 1e3 are not) or does not fit; *out is untouched then. */
 bool hd_json_int(hd_json_val val, int64_t *out);
-/* The same of a number without a fraction, however it is written: 1.0, 1e3; up to 2^53 then. */
+/* The same for a number without a fraction in any notation: 1.0, 1e3; up to 2^53 then. */
 bool hd_json_whole(hd_json_val val, int64_t *out);
-/* False when it is not a number or its value is no finite double. */
+/* False when it is not a number or its value is not a finite double. */
 bool hd_json_double(hd_json_val val, double *out);
 
 /*
- * Iteration, over nothing when val is neither:
+ * Iterates over an object or an array; over nothing when val is neither:
  *
  *   struct hd_json_iter it = hd_json_iter(val);
  *
@@ -144,8 +144,8 @@ struct hd_json_iter hd_json_iter(hd_json_val val);
 bool hd_json_next(struct hd_json_iter *it);
 
 /*
- * Same JSON value; numbers by their exact decimal value (1 equals 1.0, and no
- * two integers are rounded to one), objects in any order.
+ * True for the same JSON value: numbers by exact decimal value (1 equals 1.0, and two integers
+ * never compare equal by rounding), objects in any order.
  */
 bool hd_json_equal(hd_json_val a, hd_json_val b);
 
@@ -163,8 +163,8 @@ HD_MUST_CHECK int hd_json_write_val(struct hd_buf *out, hd_json_val val);
 HD_MUST_CHECK int hd_json_write_string(struct hd_buf *out, struct hd_slice s);
 
 /*
- * The streaming writer: puts commas itself, remembers the first error, and
- * hd_jw_finish() reports it. Depth beyond HD_JSON_MAX_DEPTH is HD_ELIMIT.
+ * The streaming writer: inserts commas, keeps the first error, and hd_jw_finish() returns it. Depth
+ * beyond HD_JSON_MAX_DEPTH is HD_ELIMIT.
  */
 struct hd_jw {
     struct hd_buf *out;
@@ -187,7 +187,7 @@ void hd_jw_val(struct hd_jw *jw, hd_json_val val);
 /* `text` is already JSON. */
 void hd_jw_raw(struct hd_jw *jw, struct hd_slice text);
 HD_MUST_CHECK int hd_jw_finish(struct hd_jw *jw);
-/* As that, with the text in the arena; the buffer has ended either way. */
+/* As hd_jw_finish(), and copies the text into the arena. Frees the buffer in either case. */
 HD_MUST_CHECK int hd_jw_finish_in(struct hd_jw *jw, struct hd_arena *arena, struct hd_slice *out);
 
 #endif

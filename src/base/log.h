@@ -21,20 +21,20 @@ enum hd_log_format { HD_LOG_TEXT, HD_LOG_JSON };
  */
 typedef void (*hd_log_sink)(void *arg, enum hd_log_level level, const char *line);
 
-/* The lowest level that is written; HD_LOG_WARN at first. */
+/* The lowest level that is written. Default: HD_LOG_WARN. */
 void hd_log_set_level(enum hd_log_level level);
-/* HD_LOG_TEXT at first. */
+/* Default: HD_LOG_TEXT. */
 void hd_log_set_format(enum hd_log_format format);
-/* NULL: standard error again. When this returns, the old sink is not called any more. */
+/* NULL: standard error again. After this returns, the old sink is not called any more. */
 void hd_log_set_sink(hd_log_sink sink, void *arg);
 
-/* Whether lines of this level are written, for callers that would prepare them in vain. */
+/* True when lines of this level are written, so that callers can skip preparing others. */
 bool hd_log_is_on(enum hd_log_level level);
 
 /* `area` is a short word such as "sqlite". Messages are cut at 1,000 bytes. */
 void hd_log(enum hd_log_level level, const char *area, const char *fmt, ...) HD_PRINTF(3, 4);
 
-/* A member of a line. `text.ptr` NULL: it is `number`. Empty texts are left out. */
+/* A member of a line. `text.ptr` NULL: the member is `number`. Empty texts are left out. */
 struct hd_log_field {
     const char *name; /* letters and underscores */
     struct hd_slice text;

@@ -33,8 +33,8 @@ HD_MUST_CHECK int hd_map_put(struct hd_map *map, struct hd_slice key, void *valu
 void *hd_map_remove(struct hd_map *map, struct hd_slice key);
 
 /*
- * Start with *pos = 0; returns 0 at the end. The order is unspecified; do not
- * change the map meanwhile.
+ * Start with *pos = 0; returns 0 at the end. The order is unspecified; do not change the map during
+ * the iteration.
  */
 int hd_map_next(const struct hd_map *map, size_t *pos, struct hd_slice *key, void **value);
 

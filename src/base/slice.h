@@ -1,6 +1,6 @@
 /*
- * A borrowed run of bytes. Not NUL-terminated, may contain NUL, may be empty
- * with ptr == NULL. Ids, namespaces and values are all slices.
+ * A borrowed sequence of bytes. Not NUL-terminated, may contain NUL, may be empty with ptr == NULL.
+ * Ids, namespaces and values are all slices.
  */
 #ifndef HD_BASE_SLICE_H
 #define HD_BASE_SLICE_H
@@ -52,7 +52,7 @@ static inline bool hd_slice_starts(struct hd_slice s, struct hd_slice prefix)
     return s.len >= prefix.len && (prefix.len == 0 || memcmp(s.ptr, prefix.ptr, prefix.len) == 0);
 }
 
-/* RFC 9110's token: what names of headers are made of. */
+/* RFC 9110's token: the characters of header names. */
 static inline bool hd_slice_is_token(struct hd_slice s)
 {
     for (size_t i = 0; i < s.len; i++) {

@@ -1,4 +1,4 @@
-/* UTF-8 as RFC 3629 has it: no surrogates, no overlong forms, nothing above U+10FFFF. */
+/* UTF-8 according to RFC 3629: no surrogates, no overlong forms, nothing above U+10FFFF. */
 #ifndef HD_BASE_UTF8_H
 #define HD_BASE_UTF8_H
 
@@ -8,7 +8,7 @@
 
 #include "base/slice.h"
 
-/* Bytes of the character that begins at `pos`, or 0 when there is none before `end`. */
+/* Bytes of the character that begins at `pos`, or 0 when no valid one ends before `end`. */
 size_t hd_utf8_char(const char *pos, const char *end);
 
 /* Characters of valid text, for columns. */
@@ -17,14 +17,14 @@ size_t hd_utf8_count(struct hd_slice text);
 bool hd_utf8_is_valid(struct hd_slice text);
 
 /*
- * The greatest length not above `len` that does not cut a character of `text`
- * in two. For text that had to be shortened to fit.
+ * The greatest length not above `len` that does not cut a character of `text` in two. For text that
+ * must be shortened to fit.
  */
 size_t hd_utf8_cut(const char *text, size_t len);
 
 /*
- * The character at *pos, and advances *pos behind it. A byte that begins no character counts as
- * one. *pos must be before `end`.
+ * Returns the character at *pos and advances *pos past it. An invalid byte counts as one character.
+ * *pos must be before `end`.
  */
 uint32_t hd_utf8_next(const char **pos, const char *end);
 
@@ -32,14 +32,14 @@ uint32_t hd_utf8_next(const char **pos, const char *end);
 size_t hd_utf8_put(uint32_t c, char out[4]);
 
 /*
- * The small letter of a capital one: of the Latin alphabet up to U+017F, the Greek and the Cyrillic
- * one. Any other character is returned unchanged.
+ * The lower-case letter of an upper-case one, in the Latin alphabet up to U+017F, Greek and
+ * Cyrillic. Any other character is returned unchanged.
  */
 uint32_t hd_utf8_small(uint32_t c);
 
 /*
- * Whether `part` is in `text`, ignoring case as hd_utf8_small() does. Takes their lengths
- * multiplied at worst.
+ * True when `text` contains `part`, ignoring case as hd_utf8_small() does. Worst case: the product
+ * of their lengths.
  */
 bool hd_utf8_finds(struct hd_slice text, struct hd_slice part);
 
