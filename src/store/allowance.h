@@ -1,6 +1,6 @@
 /*
- * Limits how many bytes of values a reading may assemble. References hold the length of each
- * value, so the limit is checked before memory is taken and before any chunk is read.
+ * Limits how many bytes of values a read may assemble. References hold the length of each value, so
+ * the limit is checked before memory is taken and before any chunk is read.
  */
 #ifndef HD_STORE_ALLOWANCE_H
 #define HD_STORE_ALLOWANCE_H
@@ -13,11 +13,11 @@
 #include "base/compiler.h"
 
 struct hd_allowance {
-    /* Not 0 ends the reading and is its result; nothing was taken then. */
+    /* A result other than 0 ends the read and is returned by it; nothing was taken then. */
     int (*take)(struct hd_allowance *allowance, uint64_t bytes);
-    /* The bytes are not needed any more. */
+    /* Returns bytes that are not needed any more. */
     void (*give)(struct hd_allowance *allowance, uint64_t bytes);
-    uint64_t taken; /* kept by both functions */
+    uint64_t taken; /* updated by both functions */
     size_t fits;    /* after HD_ELIMIT in a list: how many of its tuples are within the allowance */
 };
 
@@ -27,9 +27,9 @@ HD_MUST_CHECK int hd_get_within(struct heddle *store, const struct heddle_key *k
                                 struct heddle_error *error);
 
 /*
- * Tuples that the list reads from now on count, each until the list ends when `keeps`, otherwise
- * until the next ones are read. In the second case the list reads as few at once as fit, and one
- * of any size.
+ * Tuples that the list reads from now on count against the allowance: with `keeps`, each until the
+ * list ends, otherwise until the next page is read. In the second case the list reads as few at
+ * once as fit, and one of any size.
  */
 void hd_list_within(struct heddle_list *list, struct hd_allowance *allowance, bool keeps);
 

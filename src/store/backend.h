@@ -1,15 +1,14 @@
 /*
- * What a database driver implements: rows in, rows out.
+ * The interface of a database driver: rows in, rows out.
  *
- * A driver embeds struct hd_backend as its first member and exports one const
- * table. To add a driver: write the file, add its table to drivers[] in
- * backend.c and its URL to the list in tests/contract, which runs the same
- * cases against every driver.
+ * A driver embeds struct hd_backend as its first member and exports one const table. To add a
+ * driver: write the file, add its table to drivers[] in backend.c and its URL to the list in
+ * tests/contract, which runs the same cases against every driver.
  *
- * There are no interactive transactions: a batch is planned from earlier reads
- * and names, with HD_OP_EXPECT and HD_OP_ADD, what must still be true. If it
- * is not, nothing of the batch happens and apply says HD_ECONFLICT. So a batch
- * is one SQL transaction, one Lua function or one script, and one round trip.
+ * There are no interactive transactions: a batch is planned from earlier reads and states its
+ * preconditions with HD_OP_EXPECT and HD_OP_ADD. If one does not hold, nothing of the batch is
+ * applied and apply returns HD_ECONFLICT. So a batch is one SQL transaction, one Lua function or
+ * one script, and one round trip.
  */
 #ifndef HD_STORE_BACKEND_H
 #define HD_STORE_BACKEND_H
@@ -29,10 +28,9 @@ enum hd_op_kind {
     HD_OP_ADD,     /* insert; a row with this key is a conflict */
     HD_OP_DELETE,  /* delete all rows that begin with these key_count key cells, at least 1 */
     /*
-     * The row with this key must exist and its INT column `column` must equal
-     * `expected`, else it is a conflict. Locks the row for the rest of the
-     * batch. When set_count > 0 then assigns `set` to the INT columns that
-     * follow one another from set_column.
+     * The row with this key must exist and its INT column `column` must equal `expected`, else it
+     * is a conflict. Locks the row for the rest of the batch. When set_count > 0 then assigns `set`
+     * to consecutive INT columns from set_column on.
      */
     HD_OP_EXPECT
 };
@@ -42,14 +40,14 @@ struct hd_op {
     enum hd_table_id table;
     const struct hd_cell *cells; /* a whole row for put and add; key cells otherwise */
     unsigned key_count;          /* HD_OP_DELETE only */
-    unsigned column;             /* HD_OP_EXPECT only, as all below */
+    unsigned column;             /* HD_OP_EXPECT only, like all members below */
     int64_t expected;
     unsigned set_column;
     unsigned set_count;
     int64_t set[2];
 };
 
-/* Operations are carried out in order, all or none. Everything in it is borrowed for the call. */
+/* Operations are applied in order, all or none. The batch is borrowed for the call. */
 struct hd_batch {
     const struct hd_op *ops;
     size_t count;
@@ -58,10 +56,9 @@ struct hd_batch {
 #define HD_ALL_COLUMNS (~0u)
 
 /*
- * An ordered scan. `prefix` fixes the first key columns (or the first columns
- * of `index`); rows are bounded on the column after it, when that is wanted,
- * by low (inclusive) and high (exclusive); `after` resumes strictly behind the
- * given cells of the key columns that follow the prefix, in scan direction.
+ * An ordered scan. `prefix` fixes the first key columns (or the first columns of `index`). `low`
+ * (inclusive) and `high` (exclusive) bound the column after the prefix. `after` resumes strictly
+ * after the given cells of the key columns that follow the prefix, in scan direction.
  */
 struct hd_query {
     enum hd_table_id table;
@@ -73,8 +70,8 @@ struct hd_query {
     const struct hd_cell *after;
     unsigned after_count;
     bool is_reverse;
-    size_t limit;     /* 0: none */
-    unsigned columns; /* bit n: column n is wanted. Key columns always come, others may be null. */
+    size_t limit;     /* 0: no limit */
+    unsigned columns; /* bit n: column n is needed. Key columns always come, others may be null. */
     bool is_count;    /* set by hd_backend_count(): one row comes, its first cell is the count */
 };
 
@@ -96,10 +93,9 @@ static inline unsigned hd_query_order_column(const struct hd_query *query, unsig
 }
 
 /*
- * Receives the rows of queries[which], query by query in order. The cells are
- * valid during the call only. A negative answer stops everything and becomes
- * the result of read; a positive one skips the rest of this query. It must not
- * call the backend.
+ * Receives the rows of queries[which], query by query in order. The cells are valid during the call
+ * only. A negative result stops the read and is returned by it; a positive one skips the rest of
+ * this query. It must not call the backend.
  */
 typedef int (*hd_row_fn)(void *arg, size_t which, const struct hd_cell *cells);
 
@@ -110,32 +106,32 @@ struct hd_backend_ops {
     bool can_count;         /* read() supports hd_query.is_count */
 
     /*
-     * Creates what is missing. On failure *out is untouched, and nothing was
-     * created if it could be foreseen.
+     * Creates missing tables. On failure *out is untouched, and nothing was created if the failure
+     * could be foreseen.
      */
     int (*open)(struct hd_backend **out, const struct hd_url *url, struct hd_fault *fault);
     void (*close)(struct hd_backend *backend);
 
     /*
-     * Atomic and durable. On HD_ECONFLICT *failed is the index of the operation
-     * that was in the way. Called by at most `lanes` threads at a time. Retries
-     * broken connections and locked files itself, within url->timeout_ms.
+     * Atomic and durable. On HD_ECONFLICT *failed is the index of the operation that conflicted.
+     * Called by at most `lanes` threads at a time. Retries broken connections and locked files
+     * itself, within url->timeout_ms.
      */
     int (*apply)(struct hd_backend *backend, const struct hd_batch *batch, size_t *failed,
                  struct hd_fault *fault);
 
     /*
-     * Called from any thread at any time. Each query sees committed rows; all
-     * of them one state where that is cheap.
+     * Called from any thread at any time. Each query sees committed rows; all queries see one state
+     * if that is cheap.
      */
     int (*read)(struct hd_backend *backend, const struct hd_query *queries, size_t count,
                 hd_row_fn fn, void *arg, struct hd_fault *fault);
 
     /*
-     * Optional, and of HD_VECTORS alone: as read, but of the vectors that have as many numbers as
-     * `vector` (packed as theirs are), and the nearest first, as far as float32 tells them apart.
-     * The limits of the queries count; none may go on behind another. Answers 1, without having
-     * called `fn`, when this database cannot: then the caller reads all of them and compares.
+     * Optional, for HD_VECTORS only: reads the vectors that have as many numbers as `vector`
+     * (packed in the same way), nearest first, to float32 precision. The queries' limits apply;
+     * `after` is not supported. Returns 1, without having called `fn`, when this database cannot do
+     * it: then the caller reads all vectors and compares them.
      */
     int (*nearest)(struct hd_backend *backend, const struct hd_query *queries, size_t count,
                    struct hd_slice vector, hd_row_fn fn, void *arg, struct hd_fault *fault);
@@ -151,14 +147,17 @@ struct hd_backend {
     bool keeps_raw;   /* rows cost no disk and no network: packing would only take time */
     const char *file; /* absolute path of the database; NULL: it is not a file */
     bool is_remote;   /* processes on other machines may use the database at the same time */
-    /* Called before each batch; an error refuses the batch. NULL: none. Set before any batch. */
+    /*
+     * Called before each batch; an error rejects the batch. NULL: no fence. Set it before any
+     * batch.
+     */
     int (*fence)(void *arg, struct hd_fault *fault);
     void *fence_arg;
-    /* Since it was opened: how many queries were asked, how many operations were to be applied. */
+    /* Counts since opening: queries read, operations submitted. */
     _Atomic uint64_t reads, writes;
 };
 
-/* Chooses the driver by the URL's scheme: HD_EINVAL naming the known ones otherwise. */
+/* Chooses the driver by the URL's scheme; HD_EINVAL with the known schemes otherwise. */
 HD_MUST_CHECK int hd_backend_open(struct hd_backend **out, const struct hd_url *url,
                                   struct hd_fault *fault);
 void hd_backend_close(struct hd_backend *backend);
@@ -167,8 +166,8 @@ HD_MUST_CHECK int hd_backend_apply(struct hd_backend *backend, const struct hd_b
 HD_MUST_CHECK int hd_backend_read(struct hd_backend *backend, const struct hd_query *queries,
                                   size_t count, hd_row_fn fn, void *arg, struct hd_fault *fault);
 /*
- * Counts the rows of a query that has no limit. A database that can counts in its index, so that no
- * row leaves it: the time still grows with the count, but is small for each row.
+ * Counts the rows of a query that has no limit. A database that supports it counts in its index, so
+ * that no row leaves it: the time still grows with the count, but is small for each row.
  */
 HD_MUST_CHECK int hd_backend_count(struct hd_backend *backend, struct hd_query query, int64_t *out,
                                    struct hd_fault *fault);

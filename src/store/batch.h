@@ -1,6 +1,4 @@
-/*
- * A batch under construction: operations, and an arena for what they point to.
- */
+/* A batch under construction: operations, and an arena for the data they point to. */
 #ifndef HD_STORE_BATCH_H
 #define HD_STORE_BATCH_H
 
@@ -13,17 +11,17 @@ struct hd_batch_builder {
     struct hd_op *ops;
     size_t count;
     size_t cap;
-    size_t bytes; /* of the rows put so far, about */
+    size_t bytes; /* approximate size of the rows put so far */
 };
 
 void hd_batch_init(struct hd_batch_builder *builder);
 void hd_batch_fini(struct hd_batch_builder *builder);
-/* Empty again; forgets everything in its arena. */
+/* Empties the batch and its arena. */
 void hd_batch_reset(struct hd_batch_builder *builder);
 
 /*
- * A whole row for HD_OP_PUT, HD_OP_PUT_NEW or HD_OP_ADD. Copies the cells, borrows what they point
- * to until applied.
+ * A whole row for HD_OP_PUT, HD_OP_PUT_NEW or HD_OP_ADD. Copies the cells, borrows the bytes they
+ * point to until applied.
  */
 HD_MUST_CHECK int hd_batch_row(struct hd_batch_builder *builder, enum hd_op_kind kind,
                                enum hd_table_id table, const struct hd_cell *cells);
@@ -36,7 +34,7 @@ HD_MUST_CHECK int hd_batch_expect(struct hd_batch_builder *builder, enum hd_tabl
 HD_MUST_CHECK int hd_batch_expect_and_set(struct hd_batch_builder *builder, enum hd_table_id table,
                                           const struct hd_cell *key, unsigned column,
                                           int64_t expected, unsigned set_column, int64_t value);
-/* All operations of `batch`. Borrows their cells and what those point to. */
+/* Appends all operations of `batch`. Borrows their cells and the bytes those point to. */
 HD_MUST_CHECK int hd_batch_append(struct hd_batch_builder *builder, const struct hd_batch *batch);
 /*
  * The thread's epoch must be `expected`; then `set_column` (HD_THREADS_EPOCH, _UPDATED; 0: none)
@@ -48,7 +46,7 @@ HD_MUST_CHECK int hd_batch_expect_epoch(struct hd_batch_builder *builder, struct
 HD_MUST_CHECK int hd_batch_renew(struct hd_batch_builder *builder, struct hd_slice thread,
                                  int64_t expected, int64_t epoch, int64_t created);
 
-/* Deletes everything of the thread (stored key), whether or not it is there. */
+/* Deletes all rows of the thread (stored key), whether or not it exists. */
 HD_MUST_CHECK int hd_batch_erase(struct hd_batch_builder *builder, struct hd_slice thread);
 
 static inline struct hd_batch hd_batch_view(const struct hd_batch_builder *builder)

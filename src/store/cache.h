@@ -1,18 +1,16 @@
 /*
- * What a writer remembers of a thread, so that a put need not read: which
- * chunks exist and under which numbers, and the newest checkpoints' bodies.
+ * The part of a thread that a writer caches, so that a put need not read: the existing chunks with
+ * their numbers, and the bodies of the newest checkpoints.
  *
- * It is only ever a guess about the database, because other processes write
- * there too. Two rules make acting on the guess safe. Every batch expects the
- * thread's *epoch* to be the remembered one: whoever deletes something or
- * replaces a checkpoint changes the epoch, so nobody can refer to a chunk that
- * is gone or carry on a value that was replaced. And new chunks and checkpoints
- * are added, not put: what somebody else made meanwhile is a conflict. On any
- * conflict the state is dropped and read anew.
+ * The cache may be out of date, because other processes write to the database too. Two rules make
+ * it safe to use. Every batch expects the thread's *epoch* to be the cached one: deleting rows or
+ * replacing a checkpoint changes the epoch, so no batch can refer to a deleted chunk or carry on a
+ * replaced value. And new chunks and checkpoints are added, not put: a row that another process has
+ * added since is a conflict. On any conflict the state is dropped and read again.
  *
- * An odd epoch means that unreferenced chunks are being collected right now:
- * then nothing old is referred to (see collect.c). Nor is it while the thread has
- * no row, and so no epoch that could change.
+ * An odd epoch means that unreferenced chunks are being collected: then a put refers to no older
+ * chunk (see collect.c). The same holds while the thread has no row, and so no epoch that could
+ * change.
  *
  * A cache belongs to one lane and is used by its leader only: no locks.
  */
@@ -37,7 +35,7 @@ struct hd_stream {
     size_t cap;
     int64_t first;
     int64_t unclaimed; /* the first chunk at its end that only writes use so far, or 0 */
-    unsigned hits;     /* how often a value went on with a write's chunk … */
+    unsigned hits;     /* how often a value continued with a write's chunk … */
     unsigned misses;   /* … and how often it did not: see plan.c */
 };
 
@@ -55,12 +53,13 @@ struct hd_chunk_slot {
 struct hd_thread_state {
     struct hd_slice key; /* owned */
     int64_t epoch;
-    int64_t created_at; /* 0: somebody is copying into it */
+    int64_t created_at; /* 0: a copy into this thread is in progress */
     int64_t loaded_at;  /* on the monotonic clock */
     bool is_stored;     /* the thread has its row; otherwise the next batch adds it */
-    int64_t guard;      /* that of the writers so far (list_append.h), which was true; 0: none */
-    bool was_absent;    /* it had no row when it was looked for */
-    bool is_new;        /* … nor anything else, so streams need not be read */
+    /* the record's creation time that was verified last (thread_fence.h); 0: none */
+    int64_t guard;
+    bool was_absent; /* it had no row when it was read */
+    bool is_new;     /* … nor any other row, so sequences need not be read */
 
     struct hd_stream *streams;
     size_t stream_count;
@@ -69,12 +68,13 @@ struct hd_thread_state {
     size_t slot_cap;
 
     struct hd_head heads[HD_STATE_HEADS]; /* newest puts first */
-    uint64_t batch;                       /* the last batch that has operations of this thread */
-    uint64_t put_batch;                   /* … that has a put of this thread */
+    /* the last batch that contains operations of this thread */
+    uint64_t batch;
+    uint64_t put_batch; /* … that contains a put of this thread */
 
     struct hd_thread_state *newer, *older;
     struct hd_cache *cache;
-    size_t bytes; /* about */
+    size_t bytes; /* approximate */
 };
 
 struct hd_cache {
@@ -82,44 +82,46 @@ struct hd_cache {
     struct hd_thread_state *newest, *oldest;
     size_t bytes; /* of all threads */
     size_t limit;
-    /* After a conflict: what looks new may exist, and a thread without a row have chunks. */
+    /*
+     * After a conflict: a thread that looks new may exist, and one without a row may have chunks.
+     */
     bool is_careful;
 };
 
 void hd_cache_init(struct hd_cache *cache, size_t limit);
 void hd_cache_fini(struct hd_cache *cache);
 
-/* Forgets old threads until the limit is kept. Invalidates states. */
+/* Evicts old threads until the limit is kept. Invalidates states. */
 void hd_cache_trim(struct hd_cache *cache);
 void hd_cache_drop(struct hd_cache *cache, struct hd_slice key);
 
-/* The state, or NULL: no reading. */
+/* The state, or NULL; reads nothing. */
 struct hd_thread_state *hd_cache_find(struct hd_cache *cache, struct hd_slice key);
 
-/* Reads the thread's row when it is not remembered. The state stays valid until drop or trim. */
+/* Reads the thread's row unless it is cached. The state stays valid until drop or trim. */
 HD_MUST_CHECK int hd_cache_thread(struct hd_cache *cache, struct hd_backend *backend,
                                   struct hd_slice key, struct hd_thread_state **out,
                                   struct hd_fault *fault);
 
-/* Finds or loads a stream; *out is its number in the state. */
+/* Finds or loads a chunk sequence; *out is its index in the state. */
 HD_MUST_CHECK int hd_state_stream(struct hd_thread_state *state, struct hd_backend *backend,
                                   struct hd_slice name, uint32_t *out, struct hd_fault *fault);
-/* Whether hd_state_stream() would have to read. */
+/* True when hd_state_sequence() would have to read. */
 bool hd_state_has_stream(const struct hd_thread_state *state, struct hd_slice name);
 
-/* Is chunk `seq` of the stream the one with this hash? */
+/* True when chunk `seq` of the sequence has this hash. */
 bool hd_state_is_chunk(const struct hd_thread_state *state, uint32_t stream, int64_t seq,
                        struct hd_hash128 hash);
-/* The number of a chunk with this hash in the stream, or 0. */
+/* The number of a chunk with this hash in the sequence, or 0. */
 int64_t hd_state_find(const struct hd_thread_state *state, uint32_t stream, struct hd_hash128 hash);
-/* The same in any loaded stream; *stream is set when found. */
+/* The same in any loaded sequence; *sequence is set when found. */
 int64_t hd_state_find_any(const struct hd_thread_state *state, struct hd_hash128 hash,
                           uint32_t *stream);
-/* Gives a new chunk the next number. */
+/* Assigns the next number to a new chunk. */
 HD_MUST_CHECK int hd_state_add(struct hd_thread_state *state, uint32_t stream,
                                struct hd_hash128 hash, int64_t *seq);
 
-/* The body remembered for a checkpoint; false when it is not. */
+/* The cached body of a checkpoint; false when it is not cached. */
 bool hd_state_head(const struct hd_thread_state *state, struct hd_slice ns, struct hd_slice id,
                    struct hd_slice *body);
 HD_MUST_CHECK int hd_state_set_head(struct hd_thread_state *state, struct hd_slice ns,

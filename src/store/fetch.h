@@ -1,7 +1,4 @@
-/*
- * Puts values together from their references: add the values wanted to a
- * reading, run it, finish.
- */
+/* Assembles values from their references: add the values to a reading, run it, finish. */
 #ifndef HD_STORE_FETCH_H
 #define HD_STORE_FETCH_H
 
@@ -15,11 +12,11 @@ struct hd_source;
 
 struct hd_target {
     struct hd_ref ref;
-    struct hd_source *sources; /* one for each segment; those of runs are used */
+    struct hd_source *sources; /* one for each segment; those of extents are used */
     char *bytes;
     size_t filled;
     size_t segment;  /* the next one to fill */
-    uint64_t in_run; /* chunks of it that came already */
+    uint64_t in_run; /* chunks of the extent that have arrived */
     struct heddle_bytes *out;
     struct hd_target *next;
 };
@@ -27,8 +24,9 @@ struct hd_target {
 struct hd_fetch {
     struct hd_arena *arena; /* holds the values */
     struct hd_target *targets, **tail;
-    struct hd_range *ranges;        /* what is read, the latest first */
-    struct hd_allowance *allowance; /* of the values; NULL: none. Set it after the init */
+    struct hd_range *ranges; /* the ranges to read, latest first */
+    /* limit of the values' bytes; NULL: none. Set it after the init */
+    struct hd_allowance *allowance;
 };
 
 void hd_fetch_init(struct hd_fetch *fetch, struct hd_arena *arena);
@@ -45,8 +43,8 @@ HD_MUST_CHECK int hd_fetch_add(struct hd_fetch *fetch, struct hd_reading *readin
 HD_MUST_CHECK int hd_fetch_finish(struct hd_fetch *fetch);
 
 /*
- * A write as its row says it, without the value's bytes: its reference instead. Everything is
- * copied into `arena`.
+ * Decodes the row of a write, with the reference instead of the value's bytes. Copies everything
+ * into `arena`.
  */
 HD_MUST_CHECK int hd_copy_write(struct hd_arena *arena, const struct hd_cell *cells,
                                 struct heddle_write *write, struct hd_slice *ref);

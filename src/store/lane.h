@@ -1,5 +1,5 @@
 /*
- * A request to write, and the lane that carries it out. Private to request.c, lane.c, plan*.c and
+ * A write request, and the lane that carries it out. Private to request.c, lane.c, plan*.c and
  * collect.c.
  */
 #ifndef HD_STORE_LANE_H
@@ -13,7 +13,7 @@
 #include "store/codec/split.h"
 #include "store/store.h"
 
-/* Work that needs the lane for itself, such as a prune. May read and apply as it likes. */
+/* A job that needs exclusive use of the lane, such as a prune. It may read and apply. */
 typedef int (*hd_job_fn)(struct hd_store *store, struct hd_lane *lane, void *arg,
                          struct hd_fault *fault);
 
@@ -25,7 +25,7 @@ struct hd_request {
     enum hd_request_kind {
         HD_REQUEST_PUT,
         HD_REQUEST_WRITES,
-        HD_REQUEST_ROWS, /* rows as they are: store/rows.h */
+        HD_REQUEST_ROWS, /* rows of the server's tables: store/rows.h */
         HD_REQUEST_JOB
     } kind;
     struct hd_slice thread; /* stored key */
@@ -35,7 +35,7 @@ struct hd_request {
         struct {
             struct hd_batch batch;
             struct hd_batch_builder owned; /* holds the batch of an asynchronous request */
-            size_t failed;                 /* the operation that was in the way */
+            size_t failed;                 /* the operation that conflicted */
         } rows;
         struct {
             hd_job_fn fn;
@@ -45,20 +45,20 @@ struct hd_request {
     const struct hd_growth *const *growths; /* of put: by value, instead of its data; or NULL */
     const struct hd_outline *outline;       /* of put; or NULL */
     struct hd_train *train;                 /* of put; or NULL */
-    int64_t guard;                          /* of put and writes: see list_append.h; 0: none */
+    int64_t guard;                          /* of put and writes: see thread_fence.h; 0: none */
     struct hd_pieces *pieces; /* of each value of put or writes that is not stored inline */
     struct hd_arena arena;    /* the key and the pieces array */
 
-    heddle_done done; /* NULL: somebody waits in hd_lane_run() */
+    heddle_done done; /* NULL: a thread waits in hd_lane_run() */
     void *done_arg;
 
-    int64_t until_us; /* asynchronous: attempted again until then; 0: it has not failed yet */
-    size_t kept_size; /* about how much memory it keeps while it waits */
-    bool is_kept;     /* goes back to the queue; the leader's */
+    int64_t until_us; /* asynchronous: retried until then; 0: it has not failed yet */
+    size_t kept_size; /* approximate memory it holds while it waits */
+    bool is_kept;     /* returns to the queue; owned by the leader */
 
     size_t first_op;  /* where its operations begin in the lane's batch */
-    bool is_settled;  /* the leader knows the outcome */
-    bool is_finished; /* the waiting caller may go on; protected by the lane's lock */
+    bool is_settled;  /* the leader has determined the outcome */
+    bool is_finished; /* the waiting caller may return; protected by the lane's lock */
     int err;
     struct hd_fault fault;
     struct hd_request *next;
@@ -73,19 +73,20 @@ struct hd_lane {
     pthread_cond_t changed;
     struct hd_request *queue;
     struct hd_request **tail;
-    bool is_woken; /* the worker is to lead what is queued */
+    bool is_woken; /* the worker must lead the queued requests */
     bool has_leader;
     bool is_closing;
     bool has_worker;
-    pthread_t worker; /* leads when nobody waits for the requests in the queue */
+    pthread_t worker; /* leads when no caller waits for the queued requests */
 
-    int64_t retry_at_us; /* monotonic: when the worker leads what was kept; 0: nothing was */
+    /* monotonic: when the worker retries the kept requests; 0: there are none */
+    int64_t retry_at_us;
 
-    /* The leader's. */
+    /* Owned by the leader. */
     size_t kept_bytes;        /* of requests that wait for the database */
-    int64_t pause_us;         /* before they are attempted again */
+    int64_t pause_us;         /* before they are retried */
     struct hd_fault why;      /* the latest failure */
-    struct hd_request *round; /* what it leads now, from the first on */
+    struct hd_request *round; /* the requests it leads now, from the first on */
     struct hd_cache cache;
     struct hd_batch_builder batch;
     uint64_t batch_number;
@@ -93,7 +94,7 @@ struct hd_lane {
     struct hd_buf scratch;
 };
 
-/* Checks the input. On error there is nothing to be released. */
+/* Checks the input. On error there is nothing to release. */
 HD_MUST_CHECK int hd_request_put(struct hd_store *store, struct hd_request *request,
                                  const struct heddle_checkpoint *checkpoint,
                                  struct hd_fault *fault);
@@ -103,16 +104,16 @@ HD_MUST_CHECK int hd_request_writes(struct hd_store *store, struct hd_request *r
 void hd_request_rows(struct hd_request *request, struct hd_slice key, const struct hd_batch *batch);
 void hd_request_fini(struct hd_request *request);
 
-/* Cuts the values unless that was done; planning does it if nobody did before. 0 or HD_ENOMEM. */
+/* Splits the values unless that is done already; planning calls it otherwise. 0 or HD_ENOMEM. */
 HD_MUST_CHECK int hd_request_cut(struct hd_request *request);
 
-/* Runs `fn` with the lane of `thread` to itself. */
+/* Runs `fn` with exclusive use of the lane of `thread`. */
 HD_MUST_CHECK int hd_lane_job(struct hd_store *store, struct hd_slice thread, hd_job_fn fn,
                               void *arg, struct hd_fault *fault);
 
 /*
- * Appends the request's operations to lane->batch. HD_EBUSY: it must read what
- * an earlier request of this batch is about to write; commit that first.
+ * Appends the request's operations to lane->batch. HD_EBUSY: it must read rows that an earlier
+ * request of this batch writes; commit that first.
  */
 HD_MUST_CHECK int hd_plan(struct hd_lane *lane, struct hd_request *request, struct hd_fault *fault);
 

@@ -1,14 +1,14 @@
 /*
- * What is new in a list from checkpoint to checkpoint, at the cost of what is new.
+ * Finds the elements that each checkpoint added to a list, at the cost of the added elements.
  *
- * Each checkpoint of a conversation has the whole list, so to read one after the other is to read
- * its square. But a list is stored as chunks, and of one that grows every checkpoint refers to
- * those of the one before it and to a few more. Comparing the references tells which chunks no
- * checkpoint before had; only those are read, each once.
+ * Each checkpoint of a conversation has the whole list, so reading one after the other takes
+ * quadratic time. But a list is stored as chunks, and in a growing list every checkpoint refers to
+ * the chunks of the one before it and to a few more. Comparing the references shows the chunks that
+ * no earlier checkpoint had; only those are read, each once.
  *
- * A chunk has one or more elements, so of those that are told some may have been there before: when
- * an element was told first counts. Lists only, in the canonical encoding; what else a checkpoint
- * may have of the channel has to be read as ever.
+ * A chunk has one or more elements, so some reported elements may have been there before: the first
+ * report of an element counts. Lists in the canonical encoding only; other values of the channel
+ * must be read as usual.
  */
 #ifndef HD_STORE_LIST_HISTORY_H
 #define HD_STORE_LIST_HISTORY_H
@@ -23,20 +23,21 @@ struct hd_trail {
     struct heddle_thread thread;
     struct hd_slice ns;
     struct hd_slice channel;
-    struct hd_slice task;       /* its writes to the channel change what is there: not told then */
-    const struct hd_slice *ids; /* of checkpoints, in the order in which they came to be */
+    /* its writes to the channel change existing elements: not reported then */
+    struct hd_slice task;
+    const struct hd_slice *ids; /* of checkpoints, in the order of their creation */
     size_t count;
-    size_t known; /* of the first so many nothing is told; what they have is not new */
+    size_t known; /* the first `known` ids report nothing; their elements are not new */
 };
 
 /*
- * `elements`: those of the list that ids[which] brought, as JSON with commas between them. NULL:
- * that cannot be told of this one, which may have any; or it is not there. May use the store; not 0
- * ends the walk and is returned.
+ * `elements`: the list elements that ids[which] added, as JSON with commas between them. NULL:
+ * unknown for this checkpoint, which may have added any; or it does not exist. May use the store; a
+ * result other than 0 ends the walk and is returned.
  */
 typedef int (*hd_trail_fn)(void *arg, size_t which, const struct hd_slice *elements);
 
-/* In the order of `ids`; those that brought nothing are left out. Blocks. */
+/* In the order of `ids`, without those that added nothing. Blocks. */
 HD_MUST_CHECK int hd_trail_walk(struct heddle *store, const struct hd_trail *trail, hd_trail_fn fn,
                                 void *arg, struct hd_fault *fault);
 

@@ -1,30 +1,33 @@
 /*
- * The order of the checkpoints of a namespace, and which of them is the latest.
+ * The order of the checkpoints of a namespace, and the latest one.
  *
- * An id says what time it was by the clock of the process that made the checkpoint. Clocks step
- * back, and clocks of machines differ, so a checkpoint may have an id that is less than that of its
- * parent. Its parent is older all the same. The order is:
+ * An id contains the time of the process that made the checkpoint. Clocks step back, and clocks of
+ * machines differ, so a checkpoint may have a smaller id than its parent. Its parent is still
+ * older. The order is:
  *
- *   A checkpoint stands for the list of ids on its way from the root that no later id on that way
- *   exceeds: the greatest id of the way, then the greatest behind that one, and so on; the last one
- *   is its own. Checkpoints are ordered like these lists, word by word. A checkpoint that is its
- *   own ancestor counts as one without a parent.
+ *   The key of a checkpoint is the list of those ids on its path from the root that no later id on
+ *   that path exceeds: the greatest id of the path, then the greatest after that one, and so on; the
+ *   last one is its own. Checkpoints are ordered by these lists, lexicographically. A checkpoint
+ *   that is its own ancestor counts as one without a parent.
  *
- * Where each id is greater than that of the parent a list has one id, and the order is that of the
- * ids. A checkpoint is always newer than its ancestors. The latest checkpoint is the greatest id;
- * if it has descendants, the greatest of those; and so on.
+ * If each id is greater than the parent's id, a list has one id and the order is that of the ids. A
+ * checkpoint is always newer than its ancestors. The latest checkpoint is the greatest id; if it
+ * has descendants, the greatest of those; and so on.
  *
- * A *stray* is a checkpoint whose parent has a greater id. The index checkpoints_backward has the
- * strays and nothing else, so threads without strays pay one lookup in an empty range. Below the
- * least stray and above the greatest parent of a stray the order is that of the ids: only the
- * *window* between the two is sorted here. A parent that was deleted counts by its id.
+ * A *stray* is a checkpoint whose parent has a greater id. The index checkpoints_backward contains
+ * only the strays, so threads without strays pay one lookup in an empty range. Below the least
+ * stray and above the greatest parent of a stray the order is that of the ids: only the *window*
+ * between the two is sorted here. A deleted parent counts by its id.
  */
 #ifndef HD_STORE_ORDER_H
 #define HD_STORE_ORDER_H
 
 #include "store/store.h"
 
-/* Where the order may differ from that of the ids; `low` is empty when there are no strays. */
+/*
+ * The range in which the order may differ from that of the ids; `low` is empty when there are no
+ * strays.
+ */
 struct hd_window {
     struct hd_slice low;  /* the least stray */
     struct hd_slice high; /* the greatest parent of a stray */
@@ -44,12 +47,12 @@ HD_MUST_CHECK int hd_window_read(struct hd_store *store, struct hd_slice thread,
                                  struct hd_arena *arena, struct hd_window *out,
                                  struct hd_fault *fault);
 
-/* The latest id; empty: it is the greatest, or there is none. */
+/* The latest id; empty: it is the greatest id, or there are no checkpoints. */
 HD_MUST_CHECK int hd_latest_id(struct hd_store *store, struct hd_slice thread, struct hd_slice ns,
                                struct hd_arena *arena, struct hd_slice *out,
                                struct hd_fault *fault);
 
-/* What a new id of the namespace has to sort behind: its greatest id; empty: there is none. */
+/* The greatest id of the namespace, which a new id must sort after; empty: no checkpoints. */
 HD_MUST_CHECK int hd_greatest_id(struct heddle *heddle, const struct heddle_thread *thread,
                                  struct hd_slice ns, struct hd_arena *arena, struct hd_slice *out,
                                  struct hd_fault *fault);
@@ -60,12 +63,12 @@ HD_MUST_CHECK int hd_id_behind(struct hd_arena *arena, struct hd_slice id, struc
 /* A checkpoint of the window. */
 struct hd_order_node {
     struct hd_slice id;
-    struct hd_slice parent; /* empty: none */
-    bool is_marked;         /* the caller's */
+    struct hd_slice parent; /* empty: no parent */
+    bool is_marked;         /* for the caller's use */
 };
 
 struct hd_order {
-    struct hd_order_node *nodes; /* the oldest first once they are sorted */
+    struct hd_order_node *nodes; /* oldest first after sorting */
     size_t count;
     size_t cap;
 };

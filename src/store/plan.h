@@ -1,4 +1,4 @@
-/* What the files of planning share: plan.c (threads, checkpoints, writes) and plan_*.c (values). */
+/* Shared by the planning files: plan.c (threads, checkpoints, writes) and plan_*.c (values). */
 #ifndef HD_STORE_PLAN_H
 #define HD_STORE_PLAN_H
 
@@ -10,16 +10,16 @@ struct hd_planner {
     struct hd_request *request;
     struct hd_thread_state *state;
     bool was_stored;  /* the thread is in the database, or will be after this batch */
-    bool has_earlier; /* this batch writes to the thread already: reading now would miss that */
+    bool has_earlier; /* this batch already writes to the thread: reading now would miss that */
     struct hd_fault *fault;
 };
 
-/* Bytes as the backend is to keep them, in the batch's arena. */
+/* Bytes in the form that the backend stores, in the batch's arena. */
 HD_MUST_CHECK int hd_plan_pack(struct hd_planner *p, struct hd_slice bytes, struct hd_slice *out);
 
 /*
- * The reference to value number `i` of the request, in the batch's arena; adds
- * the chunks that are not stored yet to the batch. HD_EBUSY as hd_plan() says.
+ * The reference to value number `i` of the request, in the batch's arena; adds the chunks that are
+ * not stored yet to the batch. HD_EBUSY as in hd_plan().
  */
 HD_MUST_CHECK int hd_plan_value(struct hd_planner *p, const struct heddle_value *value, size_t i,
                                 struct hd_slice *out);

@@ -1,16 +1,16 @@
 /*
- * Pruning a thread: which of its checkpoints stay, and removing the others.
+ * Prunes a thread: selects the checkpoints that stay and removes the others.
  *
- *   prune_tree.h   reads the trees of a thread and marks what stays
- *   prune.c        counts, removes the rest in portions, joins what stays
+ *   prune_tree.h   reads the trees of a thread and marks the checkpoints that stay
+ *   prune.c        counts, removes the rest in portions, links the remaining ones
  *
- * Whatever stays reads as before: its values, its writes, its pending sends and the histories of
- * its delta channels. With HEDDLE_KEEP_BRANCHES, and when a branch falls, its parent becomes the
- * nearest ancestor that stays, so that trees, forks and histories have no holes.
+ * Every remaining checkpoint reads as before: its values, its writes, its pending sends and the
+ * histories of its delta channels. With HEDDLE_KEEP_BRANCHES, and when a branch is removed, its
+ * parent becomes the nearest remaining ancestor, so that trees, forks and histories have no holes.
  *
- * The rows are read without the lane, and each batch enters it for itself, so that others write
- * meanwhile. A batch expects that nothing was put since the trees were read; otherwise they are
- * read again, and when that goes on, with the lane held.
+ * The rows are read without the lane, and each batch enters it separately, so that other writers
+ * can proceed. A batch expects that nothing was put since the trees were read; otherwise they are
+ * read again, and after repeated conflicts with the lane held.
  */
 #ifndef HD_STORE_PRUNE_H
 #define HD_STORE_PRUNE_H
@@ -22,24 +22,24 @@
 struct hd_keep {
     enum heddle_prune strategy;
     /*
-     * Instead of a strategy: this checkpoint goes with everything that grows from it and all that
-     * belongs to tasks of those; the rest stays. At once, not in portions. NULL: none.
+     * Replaces the strategy: removes this checkpoint with all its descendants and everything that
+     * belongs to their tasks; the rest stays. In one batch, not in portions. NULL: not used.
      */
     const struct hd_key *fall;
-    size_t last;                /* HEDDLE_KEEP_BRANCHES: of each line, at least 1 */
-    const struct hd_key *heads; /* checkpoints that stay; of other threads: ignored */
+    size_t last;                /* HEDDLE_KEEP_BRANCHES: of each branch, at least 1 */
+    const struct hd_key *heads; /* checkpoints that stay; those of other threads are ignored */
     size_t head_count;
-    bool is_dry; /* counts, changes nothing */
+    bool is_dry; /* count only, change nothing */
     /*
-     * Operations of the server's tables that take effect with the first removal, or do not; NULL:
-     * none. If they conflict nothing happens, and the answer is HD_ECONFLICT.
+     * Operations on the server's tables that are applied together with the first removal, or not at
+     * all; NULL: none. If they conflict nothing is removed, and the result is HD_ECONFLICT.
      */
     const struct hd_batch *also;
     struct heddle_usage
-        *removed; /* added to what is there; NULL: nobody counts, which saves time */
+        *removed; /* added to the existing totals; NULL: no counting, which saves time */
 };
 
-/* A thread that is not there is no error, nor is a checkpoint that fell already. */
+/* A missing thread or an already removed checkpoint is not an error. */
 HD_MUST_CHECK int hd_keep(struct hd_store *store, struct hd_slice thread,
                           const struct hd_keep *keep, struct hd_fault *fault);
 
@@ -48,8 +48,8 @@ HD_MUST_CHECK int hd_keep(struct hd_store *store, struct hd_slice thread,
 struct hd_collection {
     struct hd_slice thread;
     int64_t epoch; /* the thread's, odd */
-    bool has_lane; /* the caller does; otherwise each batch enters it */
-    /* Only counts, as if the checkpoints that are in here (hd_keep_name()) were gone. */
+    bool has_lane; /* the caller holds the lane; otherwise each batch enters it */
+    /* Only counts, as if the checkpoints in this map (hd_prune_name()) were gone. */
     const struct hd_map *doomed;
     struct heddle_usage *removed; /* or NULL */
 };
@@ -62,7 +62,7 @@ HD_MUST_CHECK int hd_collect(struct hd_store *store, const struct hd_collection 
 HD_MUST_CHECK int hd_keep_apply(struct hd_store *store, struct hd_slice thread,
                                 const struct hd_batch_builder *builder, bool has_lane,
                                 size_t *failed, struct hd_fault *fault);
-/* A checkpoint's name in such a map, in the arena. */
+/* The name of a checkpoint in such a map, in the arena. */
 HD_MUST_CHECK int hd_keep_name(struct hd_arena *arena, struct hd_slice ns, struct hd_slice id,
                                struct hd_slice *out);
 /* Bytes of a row as heddle_thread_usage() counts them. */

@@ -1,7 +1,4 @@
-/*
- * Several queries, each with its own receiver, sent to the backend at once:
- * one round trip for whatever can be asked together.
- */
+/* Several queries, each with its own receiver, sent to the backend in one round trip. */
 #ifndef HD_STORE_READING_H
 #define HD_STORE_READING_H
 
@@ -10,7 +7,7 @@
 struct hd_receiver {
     hd_row_fn fn;
     void *arg;
-    size_t which; /* handed to fn */
+    size_t which; /* passed to fn */
 };
 
 struct hd_reading {
@@ -23,11 +20,11 @@ struct hd_reading {
 void hd_reading_init(struct hd_reading *reading);
 void hd_reading_fini(struct hd_reading *reading);
 
-/* What the query points to must stay until it was run. */
+/* The memory that the query points to must stay valid until the reading was run. */
 HD_MUST_CHECK int hd_reading_add(struct hd_reading *reading, struct hd_query query,
                                  struct hd_receiver receiver);
 
-/* Runs all queries in the order they were added, and forgets them. */
+/* Runs all queries in the order they were added, and removes them. */
 HD_MUST_CHECK int hd_reading_run(struct hd_reading *reading, struct hd_backend *backend,
                                  struct hd_fault *fault);
 

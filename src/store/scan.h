@@ -1,6 +1,6 @@
 /*
- * A scan of any length in pages, so that neither side holds more than a page.
- * Each page sees what is committed when it is read.
+ * A scan of any length in pages, so that neither side holds more than a page. Each page sees the
+ * rows committed when it is read.
  */
 #ifndef HD_STORE_SCAN_H
 #define HD_STORE_SCAN_H
@@ -8,8 +8,8 @@
 #include "store/backend.h"
 
 /*
- * Runs `query` along its key or index, query.limit rows at a time (0: a default).
- * `fn` receives every row with which = 0 and may use the backend; a positive answer ends the scan.
+ * Runs `query` along its key or index, query.limit rows at a time (0: a default). `fn` receives
+ * every row with which = 0 and may use the backend; a positive result ends the scan.
  */
 HD_MUST_CHECK int hd_scan(struct hd_backend *backend, struct hd_query query, hd_row_fn fn,
                           void *arg, struct hd_fault *fault);

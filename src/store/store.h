@@ -1,21 +1,22 @@
 /*
  * The store behind libheddle, and how its files fit together. Reading order:
  *
- *   table.c    the tables                 backend.h   what a database must do
- *   split.h    where values are cut       value.h     how a value is recorded
- *   cache.h    what a writer remembers    plan.c      a put as a batch of rows
- *   request.c  a request, checked         plan_value.c  a value as chunks and a reference
- *   list_append.h   lists that grow            plan_append.c  … and what a put of one refers to
- *   lane.c     group commit               read.c      rows as a tuple again
- *   order.h    which checkpoint is newer  list.c delta.c collect.c copy.c check.c  the others
- *   retry.h    when others are in the way prune.h      what of a thread stays
- *   thread_fence.h    deletion against late writers
- *   heddle.c   the public API             rows.h      the tables of the server
- *   list_history.h    how a list came to be
+ *   table.c          the tables               backend.h       the interface of a database driver
+ *   split.h          where values are cut     value.h         how a value is recorded
+ *   cache.h          what a writer caches     plan.c          a put as a batch of rows
+ *   request.c        a request, checked       plan_value.c    a value as chunks and a reference
+ *   list_append.h    lists that grow          plan_append.c   the reference of a grown list
+ *   lane.c           group commit             read.c          rows as a tuple again
+ *   order.h          which checkpoint is newer
+ *   list.c delta.c collect.c copy.c check.c   the other calls
+ *   retry.h          retries after conflicts  prune.h         which checkpoints of a thread stay
+ *   thread_fence.h   deletion against late writers
+ *   heddle.c         the public API           rows.h          the tables of the server
+ *   list_history.h   the elements that each checkpoint added to a list
  *
- * Writes to one thread always go through the same lane, one leader at a time,
- * so within a process they are ordered; between processes the epoch (cache.h)
- * keeps them apart. Reads go straight to the backend from the caller's thread.
+ * Writes to one thread always go through the same lane, one leader at a time, so within a process
+ * they are ordered; between processes the epoch (cache.h) detects conflicts. Reads go straight to
+ * the backend from the caller's thread.
  */
 #ifndef HD_STORE_STORE_H
 #define HD_STORE_STORE_H
@@ -33,16 +34,17 @@ struct hd_crew;
 struct hd_store {
     struct hd_backend *backend;
     size_t max_value;
-    int64_t timeout_us; /* the URL's: how long others may be in the way */
+    int64_t timeout_us; /* from the URL: how long conflicts are retried */
     struct hd_lane *lanes;
     unsigned lane_count;
     struct hd_crew *crew; /* threads for deferred work */
-    int64_t outage_us;    /* how long asynchronous requests wait for the database; 0: they do not */
+    /* how long asynchronous requests wait for the database; 0: they do not wait */
+    int64_t outage_us;
     _Atomic bool is_ending;       /* they wait no longer */
     _Atomic size_t waiting_count; /* requests that failed and wait */
 };
 
-/* Keys longer than these are refused: databases index them (PostgreSQL: 2,700 bytes in all). */
+/* Longer keys are rejected: databases index them (PostgreSQL: 2,700 bytes in all). */
 enum {
     HD_MAX_PRINCIPAL = 128,
     HD_MAX_THREAD_ID = 512,
@@ -53,7 +55,7 @@ enum {
     HD_MAX_TYPE = 256
 };
 
-/* What is behind the public handle. */
+/* The public handle. */
 struct hd_store *hd_store_of(struct heddle *heddle);
 
 static inline struct hd_slice hd_from_public(struct heddle_bytes bytes)
@@ -66,7 +68,7 @@ static inline struct heddle_bytes hd_to_public(struct hd_slice s)
     return (struct heddle_bytes){s.ptr, s.len};
 }
 
-/* A principal with ':' in it would reach the threads of another. */
+/* A principal that contains ':' would reach the threads of another principal. */
 HD_MUST_CHECK int hd_check_principal(struct hd_slice principal, struct hd_fault *fault);
 /* The stored thread key `principal:thread_id`, in `arena`. Checks both parts. */
 HD_MUST_CHECK int hd_thread_key(const struct heddle_thread *thread, struct hd_arena *arena,
@@ -86,7 +88,7 @@ HD_MUST_CHECK int hd_lane_run(struct hd_store *store, struct hd_request *request
                               struct hd_fault *fault);
 /*
  * Takes the request (made by hd_malloc): calls request->done later and frees it. On error it stays
- * the caller's. It may stay in the queue until somebody wakes the lanes.
+ * the caller's. It may stay in the queue until the lanes are woken.
  */
 HD_MUST_CHECK int hd_lane_queue(struct hd_store *store, struct hd_request *request);
 void hd_lanes_wake(struct hd_store *store);
@@ -98,7 +100,7 @@ void hd_lanes_close(struct hd_store *store);
 
 HD_MUST_CHECK int hd_crew_open(struct hd_crew **out, unsigned limit);
 HD_MUST_CHECK int hd_crew_add(struct hd_crew *crew, void (*work)(void *arg), void *arg);
-/* Waits until everything added has run. */
+/* Waits until all added work has run. */
 void hd_crew_close(struct hd_crew *crew);
 
 /* ---- read.c ---- */
@@ -110,9 +112,9 @@ struct hd_key {
 };
 
 /*
- * Reads several checkpoints at once. tuples[i] stays all zero (id.data NULL)
- * when keys[i] is not there. Everything lives in `arena`, the thread's key
- * included, and stays valid as long as it does. `allowance` (allowance.h) may be NULL.
+ * Reads several checkpoints at once. tuples[i] stays all zero (id.data NULL) when keys[i] does not
+ * exist. The results live in `arena`, the thread's key included, and stay valid as long as it does.
+ * `allowance` (allowance.h) may be NULL.
  */
 struct hd_allowance;
 HD_MUST_CHECK int hd_read_tuples(struct hd_store *store, const struct hd_key *keys, size_t count,
@@ -121,7 +123,7 @@ HD_MUST_CHECK int hd_read_tuples(struct hd_store *store, const struct hd_key *ke
 
 struct hd_known;
 
-/* The same for one checkpoint and without the values that are known (list_append.h). */
+/* The same for one checkpoint and without the known values (list_append.h). */
 HD_MUST_CHECK int hd_read_unknown(struct hd_store *store, const struct hd_key *key,
                                   const struct hd_known *known, size_t known_count,
                                   struct hd_arena *arena, struct heddle_tuple *tuple,
@@ -139,10 +141,10 @@ void hd_list_close(struct heddle_list *list);
 
 HD_MUST_CHECK int hd_delete_thread(struct hd_store *store, struct hd_slice thread,
                                    struct hd_fault *fault);
-/* The same for jobs that have the lane. HD_ECONFLICT: the epoch, if one is given, is another. */
+/* The same for jobs that hold the lane. HD_ECONFLICT: the epoch, if given, differs. */
 HD_MUST_CHECK int hd_delete_rows(struct hd_store *store, struct hd_slice thread,
                                  const int64_t *epoch, struct hd_fault *fault);
-/* HD_ENOTFOUND when there is no such thread. */
+/* HD_ENOTFOUND when the thread does not exist. */
 HD_MUST_CHECK int hd_read_epoch(struct hd_store *store, struct hd_slice thread, int64_t *epoch,
                                 struct hd_fault *fault);
 HD_MUST_CHECK int hd_delete_runs(struct hd_store *store, struct hd_slice principal,
@@ -153,7 +155,7 @@ HD_MUST_CHECK int hd_copy_thread(struct hd_store *store, struct hd_slice source,
 HD_MUST_CHECK int hd_thread_usage(struct hd_store *store, struct hd_slice thread,
                                   struct heddle_usage *out, struct hd_fault *fault);
 HD_MUST_CHECK int hd_check_values(struct hd_store *store, struct hd_fault *fault);
-/* The same of one thread alone. */
+/* The same for one thread. */
 HD_MUST_CHECK int hd_check_thread(struct hd_store *store, struct hd_slice thread,
                                   struct hd_fault *fault);
 

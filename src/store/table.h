@@ -20,7 +20,7 @@
 #define HD_MAX_INDEX_COLUMNS 5
 
 enum hd_table_id {
-    HD_THREADS, /* the library's: checkpoints and what belongs to them */
+    HD_THREADS, /* the library's: checkpoints and the rows that belong to them */
     HD_CHECKPOINTS,
     HD_WRITES,
     HD_CHUNKS,
@@ -57,15 +57,15 @@ struct hd_column {
 };
 
 /*
- * An ordered secondary index over some columns, all those of the key among them. A row whose first
+ * An ordered secondary index over some columns, including all key columns. A row whose first
  * indexed column is null is not in the index. A partial index has only the rows whose column
- * `greater` is greater than their column `lesser`, and so costs the other rows nothing.
+ * `greater` is greater than their column `lesser`, and costs the other rows nothing.
  */
 struct hd_index {
     const char *name;
     unsigned column_count;
     unsigned columns[HD_MAX_INDEX_COLUMNS];
-    int since; /* the schema version that brought it; 0: the same as its table */
+    int since; /* the schema version that added it; 0: the same as its table */
     bool is_partial;
     unsigned greater, lesser;
 };
@@ -78,12 +78,12 @@ struct hd_table {
     unsigned index_count;
     struct hd_index indexes[HD_MAX_INDEXES];
     bool is_wide; /* rows are long: a backend may keep key and row apart */
-    int since;    /* the schema version that brought it */
+    int since;    /* the schema version that added it */
 };
 
 extern const struct hd_table hd_tables[HD_TABLE_COUNT];
 
-/* Columns, by the name of their table. */
+/* Columns, prefixed with the name of their table. */
 enum { HD_THREADS_ID, HD_THREADS_EPOCH, HD_THREADS_CREATED, HD_THREADS_UPDATED };
 enum {
     HD_CHECKPOINTS_THREAD,
@@ -113,7 +113,7 @@ enum { HD_CHUNKS_THREAD, HD_CHUNKS_STREAM, HD_CHUNKS_SEQ, HD_CHUNKS_HASH, HD_CHU
 
 /*
  * The server's tables. Times are microseconds since 1970, a `body` is a JSON object, and `rev`
- * grows with each change of its row: what HD_OP_EXPECT compares.
+ * grows with each change of its row: HD_OP_EXPECT compares it.
  */
 enum {
     HD_ASSISTANTS_PRINCIPAL,
@@ -157,7 +157,7 @@ enum {
     HD_RUNS_STATUS,
     HD_RUNS_CREATED,
     HD_RUNS_UPDATED,
-    HD_RUNS_DUE, /* not to be started before; null: the run has ended */
+    HD_RUNS_DUE, /* the run does not start before; null: the run has ended */
     HD_RUNS_BODY
 };
 enum {
@@ -189,12 +189,12 @@ enum {
     HD_CRONS_PRINCIPAL,
     HD_CRONS_ID,
     HD_CRONS_REV,
-    HD_CRONS_NEXT, /* null: never again */
+    HD_CRONS_NEXT, /* null: it does not run again */
     HD_CRONS_CREATED,
     HD_CRONS_BODY
 };
 enum { HD_CRONS_DUE }; /* index: next_at, principal, id */
-/* What a run said to other servers and what they answered, packed as chunks are. */
+/* The requests of a run to other servers and their responses, packed as chunks are. */
 enum {
     HD_EXCHANGES_PRINCIPAL,
     HD_EXCHANGES_THREAD,
@@ -203,7 +203,7 @@ enum {
     HD_EXCHANGES_CREATED,
     HD_EXCHANGES_DATA
 };
-/* Who a principal is: what its key was derived from, so that it can be derived anew. */
+/* The identity of a principal: the source of its key, so that the key can be derived again. */
 enum {
     HD_PRINCIPALS_ID,
     HD_PRINCIPALS_REV,
@@ -214,7 +214,7 @@ enum {
     HD_PRINCIPALS_CREATED,
     HD_PRINCIPALS_BODY
 };
-/* Who else may use a thread. */
+/* The participants of a thread besides its owner. */
 enum {
     HD_PARTICIPANTS_MEMBER, /* a principal, or that of an organisation */
     HD_PARTICIPANTS_THREAD,
@@ -230,7 +230,7 @@ enum {
     HD_INVITATIONS_OWNER,
     HD_INVITATIONS_THREAD,
     HD_INVITATIONS_ROLE,
-    HD_INVITATIONS_LEFT, /* how often it may be accepted still */
+    HD_INVITATIONS_LEFT, /* how often it can still be accepted */
     HD_INVITATIONS_CREATED,
     HD_INVITATIONS_EXPIRES, /* null: never */
     HD_INVITATIONS_BODY
@@ -245,28 +245,28 @@ enum {
     HD_API_KEYS_HASH,
     HD_API_KEYS_CREATED,
     HD_API_KEYS_EXPIRES, /* null: never */
-    HD_API_KEYS_REVOKED, /* null: it is good */
+    HD_API_KEYS_REVOKED, /* null: it is valid */
     HD_API_KEYS_BODY
 };
 
-/* What items mean, for searches: a row for each item that has any. */
+/* Embedding vectors of items, for searches: a row for each item that has any. */
 enum {
     HD_VECTORS_PRINCIPAL,
     HD_VECTORS_NAMESPACE,
     HD_VECTORS_KEY,
-    HD_VECTORS_UPDATED, /* that of the item; of another one they are out of date */
+    HD_VECTORS_UPDATED, /* that of the item; if they differ the vectors are out of date */
     HD_VECTORS_DIMS,
     HD_VECTORS_DATA /* float32, little endian: a vector of length 1 for each text of the item */
 };
 /*
- * The search index over the titles and messages of threads (search/thread_texts.h). All of it can
- * be derived from the threads again, so it is neither exported nor imported.
+ * The search index over the titles and messages of threads (search/thread_texts.h). It can be
+ * rebuilt from the threads, so it is neither exported nor imported.
  */
 enum {
     HD_THREAD_TEXTS_PRINCIPAL,
     HD_THREAD_TEXTS_ID,
     HD_THREAD_TEXTS_REV,  /* revision of the thread's record that was indexed; 0: none yet */
-    HD_THREAD_TEXTS_LABEL /* how its first human message begins; may be empty */
+    HD_THREAD_TEXTS_LABEL /* the beginning of its first human message; may be empty */
 };
 enum {
     HD_THREAD_WORDS_PRINCIPAL,
@@ -277,8 +277,8 @@ enum {
 enum { HD_THREAD_WORDS_BY_WORD }; /* index: principal, word, id */
 
 /*
- * Servers that use the database (server/store_lease.h). A server that allows no other has the slot "". A
- * version that lets several servers share a database gives each a slot of its own.
+ * Servers that use the database (server/store_lease.h). A server with exclusive use has the slot
+ * "". A version that lets several servers share a database gives each its own slot.
  */
 enum {
     HD_SERVERS_SLOT,

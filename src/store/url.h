@@ -1,6 +1,6 @@
 /*
- * Store URLs: scheme:rest?name=value&… . Our own parameters are taken out and
- * checked here, once for all drivers; the others stay in `rest`.
+ * Store URLs: scheme:rest?name=value&… . Our own parameters are removed and checked here, once for
+ * all drivers; the others stay in `rest`.
  */
 #ifndef HD_STORE_URL_H
 #define HD_STORE_URL_H
@@ -27,8 +27,8 @@ struct hd_url {
 HD_MUST_CHECK int hd_url_parse(struct hd_url *url, const char *text, struct hd_arena *arena,
                                struct hd_fault *fault);
 
-/* A URL as it may be shown: without its password, also where the password breaks the URL. */
-/* The file of a sqlite: URL; false when it names none. */
+/* A URL without its password, for display; also when the password breaks the URL. */
+/* The file of a sqlite: URL; false when it names no file. */
 bool hd_url_file(const char *url, char *out, size_t size);
 void hd_url_show(const char *url, char *out, size_t size);
 

@@ -1,11 +1,10 @@
 /*
- * The canonical value encoding `hd1` (docs/encoding.md) in C: validate it, show
- * it to a client, and write it.
+ * The canonical value encoding `hd1` (docs/encoding.md) in C: validation, rendering for clients,
+ * and writing.
  *
- * Canonical text is JSON in which an object whose first member is `$` is a
- * record: a message, a Send, bytes and so on. Nothing here keeps anything:
- * arguments are borrowed for the call, and output is appended to the caller's
- * buffer or writer.
+ * Canonical text is JSON in which an object whose first member is `$` is a record: a message, a
+ * Send, bytes and so on. These functions keep no state: arguments are borrowed for the call, and
+ * output is appended to the caller's buffer or writer.
  */
 #ifndef HD_STORE_CODEC_CANON_H
 #define HD_STORE_CODEC_CANON_H
@@ -24,15 +23,15 @@
  */
 HD_MUST_CHECK int hd_canon_validate(struct hd_slice text, struct hd_fault *fault);
 
-/* The same for a value that is parsed already. */
+/* The same for a parsed value. */
 HD_MUST_CHECK int hd_canon_check(hd_json_val val, struct hd_fault *fault);
 
 /* ---- rendering -------------------------------------------------------- */
 
 /*
- * Writes the plain JSON that a client of the HTTP API sees: messages with all
- * their members, records as what they stand for. Takes any JSON: a record that
- * is not as its kind wants it is shown as it stands. Errors are in the writer.
+ * Writes the plain JSON that a client of the HTTP API sees: messages with all their members,
+ * records as the values they represent. Accepts any JSON: a malformed record is written unchanged.
+ * Errors are in the writer.
  */
 void hd_canon_render_val(struct hd_jw *jw, hd_json_val val);
 
@@ -42,8 +41,8 @@ HD_MUST_CHECK int hd_canon_render(struct hd_buf *out, struct hd_slice text, stru
 /* ---- writing ---------------------------------------------------------- */
 
 /*
- * These return the first error, which the writer keeps as well; what was
- * written until then is to be thrown away. HD_EINVAL has its cause in `fault`.
+ * These return the first error, which the writer keeps as well; discard the output in that case.
+ * HD_EINVAL has its cause in `fault`.
  */
 
 /*
@@ -78,18 +77,18 @@ HD_MUST_CHECK int hd_canon_write_message(struct hd_jw *jw, hd_json_val message,
 HD_MUST_CHECK int hd_canon_write_command(struct hd_jw *jw, hd_json_val command,
                                          struct hd_fault *fault);
 
-/* Appends bytes as the records of bytes have them: base64 with padding. */
+/* Appends bytes in the form of bytes records: base64 with padding. */
 HD_MUST_CHECK int hd_canon_base64(struct hd_buf *out, struct hd_slice bytes);
 
 /* A member of a message as clients see it. */
 struct hd_canon_view {
     struct hd_slice name;
-    struct hd_slice fallback; /* JSON: what it is when it is left out */
+    struct hd_slice fallback; /* JSON: its value when it is absent */
 };
 
 /*
- * What clients see of messages of this type, in LangChain's order, which is not the
- * one in which they are written. NULL: there is no such type.
+ * The members that clients see in messages of this type, in LangChain's order, which differs from
+ * the order in which they are written. NULL: unknown type.
  */
 const struct hd_canon_view *hd_canon_views(struct hd_slice type, size_t *count);
 

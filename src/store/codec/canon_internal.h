@@ -1,7 +1,6 @@
 /*
- * The tables of the encoding, which validation, rendering and writing share:
- * which kinds of records there are, which types of messages, and which members
- * each has.
+ * The tables of the encoding, which validation, rendering and writing share: the kinds of records,
+ * the types of messages, and the members of each.
  */
 #ifndef HD_STORE_CODEC_CANON_INTERNAL_H
 #define HD_STORE_CODEC_CANON_INTERNAL_H
@@ -12,7 +11,7 @@
 #include "base/json.h"
 #include "store/codec/canon.h"
 
-/* What the value of a member may be; shapes[] in canon_shape.c says how to tell. */
+/* The permitted values of a member; shapes[] in canon_shape.c tests for each. */
 enum hd_canon_shape {
     HD_SHAPE_ANY,
     HD_SHAPE_STRING, /* or a utf16 record */
@@ -40,14 +39,14 @@ enum hd_canon_shape {
 
 bool hd_canon_fits(enum hd_canon_shape shape, hd_json_val val);
 
-/* What the shape wants, for an error message: "a string", "an object" … */
+/* The shape as a phrase for error messages: "a string", "an object" … */
 const char *hd_canon_shape_name(enum hd_canon_shape shape);
 
 struct hd_canon_member {
     const char *name; /* NULL ends a list */
     enum hd_canon_shape shape;
-    const char *fallback; /* JSON text of what it is when left out, or NULL */
-    bool is_optional;     /* may be left out although there is no fallback */
+    const char *fallback; /* JSON text of its value when absent, or NULL */
+    bool is_optional;     /* may be absent although it has no fallback */
 };
 
 /* A kind of record. */
@@ -61,14 +60,14 @@ struct hd_canon_kind {
 struct hd_canon_type {
     const char *name;
     const char *class_name; /* of LangChain's class */
-    const char *needs;      /* a common member that it must have, or NULL */
+    const char *needs;      /* a common member that is required, or NULL */
     const struct hd_canon_member *members;
 };
 
 /* The members of all messages but `type`, in the order in which they are written. */
 extern const struct hd_canon_member hd_canon_common[];
 
-/* NULL when there is none of that name. */
+/* NULL: unknown name. */
 const struct hd_canon_kind *hd_canon_kind_find(struct hd_slice name);
 const struct hd_canon_type *hd_canon_type_find(struct hd_slice name);
 const struct hd_canon_type *hd_canon_type_of_class(struct hd_slice class_name);
@@ -80,24 +79,24 @@ const struct hd_canon_member *hd_canon_member_of_any(struct hd_slice name);
 /* The string behind `$` when that is the first member of an object; else NULL. */
 hd_json_val hd_canon_kind_of(hd_json_val val);
 
-/* A record of the given kind; says nothing of its other members. */
+/* A record of the given kind; does not check its other members. */
 bool hd_canon_is_kind(hd_json_val val, const char *kind);
 
-/* A record of a known kind with all members it needs, each of its shape, and no others. */
+/* A record of a known kind with all required members, each of its shape, and no others. */
 bool hd_canon_is_sound(hd_json_val record, const struct hd_canon_kind *kind);
 
-/* How many bytes base64 text stands for; false when it is not base64 with padding. */
+/* The decoded size of base64 text; false when it is not base64 with padding. */
 bool hd_canon_base64_size(struct hd_slice text, size_t *size);
 
-/* `out` has room for what hd_canon_base64_size() said of the same text. */
+/* `out` has room for the size that hd_canon_base64_size() returned for the same text. */
 void hd_canon_base64_decode(struct hd_slice text, unsigned char *out);
 
-/* Two names that are the same, in *twice. 1 when there are, 0 when not, or HD_ENOMEM. */
+/* Finds a duplicate name and returns it in *twice. 1 when found, 0 when not, or HD_ENOMEM. */
 HD_MUST_CHECK int hd_canon_find_twice(hd_json_val object, struct hd_slice *twice);
 
 /* ---- for the writers -------------------------------------------------- */
 
-/* Makes an error stick to the writer as well. */
+/* Also stores the error in the writer. */
 int hd_canon_fail(struct hd_jw *jw, int err);
 
 /* HD_EINVAL when a name occurs twice in `object`. */

@@ -1,6 +1,4 @@
-/*
- * The ancestors that a checkpoint's delta channels are rebuilt from.
- */
+/* The ancestors from which a checkpoint's delta channels are rebuilt. */
 #ifndef HD_STORE_CODEC_DELTA_H
 #define HD_STORE_CODEC_DELTA_H
 
@@ -12,15 +10,12 @@ struct hd_delta_write;
 struct hd_ancestor {
     struct hd_slice id;
     struct hd_body body;
-    struct hd_delta_write *writes; /* of the channels asked for, by (path, task, idx) */
-    struct hd_delta_write *last;   /* the one put in last */
+    struct hd_delta_write *writes; /* of the requested channels, by (path, task, idx) */
+    struct hd_delta_write *last;   /* the one added last */
     struct hd_ancestor *newer;
 };
 
-/*
- * Where a channel's value was found; ancestor is NULL when there is none back to the first
- * checkpoint.
- */
+/* The place of a channel's value; ancestor is NULL when no ancestor has one. */
 struct hd_seed {
     struct hd_ancestor *ancestor;
     const struct hd_entry *entry;

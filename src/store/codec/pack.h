@@ -1,7 +1,7 @@
 /*
- * Compression of stored bytes, where it pays: one codec byte, then the bytes
- * as they are or a zstd frame. Short texts share a built-in dictionary of the
- * words that checkpoints and messages are made of.
+ * Compression of stored bytes, if it saves space: one codec byte, then the bytes as they are or a
+ * zstd frame. Short texts share a built-in dictionary of the words that are common in checkpoints
+ * and messages.
  */
 #ifndef HD_STORE_CODEC_PACK_H
 #define HD_STORE_CODEC_PACK_H
@@ -15,10 +15,10 @@
 /* The packed form, in `arena`; 0 or HD_ENOMEM. */
 HD_MUST_CHECK int hd_pack(struct hd_arena *arena, struct hd_slice bytes, struct hd_slice *out);
 
-/* The same without trying to make it shorter. */
+/* The same without compression. */
 HD_MUST_CHECK int hd_pack_raw(struct hd_arena *arena, struct hd_slice bytes, struct hd_slice *out);
 
-/* How long the unpacked form is; HD_ECORRUPT when it cannot be. */
+/* The size of the unpacked form; HD_ECORRUPT when the header is invalid. */
 HD_MUST_CHECK int hd_unpacked_size(struct hd_slice packed, size_t *out);
 
 /*

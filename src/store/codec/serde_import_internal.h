@@ -38,18 +38,18 @@ struct hd_pack_in {
 struct hd_pack_out {
     struct hd_jw jw;
     int depth;
-    bool is_key; /* what is written becomes a name */
+    bool is_key; /* the value being written is a member name */
 };
 
 struct hd_pack_in hd_pack_inside(struct hd_slice bytes);
-/* The head of what comes next; elements of lists and maps are then read one by one. */
+/* The head of the next value; elements of lists and maps are then read one by one. */
 struct hd_pack_item hd_pack_next(struct hd_pack_in *in);
 
 /* Reads a value and writes it. */
 void hd_pack_put(struct hd_pack_out *out, struct hd_pack_in *in);
 void hd_pack_put_double(struct hd_pack_out *out, double value);
 void hd_pack_put_bytes(struct hd_pack_out *out, struct hd_slice bytes);
-/* An extension; false: it is not as the serializer writes them. */
+/* An extension; false: not in the form that the serializer writes. */
 bool hd_pack_put_object(struct hd_pack_out *out, int code, struct hd_slice bytes);
 
 #endif

@@ -1,15 +1,13 @@
 /*
- * Where to cut a value so that what did not change is cut the same way again.
+ * Splits a value so that unchanged parts are split the same way again.
  *
- * A value becomes a list of pieces: short *literals*, kept beside the value,
- * and *chunks*, stored once by content. A list of messages is cut at its
- * elements, so appending one message leaves all other chunks as they were;
- * removing the first one does too. Bytes of unknown structure are cut where
- * their own content says so (a rolling hash). Pure: no I/O, no state.
+ * A value becomes a list of pieces: short *literals*, kept beside the value, and *chunks*, stored
+ * once by content. A list of messages is cut at its elements, so appending one message leaves all
+ * other chunks unchanged; so does removing the first one. Bytes of unknown structure are cut at
+ * positions that depend on their content (a rolling hash). Pure: no I/O, no state.
  *
- * The comma between two elements of a JSON array belongs to no piece: `comma`
- * says that one stands before this piece. That makes an element the same chunk
- * wherever it stands.
+ * The comma between two elements of a JSON array belongs to no piece: `comma` marks that one
+ * precedes this piece. So an element is the same chunk at every position.
  */
 #ifndef HD_STORE_CODEC_SPLIT_H
 #define HD_STORE_CODEC_SPLIT_H
@@ -23,20 +21,20 @@
 
 #define HD_LITERAL_MAX 64                   /* a literal piece is never longer */
 #define HD_CHUNK_MAX (1u << 20)             /* a chunk is never longer */
-#define HD_CHUNK_SEQ_MAX ((int64_t)1 << 62) /* no number that is stored is greater */
+#define HD_CHUNK_SEQ_MAX ((int64_t)1 << 62) /* greatest stored number */
 
 struct hd_hash128 {
     uint64_t lo, hi;
 };
 
-/* XXH3-128, by which chunks are known. */
+/* XXH3-128, the identity of chunks. */
 struct hd_hash128 hd_hash128_of(struct hd_slice bytes);
 
 struct hd_piece {
     struct hd_slice bytes;  /* borrows from the value */
     struct hd_hash128 hash; /* XXH3-128 of bytes; chunks only */
     bool is_chunk;
-    bool comma; /* one ',' stands before it in the value */
+    bool comma; /* one ',' precedes it in the value */
 };
 
 struct hd_pieces {
@@ -49,9 +47,9 @@ void hd_pieces_init(struct hd_pieces *pieces);
 void hd_pieces_fini(struct hd_pieces *pieces);
 
 /*
- * Cuts `bytes`, whose serializer tag is `type` ("hd1" and "json": JSON text;
- * "msgpack"; anything else, or text that does not parse: by content). Replaces
- * what is in `pieces`. 0 or HD_ENOMEM.
+ * Splits `bytes`, whose serializer tag is `type` ("hd1" and "json": JSON text; "msgpack"; anything
+ * else, or text that does not parse: by content). Replaces the contents of `pieces`. 0 or
+ * HD_ENOMEM.
  */
 HD_MUST_CHECK int hd_split(struct hd_slice type, struct hd_slice bytes, struct hd_pieces *pieces);
 

@@ -1,11 +1,11 @@
 /*
- * How a value is recorded in the row that owns it (a checkpoint or a write):
- * short ones as they are, longer ones as a *reference*: literals and runs of
- * chunks, with the length and a checksum of the whole.
+ * The form of a value in the row that owns it (a checkpoint or a write): short values inline,
+ * longer ones as a *reference*: literals and extents of chunks, with the length and a checksum of
+ * the whole.
  *
- * Chunks are numbered within a stream (a thread has one stream for each channel
- * name), and consecutive chunks make one run. So an append-only list of any
- * length is a single run: the reference does not grow with the history.
+ * Chunks are numbered within a chunk sequence (a thread has one sequence for each channel name),
+ * and consecutive chunks make one extent. So an append-only list of any length is a single extent:
+ * the reference does not grow with the history.
  */
 #ifndef HD_STORE_CODEC_VALUE_H
 #define HD_STORE_CODEC_VALUE_H
@@ -24,12 +24,12 @@
 
 struct hd_segment {
     bool is_run;
-    struct hd_slice literal; /* when it is not a run */
-    struct hd_slice stream;  /* the rest when it is */
+    struct hd_slice literal; /* if it is not an extent */
+    struct hd_slice stream;  /* if it is an extent: this and the members below */
     int64_t start;
     uint64_t count;
-    bool first_comma; /* a ',' stands before the first chunk of the run */
-    bool rest_comma;  /* … and before each further one */
+    bool first_comma; /* a ',' precedes the first chunk of the extent */
+    bool rest_comma;  /* … and each further one */
 };
 
 struct hd_ref {
@@ -42,7 +42,7 @@ struct hd_ref {
 };
 
 /*
- * `own` is the stream meant when a run names none. Slices borrow from `encoded`, segments live in
+ * `own` is the sequence of extents that name none. Slices borrow from `encoded`, segments live in
  * `arena`.
  */
 HD_MUST_CHECK int hd_ref_parse(struct hd_slice encoded, struct hd_slice own, struct hd_arena *arena,
@@ -57,17 +57,17 @@ struct hd_ref_builder {
     size_t segment_count;
     struct hd_slice own;
     struct hd_segment run; /* being extended; count 0: none */
-    int64_t end;           /* of the run before it */
+    int64_t end;           /* of the extent before it */
 };
 
 void hd_ref_builder_init(struct hd_ref_builder *builder, struct hd_slice own);
 void hd_ref_builder_fini(struct hd_ref_builder *builder);
 HD_MUST_CHECK int hd_ref_builder_literal(struct hd_ref_builder *builder, struct hd_slice bytes,
                                          bool comma);
-/* `stream` is borrowed until finish. */
+/* `sequence` is borrowed until finish. */
 HD_MUST_CHECK int hd_ref_builder_chunk(struct hd_ref_builder *builder, struct hd_slice stream,
                                        int64_t seq, bool comma);
-/* A segment of another reference, as it is. */
+/* Appends a segment of another reference unchanged. */
 HD_MUST_CHECK int hd_ref_builder_segment(struct hd_ref_builder *builder,
                                          const struct hd_segment *segment);
 HD_MUST_CHECK int hd_ref_builder_finish(struct hd_ref_builder *builder, uint64_t size,
@@ -86,7 +86,7 @@ struct hd_entry {
 };
 
 struct hd_body {
-    int64_t v; /* format version of the checkpoint as its "v" says; 0 when it says none */
+    int64_t v; /* the checkpoint's format version, its "v"; 0 when absent */
     struct hd_slice json;
     struct hd_entry *entries; /* in byte order of channel */
     size_t entry_count;

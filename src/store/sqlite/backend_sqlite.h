@@ -1,9 +1,9 @@
 /*
- * What the files of the SQLite driver share:
+ * Shared by the files of the SQLite driver:
  *
  *   sqlite_sql.c      SQL text from the declarations of the tables
  *   sqlite_conn.c     one connection: its settings, statements, waiting, errors
- *   sqlite_schema.c   is this file ours, may we use it, make it ours if empty
+ *   sqlite_schema.c   checks that the file is a store, creates one in an empty file
  *   backend_sqlite.c  the driver: one writer, a few readers
  */
 #ifndef HD_STORE_SQLITE_BACKEND_SQLITE_H
@@ -29,18 +29,16 @@ enum hd_sqlite_fixed {
 };
 
 /*
- * What decides the text of a statement, as a number: two operations (or two
- * queries) of the same shape differ only in what is bound. Never equal to one
- * of enum hd_sqlite_fixed.
+ * A number that determines the text of a statement: two operations (or two queries) of the same
+ * shape differ only in their parameters. Never equal to one of enum hd_sqlite_fixed.
  */
 uint64_t hd_sqlite_op_shape(const struct hd_op *op);
 uint64_t hd_sqlite_query_shape(const struct hd_query *query);
 
 /*
- * Append the text. Parameters stand in this order. Put and add: the row.
- * Delete: key cells. Expect: what is set, the key, the expected number; the
- * statement changes a row, or without `set` finds one, when the expectation
- * holds. Query: prefix, low, high, after, limit, each if there is one.
+ * Append the text. Order of the parameters: Put and add: the row. Delete: key cells. Expect: the
+ * new values, the key, the expected number; the statement changes a row, or without `set` finds
+ * one, when the expectation holds. Query: prefix, low, high, after, limit, each if present.
  */
 HD_MUST_CHECK int hd_sqlite_op_sql(struct hd_buf *out, const struct hd_op *op);
 HD_MUST_CHECK int hd_sqlite_query_sql(struct hd_buf *out, const struct hd_query *query);
@@ -64,8 +62,8 @@ struct hd_sqlite_conn {
     char name[HD_SQLITE_NAME_SIZE]; /* the path as faults quote it: its end, when it is long */
     int timeout_ms;                 /* how long to wait for a lock */
     int64_t waiting_since_us;
-    int restart_at; /* pages of log from which on readers are waited for */
-    bool is_broken; /* something failed that a fresh connection may not suffer from */
+    int restart_at; /* pages of log from which on a checkpoint waits for readers */
+    bool is_broken; /* an error occurred that a new connection may not have */
     unsigned statement_count;
     unsigned next_victim;
     struct {
@@ -81,14 +79,14 @@ HD_MUST_CHECK int hd_sqlite_conn_open(struct hd_sqlite_conn **out, const char *p
                                       int timeout_ms, struct hd_fault *fault);
 void hd_sqlite_conn_close(struct hd_sqlite_conn *conn);
 
-/* The settings a connection needs once the file is known to be ours. */
+/* The settings of a connection, once the file is known to be a store. */
 HD_MUST_CHECK int hd_sqlite_conn_configure(struct hd_sqlite_conn *conn, enum hd_sqlite_role role,
                                            bool is_relaxed, struct hd_fault *fault);
 
-/* The path as faults quote it, or another word for it where places are hidden. */
+/* The path for faults, or another word for it when places are hidden. */
 const char *hd_sqlite_name(const struct hd_sqlite_conn *conn);
 
-/* Our code for what failed last on this connection, with a sentence "name: while …: cause". */
+/* Our code for the last failure on this connection, with a sentence "name: while …: cause". */
 int hd_sqlite_fail(struct hd_sqlite_conn *conn, const char *doing, struct hd_fault *fault);
 
 /* Runs SQL without parameters, ignoring rows. */
@@ -108,7 +106,7 @@ HD_MUST_CHECK int hd_sqlite_query_statement(struct hd_sqlite_conn *conn,
 HD_MUST_CHECK int hd_sqlite_run(struct hd_sqlite_conn *conn, enum hd_sqlite_fixed which,
                                 struct hd_fault *fault);
 
-/* Leaves a transaction that cannot be completed. False: it is still in it and must be closed. */
+/* Leaves a transaction that cannot be completed. False: it is still open; close the connection. */
 bool hd_sqlite_abandon(struct hd_sqlite_conn *conn);
 
 /* True when the path no longer leads to the file that is open. */
@@ -123,8 +121,8 @@ int hd_sqlite_bind(sqlite3_stmt *stmt, int at, enum hd_column_type type,
 #define HD_SQLITE_APPLICATION_ID 0x4864646c /* "Hddl" */
 
 /*
- * Opens `path` as a connection that may write, creating the file and the tables
- * when they are missing. If it fails nothing was created and nothing changed.
+ * Opens `path` as a connection that may write, creating the file and the tables when they are
+ * missing. On failure nothing was created or changed.
  */
 HD_MUST_CHECK int hd_sqlite_open_file(struct hd_sqlite_conn **out, const char *path, int timeout_ms,
                                       struct hd_fault *fault);
