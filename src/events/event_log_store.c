@@ -120,7 +120,7 @@ static int expect_thread(struct hd_batch_builder *batch, const struct hd_feed *f
     struct hd_slice key;
     int err = hd_arena_copy(&batch->arena, hd_slice(feed->key, feed->key_len), &key);
 
-    return err ? err : hd_guard_expect(batch, key, feed->guard);
+    return err ? err : hd_thread_fence_expect(batch, key, feed->guard);
 }
 
 void hd_feed_guard(struct hd_feed *feed, int64_t guard)

@@ -142,7 +142,7 @@ static int expect_thread(struct hd_batch_builder *batch, const struct hd_run_opt
     struct hd_slice key;
     int err = hd_thread_lane(&batch->arena, options->principal, options->thread, &key);
 
-    return err ? err : hd_guard_expect(batch, key, options->guard);
+    return err ? err : hd_thread_fence_expect(batch, key, options->guard);
 }
 
 static int store(struct hd_recording *recording, const struct hd_record_request *request,

@@ -143,11 +143,12 @@ static int keep_some(struct heddle *store, const struct hd_thread_rec *thread,
     struct heads heads = {.arena = arena};
     struct hd_batch_builder batch;
     struct hd_batch also;
-    struct hd_keep keep = {.strategy = prune->strategy == HD_TTL_KEEP_LATEST ? HEDDLE_KEEP_LATEST
-                                                                             : HEDDLE_KEEP_BRANCHES,
-                           .last = prune->keep_last,
-                           .is_dry = prune->is_dry,
-                           .removed = usage};
+    struct hd_prune_options keep = {.strategy = prune->strategy == HD_TTL_KEEP_LATEST
+                                                    ? HEDDLE_KEEP_LATEST
+                                                    : HEDDLE_KEEP_BRANCHES,
+                                    .last = prune->keep_last,
+                                    .is_dry = prune->is_dry,
+                                    .removed = usage};
     int err = hd_thread_lane(arena, thread->principal, thread->id, &heads.thread);
 
     if (!err)
@@ -169,7 +170,7 @@ int hd_thread_cut(struct heddle *store, struct hd_thread_rec *changed, struct hd
                   struct hd_slice id, struct hd_fault *fault)
 {
     struct hd_key fall = {.ns = ns, .id = id};
-    struct hd_keep keep = {.fall = &fall};
+    struct hd_prune_options keep = {.fall = &fall};
     struct hd_batch_builder batch;
     struct hd_arena arena;
     struct hd_batch also;

@@ -371,7 +371,7 @@ static int delete_thread(struct heddle *store, struct hd_slice principal, struct
         err = hd_participants_delete(store, &batch, principal, thread_id, fault);
     view = hd_batch_view(&batch);
     if (!err)
-        err = hd_guard_erase(store, lane, &view, fault);
+        err = hd_thread_fence_erase(store, lane, &view, fault);
     if (!err && principal.len > 0)
         err = forget_latecomers(store, principal, thread_id, lane, fault);
     hd_batch_fini(&batch);

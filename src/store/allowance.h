@@ -22,9 +22,9 @@ struct hd_allowance {
 };
 
 /* As heddle_get(). `allowance` may be NULL. */
-HD_MUST_CHECK int hd_get_within(struct heddle *store, const struct heddle_key *key,
-                                struct hd_allowance *allowance, struct heddle_tuple **out,
-                                struct heddle_error *error);
+HD_MUST_CHECK int hd_store_get_within(struct heddle *store, const struct heddle_key *key,
+                                      struct hd_allowance *allowance, struct heddle_tuple **out,
+                                      struct heddle_error *error);
 
 /*
  * Tuples that the list reads from now on count against the allowance: with `keeps`, each until the

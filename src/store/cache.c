@@ -29,36 +29,36 @@ void hd_cache_init(struct hd_cache *cache, size_t limit)
     cache->limit = limit;
 }
 
-static void state_destroy(struct hd_thread_state *state)
+static void state_destroy(struct hd_cached_thread *state)
 {
     state->cache->bytes -= state->bytes;
-    for (size_t i = 0; i < state->stream_count; i++) {
-        hd_free((void *)state->streams[i].name.ptr);
-        hd_free(state->streams[i].hashes);
+    for (size_t i = 0; i < state->sequence_count; i++) {
+        hd_free((void *)state->sequences[i].name.ptr);
+        hd_free(state->sequences[i].hashes);
     }
     for (size_t i = 0; i < HD_STATE_HEADS; i++)
         hd_free(state->heads[i].memory);
-    hd_free(state->streams);
+    hd_free(state->sequences);
     hd_free(state->slots);
     hd_free((void *)state->key.ptr);
     hd_free(state);
 }
 
-static void unlink_state(struct hd_cache *cache, struct hd_thread_state *state)
+static void unlink_state(struct hd_cache *cache, struct hd_cached_thread *state)
 {
     *(state->newer ? &state->newer->older : &cache->newest) = state->older;
     *(state->older ? &state->older->newer : &cache->oldest) = state->newer;
     state->newer = state->older = NULL;
 }
 
-static void link_newest(struct hd_cache *cache, struct hd_thread_state *state)
+static void link_newest(struct hd_cache *cache, struct hd_cached_thread *state)
 {
     state->older = cache->newest;
     *(state->older ? &state->older->newer : &cache->oldest) = state;
     cache->newest = state;
 }
 
-static void remove_state(struct hd_cache *cache, struct hd_thread_state *state)
+static void remove_state(struct hd_cache *cache, struct hd_cached_thread *state)
 {
     unlink_state(cache, state);
     hd_map_remove(&cache->threads, state->key);
@@ -66,7 +66,7 @@ static void remove_state(struct hd_cache *cache, struct hd_thread_state *state)
 }
 
 /* So many more bytes; fewer when it wraps around. */
-static void weigh(struct hd_thread_state *state, size_t more)
+static void weigh(struct hd_cached_thread *state, size_t more)
 {
     state->bytes += more;
     state->cache->bytes += more;
@@ -87,20 +87,20 @@ void hd_cache_trim(struct hd_cache *cache)
 
 void hd_cache_drop(struct hd_cache *cache, struct hd_slice key)
 {
-    struct hd_thread_state *state = hd_map_get(&cache->threads, key);
+    struct hd_cached_thread *state = hd_map_get(&cache->threads, key);
 
     if (state)
         remove_state(cache, state);
 }
 
-struct hd_thread_state *hd_cache_find(struct hd_cache *cache, struct hd_slice key)
+struct hd_cached_thread *hd_cache_find(struct hd_cache *cache, struct hd_slice key)
 {
     return hd_map_get(&cache->threads, key);
 }
 
 static int read_thread_row(void *arg, size_t which, const struct hd_cell *cells)
 {
-    struct hd_thread_state *state = arg;
+    struct hd_cached_thread *state = arg;
 
     (void)which;
     state->epoch = cells[HD_THREADS_EPOCH].number;
@@ -109,9 +109,9 @@ static int read_thread_row(void *arg, size_t which, const struct hd_cell *cells)
     return 0;
 }
 
-static int state_create(struct hd_cache *cache, struct hd_slice key, struct hd_thread_state **out)
+static int state_create(struct hd_cache *cache, struct hd_slice key, struct hd_cached_thread **out)
 {
-    struct hd_thread_state *state = hd_calloc(1, sizeof(*state));
+    struct hd_cached_thread *state = hd_calloc(1, sizeof(*state));
     char *copy = hd_malloc(key.len + 1);
 
     if (!state || !copy) {
@@ -128,7 +128,7 @@ static int state_create(struct hd_cache *cache, struct hd_slice key, struct hd_t
     return 0;
 }
 
-static int state_load(const struct hd_cache *cache, struct hd_thread_state *state,
+static int state_load(const struct hd_cache *cache, struct hd_cached_thread *state,
                       struct hd_backend *backend, struct hd_fault *fault)
 {
     struct hd_cell prefix = hd_cell_bytes(state->key);
@@ -149,9 +149,9 @@ static int state_load(const struct hd_cache *cache, struct hd_thread_state *stat
 }
 
 int hd_cache_thread(struct hd_cache *cache, struct hd_backend *backend, struct hd_slice key,
-                    struct hd_thread_state **out, struct hd_fault *fault)
+                    struct hd_cached_thread **out, struct hd_fault *fault)
 {
-    struct hd_thread_state *state = hd_map_get(&cache->threads, key);
+    struct hd_cached_thread *state = hd_map_get(&cache->threads, key);
     int err;
 
     if (state) {
@@ -187,14 +187,14 @@ static void slot_insert(struct hd_chunk_slot *slots, size_t cap, struct hd_chunk
     size_t at = slot.hash.lo & (cap - 1);
 
     while (slots[at].seq) {
-        if (slots[at].stream == slot.stream && hash_eq(slots[at].hash, slot.hash))
+        if (slots[at].sequence == slot.sequence && hash_eq(slots[at].hash, slot.hash))
             return; /* the first chunk with this content stays the one to refer to */
         at = (at + 1) & (cap - 1);
     }
     slots[at] = slot;
 }
 
-static int grow_slots(struct hd_thread_state *state)
+static int grow_slots(struct hd_cached_thread *state)
 {
     size_t cap = state->slot_cap ? state->slot_cap * 2 : 64;
     struct hd_chunk_slot *slots;
@@ -215,7 +215,7 @@ static int grow_slots(struct hd_thread_state *state)
     return 0;
 }
 
-static int index_chunk(struct hd_thread_state *state, uint32_t stream, struct hd_hash128 hash,
+static int index_chunk(struct hd_cached_thread *state, uint32_t sequence, struct hd_hash128 hash,
                        int64_t seq)
 {
     if ((state->slot_count + 1) * 4 > state->slot_cap * 3) {
@@ -225,61 +225,61 @@ static int index_chunk(struct hd_thread_state *state, uint32_t stream, struct hd
             return err == HD_ELIMIT ? 0 : err; /* stored all the same, only not shared */
     }
     slot_insert(state->slots, state->slot_cap,
-                (struct hd_chunk_slot){.hash = hash, .seq = seq, .stream = stream});
+                (struct hd_chunk_slot){.hash = hash, .seq = seq, .sequence = sequence});
     state->slot_count++;
     return 0;
 }
 
-static int stream_push(struct hd_thread_state *state, struct hd_stream *stream,
-                       struct hd_hash128 hash)
+static int sequence_push(struct hd_cached_thread *state, struct hd_chunk_sequence *sequence,
+                         struct hd_hash128 hash)
 {
-    if (stream->count == stream->cap) {
-        size_t cap = stream->cap ? stream->cap * 2 : 16;
-        struct hd_hash128 *grown = hd_realloc(stream->hashes, cap * sizeof(*grown));
+    if (sequence->count == sequence->cap) {
+        size_t cap = sequence->cap ? sequence->cap * 2 : 16;
+        struct hd_hash128 *grown = hd_realloc(sequence->hashes, cap * sizeof(*grown));
 
         if (!grown)
             return HD_ENOMEM;
-        weigh(state, (cap - stream->cap) * sizeof(*grown));
-        stream->hashes = grown;
-        stream->cap = cap;
+        weigh(state, (cap - sequence->cap) * sizeof(*grown));
+        sequence->hashes = grown;
+        sequence->cap = cap;
     }
-    stream->hashes[stream->count++] = hash;
+    sequence->hashes[sequence->count++] = hash;
     return 0;
 }
 
-static int64_t next_seq(const struct hd_stream *stream)
+static int64_t next_seq(const struct hd_chunk_sequence *sequence)
 {
-    return stream->first + (int64_t)stream->count;
+    return sequence->first + (int64_t)sequence->count;
 }
 
-struct stream_loader {
-    struct hd_thread_state *state;
+struct sequence_loader {
+    struct hd_cached_thread *state;
     uint32_t number;
 };
 
 static int load_chunk(void *arg, size_t which, const struct hd_cell *cells)
 {
-    struct stream_loader *loader = arg;
-    struct hd_stream *stream = &loader->state->streams[loader->number];
+    struct sequence_loader *loader = arg;
+    struct hd_chunk_sequence *sequence = &loader->state->sequences[loader->number];
     int64_t seq = cells[HD_CHUNKS_SEQ].number;
     struct hd_slice bytes = cells[HD_CHUNKS_HASH].bytes;
     struct hd_hash128 hash;
     int err;
 
     (void)which;
-    if (bytes.len != sizeof(hash) || seq < next_seq(stream) || seq > HD_CHUNK_SEQ_MAX)
+    if (bytes.len != sizeof(hash) || seq < next_seq(sequence) || seq > HD_CHUNK_SEQ_MAX)
         return HD_ECORRUPT;
     memcpy(&hash, bytes.ptr, sizeof(hash));
-    if (stream->count == 0)
-        stream->first = seq;
+    if (sequence->count == 0)
+        sequence->first = seq;
     /* Chunks that were collected leave gaps, which are never referred to; after a huge one the
      * earlier chunks are given up instead of remembering the gap. */
-    if (seq - next_seq(stream) > 1 << 20) {
-        stream->count = 0;
-        stream->first = seq;
+    if (seq - next_seq(sequence) > 1 << 20) {
+        sequence->count = 0;
+        sequence->first = seq;
     }
-    while (next_seq(stream) < seq) {
-        err = stream_push(loader->state, stream, (struct hd_hash128){0, 0});
+    while (next_seq(sequence) < seq) {
+        err = sequence_push(loader->state, sequence, (struct hd_hash128){0, 0});
         if (err)
             return err;
     }
@@ -288,36 +288,36 @@ static int load_chunk(void *arg, size_t which, const struct hd_cell *cells)
      * before our own row is there: no epoch would tell. Their numbers are taken, that is all.
      */
     if (loader->state->was_absent)
-        return stream_push(loader->state, stream, (struct hd_hash128){0, 0});
-    err = stream_push(loader->state, stream, hash);
+        return sequence_push(loader->state, sequence, (struct hd_hash128){0, 0});
+    err = sequence_push(loader->state, sequence, hash);
     return err ? err : index_chunk(loader->state, loader->number, hash, seq);
 }
 
-static int add_stream(struct hd_thread_state *state, struct hd_slice name)
+static int sequence_add(struct hd_cached_thread *state, struct hd_slice name)
 {
-    struct hd_stream *grown =
-        hd_realloc(state->streams, (state->stream_count + 1) * sizeof(*grown));
+    struct hd_chunk_sequence *grown =
+        hd_realloc(state->sequences, (state->sequence_count + 1) * sizeof(*grown));
     char *copy;
 
     if (!grown)
         return HD_ENOMEM;
-    state->streams = grown;
+    state->sequences = grown;
     copy = hd_malloc(name.len + 1);
     if (!copy)
         return HD_ENOMEM;
     if (name.len)
         memcpy(copy, name.ptr, name.len);
-    grown[state->stream_count] =
-        (struct hd_stream){.name = hd_slice(copy, name.len), .first = FIRST_SEQ};
-    state->stream_count++;
+    grown[state->sequence_count] =
+        (struct hd_chunk_sequence){.name = hd_slice(copy, name.len), .first = FIRST_SEQ};
+    state->sequence_count++;
     weigh(state, sizeof(*grown) + name.len);
     return 0;
 }
 
-static bool find_stream(const struct hd_thread_state *state, struct hd_slice name, uint32_t *out)
+static bool sequence_find(const struct hd_cached_thread *state, struct hd_slice name, uint32_t *out)
 {
-    for (size_t i = 0; i < state->stream_count; i++) {
-        if (hd_slice_eq(state->streams[i].name, name)) {
+    for (size_t i = 0; i < state->sequence_count; i++) {
+        if (hd_slice_eq(state->sequences[i].name, name)) {
             *out = (uint32_t)i;
             return true;
         }
@@ -325,15 +325,15 @@ static bool find_stream(const struct hd_thread_state *state, struct hd_slice nam
     return false;
 }
 
-bool hd_state_has_stream(const struct hd_thread_state *state, struct hd_slice name)
+bool hd_cached_has_sequence(const struct hd_cached_thread *state, struct hd_slice name)
 {
     uint32_t number;
 
-    return state->is_new || find_stream(state, name, &number);
+    return state->is_new || sequence_find(state, name, &number);
 }
 
-int hd_state_stream(struct hd_thread_state *state, struct hd_backend *backend, struct hd_slice name,
-                    uint32_t *out, struct hd_fault *fault)
+int hd_cached_sequence(struct hd_cached_thread *state, struct hd_backend *backend,
+                       struct hd_slice name, uint32_t *out, struct hd_fault *fault)
 {
     struct hd_cell prefix[] = {hd_cell_bytes(state->key), hd_cell_bytes(name)};
     struct hd_query query = {.table = HD_CHUNKS,
@@ -341,68 +341,69 @@ int hd_state_stream(struct hd_thread_state *state, struct hd_backend *backend, s
                              .prefix = prefix,
                              .prefix_count = 2,
                              .columns = 1u << HD_CHUNKS_HASH};
-    struct stream_loader loader = {.state = state};
+    struct sequence_loader loader = {.state = state};
     int err;
 
-    if (find_stream(state, name, out))
+    if (sequence_find(state, name, out))
         return 0;
-    err = add_stream(state, name);
+    err = sequence_add(state, name);
     if (err)
         return err;
-    loader.number = *out = (uint32_t)(state->stream_count - 1);
+    loader.number = *out = (uint32_t)(state->sequence_count - 1);
     if (state->is_new)
         return 0;
     return hd_backend_read(backend, &query, 1, load_chunk, &loader, fault);
 }
 
 /* While an epoch is odd old chunks may be about to go: nothing is shared then. */
-static bool may_share(const struct hd_thread_state *state)
+static bool may_share(const struct hd_cached_thread *state)
 {
     return (state->epoch & 1) == 0;
 }
 
-bool hd_state_is_chunk(const struct hd_thread_state *state, uint32_t number, int64_t seq,
-                       struct hd_hash128 hash)
+bool hd_cached_is_chunk(const struct hd_cached_thread *state, uint32_t number, int64_t seq,
+                        struct hd_hash128 hash)
 {
-    const struct hd_stream *stream = &state->streams[number];
+    const struct hd_chunk_sequence *sequence = &state->sequences[number];
 
-    return seq >= stream->first && seq < next_seq(stream) && may_share(state) &&
-           hash_eq(stream->hashes[seq - stream->first], hash);
+    return seq >= sequence->first && seq < next_seq(sequence) && may_share(state) &&
+           hash_eq(sequence->hashes[seq - sequence->first], hash);
 }
 
-int64_t hd_state_find(const struct hd_thread_state *state, uint32_t stream, struct hd_hash128 hash)
+int64_t hd_cached_find(const struct hd_cached_thread *state, uint32_t sequence,
+                       struct hd_hash128 hash)
 {
     if (state->slot_cap == 0 || !may_share(state))
         return 0;
     for (size_t at = hash.lo & (state->slot_cap - 1); state->slots[at].seq;
          at = (at + 1) & (state->slot_cap - 1)) {
-        if (state->slots[at].stream == stream && hash_eq(state->slots[at].hash, hash))
+        if (state->slots[at].sequence == sequence && hash_eq(state->slots[at].hash, hash))
             return state->slots[at].seq;
     }
     return 0;
 }
 
-int64_t hd_state_find_any(const struct hd_thread_state *state, struct hd_hash128 hash,
-                          uint32_t *stream)
+int64_t hd_cached_find_any(const struct hd_cached_thread *state, struct hd_hash128 hash,
+                           uint32_t *sequence)
 {
     if (state->slot_cap == 0 || !may_share(state))
         return 0;
     for (size_t at = hash.lo & (state->slot_cap - 1); state->slots[at].seq;
          at = (at + 1) & (state->slot_cap - 1)) {
         if (hash_eq(state->slots[at].hash, hash)) {
-            *stream = state->slots[at].stream;
+            *sequence = state->slots[at].sequence;
             return state->slots[at].seq;
         }
     }
     return 0;
 }
 
-int hd_state_add(struct hd_thread_state *state, uint32_t number, struct hd_hash128 hash,
-                 int64_t *seq)
+int hd_cached_add(struct hd_cached_thread *state, uint32_t number, struct hd_hash128 hash,
+                  int64_t *seq)
 {
-    struct hd_stream *stream = &state->streams[number];
-    int64_t mine = next_seq(stream);
-    int err = stream_push(state, stream, hash);
+    struct hd_chunk_sequence *sequence = &state->sequences[number];
+    int64_t mine = next_seq(sequence);
+    int err = sequence_push(state, sequence, hash);
 
     if (!err)
         err = index_chunk(state, number, hash, mine);
@@ -413,8 +414,8 @@ int hd_state_add(struct hd_thread_state *state, uint32_t number, struct hd_hash1
 
 /* ---- heads ---- */
 
-bool hd_state_head(const struct hd_thread_state *state, struct hd_slice ns, struct hd_slice id,
-                   struct hd_slice *body)
+bool hd_cached_head(const struct hd_cached_thread *state, struct hd_slice ns, struct hd_slice id,
+                    struct hd_slice *body)
 {
     for (size_t i = 0; i < HD_STATE_HEADS && state->heads[i].memory; i++) {
         if (hd_slice_eq(state->heads[i].id, id) && hd_slice_eq(state->heads[i].ns, ns)) {
@@ -436,7 +437,7 @@ static struct hd_slice place(char **pos, struct hd_slice s)
 }
 
 /* The slot to overwrite: the same checkpoint's, or the oldest. */
-static size_t head_victim(const struct hd_thread_state *state, struct hd_slice ns,
+static size_t head_victim(const struct hd_cached_thread *state, struct hd_slice ns,
                           struct hd_slice id)
 {
     size_t i = 0;
@@ -447,13 +448,13 @@ static size_t head_victim(const struct hd_thread_state *state, struct hd_slice n
     return i;
 }
 
-int hd_state_set_head(struct hd_thread_state *state, struct hd_slice ns, struct hd_slice id,
-                      struct hd_slice body)
+int hd_cached_set_head(struct hd_cached_thread *state, struct hd_slice ns, struct hd_slice id,
+                       struct hd_slice body)
 {
     size_t victim = head_victim(state, ns, id);
-    struct hd_head *old = &state->heads[victim];
+    struct hd_cached_head *old = &state->heads[victim];
     char *pos = hd_malloc(ns.len + id.len + body.len + 1);
-    struct hd_head head = {.memory = pos};
+    struct hd_cached_head head = {.memory = pos};
 
     if (!pos)
         return HD_ENOMEM;

@@ -28,7 +28,7 @@
 
 #define HD_STATE_HEADS 8
 
-struct hd_stream {
+struct hd_chunk_sequence {
     struct hd_slice name;      /* owned */
     struct hd_hash128 *hashes; /* of the chunks numbered first, first + 1, …; zero: no such chunk */
     size_t count;
@@ -39,7 +39,7 @@ struct hd_stream {
     unsigned misses;   /* … and how often it did not: see plan.c */
 };
 
-struct hd_head {
+struct hd_cached_head {
     struct hd_slice ns, id, body; /* one owned block, starting at ns.ptr */
     void *memory;
 };
@@ -47,10 +47,10 @@ struct hd_head {
 struct hd_chunk_slot {
     struct hd_hash128 hash;
     int64_t seq; /* 0: free */
-    uint32_t stream;
+    uint32_t sequence;
 };
 
-struct hd_thread_state {
+struct hd_cached_thread {
     struct hd_slice key; /* owned */
     int64_t epoch;
     int64_t created_at; /* 0: a copy into this thread is in progress */
@@ -61,25 +61,25 @@ struct hd_thread_state {
     bool was_absent; /* it had no row when it was read */
     bool is_new;     /* … nor any other row, so sequences need not be read */
 
-    struct hd_stream *streams;
-    size_t stream_count;
+    struct hd_chunk_sequence *sequences;
+    size_t sequence_count;
     struct hd_chunk_slot *slots; /* every chunk by hash; open addressing, power of two */
     size_t slot_count;
     size_t slot_cap;
 
-    struct hd_head heads[HD_STATE_HEADS]; /* newest puts first */
+    struct hd_cached_head heads[HD_STATE_HEADS]; /* newest puts first */
     /* the last batch that contains operations of this thread */
     uint64_t batch;
     uint64_t put_batch; /* … that contains a put of this thread */
 
-    struct hd_thread_state *newer, *older;
+    struct hd_cached_thread *newer, *older;
     struct hd_cache *cache;
     size_t bytes; /* approximate */
 };
 
 struct hd_cache {
     struct hd_map threads;
-    struct hd_thread_state *newest, *oldest;
+    struct hd_cached_thread *newest, *oldest;
     size_t bytes; /* of all threads */
     size_t limit;
     /*
@@ -96,36 +96,37 @@ void hd_cache_trim(struct hd_cache *cache);
 void hd_cache_drop(struct hd_cache *cache, struct hd_slice key);
 
 /* The state, or NULL; reads nothing. */
-struct hd_thread_state *hd_cache_find(struct hd_cache *cache, struct hd_slice key);
+struct hd_cached_thread *hd_cache_find(struct hd_cache *cache, struct hd_slice key);
 
 /* Reads the thread's row unless it is cached. The state stays valid until drop or trim. */
 HD_MUST_CHECK int hd_cache_thread(struct hd_cache *cache, struct hd_backend *backend,
-                                  struct hd_slice key, struct hd_thread_state **out,
+                                  struct hd_slice key, struct hd_cached_thread **out,
                                   struct hd_fault *fault);
 
 /* Finds or loads a chunk sequence; *out is its index in the state. */
-HD_MUST_CHECK int hd_state_stream(struct hd_thread_state *state, struct hd_backend *backend,
-                                  struct hd_slice name, uint32_t *out, struct hd_fault *fault);
-/* True when hd_state_sequence() would have to read. */
-bool hd_state_has_stream(const struct hd_thread_state *state, struct hd_slice name);
+HD_MUST_CHECK int hd_cached_sequence(struct hd_cached_thread *state, struct hd_backend *backend,
+                                     struct hd_slice name, uint32_t *out, struct hd_fault *fault);
+/* True when hd_cached_sequence() would have to read. */
+bool hd_cached_has_sequence(const struct hd_cached_thread *state, struct hd_slice name);
 
 /* True when chunk `seq` of the sequence has this hash. */
-bool hd_state_is_chunk(const struct hd_thread_state *state, uint32_t stream, int64_t seq,
-                       struct hd_hash128 hash);
+bool hd_cached_is_chunk(const struct hd_cached_thread *state, uint32_t sequence, int64_t seq,
+                        struct hd_hash128 hash);
 /* The number of a chunk with this hash in the sequence, or 0. */
-int64_t hd_state_find(const struct hd_thread_state *state, uint32_t stream, struct hd_hash128 hash);
+int64_t hd_cached_find(const struct hd_cached_thread *state, uint32_t sequence,
+                       struct hd_hash128 hash);
 /* The same in any loaded sequence; *sequence is set when found. */
-int64_t hd_state_find_any(const struct hd_thread_state *state, struct hd_hash128 hash,
-                          uint32_t *stream);
+int64_t hd_cached_find_any(const struct hd_cached_thread *state, struct hd_hash128 hash,
+                           uint32_t *sequence);
 /* Assigns the next number to a new chunk. */
-HD_MUST_CHECK int hd_state_add(struct hd_thread_state *state, uint32_t stream,
-                               struct hd_hash128 hash, int64_t *seq);
+HD_MUST_CHECK int hd_cached_add(struct hd_cached_thread *state, uint32_t sequence,
+                                struct hd_hash128 hash, int64_t *seq);
 
 /* The cached body of a checkpoint; false when it is not cached. */
-bool hd_state_head(const struct hd_thread_state *state, struct hd_slice ns, struct hd_slice id,
-                   struct hd_slice *body);
-HD_MUST_CHECK int hd_state_set_head(struct hd_thread_state *state, struct hd_slice ns,
-                                    struct hd_slice id, struct hd_slice body);
+bool hd_cached_head(const struct hd_cached_thread *state, struct hd_slice ns, struct hd_slice id,
+                    struct hd_slice *body);
+HD_MUST_CHECK int hd_cached_set_head(struct hd_cached_thread *state, struct hd_slice ns,
+                                     struct hd_slice id, struct hd_slice body);
 
 /* A new even epoch that no thread has had. */
 HD_MUST_CHECK int hd_epoch_create(int64_t *out);

@@ -81,11 +81,11 @@ static int check_value(struct checker *c, struct hd_slice thread, struct hd_slic
 static int check_checkpoint(struct checker *c, const struct hd_cell *cells)
 {
     struct hd_slice encoded;
-    struct hd_body body = {0};
+    struct hd_checkpoint_body body = {0};
     int err = hd_unpack_copy(&c->arena, cells[HD_CHECKPOINTS_BODY].bytes, &encoded);
 
     if (!err)
-        err = hd_body_parse(encoded, &c->arena, &body);
+        err = hd_checkpoint_body_parse(encoded, &c->arena, &body);
     for (size_t i = 0; !err && i < body.entry_count; i++)
         err = check_value(c, cells[HD_CHECKPOINTS_THREAD].bytes, body.entries[i].channel,
                           body.entries[i].ref);
@@ -114,10 +114,10 @@ static int check_again(void *arg, size_t which, const struct hd_cell *cells)
                              .prefix_count = hd_tables[c->table].key_count,
                              .columns = HD_ALL_COLUMNS};
     struct hd_key key = {.thread = cells[0].bytes}; /* every table's first column */
-    struct hd_again again = {0};
+    struct hd_retry retry = {0};
     int err = check_row(arg, which, cells);
 
-    while (err == HD_ECORRUPT && hd_look_again(c->store, &again, &key, 1, &err, c->fault))
+    while (err == HD_ECORRUPT && hd_retry_read(c->store, &retry, &key, 1, &err, c->fault))
         err = hd_scan(c->store->backend, query, check_row, c, c->fault);
     if (err != HD_ECORRUPT)
         return err;

@@ -83,7 +83,7 @@ int hd_delete_thread(struct hd_store *store, struct hd_slice thread, struct hd_f
 /* ---- collecting chunks ---- */
 
 struct chunk {
-    struct hd_slice stream;
+    struct hd_slice sequence;
     int64_t seq;
     int64_t bytes; /* of the row, when somebody counts */
     bool is_live;
@@ -97,9 +97,9 @@ struct collector {
     const struct hd_map *doomed;
     struct heddle_usage *removed;
     struct hd_fault *fault;
-    struct hd_arena arena;   /* stream names */
+    struct hd_arena arena;   /* sequence names */
     struct hd_arena scratch; /* of one row */
-    struct chunk *chunks;    /* ordered by (stream, seq) */
+    struct chunk *chunks;    /* ordered by (sequence, seq) */
     size_t count;
     size_t cap;
 };
@@ -107,7 +107,7 @@ struct collector {
 static int on_chunk(void *arg, size_t which, const struct hd_cell *cells)
 {
     struct collector *c = arg;
-    struct hd_slice stream = cells[HD_CHUNKS_STREAM].bytes;
+    struct hd_slice sequence = cells[HD_CHUNKS_STREAM].bytes;
     int err = 0;
 
     (void)which;
@@ -120,24 +120,24 @@ static int on_chunk(void *arg, size_t which, const struct hd_cell *cells)
         c->chunks = grown;
         c->cap = cap;
     }
-    if (c->count > 0 && hd_slice_eq(c->chunks[c->count - 1].stream, stream))
-        stream = c->chunks[c->count - 1].stream;
+    if (c->count > 0 && hd_slice_eq(c->chunks[c->count - 1].sequence, sequence))
+        sequence = c->chunks[c->count - 1].sequence;
     else
-        err = hd_arena_copy(&c->arena, stream, &stream);
-    c->chunks[c->count++] = (struct chunk){.stream = stream,
+        err = hd_arena_copy(&c->arena, sequence, &sequence);
+    c->chunks[c->count++] = (struct chunk){.sequence = sequence,
                                            .seq = cells[HD_CHUNKS_SEQ].number,
                                            .bytes = hd_row_bytes(HD_CHUNKS, cells)};
     return err;
 }
 
-/* The first chunk that is not before (stream, seq). */
-static size_t lower_bound(const struct collector *c, struct hd_slice stream, int64_t seq)
+/* The first chunk that is not before (sequence, seq). */
+static size_t lower_bound(const struct collector *c, struct hd_slice sequence, int64_t seq)
 {
     size_t low = 0, high = c->count;
 
     while (low < high) {
         size_t mid = low + (high - low) / 2;
-        int order = hd_slice_cmp(c->chunks[mid].stream, stream);
+        int order = hd_slice_cmp(c->chunks[mid].sequence, sequence);
 
         if (order < 0 || (order == 0 && c->chunks[mid].seq < seq))
             low = mid + 1;
@@ -155,13 +155,13 @@ static int mark(struct collector *c, struct hd_slice encoded, struct hd_slice ow
     if (err)
         return err;
     for (size_t i = 0; i < ref.segment_count; i++) {
-        const struct hd_segment *run = &ref.segments[i];
+        const struct hd_segment *extent = &ref.segments[i];
 
-        if (!run->is_run)
+        if (!extent->is_extent)
             continue;
-        for (size_t n = lower_bound(c, run->stream, run->start);
-             n < c->count && hd_slice_eq(c->chunks[n].stream, run->stream) &&
-             c->chunks[n].seq < run->start + (int64_t)run->count;
+        for (size_t n = lower_bound(c, extent->sequence, extent->start);
+             n < c->count && hd_slice_eq(c->chunks[n].sequence, extent->sequence) &&
+             c->chunks[n].seq < extent->start + (int64_t)extent->count;
              n++)
             c->chunks[n].is_live = true;
     }
@@ -176,14 +176,14 @@ static int is_doomed(struct collector *c, struct hd_slice ns, struct hd_slice id
 
     if (!c->doomed)
         return 0;
-    err = hd_keep_name(&c->scratch, ns, id, &name);
+    err = hd_prune_name(&c->scratch, ns, id, &name);
     return err ? err : hd_map_get(c->doomed, name) != NULL;
 }
 
 static int mark_checkpoint(void *arg, size_t which, const struct hd_cell *cells)
 {
     struct collector *c = arg;
-    struct hd_body body;
+    struct hd_checkpoint_body body;
     struct hd_slice encoded;
     int err;
 
@@ -194,7 +194,7 @@ static int mark_checkpoint(void *arg, size_t which, const struct hd_cell *cells)
         return err < 0 ? err : 0;
     err = hd_unpack_copy(&c->scratch, cells[HD_CHECKPOINTS_BODY].bytes, &encoded);
     if (!err)
-        err = hd_body_parse(encoded, &c->scratch, &body);
+        err = hd_checkpoint_body_parse(encoded, &c->scratch, &body);
     for (size_t i = 0; !err && i < body.entry_count; i++)
         err = mark(c, body.entries[i].ref, body.entries[i].channel);
     return err;
@@ -245,7 +245,7 @@ static int delete_dead(struct collector *c, struct hd_batch_builder *batch, size
 
     hd_batch_reset(batch);
     for (; !err && *pos < c->count && dead < DELETE_BATCH; (*pos)++) {
-        struct hd_cell key[] = {hd_cell_bytes(c->thread), hd_cell_bytes(c->chunks[*pos].stream),
+        struct hd_cell key[] = {hd_cell_bytes(c->thread), hd_cell_bytes(c->chunks[*pos].sequence),
                                 hd_cell_int(c->chunks[*pos].seq)};
 
         if (c->chunks[*pos].is_live)
@@ -259,7 +259,7 @@ static int delete_dead(struct collector *c, struct hd_batch_builder *batch, size
     if (!err)
         err = hd_batch_expect_epoch(batch, c->thread, c->epoch, HD_THREADS_EPOCH, next);
     if (!err)
-        err = hd_keep_apply(c->store, c->thread, batch, c->has_lane, NULL, c->fault);
+        err = hd_prune_apply(c->store, c->thread, batch, c->has_lane, NULL, c->fault);
     c->epoch = next;
     return err;
 }
@@ -362,8 +362,8 @@ static int on_thread(void *arg, size_t which, const struct hd_cell *cells)
     return 0;
 }
 
-int hd_read_epoch(struct hd_store *store, struct hd_slice thread, int64_t *epoch,
-                  struct hd_fault *fault)
+int hd_store_read_epoch(struct hd_store *store, struct hd_slice thread, int64_t *epoch,
+                        struct hd_fault *fault)
 {
     struct hd_cell key = hd_cell_bytes(thread);
     struct hd_query query = thread_query(HD_THREADS, &key, HD_ALL_COLUMNS);
@@ -467,7 +467,7 @@ static int delete_runs_once(struct hd_store *store, struct run_search *search,
 {
     struct doomed doomed;
     int64_t epoch;
-    int err = hd_read_epoch(store, search->thread, &epoch, fault);
+    int err = hd_store_read_epoch(store, search->thread, &epoch, fault);
 
     if (err)
         return err == HD_ENOTFOUND ? 0 : err;
@@ -484,13 +484,13 @@ static int delete_runs_once(struct hd_store *store, struct run_search *search,
 static int delete_runs_job(struct hd_store *store, struct hd_lane *lane, void *arg,
                            struct hd_fault *fault)
 {
-    struct hd_again again = {0};
+    struct hd_retry retry = {0};
     int err;
 
     (void)lane;
     do
         err = delete_runs_once(store, arg, fault);
-    while (err == HD_ECONFLICT && hd_again(store, &again, &err, fault));
+    while (err == HD_ECONFLICT && hd_retry(store, &retry, &err, fault));
     return err;
 }
 

@@ -171,7 +171,7 @@ static int copy_table(struct copier *c, enum hd_table_id table)
 static int check_source(struct copier *c, int64_t epoch)
 {
     int64_t now;
-    int err = hd_read_epoch(c->store, c->source, &now, c->fault);
+    int err = hd_store_read_epoch(c->store, c->source, &now, c->fault);
 
     return !err && now != epoch ? HD_ECONFLICT : err;
 }
@@ -270,7 +270,7 @@ static int copy_once(struct copier *c, int64_t source_epoch)
 static int read_source_epoch(struct copier *c, int64_t *epoch)
 {
     struct hd_batch_builder builder;
-    int err = hd_read_epoch(c->store, c->source, epoch, c->fault);
+    int err = hd_store_read_epoch(c->store, c->source, epoch, c->fault);
 
     if (err || (*epoch & 1) == 0)
         return err;
@@ -286,7 +286,7 @@ static int read_source_epoch(struct copier *c, int64_t *epoch)
 static int copy_job(struct hd_store *store, struct hd_lane *lane, void *arg, struct hd_fault *fault)
 {
     struct copier *c = arg;
-    struct hd_again again = {0};
+    struct hd_retry retry = {0};
     int64_t epoch;
     int err;
 
@@ -303,7 +303,7 @@ static int copy_job(struct hd_store *store, struct hd_lane *lane, void *arg, str
         hd_batch_fini(&c->head);
         hd_batch_fini(&c->chunks);
         hd_batch_fini(&c->rows);
-    } while (err == HD_ECONFLICT && hd_again(store, &again, &err, fault));
+    } while (err == HD_ECONFLICT && hd_retry(store, &retry, &err, fault));
     return err == HD_ENOTFOUND ? 0 : err;
 }
 

@@ -15,7 +15,7 @@
 /* A run that is read, and where its chunks came to lie in the target's bytes. */
 struct hd_range {
     struct hd_slice thread;
-    struct hd_target *target;
+    struct hd_fetch_target *target;
     const struct hd_segment *segment;
     size_t *begins; /* of each chunk, without the comma before it */
     size_t *ends;
@@ -26,12 +26,12 @@ struct hd_range {
 };
 
 /* For each run of a target: the range it is copied from, or its own. */
-struct hd_source {
+struct hd_fetch_source {
     const struct hd_range *range;
     bool is_own;
 };
 
-static int append(struct hd_target *t, const void *bytes, size_t len)
+static int append(struct hd_fetch_target *t, const void *bytes, size_t len)
 {
     if (len > t->ref.size - t->filled)
         return HD_ECORRUPT;
@@ -42,8 +42,8 @@ static int append(struct hd_target *t, const void *bytes, size_t len)
 }
 
 /* A run that was read for somebody else, earlier in the same reading. */
-static int copy_run(struct hd_target *t, const struct hd_segment *segment,
-                    const struct hd_range *range)
+static int extent_copy(struct hd_fetch_target *t, const struct hd_segment *segment,
+                       const struct hd_range *range)
 {
     size_t first = (size_t)(segment->start - range->segment->start);
     size_t last = first + (size_t)segment->count - 1;
@@ -59,22 +59,22 @@ static int copy_run(struct hd_target *t, const struct hd_segment *segment,
 }
 
 /* Fills what needs no more rows, up to the next run of its own that still lacks chunks. */
-static int fill(struct hd_target *t)
+static int fill(struct hd_fetch_target *t)
 {
     int err = 0;
 
     while (!err && t->segment < t->ref.segment_count) {
         const struct hd_segment *segment = &t->ref.segments[t->segment];
-        const struct hd_source *source = &t->sources[t->segment];
+        const struct hd_fetch_source *source = &t->sources[t->segment];
 
-        if (!segment->is_run) {
+        if (!segment->is_extent) {
             err = append(t, segment->literal.ptr, segment->literal.len);
         } else if (!source->is_own) {
-            err = copy_run(t, segment, source->range);
+            err = extent_copy(t, segment, source->range);
         } else {
-            if (t->in_run < segment->count)
+            if (t->in_extent < segment->count)
                 break;
-            t->in_run = 0;
+            t->in_extent = 0;
         }
         t->segment++;
     }
@@ -84,7 +84,7 @@ static int fill(struct hd_target *t)
 static int on_chunk(void *arg, size_t which, const struct hd_cell *cells)
 {
     struct hd_range *range = arg;
-    struct hd_target *t = range->target;
+    struct hd_fetch_target *t = range->target;
     const struct hd_segment *segment = range->segment;
     size_t len;
     int err = fill(t);
@@ -94,9 +94,9 @@ static int on_chunk(void *arg, size_t which, const struct hd_cell *cells)
         return err;
     if (t->segment == t->ref.segment_count || segment != &t->ref.segments[t->segment])
         return HD_ECORRUPT;
-    if (cells[HD_CHUNKS_SEQ].number != segment->start + (int64_t)t->in_run)
+    if (cells[HD_CHUNKS_SEQ].number != segment->start + (int64_t)t->in_extent)
         return HD_ECORRUPT; /* a chunk is missing */
-    if (t->in_run == 0 ? segment->first_comma : segment->rest_comma)
+    if (t->in_extent == 0 ? segment->first_comma : segment->rest_comma)
         err = append(t, ",", 1);
     if (!err)
         err = hd_unpack(cells[HD_CHUNKS_DATA].bytes, t->bytes + t->filled,
@@ -106,11 +106,11 @@ static int on_chunk(void *arg, size_t which, const struct hd_cell *cells)
     range->begins[range->count] = t->filled;
     t->filled += len;
     range->ends[range->count++] = t->filled;
-    t->in_run++;
+    t->in_extent++;
     return 0;
 }
 
-static int finish_target(struct hd_target *t)
+static int finish_target(struct hd_fetch_target *t)
 {
     int err = fill(t);
     struct hd_slice value = hd_slice(t->bytes, t->filled);
@@ -132,10 +132,10 @@ static bool covers(const struct hd_range *range, struct hd_slice thread,
     return segment->start >= whole->start &&
            segment->start + (int64_t)segment->count <= whole->start + (int64_t)whole->count &&
            (segment->count == 1 || segment->rest_comma == whole->rest_comma) &&
-           hd_slice_eq(segment->stream, whole->stream) && hd_slice_eq(thread, range->thread);
+           hd_slice_eq(segment->sequence, whole->sequence) && hd_slice_eq(thread, range->thread);
 }
 
-static int range_create(struct hd_fetch *fetch, struct hd_target *t, struct hd_slice thread,
+static int range_create(struct hd_fetch *fetch, struct hd_fetch_target *t, struct hd_slice thread,
                         const struct hd_segment *segment, struct hd_range **out)
 {
     struct hd_range *range = hd_arena_calloc(fetch->arena, 1, sizeof(*range));
@@ -154,7 +154,7 @@ static int range_create(struct hd_fetch *fetch, struct hd_target *t, struct hd_s
     range->target = t;
     range->segment = segment;
     range->prefix[0] = hd_cell_bytes(thread);
-    range->prefix[1] = hd_cell_bytes(segment->stream);
+    range->prefix[1] = hd_cell_bytes(segment->sequence);
     range->low = hd_cell_int(segment->start);
     range->high = hd_cell_int(segment->start + (int64_t)segment->count);
     range->next = fetch->ranges;
@@ -163,8 +163,8 @@ static int range_create(struct hd_fetch *fetch, struct hd_target *t, struct hd_s
     return 0;
 }
 
-static int add_run(struct hd_fetch *fetch, struct hd_reading *reading, struct hd_target *t,
-                   struct hd_slice thread, size_t at)
+static int extent_add(struct hd_fetch *fetch, struct hd_reading *reading, struct hd_fetch_target *t,
+                      struct hd_slice thread, size_t at)
 {
     const struct hd_segment *segment = &t->ref.segments[at];
     struct hd_range *range = fetch->ranges;
@@ -172,14 +172,14 @@ static int add_run(struct hd_fetch *fetch, struct hd_reading *reading, struct hd
 
     for (; range; range = range->next) {
         if (covers(range, thread, segment)) {
-            t->sources[at] = (struct hd_source){.range = range};
+            t->sources[at] = (struct hd_fetch_source){.range = range};
             return 0;
         }
     }
     err = range_create(fetch, t, thread, segment, &range);
     if (err)
         return err;
-    t->sources[at] = (struct hd_source){.range = range, .is_own = true};
+    t->sources[at] = (struct hd_fetch_source){.range = range, .is_own = true};
     return hd_reading_add(reading,
                           (struct hd_query){.table = HD_CHUNKS,
                                             .index = HD_PRIMARY,
@@ -201,7 +201,7 @@ void hd_fetch_init(struct hd_fetch *fetch, struct hd_arena *arena)
 int hd_fetch_add(struct hd_fetch *fetch, struct hd_reading *reading, struct hd_slice thread,
                  struct hd_slice channel, struct hd_slice ref, struct heddle_bytes *out)
 {
-    struct hd_target *t = hd_arena_calloc(fetch->arena, 1, sizeof(*t));
+    struct hd_fetch_target *t = hd_arena_calloc(fetch->arena, 1, sizeof(*t));
     int err = t ? hd_ref_parse(ref, channel, fetch->arena, &t->ref) : HD_ENOMEM;
 
     if (err)
@@ -224,8 +224,8 @@ int hd_fetch_add(struct hd_fetch *fetch, struct hd_reading *reading, struct hd_s
     *fetch->tail = t;
     fetch->tail = &t->next;
     for (size_t i = 0; !err && i < t->ref.segment_count; i++) {
-        if (t->ref.segments[i].is_run)
-            err = add_run(fetch, reading, t, thread, i);
+        if (t->ref.segments[i].is_extent)
+            err = extent_add(fetch, reading, t, thread, i);
     }
     return err;
 }
@@ -235,7 +235,7 @@ int hd_fetch_finish(struct hd_fetch *fetch)
     struct hd_allowance *allowance = fetch->allowance;
     int err = 0;
 
-    for (struct hd_target *t = fetch->targets; !err && t; t = t->next)
+    for (struct hd_fetch_target *t = fetch->targets; !err && t; t = t->next)
         err = finish_target(t);
     hd_fetch_init(fetch, fetch->arena);
     fetch->allowance = allowance;

@@ -8,22 +8,22 @@
 
 struct hd_allowance;
 struct hd_range;
-struct hd_source;
+struct hd_fetch_source;
 
-struct hd_target {
+struct hd_fetch_target {
     struct hd_ref ref;
-    struct hd_source *sources; /* one for each segment; those of extents are used */
+    struct hd_fetch_source *sources; /* one for each segment; those of extents are used */
     char *bytes;
     size_t filled;
-    size_t segment;  /* the next one to fill */
-    uint64_t in_run; /* chunks of the extent that have arrived */
+    size_t segment;     /* the next one to fill */
+    uint64_t in_extent; /* chunks of the extent that have arrived */
     struct heddle_bytes *out;
-    struct hd_target *next;
+    struct hd_fetch_target *next;
 };
 
 struct hd_fetch {
     struct hd_arena *arena; /* holds the values */
-    struct hd_target *targets, **tail;
+    struct hd_fetch_target *targets, **tail;
     struct hd_range *ranges; /* the ranges to read, latest first */
     /* limit of the values' bytes; NULL: none. Set it after the init */
     struct hd_allowance *allowance;

@@ -22,7 +22,7 @@ struct hd_store *hd_store_of(struct heddle *heddle)
     return &heddle->store;
 }
 
-enum { CREW_SIZE = 16 }; /* who waits for a commit shares it: more make larger groups */
+enum { POOL_SIZE = 16 }; /* who waits for a commit shares it: more make larger groups */
 
 _Static_assert(sizeof(struct heddle_error) == sizeof(struct hd_fault), "one layout for both");
 _Static_assert((int)HEDDLE_EACCESS == (int)HD_EACCESS, "public codes follow base/error.h");
@@ -124,7 +124,7 @@ static int open_store(struct hd_store *store, const char *text, struct hd_fault 
     if (!err)
         err = hd_lanes_open(store);
     if (!err)
-        err = hd_crew_open(&store->crew, CREW_SIZE);
+        err = hd_thread_pool_open(&store->pool, POOL_SIZE);
     return err;
 }
 
@@ -132,7 +132,7 @@ void heddle_close(struct heddle *heddle)
 {
     if (!heddle)
         return;
-    hd_crew_close(heddle->store.crew);
+    hd_thread_pool_close(heddle->store.pool);
     hd_lanes_close(&heddle->store);
     if (heddle->store.backend)
         hd_backend_close(heddle->store.backend);
@@ -158,7 +158,7 @@ int heddle_open(struct heddle **out, const char *url, struct heddle_error *error
 
 /* ---- writing ---- */
 
-static void add_extras(struct hd_request *request, const struct hd_extras *extras)
+static void add_extras(struct hd_lane_request *request, const struct hd_put_extras *extras)
 {
     if (!extras)
         return;
@@ -168,19 +168,19 @@ static void add_extras(struct hd_request *request, const struct hd_extras *extra
     request->guard = extras->guard;
 }
 
-int hd_put_with(struct heddle *heddle, const struct heddle_checkpoint *checkpoint,
-                const struct hd_extras *extras, struct heddle_error *error)
+int hd_store_put(struct heddle *heddle, const struct heddle_checkpoint *checkpoint,
+                 const struct hd_put_extras *extras, struct heddle_error *error)
 {
     struct hd_fault *fault = fault_of(error);
-    struct hd_request request;
-    int err = hd_request_put(&heddle->store, &request, checkpoint, fault);
+    struct hd_lane_request request;
+    int err = hd_lane_request_put(&heddle->store, &request, checkpoint, fault);
 
     if (!err) {
         add_extras(&request, extras);
-        err = hd_request_cut(&request);
+        err = hd_lane_request_cut(&request);
         if (!err)
             err = hd_lane_run(&heddle->store, &request, fault);
-        hd_request_fini(&request);
+        hd_lane_request_fini(&request);
     }
     return leave(err, error);
 }
@@ -188,22 +188,22 @@ int hd_put_with(struct heddle *heddle, const struct heddle_checkpoint *checkpoin
 int heddle_put(struct heddle *heddle, const struct heddle_checkpoint *checkpoint,
                struct heddle_error *error)
 {
-    return hd_put_with(heddle, checkpoint, NULL, error);
+    return hd_store_put(heddle, checkpoint, NULL, error);
 }
 
-int hd_writes_with(struct heddle *heddle, const struct heddle_writes *writes, int64_t guard,
-                   struct heddle_error *error)
+int hd_store_put_writes(struct heddle *heddle, const struct heddle_writes *writes, int64_t guard,
+                        struct heddle_error *error)
 {
     struct hd_fault *fault = fault_of(error);
-    struct hd_request request;
-    int err = hd_request_writes(&heddle->store, &request, writes, fault);
+    struct hd_lane_request request;
+    int err = hd_lane_request_writes(&heddle->store, &request, writes, fault);
 
     if (!err) {
         request.guard = guard;
-        err = hd_request_cut(&request);
+        err = hd_lane_request_cut(&request);
         if (!err)
             err = hd_lane_run(&heddle->store, &request, fault);
-        hd_request_fini(&request);
+        hd_lane_request_fini(&request);
     }
     return leave(err, error);
 }
@@ -211,11 +211,12 @@ int hd_writes_with(struct heddle *heddle, const struct heddle_writes *writes, in
 int heddle_put_writes(struct heddle *heddle, const struct heddle_writes *writes,
                       struct heddle_error *error)
 {
-    return hd_writes_with(heddle, writes, 0, error);
+    return hd_store_put_writes(heddle, writes, 0, error);
 }
 
 /* Takes the request, also when it fails. */
-static int queue(struct heddle *heddle, struct hd_request *request, heddle_done done, void *arg)
+static int queue(struct heddle *heddle, struct hd_lane_request *request, heddle_done done,
+                 void *arg)
 {
     int err;
 
@@ -223,7 +224,7 @@ static int queue(struct heddle *heddle, struct hd_request *request, heddle_done 
     request->done_arg = arg;
     err = hd_lane_queue(&heddle->store, request);
     if (err) {
-        hd_request_fini(request);
+        hd_lane_request_fini(request);
         hd_free(request);
     }
     return err;
@@ -233,7 +234,7 @@ static int queue(struct heddle *heddle, struct hd_request *request, heddle_done 
  * What is wrong with the input is reported through `done` like everything else,
  * so that callers have one place for errors: the request then carries no work.
  */
-static int queue_and_go(struct heddle *heddle, struct hd_request *request, int err,
+static int queue_and_go(struct heddle *heddle, struct hd_lane_request *request, int err,
                         const struct hd_fault *fault, heddle_done done, void *arg)
 {
     if (err == HD_ENOMEM) {
@@ -254,39 +255,39 @@ static int queue_and_go(struct heddle *heddle, struct hd_request *request, int e
 int heddle_put_async(struct heddle *heddle, const struct heddle_checkpoint *checkpoint,
                      heddle_done done, void *arg)
 {
-    struct hd_request *request = hd_malloc(sizeof(*request));
+    struct hd_lane_request *request = hd_malloc(sizeof(*request));
     struct hd_fault fault = {0};
     int err;
 
     if (!request)
         return HD_ENOMEM;
-    err = hd_request_put(&heddle->store, request, checkpoint, &fault);
+    err = hd_lane_request_put(&heddle->store, request, checkpoint, &fault);
     return queue_and_go(heddle, request, err, &fault, done, arg);
 }
 
 int heddle_put_writes_async(struct heddle *heddle, const struct heddle_writes *writes,
                             heddle_done done, void *arg)
 {
-    struct hd_request *request = hd_malloc(sizeof(*request));
+    struct hd_lane_request *request = hd_malloc(sizeof(*request));
     struct hd_fault fault = {0};
     int err;
 
     if (!request)
         return HD_ENOMEM;
-    err = hd_request_writes(&heddle->store, request, writes, &fault);
+    err = hd_lane_request_writes(&heddle->store, request, writes, &fault);
     return queue_and_go(heddle, request, err, &fault, done, arg);
 }
 
-int hd_queue_put(struct heddle *heddle, const struct heddle_checkpoint *checkpoint,
-                 const struct hd_extras *extras, heddle_done done, void *arg,
-                 struct heddle_error *error)
+int hd_store_queue_put(struct heddle *heddle, const struct heddle_checkpoint *checkpoint,
+                       const struct hd_put_extras *extras, heddle_done done, void *arg,
+                       struct heddle_error *error)
 {
-    struct hd_request *request = hd_malloc(sizeof(*request));
+    struct hd_lane_request *request = hd_malloc(sizeof(*request));
     int err;
 
     if (!request)
         return leave(HD_ENOMEM, error);
-    err = hd_request_put(&heddle->store, request, checkpoint, fault_of(error));
+    err = hd_lane_request_put(&heddle->store, request, checkpoint, fault_of(error));
     if (err) {
         hd_free(request);
         return leave(err, error);
@@ -295,15 +296,15 @@ int hd_queue_put(struct heddle *heddle, const struct heddle_checkpoint *checkpoi
     return leave(queue(heddle, request, done, arg), error);
 }
 
-int hd_queue_writes(struct heddle *heddle, const struct heddle_writes *writes, int64_t guard,
-                    heddle_done done, void *arg, struct heddle_error *error)
+int hd_store_queue_writes(struct heddle *heddle, const struct heddle_writes *writes, int64_t guard,
+                          heddle_done done, void *arg, struct heddle_error *error)
 {
-    struct hd_request *request = hd_malloc(sizeof(*request));
+    struct hd_lane_request *request = hd_malloc(sizeof(*request));
     int err;
 
     if (!request)
         return leave(HD_ENOMEM, error);
-    err = hd_request_writes(&heddle->store, request, writes, fault_of(error));
+    err = hd_lane_request_writes(&heddle->store, request, writes, fault_of(error));
     if (err) {
         hd_free(request);
         return leave(err, error);
@@ -312,14 +313,14 @@ int hd_queue_writes(struct heddle *heddle, const struct heddle_writes *writes, i
     return leave(queue(heddle, request, done, arg), error);
 }
 
-void hd_queue_go(struct heddle *heddle)
+void hd_store_queue_go(struct heddle *heddle)
 {
     hd_lanes_wake(&heddle->store);
 }
 
 int heddle_defer(struct heddle *heddle, void (*work)(void *arg), void *arg)
 {
-    return hd_crew_add(heddle->store.crew, work, arg);
+    return hd_thread_pool_add(heddle->store.pool, work, arg);
 }
 
 /* ---- answers ---- */
@@ -374,14 +375,14 @@ static int read_tuple(struct heddle *heddle, const struct heddle_key *key,
     int err = hd_thread_key(&key->thread, &answer->arena, &stored.thread, fault);
 
     if (!err)
-        err = hd_read_unknown(&heddle->store, &stored, known, known_count, &answer->arena,
-                              &answer->as.tuple, fault);
+        err = hd_store_read_unknown(&heddle->store, &stored, known, known_count, &answer->arena,
+                                    &answer->as.tuple, fault);
     return !err && !answer->as.tuple.id.data ? HD_ENOTFOUND : err;
 }
 
-int hd_get_unknown(struct heddle *heddle, const struct heddle_key *key,
-                   const struct hd_known *known, size_t known_count, struct heddle_tuple **out,
-                   struct heddle_error *error)
+int hd_store_get_unknown(struct heddle *heddle, const struct heddle_key *key,
+                         const struct hd_known *known, size_t known_count,
+                         struct heddle_tuple **out, struct heddle_error *error)
 {
     struct hd_fault *fault = fault_of(error);
     struct answer *answer = answer_create();
@@ -392,9 +393,9 @@ int hd_get_unknown(struct heddle *heddle, const struct heddle_key *key,
     return leave_answer(answer, err, error);
 }
 
-int hd_get_within(struct heddle *heddle, const struct heddle_key *key,
-                  struct hd_allowance *allowance, struct heddle_tuple **out,
-                  struct heddle_error *error)
+int hd_store_get_within(struct heddle *heddle, const struct heddle_key *key,
+                        struct hd_allowance *allowance, struct heddle_tuple **out,
+                        struct heddle_error *error)
 {
     struct hd_fault *fault = fault_of(error);
     struct answer *answer = answer_create();
@@ -403,8 +404,8 @@ int hd_get_within(struct heddle *heddle, const struct heddle_key *key,
         answer ? hd_thread_key(&key->thread, &answer->arena, &stored.thread, fault) : HD_ENOMEM;
 
     if (!err)
-        err = hd_read_tuples(&heddle->store, &stored, 1, 0, allowance, &answer->arena,
-                             &answer->as.tuple, fault);
+        err = hd_store_read_tuples(&heddle->store, &stored, 1, 0, allowance, &answer->arena,
+                                   &answer->as.tuple, fault);
     if (!err && !answer->as.tuple.id.data)
         err = HD_ENOTFOUND;
     if (!err)
@@ -415,7 +416,7 @@ int hd_get_within(struct heddle *heddle, const struct heddle_key *key,
 int heddle_get(struct heddle *heddle, const struct heddle_key *key, struct heddle_tuple **out,
                struct heddle_error *error)
 {
-    return hd_get_unknown(heddle, key, NULL, 0, out, error);
+    return hd_store_get_unknown(heddle, key, NULL, 0, out, error);
 }
 
 void heddle_tuple_free(struct heddle_tuple *tuple)
@@ -650,8 +651,8 @@ static void add_usage(struct heddle_usage *sum, const struct heddle_usage *more)
     sum->bytes += more->bytes;
 }
 
-static int delete_all(struct hd_store *store, struct hd_slice thread, const struct hd_keep *keep,
-                      struct hd_fault *fault)
+static int delete_all(struct hd_store *store, struct hd_slice thread,
+                      const struct hd_prune_options *keep, struct hd_fault *fault)
 {
     struct heddle_usage usage;
     int err = 0;
@@ -667,7 +668,7 @@ static int delete_all(struct hd_store *store, struct hd_slice thread, const stru
 static int call_prune(struct hd_store *store, struct hd_slice a, struct hd_slice b, void *arg,
                       struct hd_fault *fault)
 {
-    const struct hd_keep *keep = arg;
+    const struct hd_prune_options *keep = arg;
 
     (void)b;
     if (keep->strategy == HEDDLE_DELETE_ALL)
@@ -688,7 +689,7 @@ static int check_prune(const struct heddle_prune_options *options, struct hd_fau
 
 /* The heads with stored keys, in the arena. */
 static int read_heads(const struct heddle_prune_options *options, struct hd_arena *arena,
-                      struct hd_keep *keep, struct hd_fault *fault)
+                      struct hd_prune_options *keep, struct hd_fault *fault)
 {
     struct hd_key *heads = hd_arena_calloc(arena, options->head_count, sizeof(*heads));
     int err = heads ? 0 : HD_ENOMEM;
@@ -707,10 +708,10 @@ int heddle_prune_with(struct heddle *heddle, const struct heddle_thread *threads
                       size_t thread_count, const struct heddle_prune_options *options,
                       struct heddle_usage *removed, struct heddle_error *error)
 {
-    struct hd_keep keep = {.strategy = options->strategy,
-                           .last = options->keep_last ? options->keep_last : 1,
-                           .is_dry = options->dry_run != 0,
-                           .removed = removed};
+    struct hd_prune_options keep = {.strategy = options->strategy,
+                                    .last = options->keep_last ? options->keep_last : 1,
+                                    .is_dry = options->dry_run != 0,
+                                    .removed = removed};
     struct hd_fault *fault = fault_of(error);
     struct hd_arena arena;
     int err = check_prune(options, fault);

@@ -46,15 +46,15 @@ static struct hd_lane *lane_of(struct hd_store *store, struct hd_slice thread)
 
 /* ---- the leader's part ---- */
 
-static void forget(struct hd_lane *lane, struct hd_request *first, struct hd_request *end)
+static void forget(struct hd_lane *lane, struct hd_lane_request *first, struct hd_lane_request *end)
 {
-    for (struct hd_request *r = first; r != end; r = r->next)
+    for (struct hd_lane_request *r = first; r != end; r = r->next)
         hd_cache_drop(&lane->cache, r->thread);
 }
 
 /* ---- requests that wait for the database ---- */
 
-static size_t size_of(const struct hd_request *request)
+static size_t size_of(const struct hd_lane_request *request)
 {
     const struct heddle_value *values =
         request->kind == HD_REQUEST_PUT ? request->as.put.values : request->as.writes.values;
@@ -70,16 +70,17 @@ static size_t size_of(const struct hd_request *request)
 }
 
 /* Whether an earlier request of the same thread is kept: this one must not overtake it. */
-static bool is_behind_kept(const struct hd_lane *lane, const struct hd_request *request)
+static bool is_behind_kept(const struct hd_lane *lane, const struct hd_lane_request *request)
 {
-    const struct hd_request *r = lane->kept_bytes > 0 ? lane->round : request;
+    const struct hd_lane_request *r = lane->kept_bytes > 0 ? lane->round : request;
 
     while (r != request && !(r->is_kept && hd_slice_eq(r->thread, request->thread)))
         r = r->next;
     return r != request;
 }
 
-static bool keep(struct hd_lane *lane, struct hd_request *request, const struct hd_fault *fault)
+static bool keep(struct hd_lane *lane, struct hd_lane_request *request,
+                 const struct hd_fault *fault)
 {
     struct hd_store *store = lane->store;
     int64_t now = hd_clock_monotonic_us();
@@ -104,7 +105,7 @@ static bool keep(struct hd_lane *lane, struct hd_request *request, const struct 
     return true;
 }
 
-static void let_go(struct hd_lane *lane, struct hd_request *request)
+static void let_go(struct hd_lane *lane, struct hd_lane_request *request)
 {
     if (request->until_us == 0)
         return;
@@ -114,13 +115,14 @@ static void let_go(struct hd_lane *lane, struct hd_request *request)
 }
 
 /* Takes the kept requests out of the list; returns them in their order, as good as new. */
-static struct hd_request *take_kept(struct hd_request **group, struct hd_request **last)
+static struct hd_lane_request *take_kept(struct hd_lane_request **group,
+                                         struct hd_lane_request **last)
 {
-    struct hd_request *kept = NULL, **link = group;
+    struct hd_lane_request *kept = NULL, **link = group;
 
     *last = NULL;
     while (*link) {
-        struct hd_request *r = *link;
+        struct hd_lane_request *r = *link;
 
         if (!r->is_kept) {
             link = &r->next;
@@ -141,9 +143,9 @@ static struct hd_request *take_kept(struct hd_request **group, struct hd_request
 }
 
 /* With the lock held, after a round. */
-static void put_back(struct hd_lane *lane, struct hd_request **group)
+static void put_back(struct hd_lane *lane, struct hd_lane_request **group)
 {
-    struct hd_request *last, *kept = take_kept(group, &last);
+    struct hd_lane_request *last, *kept = take_kept(group, &last);
 
     lane->retry_at_us = 0;
     if (!kept) {
@@ -165,7 +167,7 @@ static void put_back(struct hd_lane *lane, struct hd_request **group)
     lane->retry_at_us = hd_clock_monotonic_us() + lane->pause_us;
 }
 
-static void finish(struct hd_lane *lane, struct hd_request *request, int err,
+static void finish(struct hd_lane *lane, struct hd_lane_request *request, int err,
                    const struct hd_fault *fault)
 {
     if (hd_error_is_transient(err) && keep(lane, request, fault))
@@ -181,17 +183,17 @@ static void finish(struct hd_lane *lane, struct hd_request *request, int err,
     request->is_settled = true;
 }
 
-static void finish_all(struct hd_lane *lane, struct hd_request *first, struct hd_request *end,
-                       int err, const struct hd_fault *fault)
+static void finish_all(struct hd_lane *lane, struct hd_lane_request *first,
+                       struct hd_lane_request *end, int err, const struct hd_fault *fault)
 {
-    for (struct hd_request *r = first; r != end; r = r->next) {
+    for (struct hd_lane_request *r = first; r != end; r = r->next) {
         if (!r->is_settled)
             finish(lane, r, err, fault);
     }
 }
 
 /* Takes back what a failed plan has appended and remembered. */
-static void undo_plan(struct hd_lane *lane, struct hd_request *request)
+static void undo_plan(struct hd_lane *lane, struct hd_lane_request *request)
 {
     lane->batch.count = request->first_op;
     hd_cache_drop(&lane->cache, request->thread);
@@ -204,11 +206,11 @@ static bool is_out_of_reach(int err)
 }
 
 /* Fails the next `count` requests, so that they do not wait one after the other. */
-static struct hd_request *fail_group(struct hd_lane *lane, struct hd_request *first, size_t count,
-                                     int err)
+static struct hd_lane_request *fail_group(struct hd_lane *lane, struct hd_lane_request *first,
+                                          size_t count, int err)
 {
     const struct hd_fault fault = first->fault;
-    struct hd_request *r = first;
+    struct hd_lane_request *r = first;
 
     for (; r && count > 0 && r->kind != HD_REQUEST_JOB; r = r->next, count--) {
         if (!r->is_settled)
@@ -221,9 +223,10 @@ static struct hd_request *fail_group(struct hd_lane *lane, struct hd_request *fi
  * Plans requests from `first` on and returns the first one that is not in the
  * batch. A request whose plan fails is finished here.
  */
-static struct hd_request *plan_group(struct hd_lane *lane, struct hd_request *first, size_t max)
+static struct hd_lane_request *plan_group(struct hd_lane *lane, struct hd_lane_request *first,
+                                          size_t max)
 {
-    struct hd_request *r = first;
+    struct hd_lane_request *r = first;
 
     hd_batch_reset(&lane->batch);
     lane->batch_number++;
@@ -266,7 +269,8 @@ static int apply(struct hd_lane *lane, size_t *failed, struct hd_fault *fault)
 }
 
 /* The operation looks whether the thread of a put is still there (thread_fence.h). */
-static bool is_guard(const struct hd_lane *lane, const struct hd_request *request, size_t failed)
+static bool is_guard(const struct hd_lane *lane, const struct hd_lane_request *request,
+                     size_t failed)
 {
     return request->guard && failed < lane->batch.count &&
            lane->batch.ops[failed].table == HD_THREAD_INFO;
@@ -278,13 +282,14 @@ static bool is_guard(const struct hd_lane *lane, const struct hd_request *reques
  * with those before them, which are not committed yet: `max` becomes their
  * number, and the rows lead the next group. False when a put is to blame.
  */
-static bool blame_rows(struct hd_lane *lane, struct hd_request *first, struct hd_request *end,
-                       size_t failed, size_t *max, const struct hd_fault *fault)
+static bool blame_rows(struct hd_lane *lane, struct hd_lane_request *first,
+                       struct hd_lane_request *end, size_t failed, size_t *max,
+                       const struct hd_fault *fault)
 {
-    struct hd_request *blamed = NULL;
+    struct hd_lane_request *blamed = NULL;
     size_t before = 0, n = 0;
 
-    for (struct hd_request *r = first; r != end; r = r->next, n++) {
+    for (struct hd_lane_request *r = first; r != end; r = r->next, n++) {
         if (!r->is_settled && r->first_op <= failed) {
             blamed = r;
             before = n;
@@ -307,34 +312,35 @@ static bool blame_rows(struct hd_lane *lane, struct hd_request *first, struct hd
 }
 
 /* A batch that conflicts too often is left to its requests one by one; those have the time. */
-static bool may_try_again(struct hd_lane *lane, struct hd_again *again, size_t max, int *err,
-                          struct hd_fault *fault)
+static bool may_retry(struct hd_lane *lane, struct hd_retry *retry, size_t max, int *err,
+                      struct hd_fault *fault)
 {
-    if (max > 1 && again->tries == HD_TRIES_MIN - 1)
+    if (max > 1 && retry->tries == HD_TRIES_MIN - 1)
         return false;
-    return hd_again(lane->store, again, err, fault);
+    return hd_retry(lane->store, retry, err, fault);
 }
 
 /* Commits up to `max` requests from `first` on; returns the first that remains. */
-static struct hd_request *commit_group(struct hd_lane *lane, struct hd_request *first, size_t max)
+static struct hd_lane_request *commit_group(struct hd_lane *lane, struct hd_lane_request *first,
+                                            size_t max)
 {
-    struct hd_again again = {0};
+    struct hd_retry retry = {0};
     struct hd_fault fault;
-    struct hd_request *end;
+    struct hd_lane_request *end;
     size_t failed;
     int err;
 
     do {
         fault = (struct hd_fault){0};
-        lane->cache.is_careful = again.tries > 0;
+        lane->cache.is_careful = retry.tries > 0;
         end = plan_group(lane, first, max);
         err = apply(lane, &failed, &fault);
         if (err)
             forget(lane, first, end);
     } while (err == HD_ECONFLICT && (blame_rows(lane, first, end, failed, &max, &fault) ||
-                                     may_try_again(lane, &again, max, &err, &fault)));
+                                     may_retry(lane, &retry, max, &err, &fault)));
     if (err && max > 1 && !is_out_of_reach(err)) {
-        for (struct hd_request *r = first; r != end;)
+        for (struct hd_lane_request *r = first; r != end;)
             r = r->is_settled ? r->next : commit_group(lane, r, 1);
         return end;
     }
@@ -342,9 +348,9 @@ static struct hd_request *commit_group(struct hd_lane *lane, struct hd_request *
     return end;
 }
 
-static void lead(struct hd_lane *lane, struct hd_request *first)
+static void lead(struct hd_lane *lane, struct hd_lane_request *first)
 {
-    struct hd_request *r = first;
+    struct hd_lane_request *r = first;
 
     lane->round = first;
     while (r) {
@@ -371,11 +377,11 @@ static void lead(struct hd_lane *lane, struct hd_request *first)
 }
 
 /* Answers asynchronous requests. Those of waiting callers belong to their callers. */
-static void answer(struct hd_request *first)
+static void answer(struct hd_lane_request *first)
 {
-    struct hd_request *next;
+    struct hd_lane_request *next;
 
-    for (struct hd_request *r = first; r; r = next) {
+    for (struct hd_lane_request *r = first; r; r = next) {
         next = r->next;
         if (r->done) {
             struct heddle_error error = {0};
@@ -383,7 +389,7 @@ static void answer(struct hd_request *first)
             error.code = r->err;
             memcpy(error.text, r->fault.text, sizeof(error.text));
             r->done(r->done_arg, r->err, &error);
-            hd_request_fini(r);
+            hd_lane_request_fini(r);
             hd_free(r);
         }
     }
@@ -393,11 +399,11 @@ static void answer(struct hd_request *first)
  * Tells the waiting callers, whose requests may be gone from then on, and
  * returns the asynchronous ones. Called with the lock held.
  */
-static struct hd_request *release_waiting(struct hd_request *first)
+static struct hd_lane_request *release_waiting(struct hd_lane_request *first)
 {
-    struct hd_request *kept = NULL, **tail = &kept;
+    struct hd_lane_request *kept = NULL, **tail = &kept;
 
-    for (struct hd_request *r = first, *next; r; r = next) {
+    for (struct hd_lane_request *r = first, *next; r; r = next) {
         next = r->next;
         if (r->done) {
             *tail = r;
@@ -413,7 +419,7 @@ static struct hd_request *release_waiting(struct hd_request *first)
 /* Called with the lock held and no leader; releases it meanwhile. */
 static void lead_once(struct hd_lane *lane)
 {
-    struct hd_request *group = lane->queue;
+    struct hd_lane_request *group = lane->queue;
 
     lane->queue = NULL;
     lane->tail = &lane->queue;
@@ -435,14 +441,14 @@ static void lead_once(struct hd_lane *lane)
 
 /* ---- callers ---- */
 
-static void enqueue(struct hd_lane *lane, struct hd_request *request)
+static void enqueue(struct hd_lane *lane, struct hd_lane_request *request)
 {
     request->next = NULL;
     *lane->tail = request;
     lane->tail = &request->next;
 }
 
-int hd_lane_run(struct hd_store *store, struct hd_request *request, struct hd_fault *fault)
+int hd_lane_run(struct hd_store *store, struct hd_lane_request *request, struct hd_fault *fault)
 {
     struct hd_lane *lane = lane_of(store, request->thread);
 
@@ -493,7 +499,7 @@ static void *work(void *arg)
     return NULL;
 }
 
-int hd_lane_queue(struct hd_store *store, struct hd_request *request)
+int hd_lane_queue(struct hd_store *store, struct hd_lane_request *request)
 {
     struct hd_lane *lane = lane_of(store, request->thread);
     int err = 0;
@@ -526,7 +532,7 @@ void hd_lanes_wake(struct hd_store *store)
 int hd_lane_job(struct hd_store *store, struct hd_slice thread, hd_job_fn fn, void *arg,
                 struct hd_fault *fault)
 {
-    struct hd_request request = {.kind = HD_REQUEST_JOB, .thread = thread};
+    struct hd_lane_request request = {.kind = HD_REQUEST_JOB, .thread = thread};
 
     request.as.job.fn = fn;
     request.as.job.arg = arg;

@@ -19,10 +19,10 @@ typedef int (*hd_job_fn)(struct hd_store *store, struct hd_lane *lane, void *arg
 
 struct hd_growth;
 struct hd_outline;
-struct hd_train;
+struct hd_write_chain;
 
-struct hd_request {
-    enum hd_request_kind {
+struct hd_lane_request {
+    enum hd_lane_request_kind {
         HD_REQUEST_PUT,
         HD_REQUEST_WRITES,
         HD_REQUEST_ROWS, /* rows of the server's tables: store/rows.h */
@@ -44,7 +44,7 @@ struct hd_request {
     } as;
     const struct hd_growth *const *growths; /* of put: by value, instead of its data; or NULL */
     const struct hd_outline *outline;       /* of put; or NULL */
-    struct hd_train *train;                 /* of put; or NULL */
+    struct hd_write_chain *train;           /* of put; or NULL */
     int64_t guard;                          /* of put and writes: see thread_fence.h; 0: none */
     struct hd_pieces *pieces; /* of each value of put or writes that is not stored inline */
     struct hd_arena arena;    /* the key and the pieces array */
@@ -61,7 +61,7 @@ struct hd_request {
     bool is_finished; /* the waiting caller may return; protected by the lane's lock */
     int err;
     struct hd_fault fault;
-    struct hd_request *next;
+    struct hd_lane_request *next;
 };
 
 struct hd_lane {
@@ -71,8 +71,8 @@ struct hd_lane {
     /* Protected by `lock`: queue, tail, is_woken, has_leader, is_closing, has_worker. */
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    struct hd_request *queue;
-    struct hd_request **tail;
+    struct hd_lane_request *queue;
+    struct hd_lane_request **tail;
     bool is_woken; /* the worker must lead the queued requests */
     bool has_leader;
     bool is_closing;
@@ -83,10 +83,10 @@ struct hd_lane {
     int64_t retry_at_us;
 
     /* Owned by the leader. */
-    size_t kept_bytes;        /* of requests that wait for the database */
-    int64_t pause_us;         /* before they are retried */
-    struct hd_fault why;      /* the latest failure */
-    struct hd_request *round; /* the requests it leads now, from the first on */
+    size_t kept_bytes;             /* of requests that wait for the database */
+    int64_t pause_us;              /* before they are retried */
+    struct hd_fault why;           /* the latest failure */
+    struct hd_lane_request *round; /* the requests it leads now, from the first on */
     struct hd_cache cache;
     struct hd_batch_builder batch;
     uint64_t batch_number;
@@ -95,17 +95,19 @@ struct hd_lane {
 };
 
 /* Checks the input. On error there is nothing to release. */
-HD_MUST_CHECK int hd_request_put(struct hd_store *store, struct hd_request *request,
-                                 const struct heddle_checkpoint *checkpoint,
-                                 struct hd_fault *fault);
-HD_MUST_CHECK int hd_request_writes(struct hd_store *store, struct hd_request *request,
-                                    const struct heddle_writes *writes, struct hd_fault *fault);
+HD_MUST_CHECK int hd_lane_request_put(struct hd_store *store, struct hd_lane_request *request,
+                                      const struct heddle_checkpoint *checkpoint,
+                                      struct hd_fault *fault);
+HD_MUST_CHECK int hd_lane_request_writes(struct hd_store *store, struct hd_lane_request *request,
+                                         const struct heddle_writes *writes,
+                                         struct hd_fault *fault);
 /* Borrows the key and the batch; cannot fail. */
-void hd_request_rows(struct hd_request *request, struct hd_slice key, const struct hd_batch *batch);
-void hd_request_fini(struct hd_request *request);
+void hd_lane_request_rows(struct hd_lane_request *request, struct hd_slice key,
+                          const struct hd_batch *batch);
+void hd_lane_request_fini(struct hd_lane_request *request);
 
 /* Splits the values unless that is done already; planning calls it otherwise. 0 or HD_ENOMEM. */
-HD_MUST_CHECK int hd_request_cut(struct hd_request *request);
+HD_MUST_CHECK int hd_lane_request_cut(struct hd_lane_request *request);
 
 /* Runs `fn` with exclusive use of the lane of `thread`. */
 HD_MUST_CHECK int hd_lane_job(struct hd_store *store, struct hd_slice thread, hd_job_fn fn,
@@ -115,6 +117,7 @@ HD_MUST_CHECK int hd_lane_job(struct hd_store *store, struct hd_slice thread, hd
  * Appends the request's operations to lane->batch. HD_EBUSY: it must read rows that an earlier
  * request of this batch writes; commit that first.
  */
-HD_MUST_CHECK int hd_plan(struct hd_lane *lane, struct hd_request *request, struct hd_fault *fault);
+HD_MUST_CHECK int hd_plan(struct hd_lane *lane, struct hd_lane_request *request,
+                          struct hd_fault *fault);
 
 #endif

@@ -458,9 +458,9 @@ static int read_page(struct heddle_list *list, size_t count, struct hd_fault *fa
     int err;
 
     drop_page(list);
-    err = hd_read_tuples(list->store, list->keys + list->pos, count, list->flags,
-                         count > 1 || list->keeps ? list->allowance : NULL, &list->page_arena,
-                         list->page, fault);
+    err = hd_store_read_tuples(list->store, list->keys + list->pos, count, list->flags,
+                               count > 1 || list->keeps ? list->allowance : NULL, &list->page_arena,
+                               list->page, fault);
     if (!err && list->allowance)
         list->page_taken = list->allowance->taken - taken;
     if (err == HD_ELIMIT && list->allowance)

@@ -81,15 +81,15 @@ struct hd_known {
 /*
  * As heddle_get(), but does not read known values: their data.data is NULL and their length is set.
  */
-HD_MUST_CHECK int hd_get_unknown(struct heddle *store, const struct heddle_key *key,
-                                 const struct hd_known *known, size_t known_count,
-                                 struct heddle_tuple **out, struct heddle_error *error);
+HD_MUST_CHECK int hd_store_get_unknown(struct heddle *store, const struct heddle_key *key,
+                                       const struct hd_known *known, size_t known_count,
+                                       struct heddle_tuple **out, struct heddle_error *error);
 
 /*
  * Puts of one thread that depend on those before them: when one fails, the following ones fail too.
  * Zero-initialise it; it must stay valid until all of them are done.
  */
-struct hd_train {
+struct hd_write_chain {
     int err; /* owned by the lane */
 };
 
@@ -106,11 +106,11 @@ struct hd_outline {
 };
 
 /* Optional inputs of a put; each may be NULL and must stay valid until the put is done. */
-struct hd_extras {
+struct hd_put_extras {
     /* By value: where one is not NULL it replaces the data, of which only data.len is used. */
     const struct hd_growth *const *growths;
     const struct hd_outline *outline;
-    struct hd_train *train; /* of queued puts */
+    struct hd_write_chain *train; /* of queued puts */
     /*
      * The creation time of the server's record of the thread. If no record with this time exists,
      * the thread was deleted, nothing is stored, and the result is HD_ENOTFOUND. 0: no such check.
@@ -119,24 +119,25 @@ struct hd_extras {
 };
 
 /* As heddle_put(); `extras` may be NULL. */
-HD_MUST_CHECK int hd_put_with(struct heddle *store, const struct heddle_checkpoint *checkpoint,
-                              const struct hd_extras *extras, struct heddle_error *error);
+HD_MUST_CHECK int hd_store_put(struct heddle *store, const struct heddle_checkpoint *checkpoint,
+                               const struct hd_put_extras *extras, struct heddle_error *error);
 
-/* As heddle_put_writes(), with the guard of struct hd_extras. */
-HD_MUST_CHECK int hd_writes_with(struct heddle *store, const struct heddle_writes *writes,
-                                 int64_t guard, struct heddle_error *error);
+/* As heddle_put_writes(), with the guard of struct hd_put_extras. */
+HD_MUST_CHECK int hd_store_put_writes(struct heddle *store, const struct heddle_writes *writes,
+                                      int64_t guard, struct heddle_error *error);
 
 /*
  * As heddle_put_async() and heddle_put_writes_async() for a caller with several writes: these only
- * queue, in this order, until hd_queue_go(); then they share a commit. Errors in the input are
+ * queue, in this order, until hd_store_queue_go(); then they share a commit. Errors in the input are
  * returned at once, not through `done`.
  */
-HD_MUST_CHECK int hd_queue_put(struct heddle *store, const struct heddle_checkpoint *checkpoint,
-                               const struct hd_extras *extras, heddle_done done, void *arg,
-                               struct heddle_error *error);
-HD_MUST_CHECK int hd_queue_writes(struct heddle *store, const struct heddle_writes *writes,
-                                  int64_t guard, heddle_done done, void *arg,
-                                  struct heddle_error *error);
-void hd_queue_go(struct heddle *store);
+HD_MUST_CHECK int hd_store_queue_put(struct heddle *store,
+                                     const struct heddle_checkpoint *checkpoint,
+                                     const struct hd_put_extras *extras, heddle_done done,
+                                     void *arg, struct heddle_error *error);
+HD_MUST_CHECK int hd_store_queue_writes(struct heddle *store, const struct heddle_writes *writes,
+                                        int64_t guard, heddle_done done, void *arg,
+                                        struct heddle_error *error);
+void hd_store_queue_go(struct heddle *store);
 
 #endif

@@ -38,7 +38,7 @@ struct span {
 
 struct item {
     struct hd_slice id;
-    struct hd_body body;
+    struct hd_checkpoint_body body;
     struct hd_ref ref;
     bool is_there;
     bool is_opaque;
@@ -48,7 +48,7 @@ struct item {
 
 struct walker {
     struct hd_store *store;
-    const struct hd_trail *trail;
+    const struct hd_list_history *trail;
     struct hd_fault *fault;
     struct hd_slice thread; /* the stored key */
     struct hd_arena keys;   /* holds it */
@@ -138,21 +138,21 @@ static int add_span(struct walker *w, struct item *item, struct span span)
 }
 
 /* Chunks that each have whole elements. */
-static int take_run(struct walker *w, struct item *item, struct stretch run)
+static int extent_take(struct walker *w, struct item *item, struct stretch extent)
 {
     const struct cover *cover = &w->cover;
-    int64_t pos = run.start;
+    int64_t pos = extent.start;
     int err = 0;
 
-    for (size_t i = find(cover, pos); !err && pos < run.end; i++) {
-        bool is_last = i == cover->count || cover->list[i].start >= run.end;
-        int64_t end = is_last ? run.end : cover->list[i].start;
+    for (size_t i = find(cover, pos); !err && pos < extent.end; i++) {
+        bool is_last = i == cover->count || cover->list[i].start >= extent.end;
+        int64_t end = is_last ? extent.end : cover->list[i].start;
 
         if (end > pos)
             err = add_span(w, item, (struct span){.chunks = {pos, end}});
-        pos = is_last ? run.end : cover->list[i].end;
+        pos = is_last ? extent.end : cover->list[i].end;
     }
-    return err ? err : see(&w->cover, run);
+    return err ? err : see(&w->cover, extent);
 }
 
 /* An element of several chunks, from the span that *begin leads to: none of it if all was seen. */
@@ -175,8 +175,8 @@ static int close_element(struct walker *w, struct item *item, struct span **begi
 /* Whether a segment's first chunk goes on where the last of the segment before ends. */
 static bool joins(const struct hd_ref *ref, size_t at)
 {
-    return at > 0 && at < ref->segment_count && ref->segments[at].is_run &&
-           ref->segments[at - 1].is_run && !ref->segments[at].first_comma;
+    return at > 0 && at < ref->segment_count && ref->segments[at].is_extent &&
+           ref->segments[at - 1].is_extent && !ref->segments[at].first_comma;
 }
 
 struct taking {
@@ -210,33 +210,33 @@ static int take_segment(struct taking *t, size_t at)
 {
     const struct hd_ref *ref = &t->item->ref;
     const struct hd_segment *segment = &ref->segments[at];
-    struct stretch run = {segment->start, segment->start + (int64_t)segment->count};
+    struct stretch extent = {segment->start, segment->start + (int64_t)segment->count};
     bool goes_on = joins(ref, at), is_cut = joins(ref, at + 1);
     int err = 0;
 
     if (segment->count > 1 && !segment->rest_comma)
-        return take_part(t, run, goes_on);
+        return take_part(t, extent, goes_on);
     if (goes_on) {
-        err = take_part(t, (struct stretch){run.start, run.start + 1}, true);
-        run.start++;
+        err = take_part(t, (struct stretch){extent.start, extent.start + 1}, true);
+        extent.start++;
     }
-    if (is_cut && run.start < run.end)
-        run.end--;
+    if (is_cut && extent.start < extent.end)
+        extent.end--;
     else
         is_cut = false;
-    if (!err && run.start < run.end) {
+    if (!err && extent.start < extent.end) {
         err = end_element(t);
         if (!err)
-            err = take_run(t->w, t->item, run);
+            err = extent_take(t->w, t->item, extent);
     }
     if (!err && is_cut)
-        err = take_part(t, (struct stretch){run.end, run.end + 1}, false);
+        err = take_part(t, (struct stretch){extent.end, extent.end + 1}, false);
     return err;
 }
 
 static bool is_same(const struct hd_segment *a, const struct hd_segment *b)
 {
-    return a->is_run == b->is_run && a->start == b->start && a->count == b->count &&
+    return a->is_extent == b->is_extent && a->start == b->start && a->count == b->count &&
            a->first_comma == b->first_comma && a->rest_comma == b->rest_comma;
 }
 
@@ -277,12 +277,12 @@ static bool is_list(const struct hd_ref *ref, struct hd_slice channel)
 
     if (ref->is_inline)
         return text.len >= 2 && text.ptr[0] == '[' && text.ptr[text.len - 1] == ']';
-    if (count < 2 || ref->segments[0].is_run || ref->segments[count - 1].is_run ||
+    if (count < 2 || ref->segments[0].is_extent || ref->segments[count - 1].is_extent ||
         !hd_slice_eq(ref->segments[0].literal, HD_S("[")) ||
         !hd_slice_eq(ref->segments[count - 1].literal, HD_S("]")))
         return false;
     for (size_t i = 1; i + 1 < count; i++) {
-        if (!ref->segments[i].is_run || !hd_slice_eq(ref->segments[i].stream, channel))
+        if (!ref->segments[i].is_extent || !hd_slice_eq(ref->segments[i].sequence, channel))
             return false;
     }
     return true;
@@ -291,8 +291,8 @@ static bool is_list(const struct hd_ref *ref, struct hd_slice channel)
 static int find_list(struct walker *w, struct item *item)
 {
     struct hd_slice channel = w->trail->channel;
-    const struct hd_entry *entry =
-        item->is_there && !item->is_opaque ? hd_body_entry(&item->body, channel) : NULL;
+    const struct hd_channel_entry *entry =
+        item->is_there && !item->is_opaque ? hd_checkpoint_body_entry(&item->body, channel) : NULL;
     int err;
 
     item->is_opaque = true;
@@ -313,7 +313,7 @@ static int on_checkpoint(void *arg, size_t which, const struct hd_cell *cells)
     int err = hd_unpack_copy(&w->arena, cells[HD_CHECKPOINTS_BODY].bytes, &body);
 
     if (!err)
-        err = hd_body_parse(body, &w->arena, &w->items[which].body);
+        err = hd_checkpoint_body_parse(body, &w->arena, &w->items[which].body);
     w->items[which].is_there = true;
     return err;
 }
@@ -470,7 +470,7 @@ static int read_chunks(struct walker *w)
     return err ? err : run(w);
 }
 
-static int tell(struct walker *w, size_t i, hd_trail_fn fn, void *arg)
+static int tell(struct walker *w, size_t i, hd_list_history_fn fn, void *arg)
 {
     const struct item *item = &w->items[i];
     struct hd_slice text = hd_buf_slice(&item->text);
@@ -484,7 +484,7 @@ static int tell(struct walker *w, size_t i, hd_trail_fn fn, void *arg)
     return text.len > 0 ? fn(arg, w->first + i, &text) : 0;
 }
 
-static int walk_page(struct walker *w, hd_trail_fn fn, void *arg)
+static int walk_page(struct walker *w, hd_list_history_fn fn, void *arg)
 {
     int err;
 
@@ -500,8 +500,8 @@ static int walk_page(struct walker *w, hd_trail_fn fn, void *arg)
     return err;
 }
 
-int hd_trail_walk(struct heddle *store, const struct hd_trail *trail, hd_trail_fn fn, void *arg,
-                  struct hd_fault *fault)
+int hd_list_history_walk(struct heddle *store, const struct hd_list_history *trail,
+                         hd_list_history_fn fn, void *arg, struct hd_fault *fault)
 {
     struct walker *w = hd_calloc(1, sizeof(*w));
     int err;

@@ -19,7 +19,7 @@
 #include "base/error.h"
 #include "base/slice.h"
 
-struct hd_trail {
+struct hd_list_history {
     struct heddle_thread thread;
     struct hd_slice ns;
     struct hd_slice channel;
@@ -35,10 +35,10 @@ struct hd_trail {
  * unknown for this checkpoint, which may have added any; or it does not exist. May use the store; a
  * result other than 0 ends the walk and is returned.
  */
-typedef int (*hd_trail_fn)(void *arg, size_t which, const struct hd_slice *elements);
+typedef int (*hd_list_history_fn)(void *arg, size_t which, const struct hd_slice *elements);
 
 /* In the order of `ids`, without those that added nothing. Blocks. */
-HD_MUST_CHECK int hd_trail_walk(struct heddle *store, const struct hd_trail *trail, hd_trail_fn fn,
-                                void *arg, struct hd_fault *fault);
+HD_MUST_CHECK int hd_list_history_walk(struct heddle *store, const struct hd_list_history *trail,
+                                       hd_list_history_fn fn, void *arg, struct hd_fault *fault);
 
 #endif

@@ -44,7 +44,7 @@ static int add_thread(struct hd_planner *p, int64_t now)
  * when it has been seen long enough to be sure (a living one would only start
  * over). What is remembered of the chunks may be stale then.
  */
-static bool must_take_over(const struct hd_thread_state *state)
+static bool must_take_over(const struct hd_cached_thread *state)
 {
     if (!state->is_stored)
         return false;
@@ -55,7 +55,7 @@ static bool must_take_over(const struct hd_thread_state *state)
 static int take_over(struct hd_planner *p, int64_t now)
 {
     struct hd_backend *backend = p->lane->store->backend;
-    struct hd_thread_state *state = p->state;
+    struct hd_cached_thread *state = p->state;
     struct hd_batch_builder builder;
     struct hd_batch batch;
     size_t failed;
@@ -96,7 +96,7 @@ static int open_thread(struct hd_planner *p)
     p->was_stored = p->state->is_stored;
     p->has_earlier = p->state->batch == lane->batch_number;
     if (p->request->guard && p->request->guard != p->state->guard)
-        err = hd_guard_expect(&lane->batch, p->request->thread, p->request->guard);
+        err = hd_thread_fence_expect(&lane->batch, p->request->thread, p->request->guard);
     if (!err && !p->was_stored)
         err = add_thread(p, now);
     if (!err && (!p->has_earlier || (is_put && p->state->put_batch != lane->batch_number)))
@@ -127,7 +127,7 @@ struct put_plan {
     struct hd_slice run_id;
     struct channel *channels;
     size_t channel_count;
-    struct hd_entry *entries;
+    struct hd_channel_entry *entries;
     size_t entry_count;
     size_t carried_count;
     bool has_old;        /* the checkpoint exists and is replaced */
@@ -182,7 +182,7 @@ static int record_changed(struct put_plan *plan, struct hd_slice channel)
 {
     size_t at;
     const struct heddle_value *value = find_value(&plan->p->request->as.put, channel, &at);
-    struct hd_entry *entry = &plan->entries[plan->entry_count];
+    struct hd_channel_entry *entry = &plan->entries[plan->entry_count];
     int err;
 
     if (!value)
@@ -215,10 +215,10 @@ static int record_all_changed(struct put_plan *plan)
     return err;
 }
 
-static int copy_entry(struct put_plan *plan, const struct hd_entry *entry)
+static int copy_entry(struct put_plan *plan, const struct hd_channel_entry *entry)
 {
     struct hd_arena *arena = &plan->p->lane->batch.arena;
-    struct hd_entry *copy = &plan->entries[plan->entry_count];
+    struct hd_channel_entry *copy = &plan->entries[plan->entry_count];
     int err = hd_arena_copy(arena, entry->channel, &copy->channel);
 
     if (!err)
@@ -231,18 +231,19 @@ static int copy_entry(struct put_plan *plan, const struct hd_entry *entry)
 }
 
 /* `theirs` are its versions; without ours they are not looked at. */
-static int carry_entries(struct put_plan *plan, const struct hd_body *body, hd_json_val theirs)
+static int carry_entries(struct put_plan *plan, const struct hd_checkpoint_body *body,
+                         hd_json_val theirs)
 {
     int err = 0;
 
     for (size_t i = 0; !err && i < plan->channel_count; i++) {
         struct channel *channel = &plan->channels[i];
-        const struct hd_entry *entry;
+        const struct hd_channel_entry *entry;
 
         if (!channel->is_carried ||
             (channel->version && !version_eq(hd_json_get(theirs, channel->name), channel->version)))
             continue;
-        entry = hd_body_entry(body, channel->name);
+        entry = hd_checkpoint_body_entry(body, channel->name);
         if (entry)
             err = copy_entry(plan, entry);
         channel->is_carried = false;
@@ -255,8 +256,8 @@ static int carry_entries(struct put_plan *plan, const struct hd_body *body, hd_j
 static int carry_from(struct put_plan *plan, struct hd_slice encoded)
 {
     struct hd_json json = {0};
-    struct hd_body body;
-    int err = hd_body_parse(encoded, &plan->p->lane->batch.arena, &body);
+    struct hd_checkpoint_body body;
+    int err = hd_checkpoint_body_parse(encoded, &plan->p->lane->batch.arena, &body);
 
     if (!err && plan->p->request->outline) /* it is the parent */
         return carry_entries(plan, &body, NULL);
@@ -295,7 +296,7 @@ static int carry_from_parent(struct put_plan *plan)
                              .columns = 1u << HD_CHECKPOINTS_BODY};
     struct hd_slice body;
 
-    if (hd_state_head(plan->p->state, ns, parent, &body))
+    if (hd_cached_head(plan->p->state, ns, parent, &body))
         return carry_from(plan, body);
     if (parent.len == 0 || !plan->p->was_stored)
         return 0;
@@ -367,7 +368,7 @@ static int find_old(struct put_plan *plan)
                              .prefix_count = 3,
                              .columns = 1u << HD_CHECKPOINTS_BODY};
 
-    plan->has_old = hd_state_head(p->state, ns, id, &plan->old);
+    plan->has_old = hd_cached_head(p->state, ns, id, &plan->old);
     if (plan->has_old || !p->was_stored || !p->lane->cache.is_careful)
         return 0;
     if (p->has_earlier)
@@ -393,7 +394,7 @@ static int renew_epoch(struct hd_planner *p)
 
 static int by_channel(const void *a, const void *b)
 {
-    const struct hd_entry *x = a, *y = b;
+    const struct hd_channel_entry *x = a, *y = b;
 
     return hd_slice_cmp(x->channel, y->channel);
 }
@@ -409,16 +410,16 @@ static int put_row(struct put_plan *plan)
 {
     const struct heddle_checkpoint *put = &plan->p->request->as.put;
     struct hd_lane *lane = plan->p->lane;
-    struct hd_body body = {.v = plan->v,
-                           .json = hd_from_public(put->checkpoint),
-                           .entries = plan->entries,
-                           .entry_count = plan->entry_count};
+    struct hd_checkpoint_body body = {.v = plan->v,
+                                      .json = hd_from_public(put->checkpoint),
+                                      .entries = plan->entries,
+                                      .entry_count = plan->entry_count};
     struct hd_slice run_id, packed;
     int err;
 
     qsort(plan->entries, plan->entry_count, sizeof(*plan->entries), by_channel);
     hd_buf_reset(&lane->scratch);
-    err = hd_body_write(&lane->scratch, &body);
+    err = hd_checkpoint_body_write(&lane->scratch, &body);
     if (!err)
         err = hd_plan_pack(plan->p, hd_buf_slice(&lane->scratch), &packed);
     if (!err)
@@ -426,8 +427,8 @@ static int put_row(struct put_plan *plan)
     if (!err && plan->has_old)
         err = renew_epoch(plan->p);
     if (!err)
-        err = hd_state_set_head(plan->p->state, hd_from_public(put->ns), hd_from_public(put->id),
-                                hd_buf_slice(&lane->scratch));
+        err = hd_cached_set_head(plan->p->state, hd_from_public(put->ns), hd_from_public(put->id),
+                                 hd_buf_slice(&lane->scratch));
     if (err)
         return err;
     struct hd_cell cells[] = {
@@ -607,14 +608,14 @@ static int plan_writes(struct hd_planner *p)
     return err;
 }
 
-int hd_plan(struct hd_lane *lane, struct hd_request *request, struct hd_fault *fault)
+int hd_plan(struct hd_lane *lane, struct hd_lane_request *request, struct hd_fault *fault)
 {
     struct hd_planner p = {.lane = lane, .request = request, .fault = fault};
     int err;
 
     if (request->kind == HD_REQUEST_ROWS)
         return hd_batch_append(&lane->batch, &request->as.rows.batch);
-    err = hd_request_cut(request);
+    err = hd_lane_request_cut(request);
     if (err)
         return err;
     return request->kind == HD_REQUEST_PUT ? plan_put(&p) : plan_writes(&p);

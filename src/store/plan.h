@@ -7,8 +7,8 @@
 
 struct hd_planner {
     struct hd_lane *lane;
-    struct hd_request *request;
-    struct hd_thread_state *state;
+    struct hd_lane_request *request;
+    struct hd_cached_thread *state;
     bool was_stored;  /* the thread is in the database, or will be after this batch */
     bool has_earlier; /* this batch already writes to the thread: reading now would miss that */
     struct hd_fault *fault;

@@ -7,7 +7,7 @@
 
 static bool is_bracket(const struct hd_segment *segment)
 {
-    return !segment->is_run && hd_slice_eq(segment->literal, HD_S("]"));
+    return !segment->is_extent && hd_slice_eq(segment->literal, HD_S("]"));
 }
 
 /* Whether the reference is of what the growth goes on from, and has the end that it must have. */
@@ -18,7 +18,7 @@ static bool is_base(const struct hd_ref *ref, const struct hd_growth *growth)
     return !ref->is_inline && ref->size == growth->base_size &&
            ref->checksum == growth->base_checksum && count >= 2 &&
            is_bracket(&ref->segments[count - 1]) &&
-           (!growth->drops_chunk || ref->segments[count - 2].is_run);
+           (!growth->drops_chunk || ref->segments[count - 2].is_extent);
 }
 
 /*
@@ -31,16 +31,16 @@ static int find_base(struct hd_planner *p, const struct heddle_value *value,
     const struct heddle_checkpoint *put = &p->request->as.put;
     struct hd_arena *arena = &p->lane->batch.arena;
     struct hd_slice channel = hd_from_public(value->channel), encoded;
-    const struct hd_entry *entry;
-    struct hd_body body;
+    const struct hd_channel_entry *entry;
+    struct hd_checkpoint_body body;
     int err;
 
     *is_found = false;
     if ((p->state->epoch & 1) ||
-        !hd_state_head(p->state, hd_from_public(put->ns), hd_from_public(put->parent), &encoded))
+        !hd_cached_head(p->state, hd_from_public(put->ns), hd_from_public(put->parent), &encoded))
         return 0;
-    err = hd_body_parse(encoded, arena, &body);
-    entry = err ? NULL : hd_body_entry(&body, channel);
+    err = hd_checkpoint_body_parse(encoded, arena, &body);
+    entry = err ? NULL : hd_checkpoint_body_entry(&body, channel);
     if (!entry || !hd_slice_eq(entry->type, hd_from_public(value->type)))
         return err;
     err = hd_ref_parse(entry->ref, channel, arena, ref);
@@ -60,7 +60,7 @@ static int extend(struct hd_planner *p, struct hd_slice channel, const struct hd
 
     if (growth->drops_chunk && --last->count == 0)
         parts.base_count--;
-    if (last->is_run && last->count == 1)
+    if (last->is_extent && last->count == 1)
         last->rest_comma = false; /* as a builder leaves it */
     return hd_plan_parts(p, channel, &parts, out);
 }
@@ -68,7 +68,7 @@ static int extend(struct hd_planner *p, struct hd_slice channel, const struct hd
 /* From now on the request has the value as bytes. */
 static int make_whole(struct hd_planner *p, size_t i)
 {
-    struct hd_request *request = p->request;
+    struct hd_lane_request *request = p->request;
     size_t count = request->as.put.value_count;
     const struct hd_growth *growth = request->growths[i];
     struct heddle_value *values = hd_arena_calloc(&request->arena, count, sizeof(*values));

@@ -14,7 +14,7 @@ int hd_plan_pack(struct hd_planner *p, struct hd_slice bytes, struct hd_slice *o
                                               : hd_pack(arena, bytes, out);
 }
 
-static int add_chunk(struct hd_planner *p, struct hd_slice name, uint32_t stream,
+static int add_chunk(struct hd_planner *p, struct hd_slice name, uint32_t sequence,
                      const struct hd_piece *piece, int64_t *seq)
 {
     struct hd_arena *arena = &p->lane->batch.arena;
@@ -24,7 +24,7 @@ static int add_chunk(struct hd_planner *p, struct hd_slice name, uint32_t stream
     if (!err)
         err = hd_arena_copy(arena, hd_slice(&piece->hash, sizeof(piece->hash)), &hash);
     if (!err)
-        err = hd_state_add(p->state, stream, piece->hash, seq);
+        err = hd_cached_add(p->state, sequence, piece->hash, seq);
     if (err)
         return err;
     struct hd_cell cells[] = {
@@ -38,29 +38,29 @@ static int add_chunk(struct hd_planner *p, struct hd_slice name, uint32_t stream
 }
 
 /*
- * Writes and the values that come of them share chunks in one stream, as long
+ * Writes and the values that come of them share chunks in one sequence, as long
  * as they are the same bytes in the same order: a task writes a message, the
  * next checkpoint's list ends with it, and its chunk already stands where the
  * list goes on. Where a reducer changes what was written (a missing id, a dict
  * that becomes a message, tasks applied in another order) the writes' chunks
  * would lie between those of the list and cut it into many runs. Where that is
  * seen more than now and then (two calls may overtake each other), the channel's
- * writes go to a stream of their own.
+ * writes go to a sequence of their own.
  */
-static const struct hd_slice writes_stream = HD_S_INIT("__writes__");
+static const struct hd_slice writes_sequence = HD_S_INIT("__writes__");
 
-static void claim(struct hd_stream *stream, int64_t follows, int64_t seq)
+static void claim(struct hd_chunk_sequence *sequence, int64_t follows, int64_t seq)
 {
-    if (stream->unclaimed && seq >= stream->unclaimed) {
-        *(follows && seq != follows ? &stream->misses : &stream->hits) += 1;
-        stream->unclaimed = seq + 1 < stream->first + (int64_t)stream->count ? seq + 1 : 0;
+    if (sequence->unclaimed && seq >= sequence->unclaimed) {
+        *(follows && seq != follows ? &sequence->misses : &sequence->hits) += 1;
+        sequence->unclaimed = seq + 1 < sequence->first + (int64_t)sequence->count ? seq + 1 : 0;
     }
 }
 
 /*
  * Where a chunk of a channel's value is or will be stored. `follows` is the
  * number after the chunk before it: an append-only list matches there without a
- * look-up. Only its own stream counts: a value that borrowed from others would
+ * look-up. Only its own sequence counts: a value that borrowed from others would
  * scatter over them.
  */
 static int place_in_value(struct hd_planner *p, struct hd_slice name, uint32_t own,
@@ -68,33 +68,33 @@ static int place_in_value(struct hd_planner *p, struct hd_slice name, uint32_t o
 {
     int err = 0;
 
-    if (hd_state_is_chunk(p->state, own, follows, piece->hash))
+    if (hd_cached_is_chunk(p->state, own, follows, piece->hash))
         *seq = follows;
     else
-        *seq = hd_state_find(p->state, own, piece->hash);
+        *seq = hd_cached_find(p->state, own, piece->hash);
     if (*seq == 0)
         err = add_chunk(p, name, own, piece, seq);
     if (!err)
-        claim(&p->state->streams[own], follows, *seq);
+        claim(&p->state->sequences[own], follows, *seq);
     return err;
 }
 
-/* The same for a write's value, which may borrow from any stream: it does not grow. */
+/* The same for a write's value, which may borrow from any sequence: it does not grow. */
 static int place_in_write(struct hd_planner *p, struct hd_slice name, uint32_t own,
-                          const struct hd_piece *piece, uint32_t *stream, int64_t *seq)
+                          const struct hd_piece *piece, uint32_t *sequence, int64_t *seq)
 {
     int err;
 
-    *stream = own;
-    *seq = hd_state_find(p->state, own, piece->hash);
+    *sequence = own;
+    *seq = hd_cached_find(p->state, own, piece->hash);
     if (*seq == 0)
-        *seq = hd_state_find_any(p->state, piece->hash, stream);
+        *seq = hd_cached_find_any(p->state, piece->hash, sequence);
     if (*seq)
         return 0;
-    *stream = own;
+    *sequence = own;
     err = add_chunk(p, name, own, piece, seq);
-    if (!err && p->state->streams[own].unclaimed == 0)
-        p->state->streams[own].unclaimed = *seq;
+    if (!err && p->state->sequences[own].unclaimed == 0)
+        p->state->sequences[own].unclaimed = *seq;
     return err;
 }
 
@@ -106,17 +106,17 @@ static int refer_to_pieces(struct hd_planner *p, const struct hd_pieces *pieces,
 
     for (size_t i = 0; i < pieces->count; i++) {
         const struct hd_piece *piece = &pieces->items[i];
-        uint32_t stream = own;
+        uint32_t sequence = own;
         int64_t seq;
         int err;
 
         if (!piece->is_chunk) {
             err = hd_ref_builder_literal(builder, piece->bytes, piece->comma);
         } else {
-            err = is_write ? place_in_write(p, name, own, piece, &stream, &seq)
+            err = is_write ? place_in_write(p, name, own, piece, &sequence, &seq)
                            : place_in_value(p, name, own, piece, follows, &seq);
             if (!err)
-                err = hd_ref_builder_chunk(builder, p->state->streams[stream].name, seq,
+                err = hd_ref_builder_chunk(builder, p->state->sequences[sequence].name, seq,
                                            piece->comma);
             follows = seq + 1;
         }
@@ -126,32 +126,32 @@ static int refer_to_pieces(struct hd_planner *p, const struct hd_pieces *pieces,
     return 0;
 }
 
-static int load_stream(struct hd_planner *p, struct hd_slice name, uint32_t *out)
+static int sequence_load(struct hd_planner *p, struct hd_slice name, uint32_t *out)
 {
-    if (!hd_state_has_stream(p->state, name) && p->has_earlier)
+    if (!hd_cached_has_sequence(p->state, name) && p->has_earlier)
         return HD_EBUSY;
-    return hd_state_stream(p->state, p->lane->store->backend, name, out, p->fault);
+    return hd_cached_sequence(p->state, p->lane->store->backend, name, out, p->fault);
 }
 
-static bool differs(const struct hd_stream *stream)
+static bool differs(const struct hd_chunk_sequence *sequence)
 {
-    return stream->misses > 3 + stream->hits / 16;
+    return sequence->misses > 3 + sequence->hits / 16;
 }
 
-/* The stream that new chunks of the value go to. */
-static int choose_stream(struct hd_planner *p, struct hd_slice channel, struct hd_slice *name,
-                         uint32_t *out)
+/* The sequence that new chunks of the value go to. */
+static int sequence_choose(struct hd_planner *p, struct hd_slice channel, struct hd_slice *name,
+                           uint32_t *out)
 {
     uint32_t writes;
-    int err = load_stream(p, channel, out);
+    int err = sequence_load(p, channel, out);
 
     *name = channel;
     if (err || p->request->kind != HD_REQUEST_WRITES)
         return err;
-    err = load_stream(p, writes_stream, &writes);
+    err = sequence_load(p, writes_sequence, &writes);
     /* Whoever filled it found the two to differ; that need not be found out again. */
-    if (!err && (differs(&p->state->streams[*out]) || p->state->streams[writes].count > 0)) {
-        *name = writes_stream;
+    if (!err && (differs(&p->state->sequences[*out]) || p->state->sequences[writes].count > 0)) {
+        *name = writes_sequence;
         *out = writes;
     }
     return err;
@@ -168,7 +168,7 @@ static int refer_to_base(const struct hd_plan_parts *parts, struct hd_ref_builde
         const struct hd_segment *segment = &parts->base[i];
 
         err = hd_ref_builder_segment(builder, segment);
-        if (segment->is_run)
+        if (segment->is_extent)
             *follows = segment->start + (int64_t)segment->count;
     }
     return err;
@@ -182,7 +182,7 @@ int hd_plan_parts(struct hd_planner *p, struct hd_slice channel, const struct hd
     struct hd_slice name;
     int64_t follows;
     uint32_t own;
-    int err = choose_stream(p, channel, &name, &own);
+    int err = sequence_choose(p, channel, &name, &own);
 
     if (err)
         return err;

@@ -20,8 +20,8 @@ int64_t hd_row_bytes(enum hd_table_id table, const struct hd_cell *cells)
     return bytes;
 }
 
-int hd_keep_name(struct hd_arena *arena, struct hd_slice ns, struct hd_slice id,
-                 struct hd_slice *out)
+int hd_prune_name(struct hd_arena *arena, struct hd_slice ns, struct hd_slice id,
+                  struct hd_slice *out)
 {
     char *name = hd_arena_alloc(arena, sizeof(ns.len) + ns.len + id.len);
 
@@ -51,9 +51,9 @@ static int apply_job(struct hd_store *store, struct hd_lane *lane, void *arg,
     return hd_backend_apply(store->backend, &a->batch, &a->failed, fault);
 }
 
-int hd_keep_apply(struct hd_store *store, struct hd_slice thread,
-                  const struct hd_batch_builder *builder, bool has_lane, size_t *failed,
-                  struct hd_fault *fault)
+int hd_prune_apply(struct hd_store *store, struct hd_slice thread,
+                   const struct hd_batch_builder *builder, bool has_lane, size_t *failed,
+                   struct hd_fault *fault)
 {
     struct application a = {.batch = hd_batch_view(builder)};
     int err = has_lane ? apply_job(store, NULL, &a, fault)
@@ -69,7 +69,7 @@ int hd_keep_apply(struct hd_store *store, struct hd_slice thread,
 struct keeper {
     struct hd_store *store;
     struct hd_slice thread;
-    const struct hd_keep *keep;
+    const struct hd_prune_options *keep;
     struct hd_fault *fault;
     bool has_lane;
     bool is_refused; /* what shall happen at the same time cannot */
@@ -282,7 +282,7 @@ static int begin_batch(struct keeper *k, int64_t next)
 static int apply_batch(struct keeper *k, int64_t next)
 {
     size_t failed = 0;
-    int err = hd_keep_apply(k->store, k->thread, &k->batch, k->has_lane, &failed, k->fault);
+    int err = hd_prune_apply(k->store, k->thread, &k->batch, k->has_lane, &failed, k->fault);
 
     if (err == HD_ECONFLICT && k->keep->also && !k->is_done && failed < k->keep->also->count)
         k->is_refused = true;
@@ -363,7 +363,7 @@ static int fill_doomed(struct keeper *k, struct hd_map *doomed)
             continue;
         node->is_gone = true;
         count_node(k, node);
-        err = hd_keep_name(&k->tree.arena, k->tree.spaces[node->space].ns, node->id, &name);
+        err = hd_prune_name(&k->tree.arena, k->tree.spaces[node->space].ns, node->id, &name);
         if (!err)
             err = hd_map_put(doomed, name, node);
     }
@@ -423,7 +423,7 @@ static int keep_once(struct keeper *k)
 static int keep_job(struct hd_store *store, struct hd_lane *lane, void *arg, struct hd_fault *fault)
 {
     struct keeper *k = arg;
-    struct hd_again again = {0};
+    struct hd_retry retry = {0};
     int err;
 
     (void)lane;
@@ -431,7 +431,7 @@ static int keep_job(struct hd_store *store, struct hd_lane *lane, void *arg, str
     k->fault = fault;
     do
         err = keep_once(k);
-    while (err == HD_ECONFLICT && !k->is_refused && hd_again(store, &again, &err, fault));
+    while (err == HD_ECONFLICT && !k->is_refused && hd_retry(store, &retry, &err, fault));
     return err;
 }
 
@@ -445,12 +445,12 @@ static int apply_also(struct keeper *k)
     hd_batch_init(&k->batch);
     err = hd_batch_append(&k->batch, k->keep->also);
     if (!err)
-        err = hd_keep_apply(k->store, k->thread, &k->batch, k->has_lane, NULL, k->fault);
+        err = hd_prune_apply(k->store, k->thread, &k->batch, k->has_lane, NULL, k->fault);
     hd_batch_fini(&k->batch);
     return err;
 }
 
-int hd_keep(struct hd_store *store, struct hd_slice thread, const struct hd_keep *keep,
+int hd_keep(struct hd_store *store, struct hd_slice thread, const struct hd_prune_options *keep,
             struct hd_fault *fault)
 {
     struct keeper k = {.store = store, .thread = thread, .keep = keep};

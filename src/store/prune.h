@@ -19,7 +19,7 @@
 #include "store/batch.h"
 #include "store/store.h"
 
-struct hd_keep {
+struct hd_prune_options {
     enum heddle_prune strategy;
     /*
      * Replaces the strategy: removes this checkpoint with all its descendants and everything that
@@ -41,7 +41,7 @@ struct hd_keep {
 
 /* A missing thread or an already removed checkpoint is not an error. */
 HD_MUST_CHECK int hd_keep(struct hd_store *store, struct hd_slice thread,
-                          const struct hd_keep *keep, struct hd_fault *fault);
+                          const struct hd_prune_options *keep, struct hd_fault *fault);
 
 /* ---- collect.c: chunks ---- */
 
@@ -59,12 +59,12 @@ HD_MUST_CHECK int hd_collect(struct hd_store *store, const struct hd_collection 
                              struct hd_fault *fault);
 
 /* Applies the batch, in the lane of the thread. `failed` as of hd_backend_apply(), or NULL. */
-HD_MUST_CHECK int hd_keep_apply(struct hd_store *store, struct hd_slice thread,
-                                const struct hd_batch_builder *builder, bool has_lane,
-                                size_t *failed, struct hd_fault *fault);
+HD_MUST_CHECK int hd_prune_apply(struct hd_store *store, struct hd_slice thread,
+                                 const struct hd_batch_builder *builder, bool has_lane,
+                                 size_t *failed, struct hd_fault *fault);
 /* The name of a checkpoint in such a map, in the arena. */
-HD_MUST_CHECK int hd_keep_name(struct hd_arena *arena, struct hd_slice ns, struct hd_slice id,
-                               struct hd_slice *out);
+HD_MUST_CHECK int hd_prune_name(struct hd_arena *arena, struct hd_slice ns, struct hd_slice id,
+                                struct hd_slice *out);
 /* Bytes of a row as heddle_thread_usage() counts them. */
 int64_t hd_row_bytes(enum hd_table_id table, const struct hd_cell *cells);
 

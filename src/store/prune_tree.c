@@ -142,7 +142,7 @@ static int note_delta(struct hd_tree *tree, struct hd_slice channel, struct hd_s
 
 /* The channels that are counted since their last value, unless they have one here. */
 static int read_open(struct hd_tree *tree, struct hd_tree_node *node, hd_json_val metadata,
-                     const struct hd_body *body)
+                     const struct hd_checkpoint_body *body)
 {
     hd_json_val counters = hd_json_get(metadata, HD_S("counters_since_delta_snapshot"));
     struct hd_json_iter it;
@@ -157,7 +157,7 @@ static int read_open(struct hd_tree *tree, struct hd_tree_node *node, hd_json_va
     node->open = open;
     it = hd_json_iter(counters);
     while (!err && hd_json_next(&it)) {
-        if (!hd_body_entry(body, it.key))
+        if (!hd_checkpoint_body_entry(body, it.key))
             err = note_delta(tree, it.key, &open[node->open_count++]);
     }
     return err;
@@ -201,19 +201,19 @@ static int read_owner(struct hd_tree *tree, struct hd_tree_node *node, hd_json_v
     return hd_arena_copy(&tree->arena, hd_json_string(owner), &node->owner);
 }
 
-static int read_body(struct reader *r, const struct hd_cell *cells, struct hd_body *body)
+static int read_body(struct reader *r, const struct hd_cell *cells, struct hd_checkpoint_body *body)
 {
     struct hd_slice encoded;
     int err = hd_unpack_copy(&r->scratch, cells[HD_CHECKPOINTS_BODY].bytes, &encoded);
 
-    return err ? err : hd_body_parse(encoded, &r->scratch, body);
+    return err ? err : hd_checkpoint_body_parse(encoded, &r->scratch, body);
 }
 
 static int read_node(struct reader *r, struct hd_tree_node *node, const struct hd_cell *cells)
 {
     struct hd_tree *tree = r->tree;
     struct hd_json metadata = {0};
-    struct hd_body body;
+    struct hd_checkpoint_body body;
     int err = read_body(r, cells, &body);
 
     if (!err)
@@ -279,7 +279,7 @@ static int on_seeds(void *arg, size_t which, const struct hd_cell *cells)
 {
     struct reader *r = arg;
     size_t node = node_of(r->tree, cells[HD_CHECKPOINTS_NS].bytes, cells[HD_CHECKPOINTS_ID].bytes);
-    struct hd_body body;
+    struct hd_checkpoint_body body;
     int err;
 
     (void)which;
@@ -508,7 +508,8 @@ static int find_latest(struct hd_tree *tree, const struct hd_tree_space *space, 
     return err;
 }
 
-static int keep_latest(struct hd_tree *tree, struct hd_slice thread, const struct hd_keep *keep)
+static int keep_latest(struct hd_tree *tree, struct hd_slice thread,
+                       const struct hd_prune_options *keep)
 {
     size_t latest;
     int err = 0;
@@ -543,7 +544,7 @@ static void find_orphans(struct hd_tree *tree, const struct hd_tree_space *space
 }
 
 static void name_heads(struct hd_tree *tree, const struct hd_tree_space *space,
-                       struct hd_slice thread, const struct hd_keep *keep)
+                       struct hd_slice thread, const struct hd_prune_options *keep)
 {
     for (size_t i = 0; i < keep->head_count; i++) {
         size_t head;
@@ -679,7 +680,8 @@ static int order_of(struct hd_tree *tree, size_t **out, size_t **ends)
     return 0;
 }
 
-static int keep_branches(struct hd_tree *tree, struct hd_slice thread, const struct hd_keep *keep)
+static int keep_branches(struct hd_tree *tree, struct hd_slice thread,
+                         const struct hd_prune_options *keep)
 {
     size_t *order, *ends;
     int err = order_of(tree, &order, &ends);
@@ -709,7 +711,7 @@ static void mark_fallen(struct hd_tree *tree, const size_t *order, size_t count,
     }
 }
 
-static int keep_standing(struct hd_tree *tree, const struct hd_keep *keep)
+static int keep_standing(struct hd_tree *tree, const struct hd_prune_options *keep)
 {
     size_t fall = node_of(tree, keep->fall->ns, keep->fall->id);
     size_t *order, *ends;
@@ -726,7 +728,7 @@ static int keep_standing(struct hd_tree *tree, const struct hd_keep *keep)
 }
 
 int hd_tree_read(struct hd_tree *tree, struct hd_store *store, struct hd_slice thread,
-                 const struct hd_keep *keep, struct hd_fault *fault)
+                 const struct hd_prune_options *keep, struct hd_fault *fault)
 {
     int err = read_all(tree, store, thread, fault);
 

@@ -40,7 +40,7 @@ struct item {
     bool is_latest; /* no id was given */
     struct hd_window window;
     struct heddle_tuple *tuple;
-    struct hd_body body;
+    struct hd_checkpoint_body body;
     struct write_list writes;
     struct write_list sends;
 };
@@ -80,7 +80,7 @@ static int on_checkpoint(void *arg, size_t which, const struct hd_cell *cells)
     int err = hd_unpack_copy(r->arena, cells[HD_CHECKPOINTS_BODY].bytes, &body);
 
     if (!err)
-        err = hd_body_parse(body, r->arena, &item->body);
+        err = hd_checkpoint_body_parse(body, r->arena, &item->body);
     if (!err)
         err = copy(r, cells[HD_CHECKPOINTS_METADATA].bytes, &tuple->metadata);
     if (!err)
@@ -260,8 +260,8 @@ static int settle_writes(struct reader *r, struct item *item, const struct write
 /* ---- values ---- */
 
 /* Whether the caller has it; then only its size is told. */
-static int find_known(struct reader *r, const struct hd_entry *entry, struct heddle_bytes *out,
-                      bool *is_known)
+static int find_known(struct reader *r, const struct hd_channel_entry *entry,
+                      struct heddle_bytes *out, bool *is_known)
 {
     struct hd_ref ref;
 
@@ -289,7 +289,7 @@ static int ask_values(struct reader *r, struct item *item)
     int err = values ? 0 : HD_ENOMEM;
 
     for (size_t i = 0; !err && i < count; i++) {
-        const struct hd_entry *entry = &item->body.entries[i];
+        const struct hd_channel_entry *entry = &item->body.entries[i];
         bool is_known;
 
         values[i].channel = hd_to_public(entry->channel);
@@ -422,7 +422,7 @@ static void give_back(struct reader *r, uint64_t taken)
 
 static int read_all(struct reader *r, const struct hd_key *keys, struct heddle_tuple *tuples)
 {
-    struct hd_again again = {0}, gone = {0};
+    struct hd_retry retry = {0}, gone = {0};
     uint64_t taken = r->allowance ? r->allowance->taken : 0;
     int err;
 
@@ -434,8 +434,8 @@ static int read_all(struct reader *r, const struct hd_key *keys, struct heddle_t
         give_back(r, taken);
         err = read_once(r, keys, tuples);
     } while (
-        (err == HD_ECORRUPT && hd_look_again(r->store, &again, keys, r->count, &err, r->fault)) ||
-        (err == HD_ECONFLICT && hd_again(r->store, &gone, &err, r->fault)));
+        (err == HD_ECORRUPT && hd_retry_read(r->store, &retry, keys, r->count, &err, r->fault)) ||
+        (err == HD_ECONFLICT && hd_retry(r->store, &gone, &err, r->fault)));
     hd_reading_fini(&r->reading);
     if (err)
         give_back(r, taken);
@@ -446,9 +446,9 @@ static int read_all(struct reader *r, const struct hd_key *keys, struct heddle_t
     return err;
 }
 
-int hd_read_tuples(struct hd_store *store, const struct hd_key *keys, size_t count, int flags,
-                   struct hd_allowance *allowance, struct hd_arena *arena,
-                   struct heddle_tuple *tuples, struct hd_fault *fault)
+int hd_store_read_tuples(struct hd_store *store, const struct hd_key *keys, size_t count, int flags,
+                         struct hd_allowance *allowance, struct hd_arena *arena,
+                         struct heddle_tuple *tuples, struct hd_fault *fault)
 {
     struct reader r = {.store = store,
                        .arena = arena,
@@ -460,9 +460,9 @@ int hd_read_tuples(struct hd_store *store, const struct hd_key *keys, size_t cou
     return read_all(&r, keys, tuples);
 }
 
-int hd_read_unknown(struct hd_store *store, const struct hd_key *key, const struct hd_known *known,
-                    size_t known_count, struct hd_arena *arena, struct heddle_tuple *tuple,
-                    struct hd_fault *fault)
+int hd_store_read_unknown(struct hd_store *store, const struct hd_key *key,
+                          const struct hd_known *known, size_t known_count, struct hd_arena *arena,
+                          struct heddle_tuple *tuple, struct hd_fault *fault)
 {
     struct reader r = {.store = store,
                        .arena = arena,

@@ -29,7 +29,7 @@ static int check_values(struct hd_store *store, const struct heddle_value *value
     return err;
 }
 
-static const struct heddle_value *values_of(const struct hd_request *request, size_t *count)
+static const struct heddle_value *values_of(const struct hd_lane_request *request, size_t *count)
 {
     switch (request->kind) {
     case HD_REQUEST_PUT:
@@ -46,7 +46,7 @@ static const struct heddle_value *values_of(const struct hd_request *request, si
     return NULL;
 }
 
-int hd_request_cut(struct hd_request *request)
+int hd_lane_request_cut(struct hd_lane_request *request)
 {
     size_t count;
     const struct heddle_value *values = values_of(request, &count);
@@ -72,7 +72,7 @@ int hd_request_cut(struct hd_request *request)
     return err;
 }
 
-void hd_request_fini(struct hd_request *request)
+void hd_lane_request_fini(struct hd_lane_request *request)
 {
     size_t count;
 
@@ -85,7 +85,7 @@ void hd_request_fini(struct hd_request *request)
     hd_arena_fini(&request->arena);
 }
 
-static void request_init(struct hd_request *request, enum hd_request_kind kind)
+static void request_init(struct hd_lane_request *request, enum hd_lane_request_kind kind)
 {
     memset(request, 0, sizeof(*request));
     request->kind = kind;
@@ -99,8 +99,8 @@ static int check_id(struct heddle_bytes id, const char *what, struct hd_fault *f
     return hd_check_length(hd_from_public(id), HD_MAX_ID, what, fault);
 }
 
-int hd_request_put(struct hd_store *store, struct hd_request *request,
-                   const struct heddle_checkpoint *put, struct hd_fault *fault)
+int hd_lane_request_put(struct hd_store *store, struct hd_lane_request *request,
+                        const struct heddle_checkpoint *put, struct hd_fault *fault)
 {
     int err;
 
@@ -117,12 +117,12 @@ int hd_request_put(struct hd_store *store, struct hd_request *request,
     if (!err)
         err = check_values(store, put->values, put->value_count, fault);
     if (err)
-        hd_request_fini(request);
+        hd_lane_request_fini(request);
     return err;
 }
 
-int hd_request_writes(struct hd_store *store, struct hd_request *request,
-                      const struct heddle_writes *writes, struct hd_fault *fault)
+int hd_lane_request_writes(struct hd_store *store, struct hd_lane_request *request,
+                           const struct heddle_writes *writes, struct hd_fault *fault)
 {
     int err;
 
@@ -140,11 +140,12 @@ int hd_request_writes(struct hd_store *store, struct hd_request *request,
     if (!err)
         err = check_values(store, writes->values, writes->value_count, fault);
     if (err)
-        hd_request_fini(request);
+        hd_lane_request_fini(request);
     return err;
 }
 
-void hd_request_rows(struct hd_request *request, struct hd_slice key, const struct hd_batch *batch)
+void hd_lane_request_rows(struct hd_lane_request *request, struct hd_slice key,
+                          const struct hd_batch *batch)
 {
     request_init(request, HD_REQUEST_ROWS);
     request->thread = key;

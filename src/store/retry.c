@@ -12,14 +12,14 @@ static int64_t between(int64_t d, int64_t now, const void *salt)
     return d + (int64_t)((mixed >> 24) % (uint64_t)d);
 }
 
-static int64_t pause_after(const struct hd_again *again, int64_t now)
+static int64_t pause_after(const struct hd_retry *retry, int64_t now)
 {
-    int64_t pause = (int64_t)PAUSE_MIN_US << (again->tries < 12 ? again->tries : 12);
-    int64_t took = (now - again->began_us) * again->tries, left = again->until_us - now;
+    int64_t pause = (int64_t)PAUSE_MIN_US << (retry->tries < 12 ? retry->tries : 12);
+    int64_t took = (now - retry->began_us) * retry->tries, left = retry->until_us - now;
 
     if (pause > PAUSE_MAX_US)
         pause = PAUSE_MAX_US;
-    pause = between(pause > took ? pause : took, now, again);
+    pause = between(pause > took ? pause : took, now, retry);
     return pause < left ? pause : left;
 }
 
@@ -29,23 +29,23 @@ static void forget(struct hd_fault *fault)
         *fault = (struct hd_fault){0};
 }
 
-bool hd_again(const struct hd_store *store, struct hd_again *again, int *err,
+bool hd_retry(const struct hd_store *store, struct hd_retry *retry, int *err,
               struct hd_fault *fault)
 {
     int64_t now = hd_clock_monotonic_us();
 
     forget(fault);
-    if (again->tries == 0) {
-        again->until_us = now + store->timeout_us;
-    } else if (now >= again->until_us && again->tries >= HD_TRIES_MIN) {
+    if (retry->tries == 0) {
+        retry->until_us = now + store->timeout_us;
+    } else if (now >= retry->until_us && retry->tries >= HD_TRIES_MIN) {
         *err = hd_fault_set(fault, HD_EBUSY, "others kept changing it for %d s",
                             (int)(store->timeout_us / 1000000));
         return false;
-    } else if (now < again->until_us) {
-        hd_clock_sleep_us(pause_after(again, now));
+    } else if (now < retry->until_us) {
+        hd_clock_sleep_us(pause_after(retry, now));
     }
-    again->tries++;
-    again->began_us = hd_clock_monotonic_us();
+    retry->tries++;
+    retry->began_us = hd_clock_monotonic_us();
     return true;
 }
 
@@ -97,12 +97,12 @@ static int read_epochs(struct hd_store *store, const struct hd_key *keys, size_t
  * A thread that is not there may have come and gone between two looks; if that is how it was every
  * time, its rows are what somebody left of it.
  */
-bool hd_look_again(struct hd_store *store, struct hd_again *again, const struct hd_key *keys,
+bool hd_retry_read(struct hd_store *store, struct hd_retry *retry, const struct hd_key *keys,
                    size_t count, int *err, struct hd_fault *fault)
 {
     struct hd_fault cause = {0};
     uint64_t epochs;
-    bool is_gone, is_first = again->tries == 0;
+    bool is_gone, is_first = retry->tries == 0;
     int problem = read_epochs(store, keys, count, &epochs, &is_gone, &cause);
 
     if (problem) {
@@ -111,14 +111,14 @@ bool hd_look_again(struct hd_store *store, struct hd_again *again, const struct 
             *fault = cause;
         return false;
     }
-    again->has_changed |= !is_first && epochs != again->epochs;
-    again->same = !is_first && epochs == again->epochs && !is_gone ? again->same + 1 : 0;
-    if (again->same == HD_LOOKS_MIN)
+    retry->has_changed |= !is_first && epochs != retry->epochs;
+    retry->same = !is_first && epochs == retry->epochs && !is_gone ? retry->same + 1 : 0;
+    if (retry->same == HD_LOOKS_MIN)
         return false;
-    again->epochs = epochs;
-    if (hd_again(store, again, err, fault))
+    retry->epochs = epochs;
+    if (hd_retry(store, retry, err, fault))
         return true;
-    if (!again->has_changed) {
+    if (!retry->has_changed) {
         *err = HD_ECORRUPT;
         forget(fault);
     }

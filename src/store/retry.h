@@ -23,7 +23,7 @@ enum {
     HD_LOOKS_MIN = 3  /* reads of a damaged-looking value without a change */
 };
 
-struct hd_again {
+struct hd_retry {
     unsigned tries;
     int64_t until_us; /* end of the timeout */
     int64_t began_us; /* start of the latest attempt */
@@ -36,7 +36,7 @@ struct hd_again {
  * Returns true after a pause and clears `fault`. Returns false when the timeout is over and sets
  * *err and `fault`.
  */
-HD_MUST_CHECK bool hd_again(const struct hd_store *store, struct hd_again *again, int *err,
+HD_MUST_CHECK bool hd_retry(const struct hd_store *store, struct hd_retry *retry, int *err,
                             struct hd_fault *fault);
 
 /*
@@ -45,7 +45,7 @@ HD_MUST_CHECK bool hd_again(const struct hd_store *store, struct hd_again *again
  * deletion changes the epoch. So the value is damaged only if the epochs were the same before and
  * after several reads.
  */
-HD_MUST_CHECK bool hd_look_again(struct hd_store *store, struct hd_again *again,
+HD_MUST_CHECK bool hd_retry_read(struct hd_store *store, struct hd_retry *retry,
                                  const struct hd_key *keys, size_t count, int *err,
                                  struct hd_fault *fault);
 

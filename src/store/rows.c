@@ -9,19 +9,19 @@
 int hd_rows_apply(struct heddle *store, struct hd_slice lane_key, const struct hd_batch *batch,
                   size_t *failed, struct hd_fault *fault)
 {
-    struct hd_request request;
+    struct hd_lane_request request;
     int err;
 
-    hd_request_rows(&request, lane_key, batch);
+    hd_lane_request_rows(&request, lane_key, batch);
     err = hd_lane_run(hd_store_of(store), &request, fault);
     if (err == HD_ECONFLICT && failed)
         *failed = request.as.rows.failed;
-    hd_request_fini(&request);
+    hd_lane_request_fini(&request);
     return err;
 }
 
 /* Moves the batch into the request, which outlives the caller's builder. */
-static int own(struct hd_request *request, struct hd_batch_builder *taken)
+static int own(struct hd_lane_request *request, struct hd_batch_builder *taken)
 {
     int err = hd_arena_copy(&request->arena, request->thread, &request->thread);
 
@@ -35,13 +35,13 @@ static int own(struct hd_request *request, struct hd_batch_builder *taken)
 int hd_rows_apply_async(struct heddle *store, struct hd_slice lane_key,
                         struct hd_batch_builder *taken, heddle_done done, void *arg)
 {
-    struct hd_request *request = hd_malloc(sizeof(*request));
+    struct hd_lane_request *request = hd_malloc(sizeof(*request));
     struct hd_batch batch = hd_batch_view(taken);
     int err;
 
     if (!request)
         return HD_ENOMEM;
-    hd_request_rows(request, lane_key, &batch);
+    hd_lane_request_rows(request, lane_key, &batch);
     request->done = done;
     request->done_arg = arg;
     err = own(request, taken);
@@ -54,7 +54,7 @@ int hd_rows_apply_async(struct heddle *store, struct hd_slice lane_key,
         *taken = request->as.rows.owned;
         hd_batch_init(&request->as.rows.owned);
     }
-    hd_request_fini(request);
+    hd_lane_request_fini(request);
     hd_free(request);
     return err;
 }

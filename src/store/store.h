@@ -29,7 +29,7 @@
 #include "store/backend.h"
 
 struct hd_lane;
-struct hd_crew;
+struct hd_thread_pool;
 
 struct hd_store {
     struct hd_backend *backend;
@@ -37,7 +37,7 @@ struct hd_store {
     int64_t timeout_us; /* from the URL: how long conflicts are retried */
     struct hd_lane *lanes;
     unsigned lane_count;
-    struct hd_crew *crew; /* threads for deferred work */
+    struct hd_thread_pool *pool; /* threads for deferred work */
     /* how long asynchronous requests wait for the database; 0: they do not wait */
     int64_t outage_us;
     _Atomic bool is_ending;       /* they wait no longer */
@@ -81,16 +81,16 @@ HD_MUST_CHECK int hd_check_length(struct hd_slice s, size_t max, const char *wha
 
 /* ---- lane.c: writing ---- */
 
-struct hd_request;
+struct hd_lane_request;
 
 /* Runs the request and waits for it. */
-HD_MUST_CHECK int hd_lane_run(struct hd_store *store, struct hd_request *request,
+HD_MUST_CHECK int hd_lane_run(struct hd_store *store, struct hd_lane_request *request,
                               struct hd_fault *fault);
 /*
  * Takes the request (made by hd_malloc): calls request->done later and frees it. On error it stays
  * the caller's. It may stay in the queue until the lanes are woken.
  */
-HD_MUST_CHECK int hd_lane_queue(struct hd_store *store, struct hd_request *request);
+HD_MUST_CHECK int hd_lane_queue(struct hd_store *store, struct hd_lane_request *request);
 void hd_lanes_wake(struct hd_store *store);
 
 HD_MUST_CHECK int hd_lanes_open(struct hd_store *store);
@@ -98,10 +98,11 @@ void hd_lanes_close(struct hd_store *store);
 
 /* ---- thread_pool.c: deferred work ---- */
 
-HD_MUST_CHECK int hd_crew_open(struct hd_crew **out, unsigned limit);
-HD_MUST_CHECK int hd_crew_add(struct hd_crew *crew, void (*work)(void *arg), void *arg);
+HD_MUST_CHECK int hd_thread_pool_open(struct hd_thread_pool **out, unsigned limit);
+HD_MUST_CHECK int hd_thread_pool_add(struct hd_thread_pool *pool, void (*work)(void *arg),
+                                     void *arg);
 /* Waits until all added work has run. */
-void hd_crew_close(struct hd_crew *crew);
+void hd_thread_pool_close(struct hd_thread_pool *pool);
 
 /* ---- read.c ---- */
 
@@ -117,17 +118,18 @@ struct hd_key {
  * `allowance` (allowance.h) may be NULL.
  */
 struct hd_allowance;
-HD_MUST_CHECK int hd_read_tuples(struct hd_store *store, const struct hd_key *keys, size_t count,
-                                 int flags, struct hd_allowance *allowance, struct hd_arena *arena,
-                                 struct heddle_tuple *tuples, struct hd_fault *fault);
+HD_MUST_CHECK int hd_store_read_tuples(struct hd_store *store, const struct hd_key *keys,
+                                       size_t count, int flags, struct hd_allowance *allowance,
+                                       struct hd_arena *arena, struct heddle_tuple *tuples,
+                                       struct hd_fault *fault);
 
 struct hd_known;
 
 /* The same for one checkpoint and without the known values (list_append.h). */
-HD_MUST_CHECK int hd_read_unknown(struct hd_store *store, const struct hd_key *key,
-                                  const struct hd_known *known, size_t known_count,
-                                  struct hd_arena *arena, struct heddle_tuple *tuple,
-                                  struct hd_fault *fault);
+HD_MUST_CHECK int hd_store_read_unknown(struct hd_store *store, const struct hd_key *key,
+                                        const struct hd_known *known, size_t known_count,
+                                        struct hd_arena *arena, struct heddle_tuple *tuple,
+                                        struct hd_fault *fault);
 
 /* ---- list.c ---- */
 
@@ -145,8 +147,8 @@ HD_MUST_CHECK int hd_delete_thread(struct hd_store *store, struct hd_slice threa
 HD_MUST_CHECK int hd_delete_rows(struct hd_store *store, struct hd_slice thread,
                                  const int64_t *epoch, struct hd_fault *fault);
 /* HD_ENOTFOUND when the thread does not exist. */
-HD_MUST_CHECK int hd_read_epoch(struct hd_store *store, struct hd_slice thread, int64_t *epoch,
-                                struct hd_fault *fault);
+HD_MUST_CHECK int hd_store_read_epoch(struct hd_store *store, struct hd_slice thread,
+                                      int64_t *epoch, struct hd_fault *fault);
 HD_MUST_CHECK int hd_delete_runs(struct hd_store *store, struct hd_slice principal,
                                  const struct heddle_bytes *runs, size_t count,
                                  struct hd_fault *fault);

@@ -109,6 +109,7 @@ enum {
     HD_WRITES_TYPE,
     HD_WRITES_VALUE
 };
+/* The column "stream" holds the name of the chunk sequence (value.h). */
 enum { HD_CHUNKS_THREAD, HD_CHUNKS_STREAM, HD_CHUNKS_SEQ, HD_CHUNKS_HASH, HD_CHUNKS_DATA };
 
 /*

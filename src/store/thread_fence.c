@@ -2,7 +2,8 @@
 
 #include "store/lane.h"
 
-int hd_guard_expect(struct hd_batch_builder *batch, struct hd_slice thread, int64_t created_at)
+int hd_thread_fence_expect(struct hd_batch_builder *batch, struct hd_slice thread,
+                           int64_t created_at)
 {
     struct heddle_thread parts = hd_thread_from_key(thread);
     const struct hd_cell key[] = {hd_cell_bytes(hd_from_public(parts.principal)),
@@ -37,8 +38,8 @@ static int erase_job(struct hd_store *store, struct hd_lane *lane, void *arg,
     return err;
 }
 
-int hd_guard_erase(struct heddle *store, struct hd_slice thread, const struct hd_batch *rows,
-                   struct hd_fault *fault)
+int hd_thread_fence_erase(struct heddle *store, struct hd_slice thread, const struct hd_batch *rows,
+                          struct hd_fault *fault)
 {
     struct erasure erasure = {thread, rows};
 

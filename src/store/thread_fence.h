@@ -18,14 +18,14 @@
 #include "store/batch.h"
 
 /* Expects the record of the thread (stored key) to have the creation time `created_at`. */
-HD_MUST_CHECK int hd_guard_expect(struct hd_batch_builder *batch, struct hd_slice thread,
-                                  int64_t created_at);
+HD_MUST_CHECK int hd_thread_fence_expect(struct hd_batch_builder *batch, struct hd_slice thread,
+                                         int64_t created_at);
 
 /*
  * Deletes the thread (stored key) and applies `rows`, the server's part of it, all or nothing.
  * HD_ECONFLICT: an expectation of `rows` does not hold.
  */
-HD_MUST_CHECK int hd_guard_erase(struct heddle *store, struct hd_slice thread,
-                                 const struct hd_batch *rows, struct hd_fault *fault);
+HD_MUST_CHECK int hd_thread_fence_erase(struct heddle *store, struct hd_slice thread,
+                                        const struct hd_batch *rows, struct hd_fault *fault);
 
 #endif

@@ -7,18 +7,18 @@
 #include "base/alloc.h"
 #include "store/store.h"
 
-struct task {
+struct deferred_task {
     void (*work)(void *arg);
     void *arg;
-    struct task *next;
+    struct deferred_task *next;
 };
 
-struct hd_crew {
+struct hd_thread_pool {
     /* `lock` protects everything below. */
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    struct task *queue;
-    struct task **tail;
+    struct deferred_task *queue;
+    struct deferred_task **tail;
     pthread_t *threads;
     unsigned thread_count;
     unsigned idle_count;
@@ -27,109 +27,109 @@ struct hd_crew {
     bool is_closing;
 };
 
-int hd_crew_open(struct hd_crew **out, unsigned limit)
+int hd_thread_pool_open(struct hd_thread_pool **out, unsigned limit)
 {
-    struct hd_crew *crew = hd_calloc(1, sizeof(*crew));
+    struct hd_thread_pool *pool = hd_calloc(1, sizeof(*pool));
 
-    if (!crew)
+    if (!pool)
         return HD_ENOMEM;
-    crew->threads = hd_calloc(limit, sizeof(*crew->threads));
-    if (!crew->threads) {
-        hd_free(crew);
+    pool->threads = hd_calloc(limit, sizeof(*pool->threads));
+    if (!pool->threads) {
+        hd_free(pool);
         return HD_ENOMEM;
     }
-    crew->limit = limit;
-    crew->tail = &crew->queue;
-    pthread_mutex_init(&crew->lock, NULL);
-    pthread_cond_init(&crew->changed, NULL);
-    *out = crew;
+    pool->limit = limit;
+    pool->tail = &pool->queue;
+    pthread_mutex_init(&pool->lock, NULL);
+    pthread_cond_init(&pool->changed, NULL);
+    *out = pool;
     return 0;
 }
 
-static struct task *take(struct hd_crew *crew)
+static struct deferred_task *take(struct hd_thread_pool *pool)
 {
-    struct task *task = crew->queue;
+    struct deferred_task *task = pool->queue;
 
-    crew->queue = task->next;
-    crew->queued--;
-    if (!crew->queue)
-        crew->tail = &crew->queue;
+    pool->queue = task->next;
+    pool->queued--;
+    if (!pool->queue)
+        pool->tail = &pool->queue;
     return task;
 }
 
 static void *serve(void *arg)
 {
-    struct hd_crew *crew = arg;
+    struct hd_thread_pool *pool = arg;
 
-    pthread_mutex_lock(&crew->lock);
+    pthread_mutex_lock(&pool->lock);
     for (;;) {
-        while (crew->queue) {
-            struct task *task = take(crew);
+        while (pool->queue) {
+            struct deferred_task *task = take(pool);
 
-            pthread_mutex_unlock(&crew->lock);
+            pthread_mutex_unlock(&pool->lock);
             task->work(task->arg);
             hd_free(task);
-            pthread_mutex_lock(&crew->lock);
+            pthread_mutex_lock(&pool->lock);
         }
-        if (crew->is_closing)
+        if (pool->is_closing)
             break;
-        crew->idle_count++;
-        pthread_cond_wait(&crew->changed, &crew->lock);
-        crew->idle_count--;
+        pool->idle_count++;
+        pthread_cond_wait(&pool->changed, &pool->lock);
+        pool->idle_count--;
     }
-    pthread_mutex_unlock(&crew->lock);
+    pthread_mutex_unlock(&pool->lock);
     return NULL;
 }
 
 /*
  * One more thread when all are busy or about to be. Without any thread the work
- * would never run. While the crew closes, whoever adds work runs it himself.
+ * would never run. While the pool closes, whoever adds work runs it himself.
  */
-static int staff(struct hd_crew *crew)
+static int staff(struct hd_thread_pool *pool)
 {
-    if (crew->idle_count > crew->queued || crew->thread_count == crew->limit ||
-        (crew->is_closing && crew->thread_count > 0))
+    if (pool->idle_count > pool->queued || pool->thread_count == pool->limit ||
+        (pool->is_closing && pool->thread_count > 0))
         return 0;
-    if (pthread_create(&crew->threads[crew->thread_count], NULL, serve, crew) == 0)
-        crew->thread_count++;
-    return crew->thread_count > 0 ? 0 : HD_ENOMEM;
+    if (pthread_create(&pool->threads[pool->thread_count], NULL, serve, pool) == 0)
+        pool->thread_count++;
+    return pool->thread_count > 0 ? 0 : HD_ENOMEM;
 }
 
-int hd_crew_add(struct hd_crew *crew, void (*work)(void *arg), void *arg)
+int hd_thread_pool_add(struct hd_thread_pool *pool, void (*work)(void *arg), void *arg)
 {
-    struct task *task = hd_calloc(1, sizeof(*task));
+    struct deferred_task *task = hd_calloc(1, sizeof(*task));
     int err;
 
     if (!task)
         return HD_ENOMEM;
     task->work = work;
     task->arg = arg;
-    pthread_mutex_lock(&crew->lock);
-    err = staff(crew);
+    pthread_mutex_lock(&pool->lock);
+    err = staff(pool);
     if (!err) {
-        *crew->tail = task;
-        crew->tail = &task->next;
-        crew->queued++;
-        pthread_cond_signal(&crew->changed);
+        *pool->tail = task;
+        pool->tail = &task->next;
+        pool->queued++;
+        pthread_cond_signal(&pool->changed);
     }
-    pthread_mutex_unlock(&crew->lock);
+    pthread_mutex_unlock(&pool->lock);
     if (err)
         hd_free(task);
     return err;
 }
 
-void hd_crew_close(struct hd_crew *crew)
+void hd_thread_pool_close(struct hd_thread_pool *pool)
 {
-    if (!crew)
+    if (!pool)
         return;
-    pthread_mutex_lock(&crew->lock);
-    crew->is_closing = true;
-    pthread_cond_broadcast(&crew->changed);
-    pthread_mutex_unlock(&crew->lock);
-    for (unsigned i = 0; i < crew->thread_count; i++)
-        pthread_join(crew->threads[i], NULL);
-    pthread_cond_destroy(&crew->changed);
-    pthread_mutex_destroy(&crew->lock);
-    hd_free(crew->threads);
-    hd_free(crew);
+    pthread_mutex_lock(&pool->lock);
+    pool->is_closing = true;
+    pthread_cond_broadcast(&pool->changed);
+    pthread_mutex_unlock(&pool->lock);
+    for (unsigned i = 0; i < pool->thread_count; i++)
+        pthread_join(pool->threads[i], NULL);
+    pthread_cond_destroy(&pool->changed);
+    pthread_mutex_destroy(&pool->lock);
+    hd_free(pool->threads);
+    hd_free(pool);
 }

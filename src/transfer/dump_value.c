@@ -131,12 +131,12 @@ static int get_count(hd_json_val val, const char *name, uint64_t *out)
 
 static void write_part(struct hd_jw *jw, const struct hd_segment *segment, struct hd_arena *arena)
 {
-    if (!segment->is_run) {
+    if (!segment->is_extent) {
         hd_dump_write_bytes(jw, segment->literal, false, arena);
         return;
     }
     hd_jw_object(jw);
-    put_bytes(jw, "stream", segment->stream, arena);
+    put_bytes(jw, "stream", segment->sequence, arena);
     put_int(jw, "first", segment->start);
     put_int(jw, "count", (int64_t)segment->count);
     put_int(jw, "commas", (segment->first_comma ? 1 : 0) | (segment->rest_comma ? 2 : 0));
@@ -195,15 +195,15 @@ static int read_checksum(hd_json_val val, uint64_t *out)
 
 static int read_part(struct hd_ref_builder *builder, hd_json_val val, struct hd_arena *arena)
 {
-    struct hd_segment segment = {.is_run = hd_json_get(val, HD_S("stream")) != NULL};
+    struct hd_segment segment = {.is_extent = hd_json_get(val, HD_S("stream")) != NULL};
     uint64_t first = 0, commas = 0;
     int err;
 
-    if (!segment.is_run) {
+    if (!segment.is_extent) {
         err = hd_dump_read_bytes(val, hd_slice(NULL, 0), arena, &segment.literal);
         return err ? err : hd_ref_builder_segment(builder, &segment);
     }
-    err = get_bytes(val, "stream", arena, &segment.stream);
+    err = get_bytes(val, "stream", arena, &segment.sequence);
     if (!err)
         err = get_count(val, "first", &first);
     if (!err)
@@ -252,13 +252,14 @@ int hd_dump_read_ref(struct hd_buf *out, hd_json_val val, struct hd_slice own,
 
 /* ---- bodies ----------------------------------------------------------- */
 
-static int write_values(struct hd_jw *jw, const struct hd_body *body, struct hd_arena *arena)
+static int write_values(struct hd_jw *jw, const struct hd_checkpoint_body *body,
+                        struct hd_arena *arena)
 {
     int err = 0;
 
     hd_jw_array(jw);
     for (size_t i = 0; !err && i < body->entry_count; i++) {
-        const struct hd_entry *entry = &body->entries[i];
+        const struct hd_channel_entry *entry = &body->entries[i];
         struct hd_buf ref;
 
         hd_buf_init(&ref, HD_DUMP_MAX_LINE);
@@ -277,9 +278,9 @@ static int write_values(struct hd_jw *jw, const struct hd_body *body, struct hd_
 
 int hd_dump_write_body(struct hd_buf *out, struct hd_slice encoded, struct hd_arena *arena)
 {
-    struct hd_body body;
+    struct hd_checkpoint_body body;
     struct hd_jw jw;
-    int err = hd_body_parse(encoded, arena, &body);
+    int err = hd_checkpoint_body_parse(encoded, arena, &body);
     int end;
 
     if (err)
@@ -296,7 +297,7 @@ int hd_dump_write_body(struct hd_buf *out, struct hd_slice encoded, struct hd_ar
     return err ? err : end;
 }
 
-static int read_entry(hd_json_val val, struct hd_arena *arena, struct hd_entry *entry)
+static int read_entry(hd_json_val val, struct hd_arena *arena, struct hd_channel_entry *entry)
 {
     struct hd_buf ref;
     int err = get_bytes(val, "channel", arena, &entry->channel);
@@ -317,7 +318,7 @@ int hd_dump_read_body(struct hd_buf *out, hd_json_val val, struct hd_slice raw,
 {
     hd_json_val values = hd_json_get(val, HD_S("values"));
     struct hd_json_iter it = hd_json_iter(values);
-    struct hd_body body = {.entry_count = hd_json_size(values)};
+    struct hd_checkpoint_body body = {.entry_count = hd_json_size(values)};
     struct hd_slice checkpoint = {NULL, 0};
     struct hd_member member = {"checkpoint", &checkpoint};
     int err = hd_json_is_array(values) ? hd_record_split(raw, &member, 1) : HD_EINVAL;
@@ -336,7 +337,7 @@ int hd_dump_read_body(struct hd_buf *out, hd_json_val val, struct hd_slice raw,
             hd_slice_cmp(body.entries[i - 1].channel, body.entries[i].channel) >= 0)
             err = HD_EINVAL;
     }
-    return err ? err : hd_body_write(out, &body);
+    return err ? err : hd_checkpoint_body_write(out, &body);
 }
 
 /* ---- events ----------------------------------------------------------- */

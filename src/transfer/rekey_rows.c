@@ -174,7 +174,7 @@ static int fence(struct pass *pass, struct hd_slice thread)
     int err = thread_keys(pass->mover, thread, &pass->batch.arena, &from, &to);
 
     if (!err)
-        err = hd_read_epoch(store, from, &epoch, pass->mover->fault);
+        err = hd_store_read_epoch(store, from, &epoch, pass->mover->fault);
     if (err)
         return err == HD_ENOTFOUND ? 0 : err;
     return hd_batch_expect_epoch(&pass->batch, from, epoch, HD_THREADS_EPOCH, epoch + 2);

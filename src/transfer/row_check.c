@@ -47,11 +47,11 @@ static const char *check_body(struct row_checker *c, const struct hd_cell *cells
 {
     struct hd_json json = {NULL};
     struct hd_slice encoded;
-    struct hd_body body = {0};
+    struct hd_checkpoint_body body = {0};
     int err = hd_unpack_copy(&c->arena, cells[column].bytes, &encoded);
 
     if (!err)
-        err = hd_body_parse(encoded, &c->arena, &body);
+        err = hd_checkpoint_body_parse(encoded, &c->arena, &body);
     if (!err && hd_json_parse(&json, body.json, NULL))
         err = HD_ECORRUPT;
     hd_json_fini(&json);

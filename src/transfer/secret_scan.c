@@ -71,7 +71,7 @@ static int look_at_ref(struct scanner *s, struct hd_slice encoded)
     if (ref.is_inline)
         return look(s, ref.inline_bytes);
     for (size_t i = 0; !err && i < ref.segment_count; i++) {
-        if (!ref.segments[i].is_run)
+        if (!ref.segments[i].is_extent)
             err = look(s, ref.segments[i].literal);
     }
     return err;
@@ -80,11 +80,11 @@ static int look_at_ref(struct scanner *s, struct hd_slice encoded)
 static int look_at_body(struct scanner *s, struct hd_slice packed)
 {
     struct hd_slice encoded;
-    struct hd_body body = {0};
+    struct hd_checkpoint_body body = {0};
     int err = hd_unpack_copy(&s->arena, packed, &encoded);
 
     if (!err)
-        err = hd_body_parse(encoded, &s->arena, &body);
+        err = hd_checkpoint_body_parse(encoded, &s->arena, &body);
     if (!err)
         err = look(s, body.json);
     for (size_t i = 0; !err && i < body.entry_count; i++)

@@ -379,14 +379,14 @@ static int read_put(struct hd_worker_op *op, struct heddle_checkpoint *put)
 
 int hd_worker_put(struct hd_worker_op *op)
 {
-    const struct hd_extras extras = {.guard = op->scope->guard};
+    const struct hd_put_extras extras = {.guard = op->scope->guard};
     struct heddle_checkpoint put = {.value_count = 0};
     struct heddle_error error = {0};
     int err = read_put(op, &put);
 
     if (err)
         return err;
-    err = hd_put_with(op->app->store, &put, &extras, &error);
+    err = hd_store_put(op->app->store, &put, &extras, &error);
     return tell_stored(op, err, &error);
 }
 
@@ -416,7 +416,7 @@ int hd_worker_writes(struct hd_worker_op *op)
     writes.task_id = hd_to_public(task);
     writes.task_path = hd_to_public(path);
     writes.values = values;
-    err = hd_writes_with(op->app->store, &writes, op->scope->guard, &error);
+    err = hd_store_put_writes(op->app->store, &writes, op->scope->guard, &error);
     return tell_stored(op, err, &error);
 }
 

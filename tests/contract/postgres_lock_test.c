@@ -147,7 +147,7 @@ static void *delete_in_thread(void *arg)
     hd_batch_init(&batch);
     assert_err(hd_batch_delete(&batch, HD_THREAD_INFO, record_key, 2), 0);
     view = hd_batch_view(&batch);
-    d->err = d->created_at ? hd_guard_erase(d->store, HD_S(":t"), &view, NULL)
+    d->err = d->created_at ? hd_thread_fence_erase(d->store, HD_S(":t"), &view, NULL)
                            : heddle_delete_thread(d->store, &thread, NULL);
     hd_batch_fini(&batch);
     atomic_store(&d->is_done, true);
@@ -168,11 +168,11 @@ static void *put_in_thread(void *arg)
                                           .new_versions = {"{\"a\":1}", 7},
                                           .values = values,
                                           .value_count = 1};
-    const struct hd_extras extras = {.guard = d->created_at};
+    const struct hd_put_extras extras = {.guard = d->created_at};
 
     memset(value, 'x', sizeof(value));
     value[0] = value[sizeof(value) - 1] = '"';
-    d->err = hd_put_with(d->store, &put, &extras, NULL);
+    d->err = hd_store_put(d->store, &put, &extras, NULL);
     atomic_store(&d->is_done, true);
     return NULL;
 }

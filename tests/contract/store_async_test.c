@@ -446,12 +446,12 @@ static void a_broken_database_is_told_to_everybody(struct fixture *f)
 
 /* ---- queues ---- */
 
-/* What is queued waits for hd_queue_go(), and then needs one commit. */
+/* What is queued waits for hd_store_queue_go(), and then needs one commit. */
 static void what_is_queued_goes_together(struct fixture *f)
 {
     enum { COUNT = 20 };
     static struct call calls[COUNT];
-    struct hd_train train = {0};
+    struct hd_write_chain train = {0};
     struct watch watch;
 
     make_call(&calls[0], 0, 999, 50);
@@ -461,15 +461,17 @@ static void what_is_queued_goes_together(struct fixture *f)
     for (int i = 0; i < COUNT; i++) {
         make_call(&calls[i], 0, i, 300);
         if (i % 2)
-            assert_ok(hd_queue_writes(f->store, &calls[i].batch, 0, on_done, &calls[i], NULL));
+            assert_ok(
+                hd_store_queue_writes(f->store, &calls[i].batch, 0, on_done, &calls[i], NULL));
         else
-            assert_ok(hd_queue_put(f->store, &calls[i].checkpoint,
-                                   &(struct hd_extras){.train = &train}, on_done, &calls[i], NULL));
+            assert_ok(hd_store_queue_put(f->store, &calls[i].checkpoint,
+                                         &(struct hd_put_extras){.train = &train}, on_done,
+                                         &calls[i], NULL));
     }
     nanosleep(&(struct timespec){0, 20000000}, NULL);
     for (int i = 0; i < COUNT; i++)
         assert_int_equal(atomic_load(&calls[i].answers), 0);
-    hd_queue_go(f->store);
+    hd_store_queue_go(f->store);
     for (int i = 0; i < COUNT; i++) {
         assert_int_equal(wait_for(&calls[i]), 0);
         free(calls[i].value);
@@ -484,19 +486,20 @@ static void a_train_stops_where_it_breaks(struct fixture *f)
 {
     enum { COUNT = 9, BROKEN = 4 };
     static struct call calls[COUNT];
-    struct hd_train train = {0};
+    struct hd_write_chain train = {0};
 
     for (int i = 0; i < COUNT; i++) {
         make_call(&calls[i], 0, i, 300);
         if (i == BROKEN)
             calls[i].checkpoint.metadata = text("no JSON");
-        assert_ok(hd_queue_put(f->store, &calls[i].checkpoint,
-                               i == COUNT - 1 ? NULL : &(struct hd_extras){.train = &train},
+        assert_ok(
+            hd_store_queue_put(f->store, &calls[i].checkpoint,
+                               i == COUNT - 1 ? NULL : &(struct hd_put_extras){.train = &train},
                                on_done, &calls[i], NULL));
         if (i % 3 == 0)
-            hd_queue_go(f->store);
+            hd_store_queue_go(f->store);
     }
-    hd_queue_go(f->store);
+    hd_store_queue_go(f->store);
     for (int i = 0; i < COUNT; i++) {
         assert_int_equal(wait_for(&calls[i]), i < BROKEN || i == COUNT - 1 ? 0 : HEDDLE_EINVAL);
         free(calls[i].value);
@@ -514,12 +517,12 @@ static void what_cannot_be_queued_is_refused(struct fixture *f)
     make_call(&call, 0, 1, 50);
     call.checkpoint.id = text("");
     call.batch.checkpoint_id = text("");
-    assert_int_equal(hd_queue_put(f->store, &call.checkpoint, NULL, on_done, &call, &error),
+    assert_int_equal(hd_store_queue_put(f->store, &call.checkpoint, NULL, on_done, &call, &error),
                      HEDDLE_EINVAL);
     assert_non_null(strstr(error.text, "checkpoint_id is empty"));
-    assert_int_equal(hd_queue_writes(f->store, &call.batch, 0, on_done, &call, &error),
+    assert_int_equal(hd_store_queue_writes(f->store, &call.batch, 0, on_done, &call, &error),
                      HEDDLE_EINVAL);
-    hd_queue_go(f->store);
+    hd_store_queue_go(f->store);
     assert_int_equal(atomic_load(&call.answers), 0);
     free(call.value);
 }

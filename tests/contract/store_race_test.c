@@ -767,7 +767,7 @@ static void let_time_pass(struct heddle *store)
     struct hd_store *inner = (struct hd_store *)store;
 
     for (unsigned i = 0; i < inner->lane_count; i++) {
-        struct hd_thread_state *state = inner->lanes[i].cache.newest;
+        struct hd_cached_thread *state = inner->lanes[i].cache.newest;
 
         for (; state; state = state->older)
             state->loaded_at -= (int64_t)31 * 1000000;

@@ -84,9 +84,9 @@ static struct hd_slice long_ref(struct world *w, struct hd_slice own)
 
 static struct hd_slice body_of(struct world *w, struct hd_slice json)
 {
-    struct hd_entry entries[2] = {{.channel = HD_S("a"), .type = HD_S("hd1")},
-                                  {.channel = HD_S("messages"), .type = HD_S("msgpack")}};
-    struct hd_body body = {.v = 4, .json = json, .entries = entries, .entry_count = 2};
+    struct hd_channel_entry entries[2] = {{.channel = HD_S("a"), .type = HD_S("hd1")},
+                                          {.channel = HD_S("messages"), .type = HD_S("msgpack")}};
+    struct hd_checkpoint_body body = {.v = 4, .json = json, .entries = entries, .entry_count = 2};
     struct hd_buf ref, buf;
 
     hd_buf_init(&ref, SIZE);
@@ -94,7 +94,7 @@ static struct hd_slice body_of(struct world *w, struct hd_slice json)
     assert_err(hd_ref_write_inline(&ref, HD_S("\"short\"")), 0);
     entries[0].ref = kept(w, &ref);
     entries[1].ref = long_ref(w, HD_S("messages"));
-    assert_err(hd_body_write(&buf, &body), 0);
+    assert_err(hd_checkpoint_body_write(&buf, &body), 0);
     return kept(w, &buf);
 }
 

@@ -87,8 +87,8 @@ static struct hd_slice encoded(struct world *w, enum hd_table_id table, unsigned
                                struct hd_slice text)
 {
     struct hd_kept_exchange exchange = {.body = text};
-    struct hd_entry entry = {.channel = HD_S("messages"), .type = HD_S("hd1")};
-    struct hd_body body = {.json = HD_S("{}"), .entries = &entry, .entry_count = 1};
+    struct hd_channel_entry entry = {.channel = HD_S("messages"), .type = HD_S("hd1")};
+    struct hd_checkpoint_body body = {.json = HD_S("{}"), .entries = &entry, .entry_count = 1};
     struct hd_buf buf, ref;
     struct hd_slice out = text;
 
@@ -97,7 +97,7 @@ static struct hd_slice encoded(struct world *w, enum hd_table_id table, unsigned
     assert_err(hd_ref_write_inline(&ref, text), 0);
     entry.ref = hd_buf_slice(&ref);
     if (table == HD_CHECKPOINTS && column == HD_CHECKPOINTS_BODY) {
-        assert_err(hd_body_write(&buf, &body), 0);
+        assert_err(hd_checkpoint_body_write(&buf, &body), 0);
         out = packed(w, hd_buf_slice(&buf));
     } else if (table == HD_WRITES && column == HD_WRITES_VALUE) {
         out = kept(w, &ref);

@@ -468,7 +468,7 @@ struct hd_loop {
     struct hd_val *input;   /* what it was started with; NULL: none */
     struct hd_val *input_command;
 
-    struct hd_train train;         /* its checkpoints, in order */
+    struct hd_write_chain train;   /* its checkpoints, in order */
     size_t saving;                 /* calls on the store under way */
     char (*written)[HD_UUID_SIZE]; /* tasks that wrote in this run: exit mode */
     size_t written_count, written_cap;

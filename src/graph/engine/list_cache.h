@@ -4,7 +4,7 @@
  * it again to add to it.
  *
  * Only ever a guess: whoever loads a checkpoint says which values it still has
- * (hd_get_unknown()), and what the store has under another size or checksum is
+ * (hd_store_get_unknown()), and what the store has under another size or checksum is
  * read as ever. So it does not matter who else writes to the thread.
  *
  * Each engine has its own, used on its loop. Bounded; what was not used for

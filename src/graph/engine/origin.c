@@ -137,7 +137,7 @@ static int put_special(struct heddle *store, const struct hd_origin *origin, siz
                                       .values = values,
                                       .value_count = n};
 
-    err = hd_writes_with(store, &put, guard, &error);
+    err = hd_store_put_writes(store, &put, guard, &error);
     hd_free(values);
     return err ? hd_fault_set(fault, err, "%s", error.text) : 0;
 }

@@ -106,7 +106,7 @@ struct hd_run_options {
     struct hd_slice principal; /* whose thread it is */
     struct hd_slice actor;     /* who asked for the run; empty: nobody authenticates */
     struct hd_slice thread;
-    int64_t guard;                       /* of all it stores: see struct hd_extras; 0: none */
+    int64_t guard;                       /* of all it stores: see struct hd_put_extras; 0: none */
     struct hd_slice root;                /* where its checkpoints are stored: ns.h; empty: "" */
     struct hd_slice checkpoint_id;       /* empty: the latest */
     const struct hd_val *checkpoint_map; /* namespace (relative) to checkpoint id; NULL: none */

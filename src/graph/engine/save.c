@@ -32,7 +32,7 @@ struct hd_save {
     enum kind kind;
     struct hd_packed packed;
     struct hd_buf checkpoint, metadata, ids;
-    struct hd_extras extras;
+    struct hd_put_extras extras;
     struct heddle_checkpoint put;
     struct heddle_writes writes;
     int code;
@@ -387,8 +387,9 @@ static int newest_before(struct hd_save *save)
         return code;
     code = heddle_list_next(list, &found, &save->error);
     if (!code)
-        code = hd_get_unknown(save->engine->store, &(struct heddle_key){thread, ns, found->id},
-                              save->known, save->known_count, &save->load.tuple, &save->error);
+        code =
+            hd_store_get_unknown(save->engine->store, &(struct heddle_key){thread, ns, found->id},
+                                 save->known, save->known_count, &save->load.tuple, &save->error);
     heddle_list_close(list);
     return code;
 }
@@ -445,8 +446,8 @@ static void load(struct hd_save *save)
     if (save->before[0])
         save->code = newest_before(save);
     else
-        save->code = hd_get_unknown(save->engine->store, &key, save->known, save->known_count,
-                                    &save->load.tuple, &save->error);
+        save->code = hd_store_get_unknown(save->engine->store, &key, save->known, save->known_count,
+                                          &save->load.tuple, &save->error);
     if (!save->code && save->id[0])
         save->code = look_for_newer(save);
     if (!save->code && (save->id[0] || save->before[0]))
@@ -548,10 +549,10 @@ int hd_load_start(struct hd_loop *loop, struct hd_slice id, struct hd_slice befo
 static void store_now(struct hd_save *save)
 {
     if (save->kind == PUT)
-        save->code = hd_put_with(save->engine->store, &save->put, &save->extras, &save->error);
+        save->code = hd_store_put(save->engine->store, &save->put, &save->extras, &save->error);
     else
-        save->code = hd_writes_with(save->engine->store, &save->writes,
-                                    save->loop->run->options.guard, &save->error);
+        save->code = hd_store_put_writes(save->engine->store, &save->writes,
+                                         save->loop->run->options.guard, &save->error);
     note_failure(save->loop, save);
     free_save(save);
 }
@@ -562,7 +563,7 @@ static void on_prepare(uv_prepare_t *sender)
     struct hd_engine *engine = sender->data;
 
     uv_prepare_stop(sender);
-    hd_queue_go(engine->store);
+    hd_store_queue_go(engine->store);
 }
 
 /* Once it is queued another thread may answer it, before the call has returned. */
@@ -576,10 +577,10 @@ static void store(struct hd_save *save)
     begin(engine);
     loop->saving++;
     if (save->kind == PUT)
-        code = hd_queue_put(engine->store, &save->put, &save->extras, done, save, &error);
+        code = hd_store_queue_put(engine->store, &save->put, &save->extras, done, save, &error);
     else
-        code = hd_queue_writes(engine->store, &save->writes, loop->run->options.guard, done, save,
-                               &error);
+        code = hd_store_queue_writes(engine->store, &save->writes, loop->run->options.guard, done,
+                                     save, &error);
     uv_prepare_start(&engine->sender, on_prepare);
     if (!code)
         return;
@@ -643,8 +644,8 @@ static int fill_put(struct hd_save *save)
         return err;
     save->packed.outline.run_id = hd_slice(save->ids.ptr, run_id.len);
     save->extras =
-        (struct hd_extras){(const struct hd_growth *const *)save->packed.growths,
-                           &save->packed.outline, &loop->train, loop->run->options.guard};
+        (struct hd_put_extras){(const struct hd_growth *const *)save->packed.growths,
+                               &save->packed.outline, &loop->train, loop->run->options.guard};
     save->put = (struct heddle_checkpoint){.thread = thread_of(loop),
                                            .ns = bytes(hd_loop_place(loop)),
                                            .id = bytes(hd_slice_cstr(save->ids.ptr + id)),

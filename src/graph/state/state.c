@@ -186,7 +186,7 @@ int hd_found_fetch(struct hd_found *found, const struct hd_address *at, struct h
     key = (struct heddle_key){{bytes(at->principal), bytes(at->thread)},
                               bytes(hd_slice_cstr(found->place)),
                               bytes(at->checkpoint_id)};
-    err = hd_get_within(at->store, &key, at->allowance, tuple, &error);
+    err = hd_store_get_within(at->store, &key, at->allowance, tuple, &error);
     if (err == HEDDLE_ENOTFOUND)
         return 0;
     if (err)

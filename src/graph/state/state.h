@@ -41,7 +41,7 @@ struct hd_address {
     const struct hd_graph *graph; /* the root graph, also when `ns` is a subgraph's */
     struct hd_slice principal;
     struct hd_slice thread;
-    int64_t guard;                 /* of what is stored: see struct hd_extras; 0: none */
+    int64_t guard;                 /* of what is stored: see struct hd_put_extras; 0: none */
     struct hd_slice root;          /* where its checkpoints are stored: ns.h; empty: "" */
     struct hd_slice ns;            /* relative to `root`; empty: the root graph */
     struct hd_slice checkpoint_id; /* empty: the latest */

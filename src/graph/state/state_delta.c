@@ -73,7 +73,7 @@ static int tell_nothing(const struct hd_state_walk *walk, hd_state_news_fn fn, v
 static int tell(const struct hd_address *at, const char *place, const struct hd_state_walk *walk,
                 struct news *news, struct hd_fault *fault)
 {
-    const struct hd_trail trail = {
+    const struct hd_list_history trail = {
         .thread = {{at->principal.ptr, at->principal.len}, {at->thread.ptr, at->thread.len}},
         .ns = hd_slice_cstr(place),
         .channel = at->only,
@@ -85,7 +85,7 @@ static int tell(const struct hd_address *at, const char *place, const struct hd_
 
     hd_buf_init(&news->stored, MAX_TEXT);
     hd_buf_init(&news->shown, MAX_TEXT);
-    err = hd_trail_walk(at->store, &trail, on_news, news, fault);
+    err = hd_list_history_walk(at->store, &trail, on_news, news, fault);
     hd_buf_fini(&news->shown);
     hd_buf_fini(&news->stored);
     return err;

@@ -95,9 +95,9 @@ static int put_texts(struct updating *u, const char *parent, const struct texts 
                                     .values = texts->packed.values,
                                     .value_count = texts->packed.value_count};
 
-    const struct hd_extras extras = {.guard = u->at.guard};
+    const struct hd_put_extras extras = {.guard = u->at.guard};
 
-    return stored(u, hd_put_with(u->at.store, &put, &extras, &error), &error);
+    return stored(u, hd_store_put(u->at.store, &put, &extras, &error), &error);
 }
 
 /* An update of an older checkpoint sorts behind everything that the namespace has. */
@@ -178,7 +178,7 @@ static int put_writes(struct updating *u, const char *task, size_t index,
                                     .values = packed.values,
                                     .value_count = packed.value_count};
 
-        err = stored(u, hd_writes_with(u->at.store, &all, u->at.guard, &error), &error);
+        err = stored(u, hd_store_put_writes(u->at.store, &all, u->at.guard, &error), &error);
     }
     hd_packed_fini(&packed);
     return err;

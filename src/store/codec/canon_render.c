@@ -236,8 +236,8 @@ static bool put_foreign(struct hd_jw *jw, hd_json_val record)
         return true;
     }
     hd_canon_base64_decode(base64, bytes);
-    is_put = hd_foreign_put(jw, hd_json_string(get(record, "type")),
-                            hd_slice((const char *)bytes, size));
+    is_put =
+        hd_serde_put(jw, hd_json_string(get(record, "type")), hd_slice((const char *)bytes, size));
     hd_free(bytes);
     return is_put;
 }

@@ -18,7 +18,7 @@ enum { PAGE = 64 };
 
 struct row {
     struct hd_slice id, parent;
-    struct hd_body body;
+    struct hd_checkpoint_body body;
 };
 
 struct walker {
@@ -40,7 +40,7 @@ static int on_row(void *arg, size_t which, const struct hd_cell *cells)
 
     (void)which;
     if (!err)
-        err = hd_body_parse(body, w->arena, &row->body);
+        err = hd_checkpoint_body_parse(body, w->arena, &row->body);
     if (!err)
         err = hd_arena_copy(w->arena, cells[HD_CHECKPOINTS_ID].bytes, &row->id);
     if (!err)
@@ -98,7 +98,8 @@ static size_t note_seeds(struct hd_chain *chain, struct hd_ancestor *ancestor)
     for (size_t i = 0; i < chain->channel_count; i++) {
         if (chain->seeds[i].ancestor)
             continue;
-        const struct hd_entry *entry = hd_body_entry(&ancestor->body, chain->channels[i]);
+        const struct hd_channel_entry *entry =
+            hd_checkpoint_body_entry(&ancestor->body, chain->channels[i]);
 
         if (entry)
             chain->seeds[i] = (struct hd_seed){ancestor, entry};
@@ -291,7 +292,7 @@ static size_t count_writes(const struct hd_ancestor *from, struct hd_slice chann
     return count;
 }
 
-static int settle_seed(struct history_reader *r, const struct hd_entry *entry,
+static int settle_seed(struct history_reader *r, const struct hd_channel_entry *entry,
                        struct heddle_history *out)
 {
     struct heddle_value *seed = hd_arena_calloc(r->arena, 1, sizeof(*seed));
@@ -348,7 +349,7 @@ int hd_delta_histories(struct hd_store *store, const struct hd_key *key,
                        const struct hd_slice *channels, size_t count, struct hd_arena *arena,
                        struct heddle_history *histories, struct hd_fault *fault)
 {
-    struct hd_again again = {0};
+    struct hd_retry retry = {0};
     int err;
 
     do {
@@ -365,6 +366,6 @@ int hd_delta_histories(struct hd_store *store, const struct hd_key *key,
         hd_fetch_init(&r.fetch, arena);
         err = read_once(&r, key, histories);
         hd_reading_fini(&r.reading);
-    } while (err == HD_ECORRUPT && hd_look_again(store, &again, key, 1, &err, fault));
+    } while (err == HD_ECORRUPT && hd_retry_read(store, &retry, key, 1, &err, fault));
     return err;
 }

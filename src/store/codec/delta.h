@@ -9,7 +9,7 @@ struct hd_delta_write;
 
 struct hd_ancestor {
     struct hd_slice id;
-    struct hd_body body;
+    struct hd_checkpoint_body body;
     struct hd_delta_write *writes; /* of the requested channels, by (path, task, idx) */
     struct hd_delta_write *last;   /* the one added last */
     struct hd_ancestor *newer;
@@ -18,7 +18,7 @@ struct hd_ancestor {
 /* The place of a channel's value; ancestor is NULL when no ancestor has one. */
 struct hd_seed {
     struct hd_ancestor *ancestor;
-    const struct hd_entry *entry;
+    const struct hd_channel_entry *entry;
 };
 
 struct hd_chain {

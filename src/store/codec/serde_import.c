@@ -201,7 +201,7 @@ static void put_val(struct hd_jw *jw, hd_json_val val)
     }
 }
 
-int hd_foreign_json(struct hd_buf *out, struct hd_slice text, int depth)
+int hd_serde_json(struct hd_buf *out, struct hd_slice text, int depth)
 {
     struct hd_json json;
     struct hd_jw jw;
@@ -225,9 +225,9 @@ static int show(struct hd_buf *out, struct hd_slice type, struct hd_slice data, 
     int err;
 
     if (hd_slice_eq(type, HD_S("msgpack")))
-        return hd_foreign_msgpack(out, data, depth);
+        return hd_serde_msgpack(out, data, depth);
     if (hd_slice_eq(type, HD_S("json")))
-        return hd_foreign_json(out, data, depth);
+        return hd_serde_json(out, data, depth);
     if (!hd_slice_eq(type, HD_S("bytes")) && !hd_slice_eq(type, HD_S("bytearray")))
         return HD_EUNSUPPORTED;
     hd_buf_init(&text, MAX_SHOWN);
@@ -238,7 +238,7 @@ static int show(struct hd_buf *out, struct hd_slice type, struct hd_slice data, 
     return err;
 }
 
-bool hd_foreign_put(struct hd_jw *jw, struct hd_slice type, struct hd_slice data)
+bool hd_serde_put(struct hd_jw *jw, struct hd_slice type, struct hd_slice data)
 {
     struct hd_buf text;
     int err;

@@ -18,13 +18,13 @@
  * (another serializer, encrypted, damaged): nothing was written then. Other errors are in the
  * writer. Secrets of pydantic are shown as asterisks.
  */
-HD_MUST_CHECK bool hd_foreign_put(struct hd_jw *jw, struct hd_slice type, struct hd_slice data);
+HD_MUST_CHECK bool hd_serde_put(struct hd_jw *jw, struct hd_slice type, struct hd_slice data);
 
 /*
  * For each serializer: appends JSON that is nested at the given depth. HD_EINVAL or HD_ELIMIT:
  * damaged, or too deep.
  */
-HD_MUST_CHECK int hd_foreign_msgpack(struct hd_buf *out, struct hd_slice data, int depth);
-HD_MUST_CHECK int hd_foreign_json(struct hd_buf *out, struct hd_slice text, int depth);
+HD_MUST_CHECK int hd_serde_msgpack(struct hd_buf *out, struct hd_slice data, int depth);
+HD_MUST_CHECK int hd_serde_json(struct hd_buf *out, struct hd_slice text, int depth);
 
 #endif

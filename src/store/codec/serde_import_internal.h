@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "base/slice.h"
 
-enum hd_pack_kind {
+enum hd_msgpack_kind {
     HD_PACK_NULL,
     HD_PACK_BOOL,
     HD_PACK_INT,
@@ -20,8 +20,8 @@ enum hd_pack_kind {
     HD_PACK_EXT
 };
 
-struct hd_pack_item {
-    enum hd_pack_kind kind;
+struct hd_msgpack_item {
+    enum hd_msgpack_kind kind;
     int64_t integer;
     bool is_large; /* the integer is unsigned, beyond an int64_t */
     double real;
@@ -30,26 +30,26 @@ struct hd_pack_item {
     int code;              /* of an extension */
 };
 
-struct hd_pack_in {
+struct hd_msgpack_in {
     const unsigned char *at, *end;
     bool is_bad; /* not msgpack, or too deep */
 };
 
-struct hd_pack_out {
+struct hd_msgpack_out {
     struct hd_jw jw;
     int depth;
     bool is_key; /* the value being written is a member name */
 };
 
-struct hd_pack_in hd_pack_inside(struct hd_slice bytes);
+struct hd_msgpack_in hd_msgpack_inside(struct hd_slice bytes);
 /* The head of the next value; elements of lists and maps are then read one by one. */
-struct hd_pack_item hd_pack_next(struct hd_pack_in *in);
+struct hd_msgpack_item hd_msgpack_next(struct hd_msgpack_in *in);
 
 /* Reads a value and writes it. */
-void hd_pack_put(struct hd_pack_out *out, struct hd_pack_in *in);
-void hd_pack_put_double(struct hd_pack_out *out, double value);
-void hd_pack_put_bytes(struct hd_pack_out *out, struct hd_slice bytes);
+void hd_msgpack_put(struct hd_msgpack_out *out, struct hd_msgpack_in *in);
+void hd_msgpack_put_double(struct hd_msgpack_out *out, double value);
+void hd_msgpack_put_bytes(struct hd_msgpack_out *out, struct hd_slice bytes);
 /* An extension; false: not in the form that the serializer writes. */
-bool hd_pack_put_object(struct hd_pack_out *out, int code, struct hd_slice bytes);
+bool hd_msgpack_put_object(struct hd_msgpack_out *out, int code, struct hd_slice bytes);
 
 #endif

@@ -18,7 +18,7 @@
 
 /* ---- reading ---------------------------------------------------------- */
 
-static uint64_t take_number(struct hd_pack_in *in, size_t size)
+static uint64_t take_number(struct hd_msgpack_in *in, size_t size)
 {
     uint64_t number = 0;
 
@@ -31,7 +31,7 @@ static uint64_t take_number(struct hd_pack_in *in, size_t size)
     return number;
 }
 
-static struct hd_slice take_bytes(struct hd_pack_in *in, uint64_t size)
+static struct hd_slice take_bytes(struct hd_msgpack_in *in, uint64_t size)
 {
     const unsigned char *at = in->at;
 
@@ -43,9 +43,10 @@ static struct hd_slice take_bytes(struct hd_pack_in *in, uint64_t size)
     return hd_slice((const char *)at, (size_t)size);
 }
 
-static struct hd_pack_item sized(struct hd_pack_in *in, enum hd_pack_kind kind, uint64_t size)
+static struct hd_msgpack_item sized(struct hd_msgpack_in *in, enum hd_msgpack_kind kind,
+                                    uint64_t size)
 {
-    struct hd_pack_item item = {.kind = kind};
+    struct hd_msgpack_item item = {.kind = kind};
 
     if (kind == HD_PACK_ARRAY || kind == HD_PACK_MAP)
         item.count = size;
@@ -56,9 +57,9 @@ static struct hd_pack_item sized(struct hd_pack_in *in, enum hd_pack_kind kind, 
     return item;
 }
 
-static struct hd_pack_item real(struct hd_pack_in *in, size_t size)
+static struct hd_msgpack_item real(struct hd_msgpack_in *in, size_t size)
 {
-    struct hd_pack_item item = {.kind = HD_PACK_FLOAT};
+    struct hd_msgpack_item item = {.kind = HD_PACK_FLOAT};
     uint64_t bits = take_number(in, size);
     uint32_t half = (uint32_t)bits;
     float single;
@@ -72,9 +73,9 @@ static struct hd_pack_item real(struct hd_pack_in *in, size_t size)
     return item;
 }
 
-static struct hd_pack_item integer(struct hd_pack_in *in, size_t size, bool is_signed)
+static struct hd_msgpack_item integer(struct hd_msgpack_in *in, size_t size, bool is_signed)
 {
-    struct hd_pack_item item = {.kind = HD_PACK_INT};
+    struct hd_msgpack_item item = {.kind = HD_PACK_INT};
     uint64_t bits = take_number(in, size);
     unsigned spare = 64 - 8 * (unsigned)size;
 
@@ -86,14 +87,14 @@ static struct hd_pack_item integer(struct hd_pack_in *in, size_t size, bool is_s
 }
 
 /* From 0xc0 on. */
-static struct hd_pack_item tagged(struct hd_pack_in *in, unsigned tag)
+static struct hd_msgpack_item tagged(struct hd_msgpack_in *in, unsigned tag)
 {
     static const unsigned char lengths[] = {1, 2, 4};
 
     if (tag == 0xc0)
-        return (struct hd_pack_item){.kind = HD_PACK_NULL};
+        return (struct hd_msgpack_item){.kind = HD_PACK_NULL};
     if (tag == 0xc2 || tag == 0xc3)
-        return (struct hd_pack_item){.kind = HD_PACK_BOOL, .integer = tag == 0xc3};
+        return (struct hd_msgpack_item){.kind = HD_PACK_BOOL, .integer = tag == 0xc3};
     if (tag >= 0xc4 && tag <= 0xc6)
         return sized(in, HD_PACK_BYTES, take_number(in, lengths[tag - 0xc4]));
     if (tag >= 0xc7 && tag <= 0xc9)
@@ -110,17 +111,17 @@ static struct hd_pack_item tagged(struct hd_pack_in *in, unsigned tag)
         return sized(in, tag < 0xde ? HD_PACK_ARRAY : HD_PACK_MAP,
                      take_number(in, tag & 1 ? 4 : 2));
     in->is_bad = true;
-    return (struct hd_pack_item){.kind = HD_PACK_NULL};
+    return (struct hd_msgpack_item){.kind = HD_PACK_NULL};
 }
 
-struct hd_pack_item hd_pack_next(struct hd_pack_in *in)
+struct hd_msgpack_item hd_msgpack_next(struct hd_msgpack_in *in)
 {
     unsigned tag = (unsigned)take_number(in, 1);
 
     if (in->is_bad)
-        return (struct hd_pack_item){.kind = HD_PACK_NULL};
+        return (struct hd_msgpack_item){.kind = HD_PACK_NULL};
     if (tag < 0x80)
-        return (struct hd_pack_item){.kind = HD_PACK_INT, .integer = (int64_t)tag};
+        return (struct hd_msgpack_item){.kind = HD_PACK_INT, .integer = (int64_t)tag};
     if (tag < 0x90)
         return sized(in, HD_PACK_MAP, tag & 15);
     if (tag < 0xa0)
@@ -128,20 +129,20 @@ struct hd_pack_item hd_pack_next(struct hd_pack_in *in)
     if (tag < 0xc0)
         return sized(in, HD_PACK_STRING, tag & 31);
     if (tag >= 0xe0)
-        return (struct hd_pack_item){.kind = HD_PACK_INT, .integer = (int64_t)tag - 256};
+        return (struct hd_msgpack_item){.kind = HD_PACK_INT, .integer = (int64_t)tag - 256};
     return tagged(in, tag);
 }
 
-struct hd_pack_in hd_pack_inside(struct hd_slice bytes)
+struct hd_msgpack_in hd_msgpack_inside(struct hd_slice bytes)
 {
     const unsigned char *at = (const unsigned char *)bytes.ptr;
 
-    return (struct hd_pack_in){.at = at, .end = at + bytes.len};
+    return (struct hd_msgpack_in){.at = at, .end = at + bytes.len};
 }
 
 /* ---- writing ---------------------------------------------------------- */
 
-void hd_pack_put_double(struct hd_pack_out *out, double value)
+void hd_msgpack_put_double(struct hd_msgpack_out *out, double value)
 {
     char text[40];
 
@@ -159,7 +160,7 @@ void hd_pack_put_double(struct hd_pack_out *out, double value)
     hd_jw_raw(&out->jw, hd_slice_cstr(text));
 }
 
-void hd_pack_put_bytes(struct hd_pack_out *out, struct hd_slice bytes)
+void hd_msgpack_put_bytes(struct hd_msgpack_out *out, struct hd_slice bytes)
 {
     struct hd_buf text;
     int err;
@@ -172,7 +173,7 @@ void hd_pack_put_bytes(struct hd_pack_out *out, struct hd_slice bytes)
     hd_buf_fini(&text);
 }
 
-static void put_integer(struct hd_pack_out *out, const struct hd_pack_item *item)
+static void put_integer(struct hd_msgpack_out *out, const struct hd_msgpack_item *item)
 {
     char text[24];
 
@@ -184,11 +185,11 @@ static void put_integer(struct hd_pack_out *out, const struct hd_pack_item *item
 }
 
 /* A key is a string: of anything else its JSON, or what that says when it is a string. */
-static void put_key(struct hd_pack_out *out, struct hd_pack_in *in)
+static void put_key(struct hd_msgpack_out *out, struct hd_msgpack_in *in)
 {
-    struct hd_pack_out inner = {.depth = out->depth, .is_key = true};
-    struct hd_pack_in ahead = *in;
-    struct hd_pack_item item = hd_pack_next(&ahead);
+    struct hd_msgpack_out inner = {.depth = out->depth, .is_key = true};
+    struct hd_msgpack_in ahead = *in;
+    struct hd_msgpack_item item = hd_msgpack_next(&ahead);
     struct hd_buf text;
     int err;
 
@@ -204,7 +205,7 @@ static void put_key(struct hd_pack_out *out, struct hd_pack_in *in)
     }
     hd_buf_init(&text, MAX_TEXT);
     hd_jw_init(&inner.jw, &text);
-    hd_pack_put(&inner, in);
+    hd_msgpack_put(&inner, in);
     err = hd_jw_finish(&inner.jw);
     if (err && !out->jw.err)
         out->jw.err = err;
@@ -221,8 +222,8 @@ static void put_key(struct hd_pack_out *out, struct hd_pack_in *in)
     hd_buf_fini(&text);
 }
 
-static void put_many(struct hd_pack_out *out, struct hd_pack_in *in,
-                     const struct hd_pack_item *item)
+static void put_many(struct hd_msgpack_out *out, struct hd_msgpack_in *in,
+                     const struct hd_msgpack_item *item)
 {
     bool is_map = item->kind == HD_PACK_MAP;
 
@@ -233,7 +234,7 @@ static void put_many(struct hd_pack_out *out, struct hd_pack_in *in,
     for (uint64_t i = 0; i < item->count && !in->is_bad && !out->jw.err; i++) {
         if (is_map)
             put_key(out, in);
-        hd_pack_put(out, in);
+        hd_msgpack_put(out, in);
     }
     if (is_map)
         hd_jw_object_end(&out->jw);
@@ -241,8 +242,8 @@ static void put_many(struct hd_pack_out *out, struct hd_pack_in *in,
         hd_jw_array_end(&out->jw);
 }
 
-static void put_item(struct hd_pack_out *out, struct hd_pack_in *in,
-                     const struct hd_pack_item *item)
+static void put_item(struct hd_msgpack_out *out, struct hd_msgpack_in *in,
+                     const struct hd_msgpack_item *item)
 {
     switch (item->kind) {
     case HD_PACK_NULL:
@@ -255,28 +256,28 @@ static void put_item(struct hd_pack_out *out, struct hd_pack_in *in,
         put_integer(out, item);
         break;
     case HD_PACK_FLOAT:
-        hd_pack_put_double(out, item->real);
+        hd_msgpack_put_double(out, item->real);
         break;
     case HD_PACK_STRING:
         hd_jw_string(&out->jw, item->bytes);
         break;
     case HD_PACK_BYTES:
-        hd_pack_put_bytes(out, item->bytes);
+        hd_msgpack_put_bytes(out, item->bytes);
         break;
     case HD_PACK_ARRAY:
     case HD_PACK_MAP:
         put_many(out, in, item);
         break;
     case HD_PACK_EXT:
-        if (!hd_pack_put_object(out, item->code, item->bytes))
+        if (!hd_msgpack_put_object(out, item->code, item->bytes))
             in->is_bad = true;
         break;
     }
 }
 
-void hd_pack_put(struct hd_pack_out *out, struct hd_pack_in *in)
+void hd_msgpack_put(struct hd_msgpack_out *out, struct hd_msgpack_in *in)
 {
-    struct hd_pack_item item = hd_pack_next(in);
+    struct hd_msgpack_item item = hd_msgpack_next(in);
 
     if (in->is_bad || ++out->depth > MAX_DEPTH) {
         in->is_bad = true;
@@ -286,16 +287,16 @@ void hd_pack_put(struct hd_pack_out *out, struct hd_pack_in *in)
     out->depth--;
 }
 
-int hd_foreign_msgpack(struct hd_buf *out, struct hd_slice data, int depth)
+int hd_serde_msgpack(struct hd_buf *out, struct hd_slice data, int depth)
 {
-    struct hd_pack_in in = hd_pack_inside(data);
-    struct hd_pack_out writer = {.depth = 0};
+    struct hd_msgpack_in in = hd_msgpack_inside(data);
+    struct hd_msgpack_out writer = {.depth = 0};
     size_t before = out->len;
     int err;
 
     hd_jw_init(&writer.jw, out);
     writer.jw.depth = depth;
-    hd_pack_put(&writer, &in);
+    hd_msgpack_put(&writer, &in);
     writer.jw.depth -= depth;
     err = writer.jw.err == HD_ENOMEM     ? HD_ENOMEM
           : in.is_bad || in.at != in.end ? HD_EINVAL

@@ -22,16 +22,16 @@ enum {
     EXT_DELTA = 7    /* the value itself */
 };
 
-static bool is_array(struct hd_pack_in *in, size_t least)
+static bool is_array(struct hd_msgpack_in *in, size_t least)
 {
-    struct hd_pack_item item = hd_pack_next(in);
+    struct hd_msgpack_item item = hd_msgpack_next(in);
 
     return !in->is_bad && item.kind == HD_PACK_ARRAY && item.count >= least;
 }
 
-static bool take_int(struct hd_pack_in *in, int64_t *out)
+static bool take_int(struct hd_msgpack_in *in, int64_t *out)
 {
-    struct hd_pack_item item = hd_pack_next(in);
+    struct hd_msgpack_item item = hd_msgpack_next(in);
 
     *out = item.integer;
     return !in->is_bad && item.kind == HD_PACK_INT && !item.is_large;
@@ -40,11 +40,11 @@ static bool take_int(struct hd_pack_in *in, int64_t *out)
 /* ---- one argument ----------------------------------------------------- */
 
 /* Each reads its argument and writes; false: it was not as expected, and nothing was written. */
-typedef bool (*put_fn)(struct hd_pack_out *out, struct hd_pack_in *in);
+typedef bool (*put_fn)(struct hd_msgpack_out *out, struct hd_msgpack_in *in);
 
-static bool put_uuid(struct hd_pack_out *out, struct hd_pack_in *in)
+static bool put_uuid(struct hd_msgpack_out *out, struct hd_msgpack_in *in)
 {
-    struct hd_pack_item item = hd_pack_next(in);
+    struct hd_msgpack_item item = hd_msgpack_next(in);
     const char *hex = item.bytes.ptr;
     char text[40];
 
@@ -57,9 +57,9 @@ static bool put_uuid(struct hd_pack_out *out, struct hd_pack_in *in)
 }
 
 /* A number, as JSON has no other word for it. */
-static bool put_decimal(struct hd_pack_out *out, struct hd_pack_in *in)
+static bool put_decimal(struct hd_msgpack_out *out, struct hd_msgpack_in *in)
 {
-    struct hd_pack_item item = hd_pack_next(in);
+    struct hd_msgpack_item item = hd_msgpack_next(in);
     char text[64];
     size_t digits;
 
@@ -72,15 +72,15 @@ static bool put_decimal(struct hd_pack_out *out, struct hd_pack_in *in)
         (digits == 1 || text[text[0] == '-'] != '0'))
         hd_jw_raw(&out->jw, item.bytes);
     else if (digits > 0)
-        hd_pack_put_double(out, strtod(text, NULL));
+        hd_msgpack_put_double(out, strtod(text, NULL));
     else
         hd_jw_null(&out->jw);
     return true;
 }
 
-static bool put_secret(struct hd_pack_out *out, struct hd_pack_in *in)
+static bool put_secret(struct hd_msgpack_out *out, struct hd_msgpack_in *in)
 {
-    struct hd_pack_item item = hd_pack_next(in);
+    struct hd_msgpack_item item = hd_msgpack_next(in);
 
     hd_jw_string(&out->jw, item.bytes.len > 0 ? HD_S(SECRET) : HD_S(""));
     return true;
@@ -88,9 +88,9 @@ static bool put_secret(struct hd_pack_out *out, struct hd_pack_in *in)
 
 /* ---- several ---------------------------------------------------------- */
 
-static bool put_path(struct hd_pack_out *out, struct hd_pack_in *in)
+static bool put_path(struct hd_msgpack_out *out, struct hd_msgpack_in *in)
 {
-    struct hd_pack_item list = hd_pack_next(in);
+    struct hd_msgpack_item list = hd_msgpack_next(in);
     struct hd_buf path;
     int err = 0;
 
@@ -98,7 +98,7 @@ static bool put_path(struct hd_pack_out *out, struct hd_pack_in *in)
         return false;
     hd_buf_init(&path, MAX_PATH);
     for (uint64_t i = 0; i < list.count && !err; i++) {
-        struct hd_pack_item part = hd_pack_next(in);
+        struct hd_msgpack_item part = hd_msgpack_next(in);
 
         if (in->is_bad)
             err = HD_EINVAL;
@@ -114,15 +114,15 @@ static bool put_path(struct hd_pack_out *out, struct hd_pack_in *in)
 }
 
 /* re.compile(pattern, flags) */
-static bool put_first(struct hd_pack_out *out, struct hd_pack_in *in)
+static bool put_first(struct hd_msgpack_out *out, struct hd_msgpack_in *in)
 {
     if (!is_array(in, 1))
         return false;
-    hd_pack_put(out, in);
+    hd_msgpack_put(out, in);
     return true;
 }
 
-static bool take_delta(struct hd_pack_in *in, double *seconds)
+static bool take_delta(struct hd_msgpack_in *in, double *seconds)
 {
     int64_t days, whole, micros;
 
@@ -132,17 +132,17 @@ static bool take_delta(struct hd_pack_in *in, double *seconds)
     return true;
 }
 
-static bool put_timedelta(struct hd_pack_out *out, struct hd_pack_in *in)
+static bool put_timedelta(struct hd_msgpack_out *out, struct hd_msgpack_in *in)
 {
     double seconds;
 
     if (!take_delta(in, &seconds))
         return false;
-    hd_pack_put_double(out, seconds);
+    hd_msgpack_put_double(out, seconds);
     return true;
 }
 
-static bool put_date(struct hd_pack_out *out, struct hd_pack_in *in)
+static bool put_date(struct hd_msgpack_out *out, struct hd_msgpack_in *in)
 {
     int64_t year, month, day;
     char text[80];
@@ -155,15 +155,15 @@ static bool put_date(struct hd_pack_out *out, struct hd_pack_in *in)
 }
 
 /* A timedelta within another object: its seconds. */
-static bool take_offset(struct hd_pack_in *in, double *seconds)
+static bool take_offset(struct hd_msgpack_in *in, double *seconds)
 {
-    struct hd_pack_item ext = hd_pack_next(in);
-    struct hd_pack_in inner = hd_pack_inside(ext.bytes);
+    struct hd_msgpack_item ext = hd_msgpack_next(in);
+    struct hd_msgpack_in inner = hd_msgpack_inside(ext.bytes);
 
     if (in->is_bad || ext.kind != HD_PACK_EXT || ext.code != EXT_LIST || !is_array(&inner, 3))
         return false;
-    (void)hd_pack_next(&inner);
-    (void)hd_pack_next(&inner);
+    (void)hd_msgpack_next(&inner);
+    (void)hd_msgpack_next(&inner);
     return take_delta(&inner, seconds);
 }
 
@@ -177,36 +177,36 @@ static void write_offset(double seconds, char *out, size_t size)
         (void)snprintf(out + at, size - (size_t)at, ":%02d", (int)(whole % 60));
 }
 
-static bool put_timezone(struct hd_pack_out *out, struct hd_pack_in *in)
+static bool put_timezone(struct hd_msgpack_out *out, struct hd_msgpack_in *in)
 {
-    struct hd_pack_item list = hd_pack_next(in), name = {.kind = HD_PACK_NULL};
+    struct hd_msgpack_item list = hd_msgpack_next(in), name = {.kind = HD_PACK_NULL};
     char text[24] = "UTC";
     double seconds;
 
     if (in->is_bad || list.kind != HD_PACK_ARRAY || list.count < 1 || !take_offset(in, &seconds))
         return false;
     if (list.count > 1)
-        name = hd_pack_next(in);
+        name = hd_msgpack_next(in);
     if (seconds != 0)
         write_offset(seconds, text + 3, sizeof(text) - 3);
     hd_jw_string(&out->jw, name.kind == HD_PACK_STRING ? name.bytes : hd_slice_cstr(text));
     return true;
 }
 
-static bool put_send(struct hd_pack_out *out, struct hd_pack_in *in)
+static bool put_send(struct hd_msgpack_out *out, struct hd_msgpack_in *in)
 {
-    struct hd_pack_item list = hd_pack_next(in);
+    struct hd_msgpack_item list = hd_msgpack_next(in);
 
     if (in->is_bad || list.kind != HD_PACK_ARRAY || list.count < 2)
         return false;
     hd_jw_object(&out->jw);
     hd_jw_key(&out->jw, HD_S("node"));
-    hd_pack_put(out, in);
+    hd_msgpack_put(out, in);
     hd_jw_key(&out->jw, HD_S("arg"));
-    hd_pack_put(out, in);
+    hd_msgpack_put(out, in);
     if (list.count > 2) {
         hd_jw_key(&out->jw, HD_S("timeout"));
-        hd_pack_put(out, in);
+        hd_msgpack_put(out, in);
     }
     hd_jw_object_end(&out->jw);
     return true;
@@ -221,19 +221,19 @@ struct clock {
 };
 
 /* The offset of a timezone; other zones have none without a date. */
-static void take_zone(struct clock *clock, const struct hd_pack_item *item)
+static void take_zone(struct clock *clock, const struct hd_msgpack_item *item)
 {
-    struct hd_pack_in inner = hd_pack_inside(item->bytes);
+    struct hd_msgpack_in inner = hd_msgpack_inside(item->bytes);
 
     if (item->kind != HD_PACK_EXT || item->code != EXT_LIST || !is_array(&inner, 3))
         return;
-    (void)hd_pack_next(&inner);
-    (void)hd_pack_next(&inner);
+    (void)hd_msgpack_next(&inner);
+    (void)hd_msgpack_next(&inner);
     if (is_array(&inner, 1))
         clock->has_offset = take_offset(&inner, &clock->offset);
 }
 
-static void take_part(struct clock *clock, struct hd_slice name, const struct hd_pack_item *item)
+static void take_part(struct clock *clock, struct hd_slice name, const struct hd_msgpack_item *item)
 {
     const struct {
         struct hd_slice name;
@@ -251,16 +251,16 @@ static void take_part(struct clock *clock, struct hd_slice name, const struct hd
         take_zone(clock, item);
 }
 
-static bool put_time(struct hd_pack_out *out, struct hd_pack_in *in)
+static bool put_time(struct hd_msgpack_out *out, struct hd_msgpack_in *in)
 {
-    struct hd_pack_item map = hd_pack_next(in);
+    struct hd_msgpack_item map = hd_msgpack_next(in);
     struct clock clock = {0};
     char text[128], offset[24] = "", fraction[32] = "";
 
     if (in->is_bad || map.kind != HD_PACK_MAP)
         return false;
     for (uint64_t i = 0; i < map.count && !in->is_bad; i++) {
-        struct hd_pack_item key = hd_pack_next(in), val = hd_pack_next(in);
+        struct hd_msgpack_item key = hd_msgpack_next(in), val = hd_msgpack_next(in);
 
         take_part(&clock, key.bytes, &val);
     }
@@ -277,24 +277,24 @@ static bool put_time(struct hd_pack_out *out, struct hd_pack_in *in)
 }
 
 /* A schema for the answer is shown when there is one. */
-static bool put_interrupt(struct hd_pack_out *out, struct hd_pack_in *in)
+static bool put_interrupt(struct hd_msgpack_out *out, struct hd_msgpack_in *in)
 {
-    struct hd_pack_item map = hd_pack_next(in);
+    struct hd_msgpack_item map = hd_msgpack_next(in);
 
     if (in->is_bad || map.kind != HD_PACK_MAP)
         return false;
     hd_jw_object(&out->jw);
     for (uint64_t i = 0; i < map.count && !in->is_bad && !out->jw.err; i++) {
-        struct hd_pack_item key = hd_pack_next(in);
-        struct hd_pack_in ahead = *in;
+        struct hd_msgpack_item key = hd_msgpack_next(in);
+        struct hd_msgpack_in ahead = *in;
 
         if (hd_slice_eq(key.bytes, HD_S("response_schema")) &&
-            hd_pack_next(&ahead).kind == HD_PACK_NULL) {
+            hd_msgpack_next(&ahead).kind == HD_PACK_NULL) {
             *in = ahead;
             continue;
         }
         hd_jw_key(&out->jw, key.bytes);
-        hd_pack_put(out, in);
+        hd_msgpack_put(out, in);
     }
     hd_jw_object_end(&out->jw);
     return true;
@@ -323,9 +323,9 @@ static bool read_type(struct numbers *n, struct hd_slice type)
     return true;
 }
 
-static bool read_shape(struct numbers *n, struct hd_pack_in *in, size_t *total)
+static bool read_shape(struct numbers *n, struct hd_msgpack_in *in, size_t *total)
 {
-    struct hd_pack_item list = hd_pack_next(in);
+    struct hd_msgpack_item list = hd_msgpack_next(in);
 
     *total = 1;
     if (in->is_bad || list.kind != HD_PACK_ARRAY || list.count > MAX_DIMS)
@@ -355,7 +355,7 @@ static void set_strides(struct numbers *n, bool is_fortran)
     }
 }
 
-static void put_number(struct hd_pack_out *out, const struct numbers *n, const unsigned char *at)
+static void put_number(struct hd_msgpack_out *out, const struct numbers *n, const unsigned char *at)
 {
     uint64_t bits = 0;
     unsigned spare = 64 - 8 * (unsigned)n->size;
@@ -371,14 +371,14 @@ static void put_number(struct hd_pack_out *out, const struct numbers *n, const u
     if (n->kind == 'b')
         hd_jw_bool(&out->jw, bits != 0);
     else if (n->kind == 'f')
-        hd_pack_put_double(out, n->size == 4 ? (double)single : real);
+        hd_msgpack_put_double(out, n->size == 4 ? (double)single : real);
     else if (n->kind == 'i' || bits <= INT64_MAX)
         hd_jw_int(&out->jw, n->kind == 'i' ? (int64_t)(bits << spare) >> spare : (int64_t)bits);
     else
-        hd_pack_put_double(out, (double)bits);
+        hd_msgpack_put_double(out, (double)bits);
 }
 
-static void put_dimension(struct hd_pack_out *out, const struct numbers *n, size_t dim,
+static void put_dimension(struct hd_msgpack_out *out, const struct numbers *n, size_t dim,
                           const unsigned char *at)
 {
     if (dim == n->count) {
@@ -391,19 +391,19 @@ static void put_dimension(struct hd_pack_out *out, const struct numbers *n, size
     hd_jw_array_end(&out->jw);
 }
 
-static bool put_array(struct hd_pack_out *out, struct hd_pack_in *in)
+static bool put_array(struct hd_msgpack_out *out, struct hd_msgpack_in *in)
 {
-    struct hd_pack_item type, order, bytes;
+    struct hd_msgpack_item type, order, bytes;
     struct numbers n = {0};
     size_t total;
 
     if (!is_array(in, 4))
         return false;
-    type = hd_pack_next(in);
+    type = hd_msgpack_next(in);
     if (in->is_bad || !read_type(&n, type.bytes) || !read_shape(&n, in, &total))
         return false;
-    order = hd_pack_next(in);
-    bytes = hd_pack_next(in);
+    order = hd_msgpack_next(in);
+    bytes = hd_msgpack_next(in);
     if (in->is_bad || bytes.bytes.len != total * n.size)
         return false;
     if (total == 0) {
@@ -448,29 +448,29 @@ static put_fn find_class(int code, struct hd_slice module, struct hd_slice name)
     return NULL;
 }
 
-bool hd_pack_put_object(struct hd_pack_out *out, int code, struct hd_slice bytes)
+bool hd_msgpack_put_object(struct hd_msgpack_out *out, int code, struct hd_slice bytes)
 {
-    struct hd_pack_in in = hd_pack_inside(bytes);
-    struct hd_pack_item module, name;
-    struct hd_pack_in argument;
+    struct hd_msgpack_in in = hd_msgpack_inside(bytes);
+    struct hd_msgpack_item module, name;
+    struct hd_msgpack_in argument;
     put_fn put;
 
     if (code == EXT_DELTA) {
-        hd_pack_put(out, &in);
+        hd_msgpack_put(out, &in);
         return !in.is_bad;
     }
     if (code == EXT_ARRAY)
         return put_array(out, &in);
     if (code < EXT_ONE || code > EXT_MODEL_2 || !is_array(&in, 3))
         return false;
-    module = hd_pack_next(&in);
-    name = hd_pack_next(&in);
+    module = hd_msgpack_next(&in);
+    name = hd_msgpack_next(&in);
     argument = in;
     put = in.is_bad ? NULL : find_class(code, module.bytes, name.bytes);
     if (put && put(out, &in))
         return !in.is_bad;
     if (put == put_secret)
         return false;
-    hd_pack_put(out, &argument);
+    hd_msgpack_put(out, &argument);
     return !argument.is_bad;
 }

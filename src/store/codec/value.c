@@ -4,7 +4,7 @@
  *   inline reference    1, bytes
  *   chunked reference   2, size, checksum (8 bytes), number of segments, segments
  *   segment             flags; literal: length, bytes
- *                              run: [length, stream name,] first number, count
+ *                              extent: [length, sequence name,] first number, count
  *                       (the first number of a run counts from the end of the run before,
  *                       zigzag: lists with regular gaps then compress to next to nothing)
  *   body                1, v, JSON length and text, number of entries,
@@ -20,7 +20,7 @@
 #include "base/error.h"
 
 enum { REF_INLINE = 1, REF_CHUNKED = 2 };
-enum { SEG_RUN = 1, SEG_FIRST_COMMA = 2, SEG_REST_COMMA = 4, SEG_NAMED_STREAM = 8 };
+enum { SEG_EXTENT = 1, SEG_FIRST_COMMA = 2, SEG_REST_COMMA = 4, SEG_NAMED_SEQUENCE = 8 };
 enum { BODY_FORMAT = 1 };
 
 uint64_t hd_value_checksum(struct hd_slice value)
@@ -45,19 +45,19 @@ static int64_t unzigzag(uint64_t n)
     return (int64_t)(n >> 1) ^ -(int64_t)(n & 1);
 }
 
-static int parse_run(struct hd_reader *r, uint8_t flags, struct hd_slice own, int64_t *end,
-                     struct hd_segment *segment)
+static int extent_parse(struct hd_reader *r, uint8_t flags, struct hd_slice own, int64_t *end,
+                        struct hd_segment *segment)
 {
     uint64_t gap;
     int64_t start;
     int err;
 
-    segment->is_run = true;
-    segment->stream = own;
+    segment->is_extent = true;
+    segment->sequence = own;
     segment->first_comma = flags & SEG_FIRST_COMMA;
     segment->rest_comma = flags & SEG_REST_COMMA;
-    if (flags & SEG_NAMED_STREAM) {
-        err = hd_read_lenslice(r, &segment->stream);
+    if (flags & SEG_NAMED_SEQUENCE) {
+        err = hd_read_lenslice(r, &segment->sequence);
         if (err)
             return err;
     }
@@ -82,9 +82,9 @@ static int parse_segment(struct hd_reader *r, struct hd_slice own, int64_t *end,
 
     if (err)
         return err;
-    if (flags & SEG_RUN)
-        return parse_run(r, flags, own, end, segment);
-    segment->is_run = false;
+    if (flags & SEG_EXTENT)
+        return extent_parse(r, flags, own, end, segment);
+    segment->is_extent = false;
     return hd_read_lenslice(r, &segment->literal);
 }
 
@@ -147,33 +147,33 @@ void hd_ref_builder_fini(struct hd_ref_builder *builder)
     hd_buf_fini(&builder->segments);
 }
 
-static int flush_run(struct hd_ref_builder *builder)
+static int extent_flush(struct hd_ref_builder *builder)
 {
-    struct hd_segment *run = &builder->run;
-    bool is_named = !hd_slice_eq(run->stream, builder->own);
+    struct hd_segment *extent = &builder->extent;
+    bool is_named = !hd_slice_eq(extent->sequence, builder->own);
     uint8_t flags =
-        (uint8_t)(SEG_RUN | (run->first_comma ? SEG_FIRST_COMMA : 0) |
-                  (run->rest_comma ? SEG_REST_COMMA : 0) | (is_named ? SEG_NAMED_STREAM : 0));
+        (uint8_t)(SEG_EXTENT | (extent->first_comma ? SEG_FIRST_COMMA : 0) |
+                  (extent->rest_comma ? SEG_REST_COMMA : 0) | (is_named ? SEG_NAMED_SEQUENCE : 0));
     int err;
 
-    if (run->count == 0)
+    if (extent->count == 0)
         return 0;
     err = hd_buf_append_byte(&builder->segments, flags);
     if (!err && is_named)
-        err = hd_buf_append_lenslice(&builder->segments, run->stream);
+        err = hd_buf_append_lenslice(&builder->segments, extent->sequence);
     if (!err)
-        err = hd_buf_append_varint(&builder->segments, zigzag(run->start - builder->end));
+        err = hd_buf_append_varint(&builder->segments, zigzag(extent->start - builder->end));
     if (!err)
-        err = hd_buf_append_varint(&builder->segments, run->count);
-    builder->end = run->start + (int64_t)run->count;
+        err = hd_buf_append_varint(&builder->segments, extent->count);
+    builder->end = extent->start + (int64_t)extent->count;
     builder->segment_count++;
-    run->count = 0;
+    extent->count = 0;
     return err;
 }
 
 int hd_ref_builder_literal(struct hd_ref_builder *builder, struct hd_slice bytes, bool comma)
 {
-    int err = flush_run(builder);
+    int err = extent_flush(builder);
 
     if (!err)
         err = hd_buf_append_byte(&builder->segments, 0);
@@ -187,26 +187,28 @@ int hd_ref_builder_literal(struct hd_ref_builder *builder, struct hd_slice bytes
     return err;
 }
 
-static bool extends(const struct hd_segment *run, struct hd_slice stream, int64_t seq, bool comma)
+static bool extends(const struct hd_segment *extent, struct hd_slice sequence, int64_t seq,
+                    bool comma)
 {
-    return run->count > 0 && seq == run->start + (int64_t)run->count &&
-           (run->count == 1 || comma == run->rest_comma) && hd_slice_eq(stream, run->stream);
+    return extent->count > 0 && seq == extent->start + (int64_t)extent->count &&
+           (extent->count == 1 || comma == extent->rest_comma) &&
+           hd_slice_eq(sequence, extent->sequence);
 }
 
-int hd_ref_builder_chunk(struct hd_ref_builder *builder, struct hd_slice stream, int64_t seq,
+int hd_ref_builder_chunk(struct hd_ref_builder *builder, struct hd_slice sequence, int64_t seq,
                          bool comma)
 {
-    struct hd_segment *run = &builder->run;
+    struct hd_segment *extent = &builder->extent;
     int err;
 
-    if (extends(run, stream, seq, comma)) {
-        run->rest_comma = comma;
-        run->count++;
+    if (extends(extent, sequence, seq, comma)) {
+        extent->rest_comma = comma;
+        extent->count++;
         return 0;
     }
-    err = flush_run(builder);
-    *run = (struct hd_segment){
-        .is_run = true, .stream = stream, .start = seq, .count = 1, .first_comma = comma};
+    err = extent_flush(builder);
+    *extent = (struct hd_segment){
+        .is_extent = true, .sequence = sequence, .start = seq, .count = 1, .first_comma = comma};
     return err;
 }
 
@@ -214,17 +216,17 @@ int hd_ref_builder_segment(struct hd_ref_builder *builder, const struct hd_segme
 {
     int err;
 
-    if (!segment->is_run)
+    if (!segment->is_extent)
         return hd_ref_builder_literal(builder, segment->literal, false);
-    err = flush_run(builder);
-    builder->run = *segment;
+    err = extent_flush(builder);
+    builder->extent = *segment;
     return err;
 }
 
 int hd_ref_builder_finish(struct hd_ref_builder *builder, uint64_t size, uint64_t checksum,
                           struct hd_buf *out)
 {
-    int err = flush_run(builder);
+    int err = extent_flush(builder);
 
     if (!err)
         err = hd_buf_append_byte(out, REF_CHUNKED);
@@ -239,7 +241,8 @@ int hd_ref_builder_finish(struct hd_ref_builder *builder, uint64_t size, uint64_
     return err;
 }
 
-const struct hd_entry *hd_body_entry(const struct hd_body *body, struct hd_slice channel)
+const struct hd_channel_entry *hd_checkpoint_body_entry(const struct hd_checkpoint_body *body,
+                                                        struct hd_slice channel)
 {
     for (size_t i = 0; i < body->entry_count; i++) {
         if (hd_slice_eq(body->entries[i].channel, channel))
@@ -248,7 +251,7 @@ const struct hd_entry *hd_body_entry(const struct hd_body *body, struct hd_slice
     return NULL;
 }
 
-int hd_body_write(struct hd_buf *out, const struct hd_body *body)
+int hd_checkpoint_body_write(struct hd_buf *out, const struct hd_checkpoint_body *body)
 {
     int err = hd_buf_append_varint(out, BODY_FORMAT);
 
@@ -268,7 +271,8 @@ int hd_body_write(struct hd_buf *out, const struct hd_body *body)
     return err;
 }
 
-static int parse_entries(struct hd_reader *r, struct hd_arena *arena, struct hd_body *out)
+static int parse_entries(struct hd_reader *r, struct hd_arena *arena,
+                         struct hd_checkpoint_body *out)
 {
     uint64_t count;
     int err = hd_read_varint(r, &count);
@@ -291,7 +295,8 @@ static int parse_entries(struct hd_reader *r, struct hd_arena *arena, struct hd_
     return err;
 }
 
-int hd_body_parse(struct hd_slice encoded, struct hd_arena *arena, struct hd_body *out)
+int hd_checkpoint_body_parse(struct hd_slice encoded, struct hd_arena *arena,
+                             struct hd_checkpoint_body *out)
 {
     struct hd_reader r = hd_reader(encoded);
     uint64_t format, v;

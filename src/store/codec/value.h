@@ -23,9 +23,9 @@
 #define HD_REF_MAX (64u << 20) /* an encoded reference is never longer */
 
 struct hd_segment {
-    bool is_run;
-    struct hd_slice literal; /* if it is not an extent */
-    struct hd_slice stream;  /* if it is an extent: this and the members below */
+    bool is_extent;
+    struct hd_slice literal;  /* if it is not an extent */
+    struct hd_slice sequence; /* if it is an extent: this and the members below */
     int64_t start;
     uint64_t count;
     bool first_comma; /* a ',' precedes the first chunk of the extent */
@@ -56,8 +56,8 @@ struct hd_ref_builder {
     struct hd_buf segments;
     size_t segment_count;
     struct hd_slice own;
-    struct hd_segment run; /* being extended; count 0: none */
-    int64_t end;           /* of the extent before it */
+    struct hd_segment extent; /* being extended; count 0: none */
+    int64_t end;              /* of the extent before it */
 };
 
 void hd_ref_builder_init(struct hd_ref_builder *builder, struct hd_slice own);
@@ -65,7 +65,7 @@ void hd_ref_builder_fini(struct hd_ref_builder *builder);
 HD_MUST_CHECK int hd_ref_builder_literal(struct hd_ref_builder *builder, struct hd_slice bytes,
                                          bool comma);
 /* `sequence` is borrowed until finish. */
-HD_MUST_CHECK int hd_ref_builder_chunk(struct hd_ref_builder *builder, struct hd_slice stream,
+HD_MUST_CHECK int hd_ref_builder_chunk(struct hd_ref_builder *builder, struct hd_slice sequence,
                                        int64_t seq, bool comma);
 /* Appends a segment of another reference unchanged. */
 HD_MUST_CHECK int hd_ref_builder_segment(struct hd_ref_builder *builder,
@@ -79,24 +79,26 @@ uint64_t hd_value_checksum(struct hd_slice value);
  * The body of a checkpoint row: the caller's JSON, and for each channel that
  * has a value at the checkpoint's version its type and reference.
  */
-struct hd_entry {
+struct hd_channel_entry {
     struct hd_slice channel;
     struct hd_slice type;
     struct hd_slice ref;
 };
 
-struct hd_body {
+struct hd_checkpoint_body {
     int64_t v; /* the checkpoint's format version, its "v"; 0 when absent */
     struct hd_slice json;
-    struct hd_entry *entries; /* in byte order of channel */
+    struct hd_channel_entry *entries; /* in byte order of channel */
     size_t entry_count;
 };
 
 /* The entry of a channel, or NULL. */
-const struct hd_entry *hd_body_entry(const struct hd_body *body, struct hd_slice channel);
+const struct hd_channel_entry *hd_checkpoint_body_entry(const struct hd_checkpoint_body *body,
+                                                        struct hd_slice channel);
 
-HD_MUST_CHECK int hd_body_write(struct hd_buf *out, const struct hd_body *body);
-HD_MUST_CHECK int hd_body_parse(struct hd_slice encoded, struct hd_arena *arena,
-                                struct hd_body *out);
+HD_MUST_CHECK int hd_checkpoint_body_write(struct hd_buf *out,
+                                           const struct hd_checkpoint_body *body);
+HD_MUST_CHECK int hd_checkpoint_body_parse(struct hd_slice encoded, struct hd_arena *arena,
+                                           struct hd_checkpoint_body *out);
 
 #endif

@@ -440,7 +440,7 @@ static int compact_step(struct sqlite_backend *sqlite, int64_t *left, struct hd_
     if (!err)
         err = hd_sqlite_exec(sqlite->writer, COMPACT_STEP_SQL, "compacting", fault);
     if (!err)
-        err = hd_sqlite_ask(sqlite->writer, "PRAGMA freelist_count", left, fault);
+        err = hd_sqlite_query_int(sqlite->writer, "PRAGMA freelist_count", left, fault);
     pthread_mutex_unlock(&sqlite->write_lock);
     return err;
 }

@@ -94,8 +94,8 @@ HD_MUST_CHECK int hd_sqlite_exec(struct hd_sqlite_conn *conn, const char *sql, c
                                  struct hd_fault *fault);
 
 /* The first column of the first row, or HD_ECORRUPT when there is no row. */
-HD_MUST_CHECK int hd_sqlite_ask(struct hd_sqlite_conn *conn, const char *sql, int64_t *out,
-                                struct hd_fault *fault);
+HD_MUST_CHECK int hd_sqlite_query_int(struct hd_sqlite_conn *conn, const char *sql, int64_t *out,
+                                      struct hd_fault *fault);
 
 /* Prepared statements that live as long as the connection. Reset them after use. */
 HD_MUST_CHECK int hd_sqlite_op_statement(struct hd_sqlite_conn *conn, const struct hd_op *op,

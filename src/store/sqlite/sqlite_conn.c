@@ -141,8 +141,8 @@ int hd_sqlite_exec(struct hd_sqlite_conn *conn, const char *sql, const char *doi
     return 0;
 }
 
-int hd_sqlite_ask(struct hd_sqlite_conn *conn, const char *sql, int64_t *out,
-                  struct hd_fault *fault)
+int hd_sqlite_query_int(struct hd_sqlite_conn *conn, const char *sql, int64_t *out,
+                        struct hd_fault *fault)
 {
     sqlite3_stmt *stmt;
     int err = 0;

@@ -131,11 +131,11 @@ static int identify(struct hd_sqlite_conn *conn, int *out, struct hd_fault *faul
     int64_t objects, application, version;
     int err;
 
-    err = hd_sqlite_ask(conn, "SELECT count(*) FROM sqlite_schema", &objects, fault);
+    err = hd_sqlite_query_int(conn, "SELECT count(*) FROM sqlite_schema", &objects, fault);
     if (!err)
-        err = hd_sqlite_ask(conn, "PRAGMA application_id", &application, fault);
+        err = hd_sqlite_query_int(conn, "PRAGMA application_id", &application, fault);
     if (!err)
-        err = hd_sqlite_ask(conn, "PRAGMA user_version", &version, fault);
+        err = hd_sqlite_query_int(conn, "PRAGMA user_version", &version, fault);
     if (err)
         return err;
     *out = 0;

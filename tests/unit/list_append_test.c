@@ -156,7 +156,7 @@ static void put(struct pair *pair, const char *parent)
     const bool has_changed[] = {pair->puts == 0, true};
     struct hd_outline outline = {
         .v = 4, .channels = names, .has_changed = has_changed, .channel_count = 2};
-    struct hd_extras extras = {.growths = growths};
+    struct hd_put_extras extras = {.growths = growths};
     char id[16], row[160], changed[96];
     struct heddle_value values[2] = {{bytes("other"), bytes("hd1"), bytes("[1,2,3]")},
                                      {bytes("messages"), bytes("hd1"), {NULL, 0}}};
@@ -178,7 +178,7 @@ static void put(struct pair *pair, const char *parent)
     /* Without reading the JSON, where its parent is what it seems. */
     if (strcmp(parent, pair->last) == 0 && pair->puts % 2)
         extras.outline = &outline;
-    assert_err(hd_put_with(pair->stores[GROWN], &cp, &extras, NULL), 0);
+    assert_err(hd_store_put(pair->stores[GROWN], &cp, &extras, NULL), 0);
     hd_growth_destroy(growth);
     snprintf(pair->last, sizeof(pair->last), "%s", id);
 }
@@ -448,7 +448,7 @@ static struct heddle_tuple *get_unknown(struct pair *pair, const char *channel, 
     struct heddle_key key = {.thread = {.id = bytes("t")}};
     struct heddle_tuple *tuple;
 
-    assert_err(hd_get_unknown(pair->stores[GROWN], &key, known, 2, &tuple, NULL), 0);
+    assert_err(hd_store_get_unknown(pair->stores[GROWN], &key, known, 2, &tuple, NULL), 0);
     assert_int_equal(tuple->value_count, 2);
     assert_int_equal(tuple->values[0].data.len, size); /* messages come before other */
     assert_memory_equal(tuple->values[1].data.data, "[1,2,3]", 7);
@@ -531,7 +531,7 @@ struct queued {
     struct heddle_value value;
     struct hd_growth *growth;
     const struct hd_growth *growths[1];
-    struct hd_extras extras;
+    struct hd_put_extras extras;
     struct heddle_checkpoint cp;
 };
 
@@ -545,10 +545,11 @@ static void queue_put(struct pair *pair, struct queued *q, int number, struct wa
     snprintf(q->changed, sizeof(q->changed), "{\"messages\":%d}", number);
     q->value = (struct heddle_value){bytes("messages"), bytes("hd1"), {NULL, q->growth->size}};
     q->cp = checkpoint(q->id, number > 1 ? q->parent : "", q->row, q->changed, &q->value, 1);
-    q->extras = (struct hd_extras){.growths = q->growths};
-    assert_err(hd_queue_put(pair->stores[GROWN], &q->cp, &q->extras, on_done, waiter, NULL), 0);
+    q->extras = (struct hd_put_extras){.growths = q->growths};
+    assert_err(hd_store_queue_put(pair->stores[GROWN], &q->cp, &q->extras, on_done, waiter, NULL),
+               0);
     if (number % 3 == 0)
-        hd_queue_go(pair->stores[GROWN]);
+        hd_store_queue_go(pair->stores[GROWN]);
 }
 
 static void the_list_may_grow_while_it_is_put(void **state)
@@ -569,7 +570,7 @@ static void the_list_may_grow_while_it_is_put(void **state)
         add(&pair, hd_slice_cstr(element));
         queue_put(&pair, &queued[i], (int)i + 1, &waiter);
     }
-    hd_queue_go(pair.stores[GROWN]);
+    hd_store_queue_go(pair.stores[GROWN]);
     pthread_mutex_lock(&waiter.lock);
     while (waiter.left > 0)
         pthread_cond_wait(&waiter.changed, &waiter.lock);
@@ -632,7 +633,7 @@ static int grow_and_put(struct heddle *store, int count)
         if (!err) {
             value.data.len = growth->size;
             growths[0] = growth;
-            err = hd_put_with(store, &cp, &(struct hd_extras){.growths = growths}, NULL);
+            err = hd_store_put(store, &cp, &(struct hd_put_extras){.growths = growths}, NULL);
         }
         hd_growth_destroy(growth);
         parent[0] = '1';

@@ -123,8 +123,8 @@ static void values_are_shown(const char *file)
         assert_non_null(bytes);
         hd_buf_init(&out, MAX_FILE);
         hd_jw_init(&jw, &out);
-        if (!hd_foreign_put(&jw, text_of(it.val, "type"),
-                            hd_slice((char *)bytes, decode(base64, bytes))))
+        if (!hd_serde_put(&jw, text_of(it.val, "type"),
+                          hd_slice((char *)bytes, decode(base64, bytes))))
             fail_msg("%s is not shown", text_of(it.val, "name").ptr);
         assert_int_equal(hd_jw_finish(&jw), 0);
         assert_same(text_of(it.val, "name"), "shown", hd_buf_slice(&out), get(it.val, "shown"));
@@ -167,12 +167,12 @@ static void damaged_values_are_refused(void **unused)
             struct hd_buf out;
 
             hd_buf_init(&out, MAX_FILE);
-            assert_int_equal(hd_foreign_msgpack(&out, hd_slice((char *)bytes, i), 0), HD_EINVAL);
+            assert_int_equal(hd_serde_msgpack(&out, hd_slice((char *)bytes, i), 0), HD_EINVAL);
             assert_int_equal(out.len, 0);
             for (int change = 1; change < 256; change <<= 1) {
                 bytes[i] = (unsigned char)(kept ^ change);
                 out.len = 0;
-                if (hd_foreign_msgpack(&out, hd_slice((char *)bytes, len), 0) == 0) {
+                if (hd_serde_msgpack(&out, hd_slice((char *)bytes, len), 0) == 0) {
                     struct hd_json shown;
 
                     if (hd_json_parse(&shown, hd_buf_slice(&out), NULL))
@@ -195,8 +195,8 @@ static void deep_values_are_refused(void **unused)
     (void)unused;
     hd_buf_init(&out, MAX_FILE);
     memset(deep, 0x91, sizeof(deep));
-    assert_int_equal(hd_foreign_msgpack(&out, hd_slice(deep, sizeof(deep)), 0), HD_EINVAL);
-    assert_int_equal(hd_foreign_json(&out, HD_S("{"), 0), HD_EINVAL);
+    assert_int_equal(hd_serde_msgpack(&out, hd_slice(deep, sizeof(deep)), 0), HD_EINVAL);
+    assert_int_equal(hd_serde_json(&out, HD_S("{"), 0), HD_EINVAL);
     assert_int_equal(out.len, 0);
     hd_buf_fini(&out);
 }

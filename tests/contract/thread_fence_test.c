@@ -52,7 +52,7 @@ static int erase(struct heddle *store, int64_t rev)
     assert_ok(hd_batch_expect(&batch, HD_THREAD_INFO, key, HD_THREAD_INFO_REV, rev));
     assert_ok(hd_batch_delete(&batch, HD_THREAD_INFO, key, 2));
     view = hd_batch_view(&batch);
-    err = hd_guard_erase(store, KEY, &view, NULL);
+    err = hd_thread_fence_erase(store, KEY, &view, NULL);
     hd_batch_fini(&batch);
     return err;
 }
@@ -63,11 +63,11 @@ static int put(struct heddle *store, const char *id, int64_t guard)
 {
     const struct put what = {
         .thread = "t", .id = id, .versions = "{\"a\":1}", .values = {VALUE("a", "\"a value\"")}};
-    const struct hd_extras extras = {.guard = guard};
+    const struct hd_put_extras extras = {.guard = guard};
     struct heddle_error error = {0};
     char json[JSON_ROOM];
     struct heddle_checkpoint checkpoint = make_put(&what, json);
-    int err = hd_put_with(store, &checkpoint, &extras, &error);
+    int err = hd_store_put(store, &checkpoint, &extras, &error);
 
     if (err == HEDDLE_ENOTFOUND)
         assert_string_equal(error.text, "the thread was deleted");
@@ -80,7 +80,7 @@ static int put_writes(struct heddle *store, const char *id, int64_t guard)
         .thread = "t", .id = id, .task = "k", .values = {VALUE("a", "\"a write\"")}};
     struct heddle_writes writes = make_writes(&what);
 
-    return hd_writes_with(store, &writes, guard, NULL);
+    return hd_store_put_writes(store, &writes, guard, NULL);
 }
 
 static void assert_nothing(struct heddle *store)
@@ -170,7 +170,7 @@ struct call {
     struct heddle_checkpoint put;
     char json[JSON_ROOM];
     char id[16];
-    struct hd_extras extras;
+    struct hd_put_extras extras;
     atomic_int code;
 };
 
@@ -195,11 +195,11 @@ static void in_a_group_each_has_its_own_guard(struct fixture *f)
 
         snprintf(call->id, sizeof(call->id), "%02d", i);
         call->put = make_put(&what, call->json);
-        call->extras = (struct hd_extras){.guard = i % 3 == 0 ? 5 : i % 3 == 1 ? 4 : 0};
+        call->extras = (struct hd_put_extras){.guard = i % 3 == 0 ? 5 : i % 3 == 1 ? 4 : 0};
         atomic_store(&call->code, 1);
-        assert_ok(hd_queue_put(f->store, &call->put, &call->extras, on_done, call, NULL));
+        assert_ok(hd_store_queue_put(f->store, &call->put, &call->extras, on_done, call, NULL));
     }
-    hd_queue_go(f->store);
+    hd_store_queue_go(f->store);
     reopen(f); /* waits for all of them, where that keeps what is stored */
     for (int i = 0; i < CALLS; i++) {
         while (atomic_load(&calls[i].code) == 1)

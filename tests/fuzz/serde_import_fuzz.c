@@ -30,7 +30,7 @@ static void check_shown(struct hd_slice type, struct hd_slice bytes)
 
     hd_buf_init(&out, LIMIT);
     hd_jw_init(&jw, &out);
-    if (hd_foreign_put(&jw, type, bytes)) {
+    if (hd_serde_put(&jw, type, bytes)) {
         require(hd_jw_finish(&jw) == 0, "not written");
         require(hd_json_parse(&json, hd_buf_slice(&out), NULL) == 0, "shown as what is not JSON");
         hd_json_fini(&json);

@@ -412,7 +412,8 @@ static int try_fall(struct fixture *f, const char *ns, const char *id, bool is_d
 {
     struct heddle_thread thread = thread_of("t");
     struct hd_key key = {.ns = hd_slice_cstr(ns), .id = hd_slice_cstr(id)};
-    struct hd_keep how = {.fall = &key, .is_dry = is_dry, .also = also, .removed = removed};
+    struct hd_prune_options how = {
+        .fall = &key, .is_dry = is_dry, .also = also, .removed = removed};
     struct hd_fault fault = {0};
     struct hd_arena arena;
     int err;
