@@ -1,4 +1,4 @@
-/* What the kinds of nodes share. */
+/* Functions shared by the node kinds. */
 #include "agent/agent.h"
 
 #include "agent/agent_internal.h"

@@ -1,4 +1,4 @@
-/* What the files of this folder share. */
+/* Shared by the files of this folder. */
 #ifndef HD_AGENT_INTERNAL_H
 #define HD_AGENT_INTERNAL_H
 
@@ -8,7 +8,7 @@
 struct hd_agents {
     struct hd_engine *engine;
     struct hd_agents_options options;
-    struct hd_mcp_cache *mcp; /* mcp_cache.h; NULL: nothing yet */
+    struct hd_mcp_cache *mcp; /* mcp_cache.h; NULL: empty */
 };
 
 extern const struct hd_node_kind hd_node_model;

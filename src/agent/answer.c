@@ -1,4 +1,4 @@
-/* Answers of models, put together from what providers say. */
+/* Assembles model responses from what providers send. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,8 +10,8 @@
 
 #define MAX_NAME 1024
 #define MAX_ERROR 2000
-#define MAX_COUNT INT64_C(1000000000000) /* sums of counts have room */
-/* As LangChain's package for Gemini names it, so that its threads and ours are alike. */
+#define MAX_COUNT INT64_C(1000000000000) /* sums of counts cannot overflow */
+/* The key of LangChain's package for Gemini, so that threads are interchangeable. */
 #define SIGNATURES "__gemini_function_call_thought_signatures__"
 
 void hd_answer_init(struct hd_answer *answer)
@@ -47,7 +47,7 @@ void hd_answer_fini(struct hd_answer *answer)
 
 /* ---- filling ---------------------------------------------------------- */
 
-/* The same list with room for one more element of `size` bytes; NULL with *err. */
+/* Grows the list for one more element of `size` bytes; NULL with *err. */
 static void *grow(void *list, size_t count, size_t *cap, size_t size, int *err)
 {
     size_t more = *cap ? *cap * 2 : 4;
@@ -67,7 +67,7 @@ static void *grow(void *list, size_t count, size_t *cap, size_t size, int *err)
     return moved;
 }
 
-/* The part that text of this sort goes to. */
+/* The part for text of this sort. */
 static int part_for(struct hd_answer *answer, bool is_thinking, bool is_redacted,
                     struct hd_answer_part **out)
 {
@@ -76,7 +76,7 @@ static int part_for(struct hd_answer *answer, bool is_thinking, bool is_redacted
     struct hd_answer_part *list;
     int err;
 
-    /* Texts that follow each other are one: an answer without thinking has one part. */
+    /* Consecutive texts are one: a response without thinking has one part. */
     if (last && last->is_thinking == is_thinking && last->is_redacted == is_redacted &&
         (!last->is_ended || !is_thinking)) {
         *out = last;
@@ -94,7 +94,7 @@ static int part_for(struct hd_answer *answer, bool is_thinking, bool is_redacted
     return 0;
 }
 
-/* All of an answer has one limit. */
+/* One limit applies to the whole response. */
 static int append(struct hd_answer *answer, struct hd_buf *to, struct hd_slice text)
 {
     if (text.len > HD_ANSWER_MAX_BYTES - answer->size)
@@ -161,7 +161,7 @@ static struct hd_answer_call *find_call(const struct hd_answer *answer, int64_t 
     return id.len == 0 || hd_slice_eq(id, hd_buf_slice(&last->id)) ? last : NULL;
 }
 
-/* Without an id of the provider it gets one: answers are matched by it. */
+/* Without a provider's id it gets one: results are matched by it. */
 static int name_call(struct hd_answer_call *call, struct hd_slice id)
 {
     char uuid[HD_UUID_SIZE];
@@ -305,7 +305,7 @@ int hd_answer_check_error(struct hd_answer *answer, hd_json_val root)
 
 /* ---- pieces ----------------------------------------------------------- */
 
-/* Whether something in it is not plain text: then contents are lists of blocks. */
+/* Whether it has more than plain text: then contents are lists of blocks. */
 static bool has_blocks(const struct hd_answer *answer)
 {
     for (size_t i = 0; i < answer->part_count; i++) {
@@ -315,7 +315,7 @@ static bool has_blocks(const struct hd_answer *answer)
     return false;
 }
 
-/* `index` SIZE_MAX: a block of the whole message, which needs none. */
+/* `index` SIZE_MAX: a block of the whole message, without an index. */
 static struct hd_val *make_block(const struct hd_answer_part *part, struct hd_slice text,
                                  struct hd_slice signature, size_t index)
 {
@@ -340,7 +340,7 @@ static struct hd_slice rest(const struct hd_buf *buf, size_t told)
     return buf->len > told ? hd_slice(buf->ptr + told, buf->len - told) : hd_slice("", 0);
 }
 
-/* *has_more: some content was not told yet. */
+/* has_more: there is content not yet emitted. */
 static struct hd_val *new_content(struct hd_answer *answer, bool *has_more)
 {
     struct hd_val *list = has_blocks(answer) ? hd_val_list() : NULL, *text = hd_val_cstr("");
@@ -361,7 +361,7 @@ static struct hd_val *new_content(struct hd_answer *answer, bool *has_more)
             continue;
         }
         hd_val_unref(text);
-        text = hd_val_string(more); /* text alone is one part */
+        text = hd_val_string(more); /* plain text is one part */
     }
     if (!is_list)
         return text;
@@ -400,7 +400,7 @@ static struct hd_val *make_call(const struct hd_answer_call *call, struct hd_val
     return hd_val_with(made, HD_S("type"), hd_val_cstr("tool_call"));
 }
 
-/* HD_EINVAL: they are no JSON object. */
+/* HD_EINVAL: not a JSON object. */
 static int read_args(const struct hd_answer_call *call, struct hd_val **out)
 {
     struct hd_slice text = hd_buf_slice(&call->args);
@@ -418,7 +418,7 @@ static int read_args(const struct hd_answer_call *call, struct hd_val **out)
     return err == HD_ENOMEM || err == 0 ? err : HD_EINVAL;
 }
 
-/* The pieces of calls and, for those that begin here, the calls as far as they are known. */
+/* The pieces of calls and, for calls that begin here, the calls as far as received. */
 static int new_calls(struct hd_answer *answer, struct hd_val **chunk, bool *has_more)
 {
     struct hd_val *pieces = hd_val_list(), *calls = hd_val_list();
@@ -503,7 +503,7 @@ static struct hd_val *make_metadata(const struct hd_answer *answer, const char *
     return hd_val_with(val, HD_S("model_provider"), hd_val_cstr(provider));
 }
 
-/* Signatures of calls, by id; NULL with *err 0: there are none. */
+/* Signatures of calls, by id; NULL with *err 0: none. */
 static struct hd_val *make_signatures(const struct hd_answer *answer, int *err)
 {
     struct hd_val *val = NULL;

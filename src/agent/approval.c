@@ -5,7 +5,7 @@
 
 #include "base/compiler.h"
 
-/* How verdicts are called: in policies and answers, and in the question's `config`. */
+/* Names of verdicts: in policies and replies, and in the interrupt's `config`. */
 static const struct {
     const char *allow, *config;
 } verdicts[] = {
@@ -15,7 +15,7 @@ static const struct {
     [HD_IGNORE] = {"ignore", "allow_ignore"},
 };
 
-/* What answers call them, in all the forms that clients have. */
+/* Names in replies, in all forms that clients use. */
 static const struct {
     const char *type;
     enum hd_verdict verdict;
@@ -72,7 +72,7 @@ static enum op find_op(struct hd_slice name)
     return (enum op)i;
 }
 
-/* An object whose members are all operators is compared by them, all other values as they are. */
+/* An object whose members are all operators is compared by them, any other value by equality. */
 static bool is_condition(const struct hd_val *val)
 {
     struct hd_val *key;
@@ -125,7 +125,7 @@ static bool contains(const struct hd_val *arg, const struct hd_val *val)
     return !hd_val_is_list(arg);
 }
 
-/* `arg` NULL: the call does not have it. */
+/* `arg` NULL: the call lacks it. */
 static bool op_holds(enum op op, const struct hd_val *arg, const struct hd_val *val)
 {
     if (op == OP_EQ || op == OP_NE)
@@ -296,7 +296,7 @@ int hd_approval_find(const struct hd_val *policy, struct hd_slice name, struct h
     return 0;
 }
 
-/* ---- questions -------------------------------------------------------- */
+/* ---- interrupts ------------------------------------------------------- */
 
 /* `[val]` */
 static struct hd_val *alone(struct hd_val *val)
@@ -304,7 +304,7 @@ static struct hd_val *alone(struct hd_val *val)
     return hd_val_append(hd_val_list(), val);
 }
 
-/* The call in the form of LangChain's middleware, which newer clients look for. */
+/* The call in the form of LangChain's middleware, which newer clients expect. */
 static struct hd_val *add_newer_form(struct hd_val *question, const struct hd_approval *approval,
                                      struct hd_slice name, const struct hd_val *args)
 {
@@ -373,7 +373,7 @@ bool hd_approval_is_question(const struct hd_val *question, struct hd_slice name
     return true;
 }
 
-/* ---- answers ---------------------------------------------------------- */
+/* ---- replies ---------------------------------------------------------- */
 
 void hd_decision_fini(struct hd_decision *answer)
 {
@@ -382,7 +382,10 @@ void hd_decision_fini(struct hd_decision *answer)
     *answer = (struct hd_decision){.verdict = answer->verdict};
 }
 
-/* `{"action", "args"}` and `{"name", "args"}` say whose arguments they are; else they are alone. */
+/*
+ * `{"action", "args"}` and `{"name", "args"}` name the tool of the arguments; else they are the
+ * arguments alone.
+ */
 static int read_edit(const struct hd_val *edit, struct hd_slice name, struct hd_decision *out,
                      struct hd_fault *fault)
 {
@@ -403,7 +406,7 @@ static int read_edit(const struct hd_val *edit, struct hd_slice name, struct hd_
     return 0;
 }
 
-/* Text as it is, everything else as JSON. */
+/* Text unchanged, everything else as JSON. */
 static int read_text(const struct hd_val *val, struct hd_decision *out)
 {
     struct hd_buf text;

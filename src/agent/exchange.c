@@ -1,9 +1,9 @@
 /*
- * Exchanges: tries, the order of callbacks, and who they belong to.
+ * Exchanges: retries, the order of callbacks, and ownership.
  *
- * An exchange is on the list of its run until it has ended or is cancelled, so that a run that is
- * held stops reading. A detached one is on no list: it is tried once, and ends with the
- * engine's HTTP client at the latest.
+ * An exchange is on the list of its run until it has ended or is cancelled, so that a held run
+ * stops reading. A detached one is on no list: it is tried once, and ends with the engine's HTTP
+ * client at the latest.
  */
 #include "agent/exchange.h"
 
@@ -19,7 +19,7 @@
 #define FIRST_WAIT_MS 500 /* doubled for each further try */
 #define MAX_BACKOFF_MS 8000
 #define MAX_HOPS 3        /* redirects */
-#define DETACHED_MS 10000 /* a good-bye that takes longer is not worth it */
+#define DETACHED_MS 10000 /* for closing a session */
 
 /* ---- the run's list --------------------------------------------------- */
 
@@ -28,7 +28,7 @@ static bool is_held(const struct hd_exchange *exchange)
     return exchange->run && exchange->run->is_held;
 }
 
-/* What was read already is given on; nothing more is read while the run is held. */
+/* Delivers data that was read already; reads no more while the run is held. */
 static void on_hold(struct hd_run *run)
 {
     for (struct hd_exchange *exchange = run->exchanges; exchange; exchange = exchange->next) {
@@ -89,13 +89,13 @@ static void drop(struct hd_exchange *exchange)
         free_exchange(exchange);
 }
 
-/* Around callbacks: one that cancels the exchange may look at it until it returns. */
+/* Around callbacks: one that cancels the exchange may use it until it returns. */
 static void begin_call(struct hd_exchange *exchange)
 {
     exchange->calling++;
 }
 
-/* Whether it is still there. */
+/* Whether it still exists. */
 static bool end_call(struct hd_exchange *exchange)
 {
     if (--exchange->calling > 0 || !exchange->is_cancelled)
@@ -135,7 +135,7 @@ static int64_t elapsed_ms(const struct hd_exchange *exchange)
     return (hd_clock_monotonic_us() - exchange->began_us) / 1000;
 }
 
-/* Exponential, and somewhere in the upper half so that many do not come back at once. */
+/* Exponential, with jitter in the upper half so that many do not retry at once. */
 static int64_t backoff_ms(int tries)
 {
     int64_t ms = FIRST_WAIT_MS;
@@ -160,7 +160,7 @@ static bool is_passing_failure(enum hd_http_failure failure)
            failure == HD_HTTP_CONNECT_TIME || failure == HD_HTTP_CLOSED;
 }
 
-/* How long to wait before another try; -1: there is none, or no time for it. */
+/* The delay before a retry; -1: no more retries, or no time left. */
 static int64_t next_try_ms(const struct hd_exchange *exchange, const struct hd_response *response)
 {
     int64_t ms = -1, limit = exchange->what.timeout_ms;
@@ -190,7 +190,7 @@ static struct hd_reply reply_of(struct hd_exchange *exchange, const struct hd_re
                              .tries = exchange->tries};
 }
 
-/* ---- answers ---------------------------------------------------------- */
+/* ---- responses -------------------------------------------------------- */
 
 static bool on_head(void *ctx, const struct hd_response *response)
 {
@@ -233,8 +233,8 @@ static int start_timer(struct hd_exchange *exchange, uv_timer_cb fn, int64_t ms)
 static int try_it(struct hd_exchange *exchange);
 
 /*
- * Another path of the same server, such as one with a slash behind it, gets no credentials that
- * the first did not get. A method that changes something must stay what it is.
+ * Follows a redirect to another path of the same server, such as one with a trailing slash: the
+ * credentials stay with that server. The method must stay the same if it changes something.
  */
 static bool follow(struct hd_exchange *exchange, const struct hd_response *response)
 {
@@ -249,7 +249,7 @@ static bool follow(struct hd_exchange *exchange, const struct hd_response *respo
         return false;
     exchange->what.url = url;
     exchange->hops++;
-    exchange->tries--; /* it is still the same one */
+    exchange->tries--; /* counts as the same try */
     if (try_it(exchange) == 0)
         return true;
     exchange->is_redirected = true;
@@ -276,7 +276,7 @@ static void on_response(void *ctx, const struct hd_response *response)
     exchange->request = NULL;
     if (exchange->is_redirected && !response->failure && follow(exchange, response))
         return;
-    /* An answer that promised another try may be cut off: that changes nothing. */
+    /* A response that will be retried may be cut off: that changes nothing. */
     if (exchange->wait_ms < 0 && response->failure)
         exchange->wait_ms = next_try_ms(exchange, response);
     if (exchange->wait_ms >= 0 && start_timer(exchange, on_again, exchange->wait_ms) == 0)
@@ -345,7 +345,7 @@ static void on_replay(uv_timer_t *timer)
     end(exchange, &reply);
 }
 
-/* ---- beginning -------------------------------------------------------- */
+/* ---- start ------------------------------------------------------------ */
 
 static int copy_text(struct hd_arena *arena, const char **text)
 {
@@ -424,7 +424,7 @@ static int begin(struct hd_exchange *exchange)
     if (err)
         return err;
     if (exchange->what.is_detached)
-        exchange->recorder = NULL; /* it may outlive that, too */
+        exchange->recorder = NULL; /* it may outlive the recorder */
     return exchange->replay ? start_timer(exchange, on_replay, 0) : try_it(exchange);
 }
 

@@ -1,4 +1,4 @@
-/* What the files of exchange.h share. */
+/* Shared by the files of exchange.h. */
 #ifndef HD_AGENT_EXCHANGE_INTERNAL_H
 #define HD_AGENT_EXCHANGE_INTERNAL_H
 
@@ -20,26 +20,26 @@ struct hd_exchange {
     struct hd_task *task;
     struct hd_exchange *next, **link; /* those of the run */
     struct hd_arena arena;
-    struct hd_exchange_what what; /* what it points to is in the arena */
-    struct hd_slice *secrets;     /* those given, and what headers with secret names have */
+    struct hd_exchange_what what; /* its pointers are in the arena */
+    struct hd_slice *secrets;     /* those given, and the values of headers with secret names */
     size_t secret_count;
-    size_t max_given;             /* what.max_body, when somebody has set it */
+    size_t max_given;             /* what.max_body, if set */
     struct hd_recorder *recorder; /* NULL: none */
 
-    struct hd_request *request; /* NULL: between tries, or nothing is sent */
+    struct hd_request *request; /* NULL: between tries, or nothing was sent */
     uv_timer_t timer;
     bool has_timer;
     int tries;
     int64_t began_us;
-    int64_t wait_ms;                 /* before the next try; -1: there is none */
-    bool is_redirected;              /* and is not to be followed */
-    int hops;                        /* redirects within the server that were followed */
+    int64_t wait_ms;                 /* before the next try; -1: no retry */
+    bool is_redirected;              /* to another server: not followed */
+    int hops;                        /* redirects followed within the server */
     bool is_told;                    /* on_head was called */
     bool is_given;                   /* the body goes to on_data */
     int calling;                     /* callbacks that have not returned */
-    bool is_cancelled;               /* goes when they have */
-    struct hd_buf kept;              /* what was given on, for the recording */
-    bool is_partial;                 /* and it is not all */
+    bool is_cancelled;               /* freed when they have returned */
+    struct hd_buf kept;              /* delivered data, for the recording */
+    bool is_partial;                 /* `kept` is incomplete */
     struct hd_buf text;              /* of the error */
     struct hd_record_answer *replay; /* instead of the network */
 };
@@ -49,24 +49,24 @@ struct hd_exchange {
 /* Appends `text` with *** for each secret in it. */
 HD_MUST_CHECK int hd_mask(struct hd_buf *out, struct hd_slice text, const struct hd_slice *secrets,
                           size_t count);
-/* Finds what must be masked; HD_ENOMEM. */
+/* Finds the texts to be masked; HD_ENOMEM. */
 HD_MUST_CHECK int hd_exchange_secrets(struct hd_exchange *exchange);
 /* The name of a header line; its value without blanks. */
 struct hd_slice hd_header_split(struct hd_slice line, struct hd_slice *value);
-/* What Retry-After says, at most a minute; -1: nothing. */
+/* Retry-After, at most a minute; -1: none. */
 int64_t hd_retry_after_ms(struct hd_slice headers, int64_t now_us);
-/* Where a redirect leads, in the arena; NULL: to another server, or nowhere. */
+/* The target of a redirect, in the arena; NULL: another server, or none. */
 const char *hd_redirect_within(const char *url, struct hd_slice location, struct hd_arena *arena);
-/* Why there is no answer; stays as long as the exchange. */
+/* Why there is no response; valid as long as the exchange. */
 const char *hd_exchange_error(struct hd_exchange *exchange, const struct hd_response *response);
 
 /* ---- recordings: exchange_record.c ------------------------------------ */
 
-/* Keeps what is given on, when it will be recorded. */
+/* Keeps delivered data, if it will be recorded. */
 void hd_exchange_keep(struct hd_exchange *exchange, struct hd_slice data);
-/* Tells the recorder how it ended. */
+/* Passes the result to the recorder. */
 void hd_exchange_record(struct hd_exchange *exchange, const struct hd_reply *reply);
-/* Whether a recording answers: then `replay` has a copy. HD_ENOMEM. */
+/* Whether a recording provides the response: then `replay` has a copy. HD_ENOMEM. */
 HD_MUST_CHECK int hd_exchange_replay(struct hd_exchange *exchange);
 
 #endif

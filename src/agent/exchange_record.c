@@ -1,4 +1,4 @@
-/* The two places where an exchange meets recordings: hd_exchange_record(), hd_exchange_replay(). */
+/* Connects exchanges to recordings: hd_exchange_record(), hd_exchange_replay(). */
 #include "agent/exchange_internal.h"
 
 #include "base/error.h"
@@ -16,7 +16,7 @@ void hd_exchange_keep(struct hd_exchange *exchange, struct hd_slice data)
     exchange->is_partial = hd_buf_append_slice(&exchange->kept, data) != 0;
 }
 
-/* Masked copies of what recordings have; in one buffer, so that little can fail. */
+/* Masked copies for recordings; in one buffer, so that few allocations can fail. */
 struct masks {
     const struct hd_exchange *exchange;
     struct hd_buf url, headers, body, answer_headers, answer_body;
@@ -28,7 +28,7 @@ static int mask(const struct masks *masks, struct hd_buf *out, struct hd_slice t
     return hd_mask(out, text, masks->exchange->secrets, masks->exchange->secret_count);
 }
 
-/* A line without its end; those with secret names are left out. */
+/* A line without its end; skips those with secret names. */
 static int add_header(const struct masks *masks, struct hd_buf *out, struct hd_slice line,
                       bool is_sent)
 {

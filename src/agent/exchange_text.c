@@ -1,4 +1,4 @@
-/* What is said about an exchange, without its secrets. */
+/* Texts about an exchange, without its secrets. */
 #include "agent/exchange_internal.h"
 
 #include <curl/curl.h>
@@ -9,8 +9,8 @@
 #include "secret/secret.h"
 
 #define MAX_WAIT_MS 60000
-#define MIN_SECRET 3 /* shorter ones are no secrets, and would be found everywhere */
-#define MIN_HEADER 8 /* of headers whose name does not say that they are secret */
+#define MIN_SECRET 3 /* shorter ones are not secrets, and would match everywhere */
+#define MIN_HEADER 8 /* for headers whose name is not secret */
 
 /* ---- headers ---------------------------------------------------------- */
 
@@ -50,7 +50,7 @@ struct hd_slice hd_header_find(struct hd_slice headers, const char *name)
     return found;
 }
 
-/* -1: it is none. What is long is a minute anyway. */
+/* -1: invalid. Long numbers mean a minute anyway. */
 static int64_t read_number(struct hd_slice text)
 {
     int64_t number = 0;
@@ -95,7 +95,7 @@ int64_t hd_retry_after_ms(struct hd_slice headers, int64_t now_us)
 
 /* ---- secrets ---------------------------------------------------------- */
 
-/* The longest one that is there: one may begin with another. */
+/* The longest one that matches: one may begin with another. */
 static size_t secret_at(struct hd_slice text, const struct hd_slice *secrets, size_t count)
 {
     size_t longest = 0;
@@ -110,7 +110,7 @@ static size_t secret_at(struct hd_slice text, const struct hd_slice *secrets, si
 
 int hd_mask(struct hd_buf *out, struct hd_slice text, const struct hd_slice *secrets, size_t count)
 {
-    size_t plain = 0; /* begins what was not copied yet */
+    size_t plain = 0; /* start of the text not yet copied */
     int err = 0;
 
     for (size_t pos = 0; pos < text.len && !err;) {
@@ -165,7 +165,7 @@ int hd_exchange_secrets(struct hd_exchange *exchange)
 
 /* ---- addresses -------------------------------------------------------- */
 
-/* Scheme, host and port, in words that can be compared; false: out of memory, or there are none. */
+/* Scheme, host and port, normalized; false: out of memory, or invalid. */
 static bool origin_text(CURLU *url, struct hd_arena *arena, struct hd_slice *out)
 {
     static const CURLUPart parts[] = {CURLUPART_SCHEME, CURLUPART_HOST, CURLUPART_PORT};
@@ -182,7 +182,7 @@ static bool origin_text(CURLU *url, struct hd_arena *arena, struct hd_slice *out
     return out->ptr != NULL;
 }
 
-/* The names of hosts are the same in capitals. */
+/* Host names are case-insensitive. */
 static bool is_same(struct hd_slice a, struct hd_slice b)
 {
     return a.len == b.len && strncasecmp(a.ptr, b.ptr, a.len) == 0;
@@ -218,7 +218,7 @@ const char *hd_redirect_within(const char *url, struct hd_slice location, struct
 
 /* ---- errors ----------------------------------------------------------- */
 
-/* Scheme, host and port: keys may be in all the rest. */
+/* Scheme, host and port only: the rest may contain keys. */
 static struct hd_slice origin_of(const char *url, struct hd_slice *host)
 {
     const char *begin = strstr(url, "://");

@@ -25,7 +25,7 @@ static bool has_control(struct hd_slice text)
     return false;
 }
 
-/* Where the host ends: at the path, or at the query. */
+/* The end of the host: at the path, or at the query. */
 static size_t host_end(struct hd_slice url)
 {
     size_t i = hd_slice_starts(url, HD_S("https://")) ? 8 : 7;
@@ -237,7 +237,7 @@ static int fill_name(struct hd_buf *url, struct hd_slice name, const struct hd_v
     return err;
 }
 
-/* The way of each path is the declaration's: no argument may lead up. */
+/* The path's levels are fixed by the declaration: no argument may lead up. */
 static bool has_dots(struct hd_slice url)
 {
     size_t from = host_end(url), to;
@@ -296,7 +296,7 @@ static int add_pair(struct hd_buf *out, struct hd_slice name, const struct hd_va
     return err ? err : encode_val(out, val);
 }
 
-/* null is not sent, a list as several. */
+/* Skips null; a list becomes several. */
 static int add_query(struct hd_buf *out, struct hd_slice name, const struct hd_val *val)
 {
     int err = 0;
@@ -310,7 +310,7 @@ static int add_query(struct hd_buf *out, struct hd_slice name, const struct hd_v
     return err;
 }
 
-/* ---- which argument goes where ---------------------------------------- */
+/* ---- placement of arguments ------------------------------------------- */
 
 static bool has_name(const struct hd_val *names, struct hd_slice name)
 {
@@ -324,7 +324,7 @@ static bool has_name(const struct hd_val *names, struct hd_slice name)
 struct places {
     struct hd_slice url;
     const struct hd_val *query, *body;
-    bool query_rest, body_rest; /* gets what has no place of its own */
+    bool query_rest, body_rest; /* receives arguments without a declared place */
 };
 
 static bool sends_body(const char *method)
@@ -388,7 +388,7 @@ static int fill_args(struct hd_http_tool_request *request, const struct hd_val *
 
 /* ---- headers ---------------------------------------------------------- */
 
-/* A marker may stand within a text: "Bearer heddle:secret:…". */
+/* A marker may be part of a text: "Bearer heddle:secret:…". */
 static int add_value(struct hd_http_tool_request *request, struct hd_slice text,
                      const struct hd_val *secrets, struct hd_fault *fault)
 {
@@ -430,7 +430,7 @@ static int add_header(struct hd_http_tool_request *request, struct hd_slice name
     return err ? err : hd_buf_append_byte(&request->text, 0);
 }
 
-/* The text does not move any more. What stands in a header with a secret name is secret too. */
+/* The text no longer moves. The values of headers with secret names are secret too. */
 static void find_lines(struct hd_http_tool_request *request)
 {
     const char *line = request->text.ptr;
@@ -469,7 +469,7 @@ static int fill_headers(struct hd_http_tool_request *request, const struct hd_va
     return err;
 }
 
-/* ---- the whole -------------------------------------------------------- */
+/* ---- whole requests --------------------------------------------------- */
 
 void hd_http_tool_request_init(struct hd_http_tool_request *request)
 {
@@ -513,7 +513,7 @@ int hd_http_tool_request(struct hd_http_tool_request *request, const struct hd_v
     return err;
 }
 
-/* ---- answers ---------------------------------------------------------- */
+/* ---- results ---------------------------------------------------------- */
 
 static const struct hd_val *step(const struct hd_val *val, struct hd_slice name)
 {

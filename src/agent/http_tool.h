@@ -1,10 +1,8 @@
 /*
- * Plain HTTP tools: what their declaration says, the request that a call is, and what an
- * answer means. Pure.
+ * Plain HTTP tools: their declaration, the request of a call, and the result of a response. Pure.
  *
- * Arguments come from a model, so they stay where they belong: in the path (percent-encoded, never
- * a way up), the query or the body, never in the host or in headers. Secrets are in headers
- * alone.
+ * Arguments come from a model, so they are confined: to the path (percent-encoded, without `..`),
+ * the query or the body, never the host or headers. Secrets are only in headers.
  */
 #ifndef HD_AGENT_HTTP_TOOL_H
 #define HD_AGENT_HTTP_TOOL_H
@@ -32,7 +30,7 @@ struct hd_http_tool_request {
     size_t header_count;
     bool has_key;       /* the declaration has an Idempotency-Key, perhaps null */
     struct hd_buf text; /* of the headers */
-    struct hd_slice secrets[2 * HD_HTTP_TOOL_MAX_HEADERS]; /* what must not be shown */
+    struct hd_slice secrets[2 * HD_HTTP_TOOL_MAX_HEADERS]; /* must not be shown */
     size_t secret_count;
 };
 
@@ -40,14 +38,14 @@ void hd_http_tool_request_init(struct hd_http_tool_request *request);
 void hd_http_tool_request_fini(struct hd_http_tool_request *request);
 
 /*
- * `tool` was checked. `secrets` are what markers in its headers stand for; they must stay as long
- * as the request. HD_EINVAL: the arguments cannot be sent, or a secret is not known any more.
+ * `tool` must have been checked. `secrets` are the values of markers in its headers; borrowed for
+ * the request's life. HD_EINVAL: the arguments cannot be sent, or a secret is unknown.
  */
 HD_MUST_CHECK int hd_http_tool_request(struct hd_http_tool_request *request,
                                        const struct hd_val *tool, const struct hd_val *args,
                                        const struct hd_val *secrets, struct hd_fault *fault);
 
-/* What the model is told of the body of an answer. HD_EINVAL: it is not as `result` wants it. */
+/* The result for the model from a response body. HD_EINVAL: it does not match `result`. */
 HD_MUST_CHECK int hd_http_tool_result(const struct hd_val *tool, struct hd_slice body,
                                       struct hd_val **out, struct hd_fault *fault);
 

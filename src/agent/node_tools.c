@@ -1,13 +1,12 @@
 /*
- * `tools`: one call of a tool. A send for each call starts it, so that calls of one
- * message are tasks of their own: they run side by side, ask on their own and are stored
- * each when it is done.
+ * `tools`: one tool call. Each call is started by a send, so that calls of one message are separate
+ * tasks: they run concurrently, interrupt separately and are stored as each completes.
  *
- * Whatever goes wrong with a call is for the model to read: a tool message with status
- * "error". A call that the client answers writes nothing, and nothing follows from it.
+ * Errors of a call are for the model: a tool message with status "error". A call that the client
+ * answers writes nothing and triggers nothing.
  *
- * Answers of humans come in the order of the questions: first those about approval, then
- * those that the tool itself asked for. Both begin the task anew.
+ * Human replies arrive in the order of the interrupts: first for approval, then for the tool's own
+ * interrupts. Both restart the task.
  */
 #include <stdarg.h>
 #include <string.h>
@@ -143,17 +142,17 @@ static int read_node(struct hd_decl *decl, const struct hd_at *at, struct hd_nod
     return err;
 }
 
-/* ---- a call at work --------------------------------------------------- */
+/* ---- a running call --------------------------------------------------- */
 
 struct work {
-    struct hd_tool_call call; /* what the source sees */
+    struct hd_tool_call call; /* for the source */
     struct hd_val *given;     /* the call as the model made it; `id` and `name` borrow from it */
-    struct hd_slice name;     /* as the model knows the tool */
+    struct hd_slice name;     /* the model's name for the tool */
     struct hd_val *args;
-    struct hd_val *asked;  /* list: the question before this attempt, or none */
-    struct hd_val *answer; /* to what the tool asked; NULL: it has not */
+    struct hd_val *asked;  /* list: the interrupt before this attempt, or empty */
+    struct hd_val *answer; /* the reply to the tool's interrupt; NULL: none */
     bool is_edited;
-    struct hd_toolset_wait *wait; /* for the tools; NULL: they are there */
+    struct hd_toolset_wait *wait; /* for the tools; NULL: available */
     bool is_calling;
     uv_timer_t *timer;
 };
@@ -168,7 +167,7 @@ static void free_handle(uv_handle_t *handle)
     hd_free(handle);
 }
 
-/* The task has no work any more; what is still under way must have been stopped. */
+/* Detaches it from the task; pending operations must have been stopped. */
 static void free_work(struct work *work)
 {
     work->call.task->work = NULL;
@@ -218,7 +217,7 @@ static struct hd_val *make_message(const struct work *work, struct hd_val *conte
     return message;
 }
 
-/* The task is done with this message (taken). */
+/* Ends the task with this message (taken). */
 static void finish(struct work *work, struct hd_val *content, struct hd_val *artifact,
                    bool is_error)
 {
@@ -254,7 +253,7 @@ static void finish_error(struct work *work, const char *fmt, ...)
     finish(work, text, NULL, true);
 }
 
-/* Takes. The task begins anew when there is an answer. */
+/* Takes `question`. The task restarts when a reply arrives. */
 static void ask(struct work *work, struct hd_val *question)
 {
     struct hd_task *task = work->call.task;
@@ -263,7 +262,7 @@ static void ask(struct work *work, struct hd_val *question)
     hd_task_ask(task, hd_val_append(hd_val_list(), hd_task_question(task, question)));
 }
 
-/* ---- what sources say ------------------------------------------------- */
+/* ---- results from sources --------------------------------------------- */
 
 void hd_tool_done(struct hd_tool_call *call, struct hd_val *content, struct hd_val *artifact)
 {
@@ -286,7 +285,7 @@ void hd_tool_error(struct hd_tool_call *call, const char *fmt, ...)
     finish(call->node, whole, NULL, true);
 }
 
-/* The tool is not at work while it waits for the answer. */
+/* The tool does not run while it waits for the reply. */
 void hd_tool_ask(struct hd_tool_call *call, struct hd_val *question)
 {
     struct work *work = call->node;
@@ -354,14 +353,14 @@ static void begin(struct work *work)
     work->is_calling = true;
     hd_task_tool(task, work->name, work->call.id, work->args, NULL, false);
     err = work->call.tool->source->kind->call(&work->call);
-    /* Without an error the work may be over and gone. */
+    /* Without an error the work may have ended and be freed. */
     if (err)
         finish_error(work, "Error: the tool could not be called: %s", hd_error_text(err));
 }
 
-/* ---- asking ----------------------------------------------------------- */
+/* ---- interrupts ------------------------------------------------------- */
 
-/* A task that has asked nothing takes no answer that came for another one. */
+/* A task without an interrupt must not take a reply meant for another one. */
 static int next_answer(struct work *work, struct hd_val **out)
 {
     struct hd_task *task = work->call.task;
@@ -371,7 +370,7 @@ static int next_answer(struct work *work, struct hd_val **out)
     return hd_task_answer(task, out);
 }
 
-/* Whether a human must be asked; also when the policy has changed since one was. */
+/* Whether approval is required; also when the policy has changed since. */
 static int find_approval(struct work *work, struct hd_val *policy, struct hd_approval *out,
                          struct hd_fault *fault)
 {
@@ -386,7 +385,7 @@ static int find_approval(struct work *work, struct hd_val *policy, struct hd_app
     return err;
 }
 
-/* The first answer that is one. HD_ENOTFOUND: there is none, and `fault` may say why. */
+/* The first valid reply. HD_ENOTFOUND: none; `fault` may have the reason. */
 static int find_decision(struct work *work, const struct hd_approval *approval,
                          struct hd_decision *out, struct hd_fault *fault)
 {
@@ -409,7 +408,7 @@ static int find_decision(struct work *work, const struct hd_approval *approval,
     }
 }
 
-/* What the tool itself has asked for and been told. */
+/* The tool's own interrupt and its reply. */
 static int find_tool_answer(struct work *work)
 {
     struct hd_val *answer;
@@ -548,7 +547,7 @@ static void on_tools(void *ctx, const struct hd_toolset *set)
     }
 }
 
-/* The call: as the node says, or what it was sent. */
+/* The call: from the node's expression, or from the send. */
 static int find_call(struct hd_task *task, struct hd_val **out)
 {
     const struct hd_tools_spec *spec = task->node->spec;

@@ -1,4 +1,4 @@
-/* Requests of the sources of retrieved documents. */
+/* Requests of the retrieval sources. */
 #include "agent/rag.h"
 
 #include <string.h>

@@ -1,7 +1,4 @@
-/*
- * What the sources of retrieved documents share: their requests, and (rag_text.c, pure)
- * what their answers become.
- */
+/* Shared by the retrieval sources: requests, and (rag_text.c, pure) results. */
 #ifndef HD_AGENT_RAG_H
 #define HD_AGENT_RAG_H
 
@@ -22,7 +19,7 @@
 struct hd_run;
 struct hd_task;
 
-/* ---- asking: rag.c ---------------------------------------------------- */
+/* ---- requests: rag.c -------------------------------------------------- */
 
 struct hd_rag_ask {
     struct hd_task *task; /* NULL: for the run */
@@ -37,27 +34,27 @@ struct hd_rag_ask {
 };
 
 HD_MUST_CHECK int hd_rag_ask(const struct hd_rag_ask *ask, struct hd_exchange **out);
-/* What is wrong with an answer: HD_EIO with the reason, or 0. */
+/* Checks a response: HD_EIO with the reason, or 0. */
 HD_MUST_CHECK int hd_rag_check(const struct hd_reply *reply, struct hd_fault *fault);
 
-/* Appends `base` without slashes at its end. */
+/* Appends `base` without trailing slashes. */
 HD_MUST_CHECK int hd_rag_put_base(struct hd_buf *out, struct hd_slice base);
 
-/* ---- answers: rag_text.c ------------------------------------------------ */
+/* ---- results: rag_text.c ---------------------------------------------- */
 
-/* Letters, digits, `_` and `-` stay, anything else becomes `_`; 64 at most. */
+/* Keeps letters, digits, `_` and `-`, replaces anything else by `_`; 64 at most. */
 void hd_rag_clean_name(struct hd_slice name, char out[65]);
 
 /*
- * LangConnect's list of documents as `<all-documents><document id="…">…`, escaped; those that
- * do not fit into `max` bytes are counted at the end. HD_EINVAL: it is no such list.
+ * LangConnect's list of documents as `<all-documents><document id="…">…`, escaped; documents that
+ * do not fit into `max` bytes are counted at the end. HD_EINVAL: invalid.
  */
 HD_MUST_CHECK int hd_rag_documents(struct hd_slice body, size_t max, struct hd_buf *out);
 
-/* What was found in archives, in the order of distance when it is sorted. */
+/* A hit in an archive; ordered by distance after sorting. */
 struct hd_rag_hit {
     double distance;
-    size_t number;       /* in which order it came */
+    size_t number;       /* order of arrival */
     struct hd_val *val;  /* {"archive", "id", "distance", "metadata"} */
     struct hd_val *text; /* a string */
 };
@@ -68,12 +65,12 @@ struct hd_rag_hits {
 };
 
 void hd_rag_hits_fini(struct hd_rag_hits *hits);
-/* Adds what a query of Chroma has found. HD_EINVAL: the answer cannot be understood. */
+/* Adds the hits of a Chroma query. HD_EINVAL: invalid response. */
 HD_MUST_CHECK int hd_rag_hits_read(struct hd_rag_hits *hits, struct hd_slice body,
                                    struct hd_slice archive);
-/* Sorts, and leaves the nearest `top`. */
+/* Sorts, and keeps the nearest `top`. */
 void hd_rag_hits_sort(struct hd_rag_hits *hits, size_t top);
-/* "[1] archive, source, page, heading\ntext", with blank lines between; at most `max` bytes. */
+/* "[1] archive, source, page, heading\ntext", separated by blank lines; at most `max` bytes. */
 HD_MUST_CHECK int hd_rag_hits_text(const struct hd_rag_hits *hits, size_t max, struct hd_buf *out);
 /* A list of their `val`. */
 HD_MUST_CHECK struct hd_val *hd_rag_hits_val(const struct hd_rag_hits *hits);

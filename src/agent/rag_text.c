@@ -1,4 +1,4 @@
-/* What retrieved documents become: texts for models, bounded and escaped. */
+/* Turns retrieved documents into texts for models, bounded and escaped. */
 #include "agent/rag.h"
 
 #include <math.h>
@@ -22,7 +22,7 @@ void hd_rag_clean_name(struct hd_slice name, char out[65])
         bool is_fine = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
                        c == '_' || c == '-';
 
-        /* One for a character, not one for each of its bytes. */
+        /* One per character, not per byte. */
         if (((unsigned char)c & 0xc0) != 0x80)
             out[len++] = is_fine ? c : '_';
     }
@@ -72,7 +72,7 @@ static int put_document(struct hd_buf *out, hd_json_val document)
     return err ? err : hd_buf_append(out, "\n  </document>\n", 15);
 }
 
-/* Those that fit, whole. */
+/* Writes the whole documents that fit. */
 static int put_documents(struct hd_buf *out, hd_json_val list, size_t max, size_t *left)
 {
     struct hd_json_iter it = hd_json_iter(list);
@@ -152,7 +152,7 @@ static int add_hit(struct hd_rag_hits *hits, double distance, struct hd_val *val
     return 0;
 }
 
-/* Chroma answers with a list for each of the queries, of which there is one. */
+/* Chroma returns a list per query; there is one query. */
 static hd_json_val row_of(hd_json_val root, const char *key)
 {
     struct hd_json_iter it = hd_json_iter(hd_json_get(root, hd_slice_cstr(key)));
@@ -242,7 +242,7 @@ void hd_rag_hits_sort(struct hd_rag_hits *hits, size_t top)
     }
 }
 
-/* The first of these that the metadata have. */
+/* The first of these members that the metadata has. */
 static int put_field(struct hd_buf *out, const struct hd_val *metadata, const char *const *keys)
 {
     struct hd_val *val = NULL;

@@ -1,10 +1,10 @@
 /*
- * Sources of tools: their kinds, and the ones a run has open.
+ * Sources of tools: their kinds, and the open ones of a run.
  *
- * A source opens on its own time and answers to nobody: tasks wait for a set of sources
- * and may stop waiting. What is ready wakes those who wait from the loop, never from
- * within the source's own call, so neither side finds the other half done. A source
- * that takes too long is ready with a problem; what it would add later is lost.
+ * A source opens independently of tasks: tasks wait for a set of sources and may stop waiting.
+ * Waiting tasks are resumed from the loop, never from within the source's call, so neither side
+ * sees the other in an inconsistent state. A source that times out is ready with a problem; tools
+ * that it adds later are ignored.
  */
 #include "agent/source.h"
 
@@ -21,7 +21,7 @@
 #define OPEN_MS 30000
 #define MAX_SOURCES 1000 /* of a run */
 
-/* One line here and in the table for each kind of source; a kind is one file, source_<name>.c. */
+/* One line here and in the table per kind of source; a kind is one file, source_<name>.c. */
 extern const struct hd_source_kind hd_source_a2a;
 extern const struct hd_source_kind hd_source_assistants;
 extern const struct hd_source_kind hd_source_chroma;
@@ -85,7 +85,7 @@ const struct hd_source_kind *hd_source_kind_find(struct hd_slice name)
     return NULL;
 }
 
-/* ---- what a source has ------------------------------------------------ */
+/* ---- tools of a source ------------------------------------------------ */
 
 static void free_tool(struct hd_tool *tool)
 {
@@ -100,7 +100,7 @@ static struct hd_val *no_parameters(void)
     return hd_val_with(schema, HD_S("properties"), hd_val_object());
 }
 
-/* The texts are behind the tool, in the same memory. */
+/* The texts follow the tool, in the same allocation. */
 static struct hd_tool *copy_tool(const struct hd_tool *tool)
 {
     size_t size = tool->name.len + tool->description.len;
@@ -178,7 +178,7 @@ static void free_source(struct hd_source *source)
     hd_free(source);
 }
 
-/* ---- what a run has --------------------------------------------------- */
+/* ---- state of a run --------------------------------------------------- */
 
 static void free_wait(uv_handle_t *handle)
 {
@@ -282,13 +282,13 @@ static int limit_opening(struct hd_source *source)
     uv_timer_init(uv, timer);
     timer->data = source;
     source->timer = timer;
-    /* The loop's idea of now may be old after a long computation. */
+    /* The loop's cached time may be old after a long computation. */
     uv_update_time(uv);
     uv_timer_start(timer, on_open_limit, ms, ms);
     return 0;
 }
 
-/* A value that stands behind a marker may be what is wrong: the check sees it only now. */
+/* The value of a marker may be invalid: the check sees it only after revealing. */
 static void explain(const struct hd_source *source, struct hd_fault *fault)
 {
     struct hd_val *value = hd_secrets_reveal(source->value, source->run->options.secrets);

@@ -1,9 +1,9 @@
 /*
- * `a2a`: agents elsewhere, each one tool. Opening fetches their cards, which are
- * remembered from run to run for as long as the agent allows, five minutes at most.
+ * `a2a`: remote agents, each as one tool. Opening fetches their cards, which are cached across runs
+ * for as long as the agent allows, five minutes at most.
  *
- * Credentials go to the server that they were configured for. A card that names another
- * one is not enough to get them: `endpoint` says where requests go then.
+ * Credentials go to the server that they were configured for. A card that names another server does
+ * not get them: `endpoint` overrides the card.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,7 +77,7 @@ static int add_problem(struct hd_buf *out, const struct hd_a2a_peer *peer)
                          peer->fault.text[0] ? peer->fault.text : hd_error_text(peer->fault.code));
 }
 
-/* All cards are there, or will not come. */
+/* All cards have arrived or failed. */
 static void finish(struct hd_source *source)
 {
     struct a2a *a2a = source->own;
@@ -112,7 +112,7 @@ static struct hd_slice credentials_of(const struct hd_a2a_peer *peer, struct hd_
     return hd_buf_slice(out);
 }
 
-/* How long the agent lets its card be kept. */
+/* The cache time that the agent allows for its card. */
 static int64_t card_ttl_ms(struct hd_slice headers)
 {
     struct hd_slice value = hd_header_find(headers, "cache-control");
@@ -261,7 +261,7 @@ static void close_source(struct hd_source *source)
     source->own = NULL;
 }
 
-/* Markers that nobody knows any more: the peer must not be asked without its credentials. */
+/* Finds unknown markers: the peer must not be called without its credentials. */
 static int find_lost(struct a2a *a2a, const struct hd_val *value)
 {
     struct hd_a2a_peer *given;

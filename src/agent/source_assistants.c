@@ -1,7 +1,7 @@
 /*
- * `assistants`: other assistants of this server as tools. The value is a list of their ids,
- * names or graphs, or an object with that list as `assistants`. Each is a tool that takes a
- * message and returns what the assistant said last. What it asks is asked by the call.
+ * `assistants`: other assistants of this server as tools. The value is a list of their ids, names
+ * or graphs, or an object with that list as `assistants`. Each is a tool that takes a message and
+ * returns the assistant's last message. Its interrupts become the call's.
  */
 #include <stdio.h>
 
@@ -39,12 +39,12 @@ static int check(const struct hd_val *value, struct hd_fault *fault)
 
 /* ---- opening ---------------------------------------------------------- */
 
-/* Stays until all that were looked for have been found or not, though the source may be gone. */
+/* Stays until all lookups are done, even when the source is closed. */
 struct assistants {
     struct hd_source *source; /* NULL: closed */
     size_t pending;
     size_t count;
-    struct hd_val *found[MAX_ASSISTANTS]; /* NULL: there is none */
+    struct hd_val *found[MAX_ASSISTANTS]; /* NULL: not found */
 };
 
 struct looking {
@@ -92,7 +92,7 @@ static int add(struct hd_source *source, struct hd_val *assistant)
     int err = HD_ENOMEM;
 
     if (schema && text) {
-        /* Its own limits end a delegate, and the run's. */
+        /* A delegate has its own limits, and the run's. */
         const struct hd_tool tool = {.name = name,
                                      .description = hd_val_get_string(text),
                                      .parameters = schema,
@@ -180,7 +180,7 @@ static int open_assistants(struct hd_source *source)
     source->own = all;
     all->source = source;
     all->count = hd_val_count(list);
-    all->pending = 1; /* until all are looked for */
+    all->pending = 1; /* until all lookups are started */
     for (size_t i = 0; i < all->count && !err; i++)
         err = look(all, delegates, i, hd_val_get_string(hd_val_at(list, i)));
     if (err) {
@@ -203,7 +203,7 @@ static void close_assistants(struct hd_source *source)
         free_assistants(all);
 }
 
-/* ---- what they say ---------------------------------------------------- */
+/* ---- results ---------------------------------------------------------- */
 
 static struct hd_slice text_of(const struct hd_val *part)
 {
@@ -231,7 +231,7 @@ static struct hd_val *message_text(const struct hd_val *message)
     return text;
 }
 
-/* The last that it said itself. A graph without messages has its whole output to say. */
+/* Its last message. For a graph without messages, the whole output. */
 static struct hd_val *last_words(const struct hd_val *output)
 {
     const struct hd_val *messages = hd_val_get(output, HD_S("messages"));
@@ -262,7 +262,7 @@ static struct hd_val *artifact_of(const struct hd_val *assistant,
                        hd_val_cstr(result->checkpoint_id ? result->checkpoint_id : ""));
 }
 
-/* ---- what they ask ---------------------------------------------------- */
+/* ---- interrupts ------------------------------------------------------- */
 
 static struct hd_val *ids_of(const struct hd_val *interrupts)
 {
@@ -273,7 +273,7 @@ static struct hd_val *ids_of(const struct hd_val *interrupts)
     return ids;
 }
 
-/* Whoever answers learns who asks; and the answer finds its way back by the ids. */
+/* Adds the assistant, for the human who replies; the ids route the reply back. */
 static struct hd_val *who_asks(const struct hd_val *assistant, const struct hd_val *interrupts)
 {
     struct hd_val *who = hd_val_object();
@@ -292,8 +292,8 @@ static struct hd_val *value_at(const struct hd_val *interrupts, size_t index)
 }
 
 /*
- * One question is asked as it is. Several are `questions`, a list; a breakpoint is a question
- * without one.
+ * A single interrupt keeps its value. Several become `questions`, a list; a breakpoint is an
+ * interrupt without a value.
  */
 static struct hd_val *question_of(const struct hd_val *assistant,
                                   const struct hd_run_result *result)

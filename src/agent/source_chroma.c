@@ -4,9 +4,9 @@
  *   {"archives": [{"name", "collection_name", "chromadb_url", "embedding_model"}],
  *    "embeddings_url", "embeddings_api_key"}
  *
- * A search asks for the vector of the query, once for each model, and for the ids of the
- * collections, all at the same time; each archive is queried as soon as both are there.
- * Archives that cannot be asked are named in the result, the others answer.
+ * A search requests the vector of the query, once per model, and the ids of the collections, all
+ * concurrently; each archive is queried as soon as both are known. The result names archives that
+ * failed and has the hits of the others.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -32,17 +32,17 @@
 
 struct archive {
     struct hd_slice name, collection, url, model;
-    bool has_own_url;  /* the environment's, or the usual one */
-    struct hd_val *id; /* of the collection; NULL: not known yet */
+    bool has_own_url;  /* from the environment, or the default */
+    struct hd_val *id; /* of the collection; NULL: unknown */
 };
 
 struct chroma {
-    struct hd_val *key; /* of the embeddings' server; NULL: none */
+    struct hd_val *key; /* of the embeddings server; NULL: none */
     struct hd_slice embeddings_url;
     bool has_own_embeddings; /* the environment names their server */
     struct archive *archives;
     size_t count;
-    size_t top; /* when the model does not say */
+    size_t top; /* default number of hits */
     struct hd_slice layer;
 };
 
@@ -224,12 +224,12 @@ static int open_source(struct hd_source *source)
 
 struct work;
 
-/* The vector of the query, by one model. */
+/* The query's vector for one model. */
 struct vector {
     struct work *work;
     struct hd_slice model;
     struct hd_exchange *exchange;
-    struct hd_buf text; /* [number, …]; empty: not there */
+    struct hd_buf text; /* [number, …]; empty: not received */
     struct hd_fault fault;
 };
 
@@ -354,7 +354,7 @@ static void on_found(void *ctx, const struct hd_reply *reply)
     search->exchange = NULL;
     if (!err)
         err = hd_rag_hits_read(&search->work->hits, reply->body, search->archive->name);
-    /* Perhaps it was made anew, under another id. */
+    /* It may have been recreated with another id. */
     if (err && reply->status == 404) {
         hd_val_unref(search->archive->id);
         search->archive->id = NULL;
@@ -434,7 +434,7 @@ static int ask_query(struct search *search)
     return err;
 }
 
-/* Queries when all is there for it, and ends when something will not be. */
+/* Sends queries that are ready, and ends if a part has failed. */
 static void advance(struct search *search)
 {
     int err = 0;
@@ -606,7 +606,7 @@ static void ask_vector(struct vector *vector, struct hd_slice query)
     hd_buf_fini(&body);
 }
 
-/* The one of that model. */
+/* The vector of that model. */
 static struct vector *find_vector(struct work *work, struct hd_slice model)
 {
     struct vector *vector = work->vectors;

@@ -1,7 +1,7 @@
 /*
- * `client`: tools that whoever started the run has, and answers itself. A list in the
- * forms that clients send: `{"name", "description", "parameters"}` with parameters that
- * are an object or JSON as text, or the same in `{"type": "function", "function": …}`.
+ * `client`: tools that the client runs itself. A list in the forms that clients send: `{"name",
+ * "description", "parameters"}` with parameters that are an object or JSON as text, or the same in
+ * `{"type": "function", "function": …}`.
  */
 #include "agent/tool.h"
 #include "base/compiler.h"
@@ -42,7 +42,7 @@ static int check(const struct hd_val *value, struct hd_fault *fault)
     return err;
 }
 
-/* Text that is no object of JSON leaves the parameters unsaid. */
+/* Text that is not a JSON object leaves the parameters empty. */
 static int read_parameters(const struct hd_val *val, struct hd_val **out)
 {
     struct hd_val *parsed = NULL;
@@ -96,7 +96,7 @@ static void close_tools(struct hd_source *source)
     (void)source;
 }
 
-/* Nobody calls them here. */
+/* Never called: the client runs them. */
 static int call(struct hd_tool_call *call)
 {
     (void)call;

@@ -8,9 +8,9 @@
 #include "graph/engine/engine.h"
 #include "graph/node/idempotency_key.h"
 
-#define MAX_ERROR 2000 /* bytes of an answer that an error shows */
+#define MAX_ERROR 2000 /* bytes of a response shown in an error */
 
-/* A call under way. */
+/* A running call. */
 struct asking {
     struct hd_tool_call *call;
     struct hd_exchange *exchange;
@@ -104,7 +104,7 @@ static void end_answered(struct asking *asking, struct hd_slice body)
         hd_tool_done(call, result, NULL);
 }
 
-/* What the server knows from us is not told to others, even when it says it back. */
+/* Secrets that the server echoes are masked. */
 static void on_done(void *ctx, const struct hd_reply *reply)
 {
     struct asking *asking = ctx;
@@ -130,7 +130,7 @@ static void on_done(void *ctx, const struct hd_reply *reply)
     hd_buf_fini(&body);
 }
 
-/* The key of the declaration wins. */
+/* The declaration's key takes precedence. */
 static int add_key(struct asking *asking)
 {
     struct hd_http_tool_request *request = &asking->request;

@@ -1,9 +1,9 @@
 /*
- * `langconnect`: collections of documents, each one tool that searches it:
+ * `langconnect`: document collections, each as one search tool:
  *
  *   {"rag_url": URL, "collections": [ID]}
  *
- * Everything is asked for with the token of the user who runs the graph.
+ * All requests use the token of the user who runs the graph.
  */
 #include <stdio.h>
 #include <string.h>
@@ -25,7 +25,7 @@ struct collection {
     struct hd_source *source;
     struct hd_slice id;
     struct hd_exchange *exchange;
-    struct hd_val *name, *description; /* strings; NULL: not known */
+    struct hd_val *name, *description; /* strings; NULL: unknown */
     struct hd_fault fault;
 };
 
@@ -60,7 +60,7 @@ static int check(const struct hd_val *value, struct hd_fault *fault)
     return 0;
 }
 
-/* ---- asking -------------------------------------------------------------- */
+/* ---- requests --------------------------------------------------------- */
 
 static int make_url(const struct collection *collection, const char *rest, struct hd_buf *out)
 {
@@ -199,7 +199,7 @@ static void close_source(struct hd_source *source)
     source->own = NULL;
 }
 
-/* NULL: there is none. */
+/* NULL: none. */
 static struct hd_val *find_token(const struct hd_run *run)
 {
     const struct hd_val *config = run->options.config;

@@ -1,7 +1,6 @@
 /*
- * `mcp`: tools of servers that speak the Model Context Protocol (mcp_config.h says how they are
- * named). All servers are asked at once; what one cannot give is a problem of that one
- * alone. A list is kept for a while, so that the next run need not ask for it.
+ * `mcp`: tools of MCP servers (see mcp_config.h for their configuration). All servers are opened
+ * concurrently; a failure affects only that server. Lists are cached for a while, for the next run.
  */
 #include <stdio.h>
 #include <string.h>
@@ -22,12 +21,12 @@
 #define MAX_LIST_MS 600000
 #define LIST_TIMEOUT_MS 25000
 #define MAX_PAGE ((size_t)2 << 20) /* bytes */
-#define MAX_ROUNDS 8 /* repetitions of a call that the server wants, without a human */
+#define MAX_ROUNDS 8 /* repetitions of a call that the server requests, without a human */
 #define MAX_ARENA ((size_t)16 << 20)
 
 struct own;
 
-/* A server and what it lists. */
+/* A server and its tools. */
 struct place {
     struct own *own;
     const struct hd_mcp_server *server;
@@ -42,15 +41,15 @@ struct place {
 struct own {
     struct hd_source *source;
     struct hd_arena arena;
-    struct hd_val *value; /* with secrets */
+    struct hd_val *value; /* with secrets revealed */
     struct hd_val *user_token;
     struct place *places;
     size_t count;
-    char problems[2000]; /* one behind the other; what is too long is cut */
+    char problems[2000]; /* concatenated; truncated when too long */
     bool is_opening;     /* open() has not returned */
 };
 
-/* What a tool knows of itself. */
+/* The `own` data of a tool. */
 struct own_tool {
     struct place *place;
 };
@@ -68,7 +67,7 @@ static int check(const struct hd_val *value, struct hd_fault *fault)
     return err;
 }
 
-/* ---- what was listed -------------------------------------------------- */
+/* ---- listed tools ----------------------------------------------------- */
 
 static void add_problem(struct own *own, struct hd_slice name, const char *problem)
 {
@@ -78,7 +77,7 @@ static void add_problem(struct own *own, struct hd_slice name, const char *probl
              len > 0 ? "; " : "", (int)name.len, name.ptr, problem);
 }
 
-/* Nothing is said twice about a tool: a page may repeat one. */
+/* Reports each problem of a tool once: a page may repeat it. */
 static int add_tool(struct place *place, const struct hd_val *item)
 {
     const struct hd_val *schema = hd_val_get(item, HD_S("inputSchema"));
@@ -111,7 +110,7 @@ static int add_tool(struct place *place, const struct hd_val *item)
                                            .own = own});
 }
 
-/* When all servers have answered: their tools, in the order of the servers. */
+/* When all servers have responded: adds their tools, in the order of the servers. */
 static void finish_opening(struct own *own)
 {
     int err = 0;
@@ -138,7 +137,7 @@ static void place_done(struct place *place, const char *problem)
     place->is_done = true;
     if (problem) {
         add_problem(place->own, place->server->name, problem);
-        /* What was known of it may be wrong. */
+        /* The cached version may be wrong. */
         hd_mcp_cache_put(place->own->source->run, HD_MCP_CACHED_ERA,
                          hd_slice_cstr(place->server->url), (struct hd_slice){0}, NULL, 0);
     }
@@ -163,7 +162,7 @@ static void keep_list(struct place *place, const struct hd_val *result)
                      hd_buf_slice(&place->credentials), kept, ms);
 }
 
-/* The cursor of the next page; NULL: this was the last one. */
+/* The cursor of the next page; NULL: this was the last. */
 static const struct hd_val *next_of(const struct hd_val *result)
 {
     const struct hd_val *cursor = hd_val_get(result, HD_S("nextCursor"));
@@ -241,7 +240,7 @@ static bool has_credentials(const struct place *place)
     return server->token.len > 0 || place->peer.user_token.len > 0;
 }
 
-/* Asks, unless the tools are known. */
+/* Requests the list, unless it is cached. */
 static int open_place(struct place *place)
 {
     const struct hd_val *kept;
@@ -265,7 +264,7 @@ static int open_place(struct place *place)
     return 0;
 }
 
-/* The token of whoever runs the graph. */
+/* The token of the run's user. */
 static int find_user_token(struct own *own)
 {
     const struct hd_run_options *options = &own->source->run->options;
@@ -362,8 +361,8 @@ struct work {
     struct place *place;
     struct hd_mcp_request *request;
     struct hd_val *params;
-    struct hd_val *answered; /* list of {"request", "response"}: what is known to be asked */
-    size_t used;             /* of these */
+    struct hd_val *answered; /* list of {"request", "response"}: known elicitations */
+    size_t used;             /* number of these used */
     int rounds;
 };
 
@@ -375,7 +374,7 @@ static void free_work(struct work *work)
     hd_free(work);
 }
 
-/* All of these end the call; the work is gone before they are told. */
+/* These end the call; the work is freed before the callback. */
 
 static void end_error(struct work *work, const char *text)
 {
@@ -431,9 +430,9 @@ static void end_question(struct work *work, const struct hd_val *requests,
         hd_tool_error(call, "out of memory");
 }
 
-/* ---- what servers ask ------------------------------------------------- */
+/* ---- elicitations ----------------------------------------------------- */
 
-/* Elicitations are the same when they say the same. */
+/* Compares elicitations by content. */
 static bool is_same(const struct hd_val *a, const struct hd_val *b)
 {
     static const char *const keys[] = {"message", "requestedSchema", "mode"};
@@ -457,7 +456,7 @@ static struct hd_val *request_of(const struct hd_val *params)
     return hd_val_with(request, HD_S("params"), params ? hd_val_ref(params) : hd_val_object());
 }
 
-/* The answer without a human; NULL: there is none. */
+/* The response without a human; NULL: none. */
 static struct hd_val *answer_alone(const struct work *work, const struct hd_val *request)
 {
     if (work->place->server->elicit == HD_MCP_DECLINE)
@@ -467,7 +466,7 @@ static struct hd_val *answer_alone(const struct work *work, const struct hd_val 
     return NULL;
 }
 
-/* A call that is made again is asked again what was answered before. */
+/* A repeated call gets the earlier elicitations again. */
 static struct hd_val *on_request(void *ctx, const struct hd_mcp_message *message)
 {
     struct work *work = ctx;
@@ -488,7 +487,7 @@ static struct hd_val *on_request(void *ctx, const struct hd_mcp_message *message
 
 static int send_call(struct work *work);
 
-/* Takes `responses` (NULL: none). The call is made again with them. */
+/* Takes `responses` (NULL: none). Repeats the call with them. */
 static void repeat(struct work *work, struct hd_val *responses, const struct hd_val *state)
 {
     struct hd_val *params = hd_val_ref(work->params);
@@ -522,7 +521,7 @@ static struct hd_val *answer_all(const struct work *work, const struct hd_val *r
     return responses;
 }
 
-/* Modern: the call has ended, and is to be repeated with what the server wants to know. */
+/* Modern: the call has ended, and must be repeated with the requested input. */
 static void on_input_required(struct work *work, const struct hd_val *result)
 {
     const struct hd_val *requests = hd_val_get(result, HD_S("inputRequests"));
@@ -549,7 +548,7 @@ static void on_input_required(struct work *work, const struct hd_val *result)
     }
 }
 
-/* Legacy: the server asked in the middle, and nobody could answer. */
+/* Legacy: the server sent a request in the middle, which could not be answered. */
 static void on_asked(struct work *work, const struct hd_mcp_message *message)
 {
     struct hd_val *requests =
@@ -618,7 +617,7 @@ static int send_call(struct work *work)
         &work->request);
 }
 
-/* Legacy questions have no state of the server's: what is known is kept for the repetition. */
+/* Legacy elicitations have no server state: earlier responses are kept for the repetition. */
 static struct hd_val *answered_of(const struct hd_val *question, const struct hd_val *responses)
 {
     const struct hd_val *requests = hd_val_get(question, HD_S("requests"));
@@ -636,7 +635,7 @@ static struct hd_val *answered_of(const struct hd_val *question, const struct hd
     return list;
 }
 
-/* What a human has answered goes with the call. */
+/* Adds the human's reply to the call. */
 static int add_answer(struct work *work)
 {
     const struct hd_val *question = hd_tool_question(work->call);

@@ -1,7 +1,6 @@
 /*
- * Looks at arguments as their JSON Schema wants them: what is required, and the types of
- * the properties. The rest of a schema is for the tool itself to check: a model that was
- * offered it rarely errs in more.
+ * Checks arguments against their JSON Schema: required members, and the types of properties. The
+ * tool itself checks the rest, in which models rarely err.
  */
 #include <math.h>
 
@@ -62,7 +61,7 @@ static int fail_type(struct hd_slice name, const struct hd_val *val, const struc
     return HD_EINVAL;
 }
 
-/* Models say null for what they leave out; a tool that minds will say so itself. */
+/* Models send null for missing members; a tool that requires them returns an error itself. */
 static bool is_left_out(const struct hd_val *val, const struct hd_val *key,
                         const struct hd_val *required)
 {

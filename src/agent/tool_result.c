@@ -1,6 +1,6 @@
 /*
- * What a tool says, as the content of its message: text or a list of content blocks, not
- * larger than wanted, with a note of how much was left out.
+ * A tool's result as message content: text or a list of content blocks, truncated to a limit, with
+ * a note of how much was omitted.
  */
 #include "agent/tools.h"
 #include "base/compiler.h"
@@ -48,7 +48,7 @@ static struct hd_val *as_text(const struct hd_val *val)
     return made;
 }
 
-/* Text is cut; of the others, images say, half would be nothing. */
+/* Truncates text; drops other blocks, such as images, as a whole. */
 static struct hd_val *bound_block(const struct hd_val *block, size_t *room)
 {
     const struct hd_val *text = hd_val_get(block, HD_S("text"));

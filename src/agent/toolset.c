@@ -1,6 +1,6 @@
 /*
- * The tools of a node in a run. A set is made once for the same sources and kept with
- * the run: a model's task and the tasks that call its tools see the same names.
+ * The tools of a node in a run. A set is created once per list of sources and kept with the run: a
+ * model's task and the tasks that call its tools see the same names.
  */
 #include "agent/toolset.h"
 
@@ -42,7 +42,7 @@ static bool is_fit(char c)
            c == '-';
 }
 
-/* A character of several bytes becomes one `_`. */
+/* A multibyte character becomes one `_`. */
 static size_t make_fit(struct hd_slice name, char out[HD_TOOL_MAX_NAME + 1])
 {
     size_t len = 0;
@@ -154,7 +154,7 @@ static struct hd_toolset_kept *make_set(const struct hd_toolset_wait *wait)
     return kept;
 }
 
-/* Equal values are one source, so equal sources are equal values. */
+/* Equal values are one source, so comparing sources is enough. */
 static bool is_of(const struct hd_toolset_kept *kept, const struct hd_toolset_wait *wait)
 {
     return kept->node == wait->node && kept->source_count == wait->count &&
@@ -192,7 +192,7 @@ static void on_ready(void *ctx)
     ready(arg, set);
 }
 
-/* A value of null has no tools. */
+/* A null value has no tools. */
 static int get_sources(struct hd_task *task, const struct hd_tools_spec *spec,
                        struct hd_toolset_wait *wait)
 {

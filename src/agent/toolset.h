@@ -1,4 +1,4 @@
-/* The tools of a `tools` node in a run: those of its sources, each with a name of its own. */
+/* The tools of a `tools` node in a run: those of its sources, each with a unique name. */
 #ifndef HD_AGENT_TOOLSET_H
 #define HD_AGENT_TOOLSET_H
 
@@ -8,8 +8,10 @@
 #include "base/compiler.h"
 #include "graph/decl/graph.h"
 
-/* A tool under the name that models know it by: as its source says, made fit for providers
- * (letters, digits, `_`, `-`; 64 characters); the second of a name gets `-2`, then `-3`. */
+/*
+ * A tool under its name for models: the source's name, adapted to providers (letters, digits, `_`,
+ * `-`; 64 characters); a duplicate gets `-2`, then `-3`.
+ */
 struct hd_toolset_entry {
     struct hd_slice name;
     const struct hd_tool *tool;
@@ -23,9 +25,9 @@ struct hd_toolset {
 struct hd_toolset_wait;
 
 /*
- * Evaluates the sources of the node as the task sees them, opens those that are not open in the run
- * yet, and calls `ready` once, later, with the tools (NULL: HD_ENOMEM); they stay as long as the
- * run. *out until then, for hd_toolset_cancel().
+ * Evaluates the node's sources for the task, opens those not yet open in the run, and calls `ready`
+ * once, asynchronously, with the tools (NULL: HD_ENOMEM), valid as long as the run. *out is valid
+ * until then, for hd_toolset_cancel().
  */
 typedef void (*hd_toolset_fn)(void *ctx, const struct hd_toolset *set);
 HD_MUST_CHECK int hd_toolset_get(struct hd_task *task, const struct hd_node *tools,

@@ -1,7 +1,7 @@
 /*
- * What an agent answers: a message, or a task, whole or told in updates. A struct
- * hd_a2a_answer grows with each. The text of an artifact that comes in pieces is collected
- * in a buffer, so that a stream of many small ones costs what it says.
+ * Responses of an agent: a message, or a task, whole or as updates. A struct hd_a2a_answer
+ * accumulates them. The text of an artifact that arrives in pieces is collected in a buffer, so
+ * that many small pieces cost linear time.
  */
 #include "agent/a2a/a2a_proto.h"
 
@@ -85,7 +85,7 @@ static void drop_artifacts(struct hd_a2a_answer *answer)
     answer->artifact_count = 0;
 }
 
-/* The text that was growing becomes a part. */
+/* Turns the accumulated text into a part. */
 static int settle(struct hd_a2a_artifact *artifact)
 {
     struct hd_val *part;
@@ -155,7 +155,7 @@ static int new_artifact(struct hd_a2a_answer *answer, struct hd_a2a_artifact **o
     return 0;
 }
 
-/* `appends`: its parts belong behind those that are there; else they replace them. */
+/* `appends`: its parts are added to those received before; else they replace them. */
 static int read_artifact(struct hd_a2a_answer *answer, hd_json_val json, bool appends,
                          struct hd_a2a_news *news, struct hd_fault *fault)
 {
@@ -213,8 +213,8 @@ static int set_ids(struct hd_a2a_answer *answer, hd_json_val json, const char *t
 }
 
 /*
- * What is said while it works is all there is from agents that send neither artifacts nor a last
- * message. A text that begins with all before it is the whole again, any other one is more.
+ * Some agents send neither artifacts nor a last message: the status texts sent while working are
+ * then the result. A text that begins with all earlier text replaces it, any other one is appended.
  */
 static int hear(struct hd_a2a_answer *answer, const struct hd_val *parts)
 {
@@ -254,7 +254,7 @@ static int read_status(struct hd_a2a_answer *answer, hd_json_val status, struct 
     return err;
 }
 
-/* The last thing that the agent said, when a task has nothing else. */
+/* The agent's last message in the history, when a task has nothing else. */
 static int hear_history(struct hd_a2a_answer *answer, hd_json_val history, struct hd_fault *fault)
 {
     struct hd_json_iter it = hd_json_iter(history);
@@ -326,9 +326,9 @@ static int read_update(struct hd_a2a_answer *answer, hd_json_val update, struct 
     return read_status(answer, hd_json_get(update, HD_S("status")), news, fault);
 }
 
-/* ---- what it is ------------------------------------------------------------- */
+/* ---- kind of response ------------------------------------------------- */
 
-/* Finds what is in it: by its `kind`, by the member that it is, or by what it has. */
+/* Finds the object and its kind: by its `kind`, by the enclosing member, or by its own members. */
 static hd_json_val find_kind(hd_json_val val, enum hd_a2a_kind *out)
 {
     static const struct {
@@ -414,7 +414,7 @@ int hd_a2a_answer_read(struct hd_a2a_answer *answer, struct hd_slice text, struc
     return err;
 }
 
-/* ---- the whole -------------------------------------------------------------- */
+/* ---- whole responses -------------------------------------------------- */
 
 void hd_a2a_answer_init(struct hd_a2a_answer *answer)
 {
@@ -432,7 +432,7 @@ void hd_a2a_answer_fini(struct hd_a2a_answer *answer)
     *answer = (struct hd_a2a_answer){0};
 }
 
-/* The message comes first, unless an artifact says the same. */
+/* The message comes first, unless an artifact has the same text. */
 static int put_content(struct hd_a2a_answer *answer, struct hd_buf *out)
 {
     struct hd_buf said;

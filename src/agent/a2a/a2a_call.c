@@ -1,13 +1,13 @@
 /*
  * One call of an A2A agent.
  *
- * A message begins a task, which is followed by its stream when the agent has streams,
- * else by asking for it again and again, with growing pauses; so is a task whose stream
- * breaks. A task that wants something of us becomes a question to whoever runs the graph;
- * the answer goes to the same task. Whoever stops waiting for a task says so to the agent.
+ * A message starts a task. It is followed by its stream if the agent supports streaming, else by
+ * polling with growing pauses; also after a stream breaks. A task that requires input becomes an
+ * interrupt of the run; the reply goes to the same task. A cancelled call cancels the task at the
+ * agent.
  *
- * A snapshot of a task in a stream may be older than the message that it answers, so only
- * updates of the status, messages, and the end of the stream decide.
+ * A snapshot of a task in a stream may be older than the message sent, so only status updates,
+ * messages, and the end of the stream decide.
  */
 #include <stdio.h>
 #include <string.h>
@@ -23,13 +23,13 @@
 #include "base/uuid.h"
 #include "graph/node/idempotency_key.h"
 
-#define IDLE_MS 300000 /* of a stream; the tool's own limit is usually below */
+#define IDLE_MS 300000 /* of a stream; the tool's own limit is usually lower */
 #define GET_MS 30000
 #define SEND_MS 3600000
 #define FIRST_WAIT_MS 200
 #define MAX_WAIT_MS 5000
-#define GRACE_MS 1000  /* for a stream to end after the last that matters was said */
-#define MAX_FAILURES 5 /* of asking for a task, one after the other */
+#define GRACE_MS 1000  /* for a stream to end after its last relevant event */
+#define MAX_FAILURES 5 /* consecutive failures of polling */
 #define QUESTION "a2a_input_required"
 
 struct work {
@@ -37,15 +37,15 @@ struct work {
     struct hd_a2a_peer *peer;
     struct hd_a2a_answer answer;
     struct hd_sse_read sse;
-    struct hd_exchange *exchange; /* NULL: between two */
-    uv_timer_t *timer;            /* until the task is asked for again, or a stream is cut off */
+    struct hd_exchange *exchange; /* NULL: none active */
+    uv_timer_t *timer;            /* for the next poll, or for the end of a stream */
     int64_t wait_ms;
     int failures;
-    bool is_stream;  /* the answer is one */
-    bool is_decided; /* the stream need not be read any further */
+    bool is_stream;  /* the response is a stream */
+    bool is_decided; /* the rest of the stream is not needed */
 };
 
-/* What is said, and to whom: borrowed. */
+/* A message and its target; borrowed. */
 struct saying {
     struct hd_slice task_id, context_id, text;
     const struct hd_val *data; /* NULL: the text */
@@ -80,7 +80,7 @@ static void free_work(struct work *work)
     hd_free(work);
 }
 
-/* ---- asking ------------------------------------------------------------ */
+/* ---- sending ---------------------------------------------------------- */
 
 static bool on_head(void *ctx, const struct hd_reply *head);
 static void on_data(void *ctx, struct hd_slice data);
@@ -128,7 +128,7 @@ static int start(struct hd_tool_call *call, const struct hd_a2a_ask *ask, struct
     return err;
 }
 
-/* Nobody waits for the answer. */
+/* The response is ignored. */
 static void say_cancel(struct hd_tool_call *call, struct hd_slice task_id)
 {
     struct hd_a2a_ask ask = {.op = HD_A2A_CANCEL, .task_id = task_id};
@@ -156,7 +156,7 @@ void hd_a2a_call_cancel(struct hd_tool_call *call)
 
 /* ---- ending ------------------------------------------------------------ */
 
-/* The text may quote what the agent said. */
+/* The text may quote the agent. */
 static void fail(struct work *work, const char *text)
 {
     struct hd_tool_call *call = work->call;
@@ -249,7 +249,7 @@ static void ask_human(struct work *work)
     hd_tool_ask(call, question);
 }
 
-/* ---- following --------------------------------------------------------- */
+/* ---- polling ---------------------------------------------------------- */
 
 static void on_wait(uv_timer_t *timer)
 {
@@ -277,7 +277,7 @@ static int start_timer(struct work *work, uv_timer_cb fn, int64_t ms)
     return 0;
 }
 
-/* Asks for the task again, a little later each time. */
+/* Polls the task again, after a growing delay. */
 static void wait_for_task(struct work *work)
 {
     work->is_stream = false;
@@ -288,7 +288,7 @@ static void wait_for_task(struct work *work)
         fail(work, hd_error_text(HD_ENOMEM));
 }
 
-/* What is known decides how it goes on. */
+/* Decides the next step from the task's state. */
 static void decide(struct work *work)
 {
     const struct hd_a2a_answer *answer = &work->answer;
@@ -305,9 +305,9 @@ static void decide(struct work *work)
         wait_for_task(work);
 }
 
-/* ---- what comes -------------------------------------------------------- */
+/* ---- responses -------------------------------------------------------- */
 
-/* The conversation goes on under the id that the agent uses for it. */
+/* The conversation continues under the agent's id for it. */
 static void keep_context(struct work *work)
 {
     struct hd_a2a_peer *peer = work->peer;
@@ -360,7 +360,7 @@ static int read_answer(struct work *work, struct hd_slice text, struct hd_fault 
     return 0;
 }
 
-/* What the reading of a stream is told. */
+/* Context of reading a stream. */
 struct reading {
     struct work *work;
     struct hd_fault fault;
@@ -404,7 +404,7 @@ static void on_grace(uv_timer_t *timer)
     decide(work);
 }
 
-/* A stream whose end is waited for is recorded, and its connection serves again. */
+/* A stream that only has to end is still read, so that it is recorded and its connection reused. */
 static void on_data(void *ctx, struct hd_slice data)
 {
     struct work *work = ctx;
@@ -423,9 +423,9 @@ static void on_data(void *ctx, struct hd_slice data)
         fail_code(work, err, &reading.fault);
 }
 
-/* ---- how it ended ------------------------------------------------------- */
+/* ---- errors ----------------------------------------------------------- */
 
-/* It may be there the next time. */
+/* A temporary failure. */
 static bool is_passing(const struct hd_reply *reply)
 {
     return reply->error || reply->status == 429 || reply->status >= 500;
@@ -482,14 +482,14 @@ static void on_done(void *ctx, const struct hd_reply *reply)
         decide(work);
 }
 
-/* ---- beginning --------------------------------------------------------- */
+/* ---- start ------------------------------------------------------------ */
 
 static const uint8_t ids_ns[16] = {0x5c, 0x0b, 0x27, 0x9e, 0x4d, 0x1a, 0x4f, 0x3b,
                                    0x9a, 0x66, 0x2e, 0x81, 0xd0, 0x73, 0xc4, 0x15};
 
 /*
- * One conversation for each agent, of each agent of ours, on each thread of each user; who shares
- * a thread with others shares none of their conversations with servers, which have credentials.
+ * One conversation per remote agent, local agent, thread and user: users who share a thread do not
+ * share conversations with servers that use their credentials.
  */
 static int make_context(const struct hd_tool_call *call, struct hd_a2a_peer *peer)
 {
@@ -516,7 +516,7 @@ static int make_context(const struct hd_tool_call *call, struct hd_a2a_peer *pee
     return err ? err : peer->context_id ? 0 : HD_ENOMEM;
 }
 
-/* The same message, when the same task is run again, has the same id. */
+/* The same message has the same id when the same task runs again. */
 static int make_message_id(const struct hd_tool_call *call, char out[HD_UUID_SIZE])
 {
     struct hd_buf name;
@@ -538,7 +538,7 @@ static bool is_our_question(const struct hd_val *question)
            hd_val_is_string(hd_val_get(question, HD_S("task_id")));
 }
 
-/* An answer may come as inboxes send it: a list with one, or {"type": "response", "args"}. */
+/* A reply may have an inbox's form: a list with one, or {"type": "response", "args"}. */
 static const struct hd_val *plain_answer(const struct hd_val *answer, bool *is_ignored)
 {
     struct hd_slice type;

@@ -1,7 +1,7 @@
 /*
- * Cards of agents. 0.3: `url` speaks `preferredTransport` (JSON-RPC unless it says
- * otherwise), `additionalInterfaces` the others. 1.0: `supportedInterfaces`, each with its
- * binding and version, the agent's favourite first. A card may have both.
+ * Agent cards. 0.3: `url` uses `preferredTransport` (default JSON-RPC), `additionalInterfaces` the
+ * others. 1.0: `supportedInterfaces`, each with its binding and version, in order of preference. A
+ * card may have both.
  */
 #include "agent/a2a/a2a_proto.h"
 
@@ -23,7 +23,7 @@ static bool starts_nocase(struct hd_slice s, struct hd_slice prefix)
     return s.len >= prefix.len && strncasecmp(s.ptr, prefix.ptr, prefix.len) == 0;
 }
 
-/* The host, with its port, of an http(s) URL; its place in it. Empty: there is none. */
+/* The host, with its port, of an http(s) URL, as a part of it. Empty: none. */
 static struct hd_slice host_of(struct hd_slice url)
 {
     size_t begin = starts_nocase(url, HD_S("https://"))  ? 8
@@ -47,11 +47,11 @@ bool hd_a2a_is_url(struct hd_slice url)
             return false;
     }
     host = host_of(url);
-    /* Names and passwords in URLs would end up in texts. */
+    /* User names and passwords in URLs would end up in texts. */
     return host.len > 0 && !memchr(host.ptr, '@', host.len);
 }
 
-/* Without the port that the scheme has anyway. */
+/* Without the scheme's default port. */
 static struct hd_slice plain_host(struct hd_slice url)
 {
     struct hd_slice host = host_of(url);
@@ -94,7 +94,7 @@ int hd_a2a_card_url(struct hd_slice url, struct hd_buf *out)
 
 /* ---- texts ------------------------------------------------------------- */
 
-/* Appends at most `max` bytes; controls become spaces. */
+/* Appends at most `max` bytes; control characters become spaces. */
 static int put_text(struct hd_buf *out, struct hd_slice text, size_t max)
 {
     size_t from = out->len;
@@ -175,7 +175,7 @@ static int describe(hd_json_val card, char **out)
 
 /* ---- interfaces --------------------------------------------------------- */
 
-/* A way to speak to the agent, as its card says it. */
+/* An interface of the agent, from its card. */
 struct way {
     struct hd_slice url, tenant;
     enum hd_a2a_dialect dialect;
@@ -201,7 +201,7 @@ static bool read_binding(struct hd_slice name, enum hd_a2a_binding *out)
     return true;
 }
 
-/* The HTTP binding of 0.3 has another shape, and no agent speaks it alone. */
+/* The HTTP binding of 0.3 has another form, and no agent has only that. */
 static bool can_speak(const struct way *way, enum hd_a2a_dialect wanted)
 {
     if (way->dialect == HD_A2A_ANY || (wanted != HD_A2A_ANY && way->dialect != wanted))

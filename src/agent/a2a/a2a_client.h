@@ -3,7 +3,7 @@
  *
  *   {"agents": [{"name", "url", "endpoint", "headers", "token", "protocol"}]}, or the list alone.
  *
- * A peer is one of them, in one run: what was configured, and its card once it was fetched.
+ * A peer is one of them, in one run: its configuration, and its card once fetched.
  */
 #ifndef HD_AGENT_A2A_A2A_CLIENT_H
 #define HD_AGENT_A2A_A2A_CLIENT_H
@@ -25,22 +25,22 @@
 struct hd_exchange;
 
 struct hd_a2a_peer {
-    /* as it was configured */
+    /* configured */
     struct hd_slice name; /* empty: the card's */
     const char *url;
-    const char *endpoint; /* where requests go whatever the card says; NULL: it says */
+    const char *endpoint; /* overrides the card's URL; NULL: use the card's */
     enum hd_a2a_dialect wanted;
-    const char **lines; /* headers of its own, and its token */
+    const char **lines; /* its headers, and its token */
     size_t line_count;
     struct hd_slice *secrets; /* the values of these */
     size_t secret_count;
 
-    /* as it was found */
+    /* discovered */
     struct hd_source *source;
     struct hd_a2a_card card;
     bool has_card;
-    struct hd_exchange *exchange; /* that fetches the card */
-    struct hd_fault fault;        /* why it cannot be called */
+    struct hd_exchange *exchange; /* fetches the card */
+    struct hd_fault fault;        /* set if it cannot be called */
     struct hd_val *context_id;    /* of the conversation with it; NULL: not yet */
 };
 
@@ -52,7 +52,7 @@ HD_MUST_CHECK int hd_a2a_config_read(const struct hd_val *value, struct hd_arena
                                      struct hd_a2a_peer **out, size_t *count,
                                      struct hd_fault *fault);
 
-/* a2a_call.c: as struct hd_source_kind has them; the tool's `own` is the peer. */
+/* a2a_call.c: the functions of struct hd_source_kind; the tool's `own` is the peer. */
 HD_MUST_CHECK int hd_a2a_call(struct hd_tool_call *call);
 void hd_a2a_call_cancel(struct hd_tool_call *call);
 

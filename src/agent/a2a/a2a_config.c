@@ -1,4 +1,4 @@
-/* The agents that a source `a2a` names. */
+/* Configuration of `a2a` sources. */
 #include "agent/a2a/a2a_client.h"
 
 #include <strings.h>
@@ -16,7 +16,7 @@ static bool is_member(struct hd_slice key)
     return false;
 }
 
-/* RFC 9110's token; not what belongs to the connection. */
+/* RFC 9110's token; excludes connection headers. */
 static bool is_header_name(struct hd_slice name)
 {
     static const char *const ours[] = {

@@ -2,7 +2,7 @@
 #include "agent/a2a/a2a_proto.h"
 
 #define MAX_PARTS 4096
-#define MAX_DEPTH 128 /* of data: it goes into states, which have a limit of their own */
+#define MAX_DEPTH 128 /* of data: it goes into states, which have a separate limit */
 
 static struct hd_val *make_part(const char *type, struct hd_slice key, struct hd_val *val)
 {

@@ -1,4 +1,4 @@
-/* Requests to agents, as the dialect and the binding of the card want them. */
+/* Requests to agents, in the version and binding of the card. */
 #include "agent/a2a/a2a_proto.h"
 
 #include "graph/node/idempotency_key.h"
@@ -62,7 +62,7 @@ static void put_configuration(struct hd_jw *jw, bool is_old)
     for (size_t i = 0; i < sizeof(modes) / sizeof(*modes); i++)
         hd_jw_string(jw, modes[i]);
     hd_jw_array_end(jw);
-    /* 1.0 waits unless it is told not to. */
+    /* 1.0 waits unless disabled. */
     if (is_old) {
         hd_jw_key(jw, HD_S("blocking"));
         hd_jw_bool(jw, true);
@@ -127,7 +127,7 @@ static int make_rpc(const struct hd_a2a_card *card, const struct hd_a2a_ask *ask
 
 /* ---- HTTP+JSON ------------------------------------------------------------ */
 
-/* A query of the card's URL stays at the end. */
+/* Keeps a query of the card's URL at the end. */
 static int make_url(const struct hd_a2a_card *card, const struct hd_a2a_ask *ask,
                     struct hd_buf *out)
 {

@@ -1,10 +1,10 @@
 /*
- * Questions that servers of tools ask in the middle of a call, as interrupts:
+ * Elicitations of MCP servers in the middle of a call, as interrupts:
  *
  *   {"type": "mcp_input", "server", "tool", "message", "requests": {KEY: {"method", "params"}}}
  *
- * What must survive until the answer (the server's opaque state, answers given before) is
- * in the question too: it is all that is stored while the run waits.
+ * Everything that must survive until the reply (the server's opaque state, earlier replies) is in
+ * the interrupt too: it is all that is stored while the run waits.
  */
 #include <string.h>
 
@@ -75,7 +75,7 @@ bool hd_mcp_ask_is_question(const struct hd_val *question, struct hd_slice serve
            hd_val_is_object(hd_val_get(question, HD_S("requests")));
 }
 
-/* ---- answers ---------------------------------------------------------- */
+/* ---- replies ---------------------------------------------------------- */
 
 static struct hd_val *make_response(const char *action, struct hd_val *content)
 {
@@ -84,7 +84,7 @@ static struct hd_val *make_response(const char *action, struct hd_val *content)
     return content ? hd_val_with(response, HD_S("content"), content) : response;
 }
 
-/* Takes `content`; fields that were left out get the form's defaults. */
+/* Takes `content`; adds the form's defaults for missing fields. */
 static struct hd_val *add_defaults(struct hd_val *content, const struct hd_val *request)
 {
     const struct hd_val *schema =
@@ -108,7 +108,7 @@ static bool is_url(const struct hd_val *request)
     return hd_slice_eq(text_of(hd_val_get(request, HD_S("params")), "mode"), HD_S("url"));
 }
 
-/* Takes `content` (NULL: an empty one). Nothing is filled in where an address is visited. */
+/* Takes `content` (NULL: empty). A URL elicitation gets no content. */
 static struct hd_val *accept(const struct hd_val *request, struct hd_val *content)
 {
     if (is_url(request)) {
@@ -139,7 +139,7 @@ static bool is_inbox(struct hd_slice type)
            hd_slice_eq(type, HD_S("approve")) || hd_slice_eq(type, HD_S("reject"));
 }
 
-/* A form with one field may be answered with its value alone. */
+/* The reply to a form with one field may be its value alone. */
 static struct hd_val *read_lone(const struct hd_val *request, const struct hd_val *answer)
 {
     const struct hd_val *schema =
@@ -175,7 +175,7 @@ static struct hd_val *response_of(const struct hd_val *request, const struct hd_
     return read_lone(request, answer);
 }
 
-/* One request: the answer is its own. Several: each has its member. */
+/* One request: the reply belongs to it. Several: each has a member. */
 struct hd_val *hd_mcp_ask_responses(const struct hd_val *requests, const struct hd_val *answer)
 {
     struct hd_val *responses = hd_val_object();
@@ -194,7 +194,7 @@ struct hd_val *hd_mcp_ask_responses(const struct hd_val *requests, const struct 
     return responses;
 }
 
-/* A form is complete when all that is required is there. */
+/* A form is complete when all required fields are present. */
 static bool is_complete(const struct hd_val *request, const struct hd_val *content)
 {
     const struct hd_val *schema =

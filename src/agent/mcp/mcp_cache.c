@@ -68,7 +68,7 @@ const struct hd_val *hd_mcp_cache_get(const struct hd_run *run, enum hd_mcp_cach
     return entry && entry->expires_us > hd_clock_monotonic_us() ? entry->val : NULL;
 }
 
-/* One that has expired, or any when there is none. */
+/* Evicts an expired entry, or any if none has expired. */
 static void make_room(struct hd_mcp_cache *cache)
 {
     int64_t now = hd_clock_monotonic_us();

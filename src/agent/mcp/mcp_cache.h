@@ -1,8 +1,7 @@
 /*
- * What is known about servers of tools from one run to the next, in memory: which form
- * they speak, which tools they list, which tokens were had from them. Bounded; what
- * belongs to credentials is kept under exactly these, and nobody sees what another's runs
- * have found out.
+ * Cache of facts about MCP servers across runs, in memory: protocol version, lists of tools,
+ * tokens. Bounded; entries that depend on credentials are keyed by them, so that users never see
+ * each other's.
  */
 #ifndef HD_AGENT_MCP_MCP_CACHE_H
 #define HD_AGENT_MCP_MCP_CACHE_H
@@ -24,12 +23,12 @@ enum hd_mcp_cached {
 };
 
 /*
- * Borrowed until the cache changes; NULL: not known, or not any more. Runs that are recorded or
- * replayed know nothing, so that both say the same.
+ * Borrowed until the cache changes; NULL: unknown or expired. Always NULL for runs that are
+ * recorded or replayed, so that both behave the same.
  */
 const struct hd_val *hd_mcp_cache_get(const struct hd_run *run, enum hd_mcp_cached what,
                                       struct hd_slice url, struct hd_slice credentials);
-/* Takes `val`, which may be NULL; forgets what was there. What cannot be kept is not. */
+/* Takes `val`, which may be NULL; replaces the entry. Does nothing if out of memory. */
 void hd_mcp_cache_put(const struct hd_run *run, enum hd_mcp_cached what, struct hd_slice url,
                       struct hd_slice credentials, struct hd_val *val, int64_t ttl_ms);
 void hd_mcp_cache_destroy(struct hd_mcp_cache *cache);

@@ -1,9 +1,9 @@
 /*
- * Requests to a server of tools: streamable HTTP.
+ * Requests to an MCP server: streamable HTTP.
  *
- * A request is a POST. Its answer is JSON or a stream of events, in which the server may
- * say other things before. A legacy stream that ends early is taken up again with GET and
- * the id of the last event, after the time that the server asked for.
+ * A request is a POST. Its response is JSON or a stream of events, in which other messages of the
+ * server may come first. A legacy stream that ends early is resumed with GET and the id of the last
+ * event, after the delay that the server gave.
  */
 #include "agent/mcp/mcp_client.h"
 
@@ -18,11 +18,11 @@
 #define MAX_RESUMES 10
 #define RETRY_MS 1000
 #define MAX_RETRY_MS 60000
-#define LINGER_MS 250  /* for a stream to end after the answer */
+#define LINGER_MS 250  /* for a stream to end after the response */
 #define HEAR_MS 250    /* for a stream to begin before a call is sent without it */
-#define RECORD_MS 2000 /* the same when it is recorded, which needs the end */
+#define RECORD_MS 2000 /* the same when recorded, which needs the end */
 
-/* Whatever becomes of it. */
+/* Sends it and ignores the result. */
 static void tell(struct hd_mcp_peer *peer, int err, struct hd_buf *body)
 {
     if (!err)
@@ -76,13 +76,13 @@ void hd_mcp_request_fail(struct hd_mcp_request *request, const char *problem, lo
     char text[600];
     struct hd_mcp_answer answer = {.problem = text, .status = status};
 
-    /* The problem may be in what is freed now. */
+    /* The problem may be in memory that is freed now. */
     snprintf(text, sizeof(text), "%s", problem);
     free_request(request);
     what.on_answer(what.ctx, &answer);
 }
 
-/* What was received is what it ends with. */
+/* Ends with the message received. */
 static void finish(struct hd_mcp_request *request)
 {
     struct hd_mcp_what what = request->what;
@@ -121,7 +121,7 @@ void hd_mcp_request_cancel(struct hd_mcp_request *request)
     free_request(request);
 }
 
-/* ---- beginning -------------------------------------------------------- */
+/* ---- start ------------------------------------------------------------ */
 
 static struct hd_mcp_request *make_request(struct hd_mcp_peer *peer, const struct hd_mcp_what *what)
 {
@@ -154,7 +154,7 @@ static struct hd_mcp_request *make_request(struct hd_mcp_peer *peer, const struc
     return request;
 }
 
-/* ---- what the server says --------------------------------------------- */
+/* ---- messages of the server ------------------------------------------- */
 
 static void answer_request(struct hd_mcp_peer *peer, const struct hd_mcp_message *message,
                            struct hd_val *result)
@@ -171,7 +171,7 @@ static void answer_request(struct hd_mcp_peer *peer, const struct hd_mcp_message
     hd_val_unref(result);
 }
 
-/* Ours is given up with a request of the server that nobody could answer now. */
+/* Abandons the request because of a server request that cannot be answered now. */
 static void give_up(struct hd_mcp_request *request, struct hd_mcp_message *message)
 {
     answer_request(request->peer, message,
@@ -221,7 +221,7 @@ static int start_timer(struct hd_mcp_request *request, uv_timer_cb fn, int64_t m
     return 0;
 }
 
-/* What is asked on a stream of its own is about the call that has waited longest. */
+/* A request on the separate stream belongs to the call that has waited longest. */
 static struct hd_mcp_request *find_caller(const struct hd_mcp_peer *peer)
 {
     struct hd_mcp_request *found = NULL;
@@ -251,7 +251,7 @@ static void on_heard(struct hd_mcp_peer *peer, struct hd_mcp_message *message)
         caller->has_answer = false;
 }
 
-/* The answer is kept until the stream or the body has ended. */
+/* The response is kept until the stream or the body has ended. */
 static void on_message(struct hd_mcp_request *request, struct hd_slice text)
 {
     struct hd_mcp_message message;
@@ -299,7 +299,7 @@ static void on_data(void *ctx, struct hd_slice data)
     if (request->has_answer && request->answer.kind == HD_MCP_REQUEST) {
         finish(request);
     } else if (request->has_answer && !had_answer) {
-        /* The stream should end now, and its connection can be used again. */
+        /* The stream should end now, so that its connection can be reused. */
         if (start_timer(request, on_linger, is_recorded(request) ? RECORD_MS : LINGER_MS) != 0)
             finish(request);
     } else if (err && request->is_ear) {
@@ -309,7 +309,7 @@ static void on_data(void *ctx, struct hd_slice data)
     }
 }
 
-/* ---- taking a stream up again ----------------------------------------- */
+/* ---- resuming a stream ------------------------------------------------ */
 
 static int post_request(struct hd_mcp_request *request);
 static void on_done(void *ctx, const struct hd_reply *reply);
@@ -327,7 +327,7 @@ static int start_exchange(struct hd_mcp_request *request, struct hd_exchange_wha
     return hd_exchange_start_run(request->peer->run, what, &request->exchange);
 }
 
-/* Opens a stream, or goes on with one. */
+/* Opens or resumes a stream. */
 static int get(struct hd_mcp_request *request)
 {
     struct hd_exchange_what what;
@@ -359,7 +359,7 @@ static void on_retry(uv_timer_t *timer)
         hd_mcp_request_fail(request, hd_error_text(err), 0);
 }
 
-/* What the stream said about going on with it. */
+/* Keeps the last event id and the delay for resuming. */
 static void keep_place(struct hd_mcp_request *request)
 {
     struct hd_slice id = hd_buf_slice(&request->sse.id);
@@ -377,7 +377,7 @@ static void keep_place(struct hd_mcp_request *request)
     request->last_event[id.len] = '\0';
 }
 
-/* Whether the stream will be taken up again. */
+/* Whether the stream will be resumed. */
 static bool resume(struct hd_mcp_request *request)
 {
     keep_place(request);
@@ -387,7 +387,7 @@ static bool resume(struct hd_mcp_request *request)
     return start_timer(request, on_retry, request->retry_ms) == 0;
 }
 
-/* ---- what servers ask on their own ------------------------------------ */
+/* ---- the server's stream of requests ---------------------------------- */
 
 /* Callbacks may end the run, and the peer with it. */
 static void heard(struct hd_mcp_peer *peer)
@@ -480,7 +480,7 @@ void hd_mcp_peer_stop_hearing(struct hd_mcp_peer *peer)
     peer->hears = peer->is_deaf = false;
 }
 
-/* ---- answers ---------------------------------------------------------- */
+/* ---- responses -------------------------------------------------------- */
 
 static bool is_type(const struct hd_reply *reply, const char *type)
 {
@@ -490,7 +490,7 @@ static bool is_type(const struct hd_reply *reply, const char *type)
     return value.ptr && value.len >= len && strncasecmp(value.ptr, type, len) == 0;
 }
 
-/* A session begins with the answer to `initialize`. */
+/* A session begins with the response to `initialize`. */
 static void read_session(struct hd_mcp_request *request, const struct hd_reply *reply)
 {
     struct hd_mcp_peer *peer = request->peer;
@@ -519,17 +519,17 @@ static bool on_head(void *ctx, const struct hd_reply *reply)
         hd_sse_read_init(&request->sse, request->what.max_bytes);
     }
     if (request->is_stream && request->is_ear) {
-        /* Those who waited for it are sent from the loop. */
+        /* Requests that waited for it are sent from the loop. */
         if (start_timer(request, on_hearing, 0) != 0)
             return false;
     }
     return request->is_stream;
 }
 
-/* 404, as it should be; many servers say 400 and something about a session. */
+/* 404 by the specification; many servers send 400 and mention a session. */
 static bool is_session_gone(const struct hd_mcp_request *request)
 {
-    /* What was begun is not begun again because its stream cannot be found. */
+    /* A started request is not repeated because its stream is unknown. */
     return !request->peer->is_modern && !request->is_opening && !request->is_repeated &&
            request->peer->session[0] && !request->last_event[0] &&
            (request->status == 404 ||
@@ -559,7 +559,7 @@ static void renew(struct hd_mcp_request *request)
     hd_mcp_message_fini(&request->answer);
     request->has_answer = false;
     request->is_repeated = true;
-    /* Somebody else may have noticed before. */
+    /* Another request may have noticed before. */
     if (request->epoch == peer->epoch)
         hd_mcp_peer_forget(peer);
     err = send_or_wait(request);
@@ -615,7 +615,7 @@ static void on_done(void *ctx, const struct hd_reply *reply)
         finish(request);
         return;
     }
-    /* Also when a stream could not be taken up: it may be later. */
+    /* Also when a stream could not be resumed: it may be later. */
     if (request->is_stream || (reply->error && request->last_event[0])) {
         on_stream_end(request, reply);
         return;
@@ -635,11 +635,10 @@ static void on_done(void *ctx, const struct hd_reply *reply)
         fail_status(request);
 }
 
-/* ---- asking ----------------------------------------------------------- */
+/* ---- sending ---------------------------------------------------------- */
 
 /*
- * A call that is made again after an answer has another id than before, also in another run; the
- * same run has the same ids when it is replayed.
+ * A call repeated after a reply has a new id, also in another run; a replayed run has the same ids.
  */
 static int64_t next_id(const struct hd_mcp_request *request)
 {

@@ -1,4 +1,4 @@
-/* Which servers of tools there are, and how they are spoken to. */
+/* Configuration of MCP servers. */
 #include "agent/mcp/mcp_config.h"
 
 #include <string.h>
@@ -23,7 +23,7 @@ static bool ends_with(struct hd_slice text, struct hd_slice end)
     return text.len >= end.len && memcmp(text.ptr + text.len - end.len, end.ptr, end.len) == 0;
 }
 
-/* `/mcp` is what servers are known by; it may be left out. */
+/* `/mcp` is the usual path; it may be omitted. */
 static int read_url(struct hd_mcp_server *server, struct hd_slice url, struct hd_arena *arena,
                     struct hd_fault *fault)
 {
@@ -66,7 +66,7 @@ static int read_tools(struct hd_mcp_server *server, const struct hd_val *tools,
     return 0;
 }
 
-/* A secret that is not known any more is null. */
+/* An unknown secret is null. */
 static int read_headers(struct hd_mcp_server *server, const struct hd_val *headers,
                         struct hd_fault *fault)
 {

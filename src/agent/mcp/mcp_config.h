@@ -1,5 +1,5 @@
 /*
- * The servers that a source `mcp` names:
+ * The servers of a source `mcp`:
  *
  *   {"servers": [{"name", "url", "tools", "auth_required", "headers", "token", "protocol",
  *                 "elicitation"}]}, the list alone, or one server alone.
@@ -21,7 +21,7 @@
 #define HD_MCP_MAX_SERVERS 32
 #define HD_MCP_MAX_HEADERS 32
 
-/* What is done when a server asks something in the middle of a call. */
+/* How an elicitation in the middle of a call is handled. */
 enum hd_mcp_elicit {
     HD_MCP_ASK,      /* the run is interrupted */
     HD_MCP_DEFAULTS, /* forms are accepted with their defaults */
@@ -30,13 +30,13 @@ enum hd_mcp_elicit {
 
 struct hd_mcp_server {
     struct hd_slice name;
-    const char *url;              /* where messages go: ends with /mcp, or has a query behind it */
+    const char *url;              /* target of messages: ends with /mcp, or has a query after it */
     const char *base;             /* without /mcp and query */
     const struct hd_val *tools;   /* list of names; NULL: all */
-    bool needs_auth;              /* without a token it is left out */
+    bool needs_auth;              /* skipped without a token */
     const struct hd_val *headers; /* object of names to strings, or NULL */
     struct hd_slice token;        /* empty: none */
-    bool is_modern;               /* begin with the modern form */
+    bool is_modern;               /* try the modern protocol first */
     enum hd_mcp_elicit elicit;
 };
 

@@ -1,6 +1,6 @@
 /*
- * Headers for servers of tools. Whatever could be a credential is known as a secret of the
- * exchange, and with credentials nothing follows a redirect.
+ * Headers for MCP servers. Everything that may be a credential is registered as a secret of the
+ * exchange, and requests with credentials follow no redirects.
  */
 #include "agent/mcp/mcp_lines.h"
 
@@ -16,7 +16,7 @@
 #define POST_MS 10000
 
 struct hd_mcp_lines {
-    struct hd_buf text; /* each with a NUL behind it */
+    struct hd_buf text; /* NUL-terminated lines */
     const char *list[MAX_LINES];
     size_t count;
     struct hd_slice secrets[MAX_SECRETS];
@@ -66,7 +66,7 @@ static int add_credentials(struct hd_mcp_lines *lines, const struct hd_mcp_peer 
     return err;
 }
 
-/* Which session and version: nothing of it is known while a session is opened. */
+/* Session and version; unknown while a session is opened. */
 static int add_place(struct hd_mcp_lines *lines, const struct hd_mcp_peer *peer)
 {
     int err = 0;
@@ -168,14 +168,14 @@ int hd_mcp_peer_credentials(const struct hd_mcp_peer *peer, struct hd_buf *out)
     err = add_credentials(lines, peer);
     if (!err)
         err = hd_buf_append_slice(out, hd_buf_slice(&lines->text));
-    /* A token that will be had for a user belongs to the user. */
+    /* A token exchanged for a user belongs to the user. */
     if (!err && peer->server->needs_auth && peer->server->token.len == 0)
         err = hd_buf_append_slice(out, peer->user_token);
     hd_mcp_lines_destroy(lines);
     return err;
 }
 
-/* `out` NULL: it is nobody's. */
+/* `out` NULL: the exchange is detached. */
 static int post(struct hd_mcp_peer *peer, const char *method, struct hd_slice body,
                 void (*done)(void *, const struct hd_reply *), struct hd_exchange **out)
 {

@@ -1,4 +1,4 @@
-/* The headers of what is sent to a server of tools, and messages that nobody waits for. */
+/* Headers of requests to an MCP server, and messages without a response. */
 #ifndef HD_AGENT_MCP_MCP_LINES_H
 #define HD_AGENT_MCP_MCP_LINES_H
 
@@ -11,16 +11,16 @@
 
 struct hd_mcp_lines;
 
-/* What all have: what is accepted, who asks, and in which session. */
+/* The common headers: Accept, credentials, session. */
 HD_MUST_CHECK int hd_mcp_lines_create(const struct hd_mcp_peer *peer, bool is_post,
                                       struct hd_mcp_lines **out);
 void hd_mcp_lines_destroy(struct hd_mcp_lines *lines);
 HD_MUST_CHECK int hd_mcp_lines_add(struct hd_mcp_lines *lines, const char *name,
                                    struct hd_slice value);
-/* What the modern form says of a request besides. */
+/* Additional headers of the modern protocol. */
 HD_MUST_CHECK int hd_mcp_lines_add_modern(struct hd_mcp_lines *lines,
                                           const struct hd_mcp_what *what);
-/* An exchange with these headers, which must stay until it is started. Nothing is added after. */
+/* An exchange with these headers, which it borrows until it is started. Add nothing after this. */
 HD_MUST_CHECK int hd_mcp_lines_end(struct hd_mcp_lines *lines, const struct hd_mcp_peer *peer,
                                    const char *method, struct hd_exchange_what *out);
 

@@ -8,7 +8,7 @@
 #include "base/compiler.h"
 
 #define META "io.modelcontextprotocol/"
-#define MAX_HEADER 4096 /* bytes of a value that is mirrored */
+#define MAX_HEADER 4096 /* bytes of a mirrored value */
 
 static const char *const legacy_versions[] = {HD_MCP_LEGACY, "2025-06-18", "2025-03-26",
                                               "2024-11-05"};
@@ -87,7 +87,7 @@ void hd_mcp_message_fini(struct hd_mcp_message *message)
     memset(message, 0, sizeof(*message));
 }
 
-/* Our ids are integers; some servers make strings or floats of them. */
+/* Our ids are integers; some servers return them as strings or floats. */
 bool hd_mcp_message_is_for(const struct hd_mcp_message *message, int64_t id)
 {
     double number;
@@ -117,7 +117,7 @@ static struct hd_val *client_info(void)
     return hd_val_with(info, HD_S("version"), hd_val_cstr("1.0.0"));
 }
 
-/* Questions of servers can be put to humans: forms, and addresses to visit. */
+/* Supported elicitations: forms, and URLs to visit. */
 static struct hd_val *capabilities(void)
 {
     struct hd_val *modes = hd_val_with(hd_val_object(), HD_S("form"), hd_val_object());
@@ -296,7 +296,7 @@ static bool is_one_of(struct hd_slice key, const char *const *list)
 
 static int check_schema(struct check *check, const struct hd_val *schema, int depth, bool is_root);
 
-/* Below anything but `properties` nothing can be mirrored. */
+/* Only arguments below `properties` can be mirrored. */
 static int check_other(struct check *check, const struct hd_val *val)
 {
     static const char *const maps[] = {
@@ -372,7 +372,7 @@ int hd_mcp_headers_check(const struct hd_val *schema, struct hd_fault *fault)
     return check_schema(&check, schema, 0, true);
 }
 
-/* null and what has another type is not mirrored. */
+/* Skips null and values of other types. */
 static int write_header(struct hd_buf *out, struct hd_slice name, const struct hd_val *value)
 {
     char text[24] = "";
@@ -388,7 +388,7 @@ static int write_header(struct hd_buf *out, struct hd_slice name, const struct h
         shown.len = (size_t)snprintf(text, sizeof(text), "%lld", (long long)number);
     else
         return 0;
-    /* "Name;" is how libcurl is told to send a header without a value. */
+    /* "Name;" makes libcurl send a header without a value. */
     err = hd_buf_printf(out, "Mcp-Param-%.*s%s", (int)name.len, name.ptr, shown.len ? ": " : ";");
     if (!err)
         err = hd_mcp_header_value(out, shown);

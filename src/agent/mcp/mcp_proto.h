@@ -1,10 +1,10 @@
 /*
- * What is said in the Model Context Protocol: messages, versions, headers, lists and
- * results of tools. Pure: nothing here sends or waits.
+ * The Model Context Protocol: messages, versions, headers, lists and results of tools. Pure:
+ * nothing here sends or waits.
  *
- * Two forms are spoken. The *legacy* one (up to 2025-11-25) opens a session with
- * `initialize`. In the *modern* one (2026-07-28) each request stands alone and says in
- * `_meta` and in headers what it is.
+ * Two forms are supported. The *legacy* one (up to 2025-11-25) opens a session with `initialize`.
+ * In the *modern* one (2026-07-28) each request is independent and describes itself in `_meta` and
+ * in headers.
  */
 #ifndef HD_AGENT_MCP_MCP_PROTO_H
 #define HD_AGENT_MCP_MCP_PROTO_H
@@ -20,9 +20,9 @@
 #include "value/val.h"
 
 #define HD_MCP_MODERN "2026-07-28"
-#define HD_MCP_LEGACY "2025-11-25" /* what is offered; older ones are accepted */
+#define HD_MCP_LEGACY "2025-11-25" /* offered; older ones are accepted */
 
-/* Errors that servers answer with. */
+/* Error codes of servers. */
 enum {
     HD_MCP_INTERACTION_REQUIRED = -32003,
     HD_MCP_HEADER_MISMATCH = -32020,
@@ -33,7 +33,7 @@ enum {
     HD_MCP_BAD_PARAMS = -32602
 };
 
-/* Whether a session can be had in that version. */
+/* Whether that version supports sessions. */
 bool hd_mcp_is_legacy(struct hd_slice version);
 
 /* ---- messages --------------------------------------------------------- */
@@ -52,12 +52,12 @@ struct hd_mcp_message {
     const struct hd_val *data;
 };
 
-/* HD_EINVAL: it is no message of JSON-RPC; the reason is in `fault`. */
+/* HD_EINVAL: not a JSON-RPC message; the reason is in `fault`. */
 HD_MUST_CHECK int hd_mcp_message_read(struct hd_slice text, struct hd_mcp_message *out,
                                       struct hd_fault *fault);
 void hd_mcp_message_fini(struct hd_mcp_message *message);
 bool hd_mcp_message_is_for(const struct hd_mcp_message *message, int64_t id);
-/* An error as only servers of the modern form answer it. */
+/* An error that only servers of the modern form send. */
 bool hd_mcp_message_is_modern(const struct hd_mcp_message *message);
 
 /* These append a whole message. `params` may be NULL; modern requests get their `_meta`. */
@@ -69,17 +69,17 @@ HD_MUST_CHECK int hd_mcp_write_result(struct hd_buf *out, const struct hd_val *i
                                       const struct hd_val *result);
 HD_MUST_CHECK int hd_mcp_write_error(struct hd_buf *out, const struct hd_val *id, int code,
                                      const char *text);
-/* What `initialize` says. NULL: HD_ENOMEM. */
+/* Params of `initialize`. NULL: HD_ENOMEM. */
 HD_MUST_CHECK struct hd_val *hd_mcp_initialize_params(void);
 
 /* ---- headers ---------------------------------------------------------- */
 
-/* As a header can carry it: plain, or `=?base64?…?=`. */
+/* Encodes a header value: plain, or `=?base64?…?=`. */
 HD_MUST_CHECK int hd_mcp_header_value(struct hd_buf *out, struct hd_slice value);
 
-/* Whether all `x-mcp-header` of a schema can be followed. HD_EINVAL with the reason. */
+/* Whether all `x-mcp-header` members of a schema are supported. HD_EINVAL with the reason. */
 HD_MUST_CHECK int hd_mcp_headers_check(const struct hd_val *schema, struct hd_fault *fault);
-/* Appends "Mcp-Param-Name: value" and a NUL for each argument that is mirrored. */
+/* Appends "Mcp-Param-Name: value" and a NUL for each mirrored argument. */
 HD_MUST_CHECK int hd_mcp_headers_write(struct hd_buf *out, const struct hd_val *schema,
                                        const struct hd_val *args);
 
@@ -91,35 +91,35 @@ struct hd_mcp_outcome {
     bool is_error;           /* `content` is a string then */
 };
 
-/* Of tools/call. HD_EINVAL: it is none. */
+/* The result of tools/call. HD_EINVAL: invalid. */
 HD_MUST_CHECK int hd_mcp_result_read(const struct hd_val *result, struct hd_mcp_outcome *out,
                                      struct hd_fault *fault);
 void hd_mcp_outcome_fini(struct hd_mcp_outcome *outcome);
-/* An error as text for the model, with the addresses that it names. NULL: HD_ENOMEM. */
+/* An error as text for the model, with the URLs in it. NULL: HD_ENOMEM. */
 HD_MUST_CHECK struct hd_val *hd_mcp_error_text(int64_t code, struct hd_slice text,
                                                const struct hd_val *data);
 
-/* ---- questions of servers: mcp_ask.c ---------------------------------- */
+/* ---- elicitations: mcp_ask.c ------------------------------------------ */
 
-/* What servers ask for in the middle of a call, as {key: {"method", "params"}}. */
+/* Requests of servers in the middle of a call, as {key: {"method", "params"}}. */
 
-/* NULL: all can be put to a human; else the method that cannot. */
+/* NULL: all can be shown to a human; else the method that cannot. */
 const char *hd_mcp_ask_check(const struct hd_val *requests);
 /*
- * The value of the interrupt. `state` is opaque, or NULL. `earlier`: legacy, a list of what was
- * answered so far, which the server will ask again; else NULL.
+ * The value of the interrupt. `state` is opaque, or NULL. `earlier`: legacy, a list of earlier
+ * replies, which the server will request again; else NULL.
  */
 HD_MUST_CHECK struct hd_val *hd_mcp_ask_question(struct hd_slice server, struct hd_slice tool,
                                                  const struct hd_val *requests,
                                                  const struct hd_val *state,
                                                  const struct hd_val *earlier);
-/* Whether it is one of this server and tool. */
+/* Whether it belongs to this server and tool. */
 bool hd_mcp_ask_is_question(const struct hd_val *question, struct hd_slice server,
                             struct hd_slice tool);
-/* An object of key to answer, from what the human said. NULL: HD_ENOMEM. */
+/* An object of key to response, from the human's reply. NULL: HD_ENOMEM. */
 HD_MUST_CHECK struct hd_val *hd_mcp_ask_responses(const struct hd_val *requests,
                                                   const struct hd_val *answer);
-/* The answer that accepts with the defaults of the form; declines when they do not suffice. */
+/* The response that accepts with the form's defaults; declines when they are incomplete. */
 HD_MUST_CHECK struct hd_val *hd_mcp_ask_defaults(const struct hd_val *request);
 
 #endif

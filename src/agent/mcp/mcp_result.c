@@ -1,4 +1,4 @@
-/* Results of tools as LangChain's tool messages have them. */
+/* Tool results as LangChain's tool messages. */
 #include <string.h>
 
 #include "agent/mcp/mcp_proto.h"
@@ -28,7 +28,7 @@ static struct hd_val *data_block(const char *type, struct hd_slice data, struct 
     return block;
 }
 
-/* A link is for reading: what is behind it may not be reachable for a model. */
+/* A link is shown as text: the model may not be able to reach its target. */
 static struct hd_val *link_block(const struct hd_val *item)
 {
     struct hd_slice name = text_of(item, "name"), uri = text_of(item, "uri");
@@ -54,7 +54,7 @@ static struct hd_val *resource_block(const struct hd_val *item)
                       text_of(resource, "blob"), mime);
 }
 
-/* What is not known is shown as it came. */
+/* Unknown content is shown as received. */
 static struct hd_val *other_block(const struct hd_val *item)
 {
     struct hd_val *text = NULL;
@@ -95,7 +95,7 @@ static bool is_all_text(const struct hd_val *blocks)
     return true;
 }
 
-/* The texts of the blocks, one below the other; other blocks are left out. */
+/* The texts of the blocks, one per line; skips other blocks. */
 static struct hd_val *join(const struct hd_val *blocks)
 {
     struct hd_val *text = NULL;
@@ -165,7 +165,7 @@ void hd_mcp_outcome_fini(struct hd_mcp_outcome *outcome)
 
 /* ---- errors ----------------------------------------------------------- */
 
-/* "message: url", when there is an address that may be followed. */
+/* "message: url", if the URL is safe to follow. */
 static int write_address(struct hd_buf *out, const struct hd_val *from)
 {
     const struct hd_val *message = hd_val_get(from, HD_S("message"));

@@ -1,9 +1,9 @@
 /*
- * Opening a session with a server of tools, or finding out that it needs none.
+ * Opens a session with an MCP server, or finds that it needs none.
  *
- * Unless it is known or configured otherwise, `initialize` comes first: most servers know it.
- * One that refuses it is asked with `server/discover`, which only the modern form has. A
- * server that was said to be modern and is not is asked the other way round.
+ * Unless cached or configured otherwise, `initialize` comes first: most servers support it. If a
+ * server refuses it, `server/discover` follows, which only the modern form has. For a server
+ * configured as modern, the order is reversed.
  */
 #include <stdio.h>
 #include <string.h>
@@ -15,12 +15,12 @@
 #include "base/alloc.h"
 
 #define OPEN_MS 20000
-#define MAX_OPEN ((size_t)1 << 20) /* bytes of what a server says about itself */
+#define MAX_OPEN ((size_t)1 << 20) /* bytes of a server's self-description */
 #define ERA_MS ((int64_t)3600 * 1000)
-#define TOKEN_MS ((int64_t)300 * 1000) /* when a token does not say how long it is good */
+#define TOKEN_MS ((int64_t)300 * 1000) /* lifetime of a token without one */
 #define MAX_TOKEN ((size_t)16 << 10)
 
-/* ---- the ends of opening ---------------------------------------------- */
+/* ---- end of opening --------------------------------------------------- */
 
 static struct hd_mcp_request *find_waiting(const struct hd_mcp_peer *peer)
 {
@@ -65,7 +65,7 @@ static void opened(struct hd_mcp_peer *peer)
     let_go(peer, NULL);
 }
 
-/* The first problem is what the first way met: the other one was only tried. */
+/* Keeps the problem of the first attempt; the second one was only a fallback. */
 static void failed(struct hd_mcp_peer *peer, const char *problem)
 {
     char text[sizeof(peer->problem)];
@@ -119,7 +119,7 @@ static int notify(struct hd_mcp_peer *peer)
     return err;
 }
 
-/* A server of the modern form alone refuses `initialize` in one way or another. */
+/* A server with only the modern form refuses `initialize` in some way. */
 static bool may_be_modern(const struct hd_mcp_peer *peer, const struct hd_mcp_answer *answer)
 {
     if (peer->has_tried_modern)
@@ -197,7 +197,7 @@ static int fall_back(struct hd_mcp_peer *peer, const struct hd_mcp_answer *answe
     return peer->has_tried_legacy ? HD_EIO : initialize(peer);
 }
 
-/* What it refused with says what it speaks. */
+/* The refusal shows which versions it supports. */
 static int on_refused(struct hd_mcp_peer *peer, const struct hd_mcp_answer *answer)
 {
     const struct hd_mcp_message *message = answer->message;
@@ -214,7 +214,7 @@ static int on_refused(struct hd_mcp_peer *peer, const struct hd_mcp_answer *answ
         if (has_version(supported, false))
             return fall_back(peer, answer);
     } else if (message->code == HD_MCP_NO_METHOD && !peer->has_tried_legacy) {
-        /* It was said to be modern, and can be without this method. */
+        /* It is configured as modern, and this method is optional. */
         opened(peer);
         return 0;
     } else if (!hd_mcp_message_is_modern(message)) {
@@ -262,7 +262,7 @@ static int discover(struct hd_mcp_peer *peer)
     return hd_mcp_request_open(peer, &what);
 }
 
-/* What is known needs no asking. */
+/* Cached facts need no request. */
 static int begin(struct hd_mcp_peer *peer)
 {
     const struct hd_val *era = hd_mcp_cache_get(
@@ -280,9 +280,11 @@ static int begin(struct hd_mcp_peer *peer)
 
 /* ---- tokens ----------------------------------------------------------- */
 
-/* RFC 8693: a token for this server, for the user's. It is neither cancelled nor recorded. */
+/*
+ * RFC 8693: exchanges the user's token for a token for this server. Neither cancelled nor recorded.
+ */
 struct hd_mcp_token {
-    struct hd_mcp_peer *peer; /* NULL: gone */
+    struct hd_mcp_peer *peer; /* NULL: freed */
 };
 
 static int add_encoded(struct hd_buf *out, const char *name, struct hd_slice value)
@@ -343,7 +345,7 @@ static int read_token(struct hd_mcp_peer *peer, const struct hd_reply *reply)
     if (is_token(hd_val_get_string(token))) {
         err = set_token(peer, hd_val_get_string(token));
         (void)hd_val_get_int(hd_val_get(answer, HD_S("expires_in")), &seconds);
-        /* It must still be good when a long call begins. */
+        /* It must still be valid when a long call begins. */
         if (seconds > 86400)
             seconds = 86400;
         hd_mcp_cache_put(peer->run, HD_MCP_CACHED_TOKEN, hd_slice_cstr(peer->server->url),
@@ -433,7 +435,7 @@ static bool has_own_credentials(const struct hd_mcp_server *server)
     return server->token.len > 0;
 }
 
-/* Nobody is asked when a recording answers. */
+/* A replay sends no requests. */
 static bool is_replayed(const struct hd_mcp_peer *peer)
 {
     const struct hd_agents *agents = peer->run->engine->agents;
@@ -486,7 +488,7 @@ void hd_mcp_peer_init(struct hd_mcp_peer *peer, struct hd_run *run,
     peer->user_token = user_token;
 }
 
-/* What is not answered yet is not worth a word: the session goes with it. */
+/* Pending requests need no cancellation: they end with the session. */
 void hd_mcp_peer_fini(struct hd_mcp_peer *peer)
 {
     if (peer->is_gone)

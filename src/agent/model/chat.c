@@ -1,4 +1,4 @@
-/* Conversations as providers can be sent them. */
+/* Prepares conversations for providers. */
 #include <string.h>
 #include <strings.h>
 
@@ -103,7 +103,7 @@ struct hd_chat_call hd_chat_call_at(const struct hd_val *message, size_t index)
                                  .raw = hd_val_get_string(args)};
 }
 
-/* The answer to a call among the messages from `from` on; NULL: none. */
+/* The result of a call among the messages from `from` on; NULL: none. */
 static const struct hd_val *find_answer(const struct hd_val *messages, size_t from,
                                         struct hd_slice id)
 {
@@ -116,7 +116,7 @@ static const struct hd_val *find_answer(const struct hd_val *messages, size_t fr
     return NULL;
 }
 
-/* Nobody carries out calls that are not valid: they are answered by hd_chat_repairs(). */
+/* Invalid calls are not executed: hd_chat_repairs() adds their results. */
 static bool is_answered(const struct hd_val *messages, size_t at)
 {
     const struct hd_val *message = hd_val_at(messages, at);
@@ -128,7 +128,7 @@ static bool is_answered(const struct hd_val *messages, size_t at)
     return true;
 }
 
-/* The last AI message, when nothing but answers follows it; SIZE_MAX: there is none. */
+/* The last AI message, if only tool results follow it; SIZE_MAX: none. */
 static size_t last_asked(const struct hd_val *messages)
 {
     size_t at = hd_val_is_list(messages) ? hd_val_count(messages) : 0;
@@ -214,7 +214,7 @@ static struct hd_val *placeholder(const struct hd_chat_call *call)
     return hd_val_with(message, HD_S("status"), hd_val_cstr("error"));
 }
 
-/* Takes `list`; appends the answers to the calls of message `at`, in their order. */
+/* Takes `list`; appends the results of the calls of message `at`, in their order. */
 static struct hd_val *with_answers(struct hd_val *list, const struct hd_val *messages, size_t at)
 {
     const struct hd_val *message = hd_val_at(messages, at);
@@ -244,7 +244,7 @@ int hd_chat_prepare(const struct hd_val *messages, struct hd_val **out, struct h
         const struct hd_val *message = hd_val_at(all, i);
 
         if (hd_chat_is(message, "tool") || hd_chat_is(message, "remove"))
-            continue; /* answers follow their calls */
+            continue; /* results follow their calls */
         list = hd_val_append(list, hd_val_ref(message));
         if (hd_chat_is(message, "ai"))
             list = with_answers(list, all, i);
@@ -306,7 +306,7 @@ static struct hd_slice first_of(const struct hd_val *block, const char *a, const
 }
 
 /*
- * LangChain's blocks of data: {"type": "image", "source_type": "base64", "data", "mime_type"} and
+ * LangChain's data blocks: {"type": "image", "source_type": "base64", "data", "mime_type"} and
  * {"source_type": "url", "url"}, the later form with `base64` or `url`, and Anthropic's `source`.
  */
 static void read_media(const struct hd_val *block, struct hd_slice kind, struct hd_content *out)
@@ -407,7 +407,9 @@ int hd_content_text(const struct hd_val *content, struct hd_buf *out)
 
 /* ---- turns ------------------------------------------------------------ */
 
-/* The messages from `index` on that are of one role; where the next turn begins. */
+/*
+ * Writes the consecutive messages of one role from `index` on; returns the start of the next turn.
+ */
 static size_t put_turn(struct hd_jw *jw, const struct hd_chat_turns *form,
                        const struct hd_val *messages, size_t index)
 {

@@ -11,7 +11,7 @@
 #define MAX_TEXT 65536
 #define MAX_TOKENS 1000000000.0
 
-/* How models are chosen: `name:model`. */
+/* A provider, chosen by `name:model`. */
 struct maker {
     const char *name;
     const struct hd_provider *provider;
@@ -75,7 +75,7 @@ static bool is_there(const struct hd_val *val)
     return !hd_val_is_null(val) && !(hd_val_is_string(val) && hd_val_get_string(val).len == 0);
 }
 
-/* Of the request and the assistant alone. */
+/* From the request and the assistant only. */
 static const struct hd_val *given(const struct hd_settings *settings, const char *name)
 {
     for (size_t i = 0; i < settings->layer_count; i++) {
@@ -167,7 +167,7 @@ static int set(struct hd_buf *out, struct hd_slice text)
     return hd_buf_append_slice(out, text);
 }
 
-/* A setting that may be a marker, as it is meant. */
+/* A setting, with its marker revealed. */
 static int reveal(const struct hd_settings *settings, const struct hd_val *val,
                   struct hd_model_choice *choice)
 {
@@ -186,7 +186,7 @@ static int reveal(const struct hd_settings *settings, const struct hd_val *val,
     return err;
 }
 
-/* A key by its name in the environment: of the request, then (`from_env`) of the process. */
+/* A key by its name in the environment: from the request, then (`from_env`) from the process. */
 static int find_key(const struct hd_settings *settings, const char *name, bool from_env,
                     struct hd_model_choice *choice)
 {
@@ -206,7 +206,7 @@ static int find_key(const struct hd_settings *settings, const char *name, bool f
     return 0;
 }
 
-/* ---- where ------------------------------------------------------------ */
+/* ---- server ----------------------------------------------------------- */
 
 static int set_url(struct hd_model_choice *choice, struct hd_slice url, const char *name)
 {
@@ -224,7 +224,7 @@ static int set_url(struct hd_model_choice *choice, struct hd_slice url, const ch
     return err == HD_ELIMIT ? fail_setting(choice, name, "a shorter URL") : err;
 }
 
-/* What follows the name of a provider; all of it when there is none. */
+/* Splits off the provider's name; the whole text when there is none. */
 static const struct maker *split(struct hd_slice name, struct hd_slice *model)
 {
     const char *colon = name.len ? memchr(name.ptr, ':', name.len) : NULL;
@@ -240,7 +240,7 @@ static const struct maker *split(struct hd_slice name, struct hd_slice *model)
     return NULL;
 }
 
-/* A router of models, or a server that the request chose, is told who asks. */
+/* Sends the user's identity to a model router, or to a server that the request chose. */
 static int tell_who(const struct hd_settings *settings, struct hd_model_choice *choice, bool always)
 {
     struct hd_slice org = text_of(given(settings, "x-org-id"));
@@ -286,7 +286,10 @@ static int choose_router(const struct hd_settings *settings, struct hd_model_cho
     return err ? err : tell_who(settings, choice, true);
 }
 
-/* The key of a server that the request chose: the request's, or what the environment has for it. */
+/*
+ * The key of a server that the request chose: from the request, or the environment's for such
+ * servers.
+ */
 static int find_custom_key(const struct hd_settings *settings, struct hd_model_choice *choice)
 {
     const struct hd_val *val = hd_setting(settings, "custom_api_key");
@@ -346,7 +349,7 @@ static int choose_maker(const struct hd_settings *settings, struct hd_model_choi
 
     choice->provider = maker->provider;
     if (!maker->url)
-        return 0; /* needs no server */
+        return 0; /* no server needed */
     for (size_t i = 0; i < HD_COUNT(maker->url_names) && !url; i++)
         url = env(settings, maker->url_names[i]);
     err = set_url(choice, hd_slice_cstr(url ? url : maker->url), maker->url_names[0]);
@@ -361,7 +364,7 @@ static int choose_maker(const struct hd_settings *settings, struct hd_model_choi
     return err;
 }
 
-/* Whether anybody has said which model to ask, or could ask one. */
+/* Whether a model or a key is configured anywhere. */
 static bool is_configured(const struct hd_settings *settings)
 {
     static const char *const names[] = {"model_name_override", "model_name",     "base_url",

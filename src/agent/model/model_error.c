@@ -9,7 +9,7 @@
 #define MAX_MESSAGE 1500
 #define MIN_SECRET 4 /* shorter ones would mask words */
 
-/* ---- what the server says --------------------------------------------- */
+/* ---- the server's error text ------------------------------------------ */
 
 static struct hd_slice cut(struct hd_slice text, size_t max)
 {
@@ -146,7 +146,7 @@ void hd_model_refused(struct hd_answer *answer, const char *provider, const stru
     hd_json_fini(&json);
 }
 
-/* ---- ends ------------------------------------------------------------- */
+/* ---- finish reasons --------------------------------------------------- */
 
 static bool is_withheld(struct hd_slice finish)
 {

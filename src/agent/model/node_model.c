@@ -1,10 +1,10 @@
 /*
- * `model`: asks a model, and adds what it says to the messages.
+ * `model`: calls a model, and adds its response to the messages.
  *
- * A call of a model goes through these: choose the model; find its tools, which may have to
- * be asked for elsewhere; send; read the answer as it comes; finish. Every one of them may be
- * the last, and a cancel may come between any two. The streamed part of an answer that fails or is
- * cancelled is not written; when the run is stopped by its user it is, as a stopped message.
+ * Steps of a call: choose the model; find its tools, which may need requests; send; read the
+ * response as it arrives; finish. Each step may be the last, and a cancel may come between any two.
+ * The streamed part of a response that fails or is cancelled is not written; when the user stops
+ * the run it is, as a stopped message.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,11 +26,11 @@
 #define IDLE_MS 300000
 #define TRIES 3
 #define WORD_MS 30    /* between words of the offline model */
-#define LINGER_MS 250 /* how long a server may hold the connection after its last word */
+#define LINGER_MS 250 /* for a server to close the connection after the last event */
 
 struct model_spec {
     const struct hd_expr *defaults, *settings, *prompt, *suffix, *messages, *update;
-    size_t channel; /* HD_GRAPH_END: none, there is `update` */
+    size_t channel; /* HD_GRAPH_END: none, uses `update` */
     size_t tools;   /* HD_GRAPH_END: none */
     int64_t idle_ms, tries;
     bool streams;
@@ -54,7 +54,7 @@ static const struct hd_field fields[] = {
     {"stream", hd_read_bool, offsetof(struct model_spec, streams), false, 0, 0, 0},
 };
 
-/* The answer goes to `messages` unless another channel of messages, or an update, is named. */
+/* The response goes to `messages` unless another message channel, or an update, is declared. */
 static int find_channel(struct hd_decl *decl, const struct hd_at *at, struct model_spec *spec)
 {
     bool is_given = hd_raw(&spec->channel_at);
@@ -80,7 +80,7 @@ static int find_channel(struct hd_decl *decl, const struct hd_at *at, struct mod
     return err;
 }
 
-/* The node may not have been read yet: what the file says of it is. */
+/* The node may not be parsed yet: uses the file. */
 static int find_tools(struct hd_decl *decl, const struct hd_at *at, struct model_spec *spec)
 {
     const struct hd_at *where = &spec->tools_at;
@@ -128,15 +128,15 @@ struct call {
     struct hd_task *task;
     struct hd_model_choice choice;
     struct hd_buf system;
-    struct hd_val *messages; /* as they are sent */
-    struct hd_val *shown;    /* the same with the system prompt: what events show */
-    struct hd_val *repairs;  /* answers to calls that were not valid; go to the state too */
+    struct hd_val *messages; /* as sent */
+    struct hd_val *shown;    /* the same with the system prompt: for events */
+    struct hd_val *repairs;  /* results of invalid calls; also written to the state */
     struct hd_toolset_wait *wait;
     const struct hd_toolset *tools;
     struct hd_exchange *exchange;
     struct hd_sse_read sse;
-    bool is_stream;  /* the answer comes as events */
-    bool has_pieces; /* some were told */
+    bool is_stream;  /* the response is a stream of events */
+    bool has_pieces; /* some were emitted */
     struct hd_answer answer;
     char id[sizeof(ID_PREFIX) + HD_UUID_SIZE];
     struct hd_buf script; /* of the offline model */
@@ -167,7 +167,7 @@ static void free_call(struct call *call)
     hd_free(call);
 }
 
-/* Ends what it waits for: the socket is closed when this returns. */
+/* Cancels pending operations: the socket is closed when this returns. */
 static void cancel(struct hd_task *task)
 {
     struct call *call = task->work;
@@ -181,7 +181,7 @@ static void cancel(struct hd_task *task)
 
 /* ---- failing ---------------------------------------------------------- */
 
-/* With what the answer says is wrong. The task and the call are over. */
+/* Fails with the response's error. Ends the task and the call. */
 static void fail_answer(struct call *call)
 {
     struct hd_task *task = call->task;
@@ -211,7 +211,7 @@ static void fail_code(struct call *call, int err)
 
 /* ---- finishing -------------------------------------------------------- */
 
-/* A model whose calls were all not valid is told so, and asked again. */
+/* A model whose calls were all invalid gets error results, and is called again. */
 static struct hd_val *go_on(const struct call *call, const struct hd_val *message)
 {
     bool is_invalid = hd_val_count(hd_val_get(message, HD_S("invalid_tool_calls"))) > 0 &&
@@ -247,7 +247,7 @@ static void write_message(struct call *call, struct hd_val *message)
     hd_task_fail_code(task, HD_ENOMEM, NULL);
 }
 
-/* Tells what came since the last time. */
+/* Emits the content received since the last time. */
 static int tell_piece(struct call *call)
 {
     struct hd_val *piece;
@@ -261,7 +261,7 @@ static int tell_piece(struct call *call)
     return 0;
 }
 
-/* The answer is complete. */
+/* The response is complete. */
 static void finish(struct call *call)
 {
     const struct hd_provider *provider = provider_of(call);
@@ -285,12 +285,12 @@ static void finish(struct call *call)
         hd_task_message(task, provider->model, last);
     hd_task_call(task, provider->model, NULL, call->shown, message);
     if (!last)
-        hd_task_message(task, provider->model, message); /* nobody has seen pieces of it */
+        hd_task_message(task, provider->model, message); /* no pieces of it were emitted */
     hd_val_unref(last);
     write_message(call, message);
 }
 
-/* Ends the task with the text so far. The call is gone when this returned true. */
+/* Ends the task with the text so far. True: the call is freed. */
 static bool settle(struct hd_task *task)
 {
     struct call *call = task->work;
@@ -309,7 +309,7 @@ static bool settle(struct hd_task *task)
     return true;
 }
 
-/* ---- the answer ------------------------------------------------------- */
+/* ---- response --------------------------------------------------------- */
 
 static bool is_media_type(struct hd_slice header, const char *type)
 {
@@ -341,7 +341,7 @@ static int on_event(void *ctx, const struct hd_sse_event *event)
     return err ? err : tell_piece(call);
 }
 
-/* The answer was complete, but the server holds the connection. */
+/* The response was complete, but the server keeps the connection open. */
 static void on_lingering(struct hd_task *task)
 {
     finish(task->work);
@@ -360,7 +360,7 @@ static void on_data(void *ctx, struct hd_slice data)
         hd_task_fail_code(call->task, HD_ENOMEM, NULL);
 }
 
-/* An answer that is not streamed, as it was asked for or not. */
+/* A response without streaming, whether requested or not. */
 static void read_whole(struct call *call, const struct hd_reply *reply)
 {
     struct hd_slice type = hd_header_find(reply->headers, "content-type");
@@ -523,7 +523,7 @@ static int ask_script(struct call *call)
     return err ? err : hd_task_wait(call->task, spec_of(call)->streams ? WORD_MS : 0, say_word);
 }
 
-/* ---- asking ----------------------------------------------------------- */
+/* ---- start ------------------------------------------------------------ */
 
 static struct hd_val *shown_messages(const struct call *call)
 {
@@ -591,7 +591,7 @@ static int eval_text(const struct hd_expr *expr, const struct hd_scope *scope, s
     return err;
 }
 
-/* The system prompt, and what is always said after it. */
+/* The system prompt with its fixed suffix. */
 static int make_system(struct call *call, const struct hd_scope *scope,
                        const struct hd_settings *settings)
 {
@@ -636,7 +636,7 @@ static int configure(struct call *call, const struct hd_scope *scope)
     return err;
 }
 
-/* *is_waiting: the model is not asked yet. */
+/* is_waiting: do not call the model yet. */
 static int collect(struct call *call, const struct hd_scope *scope, bool *is_waiting)
 {
     const struct model_spec *spec = spec_of(call);

@@ -1,12 +1,12 @@
 /*
- * Providers of models: how each is asked, and how its answer is read. Pure: requests are
- * made of values, answers are fed in pieces; nothing here sends anything.
+ * Model providers: their requests and responses. Pure: makes requests from values and parses
+ * responses in pieces; nothing here sends anything.
  *
- * An answer is put together in a struct hd_answer, whatever the provider's protocol: text,
- * what the model thought, calls of tools, usage and why it ended. What came since the last look is
- * a piece (an AIMessageChunk); all of it is a message whose parts are those of the pieces.
+ * A struct hd_answer accumulates a response in any provider's protocol: text, thinking, tool calls,
+ * usage and the finish reason. The content since the last call is a piece (an AIMessageChunk); the
+ * whole is a message whose parts are those of the pieces.
  *
- * A new provider: its file, and its line in the table of model_choice.c.
+ * To add a provider: its file, and its line in the table of model_choice.c.
  */
 #ifndef HD_AGENT_MODEL_PROVIDER_H
 #define HD_AGENT_MODEL_PROVIDER_H
@@ -27,19 +27,19 @@
 #define HD_ANSWER_MAX_BYTES ((size_t)16 << 20)
 #define HD_ANSWER_MAX_PARTS 1024 /* of content, and as many calls */
 
-/* ---- questions -------------------------------------------------------- */
+/* ---- requests --------------------------------------------------------- */
 
 struct hd_chat {
     struct hd_slice model;
-    struct hd_slice base_url;       /* without a slash at the end */
+    struct hd_slice base_url;       /* without a trailing slash */
     struct hd_slice key;            /* empty: none is sent */
     struct hd_slice system;         /* empty: none */
-    const struct hd_val *messages;  /* of hd_chat_prepare() */
+    const struct hd_val *messages;  /* from hd_chat_prepare() */
     const struct hd_toolset *tools; /* NULL: none */
     bool streams;
     bool has_temperature;
     double temperature;
-    int64_t max_tokens; /* 0: not said */
+    int64_t max_tokens; /* 0: not set */
 };
 
 struct hd_chat_request {
@@ -51,25 +51,25 @@ struct hd_chat_request {
 
 void hd_chat_request_init(struct hd_chat_request *request);
 void hd_chat_request_fini(struct hd_chat_request *request);
-/* Adds "name: value"; a value that no header can have is HD_EINVAL. */
+/* Adds "name: value"; HD_EINVAL for an invalid value. */
 HD_MUST_CHECK int hd_chat_header(struct hd_chat_request *request, const char *name,
                                  struct hd_slice value);
 
 /*
- * What a provider can be sent of a conversation: messages of any form as records, each call of a
- * tool followed by its answer (a placeholder where there is none), answers to nothing left
- * out. HD_EINVAL with the reason.
+ * Normalizes a conversation for a provider: messages of any form as records, each tool call
+ * followed by its result (a placeholder if missing), results without a call removed. HD_EINVAL with
+ * the reason.
  */
 HD_MUST_CHECK int hd_chat_prepare(const struct hd_val *messages, struct hd_val **out,
                                   struct hd_fault *fault);
 /*
- * Whether calls of the last AI message wait for answers, and nobody has said anything else since:
- * then the model is not asked.
+ * Whether calls of the last AI message wait for results, and no other message follows: then the
+ * model is not called.
  */
 bool hd_chat_is_waiting(const struct hd_val *messages);
 /*
- * Answers to calls of the last AI message that are not valid, and that nobody has answered: tool
- * messages with the status "error". An empty list: there are none. NULL: HD_ENOMEM.
+ * Results for invalid calls of the last AI message that have none: tool messages with the status
+ * "error". An empty list: none. NULL: HD_ENOMEM.
  */
 HD_MUST_CHECK struct hd_val *hd_chat_repairs(const struct hd_val *messages);
 
@@ -78,8 +78,8 @@ struct hd_slice hd_chat_type(const struct hd_val *message);
 bool hd_chat_is(const struct hd_val *message, const char *type);
 
 /*
- * Where roles have to alternate: messages of one role that follow each other become one turn.
- * `put` writes what is in message number `index` and says how many parts that were.
+ * For providers whose roles must alternate: consecutive messages of one role become one turn. `put`
+ * writes the content of message number `index` and returns the number of parts.
  */
 struct hd_chat_turns {
     const char *key;   /* of the list of turns */
@@ -91,11 +91,11 @@ struct hd_chat_turns {
 void hd_chat_put_turns(struct hd_jw *jw, const struct hd_chat_turns *form,
                        const struct hd_val *messages);
 
-/* The calls of an AI message: number `index` of those that are valid, then of the others. */
+/* The calls of an AI message: number `index` of the valid ones, then of the others. */
 struct hd_chat_call {
     struct hd_slice name, id;
-    const struct hd_val *args; /* object; NULL: they are no JSON object */
-    struct hd_slice raw;       /* then: what the model wrote */
+    const struct hd_val *args; /* object; NULL: invalid */
+    struct hd_slice raw;       /* if invalid: the model's text */
 };
 size_t hd_chat_call_count(const struct hd_val *message);
 struct hd_chat_call hd_chat_call_at(const struct hd_val *message, size_t index);
@@ -105,10 +105,10 @@ struct hd_chat_call hd_chat_call_at(const struct hd_val *message, size_t index);
 enum hd_content_type {
     HD_CONTENT_TEXT,
     HD_CONTENT_DATA,     /* an image, a document, a sound: base64 in `data` */
-    HD_CONTENT_URL,      /* the same, where it can be had */
+    HD_CONTENT_URL,      /* the same, as a URL */
     HD_CONTENT_THINKING, /* with the provider's signature */
-    HD_CONTENT_SKIPPED,  /* calls of tools and the like, which are said elsewhere */
-    HD_CONTENT_OTHER     /* only its maker knows */
+    HD_CONTENT_SKIPPED,  /* tool calls and the like, which are written elsewhere */
+    HD_CONTENT_OTHER     /* provider-specific */
 };
 
 struct hd_content {
@@ -124,15 +124,15 @@ struct hd_content {
 /* A content is a string (one block) or a list of blocks, in any of LangChain's forms. */
 size_t hd_content_count(const struct hd_val *content);
 struct hd_content hd_content_at(const struct hd_val *content, size_t index);
-/* Appends the texts, a line for each; what is not text is named in brackets. */
+/* Appends the texts, one per line; names other content in brackets. */
 HD_MUST_CHECK int hd_content_text(const struct hd_val *content, struct hd_buf *out);
 
-/* ---- answers ---------------------------------------------------------- */
+/* ---- responses -------------------------------------------------------- */
 
 struct hd_answer_part {
     bool is_thinking;
-    bool is_redacted; /* its text is for the provider alone */
-    bool is_ended;    /* what follows is another one */
+    bool is_redacted; /* its text is only for the provider */
+    bool is_ended;    /* complete: more text begins a new part */
     struct hd_buf text, signature;
     size_t told, signature_told;
 };
@@ -140,14 +140,14 @@ struct hd_answer_part {
 struct hd_answer_call {
     int64_t index; /* the provider's */
     struct hd_buf id, name, args, signature;
-    size_t told; /* bytes of args */
+    size_t told; /* bytes of args emitted */
     bool is_told;
 };
 
 struct hd_usage {
     bool is_given;
     int64_t input, output, total;
-    int64_t cache_read, cache_creation, reasoning; /* -1: not said */
+    int64_t cache_read, cache_creation, reasoning; /* -1: unknown */
 };
 
 struct hd_answer {
@@ -155,67 +155,67 @@ struct hd_answer {
     size_t part_count, part_cap;
     struct hd_answer_call *calls;
     size_t call_count, call_cap;
-    size_t size;             /* bytes of all that it has */
-    struct hd_buf reasoning; /* as OpenAI-compatible servers send it: beside the content */
+    size_t size;             /* total bytes */
+    struct hd_buf reasoning; /* separate from the content, as OpenAI-compatible servers send it */
     size_t reasoning_told;
     struct hd_buf model, finish;
     struct hd_usage usage;
-    bool has_begun;         /* something of an answer was there */
-    bool is_ended;          /* the provider has said why it ended, or that it did */
-    bool is_done;           /* nothing more can come */
-    const char *error_type; /* NULL: none; else the name of an exception */
+    bool has_begun;         /* content was received */
+    bool is_ended;          /* a finish reason or the end was received */
+    bool is_done;           /* no more can come */
+    const char *error_type; /* NULL: no error; else the name of an exception */
     struct hd_buf error;    /* ends with NUL */
 };
 
 void hd_answer_init(struct hd_answer *answer);
 void hd_answer_fini(struct hd_answer *answer);
 
-/* For providers. HD_ELIMIT when it becomes too much, HD_ENOMEM. */
+/* For providers. HD_ELIMIT when too large, HD_ENOMEM. */
 HD_MUST_CHECK int hd_answer_text(struct hd_answer *answer, struct hd_slice text);
 HD_MUST_CHECK int hd_answer_thinking(struct hd_answer *answer, struct hd_slice text,
                                      bool is_redacted);
 HD_MUST_CHECK int hd_answer_signature(struct hd_answer *answer, struct hd_slice signature);
 void hd_answer_end_part(struct hd_answer *answer);
 HD_MUST_CHECK int hd_answer_reasoning(struct hd_answer *answer, struct hd_slice text);
-/* `index` -1: the last one, unless the id is another. */
+/* `index` -1: the last one, unless the id differs. */
 HD_MUST_CHECK int hd_answer_call(struct hd_answer *answer, int64_t index, struct hd_slice id,
                                  struct hd_slice name, struct hd_slice args);
-/* The signature of the last call, of which there is one. */
+/* The signature of the last call, which must exist. */
 HD_MUST_CHECK int hd_answer_sign_call(struct hd_answer *answer, struct hd_slice signature);
 HD_MUST_CHECK int hd_answer_set(struct hd_buf *what, struct hd_slice text);
 /* Keeps the first error; returns HD_EINVAL. */
 int hd_answer_fail(struct hd_answer *answer, const char *type, const char *fmt, ...)
     HD_PRINTF(3, 4);
 
-/* What came since the last call, as a chunk with that id; *out NULL: nothing. */
+/* The content since the last call, as a chunk with that id; *out NULL: none. */
 HD_MUST_CHECK int hd_answer_piece(struct hd_answer *answer, const char *id, struct hd_val **out);
-/* The last chunk: usage, metadata, and that it is the last. NULL: HD_ENOMEM. */
+/* The last chunk: usage, metadata, and the end mark. NULL: HD_ENOMEM. */
 HD_MUST_CHECK struct hd_val *hd_answer_last(const struct hd_answer *answer, const char *provider,
                                             const char *id);
 /*
- * The text so far of an answer that is stopped, as a message with `"stopped": true` in its
- * response_metadata. Without calls and thoughts: a provider refuses halves of them in the next
- * request. *out NULL: there is no text yet.
+ * The text so far of a stopped response, as a message with `"stopped": true` in its
+ * response_metadata. Without calls and thinking: providers refuse incomplete ones in the next
+ * request. *out NULL: no text yet.
  */
 HD_MUST_CHECK int hd_answer_partial(struct hd_answer *answer, const char *provider, const char *id,
                                     struct hd_val **out);
-/* All of it. Calls whose arguments are no JSON object are in `invalid_tool_calls`. */
+/* The whole message. Calls whose arguments are not a JSON object are in `invalid_tool_calls`. */
 HD_MUST_CHECK struct hd_val *hd_answer_message(const struct hd_answer *answer, const char *provider,
                                                const char *id);
-/* Whether there is nothing in it: no text, no call. */
+/* Whether it has neither text nor calls. */
 bool hd_answer_is_empty(const struct hd_answer *answer);
 
 /* ---- providers -------------------------------------------------------- */
 
 struct hd_provider {
-    const char *name;  /* as models are chosen by, and in `model_provider` */
-    const char *model; /* what events call its models */
+    const char *name;  /* in model names, and in `model_provider` */
+    const char *model; /* name of its models in events */
 
-    /* All three are NULL for the provider that needs no server. */
+    /* All three are NULL for the provider without a server. */
     int (*request)(const struct hd_chat *chat, struct hd_chat_request *out);
     /*
-     * One event of a stream, or the whole body of an answer without one. HD_EINVAL: it is no
-     * answer, see answer->error; HD_ELIMIT, HD_ENOMEM.
+     * Reads one event of a stream, or the whole body without streaming. HD_EINVAL: invalid, see
+     * answer->error; HD_ELIMIT, HD_ENOMEM.
      */
     int (*event)(struct hd_answer *answer, const struct hd_sse_event *event);
     int (*body)(struct hd_answer *answer, struct hd_slice body);
@@ -226,23 +226,23 @@ extern const struct hd_provider hd_provider_anthropic;
 extern const struct hd_provider hd_provider_gemini;
 extern const struct hd_provider hd_provider_offline;
 
-/* provider_offline.c: what the built-in model says to these messages; *fails: it fails with it. */
+/* provider_offline.c: the built-in model's response to these messages; *fails: it is an error. */
 HD_MUST_CHECK int hd_offline_answer(const struct hd_val *messages, struct hd_buf *out, bool *fails);
 /* Bytes of the next word of a text, with the space after it. */
 size_t hd_offline_word(struct hd_slice text);
 
-/* provider_schema.c: a JSON Schema as Gemini takes it. */
+/* provider_schema.c: a JSON Schema in Gemini's subset. */
 HD_MUST_CHECK struct hd_val *hd_schema_reduce(const struct hd_val *schema);
 
 /*
- * A JSON text that should be an object, for `read`. HD_EINVAL with a clear error in the answer
- * when it is none; else what `read` returns.
+ * Parses a JSON text that should be an object, for `read`. HD_EINVAL with an error in the answer
+ * when it is not; else the result of `read`.
  */
 HD_MUST_CHECK int hd_answer_read(struct hd_answer *answer, struct hd_slice text,
                                  int (*read)(struct hd_answer *answer, hd_json_val root));
 /* The error in a body or event, if it has one: HD_EINVAL; else 0. */
 HD_MUST_CHECK int hd_answer_check_error(struct hd_answer *answer, hd_json_val root);
-/* A member of an object: a number that counts something, or a text; else `otherwise`, or "". */
+/* A member of an object: a count, or a text; else `otherwise`, or "". */
 int64_t hd_count_of(hd_json_val object, const char *key, int64_t otherwise);
 struct hd_slice hd_text_of(hd_json_val object, const char *key);
 /* Writes a member. */

@@ -1,12 +1,12 @@
-/* Anthropic's messages. */
+/* Anthropic's Messages API. */
 #include <string.h>
 
 #include "agent/model/provider.h"
 
 #define VERSION "2023-06-01"
-#define MAX_TOKENS 4096 /* it has to be said */
+#define MAX_TOKENS 4096 /* a required member */
 
-/* ---- asking ----------------------------------------------------------- */
+/* ---- requests --------------------------------------------------------- */
 
 static void put_text(struct hd_jw *jw, struct hd_slice text)
 {
@@ -54,7 +54,7 @@ static bool is_redacted(const struct hd_content *part)
                        HD_S("redacted_thinking"));
 }
 
-/* Returns how many blocks there are of it. Empty texts are refused, so they are left out. */
+/* Returns the number of blocks. Skips empty texts, which the API refuses. */
 static size_t put_content(struct hd_jw *jw, const struct hd_val *content, bool is_ai)
 {
     size_t count = 0;
@@ -136,7 +136,7 @@ static const struct hd_chat_turns turns = {.key = "messages",
                                            .put = put_blocks,
                                            .put_text = put_text};
 
-/* The system prompt, and system messages, wherever they are. */
+/* Joins the system prompt and all system messages. */
 static int join_system(const struct hd_chat *chat, struct hd_buf *out)
 {
     int err = hd_buf_append_slice(out, chat->system);
@@ -182,7 +182,7 @@ static void put_body(struct hd_jw *jw, const struct hd_chat *chat, struct hd_sli
         hd_put_string(jw, "system", system);
     hd_chat_put_turns(jw, &turns, chat->messages);
     put_tools(jw, chat->tools);
-    if (chat->has_temperature) /* its range ends at 1 */
+    if (chat->has_temperature) /* its maximum is 1 */
         hd_put_number(jw, "temperature", chat->temperature < 1 ? chat->temperature : 1);
     hd_jw_key(jw, HD_S("stream"));
     hd_jw_bool(jw, chat->streams);
@@ -223,9 +223,9 @@ static int make_request(const struct hd_chat *chat, struct hd_chat_request *out)
     return err;
 }
 
-/* ---- reading ---------------------------------------------------------- */
+/* ---- responses -------------------------------------------------------- */
 
-/* What was read from a cache and written to one is not in its count of the input. */
+/* The API does not count tokens read from and written to the cache as input. */
 static void read_usage(struct hd_answer *answer, hd_json_val usage)
 {
     struct hd_usage *out = &answer->usage;
@@ -270,7 +270,7 @@ static int read_call(struct hd_answer *answer, int64_t index, hd_json_val block)
     return err;
 }
 
-/* A block, whole or as far as it is there when it begins. */
+/* A block, complete or as far as present at its start. */
 static int read_block(struct hd_answer *answer, int64_t index, hd_json_val block)
 {
     struct hd_slice type = hd_text_of(block, "type"), signature = hd_text_of(block, "signature");
@@ -331,7 +331,7 @@ static int read_event(struct hd_answer *answer, hd_json_val root)
     if (hd_slice_eq(type, HD_S("message_delta"))) {
         read_usage(answer, hd_json_get(root, HD_S("usage")));
         err = read_stop(answer, hd_json_get(root, HD_S("delta")));
-        answer->has_begun = true; /* an answer may be empty */
+        answer->has_begun = true; /* a response may be empty */
         return err;
     }
     if (hd_slice_eq(type, HD_S("message_stop")))

@@ -3,10 +3,10 @@
 
 #include "agent/model/provider.h"
 
-/* As LangChain's package names it. */
+/* The key of LangChain's package. */
 #define SIGNATURES "__gemini_function_call_thought_signatures__"
 
-/* ---- asking ----------------------------------------------------------- */
+/* ---- requests --------------------------------------------------------- */
 
 static void put_text(struct hd_jw *jw, struct hd_slice text)
 {
@@ -79,7 +79,7 @@ static void put_call(struct hd_jw *jw, const struct hd_val *message,
     hd_jw_object_end(jw);
 }
 
-/* The name of the tool that a message answers for: it is not in all of them. */
+/* The name of a message's tool, which not all messages have. */
 static struct hd_slice tool_name(const struct hd_val *messages, size_t at)
 {
     const struct hd_val *message = hd_val_at(messages, at);
@@ -186,7 +186,7 @@ static void put_tools(struct hd_jw *jw, const struct hd_toolset *tools)
         hd_put_string(jw, "description", tool->description);
         if (!schema && !jw->err)
             jw->err = HD_ENOMEM;
-        /* An object without properties is refused: then there are no parameters. */
+        /* The API refuses an object without properties: omit the parameters. */
         if (hd_val_count(hd_val_get(schema, HD_S("properties"))) > 0) {
             hd_jw_key(jw, HD_S("parameters"));
             hd_val_put_rendered(jw, schema);
@@ -255,7 +255,7 @@ static int make_request(const struct hd_chat *chat, struct hd_chat_request *out)
     return hd_jw_finish(&jw);
 }
 
-/* ---- reading ---------------------------------------------------------- */
+/* ---- responses -------------------------------------------------------- */
 
 static void read_usage(struct hd_answer *answer, hd_json_val usage)
 {
@@ -272,7 +272,7 @@ static void read_usage(struct hd_answer *answer, hd_json_val usage)
     out->cache_read = hd_count_of(usage, "cachedContentTokenCount", -1);
 }
 
-/* A call comes whole; one may be like another. */
+/* A call arrives whole; several may be equal. */
 static int read_call(struct hd_answer *answer, hd_json_val part, hd_json_val function)
 {
     hd_json_val args = hd_json_get(function, HD_S("args"));

@@ -1,4 +1,4 @@
-/* The built-in model: a few scripted answers, for trying things out without a network or a key. */
+/* The built-in model: a few scripted responses, for trials without a network or a key. */
 #include <string.h>
 #include <strings.h>
 

@@ -1,9 +1,9 @@
-/* OpenAI's chat completions, and all servers that are compatible with them. */
+/* OpenAI's Chat Completions API, and compatible servers. */
 #include <string.h>
 
 #include "agent/model/provider.h"
 
-/* ---- asking ----------------------------------------------------------- */
+/* ---- requests --------------------------------------------------------- */
 
 /* Appends the parts and writes them as one string. */
 static void put_joined(struct hd_jw *jw, const char *key, const struct hd_slice *parts,
@@ -45,7 +45,7 @@ static void put_image(struct hd_jw *jw, const struct hd_content *part)
     hd_jw_object_end(jw);
 }
 
-/* "audio/mpeg" is "mp3" here. */
+/* Maps "audio/mpeg" to "mp3". */
 static void put_audio(struct hd_jw *jw, const struct hd_content *part)
 {
     bool is_mp3 =
@@ -93,7 +93,7 @@ static void put_part(struct hd_jw *jw, const struct hd_content *part)
     hd_jw_object_end(jw);
 }
 
-/* As one string where only text is taken, or there is only text. */
+/* One string if only text is accepted or present. */
 static void put_text_of(struct hd_jw *jw, const struct hd_val *content)
 {
     struct hd_buf text;
@@ -160,7 +160,7 @@ static struct hd_slice role_of(const struct hd_val *message)
     return HD_S("user");
 }
 
-/* Names with other characters are refused. */
+/* The API refuses names with other characters. */
 static bool is_name(struct hd_slice name)
 {
     for (size_t i = 0; i < name.len; i++) {
@@ -236,7 +236,7 @@ static void put_tools(struct hd_jw *jw, const struct hd_toolset *tools)
     hd_jw_array_end(jw);
 }
 
-/* Models that think take no temperature, and another name for the limit. */
+/* Reasoning models accept no temperature, and have another name for the limit. */
 static bool thinks(const struct hd_chat *chat)
 {
     static const char *const beginnings[] = {"o1", "o3", "o4", "gpt-5"};
@@ -304,7 +304,7 @@ static int make_request(const struct hd_chat *chat, struct hd_chat_request *out)
     return hd_jw_finish(&jw);
 }
 
-/* ---- reading ---------------------------------------------------------- */
+/* ---- responses -------------------------------------------------------- */
 
 static void read_usage(struct hd_answer *answer, hd_json_val usage)
 {
@@ -322,7 +322,7 @@ static void read_usage(struct hd_answer *answer, hd_json_val usage)
         hd_count_of(hd_json_get(usage, HD_S("completion_tokens_details")), "reasoning_tokens", -1);
 }
 
-/* Arguments are a text; some servers send the object itself. */
+/* Arguments are a text; some servers send an object. */
 static int read_args(struct hd_answer *answer, int64_t index, hd_json_val call, hd_json_val args)
 {
     hd_json_val function = hd_json_get(call, HD_S("function"));
@@ -341,7 +341,7 @@ static int read_args(struct hd_answer *answer, int64_t index, hd_json_val call, 
     return err;
 }
 
-/* `is_whole`: of an answer that is not streamed; calls need no index there. */
+/* `is_whole`: without streaming; calls need no index then. */
 static int read_calls(struct hd_answer *answer, hd_json_val calls, bool is_whole)
 {
     struct hd_json_iter it = hd_json_iter(calls);
@@ -357,7 +357,7 @@ static int read_calls(struct hd_answer *answer, hd_json_val calls, bool is_whole
     return err;
 }
 
-/* A string, or (some servers) a list of blocks with text. */
+/* A string, or (some servers) a list of text blocks. */
 static int read_content(struct hd_answer *answer, hd_json_val content)
 {
     struct hd_json_iter it = hd_json_iter(content);
@@ -406,7 +406,7 @@ static int read_answer(struct hd_answer *answer, hd_json_val root, bool is_whole
         struct hd_slice finish = hd_json_string(hd_json_get(it.val, HD_S("finish_reason")));
 
         if (hd_count_of(it.val, "index", 0) != 0)
-            continue; /* one answer is asked for */
+            continue; /* one choice is requested */
         err = read_message(answer, hd_json_get(it.val, is_whole ? HD_S("message") : HD_S("delta")),
                            is_whole);
         if (!err && finish.len > 0) {

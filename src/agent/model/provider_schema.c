@@ -1,12 +1,11 @@
 /*
- * JSON Schemas as Gemini takes them: a part of OpenAPI's. References are followed (they
- * may be recursive: to a depth), lists of types become `nullable` or `anyOf`, and what it does
- * not know is left out.
+ * JSON Schemas in Gemini's subset of OpenAPI. Resolves references (to a maximum depth, as they may
+ * be recursive), turns lists of types into `nullable` or `anyOf`, and removes unknown members.
  */
 #include "agent/model/provider.h"
 
 #define MAX_DEPTH 24
-#define MAX_SCHEMAS 4000 /* of one tool, references followed */
+#define MAX_SCHEMAS 4000 /* of one tool, with references resolved */
 
 struct walk {
     const struct hd_val *root;
@@ -25,7 +24,7 @@ static bool is_one_of(struct hd_slice text, const char *const *list, size_t coun
     return false;
 }
 
-/* "#/$defs/Name": a pointer into the root; NULL: it leads nowhere. */
+/* "#/$defs/Name": a pointer into the root; NULL: unresolved. */
 static const struct hd_val *follow(const struct walk *walk, struct hd_slice ref)
 {
     const struct hd_val *at = walk->root;
@@ -65,7 +64,7 @@ static struct hd_val *reduce_properties(struct walk *walk, const struct hd_val *
     return out;
 }
 
-/* ["string", "null"] is a nullable string, ["string", "integer"] any of the two. Takes `out`. */
+/* ["string", "null"] becomes a nullable string, ["string", "integer"] an anyOf. Takes `out`. */
 static struct hd_val *with_types(struct hd_val *out, const struct hd_val *types)
 {
     struct hd_val *any = hd_val_list();
@@ -87,7 +86,7 @@ static struct hd_val *with_types(struct hd_val *out, const struct hd_val *types)
     return is_nullable ? hd_val_with(out, HD_S("nullable"), hd_val_bool(true)) : out;
 }
 
-/* Values to choose from are strings there. Takes `out`. */
+/* Enum values must be strings. Takes `out`. */
 static struct hd_val *with_enum(struct hd_val *out, const struct hd_val *values)
 {
     struct hd_val *list = hd_val_list();
@@ -112,7 +111,7 @@ static bool is_known_format(const struct hd_val *format)
     return is_one_of(hd_val_get_string(format), names, HD_COUNT(names));
 }
 
-/* Takes `out`; adds what one member of a schema says. */
+/* Takes `out`; adds one member of a schema. */
 static struct hd_val *with_member(struct walk *walk, struct hd_val *out, struct hd_slice key,
                                   const struct hd_val *val)
 {
@@ -143,7 +142,7 @@ static struct hd_val *with_member(struct walk *walk, struct hd_val *out, struct 
     return out;
 }
 
-/* Takes `out`; what `more` says is added, unless it was said. */
+/* Takes `out`; adds the members of `more` that it lacks. */
 static struct hd_val *with_other(struct walk *walk, struct hd_val *out, const struct hd_val *more)
 {
     struct hd_val *other = reduce(walk, more);

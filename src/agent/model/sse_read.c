@@ -1,8 +1,8 @@
 /*
- * The event stream format of the WHATWG HTML standard, as a reader.
+ * Parses the event stream format of the WHATWG HTML standard.
  *
- * A line that ends in the piece it began in is looked at where it is; only the rest of a piece is
- * copied. Nothing depends on where pieces begin and end.
+ * A line within one piece is parsed in place; only an incomplete line is copied. The result does
+ * not depend on the boundaries of pieces.
  */
 #include "agent/model/sse_read.h"
 
@@ -30,7 +30,7 @@ void hd_sse_read_fini(struct hd_sse_read *sse)
     *sse = (struct hd_sse_read){.retry_ms = -1};
 }
 
-/* An empty line: what was said since the last one is an event, if it has data. */
+/* An empty line: the fields since the last one are an event, if it has data. */
 static int dispatch(struct hd_sse_read *sse, hd_sse_fn fn, void *ctx)
 {
     const struct hd_sse_event event = {.name = hd_buf_slice(&sse->name),
@@ -40,7 +40,7 @@ static int dispatch(struct hd_sse_read *sse, hd_sse_fn fn, void *ctx)
     int err = sse->has_data ? fn(ctx, &event) : 0;
 
     if (err)
-        return err; /* whoever asked to stop may have let the reader go */
+        return err; /* the callback may have freed the reader */
     hd_buf_reset(&sse->data);
     hd_buf_reset(&sse->name);
     sse->has_data = sse->has_id = false;
@@ -63,7 +63,7 @@ static int add_data(struct hd_sse_read *sse, struct hd_slice value)
     return err;
 }
 
-/* Digits alone count; what is too long for a number is no time either. */
+/* Digits only; ignores numbers that are too long. */
 static void set_retry(struct hd_sse_read *sse, struct hd_slice value)
 {
     int64_t ms = 0;
@@ -116,7 +116,7 @@ static int read_line(struct hd_sse_read *sse, struct hd_slice line, hd_sse_fn fn
     return read_field(sse, name, value);
 }
 
-/* Where the line ends; NULL: not here. */
+/* The end of the line; NULL: not in this piece. */
 static const char *find_end(const char *pos, const char *end)
 {
     const char *feed = memchr(pos, '\n', (size_t)(end - pos));
@@ -125,7 +125,7 @@ static const char *find_end(const char *pos, const char *end)
     return back ? back : feed;
 }
 
-/* The line that ends with this piece of it. */
+/* Completes a line with this piece. */
 static int end_line(struct hd_sse_read *sse, struct hd_slice piece, hd_sse_fn fn, void *ctx)
 {
     struct hd_buf whole;
@@ -136,7 +136,7 @@ static int end_line(struct hd_sse_read *sse, struct hd_slice piece, hd_sse_fn fn
     err = hd_buf_append_slice(&sse->line, piece);
     if (err)
         return err;
-    /* Its bytes stay while the event is told, but the reader has done with the line. */
+    /* Its bytes stay valid during the callback, but the reader has finished the line. */
     whole = sse->line;
     hd_buf_init(&sse->line, whole.limit);
     err = read_line(sse, hd_buf_slice(&whole), fn, ctx);
