@@ -2,7 +2,7 @@
 import { useEffect, useId, useRef, useState, type KeyboardEvent } from "react";
 import { nameOf, useAssistants } from "@/api/assistants";
 import { formatRoute } from "@/app/route";
-import { useRoom } from "@/talk/room";
+import { useOpenThread } from "@/chat/openThread";
 import { Icon } from "@/ui/icons";
 import { useOutside } from "@/ui/outside";
 import { AgentBadge } from "./AgentBadge";
@@ -25,7 +25,7 @@ function useTypeAhead(names: string[], at: number, goTo: (index: number) => void
 }
 
 export function AgentPicker() {
-    const { activeId, speakTo } = useRoom();
+    const { activeId, selectAgent } = useOpenThread();
     const { list, isLoading, error } = useAssistants();
     const [isOpen, setOpen] = useState(false);
     const [at, setAt] = useState(0);
@@ -53,7 +53,7 @@ export function AgentPicker() {
     };
     const choose = (index: number) => {
         const one = list[index];
-        if (one) speakTo(one.assistant_id);
+        if (one) selectAgent(one.assistant_id);
         close();
     };
     const onKeyDown = (event: KeyboardEvent) => {

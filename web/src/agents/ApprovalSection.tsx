@@ -2,7 +2,7 @@
 import { useId } from "react";
 import { Button, IconButton } from "@/ui/Button";
 import { TextField } from "@/ui/Field";
-import type { Way } from "@/ask/question";
+import type { Way } from "@/interrupts/question";
 import styles from "./AgentForm.module.css";
 import { ALL_WAYS, type Draft, type Errors, type Rule } from "./draft";
 

@@ -2,8 +2,8 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "react";
 import { nameOf, useAssistants } from "@/api/assistants";
 import { askText, reasonOf } from "@/api/client";
-import type { Line } from "@/talk/line";
-import { useRoom } from "@/talk/room";
+import type { AgentChat } from "@/chat/agentChat";
+import { useOpenThread } from "@/chat/openThread";
 import { Button } from "@/ui/Button";
 import { AgentBadge } from "./AgentBadge";
 import styles from "./GraphPanel.module.css";
@@ -38,9 +38,9 @@ function useDrawing(assistantId: string | null, version: number | undefined): Dr
 const none: ReadonlySet<string> = new Set();
 
 /** Nodes whose tasks wait for an answer. */
-function waitingOf(line: Line | null): ReadonlySet<string> {
-    if (!line || line.interrupts.length === 0) return none;
-    const tasks = line.state?.tasks ?? [];
+function waitingOf(chat: AgentChat | null): ReadonlySet<string> {
+    if (!chat || chat.interrupts.length === 0) return none;
+    const tasks = chat.state?.tasks ?? [];
     return new Set(
         tasks.filter((task) => (task.interrupts?.length ?? 0) > 0).map((task) => task.name),
     );
@@ -123,12 +123,12 @@ function stateOf(node: string, active: ReadonlySet<string>, waiting: ReadonlySet
 }
 
 export function GraphPanel() {
-    const { active: line, activeId, watchNodes } = useRoom();
+    const { active: chat, activeId, watchNodes } = useOpenThread();
     const { list } = useAssistants();
     const assistant = list.find((one) => one.assistant_id === activeId);
     const { element, error } = useDrawing(activeId, assistant?.version);
-    const active = line?.activeNodes ?? none;
-    const waiting = waitingOf(line);
+    const active = chat?.activeNodes ?? none;
+    const waiting = waitingOf(chat);
 
     useEffect(() => {
         watchNodes(true);

@@ -20,18 +20,18 @@ function isEnd(char: string | undefined): boolean {
 export function addressOf(text: string, assistants: readonly Known[]): Addressed {
     const trimmed = text.trimStart();
     if (!trimmed.startsWith("@")) return { assistantId: null, text };
-    const said = trimmed.slice(1);
-    const lower = said.toLowerCase();
+    const typed = trimmed.slice(1);
+    const lower = typed.toLowerCase();
     let found: Known | null = null;
     for (const one of assistants) {
         const name = nameOf(one).toLowerCase();
-        const isNamed = name !== "" && lower.startsWith(name) && isEnd(said[name.length]);
+        const isNamed = name !== "" && lower.startsWith(name) && isEnd(typed[name.length]);
         if (isNamed && (!found || name.length > nameOf(found).length)) found = one;
     }
     if (!found) return { assistantId: null, text };
     return {
         assistantId: found.assistant_id,
-        text: said.slice(nameOf(found).length).replace(/^[,:]?\s*/, ""),
+        text: typed.slice(nameOf(found).length).replace(/^[,:]?\s*/, ""),
     };
 }
 

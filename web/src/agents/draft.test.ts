@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Members } from "@/ask/question";
+import type { Members } from "@/interrupts/question";
 import { configOf, draftOf, fieldOfRefusal, settingsOf } from "./draft";
 
 const schema = {

@@ -1,8 +1,8 @@
 // An assistant as a form, and back. What the form does not know stays in it as JSON, so that saving
 // loses nothing. Pure.
 import type { Assistant } from "@langchain/langgraph-sdk";
-import { parseJson } from "@/ask/fields";
-import { isMembers, type Json, type Members, type Way } from "@/ask/question";
+import { parseJson } from "@/interrupts/fields";
+import { isMembers, type Json, type Members, type Way } from "@/interrupts/question";
 import { settingsOf, textOf, type Setting } from "./settings";
 
 export * from "./settings";

@@ -1,5 +1,5 @@
 // The settings of a graph that are inputs of their own, by its schema. Pure.
-import { isMembers, type Json, type Members } from "@/ask/items";
+import { isMembers, type Json, type Members } from "@/interrupts/items";
 
 /** Settings that have more than a line, or lists: not made from the schema. */
 export const SPECIAL = ["mcp_config", "a2a", "assistants", "http_tools", "approval"];

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createCutter } from "./cutter";
+import { createEventParser } from "./eventParser";
 
 // What a browser has, and this test must have before the modules are loaded.
 Object.assign(globalThis, {
@@ -8,7 +8,7 @@ Object.assign(globalThis, {
     window: Object.assign(new EventTarget(), globalThis),
 });
 const { resuming } = await import("./resume");
-const { endOf } = await import("./ends");
+const { runEndOf } = await import("./runEnds");
 const { isRefused } = await import("./session");
 
 const RUN = "/threads/T/runs/R";
@@ -73,7 +73,7 @@ test("a whole stream is handed on as it is, without its comments", async () => {
     ]);
     assert.equal(await read(fetch), text);
     assert.equal(asked.length, 1);
-    assert.equal(endOf("R")?.status, "success");
+    assert.equal(runEndOf("R")?.status, "success");
 });
 
 test("events that are cut anywhere arrive whole", async () => {
@@ -180,12 +180,12 @@ test("what is not the stream of a run is left alone", async () => {
 });
 
 test("events may end in any kind of line", () => {
-    const cutter = createCutter();
+    const parser = createEventParser();
     const cuts = [
         "event: a\r\ndata: 1\r\n\r",
         "\nevent: b\rdata: 2\r\rdata: 3\ndata: 4\nid:7\n\n:c\n\n:c\r",
         "\n:c\revent: d\ndata: 5\n\n",
-    ].flatMap((text) => cutter.push(text));
+    ].flatMap((text) => parser.push(text));
     assert.deepEqual(
         cuts.map(({ event, data, id }) => [event, data, id]),
         [

@@ -6,8 +6,8 @@
 // (`metadata` with a higher attempt), the last `values` are repeated, so that pieces of the lost
 // attempt vanish.
 import { reportLost, reportReached, untilReached } from "./connection";
-import { createCutter, type Cut } from "./cutter";
-import { noteEnd } from "./ends";
+import { createEventParser, type ParsedEvent } from "./eventParser";
+import { recordRunEnd } from "./runEnds";
 import { isRefused, untilSignedIn } from "./session";
 
 type Fetch = typeof fetch;
@@ -45,11 +45,11 @@ function runPath(request: URL, response: Response): string | null {
 }
 
 /** The text to hand on for an event. */
-export function remember(memory: Memory, cut: Cut): string {
+export function remember(memory: Memory, event: ParsedEvent): string {
     let before = "";
-    if (cut.id) memory.lastId = cut.id;
-    if (cut.event === "metadata") {
-        const { attempt } = parse(cut.data) as { attempt?: number };
+    if (event.id) memory.lastId = event.id;
+    if (event.event === "metadata") {
+        const { attempt } = parse(event.data) as { attempt?: number };
         if (
             attempt !== undefined &&
             memory.attempt !== null &&
@@ -58,15 +58,15 @@ export function remember(memory: Memory, cut: Cut): string {
         )
             before = `event: values\ndata: ${memory.values}\n\n`;
         memory.attempt = attempt ?? memory.attempt;
-    } else if (cut.event === "values") {
-        memory.values = cut.data.replaceAll("\n", " ");
-    } else if (cut.event === "end") {
+    } else if (event.event === "values") {
+        memory.values = event.data.replaceAll("\n", " ");
+    } else if (event.event === "end") {
         memory.isEnded = true;
-        noteEnd(parse(cut.data));
-    } else if (cut.event === "error") {
+        recordRunEnd(parse(event.data));
+    } else if (event.event === "error") {
         memory.isEnded = true;
     }
-    return before + cut.text;
+    return before + event.text;
 }
 
 function parse(text: string): object {
@@ -88,7 +88,7 @@ async function pass(
     memory: Memory,
     send: (text: string) => void,
 ): Promise<void> {
-    const cutter = createCutter();
+    const parser = createEventParser();
     const decoder = new TextDecoder();
     const reader = response.body!.getReader();
     let timer: ReturnType<typeof setTimeout> | undefined;
@@ -104,8 +104,8 @@ async function pass(
             const { done, value } = await reader.read();
             follow.signal.throwIfAborted();
             if (done) return;
-            for (const cut of cutter.push(decoder.decode(value, { stream: true })))
-                send(remember(memory, cut));
+            for (const event of parser.push(decoder.decode(value, { stream: true })))
+                send(remember(memory, event));
         }
     } finally {
         clearTimeout(timer);
@@ -124,14 +124,14 @@ async function get(follow: Follow, url: string, headers: Headers): Promise<Respo
 }
 
 /** Whether the run of a stream that ended without saying so is still to end. */
-async function isAtWork(follow: Follow): Promise<boolean> {
+async function isRunning(follow: Follow): Promise<boolean> {
     const response = await get(follow, follow.url, follow.headers);
     if (!response.ok) return false;
     const { status } = (await response.json()) as { status: string };
     return status === "pending" || status === "running";
 }
 
-async function again(follow: Follow, memory: Memory): Promise<Response> {
+async function reconnect(follow: Follow, memory: Memory): Promise<Response> {
     const headers = new Headers(follow.headers);
     headers.set("last-event-id", memory.lastId ?? "-1");
     const response = await get(follow, `${follow.url}/stream`, headers);
@@ -144,15 +144,15 @@ async function pump(first: Response, follow: Follow, send: (text: string) => voi
     let response: Response | null = first;
     for (;;) {
         try {
-            response ??= await again(follow, memory);
+            response ??= await reconnect(follow, memory);
             reportReached();
             await pass(response, follow, memory, send);
             response = null;
             if (memory.isEnded) return;
             // What came between the last event and the end of the run is fetched even if the run
             // has ended by now.
-            const isOver = !(await isAtWork(follow));
-            response = await again(follow, memory);
+            const isOver = !(await isRunning(follow));
+            response = await reconnect(follow, memory);
             if (!isOver) continue;
             await pass(response, follow, memory, send);
             return;

@@ -12,11 +12,11 @@ export interface Session {
 }
 
 const KEY = "heddle:session";
-const nobody: Session = { token: null, expires: null, refreshToken: null, way: null };
+const signedOut: Session = { token: null, expires: null, refreshToken: null, way: null };
 
 function parse(text: string | null): Session | null {
     try {
-        return text ? { ...nobody, ...(JSON.parse(text) as Partial<Session>) } : null;
+        return text ? { ...signedOut, ...(JSON.parse(text) as Partial<Session>) } : null;
     } catch {
         return null; // not ours
     }
@@ -28,7 +28,7 @@ const write = (store: StoreName, session: Session | null) =>
     keep(store, KEY, session && JSON.stringify(session));
 
 export const session = createStore<Session>(
-    read("sessionStorage") ?? read("localStorage") ?? nobody,
+    read("sessionStorage") ?? read("localStorage") ?? signedOut,
 );
 
 /** True after the server refused the token that we have, or none was given where one is needed. */
@@ -58,10 +58,10 @@ export function signIn(next: Session, remember: boolean) {
     isRefused.set(false);
 }
 
-export function signOut() {
+export function endSession() {
     write("sessionStorage", null);
     write("localStorage", null);
-    session.set(nobody);
+    session.set(signedOut);
     isRefused.set(true);
 }
 

@@ -10,18 +10,20 @@ import { Toasts } from "@/ui/toast";
 import styles from "./App.module.css";
 import { Boundary } from "./Boundary";
 import { ConnectionBanner } from "./ConnectionBanner";
-import { part } from "./part";
+import { lazyPart } from "./lazyPart";
 import { useRoute } from "./route";
-import { TalkView } from "./TalkView";
+import { ChatView } from "./ChatView";
 
-const AgentsView = part(() => import("@/agents/AgentsView").then((module) => module.AgentsView));
+const AgentsView = lazyPart(() =>
+    import("@/agents/AgentsView").then((module) => module.AgentsView),
+);
 
 function Views({ onMenu }: { onMenu(): void }) {
     const route = useRoute();
     if (route.view === "agents") {
         return <AgentsView assistantId={route.assistantId} onMenu={onMenu} />;
     }
-    return <TalkView threadId={route.threadId} at={route.at} agent={route.agent} onMenu={onMenu} />;
+    return <ChatView threadId={route.threadId} at={route.at} agent={route.agent} onMenu={onMenu} />;
 }
 
 function Inside() {

@@ -2,7 +2,7 @@
 import { createStore, useStore } from "@/api/store";
 
 export type Route =
-    | { view: "talk"; threadId: string | null; at: string | null; agent: string | null }
+    | { view: "chat"; threadId: string | null; at: string | null; agent: string | null }
     | { view: "agents"; assistantId: string | null };
 
 /** What is not well encoded is taken as it is: no address may break the page. */
@@ -20,7 +20,7 @@ export function parseRoute(hash: string): Route {
     const params = new URLSearchParams(query);
     if (first === "agents") return { view: "agents", assistantId: second || null };
     const threadId = first === "t" && second ? second : null;
-    return { view: "talk", threadId, at: params.get("at"), agent: params.get("agent") };
+    return { view: "chat", threadId, at: params.get("at"), agent: params.get("agent") };
 }
 
 export function formatRoute(route: Route): string {
@@ -54,5 +54,5 @@ export function goToThread(
     threadId: string | null,
     where: { at?: string | null; agent?: string | null } = {},
 ) {
-    go({ view: "talk", threadId, at: where.at ?? null, agent: where.agent ?? null });
+    go({ view: "chat", threadId, at: where.at ?? null, agent: where.agent ?? null });
 }

@@ -3,17 +3,17 @@
 import { useEffect, useRef, useState } from "react";
 import { reasonOf } from "@/api/client";
 import { nameBranch } from "@/api/heddle";
-import type { Line } from "@/talk/line";
+import type { AgentChat } from "@/chat/agentChat";
 import { Menu, type MenuItem } from "@/ui/Menu";
 import { toast } from "@/ui/toast";
-import { spoken } from "./attention";
+import { announced } from "./turnFocus";
 import styles from "./BranchItem.module.css";
 import { agoOf, canPrune, plural, shorten, type Node } from "./model";
 import { RenameForm } from "./RenameForm";
 
 interface ItemProps {
     node: Node;
-    line: Line;
+    chat: AgentChat;
     threadId: string;
     canWrite: boolean;
     onChosen(): void;
@@ -49,7 +49,7 @@ function Facts({ node }: { node: Node }) {
 }
 
 export function BranchItem(props: ItemProps) {
-    const { node, line, threadId, canWrite, onChosen, onChange, onPrune } = props;
+    const { node, chat, threadId, canWrite, onChosen, onChange, onPrune } = props;
     const [isNaming, setNaming] = useState(false);
     const button = useRef<HTMLButtonElement>(null);
     const { branch, label, isNamed, isAlike } = node;
@@ -69,7 +69,7 @@ export function BranchItem(props: ItemProps) {
     const stopNaming = () => setNaming(false);
     const rename = async (name: string | null) => {
         try {
-            await nameBranch(threadId, line.assistantId, branch.branch_id, name);
+            await nameBranch(threadId, chat.assistantId, branch.branch_id, name);
             onChange();
         } catch (error) {
             toast(`The branch can't be renamed: ${reasonOf(error)}`, { kind: "error" });
@@ -101,8 +101,8 @@ export function BranchItem(props: ItemProps) {
                 aria-current={node.isHere || undefined}
                 className={styles.go}
                 onClick={() => {
-                    spoken.set(`Branch: ${name}`);
-                    line.show(node.leaf);
+                    announced.set(`Branch: ${name}`);
+                    chat.show(node.leaf);
                     onChosen();
                 }}
             >

@@ -2,30 +2,30 @@
 // is told.
 import { useStore } from "@/api/store";
 import { AgentBadge } from "@/agents/AgentBadge";
-import { useRoom } from "@/talk/room";
+import { useOpenThread } from "@/chat/openThread";
 import { Button } from "@/ui/Button";
-import { spoken } from "./attention";
+import { announced } from "./turnFocus";
 import styles from "./BranchNotice.module.css";
 
 export function BranchNotice() {
-    const { lines } = useRoom();
-    const said = useStore(spoken);
-    const elsewhere = lines.filter((line) => line.isElsewhere);
+    const { chats } = useOpenThread();
+    const announcement = useStore(announced);
+    const elsewhere = chats.filter((chat) => chat.isOnOtherBranch);
     return (
         <>
             <div role="status" className="visually-hidden">
-                {said}
+                {announcement}
             </div>
             <div role="status">
-                {elsewhere.map((line) => (
-                    <div key={line.assistantId} className={styles.notice}>
-                        {lines.length > 1 && (
-                            <AgentBadge assistantId={line.assistantId} size="small" />
+                {elsewhere.map((chat) => (
+                    <div key={chat.assistantId} className={styles.notice}>
+                        {chats.length > 1 && (
+                            <AgentBadge assistantId={chat.assistantId} size="small" />
                         )}
                         <span className={styles.text}>
                             An answer is being written on another branch.
                         </span>
-                        <Button kind="quiet" onClick={() => line.show(null)}>
+                        <Button kind="quiet" onClick={() => chat.show(null)}>
                             Show it
                         </Button>
                     </div>

@@ -1,29 +1,29 @@
 // The ways in which a turn went on, and the way from one to the next: `1 / 3 ‹ ›`.
 import type { Alternative } from "@/api/heddle";
 import { useStore } from "@/api/store";
-import type { Line } from "@/talk/line";
+import type { AgentChat } from "@/chat/agentChat";
 import { IconButton } from "@/ui/Button";
-import { hand, isSameTurn, kept, spoken, type TurnKey } from "./attention";
+import { pendingFocus, isSameTurn, replacedVersion, announced, type TurnKey } from "./turnFocus";
 import styles from "./BranchSwitch.module.css";
 
 interface SwitchProps {
     turn: TurnKey;
     messageId: string;
-    line: Line;
+    chat: AgentChat;
     alternatives: Alternative[];
 }
 
-export function BranchSwitch({ turn, messageId, line, alternatives }: SwitchProps) {
-    const notice = useStore(kept);
+export function BranchSwitch({ turn, messageId, chat, alternatives }: SwitchProps) {
+    const notice = useStore(replacedVersion);
     const at = alternatives.findIndex((one) => one.current);
     const count = alternatives.length;
     const step = (by: 1 | -1) => {
         const next = alternatives[at + by];
         if (!next) return;
-        hand.set({ ...turn, control: by > 0 ? "next" : "previous", from: messageId });
-        kept.set(null);
-        spoken.set(`Branch ${at + by + 1} of ${count}`);
-        line.show(next.head_checkpoint_id || null);
+        pendingFocus.set({ ...turn, control: by > 0 ? "next" : "previous", from: messageId });
+        replacedVersion.set(null);
+        announced.set(`Branch ${at + by + 1} of ${count}`);
+        chat.show(next.head_checkpoint_id || null);
     };
     const isNew = isSameTurn(notice, turn) && at === count - 1;
     return (

@@ -2,13 +2,13 @@
 // walk. Arrow keys go up and down, Home and End to the first and the last.
 import type { CSSProperties, KeyboardEvent } from "react";
 import { colourOf } from "@/agents/colours";
-import type { Line } from "@/talk/line";
+import type { AgentChat } from "@/chat/agentChat";
 import { BranchItem } from "./BranchItem";
 import styles from "./BranchTree.module.css";
 import type { Node } from "./model";
 
 interface TreeProps {
-    line: Line;
+    chat: AgentChat;
     threadId: string;
     nodes: Node[];
     canWrite: boolean;
@@ -50,7 +50,7 @@ function Level({ nodes, depth, ...rest }: TreeProps & { depth: number }) {
                     <div className={stemOf(node)}>
                         <BranchItem
                             node={node}
-                            line={rest.line}
+                            chat={rest.chat}
                             threadId={rest.threadId}
                             canWrite={rest.canWrite}
                             onChosen={rest.onChosen}
@@ -68,7 +68,7 @@ function Level({ nodes, depth, ...rest }: TreeProps & { depth: number }) {
 }
 
 export function BranchTree(props: TreeProps) {
-    const colour = { "--agent": colourOf(props.line.assistantId) } as CSSProperties;
+    const colour = { "--agent": colourOf(props.chat.assistantId) } as CSSProperties;
     return (
         <div className={styles.tree} style={colour} onKeyDown={walk}>
             {props.nodes.length > 1 && <p className={styles.start}>The beginning</p>}

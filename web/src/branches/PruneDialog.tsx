@@ -2,7 +2,7 @@
 import { useEffect, useState } from "react";
 import { reasonOf, statusOf } from "@/api/client";
 import { getOrigins, pruneBranch } from "@/api/heddle";
-import type { Line } from "@/talk/line";
+import type { AgentChat } from "@/chat/agentChat";
 import { Button } from "@/ui/Button";
 import { Dialog } from "@/ui/Dialog";
 import { toast } from "@/ui/toast";
@@ -11,7 +11,7 @@ import styles from "./PruneDialog.module.css";
 
 interface PruneProps {
     threadId: string;
-    line: Line;
+    chat: AgentChat;
     node: Node;
     onClose(isPruned: boolean): void;
 }
@@ -43,31 +43,31 @@ function useMessageCount(threadId: string, assistantId: string, node: Node): num
     return count;
 }
 
-export function PruneDialog({ threadId, line, node, onClose }: PruneProps) {
+export function PruneDialog({ threadId, chat, node, onClose }: PruneProps) {
     const [reason, setReason] = useState<string | null>(null);
-    const [isAtWork, setAtWork] = useState(false);
-    const messages = useMessageCount(threadId, line.assistantId, node);
+    const [isPruning, setPruning] = useState(false);
+    const messages = useMessageCount(threadId, chat.assistantId, node);
     const { leaves, steps } = lossOf(node);
 
     const prune = async () => {
-        setAtWork(true);
+        setPruning(true);
         setReason(null);
         // Nobody may look at what is about to go: the server tells of it before it answers.
-        const left = node.isOnWay ? line.head : null;
-        if (left) line.show(null);
+        const left = node.isOnWay ? chat.head : null;
+        if (left) chat.show(null);
         try {
-            await pruneBranch(threadId, line.assistantId, node.branch.branch_id);
+            await pruneBranch(threadId, chat.assistantId, node.branch.branch_id);
         } catch (error) {
             const isBusy = statusOf(error) === 409 && /busy/i.test(reasonOf(error));
             setReason(
                 isBusy ? "An answer is being written. Try again when it is done." : reasonOf(error),
             );
-            setAtWork(false);
-            if (left) line.show(left);
+            setPruning(false);
+            if (left) chat.show(left);
             return;
         }
         toast("The branch was pruned. Its space was given back.");
-        void line.reload();
+        void chat.reload();
         onClose(true);
     };
 
@@ -81,7 +81,7 @@ export function PruneDialog({ threadId, line, node, onClose }: PruneProps) {
                     <Button
                         kind="danger"
                         icon="trash"
-                        disabled={isAtWork}
+                        disabled={isPruning}
                         onClick={() => void prune()}
                     >
                         Prune

@@ -2,9 +2,9 @@
 import { useState } from "react";
 import { AgentBadge } from "@/agents/AgentBadge";
 import { useAccess } from "@/threads/access";
-import { useRoom } from "@/talk/room";
+import { useOpenThread } from "@/chat/openThread";
 import { Button } from "@/ui/Button";
-import type { Line } from "@/talk/line";
+import type { AgentChat } from "@/chat/agentChat";
 import { BranchTree } from "./BranchTree";
 import { plural, type Node } from "./model";
 import { PruneDialog } from "./PruneDialog";
@@ -12,10 +12,10 @@ import styles from "./TreePanel.module.css";
 import { useTrees } from "./useTrees";
 
 export function TreePanel({ onChosen }: { onChosen(): void }) {
-    const { threadId } = useRoom();
+    const { threadId } = useOpenThread();
     const { canWrite } = useAccess();
     const { trees, isLoading, reason, reload } = useTrees();
-    const [pruned, setPruned] = useState<{ line: Line; node: Node } | null>(null);
+    const [pruned, setPruned] = useState<{ chat: AgentChat; node: Node } | null>(null);
     const total = trees.reduce((sum, tree) => sum + tree.count, 0);
 
     return (
@@ -36,31 +36,31 @@ export function TreePanel({ onChosen }: { onChosen(): void }) {
                     side.
                 </p>
             )}
-            {trees.map(({ line, nodes, count }) => (
+            {trees.map(({ chat, nodes, count }) => (
                 <section
-                    key={line.assistantId}
+                    key={chat.assistantId}
                     className={styles.agent}
                     aria-label="Branches of an agent"
                 >
                     <h3 className={styles.head}>
-                        <AgentBadge assistantId={line.assistantId} />
+                        <AgentBadge assistantId={chat.assistantId} />
                         <span className={styles.count}>{plural(count, "branch", "branches")}</span>
                     </h3>
                     <BranchTree
-                        line={line}
+                        chat={chat}
                         threadId={threadId}
                         nodes={nodes}
                         canWrite={canWrite}
                         onChosen={onChosen}
                         onChange={reload}
-                        onPrune={(node) => setPruned({ line, node })}
+                        onPrune={(node) => setPruned({ chat, node })}
                     />
                 </section>
             ))}
             {pruned && (
                 <PruneDialog
                     threadId={threadId}
-                    line={pruned.line}
+                    chat={pruned.chat}
                     node={pruned.node}
                     onClose={(isPruned) => {
                         setPruned(null);

@@ -2,22 +2,22 @@
 // through the ways in which it went on.
 import { useEffect, useRef, useState, type ReactNode } from "react";
 import type { Origin } from "@/api/heddle";
-import type { Content } from "@/talk/line";
-import type { Entry } from "@/talk/room";
-import { textOf } from "@/talk/text";
+import type { Content } from "@/chat/agentChat";
+import type { Entry } from "@/chat/openThread";
+import { textOf } from "@/chat/text";
 import { useAccess } from "@/threads/access";
 import { CopyButton } from "@/threads/CopyButton";
 import { IconButton } from "@/ui/Button";
-import { hand, isSameTurn, kept, type Control, type TurnKey } from "./attention";
+import { pendingFocus, isSameTurn, replacedVersion, type Control, type TurnKey } from "./turnFocus";
 import { BranchSwitch } from "./BranchSwitch";
 import styles from "./Turn.module.css";
 import { TurnEditor } from "./TurnEditor";
 
 /** One run may have brought several messages: the first of them stands for all. */
-function isFirstOfTurn({ line, message, origin }: Entry): boolean {
-    const first = line.messages.find(
+function isFirstOfTurn({ chat, message, origin }: Entry): boolean {
+    const first = chat.messages.find(
         (one) =>
-            one.type === "human" && line.originOf(one.id)?.checkpoint_id === origin?.checkpoint_id,
+            one.type === "human" && chat.originOf(one.id)?.checkpoint_id === origin?.checkpoint_id,
     );
     return first?.id === message.id;
 }
@@ -33,13 +33,13 @@ function keyOf(assistantId: string, origin: Origin | undefined): TurnKey | null 
 function useHand(turn: TurnKey | null, messageId: string) {
     const root = useRef<HTMLDivElement>(null);
     useEffect(() => {
-        const held = hand.get();
+        const held = pendingFocus.get();
         if (!held || !isSameTurn(held, turn) || held.from === messageId) return;
         const find = (control: Control) =>
             root.current?.querySelector<HTMLElement>(`[data-control="${control}"]`);
         const target = find(held.control);
         if (!target) return;
-        hand.set(null);
+        pendingFocus.set(null);
         if (document.activeElement === document.body || document.activeElement === null)
             target.focus();
     });
@@ -47,10 +47,10 @@ function useHand(turn: TurnKey | null, messageId: string) {
 }
 
 export function Turn({ entry, children }: { entry: Entry; children: ReactNode }) {
-    const { line, message, origin } = entry;
+    const { chat, message, origin } = entry;
     const [isEditing, setEditing] = useState(false);
     const editButton = useRef<HTMLButtonElement>(null);
-    const turn = keyOf(line.assistantId, origin);
+    const turn = keyOf(chat.assistantId, origin);
     const id = message.id ?? "";
     const root = useHand(turn, id);
     const alternatives = origin?.alternatives ?? [];
@@ -59,17 +59,17 @@ export function Turn({ entry, children }: { entry: Entry; children: ReactNode })
     // Without a place to begin at, as of a message that a node wrote, there is nothing to say
     // again.
     const canChange = canWrite && !origin?.delegated && origin?.fork_checkpoint_id !== null;
-    const isBusy = line.phase !== "idle";
+    const isBusy = chat.phase !== "idle";
 
     const leave = (control: Control) => {
         if (!turn) return;
         const at = alternatives.findIndex((one) => one.current);
-        hand.set({ ...turn, control, from: id });
-        kept.set({ ...turn, number: Math.max(at, 0) + 1 });
+        pendingFocus.set({ ...turn, control, from: id });
+        replacedVersion.set({ ...turn, number: Math.max(at, 0) + 1 });
     };
     const retry = () => {
         leave("retry");
-        line.retry(id).catch(() => undefined); // what went wrong is shown with the message
+        chat.retry(id).catch(() => undefined); // what went wrong is shown with the message
     };
     const wasEditing = useRef(false);
     useEffect(() => {
@@ -80,12 +80,12 @@ export function Turn({ entry, children }: { entry: Entry; children: ReactNode })
     const save = (content: Content) => {
         stopEditing();
         leave("edit");
-        line.edit(id, content).catch(() => undefined);
+        chat.edit(id, content).catch(() => undefined);
     };
 
     return (
         <div ref={root} className={styles.turn}>
-            <div className={`${styles.said} ${isEditing ? styles.editing : ""}`}>
+            <div className={`${styles.message} ${isEditing ? styles.editing : ""}`}>
                 {isEditing ? (
                     <TurnEditor content={message.content} onCancel={stopEditing} onSave={save} />
                 ) : (
@@ -118,7 +118,7 @@ export function Turn({ entry, children }: { entry: Entry; children: ReactNode })
                     <BranchSwitch
                         turn={turn}
                         messageId={id}
-                        line={line}
+                        chat={chat}
                         alternatives={alternatives}
                     />
                 </div>

@@ -1,7 +1,7 @@
 // A message of the user, edited where it stands. What is not text stays with it.
 import { useEffect, useId, useLayoutEffect, useRef, useState, type KeyboardEvent } from "react";
-import type { Content } from "@/talk/line";
-import { textOf } from "@/talk/text";
+import type { Content } from "@/chat/agentChat";
+import { textOf } from "@/chat/text";
 import { Button } from "@/ui/Button";
 import { withText } from "./content";
 import styles from "./TurnEditor.module.css";

@@ -1,5 +1,5 @@
 // Contents of messages while they are edited. Pure.
-import type { Content } from "@/talk/line";
+import type { Content } from "@/chat/agentChat";
 
 /**
  * The same with another text: it takes the place of all texts, at the first of them; everything

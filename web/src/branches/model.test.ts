@@ -27,7 +27,7 @@ function branch(id: string, parent: string | null, more: Partial<Branch> = {}): 
         run_id: null,
         created_at: "2026-01-01T00:00:00Z",
         updated_at: "2026-01-01T00:00:00Z",
-        message: { type: "human", id: `m${id}`, content: `said ${id}` },
+        message: { type: "human", id: `m${id}`, content: `message ${id}` },
         answer: null,
         name: null,
         ...more,
@@ -51,10 +51,10 @@ test("alternatives stand below what they grow from, oldest first", () => {
     );
     assert.deepEqual(shape(tree), [
         [
-            "said 1",
+            "message 1",
             [
-                ["said 2", []],
-                ["said 3", []],
+                ["message 2", []],
+                ["message 3", []],
             ],
         ],
     ]);
@@ -77,9 +77,9 @@ test("a piece on which nothing was said gives its place to what grows from it", 
         branch("5", "3"),
     ];
     assert.deepEqual(shape(buildTree(list, null)), [
-        ["said 2", []],
-        ["said 4", []],
-        ["said 5", []],
+        ["message 2", []],
+        ["message 4", []],
+        ["message 5", []],
     ]);
     assert.deepEqual(
         buildTree(list, null).map(({ of }) => of),
@@ -89,7 +89,7 @@ test("a piece on which nothing was said gives its place to what grows from it", 
         [branch("1", null, { ...bare, name: "Start" }), branch("2", "1")],
         null,
     );
-    assert.deepEqual(shape(named), [["Start", [["said 2", []]]]]);
+    assert.deepEqual(shape(named), [["Start", [["message 2", []]]]]);
 });
 
 test("what is shown, the way to it, and the newest end of each", () => {
@@ -120,9 +120,9 @@ test("a checkpoint in the middle of a branch", () => {
 });
 
 test("parents that are not there, and circles, do no harm", () => {
-    assert.deepEqual(shape(buildTree([branch("2", "gone")], null)), [["said 2", []]]);
+    assert.deepEqual(shape(buildTree([branch("2", "gone")], null)), [["message 2", []]]);
     const circle = buildTree([branch("1", "2"), branch("2", "1")], "19");
-    assert.deepEqual(shape(circle), [["said 1", [["said 2", []]]]]);
+    assert.deepEqual(shape(circle), [["message 1", [["message 2", []]]]]);
     assert.deepEqual(buildTree([], null), []);
 });
 

@@ -1,7 +1,7 @@
 // The branches of one agent's line as a tree for people: what differs, in order, and where one is.
 // Pure.
 import type { Branch } from "@/api/heddle";
-import { textOf } from "@/talk/text";
+import { textOf } from "@/chat/text";
 
 export interface Node {
     branch: Branch;

@@ -3,13 +3,13 @@ import { useCallback, useEffect, useMemo, useState } from "react";
 import { reasonOf, statusOf } from "@/api/client";
 import { getBranches, type Branches } from "@/api/heddle";
 import { useStore } from "@/api/store";
-import type { Line } from "@/talk/line";
-import { useRoom } from "@/talk/room";
+import type { AgentChat } from "@/chat/agentChat";
+import { useOpenThread } from "@/chat/openThread";
 import { threadChanges } from "@/threads/changes";
 import { buildTree, type Node } from "./model";
 
 export interface Tree {
-    line: Line;
+    chat: AgentChat;
     nodes: Node[];
     count: number;
 }
@@ -39,13 +39,13 @@ async function readAll(threadId: string, ids: string[], signal: AbortSignal) {
 }
 
 export function useTrees() {
-    const { threadId, exists, lines } = useRoom();
+    const { threadId, exists, chats } = useOpenThread();
     const changes = useStore(threadChanges);
     const [asked, setAsked] = useState(0);
     const [now, setNow] = useState<Read>({ all: new Map(), isLoading: true, reason: null });
-    const ids = lines.map((line) => line.assistantId).join();
-    const ends = lines
-        .map((line) => `${line.phase} ${line.state?.checkpoint.checkpoint_id ?? ""}`)
+    const ids = chats.map((chat) => chat.assistantId).join();
+    const ends = chats
+        .map((chat) => `${chat.phase} ${chat.state?.checkpoint.checkpoint_id ?? ""}`)
         .join();
 
     useEffect(() => {
@@ -62,18 +62,18 @@ export function useTrees() {
     }, [threadId, exists, ids, ends, changes, asked]);
 
     const reload = useCallback(() => setAsked((count) => count + 1), []);
-    const heads = lines.map((line) => line.head ?? "").join();
+    const heads = chats.map((chat) => chat.head ?? "").join();
     const trees = useMemo(
         () =>
-            lines.flatMap((line): Tree[] => {
-                const read = now.all.get(line.assistantId);
+            chats.flatMap((chat): Tree[] => {
+                const read = now.all.get(chat.assistantId);
                 if (!read || read.branches.length === 0) return [];
-                const nodes = buildTree(read.branches, line.head ?? read.head);
+                const nodes = buildTree(read.branches, chat.head ?? read.head);
                 return [
-                    { line, nodes, count: read.branches.filter((branch) => branch.leaf).length },
+                    { chat, nodes, count: read.branches.filter((branch) => branch.leaf).length },
                 ];
             }),
-        // A line is another one with each piece of a stream; its tree is not.
+        // A chat is another one with each piece of a stream; its tree is not.
         [now, ids, heads],
     );
     return { trees, isLoading: now.isLoading, reason: now.reason, reload };

@@ -2,7 +2,7 @@ import type { ThreadState } from "@langchain/langgraph-sdk";
 import { useCallback, useEffect, useRef, useState } from "react";
 import { ask, reasonOf } from "@/api/client";
 import { threadPath, type State } from "@/api/heddle";
-import type { Line } from "@/talk/line";
+import type { AgentChat } from "@/chat/agentChat";
 import { fullDate, shortDate } from "@/threads/dates";
 import { Button } from "@/ui/Button";
 import styles from "./StatePanel.module.css";
@@ -29,15 +29,15 @@ function rowOf({ checkpoint, metadata, created_at, next }: ThreadState<State>): 
     };
 }
 
-/** The checkpoints of the line with all of its branches, newest first, in pages. */
-export function History({ threadId, line }: { threadId: string; line: Line }) {
-    const shownId = line.state?.checkpoint.checkpoint_id ?? null;
+/** The checkpoints of the chat with all of its branches, newest first, in pages. */
+export function History({ threadId, chat }: { threadId: string; chat: AgentChat }) {
+    const shownId = chat.state?.checkpoint.checkpoint_id ?? null;
     const [rows, setRows] = useState<Row[]>([]);
     const [hasMore, setMore] = useState(true);
     const [isLoading, setLoading] = useState(false);
     const [problem, setProblem] = useState<string | null>(null);
     const newest = useRef<string | null>(null);
-    const ns = line.state?.checkpoint.checkpoint_ns ?? "";
+    const ns = chat.state?.checkpoint.checkpoint_ns ?? "";
 
     const load = useCallback(
         async (before: string | null) => {
@@ -66,7 +66,7 @@ export function History({ threadId, line }: { threadId: string; line: Line }) {
         },
         [threadId, ns],
     );
-    // The end of the line moves on with each run; going back in it changes nothing.
+    // The end of the chat moves on with each run; going back in it changes nothing.
     const isKnown = rows.some((row) => row.id === shownId);
     useEffect(() => {
         if (shownId === null || isKnown || newest.current === shownId) return;
@@ -83,7 +83,7 @@ export function History({ threadId, line }: { threadId: string; line: Line }) {
                         <button
                             type="button"
                             aria-current={row.id === shownId ? "true" : undefined}
-                            onClick={() => line.show(row.id)}
+                            onClick={() => chat.show(row.id)}
                         >
                             <span className="visually-hidden">Show </span>
                             <span className={styles.step}>{row.step}</span>
@@ -115,8 +115,8 @@ export function History({ threadId, line }: { threadId: string; line: Line }) {
                     {isLoading ? "Loading…" : "Show earlier ones"}
                 </Button>
             )}
-            {line.head !== null && (
-                <Button icon="forward" onClick={() => line.show(null)}>
+            {chat.head !== null && (
+                <Button icon="forward" onClick={() => chat.show(null)}>
                     Back to the end
                 </Button>
             )}

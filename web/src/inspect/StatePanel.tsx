@@ -1,10 +1,10 @@
-// The stored state at the shown checkpoint of an agent's line, for those who build agents.
+// The stored state at the shown checkpoint of an agent's chat, for those who build agents.
 import type { ThreadState } from "@langchain/langgraph-sdk";
 import { useState, type ReactNode } from "react";
 import { nameOf, useAssistants } from "@/api/assistants";
 import type { State } from "@/api/heddle";
-import type { Line } from "@/talk/line";
-import { useRoom } from "@/talk/room";
+import type { AgentChat } from "@/chat/agentChat";
+import { useOpenThread } from "@/chat/openThread";
 import { CopyButton } from "@/threads/CopyButton";
 import { fullDate } from "@/threads/dates";
 import { Changes } from "./Changes";
@@ -36,7 +36,7 @@ function Part({
     );
 }
 
-function Point({ state, line }: { state: ThreadState<State>; line: Line }) {
+function Point({ state, chat }: { state: ThreadState<State>; chat: AgentChat }) {
     const { checkpoint, parent_checkpoint, metadata, created_at, next } = state;
     const id = checkpoint.checkpoint_id ?? "";
     const parent = parent_checkpoint?.checkpoint_id;
@@ -54,7 +54,7 @@ function Point({ state, line }: { state: ThreadState<State>; line: Line }) {
                         type="button"
                         className={styles.parent}
                         title={parent}
-                        onClick={() => line.show(parent)}
+                        onClick={() => chat.show(parent)}
                     >
                         <span className="visually-hidden">Go to the parent </span>
                         <code>{parent}</code>
@@ -110,18 +110,18 @@ function Tasks({ tasks }: { tasks: ThreadState<State>["tasks"] }) {
     );
 }
 
-function StateOf({ line, threadId }: { line: Line; threadId: string }) {
-    const { state, assistantId } = line;
+function StateOf({ chat, threadId }: { chat: AgentChat; threadId: string }) {
+    const { state, assistantId } = chat;
     if (!state)
         return (
             <p className={styles.soft}>
-                {line.phase === "loading" ? "Loading…" : "Nothing is stored yet."}
+                {chat.phase === "loading" ? "Loading…" : "Nothing is stored yet."}
             </p>
         );
     const id = state.checkpoint.checkpoint_id ?? "";
     return (
         <>
-            <Point state={state} line={line} />
+            <Point state={state} chat={chat} />
             {state.tasks.length > 0 && (
                 <Part title="Tasks">
                     <Tasks tasks={state.tasks} />
@@ -142,28 +142,28 @@ function StateOf({ line, threadId }: { line: Line; threadId: string }) {
                 <JsonNode key={id} name="checkpoint" value={state} isOpen />
             </Part>
             <Part title="History">
-                <History key={assistantId} threadId={threadId} line={line} />
+                <History key={assistantId} threadId={threadId} chat={chat} />
             </Part>
         </>
     );
 }
 
 export function StatePanel() {
-    const { lines, active, threadId } = useRoom();
+    const { chats, active, threadId } = useOpenThread();
     const { list } = useAssistants();
     const [chosen, setChosen] = useState<string | null>(null);
-    const line = lines.find((one) => one.assistantId === chosen) ?? active ?? lines[0];
-    if (!line) return <p className={styles.soft}>Nothing is stored yet.</p>;
+    const chat = chats.find((one) => one.assistantId === chosen) ?? active ?? chats[0];
+    if (!chat) return <p className={styles.soft}>Nothing is stored yet.</p>;
     return (
         <div className={styles.panel}>
-            {lines.length > 1 && (
+            {chats.length > 1 && (
                 <label className={styles.agent}>
                     Agent
                     <select
-                        value={line.assistantId}
+                        value={chat.assistantId}
                         onChange={(event) => setChosen(event.target.value)}
                     >
-                        {lines.map(({ assistantId }) => (
+                        {chats.map(({ assistantId }) => (
                             <option key={assistantId} value={assistantId}>
                                 {nameOf(list.find((one) => one.assistant_id === assistantId))}
                             </option>
@@ -171,7 +171,7 @@ export function StatePanel() {
                     </select>
                 </label>
             )}
-            <StateOf key={line.assistantId} line={line} threadId={threadId} />
+            <StateOf key={chat.assistantId} chat={chat} threadId={threadId} />
         </div>
     );
 }

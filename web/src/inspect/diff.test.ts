@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { diff, labelOf } from "./diff";
 
-const said = (id: string, type: string, content: string) => ({ id, type, content });
+const message = (id: string, type: string, content: string) => ({ id, type, content });
 const paths = (before: unknown, after: unknown) =>
     diff(before, after).changes.map(({ kind, path }) => `${kind} ${path.join(".")}`);
 
@@ -33,13 +33,17 @@ test("plain lists are compared by place", () => {
 
 test("messages are compared by id", () => {
     const before = {
-        messages: [said("1", "human", "hi"), said("2", "ai", "hello"), said("3", "human", "bye")],
+        messages: [
+            message("1", "human", "hi"),
+            message("2", "ai", "hello"),
+            message("3", "human", "bye"),
+        ],
     };
     const after = {
         messages: [
-            said("2", "ai", "Hello."),
-            said("3", "human", "bye"),
-            said("4", "ai", "See you"),
+            message("2", "ai", "Hello."),
+            message("3", "human", "bye"),
+            message("4", "ai", "See you"),
         ],
     };
     const { changes } = diff(before, after);
@@ -54,10 +58,11 @@ test("messages are compared by id", () => {
 });
 
 test("ids that occur twice are no ids", () => {
-    const twice = [said("1", "ai", "a"), said("1", "ai", "b")];
-    assert.deepEqual(paths({ messages: twice }, { messages: [...twice, said("2", "ai", "c")] }), [
-        "added messages.2",
-    ]);
+    const twice = [message("1", "ai", "a"), message("1", "ai", "b")];
+    assert.deepEqual(
+        paths({ messages: twice }, { messages: [...twice, message("2", "ai", "c")] }),
+        ["added messages.2"],
+    );
 });
 
 test("no more than asked for", () => {
@@ -79,7 +84,7 @@ test("very deep states end", () => {
 });
 
 test("labels", () => {
-    assert.equal(labelOf(said("1", "ai", "It is  sunny\nin Rome")), "ai: It is sunny in Rome");
+    assert.equal(labelOf(message("1", "ai", "It is  sunny\nin Rome")), "ai: It is sunny in Rome");
     assert.equal(
         labelOf({ type: "ai", content: "", tool_calls: [{ name: "weather" }] }),
         "ai: calls weather",
@@ -87,5 +92,5 @@ test("labels", () => {
     assert.equal(labelOf({ type: "ai", content: [{ type: "text", text: "x" }] }), "ai: x");
     assert.equal(labelOf({ type: "dog" }), undefined);
     assert.equal(labelOf("text"), undefined);
-    assert.equal(labelOf(said("1", "ai", "x".repeat(200)))?.length, 85);
+    assert.equal(labelOf(message("1", "ai", "x".repeat(200)))?.length, 85);
 });

@@ -5,7 +5,7 @@ import { isRefused, session, signIn } from "@/api/session";
 import { useStore } from "@/api/store";
 import { Button } from "@/ui/Button";
 import { identityOf } from "./identity";
-import { leaveWithOthers } from "./leave";
+import { signOutWithOtherTabs } from "./signOut";
 import { exchange, returned } from "./oidc";
 import type { Way } from "./pkce";
 import { keepRenewed } from "./renew";
@@ -14,7 +14,7 @@ import styles from "./SignInGate.module.css";
 import { SignInAgain, SignInPage } from "./SignInPage";
 
 keepRenewed();
-leaveWithOthers();
+signOutWithOtherTabs();
 
 const noWays: Way[] = [];
 let isTaken = false;

@@ -4,9 +4,9 @@ import { ask, reasonOf, statusOf } from "@/api/client";
 import { signIn } from "@/api/session";
 import { Button } from "@/ui/Button";
 import { TextField } from "@/ui/Field";
-import { leave } from "./leave";
+import { signOut } from "./signOut";
 import { begin } from "./oidc";
-import { endOf } from "./person";
+import { expiryOf } from "./person";
 import type { Way } from "./pkce";
 import { loadSettings } from "./settings";
 import styles from "./SignInGate.module.css";
@@ -25,7 +25,7 @@ async function tryToken(token: string, remember: boolean): Promise<void> {
             throw new Error("The server does not accept this token or key.");
         throw error;
     }
-    signIn({ token, expires: endOf(token), refreshToken: null, way: null }, remember);
+    signIn({ token, expires: expiryOf(token), refreshToken: null, way: null }, remember);
 }
 
 /** A header has no spaces, line ends or letters beyond ASCII. */
@@ -174,7 +174,7 @@ export function SignInAgain(props: PageProps) {
                 title="Sign in again"
                 text="Your session has ended. What you were writing is still here."
             />
-            <Button kind="quiet" className={styles.leave} onClick={() => void leave()}>
+            <Button kind="quiet" className={styles.signOut} onClick={() => void signOut()}>
                 Sign out instead
             </Button>
         </dialog>

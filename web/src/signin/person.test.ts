@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { endOf, issuerOf, personOf } from "./person";
+import { expiryOf, issuerOf, personOf } from "./person";
 
 const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64url");
 const tokenOf = (claims: object) => `${part({ alg: "none" })}.${part(claims)}.sig`;
@@ -30,11 +30,11 @@ test("a renewed token is the same person, another subject or issuer is not", () 
 });
 
 test("ends and issuers, and what is no token", () => {
-    assert.equal(endOf(tokenOf({ exp: 12 })), 12_000);
-    assert.equal(endOf(tokenOf({})), null);
+    assert.equal(expiryOf(tokenOf({ exp: 12 })), 12_000);
+    assert.equal(expiryOf(tokenOf({})), null);
     assert.equal(issuerOf(tokenOf({ iss: "https://i" })), "https://i");
     for (const text of ["", "a.b", "a.b.c", "a.!!!.c", `a.${part(null)}.c`, `a.${part("x")}.c`]) {
-        assert.equal(endOf(text), null);
+        assert.equal(expiryOf(text), null);
         assert.equal(issuerOf(text), null);
     }
 });

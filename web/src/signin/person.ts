@@ -42,7 +42,7 @@ export function personOf(token: string): Person {
 }
 
 /** When a token ends, in milliseconds; null: it does not say. */
-export function endOf(token: string): number | null {
+export function expiryOf(token: string): number | null {
     const exp = claimsOf(token)?.exp;
     return typeof exp === "number" ? exp * 1000 : null;
 }

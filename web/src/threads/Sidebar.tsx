@@ -5,7 +5,7 @@ import { goToThread } from "@/app/route";
 import { Button, IconButton } from "@/ui/Button";
 import { narrow } from "@/ui/media";
 import { SearchField } from "./SearchField";
-import { SideFoot } from "./SideFoot";
+import { SidebarFooter } from "./SidebarFooter";
 import styles from "./Sidebar.module.css";
 import { ThreadList } from "./ThreadList";
 
@@ -92,7 +92,7 @@ export function Sidebar({ isOpen, onClose }: { isOpen: boolean; onClose(): void 
             </Button>
             <SearchField />
             <ThreadList />
-            <SideFoot />
+            <SidebarFooter />
         </nav>
     );
 }

@@ -1,7 +1,7 @@
 // Title and menu of the conversation.
 import { useEffect, useRef, useState, type KeyboardEvent } from "react";
 import { reasonOf } from "@/api/client";
-import { useRoom } from "@/talk/room";
+import { useOpenThread } from "@/chat/openThread";
 import { IconButton } from "@/ui/Button";
 import { Menu, type MenuItem } from "@/ui/Menu";
 import { toast } from "@/ui/toast";
@@ -69,8 +69,8 @@ function useF2(isOn: boolean, start: () => void) {
 }
 
 export function ThreadHead() {
-    const room = useRoom();
-    const { threadId, exists, isMissing, isWorking } = room;
+    const thread = useOpenThread();
+    const { threadId, exists, isMissing, isWorking } = thread;
     const { record, isLoading } = useRecord(threadId, exists);
     const [isRenaming, setRenaming] = useState(false);
     const [isOpen, setOpen] = useState(false);
@@ -122,12 +122,12 @@ export function ThreadHead() {
         {
             label: "Export as Markdown",
             icon: "download",
-            onSelect: () => exportThread(record, room.entries, "md"),
+            onSelect: () => exportThread(record, thread.entries, "md"),
         },
         {
             label: "Export as JSON",
             icon: "download",
-            onSelect: () => exportThread(record, room.entries, "json"),
+            onSelect: () => exportThread(record, thread.entries, "json"),
         },
         ...(record.role === undefined || record.role === "owner"
             ? [

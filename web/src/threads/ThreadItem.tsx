@@ -34,7 +34,7 @@ export const ThreadItem = memo(function ThreadItem({ thread, agent, now, isCurre
             <a
                 className={styles.item}
                 href={formatRoute({
-                    view: "talk",
+                    view: "chat",
                     threadId: thread.thread_id,
                     at: null,
                     agent: null,

@@ -109,7 +109,7 @@ export function ThreadList() {
         [threads, hidden],
     );
     const agents = useMemo(() => new Map(list.map((one) => [one.assistant_id, one])), [list]);
-    const current = route.view === "talk" ? route.threadId : null;
+    const current = route.view === "chat" ? route.threadId : null;
     const isEmpty = shown.length === 0;
     const groups = new Map<Group, ThreadRecord[]>();
     for (const thread of shown) {

@@ -1,7 +1,7 @@
 // Whether the user may write in the conversation, and what to say where it is written if not.
 import { connection } from "@/api/connection";
 import { useStore } from "@/api/store";
-import { useStanding } from "@/talk/room";
+import { useThreadSummary } from "@/chat/openThread";
 import { useRole } from "./records";
 
 export interface Access {
@@ -31,7 +31,7 @@ const offline: Access = {
 };
 
 export function useAccess(): Access {
-    const { threadId, isMissing } = useStanding();
+    const { threadId, isMissing } = useThreadSummary();
     const role = useRole(threadId); // the head of the conversation keeps it fresh
     const state = useStore(connection);
     if (isMissing) return missing;

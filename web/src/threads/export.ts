@@ -1,13 +1,13 @@
 // What was said, as a file. Made here, of what is shown.
 import { getAssistants, nameOf } from "@/api/assistants";
-import type { Entry } from "@/talk/room";
+import type { Entry } from "@/chat/openThread";
 import { fileNameOf, markdownOf } from "./markdown";
 import { titleOfRecord, type ThreadRecord } from "./records";
 
-function whoSaid({ line, message }: Entry): string {
+function authorOf({ chat, message }: Entry): string {
     if (message.type === "human") return "You";
     if (message.type === "tool") return `Result of ${message.name ?? "a tool"}`;
-    return nameOf(getAssistants().find((one) => one.assistant_id === line.assistantId));
+    return nameOf(getAssistants().find((one) => one.assistant_id === chat.assistantId));
 }
 
 function save(name: string, type: string, text: string) {
@@ -23,12 +23,12 @@ export function exportThread(record: ThreadRecord, entries: Entry[], kind: "md" 
     const title = titleOfRecord(record);
     const name = fileNameOf(title, kind);
     if (kind === "md") {
-        const said = entries.map((entry) => ({ who: whoSaid(entry), message: entry.message }));
-        save(name, "text/markdown", markdownOf(title, said));
+        const messages = entries.map((entry) => ({ who: authorOf(entry), message: entry.message }));
+        save(name, "text/markdown", markdownOf(title, messages));
         return;
     }
-    const messages = entries.map(({ line, message }) => ({
-        assistant_id: line.assistantId,
+    const messages = entries.map(({ chat, message }) => ({
+        assistant_id: chat.assistantId,
         ...message,
     }));
     save(

@@ -7,7 +7,7 @@ import { fileNameOf, markdownOf } from "./markdown";
 const message = (fields: object) => fields as Message;
 
 test("a conversation as Markdown", () => {
-    const said = [
+    const messages = [
         { who: "You", message: message({ type: "human", content: "What is the weather?\n" }) },
         {
             who: "agent",
@@ -24,7 +24,7 @@ test("a conversation as Markdown", () => {
         },
     ];
     assert.equal(
-        markdownOf("Rome", said),
+        markdownOf("Rome", messages),
         "# Rome\n\n## You\n\nWhat is the weather?\n\n" +
             '## agent\n\nCalls `weather`:\n\n```json\n{\n  "city": "Rome"\n}\n```\n\n' +
             "## Result of weather\n\nsunny\n\n## agent\n\nIt is sunny.\n",

@@ -1,8 +1,8 @@
 // A conversation as Markdown. Pure.
 import type { Message } from "@langchain/langgraph-sdk";
-import { textOf } from "@/talk/text";
+import { textOf } from "@/chat/text";
 
-export interface Said {
+export interface ExportedMessage {
     who: string;
     message: Message;
 }
@@ -17,8 +17,8 @@ function calls(message: Message): string {
         .join("\n\n");
 }
 
-export function markdownOf(title: string, said: Said[]): string {
-    const parts = said.map(({ who, message }) =>
+export function markdownOf(title: string, messages: ExportedMessage[]): string {
+    const parts = messages.map(({ who, message }) =>
         [`## ${who}`, textOf(message.content).trim(), calls(message)].filter(Boolean).join("\n\n"),
     );
     return `${[`# ${title}`, ...parts].join("\n\n")}\n`;

@@ -6,7 +6,7 @@ import { ask } from "@/api/client";
 import { threadPath } from "@/api/heddle";
 import { createStore, useStore } from "@/api/store";
 import { onOtherPerson } from "@/signin/identity";
-import { titleOf } from "@/talk/text";
+import { titleOf } from "@/chat/text";
 import { noteThreadChange, threadChanges } from "./changes";
 
 export type Role = "owner" | "editor" | "viewer";

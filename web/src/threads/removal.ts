@@ -32,7 +32,7 @@ function hide(threadId: string, isHidden: boolean) {
 
 function isShown(threadId: string): boolean {
     const route = getRoute();
-    return route.view === "talk" && route.threadId === threadId;
+    return route.view === "chat" && route.threadId === threadId;
 }
 
 function undo(threadId: string) {

@@ -1,0 +1,116 @@
+// A conversation: its head, what was said, where to write, and a drawer at the side for those who
+// look closer.
+import { useEffect, useRef, useState } from "react";
+import { flushSync } from "react-dom";
+import { AgentPicker } from "@/agents/AgentPicker";
+import { newId } from "@/api/ids";
+import { BranchNotice } from "@/branches/BranchNotice";
+import { Composer } from "@/chat/Composer";
+import { Conversation } from "@/chat/Conversation";
+import { OpenThreadProvider } from "@/chat/openThread";
+import { ThreadHead } from "@/threads/ThreadHead";
+import { IconButton } from "@/ui/Button";
+import { small, useMatches } from "@/ui/media";
+import { Drawer, type DrawerName } from "./Drawer";
+import { lazyPart } from "./lazyPart";
+import styles from "./ChatView.module.css";
+
+interface PanelProps {
+    /** Something else is shown in the conversation, because it was chosen here. */
+    onChosen(): void;
+}
+
+const panels = {
+    tree: lazyPart<PanelProps>(() =>
+        import("@/branches/TreePanel").then((module) => module.TreePanel),
+    ),
+    state: lazyPart<PanelProps>(() =>
+        import("@/inspect/StatePanel").then((module) => module.StatePanel),
+    ),
+    graph: lazyPart<PanelProps>(() =>
+        import("@/agents/GraphPanel").then((module) => module.GraphPanel),
+    ),
+};
+
+const titles: Record<DrawerName, string> = { tree: "Branches", state: "State", graph: "Graph" };
+
+interface TalkProps {
+    threadId: string | null;
+    at: string | null;
+    agent: string | null;
+    onMenu(): void;
+}
+
+/**
+ * A new conversation has its id before it is made, so that nothing starts anew when its first
+ * message is sent.
+ */
+function useThreadId(asked: string | null): { id: string; isNew: boolean } {
+    const made = useRef<string | null>(null);
+    const [fresh, setFresh] = useState(() => newId());
+    useEffect(() => {
+        // Back at "new" after a conversation was made: another one.
+        if (asked === null && made.current === fresh) {
+            made.current = null;
+            setFresh(newId());
+        } else if (asked === fresh) {
+            made.current = fresh;
+        }
+    }, [asked, fresh]);
+    return { id: asked ?? fresh, isNew: asked === null };
+}
+
+export function ChatView({ threadId, at, agent, onMenu }: TalkProps) {
+    const { id, isNew } = useThreadId(threadId);
+    const [open, setOpen] = useState<DrawerName | null>(null);
+    const Panel = open ? panels[open] : null;
+    const tools = useRef<HTMLElement>(null);
+    // Who can't see it can't reach it either.
+    const isCovered = useMatches(small) && open !== null;
+    const close = () => {
+        flushSync(() => setOpen(null));
+        tools.current?.querySelector<HTMLElement>(`[data-drawer="${open}"]`)?.focus();
+    };
+
+    return (
+        <OpenThreadProvider key={id} threadId={id} isNew={isNew} at={at} agent={agent}>
+            <header className={styles.head} inert={isCovered}>
+                <IconButton
+                    icon="menu"
+                    label="Conversations"
+                    tip="left"
+                    className={styles.menu}
+                    onClick={onMenu}
+                />
+                <ThreadHead />
+                <nav ref={tools} className={styles.tools} aria-label="Look closer">
+                    {(Object.keys(titles) as DrawerName[]).map((name) => (
+                        <IconButton
+                            key={name}
+                            icon={name === "state" ? "inspect" : name}
+                            label={titles[name]}
+                            tip="right"
+                            data-drawer={name}
+                            aria-pressed={open === name}
+                            onClick={() => setOpen(open === name ? null : name)}
+                        />
+                    ))}
+                </nav>
+            </header>
+            <div className={styles.body}>
+                <section className={styles.talk} aria-label="Conversation" inert={isCovered}>
+                    <Conversation />
+                    <div className={styles.foot}>
+                        <BranchNotice />
+                        <Composer picker={<AgentPicker />} />
+                    </div>
+                </section>
+                {open && Panel && (
+                    <Drawer title={titles[open]} onClose={close}>
+                        <Panel onChosen={() => isCovered && close()} />
+                    </Drawer>
+                )}
+            </div>
+        </OpenThreadProvider>
+    );
+}

@@ -1,0 +1,35 @@
+// Parts of the page that are loaded when somebody first looks at them. A server that can't be
+// reached is waited for; one that was renewed since may not have them any more.
+import { lazy, Suspense, type ComponentType } from "react";
+import { askText } from "@/api/client";
+import { untilReached } from "@/api/connection";
+import { Boundary } from "./Boundary";
+import styles from "./lazyPart.module.css";
+
+async function whenReached<T>(load: () => Promise<T>): Promise<T> {
+    try {
+        return await load();
+    } catch {
+        await askText("/ok", { as: null }).catch(() => untilReached());
+        return load();
+    }
+}
+
+export function lazyPart<Props extends object>(load: () => Promise<ComponentType<Props>>) {
+    const Loaded = lazy(async () => ({ default: await whenReached(load) }));
+    return function Part(props: Props) {
+        return (
+            <Boundary>
+                <Suspense
+                    fallback={
+                        <p className={styles.loading} role="status">
+                            Loading…
+                        </p>
+                    }
+                >
+                    <Loaded {...props} />
+                </Suspense>
+            </Boundary>
+        );
+    };
+}

@@ -1,0 +1,35 @@
+// Which branch of which agent is shown, as the address says it: `at` and `agent` are lists of equal
+// length. An agent that is not named is shown at the end of its chat; a checkpoint without an agent
+// counts for all.
+
+export interface Heads {
+    at: string | null;
+    agent: string | null;
+}
+
+const ANYBODY = "";
+
+function read({ at, agent }: Heads): Map<string, string> {
+    const agents = agent?.split(",") ?? [];
+    const heads = new Map<string, string>();
+    at?.split(",").forEach((head, i) => {
+        if (head) heads.set(agents[i] ?? ANYBODY, head);
+    });
+    return heads;
+}
+
+/** The chosen head of an agent; null: the end of its chat. */
+export function headOf(heads: Heads, assistantId: string): string | null {
+    const chosen = read(heads);
+    return chosen.get(assistantId) ?? chosen.get(ANYBODY) ?? null;
+}
+
+/** The same with another head for one agent. */
+export function withHead(heads: Heads, assistantId: string, head: string | null): Heads {
+    const next = read(heads);
+    next.delete(ANYBODY);
+    next.delete(assistantId);
+    if (head) next.set(assistantId, head);
+    if (next.size === 0) return { at: null, agent: null };
+    return { at: [...next.values()].join(","), agent: [...next.keys()].join(",") };
+}

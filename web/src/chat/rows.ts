@@ -1,0 +1,96 @@
+// The rows of a conversation: messages with what belongs to them. Pure.
+import type { Message } from "@langchain/langgraph-sdk";
+import { callsOf } from "./parts";
+import type { Entry } from "./openThread";
+
+export interface Row {
+    entry: Entry;
+    /** What the tools said that this message calls. */
+    results: Message[];
+    /** Whoever reads on does not know yet who speaks. */
+    showsName: boolean;
+    /** Of a message of the user: another one follows, and no answer is between them. */
+    isUnanswered: boolean;
+    /** Of the last message of an answer: the user's message that it answers; null otherwise. */
+    answers: Entry | null;
+}
+
+const noResults: Message[] = [];
+
+const callOf = (message: Message) => (message.type === "tool" ? message.tool_call_id : null);
+
+/** Results by the call that they answer, of one agent. */
+function resultsOf(entries: Entry[]): Map<string, Message> {
+    const results = new Map<string, Message>();
+    for (const { chat, message } of entries) {
+        const call = callOf(message);
+        if (call) results.set(`${chat.assistantId} ${call}`, message);
+    }
+    return results;
+}
+
+const isOwn = ({ message, origin }: Entry) => message.type === "human" && !origin?.delegated;
+
+/** One run may bring several messages of the user: they are one turn. */
+function isSameTurn(one: Entry, other: Entry): boolean {
+    return one.origin === undefined || one.origin.checkpoint_id === other.origin?.checkpoint_id;
+}
+
+interface Turns {
+    unanswered: Set<Entry>;
+    answers: Map<Entry, Entry>;
+}
+
+/** What each message is in the turn of its chat. */
+function turnsOf(entries: Entry[]): Turns {
+    const turns: Turns = { unanswered: new Set(), answers: new Map() };
+    const before = new Map<string, Entry>(); // the last message of each chat
+    const asked = new Map<string, Entry>(); // the user's last message of each chat
+    const end = (chat: string) => {
+        const [last, own] = [before.get(chat), asked.get(chat)];
+        if (last?.message.type === "ai" && own) turns.answers.set(last, own);
+    };
+    for (const entry of entries) {
+        const chat = entry.chat.assistantId;
+        const last = before.get(chat);
+        if (isOwn(entry)) {
+            end(chat);
+            if (last && isOwn(last) && !isSameTurn(last, entry)) turns.unanswered.add(last);
+            asked.set(chat, entry);
+        }
+        if (entry.message.type !== "remove") before.set(chat, entry);
+    }
+    for (const chat of before.keys()) end(chat);
+    return turns;
+}
+
+export function rowsOf(entries: Entry[]): Row[] {
+    const results = resultsOf(entries);
+    const turns = turnsOf(entries);
+    const agents = new Set(entries.map((entry) => entry.chat.assistantId));
+    const shown = new Set<Message>();
+    const rows: Row[] = [];
+    let speaker: string | null = null;
+    for (const entry of entries) {
+        const { chat, message } = entry;
+        if (message.type === "remove" || shown.has(message)) continue;
+        const own =
+            message.type === "ai"
+                ? callsOf(message).flatMap(
+                      (call) => results.get(`${chat.assistantId} ${call.id}`) ?? [],
+                  )
+                : noResults;
+        for (const result of own) shown.add(result);
+        const isAgent = message.type !== "human";
+        rows.push({
+            entry,
+            results: own.length > 0 ? own : noResults,
+            showsName: isAgent && speaker !== chat.assistantId,
+            isUnanswered: turns.unanswered.has(entry),
+            answers: turns.answers.get(entry) ?? null,
+        });
+        if (isAgent) speaker = chat.assistantId;
+        else if (agents.size > 1) speaker = null;
+    }
+    return rows;
+}
