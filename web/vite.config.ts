@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vite";
 
-// `npm run dev` serves the page from source and asks a Heddle server for everything else.
+// `npm run dev` serves the page from source and proxies other requests to a Heddle server.
 const server = process.env.HEDDLE_URL ?? "http://localhost:2024";
 const forwarded = [
     "/threads",
@@ -20,8 +20,8 @@ export default defineConfig({
     css: { modules: { localsConvention: "camelCaseOnly" } },
     build: {
         target: "es2022",
-        cssCodeSplit: false, // a part that is asked for a second time would come without its style
-        assetsInlineLimit: 0, // a data: script or style would be against the policy
+        cssCodeSplit: false, // a part that is loaded a second time would lack its style
+        assetsInlineLimit: 0, // the content security policy forbids data: scripts and styles
         modulePreload: { polyfill: false },
         chunkSizeWarningLimit: 800,
         rollupOptions: {

@@ -1,19 +1,21 @@
 // What specs import:
 //
 //   import { expect, test } from "../lib";
-//   test("says something", async ({ heddle, room }) => { … });
+//   test("says something", async ({ heddle, chat }) => { … });
 import { test as base, expect } from "@playwright/test";
 import { startHeddle, type Heddle, type ServeOptions } from "./heddle";
 import { startIssuer, type Issuer } from "./issuer";
 import { startMock, type Mock, type Script } from "./mock";
 import { startPacedModel, type PacedModel } from "./paced";
-import { roomOf, type Room } from "./room";
+import { chatOf, type Chat } from "./chat";
 import { startWeather, type Weather } from "./tools";
 import { watchContext, type Watch } from "./watch";
 
+type Serve = (options?: ServeOptions) => Promise<Heddle>;
+
 type Fixtures = {
-    /** serve(options): a server for this test alone, with a model of its own. */
-    serve: (options?: ServeOptions) => Promise<Heddle>;
+    /** serve(options): a server for this test alone, with its own model. */
+    serve: Serve;
     /** mock(script): one more model. */
     mock: (script?: Script) => Promise<Mock>;
     /**
@@ -28,7 +30,7 @@ type Fixtures = {
     /** What the page may not do; looked at after every test. */
     watch: Watch;
     /** The page at work: what people see and press. */
-    room: Room;
+    chat: Chat;
 };
 type Shared = {
     /** One server for all tests of a worker: its threads and assistants are everybody's. */
@@ -94,14 +96,14 @@ export const test = base.extend<Fixtures, Shared>({
         },
         { auto: true },
     ],
-    room: async ({ page }, use) => use(roomOf(page)),
+    chat: async ({ page }, use) => use(chatOf(page)),
 });
 
 export { expect };
-export type { Heddle, Issuer, Mock, Room, Script, ServeOptions, Watch, Weather };
+export type { Chat, Heddle, Issuer, Mock, Script, Serve, ServeOptions, Watch, Weather };
 export { expectNoViolations } from "./axe";
 export { waitFor } from "./programs";
 export * from "./seed";
-export { roomOf } from "./room";
+export { chatOf } from "./chat";
 export { shot } from "./shot";
 export { FAILED_REQUEST } from "./watch";

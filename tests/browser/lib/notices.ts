@@ -2,7 +2,7 @@
 // has the time.
 import type { Page } from "@playwright/test";
 
-/** As the page has them: toasts and Undo, "Connected again", "Copied". */
+/** As the page has them: toasts and Undo, "Reconnected", "Copied". */
 const TIMES_MS = [7000, 3000, 1500];
 
 /** From the next load of the page on; what it returns lets the time pass. */

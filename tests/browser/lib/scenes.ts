@@ -39,7 +39,7 @@ export const SCENES: Script = {
     rules: [
         {
             when: { user: "fail" },
-            error: { status: 400, message: "The model has no room for so long a text." },
+            error: { status: 400, message: "The model has no chat for so long a text." },
         },
         { when: { user: "slow" }, content: LONG, delay_ms: 120 },
         { when: { user: ["weekend", "train"] }, content: OTHER },

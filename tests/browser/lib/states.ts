@@ -2,7 +2,7 @@
 // and may return what is to be done afterwards. axe looks at all of them, the pictures of the
 // documentation are of some.
 import { expect, type Page } from "@playwright/test";
-import { roomOf } from "./room";
+import { chatOf } from "./chat";
 import type { Scenes } from "./scenes";
 import { FAILED_REQUEST, type Watch } from "./watch";
 
@@ -12,10 +12,7 @@ export type State = (stage: Stage) => Promise<void | (() => Promise<void>)>;
 const isNarrow = (page: Page) => (page.viewportSize()?.width ?? 1280) < 700;
 
 export async function openDrawer(page: Page, name: "Branches" | "State" | "Graph") {
-    await page
-        .getByRole("navigation", { name: "Look closer" })
-        .getByRole("button", { name })
-        .click();
+    await page.getByRole("navigation", { name: "Panels" }).getByRole("button", { name }).click();
     await expect(page.getByRole("complementary", { name })).toBeVisible();
     await page.mouse.move(1, 1); // without its tooltip
 }
@@ -29,41 +26,41 @@ async function showSide(page: Page) {
 
 export const states = {
     async welcome({ page, scenes }) {
-        await roomOf(page).open(scenes.heddle);
+        await chatOf(page).open(scenes.heddle);
         await expect(page.getByText("You are talking to")).toBeVisible();
     },
     async conversation({ page, scenes }) {
-        const room = roomOf(page);
-        await room.open(scenes.heddle, scenes.talk);
+        const chat = chatOf(page);
+        await chat.open(scenes.heddle, scenes.talk);
         await expect(page.getByRole("table")).toBeVisible();
         await expect(page.getByText("timedelta(days=1)")).toBeVisible();
     },
     async branches({ page, scenes }) {
-        const room = roomOf(page);
-        await room.open(scenes.heddle, scenes.branches);
+        const chat = chatOf(page);
+        await chat.open(scenes.heddle, scenes.branches);
         await expect(page.getByText("3 / 3")).toBeVisible();
         await openDrawer(page, "Branches");
         await expect(page.getByRole("complementary", { name: "Branches" })).toContainText("Guide");
-        if (!isNarrow(page)) await room.message("without a train").first().hover(); // what can be done with it
+        if (!isNarrow(page)) await chat.message("without a train").first().hover(); // what can be done with it
     },
     async approval({ page, scenes }) {
-        await roomOf(page).open(scenes.heddle, scenes.asks);
+        await chatOf(page).open(scenes.heddle, scenes.asks);
         await expect(page.getByRole("button", { name: /^(Accept|Approve)/ })).toBeVisible();
     },
     async team({ page, scenes }) {
-        await roomOf(page).open(scenes.heddle, scenes.team);
+        await chatOf(page).open(scenes.heddle, scenes.team);
         await expect(page.getByRole("article", { name: /Guide/ }).first()).toBeVisible();
         await expect(page.getByRole("article", { name: /Weather desk/ }).first()).toBeVisible();
     },
     async failure({ page, scenes }) {
-        await roomOf(page).open(scenes.heddle, scenes.failed);
+        await chatOf(page).open(scenes.heddle, scenes.failed);
         await expect(
-            page.getByText("The model has no room for so long a text.").first(),
+            page.getByText("The model has no chat for so long a text.").first(),
         ).toBeVisible();
     },
     async graph({ page, scenes }) {
-        const room = roomOf(page);
-        await room.open(scenes.heddle);
+        const chat = chatOf(page);
+        await chat.open(scenes.heddle);
         await page.goto(`${scenes.heddle.url}/#/?agent=${scenes.guide}`);
         await expect(page.getByRole("button", { name: "Agent: Guide" })).toBeVisible();
         await openDrawer(page, "Graph");
@@ -72,14 +69,14 @@ export const states = {
         // On a phone the drawer is above the conversation: the message is written before it is
         // opened.
         if (isNarrow(page)) await page.keyboard.press("Escape");
-        await room.say("Tell me slowly about the river");
-        await expect(room.stop).toBeVisible();
+        await chat.say("Tell me slowly about the river");
+        await expect(chat.stop).toBeVisible();
         await page.mouse.move(1, 1);
         if (isNarrow(page)) await openDrawer(page, "Graph");
-        else await expect(room.message("The river makes a loop").last()).toBeVisible();
+        else await expect(chat.message("The river makes a loop").last()).toBeVisible();
     },
     async state({ page, scenes }) {
-        await roomOf(page).open(scenes.heddle, scenes.talk);
+        await chatOf(page).open(scenes.heddle, scenes.talk);
         await openDrawer(page, "State");
         await expect(page.getByRole("complementary", { name: "State" })).toContainText("messages");
     },
@@ -97,19 +94,19 @@ export const states = {
         await expect(page.getByRole("textbox", { name: /prompt/i })).toHaveValue(/You plan trips/);
     },
     async list({ page, scenes }) {
-        await roomOf(page).open(scenes.heddle, scenes.talk);
+        await chatOf(page).open(scenes.heddle, scenes.talk);
         await showSide(page);
         await expect(page.getByText("A weekend in Bern").first()).toBeVisible();
     },
     async details({ page, scenes }) {
-        await roomOf(page).open(scenes.heddle, scenes.talk);
+        await chatOf(page).open(scenes.heddle, scenes.talk);
         await page.getByRole("button", { name: "Conversation menu" }).click();
         await page.getByRole("menuitem", { name: "Details and sharing" }).click();
         await expect(page.getByRole("dialog")).toBeVisible();
         await expect(page.getByRole("dialog")).toContainText(/\d (KB|bytes|B)/);
     },
     async picker({ page, scenes }) {
-        await roomOf(page).open(scenes.heddle, scenes.talk);
+        await chatOf(page).open(scenes.heddle, scenes.talk);
         await page
             .getByRole("button", { name: /^Agent: / })
             .or(page.getByRole("combobox", { name: /^Agent: / }))
@@ -117,20 +114,20 @@ export const states = {
         await expect(page.getByRole("option", { name: /Weather desk/ })).toBeVisible();
     },
     async editing({ page, scenes }) {
-        const room = roomOf(page);
-        await room.open(scenes.heddle, scenes.branches);
-        await room.message("without a train").first().hover();
+        const chat = chatOf(page);
+        await chat.open(scenes.heddle, scenes.branches);
+        await chat.message("without a train").first().hover();
         await page.getByRole("button", { name: "Edit", exact: true }).first().click();
         await expect(page.getByRole("textbox", { name: "Edited message" })).toBeVisible();
     },
     async offline({ page, scenes, watch }) {
         watch.allow(FAILED_REQUEST);
-        await roomOf(page).open(scenes.heddle, scenes.talk);
+        await chatOf(page).open(scenes.heddle, scenes.talk);
         await expect(page.getByRole("table")).toBeVisible();
         await scenes.heddle.kill();
         // As if one came back to it from another tab.
         await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
-        await expect(page.getByText("The server can't be reached. Trying again…")).toBeVisible();
+        await expect(page.getByText("The server can't be reached. Reconnecting…")).toBeVisible();
         return () => scenes.heddle.start();
     },
     async nowhere({ page, scenes, watch }) {

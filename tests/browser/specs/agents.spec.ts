@@ -34,12 +34,12 @@ async function heard(heddle: Heddle): Promise<string[]> {
 
 test("an agent is picked, by mouse and by keyboard, and remembered", async ({
     serve,
-    room,
+    chat,
     page,
 }) => {
     const heddle = await serve({ script: TELLS });
     await pair(heddle);
-    await room.open(heddle);
+    await chat.open(heddle);
     await expect(picker(page)).toHaveAccessibleName("Agent: agent");
     await picker(page).click();
     await expect(agentsList(page)).toBeFocused();
@@ -59,35 +59,35 @@ test("an agent is picked, by mouse and by keyboard, and remembered", async ({
     await page.keyboard.type("bo");
     await page.keyboard.press("Enter");
     await expect(picker(page)).toHaveAccessibleName("Agent: Bob the clerk");
-    await room.ask("hello", "I am Bob.");
+    await chat.ask("hello", "I am Bob.");
     await page.goto("about:blank");
-    await room.open(heddle);
+    await chat.open(heddle);
     await expect(picker(page)).toHaveAccessibleName("Agent: Bob the clerk");
 });
 
 test("two agents in one thread: each has its name, its colour and its own memory", async ({
     serve,
-    room,
+    chat,
     page,
 }) => {
     const heddle = await serve({ script: TELLS });
     const { ada, bob } = await pair(heddle);
     await page.goto(`${heddle.url}/#/?agent=${ada}`);
-    await room.ask("the word is heddle", /I am Ada\..*Heard: the word is heddle/);
-    await room.say("@bob the clerk what was the word?");
-    await expect(room.message(/I am Bob\..*Heard: what was the word\?/)).toBeVisible();
-    await room.idle();
+    await chat.ask("the word is heddle", /I am Ada\..*Heard: the word is heddle/);
+    await chat.say("@bob the clerk what was the word?");
+    await expect(chat.message(/I am Bob\..*Heard: what was the word\?/)).toBeVisible();
+    await chat.idle();
     // The mention was not said, and Bob has not heard what Ada was told.
     expect(await heard(heddle)).toEqual(["what was the word?"]);
     await expect(picker(page)).toHaveAccessibleName("Agent: Bob the clerk");
-    await room.ask("@Ada and you?", /I am Ada\..*Heard: and you\?/);
+    await chat.ask("@Ada and you?", /I am Ada\..*Heard: and you\?/);
     expect(await heard(heddle)).toEqual(["the word is heddle", "and you?"]);
 
     const order = async () => {
-        await expect(room.message("Heard: and you?")).toBeVisible();
+        await expect(chat.message("Heard: and you?")).toBeVisible();
         await expect(page.getByRole("article", { name: "Ada" })).toHaveCount(2);
         await expect(page.getByRole("article", { name: "Bob the clerk" })).toHaveCount(1);
-        const texts = await room.messages.allInnerTexts();
+        const texts = await chat.messages.allInnerTexts();
         const at = (text: string) => texts.findIndex((one) => one.includes(text));
         const places = [
             "the word is heddle",
@@ -112,40 +112,40 @@ test("two agents in one thread: each has its name, its colour and its own memory
     expect(await colour("Ada")).not.toBe(await colour("Bob the clerk"));
     const agents = await heddle.ask<{ assistant_id: string }[]>(
         "GET",
-        `/threads/${await room.thread()}/agents`,
+        `/threads/${await chat.thread()}/agents`,
     );
     expect(agents.map((one) => one.assistant_id)).toEqual([ada, bob]);
 });
 
-test("a name is completed while it is typed", async ({ serve, room, page }) => {
+test("a name is completed while it is typed", async ({ serve, chat, page }) => {
     const heddle = await serve({ script: TELLS });
     await pair(heddle);
-    await room.open(heddle);
-    await room.composer.pressSequentially("@");
+    await chat.open(heddle);
+    await chat.composer.pressSequentially("@");
     await expect(agentsList(page).getByRole("option")).toHaveCount(5);
     await expectNoViolations(page);
-    await room.composer.pressSequentially("bo");
+    await chat.composer.pressSequentially("bo");
     await expect(agentsList(page).getByRole("option")).toHaveText([/Bob the clerk/]);
     await page.keyboard.press("Tab");
-    await expect(room.composer).toHaveValue("@Bob the clerk ");
-    await expect(room.composer).toBeFocused();
+    await expect(chat.composer).toHaveValue("@Bob the clerk ");
+    await expect(chat.composer).toBeFocused();
     await expect(agentsList(page)).toBeHidden();
     await page.keyboard.type("hello");
     await page.keyboard.press("Enter");
-    await expect(room.message(/I am Bob\..*Heard: hello/)).toBeVisible();
-    await room.idle();
+    await expect(chat.message(/I am Bob\..*Heard: hello/)).toBeVisible();
+    await chat.idle();
     // Escape closes the list and leaves the text; an address in the middle is text.
-    await room.composer.pressSequentially("@a");
+    await chat.composer.pressSequentially("@a");
     await page.keyboard.press("Escape");
     await expect(agentsList(page)).toBeHidden();
-    await room.composer.fill("write to a@Ada.com");
+    await chat.composer.fill("write to a@Ada.com");
     await page.keyboard.press("Enter");
-    await expect(room.message(/I am Bob\..*Heard: write to a@Ada.com/)).toBeVisible();
+    await expect(chat.message(/I am Bob\..*Heard: write to a@Ada.com/)).toBeVisible();
 });
 
 test("an agent is made, tried, changed, and its versions are kept", async ({
     serve,
-    room,
+    chat,
     page,
 }) => {
     const heddle = await serve({ script: TELLS });
@@ -157,7 +157,7 @@ test("an agent is made, tried, changed, and its versions are kept", async ({
     );
     await button(page, "New agent").click();
     await button(page, "Save").click();
-    await expect(page.getByText("A name is needed.")).toBeVisible();
+    await expect(page.getByText("Enter a name.")).toBeVisible();
     await expect(page.getByLabel("Name", { exact: true })).toBeFocused();
     await page.getByLabel("Name", { exact: true }).fill("Poet");
     await page.getByLabel("Description").fill("Writes in verse.");
@@ -170,7 +170,7 @@ test("an agent is made, tried, changed, and its versions are kept", async ({
     await page.getByRole("group", { name: "MCP servers" }).getByLabel("Name").fill("files");
     await page
         .getByRole("group", { name: "MCP servers" })
-        .getByLabel("Address")
+        .getByLabel("URL")
         .fill("http://127.0.0.1:9/mcp");
     await page.getByRole("checkbox", { name: "demo" }).check();
     await page
@@ -179,12 +179,12 @@ test("an agent is made, tried, changed, and its versions are kept", async ({
     await page.getByRole("radio", { name: "By rules" }).check();
     await page.getByLabel("Tool", { exact: true }).fill("echo*");
     await page
-        .getByRole("group", { name: "Answers" })
+        .getByRole("group", { name: "Allowed replies" })
         .getByRole("checkbox", { name: "Edit" })
         .uncheck();
     await expectNoViolations(page);
     await button(page, "Save").click();
-    await expect(page.getByText("Poet is there.")).toBeVisible();
+    await expect(page.getByText("Agent Poet created.")).toBeVisible();
     await page.waitForURL(/#\/agents\/[\w-]{36}$/);
     const id = page.url().split("/").at(-1)!;
     const made = await heddle.client().assistants.get(id);
@@ -215,9 +215,9 @@ test("an agent is made, tried, changed, and its versions are kept", async ({
     await page.getByRole("link", { name: /^Poet/ }).click();
     await expect(page.getByLabel("System prompt")).toHaveValue("I am a better poet.");
     await button(page, "Save and try").click();
-    await expect(room.composer).toBeVisible();
+    await expect(chat.composer).toBeVisible();
     await expect(picker(page)).toHaveAccessibleName("Agent: Poet");
-    await room.ask("hello", /I am a better poet\..*Heard: hello/);
+    await chat.ask("hello", /I am a better poet\..*Heard: hello/);
     const changed = await heddle.client().assistants.get(id);
     expect(changed.config.recursion_limit).toBe(40);
     expect(changed.config.configurable).toEqual({
@@ -259,7 +259,7 @@ test("an agent is duplicated and deleted, and a refusal is shown", async ({
     ]);
     await button(page, "Delete").click();
     const dialog = page.getByRole("dialog", { name: "Delete Copy of Ada?" });
-    await dialog.getByRole("button", { name: "Keep it" }).click();
+    await dialog.getByRole("button", { name: "Cancel" }).click();
     await expect(dialog).toBeHidden();
     await button(page, "Delete").click();
     await expect(dialog).toBeVisible();
@@ -269,15 +269,15 @@ test("an agent is duplicated and deleted, and a refusal is shown", async ({
     await expect(page.getByRole("link", { name: /^Ada/ })).toBeVisible();
 });
 
-test("what a deleted agent said stays, and another goes on", async ({ serve, room }) => {
+test("what a deleted agent said stays, and another goes on", async ({ serve, chat }) => {
     const heddle = await serve({ script: TELLS });
     const { ada } = await pair(heddle);
     const thread = await conversation(heddle, ["hello"], { assistant: ada });
     await heddle.client().assistants.delete(ada);
-    await room.open(heddle, thread);
-    await expect(room.message("I am Ada.")).toContainText("deleted agent");
-    await room.say("@Bob the clerk and you?");
-    await expect(room.message("I am Bob.")).toContainText("Bob the clerk");
+    await chat.open(heddle, thread);
+    await expect(chat.message("I am Ada.")).toContainText("deleted agent");
+    await chat.say("@Bob the clerk and you?");
+    await expect(chat.message("I am Bob.")).toContainText("Bob the clerk");
 });
 
 test("unsaved changes ask before the tab is closed", async ({ serve, page }) => {

@@ -10,7 +10,7 @@ import {
     waitFor,
     FAILED_REQUEST,
     type Heddle,
-    type Room,
+    type Chat,
     type Weather,
 } from "../lib";
 import { hold } from "../lib/hold";
@@ -38,13 +38,13 @@ async function careful(
 }
 
 /** Opens a conversation in which this agent has been asked. */
-async function asked(heddle: Heddle, room: Room, agent: string, text: string): Promise<string> {
+async function asked(heddle: Heddle, chat: Chat, agent: string, text: string): Promise<string> {
     const client = heddle.client();
     const { thread_id: thread } = await client.threads.create();
     await client.runs.wait(thread, agent, {
         input: { messages: [{ type: "human", content: text }] },
     });
-    await room.open(heddle, thread);
+    await chat.open(heddle, thread);
     return thread;
 }
 
@@ -66,39 +66,39 @@ function answersOf(page: Page): Record<string, unknown>[] {
 
 test("a call is shown, survives a reload, and is made when it is accepted", async ({
     heddle,
-    room,
+    chat,
     page,
     weather,
 }) => {
     const agent = await careful(heddle, weather);
-    await room.open(heddle);
+    await chat.open(heddle);
     await page.goto(`${heddle.url}/#/?agent=${agent}`);
     await expect(page.getByRole("button", { name: /^Agent: Careful/ })).toBeVisible();
-    await room.say(use("Paris"));
+    await chat.say(use("Paris"));
     const card = question(page, "weather");
     await expect(card).toContainText("wants to use weather");
     await expect(card.getByRole("row", { name: "city" })).toContainText("Paris");
     // The focus has moved to it, because nothing was being written.
     await expect(card.getByRole("heading", { level: 2 })).toBeFocused();
     await expectNoViolations(page);
-    await room.thread();
+    await chat.thread();
     await page.reload();
     await expect(card).toBeVisible();
     expect(weather.cities).toEqual([]);
     await card.getByRole("button", { name: "Accept" }).click();
-    await expect(room.message("The tools said: sunny in Paris")).toBeVisible();
+    await expect(chat.message("The tools said: sunny in Paris")).toBeVisible();
     await expect(card).toBeHidden();
     expect(weather.cities).toEqual(["Paris"]);
 });
 
 test("on a phone the mark of a question stays beside its words", async ({
     heddle,
-    room,
+    chat,
     page,
     weather,
 }) => {
     await page.setViewportSize({ width: 320, height: 640 });
-    await asked(heddle, room, await careful(heddle, weather), use("Paris"));
+    await asked(heddle, chat, await careful(heddle, weather), use("Paris"));
     const title = question(page, "weather").getByRole("heading", { level: 2 });
     const words = (await title.boundingBox())!;
     const mark = (await title.locator("xpath=preceding-sibling::*").boundingBox())!;
@@ -108,7 +108,7 @@ test("on a phone the mark of a question stays beside its words", async ({
 
 test("arguments are edited in a form that looks at them", async ({
     heddle,
-    room,
+    chat,
     page,
     weather,
 }) => {
@@ -128,7 +128,7 @@ test("arguments are edited in a form that looks at them", async ({
     const sent = answersOf(page);
     await asked(
         heddle,
-        room,
+        chat,
         agent,
         'use weather with {"city": "Paris", "days": 3, "exact": true, "extra": {"a": [1]}}',
     );
@@ -140,12 +140,12 @@ test("arguments are edited in a form that looks at them", async ({
     await card.getByLabel("exact").uncheck();
     await card.getByLabel("extra").fill('{"b": 2}');
     await card.getByRole("button", { name: "Accept with changes" }).click();
-    await expect(card.getByText("A number is needed.")).toBeVisible();
+    await expect(card.getByText("Enter a number.")).toBeVisible();
     await expect(card.getByLabel("days")).toBeFocused();
     await expectNoViolations(page);
     await card.getByLabel("days").fill("5");
     await card.getByRole("button", { name: "Accept with changes" }).click();
-    await expect(room.message("The tools said: sunny in Rome")).toBeVisible();
+    await expect(chat.message("The tools said: sunny in Rome")).toBeVisible();
     expect(Object.values(sent[0]!)).toEqual([
         [
             {
@@ -162,12 +162,12 @@ test("arguments are edited in a form that looks at them", async ({
 
 test("a response stands for the tool, and a call can be ignored", async ({
     heddle,
-    room,
+    chat,
     page,
     weather,
 }) => {
     const agent = await careful(heddle, weather);
-    await asked(heddle, room, agent, use("Paris"));
+    await asked(heddle, chat, agent, use("Paris"));
     const card = question(page, "weather");
     await card.getByRole("button", { name: "Respond" }).click();
     // Escape goes back to where one was.
@@ -176,20 +176,20 @@ test("a response stands for the tool, and a call can be ignored", async ({
     await page.keyboard.press("Enter");
     await page.keyboard.type("rain, I can see it");
     await page.keyboard.press("Control+Enter");
-    await expect(room.message("The tools said: rain, I can see it")).toBeVisible();
+    await expect(chat.message("The tools said: rain, I can see it")).toBeVisible();
     await expect(card).toBeHidden();
-    await room.idle();
+    await chat.idle();
 
-    await asked(heddle, room, agent, use("Oslo"));
+    await asked(heddle, chat, agent, use("Oslo"));
     await card.getByRole("button", { name: "Ignore" }).click();
-    await expect(room.message("The tools said:")).toBeVisible();
+    await expect(chat.message("The tools said:")).toBeVisible();
     await expect(card).toBeHidden();
     expect(weather.cities).toEqual([]);
 });
 
 test("only what is allowed is offered, and what is wrong is said", async ({
     heddle,
-    room,
+    chat,
     page,
     weather,
 }) => {
@@ -199,7 +199,7 @@ test("only what is allowed is offered, and what is wrong is said", async ({
         description: "The weather is expensive.",
     };
     const agent = await careful(heddle, weather, [rule]);
-    const thread = await asked(heddle, room, agent, use("Paris"));
+    const thread = await asked(heddle, chat, agent, use("Paris"));
     const card = question(page, "weather");
     await expect(card).toContainText("The weather is expensive.");
     await expect(card.getByRole("button")).toHaveText(["Accept", "Ignore"]);
@@ -207,20 +207,20 @@ test("only what is allowed is offered, and what is wrong is said", async ({
     await heddle
         .client()
         .runs.wait(thread, agent, { command: { resume: { type: "response", args: "no" } } });
-    await expect(card.getByRole("alert")).toContainText("The last answer was not taken");
+    await expect(card.getByRole("alert")).toContainText("The last reply was not accepted");
     await card.getByRole("button", { name: "Accept" }).click();
-    await expect(room.message("The tools said: sunny in Paris")).toBeVisible();
+    await expect(chat.message("The tools said: sunny in Paris")).toBeVisible();
 });
 
 test("several questions: each has its card, and their answers go together", async ({
     heddle,
-    room,
+    chat,
     page,
     weather,
 }) => {
     const agent = await careful(heddle, weather);
     const sent = answersOf(page);
-    await asked(heddle, room, agent, use("Paris", "Rome", "Oslo"));
+    await asked(heddle, chat, agent, use("Paris", "Rome", "Oslo"));
     const cards = question(page, "weather");
     await expect(cards).toHaveCount(3);
     await shot(page, "ask-several");
@@ -237,7 +237,7 @@ test("several questions: each has its card, and their answers go together", asyn
     expect(weather.cities).toEqual([]);
     await question(page, "Rome").getByRole("button", { name: "Ignore" }).click();
     await question(page, "Oslo").getByRole("button", { name: "Accept" }).click();
-    await expect(room.message("The tools said:")).toContainText("sunny in Oslo");
+    await expect(chat.message("The tools said:")).toContainText("sunny in Oslo");
     expect(sent).toHaveLength(1);
     expect(Object.values(sent[0]!)).toEqual([
         [{ type: "accept", args: null }],
@@ -246,23 +246,23 @@ test("several questions: each has its card, and their answers go together", asyn
     ]);
     expect(weather.cities.toSorted()).toEqual(["Oslo", "Paris"]);
 
-    await asked(heddle, room, agent, use("Lima", "Cairo"));
+    await asked(heddle, chat, agent, use("Lima", "Cairo"));
     await button(page, "Accept all").click();
-    await expect(room.message("The tools said:")).toContainText("sunny in Cairo");
+    await expect(chat.message("The tools said:")).toContainText("sunny in Cairo");
 
     // Some may be answered before others.
-    await asked(heddle, room, agent, use("Bonn", "Kyiv"));
+    await asked(heddle, chat, agent, use("Bonn", "Kyiv"));
     await question(page, "Kyiv").getByRole("button", { name: "Accept" }).click();
-    await button(page, "Send the one now").click();
+    await button(page, "Send 1 now").click();
     await waitFor(() => weather.cities.includes("Kyiv"), "the call that was accepted");
     await expect(cards).toHaveCount(1);
     await question(page, "Bonn").getByRole("button", { name: "Accept" }).click();
-    await expect(room.message("The tools said:")).toContainText("sunny in Bonn");
+    await expect(chat.message("The tools said:")).toContainText("sunny in Bonn");
 });
 
 test("a question survives a restart, and another tab sees the answer", async ({
     serve,
-    room,
+    chat,
     page,
     context,
     weather,
@@ -271,7 +271,7 @@ test("a question survives a restart, and another tab sees the answer", async ({
     watch.allow(FAILED_REQUEST);
     const heddle = await serve();
     const agent = await careful(heddle, weather);
-    const thread = await asked(heddle, room, agent, use("Paris"));
+    const thread = await asked(heddle, chat, agent, use("Paris"));
     await expect(question(page, "weather")).toBeVisible();
     await heddle.restart("kill");
     await page.reload();
@@ -280,7 +280,7 @@ test("a question survives a restart, and another tab sees the answer", async ({
     await other.goto(`${heddle.url}/#/t/${thread}`);
     await expect(question(other, "weather")).toBeVisible();
     await question(page, "weather").getByRole("button", { name: "Accept" }).click();
-    await expect(room.message("The tools said: sunny in Paris")).toBeVisible();
+    await expect(chat.message("The tools said: sunny in Paris")).toBeVisible();
     await other.bringToFront();
     await expect(question(other, "weather")).toBeHidden();
     await expect(
@@ -291,23 +291,23 @@ test("a question survives a restart, and another tab sees the answer", async ({
 
 test("what is typed while a question waits is the answer, or a new message", async ({
     heddle,
-    room,
+    chat,
     page,
     weather,
 }) => {
     const agent = await careful(heddle, weather);
     const sent = answersOf(page);
-    await asked(heddle, room, agent, use("Paris"));
-    await expect(page.getByRole("radio", { name: "the answer to weather" })).toBeChecked();
+    await asked(heddle, chat, agent, use("Paris"));
+    await expect(page.getByRole("radio", { name: "Reply" })).toBeChecked();
     await expectNoViolations(page);
-    await room.say("hail");
-    await expect(room.message("The tools said: hail")).toBeVisible();
+    await chat.say("hail");
+    await expect(chat.message("The tools said: hail")).toBeVisible();
     expect(Object.values(sent[0]!)).toEqual([[{ type: "response", args: "hail" }]]);
 
-    await asked(heddle, room, agent, use("Rome"));
-    await page.getByRole("radio", { name: "a new message (drops the question)" }).check();
-    await room.say("never mind");
-    await expect(room.message("You said: never mind")).toBeVisible();
+    await asked(heddle, chat, agent, use("Rome"));
+    await page.getByRole("radio", { name: "New message (discards the request)" }).check();
+    await chat.say("never mind");
+    await expect(chat.message("You said: never mind")).toBeVisible();
     await expect(question(page, "weather")).toBeHidden();
     expect(sent).toHaveLength(1);
     expect(weather.cities).toEqual([]);
@@ -315,7 +315,7 @@ test("what is typed while a question waits is the answer, or a new message", asy
 
 test("an answer that did not arrive can be sent again", async ({
     heddle,
-    room,
+    chat,
     page,
     weather,
     watch,
@@ -323,57 +323,57 @@ test("an answer that did not arrive can be sent again", async ({
     watch.allow(FAILED_REQUEST);
     watch.allow(/ConnectionError/); // the official client says so
     const agent = await careful(heddle, weather);
-    await asked(heddle, room, agent, use("Paris"));
+    await asked(heddle, chat, agent, use("Paris"));
     await page.route("**/runs/stream", (route) => route.abort(), { times: 1 });
     await question(page, "weather").getByRole("button", { name: "Accept" }).click();
     await expect(page.getByText("1 of 1 answered")).toBeVisible();
     await button(page, "Send again").click();
-    await expect(room.message("The tools said: sunny in Paris")).toBeVisible();
+    await expect(chat.message("The tools said: sunny in Paris")).toBeVisible();
     await expect(question(page, "weather")).toBeHidden();
     expect(weather.cities).toEqual(["Paris"]);
 });
 
-test("a question on another branch waits there", async ({ heddle, room, page, weather }) => {
+test("a question on another branch waits there", async ({ heddle, chat, page, weather }) => {
     const agent = await careful(heddle, weather);
-    await asked(heddle, room, agent, use("Paris"));
+    await asked(heddle, chat, agent, use("Paris"));
     await expect(question(page, "weather")).toBeVisible();
     const you = page.getByRole("article", { name: "You" });
     await you.getByRole("button", { name: "Edit" }).click();
     await page.getByRole("textbox", { name: "Edited message" }).fill("hello");
     await button(page, "Send again").click();
-    await expect(room.message("You said: hello")).toBeVisible();
-    await room.idle();
+    await expect(chat.message("You said: hello")).toBeVisible();
+    await chat.idle();
     await expect(question(page, "weather")).toBeHidden();
     await you.getByRole("button", { name: "Previous branch" }).click();
     await question(page, "weather").getByRole("button", { name: "Accept" }).click();
-    await expect(room.message("The tools said: sunny in Paris")).toBeVisible();
+    await expect(chat.message("The tools said: sunny in Paris")).toBeVisible();
     await you.getByRole("button", { name: "Next branch" }).click();
-    await expect(room.message("You said: hello")).toBeVisible();
+    await expect(chat.message("You said: hello")).toBeVisible();
     await expect(question(page, "weather")).toBeHidden();
 });
 
 test("a question does not take the focus from what is being written", async ({
     heddle,
-    room,
+    chat,
     page,
     weather,
 }) => {
     const agent = await careful(heddle, weather);
     await page.goto(`${heddle.url}/#/?agent=${agent}`);
     const sending = await hold(page, "**/runs/stream", "POST");
-    await room.say(use("Paris"));
-    await room.composer.fill("I am still");
+    await chat.say(use("Paris"));
+    await chat.composer.fill("I am still");
     sending.letGo();
     await expect(question(page, "weather")).toBeVisible();
-    await expect(room.composer).toBeFocused();
-    await expect(page.getByRole("status").filter({ hasText: "asks about weather." })).toHaveCount(
-        1,
-    );
+    await expect(chat.composer).toBeFocused();
+    await expect(
+        page.getByRole("status").filter({ hasText: "is waiting for your reply to weather." }),
+    ).toHaveCount(1);
 });
 
-test("by keyboard alone", async ({ heddle, room, page, weather }) => {
+test("by keyboard alone", async ({ heddle, chat, page, weather }) => {
     const agent = await careful(heddle, weather);
-    await asked(heddle, room, agent, use("Paris"));
+    await asked(heddle, chat, agent, use("Paris"));
     await expect(question(page, "weather").getByRole("heading", { level: 2 })).toBeFocused();
     await page.keyboard.press("Tab");
     await expect(button(page, "Accept")).toBeFocused();
@@ -384,7 +384,7 @@ test("by keyboard alone", async ({ heddle, room, page, weather }) => {
     await page.keyboard.press("ControlOrMeta+a");
     await page.keyboard.type("Rome");
     await page.keyboard.press("Enter");
-    await expect(room.message("The tools said: sunny in Rome")).toBeVisible();
+    await expect(chat.message("The tools said: sunny in Rome")).toBeVisible();
 });
 
 // ---- questions of other kinds --------------------------------------------
@@ -420,14 +420,14 @@ const STOPS = {
 };
 
 test.describe("other questions", () => {
-    const ask = async (heddle: Heddle, room: Room, value: unknown) =>
-        asked(heddle, room, "asks", JSON.stringify(value));
+    const ask = async (heddle: Heddle, chat: Chat, value: unknown) =>
+        asked(heddle, chat, "asks", JSON.stringify(value));
 
-    test("LangChain's decisions, reviews, forms, texts and JSON", async ({ serve, room, page }) => {
+    test("LangChain's decisions, reviews, forms, texts and JSON", async ({ serve, chat, page }) => {
         const file = writeJson(join(newFolder(), "asks.json"), ASKS);
         const heddle = await serve({ options: ["--graph", `asks=${file}`] });
         const said = (value: unknown) =>
-            expect(room.message(`Answered: ${JSON.stringify(value)}`)).toBeVisible();
+            expect(chat.message(`Answered: ${JSON.stringify(value)}`)).toBeVisible();
 
         const mail = (action: string) => ({
             action_request: { action, args: { to: "ann@example.com" } },
@@ -439,18 +439,18 @@ test.describe("other questions", () => {
             },
             description: "# Draft\n\nPlease **check** it:\n\n- the name\n- the date",
         });
-        await ask(heddle, room, mail("send_one"));
+        await ask(heddle, chat, mail("send_one"));
         const draft = question(page, "send_one");
         await expect(draft.getByRole("heading", { name: "Draft" })).toBeVisible();
         await expect(draft.getByRole("listitem")).toHaveText(["the name", "the date"]);
         await draft.getByRole("button", { name: "Accept" }).click();
         await said([{ type: "accept", args: null }]);
 
-        await ask(heddle, room, [mail("send_two")]);
+        await ask(heddle, chat, [mail("send_two")]);
         await question(page, "send_two").getByRole("button", { name: "Ignore" }).click();
         await said([{ type: "ignore", args: null }]);
 
-        await ask(heddle, room, {
+        await ask(heddle, chat, {
             action_requests: [
                 { name: "write_file", args: { path: "a.txt" }, description: "Writes a file" },
                 { name: "run", args: { command: "ls" } },
@@ -482,7 +482,7 @@ test.describe("other questions", () => {
             ],
         });
 
-        await ask(heddle, room, {
+        await ask(heddle, chat, {
             type: "review_results",
             phase: "phase1",
             result_count: 1,
@@ -504,7 +504,7 @@ test.describe("other questions", () => {
         await button(page, "Send back").click();
         await said({ approved: false, feedback: "more of it" });
 
-        await ask(heddle, room, {
+        await ask(heddle, chat, {
             type: "mcp_input",
             server: "files",
             tool: "open",
@@ -532,55 +532,55 @@ test.describe("other questions", () => {
         await button(page, "Send").first().click();
         await said({ action: "accept", content: { name: "Ada", role: "clerk" } });
 
-        await ask(heddle, room, "What is your name?");
+        await ask(heddle, chat, "What is your name?");
         await expect(question(page, "What is your name?")).toBeVisible();
         const named = question(page, "What is your name?");
         await expect(named.getByRole("textbox")).toHaveCount(0); // the composer is the only box
-        await expect(room.composer).toHaveAttribute("placeholder", "Answer the question…");
-        await room.say("Ada");
+        await expect(chat.composer).toHaveAttribute("placeholder", "Reply to the question…");
+        await chat.say("Ada");
         await said("Ada");
 
-        await ask(heddle, room, { question: "How many?", choices: [1, 2] });
+        await ask(heddle, chat, { question: "How many?", choices: [1, 2] });
         await expect(
             question(page, "How many?").getByRole("row", { name: "choices" }),
         ).toBeVisible();
         await page.getByRole("checkbox", { name: "As JSON" }).check();
-        await expect(page.getByText(/waits for an answer above/)).toBeVisible();
-        await page.getByRole("textbox", { name: "Answer as JSON" }).fill("{");
-        await button(page, "Send answer").click();
-        await expect(page.getByText("Not JSON")).toBeVisible();
-        await page.getByRole("textbox", { name: "Answer as JSON" }).fill('{"n": 2}');
-        await button(page, "Send answer").click();
+        await expect(page.getByText(/is waiting for your reply above/)).toBeVisible();
+        await page.getByRole("textbox", { name: "Reply as JSON" }).fill("{");
+        await button(page, "Send reply").click();
+        await expect(page.getByText("Invalid JSON")).toBeVisible();
+        await page.getByRole("textbox", { name: "Reply as JSON" }).fill('{"n": 2}');
+        await button(page, "Send reply").click();
         await said({ n: 2 });
     });
 
-    test("a breakpoint waits for Continue", async ({ serve, room, page }) => {
+    test("a breakpoint waits for Continue", async ({ serve, chat, page }) => {
         const file = writeJson(join(newFolder(), "stops.json"), STOPS);
         const heddle = await serve({ options: ["--graph", `stops=${file}`] });
-        await asked(heddle, room, "stops", "hello");
-        await expect(page.getByText("stops has stopped before reply.")).toBeVisible();
+        await asked(heddle, chat, "stops", "hello");
+        await expect(page.getByText("stops is paused before reply.")).toBeVisible();
         await page.reload();
         await button(page, "Continue").click();
-        await expect(room.message("After the stop.")).toBeVisible();
+        await expect(chat.message("After the stop.")).toBeVisible();
         await expect(button(page, "Continue")).toBeHidden();
     });
 });
 
-test("what a delegate asks is asked once, in its name", async ({ heddle, room, page, weather }) => {
+test("what a delegate asks is asked once, in its name", async ({ heddle, chat, page, weather }) => {
     const clerk = await assistant(heddle, "Clerk of the weather", {
         http_tools: [weather.tool],
         approval: true,
     });
     const boss = await assistant(heddle, "Boss", { assistants: [clerk] });
     const order = JSON.stringify({ message: use("Paris") });
-    await asked(heddle, room, boss, `use Clerk_of_the_weather with ${order}`);
+    await asked(heddle, chat, boss, `use Clerk_of_the_weather with ${order}`);
     await expect(question(page, "weather")).toHaveCount(1);
     await expect(question(page, "weather")).toContainText(
         "Clerk of the weather wants to use weather",
     );
-    await expect(question(page, "weather")).toContainText("asked by Boss");
+    await expect(question(page, "weather")).toContainText("requested by Boss");
     await question(page, "weather").getByRole("button", { name: "Accept" }).click();
     await waitFor(() => weather.cities.length === 1, "the delegate's call");
     await expect(question(page, "weather")).toBeHidden();
-    await room.idle();
+    await chat.idle();
 });

@@ -3,7 +3,7 @@
 import { assistant, conversation, expect, fork, human, say, test, type Heddle } from "../lib";
 import { startHeldModel, type HeldModel } from "../lib/held";
 import { holdNotices } from "../lib/notices";
-import { roomOf } from "../lib/room";
+import { chatOf } from "../lib/chat";
 import { COUNTS, runsOf, turnsOf } from "../lib/turns";
 
 const NOTICE = "An answer is being written on another branch.";
@@ -32,169 +32,169 @@ test.describe("while an answer is written", () => {
         await held.close();
     });
 
-    test("one looks at another branch and loses nothing", async ({ room, page }) => {
+    test("one looks at another branch and loses nothing", async ({ chat, page }) => {
         const { count, previous, next, retry } = turnsOf(page);
-        await room.open(heddle, await heldConversation(heddle, held));
-        await expect(room.message("First answer")).toBeVisible();
+        await chat.open(heddle, await heldConversation(heddle, held));
+        await expect(chat.message("First answer")).toBeVisible();
         await retry("hello");
         await held.asked(2);
         held.say(2, "Second begins");
-        await expect(room.message("Second begins")).toBeVisible();
+        await expect(chat.message("Second begins")).toBeVisible();
         await expect(count("hello")).toHaveAccessibleName("Branch 2 of 2");
 
         await previous("hello").click();
-        await expect(room.message("First answer")).toBeVisible();
+        await expect(chat.message("First answer")).toBeVisible();
         await expect(page.getByText(NOTICE)).toBeVisible();
-        await expect(room.message("Second begins")).toHaveCount(0);
+        await expect(chat.message("Second begins")).toHaveCount(0);
         await expect(count("hello")).toHaveAccessibleName("Branch 1 of 2");
         held.say(2, ", goes on");
 
         await next("hello").click();
-        await expect(room.message("Second begins, goes on")).toBeVisible();
+        await expect(chat.message("Second begins, goes on")).toBeVisible();
         await expect(page.getByText(NOTICE)).toHaveCount(0);
         await previous("hello").click();
-        await expect(room.message("First answer")).toBeVisible();
+        await expect(chat.message("First answer")).toBeVisible();
         held.say(2, ", and ends.");
         await page.getByRole("button", { name: "Show it" }).click();
-        await expect(room.message("Second begins, goes on, and ends.")).toBeVisible();
+        await expect(chat.message("Second begins, goes on, and ends.")).toBeVisible();
         held.end(2);
-        await room.idle();
-        await expect(room.message("Second begins, goes on, and ends.")).toBeVisible();
+        await chat.idle();
+        await expect(chat.message("Second begins, goes on, and ends.")).toBeVisible();
         await expect(count("hello")).toHaveAccessibleName("Branch 2 of 2");
-        await expect(room.messages).toHaveCount(2);
+        await expect(chat.messages).toHaveCount(2);
     });
 
-    test("it may end while one looks elsewhere", async ({ room, page }) => {
+    test("it may end while one looks elsewhere", async ({ chat, page }) => {
         const { count, previous, next, retry } = turnsOf(page);
-        await room.open(heddle, await heldConversation(heddle, held));
+        await chat.open(heddle, await heldConversation(heddle, held));
         await retry("hello");
         await held.asked(2);
         held.say(2, "Second answer");
-        await expect(room.message("Second answer")).toBeVisible();
+        await expect(chat.message("Second answer")).toBeVisible();
         await previous("hello").click();
         await expect(page.getByText(NOTICE)).toBeVisible();
         held.end(2);
         await expect(page.getByText(NOTICE)).toHaveCount(0);
-        await expect(room.message("First answer")).toBeVisible();
+        await expect(chat.message("First answer")).toBeVisible();
         await next("hello").click();
-        await expect(room.message("Second answer")).toBeVisible();
+        await expect(chat.message("Second answer")).toBeVisible();
         await expect(count("hello")).toHaveAccessibleName("Branch 2 of 2");
         await expect(page).not.toHaveURL(/at=/);
     });
 
     test("a reload keeps the branch that is shown, and finds the answer", async ({
-        room,
+        chat,
         page,
     }) => {
         const { previous, retry, count } = turnsOf(page);
-        await room.open(heddle, await heldConversation(heddle, held));
+        await chat.open(heddle, await heldConversation(heddle, held));
         await retry("hello");
         await held.asked(2);
         held.say(2, "Second begins");
-        await expect(room.message("Second begins")).toBeVisible();
+        await expect(chat.message("Second begins")).toBeVisible();
         await previous("hello").click();
-        await expect(room.message("First answer")).toBeVisible();
+        await expect(chat.message("First answer")).toBeVisible();
         await expect(page).toHaveURL(/at=/);
         await page.reload();
-        await expect(room.message("First answer")).toBeVisible();
+        await expect(chat.message("First answer")).toBeVisible();
         await expect(page.getByText(NOTICE)).toBeVisible();
         await expect(count("hello")).toHaveAccessibleName("Branch 1 of 2");
         held.say(2, " and ends.");
         await page.getByRole("button", { name: "Show it" }).click();
-        await expect(room.message("Second begins and ends.")).toBeVisible();
+        await expect(chat.message("Second begins and ends.")).toBeVisible();
         held.end(2);
-        await room.idle();
-        await expect(room.message("Second begins and ends.")).toBeVisible();
+        await chat.idle();
+        await expect(chat.message("Second begins and ends.")).toBeVisible();
     });
 
-    test("nothing is retried or edited in the middle of it", async ({ room, page }) => {
+    test("nothing is retried or edited in the middle of it", async ({ chat, page }) => {
         const { turn, retry } = turnsOf(page);
-        await room.open(heddle, await heldConversation(heddle, held));
+        await chat.open(heddle, await heldConversation(heddle, held));
         await retry("hello");
         await held.asked(2);
         held.say(2, "Second");
-        await expect(room.message("Second")).toBeVisible();
+        await expect(chat.message("Second")).toBeVisible();
         await expect(turn("hello").getByRole("button", { name: "Retry" })).toBeDisabled();
         await expect(turn("hello").getByRole("button", { name: "Edit" })).toBeDisabled();
         held.end(2);
-        await room.idle();
+        await chat.idle();
         await expect(turn("hello").getByRole("button", { name: "Retry" })).toBeEnabled();
         expect(held.calls).toBe(2);
     });
 });
 
-test("the address, a reload, and the browser's back", async ({ serve, room, page }) => {
+test("the address, a reload, and the browser's back", async ({ serve, chat, page }) => {
     const heddle = await serve({ script: COUNTS });
     const { count, previous, retry } = turnsOf(page);
-    await room.open(heddle, await conversation(heddle, ["one"]));
+    await chat.open(heddle, await conversation(heddle, ["one"]));
     await retry("one");
-    await expect(room.message("Answer 2 to one")).toBeVisible();
-    await room.idle();
+    await expect(chat.message("Answer 2 to one")).toBeVisible();
+    await chat.idle();
     await expect(page).not.toHaveURL(/at=/);
 
     await page.goBack(); // to what a retry left
-    await expect(room.message("Answer 1 to one")).toBeVisible();
+    await expect(chat.message("Answer 1 to one")).toBeVisible();
     await page.goForward();
-    await expect(room.message("Answer 2 to one")).toBeVisible();
+    await expect(chat.message("Answer 2 to one")).toBeVisible();
     await previous("one").click();
-    await expect(room.message("Answer 1 to one")).toBeVisible();
+    await expect(chat.message("Answer 1 to one")).toBeVisible();
     await expect(page).toHaveURL(/at=/);
     await page.reload();
-    await expect(room.message("Answer 1 to one")).toBeVisible();
+    await expect(chat.message("Answer 1 to one")).toBeVisible();
     await expect(count("one")).toHaveAccessibleName("Branch 1 of 2");
     await page.goBack();
-    await expect(room.message("Answer 2 to one")).toBeVisible();
+    await expect(chat.message("Answer 2 to one")).toBeVisible();
     await expect(count("one")).toHaveAccessibleName("Branch 2 of 2");
 });
 
-test("a branch that is no longer there", async ({ serve, room, page, watch }) => {
+test("a branch that is no longer there", async ({ serve, chat, page, watch }) => {
     watch.allow(/404/);
     const heddle = await serve({ script: COUNTS });
     const thread = await conversation(heddle, ["one"]);
     await holdNotices(page);
     await page.goto(`${heddle.url}/#/t/${thread}?at=1f0f0f0f-0000-6000-8000-000000000000`);
-    await expect(page.getByText("That branch is no longer there.")).toBeVisible();
-    await expect(room.message("Answer 1 to one")).toBeVisible();
+    await expect(page.getByText("That branch no longer exists.")).toBeVisible();
+    await expect(chat.message("Answer 1 to one")).toBeVisible();
     await expect(page).not.toHaveURL(/at=/);
 });
 
-test("a conversation that is longer than any history", async ({ serve, room, page }) => {
+test("a conversation that is longer than any history", async ({ serve, chat, page }) => {
     const heddle = await serve({ script: COUNTS, release: true });
     const texts = Array.from({ length: 110 }, (_, i) => `number ${i + 1}.`);
     const thread = await conversation(heddle, texts);
     const { count, previous, next, retry } = turnsOf(page);
-    await room.open(heddle, thread);
-    await expect(room.message("Answer 110 to number 110.")).toBeVisible();
+    await chat.open(heddle, thread);
+    await expect(chat.message("Answer 110 to number 110.")).toBeVisible();
     const usage = await heddle.ask<{ checkpoints: number }[]>("GET", `/threads/${thread}/agents`);
     expect(usage[0]?.checkpoints).toBeGreaterThan(300);
     await fork(heddle, thread, "number 110.");
     await expect(count("number 110.")).toHaveAccessibleName("Branch 2 of 2");
     await retry("number 2.");
-    await expect(room.message("Answer 112 to number 2.")).toBeVisible();
+    await expect(chat.message("Answer 112 to number 2.")).toBeVisible();
     await expect(count("number 2.")).toHaveAccessibleName("Branch 2 of 2");
-    await expect(room.messages).toHaveCount(4);
-    await room.idle();
+    await expect(chat.messages).toHaveCount(4);
+    await chat.idle();
     await previous("number 2.").click();
-    await expect(room.message("Answer 111 to number 110.")).toBeVisible();
-    await expect(room.messages).toHaveCount(220);
+    await expect(chat.message("Answer 111 to number 110.")).toBeVisible();
+    await expect(chat.messages).toHaveCount(220);
     await next("number 2.").click();
-    await expect(room.messages).toHaveCount(4);
+    await expect(chat.messages).toHaveCount(4);
 });
 
-test("two tabs", async ({ serve, room, page, context }) => {
+test("two tabs", async ({ serve, chat, page, context }) => {
     const heddle = await serve({ script: COUNTS });
     const thread = await conversation(heddle, ["one"]);
     const other = await context.newPage();
-    const otherRoom = roomOf(other);
+    const otherRoom = chatOf(other);
     const mine = turnsOf(page);
     const theirs = turnsOf(other);
-    await room.open(heddle, thread);
+    await chat.open(heddle, thread);
     await otherRoom.open(heddle, thread);
     await expect(otherRoom.message("Answer 1 to one")).toBeVisible();
 
     await page.bringToFront();
     await mine.retry("one");
-    await expect(room.message("Answer 2 to one")).toBeVisible();
+    await expect(chat.message("Answer 2 to one")).toBeVisible();
     await other.bringToFront();
     await expect(otherRoom.message("Answer 2 to one")).toBeVisible();
     await expect(theirs.count("one")).toHaveAccessibleName("Branch 2 of 2");
@@ -203,15 +203,15 @@ test("two tabs", async ({ serve, room, page, context }) => {
     await theirs.previous("one").click();
     await expect(otherRoom.message("Answer 1 to one")).toBeVisible();
     await page.bringToFront();
-    await room.idle();
+    await chat.idle();
     await mine.retry("one");
-    await expect(room.message("Answer 3 to one")).toBeVisible();
+    await expect(chat.message("Answer 3 to one")).toBeVisible();
     await other.bringToFront();
     await expect(theirs.count("one")).toHaveAccessibleName("Branch 1 of 3");
     await expect(otherRoom.message("Answer 1 to one")).toBeVisible();
 });
 
-test("each agent has branches of its own", async ({ serve, room, page }) => {
+test("each agent has branches of its own", async ({ serve, chat, page }) => {
     const heddle = await serve({ script: COUNTS });
     const ann = await assistant(heddle, "Ann");
     const bob = await assistant(heddle, "Bob");
@@ -219,27 +219,27 @@ test("each agent has branches of its own", async ({ serve, room, page }) => {
     await say(heddle, thread, "to Bob", { assistant: bob });
     const { count, previous, retry } = turnsOf(page);
     const sent = runsOf(page);
-    await room.open(heddle, thread);
-    await expect(room.message("Answer 2 to to Bob")).toBeVisible();
+    await chat.open(heddle, thread);
+    await expect(chat.message("Answer 2 to to Bob")).toBeVisible();
 
     await retry("to Ann");
-    await expect(room.message("Answer 3 to to Ann")).toBeVisible();
+    await expect(chat.message("Answer 3 to to Ann")).toBeVisible();
     await expect(count("to Bob")).toHaveCount(0);
-    await room.idle();
+    await chat.idle();
     await retry("to Bob");
-    await expect(room.message("Answer 4 to to Bob")).toBeVisible();
-    await room.idle();
+    await expect(chat.message("Answer 4 to to Bob")).toBeVisible();
+    await chat.idle();
     expect(sent.map((run) => run.assistant_id)).toEqual([ann, bob]);
 
     await previous("to Ann").click();
-    await expect(room.message("Answer 1 to to Ann")).toBeVisible();
+    await expect(chat.message("Answer 1 to to Ann")).toBeVisible();
     await expect(count("to Bob")).toHaveAccessibleName("Branch 2 of 2");
     await previous("to Bob").click();
-    await expect(room.message("Answer 2 to to Bob")).toBeVisible();
-    await expect(room.message("Answer 1 to to Ann")).toBeVisible();
+    await expect(chat.message("Answer 2 to to Bob")).toBeVisible();
+    await expect(chat.message("Answer 1 to to Ann")).toBeVisible();
     await page.reload();
     await expect(count("to Ann")).toHaveAccessibleName("Branch 1 of 2");
     await expect(count("to Bob")).toHaveAccessibleName("Branch 1 of 2");
-    await expect(room.message("Answer 1 to to Ann")).toBeVisible();
-    await expect(room.message("Answer 2 to to Bob")).toBeVisible();
+    await expect(chat.message("Answer 1 to to Ann")).toBeVisible();
+    await expect(chat.message("Answer 2 to to Bob")).toBeVisible();
 });

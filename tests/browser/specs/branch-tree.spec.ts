@@ -20,7 +20,7 @@ const branch = (page: Page, text: string | RegExp) =>
 
 async function openTree(page: Page) {
     await page
-        .getByRole("navigation", { name: "Look closer" })
+        .getByRole("navigation", { name: "Panels" })
         .getByRole("button", { name: "Branches" })
         .click();
     await expect(panel(page)).toBeVisible();
@@ -44,9 +44,9 @@ async function grown(heddle: Heddle): Promise<string> {
     return thread;
 }
 
-test("shows all branches, where one is, and goes there", async ({ serve, room, page }) => {
+test("shows all branches, where one is, and goes there", async ({ serve, chat, page }) => {
     const heddle = await serve({ script: COUNTS });
-    await room.open(heddle, await grown(heddle));
+    await chat.open(heddle, await grown(heddle));
     await openTree(page);
     await expect(panel(page).locator("[data-branch]")).toHaveText([
         /^one/,
@@ -61,37 +61,37 @@ test("shows all branches, where one is, and goes there", async ({ serve, room, p
     await expect(branch(page, "two").getByRole("time")).toHaveAttribute("title", /20\d\d/);
 
     await branch(page, "two").click();
-    await expect(room.message("Answer 2 to two")).toBeVisible();
+    await expect(chat.message("Answer 2 to two")).toBeVisible();
     await expect(branch(page, "two")).toHaveAttribute("aria-current", "true");
     await expect(panel(page).locator("[aria-current]")).toHaveCount(1);
     await branch(page, "uno").click();
-    await expect(room.message("Answer 4 to uno")).toBeVisible();
+    await expect(chat.message("Answer 4 to uno")).toBeVisible();
     await expect(page).not.toHaveURL(/at=/);
     await expectNoViolations(page);
 });
 
-test("grows when something is said or said again", async ({ serve, room, page }) => {
+test("grows when something is said or said again", async ({ serve, chat, page }) => {
     const heddle = await serve({ script: COUNTS });
     const { retry } = turnsOf(page);
-    await room.open(heddle);
+    await chat.open(heddle);
     await openTree(page);
-    await expect(panel(page)).toContainText("Nothing was said yet.");
-    await room.ask("one", "Answer 1 to one");
+    await expect(panel(page)).toContainText("No messages yet.");
+    await chat.ask("one", "Answer 1 to one");
     await expect(branch(page, "one")).toHaveCount(1);
     await expect(panel(page)).toContainText("every version is kept");
     await retry("one");
     await expect(branch(page, "one")).toHaveCount(2);
     await expect(branch(page, "2 of 2")).toHaveAttribute("aria-current", "true");
-    await fork(heddle, await room.thread(), "one", "uno"); // by somebody else
+    await fork(heddle, await chat.thread(), "one", "uno"); // by somebody else
     await expect(branch(page, "uno")).toHaveCount(1);
 });
 
-test("retries of one text are told apart", async ({ serve, room, page }) => {
+test("retries of one text are told apart", async ({ serve, chat, page }) => {
     const heddle = await serve({ script: COUNTS });
     const thread = await conversation(heddle, ["one"]);
     for (let i = 0; i < 2; i++) await fork(heddle, thread, "one");
     await fork(heddle, thread, "one", "uno");
-    await room.open(heddle, thread);
+    await chat.open(heddle, thread);
     await openTree(page);
     await expect(panel(page).locator("[data-branch]")).toHaveText([
         /^oneAnswer 1 to one1 of 4\d\d:\d\d:\d\d/,
@@ -101,7 +101,7 @@ test("retries of one text are told apart", async ({ serve, room, page }) => {
     ]);
     // So are their menus, for those who hear one after the other.
     await choose(page, "one, 2 of 4", "Rename");
-    await page.getByRole("textbox", { name: "Name of the branch" }).fill("The best one");
+    await page.getByRole("textbox", { name: "Branch name" }).fill("The best one");
     await page.keyboard.press("Enter");
     await expect(branch(page, /^The best one2 of 4/)).toBeFocused();
     await expectNoViolations(page);
@@ -109,13 +109,13 @@ test("retries of one text are told apart", async ({ serve, room, page }) => {
 
 test("on a phone the chosen branch is seen, and nothing behind the tree is reached", async ({
     serve,
-    room,
+    chat,
     page,
 }) => {
     await page.setViewportSize({ width: 390, height: 780 });
     const heddle = await serve({ script: COUNTS });
-    await room.open(heddle, await grown(heddle));
-    await expect(room.message("Answer 4 to uno")).toBeVisible();
+    await chat.open(heddle, await grown(heddle));
+    await expect(chat.message("Answer 4 to uno")).toBeVisible();
     await openTree(page);
     for (let i = 0; i < 12; i++) {
         await page.keyboard.press("Tab");
@@ -129,16 +129,16 @@ test("on a phone the chosen branch is seen, and nothing behind the tree is reach
     }
     await branch(page, "two").click();
     await expect(panel(page)).toBeHidden();
-    await expect(room.message("Answer 2 to two")).toBeVisible();
+    await expect(chat.message("Answer 2 to two")).toBeVisible();
     const opener = page
-        .getByRole("navigation", { name: "Look closer" })
+        .getByRole("navigation", { name: "Panels" })
         .getByRole("button", { name: "Branches" });
     await expect(opener).toBeFocused();
 });
 
-test("by keyboard", async ({ serve, room, page }) => {
+test("by keyboard", async ({ serve, chat, page }) => {
     const heddle = await serve({ script: COUNTS });
-    await room.open(heddle, await grown(heddle));
+    await chat.open(heddle, await grown(heddle));
     await openTree(page);
     await branch(page, "one").focus();
     await page.keyboard.press("ArrowDown");
@@ -148,19 +148,19 @@ test("by keyboard", async ({ serve, room, page }) => {
     await page.keyboard.press("ArrowUp");
     await expect(branch(page, "zwei")).toBeFocused();
     await page.keyboard.press("Enter");
-    await expect(room.message("Answer 3 to zwei")).toBeVisible();
+    await expect(chat.message("Answer 3 to zwei")).toBeVisible();
     await expect(branch(page, "zwei")).toBeFocused();
     await page.keyboard.press("Home");
     await expect(branch(page, "one")).toBeFocused();
 });
 
-test("branches have names", async ({ serve, room, page }) => {
+test("branches have names", async ({ serve, chat, page }) => {
     const heddle = await serve({ script: COUNTS });
     const thread = await grown(heddle);
-    await room.open(heddle, thread);
+    await chat.open(heddle, thread);
     await openTree(page);
     await choose(page, "two", "Rename");
-    const field = page.getByRole("textbox", { name: "Name of the branch" });
+    const field = page.getByRole("textbox", { name: "Branch name" });
     await expect(field).toBeFocused();
     await field.fill("The plan");
     await page.keyboard.press("Escape");
@@ -181,20 +181,20 @@ test("branches have names", async ({ serve, room, page }) => {
     await expect(branch(page, "two")).toBeVisible();
 });
 
-test("a branch is pruned, with all that grows from it", async ({ serve, room, page }) => {
+test("a branch is pruned, with all that grows from it", async ({ serve, chat, page }) => {
     const heddle = await serve({ script: COUNTS });
     const thread = await grown(heddle);
     const { count } = turnsOf(page);
-    await room.open(heddle, thread);
+    await chat.open(heddle, thread);
     await openTree(page);
     await branch(page, "two").click();
-    await expect(room.message("Answer 2 to two")).toBeVisible();
+    await expect(chat.message("Answer 2 to two")).toBeVisible();
 
     await choose(page, "one", "Prune");
     const dialog = page.getByRole("dialog", { name: "Prune this branch?" });
     await expect(dialog).toContainText("This removes 2 branches with 6 messages");
-    await expect(dialog).toContainText("gives the space back");
-    await dialog.getByRole("button", { name: "Keep it" }).click();
+    await expect(dialog).toContainText("frees its space");
+    await dialog.getByRole("button", { name: "Cancel" }).click();
     await expect(dialog).toBeHidden();
     await expect(branch(page, "one")).toBeVisible();
 
@@ -203,7 +203,7 @@ test("a branch is pruned, with all that grows from it", async ({ serve, room, pa
     await expect(dialog).toBeHidden();
     await expect(panel(page).locator("[data-branch]")).toHaveText([/^uno/]);
     // What was shown is gone: the newest that is left is shown.
-    await expect(room.message("Answer 4 to uno")).toBeVisible();
+    await expect(chat.message("Answer 4 to uno")).toBeVisible();
     await expect(count("uno")).toHaveCount(0);
     await expect(page).not.toHaveURL(/at=/);
     await expect(panel(page).getByRole("button", { name: /^Actions/ })).toHaveCount(1);
@@ -213,7 +213,7 @@ test("a branch is pruned, with all that grows from it", async ({ serve, room, pa
     await expect(page.getByRole("menuitem", { name: "Prune" })).toHaveCount(0);
 });
 
-test("nothing is pruned while an answer is written", async ({ serve, room, page, watch }) => {
+test("nothing is pruned while an answer is written", async ({ serve, chat, page, watch }) => {
     watch.allow(/409/);
     const held = await startHeldModel();
     const heddle = await serve({ env: { OPENAI_BASE_URL: held.baseUrl } });
@@ -222,11 +222,11 @@ test("nothing is pruned while an answer is written", async ({ serve, room, page,
     await held.asked(1);
     held.say(1, "First answer");
     held.end(1);
-    await room.open(heddle, await done);
+    await chat.open(heddle, await done);
     await retry("hello");
     await held.asked(2);
     held.say(2, "Second");
-    await expect(room.message("Second")).toBeVisible();
+    await expect(chat.message("Second")).toBeVisible();
     await openTree(page);
     await waitFor(() => branch(page, "1 of 2").count(), "the first branch");
     await panel(page)
@@ -238,27 +238,27 @@ test("nothing is pruned while an answer is written", async ({ serve, room, page,
     await dialog.getByRole("button", { name: "Prune" }).click();
     await expect(dialog.getByRole("alert")).toContainText("An answer is being written.");
     held.end(2);
-    await room.idle();
+    await chat.idle();
     await dialog.getByRole("button", { name: "Prune" }).click();
     await expect(dialog).toBeHidden();
-    await expect(room.message("Second")).toBeVisible();
+    await expect(chat.message("Second")).toBeVisible();
     await held.close();
 });
 
-test("each agent has a tree", async ({ serve, room, page }) => {
+test("each agent has a tree", async ({ serve, chat, page }) => {
     const heddle = await serve({ script: COUNTS });
     const ann = await assistant(heddle, "Ann");
     const bob = await assistant(heddle, "Bob");
     const thread = await conversation(heddle, ["to Ann"], { assistant: ann });
     await fork(heddle, thread, "to Ann", "dear Ann", ann);
     await say(heddle, thread, "to Bob", { assistant: bob });
-    await room.open(heddle, thread);
+    await chat.open(heddle, thread);
     await openTree(page);
     await expect(panel(page).getByRole("heading", { level: 3 })).toHaveText([
         /Ann.*2 branches/,
         /Bob.*1 branch/,
     ]);
     await branch(page, "to Ann").click();
-    await expect(room.message("Answer 1 to to Ann")).toBeVisible();
-    await expect(room.message("Answer 3 to to Bob")).toBeVisible();
+    await expect(chat.message("Answer 1 to to Ann")).toBeVisible();
+    await expect(chat.message("Answer 3 to to Bob")).toBeVisible();
 });

@@ -5,33 +5,33 @@ import { COUNTS, runsOf, turnsOf } from "../lib/turns";
 const IMAGE =
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
-test("the first message: retried three times and edited", async ({ serve, room, page }) => {
+test("the first message: retried three times and edited", async ({ serve, chat, page }) => {
     const heddle = await serve({ script: COUNTS });
     const { turn, count, retry, edit } = turnsOf(page);
     const sent = runsOf(page);
-    await room.open(heddle);
-    await room.ask("hello", "Answer 1 to hello");
+    await chat.open(heddle);
+    await chat.ask("hello", "Answer 1 to hello");
     await expect(count("hello")).toHaveCount(0);
 
     await retry("hello");
-    await expect(room.message("Answer 2 to hello")).toBeVisible();
+    await expect(chat.message("Answer 2 to hello")).toBeVisible();
     await expect(count("hello")).toHaveAccessibleName("Branch 2 of 2");
     await expect(turn("hello")).toContainText("2 / 2");
-    await expect(room.message("Answer 1 to hello")).toHaveCount(0);
+    await expect(chat.message("Answer 1 to hello")).toHaveCount(0);
     await expect(turn("hello")).toContainText("The earlier version is kept as 1 of 2.");
     for (const number of [3, 4]) {
-        await room.idle();
+        await chat.idle();
         await retry("hello");
-        await expect(room.message(`Answer ${number} to hello`)).toBeVisible();
+        await expect(chat.message(`Answer ${number} to hello`)).toBeVisible();
     }
-    await room.idle();
+    await chat.idle();
     await expect(count("hello")).toHaveAccessibleName("Branch 4 of 4");
 
     await edit("hello", "goodbye");
-    await expect(room.message("Answer 5 to goodbye")).toBeVisible();
-    await room.idle();
+    await expect(chat.message("Answer 5 to goodbye")).toBeVisible();
+    await chat.idle();
     await expect(count("goodbye")).toHaveAccessibleName("Branch 5 of 5");
-    await expect(room.messages).toHaveCount(2);
+    await expect(chat.messages).toHaveCount(2);
 
     const ids = sent.flatMap(({ input }) => input.messages.map(({ id }) => id));
     expect(new Set(ids).size).toBe(5);
@@ -41,35 +41,35 @@ test("the first message: retried three times and edited", async ({ serve, room, 
     expect(more).toEqual([first, first, first]);
 });
 
-test("nested forks: each switcher counts its own", async ({ serve, room, page }) => {
+test("nested forks: each switcher counts its own", async ({ serve, chat, page }) => {
     const heddle = await serve({ script: COUNTS });
     const thread = await conversation(heddle, ["one", "two"]);
     const { count, previous, retry, edit } = turnsOf(page);
     const sent = runsOf(page);
-    await room.open(heddle, thread);
-    await expect(room.message("Answer 2 to two")).toBeVisible();
+    await chat.open(heddle, thread);
+    await expect(chat.message("Answer 2 to two")).toBeVisible();
 
     await retry("two");
-    await expect(room.message("Answer 3 to two")).toBeVisible();
-    await room.idle();
+    await expect(chat.message("Answer 3 to two")).toBeVisible();
+    await chat.idle();
     await edit("one", "uno");
-    await expect(room.message("Answer 4 to uno")).toBeVisible();
-    await room.idle();
-    await expect(room.messages).toHaveCount(2);
-    await room.ask("dos", "Answer 5 to dos");
+    await expect(chat.message("Answer 4 to uno")).toBeVisible();
+    await chat.idle();
+    await expect(chat.messages).toHaveCount(2);
+    await chat.ask("dos", "Answer 5 to dos");
     await retry("dos");
-    await expect(room.message("Answer 6 to dos")).toBeVisible();
+    await expect(chat.message("Answer 6 to dos")).toBeVisible();
     await expect(count("dos")).toHaveAccessibleName("Branch 2 of 2");
     await expect(count("uno")).toHaveAccessibleName("Branch 2 of 2");
-    await room.idle();
+    await chat.idle();
 
     await previous("uno").click();
-    await expect(room.message("Answer 3 to two")).toBeVisible();
+    await expect(chat.message("Answer 3 to two")).toBeVisible();
     await expect(count("one")).toHaveAccessibleName("Branch 1 of 2");
     await expect(count("two")).toHaveAccessibleName("Branch 2 of 2");
     await previous("two").click();
-    await expect(room.message("Answer 2 to two")).toBeVisible();
-    await expect(room.messages).toHaveCount(4);
+    await expect(chat.message("Answer 2 to two")).toBeVisible();
+    await expect(chat.messages).toHaveCount(4);
 
     // The retry of the second message began where the first turn ended.
     const states = await heddle.client().threads.getHistory(thread, { limit: 100 });
@@ -79,27 +79,27 @@ test("nested forks: each switcher counts its own", async ({ serve, room, page })
     expect((begin?.values as { messages: unknown[] }).messages).toHaveLength(2);
 });
 
-test("a conversation goes on from the branch that is shown", async ({ serve, room, page }) => {
+test("a conversation goes on from the branch that is shown", async ({ serve, chat, page }) => {
     const heddle = await serve({ script: COUNTS });
     const { count, previous, next, retry } = turnsOf(page);
-    await room.open(heddle, await conversation(heddle, ["one"]));
+    await chat.open(heddle, await conversation(heddle, ["one"]));
     await retry("one");
-    await expect(room.message("Answer 2 to one")).toBeVisible();
-    await room.idle();
+    await expect(chat.message("Answer 2 to one")).toBeVisible();
+    await chat.idle();
     await previous("one").click();
-    await expect(room.message("Answer 1 to one")).toBeVisible();
-    await room.ask("more", "Answer 3 to more");
-    await expect(room.message("Answer 1 to one")).toBeVisible();
+    await expect(chat.message("Answer 1 to one")).toBeVisible();
+    await chat.ask("more", "Answer 3 to more");
+    await expect(chat.message("Answer 1 to one")).toBeVisible();
     await expect(count("one")).toHaveAccessibleName("Branch 1 of 2");
-    await expect(room.messages).toHaveCount(4);
+    await expect(chat.messages).toHaveCount(4);
     await next("one").click();
-    await expect(room.message("Answer 2 to one")).toBeVisible();
-    await expect(room.messages).toHaveCount(2);
+    await expect(chat.message("Answer 2 to one")).toBeVisible();
+    await expect(chat.messages).toHaveCount(2);
 });
 
 test("forks of other clients count, whichever checkpoint they began at", async ({
     serve,
-    room,
+    chat,
     page,
 }) => {
     const heddle = await serve({ script: COUNTS });
@@ -108,21 +108,21 @@ test("forks of other clients count, whichever checkpoint they began at", async (
     // As the official hook does: from the checkpoint of the input itself.
     await fork(heddle, thread, "two");
     await fork(heddle, thread, "two");
-    await room.open(heddle, thread);
+    await chat.open(heddle, thread);
     await expect(count("two")).toHaveAccessibleName("Branch 3 of 3");
     await retry("two");
-    await expect(room.message("Answer 5 to two")).toBeVisible();
+    await expect(chat.message("Answer 5 to two")).toBeVisible();
     await expect(count("two")).toHaveAccessibleName("Branch 4 of 4");
-    await room.idle();
+    await chat.idle();
     for (const answer of [4, 3, 2]) {
         await previous("two").click();
-        await expect(room.message(`Answer ${answer} to two`)).toBeVisible();
+        await expect(chat.message(`Answer ${answer} to two`)).toBeVisible();
     }
     await expect(count("two")).toHaveAccessibleName("Branch 1 of 4");
     await expect(count("one")).toHaveCount(0);
 });
 
-test("a turn of several messages is said again as a whole", async ({ serve, room, page }) => {
+test("a turn of several messages is said again as a whole", async ({ serve, chat, page }) => {
     const heddle = await serve({ script: COUNTS });
     const { turn, count, edit } = turnsOf(page);
     const client = heddle.client();
@@ -130,10 +130,10 @@ test("a turn of several messages is said again as a whole", async ({ serve, room
     const messages = [...human("first", "m1").messages, ...human("second", "m2").messages];
     await client.runs.wait(thread, "agent", { input: { messages } });
     const sent = runsOf(page);
-    await room.open(heddle, thread);
+    await chat.open(heddle, thread);
     await edit("second", "changed");
-    await expect(room.message("Answer 2 to changed")).toBeVisible();
-    await room.idle();
+    await expect(chat.message("Answer 2 to changed")).toBeVisible();
+    await chat.idle();
     await expect(turn("first")).toBeVisible();
     await expect(count("first")).toHaveAccessibleName("Branch 2 of 2");
     await expect(count("changed")).toHaveCount(0);
@@ -141,7 +141,7 @@ test("a turn of several messages is said again as a whole", async ({ serve, room
     expect(sent[0]?.input.messages.filter(({ id }) => id === "m1" || id === "m2")).toEqual([]);
 });
 
-test("an edit keeps the image", async ({ serve, room, page }) => {
+test("an edit keeps the image", async ({ serve, chat, page }) => {
     const heddle = await serve({ script: { rules: [{ content: "Answer {{call}}" }] } });
     const { edit } = turnsOf(page);
     const client = heddle.client();
@@ -152,19 +152,19 @@ test("an edit keeps the image", async ({ serve, room, page }) => {
         input: { messages: [{ type: "human", id: "m1", content }] },
     });
     const sent = runsOf(page);
-    await room.open(heddle, thread);
+    await chat.open(heddle, thread);
     await edit("what is this", "and this");
-    await expect(room.message("Answer 2")).toBeVisible();
+    await expect(chat.message("Answer 2")).toBeVisible();
     expect(sent[0]?.input.messages[0]?.content).toEqual([
         { type: "text", text: "and this" },
         image,
     ]);
 });
 
-test("by keyboard alone, and the focus stays where it was", async ({ serve, room, page }) => {
+test("by keyboard alone, and the focus stays where it was", async ({ serve, chat, page }) => {
     const heddle = await serve({ script: COUNTS });
     const { turn, count, previous, next } = turnsOf(page);
-    await room.open(heddle, await conversation(heddle, ["one"]));
+    await chat.open(heddle, await conversation(heddle, ["one"]));
     const button = (name: string) => turn(/./).getByRole("button", { name });
 
     await button("Edit").focus();
@@ -181,44 +181,44 @@ test("by keyboard alone, and the focus stays where it was", async ({ serve, room
     await expect(field).toHaveValue("one");
     await page.keyboard.type("!");
     await page.keyboard.press("Control+Enter");
-    await expect(room.message("Answer 2 to one!")).toBeVisible();
+    await expect(chat.message("Answer 2 to one!")).toBeVisible();
     await expect(button("Edit")).toBeFocused();
-    await room.idle();
+    await chat.idle();
 
     await page.keyboard.press("Tab");
     await expect(button("Retry")).toBeFocused();
     await page.keyboard.press("Enter");
-    await expect(room.message("Answer 3 to one!")).toBeVisible();
+    await expect(chat.message("Answer 3 to one!")).toBeVisible();
     await expect(button("Retry")).toBeFocused();
-    await room.idle();
+    await chat.idle();
     await expect(count("one")).toHaveAccessibleName("Branch 3 of 3");
 
     await page.keyboard.press("Tab");
     await expect(previous("one")).toBeFocused();
     await page.keyboard.press("Enter");
-    await expect(room.message("Answer 2 to one!")).toBeVisible();
+    await expect(chat.message("Answer 2 to one!")).toBeVisible();
     await expect(previous("one")).toBeFocused();
     await page.keyboard.press("Enter");
-    await expect(room.message("Answer 1 to one")).toBeVisible();
+    await expect(chat.message("Answer 1 to one")).toBeVisible();
     await expect(page.getByRole("status").filter({ hasText: "Branch 1 of 3" })).toHaveCount(1);
     await page.keyboard.press("Tab");
     await expect(next("one")).toBeFocused();
     await page.keyboard.press("Enter");
-    await expect(room.message("Answer 2 to one!")).toBeVisible();
+    await expect(chat.message("Answer 2 to one!")).toBeVisible();
     await expect(page.getByRole("status").filter({ hasText: "Branch 2 of 3" })).toHaveCount(1);
 });
 
 test("the tools are beside the message, the switcher is under it", async ({
     serve,
-    room,
+    chat,
     page,
 }) => {
     const heddle = await serve({ script: COUNTS });
     const { turn, count, retry } = turnsOf(page);
-    await room.open(heddle, await conversation(heddle, ["one"]));
+    await chat.open(heddle, await conversation(heddle, ["one"]));
     await retry("one");
     await expect(count("one")).toBeVisible();
-    await room.idle();
+    await chat.idle();
     for (const width of [1280, 390]) {
         await page.setViewportSize({ width, height: 800 });
         await turn("one").hover();

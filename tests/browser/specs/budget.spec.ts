@@ -82,7 +82,7 @@ test("the page weighs less than 350 KB, all of it with every part opened", async
     // Parts that are loaded when they are asked for count as well.
     for (const name of ["Branches", "State", "Graph"]) {
         await page
-            .getByRole("navigation", { name: "Look closer" })
+            .getByRole("navigation", { name: "Panels" })
             .getByRole("button", { name })
             .click();
         await expect(page.getByRole("heading", { name })).toBeVisible();

@@ -5,7 +5,7 @@ import { holdNotices } from "../lib/notices";
 
 const THREADS = /\/threads$/;
 
-test("a browser that keeps nothing for the page", async ({ heddle, room, page }) => {
+test("a browser that keeps nothing for the page", async ({ heddle, chat, page }) => {
     await page.addInitScript(() => {
         for (const name of ["localStorage", "sessionStorage"])
             Object.defineProperty(window, name, {
@@ -14,23 +14,23 @@ test("a browser that keeps nothing for the page", async ({ heddle, room, page })
                 },
             });
     });
-    await room.open(heddle);
-    await room.ask("hello", "You said: hello");
+    await chat.open(heddle);
+    await chat.ask("hello", "You said: hello");
 });
 
 test("whoever goes elsewhere while a conversation is made stays there", async ({
     serve,
-    room,
+    chat,
     page,
 }) => {
     const heddle = await serve();
     await conversation(heddle, ["hi"], { title: "The other one" });
-    await room.open(heddle);
+    await chat.open(heddle);
     const making = await hold(page, THREADS, "POST");
-    await room.say("hello");
+    await chat.say("hello");
     await expect.poll(making.held).toBe(1);
     await page.getByRole("link", { name: /The other one/ }).click();
-    await expect(room.message("You said: hi")).toBeVisible();
+    await expect(chat.message("You said: hi")).toBeVisible();
     const there = page.url();
     making.letGo();
     // What was sent is sent all the same.
@@ -38,135 +38,135 @@ test("whoever goes elsewhere while a conversation is made stays there", async ({
     await expect(made).toBeVisible();
     expect(page.url()).toBe(there);
     await made.click();
-    await expect(room.message("You said: hello")).toBeVisible();
+    await expect(chat.message("You said: hello")).toBeVisible();
 });
 
-test("a conversation that was just begun is found again", async ({ serve, room, page }) => {
+test("a conversation that was just begun is found again", async ({ serve, chat, page }) => {
     const heddle = await serve();
     await conversation(heddle, ["hi"], { title: "The other one" });
-    await room.open(heddle);
-    await room.ask("hello", "You said: hello");
+    await chat.open(heddle);
+    await chat.ask("hello", "You said: hello");
     await page.getByRole("link", { name: /The other one/ }).click();
-    await expect(room.message("You said: hi")).toBeVisible();
+    await expect(chat.message("You said: hi")).toBeVisible();
     await page.goBack();
-    await expect(room.message("You said: hello")).toBeVisible();
+    await expect(chat.message("You said: hello")).toBeVisible();
 });
 
-test("stop is heard before there is anything to stop", async ({ serve, room, page }) => {
+test("stop is heard before there is anything to stop", async ({ serve, chat, page }) => {
     const heddle = await serve();
-    await room.open(heddle);
+    await chat.open(heddle);
     const making = await hold(page, THREADS, "POST");
-    await room.say(`slowly ${"and on ".repeat(100)}`);
+    await chat.say(`slowly ${"and on ".repeat(100)}`);
     await expect.poll(making.held).toBe(1);
-    await room.stop.click();
+    await chat.stop.click();
     making.letGo();
     await expect(page.getByText("Stopped").first()).toBeVisible();
-    await room.idle();
+    await chat.idle();
 });
 
 test("two messages that were not sent come back together, above what is being typed", async ({
     heddle,
-    room,
+    chat,
     page,
     watch,
 }) => {
-    watch.allow(FAILED_REQUEST, /no room today/);
-    await room.open(heddle, await conversation(heddle, ["hi"]));
+    watch.allow(FAILED_REQUEST, /no chat today/);
+    await chat.open(heddle, await conversation(heddle, ["hi"]));
     await page.route(/\/runs\/stream$/, (route) =>
-        route.fulfill({ status: 503, json: { detail: "no room today" } }),
+        route.fulfill({ status: 503, json: { detail: "no chat today" } }),
     );
     for (const text of ["one", "two"]) {
-        await room.say(text);
-        await expect(room.message(text).getByText("Not sent.")).toBeVisible();
+        await chat.say(text);
+        await expect(chat.message(text).getByText("Not sent.")).toBeVisible();
     }
-    await room.composer.fill("three");
-    await page.getByRole("button", { name: "Back to the text" }).first().click();
-    await expect(room.composer).toHaveValue("one\n\ntwo\n\nthree");
+    await chat.composer.fill("three");
+    await page.getByRole("button", { name: "Back to the editor" }).first().click();
+    await expect(chat.composer).toHaveValue("one\n\ntwo\n\nthree");
 });
 
 test("what was not sent is still there when one comes back", async ({
     serve,
-    room,
+    chat,
     page,
     watch,
 }) => {
     const heddle = await serve();
-    watch.allow(FAILED_REQUEST, /no room today/);
+    watch.allow(FAILED_REQUEST, /no chat today/);
     await conversation(heddle, ["hi"], { title: "The other one" });
     const thread = await conversation(heddle, ["hello"], { title: "This one" });
-    await room.open(heddle, thread);
+    await chat.open(heddle, thread);
     await page.route(/\/runs\/stream$/, (route) =>
-        route.fulfill({ status: 503, json: { detail: "no room today" } }),
+        route.fulfill({ status: 503, json: { detail: "no chat today" } }),
     );
-    await room.say("do not lose me");
+    await chat.say("do not lose me");
     await expect(page.getByText("Not sent.")).toBeVisible();
     await page.getByRole("link", { name: /The other one/ }).click();
-    await expect(room.message("You said: hi")).toBeVisible();
+    await expect(chat.message("You said: hi")).toBeVisible();
     await page.getByRole("link", { name: /This one/ }).click();
-    await expect(room.message("You said: hello")).toBeVisible();
-    await expect(room.composer).toHaveValue("do not lose me");
+    await expect(chat.message("You said: hello")).toBeVisible();
+    await expect(chat.composer).toHaveValue("do not lose me");
 });
 
-test("what is said while the latest branch is loaded goes there", async ({ serve, room, page }) => {
+test("what is said while the latest branch is loaded goes there", async ({ serve, chat, page }) => {
     const heddle = await serve();
     const thread = await conversation(heddle, ["one"]);
     await fork(heddle, thread, "one", "two");
-    await room.open(heddle, thread);
-    await expect(room.message("You said: two")).toBeVisible();
+    await chat.open(heddle, thread);
+    await expect(chat.message("You said: two")).toBeVisible();
     await page.getByRole("button", { name: "Previous branch" }).click();
-    await expect(room.message("You said: one")).toBeVisible();
+    await expect(chat.message("You said: one")).toBeVisible();
     const reading = await hold(page, /\/threads\/[^/]+\/state(\?|$)/);
     await page.getByRole("button", { name: "Next branch" }).click();
     await expect.poll(reading.held).toBeGreaterThan(0);
-    await room.say("three");
+    await chat.say("three");
     reading.letGo();
-    await expect(room.message("You said: three")).toBeVisible();
-    await room.idle();
-    await expect(room.message("You said: two")).toBeVisible();
-    await expect(room.message("You said: one")).toBeHidden();
+    await expect(chat.message("You said: three")).toBeVisible();
+    await chat.idle();
+    await expect(chat.message("You said: two")).toBeVisible();
+    await expect(chat.message("You said: one")).toBeHidden();
 });
 
-test("what somebody else says before the page listens is seen", async ({ serve, room, page }) => {
+test("what somebody else says before the page listens is seen", async ({ serve, chat, page }) => {
     const heddle = await serve();
     const thread = await conversation(heddle, ["one"]);
     const listening = await hold(page, /\/threads\/[^/]+\/stream(\?|$)/);
     const looked = page.waitForResponse(/\/threads\/[^/]+\/runs(\?|$)/);
-    await room.open(heddle, thread);
-    await expect(room.message("You said: one")).toBeVisible();
+    await chat.open(heddle, thread);
+    await expect(chat.message("You said: one")).toBeVisible();
     await looked;
     await fork(heddle, thread, "one", "two");
     listening.letGo();
-    await expect(room.message("You said: two")).toBeVisible();
+    await expect(chat.message("You said: two")).toBeVisible();
 });
 
-test("the first message to another agent is seen at once", async ({ serve, room, page, watch }) => {
+test("the first message to another agent is seen at once", async ({ serve, chat, page, watch }) => {
     watch.allow(FAILED_REQUEST);
     const heddle = await serve();
     await assistant(heddle, "Bob");
-    await room.open(heddle, await conversation(heddle, ["hi"]));
-    await expect(room.message("You said: hi")).toBeVisible();
+    await chat.open(heddle, await conversation(heddle, ["hi"]));
+    await expect(chat.message("You said: hi")).toBeVisible();
     const reading = await hold(page, /\/threads\/[^/]+\/(state|messages)(\?|$)/);
-    await room.composer.fill("@Bob hello there");
+    await chat.composer.fill("@Bob hello there");
     await page.keyboard.press("Escape");
-    await room.send.click();
-    await expect(room.message("hello there").first()).toBeVisible();
-    await expect(room.message("You said: hello there")).toBeVisible();
+    await chat.send.click();
+    await expect(chat.message("hello there").first()).toBeVisible();
+    await expect(chat.message("You said: hello there")).toBeVisible();
     reading.letGo();
-    await room.idle();
+    await chat.idle();
 });
 
-test("a conversation where nobody may use the clipboard", async ({ heddle, room, page }) => {
+test("a conversation where nobody may use the clipboard", async ({ heddle, chat, page }) => {
     await page.addInitScript(() =>
         Object.defineProperty(navigator, "clipboard", { value: undefined }),
     );
     await holdNotices(page);
-    await room.open(heddle);
-    await room.ask("hello", "You said: hello");
+    await chat.open(heddle);
+    await chat.ask("hello", "You said: hello");
     await page.getByRole("button", { name: "Copy answer" }).click();
     await expect(page.getByText("Copied", { exact: true })).toBeAttached();
-    await room.composer.focus();
+    await chat.composer.focus();
     await page.keyboard.press("Control+v");
-    await expect(room.composer).toHaveValue("You said: hello");
+    await expect(chat.composer).toHaveValue("You said: hello");
 });
 
 test("who signs out for good does so in every tab", async ({ serve, page, context, watch }) => {
@@ -190,23 +190,23 @@ test("who signs out for good does so in every tab", async ({ serve, page, contex
 
 const RTL = "שלום, מה שלומך? (בסדר)";
 
-test("what is written from right to left is shown so", async ({ serve, room, page }) => {
+test("what is written from right to left is shown so", async ({ serve, chat, page }) => {
     const content = `${RTL}\n\n- ${RTL}\n\n> ${RTL}\n\n| ${RTL} | b |\n|---|---|\n| 1 | 2 |\n\n- left`;
     const heddle = await serve({ script: { rules: [{ content }] } });
-    await room.open(heddle);
-    await room.composer.fill(RTL);
-    expect(await room.composer.evaluate((area) => getComputedStyle(area).direction)).toBe("rtl");
-    await room.ask(RTL, RTL);
-    for (const text of await room.messages.getByText(RTL).all())
+    await chat.open(heddle);
+    await chat.composer.fill(RTL);
+    expect(await chat.composer.evaluate((area) => getComputedStyle(area).direction)).toBe("rtl");
+    await chat.ask(RTL, RTL);
+    for (const text of await chat.messages.getByText(RTL).all())
         expect(await text.evaluate((one) => getComputedStyle(one).unicodeBidi)).toBe("plaintext");
     // The marks of a list, the bar of a quotation and the first column stand at the right too.
     for (const part of ["ul", "blockquote", "table"])
-        await expect(room.messages.locator(part).first()).toHaveCSS("direction", "rtl");
-    await expect(room.messages.locator("ul").last()).toHaveCSS("direction", "ltr");
+        await expect(chat.messages.locator(part).first()).toHaveCSS("direction", "rtl");
+    await expect(chat.messages.locator("ul").last()).toHaveCSS("direction", "ltr");
     await expect(page.getByRole("heading", { level: 1 })).toHaveCSS("direction", "rtl");
 });
 
-test("320 pixels are enough, whatever is said", async ({ serve, room, page }) => {
+test("320 pixels are enough, whatever is said", async ({ serve, chat, page }) => {
     const word = "Donaudampfschifffahrt".repeat(20);
     const script = {
         rules: [
@@ -221,11 +221,11 @@ test("320 pixels are enough, whatever is said", async ({ serve, room, page }) =>
     await conversation(heddle, ["x"], { title: word, assistant: bob });
     await fork(heddle, thread, word);
     await page.setViewportSize({ width: 320, height: 568 });
-    await room.open(heddle, thread);
-    await expect(room.message(word).first()).toBeVisible();
-    await room.say(`@Bob ${word}`);
-    await expect(room.messages).toHaveCount(4);
-    await room.idle();
+    await chat.open(heddle, thread);
+    await expect(chat.message(word).first()).toBeVisible();
+    await chat.say(`@Bob ${word}`);
+    await expect(chat.messages).toHaveCount(4);
+    await chat.idle();
     const width = () =>
         page.evaluate(() =>
             Math.max(
@@ -247,26 +247,26 @@ for (const [name, config] of Object.entries({
     "ends streams without saying so": { stream: { end_event: false } },
     "has a prefix": { http: { mount_prefix: "/here" } },
 })) {
-    test(`a server that ${name}`, async ({ serve, room, page }) => {
+    test(`a server that ${name}`, async ({ serve, chat, page }) => {
         const isPlain = !("http" in config);
         const heddle = await serve({ config, page: isPlain ? undefined : "" });
         const bob = isPlain && (await assistant(heddle, "Bob"));
         await page.goto(isPlain ? heddle.url : `${heddle.url}/here`);
-        await room.ask("hello", "You said: hello");
-        await room.ask("again", "You said: again");
+        await chat.ask("hello", "You said: hello");
+        await chat.ask("again", "You said: again");
         await page.getByRole("button", { name: "Retry" }).first().click();
         await expect(page.getByRole("group", { name: "Branch 2 of 2" })).toBeVisible();
-        await room.idle();
-        await expect(room.message("You said: again")).toBeHidden();
+        await chat.idle();
+        await expect(chat.message("You said: again")).toBeHidden();
         await page.reload();
         await page.getByRole("button", { name: "Previous branch" }).click();
-        await expect(room.message("You said: again")).toBeVisible();
+        await expect(chat.message("You said: again")).toBeVisible();
         if (!bob) return;
-        await room.composer.fill("@Bob hello there");
+        await chat.composer.fill("@Bob hello there");
         await page.keyboard.press("Escape");
-        await room.send.click();
-        await expect(room.message("You said: hello there")).toBeVisible();
-        await room.idle();
+        await chat.send.click();
+        await expect(chat.message("You said: hello there")).toBeVisible();
+        await chat.idle();
         await page.getByRole("button", { name: "Retry" }).last().click();
         await expect(page.getByRole("group", { name: "Branch 2 of 2" })).toHaveCount(1);
     });

@@ -8,7 +8,7 @@ const listed = (page: Page, name: string) =>
 
 test("the nodes at work are lit, also for those who cannot see it", async ({
     heddle,
-    room,
+    chat,
     page,
     weather,
 }) => {
@@ -20,19 +20,19 @@ test("the nodes at work are lit, also for those who cannot see it", async ({
     await expect(page.locator("svg [data-active]")).toHaveCount(0);
     await expectNoViolations(page);
     weather.hold();
-    await room.say('use weather with {"city": "Paris"}');
+    await chat.say('use weather with {"city": "Paris"}');
     await expect(node(page, "tool_node")).toHaveAttribute("data-active");
-    await expect(listed(page, "tool_node")).toHaveText("tool_node at work");
+    await expect(listed(page, "tool_node")).toHaveText("tool_node running");
     await shot(page, "graph-at-work");
     weather.release();
-    await expect(room.message("The tools said: sunny in Paris")).toBeVisible();
-    await room.idle();
+    await expect(chat.message("The tools said: sunny in Paris")).toBeVisible();
+    await chat.idle();
     await expect(page.locator("svg [data-active]")).toHaveCount(0);
 });
 
 test("a node that waits for an answer is marked; another agent has another drawing", async ({
     heddle,
-    room,
+    chat,
     page,
     weather,
 }) => {
@@ -41,10 +41,10 @@ test("a node that waits for an answer is marked; another agent has another drawi
         approval: true,
     });
     await page.goto(`${heddle.url}/#/?agent=${agent}`);
-    await room.say('use weather with {"city": "Paris"}');
+    await chat.say('use weather with {"city": "Paris"}');
     await page.getByRole("button", { name: "Graph" }).click();
     await expect(node(page, "tool_node")).toHaveAttribute("data-waiting");
-    await expect(listed(page, "tool_node")).toHaveText("tool_node waits for an answer");
+    await expect(listed(page, "tool_node")).toHaveText("tool_node waiting for your reply");
     await page.getByRole("button", { name: /^Agent: / }).click();
     await page.getByRole("option", { name: "demo" }).click();
     await expect(page.getByRole("img", { name: "Graph of demo" })).toBeVisible();
@@ -52,8 +52,8 @@ test("a node that waits for an answer is marked; another agent has another drawi
     await expect(node(page, "tool_node")).toHaveCount(0);
 });
 
-test("a drawing fits, and can be larger", async ({ heddle, room, page }) => {
-    await room.open(heddle);
+test("a drawing fits, and can be larger", async ({ heddle, chat, page }) => {
+    await chat.open(heddle);
     await page.getByRole("button", { name: /^Agent: / }).click();
     await page.getByRole("option", { name: "research_agent" }).click();
     await page.getByRole("button", { name: "Graph" }).click();
@@ -71,7 +71,7 @@ test("a drawing fits, and can be larger", async ({ heddle, room, page }) => {
     await shot(page, "graph-research");
 });
 
-test("nothing in a drawing can act", async ({ heddle, room, page, watch }) => {
+test("nothing in a drawing can act", async ({ heddle, chat, page, watch }) => {
     watch.allow(/Content Security Policy/); // which looks at what is read before it is cleaned
     const evil = `<svg xmlns="http://www.w3.org/2000/svg" xmlns:x="http://www.w3.org/1999/xlink" viewBox="0 0 10 10" onload="document.title='x'">
         <script>document.title = "x"</script><style>* { display: none }</style><foreignObject><b>b</b></foreignObject>
@@ -80,7 +80,7 @@ test("nothing in a drawing can act", async ({ heddle, room, page, watch }) => {
     await page.route("**/assistants/*/graph?format=svg", (route) =>
         route.fulfill({ contentType: "image/svg+xml", body: evil }),
     );
-    await room.open(heddle);
+    await chat.open(heddle);
     await page.getByRole("button", { name: "Graph" }).click();
     await expect(node(page, "left")).toBeVisible();
     const html = await page.getByRole("group", { name: "Drawing" }).innerHTML();

@@ -20,8 +20,8 @@ test("the state at the end, and what the last step changed", async ({ heddle, pa
     const id = state.checkpoint.checkpoint_id ?? "";
     await expect(fact(page, "Checkpoint")).toContainText(id);
     await expect(fact(page, "Step")).toHaveText(`${String(state.metadata?.step)}, by loop`);
-    await expect(fact(page, "Next")).toHaveText("nothing: it has ended");
-    await page.getByRole("button", { name: "Copy the checkpoint's id" }).click();
+    await expect(fact(page, "Next")).toHaveText("none (finished)");
+    await page.getByRole("button", { name: "Copy the checkpoint ID" }).click();
     await expect.poll(() => page.evaluate(() => navigator.clipboard.readText())).toBe(id);
 
     await expect(panel(page).getByText("added: messages › 3")).toBeVisible();
@@ -53,7 +53,7 @@ test("going back in the history, and to the end again", async ({ heddle, page })
     await expect(page.getByRole("article").filter({ hasText: "You said: second" })).toBeHidden();
     await expect(history.nth(1)).toHaveAttribute("aria-current", "true");
     await expect(history).toHaveCount(6);
-    await panel(page).getByRole("button", { name: "Back to the end" }).click();
+    await panel(page).getByRole("button", { name: "Back to the latest" }).click();
     await expect(page.getByRole("article").filter({ hasText: "You said: second" })).toBeVisible();
     await expect(history.first()).toHaveAttribute("aria-current", "true");
 });
@@ -80,7 +80,7 @@ test("the parent is one step away, and all of it is there as JSON", async ({
     await expect(fact(page, "Checkpoint")).toContainText(parent);
     const first = panel(page).getByRole("button", { name: /^Show -1/ });
     await first.click();
-    await expect(fact(page, "Parent")).toHaveText("none: it is the first");
+    await expect(fact(page, "Parent")).toHaveText("none (first checkpoint)");
     await expectNoViolations(page);
 });
 
@@ -90,9 +90,11 @@ test("a long history comes in pages", async ({ heddle, page }) => {
     await inspect(page, heddle.url, thread);
     const history = panel(page).getByRole("button", { name: /^Show / });
     await expect(history).toHaveCount(21); // with the button for more
-    await panel(page).getByRole("button", { name: "Show earlier ones" }).click();
+    await panel(page).getByRole("button", { name: "Show earlier checkpoints" }).click();
     await expect(history).toHaveCount(24);
-    await expect(panel(page).getByRole("button", { name: "Show earlier ones" })).toBeHidden();
+    await expect(
+        panel(page).getByRole("button", { name: "Show earlier checkpoints" }),
+    ).toBeHidden();
 });
 
 test("each agent has a state of its own", async ({ heddle, page }) => {
@@ -125,7 +127,7 @@ test("what failed and what is asked is shown with its task", async ({ serve, pag
     const broken = await client.threads.create({ metadata: { title: "Broken" } });
     await client.runs.wait(broken.thread_id, "agent", { ...input("break"), raiseError: false });
     await inspect(page, heddle.url, broken.thread_id);
-    await expect(fact(page, "Next")).not.toHaveText("nothing: it has ended");
+    await expect(fact(page, "Next")).not.toHaveText("none (finished)");
     await expect(panel(page).getByText(/400/)).toBeVisible();
 
     const asking = await client.threads.create({ metadata: { title: "Asking" } });
@@ -157,10 +159,10 @@ test("a state of a megabyte is shown piece by piece", async ({ heddle, page }) =
     expect(await panel(page).locator("*").count()).toBeLessThan(2000);
 });
 
-test("nothing is stored before the first message", async ({ heddle, room, page }) => {
-    await room.open(heddle);
+test("nothing is stored before the first message", async ({ heddle, chat, page }) => {
+    await chat.open(heddle);
     await page.getByRole("button", { name: "State", exact: true }).click();
-    await expect(panel(page).getByText("Nothing is stored yet.")).toBeVisible();
-    await room.ask("now", "You said: now");
+    await expect(panel(page).getByText("No state is stored yet.")).toBeVisible();
+    await chat.ask("now", "You said: now");
     await expect(panel(page).getByText("added: messages › 1")).toBeVisible();
 });

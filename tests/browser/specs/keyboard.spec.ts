@@ -14,25 +14,25 @@ const SCRIPT = {
     ],
 };
 
-test("new conversation, send, retry, edit, switch, tree", async ({ serve, room, page }) => {
+test("new conversation, send, retry, edit, switch, tree", async ({ serve, chat, page }) => {
     const heddle = await serve({ script: SCRIPT });
-    await room.open(heddle);
+    await chat.open(heddle);
 
     // The first stop leads past the list.
     await page.keyboard.press("Tab");
     await expect(page.getByRole("link", { name: "Skip to the conversation" })).toBeFocused();
     await page.keyboard.press("Enter");
-    await tabTo(page, room.composer);
+    await tabTo(page, chat.composer);
     await page.keyboard.type("hello");
-    await expect(room.send).toBeEnabled(); // who is spoken to is known
+    await expect(chat.send).toBeEnabled(); // who is spoken to is known
     await page.keyboard.press("Enter");
-    await expect(room.message("answer 1 to hello")).toBeVisible();
-    await room.idle();
+    await expect(chat.message("answer 1 to hello")).toBeVisible();
+    await chat.idle();
 
     const retry = page.getByRole("button", { name: "Retry", exact: true });
     await press(page, retry, "Shift+Tab");
-    await expect(room.message("answer 2 to hello")).toBeVisible();
-    await room.idle();
+    await expect(chat.message("answer 2 to hello")).toBeVisible();
+    await chat.idle();
     await expect(page.getByRole("group", { name: "Branch 2 of 2" })).toBeVisible();
 
     await press(page, page.getByRole("button", { name: "Edit", exact: true }), "Shift+Tab");
@@ -40,17 +40,17 @@ test("new conversation, send, retry, edit, switch, tree", async ({ serve, room, 
     await page.keyboard.press("ControlOrMeta+A");
     await page.keyboard.type("goodbye");
     await press(page, page.getByRole("button", { name: "Send again" }));
-    await expect(room.message("answer 3 to goodbye")).toBeVisible();
-    await room.idle();
+    await expect(chat.message("answer 3 to goodbye")).toBeVisible();
+    await chat.idle();
     await expect(page.getByRole("group", { name: "Branch 3 of 3" })).toBeVisible();
 
     // Switching keeps the focus where it is, so that one goes on pressing.
     await tabTo(page, page.getByRole("button", { name: "Previous branch" }), "Shift+Tab");
     await page.keyboard.press("Enter");
-    await expect(room.message("answer 2 to hello")).toBeVisible();
+    await expect(chat.message("answer 2 to hello")).toBeVisible();
     await expect(page.getByRole("button", { name: "Previous branch" })).toBeFocused();
     await page.keyboard.press("Enter");
-    await expect(room.message("answer 1 to hello")).toBeVisible();
+    await expect(chat.message("answer 1 to hello")).toBeVisible();
 
     const drawer = page.getByRole("complementary", { name: "Branches" });
     await press(page, page.getByRole("button", { name: "Branches", exact: true }), "Shift+Tab");
@@ -61,35 +61,35 @@ test("new conversation, send, retry, edit, switch, tree", async ({ serve, room, 
     await expect(drawer).toBeHidden();
 });
 
-test("a question is answered", async ({ serve, room, page, weather }) => {
+test("a question is answered", async ({ serve, chat, page, weather }) => {
     const heddle = await serve({ script: SCRIPT });
     const desk = await assistant(heddle, "Desk", {
         http_tools: [weather.tool],
         approval: ["weather"],
     });
     const thread = await conversation(heddle, ["weather"], { title: "Weather", assistant: desk });
-    await room.open(heddle, thread);
+    await chat.open(heddle, thread);
     await press(page, page.getByRole("button", { name: "Accept", exact: true }));
-    await expect(room.message("The tool said: sunny in Bern")).toBeVisible();
+    await expect(chat.message("The tool said: sunny in Bern")).toBeVisible();
     expect(weather.cities).toEqual(["Bern"]);
 });
 
 test("a conversation is found, opened, deleted, and brought back", async ({
     serve,
-    room,
+    chat,
     page,
 }) => {
     const heddle = await serve({ script: SCRIPT });
     await conversation(heddle, ["one"], { title: "Apples" });
     await conversation(heddle, ["two"], { title: "Pears" });
     await holdNotices(page);
-    await room.open(heddle);
+    await chat.open(heddle);
     const side = page.getByRole("navigation", { name: "Conversations" });
     await tabTo(page, side.getByLabel("Search conversations"));
     await page.keyboard.type("apple");
     await expect(side.getByRole("link", { name: /Pears/ })).toBeHidden();
     await press(page, side.getByRole("link", { name: /Apples/ }));
-    await expect(room.message("answer 1 to one")).toBeVisible();
+    await expect(chat.message("answer 1 to one")).toBeVisible();
 
     await press(page, page.getByRole("button", { name: "Conversation menu" }));
     await expect(page.getByRole("menuitem").first()).toBeFocused();
@@ -104,5 +104,5 @@ test("a conversation is found, opened, deleted, and brought back", async ({
 
     await press(page, side.getByRole("button", { name: "New conversation" }));
     await expect(page).toHaveURL(/#\/$/);
-    await expect(room.messages).toHaveCount(0);
+    await expect(chat.messages).toHaveCount(0);
 });

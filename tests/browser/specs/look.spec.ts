@@ -23,10 +23,10 @@ async function expectInside(page: Page, part: Locator) {
     }).toPass({ timeout: 60_000 });
 }
 
-test("edit and retry are there before anybody points at them", async ({ heddle, room, page }) => {
+test("edit and retry are there before anybody points at them", async ({ heddle, chat, page }) => {
     const thread = await conversation(heddle, ["one", "two"]);
-    await room.open(heddle, thread);
-    await expect(room.message("You said: two")).toBeVisible();
+    await chat.open(heddle, thread);
+    await expect(chat.message("You said: two")).toBeVisible();
     await page.mouse.move(1, 1);
     for (const name of ["Edit", "Retry"]) {
         const buttons = page.getByRole("button", { name, exact: true });
@@ -36,9 +36,9 @@ test("edit and retry are there before anybody points at them", async ({ heddle, 
     }
 });
 
-test("in a wide window the icons of the head say what they are", async ({ heddle, room, page }) => {
-    await room.open(heddle);
-    const tools = page.getByRole("navigation", { name: "Look closer" });
+test("in a wide window the icons of the head say what they are", async ({ heddle, chat, page }) => {
+    await chat.open(heddle);
+    const tools = page.getByRole("navigation", { name: "Panels" });
     for (const name of ["Branches", "State", "Graph"])
         await expect(tools.getByText(name, { exact: true })).toBeVisible();
     await page.setViewportSize(PHONE);
@@ -46,24 +46,24 @@ test("in a wide window the icons of the head say what they are", async ({ heddle
     await expect(tools.getByRole("button", { name: "Branches" })).toBeVisible();
 });
 
-test("the first screen begins at its beginning, however small", async ({ serve, room, page }) => {
+test("the first screen begins at its beginning, however small", async ({ serve, chat, page }) => {
     const heddle = await serve();
     for (const size of [ZOOMED, { width: 320, height: 568 }]) {
         await page.setViewportSize(size);
-        await room.open(heddle);
-        await expectInside(page, page.getByRole("heading", { name: "What shall we talk about?" }));
+        await chat.open(heddle);
+        await expectInside(page, page.getByRole("heading", { name: "How can I help you?" }));
     }
 });
 
 for (const [name, size] of Object.entries({ "on a phone": PHONE, "at 400 %": SMALLEST })) {
     test(`the menu of a conversation stays in the window ${name}`, async ({
         heddle,
-        room,
+        chat,
         page,
     }) => {
         const thread = await conversation(heddle, ["hello"], { title: "A title of some length" });
         await page.setViewportSize(size);
-        await room.open(heddle, thread);
+        await chat.open(heddle, thread);
         await page.getByRole("button", { name: "Conversation menu" }).click();
         const items = page.getByRole("menu").getByRole("menuitem");
         await expect(items).toHaveCount(6);
@@ -74,14 +74,14 @@ for (const [name, size] of Object.entries({ "on a phone": PHONE, "at 400 %": SMA
     });
 }
 
-test("what is edited stays in a small window", async ({ serve, room, page }) => {
+test("what is edited stays in a small window", async ({ serve, chat, page }) => {
     const content = Array.from({ length: 12 }, (_, at) => `Line ${at}`).join("\n\n");
     const heddle = await serve({ script: { rules: [{ content }] } });
     const thread = await conversation(heddle, ["hello"]);
     const width = 320;
     await page.setViewportSize({ width, height: 568 });
-    await room.open(heddle, thread);
-    await expect(room.message("Line 11")).toBeVisible();
+    await chat.open(heddle, thread);
+    await expect(chat.message("Line 11")).toBeVisible();
     // The whole conversation but for some pixels: the list is at its end, and shows its beginning.
     const log = page.getByRole("log");
     const over = await log.evaluate((one) => one.scrollHeight - one.clientHeight);
@@ -100,11 +100,11 @@ test("what is edited stays in a small window", async ({ serve, room, page }) => 
     await expect(edit).toBeFocused();
 });
 
-test("the focus is not lost with what is closed or deleted", async ({ serve, room, page }) => {
+test("the focus is not lost with what is closed or deleted", async ({ serve, chat, page }) => {
     const heddle = await serve();
     await holdNotices(page); // Undo among them
-    await room.open(heddle, await conversation(heddle, ["hello"], { title: "Apples" }));
-    const tools = page.getByRole("navigation", { name: "Look closer" });
+    await chat.open(heddle, await conversation(heddle, ["hello"], { title: "Apples" }));
+    const tools = page.getByRole("navigation", { name: "Panels" });
     for (const name of ["Branches", "State", "Graph"]) {
         const button = tools.getByRole("button", { name });
         const drawer = page.getByRole("complementary", { name });
@@ -124,15 +124,15 @@ test("the focus is not lost with what is closed or deleted", async ({ serve, roo
     await expect(page.getByRole("heading", { name: "Apples", level: 1 })).toBeVisible();
     await expect(page.getByRole("main")).toBeFocused();
     await page.getByRole("button", { name: "New conversation" }).press("Enter");
-    await expect(room.composer).toBeFocused();
+    await expect(chat.composer).toBeFocused();
 });
 
-test("among many branches the one that is shown is in sight", async ({ serve, room, page }) => {
+test("among many branches the one that is shown is in sight", async ({ serve, chat, page }) => {
     const heddle = await serve();
     const thread = await conversation(heddle, ["hello"]);
     const checkpoint = await forkOf(heddle, thread, "hello");
     for (let i = 0; i < 24; i++) await say(heddle, thread, "hello", { checkpoint });
-    await room.open(heddle, thread);
+    await chat.open(heddle, thread);
     await openDrawer(page, "Branches");
     const shown = page.getByRole("button", { name: /Shown 25 of 25/ });
     await expect(shown).toBeInViewport();
@@ -143,23 +143,23 @@ test("among many branches the one that is shown is in sight", async ({ serve, ro
         await expectInside(page, page.getByRole("menuitem", { name }));
 });
 
-test("an answer without a word says so", async ({ serve, room, page }) => {
+test("an answer without a word says so", async ({ serve, chat, page }) => {
     const heddle = await serve({ script: { rules: [{ content: "" }] } });
-    await room.open(heddle);
-    await room.ask("hello", "The answer is empty.");
+    await chat.open(heddle);
+    await chat.ask("hello", "The answer is empty.");
     await page.reload();
-    await expect(room.message("The answer is empty.")).toHaveCount(1);
+    await expect(chat.message("The answer is empty.")).toHaveCount(1);
 });
 
 test("with the colours of the system: what is said and chosen has an edge", async ({
     heddle,
-    room,
+    chat,
     page,
 }) => {
     await page.emulateMedia({ forcedColors: "active" });
     const thread = await conversation(heddle, ["hello"]);
     await fork(heddle, thread, "hello");
-    await room.open(heddle, thread);
+    await chat.open(heddle, thread);
     await openDrawer(page, "Branches");
     for (const chosen of [
         page.getByRole("button", { name: "Branches", exact: true }),
@@ -173,11 +173,11 @@ test("with the colours of the system: what is said and chosen has an edge", asyn
     await expect(bubble).toHaveCSS("border-top-color", ink);
 });
 
-test("more contrast, when the system asks for it", async ({ heddle, room, page }) => {
+test("more contrast, when the system asks for it", async ({ heddle, chat, page }) => {
     await page.emulateMedia({ contrast: "more" });
     const thread = await conversation(heddle, ["hello"], { title: "Contrast" });
     await fork(heddle, thread, "hello");
-    await room.open(heddle, thread);
+    await chat.open(heddle, thread);
     await openDrawer(page, "Branches");
     await expect(page.getByRole("button", { name: /Shown 2 of 2/ })).toBeVisible();
     await expect(page.locator("body")).toHaveCSS("color", "rgb(0, 0, 0)");
@@ -189,12 +189,12 @@ test.describe("with fingers", () => {
 
     test("nothing that was tapped keeps a tooltip, and no phone enlarges what is written in", async ({
         heddle,
-        room,
+        chat,
         page,
     }) => {
-        await room.open(heddle, await conversation(heddle, ["hello"]));
-        await expect(room.composer).toHaveCSS("font-size", "16px");
-        const tools = page.getByRole("navigation", { name: "Look closer" });
+        await chat.open(heddle, await conversation(heddle, ["hello"]));
+        await expect(chat.composer).toHaveCSS("font-size", "16px");
+        const tools = page.getByRole("navigation", { name: "Panels" });
         await tools.getByRole("button", { name: "State" }).tap();
         const close = page.getByRole("button", { name: "Close state" });
         await close.hover(); // as after a tap
@@ -205,17 +205,17 @@ test.describe("with fingers", () => {
 
     test("Enter begins a line, as the keyboard on the screen has no other key for it", async ({
         heddle,
-        room,
+        chat,
         page,
     }) => {
-        await room.open(heddle);
-        await room.composer.tap();
+        await chat.open(heddle);
+        await chat.composer.tap();
         await page.keyboard.type("one");
         await page.keyboard.press("Enter");
         await page.keyboard.type("two");
-        await expect(room.composer).toHaveValue("one\ntwo");
-        await expect(room.composer).toHaveAttribute("enterkeyhint", "enter");
-        await room.send.tap();
-        await expect(room.message(/You said: one\s+two/)).toBeVisible();
+        await expect(chat.composer).toHaveValue("one\ntwo");
+        await expect(chat.composer).toHaveAttribute("enterkeyhint", "enter");
+        await chat.send.tap();
+        await expect(chat.message(/You said: one\s+two/)).toBeVisible();
     });
 });

@@ -4,48 +4,48 @@ import { conversation, expect, expectNoViolations, FAILED_REQUEST, test } from "
 import { hold } from "../lib/hold";
 
 const side = (page: Page) => page.getByRole("navigation", { name: "Conversations" });
-const lost = (page: Page) => page.getByText("The server can't be reached. Trying again…");
+const lost = (page: Page) => page.getByText("The server can't be reached. Reconnecting…");
 const stays = (page: Page) =>
-    page.getByText("The server can't be reached. What you write stays here until it is back.");
+    page.getByText("The server can't be reached. Your draft stays here until it is back.");
 
-test("the server goes and comes back: nothing is lost", async ({ serve, room, page, watch }) => {
+test("the server goes and comes back: nothing is lost", async ({ serve, chat, page, watch }) => {
     watch.allow(FAILED_REQUEST);
     const heddle = await serve();
-    await room.open(heddle);
-    await room.ask("before", "You said: before");
-    await room.composer.fill("in between");
+    await chat.open(heddle);
+    await chat.ask("before", "You said: before");
+    await chat.composer.fill("in between");
     await heddle.kill();
     await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
     await expect(lost(page)).toBeVisible();
     await expect(stays(page)).toBeVisible();
-    await expect(room.send).toBeDisabled();
-    await expect(room.composer).toBeEnabled();
-    await room.composer.fill("in between, and more");
-    await expect(room.message("You said: before")).toBeVisible();
+    await expect(chat.send).toBeDisabled();
+    await expect(chat.composer).toBeEnabled();
+    await chat.composer.fill("in between, and more");
+    await expect(chat.message("You said: before")).toBeVisible();
     await expectNoViolations(page);
 
     await heddle.start();
     await expect(lost(page)).toBeHidden();
-    await expect(room.composer).toHaveValue("in between, and more");
-    await room.send.click();
-    await expect(room.message("You said: in between, and more")).toBeVisible();
+    await expect(chat.composer).toHaveValue("in between, and more");
+    await chat.send.click();
+    await expect(chat.message("You said: in between, and more")).toBeVisible();
 });
 
-test("a device without a network says so", async ({ serve, room, page, context, watch }) => {
+test("a device without a network says so", async ({ serve, chat, page, context, watch }) => {
     watch.allow(FAILED_REQUEST);
     const heddle = await serve();
     const thread = await conversation(heddle, ["hello"], { title: "On the train" });
-    await room.open(heddle, thread);
-    await expect(room.message("You said: hello")).toBeVisible();
+    await chat.open(heddle, thread);
+    await expect(chat.message("You said: hello")).toBeVisible();
     await context.setOffline(true);
     await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
     const offline = page.getByText(
-        "You are offline. Nothing is lost: it goes on when you are back.",
+        "You are offline. Nothing is lost: the page reconnects when you are back online.",
     );
     await expect(offline).toBeVisible();
     await context.setOffline(false);
     await expect(offline).toBeHidden();
-    await room.ask("again", "You said: again");
+    await chat.ask("again", "You said: again");
 });
 
 test("a page that is opened while the server is away waits for it", async ({
@@ -63,7 +63,7 @@ test("a page that is opened while the server is away waits for it", async ({
         isGone ? route.abort("connectionrefused") : route.continue(),
     );
     await page.goto(heddle.url);
-    await expect(page.getByRole("heading", { name: "The server does not answer" })).toBeVisible();
+    await expect(page.getByRole("heading", { name: "The server is not responding" })).toBeVisible();
     await expectNoViolations(page);
     isGone = false;
     await expect(page.getByRole("textbox", { name: "Message" })).toBeVisible();
@@ -81,14 +81,14 @@ test("a slow server: quiet progress, then the page", async ({ serve, page }) => 
 
 test("a part of the page that was not loaded yet waits for the server", async ({
     serve,
-    room,
+    chat,
     page,
     watch,
 }) => {
     watch.allow(FAILED_REQUEST);
     const heddle = await serve();
-    await room.open(heddle);
-    await room.composer.fill("not sent yet");
+    await chat.open(heddle);
+    await chat.composer.fill("not sent yet");
     let isGone = true;
     await page.route(/\/(assets\/|ok$)/, (route) =>
         isGone ? route.abort("connectionrefused") : route.continue(),
@@ -97,48 +97,43 @@ test("a part of the page that was not loaded yet waits for the server", async ({
     const drawer = page.getByRole("complementary", { name: "Branches" });
     await expect(drawer.getByText("Loading…")).toBeVisible();
     await expect(lost(page)).toBeVisible();
-    await expect(room.composer).toHaveValue("not sent yet");
+    await expect(chat.composer).toHaveValue("not sent yet");
     isGone = false;
-    await expect(drawer.getByText("Nothing was said yet.")).toBeVisible();
+    await expect(drawer.getByText("No messages yet.")).toBeVisible();
     // With its style, whichever part of it came first.
-    await expect(drawer.getByText("Nothing was said yet.").locator("..")).toHaveCSS(
-        "display",
-        "flex",
-    );
+    await expect(drawer.getByText("No messages yet.").locator("..")).toHaveCSS("display", "flex");
     await expect(lost(page)).toBeHidden();
 });
 
 test("a part of the page that the server does not have any more", async ({
     serve,
-    room,
+    chat,
     page,
     watch,
 }) => {
     watch.allow(FAILED_REQUEST, /dynamically imported module|error boundary/);
     const heddle = await serve();
-    await room.open(heddle);
-    await room.composer.fill("not sent yet");
+    await chat.open(heddle);
+    await chat.composer.fill("not sent yet");
     await page.route(/\/assets\//, (route) => route.fulfill({ status: 404 }));
     await page.getByRole("button", { name: "State" }).click();
     const drawer = page.getByRole("complementary", { name: "State" });
-    await expect(drawer.getByRole("alert")).toContainText("This can't be shown");
-    await expect(room.composer).toHaveValue("not sent yet");
+    await expect(drawer.getByRole("alert")).toContainText("This part of the page failed to load");
+    await expect(chat.composer).toHaveValue("not sent yet");
     await expectNoViolations(page);
     await page.unroute(/\/assets\//);
     await drawer.getByRole("button", { name: "Reload the page" }).click();
     await expect(drawer).toBeHidden();
-    await expect(room.composer).toHaveValue("not sent yet");
+    await expect(chat.composer).toHaveValue("not sent yet");
     await page.getByRole("button", { name: "State" }).click();
-    await expect(drawer.getByText("Nothing is stored yet.")).toBeVisible();
+    await expect(drawer.getByText("No state is stored yet.")).toBeVisible();
 });
 
 test("a thread that is not there", async ({ heddle, page, watch }) => {
     watch.allow(FAILED_REQUEST);
     for (const thread of [crypto.randomUUID(), "not-an-id", "%E0%A4%A"]) {
         await page.goto(`${heddle.url}/#/t/${thread}`);
-        await expect(
-            page.getByRole("heading", { name: "There is no such conversation" }),
-        ).toBeVisible();
+        await expect(page.getByRole("heading", { name: "Conversation not found" })).toBeVisible();
     }
     await expectNoViolations(page);
     await page.getByRole("alert").getByRole("button", { name: "New conversation" }).click();
@@ -149,13 +144,13 @@ for (const { status, detail, title, text } of [
     {
         status: 500,
         detail: "out of yarn",
-        title: "The conversation can't be shown",
+        title: "The conversation could not be loaded",
         text: "out of yarn",
     },
     {
         status: 403,
         detail: "no",
-        title: "This conversation is not yours to read",
+        title: "You cannot read this conversation",
         text: "Ask its owner to share it with you.",
     },
 ]) {

@@ -114,10 +114,10 @@ test("the next user sees nothing of the one before", async ({ serve, page, watch
     await expect(side(page).getByRole("link", { name: /Alice's own/ })).toBeVisible();
     await page.getByRole("button", { name: "Sign out" }).click();
     await paste(page, bob);
-    await expect(side(page).getByText("What you talk about will be listed here.")).toBeVisible();
+    await expect(side(page).getByText("Your conversations will appear here.")).toBeVisible();
     await expect(page.getByText("Alice's own")).toHaveCount(0);
     await page.goto(`${heddle.url}/#/t/${thread}`);
-    await expect(page.getByText("There is no such conversation")).toBeVisible();
+    await expect(page.getByText("Conversation not found")).toBeVisible();
     await expect(page.getByText("Alice's own")).toHaveCount(0);
 });
 
@@ -165,7 +165,7 @@ test("at an issuer that refuses", async ({ serve, page, issuer, watch }) => {
     issuer.refuses = "access_denied";
     await page.goto(heddle.url);
     await page.getByRole("button", { name: "Continue with Hall" }).click();
-    await expect(page.getByRole("alert")).toHaveText("The sign-in failed. access_denied");
+    await expect(page.getByRole("alert")).toHaveText("Sign-in failed. access_denied");
     expect(page.url()).not.toContain("error=");
     issuer.refuses = null;
     await page.getByRole("button", { name: "Continue with Hall" }).click();
@@ -203,7 +203,7 @@ test("a code that was not asked for here is not used", async ({ serve, page, iss
     const heddle = await serve(withIssuer(issuer));
     await page.goto(`${heddle.url}/?code=stolen&state=made-up#/`);
     await expect(page.getByRole("alert")).toHaveText(
-        "The sign-in failed. This sign-in was not begun in this tab.",
+        "Sign-in failed. This sign-in did not start in this tab.",
     );
     expect(page.url()).not.toContain("stolen");
     expect(issuer.grants).toEqual([]);

@@ -33,13 +33,13 @@ async function watchChanges(page: Page) {
 
 const changes = (page: Page) => page.evaluate(() => [...window.changed].sort());
 
-test("typing draws nothing of 200 messages", async ({ serve, room, page }) => {
+test("typing draws nothing of 200 messages", async ({ serve, chat, page }) => {
     const heddle = await serve();
-    await room.open(heddle, await longThread(heddle, 200));
-    await expect(room.message("You said: The end")).toBeVisible();
-    await expect(room.messages).toHaveCount(202);
-    await room.idle();
-    await room.composer.click();
+    await chat.open(heddle, await longThread(heddle, 200));
+    await expect(chat.message("You said: The end")).toBeVisible();
+    await expect(chat.messages).toHaveCount(202);
+    await chat.idle();
+    await chat.composer.click();
     await watchChanges(page);
     await page.evaluate(() => {
         const slow = new PerformanceObserver((list) => {
@@ -51,8 +51,8 @@ test("typing draws nothing of 200 messages", async ({ serve, room, page }) => {
         slow.observe({ type: "event", durationThreshold: 16 } as PerformanceObserverInit);
     });
     const text = "What I type is shown at once, however long the conversation is. ".repeat(2);
-    await room.composer.pressSequentially(text);
-    await expect(room.composer).toHaveValue(text);
+    await chat.composer.pressSequentially(text);
+    await expect(chat.composer).toHaveValue(text);
     expect(await changes(page)).toEqual([]);
     const slowest = await page.evaluate(() => document.body.dataset.slowest ?? "under 16");
     test.info().annotations.push({ type: "slowest key", description: `${slowest} ms` });
@@ -61,24 +61,24 @@ test("typing draws nothing of 200 messages", async ({ serve, room, page }) => {
 test("while an answer is written only its own message changes, and typing goes on", async ({
     serve,
     pace,
-    room,
+    chat,
     page,
 }) => {
     await watchWords(page);
     const model = await pace(pieces(COUNT), COUNT - 3);
     const heddle = await serve({ env: model.env });
-    await room.open(heddle, await longThread(heddle, 200));
-    await expect(room.messages).toHaveCount(202);
-    await room.say("count");
+    await chat.open(heddle, await longThread(heddle, 200));
+    await expect(chat.messages).toHaveCount(202);
+    await chat.say("count");
     await expectWords(page, 3);
     await watchChanges(page);
     model.goOn(37);
-    await room.composer.pressSequentially("next question");
+    await chat.composer.pressSequentially("next question");
     await expectWords(page, 40);
     expect(await changes(page)).toEqual(["204"]);
     model.finish();
     await expectWhole(page, COUNT);
-    await expect(room.composer).toHaveValue("next question");
+    await expect(chat.composer).toHaveValue("next question");
 });
 
 /** Where a list is scrolled to, when it does not move any more. */
@@ -101,33 +101,33 @@ async function restOf(box: Locator): Promise<number> {
 test("the list follows the answer, but not whoever reads above", async ({
     serve,
     pace,
-    room,
+    chat,
     page,
 }) => {
     const model = await pace(pieces(50, "\n\n"), 42);
     const heddle = await serve({ env: model.env });
-    await room.open(heddle, await longThread(heddle, 60));
+    await chat.open(heddle, await longThread(heddle, 60));
     const log = page.getByRole("log");
     const jump = page.getByRole("button", { name: "Jump to the latest" });
     const isAtEnd = () =>
         log.evaluate((box) => box.scrollHeight - box.scrollTop - box.clientHeight < 60);
-    await expect(room.message("You said: The end")).toBeInViewport();
+    await expect(chat.message("You said: The end")).toBeInViewport();
     await expect(jump).toHaveCount(0);
 
-    await room.say("count");
-    await expect(room.message("w8")).toBeVisible();
+    await chat.say("count");
+    await expect(chat.message("w8")).toBeVisible();
     await expect.poll(isAtEnd).toBe(true);
     await log.hover();
     await page.mouse.wheel(0, -2000);
     await expect(jump).toBeVisible();
     const top = await restOf(log);
     model.finish();
-    await expect(room.message("w40")).toBeAttached();
+    await expect(chat.message("w40")).toBeAttached();
     expect(Math.abs((await log.evaluate((box) => box.scrollTop)) - top)).toBeLessThan(5);
     await jump.click();
     await expect.poll(isAtEnd).toBe(true);
     await expect(jump).toHaveCount(0);
-    await expect(room.message("w50")).toBeVisible();
+    await expect(chat.message("w50")).toBeVisible();
     await expect.poll(isAtEnd).toBe(true);
-    await room.idle();
+    await chat.idle();
 });

@@ -7,7 +7,7 @@ import {
     expectNoViolations,
     FAILED_REQUEST,
     human,
-    roomOf,
+    chatOf,
     test as base,
     waitFor,
     type Heddle,
@@ -35,11 +35,11 @@ const test = base.extend<{
             const model = await pace(WORDS, HELD);
             return { model, heddle: await serve({ env: model.env, ...options }) };
         }),
-    counted: async ({ counting, room, page }, use) =>
+    counted: async ({ counting, chat, page }, use) =>
         use(async (words, options) => {
             const made = await counting(options);
-            await room.open(made.heddle);
-            await room.say("count");
+            await chat.open(made.heddle);
+            await chat.say("count");
             await expectWords(page, words);
             return made;
         }),
@@ -47,9 +47,9 @@ const test = base.extend<{
 
 test.beforeEach(async ({ page }) => watchWords(page));
 
-test("an answer is shown as it is written", async ({ counted, room, page }) => {
+test("an answer is shown as it is written", async ({ counted, chat, page }) => {
     const { model } = await counted(10);
-    await expect(room.stop).toBeVisible();
+    await expect(chat.stop).toBeVisible();
     model.finish();
     await expectWhole(page, COUNT);
     expect(model.calls).toBe(1);
@@ -57,15 +57,15 @@ test("an answer is shown as it is written", async ({ counted, room, page }) => {
 
 test("a message that is written while an answer streams is queued, and sent behind it", async ({
     counted,
-    room,
+    chat,
     page,
 }) => {
     const { model } = await counted(10);
     const queue = page.getByRole("list", { name: "Queued messages" });
     for (const text of ["first", "second", "third"]) {
-        await room.composer.fill(text);
-        await room.composer.press("Enter");
-        await expect(room.composer).toHaveValue("");
+        await chat.composer.fill(text);
+        await chat.composer.press("Enter");
+        await expect(chat.composer).toHaveValue("");
     }
     await expect(queue.getByRole("listitem")).toHaveText([/first/, /second/, /third/]);
     await expectNoViolations(page);
@@ -76,24 +76,24 @@ test("a message that is written while an answer streams is queued, and sent behi
         .click();
     await expect(queue.getByRole("listitem")).toHaveText([/first/, /third/]);
     model.finish();
-    await expect(room.message("You said: third")).toBeVisible();
+    await expect(chat.message("You said: third")).toBeVisible();
     await expect(queue).toHaveCount(0);
-    await expect(room.messages).toHaveText([/count/, /agent/, /first/, /first/, /third/, /third/]);
+    await expect(chat.messages).toHaveText([/count/, /agent/, /first/, /first/, /third/, /third/]);
 });
 
 test("what is queued when the conversation is left becomes its draft", async ({
     counted,
-    room,
+    chat,
     page,
 }) => {
     const { model } = await counted(10);
-    await room.composer.fill("later");
-    await room.composer.press("Enter");
+    await chat.composer.fill("later");
+    await chat.composer.press("Enter");
     await expect(page.getByRole("list", { name: "Queued messages" })).toBeVisible();
     await page.getByRole("button", { name: "New conversation" }).click();
-    await expect(room.composer).toHaveValue("");
+    await expect(chat.composer).toHaveValue("");
     await page.goBack();
-    await expect(room.composer).toHaveValue("later");
+    await expect(chat.composer).toHaveValue("later");
     model.finish();
     await expectWhole(page, COUNT);
 });
@@ -112,7 +112,7 @@ test("a reload in the middle of an answer: it goes on where it was", async ({ co
 for (const how of ["kill", "stop"] as const) {
     test(`the server is restarted (${how}) in the middle of an answer: it is begun again, and is whole`, async ({
         counted,
-        room,
+        chat,
         page,
         watch,
     }) => {
@@ -121,31 +121,31 @@ for (const how of ["kill", "stop"] as const) {
         await heddle.restart(how);
         model.finish();
         await expectWhole(page, COUNT);
-        await expect(room.messages).toHaveCount(2);
+        await expect(chat.messages).toHaveCount(2);
         expect(model.calls).toBe(2);
     });
 }
 
 test("the server is away for a while: the page says so, keeps what it has, and goes on", async ({
     counted,
-    room,
+    chat,
     page,
     watch,
 }) => {
     watch.allow(FAILED_REQUEST);
     const { heddle, model } = await counted(20);
     await heddle.kill();
-    await expect(page.getByText("The server can't be reached. Trying again…")).toBeVisible();
-    await expect(room.message("w20")).toBeVisible();
+    await expect(page.getByText("The server can't be reached. Reconnecting…")).toBeVisible();
+    await expect(chat.message("w20")).toBeVisible();
     await heddle.start();
     model.finish();
     await expectWhole(page, COUNT);
-    await expect(page.getByText("The server can't be reached. Trying again…")).toBeHidden();
+    await expect(page.getByText("The server can't be reached. Reconnecting…")).toBeHidden();
 });
 
 test("the network is gone for a while: nothing is lost, nothing comes twice, the model is asked once", async ({
     counting,
-    room,
+    chat,
     page,
     watch,
 }) => {
@@ -153,11 +153,11 @@ test("the network is gone for a while: nothing is lost, nothing comes twice, the
     const { heddle, model } = await counting();
     const wire = await startWire(heddle.url);
     await page.goto(wire.url);
-    await room.say("count");
+    await chat.say("count");
     await expectWords(page, 15);
     wire.cut();
-    await expect(page.getByText("The server can't be reached. Trying again…")).toBeVisible();
-    await expect(room.message("w15")).toBeVisible();
+    await expect(page.getByText("The server can't be reached. Reconnecting…")).toBeVisible();
+    await expect(chat.message("w15")).toBeVisible();
     wire.mend();
     model.finish();
     await expectWhole(page, COUNT);
@@ -169,22 +169,22 @@ test("the network is gone for a while: nothing is lost, nothing comes twice, the
 async function openTab(page: Page) {
     const other = await page.context().newPage();
     await watchWords(other);
-    return roomOf(other);
+    return chatOf(other);
 }
 
 test("two tabs on one thread both show the answer, and what is said in one is heard in the other", async ({
     counting,
-    room,
+    chat,
     page,
 }) => {
     const { heddle, model } = await counting();
-    await room.open(heddle);
-    await room.ask("hello", "You said: hello");
+    await chat.open(heddle);
+    await chat.ask("hello", "You said: hello");
     const other = await openTab(page);
-    await other.open(heddle, await room.thread());
+    await other.open(heddle, await chat.thread());
     await expect(other.message("You said: hello")).toBeVisible();
 
-    await room.say("count");
+    await chat.say("count");
     await expectWords(other.page, 10);
     await expect(other.stop).toBeVisible();
     model.finish();
@@ -193,18 +193,18 @@ test("two tabs on one thread both show the answer, and what is said in one is he
     await expect(other.messages).toHaveCount(4);
 
     await other.ask("thank you", "You said: thank you");
-    await expect(room.message("You said: thank you")).toBeVisible();
-    await expect(room.messages).toHaveCount(6);
+    await expect(chat.message("You said: thank you")).toBeVisible();
+    await expect(chat.messages).toHaveCount(6);
 });
 
 test("a tab that is opened in the middle of an answer joins it", async ({
     counted,
-    room,
+    chat,
     page,
 }) => {
     const { heddle, model } = await counted(20);
     const other = await openTab(page);
-    await other.open(heddle, await room.thread());
+    await other.open(heddle, await chat.thread());
     await expectWords(other.page, 20);
     model.finish();
     await expectWhole(other.page, COUNT);
@@ -214,34 +214,34 @@ test("a tab that is opened in the middle of an answer joins it", async ({
 
 test("a run that another client has started is shown, and can be stopped here", async ({
     counting,
-    room,
+    chat,
     page,
 }) => {
     const { heddle } = await counting();
-    await room.open(heddle);
-    await room.ask("hello", "You said: hello");
+    await chat.open(heddle);
+    await chat.ask("hello", "You said: hello");
     const client = heddle.client();
-    const thread = await room.thread();
+    const thread = await chat.thread();
     const run = await client.runs.create(thread, "agent", {
         input: human("count"),
         streamMode: ["values", "messages-tuple"],
     });
     await expectWords(page, 10);
-    await room.stop.click();
-    await expect(room.message("Stopped")).toBeVisible();
+    await chat.stop.click();
+    await expect(chat.message("Stopped")).toBeVisible();
     const { status } = await client.runs.get(thread, run.run_id);
     expect(status).toBe("interrupted");
 });
 
 test("whoever leaves a conversation in the middle of an answer finds it whole", async ({
     counted,
-    room,
+    chat,
     page,
 }) => {
     const { heddle, model } = await counted(10);
-    const thread = await room.thread();
+    const thread = await chat.thread();
     await page.getByRole("button", { name: "New conversation" }).first().click();
-    await expect(page.getByRole("heading", { name: "What shall we talk about?" })).toBeVisible();
+    await expect(page.getByRole("heading", { name: "How can I help you?" })).toBeVisible();
     model.finish();
     await waitFor(
         async () => (await heddle.client().threads.get(thread)).status === "idle",

@@ -9,7 +9,9 @@ import {
     FAILED_REQUEST,
     test,
     waitFor,
+    type Chat,
     type Script,
+    type Serve,
 } from "../lib";
 import { holdNotices } from "../lib/notices";
 import { words } from "../lib/words";
@@ -41,15 +43,15 @@ const last = (locator: Locator) => locator.last();
 
 test("Markdown becomes elements; what could do harm stays text, and no other host is asked", async ({
     serve,
-    room,
+    chat,
     page,
 }) => {
     const heddle = await serve({
         script: { rules: [{ content: MARKDOWN, pieces: { characters: 7 } }] },
     });
-    await room.open(heddle);
-    await room.ask("hello", "longest");
-    const answer = last(room.messages);
+    await chat.open(heddle);
+    await chat.ask("hello", "longest");
+    const answer = last(chat.messages);
     await expect(answer.getByRole("heading", { name: "Weather", level: 3 })).toBeVisible();
     await expect(answer.locator("strong")).toHaveText("bold");
     await expect(answer.getByRole("link", { name: "link" })).toHaveAttribute(
@@ -74,14 +76,14 @@ test("Markdown becomes elements; what could do harm stays text, and no other hos
     await expectNoViolations(page);
 });
 
-test("code and answers are copied", async ({ serve, room, page, context }) => {
+test("code and answers are copied", async ({ serve, chat, page, context }) => {
     await context.grantPermissions(["clipboard-read", "clipboard-write"]);
     const heddle = await serve({
         script: { rules: [{ content: "Look:\n\n```c\nint main(void);\n```" }] },
     });
     await holdNotices(page);
-    await room.open(heddle);
-    await room.ask("hello", "Look:");
+    await chat.open(heddle);
+    await chat.ask("hello", "Look:");
     await page.getByRole("button", { name: "Copy code" }).click();
     await expect(page.getByRole("status").filter({ hasText: "Copied" })).toHaveCount(1);
     expect(await page.evaluate(() => navigator.clipboard.readText())).toBe("int main(void);");
@@ -93,15 +95,15 @@ test("code and answers are copied", async ({ serve, room, page, context }) => {
 
 test("calls of tools are folded, with their arguments, their status and their result", async ({
     heddle,
-    room,
+    chat,
     page,
     weather,
 }) => {
     const name = `Forecaster ${Date.now()}`;
     await assistant(heddle, name, { http_tools: [weather.tool] });
     weather.hold();
-    await room.open(heddle);
-    await room.say(`@${name} use weather with {"city": "Oslo"}`);
+    await chat.open(heddle);
+    await chat.say(`@${name} use weather with {"city": "Oslo"}`);
     const call = page.locator("details").filter({ hasText: "weather" });
     await expect(call).toContainText('city: "Oslo"');
     await expect(call).toContainText("Running");
@@ -111,17 +113,17 @@ test("calls of tools are folded, with their arguments, their status and their re
     await expect(call.getByText("sunny in Oslo")).toBeHidden();
     await call.locator("summary").press("Enter");
     await expect(call.getByRole("region", { name: "Result" })).toHaveText("sunny in Oslo");
-    await room.idle();
-    await expect(room.message("The tools said: sunny in Oslo")).toBeVisible();
-    await expect(room.messages.filter({ hasText: name }).first()).toBeVisible();
+    await chat.idle();
+    await expect(chat.message("The tools said: sunny in Oslo")).toBeVisible();
+    await expect(chat.messages.filter({ hasText: name }).first()).toBeVisible();
 });
 
-test("what a model thinks is folded away", async ({ serve, room, page }) => {
+test("what a model thinks is folded away", async ({ serve, chat, page }) => {
     const heddle = await serve({
         script: { rules: [{ reasoning: "It is about greetings.", content: "Good morning." }] },
     });
-    await room.open(heddle);
-    await room.ask("hello", "Good morning.");
+    await chat.open(heddle);
+    await chat.ask("hello", "Good morning.");
     await expect(page.getByText("It is about greetings.")).toBeHidden();
     await page.getByText("Thoughts", { exact: true }).click();
     await expect(page.getByText("It is about greetings.")).toBeVisible();
@@ -129,10 +131,10 @@ test("what a model thinks is folded away", async ({ serve, room, page }) => {
 
 test("pictures: attached, pasted, looked at, removed, sent and shown larger", async ({
     heddle,
-    room,
+    chat,
     page,
 }) => {
-    await room.open(heddle);
+    await chat.open(heddle);
     const file = { name: "red.png", mimeType: "image/png", buffer: Buffer.from(PIXEL, "base64") };
     await page
         .getByLabel("Images", { exact: true })
@@ -140,7 +142,7 @@ test("pictures: attached, pasted, looked at, removed, sent and shown larger", as
     await expect(page.getByRole("img", { name: "red.png" })).toBeVisible();
     await page.getByRole("button", { name: "Remove other.png" }).click();
     await expect(page.getByRole("img", { name: "other.png" })).toHaveCount(0);
-    await room.composer.evaluate((area, data) => {
+    await chat.composer.evaluate((area, data) => {
         const bytes = Uint8Array.from(atob(data), (char) => char.charCodeAt(0));
         const clipboardData = new DataTransfer();
         clipboardData.items.add(new File([bytes], "pasted.png", { type: "image/png" }));
@@ -149,10 +151,10 @@ test("pictures: attached, pasted, looked at, removed, sent and shown larger", as
         );
     }, PIXEL);
     await expect(page.getByRole("img", { name: "pasted.png" })).toBeVisible();
-    await room.ask("What do you see?", "You said:");
-    const own = room.messages.first();
+    await chat.ask("What do you see?", "You said:");
+    const own = chat.messages.first();
     await expect(own.getByRole("img", { name: /Image you sent/ })).toHaveCount(2);
-    const thread = await room.thread();
+    const thread = await chat.thread();
     const state = await heddle
         .client()
         .threads.getState<{ messages: { content: unknown }[] }>(thread);
@@ -161,7 +163,7 @@ test("pictures: attached, pasted, looked at, removed, sent and shown larger", as
         { type: "image_url", image_url: { url: `data:image/png;base64,${PIXEL}` } },
         { type: "image_url", image_url: { url: `data:image/png;base64,${PIXEL}` } },
     ]);
-    await own.getByRole("button", { name: "Image you sent 1: show it larger" }).click();
+    await own.getByRole("button", { name: "Image you sent 1: enlarge" }).click();
     await expect(page.getByRole("dialog", { name: "Image you sent 1" })).toBeVisible();
     await page.keyboard.press("Escape");
     await expect(page.getByRole("dialog")).toHaveCount(0);
@@ -169,10 +171,10 @@ test("pictures: attached, pasted, looked at, removed, sent and shown larger", as
 
 test("a large picture is made smaller before it is sent; what is no picture is refused", async ({
     heddle,
-    room,
+    chat,
     page,
 }) => {
-    await room.open(heddle);
+    await chat.open(heddle);
     const large = await page.evaluate(async () => {
         const canvas = new OffscreenCanvas(4000, 1000);
         canvas.getContext("2d")!.fillRect(0, 0, 2000, 1000);
@@ -203,10 +205,10 @@ test("a large picture is made smaller before it is sent; what is no picture is r
 
 test("more pictures than fit are said to be too many; one dropped elsewhere changes nothing", async ({
     heddle,
-    room,
+    chat,
     page,
 }) => {
-    await room.open(heddle);
+    await chat.open(heddle);
     const picture = { mimeType: "image/png", buffer: Buffer.from(PIXEL, "base64") };
     const files = Array.from({ length: 9 }, (_, at) => ({ ...picture, name: `p${at}.png` }));
     await page.getByLabel("Images", { exact: true }).setInputFiles(files);
@@ -225,34 +227,34 @@ test("more pictures than fit are said to be too many; one dropped elsewhere chan
 
 test("the composer: Enter sends, Shift+Enter does not, a draft survives, examples fill it", async ({
     heddle,
-    room,
+    chat,
     page,
 }) => {
-    await room.open(heddle);
-    await expect(room.send).toBeDisabled();
+    await chat.open(heddle);
+    await expect(chat.send).toBeDisabled();
     await page.getByRole("button", { name: /Say hello/ }).click();
-    await expect(room.composer).toHaveValue(/Hello, who are you/);
-    await expect(room.composer).toBeFocused();
-    await room.composer.fill("one");
-    await room.composer.press("Shift+Enter");
-    await room.composer.pressSequentially("two");
-    await expect(room.composer).toHaveValue("one\ntwo");
+    await expect(chat.composer).toHaveValue(/Hello, who are you/);
+    await expect(chat.composer).toBeFocused();
+    await chat.composer.fill("one");
+    await chat.composer.press("Shift+Enter");
+    await chat.composer.pressSequentially("two");
+    await expect(chat.composer).toHaveValue("one\ntwo");
     await page.reload();
-    await expect(room.composer).toHaveValue("one\ntwo");
-    await expect(room.send).toBeEnabled(); // who is spoken to is known
-    await room.composer.press("Enter");
-    await expect(room.composer).toHaveValue("");
-    await expect(room.message(/You said: one\s+two/)).toBeVisible();
-    await room.idle();
+    await expect(chat.composer).toHaveValue("one\ntwo");
+    await expect(chat.send).toBeEnabled(); // who is spoken to is known
+    await chat.composer.press("Enter");
+    await expect(chat.composer).toHaveValue("");
+    await expect(chat.message(/You said: one\s+two/)).toBeVisible();
+    await chat.idle();
     await page.reload();
-    await expect(room.message(/You said: one\s+two/)).toBeVisible();
-    await expect(room.composer).toHaveValue("");
+    await expect(chat.message(/You said: one\s+two/)).toBeVisible();
+    await expect(chat.composer).toHaveValue("");
 });
 
-test("keys of an input method do not send", async ({ heddle, room }) => {
-    await room.open(heddle);
-    await room.composer.fill("にほん");
-    await room.composer.evaluate((area) => {
+test("keys of an input method do not send", async ({ heddle, chat }) => {
+    await chat.open(heddle);
+    await chat.composer.fill("にほん");
+    await chat.composer.evaluate((area) => {
         area.dispatchEvent(
             new KeyboardEvent("keydown", {
                 key: "Enter",
@@ -263,11 +265,11 @@ test("keys of an input method do not send", async ({ heddle, room }) => {
             }),
         );
     });
-    await expect(room.composer).toHaveValue("にほん");
-    await expect(room.messages).toHaveCount(0);
+    await expect(chat.composer).toHaveValue("にほん");
+    await expect(chat.messages).toHaveCount(0);
 });
 
-/** Nobody waits for the end of the first answer. */
+/** The first answer streams for minutes: each test stops it. */
 const SLOW: Script = {
     rules: [
         { when: { contains: "count" }, content: words(5000), delay_ms: 60, times: 1 },
@@ -276,57 +278,57 @@ const SLOW: Script = {
     ],
 };
 
+/** Starts a server, sends a message, and stops the answer while it streams. */
+async function stopMidway(serve: Serve, chat: Chat, options: string[] = []) {
+    await chat.open(await serve({ script: SLOW, options }));
+    await chat.say("count");
+    await expect(chat.message("w10")).toBeVisible();
+    await chat.stop.click();
+}
+
 test("stop: what was written stays as a message that says so, and can be regenerated", async ({
     serve,
-    room,
+    chat,
     page,
 }) => {
-    const heddle = await serve({ script: SLOW });
-    await room.open(heddle);
-    await room.say("count");
-    await expect(room.message("w10")).toBeVisible();
-    await room.stop.click();
-    const stopped = room.message("w1 w2 w3").filter({ hasText: "Stopped" });
+    await stopMidway(serve, chat);
+    const stopped = chat.message("w1 w2 w3").filter({ hasText: "Stopped" });
     await expect(stopped).toBeVisible();
-    await expect(room.send).toBeVisible();
-    await expect(page.getByText("Not kept")).toHaveCount(0);
+    await expect(chat.send).toBeVisible();
+    await expect(page.getByText("Not stored")).toHaveCount(0);
     await expectNoViolations(page);
-    await room.ask("hello", "You said: hello");
+    await chat.ask("hello", "You said: hello");
     await page.reload();
     await expect(stopped).toBeVisible();
     await stopped.hover();
     await stopped.getByRole("button", { name: "Regenerate" }).click();
-    await expect(room.message("counted to the end")).toBeVisible();
-    await expect(room.messages).toHaveCount(2);
+    await expect(chat.message("counted to the end")).toBeVisible();
+    await expect(chat.messages).toHaveCount(2);
 });
 
 test("stop where nothing is kept: the receipt, what was written, and the way on", async ({
     serve,
-    room,
+    chat,
     page,
 }) => {
-    const heddle = await serve({ script: SLOW, options: ["--stop-keep-answer=false"] });
-    await room.open(heddle);
-    await room.say("count");
-    await expect(room.message("w10")).toBeVisible();
-    await room.stop.click();
+    await stopMidway(serve, chat, ["--stop-keep-answer=false"]);
     const notice = page.getByText(/Stopped at step 1, \d+ tokens streamed\./);
     await expect(notice).toBeVisible();
-    await expect(last(room.messages)).toContainText("w1 w2 w3");
-    await expect(last(room.messages)).toContainText("Not kept");
-    await expect(room.send).toBeVisible();
+    await expect(last(chat.messages)).toContainText("w1 w2 w3");
+    await expect(last(chat.messages)).toContainText("Not stored");
+    await expect(chat.send).toBeVisible();
     await expectNoViolations(page);
     await page.reload();
     await expect(notice).toBeVisible();
     await page.getByRole("button", { name: "Continue" }).click();
-    await expect(room.message("counted to the end")).toBeVisible();
+    await expect(chat.message("counted to the end")).toBeVisible();
     await expect(notice).toHaveCount(0);
-    await expect(room.messages).toHaveCount(2);
+    await expect(chat.messages).toHaveCount(2);
 });
 
 test("a turn that failed stays visible behind the next message, also after a reload", async ({
     serve,
-    room,
+    chat,
     page,
     watch,
 }) => {
@@ -341,21 +343,21 @@ test("a turn that failed stays visible behind the next message, also after a rel
         ],
     };
     const heddle = await serve({ script });
-    await room.open(heddle);
-    await room.say("hello");
+    await chat.open(heddle);
+    await chat.say("hello");
     await expect(page.getByRole("alert").filter({ hasText: "a cold" })).toBeVisible();
-    await room.ask("again", "You said: again");
-    const failed = room.message("hello").first();
+    await chat.ask("again", "You said: again");
+    const failed = chat.message("hello").first();
     await expect(failed).toContainText(/The agent failed here\..*the model has a cold/);
     await page.reload();
     await expect(failed).toContainText("The agent failed here.");
-    await expect(room.messages).toHaveCount(3);
+    await expect(chat.messages).toHaveCount(3);
     await expectNoViolations(page);
 });
 
 test("an agent that fails says why where its answer would be, and goes on from there", async ({
     serve,
-    room,
+    chat,
     page,
     watch,
 }) => {
@@ -370,74 +372,74 @@ test("an agent that fails says why where its answer would be, and goes on from t
         ],
     };
     const heddle = await serve({ script });
-    await room.open(heddle);
-    await room.say("hello");
+    await chat.open(heddle);
+    await chat.say("hello");
     const alert = page.getByRole("alert").filter({ hasText: "the model has a cold" });
     await expect(alert).toContainText("The agent failed.");
-    await room.idle();
+    await chat.idle();
     await page.reload();
     await expect(alert).toBeVisible();
     await expectNoViolations(page);
     await alert.getByRole("button", { name: "Retry" }).click();
-    await expect(room.message("You said: hello")).toBeVisible();
+    await expect(chat.message("You said: hello")).toBeVisible();
     await expect(alert).toHaveCount(0);
-    await expect(room.messages).toHaveCount(2);
+    await expect(chat.messages).toHaveCount(2);
 });
 
 test("a message that the server does not take stays, marked, and is sent again", async ({
     heddle,
-    room,
+    chat,
     page,
     watch,
 }) => {
-    watch.allow(FAILED_REQUEST, /no room today/);
-    await room.open(heddle);
-    await room.ask("hello", "You said: hello");
+    watch.allow(FAILED_REQUEST, /no chat today/);
+    await chat.open(heddle);
+    await chat.ask("hello", "You said: hello");
     await page.route("**/runs/stream", (route) =>
-        route.fulfill({ status: 503, json: { detail: "no room today" } }),
+        route.fulfill({ status: 503, json: { detail: "no chat today" } }),
     );
-    await room.say("can you hear me?");
-    const own = room.message("can you hear me?");
+    await chat.say("can you hear me?");
+    const own = chat.message("can you hear me?");
     await expect(own).toContainText("Not sent.");
-    await expect(own).toContainText("No room today");
+    await expect(own).toContainText("No chat today");
     await expectNoViolations(page);
     await own.getByRole("button", { name: "Send again" }).click();
     await expect(own).toContainText("Not sent.");
-    await own.getByRole("button", { name: "Back to the text" }).click();
-    await expect(room.composer).toHaveValue("can you hear me?");
+    await own.getByRole("button", { name: "Back to the editor" }).click();
+    await expect(chat.composer).toHaveValue("can you hear me?");
     await expect(own).toHaveCount(0);
-    await room.send.click();
+    await chat.send.click();
     await expect(own).toContainText("Not sent.");
     await page.unroute("**/runs/stream");
     await own.getByRole("button", { name: "Send again" }).click();
-    await expect(room.message("You said: can you hear me?")).toBeVisible();
-    await expect(room.messages).toHaveCount(4);
+    await expect(chat.message("You said: can you hear me?")).toBeVisible();
+    await expect(chat.messages).toHaveCount(4);
     await expect(page.getByText("Not sent.")).toHaveCount(0);
 });
 
 test("the first message of a conversation that can't be made is not lost", async ({
     heddle,
-    room,
+    chat,
     page,
     watch,
 }) => {
     watch.allow(FAILED_REQUEST);
-    await room.open(heddle);
+    await chat.open(heddle);
     await page.route("**/threads", (route) => route.abort("connectionrefused"));
-    await room.say("is anybody there?");
-    const own = room.message("is anybody there?");
+    await chat.say("is anybody there?");
+    const own = chat.message("is anybody there?");
     await expect(own).toContainText("Not sent.");
     await expect(own).toContainText("The server can't be reached.");
     await page.unroute("**/threads");
     await own.getByRole("button", { name: "Send again" }).click();
-    await expect(room.message("You said: is anybody there?")).toBeVisible();
-    await expect(room.messages).toHaveCount(2);
-    expect(await room.thread()).not.toBe("");
+    await expect(chat.message("You said: is anybody there?")).toBeVisible();
+    await expect(chat.messages).toHaveCount(2);
+    expect(await chat.thread()).not.toBe("");
 });
 
 test("a state that can't be read says so, and is read when asked again", async ({
     heddle,
-    room,
+    chat,
     page,
     watch,
 }) => {
@@ -446,21 +448,21 @@ test("a state that can't be read says so, and is read when asked again", async (
     await page.route(/\/threads\/[^/]+\/state/, (route) =>
         route.fulfill({ status: 500, json: { detail: "a disk is full" } }),
     );
-    await room.open(heddle, thread);
+    await chat.open(heddle, thread);
     const alert = page.getByRole("alert").filter({ hasText: "a disk is full" });
     await expect(alert).toBeVisible();
     await page.unroute(/\/threads\/[^/]+\/state/);
     await alert.getByRole("button", { name: "Retry" }).click();
-    await expect(room.message("You said: hello")).toBeVisible();
+    await expect(chat.message("You said: hello")).toBeVisible();
     await expect(alert).toHaveCount(0);
 });
 
-test("each agent's messages carry its name", async ({ serve, room, page }) => {
+test("each agent's messages carry its name", async ({ serve, chat, page }) => {
     const heddle = await serve();
     await assistant(heddle, "Clerk");
-    await room.open(heddle);
-    await room.ask("hello", "You said: hello");
-    await room.ask("@Clerk good morning", "You said: good morning");
+    await chat.open(heddle);
+    await chat.ask("hello", "You said: hello");
+    await chat.ask("@Clerk good morning", "You said: good morning");
     await expect(page.getByRole("article", { name: "Clerk" })).toContainText(
         "You said: good morning",
     );

@@ -26,10 +26,10 @@ test("sharing: a reader reads, an editor writes, who is removed is out", async (
     await page.getByRole("button", { name: "Conversation menu" }).click();
     await page.getByRole("menuitem", { name: "Details and sharing" }).click();
     const dialog = page.getByRole("dialog", { name: "Shared loom" });
-    await expect(dialog.getByText("Nobody else.")).toBeVisible();
+    await expect(dialog.getByText("Not shared.")).toBeVisible();
     await dialog.getByLabel("Subject of the person").fill("bob");
     await dialog.getByRole("button", { name: "Add" }).click();
-    await expect(dialog.getByLabel("What bob may do")).toBeVisible();
+    await expect(dialog.getByLabel("Permission of bob")).toBeVisible();
 
     const context = await browser.newContext();
     const guest = await context.newPage();
@@ -50,7 +50,7 @@ test("sharing: a reader reads, an editor writes, who is removed is out", async (
     await expect(guest.getByRole("menuitem", { name: "Rename" })).toHaveCount(0);
     await guest.keyboard.press("Escape");
 
-    await dialog.getByLabel("What bob may do").selectOption("can write");
+    await dialog.getByLabel("Permission of bob").selectOption("can write");
     await waitFor(async () => {
         const list = await heddle.ask<{ role: string }[]>(
             "GET",
@@ -69,9 +69,9 @@ test("sharing: a reader reads, an editor writes, who is removed is out", async (
     ).toBeVisible();
 
     await dialog.getByRole("button", { name: "Remove bob" }).click();
-    await expect(dialog.getByText("Nobody else.")).toBeVisible();
+    await expect(dialog.getByText("Not shared.")).toBeVisible();
     await guest.reload();
-    await expect(guest.getByText("There is no such conversation")).toBeVisible();
+    await expect(guest.getByText("Conversation not found")).toBeVisible();
     await context.close();
 });
 
@@ -80,8 +80,8 @@ async function invited(page: Page, heddle: Heddle, thread: string, key: string):
     await paste(page, key);
     await page.getByRole("button", { name: "Conversation menu" }).click();
     await page.getByRole("menuitem", { name: "Details and sharing" }).click();
-    await page.getByRole("button", { name: "Make a link" }).click();
-    return page.getByLabel("Link of the invitation").inputValue();
+    await page.getByRole("button", { name: "Create a link" }).click();
+    return page.getByLabel("Invitation link").inputValue();
 }
 
 test("an invitation is a link that works once", async ({ serve, page, browser, watch }) => {
@@ -116,14 +116,14 @@ test("an invitation is a link that works once", async ({ serve, page, browser, w
     await guest.getByRole("button", { name: "Sign out" }).click();
     await paste(guest, carol);
     await guest.getByRole("button", { name: "Join with an invitation" }).click();
-    await join.getByLabel("Link or code of the invitation").fill("???");
+    await join.getByLabel("Invitation link or code").fill("???");
     await join.getByRole("button", { name: "Join" }).click();
     await expect(join.getByRole("alert")).toHaveText(
-        "Paste the whole link, or the code of the invitation.",
+        "Paste the whole invitation link or its code.",
     );
-    await join.getByLabel("Link or code of the invitation").fill(link);
+    await join.getByLabel("Invitation link or code").fill(link);
     await join.getByRole("button", { name: "Join" }).click();
-    await expect(join.getByRole("alert")).toContainText("This invitation is not good any more");
+    await expect(join.getByRole("alert")).toContainText("This invitation is no longer valid");
     await context.close();
 });
 
@@ -133,9 +133,9 @@ test("an invitation is taken back", async ({ serve, page, watch }) => {
     const alice = heddle.key("alice");
     const thread = await conversation(heddle, ["hello"], { title: "Not any more", token: alice });
     const link = await invited(page, heddle, thread, alice);
-    await page.getByRole("button", { name: "Take the invitation back" }).click();
-    await expect(page.getByLabel("Link of the invitation")).toBeHidden();
-    await expect(page.getByRole("button", { name: "Take the invitation back" })).toBeHidden();
+    await page.getByRole("button", { name: "Revoke the invitation" }).click();
+    await expect(page.getByLabel("Invitation link")).toBeHidden();
+    await expect(page.getByRole("button", { name: "Revoke the invitation" })).toBeHidden();
     const token = decodeURIComponent(link.split("=")[1] ?? "");
     await heddle.ask(
         "POST",

@@ -91,12 +91,12 @@ test("a conversation without a title shows its first message, and is found by it
 test("an empty list says so, and a new conversation appears in it", async ({
     serve,
     page,
-    room,
+    chat,
 }) => {
     const heddle = await serve();
-    await room.open(heddle);
-    await expect(side(page).getByText("What you talk about will be listed here.")).toBeVisible();
-    await room.ask("Tell me about looms", "You said: Tell me about looms");
+    await chat.open(heddle);
+    await expect(side(page).getByText("Your conversations will appear here.")).toBeVisible();
+    await chat.ask("Tell me about looms", "You said: Tell me about looms");
     await expect(item(page, /Tell me about looms/)).toHaveAttribute("aria-current", "page");
     await side(page).getByRole("button", { name: "New conversation" }).click();
     await expect(heading(page, "New conversation")).toBeVisible();
@@ -136,7 +136,7 @@ test("more can be asked for by a button", async ({ serve, page }) => {
     await expect(side(page).getByRole("listitem")).toHaveCount(32);
 });
 
-test("what an agent does is told beside the title", async ({ serve, page, weather, room }) => {
+test("what an agent does is told beside the title", async ({ serve, page, weather, chat }) => {
     const script = {
         rules: [
             { when: { contains: "break" }, error: { status: 400 } },
@@ -155,16 +155,16 @@ test("what an agent does is told beside the title", async ({ serve, page, weathe
     await client.runs.wait(broken, "agent", { ...input("break"), raiseError: false });
     await client.runs.wait(asking, "agent", { ...input("weather"), config });
     await client.runs.create(busy, "agent", input("wait"));
-    await room.open(heddle);
+    await chat.open(heddle);
     await expect(item(page, /Broken.*failed/)).toBeVisible();
-    await expect(item(page, /Asking.*asks you/)).toBeVisible();
+    await expect(item(page, /Asking.*needs a reply/)).toBeVisible();
     await expect(item(page, /Busy.*working/)).toBeVisible();
     await expectNoViolations(page);
     for (const run of await client.runs.list(busy))
         await client.runs.cancel(busy, run.run_id, true);
     // Interrupted too, but by somebody: it asks nothing.
     await expect(item(page, /Busy.*stopped/)).toBeVisible();
-    await expect(item(page, /asks you/)).toHaveCount(1);
+    await expect(item(page, /needs a reply/)).toHaveCount(1);
 });
 
 test("a conversation is renamed by button, menu and F2", async ({ serve, page }) => {
@@ -359,31 +359,33 @@ test("details: size, time to live, pruning", async ({ serve, page }) => {
     await expect(dialog.getByText(thread)).toBeVisible();
     await expectNoViolations(page);
 
-    await expect(dialog.getByText("Kept until somebody deletes it.")).toBeVisible();
-    await dialog.getByLabel("Remove when unused for").selectOption("7 days");
+    await expect(dialog.getByText("Kept until it is deleted.")).toBeVisible();
+    await dialog.getByLabel("Delete when unused for").selectOption("7 days");
     await expect(dialog.getByText(/Removed in 7 days, on /)).toBeVisible();
     expect((await ttl())?.ttl).toBe(7 * 24 * 60);
-    await dialog.getByLabel("Remove when unused for").selectOption("Own time");
+    await dialog.getByLabel("Delete when unused for").selectOption("Custom time");
     await dialog.getByLabel("Minutes").fill("300");
     await dialog.getByRole("button", { name: "Set" }).click();
     await expect(dialog.getByText(/Removed in 5 hours/)).toBeVisible();
     expect((await ttl())?.ttl).toBe(300);
-    await dialog.getByLabel("Remove when unused for").selectOption("Never");
-    await expect(dialog.getByText("Kept until somebody deletes it.")).toBeVisible();
+    await dialog.getByLabel("Delete when unused for").selectOption("Never");
+    await expect(dialog.getByText("Kept until it is deleted.")).toBeVisible();
     expect((await ttl())?.expires_at ?? null).toBeNull();
 
     const before = await size();
-    await dialog.getByLabel("What stays").selectOption("Keep the latest state alone");
-    await dialog.getByRole("button", { name: "See what would go" }).click();
+    await dialog
+        .getByLabel("Keep", { exact: true })
+        .selectOption("Keep only the latest checkpoint");
+    await dialog.getByRole("button", { name: "Preview" }).click();
     await expect(
-        dialog.getByText(/\d+ checkpoints and \d+ writes would go: [\d.]+ KB\./),
+        dialog.getByText(/\d+ checkpoints and \d+ writes would be removed: [\d.]+ KB\./),
     ).toBeVisible();
     expect(await size(), "nothing has gone yet").toBe(before);
-    await dialog.getByRole("button", { name: "Remove them" }).click();
-    await expect(page.getByText(/given back/)).toBeVisible();
+    await dialog.getByRole("button", { name: "Remove", exact: true }).click();
+    await expect(page.getByText(/Freed /)).toBeVisible();
     expect(await size()).toBeLessThan(before);
-    await dialog.getByRole("button", { name: "See what would go" }).click();
-    await expect(dialog.getByText("Nothing would go.")).toBeVisible();
+    await dialog.getByRole("button", { name: "Preview" }).click();
+    await expect(dialog.getByText("Nothing to remove.")).toBeVisible();
     await page.keyboard.press("Escape");
     await expect(dialog).toBeHidden();
 });
@@ -434,7 +436,7 @@ test("the list can't be read, and can be tried again", async ({ serve, page, wat
     );
     await page.goto(heddle.url);
     await expect(side(page).getByRole("alert")).toContainText(
-        "The list can't be read. out of yarn",
+        "Could not load the conversations. out of yarn",
     );
     await expectNoViolations(page);
     isBroken = false;

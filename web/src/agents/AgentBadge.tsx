@@ -1,4 +1,4 @@
-// Who speaks: a name in the agent's colour, with a dot for those who read quickly.
+// The name of an agent in its colour, with a dot as a quick visual mark.
 import type { CSSProperties } from "react";
 import { nameOf, useAssistants } from "@/api/assistants";
 import styles from "./AgentBadge.module.css";
@@ -6,7 +6,7 @@ import { colourOf } from "./colours";
 
 interface BadgeProps {
     assistantId: string;
-    /** Used when the assistant is not among those that are known. */
+    /** Used when the assistant is not in the loaded list. */
     name?: string;
     size?: "small" | "normal";
 }

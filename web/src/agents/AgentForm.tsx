@@ -1,4 +1,4 @@
-// One assistant: what it is called, its model and prompt, its tools, and when it must ask.
+// The form for one assistant: name, model, prompt, tools, and approval rules.
 import type { Assistant } from "@langchain/langgraph-sdk";
 import { useEffect, useMemo, useRef, useState } from "react";
 import { loadAssistants } from "@/api/assistants";
@@ -24,14 +24,14 @@ import { SettingField } from "./SettingField";
 import { ToolsSection } from "./ToolsSection";
 import { Versions } from "./Versions";
 
-/** Settings that everybody wants; the rest is folded. */
+/** Common settings; the others are collapsed. */
 const FIRST = ["model_name", "temperature", "system_prompt"];
 const none: Errors = {};
 
 interface FormProps {
-    /** null: a new one. */
+    /** null: a new assistant. */
     assistant: Assistant | null;
-    /** For a new one. */
+    /** For a new assistant. */
     graphId: string;
     list: Assistant[];
     onSaved(assistantId: string): void;
@@ -101,7 +101,7 @@ export function AgentForm({
             form.current?.querySelector<HTMLElement>("[aria-invalid], [data-problem]")?.focus(),
         );
     };
-    /** What the other graph has no field for goes on as JSON. */
+    /** Settings that the new graph has no field for become JSON. */
     const changeGraph = async (graph: string) => {
         const written = configOf({ ...draft, name: draft.name || "?" }, schema);
         if ("errors" in written) return showErrors(written.errors);
@@ -126,7 +126,9 @@ export function AgentForm({
             await loadAssistants();
             keepDraft(key, null);
             setErrors(none);
-            toast(assistant ? `Saved as version ${saved.version}.` : `${saved.name} is there.`);
+            toast(
+                assistant ? `Saved as version ${saved.version}.` : `Agent ${saved.name} created.`,
+            );
             return saved.assistant_id;
         } catch (error) {
             const reason = reasonOf(error);
@@ -186,7 +188,7 @@ export function AgentForm({
             )}
             {schemaError !== null && schemaError !== undefined && (
                 <p className={styles.problem} role="alert">
-                    The settings of {draft.graphId} can't be read: {reasonOf(schemaError)}
+                    Could not load the settings of {draft.graphId}: {reasonOf(schemaError)}
                 </p>
             )}
             {isSystem && (
@@ -213,7 +215,7 @@ export function AgentForm({
                         />
                         <SelectField
                             label="Graph"
-                            hint="What it does, step by step."
+                            hint="The workflow that the agent runs."
                             value={draft.graphId}
                             onChange={(event) => void changeGraph(event.target.value)}
                         >
@@ -226,7 +228,7 @@ export function AgentForm({
                         label="Description"
                         rows={2}
                         value={draft.description}
-                        hint="Shown where agents are chosen, and to agents that may ask it."
+                        hint="Shown in the agent picker and to agents that can call this one."
                         onChange={(event) => change({ description: event.target.value })}
                     />
                 </section>
@@ -267,7 +269,7 @@ export function AgentForm({
                         <div className={styles.code}>
                             <TextArea
                                 label="Other settings"
-                                hint="Members of the configuration without a field here, as JSON."
+                                hint="Configuration settings without a field above, as JSON."
                                 rows={draft.other ? 6 : 2}
                                 spellCheck={false}
                                 value={draft.other}

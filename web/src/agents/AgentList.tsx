@@ -1,4 +1,4 @@
-// All assistants, those of the server marked.
+// All assistants; system assistants are marked.
 import type { Assistant } from "@langchain/langgraph-sdk";
 import { useState, type CSSProperties } from "react";
 import { nameOf } from "@/api/assistants";
@@ -35,11 +35,11 @@ export function AgentList({ list, chosen, onTry, onDuplicate, onDelete }: ListPr
             {drafts.has(NEW) && chosen !== NEW && (
                 <p className={styles.unsaved}>
                     <a href={formatRoute({ view: "agents", assistantId: NEW })}>
-                        A new agent that is not saved yet
+                        New agent (not saved)
                     </a>
                 </p>
             )}
-            {shown.length === 0 && <p className={styles.soft}>No agent has that in its name.</p>}
+            {shown.length === 0 && <p className={styles.soft}>No matching agents.</p>}
             <ul className={styles.list} aria-label="Agents">
                 {shown.map((one) => {
                     const isSystem = one.metadata?.created_by === "system";

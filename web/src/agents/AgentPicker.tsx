@@ -1,4 +1,4 @@
-// Who is spoken to: a button with the agent's name that opens the list of all.
+// The agent picker: a button with the name of the selected agent that opens the list of agents.
 import { useEffect, useId, useRef, useState, type KeyboardEvent } from "react";
 import { nameOf, useAssistants } from "@/api/assistants";
 import { formatRoute } from "@/app/route";
@@ -10,7 +10,7 @@ import styles from "./AgentPicker.module.css";
 
 const TYPED_MS = 700;
 
-/** Letters that are typed one after the other find the next agent whose name begins so. */
+/** Typed letters select the next agent whose name starts with them. */
 function useTypeAhead(names: string[], at: number, goTo: (index: number) => void) {
     const typed = useRef({ text: "", time: 0 });
     return (key: string, now: number) => {
@@ -78,7 +78,7 @@ export function AgentPicker() {
     };
 
     if (error && list.length === 0)
-        return <span className={styles.problem}>The agents can't be loaded.</span>;
+        return <span className={styles.problem}>Could not load the agents.</span>;
     if (isLoading && list.length === 0)
         return (
             <span className={styles.button} aria-busy="true">

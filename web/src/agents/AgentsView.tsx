@@ -1,4 +1,4 @@
-// The assistants: made, edited, tried.
+// The view that creates, edits and tries assistants.
 import type { Assistant } from "@langchain/langgraph-sdk";
 import { useEffect, useRef, useState } from "react";
 import { loadAssistants, nameOf, useAssistants } from "@/api/assistants";
@@ -23,8 +23,8 @@ async function duplicate(assistant: Assistant) {
     keepDraft(NEW, { ...draftOf(assistant, schema), name: `Copy of ${nameOf(assistant)}` });
     open(NEW);
     if (unsaved)
-        toast("Another new agent was not saved yet.", {
-            action: { label: "Bring it back", run: () => keepDraft(NEW, unsaved) },
+        toast("You have another unsaved new agent.", {
+            action: { label: "Restore it", run: () => keepDraft(NEW, unsaved) },
         });
 }
 
@@ -38,7 +38,7 @@ function DeleteDialog({ assistant, onClose }: { assistant: Assistant; onClose():
             await loadAssistants();
             onClose();
             open(null);
-            toast(`${nameOf(assistant)} is deleted.`);
+            toast(`Deleted ${nameOf(assistant)}.`);
         } catch (error) {
             setBusy(false);
             toast(reasonOf(error), { kind: "error" });
@@ -50,7 +50,7 @@ function DeleteDialog({ assistant, onClose }: { assistant: Assistant; onClose():
             onClose={onClose}
             actions={
                 <>
-                    <Button onClick={onClose}>Keep it</Button>
+                    <Button onClick={onClose}>Cancel</Button>
                     <Button
                         kind="danger"
                         icon="trash"
@@ -63,8 +63,8 @@ function DeleteDialog({ assistant, onClose }: { assistant: Assistant; onClose():
             }
         >
             <p>
-                All of its versions are deleted. Conversations with it stay, but it can't be spoken
-                to any more.
+                This deletes all of its versions. Conversations with it remain, but you can no
+                longer send it messages.
             </p>
         </Dialog>
     );
@@ -120,7 +120,9 @@ function Detail({
                     onDelete={() => assistant && onDelete(assistant)}
                 />
             ) : (
-                <p className={styles.soft}>There is no such agent, or it is somebody else's.</p>
+                <p className={styles.soft}>
+                    This agent does not exist, or you do not have access to it.
+                </p>
             )}
         </section>
     );
@@ -138,7 +140,7 @@ export function AgentsView({
     useEffect(() => void loadAssistants(), []);
     return (
         <div className={styles.view} data-detail={assistantId !== null || undefined}>
-            <h1 className="visually-hidden">Agents of this server</h1>
+            <h1 className="visually-hidden">Agents on this server</h1>
             <section className={styles.all} aria-labelledby="agents-title">
                 <header className={styles.head}>
                     <IconButton
@@ -156,7 +158,7 @@ export function AgentsView({
                 <div className={styles.scroll}>
                     {error !== null && list.length === 0 && (
                         <p className={styles.problem} role="alert">
-                            The agents can't be loaded: {reasonOf(error)}
+                            Could not load the agents: {reasonOf(error)}
                             <Button icon="retry" onClick={() => void loadAssistants()}>
                                 Try again
                             </Button>
@@ -181,7 +183,7 @@ export function AgentsView({
             {assistantId !== null ? (
                 <Detail assistantId={assistantId} onDelete={setLeaving} />
             ) : (
-                <p className={styles.empty}>Choose an agent to look at it, or make a new one.</p>
+                <p className={styles.empty}>Select an agent, or create a new one.</p>
             )}
             {leaving && <DeleteDialog assistant={leaving} onClose={() => setLeaving(null)} />}
         </div>

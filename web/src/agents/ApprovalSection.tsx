@@ -1,4 +1,4 @@
-// Which calls of tools a human must approve, and with which answers.
+// The tool calls that need approval, and the allowed replies.
 import { useId } from "react";
 import { Button, IconButton } from "@/ui/Button";
 import { TextField } from "@/ui/Field";
@@ -7,12 +7,12 @@ import styles from "./AgentForm.module.css";
 import { ALL_WAYS, type Draft, type Errors, type Rule } from "./draft";
 
 const policies: { value: Draft["approval"]; label: string; hint: string }[] = [
-    { value: "none", label: "No calls", hint: "It uses its tools without asking." },
-    { value: "all", label: "All calls", hint: "It asks before each." },
+    { value: "none", label: "No calls", hint: "Tools run without approval." },
+    { value: "all", label: "All calls", hint: "Every tool call needs approval." },
     {
         value: "rules",
         label: "By rules",
-        hint: "It asks for the tools below; the first rule that fits counts.",
+        hint: "Tools listed below need approval. The first matching rule applies.",
     },
 ];
 
@@ -58,7 +58,7 @@ function RuleRow({
                 />
             </div>
             <fieldset className={styles.ways}>
-                <legend>Answers</legend>
+                <legend>Allowed replies</legend>
                 {ALL_WAYS.map((way) => (
                     <label key={way} className={styles.check}>
                         <input
@@ -71,7 +71,7 @@ function RuleRow({
                 ))}
             </fieldset>
             <TextField
-                label="What the question says"
+                label="Message shown with the request"
                 value={rule.description}
                 onChange={(event) => onChange({ ...rule, description: event.target.value })}
             />
@@ -97,7 +97,7 @@ export function ApprovalSection({ draft, errors, onChange }: SectionProps) {
         onChange({ rules: [...rules, { tool: "", ways: ALL_WAYS, description: "", rest: {} }] });
     return (
         <fieldset className={styles.group}>
-            <legend className="visually-hidden">Calls that a human approves</legend>
+            <legend className="visually-hidden">Tool calls that need approval</legend>
             {errors.approval && (
                 <p className={styles.error} role="alert">
                     {errors.approval}

@@ -1,9 +1,9 @@
-// What can be done with an assistant that is looked at.
+// The actions of the assistant form.
 import { Button } from "@/ui/Button";
 import styles from "./AgentForm.module.css";
 
 interface ActionsProps {
-    /** null: it is new. */
+    /** null: a new assistant. */
     version: number | null;
     isSystem: boolean;
     isDirty: boolean;

@@ -1,4 +1,4 @@
-// The graph of the agent that is spoken to, with the nodes at work lit.
+// The graph of the selected agent, with running nodes highlighted.
 import { useEffect, useLayoutEffect, useRef, useState } from "react";
 import { nameOf, useAssistants } from "@/api/assistants";
 import { askText, reasonOf } from "@/api/client";
@@ -23,7 +23,10 @@ function useDrawing(assistantId: string | null, version: number | undefined): Dr
         askText(path, { query: { format: "svg" }, signal: controller.signal }).then(
             (text) => {
                 const element = drawingOf(text);
-                setDrawing({ element, error: element ? null : "The server sent no drawing." });
+                setDrawing({
+                    element,
+                    error: element ? null : "The server returned no drawing of the graph.",
+                });
             },
             (error: unknown) => {
                 if (!controller.signal.aborted)
@@ -37,7 +40,7 @@ function useDrawing(assistantId: string | null, version: number | undefined): Dr
 
 const none: ReadonlySet<string> = new Set();
 
-/** Nodes whose tasks wait for an answer. */
+/** Nodes whose tasks are interrupted. */
 function waitingOf(chat: AgentChat | null): ReadonlySet<string> {
     if (!chat || chat.interrupts.length === 0) return none;
     const tasks = chat.state?.tasks ?? [];
@@ -77,7 +80,7 @@ function Picture({
         mark(element, "data-waiting", waiting);
     }, [element, active, waiting]);
     useLayoutEffect(() => {
-        // At most as large as it was drawn: three boxes need no whole panel.
+        // At most the drawn size: a small graph does not fill the panel.
         const drawn = element.viewBox.baseVal.width || 300;
         element.removeAttribute("height");
         element.setAttribute("width", `${Math.round(drawn * ZOOMS[zoom]!)}`);
@@ -118,8 +121,8 @@ function Picture({
 }
 
 function stateOf(node: string, active: ReadonlySet<string>, waiting: ReadonlySet<string>): string {
-    if (active.has(node)) return "at work";
-    return waiting.has(node) ? "waits for an answer" : "";
+    if (active.has(node)) return "running";
+    return waiting.has(node) ? "waiting for your reply" : "";
 }
 
 export function GraphPanel() {
@@ -135,7 +138,7 @@ export function GraphPanel() {
         return () => watchNodes(false);
     }, [watchNodes]);
 
-    if (!activeId) return <p className={styles.soft}>No agent is chosen.</p>;
+    if (!activeId) return <p className={styles.soft}>No agent is selected.</p>;
     return (
         <div className={styles.panel}>
             <p className={styles.head}>

@@ -1,4 +1,4 @@
-// One setting of a graph, as its schema describes it. Empty: what the server has as a default.
+// One setting of a graph, as its schema describes it. Empty: the server's default.
 import { SelectField, TextArea, TextField } from "@/ui/Field";
 import styles from "./AgentForm.module.css";
 import type { Setting } from "./draft";
@@ -51,7 +51,7 @@ export function SettingField({ setting, value, error, onChange }: FieldProps) {
         return (
             <SelectField {...common} onChange={(event) => onChange(event.target.value)}>
                 <option value="">
-                    As the server has it{preset ? `: ${preset === "true" ? "yes" : "no"}` : ""}
+                    Server default{preset ? `: ${preset === "true" ? "yes" : "no"}` : ""}
                 </option>
                 <option value="true">Yes</option>
                 <option value="false">No</option>

@@ -1,4 +1,4 @@
-// What the agent may use: MCP servers, other agents, requests.
+// The tools of the agent: MCP servers, other agents, HTTP requests.
 import type { Assistant } from "@langchain/langgraph-sdk";
 import { useId } from "react";
 import { nameOf } from "@/api/assistants";
@@ -42,7 +42,7 @@ function ServerList({ label, hint, addLabel, field, list, hasNames, errors, onCh
                         />
                     )}
                     <TextField
-                        label="Address"
+                        label="URL"
                         type="url"
                         value={one.url}
                         placeholder="https://"
@@ -74,14 +74,16 @@ interface OthersProps {
     onChange(refs: string[]): void;
 }
 
-/** Other assistants of this server, each a tool. */
+/** Other assistants on this server, each a tool. */
 function Others({ refs, assistants, error, onChange }: OthersProps) {
     const id = useId();
     const unknown = refs.filter((ref) => !resolve(ref, assistants));
     return (
         <fieldset className={styles.group}>
-            <legend>Other agents of this server</legend>
-            <p className={styles.hint}>It may ask them, as tools. Each remembers for itself.</p>
+            <legend>Other agents on this server</legend>
+            <p className={styles.hint}>
+                Available to this agent as tools. Each keeps its own memory.
+            </p>
             {error && (
                 <p className={styles.error} role="alert">
                     {error}
@@ -131,7 +133,7 @@ function Others({ refs, assistants, error, onChange }: OthersProps) {
 interface SectionProps {
     draft: Draft;
     errors: Errors;
-    /** Without the one that is edited. */
+    /** Excludes the edited assistant. */
     assistants: Assistant[];
     has(setting: string): boolean;
     onChange(part: Partial<Draft>): void;
@@ -146,7 +148,7 @@ export function ToolsSection({ draft, errors, assistants, has, onChange }: Secti
             {(has("mcp_config") || draft.servers.length > 0) && (
                 <ServerList
                     label="MCP servers"
-                    hint="The agent may use all of their tools."
+                    hint="The agent can use all of their tools."
                     addLabel="Add a server"
                     field="mcp_config"
                     hasNames
@@ -165,8 +167,8 @@ export function ToolsSection({ draft, errors, assistants, has, onChange }: Secti
             )}
             {(has("a2a") || draft.agents.length > 0) && (
                 <ServerList
-                    label="Agents elsewhere (A2A)"
-                    hint="By the address of their card."
+                    label="Remote agents (A2A)"
+                    hint="By the URL of the agent card."
                     addLabel="Add an agent"
                     field="a2a"
                     hasNames={false}
@@ -179,7 +181,7 @@ export function ToolsSection({ draft, errors, assistants, has, onChange }: Secti
                 <div className={styles.code}>
                     <TextArea
                         label="HTTP tools"
-                        hint="Requests that it may make, as a JSON list."
+                        hint="HTTP requests that the agent can make, as a JSON list."
                         rows={draft.httpTools ? 8 : 3}
                         spellCheck={false}
                         placeholder={EXAMPLE}

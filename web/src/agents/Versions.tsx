@@ -1,4 +1,4 @@
-// Every save makes a version; an older one can be made the current one again.
+// Every save creates a version. An older version can become current again.
 import type { AssistantVersion } from "@langchain/langgraph-sdk";
 import { useEffect, useState } from "react";
 import { client, reasonOf } from "@/api/client";
@@ -32,7 +32,7 @@ export function Versions({ assistantId, version, isFixed, onChange }: VersionsPr
         try {
             await client.assistants.setLatest(assistantId, one.version);
             await onChange();
-            toast(`Version ${one.version} is used now.`);
+            toast(`Now using version ${one.version}.`);
         } catch (error) {
             toast(reasonOf(error), { kind: "error" });
         }

@@ -1,10 +1,10 @@
-// Whom a message is for: "@name" at its beginning. Names may have spaces. Pure.
+// The addressee of a message: "@name" at its start. Names may contain spaces. Pure.
 import type { Assistant } from "@langchain/langgraph-sdk";
 
 export interface Addressed {
-    /** null: the message names nobody. */
+    /** null: the message names no agent. */
     assistantId: string | null;
-    /** Without the name. */
+    /** The text without the name. */
     text: string;
 }
 
@@ -16,7 +16,7 @@ function isEnd(char: string | undefined): boolean {
     return char === undefined || /[\s,:]/.test(char);
 }
 
-/** The longest name counts, so that "@Mail clerk" is not "Mail". */
+/** The longest matching name wins, so that "@Mail clerk" does not select "Mail". */
 export function addressOf(text: string, assistants: readonly Known[]): Addressed {
     const trimmed = text.trimStart();
     if (!trimmed.startsWith("@")) return { assistantId: null, text };
@@ -38,7 +38,7 @@ export function addressOf(text: string, assistants: readonly Known[]): Addressed
 const LONGEST = 100;
 
 /**
- * What is typed of a name at the beginning of a message, up to the caret; null: no name is being
+ * The part of a name typed at the start of a message, up to the caret; null: no name is being
  * typed.
  */
 export function mentionAt(text: string, caret: number): string | null {
@@ -47,7 +47,7 @@ export function mentionAt(text: string, caret: number): string | null {
     return query.includes("\n") ? null : query;
 }
 
-/** Agents whose name has what was typed; those that begin with it first. */
+/** Agents whose name contains the typed text; names that start with it come first. */
 export function matchesOf<T extends Known>(query: string, assistants: readonly T[], most = 8): T[] {
     const wanted = query.toLowerCase();
     if (

@@ -1,4 +1,4 @@
-// An assistant as a form, and back. What the form does not know stays in it as JSON, so that saving
+// Converts an assistant to a form and back. Members without a field stay as JSON, so that saving
 // loses nothing. Pure.
 import type { Assistant } from "@langchain/langgraph-sdk";
 import { parseJson } from "@/interrupts/fields";
@@ -24,9 +24,7 @@ export interface Draft {
     name: string;
     description: string;
     graphId: string;
-    /**
-     * Settings with an input of one line each, by their names in the configurable; "" is not set.
-     */
+    /** Single-line settings, by their names in the configurable; "" is not set. */
     plain: Record<string, string>;
     servers: Server[];
     agents: Server[];
@@ -38,7 +36,7 @@ export interface Draft {
     /** Members of the configurable that have no field, as JSON text. */
     other: string;
     /**
-     * What the configuration has besides its configurable, and what surrounds a list of servers.
+     * Members of the configuration besides its configurable, and members around a list of servers.
      */
     configRest: Members;
     mcpRest: Members;
@@ -103,7 +101,7 @@ type Source = Pick<Assistant, "name" | "graph_id" | "config"> & { description?: 
 export function draftOf(assistant: Source, schema: unknown): Draft {
     const { configurable: given, ...configRest } = (assistant.config ?? {}) as Members;
     const other: Members = { ...(isMembers(given) ? given : {}) };
-    /** Takes a member out of the rest when the form understands it. */
+    /** Moves a member from the rest to the form if the form supports it. */
     const take = <T>(
         name: string,
         read: (value: Json | undefined) => T | null,
@@ -168,21 +166,23 @@ function readPlain(setting: Setting, text: string): Json | Error {
     if (setting.kind === "boolean") return text === "true";
     const parsed = parseJson(text);
     if ("error" in parsed)
-        return new Error(setting.kind === "json" ? parsed.error : "A number is needed.");
+        return new Error(setting.kind === "json" ? parsed.error : "Enter a number.");
     if (setting.kind === "json") return parsed.value;
     const { value } = parsed;
-    if (typeof value !== "number") return new Error("A number is needed.");
+    if (typeof value !== "number") return new Error("Enter a number.");
     if (setting.kind === "integer" && !Number.isInteger(value))
-        return new Error("A whole number is needed.");
+        return new Error("Enter a whole number.");
     const { minimum, maximum } = setting;
     if (minimum !== null && value < minimum) return new Error(`At least ${minimum}.`);
     return maximum !== null && value > maximum ? new Error(`At most ${maximum}.`) : value;
 }
 
-/** Only addresses that can be asked. */
+/** Only http and https URLs. */
 export function urlError(url: string): string | null {
-    if (!url.trim()) return "An address is needed.";
-    return /^https?:\/\/[^\s/]/.test(url.trim()) ? null : "It begins with http:// or https://.";
+    if (!url.trim()) return "Enter a URL.";
+    return /^https?:\/\/[^\s/]/.test(url.trim())
+        ? null
+        : "The URL must start with http:// or https://.";
 }
 
 function writeServers(list: Server[]): Json[] {
@@ -207,7 +207,7 @@ function writeRule({ tool, ways, description, rest }: Rule): Json {
 
 function listErrors(draft: Draft): Errors {
     const errors: Errors = {};
-    if (!draft.name.trim()) errors.name = "A name is needed.";
+    if (!draft.name.trim()) errors.name = "Enter a name.";
     draft.servers.forEach((one, at) => {
         const error = urlError(one.url);
         if (error) errors[`mcp_config.${at}`] = error;
@@ -218,23 +218,22 @@ function listErrors(draft: Draft): Errors {
     });
     if (draft.approval !== "rules") return errors;
     draft.rules.forEach((rule, at) => {
-        if (!rule.tool.trim()) errors[`approval.${at}`] = "The name of a tool is needed.";
-        else if (rule.ways.length === 0)
-            errors[`approval.${at}`] = "At least one answer must be allowed.";
+        if (!rule.tool.trim()) errors[`approval.${at}`] = "Enter the name of a tool.";
+        else if (rule.ways.length === 0) errors[`approval.${at}`] = "Allow at least one reply.";
     });
     return errors;
 }
 
 export type Written = { config: Members } | { errors: Errors };
 
-/** The configuration to save, or what is wrong with the form. */
+/** The configuration to save, or the validation errors of the form. */
 export function configOf(draft: Draft, schema: unknown): Written {
     const errors = listErrors(draft);
     const configurable: Members = {};
     if (draft.other.trim()) {
         const parsed = parseJson(draft.other);
         if ("error" in parsed) errors.other = parsed.error;
-        else if (!isMembers(parsed.value)) errors.other = "An object is needed: { … }.";
+        else if (!isMembers(parsed.value)) errors.other = "Enter a JSON object: { … }.";
         else Object.assign(configurable, parsed.value);
     }
     for (const setting of settingsOf(schema)) {
@@ -247,7 +246,7 @@ export function configOf(draft: Draft, schema: unknown): Written {
     if (draft.httpTools.trim()) {
         const parsed = parseJson(draft.httpTools);
         if ("error" in parsed) errors.http_tools = parsed.error;
-        else if (!Array.isArray(parsed.value)) errors.http_tools = "A list is needed: [ … ].";
+        else if (!Array.isArray(parsed.value)) errors.http_tools = "Enter a JSON list: [ … ].";
         else if (parsed.value.length > 0) configurable.http_tools = parsed.value;
     }
     if (draft.servers.length > 0)
@@ -261,15 +260,12 @@ export function configOf(draft: Draft, schema: unknown): Written {
     return { config: { ...draft.configRest, configurable } };
 }
 
-/**
- * Where a refusal of the server belongs: `config.configurable.NAME…: reason`; "": nowhere in the
- * form.
- */
+/** The field that a server error belongs to: `config.configurable.NAME…: reason`; "": no field. */
 export function fieldOfRefusal(reason: string): string {
     return /^config\.configurable\.([A-Za-z0-9_-]+)/.exec(reason)?.[1] ?? "";
 }
 
-/** The assistant that a reference in `assistants` means. */
+/** The assistant that an entry of `assistants` refers to. */
 export function resolve<T extends Pick<Assistant, "assistant_id" | "name" | "graph_id">>(
     ref: string,
     list: T[],

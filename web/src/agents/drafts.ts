@@ -1,5 +1,4 @@
-// Changes that are not saved yet. They outlive a look at something else on the page; a page that is
-// closed asks first.
+// Unsaved changes. They survive navigation within the page; closing the page asks for confirmation.
 import { createStore, useStore } from "@/api/store";
 import type { Draft } from "./draft";
 

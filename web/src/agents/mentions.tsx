@@ -1,4 +1,5 @@
-// Completion of "@name" in a text area: a list above it, moved through without leaving the text.
+// Completion of "@name" in a text area: a list above it that the arrow keys move through while the
+// text keeps the focus.
 import {
     useId,
     useLayoutEffect,
@@ -20,13 +21,13 @@ interface MentionOptions {
 }
 
 export interface Mentions {
-    /** To be put on the text area. */
+    /** Props for the text area. */
     props: AriaAttributes & { role?: "combobox" };
-    /** True: the key was used here. */
+    /** True: the list handled the key. */
     onKeyDown(event: KeyboardEvent): boolean;
     /** The caret has moved. */
     onSelect(): void;
-    /** The list; above the text area, in a box that is positioned. */
+    /** The list above the text area; its container is positioned. */
     popup: ReactNode;
 }
 
@@ -35,7 +36,7 @@ export function useMentions({ text, setText, textarea }: MentionOptions): Mentio
     const id = useId();
     const [caret, setCaret] = useState(0);
     const [at, setAt] = useState(0);
-    /** The text for which the list was closed by Escape. */
+    /** The text for which Escape closed the list. */
     const [closedFor, setClosedFor] = useState<string | null>(null);
 
     const query = closedFor === text ? null : mentionAt(text, Math.min(caret, text.length));

@@ -1,5 +1,5 @@
-// Which of the page's colours an agent has: by a hash of its id, and the next free one where two
-// meet. Pure.
+// Assigns a colour of the page to an agent: by a hash of its id, or the next free colour on a
+// collision. Pure.
 
 const COLOURS = 8;
 
@@ -9,7 +9,7 @@ export function hashOf(assistantId: string): number {
     return hash % COLOURS;
 }
 
-/** Older agents choose first, so that a new one changes nobody's colour. */
+/** Older agents choose first, so that a new agent does not change existing colours. */
 export function assignColours(ids: string[]): Map<string, number> {
     const colours = new Map<string, number>();
     const taken = new Set<number>();

@@ -1,10 +1,10 @@
-// The settings that a graph knows, asked for once.
+// The settings schema of a graph, fetched once.
 import { useEffect, useState } from "react";
 import { ask } from "@/api/client";
 
 const known = new Map<string, Promise<unknown>>();
 
-/** By a graph's id, which also stands for its first assistant. */
+/** By graph id, which is also the id of the graph's default assistant. */
 export function loadSchema(graphId: string): Promise<unknown> {
     let schema = known.get(graphId);
     if (!schema) {
@@ -18,7 +18,7 @@ export function loadSchema(graphId: string): Promise<unknown> {
 }
 
 export interface Schema {
-    /** undefined: not read yet; null: the graph has none. */
+    /** undefined: not loaded yet; null: the graph has none. */
     schema: unknown;
     error: unknown;
 }

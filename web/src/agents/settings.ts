@@ -1,10 +1,10 @@
-// The settings of a graph that are inputs of their own, by its schema. Pure.
+// The settings of a graph that get an input each, by its schema. Pure.
 import { isMembers, type Json, type Members } from "@/interrupts/items";
 
-/** Settings that have more than a line, or lists: not made from the schema. */
+/** Multi-line settings and lists, which have their own inputs. */
 export const SPECIAL = ["mcp_config", "a2a", "assistants", "http_tools", "approval"];
 
-/** Never stored, so never asked for. */
+/** Never stored, so the form has no input for it. */
 const KEYS = ["custom_api_key", "apiKeys"];
 
 export interface Setting {
@@ -12,7 +12,7 @@ export interface Setting {
     label: string;
     hint: string;
     kind: "text" | "number" | "integer" | "boolean" | "json";
-    /** What counts while nothing is set. */
+    /** The value that applies while the setting is empty. */
     preset: string;
     minimum: number | null;
     maximum: number | null;
@@ -31,7 +31,7 @@ function kindOf(schema: Members): Setting["kind"] {
 export const textOf = (value: Json | undefined) => (typeof value === "string" ? value : "");
 const numberOrNull = (value: Json | undefined) => (typeof value === "number" ? value : null);
 
-/** The settings of a graph that are inputs of their own. */
+/** The settings of a graph that get an input each. */
 export function settingsOf(schema: unknown): Setting[] {
     const properties = isMembers(schema) && isMembers(schema.properties) ? schema.properties : {};
     return Object.entries(properties).flatMap(([name, property]) => {

@@ -1,4 +1,4 @@
-// A drawing from the server as an element of the page: only what draws is kept.
+// Converts a drawing from the server to an element of the page. Keeps only drawing elements.
 
 const KEPT = new Set([
     "svg",
@@ -20,7 +20,7 @@ const KEPT = new Set([
 function isKeptAttribute(attribute: Attr): boolean {
     const name = attribute.name.toLowerCase();
     if (name.startsWith("on") || name === "style" || name.endsWith("href")) return false;
-    // Only what is in the drawing itself, such as a marker.
+    // Only references within the drawing, such as markers.
     return !/url\(\s*["']?(?!#)/i.test(attribute.value);
 }
 
@@ -33,7 +33,7 @@ function clean(element: Element) {
         if (!isKeptAttribute(attribute)) element.removeAttributeNode(attribute);
 }
 
-/** null: the text is no drawing. */
+/** null: the text is not a drawing. */
 export function drawingOf(text: string): SVGSVGElement | null {
     const parsed = new DOMParser().parseFromString(text, "image/svg+xml");
     const root = parsed.documentElement;

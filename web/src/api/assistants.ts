@@ -1,4 +1,4 @@
-// The assistants of this server that the user may talk to, loaded once and again when they change.
+// The assistants of this server, loaded once and again when they change.
 import type { Assistant } from "@langchain/langgraph-sdk";
 import { client } from "./client";
 import { createStore, useStore } from "./store";
@@ -29,7 +29,7 @@ export const useAssistants = () => useStore(store);
 
 export const getAssistants = () => store.get().list;
 
-/** What a person calls it. Conversations outlive the agents that took part in them. */
+/** The display name. Conversations outlive the agents that took part in them. */
 export function nameOf(assistant: Assistant | undefined): string {
     if (assistant) return assistant.name || assistant.graph_id;
     return store.get().list.length > 0 ? "deleted agent" : "agent";

@@ -1,11 +1,11 @@
-// The one way from the page to its server: the official client, on a fetch that carries the token,
-// knows when the server is gone, and keeps streams whole.
+// The page's only connection to its server: the official client, on a fetch that adds the token,
+// detects an unreachable server, and resumes broken streams.
 import { Client } from "@langchain/langgraph-sdk/client";
 import { base, reportLost, reportReached, watchForReturn } from "./connection";
 import { resuming } from "./resume";
 import { isRefused, renewal, session } from "./session";
 
-/** What the server said when it refused something. */
+/** The server's error response. */
 export class Refusal extends Error {
     readonly status: number;
 
@@ -16,7 +16,7 @@ export class Refusal extends Error {
     }
 }
 
-/** Heddle takes issuers' tokens and API keys alike in this header. */
+/** Heddle accepts issuers' tokens and API keys in this header. */
 async function fetchAs(
     token: string | null,
     input: RequestInfo | URL,
@@ -38,8 +38,8 @@ async function fetchAs(
 }
 
 /**
- * As whoever is signed in. A token that has run out is renewed, if it can be, and the request sent
- * once more.
+ * Sends the request with the session's token. Renews an expired token if possible and sends the
+ * request once more.
  */
 const tokenFetch: typeof fetch = async (input, init) => {
     const { token } = session.get();
@@ -52,10 +52,7 @@ const tokenFetch: typeof fetch = async (input, init) => {
 
 const wholeFetch = resuming(tokenFetch);
 
-/**
- * Nothing is tried twice by itself: a request that made a run and lost its answer would make
- * another.
- */
+/** No automatic retries: a retry of a request that created a run would create a second run. */
 const clientOn = (fetch: typeof wholeFetch) =>
     new Client({
         apiUrl: base.replace(/\/$/, ""),
@@ -65,7 +62,7 @@ const clientOn = (fetch: typeof wholeFetch) =>
 
 export const client = clientOn(wholeFetch);
 
-/** One that says when an answer begins: a stream tells what happens from then on. */
+/** Reports when a response begins: its stream covers events from then on. */
 export const clientThatSays = (onAnswer: () => void) =>
     clientOn(async (input, init) => {
         const answer = await wholeFetch(input, init);
@@ -78,9 +75,9 @@ export interface Ask {
     query?: Record<string, string | number | null | undefined>;
     body?: unknown;
     signal?: AbortSignal;
-    /** The request outlives the page. */
+    /** The request continues when the page closes. */
     keepalive?: boolean;
-    /** The token to ask with, null for none; by default that of whoever is signed in. */
+    /** The token of the request, null for none; by default the session's token. */
     as?: string | null;
 }
 
@@ -104,7 +101,7 @@ async function send(path: string, ask: Ask): Promise<Response> {
     return response;
 }
 
-/** For what the official client has no method, such as what is Heddle's own. */
+/** For endpoints that the official client has no method for. */
 export async function ask<T>(path: string, options: Ask = {}): Promise<T> {
     const response = await send(path, options);
     const text = await response.text();
@@ -115,25 +112,26 @@ export async function askText(path: string, options: Ask = {}): Promise<string> 
     return (await send(path, options)).text();
 }
 
-/** `{"detail": …}`, or whatever else it is. */
+/** `{"detail": …}`, or any other body. */
 export function detailOf(text: string): string {
     try {
         const { detail } = JSON.parse(text) as { detail?: unknown };
         if (typeof detail === "string") return detail;
         if (detail !== undefined) return JSON.stringify(detail);
     } catch {
-        // Not JSON: shown as it is.
+        // Not JSON: shown as text.
     }
-    return text.slice(0, 500) || "The server gave no reason.";
+    return text.slice(0, 500) || "The server returned no details.";
 }
 
-/** What to tell a person about anything that was thrown. */
+/** The text to show for any thrown value. */
 export function reasonOf(error: unknown): string {
     if (error instanceof Refusal) return error.message;
     if (error instanceof TypeError || (error instanceof Error && error.name === "ConnectionError"))
         return "The server can't be reached.";
     if (error instanceof Error) {
-        const refused = /^HTTP (\d+): ([\s\S]*)$/.exec(error.message); // of the official client
+        // thrown by the official client
+        const refused = /^HTTP (\d+): ([\s\S]*)$/.exec(error.message);
         return refused ? detailOf(refused[2] ?? "") : error.message;
     }
     return typeof error === "string" ? error : "Something went wrong.";

@@ -1,4 +1,4 @@
-// Whether the server can be reached. Requests and streams report; the banner shows.
+// Tracks whether the server is reachable. Requests and streams report; the banner shows it.
 import { createStore } from "./store";
 
 export type Connection = "online" | "lost";
@@ -31,7 +31,7 @@ export async function untilReached(signal?: AbortSignal): Promise<void> {
 
 let watch: Promise<void> | null = null;
 
-/** Notices when the server is back, whoever has noticed that it is gone. */
+/** Polls until the server is reachable again. */
 export function watchForReturn() {
     watch ??= untilReached().finally(() => {
         watch = null;

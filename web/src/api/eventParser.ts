@@ -1,7 +1,7 @@
-// Cuts the text of an event stream into whole events.
+// Splits the text of an event stream into events.
 
 export interface ParsedEvent {
-    /** The event as it came, with the empty line that ends it. */
+    /** The event's source text, with its final empty line. */
     text: string;
     id: string | null;
     event: string;
@@ -35,12 +35,12 @@ export function createEventParser(): EventParser {
     // Comments, such as heartbeats, and empty lines between events.
     const between = /^(?:(?::[^\r\n]*)?(?:\r\n|\n|\r(?=[^\n])))+/;
     let rest = "";
-    let searched = 0; // of `rest`: a long event is not looked through again with each of its pieces
+    let searched = 0; // in `rest`: avoids searching a long event again with each chunk
     return {
         push(piece) {
             const events: ParsedEvent[] = [];
             rest += piece;
-            // A lone \r at the end may be half of a \r\n: it waits for what follows.
+            // A lone \r at the end may be half of a \r\n: wait for the next chunk.
             for (;;) {
                 const skipped = between.exec(rest)?.[0].length ?? 0;
                 rest = rest.slice(skipped);

@@ -1,23 +1,23 @@
-// Heddle's own endpoints, and the shapes that the page reads.
+// Heddle's own endpoints, and the types that the page reads.
 import type { Checkpoint, Message, ThreadState } from "@langchain/langgraph-sdk";
 import { ask } from "./client";
 
 export type State = { messages?: Message[]; [member: string]: unknown };
 
-/** An agent that has spoken in a thread. */
+/** An agent that took part in a thread. */
 export interface ThreadAgent {
     assistant_id: string;
     graph_id: string;
     checkpoint_ns: string;
     head_checkpoint_id: string;
     checkpoints: number;
-    /** Only other agents have asked it, as their tool. */
+    /** Only other agents called it, as their tool. */
     delegated: boolean;
     created_at: string;
     updated_at: string;
 }
 
-/** One way a turn went: another text, or another answer. */
+/** One version of a turn: another text, or another answer. */
 export interface Alternative {
     branch_id: string;
     head_checkpoint_id: string;
@@ -25,16 +25,16 @@ export interface Alternative {
     current: boolean;
 }
 
-/** Where a message came from. */
+/** The origin of a message. */
 export interface Origin {
     id: string;
     type: string;
     checkpoint_id: string;
     run_id: string | null;
     created_at: string;
-    /** Between agents: one asked the other as its tool. */
+    /** Between agents: one called the other as its tool. */
     delegated: boolean;
-    /** Where an edit or a retry begins; of messages of the user only. */
+    /** The checkpoint that an edit or a retry starts from; only for messages of the user. */
     fork_checkpoint_id: string | null;
     alternatives: Alternative[];
 }
@@ -60,7 +60,7 @@ export interface Branch {
     created_at: string;
     updated_at: string;
     message: Message | null;
-    /** How the answer to it begins. */
+    /** The start of the answer. */
     answer: string | null;
     name: string | null;
 }
@@ -73,7 +73,7 @@ export interface Branches {
     branches: Branch[];
 }
 
-/** What a cancelled run left behind. */
+/** The receipt of a cancelled run. */
 export interface Receipt {
     stopped_at_step: number | null;
     tokens_streamed: number;
@@ -158,7 +158,7 @@ export function pruneBranch(
     return ask(path, { method: "DELETE", query: { assistant_id: assistantId } });
 }
 
-/** Stops a run, and says how far it was; null: it had ended already. */
+/** Stops a run and returns its receipt; null: the run had already ended. */
 export async function cancelRun(threadId: string, runId: string): Promise<Receipt | null> {
     const path = `${threadPath(threadId)}/runs/${encodeURIComponent(runId)}/cancel`;
     const answer = await ask<{ receipt?: Receipt } | null>(path, {
@@ -172,7 +172,7 @@ export function getSettings(signal?: AbortSignal): Promise<Settings> {
     return ask("/page/settings", { signal, as: null });
 }
 
-/** A checkpoint as a run takes it. */
+/** A checkpoint as a run request takes it. */
 export function checkpointOf(ns: string | null, id: string): Omit<Checkpoint, "thread_id"> {
     return { checkpoint_ns: ns ?? "", checkpoint_id: id, checkpoint_map: null };
 }

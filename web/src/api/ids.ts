@@ -1,9 +1,6 @@
-// Ids of threads and messages that the page makes.
+// Ids of threads and messages created by the page.
 
-/**
- * A random UUID. (crypto.randomUUID is for https and localhost only; this page may be served
- * without.)
- */
+/** A random UUID. (crypto.randomUUID needs https or localhost; the page may be served without.) */
 export function newId(): string {
     const bytes = crypto.getRandomValues(new Uint8Array(16));
     bytes[6] = (bytes[6]! & 0x0f) | 0x40;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createEventParser } from "./eventParser";
 
-// What a browser has, and this test must have before the modules are loaded.
+// Browser globals that must exist before the modules load.
 Object.assign(globalThis, {
     document: { baseURI: "http://localhost/" },
     window: Object.assign(new EventTarget(), globalThis),
@@ -24,7 +24,7 @@ interface Asked {
     lastEventId: string | null;
 }
 
-/** A stream of these texts; then it ends, or breaks. */
+/** A stream of these texts that then ends or breaks. */
 function stream(texts: string[], breaks: boolean): Response {
     const bytes = new TextEncoder();
     const body = new ReadableStream<Uint8Array>({
@@ -44,7 +44,7 @@ function stream(texts: string[], breaks: boolean): Response {
     });
 }
 
-/** Answers one request after the other; a text is the status of the run. */
+/** Answers one request after another; a string is the status of the run. */
 function server(answers: (Response | string | Error)[]) {
     const asked: Asked[] = [];
     const answer: typeof fetch = async (input, init) => {
@@ -159,7 +159,7 @@ test("whoever has to sign in again finds the stream where it was", async () => {
         new Response("{}", { status: 401 }),
         stream([end(3)], false),
     ]);
-    isRefused.set(true); // as whoever carries the token does
+    isRefused.set(true); // as the fetch with the token does
     const text = read(fetch);
     while (asked.length < 2) await new Promise((resolve) => setTimeout(resolve, 10));
     isRefused.set(false);

@@ -1,10 +1,9 @@
-// Event streams of runs that do not break.
+// Resumes broken event streams of runs.
 //
-// When the connection is lost in the middle of a run, the stream is picked up again with
-// Last-Event-ID below the official client, which notices nothing: no piece is lost and none comes
-// twice. When the server itself was restarted and began the run again from its last checkpoint
-// (`metadata` with a higher attempt), the last `values` are repeated, so that pieces of the lost
-// attempt vanish.
+// When the connection breaks during a run, this layer below the official client reconnects with
+// Last-Event-ID: no event is lost and none is duplicated. When the server restarted and runs again
+// from the last checkpoint (`metadata` with a higher attempt), the last `values` are repeated, so
+// that output of the lost attempt disappears.
 import { reportLost, reportReached, untilReached } from "./connection";
 import { createEventParser, type ParsedEvent } from "./eventParser";
 import { recordRunEnd } from "./runEnds";
@@ -27,24 +26,21 @@ interface Memory {
 }
 
 /**
- * A connection that is silent for so long is given up: the server sends a heartbeat every few
+ * A connection without data for this long counts as broken: the server sends a heartbeat every few
  * seconds.
  */
 const SILENCE_MS = 30_000;
 
-/**
- * The server answers, but not yet with what was asked for: it is starting, or another one is in
- * front of it.
- */
+/** Temporary statuses: the server is starting, or a proxy responds for it. */
 class NotYet extends Error {}
 
-/** `/threads/T/runs/R` of a response to a run's request; null: it has none. */
+/** `/threads/T/runs/R` of a response to a run request; null: it has none. */
 function runPath(request: URL, response: Response): string | null {
     const location = response.headers.get("content-location") ?? request.pathname;
     return /\/threads\/[^/]+\/runs\/[^/]+(?=\/stream$|$)/.exec(location)?.[0] ?? null;
 }
 
-/** The text to hand on for an event. */
+/** The text to pass on for an event. */
 export function remember(memory: Memory, event: ParsedEvent): string {
     let before = "";
     if (event.id) memory.lastId = event.id;
@@ -92,7 +88,7 @@ async function pass(
     const decoder = new TextDecoder();
     const reader = response.body!.getReader();
     let timer: ReturnType<typeof setTimeout> | undefined;
-    const leave = () => void reader.cancel().catch(() => undefined); // read() then says that it is done
+    const leave = () => void reader.cancel().catch(() => undefined); // read() then returns done
     follow.signal.addEventListener("abort", leave);
     const listen = () => {
         clearTimeout(timer);
@@ -113,7 +109,7 @@ async function pass(
     }
 }
 
-/** Waits for whoever has to sign in again. */
+/** Waits until the user has signed in again. */
 async function get(follow: Follow, url: string, headers: Headers): Promise<Response> {
     for (;;) {
         const response = await follow.fetch(url, { headers, signal: follow.signal });
@@ -123,7 +119,7 @@ async function get(follow: Follow, url: string, headers: Headers): Promise<Respo
     }
 }
 
-/** Whether the run of a stream that ended without saying so is still to end. */
+/** Reports whether the run of a stream without an `end` event is still running. */
 async function isRunning(follow: Follow): Promise<boolean> {
     const response = await get(follow, follow.url, follow.headers);
     if (!response.ok) return false;
@@ -135,7 +131,7 @@ async function reconnect(follow: Follow, memory: Memory): Promise<Response> {
     const headers = new Headers(follow.headers);
     headers.set("last-event-id", memory.lastId ?? "-1");
     const response = await get(follow, `${follow.url}/stream`, headers);
-    if (!response.ok) throw new Error(`The answer can't be picked up again: ${response.status}`);
+    if (!response.ok) throw new Error(`Could not resume the stream: ${response.status}`);
     return response;
 }
 
@@ -149,8 +145,8 @@ async function pump(first: Response, follow: Follow, send: (text: string) => voi
             await pass(response, follow, memory, send);
             response = null;
             if (memory.isEnded) return;
-            // What came between the last event and the end of the run is fetched even if the run
-            // has ended by now.
+            // Fetch the events between the last one and the end of the run, even if the run has
+            // ended.
             const isOver = !(await isRunning(follow));
             response = await reconnect(follow, memory);
             if (!isOver) continue;
@@ -178,17 +174,17 @@ function wrap(first: Response, follow: Follow, stop: () => void): Response {
                     () => controller.close(),
                     (error: unknown) => controller.error(error),
                 )
-                .catch(() => undefined); // nobody reads any more
+                .catch(() => undefined); // the reader is gone
         },
         cancel: stop,
     });
-    // No `location`: the client above must not try to pick the stream up a second time.
+    // No `location`: the official client must not resume the stream a second time.
     const headers = new Headers(first.headers);
     headers.delete("location");
     return new Response(body, { status: first.status, statusText: first.statusText, headers });
 }
 
-/** `fetch`, whose streams of runs last as long as the run. */
+/** `fetch` whose run streams last as long as the run. */
 export function resuming(base: Fetch): Fetch {
     return async (input, init) => {
         const request = new URL(input instanceof Request ? input.url : input, document.baseURI);
@@ -199,7 +195,7 @@ export function resuming(base: Fetch): Fetch {
         const headers = new Headers(init?.headers);
         headers.delete("content-type");
         headers.delete("content-length");
-        // The path may have a prefix that content-location does not tell.
+        // The path may have a prefix that content-location does not contain.
         const prefix = request.pathname.slice(0, request.pathname.indexOf("/threads/"));
         const url = new URL(prefix + path.slice(path.indexOf("/threads/")), request).href;
         const left = new AbortController();

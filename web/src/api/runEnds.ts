@@ -1,11 +1,11 @@
-// How the latest runs ended, as their streams told: the official hook does not hand `end` events
+// The results of the latest runs, from their streams: the official hook does not pass `end` events
 // on.
 import type { Receipt } from "./heddle";
 
 export interface RunEnd {
     run_id: string;
     status: string;
-    /** What a run that was stopped left behind. */
+    /** The receipt of a stopped run. */
     receipt: Receipt | null;
 }
 

@@ -1,13 +1,14 @@
-// Who is signed in. A token lives in this tab (sessionStorage), and in the browser only when asked.
+// The session. A token stays in this tab (sessionStorage), and in localStorage only if the user
+// chose to stay signed in.
 import { keep, readKept, type StoreName } from "./storage";
 import { createStore } from "./store";
 
 export interface Session {
     token: string | null;
-    /** When the token ends, in milliseconds; null: not known. */
+    /** When the token expires, in milliseconds; null: unknown. */
     expires: number | null;
     refreshToken: string | null;
-    /** The name of the way in (`/page/settings`) that gave the token; null: it was pasted. */
+    /** The sign-in method (`/page/settings`) that issued the token; null: it was pasted. */
     way: string | null;
 }
 
@@ -18,7 +19,7 @@ function parse(text: string | null): Session | null {
     try {
         return text ? { ...signedOut, ...(JSON.parse(text) as Partial<Session>) } : null;
     } catch {
-        return null; // not ours
+        return null; // not written by this page
     }
 }
 
@@ -31,13 +32,13 @@ export const session = createStore<Session>(
     read("sessionStorage") ?? read("localStorage") ?? signedOut,
 );
 
-/** True after the server refused the token that we have, or none was given where one is needed. */
+/** True after the server rejected the token, or requires one and there is none. */
 export const isRefused = createStore(false);
 
-/** How a token that has run out is replaced; set by the sign-in. False: it can't be. */
+/** Replaces an expired token; set by the sign-in. False: impossible. */
 export const renewal = { renew: (_refused: string): Promise<boolean> => Promise.resolve(false) };
 
-/** Resolves when the server takes our word again; at once when it has not refused it. */
+/** Resolves when the server accepts the session again; at once if it was not rejected. */
 export function untilSignedIn(signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
         const look = () => {
@@ -65,13 +66,10 @@ export function endSession() {
     isRefused.set(true);
 }
 
-/** What is kept beyond the tab; null: nothing. */
+/** The session in localStorage; null: none. */
 export const remembered = () => read("localStorage");
 
-/**
- * Whether a change of the browser's store, as other tabs are told of it, takes away what this tab
- * is signed in with.
- */
+/** Reports whether a storage event from another tab removes the session that this tab uses. */
 export function isSignedOutBy({ key, oldValue, newValue }: StorageEvent): boolean {
     const { token } = session.get();
     return key === KEY && newValue === null && token !== null && parse(oldValue)?.token === token;

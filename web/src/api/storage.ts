@@ -1,4 +1,4 @@
-// The browser's stores, where it lets the page have them: some throw when they are only looked at.
+// The browser's storage, where it is available: some browsers throw on access.
 
 export type StoreName = "localStorage" | "sessionStorage";
 
@@ -10,22 +10,22 @@ export function readKept(store: StoreName, key: string): string | null {
     }
 }
 
-/** null takes it away. What can't be kept lasts as long as the page. */
+/** null removes the entry. Without storage a value lasts as long as the page. */
 export function keep(store: StoreName, key: string, text: string | null) {
     try {
         if (text === null) window[store].removeItem(key);
         else window[store].setItem(key, text);
     } catch {
-        // Nothing to be done about it.
+        // Storage is unavailable or full.
     }
 }
 
-/** Takes away what `isUnwanted` says, by its key. */
+/** Removes the entries whose key `isUnwanted` accepts. */
 export function clearKept(store: StoreName, isUnwanted: (key: string) => boolean) {
     try {
         for (const key of Object.keys(window[store]))
             if (isUnwanted(key)) window[store].removeItem(key);
     } catch {
-        // Nothing was kept.
+        // Storage is unavailable.
     }
 }

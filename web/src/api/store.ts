@@ -1,4 +1,4 @@
-// A value that components can watch: the smallest thing that serves what lives outside React.
+// A value outside React that components can subscribe to.
 import { useSyncExternalStore } from "react";
 
 export interface Store<T> {

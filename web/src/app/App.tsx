@@ -1,5 +1,4 @@
-// The whole page: who is here, the list of conversations at the side, and the view that the address
-// names.
+// The whole page: session, sidebar, and the view that the route names.
 import { useEffect, useState } from "react";
 import { loadAssistants } from "@/api/assistants";
 import { session } from "@/api/session";
@@ -32,7 +31,7 @@ function Inside() {
     const { token } = useStore(session);
 
     useEffect(() => void loadAssistants(), [token]);
-    useEffect(() => setSideOpen(false), [route]); // on a phone the list covers what was chosen
+    useEffect(() => setSideOpen(false), [route]); // on a phone the list covers the view
 
     return (
         <div className={styles.frame} data-side={isSideOpen ? "open" : "closed"}>

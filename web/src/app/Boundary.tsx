@@ -1,4 +1,4 @@
-// What is shown instead of a part of the page that can't be: the rest stays as it is.
+// Shown instead of a part of the page that failed; the rest stays usable.
 import { Component, type ReactNode } from "react";
 import { Button } from "@/ui/Button";
 import { ErrorState } from "@/ui/ErrorState";
@@ -15,8 +15,8 @@ export class Boundary extends Component<{ children: ReactNode }, { isBroken: boo
         return (
             <ErrorState
                 icon="warning"
-                title="This can't be shown"
-                text="Something went wrong, or the server has a newer page by now. What was said is kept."
+                title="This part of the page failed to load"
+                text="Something went wrong, or the server was upgraded. Your conversation is stored."
             >
                 <Button icon="retry" onClick={() => window.location.reload()}>
                     Reload the page

@@ -1,5 +1,4 @@
-// A conversation: its head, what was said, where to write, and a drawer at the side for those who
-// look closer.
+// A conversation: header, messages, composer, and a drawer with branches, state and graph.
 import { useEffect, useRef, useState } from "react";
 import { flushSync } from "react-dom";
 import { AgentPicker } from "@/agents/AgentPicker";
@@ -16,7 +15,7 @@ import { lazyPart } from "./lazyPart";
 import styles from "./ChatView.module.css";
 
 interface PanelProps {
-    /** Something else is shown in the conversation, because it was chosen here. */
+    /** Called when the user selects something in the panel that changes the conversation. */
     onChosen(): void;
 }
 
@@ -42,14 +41,14 @@ interface TalkProps {
 }
 
 /**
- * A new conversation has its id before it is made, so that nothing starts anew when its first
- * message is sent.
+ * A new conversation has its id before the thread exists, so that sending the first message
+ * remounts nothing.
  */
 function useThreadId(asked: string | null): { id: string; isNew: boolean } {
     const made = useRef<string | null>(null);
     const [fresh, setFresh] = useState(() => newId());
     useEffect(() => {
-        // Back at "new" after a conversation was made: another one.
+        // Back at "new" after a thread was created: use another id.
         if (asked === null && made.current === fresh) {
             made.current = null;
             setFresh(newId());
@@ -65,7 +64,7 @@ export function ChatView({ threadId, at, agent, onMenu }: TalkProps) {
     const [open, setOpen] = useState<DrawerName | null>(null);
     const Panel = open ? panels[open] : null;
     const tools = useRef<HTMLElement>(null);
-    // Who can't see it can't reach it either.
+    // Hidden controls must not receive the focus.
     const isCovered = useMatches(small) && open !== null;
     const close = () => {
         flushSync(() => setOpen(null));
@@ -83,7 +82,7 @@ export function ChatView({ threadId, at, agent, onMenu }: TalkProps) {
                     onClick={onMenu}
                 />
                 <ThreadHead />
-                <nav ref={tools} className={styles.tools} aria-label="Look closer">
+                <nav ref={tools} className={styles.tools} aria-label="Panels">
                     {(Object.keys(titles) as DrawerName[]).map((name) => (
                         <IconButton
                             key={name}

@@ -1,18 +1,18 @@
-// Says that the server is gone, or slow; what is being written goes on when it is back.
+// Shows that the server is unreachable or slow. Drafts are kept until it is back.
 import { useEffect, useState } from "react";
 import { connection } from "@/api/connection";
 import { createStore, useStore } from "@/api/store";
 import { Icon } from "@/ui/icons";
 import styles from "./ConnectionBanner.module.css";
 
-/** Whether the device itself is without a network. */
+/** True while the device has no network. */
 const hasNetwork = createStore(navigator.onLine);
 window.addEventListener("online", () => hasNetwork.set(true));
 window.addEventListener("offline", () => hasNetwork.set(false));
 
 const BACK_MS = 3000;
 
-/** True for a moment after the server was found again. */
+/** True for a moment after the server is reachable again. */
 function useIsBack(isLost: boolean): boolean {
     const [isBack, setBack] = useState(false);
     const [wasLost, setWasLost] = useState(isLost);
@@ -33,8 +33,8 @@ export function ConnectionBanner() {
     const isBack = useIsBack(isLost);
     const hasNet = useStore(hasNetwork);
     const text = hasNet
-        ? "The server can't be reached. Trying again…"
-        : "You are offline. Nothing is lost: it goes on when you are back.";
+        ? "The server can't be reached. Reconnecting…"
+        : "You are offline. Nothing is lost: the page reconnects when you are back online.";
     return (
         <div role="status" aria-live="polite">
             {isLost && (
@@ -44,7 +44,7 @@ export function ConnectionBanner() {
             )}
             {isBack && (
                 <p className={`${styles.banner} ${styles.back}`}>
-                    <Icon name="check" size={16} /> Connected again
+                    <Icon name="check" size={16} /> Reconnected
                 </p>
             )}
         </div>

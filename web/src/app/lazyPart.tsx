@@ -1,5 +1,5 @@
-// Parts of the page that are loaded when somebody first looks at them. A server that can't be
-// reached is waited for; one that was renewed since may not have them any more.
+// Parts of the page that load on first use. Waits for an unreachable server; a server upgraded
+// meanwhile may no longer have the part.
 import { lazy, Suspense, type ComponentType } from "react";
 import { askText } from "@/api/client";
 import { untilReached } from "@/api/connection";

@@ -1,11 +1,11 @@
-// Where in the page we are: the part of the address behind the '#'.
+// The route: the part of the URL after '#'.
 import { createStore, useStore } from "@/api/store";
 
 export type Route =
     | { view: "chat"; threadId: string | null; at: string | null; agent: string | null }
     | { view: "agents"; assistantId: string | null };
 
-/** What is not well encoded is taken as it is: no address may break the page. */
+/** Malformed escapes are kept as they are: no URL may break the page. */
 function decode(part: string): string {
     try {
         return decodeURIComponent(part);
@@ -41,7 +41,7 @@ export const useRoute = () => useStore(current);
 
 export const getRoute = current.get;
 
-/** Goes there; `replace` leaves no step in the browser's history. */
+/** Navigates; `replace` adds no entry to the browser's history. */
 export function go(route: Route, replace = false) {
     const hash = formatRoute(route);
     if (replace) window.history.replaceState(null, "", hash);

@@ -1,4 +1,4 @@
-// Light or dark: as the system says, or as chosen here.
+// Light or dark, by the system setting or by choice.
 import { keep, readKept } from "@/api/storage";
 import { createStore, useStore } from "@/api/store";
 

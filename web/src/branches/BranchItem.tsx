@@ -1,5 +1,4 @@
-// A branch: what was said in it, when, how long it is; a click goes there. It can be named and
-// pruned.
+// A branch: its label, time and length. A click shows it. It can be renamed and pruned.
 import { useEffect, useRef, useState } from "react";
 import { reasonOf } from "@/api/client";
 import { nameBranch } from "@/api/heddle";
@@ -55,7 +54,7 @@ export function BranchItem(props: ItemProps) {
     const { branch, label, isNamed, isAlike } = node;
     const name = isAlike ? `${label}, ${node.number} of ${node.of}` : label;
 
-    // Among many branches the one that is shown is found at once.
+    // Scrolls the shown branch into view.
     const { isHere } = node;
     useEffect(() => {
         if (isHere) button.current?.scrollIntoView({ block: "nearest" });
@@ -72,7 +71,7 @@ export function BranchItem(props: ItemProps) {
             await nameBranch(threadId, chat.assistantId, branch.branch_id, name);
             onChange();
         } catch (error) {
-            toast(`The branch can't be renamed: ${reasonOf(error)}`, { kind: "error" });
+            toast(`Could not rename the branch: ${reasonOf(error)}`, { kind: "error" });
         }
         stopNaming();
     };

@@ -1,5 +1,5 @@
-// Above the composer: that an answer is written where one does not look, and what a screen reader
-// is told.
+// Above the composer: a notice about an answer on another branch, and the screen reader
+// announcements.
 import { useStore } from "@/api/store";
 import { AgentBadge } from "@/agents/AgentBadge";
 import { useOpenThread } from "@/chat/openThread";

@@ -1,4 +1,4 @@
-// The ways in which a turn went on, and the way from one to the next: `1 / 3 ‹ ›`.
+// The versions of a turn, and buttons to switch between them: `1 / 3 ‹ ›`.
 import type { Alternative } from "@/api/heddle";
 import { useStore } from "@/api/store";
 import type { AgentChat } from "@/chat/agentChat";

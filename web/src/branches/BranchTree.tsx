@@ -1,5 +1,5 @@
-// One agent's branches, drawn as a tree: nested lists of buttons, which every screen reader can
-// walk. Arrow keys go up and down, Home and End to the first and the last.
+// One agent's branches as a tree of nested lists of buttons, which screen readers can navigate.
+// Arrow keys move up and down, Home and End to the first and the last.
 import type { CSSProperties, KeyboardEvent } from "react";
 import { colourOf } from "@/agents/colours";
 import type { AgentChat } from "@/chat/agentChat";
@@ -12,7 +12,7 @@ interface TreeProps {
     threadId: string;
     nodes: Node[];
     canWrite: boolean;
-    /** One was chosen to be shown. */
+    /** Called when a branch was selected. */
     onChosen(): void;
     onChange(): void;
     onPrune(node: Node): void;
@@ -21,7 +21,7 @@ interface TreeProps {
 function walk(event: KeyboardEvent<HTMLElement>) {
     const list = [...event.currentTarget.querySelectorAll<HTMLElement>("[data-branch]")];
     const at = list.indexOf(event.target as HTMLElement);
-    if (at < 0) return; // in a menu, or where a name is written
+    if (at < 0) return; // in a menu, or in the rename field
     const moves: Record<string, number> = {
         ArrowDown: at + 1,
         ArrowUp: at - 1,

@@ -1,4 +1,4 @@
-// Asks before a branch is pruned, and says what is lost.
+// Confirms pruning a branch and shows how much is lost.
 import { useEffect, useState } from "react";
 import { reasonOf, statusOf } from "@/api/client";
 import { getOrigins, pruneBranch } from "@/api/heddle";
@@ -18,7 +18,7 @@ interface PruneProps {
 
 const MOST_LEAVES = 20;
 
-/** How many messages are on these ways only; null: not counted yet, or too many ways. */
+/** How many messages are only on these branches; null: not counted yet, or too many branches. */
 function useMessageCount(threadId: string, assistantId: string, node: Node): number | null {
     const [count, setCount] = useState<number | null>(null);
     useEffect(() => {
@@ -30,7 +30,7 @@ function useMessageCount(threadId: string, assistantId: string, node: Node): num
             leaves.map((checkpointId) => getOrigins(threadId, { ...where, checkpointId })),
         ).then(
             (ways) => {
-                // On one way ids of checkpoints ascend: what is before the branch is not lost.
+                // Checkpoint ids ascend along a branch: messages before it are not lost.
                 const lost = ways.flatMap((way) =>
                     way.messages.filter((one) => one.checkpoint_id >= node.branch.branch_id),
                 );
@@ -52,7 +52,7 @@ export function PruneDialog({ threadId, chat, node, onClose }: PruneProps) {
     const prune = async () => {
         setPruning(true);
         setReason(null);
-        // Nobody may look at what is about to go: the server tells of it before it answers.
+        // Leave the branch first: the server reports the change before it responds.
         const left = node.isOnWay ? chat.head : null;
         if (left) chat.show(null);
         try {
@@ -66,7 +66,7 @@ export function PruneDialog({ threadId, chat, node, onClose }: PruneProps) {
             if (left) chat.show(left);
             return;
         }
-        toast("The branch was pruned. Its space was given back.");
+        toast("The branch was pruned and its space freed.");
         void chat.reload();
         onClose(true);
     };
@@ -77,7 +77,7 @@ export function PruneDialog({ threadId, chat, node, onClose }: PruneProps) {
             onClose={() => onClose(false)}
             actions={
                 <>
-                    <Button onClick={() => onClose(false)}>Keep it</Button>
+                    <Button onClick={() => onClose(false)}>Cancel</Button>
                     <Button
                         kind="danger"
                         icon="trash"
@@ -93,8 +93,8 @@ export function PruneDialog({ threadId, chat, node, onClose }: PruneProps) {
             <p>
                 This removes {plural(leaves.length, "branch", "branches")}
                 {messages === null ? "" : ` with ${plural(messages, "message")}`} (
-                {plural(steps, "step")}) for good and gives the space back. Everything before it
-                stays, and so do the other branches.
+                {plural(steps, "step")}) permanently and frees its space. Earlier messages and other
+                branches are kept.
             </p>
             {reason && (
                 <p role="alert" className={styles.reason}>

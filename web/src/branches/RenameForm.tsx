@@ -1,4 +1,4 @@
-// The name of a branch, written where it stands. An empty name takes it away.
+// Renames a branch in place. An empty name removes the name.
 import { useEffect, useRef, useState } from "react";
 import { IconButton } from "@/ui/Button";
 import styles from "./RenameForm.module.css";
@@ -35,7 +35,7 @@ export function RenameForm({ name, onSave, onCancel }: RenameProps) {
             <input
                 ref={input}
                 className={styles.input}
-                aria-label="Name of the branch"
+                aria-label="Branch name"
                 placeholder="No name"
                 value={text}
                 maxLength={LONGEST}
@@ -43,7 +43,7 @@ export function RenameForm({ name, onSave, onCancel }: RenameProps) {
                 onChange={(event) => setText(event.target.value)}
             />
             <IconButton icon="check" label="Save the name" type="submit" aria-disabled={isSaving} />
-            <IconButton icon="close" label="Keep as it was" tip="right" onClick={onCancel} />
+            <IconButton icon="close" label="Cancel" tip="right" onClick={onCancel} />
         </form>
     );
 }

@@ -22,7 +22,7 @@ export function TreePanel({ onChosen }: { onChosen(): void }) {
         <div className={styles.panel}>
             {reason && (
                 <div role="alert" className={styles.trouble}>
-                    <p>The branches can't be read: {reason}</p>
+                    <p>Could not load the branches: {reason}</p>
                     <Button icon="retry" onClick={reload}>
                         Try again
                     </Button>
@@ -31,9 +31,8 @@ export function TreePanel({ onChosen }: { onChosen(): void }) {
             {!reason && isLoading && <p className={styles.hint}>Loading…</p>}
             {!reason && !isLoading && total <= 1 && (
                 <p className={styles.hint}>
-                    {total === 0 ? "Nothing was said yet. " : ""}
-                    Edit or retry a message: every version is kept, and they stand here side by
-                    side.
+                    {total === 0 ? "No messages yet. " : ""}
+                    Edit or retry a message: every version is kept and shown here as a branch.
                 </p>
             )}
             {trees.map(({ chat, nodes, count }) => (

@@ -1,5 +1,4 @@
-// A message of the user with what can be done about it: edit it where it stands, retry it, and go
-// through the ways in which it went on.
+// A message of the user with its controls: edit in place, retry, and switch between versions.
 import { useEffect, useRef, useState, type ReactNode } from "react";
 import type { Origin } from "@/api/heddle";
 import type { Content } from "@/chat/agentChat";
@@ -13,7 +12,7 @@ import { BranchSwitch } from "./BranchSwitch";
 import styles from "./Turn.module.css";
 import { TurnEditor } from "./TurnEditor";
 
-/** One run may have brought several messages: the first of them stands for all. */
+/** A run may have several input messages: the first one represents the turn. */
 function isFirstOfTurn({ chat, message, origin }: Entry): boolean {
     const first = chat.messages.find(
         (one) =>
@@ -26,10 +25,7 @@ function keyOf(assistantId: string, origin: Origin | undefined): TurnKey | null 
     return origin?.fork_checkpoint_id ? { assistantId, fork: origin.fork_checkpoint_id } : null;
 }
 
-/**
- * Gives the focus back to the control that was used when another version has taken the message's
- * place.
- */
+/** Returns the focus to the used control after another version has replaced the message. */
 function useHand(turn: TurnKey | null, messageId: string) {
     const root = useRef<HTMLDivElement>(null);
     useEffect(() => {
@@ -56,8 +52,7 @@ export function Turn({ entry, children }: { entry: Entry; children: ReactNode })
     const alternatives = origin?.alternatives ?? [];
     const { canWrite } = useAccess();
     const text = textOf(message.content);
-    // Without a place to begin at, as of a message that a node wrote, there is nothing to say
-    // again.
+    // A message without a fork checkpoint, such as one written by a node, cannot be resent.
     const canChange = canWrite && !origin?.delegated && origin?.fork_checkpoint_id !== null;
     const isBusy = chat.phase !== "idle";
 
@@ -69,7 +64,7 @@ export function Turn({ entry, children }: { entry: Entry; children: ReactNode })
     };
     const retry = () => {
         leave("retry");
-        chat.retry(id).catch(() => undefined); // what went wrong is shown with the message
+        chat.retry(id).catch(() => undefined); // the message shows the error
     };
     const wasEditing = useRef(false);
     useEffect(() => {

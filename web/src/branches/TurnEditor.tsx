@@ -1,4 +1,4 @@
-// A message of the user, edited where it stands. What is not text stays with it.
+// Edits a message of the user in place. Parts that are not text are kept.
 import { useEffect, useId, useLayoutEffect, useRef, useState, type KeyboardEvent } from "react";
 import type { Content } from "@/chat/agentChat";
 import { textOf } from "@/chat/text";
@@ -70,7 +70,7 @@ export function TurnEditor({ content, onSave, onCancel }: EditorProps) {
             <div className={styles.foot}>
                 <p id={hint} className={styles.hint}>
                     {images.length > 0 &&
-                        `${images.length === 1 ? "The image stays" : "The images stay"}. `}
+                        `${images.length === 1 ? "The image is kept" : "The images are kept"}. `}
                     The earlier version is kept.
                 </p>
                 <Button onClick={onCancel}>Cancel</Button>

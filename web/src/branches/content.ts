@@ -2,8 +2,8 @@
 import type { Content } from "@/chat/agentChat";
 
 /**
- * The same with another text: it takes the place of all texts, at the first of them; everything
- * else stays.
+ * The same content with another text: it replaces all text parts, at the position of the first;
+ * other parts stay.
  */
 export function withText(content: Content, text: string): Content {
     if (typeof content === "string") return text;

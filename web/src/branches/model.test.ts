@@ -145,8 +145,8 @@ test("labels: a name, what was said, an image, a tool, or neither", () => {
         ),
         "Uses weather",
     );
-    assert.equal(labelOf(branch("1", null, { message: null })), "The beginning");
-    assert.equal(labelOf(branch("2", "1", { message: null })), "Goes on");
+    assert.equal(labelOf(branch("1", null, { message: null })), "Start");
+    assert.equal(labelOf(branch("2", "1", { message: null })), "Continues");
 });
 
 test("retries of one text are alike, a name tells one apart", () => {

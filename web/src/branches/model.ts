@@ -1,22 +1,21 @@
-// The branches of one agent's line as a tree for people: what differs, in order, and where one is.
-// Pure.
+// The branches of one agent as a tree to display, with the shown branch marked. Pure.
 import type { Branch } from "@/api/heddle";
 import { textOf } from "@/chat/text";
 
 export interface Node {
     branch: Branch;
-    /** What a person calls it. */
+    /** The display name. */
     label: string;
-    /** It has a name of its own; else the label is what was said. */
+    /** The branch has a name; otherwise the label is its first message. */
     isNamed: boolean;
-    /** Another one that begins where it begins has the same label: a retry. */
+    /** A sibling has the same label: a retry. */
     isAlike: boolean;
-    /** Its place among those that begin where it begins, from 1, and how many they are. */
+    /** The position among its siblings, from 1, and the number of siblings. */
     number: number;
     of: number;
-    /** The newest end below it: what a click shows. */
+    /** The newest leaf below it: a click shows this checkpoint. */
     leaf: string;
-    /** On the way to what is shown; `isHere`: what is shown ends in it. */
+    /** On the path to the shown checkpoint; `isHere`: the shown checkpoint is on this branch. */
     isOnWay: boolean;
     isHere: boolean;
     children: Node[];
@@ -43,10 +42,10 @@ function saidIn({ message }: Branch): string {
 }
 
 export function labelOf(branch: Branch): string {
-    return branch.name || saidIn(branch) || (branch.parent_branch_id ? "Goes on" : "The beginning");
+    return branch.name || saidIn(branch) || (branch.parent_branch_id ? "Continues" : "Start");
 }
 
-/** The branch that a checkpoint is on: checkpoints on one way have ascending ids. */
+/** The branch of a checkpoint: checkpoints along a branch have ascending ids. */
 export function branchOf(branches: Branch[], checkpointId: string | null): Branch | undefined {
     if (checkpointId === null) return undefined;
     return (
@@ -64,8 +63,8 @@ interface Kin {
 }
 
 /**
- * Who grows from whom. A branch whose parent is not known begins the tree, as does one that goes in
- * circles.
+ * Builds the tree from parent ids. A branch whose parent is unknown is a root, as is one in a
+ * cycle.
  */
 function kinOf(branches: Branch[]): Kin {
     const known = new Set<string>();
@@ -82,9 +81,8 @@ function kinOf(branches: Branch[]): Kin {
 }
 
 /**
- * Where a turn was begun anew there may be a piece of the way on which nothing is said yet. Nobody
- * would know what it is: what grows from it takes its place, so that all versions of a turn stand
- * side by side.
+ * A branch point may have a segment without messages. The segment has no useful label, so its
+ * children replace it: all versions of a turn are siblings.
  */
 function lifted(list: Branch[], kin: Kin): Branch[] {
     return list.flatMap((branch) => {
@@ -99,7 +97,7 @@ function repeated(labels: string[]): ReadonlySet<string> {
     return new Set(labels.filter((label) => seen.size === seen.add(label).size));
 }
 
-/** `shown`: the checkpoint whose way is shown. */
+/** `shown`: the checkpoint whose branch is shown. */
 export function buildTree(branches: Branch[], shown: string | null): Node[] {
     const kin = kinOf(branches);
     const byId = new Map(branches.map((branch) => [branch.branch_id, branch]));
@@ -133,18 +131,18 @@ export function buildTree(branches: Branch[], shown: string | null): Node[] {
     return grow(kin.roots);
 }
 
-/** From top to bottom, as they are drawn. */
+/** From top to bottom, in display order. */
 export function flatten(nodes: Node[]): Node[] {
     return nodes.flatMap((node) => [node, ...flatten(node.children)]);
 }
 
 export interface Loss {
     steps: number;
-    /** The ends of the ways that are lost, as many as there are branches for people. */
+    /** The leaves that pruning removes. */
     leaves: string[];
 }
 
-/** What goes when a branch is pruned: itself and all that grows from it. */
+/** The branch and all of its descendants. */
 export function lossOf(node: Node): Loss {
     const all = flatten([node]);
     const leaves = all
@@ -153,7 +151,7 @@ export function lossOf(node: Node): Loss {
     return { steps: all.reduce((sum, { branch }) => sum + branch.checkpoints, 0), leaves };
 }
 
-/** The whole of the conversation cannot be pruned: it would be deleting it. */
+/** The root cannot be pruned: that would delete the conversation. */
 export function canPrune(node: Node): boolean {
     return node.of > 1 || node.branch.parent_branch_id !== null;
 }

@@ -1,12 +1,12 @@
-// What has to outlive a message that another one takes the place of: where the keyboard's focus
-// was, what a screen reader is told, and that the earlier version is kept.
+// State that survives when one version of a message replaces another: the focused control, the
+// screen reader announcement, and the number of the earlier version.
 import { createStore } from "@/api/store";
 
 export type Control = "edit" | "retry" | "previous" | "next";
 
 /**
- * A turn, whichever of its versions is shown: an agent's line and the checkpoint that they all
- * begin at.
+ * A turn, independent of the shown version: the agent and the checkpoint that all versions start
+ * from.
  */
 export interface TurnKey {
     assistantId: string;
@@ -16,13 +16,13 @@ export interface TurnKey {
 export const isSameTurn = (a: TurnKey | null, b: TurnKey | null) =>
     a !== null && b !== null && a.assistantId === b.assistantId && a.fork === b.fork;
 
-/** The control that was used and goes away with its message, `from`. */
+/** The used control, which disappears with its message `from`. */
 export const pendingFocus = createStore<(TurnKey & { control: Control; from: string }) | null>(
     null,
 );
 
-/** The number of the version that was left by the last edit or retry. */
+/** The version number that the last edit or retry replaced. */
 export const replacedVersion = createStore<(TurnKey & { number: number }) | null>(null);
 
-/** What was announced last. */
+/** The last announcement. */
 export const announced = createStore("");

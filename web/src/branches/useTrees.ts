@@ -1,4 +1,4 @@
-// The trees of all agents of the conversation, read again whenever one of them has come further.
+// The trees of all agents in the conversation, reloaded when one of them advances.
 import { useCallback, useEffect, useMemo, useState } from "react";
 import { reasonOf, statusOf } from "@/api/client";
 import { getBranches, type Branches } from "@/api/heddle";
@@ -28,7 +28,7 @@ async function readOne(
     try {
         return await getBranches(threadId, { assistantId, signal });
     } catch (error) {
-        if (statusOf(error) === 404) return null; // it has not spoken yet
+        if (statusOf(error) === 404) return null; // no run yet
         throw error;
     }
 }
@@ -73,7 +73,7 @@ export function useTrees() {
                     { chat, nodes, count: read.branches.filter((branch) => branch.leaf).length },
                 ];
             }),
-        // A chat is another one with each piece of a stream; its tree is not.
+        // Every chunk of a stream creates a new chat object; the tree stays the same.
         [now, ids, heads],
     );
     return { trees, isLoading: now.isLoading, reason: now.reason, reload };

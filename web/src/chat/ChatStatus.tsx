@@ -1,5 +1,5 @@
-// What stands at the end of a chat: the agent at work, an answer that was not kept, and why; what
-// it asks.
+// The status at the end of a chat: a running agent, an answer that was not stored, errors, and
+// requests.
 import { useId } from "react";
 import { AgentBadge } from "@/agents/AgentBadge";
 import type { Receipt } from "@/api/heddle";
@@ -42,7 +42,7 @@ function Unkept({ chat }: { chat: AgentChat }) {
         <article className={styles.unkept} aria-label={name} aria-describedby={note}>
             <Markdown text={text} isGrowing />
             <p id={note} className={styles.mark}>
-                Not kept: the agent does not know that it said this.
+                Not stored: the agent does not see this text.
             </p>
         </article>
     );
@@ -80,14 +80,14 @@ function Stopped({ chat }: { chat: AgentChat }) {
 
 const titles = {
     run: "The agent failed.",
-    load: "This can't be loaded.",
-    send: "That was not sent.",
+    load: "Loading failed.",
+    send: "The message was not sent.",
 } as const;
 
 function Failed({ chat }: { chat: AgentChat }) {
     const { failure } = chat;
     const { canWrite } = useAccess();
-    if (!failure || chat.unsent.size > 0) return null; // a message that was not sent says so itself
+    if (!failure || chat.unsent.size > 0) return null; // an unsent message shows its own error
     return (
         <div className={styles.notice} data-kind="failure" role="alert">
             <p>
@@ -110,7 +110,7 @@ function Failed({ chat }: { chat: AgentChat }) {
     );
 }
 
-/** Nothing is seen of the answer yet, or a tool is at work. */
+/** No part of the answer is visible yet, or a tool is running. */
 function isWaitedFor(chat: AgentChat): boolean {
     if (chat.isOnOtherBranch || (chat.phase !== "working" && chat.phase !== "stopping"))
         return false;

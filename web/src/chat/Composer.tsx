@@ -1,5 +1,5 @@
-// Where messages are written. Its text is its own, so that typing never waits for a stream and
-// draws nothing else.
+// The composer. It keeps its text in its own state, so that typing never waits for a stream and
+// renders nothing else.
 import {
     useEffect,
     useId,
@@ -34,7 +34,7 @@ function contentOf(text: string, images: { address: string }[]): Content {
     return text.trim() ? [{ type: "text", text }, ...pictures] : pictures;
 }
 
-/** Grows with its text. Browsers that can do that themselves need no measuring. */
+/** Grows with its text. Browsers with field-sizing need no measuring. */
 function useHeight(text: string) {
     const area = useRef<HTMLTextAreaElement>(null);
     useLayoutEffect(() => {
@@ -105,7 +105,7 @@ export function Composer({ picker }: { picker: ReactNode }) {
     const reply = useReply();
     const filling = useStore(fill);
     const hint = useId();
-    // A keyboard on the screen has no Shift+Enter.
+    // An on-screen keyboard has no Shift+Enter.
     const hasLines = useMatches(touch);
     const isAnswering = reply?.isAnswering ?? false;
     const isFull = text.trim() !== "" || (attached.images.length > 0 && !isAnswering);
@@ -129,7 +129,7 @@ export function Composer({ picker }: { picker: ReactNode }) {
         const isEmpty = to.text.trim() === "" && attached.images.length === 0;
         setText("");
         area.current?.focus();
-        if (isAnswering && !to.assistantId) return void reply?.respond(text); // pictures wait
+        if (isAnswering && !to.assistantId) return void reply?.respond(text); // images are attached
         attached.put([]);
         if (to.assistantId && isEmpty) selectAgent(to.assistantId);
         else if (isWorking || queued.list.length > 0)

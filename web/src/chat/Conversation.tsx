@@ -1,4 +1,4 @@
-// What was said, oldest first.
+// The messages, oldest first.
 import { useEffect, useMemo, useRef } from "react";
 import { nameOf, useAssistants } from "@/api/assistants";
 import { ThreadError, useThreadError } from "@/threads/ThreadError";
@@ -27,7 +27,7 @@ function Skeleton() {
     );
 }
 
-/** Who is writing, and that an answer is complete: once each, not every piece of it. */
+/** Announces the writing agent and a complete answer once each, not every chunk. */
 function useNews({ chats }: OpenThread): string {
     const { list } = useAssistants();
     const news = useRef("");
@@ -41,7 +41,8 @@ function useNews({ chats }: OpenThread): string {
         const isWhole = chats.every(
             (chat) => !chat.failure && !chat.stopped && chat.interrupts.length === 0,
         );
-        news.current = isWhole ? "Answer complete" : ""; // what else there is says so itself
+        // errors, stops and requests announce themselves
+        news.current = isWhole ? "Answer complete" : "";
         wasWorking.current = false;
     }
     return news.current;
@@ -66,7 +67,7 @@ export function Conversation() {
         rows.length === 0 &&
         chats.every((chat) => chat.phase === "idle" && !chat.failure);
 
-    // What one says oneself is seen, wherever one was.
+    // The user's own message scrolls into view.
     const humanCount = entries.filter((entry) => entry.message.type === "human").length;
     const sent = useRef(humanCount);
     useEffect(() => {

@@ -1,4 +1,4 @@
-// The parts of a line of Markdown.
+// Inline Markdown.
 import type { Token, Tokens } from "marked";
 import type { ReactNode } from "react";
 import { entities } from "./entities";
@@ -60,7 +60,7 @@ function One({ token }: { token: Token }) {
         case "escape":
             return <>{(token as Tokens.Escape).text}</>;
         default:
-            return <>{token.raw}</>; // HTML, as it was written
+            return <>{token.raw}</>; // HTML stays text
     }
 }
 

@@ -1,5 +1,5 @@
-// Markdown as React elements. No HTML of a message ever becomes HTML of the page. Blocks are drawn
-// by their source, so that of a text that grows only the last one is drawn again.
+// Renders Markdown as React elements. HTML in a message never becomes HTML of the page. Blocks are
+// keyed by their source, so that a growing text renders only its last block again.
 import { Lexer, type Token, type Tokens } from "marked";
 import { memo, useMemo } from "react";
 import { CodeBlock } from "./CodeBlock";
@@ -66,7 +66,7 @@ function List({ token }: { token: Tokens.List }) {
     );
 }
 
-/** The page has headings of its own: those of a message come below them, and none skips a level. */
+/** Headings of a message come below those of the page, and none skips a level. */
 function levelsOf(tokens: Token[]): number[] {
     let before = 2;
     return tokens.map((token) => {
@@ -87,9 +87,9 @@ function Heading({ token, level }: { token: Tokens.Heading; level: number }) {
 
 interface BlockProps {
     token: Token;
-    /** In a list whose items are not set apart. */
+    /** In a tight list. */
     isTight?: boolean;
-    /** Of a heading; those inside of other blocks are not part of the outline. */
+    /** The level of a heading; headings inside other blocks are not part of the outline. */
     level?: number;
 }
 
@@ -143,7 +143,7 @@ function Block({ token, isTight = false, level }: BlockProps) {
                 </p>
             );
         default:
-            return <p className={styles.raw}>{token.raw.trimEnd()}</p>; // HTML, as it was written
+            return <p className={styles.raw}>{token.raw.trimEnd()}</p>; // HTML stays text
     }
 }
 
@@ -159,9 +159,9 @@ const TopBlock = memo(
 
 interface MarkdownProps {
     text: string;
-    /** More is to come. */
+    /** The text is still streaming. */
     isGrowing?: boolean;
-    /** Line breaks are kept as they were typed. */
+    /** Keeps line breaks. */
     keepsLines?: boolean;
 }
 

@@ -1,4 +1,4 @@
-// One message, whoever said it. It is drawn again only when something about it has changed.
+// One message. It renders again only when its data has changed.
 import { memo, type ReactNode } from "react";
 import { AgentBadge } from "@/agents/AgentBadge";
 import { nameOf, useAssistants } from "@/api/assistants";
@@ -36,7 +36,7 @@ function Pictures({ images, isOwn }: { images: string[]; isOwn: boolean }) {
 
 function Others({ types }: { types: string[] }) {
     if (types.length === 0) return null;
-    return <p className={styles.quiet}>Not shown here: {[...new Set(types)].join(", ")}.</p>;
+    return <p className={styles.quiet}>Unsupported content: {[...new Set(types)].join(", ")}.</p>;
 }
 
 function Reasoning({ text, isOpen }: { text: string; isOpen: boolean }) {
@@ -49,7 +49,7 @@ function Reasoning({ text, isOpen }: { text: string; isOpen: boolean }) {
     );
 }
 
-/** A message that the server has not taken: nothing of it is lost. */
+/** A message that the server has not accepted: its content is kept. */
 function Unsent({ chat }: { chat: AgentChat }) {
     const takeBack = () => {
         const all = chat.discard().map(partsOf);
@@ -67,7 +67,7 @@ function Unsent({ chat }: { chat: AgentChat }) {
             </p>
             <div className={styles.ways}>
                 <Button kind="quiet" onClick={takeBack}>
-                    Back to the text
+                    Back to the editor
                 </Button>
                 <Button icon="retry" onClick={() => void chat.resend()}>
                     Send again
@@ -79,11 +79,11 @@ function Unsent({ chat }: { chat: AgentChat }) {
 
 const NO_ANSWER: Record<string, string> = {
     error: "The agent failed here.",
-    timeout: "The agent took too long here.",
+    timeout: "The run timed out here.",
     interrupted: "The answer was stopped here.",
 };
 
-/** A turn that failed or was stopped stays what it is when another message follows. */
+/** A failed or stopped turn stays visible when another message follows. */
 function NoAnswer({ entry }: { entry: Entry }) {
     const { statuses } = useThreadSummary();
     const { failure, stopped } = entry.chat.broken.get(entry.message.id ?? "") ?? {};
@@ -94,7 +94,7 @@ function NoAnswer({ entry }: { entry: Entry }) {
         ? `The agent failed here. ${sentence(failure.reason)}`
         : stopped
           ? NO_ANSWER.interrupted
-          : (NO_ANSWER[status] ?? "There is no answer to this message.");
+          : (NO_ANSWER[status] ?? "This message has no answer.");
     return (
         <div className={styles.broken}>
             {text && <Markdown text={text} isGrowing />}
@@ -133,17 +133,17 @@ function Human({ entry, to }: { entry: Entry; to: ReactNode }) {
     );
 }
 
-/** What one agent told another, as the call of a tool. */
+/** A message from one agent to another, as a tool call. */
 function Between({ entry }: { entry: Entry }) {
     return (
         <details className={styles.reasoning}>
-            <summary>Asked by another agent</summary>
+            <summary>Called by another agent</summary>
             <Markdown text={partsOf(entry.message).text} keepsLines />
         </details>
     );
 }
 
-/** Asks for another answer to the same message. */
+/** Requests another answer to the same message. */
 function Regenerate({ entry }: { entry: Entry }) {
     const { chat, message, origin } = entry;
     const { canWrite } = useAccess();
@@ -210,7 +210,7 @@ function Agent({
 interface MessageRowProps {
     row: Row;
     isWriting: boolean;
-    /** Several agents take part: it is said whom a message is for. */
+    /** Several agents take part: messages show their addressee. */
     hasMany: boolean;
 }
 
@@ -255,13 +255,13 @@ function MessageRowView({ row, isWriting, hasMany }: MessageRowProps) {
 }
 
 /**
- * What of a chat is seen in one of its messages: an answer without calls looks the same whatever
- * the agent does.
+ * Compares the parts of a chat that one of its messages shows: an answer without tool calls does
+ * not depend on the agent's state.
  */
 function isChatSame({ entry: before, results }: Row, { entry: after, answers }: Row): boolean {
     const [a, b] = [before.chat, after.chat];
     if (a === b) return true;
-    if (answers && a.phase !== b.phase) return false; // what is asked again waits for the agent
+    if (answers && a.phase !== b.phase) return false; // Regenerate is disabled while the agent runs
     const { message } = after;
     const id = message.id ?? "";
     const isSettled =

@@ -1,4 +1,4 @@
-// A picture in a message, which opens larger.
+// An image in a message, which opens enlarged.
 import { useState } from "react";
 import { Dialog } from "@/ui/Dialog";
 import { isOwnImage, safeLink } from "./links";
@@ -8,7 +8,7 @@ export function Picture({ address, name }: { address: string; name: string }) {
     const [isOpen, setOpen] = useState(false);
     if (!isOwnImage(address)) {
         const link = safeLink(address);
-        if (!link) return <span className={styles.missing}>{name} can't be shown</span>;
+        if (!link) return <span className={styles.missing}>{name} cannot be displayed</span>;
         return (
             <a href={link} target="_blank" rel="noopener noreferrer">
                 {name}
@@ -20,7 +20,7 @@ export function Picture({ address, name }: { address: string; name: string }) {
             <button
                 type="button"
                 className={styles.picture}
-                aria-label={`${name}: show it larger`}
+                aria-label={`${name}: enlarge`}
                 onClick={() => setOpen(true)}
             >
                 <img src={address} alt={name} />

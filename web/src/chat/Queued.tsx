@@ -1,5 +1,5 @@
-// Messages that are written while an answer streams: shown above the composer, and sent one after
-// the other when the agent has answered. After a failure or a question they wait for the user.
+// Messages written while an answer streams: shown above the composer and sent one by one when the
+// agent is idle. After a failure or an interrupt they wait for the user.
 import { useCallback, useEffect, useRef, useState } from "react";
 import { newId } from "@/api/ids";
 import { Button, IconButton } from "@/ui/Button";
@@ -15,7 +15,7 @@ export interface QueuedMessage {
     assistantId: string | undefined;
 }
 
-/** What is not sent when the conversation is left becomes its draft. */
+/** Unsent messages become the draft when the user leaves the conversation. */
 function useKept(draftOf: string | null, list: QueuedMessage[]) {
     const now = useRef({ draftOf, list });
     now.current = { draftOf, list };
@@ -36,7 +36,7 @@ export function useQueued(draftOf: string | null) {
     const isHeld = chats.some(
         (chat) => chat.failure !== null || chat.stopped !== null || chat.interrupts.length > 0,
     );
-    const [isSending, setSending] = useState(false); // until that one is answered
+    const [isSending, setSending] = useState(false); // until that message is answered
     const isReady = !isSending && !isWorking && chats.every((chat) => chat.phase === "idle");
 
     const add = useCallback(

@@ -1,4 +1,4 @@
-// Calls of tools, folded: what was asked, and what came of it.
+// Tool calls, collapsed: arguments and result.
 import type { Message } from "@langchain/langgraph-sdk";
 import { useState } from "react";
 import { Button } from "@/ui/Button";
@@ -6,7 +6,7 @@ import { Icon, type IconName } from "@/ui/icons";
 import { callsOf, resultText, shortArgs, type Call } from "./parts";
 import styles from "./ToolCalls.module.css";
 
-/** A call without a result: at work, held until a human has answered, or given up. */
+/** A call without a result: running, waiting for approval, or abandoned. */
 export type Pending = "running" | "waiting" | "none";
 type Status = Pending | "done" | "failed";
 
@@ -33,7 +33,7 @@ function statusOf(call: Call, result: Message | undefined, pending: Pending): St
     return result.type === "tool" && result.status === "error" ? "failed" : "done";
 }
 
-/** A text that may be very long: its beginning, until all of it is asked for. */
+/** A text that may be very long: shows the start until the user expands it. */
 function LongText({ label, text }: { label: string; text: string }) {
     const [isWhole, setWhole] = useState(false);
     const isCut = !isWhole && text.length > SHOWN;
@@ -90,11 +90,11 @@ function ToolCall({
                 {!isEmpty(call.args) && <LongText label="Arguments" text={argsText(call.args)} />}
                 {call.isInvalid && (
                     <p className={styles.problem}>
-                        The arguments are not JSON: the tool was not called.
+                        The arguments are not valid JSON: the tool was not called.
                     </p>
                 )}
                 {result && <LongText label="Result" text={resultText(result.content)} />}
-                {!result && status === "none" && <p>The tool has not answered.</p>}
+                {!result && status === "none" && <p>The tool has not returned a result.</p>}
             </div>
         </details>
     );
@@ -103,7 +103,7 @@ function ToolCall({
 interface CallsProps {
     message: Message;
     results: Message[];
-    /** The tools may still answer. */
+    /** The tools may still return a result. */
     pending: Pending;
 }
 
@@ -121,7 +121,7 @@ export function ToolCalls({ message, results, pending }: CallsProps) {
     );
 }
 
-/** What a tool said to a call that is not shown. */
+/** The result of a tool call that is not shown. */
 export function LoneResult({ message }: { message: Message }) {
     const name = message.type === "tool" ? message.name : null;
     return (

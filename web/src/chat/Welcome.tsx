@@ -1,4 +1,4 @@
-// A conversation that has not begun.
+// The start page of a new conversation.
 import { AgentBadge } from "@/agents/AgentBadge";
 import { useAssistants } from "@/api/assistants";
 import { fill } from "./fill";
@@ -20,7 +20,7 @@ export function Welcome() {
     const agent = list.find((one) => one.assistant_id === activeId);
     return (
         <div className={styles.welcome}>
-            <h2>What shall we talk about?</h2>
+            <h2>How can I help you?</h2>
             {agent && (
                 <p className={styles.agent}>
                     You are talking to <AgentBadge assistantId={agent.assistant_id} />
@@ -42,7 +42,7 @@ export function Welcome() {
                 ))}
             </ul>
             <p className={styles.hint}>
-                Every message can be edited or retried later: each way is kept as a branch.
+                You can edit or retry every message later. Each version is kept as a branch.
             </p>
         </div>
     );

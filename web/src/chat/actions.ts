@@ -1,5 +1,5 @@
-// What can be done with a chat. The functions are made once and look at what is on the screen when
-// they are called, so that whoever draws them need not be drawn anew with every piece of an answer.
+// The actions of a chat. The functions are created once and read the current state when called, so
+// that components with these props do not render again with every chunk.
 import type { Message } from "@langchain/langgraph-sdk";
 import type { RefObject } from "react";
 import { reasonOf } from "@/api/client";
@@ -12,26 +12,26 @@ import type { HeadState } from "./headState";
 
 export type Content = Message["content"];
 
-/** What is being sent, or was refused. */
+/** Messages that are being sent, or were rejected. */
 export interface Attempt {
     before: Message[];
     added: Message[];
     settings: { checkpoint?: unknown; command?: unknown };
     fork: Fork | null;
-    /** Why the server has not taken it; null: it is being sent. */
+    /** Why the server rejected it; null: it is being sent. */
     reason: string | null;
 }
 
 /** The run whose stream is read. */
 export interface Following {
-    /** null: the server has not taken it yet. */
+    /** null: the server has not created the run yet. */
     runId: string | null;
     error: unknown;
-    /** To be stopped as soon as it has a name. */
+    /** Stop the run as soon as its id is known. */
     isUnwanted: boolean;
 }
 
-/** What is on the screen. */
+/** The current state of the chat. */
 export interface Now {
     options: {
         threadId: string;
@@ -60,16 +60,16 @@ export interface Actions {
     send(content: Content): Promise<void>;
     retry(messageId: string): Promise<void>;
     edit(messageId: string, content: Content): Promise<void>;
-    /** Answers by interrupt id, for all questions or for some. */
+    /** Replies by interrupt id, for all interrupts or for some. */
     resume(answers: Record<string, unknown>): Promise<void>;
-    /** Goes on from the shown head: after a failure, a stop, a breakpoint. */
+    /** Continues from the shown head: after a failure, a stop or a breakpoint. */
     continueRun(): Promise<void>;
-    /** Tries again what failed: sends what was not taken, or goes on. */
+    /** Retries after a failure: sends unsent messages, or continues the run. */
     resend(): Promise<void>;
-    /** Gives up what was not taken, and returns it. */
+    /** Drops the unsent messages and returns them. */
     discard(): Message[];
     stop(): Promise<void>;
-    /** Shows the branch that ends in this checkpoint; null: the end of the chat. */
+    /** Shows the branch that ends in this checkpoint; null: the latest checkpoint. */
     show(checkpointId: string | null): void;
     reload(): Promise<void>;
 }
@@ -98,8 +98,8 @@ export function createActions({
         const { options, headState } = now.current;
         if (options.head !== null) return checkpointOf(namespace(), options.head);
         const id = headState.at === null ? headState.state?.checkpoint.checkpoint_id : null;
-        // null: wherever the chat ends by then. (Of undefined the hook would make what it showed
-        // last, which may be a branch that is being left.)
+        // null: the latest checkpoint. (For undefined the hook would use the checkpoint it showed
+        // last, which may be on a branch that is being left.)
         return id ? checkpointOf(namespace(), id) : null;
     };
     const begin = (
@@ -112,7 +112,7 @@ export function createActions({
     const send = (content: Content) => {
         const added = { id: newId(), type: "human", content } as Message;
         const { unsent } = now.current;
-        // What was not taken before is said now, in one turn.
+        // Unsent messages go into the same turn.
         if (unsent && unsent.added.length > 0)
             return begin(unsent.before, [...unsent.added, added], unsent.settings, unsent.fork);
         return begin(now.current.kept, [added], { checkpoint: shownCheckpoint() });
@@ -120,7 +120,7 @@ export function createActions({
 
     const continueRun = () => begin(now.current.kept, [], { checkpoint: shownCheckpoint() });
 
-    /** Of a message that was just sent, the server alone knows where it came from. */
+    /** Only the server knows the origin of a message that was just sent. */
     const originsFor = async (messageId: string): Promise<ReadonlyMap<string, Origin>> => {
         const { options, headState } = now.current;
         if (headState.origins.has(messageId)) return headState.origins;
@@ -141,7 +141,7 @@ export function createActions({
             const again = retryOf(messages, messageId, content, await originsFor(messageId));
             if (!again) throw new Error("it is not stored yet");
             if (options.head === null && headState.latest) {
-                // The browser's back button leads to what is shown now.
+                // The browser's back button returns to the shown branch.
                 left.current = headState.latest;
                 options.onShow(headState.latest, true);
                 options.onShow(null);
@@ -152,7 +152,7 @@ export function createActions({
                 : shownCheckpoint();
             return await begin(before, added, { checkpoint }, fork);
         } catch (error) {
-            toast(`The message can't be sent again: ${reasonOf(error)}`, { kind: "error" });
+            toast(`Could not resend the message: ${reasonOf(error)}`, { kind: "error" });
         }
     };
 
@@ -170,7 +170,7 @@ export function createActions({
             if (receipt && !runEndOf(id))
                 recordRunEnd({ run_id: id, status: "interrupted", receipt });
         } catch (error) {
-            toast(`The answer can't be stopped: ${reasonOf(error)}`, { kind: "error" });
+            toast(`Could not stop the answer: ${reasonOf(error)}`, { kind: "error" });
         } finally {
             setStopping(false);
         }
@@ -179,8 +179,7 @@ export function createActions({
     const show = (checkpointId: string | null) => {
         const { options, headState, stream } = now.current;
         const { latest } = headState;
-        // What a run at work has written is newer than all that was there before: the end of the
-        // chat.
+        // A running run writes the newest checkpoints: show the latest.
         const isNewer = latest === null || (checkpointId ?? "") > latest;
         const isEnd = stream.isLoading
             ? isNewer || (checkpointId === latest && checkpointId !== left.current)

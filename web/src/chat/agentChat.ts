@@ -1,6 +1,6 @@
-// One agent's chat of a thread: what it said and was told, on the branch that is shown, and all
-// that can be done with it. The official hook does the work: it submits, streams, joins and stops;
-// branches come from the server, which knows the whole tree however long the thread is.
+// One agent's chat in a thread: its messages on the shown branch, its state, and its actions. The
+// official hook submits, streams, joins and stops; branches come from the server, which has the
+// whole tree however long the thread is.
 import type { Interrupt, Message, ThreadState } from "@langchain/langgraph-sdk";
 import { useStream } from "@langchain/langgraph-sdk/react";
 import { useEffect, useMemo, useRef, useState } from "react";
@@ -37,29 +37,29 @@ import { useUnsentKept } from "./unsent";
 export type { Content } from "./actions";
 export type { Failure, Stopped } from "./runOutcome";
 
-/** The functions among it stay the same for the life of the chat. */
+/** The functions stay the same for the life of the chat. */
 export interface AgentChat extends Actions {
     assistantId: string;
     /** On the shown branch, oldest first. */
     messages: Message[];
     originOf(messageId: string | undefined): Origin | undefined;
-    /** The state at the shown head; null: nothing was lastHuman yet. */
+    /** The state at the shown head; null: no messages yet. */
     state: ThreadState<State> | null;
-    /** The chosen head; null: the end of the chat. */
+    /** The selected head; null: the latest checkpoint. */
     head: string | null;
     phase: "loading" | "idle" | "working" | "stopping";
-    /** An answer is being written on another branch than the one that is shown. */
+    /** The stream writes to another branch than the shown one. */
     isOnOtherBranch: boolean;
     /** The id of the message that is being written. */
     writing: string | null;
     interrupts: Interrupt[];
     failure: Failure | null;
     stopped: Stopped | null;
-    /** Messages that the server has not taken. */
+    /** Messages that the server has not accepted. */
     unsent: ReadonlySet<string>;
     /** Turns that failed or were stopped since the page was opened, by the user's last message. */
     broken: ReadonlyMap<string, Broken>;
-    /** Nodes at work. */
+    /** Running nodes. */
     activeNodes: ReadonlySet<string>;
 }
 
@@ -68,20 +68,20 @@ export interface AgentChatOptions {
     assistantId: string;
     exists: boolean;
     head: string | null;
-    /** A run of this agent that is at work or waits, whoever started it. */
+    /** A pending or running run of this agent, started here or elsewhere. */
     activeRunId: string | null;
-    /** Its newest run that has ended; null: none, or not known yet. */
+    /** Its newest run that has ended; null: none, or unknown yet. */
     ended: Ended | null;
-    /** Somebody looks at the graph: the nodes at work are told. */
+    /** The graph is visible: report running nodes. */
     watchesNodes: boolean;
-    /** `replace`: without a step in the browser's history. */
+    /** `replace`: adds no entry to the browser's history. */
     onShow(head: string | null, replace?: boolean): void;
-    /** Makes the thread if there is none yet. */
+    /** Creates the thread if it does not exist. */
     ensureThread(content: Content): Promise<void>;
     onEnd(): void;
 }
 
-/** What the last run left at a checkpoint, beyond what is stored. */
+/** The result of the last run at a checkpoint, beyond the stored state. */
 interface After extends Broken {
     at: string | null;
 }
@@ -102,7 +102,7 @@ const newFollowing = (runId: string | null): Following => ({
 
 const idOf = (state: ThreadState<State> | null) => state?.checkpoint.checkpoint_id ?? null;
 
-/** A chosen branch may be gone: pruned here, or elsewhere. */
+/** The selected branch may have been pruned, here or elsewhere. */
 function useGoneBranch(
     head: string | null,
     headState: HeadState,
@@ -111,7 +111,7 @@ function useGoneBranch(
     const isGone = head !== null && headState.at !== head && statusOf(headState.error) === 404;
     useEffect(() => {
         if (!isGone) return;
-        toast("That branch is no longer there. This is the latest one.");
+        toast("That branch no longer exists. This is the latest one.");
         onShow(null, true);
     }, [isGone, onShow]);
 }
@@ -124,14 +124,12 @@ export function useAgentChat(options: AgentChatOptions): AgentChat {
     const [after, setAfter] = useState<After | null>(null);
     const [broken, setBroken] = useState(unbroken);
     const [isStopping, setStopping] = useState(false);
-    /** Since a failure, until the state that it left is read. */
+    /** True from a failure until the resulting state is loaded. */
     const [isSettling, setSettling] = useState(false);
     const [fork, setFork] = useState<Fork | null>(null);
     const seen = useRef(new Set<string>()).current;
     const following = useRef<Following | null>(null);
-    /**
-     * The end of the chat when a fork left it: no longer the end while the fork's run is at work.
-     */
+    /** The latest checkpoint when a fork started: outdated while the fork's run is running. */
     const left = useRef<string | null>(null);
     const lastRead = useRef<ThreadState<State> | null>(null);
     const reloadHead = headState.reload;
@@ -173,7 +171,7 @@ export function useAgentChat(options: AgentChatOptions): AgentChat {
     const kept = messagesOf(headState.state);
     const isStreaming = stream.isLoading;
     const isRefused = attempt !== null && attempt.reason !== null;
-    // A message that was taken although the answer to that was lost.
+    // The server accepted the message although its response was lost.
     const isTaken =
         isRefused && attempt.added.length > 0 && kept.some(({ id }) => id === attempt.added[0]!.id);
     const unsent = isRefused && !isTaken ? attempt : null;
@@ -190,10 +188,10 @@ export function useAgentChat(options: AgentChatOptions): AgentChat {
         return isBehind(live, kept) ? kept : live;
     }
 
-    /** Follows a run to its end, and sees what it has left. */
+    /** Follows a run to its end and reads the result. */
     const follow = async (next: Following, begin: () => Promise<void>) => {
         await begin();
-        if (following.current !== next) return; // another one was begun instead
+        if (following.current !== next) return; // another run replaced it
         following.current = null;
         const { runId, error } = next;
         nodes.clear();
@@ -206,7 +204,7 @@ export function useAgentChat(options: AgentChatOptions): AgentChat {
         const partial = unkeptOf(lastLive.current, messagesOf(state));
         const receipt = runEndOf(runId)?.receipt ?? null;
         const at = idOf(state);
-        // A stopped answer that is kept says so itself, and there is nothing to go on with.
+        // A stopped answer that is stored shows its own notice, and there is nothing to continue.
         const last = messagesOf(state).at(-1);
         const isKept = last !== undefined && isStopped(last);
         const end: Broken = {
@@ -242,7 +240,7 @@ export function useAgentChat(options: AgentChatOptions): AgentChat {
         const settings = {
             ...KEEP,
             ...next.settings,
-            // What is said instead of something else does not wait for the answer to that.
+            // A replacement message does not wait for the answer to the replaced one.
             multitaskStrategy: stream.isLoading ? "interrupt" : undefined,
             optimisticValues: (state: State) => ({ ...state, messages: [...before, ...added] }),
         };
@@ -258,7 +256,7 @@ export function useAgentChat(options: AgentChatOptions): AgentChat {
         [],
     );
 
-    // A run that somebody else started, or that was at work when the page was loaded, is joined.
+    // Joins a run that was started elsewhere, or was running when the page loaded.
     const canJoin = !isWorking && !headState.isLoading && exists;
     const followRef = useRef(follow);
     followRef.current = follow;
@@ -272,7 +270,7 @@ export function useAgentChat(options: AgentChatOptions): AgentChat {
 
     useGoneBranch(head, headState, onShow);
     useUnsentKept(now);
-    // Whoever leaves the conversation does not go on listening; the run goes on.
+    // Leaving the conversation closes the stream; the run continues.
     useEffect(() => () => void now.current.stream.stop(), []);
 
     const origins = useMemo(() => withFork(headState.origins, fork), [headState.origins, fork]);

@@ -1,4 +1,4 @@
-// Who has spoken in a thread, and who is spoken to by default.
+// The agents of a thread, and the default agent.
 import type { Assistant } from "@langchain/langgraph-sdk";
 import { useEffect, useState } from "react";
 import { statusOf } from "@/api/client";
@@ -8,7 +8,7 @@ import { keep, readKept } from "@/api/storage";
 interface ThreadAgents {
     /** In the order of first use. */
     ids: string[];
-    /** The one that a user spoke to last. */
+    /** The agent of the user's last message. */
     last: string | null;
 }
 
@@ -64,5 +64,5 @@ export function preferred(list: Assistant[]): string | null {
     );
 }
 
-/** Who was chosen last is spoken to in the next conversation. */
+/** The agent selected last is the default for new conversations. */
 export const prefer = (assistantId: string) => keep("localStorage", PREFERRED, assistantId);

@@ -1,4 +1,4 @@
-// Pictures that wait to be sent: chosen, pasted or dropped.
+// Attached images: selected, pasted or dropped.
 import {
     useCallback,
     useEffect,
@@ -21,7 +21,7 @@ let count = 0;
 const imagesOf = (data: DataTransfer | null) =>
     [...(data?.files ?? [])].filter((file) => file.type.startsWith("image/"));
 
-/** A file that is dropped beside the composer must not take the place of the page. */
+/** A file dropped beside the composer must not replace the page. */
 function useNoDropsElsewhere() {
     useEffect(() => {
         const refuse = (event: globalThis.DragEvent) => {
@@ -48,7 +48,7 @@ export function useAttached() {
         setProblem(null);
         for (const file of files) {
             if (held.current >= MOST_IMAGES) {
-                setProblem(`At most ${MOST_IMAGES} images go with one message.`);
+                setProblem(`A message can have at most ${MOST_IMAGES} images.`);
                 return;
             }
             try {
@@ -61,7 +61,7 @@ export function useAttached() {
             }
         }
     }, []);
-    /** Instead of those that are there, or before them. */
+    /** Replaces the attached images, or goes before them. */
     const put = useCallback((addresses: string[], keepsOthers = false) => {
         const list = addresses.map((address) => ({ id: ++count, address, name: "Image" }));
         setImages((before) => (keepsOthers ? [...list, ...before].slice(0, MOST_IMAGES) : list));

@@ -1,7 +1,6 @@
-// A text of Markdown that is still being written, completed so that it looks as it will when it is
-// done. Pure.
+// Completes unfinished Markdown so that it looks as it will when it is complete. Pure.
 
-/** The end of the text from its last empty line on: what is still being written. */
+/** The unfinished end of the text, from its last empty line. */
 function tailAt(text: string): number {
     const at = text.lastIndexOf("\n\n");
     return at < 0 ? 0 : at + 2;

@@ -1,5 +1,5 @@
-// Whether two values of JSON are the same. States come as new objects again and again with the same
-// content: what is the same is not drawn again. Pure.
+// Compares two JSON values. States arrive as new objects with equal content; equal values are not
+// rendered again. Pure.
 
 function isObject(value: unknown): value is Record<string, unknown> {
     return value !== null && typeof value === "object";

@@ -1,4 +1,4 @@
-// What was typed and not sent, by conversation, for as long as the tab lives.
+// Unsent drafts by conversation, for the life of the tab.
 import { useEffect, useRef } from "react";
 import { keep, readKept } from "@/api/storage";
 
@@ -12,7 +12,7 @@ export const readDraft = (threadId: string | null) =>
 export const keepDraft = (threadId: string | null, text: string) =>
     keep("sessionStorage", keyOf(threadId), text || null);
 
-/** Keeps what is typed; with the conversation, when that is made meanwhile. */
+/** Keeps the draft; it moves to the thread when that is created. */
 export function useDraft(threadId: string | null, text: string) {
     const keptFor = useRef(threadId);
     useEffect(() => {
@@ -22,5 +22,5 @@ export function useDraft(threadId: string | null, text: string) {
     }, [threadId, text]);
 }
 
-/** One text above the other; an empty one takes no room. */
+/** Joins texts with an empty line; empty texts add nothing. */
 export const joinTexts = (...texts: string[]) => texts.filter((text) => text.trim()).join("\n\n");

@@ -1,4 +1,4 @@
-// The characters that Markdown may name instead of writing them. Pure.
+// Named character references of Markdown. Pure.
 
 const named: Record<string, string> = {
     amp: "&",

@@ -1,9 +1,9 @@
-// What is shown of a thread: the messages of all chats, interleaved. Pure.
+// The messages of a thread: those of all chats, interleaved. Pure.
 import type { Message } from "@langchain/langgraph-sdk";
 import type { Origin } from "@/api/heddle";
 import type { AgentChat } from "./agentChat";
 
-/** A message as it is shown: whose chat it is on, and where it came from. */
+/** A message with its chat and its origin. */
 export interface Entry {
     key: string;
     chat: AgentChat;
@@ -12,10 +12,12 @@ export interface Entry {
 }
 
 function timeOf(entry: Entry): string {
-    return entry.origin?.created_at ?? "~"; // what is being said is the latest
+    return entry.origin?.created_at ?? "~"; // the message that is being written is the latest
 }
 
-/** AgentChats are in order already; their messages are interleaved by the time of their checkpoints. */
+/**
+ * Each chat is ordered; messages of several chats are interleaved by the time of their checkpoints.
+ */
 export function merge(chats: AgentChat[]): Entry[] {
     const lists = chats.map((chat) =>
         chat.messages.map((message, index): Entry => {
@@ -32,7 +34,7 @@ export function merge(chats: AgentChat[]): Entry[] {
         lists.forEach((list, i) => {
             const entry = list[next[i]!];
             if (!entry) return;
-            // A message without a time belongs behind the one before it.
+            // A message without a time follows the one before it.
             const time = timeOf(entry);
             if (first < 0 || time < earliest) [first, earliest] = [i, time];
         });

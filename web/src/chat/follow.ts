@@ -1,4 +1,4 @@
-// A list that stays at its end while it grows, unless somebody has scrolled away from it.
+// A list that stays scrolled to its end while it grows, unless the user scrolled up.
 import { useCallback, useEffect, useRef, useState, type RefObject } from "react";
 
 const NEAR_PX = 60;
@@ -10,7 +10,7 @@ interface Follow {
     goToEnd(isSmooth?: boolean): void;
 }
 
-/** Who writes or chooses something in the list is not taken away from it. */
+/** Does not scroll while the user types or selects text in the list. */
 function isUsed(inner: HTMLElement): boolean {
     const active = document.activeElement;
     return (
@@ -45,7 +45,7 @@ export function useFollow(isOn: boolean): Follow {
         let last = outer.scrollTop;
         const onScroll = () => {
             const isNear = outer.scrollHeight - outer.scrollTop - outer.clientHeight < NEAR_PX;
-            // Only a person scrolls up: what grows, and what is measured anew, moves the end away.
+            // Only the user scrolls up: growth and new measurements only move the end.
             if (isNear) follows.current = true;
             else if (outer.scrollTop < last) follows.current = false;
             last = outer.scrollTop;

@@ -1,16 +1,16 @@
-// Edits and retries: which messages are sent again, from which checkpoint, and what the switcher
-// shows until the server knows of it. Pure.
+// Edits and retries: the messages to resend, the checkpoint to start from, and the versions to show
+// until the server lists them. Pure.
 import type { Message } from "@langchain/langgraph-sdk";
 import type { Origin } from "@/api/heddle";
 import { newId } from "@/api/ids";
 
 export interface Fork {
-    /** Where the new branch begins; null: at the shown head. */
+    /** The checkpoint that the new branch starts from; null: the shown head. */
     checkpointId: string | null;
-    /** The first message of the turn that is said anew, and the one in its place. */
+    /** The first message of the replaced turn, and its replacement. */
     replaced: string;
     added: string;
-    /** Branches of that turn that were there before. */
+    /** Branches of that turn that existed before. */
     known: ReadonlySet<string>;
     created_at: string;
 }
@@ -22,9 +22,9 @@ export interface Again {
 }
 
 /**
- * What to send to say a turn again: all of its messages (one run may have brought several), with
- * fresh ids, because a message with a known id would replace the old one on every branch. `content`
- * null: unchanged.
+ * The messages to resend for a turn: all of its messages (a run may have several), with new ids,
+ * because a message with a known id would replace the old one on every branch. `content` null:
+ * unchanged.
  */
 export function retryOf(
     messages: Message[],
@@ -58,10 +58,7 @@ export function retryOf(
     };
 }
 
-/**
- * The turn's alternatives, with one for the way that is just being begun, unless the server knows
- * it by now.
- */
+/** The versions of a turn, with the new one added until the server lists it. */
 function withNew(origin: Origin, fork: Fork, isShown: boolean): Origin {
     if (origin.alternatives.some((one) => !fork.known.has(one.branch_id))) return origin;
     const begun = {
@@ -77,8 +74,8 @@ function withNew(origin: Origin, fork: Fork, isShown: boolean): Origin {
 }
 
 /**
- * The origins, with one for a message that is just being sent, and a place for it at those it is
- * told apart from.
+ * The origins, with an entry for the message that is being sent, also among the alternatives of its
+ * turn.
  */
 export function withFork(
     origins: ReadonlyMap<string, Origin>,

@@ -1,4 +1,4 @@
-// The state at the shown head of one agent's chat, and where each of its messages came from.
+// The state at the shown head of one agent, and the origin of each of its messages.
 import type { ThreadState } from "@langchain/langgraph-sdk";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { statusOf } from "@/api/client";
@@ -6,20 +6,20 @@ import { untilReached } from "@/api/connection";
 import { getAgents, getOrigins, getState, type Origin, type State } from "@/api/heddle";
 
 export interface HeadState {
-    /** null: nothing was said here yet, or it is not loaded. */
+    /** null: no messages yet, or not loaded. */
     state: ThreadState<State> | null;
-    /** The head that `state` was read for; null: the end of the chat. */
+    /** The head of `state`; null: the latest checkpoint. */
     at: string | null;
     /**
-     * Of every message that was read so far: while a run begins, what is shown may be ahead of what
-     * is read.
+     * The origins of all messages read so far: when a run starts, the stream may be ahead of the
+     * loaded state.
      */
     origins: ReadonlyMap<string, Origin>;
-    /** The end of the chat when it was read last. */
+    /** The latest checkpoint at the last read. */
     latest: string | null;
     isLoading: boolean;
     error: unknown;
-    /** Reads again what is shown by then. */
+    /** Reloads the shown head. */
     reload(): Promise<ThreadState<State> | null>;
 }
 
@@ -65,14 +65,14 @@ async function readOnce(where: Where, signal: AbortSignal) {
             latest: head === null ? id : end,
         };
     } catch (error) {
-        // The agent was never asked in this thread.
+        // The agent has no state in this thread.
         if (statusOf(error) === 404 && head === null)
             return { state: null, origins: [], latest: null };
         throw error;
     }
 }
 
-/** A server that can't be reached is waited for: what is on the screen stays there. */
+/** Waits for an unreachable server: the loaded state stays visible. */
 async function read(where: Where, signal: AbortSignal) {
     for (;;) {
         try {
@@ -93,7 +93,7 @@ function withMore(
     return all;
 }
 
-/** `head` null: the end of the chat, wherever it is by then. */
+/** `head` null: the latest checkpoint at the time of reading. */
 export function useHeadState(
     threadId: string,
     assistantId: string,
@@ -103,8 +103,8 @@ export function useHeadState(
     const [now, setNow] = useState<Read>({ ...empty, isLoading: exists });
     const asked = useRef<AbortController | null>(null);
     const last = useRef<Promise<ThreadState<State> | null> | null>(null);
-    // The hook below reloads with the function that it was given when a run began: what is shown by
-    // then counts.
+    // The hook reloads with the function it had when a run started: read the head that is shown
+    // now.
     const where = useRef<Where>({ threadId, assistantId, head });
     where.current = { threadId, assistantId, head };
 
@@ -135,7 +135,7 @@ export function useHeadState(
         const controller = (asked.current = new AbortController());
         const own = (last.current = readAgain(controller));
         const state = await own;
-        // Another read took its place: its answer is this one's too.
+        // A newer read replaced this one: return its result.
         return controller.signal.aborted && last.current !== own ? last.current : state;
     }, [readAgain]);
 

@@ -1,6 +1,6 @@
-// Which branch of which agent is shown, as the address says it: `at` and `agent` are lists of equal
-// length. An agent that is not named is shown at the end of its chat; a checkpoint without an agent
-// counts for all.
+// The shown branch of each agent in the URL: `at` and `agent` are lists of equal length. An agent
+// that is not listed is shown at its latest checkpoint; a checkpoint without an agent applies to
+// all.
 
 export interface Heads {
     at: string | null;
@@ -18,7 +18,7 @@ function read({ at, agent }: Heads): Map<string, string> {
     return heads;
 }
 
-/** The chosen head of an agent; null: the end of its chat. */
+/** The selected head of an agent; null: its latest checkpoint. */
 export function headOf(heads: Heads, assistantId: string): string | null {
     const chosen = read(heads);
     return chosen.get(assistantId) ?? chosen.get(ANYBODY) ?? null;

@@ -1,4 +1,4 @@
-// Colours for code: comments, strings, numbers and keywords of the common languages. Pure.
+// Syntax colours: comments, strings, numbers and keywords of common languages. Pure.
 
 export interface Piece {
     kind: "plain" | "comment" | "string" | "number" | "keyword";
@@ -70,7 +70,7 @@ for (const name of "c h cpp c++ cc java js jsx javascript ts tsx typescript rust
 ))
     languages[name] = cLike;
 
-/** Longer code stays as it is: nobody waits for colours. */
+/** Longer code is not coloured, to stay fast. */
 const LONGEST = 20_000;
 
 function kindOf(groups: Record<string, string | undefined>, known: Language): Piece["kind"] {

@@ -1,12 +1,11 @@
-// Pictures that are sent along: read, and made smaller when they are larger than models look at
-// anyway.
+// Attached images: read, and scaled down to the size that models use.
 
 const MOST_PIXELS = 1568; // of the longer side
 const MOST_BYTES = 1_000_000;
 const LARGEST_FILE = 30_000_000;
 const QUALITY = 0.85;
 
-/** How many pictures a message may have. */
+/** The maximum number of images in a message. */
 export const MOST_IMAGES = 8;
 
 export interface Size {
@@ -14,7 +13,7 @@ export interface Size {
     height: number;
 }
 
-/** As large as allowed, with the same shape. */
+/** The largest allowed size with the same aspect ratio. */
 export function fitted({ width, height }: Size, most = MOST_PIXELS): Size {
     const scale = Math.min(1, most / Math.max(width, height, 1));
     return {
@@ -38,7 +37,7 @@ function draw(bitmap: ImageBitmap, size: Size): string {
     canvas.height = size.height;
     const context = canvas.getContext("2d");
     if (!context) throw new Error("no canvas");
-    context.fillStyle = "#fff"; // JPEG knows nothing of what is transparent
+    context.fillStyle = "#fff"; // JPEG has no transparency
     context.fillRect(0, 0, size.width, size.height);
     context.drawImage(bitmap, 0, 0, size.width, size.height);
     return canvas.toDataURL("image/jpeg", QUALITY);
@@ -46,7 +45,7 @@ function draw(bitmap: ImageBitmap, size: Size): string {
 
 const SENT_AS_IS = new Set(["image/png", "image/jpeg", "image/webp", "image/gif"]);
 
-/** A picture as a data: address. Throws a sentence for people. */
+/** An image as a data: URL. Throws an error with a readable message. */
 export async function readImage(file: File): Promise<string> {
     if (!file.type.startsWith("image/")) throw new Error(`${file.name} is not an image.`);
     if (file.size > LARGEST_FILE) throw new Error(`${file.name} is larger than 30 MB.`);
@@ -54,7 +53,7 @@ export async function readImage(file: File): Promise<string> {
     try {
         bitmap = await createImageBitmap(file);
     } catch {
-        throw new Error(`${file.name} can't be read as an image.`);
+        throw new Error(`${file.name} is not a readable image.`);
     }
     try {
         const size = fitted(bitmap);

@@ -1,6 +1,6 @@
-// Which addresses a message may lead to. Pure.
+// The URLs that a message may link to. Pure.
 
-/** null: not an address that is followed from here. */
+/** null: a URL that the page does not link to. */
 export function safeLink(href: string): string | null {
     try {
         const { protocol } = new URL(href);
@@ -8,14 +8,11 @@ export function safeLink(href: string): string | null {
             ? href
             : null;
     } catch {
-        return null; // relative, or nonsense: it would lead into this page
+        return null; // relative or invalid: it would lead into this page
     }
 }
 
-/**
- * Pictures are shown only when they are part of the message: the page asks no other host for
- * anything.
- */
+/** Only embedded images are shown: the page contacts no other host. */
 export function isOwnImage(address: string): boolean {
     return /^data:image\/(png|jpeg|gif|webp|avif|bmp|svg\+xml)[;,]/i.test(address);
 }

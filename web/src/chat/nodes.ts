@@ -1,4 +1,4 @@
-// Which nodes of the graph are at work, told by the stream's task events while somebody looks.
+// The running nodes of the graph, from task events while the graph is visible.
 import { useCallback, useMemo, useState } from "react";
 
 interface TaskEvent {

@@ -1,5 +1,5 @@
-// A thread with all of its agents: one AgentChat for each, what they said merged by time, and who is
-// spoken to.
+// The open thread with all of its agents: one AgentChat each, their messages merged by time, and
+// the selected agent.
 import {
     createContext,
     memo,
@@ -28,28 +28,26 @@ export interface OpenThread {
     threadId: string;
     /** False until the first message of a new conversation is sent. */
     exists: boolean;
-    /** The server knows no such thread, or it is somebody else's. */
+    /** The thread does not exist, or the user may not access it. */
     isMissing: boolean;
-    /** Who has spoken here is not known yet. */
+    /** The agents of the thread are not loaded yet. */
     isLoading: boolean;
-    /** Why who has spoken here can't be told; null: it can. */
+    /** Why the agents could not be loaded; null: no error. */
     error: unknown;
-    /** Reads everything again. */
+    /** Reloads everything. */
     reload(): void;
-    /**
-     * Agents with a chat, in the order in which they came; the one that is spoken to is among them.
-     */
+    /** The agents of the thread in order of first use, including the selected agent. */
     chats: AgentChat[];
     active: AgentChat | null;
     activeId: string | null;
     selectAgent(assistantId: string): void;
-    /** Sends to an agent, by default the one that is spoken to. */
+    /** Sends to an agent, by default the selected one. */
     send(content: Content, assistantId?: string): Promise<void>;
     entries: Entry[];
-    /** How recent runs ended, by their id. */
+    /** The statuses of recent runs, by run id. */
     statuses: ReadonlyMap<string, string>;
     isWorking: boolean;
-    /** Whoever draws the graph asks to be told of the nodes at work. */
+    /** The graph panel subscribes to running nodes. */
     watchNodes(watches: boolean): void;
 }
 
@@ -64,8 +62,8 @@ export function useOpenThread(): OpenThread {
 }
 
 /**
- * What seldom changes of a thread: rows that read only this do not render with every piece of an
- * answer.
+ * The parts of a thread that seldom change: rows that read only these do not render with every
+ * chunk.
  */
 export type ThreadSummary = Pick<OpenThread, "threadId" | "isMissing" | "statuses">;
 
@@ -81,12 +79,15 @@ type AgentChats = ReadonlyMap<string, AgentChat>;
 
 interface HostProps extends Omit<AgentChatOptions, "onShow"> {
     chats: Store<AgentChats>;
-    /** Counts what the server told of the thread. */
+    /** Counts the change events of the thread. */
     changes: number;
     onShow(assistantId: string, head: string | null, replace?: boolean): void;
 }
 
-/** A chat needs a hook of its own, so it needs a component: it shows nothing and tells the thread. */
+/**
+ * Each chat needs its own hook, hence a component. It renders nothing and stores the chat in the
+ * thread.
+ */
 const AgentChatHost = memo(function AgentChatHost(props: HostProps) {
     const { chats, assistantId, onShow } = props;
     const show = useCallback(
@@ -108,7 +109,7 @@ const AgentChatHost = memo(function AgentChatHost(props: HostProps) {
         [chats, assistantId],
     );
 
-    // Somebody else's run has ended, or changed the state: look again, unless a stream tells.
+    // A run elsewhere has ended or changed the state: reload, unless a stream is active.
     const { changes } = props;
     const current = useRef(chat);
     current.current = chat;
@@ -121,7 +122,7 @@ const AgentChatHost = memo(function AgentChatHost(props: HostProps) {
 interface ProviderProps {
     threadId: string;
     isNew: boolean;
-    /** A chosen branch of a chosen agent, from the address. */
+    /** The selected branch of a selected agent, from the URL. */
     at: string | null;
     agent: string | null;
     children: ReactNode;
@@ -134,7 +135,7 @@ export function OpenThreadProvider({ threadId, isNew, at, agent, children }: Pro
     const named = agent?.split(",").at(-1) ?? null;
     const [chosen, setChosen] = useState<string | null>(named);
     useEffect(() => {
-        if (named) setChosen(named); // the address names another one
+        if (named) setChosen(named); // the URL names another agent
     }, [named]);
     const [watchesNodes, watchNodes] = useState(false);
     const [chats] = useState(() => createStore<AgentChats>(new Map()));
@@ -173,7 +174,7 @@ export function OpenThreadProvider({ threadId, isNew, at, agent, children }: Pro
         },
         [exists, threadId],
     );
-    // Whoever went elsewhere while the thread was made stays there.
+    // Do not navigate if the user left while the thread was being created.
     const isHere = useRef(true);
     useEffect(() => {
         isHere.current = true;
@@ -186,7 +187,7 @@ export function OpenThreadProvider({ threadId, isNew, at, agent, children }: Pro
         prefer(assistantId);
     }, []);
 
-    // A message to an agent that has no chat yet waits until there is one, a moment later.
+    // A message to an agent without a chat waits until the chat is mounted.
     const waiting = useRef<{ content: Content; assistantId: string } | null>(null);
     const send = useCallback(
         async (content: Content, assistantId?: string) => {

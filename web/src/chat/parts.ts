@@ -1,19 +1,19 @@
-// What a message consists of, whatever form its content has. Pure.
+// The parts of a message, independent of the format of its content. Pure.
 import type { Message } from "@langchain/langgraph-sdk";
 
 type Content = Message["content"];
 
 export interface Parts {
     text: string;
-    /** Addresses: data:, or others that are only linked to. */
+    /** URLs: data:, or others that are only linked. */
     images: string[];
-    /** What the model thought before it spoke. */
+    /** The model's reasoning. */
     reasoning: string;
-    /** Types of blocks that can't be shown. */
+    /** Types of blocks that the page does not support. */
     others: string[];
 }
 
-/** A block of any provider: only what is looked at here. */
+/** A content block of any provider: only the members used here. */
 interface Block {
     type?: string;
     text?: unknown;
@@ -48,7 +48,7 @@ function thoughtOf(block: Block): string {
     return textual(block.thinking) || textual(block.reasoning) || summary.join("\n\n");
 }
 
-/** Calls of tools are shown as such; their blocks say nothing more. */
+/** Tool calls are shown separately; their blocks add nothing. */
 const CALLS = new Set([
     "tool_use",
     "tool_call",
@@ -57,7 +57,7 @@ const CALLS = new Set([
     "function_call",
 ]);
 
-/** Some libraries put plain texts among the blocks. */
+/** Some libraries put plain strings among the blocks. */
 function read(parts: Parts, given: Block | string) {
     const block = typeof given === "string" ? { type: "text", text: given } : given;
     const { type = "" } = block;
@@ -82,7 +82,7 @@ export function partsOf(
 export interface Call {
     id: string;
     name: string;
-    /** A text when it is not JSON. */
+    /** The text itself if it is not JSON. */
     args: unknown;
     isInvalid: boolean;
 }
@@ -93,7 +93,7 @@ interface RawCall {
     args?: unknown;
 }
 
-/** The calls of tools in a message, those with arguments that are not JSON among them. */
+/** The tool calls of a message, including calls with invalid JSON arguments. */
 export function callsOf(message: Message): Call[] {
     const { tool_calls, invalid_tool_calls } = message as {
         tool_calls?: RawCall[];
@@ -113,7 +113,7 @@ export function callsOf(message: Message): Call[] {
     ];
 }
 
-/** What a tool said: JSON is set out in lines. */
+/** The result of a tool; JSON is indented. */
 export function resultText(content: Content): string {
     const { text } = partsOf({ content });
     const trimmed = text.trim();
@@ -127,7 +127,7 @@ export function resultText(content: Content): string {
 
 const SHORT = 80;
 
-/** Arguments in a line: `city: "Oslo", days: 3`. */
+/** Arguments on one line: `city: "Oslo", days: 3`. */
 export function shortArgs(args: unknown): string {
     if (args === null || args === undefined) return "";
     const text =
@@ -139,7 +139,7 @@ export function shortArgs(args: unknown): string {
     return text.length > SHORT ? `${text.slice(0, SHORT)}…` : text;
 }
 
-/** Nothing of it can be seen: no text, no thoughts, no picture, no call. */
+/** Nothing visible: no text, reasoning, image or tool call. */
 export function isBlank(message: Message): boolean {
     const { text, images, reasoning, others } = partsOf(message);
     const isSilent = text.trim() === "" && reasoning === "";

@@ -1,17 +1,17 @@
-// The rows of a conversation: messages with what belongs to them. Pure.
+// The rows of a conversation: messages with their tool results. Pure.
 import type { Message } from "@langchain/langgraph-sdk";
 import { callsOf } from "./parts";
 import type { Entry } from "./openThread";
 
 export interface Row {
     entry: Entry;
-    /** What the tools said that this message calls. */
+    /** The results of the tool calls of this message. */
     results: Message[];
-    /** Whoever reads on does not know yet who speaks. */
+    /** The row shows the name of its agent, because the speaker changes here. */
     showsName: boolean;
-    /** Of a message of the user: another one follows, and no answer is between them. */
+    /** For a message of the user: the next one follows without an answer between them. */
     isUnanswered: boolean;
-    /** Of the last message of an answer: the user's message that it answers; null otherwise. */
+    /** For the last message of an answer: the user's message that it answers; null otherwise. */
     answers: Entry | null;
 }
 
@@ -19,7 +19,7 @@ const noResults: Message[] = [];
 
 const callOf = (message: Message) => (message.type === "tool" ? message.tool_call_id : null);
 
-/** Results by the call that they answer, of one agent. */
+/** One agent's tool results by call id. */
 function resultsOf(entries: Entry[]): Map<string, Message> {
     const results = new Map<string, Message>();
     for (const { chat, message } of entries) {
@@ -31,7 +31,7 @@ function resultsOf(entries: Entry[]): Map<string, Message> {
 
 const isOwn = ({ message, origin }: Entry) => message.type === "human" && !origin?.delegated;
 
-/** One run may bring several messages of the user: they are one turn. */
+/** A run may have several input messages: they are one turn. */
 function isSameTurn(one: Entry, other: Entry): boolean {
     return one.origin === undefined || one.origin.checkpoint_id === other.origin?.checkpoint_id;
 }
@@ -41,7 +41,7 @@ interface Turns {
     answers: Map<Entry, Entry>;
 }
 
-/** What each message is in the turn of its chat. */
+/** The role of each message in its turn. */
 function turnsOf(entries: Entry[]): Turns {
     const turns: Turns = { unanswered: new Set(), answers: new Map() };
     const before = new Map<string, Entry>(); // the last message of each chat

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { Message, ThreadState } from "@langchain/langgraph-sdk";
 import type { State } from "@/api/heddle";
 
-// What a browser has, and this test must have before the modules are loaded.
+// Browser globals that must exist before the modules load.
 const storage = { getItem: () => null, setItem: () => undefined, removeItem: () => undefined };
 Object.assign(globalThis, {
     document: { baseURI: "http://localhost/" },

@@ -1,7 +1,6 @@
-// The runs of a thread that are at work or wait, whoever started them, and how the latest ended:
-// read when the thread is opened, and again whenever the server tells of a beginning or an end
-// while the page is looked at. (A page in the background listens to nothing: a browser has six
-// connections for all tabs of a server.)
+// The pending and running runs of a thread and the results of the latest ones: loaded when the
+// thread is opened, and again on every start and end event while the page is visible. (A page in
+// the background does not listen: a browser has six connections for all tabs of a server.)
 import type { Run } from "@langchain/langgraph-sdk";
 import { useEffect, useRef, useState } from "react";
 import { client, clientThatSays, statusOf } from "@/api/client";
@@ -15,7 +14,7 @@ export interface Runs {
     active: Run[];
     /** By assistant. */
     ended: ReadonlyMap<string, Ended>;
-    /** How recent runs ended, by their id. */
+    /** The statuses of recent runs, by run id. */
     statuses: ReadonlyMap<string, string>;
 }
 
@@ -43,7 +42,7 @@ function runsOf(newestFirst: Run[]): Runs {
     };
 }
 
-/** `onOpen`: what happens is told from now on; what has happened meanwhile was not. */
+/** `onOpen`: events arrive from now on; earlier ones were missed. */
 async function listen(
     threadId: string,
     signal: AbortSignal,
@@ -60,8 +59,8 @@ async function listen(
             });
             for await (const event of events) if (event.event) onEvent();
         } catch (error) {
-            // Not reached, or cut off: listen again when the server answers. A thread that is not
-            // there, or not ours, says nothing.
+            // Unreachable or disconnected: listen again when the server responds. A thread that
+            // does not exist or is not accessible has no events.
             const status = statusOf(error);
             if (status === 403 || status === 404 || status === 422) return;
             if (status === 401) await untilSignedIn(signal);
@@ -70,7 +69,7 @@ async function listen(
     }
 }
 
-/** `onChange` is called for each beginning and end, also of one's own runs. */
+/** Calls `onChange` on each start and end, including the page's own runs. */
 export function useRuns(threadId: string, exists: boolean, onChange: () => void): Runs {
     const [runs, setRuns] = useState(none);
     const change = useRef(onChange);
@@ -81,7 +80,7 @@ export function useRuns(threadId: string, exists: boolean, onChange: () => void)
         let controller: AbortController | null = null;
         let timer: ReturnType<typeof setTimeout> | undefined;
         let isGone = false;
-        let isTold = false; // of something that was not looked at yet
+        let isTold = false; // an event for a thread that is not loaded yet
         let known: string | null = null;
 
         const look = () => {
@@ -92,12 +91,13 @@ export function useRuns(threadId: string, exists: boolean, onChange: () => void)
                         if (isGone) return;
                         const seen = list.map((run) => `${run.run_id} ${run.status}`).join();
                         setRuns(runsOf(list));
-                        // The first look is at what is being loaded anyway.
+                        // The initial load already covers the first connection.
                         if (known !== null && (isTold || seen !== known)) change.current();
                         known = seen;
                         isTold = false;
                     },
-                    () => undefined, // the banner says so; the next event, or the way back, looks again
+                    // the banner reports it; the next event or reconnection retries
+                    () => undefined,
                 );
             }, SETTLE_MS);
         };

@@ -10,7 +10,7 @@ export function textOf(content: Content): string {
 
 const TITLE = 60;
 
-/** What a conversation is called until somebody renames it: how it begins. */
+/** The default title of a conversation: the start of its first message. */
 export function titleOf(content: Content): string {
     const line = textOf(content).trim().split("\n")[0]?.trim() ?? "";
     if (line.length <= TITLE) return line || "New conversation";
@@ -19,7 +19,7 @@ export function titleOf(content: Content): string {
     return `${space > TITLE / 2 ? cut.slice(0, space) : cut}…`;
 }
 
-/** What servers say, as the beginning of a sentence. */
+/** Formats a server error as a sentence. */
 export function sentence(text: string): string {
     return text.charAt(0).toUpperCase() + text.slice(1);
 }

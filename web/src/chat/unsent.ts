@@ -1,4 +1,4 @@
-// Messages that were not taken when their conversation is left: their text becomes its draft.
+// When the user leaves a conversation, the text of its unsent messages becomes its draft.
 import { useEffect, useRef, type RefObject } from "react";
 import { session } from "@/api/session";
 import { identityOf } from "@/signin/identity";
@@ -13,7 +13,7 @@ export function useUnsentKept(now: RefObject<Now>) {
     useEffect(
         () => () => {
             const { unsent, options } = now.current;
-            if (!unsent || person() !== whose) return; // nothing stays of who has signed out
+            if (!unsent || person() !== whose) return; // no drafts are kept after sign-out
             const draftOf = options.exists ? options.threadId : null;
             const texts = unsent.added.map((message) => textOf(message.content));
             keepDraft(draftOf, joinTexts(...texts, readDraft(draftOf)));

@@ -35,7 +35,7 @@ function OneChange({ change: { kind, path, before, after, label } }: { change: C
     );
 }
 
-/** What the step to this checkpoint has changed. */
+/** The changes of the step to this checkpoint. */
 export function Changes({ threadId, assistantId, state }: ChangesProps) {
     const parent = state.parent_checkpoint?.checkpoint_id ?? null;
     const [before, setBefore] = useState<ThreadState<State> | null>(null);
@@ -60,18 +60,19 @@ export function Changes({ threadId, assistantId, state }: ChangesProps) {
         [before, state],
     );
 
-    if (!parent) return <p className={styles.soft}>It has no parent: everything is new.</p>;
+    if (!parent)
+        return <p className={styles.soft}>This is the first checkpoint: everything is new.</p>;
     if (problem)
         return (
             <p className={styles.error} role="alert">
-                The parent can't be read. {problem}{" "}
+                Could not load the parent checkpoint. {problem}{" "}
                 <Button kind="quiet" icon="retry" onClick={() => setTries(tries + 1)}>
                     Try again
                 </Button>
             </p>
         );
     if (!found) return <p className={styles.soft}>Comparing…</p>;
-    if (found.changes.length === 0) return <p className={styles.soft}>No value has changed.</p>;
+    if (found.changes.length === 0) return <p className={styles.soft}>No values have changed.</p>;
     return (
         <>
             <ul className={styles.changes}>
@@ -81,7 +82,7 @@ export function Changes({ threadId, assistantId, state }: ChangesProps) {
             </ul>
             {found.isCut && (
                 <p className={styles.soft}>
-                    And more: only the first {found.changes.length} are shown.
+                    Only the first {found.changes.length} changes are shown.
                 </p>
             )}
         </>

@@ -8,7 +8,7 @@ import { Button } from "@/ui/Button";
 import styles from "./StatePanel.module.css";
 
 const PAGE = 20;
-/** Not the values: they may be large, and are read when a state is shown. */
+/** Without the values, which may be large and are loaded when a state is shown. */
 const SELECT = ["checkpoint", "metadata", "created_at", "next"];
 
 interface Row {
@@ -66,7 +66,8 @@ export function History({ threadId, chat }: { threadId: string; chat: AgentChat 
         },
         [threadId, ns],
     );
-    // The end of the chat moves on with each run; going back in it changes nothing.
+    // The latest checkpoint changes with each run; selecting an earlier one does not change the
+    // list.
     const isKnown = rows.some((row) => row.id === shownId);
     useEffect(() => {
         if (shownId === null || isKnown || newest.current === shownId) return;
@@ -112,12 +113,12 @@ export function History({ threadId, chat }: { threadId: string; chat: AgentChat 
                     disabled={isLoading}
                     onClick={() => void load(rows.at(-1)?.id ?? null)}
                 >
-                    {isLoading ? "Loading…" : "Show earlier ones"}
+                    {isLoading ? "Loading…" : "Show earlier checkpoints"}
                 </Button>
             )}
             {chat.head !== null && (
                 <Button icon="forward" onClick={() => chat.show(null)}>
-                    Back to the end
+                    Back to the latest
                 </Button>
             )}
         </>

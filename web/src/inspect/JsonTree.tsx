@@ -1,5 +1,5 @@
-// JSON as a tree that opens: only what is open is drawn, so a megabyte costs nothing until it is
-// looked at.
+// JSON as a collapsible tree: only open nodes are rendered, so a large value costs nothing until it
+// is opened.
 import { useState } from "react";
 import { CopyButton } from "@/threads/CopyButton";
 import styles from "./JsonTree.module.css";
@@ -12,7 +12,7 @@ type Parent = Record<string, unknown> | unknown[];
 
 const isParent = (value: unknown): value is Parent => value !== null && typeof value === "object";
 
-/** What is in it, in a few words. */
+/** A short summary of the value. */
 function summaryOf(value: Parent): string {
     const label = labelOf(value);
     if (label !== undefined) return label;

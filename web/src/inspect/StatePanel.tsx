@@ -1,4 +1,4 @@
-// The stored state at the shown checkpoint of an agent's chat, for those who build agents.
+// The stored state at the shown checkpoint of an agent, for developers of agents.
 import type { ThreadState } from "@langchain/langgraph-sdk";
 import { useState, type ReactNode } from "react";
 import { nameOf, useAssistants } from "@/api/assistants";
@@ -45,7 +45,7 @@ function Point({ state, chat }: { state: ThreadState<State>; chat: AgentChat }) 
             <dt>Checkpoint</dt>
             <dd className={styles.id}>
                 <code title={id}>{id}</code>
-                <CopyButton text={id} label="Copy the checkpoint's id" />
+                <CopyButton text={id} label="Copy the checkpoint ID" />
             </dd>
             <dt>Parent</dt>
             <dd className={styles.id}>
@@ -60,11 +60,11 @@ function Point({ state, chat }: { state: ThreadState<State>; chat: AgentChat }) 
                         <code>{parent}</code>
                     </button>
                 ) : (
-                    "none: it is the first"
+                    "none (first checkpoint)"
                 )}
             </dd>
             <dt>Created</dt>
-            <dd>{created_at ? fullDate(created_at) : "not known"}</dd>
+            <dd>{created_at ? fullDate(created_at) : "unknown"}</dd>
             <dt>Step</dt>
             <dd>
                 {String(metadata?.step ?? "–")}, by {String(metadata?.source ?? "–")}
@@ -77,7 +77,7 @@ function Point({ state, chat }: { state: ThreadState<State>; chat: AgentChat }) 
                               {node}
                           </code>
                       ))
-                    : "nothing: it has ended"}
+                    : "none (finished)"}
             </dd>
         </dl>
     );
@@ -115,7 +115,7 @@ function StateOf({ chat, threadId }: { chat: AgentChat; threadId: string }) {
     if (!state)
         return (
             <p className={styles.soft}>
-                {chat.phase === "loading" ? "Loading…" : "Nothing is stored yet."}
+                {chat.phase === "loading" ? "Loading…" : "No state is stored yet."}
             </p>
         );
     const id = state.checkpoint.checkpoint_id ?? "";
@@ -132,7 +132,7 @@ function StateOf({ chat, threadId }: { chat: AgentChat; threadId: string }) {
                     <JsonNode key={`${id}:${name}`} name={name} value={value} />
                 ))}
             </Part>
-            <Part title="Changes since its parent">
+            <Part title="Changes since the parent">
                 <Changes key={id} threadId={threadId} assistantId={assistantId} state={state} />
             </Part>
             <Part title="Metadata" isOpen={false}>
@@ -153,7 +153,7 @@ export function StatePanel() {
     const { list } = useAssistants();
     const [chosen, setChosen] = useState<string | null>(null);
     const chat = chats.find((one) => one.assistantId === chosen) ?? active ?? chats[0];
-    if (!chat) return <p className={styles.soft}>Nothing is stored yet.</p>;
+    if (!chat) return <p className={styles.soft}>No state is stored yet.</p>;
     return (
         <div className={styles.panel}>
             {chats.length > 1 && (

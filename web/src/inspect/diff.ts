@@ -1,19 +1,19 @@
-// What differs between two states: paths that were added, changed or removed. Lists of messages are
-// compared by the messages' ids, so that one message more is one line and not a hundred. Pure.
+// The differences between two states: paths that were added, changed or removed. Lists of messages
+// are compared by message id, so that an inserted message is one change. Pure.
 
 export interface Change {
     kind: "added" | "changed" | "removed";
-    /** Where: `messages › 3 › content`. */
+    /** The path: `messages › 3 › content`. */
     path: string[];
     before?: unknown;
     after?: unknown;
-    /** A message, said in short: `ai: It is sunny`. */
+    /** A short form of a message: `ai: It is sunny`. */
     label?: string;
 }
 
 export interface Diff {
     changes: Change[];
-    /** There are more than were collected. */
+    /** The list of changes is incomplete. */
     isCut: boolean;
 }
 
@@ -30,7 +30,7 @@ interface Identified extends Members {
     id: string;
 }
 
-/** A list whose elements all have ids of their own. */
+/** A list whose elements all have distinct ids. */
 function identified(value: unknown): Identified[] | null {
     if (!Array.isArray(value)) return null;
     const list = value as unknown[];

@@ -1,4 +1,4 @@
-// Values to read: members as a table, what is nested as JSON.
+// Read-only values: members as a table, nested values as JSON.
 import styles from "./ArgTable.module.css";
 import { isMembers, type Json } from "./question";
 

@@ -1,11 +1,10 @@
-// A run that stands still before a node, without a question: a breakpoint, or a run that was
-// stopped.
+// A run that is paused before a node without an interrupt: a breakpoint, or a stopped run.
 import { useEffect, useState } from "react";
 import type { AgentChat } from "@/chat/agentChat";
 import { Button } from "@/ui/Button";
 import styles from "./Breakpoint.module.css";
 
-/** Between two runs, and while the page is loaded, a chat looks like this for a moment. */
+/** Between two runs, and while the page loads, a chat is briefly in this state. */
 const SETTLED_MS = 600;
 
 export function Breakpoint({ chat, name }: { chat: AgentChat; name: string }) {
@@ -29,7 +28,7 @@ export function Breakpoint({ chat, name }: { chat: AgentChat; name: string }) {
             {stands && isSettled && (
                 <div className={styles.pause}>
                     <p>
-                        {name} has stopped before{" "}
+                        {name} is paused before{" "}
                         {nodes.map((node, at) => (
                             <span key={node}>
                                 {at > 0 && ", "}

@@ -1,4 +1,4 @@
-// A call of a tool: its arguments, and whether it is made.
+// A tool call that needs approval: its arguments and the allowed replies.
 import { useEffect, useRef, useState } from "react";
 import { Markdown } from "@/chat/Markdown";
 import { Button } from "@/ui/Button";
@@ -11,7 +11,7 @@ import { fieldsOf } from "./fields";
 import { isMembers, type CallItem } from "./question";
 import { RespondForm } from "./RespondForm";
 
-/** What says no more than the heading does is left out. */
+/** Omits a description that repeats the heading. */
 function isTelling(item: CallItem): boolean {
     return (
         item.description !== "" &&
@@ -26,7 +26,7 @@ export function CallBody({ item, onAnswer }: BodyProps<CallItem>) {
     const cameFrom = useRef<string | null>(null);
     const can = (way: CallItem["ways"][number]) => item.ways.includes(way);
 
-    // Back from a form: the focus is where it was.
+    // Returns the focus after closing a form.
     useEffect(() => {
         if (mode === "read" && cameFrom.current)
             actions.current?.querySelector<HTMLElement>(`[data-way=${cameFrom.current}]`)?.focus();
@@ -95,7 +95,7 @@ export function CallBody({ item, onAnswer }: BodyProps<CallItem>) {
                         </Button>
                     )}
                     {item.ways.length === 0 && (
-                        <p className={styles.note}>No answer is allowed here.</p>
+                        <p className={styles.note}>No reply is allowed here.</p>
                     )}
                 </div>
             )}
@@ -114,8 +114,8 @@ function RespondFormOf({ item, onAnswer, onCancel }: RespondProps) {
             submitLabel={item.rejects ? "Reject" : "Send response"}
             hint={
                 item.rejects
-                    ? "The agent is told why."
-                    : `The agent gets this instead of what ${item.name} would say.`
+                    ? "The agent receives this reason."
+                    : `The agent receives this instead of the result of ${item.name}.`
             }
             onSubmit={(text) => onAnswer({ way: "respond", text })}
             onCancel={onCancel}

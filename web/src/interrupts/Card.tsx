@@ -1,4 +1,4 @@
-// One question: who asks, what for, and the answers that are allowed.
+// One request: its agent, its subject, and the allowed replies.
 import { useEffect, useId, useRef, useState, type ReactNode } from "react";
 import { AgentBadge } from "@/agents/AgentBadge";
 import { colourOf } from "@/agents/colours";
@@ -15,10 +15,10 @@ interface CardProps {
     item: Item;
     assistantId: string;
     name: string;
-    /** The answer that waits for those to the other questions. */
+    /** The chosen reply, until the other requests have one. */
     given: Answer | null;
     isAlone: boolean;
-    /** What is typed in the composer answers it. */
+    /** The composer sends the reply. */
     isByComposer: boolean;
     onAnswer(answer: Answer | null): void;
 }
@@ -44,14 +44,14 @@ function titleOf(item: Item): ReactNode {
                 wants to use <code>{item.name}</code>
             </>
         );
-    if (item.kind === "review") return "asks for a review";
+    if (item.kind === "review") return "requests a review";
     if (item.kind === "form")
         return (
             <>
-                needs something for <code>{item.server}</code>
+                needs input for <code>{item.server}</code>
             </>
         );
-    return item.kind === "pause" ? "has stopped" : "asks";
+    return item.kind === "pause" ? "is paused" : "asks";
 }
 
 function Body({ item, ...rest }: BodyProps<Item>) {
@@ -70,21 +70,21 @@ function Body({ item, ...rest }: BodyProps<Item>) {
 }
 
 function saidOf(given: Answer, item: Item): string {
-    if (given.way === "accept") return item.kind === "pause" ? "Goes on" : "Accepted";
+    if (given.way === "accept") return item.kind === "pause" ? "Continues" : "Accepted";
     if (given.way === "edit") return "Accepted with changes";
     if (given.way === "ignore")
         return item.kind === "call" && item.form === "decision" ? "Rejected" : "Ignored";
-    return "Answered";
+    return "Replied";
 }
 
-/** What was chosen while other questions are still open. */
+/** The chosen reply while other requests are still open. */
 function Chosen({ given, item, onChange }: { given: Answer; item: Item; onChange(): void }) {
     const line = useRef<HTMLParagraphElement>(null);
     useEffect(() => line.current?.focus(), []);
     return (
         <div className={styles.chosen}>
             <p ref={line} tabIndex={-1}>
-                <Icon name="check" size={16} /> {saidOf(given, item)}. Sent with the other answers.
+                <Icon name="check" size={16} /> {saidOf(given, item)}. Sent with the other replies.
             </p>
             <Button kind="quiet" onClick={onChange}>
                 Change
@@ -96,7 +96,8 @@ function Chosen({ given, item, onChange }: { given: Answer; item: Item; onChange
 export function Card(props: CardProps) {
     const { item, assistantId, name, given, isAlone, isByComposer, onAnswer } = props;
     const id = useId();
-    const [isOpen, setOpen] = useState(true); // a chosen answer is shown in one line, unless it is being changed
+    // a chosen reply is collapsed unless it is being changed
+    const [isOpen, setOpen] = useState(true);
     const asker = item.delegate?.assistantId ?? assistantId;
     const answer = (next: Answer) => {
         setOpen(false);
@@ -116,11 +117,11 @@ export function Card(props: CardProps) {
                 <h2 id={id} tabIndex={-1}>
                     <AgentBadge assistantId={asker} name={item.delegate?.name} /> {titleOf(item)}
                 </h2>
-                {item.delegate && <p className={styles.through}>asked by {name}</p>}
+                {item.delegate && <p className={styles.through}>requested by {name}</p>}
             </header>
             {item.error && (
                 <p className={styles.error} role="alert">
-                    The last answer was not taken: {item.error}
+                    The last reply was not accepted: {item.error}
                 </p>
             )}
             {given && !isOpen && !isAlone ? (

@@ -1,4 +1,4 @@
-// A form made from values or from a JSON Schema. What is typed is checked before it is sent.
+// A form built from values or from a JSON Schema. Validates before it sends.
 import { useEffect, useRef, useState } from "react";
 import { Button } from "@/ui/Button";
 import { SelectField, Switch, TextArea, TextField } from "@/ui/Field";
@@ -70,13 +70,13 @@ function FieldInput({ field, error, onChange }: InputProps) {
 
 interface FormProps {
     label: string;
-    /** Fields to begin with; null: the values can only be written as JSON. */
+    /** The initial fields; null: the values can only be edited as JSON. */
     fields: FormField[] | null;
-    /** The same as JSON, where it may be edited so. */
+    /** The initial JSON, if the values may be edited as JSON. */
     whole?: Json;
     submitLabel: string;
     cancelLabel?: string;
-    /** False for a form that is there from the beginning. */
+    /** False for a form that is visible from the start. */
     takesFocus?: boolean;
     onSubmit(values: Json): void;
     onCancel(): void;
@@ -112,7 +112,7 @@ export function FieldsForm(props: FormProps) {
     const submit = () => {
         setChecked(true);
         if (isWrong) {
-            // The messages are shown by then.
+            // The error messages are rendered by then.
             requestAnimationFrame(() =>
                 form.current?.querySelector<HTMLElement>("[aria-invalid]")?.focus(),
             );

@@ -1,4 +1,4 @@
-// What an MCP server wants to know, or where it wants the user to go.
+// A form or a URL that an MCP server requests.
 import { Button } from "@/ui/Button";
 import type { BodyProps } from "./Card";
 import styles from "./Card.module.css";

@@ -1,4 +1,4 @@
-// Any other question: shown as it is, answered by a text or by JSON.
+// Any other request: shown as JSON or text, answered with a text or JSON.
 import { useState } from "react";
 import { Button } from "@/ui/Button";
 import { Switch, TextArea } from "@/ui/Field";
@@ -12,7 +12,7 @@ import type { OtherItem } from "./question";
 export function OtherBody({ item, isByComposer, onAnswer }: BodyProps<OtherItem>) {
     const [text, setText] = useState("");
     const [isJson, setJson] = useState(false);
-    const isOpen = !isByComposer || isJson; // a text is written in the composer, where it can be
+    const isOpen = !isByComposer || isJson; // the composer takes a text reply where possible
     useOpenForm(isByComposer && isJson);
     const [error, setError] = useState<string | null>(null);
 
@@ -43,7 +43,7 @@ export function OtherBody({ item, isByComposer, onAnswer }: BodyProps<OtherItem>
             >
                 {isOpen && (
                     <TextArea
-                        label={isJson ? "Answer as JSON" : "Answer"}
+                        label={isJson ? "Reply as JSON" : "Reply"}
                         rows={2}
                         value={text}
                         error={error}
@@ -57,10 +57,10 @@ export function OtherBody({ item, isByComposer, onAnswer }: BodyProps<OtherItem>
                 <div className={styles.row}>
                     {isOpen ? (
                         <Button kind="primary" type="submit" disabled={!text.trim()}>
-                            Send answer
+                            Send reply
                         </Button>
                     ) : (
-                        <p className={styles.hint}>Write your answer below.</p>
+                        <p className={styles.hint}>Write your reply below.</p>
                     )}
                     <Switch label="As JSON" isOn={isJson} onChange={setJson} />
                 </div>

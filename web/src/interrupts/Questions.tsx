@@ -1,4 +1,4 @@
-// What the agent asks before it goes on, shown where its answer would be.
+// The requests of an agent, shown in place of its answer.
 import type { Interrupt } from "@langchain/langgraph-sdk";
 import { useEffect, useMemo, useRef, useState } from "react";
 import { nameOf, useAssistants } from "@/api/assistants";
@@ -17,7 +17,7 @@ import {
 } from "./question";
 import styles from "./Questions.module.css";
 
-/** Answers that are given but not sent, by question and item. */
+/** Replies that are chosen but not sent, by request and item. */
 type Given = ReadonlyMap<string, Answer>;
 
 const nothing: Given = new Map();
@@ -32,7 +32,7 @@ export function useQuestions(interrupts: Interrupt[]): Question[] {
     return useMemo(() => interrupts.map(questionOf), [interrupts]);
 }
 
-/** What a delegate asks is asked once: by the agent that called it, which waits for the answer. */
+/** A delegate's request is shown once: for the agent that called it and waits for the reply. */
 function useOwnInterrupts(chat: AgentChat): { own: Interrupt[]; isDelegate: boolean } {
     const { chats } = useOpenThread();
     const others = chats
@@ -45,10 +45,7 @@ function useOwnInterrupts(chat: AgentChat): { own: Interrupt[]; isDelegate: bool
     return { own: chat.interrupts.filter((one) => !asked.has(one.id ?? "")), isDelegate };
 }
 
-/**
- * Moves to the question, but never away from what is being written or from another part of the
- * page.
- */
+/** Moves the focus to the request, but never away from a text field or another part of the page. */
 function mayTakeFocus(section: HTMLElement): boolean {
     const active = document.activeElement;
     if (!active || active === document.body || active.id === "main") return true;
@@ -58,13 +55,13 @@ function mayTakeFocus(section: HTMLElement): boolean {
     return talk?.contains(active) === true && !section.contains(active);
 }
 
-/** The answers that are given, and the way to send them. */
+/** The chosen replies, and the functions that send them. */
 function useAnswers(chat: AgentChat, questions: Question[]) {
     const [given, setGiven] = useState(nothing);
     const wasSent = useRef(false);
     const { phase, failure } = chat;
 
-    // An answer that was sent is done with, unless it did not arrive.
+    // Sent replies are cleared unless sending failed.
     useEffect(() => {
         if (phase !== "idle" || !wasSent.current) return;
         wasSent.current = false;
@@ -78,7 +75,7 @@ function useAnswers(chat: AgentChat, questions: Question[]) {
             if (all) resume[question.id] = question.encode(all);
         }
         wasSent.current = true;
-        void chat.resume(resume).catch(() => undefined); // the chat shows why
+        void chat.resume(resume).catch(() => undefined); // the chat shows the error
     };
     const give = (question: Question, item: number, answer: Answer | null) => {
         const next = new Map(given);
@@ -108,7 +105,7 @@ interface BarProps {
     onSend(): void;
 }
 
-/** For several questions: how many are answered, and what can be done with all. */
+/** For several requests: the number of replies, and actions for all. */
 function Bar({ questions, given, onAcceptAll, onSend }: BarProps) {
     const items = questions.flatMap((question) =>
         question.items.map((item, at) => ({ item, key: keyOf(question, at) })),
@@ -126,8 +123,8 @@ function Bar({ questions, given, onAcceptAll, onSend }: BarProps) {
                     {open.length === 0
                         ? "Send again"
                         : ready === 1
-                          ? "Send the one now"
-                          : `Send the ${ready} now`}
+                          ? "Send 1 now"
+                          : `Send ${ready} now`}
                 </Button>
             )}
             {isAllAcceptable && (
@@ -155,8 +152,8 @@ export function Questions({ chat }: { chat: AgentChat }) {
     const announcement = !first
         ? ""
         : count === 1
-          ? `${name} asks about ${topicOf(first)}.`
-          : `${name} asks ${count} questions.`;
+          ? `${name} is waiting for your reply to ${topicOf(first)}.`
+          : `${name} is waiting for ${count} replies.`;
 
     useEffect(() => {
         if (!isAsked || !section.current || !mayTakeFocus(section.current)) return;
@@ -174,7 +171,7 @@ export function Questions({ chat }: { chat: AgentChat }) {
                 <section
                     ref={section}
                     className={styles.questions}
-                    aria-label={`Questions of ${name}`}
+                    aria-label={`Requests from ${name}`}
                     aria-live="off"
                 >
                     {questions.flatMap((question) =>

@@ -1,4 +1,4 @@
-// A text as the answer.
+// A text reply.
 import { useEffect, useRef, useState } from "react";
 import { Button } from "@/ui/Button";
 import { TextArea } from "@/ui/Field";
@@ -23,7 +23,7 @@ export function RespondForm({
 }: RespondProps) {
     const [text, setText] = useState("");
     const form = useRef<HTMLFormElement>(null);
-    const isOpened = onCancel !== undefined; // by a button, which has the focus
+    const isOpened = onCancel !== undefined; // opened by a button, which has the focus
     useEffect(() => {
         if (isOpened) form.current?.querySelector("textarea")?.focus();
     }, [isOpened]);

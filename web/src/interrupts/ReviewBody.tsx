@@ -1,4 +1,4 @@
-// Results of a round of research: good enough, or back with a remark.
+// Research results: approve them, or send them back with a remark.
 import { useState } from "react";
 import { Button } from "@/ui/Button";
 import { ArgTable } from "./ArgTable";
@@ -48,7 +48,7 @@ export function ReviewBody({ item, onAnswer }: BodyProps<ReviewItem>) {
             {isRefusing ? (
                 <RespondForm
                     label="What is missing"
-                    hint="The agent works on it again, with this."
+                    hint="The agent revises its result with this remark."
                     submitLabel="Send back"
                     mayBeEmpty
                     onSubmit={(text) => onAnswer({ way: "respond", text })}

@@ -1,4 +1,4 @@
-// Arguments of a call as fields of a form, and back. Pure.
+// Converts tool call arguments to form fields and back. Pure.
 import { isMembers, type Json, type Members } from "./question";
 
 export type FieldKind = "text" | "number" | "boolean" | "choice" | "json";
@@ -8,7 +8,7 @@ export interface FormField {
     kind: FieldKind;
     label: string;
     hint: string;
-    /** What was typed; "true" and "" of a boolean. */
+    /** The typed text; "true" and "" for a boolean. */
     text: string;
     choices: string[];
     isRequired: boolean;
@@ -29,7 +29,7 @@ function textOfValue(kind: FieldKind, value: Json | undefined): string {
     return JSON.stringify(value, null, 2);
 }
 
-/** The arguments that a model gave; each stays of its type. */
+/** Arguments from a model; each keeps its type. */
 export function fieldsOf(args: Members): FormField[] {
     return Object.entries(args).map(([name, value]) => {
         const kind = kindOf(value);
@@ -54,7 +54,7 @@ function choicesOf(schema: Members): string[] {
     );
 }
 
-/** What a JSON Schema wants to know. */
+/** Fields for a JSON Schema. */
 export function fieldsOfSchema(
     properties: Record<string, Members>,
     required: string[],
@@ -85,7 +85,7 @@ export function fieldsOfSchema(
     });
 }
 
-/** A number as JSON writes it, with white space around it. */
+/** A JSON number with optional white space around it. */
 function numberOf(text: string): number | null {
     const trimmed = text.trim();
     if (!/^-?\d+(\.\d+)?([eE][+-]?\d+)?$/.test(trimmed)) return null;
@@ -98,20 +98,20 @@ export function parseJson(text: string): { value: Json } | { error: string } {
         return { value: JSON.parse(text) as Json };
     } catch (error) {
         return {
-            error: `Not JSON: ${error instanceof Error ? error.message : "it can't be read"}`,
+            error: `Invalid JSON: ${error instanceof Error ? error.message : "it cannot be parsed"}`,
         };
     }
 }
 
-/** What is wrong with what was typed; null: nothing. */
+/** The validation error of a field; null: valid. */
 export function errorOf(field: FormField): string | null {
     const isEmpty = field.text.trim() === "";
     if (field.kind === "boolean") return null;
     if (isEmpty && !field.isRequired) return null;
     if (field.kind === "number") {
         const value = numberOf(field.text);
-        if (value === null) return "A number is needed.";
-        return field.isInteger && !Number.isInteger(value) ? "A whole number is needed." : null;
+        if (value === null) return "Enter a number.";
+        return field.isInteger && !Number.isInteger(value) ? "Enter a whole number." : null;
     }
     if (field.kind === "choice") return isEmpty ? "Choose one." : null;
     if (field.kind === "json") {

@@ -1,9 +1,9 @@
-// The kinds of questions and answers. Pure.
+// The kinds of requests and replies. Pure.
 
 export type Json = null | boolean | number | string | Json[] | { [member: string]: Json };
 export type Members = { [member: string]: Json };
 
-/** The delegate that asks through the agent that called it. */
+/** The delegate whose request the calling agent passes on. */
 export interface Delegate {
     assistantId: string | null;
     name: string;
@@ -11,29 +11,26 @@ export interface Delegate {
 
 export interface Common {
     delegate: Delegate | null;
-    /** Why the last answer was not taken. */
+    /** Why the last reply was rejected. */
     error: string | null;
 }
 
 export type Way = "accept" | "edit" | "respond" | "ignore";
 
-/** A call of a tool that waits for approval. */
+/** A tool call that needs approval. */
 export interface CallItem extends Common {
     kind: "call";
-    /**
-     * Whose form the answer has: Heddle's and the agent inbox's, or the list of decisions of
-     * LangChain.
-     */
+    /** The format of the reply: Heddle's and Agent Inbox's, or LangChain's list of decisions. */
     form: "inbox" | "decision";
     name: string;
     args: Json;
     description: string;
     ways: Way[];
-    /** In LangChain's form a text is a reason to reject, unless "respond" is allowed. */
+    /** In LangChain's format a text is a reason to reject, unless "respond" is allowed. */
     rejects: boolean;
 }
 
-/** Results of a round of research. */
+/** Research results to review. */
 export interface ReviewItem extends Common {
     kind: "review";
     message: string;
@@ -41,28 +38,28 @@ export interface ReviewItem extends Common {
     summary: string;
 }
 
-/** A form that an MCP server wants to have filled in, or an address that it wants to be visited. */
+/** A form or a URL that an MCP server requests. */
 export interface FormItem extends Common {
     kind: "form";
     server: string;
     message: string;
-    /** JSON Schemas by name; null: nothing to fill in. */
+    /** JSON Schemas by name; null: no form. */
     fields: Record<string, Members>;
     required: string[];
     url: string | null;
 }
 
-/** The agent that was asked has stopped at a breakpoint. */
+/** The called agent is paused at a breakpoint. */
 export interface PauseItem extends Common {
     kind: "pause";
     next: string[];
 }
 
-/** Anything else. */
+/** Any other interrupt. */
 export interface OtherItem extends Common {
     kind: "other";
     text: string;
-    /** What is not said by the text. */
+    /** Members besides the text. */
     rest: Json | undefined;
 }
 
@@ -75,11 +72,11 @@ export type Answer =
     | { way: "ignore" }
     | { way: "value"; value: Json };
 
-/** One interrupt. It may ask several things, which are answered together. */
+/** One interrupt. It may contain several requests, which are answered together. */
 export interface Question {
     id: string;
     items: Item[];
-    /** One answer for each item, in their order. */
+    /** One reply per item, in order. */
     encode(answers: Answer[]): Json;
 }
 

@@ -1,4 +1,4 @@
-// Boxes for an answer that are open in a question: while one is, the composer is not a second one.
+// Open reply forms: while one is open, the composer does not take the reply.
 import { useEffect } from "react";
 import { createStore, useStore } from "@/api/store";
 

@@ -15,7 +15,7 @@ test("a call in the form of Agent Inbox is answered by a list", () => {
     const [item] = items;
     assert.ok(item?.kind === "call");
     assert.deepEqual(item.ways, ["accept", "respond"]);
-    // Graphs written for Agent Inbox read interrupt(…)[0], whether they ask with a list or not.
+    // Graphs written for Agent Inbox read interrupt(…)[0], for a single request too.
     assert.deepEqual(encode([{ way: "accept" }]), [{ type: "accept", args: null }]);
     assert.deepEqual(encode([{ way: "ignore" }]), [{ type: "ignore", args: null }]);
     assert.deepEqual(encode([{ way: "respond", text: "no" }]), [{ type: "response", args: "no" }]);
@@ -114,14 +114,14 @@ test("values keep their types in a form", () => {
 test("what is typed is checked", () => {
     const [number, list] = fieldsOf({ number: 1, list: [] });
     assert.equal(errorOf({ ...number!, text: "2e3" }), null);
-    assert.equal(errorOf({ ...number!, text: "" }), "A number is needed.");
-    assert.equal(errorOf({ ...number!, text: "0x10" }), "A number is needed.");
+    assert.equal(errorOf({ ...number!, text: "" }), "Enter a number.");
+    assert.equal(errorOf({ ...number!, text: "0x10" }), "Enter a number.");
     assert.match(errorOf({ ...list!, text: "[1," }) ?? "", /^Not JSON/);
     const fields = fieldsOfSchema(
         { age: { type: "integer" }, role: { enum: ["a", "b"] }, name: { type: "string" } },
         ["age"],
     );
-    assert.equal(errorOf({ ...fields[0]!, text: "1.5" }), "A whole number is needed.");
+    assert.equal(errorOf({ ...fields[0]!, text: "1.5" }), "Enter a whole number.");
     assert.equal(errorOf(fields[1]!), null);
     assert.deepEqual(valuesOf([{ ...fields[0]!, text: "7" }, fields[1]!, fields[2]!]), { age: 7 });
 });

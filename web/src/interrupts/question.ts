@@ -1,4 +1,4 @@
-// What an agent asks before it goes on, and the answers in the form in which the asker wants them.
+// Parses an interrupt into requests, and encodes the replies in the format that its sender expects.
 // Pure.
 import type { Interrupt } from "@langchain/langgraph-sdk";
 import {
@@ -28,7 +28,7 @@ const single = (item: Item, encode: (answer: Answer) => Json): Part => ({
     encode: ([answer]) => encode(answer ?? { way: "ignore" }),
 });
 
-/** Several questions in one: each part gets its own answers. */
+/** Several interrupts in one: each part gets its own replies. */
 function several(parts: Part[], join: (values: Json[]) => Json): Part {
     return {
         items: parts.flatMap((part) => part.items),
@@ -66,7 +66,7 @@ function inboxCall(value: Members, request: Members, common: Common): Part {
         ways,
         rejects: false,
     };
-    // Always a list, also for a request outside of one: graphs for Agent Inbox read its first element.
+    // Always a list, for a single request too: graphs for Agent Inbox read its first element.
     return single(item, (answer) => {
         if (answer.way === "edit")
             return [{ type: "edit", args: { action: name, args: answer.args } }];
@@ -75,7 +75,7 @@ function inboxCall(value: Members, request: Members, common: Common): Part {
     });
 }
 
-/** Decisions that a tool allows; without a word about it, all. */
+/** The allowed decisions of a tool; all by default. */
 function decisionsOf(configs: Json | undefined, name: string): Json[] {
     const list = Array.isArray(configs) ? configs : [];
     const found = list.find((config) => isMembers(config) && config.action_name === name);
@@ -182,7 +182,7 @@ function other(value: Json, common: Common): Part {
     });
 }
 
-/** A task of another agent that needs more: a text, or it is given up. */
+/** A task of another agent that needs input: a text, or cancellation. */
 function taskInput(value: Members, common: Common): Part {
     const item: OtherItem = {
         ...common,
@@ -237,7 +237,7 @@ export function questionOf(interrupt: Interrupt, index: number): Question {
     return { id: interrupt.id ?? String(index), ...part };
 }
 
-/** Interrupts of other agents that are asked through this one. */
+/** Interrupts of other agents, passed on by this one. */
 export function askedThrough(interrupt: Interrupt): string[] {
     const value = interrupt.value as Json | undefined;
     const who = isMembers(value) ? value.delegate : null;
@@ -245,7 +245,7 @@ export function askedThrough(interrupt: Interrupt): string[] {
     return Array.isArray(ids) ? ids.filter((id) => typeof id === "string") : [];
 }
 
-/** What can be done with an item besides answering it in full. */
+/** The actions of an item besides a full reply. */
 export function canRespond(item: Item): boolean {
     return item.kind === "call"
         ? item.ways.includes("respond")
@@ -257,7 +257,7 @@ export function canAccept(item: Item): boolean {
     return item.kind === "pause" || item.kind === "review";
 }
 
-/** What a question is about, in a few words. */
+/** A short name for the subject of a request. */
 export function topicOf(item: Item): string {
     if (item.kind === "call") return item.name;
     if (item.kind === "review") return "the review";

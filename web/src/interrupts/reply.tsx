@@ -1,5 +1,5 @@
-// Writing while a question waits: the text is the answer, or a new message that leaves the question
-// behind.
+// The composer while a request is open: the text is the reply, or a new message that discards the
+// request.
 import type { Interrupt } from "@langchain/langgraph-sdk";
 import { useEffect, useId, useState, type ReactNode } from "react";
 import { nameOf, useAssistants } from "@/api/assistants";
@@ -12,27 +12,26 @@ import styles from "./reply.module.css";
 const none: Interrupt[] = [];
 
 export interface Reply {
-    /** What is sent next is the answer. */
+    /** The next text is the reply. */
     isAnswering: boolean;
     placeholder: string;
     respond(text: string): Promise<void>;
-    /** Says what will happen, and lets choose; above the text. */
+    /** Explains what sending does and lets the user choose; above the text. */
     notice: ReactNode;
 }
 
 interface ChoiceProps {
     name: string;
-    topic: string;
     isAnswering: boolean;
     onChoose(isAnswering: boolean): void;
 }
 
-function Choice({ name, topic, isAnswering, onChoose }: ChoiceProps) {
+function Choice({ name, isAnswering, onChoose }: ChoiceProps) {
     const id = useId();
     return (
         <fieldset className={styles.notice}>
-            <legend className="visually-hidden">{name} waits for an answer. Send as</legend>
-            <span aria-hidden="true">{name} waits. Send as</span>
+            <legend className="visually-hidden">{name} is waiting for your reply. Send as</legend>
+            <span aria-hidden="true">{name} is waiting for your reply.</span>
             {[true, false].map((isAnswer) => (
                 <label key={String(isAnswer)} className={styles.choice}>
                     <input
@@ -41,14 +40,14 @@ function Choice({ name, topic, isAnswering, onChoose }: ChoiceProps) {
                         checked={isAnswering === isAnswer}
                         onChange={() => onChoose(isAnswer)}
                     />
-                    {isAnswer ? <>the answer to {topic}</> : "a new message (drops the question)"}
+                    {isAnswer ? "Reply" : "New message (discards the request)"}
                 </label>
             ))}
         </fieldset>
     );
 }
 
-/** null: the agent that is spoken to waits for nothing. */
+/** null: the selected agent has no open request. */
 export function useReply(): Reply | null {
     const { active } = useOpenThread();
     const { list } = useAssistants();
@@ -66,8 +65,8 @@ export function useReply(): Reply | null {
     if (!question || !item || !canRespond(item) || hasBox) {
         const notice = (
             <p className={styles.notice}>
-                {item ? `${name} waits for an answer above.` : `${name} waits for answers above.`} A
-                new message leaves {item ? "it" : "them"} unanswered.
+                {name} is waiting for your {item ? "reply" : "replies"} above. A new message
+                discards the {item ? "request" : "requests"}.
             </p>
         );
         return { isAnswering: false, placeholder: "", respond: async () => undefined, notice };
@@ -75,16 +74,11 @@ export function useReply(): Reply | null {
     const topic = item.kind === "call" ? item.name : topicOf(item);
     return {
         isAnswering: !drops,
-        placeholder: `Answer ${topic}…`,
+        placeholder: `Reply to ${topic}…`,
         respond: (text) =>
             active.resume({ [question.id]: question.encode([{ way: "respond", text }]) }),
         notice: (
-            <Choice
-                name={name}
-                topic={topic}
-                isAnswering={!drops}
-                onChoose={(isAnswer) => setDrops(!isAnswer)}
-            />
+            <Choice name={name} isAnswering={!drops} onChoose={(isAnswer) => setDrops(!isAnswer)} />
         ),
     };
 }

@@ -1,4 +1,4 @@
-// Lets in who is signed in, or whom the server lets in without.
+// Shows the page to signed-in users, or to all where the server requires no sign-in.
 import { useEffect, useState, type ReactNode } from "react";
 import { reasonOf } from "@/api/client";
 import { isRefused, session, signIn } from "@/api/session";
@@ -19,13 +19,13 @@ signOutWithOtherTabs();
 const noWays: Way[] = [];
 let isTaken = false;
 
-/** The way back from an issuer: its code becomes a token. */
+/** The redirect back from an issuer: exchanges the code for a token. */
 function useReturn(ways: Way[], isReady: boolean) {
     const [isComing, setComing] = useState(returned !== null && !isTaken);
     const [problem, setProblem] = useState<string | null>(null);
     useEffect(() => {
         if (!returned || isTaken || !isReady) return;
-        isTaken = true; // a code is good once
+        isTaken = true; // a code works once
         exchange(returned, ways)
             .then(
                 (next) => signIn(next, returned?.begun?.remember ?? false),
@@ -36,7 +36,7 @@ function useReturn(ways: Way[], isReady: boolean) {
     return { isComing, problem };
 }
 
-/** Nothing for a second, then that something is on its way. */
+/** Shows nothing for a second, then a progress text. */
 function Waiting({ text }: { text: string }) {
     return (
         <div className={styles.waiting} role="status">
@@ -50,7 +50,7 @@ function Unreachable({ error }: { error: unknown }) {
     return (
         <main className={styles.page}>
             <div className={styles.card} role="alert">
-                <h1>The server does not answer</h1>
+                <h1>The server is not responding</h1>
                 <p>{reasonOf(error)}</p>
                 <Button icon="retry" onClick={() => void loadSettings()}>
                     Try again
@@ -72,7 +72,7 @@ export function SignInGate({ children }: { children: ReactNode }) {
     if (error !== null && token === null) return <Unreachable error={error} />;
     if (token === null && (wasRefused || settings?.needs_sign_in || problem))
         return <SignInPage ways={ways} problem={problem} />;
-    // A token that ran out: the page waits as it is, with what was typed, until its user is back.
+    // An expired token: the page keeps its state and drafts until the user signs in again.
     const isAway = token !== null && wasRefused;
     return (
         <>

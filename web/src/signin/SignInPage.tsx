@@ -1,4 +1,4 @@
-// How to sign in: at an issuer, or by pasting a token or an API key.
+// Signing in: at an issuer, or by pasting a token or an API key.
 import { useEffect, useRef, useState } from "react";
 import { ask, reasonOf, statusOf } from "@/api/client";
 import { signIn } from "@/api/session";
@@ -16,7 +16,7 @@ interface PageProps {
     problem: string | null;
 }
 
-/** Asks the server before anything is kept. */
+/** Checks the token with the server before it is stored. */
 async function tryToken(token: string, remember: boolean): Promise<void> {
     try {
         await ask("/threads/count", { method: "POST", body: {}, as: token });
@@ -28,7 +28,7 @@ async function tryToken(token: string, remember: boolean): Promise<void> {
     signIn({ token, expires: expiryOf(token), refreshToken: null, way: null }, remember);
 }
 
-/** A header has no spaces, line ends or letters beyond ASCII. */
+/** A header value has no spaces, line ends or non-ASCII letters. */
 function cleanToken(text: string): string | null {
     const token = text.trim().replace(/^Bearer\s+/i, "");
     return /^[\x21-\x7e]+$/.test(token) ? token : null;
@@ -100,7 +100,7 @@ function Ways({ ways, remember }: { ways: Way[]; remember: boolean }) {
                     Continue with {way.name}
                 </Button>
             ))}
-            {!isSecure && <p className={styles.hint}>Signing in there needs an https address.</p>}
+            {!isSecure && <p className={styles.hint}>Signing in there requires HTTPS.</p>}
             {problem && (
                 <p className={styles.problem} role="alert">
                     {problem}
@@ -120,7 +120,7 @@ function Card({ ways, problem, title, text }: PageProps & { title: string; text:
             <p>{text}</p>
             {problem && (
                 <p className={styles.problem} role="alert">
-                    The sign-in failed. {problem}
+                    Sign-in failed. {problem}
                 </p>
             )}
             <div className={styles.ways}>
@@ -134,7 +134,7 @@ function Card({ ways, problem, title, text }: PageProps & { title: string; text:
                     />
                     <span>
                         Keep me signed in on this device
-                        <small>Otherwise the token is forgotten with this tab.</small>
+                        <small>Otherwise you are signed out when this tab closes.</small>
                     </span>
                 </label>
             </div>
@@ -145,16 +145,12 @@ function Card({ ways, problem, title, text }: PageProps & { title: string; text:
 export function SignInPage(props: PageProps) {
     return (
         <main className={styles.page}>
-            <Card
-                {...props}
-                title="Sign in to Heddle"
-                text="Your conversations are yours alone: tell the server who you are."
-            />
+            <Card {...props} title="Sign in to Heddle" text="Sign in to see your conversations." />
         </main>
     );
 }
 
-/** Over the page, which stays as it is behind it. */
+/** Over the page, which keeps its state behind it. */
 export function SignInAgain(props: PageProps) {
     const dialog = useRef<HTMLDialogElement>(null);
     useEffect(() => {
@@ -172,7 +168,7 @@ export function SignInAgain(props: PageProps) {
             <Card
                 {...props}
                 title="Sign in again"
-                text="Your session has ended. What you were writing is still here."
+                text="Your session has expired. Your draft is still here."
             />
             <Button kind="quiet" className={styles.signOut} onClick={() => void signOut()}>
                 Sign out instead

@@ -1,4 +1,4 @@
-// Who the page is for: the same over renewed tokens, another when somebody else signs in.
+// The identity of the user: stable over renewed tokens, different for another user.
 import { session } from "@/api/session";
 import { personOf } from "./person";
 
@@ -6,7 +6,7 @@ export function identityOf(token: string | null): string {
     return token ? personOf(token).id : "";
 }
 
-/** Called when what was loaded is not for the present user's eyes. */
+/** Called when loaded data belongs to another user. */
 export function onOtherPerson(forget: () => void) {
     let id = identityOf(session.get().token);
     session.subscribe(() => {

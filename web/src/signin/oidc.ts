@@ -1,5 +1,5 @@
-// Signing in at an issuer: authorization code with PKCE (RFC 7636). The page goes there and comes
-// back with a code, which the server exchanges; tokens never are in an address.
+// Sign-in at an issuer: authorization code with PKCE (RFC 7636). The issuer redirects back with a
+// code, which the server exchanges; tokens are never part of a URL.
 import { ask } from "@/api/client";
 import type { Session } from "@/api/session";
 import { go, parseRoute } from "@/app/route";
@@ -23,7 +23,7 @@ const KEY = "heddle:signing-in";
 
 const random = () => encode64(crypto.getRandomValues(new Uint8Array(32)));
 
-/** Leaves the page for the issuer's. */
+/** Redirects to the issuer. */
 export async function begin(way: Way, remember: boolean): Promise<void> {
     const { origin, pathname, hash } = window.location;
     const begun: Begun = {
@@ -54,7 +54,7 @@ function takeBegun(): Begun | null {
     }
 }
 
-/** Once, before anything else looks at the address: nothing of it stays there. */
+/** Runs once, before the router reads the URL, and removes the parameters from it. */
 function takeReturn(): Returned | null {
     const { search, pathname } = window.location;
     if (!/[?&]state=/.test(search)) return null;
@@ -82,11 +82,11 @@ export async function exchange(
     ways: Way[],
 ): Promise<Session> {
     if (error !== null || !begun || code === null)
-        throw new Error(error ?? "The issuer gave no code.");
+        throw new Error(error ?? "The issuer returned no authorization code.");
     const way = ways.find((one) => one.name === begun.name);
-    if (!way) throw new Error("This way to sign in is not offered any more.");
+    if (!way) throw new Error("This sign-in method is no longer available.");
     if (issuer !== null && issuer !== way.issuer)
-        throw new Error("The answer came from another issuer."); // RFC 9207
+        throw new Error("The response came from a different issuer."); // RFC 9207
     const body = {
         name: begun.name,
         code,

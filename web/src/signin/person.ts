@@ -1,11 +1,11 @@
-// Who a token speaks for, as far as it says. Only shown: the server decides. Pure.
+// Reads the claims of a token for display only: the server decides. Pure.
 
 export interface Person {
-    /** What to call them. */
+    /** The display name. */
     name: string;
-    /** Everything else that helps to tell them from others. */
+    /** Other claims that identify the user. */
     detail: string;
-    /** The same for two tokens of one person. */
+    /** Equal for two tokens of the same user. */
     id: string;
 }
 
@@ -29,7 +29,7 @@ function claimsOf(token: string): Record<string, unknown> | null {
 export function personOf(token: string): Person {
     const claims = claimsOf(token);
     if (!claims) {
-        // Never the secret itself: of a key only that it is one.
+        // Never the secret itself: a key is shown as "API key".
         const name = token.startsWith("hdk_") ? "API key" : "Signed in";
         return { name, detail: name, id: token };
     }
@@ -41,13 +41,13 @@ export function personOf(token: string): Person {
     return { name, detail, id: `${text("iss")} ${text("sub")}` };
 }
 
-/** When a token ends, in milliseconds; null: it does not say. */
+/** When a token expires, in milliseconds; null: no `exp` claim. */
 export function expiryOf(token: string): number | null {
     const exp = claimsOf(token)?.exp;
     return typeof exp === "number" ? exp * 1000 : null;
 }
 
-/** Who made a token, by its own account. */
+/** The `iss` claim of a token. */
 export function issuerOf(token: string): string | null {
     const iss = claimsOf(token)?.iss;
     return typeof iss === "string" ? iss : null;

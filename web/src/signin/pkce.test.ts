@@ -57,7 +57,7 @@ test("a return is believed only with the state that was sent", () => {
         const { code, begun: known, error } = readReturn(other, begun) ?? {};
         assert.deepEqual(
             [code, known, error],
-            [null, null, "This sign-in was not begun in this tab."],
+            [null, null, "This sign-in did not start in this tab."],
         );
     }
     assert.equal(readReturn("?code=c&state=s1", null)?.code, null);

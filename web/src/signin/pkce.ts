@@ -1,9 +1,9 @@
-// The parts of signing in with a code and PKCE (RFC 7636) that ask nobody. Pure.
+// The parts of the PKCE flow (RFC 7636) without network access. Pure.
 import type { SignInWay } from "@/api/heddle";
 
 export type Way = SignInWay;
 
-/** What must be known when the page comes back. It stays in this tab. */
+/** The state needed after the redirect. It stays in this tab. */
 export interface Begun {
     state: string;
     verifier: string;
@@ -16,7 +16,7 @@ export interface Begun {
 export interface Returned {
     begun: Begun | null;
     code: string | null;
-    /** What the issuer said instead. */
+    /** The issuer's error. */
     error: string | null;
     issuer: string | null;
 }
@@ -51,7 +51,7 @@ export function addressOf(way: Way, redirectUri: string, state: string, challeng
     return url.href;
 }
 
-/** What an address says that an issuer sent the page back to; null: nothing. Pure. */
+/** Reads the redirect parameters of a URL; null: none. Pure. */
 export function readReturn(search: string, begun: Begun | null): Returned | null {
     const params = new URLSearchParams(search);
     const code = params.get("code");
@@ -63,7 +63,7 @@ export function readReturn(search: string, begun: Begun | null): Returned | null
         return {
             begun: null,
             code: null,
-            error: "This sign-in was not begun in this tab.",
+            error: "This sign-in did not start in this tab.",
             issuer,
         };
     return {

@@ -1,5 +1,4 @@
-// Tokens of issuers run out: they are renewed shortly before, and when the server refuses one all
-// the same.
+// Renews issuers' tokens shortly before they expire, and when the server rejects one earlier.
 import { remembered, renewal, session, signIn } from "@/api/session";
 import { refresh } from "./oidc";
 
@@ -8,26 +7,28 @@ const LONGEST_MS = 24 * 3600_000;
 let underWay: Promise<boolean> | null = null;
 let timer: ReturnType<typeof setTimeout> | undefined;
 
-/** One tab at a time: many issuers take a refresh token once. */
+/** One tab at a time: many issuers accept a refresh token only once. */
 async function alone(work: () => Promise<boolean>): Promise<boolean> {
     return "locks" in navigator ? await navigator.locks.request("heddle:renew", work) : work();
 }
 
 async function renewNow(refused: string | null): Promise<boolean> {
     const before = session.get();
-    if (refused !== null && before.token !== null && before.token !== refused) return true; // done meanwhile
+    // renewed meanwhile
+    if (refused !== null && before.token !== null && before.token !== refused) return true;
     if (!before.way || !before.refreshToken) return false;
     const kept = remembered();
     const isNewer = kept?.token && kept.token !== before.token && kept.way === before.way;
     if (kept && isNewer && (kept.expires ?? Infinity) > Date.now()) {
-        signIn(kept, true); // another tab has done it
+        signIn(kept, true); // another tab renewed it
         return true;
     }
     try {
         signIn(await refresh(before), kept !== null);
         return true;
     } catch {
-        return false; // the token is used to its end; then the page asks to sign in again
+        // the token stays in use until it expires; then the page requires a new sign-in
+        return false;
     }
 }
 
@@ -47,7 +48,7 @@ function plan() {
     timer = setTimeout(() => void renew(null), Math.min(wait, LONGEST_MS));
 }
 
-/** A computer that slept has missed the time. */
+/** A computer that was asleep has missed the timer. */
 function look() {
     const { expires, refreshToken } = session.get();
     if (document.visibilityState !== "visible" || expires === null || refreshToken === null) return;

@@ -1,15 +1,14 @@
-// What the server tells everybody: its version, and how to sign in. Asked for before anything is
-// drawn.
+// The server's public settings: its version and sign-in methods. Loaded before the first render.
 import { statusOf } from "@/api/client";
 import { connection } from "@/api/connection";
 import { getSettings, type Settings } from "@/api/heddle";
 import { createStore, useStore } from "@/api/store";
 
 export interface SettingsRead {
-    /** null: not known yet, or a server that has none. */
+    /** null: not loaded yet, or a server without settings. */
     settings: Settings | null;
     isLoading: boolean;
-    /** The server answered with an error that is not "there is no such thing". */
+    /** The server responded with an error other than 404. */
     error: unknown;
 }
 
@@ -21,8 +20,8 @@ export async function loadSettings(): Promise<void> {
     try {
         store.set({ settings: await getSettings(), isLoading: false, error: null });
     } catch (error) {
-        // 404: a server of another kind, or an older one. Whether it wants to know who asks, it
-        // will say.
+        // 404: another kind of server, or an older one. It rejects requests itself if it requires
+        // sign-in.
         const isAbsent = statusOf(error) === 404;
         store.set({ settings: null, isLoading: false, error: isAbsent ? null : error });
     }

@@ -1,4 +1,4 @@
-// Signing out: nothing of the user stays in the browser.
+// Signing out removes all of the user's data from the browser.
 import { endSession, isSignedOutBy } from "@/api/session";
 import { clearKept } from "@/api/storage";
 import { go } from "@/app/route";
@@ -9,14 +9,14 @@ const KEPT = new Set(["heddle:theme"]);
 const isOfUser = (key: string) => key.startsWith("heddle:") && !KEPT.has(key);
 
 export async function signOut(): Promise<void> {
-    await flushRemovals(); // with the token that may
+    await flushRemovals(); // the token is still valid here
     endSession();
     clearKept("sessionStorage", isOfUser);
     clearKept("localStorage", isOfUser);
     go({ view: "chat", threadId: null, at: null, agent: null }, true);
 }
 
-/** Who was to be remembered and signs out in one tab does so in all of them. */
+/** A remembered user who signs out in one tab is signed out in all tabs. */
 export function signOutWithOtherTabs() {
     window.addEventListener("storage", (event) => {
         if (isSignedOutBy(event)) void signOut();

@@ -1,5 +1,4 @@
-// Joining a conversation that somebody shares: by a link that was opened, or by a code that is
-// pasted.
+// Joining a shared conversation: by an opened link, or by a pasted code.
 import { useState } from "react";
 import { reasonOf, statusOf } from "@/api/client";
 import { session } from "@/api/session";
@@ -14,7 +13,7 @@ import styles from "./AcceptInvitation.module.css";
 
 function refusal(error: unknown): string {
     if (statusOf(error) === 404)
-        return "This invitation is not good any more: it was used, taken back, or has expired.";
+        return "This invitation is no longer valid: it was used, revoked, or has expired.";
     return reasonOf(error);
 }
 
@@ -25,7 +24,7 @@ function JoinDialog({ token, onClose }: { token: string | null; onClose(): void 
 
     const join = async () => {
         const given = token ?? tokenOf(text);
-        if (!given) return setProblem("Paste the whole link, or the code of the invitation.");
+        if (!given) return setProblem("Paste the whole invitation link or its code.");
         setAsking(true);
         setProblem(null);
         try {
@@ -51,7 +50,7 @@ function JoinDialog({ token, onClose }: { token: string | null; onClose(): void 
         <Dialog title="Join a conversation" onClose={onClose} actions={actions}>
             {token ? (
                 <>
-                    <p>You were invited to a conversation. It will be listed among yours.</p>
+                    <p>You were invited to a conversation. It will appear in your list.</p>
                     {problem && (
                         <p className={styles.problem} role="alert">
                             {problem}
@@ -66,7 +65,7 @@ function JoinDialog({ token, onClose }: { token: string | null; onClose(): void 
                     }}
                 >
                     <TextField
-                        label="Link or code of the invitation"
+                        label="Invitation link or code"
                         value={text}
                         error={problem}
                         autoComplete="off"
@@ -80,7 +79,7 @@ function JoinDialog({ token, onClose }: { token: string | null; onClose(): void 
     );
 }
 
-/** Only where people sign in is anything shared. */
+/** Sharing requires sign-in. */
 export function AcceptInvitation() {
     const { token: isSignedIn } = useStore(session);
     const opened = useStore(invitation);

@@ -5,7 +5,7 @@ import { copyText } from "./clipboard";
 
 const DONE_MS = 1500;
 
-/** Puts a text on the clipboard, and says so. */
+/** Copies a text to the clipboard and confirms it. */
 export function CopyButton({ text, label }: { text: string | (() => string); label: string }) {
     const [isDone, setDone] = useState(false);
     useEffect(() => {
@@ -18,7 +18,7 @@ export function CopyButton({ text, label }: { text: string | (() => string); lab
             await copyText(typeof text === "string" ? text : text());
             setDone(true);
         } catch {
-            toast("The browser does not let this page use the clipboard.", { kind: "error" });
+            toast("The browser denied access to the clipboard.", { kind: "error" });
         }
     };
     return (

@@ -1,5 +1,4 @@
-// All about one conversation that is not said in it: size, dates, time to live, what can go, who
-// takes part.
+// Details of a conversation: size, dates, time to live, pruning, participants.
 import { useCallback, useEffect, useState, type ReactNode } from "react";
 import { reasonOf } from "@/api/client";
 import { session } from "@/api/session";
@@ -34,17 +33,17 @@ function Facts({ record, details }: { record: ThreadRecord; details: Details | n
                 {details
                     ? usage
                         ? `${sizeOf(usage.bytes)} in ${usage.checkpoints} checkpoints`
-                        : "not known"
+                        : "unknown"
                     : "…"}
             </dd>
             <dt>Created</dt>
             <dd>{fullDate(record.created_at)}</dd>
             <dt>Last change</dt>
             <dd>{fullDate(record.updated_at)}</dd>
-            <dt>Id</dt>
+            <dt>ID</dt>
             <dd className={styles.id}>
                 <code>{record.thread_id}</code>
-                <CopyButton text={record.thread_id} label="Copy the id" />
+                <CopyButton text={record.thread_id} label="Copy the ID" />
             </dd>
         </dl>
     );
@@ -67,7 +66,7 @@ export function DetailsDialog({ record, onClose }: { record: ThreadRecord; onClo
         <Dialog title={titleOfRecord(record)} onClose={onClose} isWide>
             {problem && (
                 <div className={styles.problem} role="alert">
-                    <p>The details can't be read. {problem}</p>
+                    <p>Could not load the details. {problem}</p>
                     <Button icon="retry" onClick={load}>
                         Try again
                     </Button>
@@ -84,7 +83,7 @@ export function DetailsDialog({ record, onClose }: { record: ThreadRecord; onClo
             ) : (
                 <Section title="Sharing">
                     <p className={styles.soft}>
-                        Nobody signs in on this server, so everybody who reaches it sees all
+                        This server has no sign-in: anyone who can reach it can read all
                         conversations.
                     </p>
                 </Section>

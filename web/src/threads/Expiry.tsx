@@ -19,7 +19,7 @@ function choiceOf(ttl: TimeToLive | null): string {
     return offered.find(([, minutes]) => minutes === ttl.ttl)?.[0] ?? "own";
 }
 
-/** When the conversation is removed by itself. */
+/** The time to live of the conversation. */
 export function Expiry({
     threadId,
     ttl,
@@ -54,19 +54,19 @@ export function Expiry({
         <Section title="Time to live">
             <p className={styles.soft}>
                 {ttl?.expires_at
-                    ? `Removed ${until(ttl.expires_at, new Date())}, on ${fullDate(ttl.expires_at)}, unless it is used before.`
-                    : "Kept until somebody deletes it."}
+                    ? `Deleted ${until(ttl.expires_at, new Date())}, on ${fullDate(ttl.expires_at)}, unless it is used before then.`
+                    : "Kept until it is deleted."}
             </p>
             <div className={styles.row}>
                 <select
-                    aria-label="Remove when unused for"
+                    aria-label="Delete when unused for"
                     value={choice}
                     onChange={(event) => choose(event.target.value)}
                 >
                     {offered.map(([label]) => (
                         <option key={label}>{label}</option>
                     ))}
-                    <option value="own">Own time</option>
+                    <option value="own">Custom time</option>
                 </select>
                 {choice === "own" && (
                     <>

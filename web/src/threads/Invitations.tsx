@@ -10,13 +10,11 @@ import { linkOf } from "./invitation";
 import { RoleSelect } from "./Participants";
 
 function describe({ role, uses, uses_left }: Invitation): string {
-    const may = role === "viewer" ? "May read" : "May write";
+    const may = role === "viewer" ? "Can read" : "Can write";
     return uses === 1 ? `${may}, one person` : `${may}, ${uses_left} of ${uses} left`;
 }
 
-/**
- * Links that let whoever opens them take part. A link is shown once: the server has its hash alone.
- */
+/** Invitation links. A link is shown once: the server stores only its hash. */
 export function Invitations({ threadId }: { threadId: string }) {
     const [list, setList] = useState<Invitation[]>([]);
     const [role, setRole] = useState<Invitation["role"]>("viewer");
@@ -62,11 +60,11 @@ export function Invitations({ threadId }: { threadId: string }) {
                     <li key={one.invitation_id}>
                         <span className={styles.who}>
                             {describe(one)}
-                            <small>Ends {until(one.expires_at, new Date())}</small>
+                            <small>Expires {until(one.expires_at, new Date())}</small>
                         </span>
                         <IconButton
                             icon="trash"
-                            label="Take the invitation back"
+                            label="Revoke the invitation"
                             tip="right"
                             onClick={() => void revoke(one.invitation_id)}
                         />
@@ -74,11 +72,7 @@ export function Invitations({ threadId }: { threadId: string }) {
                 ))}
             </ul>
             <div className={styles.row}>
-                <RoleSelect
-                    label="What those who are invited may do"
-                    value={role}
-                    onChange={setRole}
-                />
+                <RoleSelect label="Permission of invited people" value={role} onChange={setRole} />
                 <label className={styles.row}>
                     for
                     <input
@@ -92,14 +86,14 @@ export function Invitations({ threadId }: { threadId: string }) {
                     people
                 </label>
                 <Button icon="link" onClick={() => void make()}>
-                    Make a link
+                    Create a link
                 </Button>
             </div>
             {made && (
                 <div className={styles.link}>
                     <input
                         readOnly
-                        aria-label="Link of the invitation"
+                        aria-label="Invitation link"
                         value={made.link}
                         onFocus={(event) => event.target.select()}
                     />

@@ -76,18 +76,16 @@ function AddForm({ onAdd }: AddProps) {
             </select>
             <input
                 type="text"
-                aria-label={
-                    kind === "subject" ? "Subject of the person" : "Name of the organisation"
-                }
-                placeholder={kind === "subject" ? "Subject, as their tokens say" : "Organisation"}
+                aria-label={kind === "subject" ? "Subject of the person" : "Organisation name"}
+                placeholder={kind === "subject" ? "Subject claim of their tokens" : "Organisation"}
                 value={name}
                 onChange={(event) => setName(event.target.value)}
             />
             <input
                 type="text"
                 list="known-issuers"
-                aria-label="Alias of the issuer"
-                placeholder="Alias of the issuer"
+                aria-label="Issuer alias"
+                placeholder="Issuer alias"
                 value={issuer}
                 onChange={(event) => setIssuer(event.target.value)}
             />
@@ -96,7 +94,7 @@ function AddForm({ onAdd }: AddProps) {
                     <option key={one} value={one} />
                 ))}
             </datalist>
-            <RoleSelect label="What they may do" value={role} onChange={setNewRole} />
+            <RoleSelect label="Permission" value={role} onChange={setNewRole} />
             <Button type="submit" icon="plus" disabled={!name.trim() || !issuer.trim()}>
                 Add
             </Button>
@@ -104,7 +102,7 @@ function AddForm({ onAdd }: AddProps) {
     );
 }
 
-/** Whom the conversation is shared with. */
+/** The participants of the conversation. */
 export function Participants({ threadId, isOwner }: { threadId: string; isOwner: boolean }) {
     const [people, setPeople] = useState<Participant[] | null>(null);
     const [problem, setProblem] = useState<string | null>(null);
@@ -132,7 +130,7 @@ export function Participants({ threadId, isOwner }: { threadId: string; isOwner:
 
     return (
         <Section title="Shared with">
-            {people?.length === 0 && <p className={styles.soft}>Nobody else.</p>}
+            {people?.length === 0 && <p className={styles.soft}>Not shared.</p>}
             <ul className={styles.people}>
                 {people?.map(({ participant_id: id, subject, organisation, issuer, role }) => {
                     const name = subject ?? organisation ?? id;
@@ -145,7 +143,7 @@ export function Participants({ threadId, isOwner }: { threadId: string; isOwner:
                             {isOwner ? (
                                 <>
                                     <RoleSelect
-                                        label={`What ${name} may do`}
+                                        label={`Permission of ${name}`}
                                         value={role}
                                         onChange={(next) =>
                                             void change(() => setRole(threadId, id, next))

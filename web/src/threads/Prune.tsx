@@ -9,13 +9,13 @@ import { Section } from "./DetailsDialog";
 import styles from "./DetailsDialog.module.css";
 
 const strategies: Record<PruneStrategy, string> = {
-    keep_branches: "Keep all branches, only their ends",
-    keep_latest: "Keep the latest state alone",
+    keep_branches: "Keep the latest checkpoint of each branch",
+    keep_latest: "Keep only the latest checkpoint",
 };
 
 const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
-/** Gives space back: what would go is told first, and nothing goes without a second click. */
+/** Frees space: shows a preview first, and removes only on a second click. */
 export function Prune({ threadId, onPruned }: { threadId: string; onPruned(): void }) {
     const [strategy, setStrategy] = useState<PruneStrategy>("keep_branches");
     const [plan, setPlan] = useState<Removed | null>(null);
@@ -37,7 +37,7 @@ export function Prune({ threadId, onPruned }: { threadId: string; onPruned(): vo
     const go = () =>
         run(async () => {
             await prune(threadId, strategy, false);
-            toast(plan ? `${sizeOf(plan.bytes)} given back` : "Pruned");
+            toast(plan ? `Freed ${sizeOf(plan.bytes)}` : "Pruned");
             setPlan(null);
             noteThreadChange();
             onPruned();
@@ -46,12 +46,12 @@ export function Prune({ threadId, onPruned }: { threadId: string; onPruned(): vo
     return (
         <Section title="Prune">
             <p className={styles.soft}>
-                Removes old checkpoints. What was said stays; going back to removed points is not
-                possible any more.
+                Removes old checkpoints. Messages are kept, but you can no longer go back to removed
+                checkpoints.
             </p>
             <div className={styles.row}>
                 <select
-                    aria-label="What stays"
+                    aria-label="Keep"
                     value={strategy}
                     onChange={(event) => {
                         setStrategy(event.target.value as PruneStrategy);
@@ -65,7 +65,7 @@ export function Prune({ threadId, onPruned }: { threadId: string; onPruned(): vo
                     ))}
                 </select>
                 <Button disabled={isAsking} onClick={() => void look()}>
-                    See what would go
+                    Preview
                 </Button>
             </div>
             {plan && (
@@ -74,14 +74,15 @@ export function Prune({ threadId, onPruned }: { threadId: string; onPruned(): vo
                         <>
                             <span>
                                 {counted(plan.checkpoints, "checkpoint")} and{" "}
-                                {counted(plan.writes, "write")} would go: {sizeOf(plan.bytes)}.
+                                {counted(plan.writes, "write")} would be removed:{" "}
+                                {sizeOf(plan.bytes)}.
                             </span>
                             <Button kind="danger" disabled={isAsking} onClick={() => void go()}>
-                                Remove them
+                                Remove
                             </Button>
                         </>
                     ) : (
-                        <span>Nothing would go.</span>
+                        <span>Nothing to remove.</span>
                     )}
                 </div>
             )}

@@ -1,5 +1,4 @@
-// The side of the page: new conversation, search, the list, and what belongs to the whole page
-// below it.
+// The sidebar: new conversation, search, the list, and a footer.
 import { useEffect, useRef, type KeyboardEvent, type RefObject } from "react";
 import { goToThread } from "@/app/route";
 import { Button, IconButton } from "@/ui/Button";
@@ -9,14 +8,14 @@ import { SidebarFooter } from "./SidebarFooter";
 import styles from "./Sidebar.module.css";
 import { ThreadList } from "./ThreadList";
 
-/** What becomes visible by a transition, however short, takes the focus some frames later. */
+/** An element that appears with a transition accepts the focus only some frames later. */
 function focusSoon(element: HTMLElement, frames = 20) {
     element.focus();
     if (document.activeElement !== element && frames > 0)
         requestAnimationFrame(() => focusSoon(element, frames - 1));
 }
 
-/** On a phone the list covers the page: the focus goes in, stays in, and returns. */
+/** On a phone the list covers the page: it takes, traps and returns the focus. */
 function useCover(isOpen: boolean, side: RefObject<HTMLElement | null>) {
     useEffect(() => {
         if (!isOpen || !narrow.matches) return;
@@ -47,7 +46,7 @@ function keepFocus(event: KeyboardEvent<HTMLElement>) {
     to?.focus();
 }
 
-/** Whoever begins a conversation wants to write; on a phone the keyboard would cover the page. */
+/** A new conversation focuses the composer; on a phone the keyboard would cover the page. */
 function beginToWrite() {
     if (narrow.matches) return;
     document.querySelector<HTMLElement>("#main form textarea")?.focus();

@@ -1,4 +1,4 @@
-// Below the list: agents, appearance, who is signed in, and where to read more.
+// Below the list: agents, appearance, account, and documentation.
 import { session } from "@/api/session";
 import { useStore } from "@/api/store";
 import { formatRoute, useRoute } from "@/app/route";

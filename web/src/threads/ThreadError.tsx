@@ -1,4 +1,4 @@
-// A conversation that can't be shown: why, and where to go from here.
+// A conversation that could not be loaded: the reason, and links from here.
 import { useEffect, useRef } from "react";
 import { reasonOf, statusOf } from "@/api/client";
 import { connection } from "@/api/connection";
@@ -20,39 +20,38 @@ interface Words {
 function wordsOf(error: unknown): Words {
     const status = statusOf(error);
     if (status === 404 || status === 422) {
-        const text =
-            "It was deleted, it has expired, or it belongs to somebody who has not shared it with you.";
-        return { icon: "search", title: "There is no such conversation", text, canRetry: false };
+        const text = "It was deleted, has expired, or is not shared with you.";
+        return { icon: "search", title: "Conversation not found", text, canRetry: false };
     }
     if (status === 403) {
         const text = "Ask its owner to share it with you.";
         return {
             icon: "people",
-            title: "This conversation is not yours to read",
+            title: "You cannot read this conversation",
             text,
             canRetry: true,
         };
     }
     if (status === null) {
-        const text = "It will be shown as soon as the server answers.";
+        const text = "It loads when the server responds.";
         return { icon: "warning", title: "The server can't be reached", text, canRetry: true };
     }
     return {
         icon: "warning",
-        title: "The conversation can't be shown",
+        title: "The conversation could not be loaded",
         text: reasonOf(error),
         canRetry: true,
     };
 }
 
-/** Nothing is there that could be shown instead. */
+/** No messages are loaded that could be shown instead. */
 function hasError({ error, isMissing, entries }: OpenThread): boolean {
     return isMissing || (error !== null && entries.length === 0);
 }
 
 /**
- * Whether to show <ThreadError /> instead of what was said. Looks again when the server is back, or the
- * user is.
+ * Reports whether to show <ThreadError /> instead of the messages. Reloads when the server is back,
+ * or the user signs in again.
  */
 export function useThreadError(): boolean {
     const thread = useOpenThread();

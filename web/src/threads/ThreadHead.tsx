@@ -19,7 +19,7 @@ function TitleField({ record, onDone }: { record: ThreadRecord; onDone(): void }
     const [text, setText] = useState(record.metadata.title ?? "");
     const isOver = useRef(false);
     const save = () => {
-        if (isOver.current) return; // the field that goes away loses the focus
+        if (isOver.current) return; // the removed field loses the focus
         isOver.current = true;
         onDone();
         const title = text.trim();
@@ -52,7 +52,7 @@ function TitleField({ record, onDone }: { record: ThreadRecord; onDone(): void }
     );
 }
 
-/** F2 renames, as in lists of files. */
+/** F2 renames, as in file managers. */
 function useF2(isOn: boolean, start: () => void) {
     const run = useRef(start);
     run.current = start;
@@ -78,7 +78,7 @@ export function ThreadHead() {
     const canRename = record !== null && record.role !== "viewer";
     useF2(canRename, () => setRenaming(true));
 
-    // The list shows who is at work.
+    // The list shows running agents.
     const wasWorking = useRef(isWorking);
     useEffect(() => {
         if (isWorking && !wasWorking.current) noteThreadChange();
@@ -137,7 +137,7 @@ export function ThreadHead() {
                       isDanger: true,
                       onSelect: () => {
                           removeThread(record);
-                          document.getElementById("main")?.focus(); // its menu goes away
+                          document.getElementById("main")?.focus(); // its menu is removed
                       },
                   } as const,
               ]

@@ -8,13 +8,13 @@ import { fullDate, shortDate } from "./dates";
 import { titleOfRecord, type ThreadRecord } from "./records";
 import styles from "./ThreadItem.module.css";
 
-/** What its state is called, and the style that shows it. */
+/** The label of a thread's state, and its style. */
 function markOf({ status, interrupts = {} }: ThreadRecord): [string, string | undefined] | null {
     if (status === "busy") return ["working", styles.busy];
     if (status === "error") return ["failed", styles.error];
     if (status !== "interrupted") return null;
     const isAsking = Object.values(interrupts).some((asked) => asked.length > 0);
-    return isAsking ? ["asks you", styles.asking] : ["stopped", styles.stopped];
+    return isAsking ? ["needs a reply", styles.asking] : ["stopped", styles.stopped];
 }
 
 interface ItemProps {

@@ -1,4 +1,4 @@
-// The conversations themselves, in groups by day; more come when the end is reached.
+// The conversations, grouped by day; scrolling to the end loads more.
 import { Fragment, useEffect, useMemo, useRef, useState } from "react";
 import { useAssistants } from "@/api/assistants";
 import { reasonOf } from "@/api/client";
@@ -17,7 +17,7 @@ import { ThreadItem } from "./ThreadItem";
 const BUSY_MS = 3000;
 const CLOCK_MS = 30_000;
 
-/** The present, for dates that say how long ago; it goes on while the page is looked at. */
+/** The current time for relative dates, updated while the page is visible. */
 function useNow(): Date {
     const [now, setNow] = useState(() => new Date());
     useEffect(() => {
@@ -30,8 +30,8 @@ function useNow(): Date {
 }
 
 /**
- * The list is read when the page is, when it is looked at again, and often while an agent is at
- * work.
+ * The list is loaded with the page, when the page becomes visible again, and frequently while an
+ * agent is running.
  */
 function useFreshness(threads: ThreadRecord[]) {
     const { token } = useStore(session);
@@ -91,7 +91,7 @@ function Nothing({ text }: { text: string }) {
         <p className={styles.nothing}>
             {text
                 ? `No conversation has “${text}” in its title or messages.`
-                : "What you talk about will be listed here."}
+                : "Your conversations will appear here."}
         </p>
     );
 }
@@ -139,7 +139,7 @@ export function ThreadList() {
             {loading === null && !error && isEmpty && !hasMore && <Nothing text={text} />}
             {error !== null && (
                 <div className={styles.error} role="alert">
-                    <p>The list can't be read. {reasonOf(error)}</p>
+                    <p>Could not load the conversations. {reasonOf(error)}</p>
                     <Button icon="retry" onClick={refreshList}>
                         Try again
                     </Button>

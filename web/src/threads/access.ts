@@ -1,15 +1,15 @@
-// Whether the user may write in the conversation, and what to say where it is written if not.
+// Write access to the conversation, and the notice for the composer without it.
 import { connection } from "@/api/connection";
 import { useStore } from "@/api/store";
 import { useThreadSummary } from "@/chat/openThread";
 import { useRole } from "./records";
 
 export interface Access {
-    /** False for those who may only read. */
+    /** False for read-only participants. */
     canWrite: boolean;
-    /** False also while the server can't be reached: what is typed stays. */
+    /** False also while the server is unreachable: the draft is kept. */
     canSend: boolean;
-    /** Why not, for the composer; null: all is well. */
+    /** The reason, for the composer; null: writing is possible. */
     notice: string | null;
 }
 
@@ -22,17 +22,17 @@ const reader: Access = {
 const missing: Access = {
     canWrite: false,
     canSend: false,
-    notice: "There is nothing here to write in.",
+    notice: "This conversation is not available.",
 };
 const offline: Access = {
     canWrite: true,
     canSend: false,
-    notice: "The server can't be reached. What you write stays here until it is back.",
+    notice: "The server can't be reached. Your draft stays here until it is back.",
 };
 
 export function useAccess(): Access {
     const { threadId, isMissing } = useThreadSummary();
-    const role = useRole(threadId); // the head of the conversation keeps it fresh
+    const role = useRole(threadId); // the header of the conversation keeps it up to date
     const state = useStore(connection);
     if (isMissing) return missing;
     if (role === "viewer") return reader;

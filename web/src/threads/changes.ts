@@ -1,5 +1,5 @@
-// Counts up when a thread was made, renamed, removed or spoken in, here or in another tab: the list
-// looks again.
+// A counter of created, renamed, removed and changed threads, here or in another tab: the list
+// reloads.
 import { createStore } from "@/api/store";
 
 export const threadChanges = createStore(0);

@@ -1,4 +1,4 @@
-// The clipboard, also on pages without https, for which browsers have only the old way.
+// The clipboard, with the legacy fallback for pages without https.
 
 function copyOldWay(text: string): boolean {
     const back = document.activeElement;
@@ -6,7 +6,7 @@ function copyOldWay(text: string): boolean {
     area.value = text;
     area.readOnly = true;
     area.className = "visually-hidden";
-    // In a dialog nothing outside of it can be selected.
+    // Inside a modal dialog nothing outside of it can be selected.
     (back?.closest("dialog") ?? document.body).append(area);
     area.select();
     const isDone = document.execCommand("copy");
@@ -15,9 +15,9 @@ function copyOldWay(text: string): boolean {
     return isDone;
 }
 
-/** Throws when the browser does not let the page have it. */
+/** Throws when the browser denies access. */
 export async function copyText(text: string): Promise<void> {
-    // Typed as always there; without https it is not.
+    // The types declare it as always defined; it is undefined without https.
     const clipboard = navigator.clipboard as Clipboard | undefined;
     if (clipboard) return clipboard.writeText(text);
     if (!copyOldWay(text)) throw new Error("refused");

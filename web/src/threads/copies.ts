@@ -1,4 +1,4 @@
-// A copy of a conversation, with all of its branches: one's own, whoever owns the first.
+// A copy of a conversation with all of its branches, owned by the user.
 import type { Thread } from "@langchain/langgraph-sdk";
 import { ask } from "@/api/client";
 import { threadPath } from "@/api/heddle";

@@ -1,4 +1,4 @@
-// Dates, times and sizes as people say them. Pure.
+// Formats dates, times and sizes. Pure.
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -10,7 +10,7 @@ function dayOf(time: Date): number {
     return new Date(time.getFullYear(), time.getMonth(), time.getDate()).getTime();
 }
 
-/** Whole days of the calendar between both; a day may have 23 or 25 hours. */
+/** Calendar days between both; a day may have 23 or 25 hours. */
 function daysBetween(then: Date, now: Date): number {
     return Math.round((dayOf(now) - dayOf(then)) / DAY);
 }
@@ -38,7 +38,7 @@ export function fullDate(time: string, locale?: string): string {
     return new Date(time).toLocaleString(locale, { dateStyle: "medium", timeStyle: "short" });
 }
 
-/** "in 3 minutes", "in 5 hours", "in 30 days": until then. */
+/** "in 3 minutes", "in 5 hours", "in 30 days". */
 export function until(time: string, now: Date): string {
     const left = Math.max(0, new Date(time).getTime() - now.getTime());
     const say = (count: number, unit: string) => `in ${count} ${unit}${count === 1 ? "" : "s"}`;

@@ -1,4 +1,4 @@
-// The details of a thread as the server has them: size, time to live, who takes part.
+// The details of a thread from the server: size, time to live, participants.
 import { ask } from "@/api/client";
 import { threadPath, type Usage } from "@/api/heddle";
 import type { Role } from "./records";
@@ -46,7 +46,7 @@ export type PruneStrategy = "keep_branches" | "keep_latest";
 export async function getDetails(threadId: string): Promise<Details> {
     const body = { ids: [threadId], select: ["usage", "ttl"], limit: 1 };
     const [found] = await ask<Details[]>("/threads/search", { method: "POST", body });
-    if (!found) throw new Error("This conversation is no longer there.");
+    if (!found) throw new Error("This conversation no longer exists.");
     return found;
 }
 

@@ -1,4 +1,4 @@
-// What was said, as a file. Made here, of what is shown.
+// Exports the shown messages as a file.
 import { getAssistants, nameOf } from "@/api/assistants";
 import type { Entry } from "@/chat/openThread";
 import { fileNameOf, markdownOf } from "./markdown";

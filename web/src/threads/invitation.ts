@@ -1,5 +1,5 @@
-// An invitation to a conversation that somebody opened by its link, `#/?invitation=…`. It is a
-// secret: it leaves the address at once, and waits in this tab until it is accepted or put aside.
+// An invitation opened by its link, `#/?invitation=…`. It is a secret: the page removes it from the
+// URL at once and keeps it in this tab until it is accepted or dismissed.
 import { ask } from "@/api/client";
 import { keep, readKept } from "@/api/storage";
 import { createStore } from "@/api/store";
@@ -15,7 +15,7 @@ export function setInvitation(token: string | null) {
     invitation.set(token);
 }
 
-/** What the page's own links look like. */
+/** The format of the page's invitation links. */
 export function linkOf(token: string): string {
     const { origin, pathname } = window.location;
     return `${origin}${pathname}#/?invitation=${encodeURIComponent(token)}`;
@@ -31,7 +31,7 @@ function take() {
 take();
 window.addEventListener("hashchange", take);
 
-/** Which thread it opens. */
+/** The thread of the invitation. */
 export async function accept(token: string): Promise<string> {
     const { thread_id } = await ask<{ thread_id: string }>("/invitations/accept", {
         method: "POST",

@@ -1,10 +1,10 @@
-// The aliases of issuers that somebody may belong to, as far as the page can tell: a way to sign in
-// is called as its issuer unless it was given a name of its own. Others can be typed.
+// Known aliases of issuers: a sign-in method has the name of its issuer unless it is configured
+// with another one. Other aliases can be typed.
 import type { Settings } from "@/api/heddle";
 import { session } from "@/api/session";
 import { issuerOf } from "@/signin/person";
 
-/** The user's own first, if it is known. */
+/** The user's own issuer first, if known. */
 export function knownIssuers(settings: Settings | null): { own: string; all: string[] } {
     const { token, way } = session.get();
     const ways = settings?.sign_in ?? [];

@@ -1,5 +1,4 @@
-// The list of conversations: the pages that were loaded so far of what is searched for, newest
-// first.
+// The list of conversations: the pages loaded so far for the search text, newest first.
 import { createStore, useStore } from "@/api/store";
 import { onOtherPerson } from "@/signin/identity";
 import { threadChanges } from "./changes";
@@ -8,11 +7,11 @@ import { searchThreads, type ThreadRecord } from "./records";
 export interface ThreadsList {
     text: string;
     threads: ThreadRecord[];
-    /** There are more than were loaded. */
+    /** More threads exist than are loaded. */
     hasMore: boolean;
     /**
-     * "first": nothing is there yet; "more": a page is on its way; "again": what is shown is read
-     * anew.
+     * "first": nothing is loaded yet; "more": the next page is loading; "again": the loaded pages
+     * are reloading.
      */
     loading: "first" | "more" | "again" | null;
     error: unknown;
@@ -36,7 +35,7 @@ async function load(loading: NonNullable<ThreadsList["loading"]>, offset: number
         if (signal.aborted) return;
         list.update((before) => {
             const known = new Set(found.map((thread) => thread.thread_id));
-            // A thread that moved to the top since pushes the others down: none is shown twice.
+            // A thread that moved to the top pushes the others down: none is shown twice.
             const kept = before.threads
                 .slice(0, offset)
                 .filter((thread) => !known.has(thread.thread_id));
@@ -58,7 +57,7 @@ export function loadMore() {
         void load("more", threads.length, PAGE);
 }
 
-/** Reads what is shown anew. */
+/** Reloads the shown pages. */
 export function refreshList() {
     const { threads, loading } = list.get();
     if (loading === "first" && asked) return;
@@ -77,7 +76,7 @@ export function searchList(text: string) {
 
 threadChanges.subscribe(refreshList);
 
-// What one user sees is not for the next.
+// Another user must not see this user's list.
 onOtherPerson(() => {
     asked?.abort();
     asked = null;

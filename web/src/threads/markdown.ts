@@ -24,7 +24,7 @@ export function markdownOf(title: string, messages: ExportedMessage[]): string {
     return `${[`# ${title}`, ...parts].join("\n\n")}\n`;
 }
 
-/** A name that every file system takes. */
+/** A name that is valid on every file system. */
 export function fileNameOf(title: string, ending: string): string {
     const plain = title
         .normalize("NFKD")

@@ -1,5 +1,5 @@
-// What is known of threads beside what was said in them: title, role, status. Read without their
-// values, because lists must stay small however long the conversations are.
+// Records of threads without their messages: title, role, status. Loaded without values, so that
+// lists stay small however long the conversations are.
 import type { ThreadStatus } from "@langchain/langgraph-sdk";
 import { useEffect, useSyncExternalStore } from "react";
 import { ask } from "@/api/client";
@@ -16,18 +16,18 @@ export interface ThreadRecord {
     created_at: string;
     updated_at: string;
     status: ThreadStatus;
-    /** What is asked, by task. A thread that somebody stopped is interrupted and asks nothing. */
+    /** Interrupts by task. A stopped thread is interrupted without any. */
     interrupts?: Record<string, unknown[]>;
     metadata: { title?: string; assistant_id?: string; graph_id?: string; [name: string]: unknown };
-    /** Only where people sign in. */
+    /** Only on servers with sign-in. */
     role?: Role;
-    /** How its first human message begins; null: there is none. */
+    /** The start of its first human message; null: none. */
     label?: string | null;
 }
 
 export interface Read {
     record: ThreadRecord | null;
-    /** Why it can't be read; null: it could, or is being read. */
+    /** Why it could not be loaded; null: loaded, or loading. */
     error: unknown;
     isLoading: boolean;
 }
@@ -46,7 +46,7 @@ const unread: Read = { record: null, error: null, isLoading: true };
 
 const reads = createStore<ReadonlyMap<string, Read>>(new Map());
 
-// What one user has seen is not for the next.
+// Another user must not see this user's records.
 onOtherPerson(() => reads.set(new Map()));
 
 interface Search {
@@ -77,7 +77,7 @@ export async function loadRecord(threadId: string): Promise<void> {
     }
 }
 
-/** The record of a thread, read now and whenever threads change. */
+/** The record of a thread, loaded now and whenever threads change. */
 export function useRecord(threadId: string, exists: boolean): Read {
     const changes = useStore(threadChanges);
     useEffect(() => {
@@ -87,8 +87,7 @@ export function useRecord(threadId: string, exists: boolean): Read {
 }
 
 /**
- * What the user may do with a thread whose record is read elsewhere; undefined: not known, or
- * everything.
+ * The user's role in a thread whose record is loaded elsewhere; undefined: unknown, or full access.
  */
 export function useRole(threadId: string): Role | undefined {
     return useSyncExternalStore(reads.subscribe, () => reads.get().get(threadId)?.record?.role);
@@ -99,7 +98,7 @@ export function titleOfRecord(record: ThreadRecord | null): string {
     return record?.label ? titleOf(record.label) : "Untitled conversation";
 }
 
-/** Shown at once; taken back when the server refuses. */
+/** Shown at once; reverted if the server rejects it. */
 export async function rename(record: ThreadRecord, title: string): Promise<void> {
     const threadId = record.thread_id;
     const renamed = { ...record, metadata: { ...record.metadata, title } };

@@ -1,5 +1,5 @@
-// Deleting conversations, with a way back: a thread vanishes at once, and is deleted when the time
-// for an Undo has passed, or when the page goes away.
+// Deletes conversations with undo: a thread disappears at once and is deleted when the undo time
+// has passed, or when the page closes.
 import { ask, reasonOf, statusOf } from "@/api/client";
 import { threadPath } from "@/api/heddle";
 import { createStore, useStore } from "@/api/store";
@@ -16,7 +16,7 @@ interface Removal {
 
 const UNDO_MS = 7000;
 const pending = new Map<string, Removal>();
-/** Threads that are gone, for the user: those that will be deleted, and those that just were. */
+/** Threads hidden from the user: waiting for deletion, or just deleted. */
 const hidden = createStore<ReadonlySet<string>>(new Set());
 
 export const useHidden = () => useStore(hidden);
@@ -52,7 +52,7 @@ async function remove(threadId: string, keepalive = false): Promise<void> {
         await ask(threadPath(threadId), { method: "DELETE", keepalive });
         noteThreadChange();
     } catch (error) {
-        if (statusOf(error) === 404) return; // somebody else was faster
+        if (statusOf(error) === 404) return; // already deleted elsewhere
         hide(threadId, false);
         toast(`“${titleOfRecord(removal.record)}” could not be deleted. ${reasonOf(error)}`, {
             kind: "error",
@@ -74,7 +74,7 @@ export function removeThread(record: ThreadRecord) {
     if (wasShown) goToThread(null);
 }
 
-/** Deletes at once what waits: nobody can undo it any more. */
+/** Deletes all waiting threads now: undo is no longer possible. */
 export function flushRemovals(): Promise<unknown> {
     return Promise.all([...pending.keys()].map((threadId) => remove(threadId, true)));
 }

@@ -19,10 +19,10 @@ export function Button({ kind = "plain", icon, className = "", children, ...rest
 
 interface IconButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
     icon: IconName;
-    /** What it does: its accessible name, and the tooltip below it. */
+    /** The accessible name, and the text of the tooltip. */
     label: string;
     kind?: "quiet" | "primary";
-    /** Where the tooltip is aligned, so that it stays on the screen. */
+    /** The alignment of the tooltip, so that it stays in the window. */
     tip?: "middle" | "left" | "right";
     ref?: Ref<HTMLButtonElement>;
 }

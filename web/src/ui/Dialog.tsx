@@ -1,5 +1,5 @@
-// A modal dialog on the browser's own: it keeps the focus, closes with Escape, and gives the focus
-// back.
+// A modal dialog on the browser's <dialog>: it traps the focus, closes with Escape, and returns the
+// focus.
 import { useId, useLayoutEffect, useRef, type ReactNode } from "react";
 import { IconButton } from "./Button";
 import styles from "./Dialog.module.css";
@@ -17,7 +17,7 @@ export function Dialog({ title, onClose, children, actions, isWide = false }: Di
     const ref = useRef<HTMLDialogElement>(null);
     const id = useId();
 
-    // Closed before it is taken away: the browser gives the focus back then.
+    // Close it before removal: only then does the browser return the focus.
     useLayoutEffect(() => {
         const dialog = ref.current;
         if (dialog && !dialog.open) dialog.showModal();
@@ -34,7 +34,7 @@ export function Dialog({ title, onClose, children, actions, isWide = false }: Di
                 onClose();
             }}
             onClick={(event) => {
-                if (event.target === ref.current) onClose(); // the veil
+                if (event.target === ref.current) onClose(); // the backdrop
             }}
         >
             <div className={styles.box}>

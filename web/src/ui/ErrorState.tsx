@@ -1,4 +1,4 @@
-// Stands where something can't be shown: why, and where to go from here.
+// Shown in place of content that could not be loaded: the reason, and actions.
 import type { ReactNode } from "react";
 import { Icon, type IconName } from "./icons";
 import styles from "./ErrorState.module.css";
@@ -7,7 +7,7 @@ interface Props {
     icon: IconName;
     title: string;
     text: string;
-    /** Buttons: what can be done about it. */
+    /** Buttons for recovery. */
     children: ReactNode;
 }
 

@@ -1,4 +1,4 @@
-// Labelled inputs, with a hint or what is wrong below them.
+// Labelled inputs, with a hint or an error below them.
 import {
     useId,
     type InputHTMLAttributes,
@@ -14,7 +14,7 @@ interface Labelled {
     error?: string | null;
 }
 
-/** What an input needs to belong to its label and its note. */
+/** The attributes that connect an input to its label and note. */
 interface Bound {
     id: string;
     className: string | undefined;

@@ -1,5 +1,4 @@
-// A button that opens a list of actions. Arrow keys move, Escape closes, the focus returns to the
-// button.
+// A button that opens a menu. Arrow keys move, Escape closes, the focus returns to the button.
 import { useEffect, useId, useLayoutEffect, useRef, useState, type KeyboardEvent } from "react";
 import { IconButton } from "./Button";
 import { Icon, type IconName } from "./icons";
@@ -24,7 +23,7 @@ interface MenuProps {
 
 const EDGE_PX = 8;
 
-/** A list that would stick out of the window is moved back into it: sideways, or above its button. */
+/** Moves a menu that would leave the window back into it: sideways, or above its button. */
 function keepInside(list: HTMLElement) {
     const { left, right, bottom, height } = list.getBoundingClientRect();
     const above = list.parentElement?.getBoundingClientRect().top ?? 0;

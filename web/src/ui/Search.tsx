@@ -1,10 +1,10 @@
-// Where one looks for something in a list.
+// A search field above a list.
 import { IconButton } from "./Button";
 import { Icon } from "./icons";
 import styles from "./Search.module.css";
 
 interface SearchProps {
-    /** What is looked for: its accessible name. */
+    /** The accessible name. */
     label: string;
     text: string;
     onText(text: string): void;
@@ -25,7 +25,8 @@ export function Search({ label, text, onText }: SearchProps) {
                 onChange={(event) => onText(event.target.value)}
                 onKeyDown={(event) => {
                     if (event.key !== "Escape" || !text) return;
-                    event.stopPropagation(); // the first Escape empties the field, the second closes what it is in
+                    // the first Escape clears the field, the second closes its container
+                    event.stopPropagation();
                     onText("");
                 }}
             />

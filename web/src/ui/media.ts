@@ -1,11 +1,11 @@
-// What the window is like, and what it is used with.
+// Media queries: window size and pointer.
 import { useCallback, useSyncExternalStore } from "react";
 
-/** The list of conversations lies above the page. */
+/** The sidebar lies over the page. */
 export const narrow = window.matchMedia("(max-width: 50rem)");
 /** A drawer covers the conversation. */
 export const small = window.matchMedia("(max-width: 40rem)");
-/** Fingers, and a keyboard on the screen. */
+/** Touch input with an on-screen keyboard. */
 export const touch = window.matchMedia("(pointer: coarse)");
 
 export function useMatches(query: MediaQueryList): boolean {

@@ -1,6 +1,6 @@
 import { useEffect, type RefObject } from "react";
 
-/** Calls `leave` when somebody points, or moves the focus, outside of `root` while `isOpen`. */
+/** Calls `leave` on a pointer press or focus outside of `root` while `isOpen`. */
 export function useOutside(
     root: RefObject<HTMLElement | null>,
     isOpen: boolean,

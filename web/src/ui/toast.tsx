@@ -1,4 +1,4 @@
-// Short notices at the bottom, some with an action such as Undo. Screen readers are told.
+// Short notices at the bottom, some with an action such as Undo, announced to screen readers.
 import { createStore, useStore } from "@/api/store";
 import { Button, IconButton } from "./Button";
 import styles from "./toast.module.css";
@@ -12,20 +12,20 @@ export interface Toast {
 
 interface Options extends Partial<Pick<Toast, "kind" | "action">> {
     ms?: number;
-    /** Its time is over, or it was closed: what its action would have taken back is done. */
+    /** Called when the notice expires or is closed: undo is no longer possible. */
     onOver?(): void;
 }
 
 const SHOWN_MS = 7000;
 const MOST = 4;
 const toasts = createStore<Toast[]>([]);
-/** How long each has, and what is done then. */
+/** The remaining time of each notice, and its end callback. */
 const times = new Map<number, { ms: number; onOver?(): void }>();
 const timers = new Map<number, ReturnType<typeof setTimeout>>();
 let isHeld = false;
 let count = 0;
 
-/** Nothing goes away while somebody points at a notice or is in it with the keyboard. */
+/** Notices stay while the pointer or the focus is on one. */
 function hold(isOn: boolean) {
     isHeld = isOn;
     for (const timer of timers.values()) clearTimeout(timer);
@@ -55,7 +55,7 @@ export function dismiss(id: number) {
     toasts.update((list) => list.filter((toast) => toast.id !== id));
 }
 
-/** Errors stay until they are closed. Returns the id, for dismiss(). */
+/** Errors stay until closed. Returns the id, for dismiss(). */
 export function toast(text: string, options: Options = {}): number {
     const id = ++count;
     const kind = options.kind ?? "info";
@@ -67,10 +67,10 @@ export function toast(text: string, options: Options = {}): number {
     return id;
 }
 
-/** The button that was pressed goes away: the focus is not lost with it. */
+/** The pressed button is removed: keep the focus on the page. */
 function leave(close: () => void) {
     close();
-    hold(false); // nobody points at what is gone
+    hold(false); // the pointer is no longer on a removed notice
     document.getElementById("main")?.focus();
 }
 

@@ -2,7 +2,7 @@
 import { expect, type Locator, type Page } from "@playwright/test";
 import type { Heddle } from "./heddle";
 
-export type Room = {
+export type Chat = {
     page: Page;
     /** Opens a new conversation, or a thread. */
     open(heddle: Heddle, thread?: string): Promise<void>;
@@ -22,7 +22,7 @@ export type Room = {
     thread(): Promise<string>;
 };
 
-export function roomOf(page: Page): Room {
+export function chatOf(page: Page): Chat {
     const composer = page.getByLabel("Message", { exact: true });
     const send = page.getByRole("button", { name: "Send", exact: true });
     const stop = page.getByRole("button", { name: "Stop", exact: true });
