@@ -1,4 +1,4 @@
-// The browser is Debian's Chromium; `run` says where everything is.
+// Uses Debian's Chromium; `run` sets the paths.
 import { defineConfig } from "@playwright/test";
 
 const out = process.env.HEDDLE_BROWSER_OUT ?? "/tmp/heddle-browser";

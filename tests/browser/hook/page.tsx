@@ -1,4 +1,4 @@
-// The smallest page with branches: the official hook, and nothing else that knows about them.
+// The smallest page with branches, on the official hook alone.
 import { useState } from "react";
 import { createRoot } from "react-dom/client";
 import type { Checkpoint, Message } from "@langchain/langgraph-sdk";
@@ -14,8 +14,8 @@ const fresh = (content: Message["content"]) => ({
 });
 
 /**
- * Where a message was put in. A retry of a retry begins where the first did, so that they are all
- * alternatives.
+ * The checkpoint that a message was input at. A retry of a retry starts there too, so that all
+ * retries are alternatives.
  */
 function forkOf(
     thread: Thread,
@@ -63,7 +63,7 @@ function Human({ thread, message }: { thread: Thread; message: Message }) {
     const options = meta?.branchOptions ?? [];
     const parent = forkOf(thread, meta?.firstSeenState?.parent_checkpoint);
 
-    // Fresh ids: with the old one the message would be replaced wherever it is.
+    // New ids: with the old id the message would be replaced on every branch.
     function again(content: Message["content"]) {
         setDraft(null);
         const next = fresh(content);

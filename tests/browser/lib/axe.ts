@@ -1,4 +1,4 @@
-// WCAG 2.1 AA as far as axe can tell, in both colour schemes.
+// WCAG 2.1 AA, as far as axe can check it, in both colour schemes.
 import { readFileSync } from "node:fs";
 import { expect, type Page } from "@playwright/test";
 
@@ -26,7 +26,7 @@ async function violations(page: Page, runOnly: typeof ALL): Promise<string[]> {
     );
 }
 
-/** Colours that change slowly have changed. */
+/** Waits until colour transitions have ended. */
 async function settle(page: Page) {
     await page.evaluate(async () => {
         const ending = document
@@ -37,7 +37,7 @@ async function settle(page: Page) {
     });
 }
 
-/** All rules as the page is, and those about colours in the other scheme too. */
+/** All rules in the current scheme, and the colour rules in the other scheme. */
 export async function expectNoViolations(page: Page) {
     const html = page.locator("html");
     await page.evaluate(SOURCE);

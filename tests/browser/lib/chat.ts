@@ -1,4 +1,4 @@
-// The page as people use it: found by roles and names, as a screen reader finds things.
+// The page as users operate it: found by roles and names, as a screen reader finds elements.
 import { expect, type Locator, type Page } from "@playwright/test";
 import type { Heddle } from "./heddle";
 
@@ -12,13 +12,13 @@ export type Chat = {
     /** All messages shown; `message(text)` one of them. */
     messages: Locator;
     message(text: string | RegExp): Locator;
-    /** Writes and sends; does not wait for an answer. */
+    /** Writes and sends; does not wait for the answer. */
     say(text: string): Promise<void>;
-    /** Writes, sends, and waits until the agent has answered and nothing is at work. */
+    /** Writes, sends, and waits until the agent has answered and no run is active. */
     ask(text: string, answer: string | RegExp): Promise<void>;
-    /** Waits until nothing is at work. */
+    /** Waits until no run is active. */
     idle(): Promise<void>;
-    /** The thread that the address names. */
+    /** The thread in the URL. */
     thread(): Promise<string>;
 };
 

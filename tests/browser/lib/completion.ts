@@ -1,4 +1,4 @@
-// An answer as models of the OpenAI kind write it, piece by piece.
+// A streamed answer in OpenAI's format, chunk by chunk.
 import type { ServerResponse } from "node:http";
 
 const chunk = (delta: object, finish: string | null = null) =>

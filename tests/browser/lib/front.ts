@@ -1,5 +1,5 @@
-// For those who work on the page: serves the folder that `vite build` made with the headers that
-// the server gives the embedded page, and hands everything else on to a server, streams too.
+// Serves a folder built by `vite build` with the headers of the embedded page, and proxies all
+// other requests, including streams, to a server.
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { request, type IncomingMessage, type ServerResponse } from "node:http";
 import { createHash } from "node:crypto";
@@ -55,7 +55,7 @@ function give(file: string, asked: IncomingMessage, answer: ServerResponse) {
     answer.end(asked.method === "HEAD" ? undefined : body);
 }
 
-/** A server that is gone looks gone: the connection breaks, as it would without this one. */
+/** An unreachable server breaks the connection, as it would without this proxy. */
 function handOn(port: number, asked: IncomingMessage, answer: ServerResponse, settings: boolean) {
     const further = request(
         { host: "127.0.0.1", port, method: asked.method, path: asked.url, headers: asked.headers },
@@ -81,7 +81,7 @@ function handOn(port: number, asked: IncomingMessage, answer: ServerResponse, se
     asked.pipe(further);
 }
 
-/** `folder` at /, everything else from the server at `port`, whether it is there already or not. */
+/** `folder` at /, everything else from the server at `port`, which may start later. */
 export function startFront(folder: string, port: number): Promise<Listening> {
     return listen((asked, answer) => {
         const path = new URL(asked.url ?? "/", "http://x").pathname;

@@ -17,14 +17,14 @@ import {
 import { addPage } from "./watch";
 
 export type ServeOptions = {
-    /** What its model says; without it the built-in words of the scripted model count. */
+    /** The script of its model; without it the built-in rules of the scripted model apply. */
     script?: Script;
     /** Members of the configuration file. */
     config?: Record<string, unknown>;
-    /** Demands credentials: API keys, which key() makes. For issuers give `config.auth` instead. */
+    /** Requires API keys, which key() creates. For issuers set `config.auth` instead. */
     auth?: boolean;
     env?: Environment;
-    /** More flags. */
+    /** Additional flags. */
     options?: string[];
     /** The optimised program instead of the one with sanitizers. */
     release?: boolean;
@@ -33,17 +33,17 @@ export type ServeOptions = {
 };
 
 export type Heddle = Program & {
-    /** Where the page is. It stays the same over restarts. */
+    /** The URL of the page. It stays the same over restarts. */
     readonly url: string;
-    /** The model that the agents of this server ask. */
+    /** The model of this server's agents. */
     readonly model: Mock;
-    /** The official client; with a token as that user. */
+    /** The official client; with a token, as that user. */
     client(token?: string): Client;
-    /** One plain request; the answer's JSON. Throws when the status is not as expected. */
+    /** One plain request; returns the response's JSON. Throws on an unexpected status. */
     ask<T = unknown>(method: string, path: string, body?: unknown, more?: AskOptions): Promise<T>;
     /** stop() or kill(), and start() on the same port and database. */
     restart(how?: "stop" | "kill"): Promise<void>;
-    /** An API key of somebody (with `auth`). */
+    /** An API key of a user (with `auth`). */
     key(subject: string, ...flags: string[]): string;
 };
 export type AskOptions = { status?: number; token?: string };

@@ -1,5 +1,5 @@
-// A model whose words come when a test says so: what is seen in the middle of an answer does not
-// depend on time.
+// A model whose chunks are released by the test: a state in the middle of an answer does not depend
+// on time.
 import type { ServerResponse } from "node:http";
 import { beginAnswer, endAnswer, sayPiece } from "./completion";
 import { listen } from "./listen";
@@ -8,11 +8,11 @@ import { waitFor } from "./programs";
 export type HeldModel = {
     /** For OPENAI_BASE_URL: serve({ env: { OPENAI_BASE_URL: held.baseUrl } }). */
     readonly baseUrl: string;
-    /** How often it was asked so far. */
+    /** The number of requests so far. */
     readonly calls: number;
-    /** Waits until it is asked for the n-th time (from 1). */
+    /** Waits for the n-th request (from 1). */
     asked(call: number): Promise<void>;
-    /** Says a piece of the n-th answer. */
+    /** Sends a chunk of the n-th answer. */
     say(call: number, text: string): void;
     /** Ends the n-th answer. */
     end(call: number): void;

@@ -1,7 +1,7 @@
-// Requests of the page that wait, so that what is seen meanwhile can be looked at.
+// Holds requests of the page, so that a test can check the page meanwhile.
 import type { Page } from "@playwright/test";
 
-/** Requests to `path` wait until they are let go. */
+/** Requests to `path` wait for letGo(). */
 export async function hold(page: Page, path: string | RegExp, method = "GET") {
     let letGo = () => {};
     const gate = new Promise<void>((resolve) => (letGo = resolve));
@@ -10,7 +10,7 @@ export async function hold(page: Page, path: string | RegExp, method = "GET") {
         if (route.request().method() !== method) return route.fallback();
         count += 1;
         await gate;
-        await route.continue().catch(() => undefined); // nobody waits for it any more
+        await route.continue().catch(() => undefined); // the request was cancelled
     });
     return { letGo, held: () => count };
 }

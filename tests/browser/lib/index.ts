@@ -1,7 +1,7 @@
-// What specs import:
+// The imports of specs:
 //
 //   import { expect, test } from "../lib";
-//   test("says something", async ({ heddle, chat }) => { … });
+//   test("the page does something", async ({ heddle, chat }) => { … });
 import { test as base, expect } from "@playwright/test";
 import { startHeddle, type Heddle, type ServeOptions } from "./heddle";
 import { startIssuer, type Issuer } from "./issuer";
@@ -16,24 +16,20 @@ type Serve = (options?: ServeOptions) => Promise<Heddle>;
 type Fixtures = {
     /** serve(options): a server for this test alone, with its own model. */
     serve: Serve;
-    /** mock(script): one more model. */
+    /** mock(script): an additional model. */
     mock: (script?: Script) => Promise<Mock>;
-    /**
-     * pace(pieces, held): a model that counts but keeps the last pieces until it is told to finish.
-     */
+    /** pace(pieces, held): a model that counts but holds the last pieces back until finish(). */
     pace: (pieces: string[], held: number) => Promise<PacedModel>;
     weather: Weather;
-    /**
-     * Somebody who signs people in: serve({ config: { auth: { issuers: [issuer.config()] } } }).
-     */
+    /** An identity provider: serve({ config: { auth: { issuers: [issuer.config()] } } }). */
     issuer: Issuer;
-    /** What the page may not do; looked at after every test. */
+    /** Forbidden behaviour of the page; checked after every test. */
     watch: Watch;
-    /** The page at work: what people see and press. */
+    /** The page: elements that users see and press. */
     chat: Chat;
 };
 type Shared = {
-    /** One server for all tests of a worker: its threads and assistants are everybody's. */
+    /** One server for all tests of a worker: they share its threads and assistants. */
     heddle: Heddle;
 };
 
@@ -54,7 +50,7 @@ export const test = base.extend<Fixtures, Shared>({
             made.push(heddle);
             return heddle;
         });
-        // A page that is still open would complain that its server is gone.
+        // Close the pages first: an open page would report its stopped server.
         for (const page of context.pages()) await page.goto("about:blank");
         for (const heddle of made.reverse()) await heddle.remove();
     },

@@ -1,24 +1,24 @@
 // An OpenID Connect issuer: discovery, authorization code with PKCE, refresh tokens, a key set.
-// Whoever comes is signed in as `user` at once, unless the issuer is told to refuse.
+// Signs in as `user` without a form, unless the test sets an error.
 import { createHash, createSign, generateKeyPairSync, randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { listen } from "./listen";
 
 export type Issuer = {
     url: string;
-    /** Who signs in next. */
+    /** The next user. */
     user: string;
-    /** Seconds that a token is good for. */
+    /** The lifetime of a token in seconds. */
     lifetime: number;
-    /** What the next authorization answers instead of a code: "access_denied". */
+    /** The error of the next authorization instead of a code: "access_denied". */
     refuses: string | null;
-    /** Requests to the token endpoint: grant types, in order. */
+    /** The grant types of the requests to the token endpoint, in order. */
     grants: string[];
     /**
-     * Member of `auth.issuers` of the configuration; `more` are members for signing in by the page.
+     * A member of `auth.issuers` in the configuration; `more` are members for sign-in on the page.
      */
     config(more?: object): Record<string, unknown>;
-    /** A token, as the token endpoint would give it. */
+    /** A token as the token endpoint issues it. */
     token(subject: string, claims?: object): string;
     close(): Promise<void>;
 };

@@ -1,4 +1,4 @@
-// The page without a mouse: Tab, Enter, Escape and arrows, and a focus that can be seen.
+// The page without a mouse: Tab, Enter, Escape, arrow keys, and a visible focus.
 import { expect, type Locator, type Page } from "@playwright/test";
 
 const MOST_TABS = 120;
@@ -9,14 +9,14 @@ async function isFocused(target: Locator): Promise<boolean> {
     );
 }
 
-/** What has the focus is seen to have it: an outline or a shadow, and it is not scrolled away. */
+/** The focused element has an outline or a shadow, and is in the viewport. */
 export async function expectVisibleFocus(page: Page) {
     const seen = await page.evaluate(() => {
         const element = document.activeElement;
         if (!element || element === document.body) return "nothing has the focus";
         if (!element.matches(":focus-visible"))
             return `no visible focus: ${element.outerHTML.slice(0, 200)}`;
-        // The mark may be of the element, or of the field around it.
+        // The mark may be on the element, or on the field around it.
         const near = [element, element.parentElement, element.parentElement?.parentElement];
         for (const at of near) {
             if (!at) continue;
@@ -42,7 +42,7 @@ export async function tabTo(page: Page, target: Locator, key: "Tab" | "Shift+Tab
     throw new Error(`no ${key} leads to ${String(target)}`);
 }
 
-/** Goes there by Tab and presses Enter. */
+/** Tabs to `target` and presses Enter. */
 export async function press(page: Page, target: Locator, key: "Tab" | "Shift+Tab" = "Tab") {
     await tabTo(page, target, key);
     await page.keyboard.press("Enter");

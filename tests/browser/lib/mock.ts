@@ -1,5 +1,5 @@
-// A scripted model: `heddle mock-model` (docs/mock-model.md). Without a script it says "You said:
-// …", calls tools by `use NAME with {…}`, is slow by `slowly` and fails by `fail with 500`.
+// A scripted model: `heddle mock-model` (docs/mock-model.md). Without a script it answers "You
+// said: …", calls tools by `use NAME with {…}`, is slow by `slowly` and fails by `fail with 500`.
 import { join } from "node:path";
 import {
     answersAt,
@@ -56,11 +56,11 @@ export type Mock = Program & {
     readonly url: string;
     /** For OPENAI_BASE_URL, or `base_url` of an assistant's configurable. */
     readonly baseUrl: string;
-    /** A configurable for a run or an assistant that asks this model. */
+    /** A configurable for a run or an assistant that uses this model. */
     configurable(more?: object): Record<string, unknown>;
-    /** What it was asked, oldest first. */
+    /** The recorded requests, oldest first. */
     requests(): Promise<Request[]>;
-    /** Forgets what it was asked, and begins its script anew. */
+    /** Clears the recorded requests and restarts the script. */
     forget(): Promise<void>;
 };
 

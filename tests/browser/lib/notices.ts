@@ -1,11 +1,10 @@
-// Notices that go away by themselves: for those who look at them they stay, so that a slow machine
-// has the time.
+// Keeps notices that expire visible, so that a slow machine has time to check them.
 import type { Page } from "@playwright/test";
 
-/** As the page has them: toasts and Undo, "Reconnected", "Copied". */
+/** The notices' durations in the page: toasts and Undo, "Reconnected", "Copied". */
 const TIMES_MS = [7000, 3000, 1500];
 
-/** From the next load of the page on; what it returns lets the time pass. */
+/** Takes effect on the next load of the page; the returned function lets the time pass. */
 export async function holdNotices(page: Page): Promise<() => Promise<void>> {
     await page.addInitScript((times) => {
         const held: (() => void)[] = [];

@@ -1,5 +1,5 @@
-// A model that counts, a word every 40 ms, but not further than a test lets it: whatever happens in
-// the middle of an answer happens there, however long a test takes to get to it.
+// A model that counts, a word every 40 ms, but not beyond the limit set by the test: an event in
+// the middle of an answer happens there, however long the test takes.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { setTimeout as pause } from "node:timers/promises";
 import { beginAnswer, endAnswer, sayPiece } from "./completion";
@@ -8,13 +8,13 @@ import { listen } from "./listen";
 export type PacedModel = {
     /** For serve({ env: paced.env }). */
     readonly env: { OPENAI_BASE_URL: string };
-    /** How often it was asked so far. */
+    /** The number of requests so far. */
     readonly calls: number;
-    /** How many of its answers nobody waits for any more, though they are not complete. */
+    /** The number of incomplete answers whose request was cancelled. */
     readonly left: number;
-    /** Lets it say so many pieces more. */
+    /** Allows this many more pieces. */
     goOn(pieces: number): void;
-    /** Lets it say the rest. */
+    /** Allows the rest. */
     finish(): void;
     close(): Promise<void>;
 };
@@ -31,8 +31,8 @@ async function lastOf(asked: IncomingMessage): Promise<string> {
 }
 
 /**
- * Whoever says "count" gets `pieces`, the last `held` of them after finish(); others "You said: …".
- * `{{call}}` in a piece is the number of the request.
+ * A message with "count" gets `pieces`, the last `held` of them after finish(); other messages get
+ * "You said: …". `{{call}}` in a piece is the number of the request.
  */
 export async function startPacedModel(pieces: string[], held: number): Promise<PacedModel> {
     let calls = 0;

@@ -1,6 +1,6 @@
 // The programs under test: `heddle serve` and `heddle mock-model`, on free loopback ports.
 //
-// Both end well or fail the test: stop() insists on status 0 and on sanitizers that stay silent.
+// stop() requires exit status 0 and no sanitizer report, or the test fails.
 import { spawn, spawnSync, type ChildProcess } from "node:child_process";
 import { createSocket } from "node:dgram";
 import {
@@ -20,7 +20,7 @@ import { setTimeout as pause } from "node:timers/promises";
 const START_MS = 120_000;
 const STOP_MS = 120_000;
 const COMPLAINT = /(ERROR: \w+Sanitizer|runtime error:|SUMMARY: \w+Sanitizer)/;
-// What the environment of whoever runs the tests may have, and no test may find.
+// Variables of the caller's environment that must not reach a test.
 const FOREIGN =
     /^(HEDDLE_|LANG|OPENAI_|ANTHROPIC_|GOOGLE_|GEMINI_|CUSTOM_API_KEY|MODEL_NAME|(http|https|all|no)_proxy$)/i;
 
@@ -37,7 +37,7 @@ export function cleanEnvironment(more: Environment = {}): Environment {
     return { ...kept, ...more };
 }
 
-/** The program: the one with sanitizers when there is one, unless the test is about speed. */
+/** The program: the build with sanitizers if there is one, unless the test measures speed. */
 export function binary(release = false): string {
     const { HEDDLE_BUILD = "build", HEDDLE_BUILD_ASAN } = process.env;
     const folders =
@@ -47,8 +47,8 @@ export function binary(release = false): string {
     return found;
 }
 
-// Ports that the system gives to nobody, in shares (tests/api/lib/server.py takes from the same): a
-// server that was killed must find its own free again, whoever else runs tests on this machine.
+// Ports outside of the system's ephemeral range, in shares (tests/api/lib/server.py uses the same):
+// a killed server must find its port free again while other tests run on this machine.
 const FIRST_PORT = 20_000;
 const PORTS_EACH = 200;
 const SHARES = 60;
@@ -64,7 +64,9 @@ async function isOurs(first: number): Promise<boolean> {
     });
 }
 
-/** The first port of a share that is this process's until it ends: it holds the same one of UDP. */
+/**
+ * Reserves the first port of a share for this process by binding the UDP port with the same number.
+ */
 async function takeShare(): Promise<number> {
     const from = Math.floor(Math.random() * SHARES);
     for (let i = 0; i < SHARES; i++) {
@@ -85,7 +87,7 @@ async function isFree(port: number): Promise<boolean> {
     });
 }
 
-/** One that no other test is given while this process lives, until all of its share were given. */
+/** A port that no other test uses while this process lives, until its share is used up. */
 export async function freePort(): Promise<number> {
     share ??= takeShare();
     const first = await share;
@@ -96,7 +98,7 @@ export async function freePort(): Promise<number> {
     throw new Error("no port is free");
 }
 
-/** Waits until `condition` gives something; what it gave. */
+/** Waits until `condition` returns a value, and returns it. */
 export async function waitFor<T>(
     condition: () => Promise<T | false | null | undefined> | T | false | null | undefined,
     what = "a condition",
@@ -119,9 +121,9 @@ export type Program = {
     readonly folder: string;
     readonly running: boolean;
     start(): Promise<void>;
-    /** SIGTERM: must end with status 0 and without a word of the sanitizers. */
+    /** SIGTERM: must exit with status 0 and without a sanitizer report. */
     stop(): Promise<void>;
-    /** kill -9: nothing can be saved any more. */
+    /** kill -9: the program saves nothing. */
     kill(): Promise<void>;
     log(): string;
     /** Stops it and removes its folder. */
@@ -219,7 +221,7 @@ export function program({ command, env, folder, ready }: Plan): Program {
     };
 }
 
-/** Runs `heddle …` to its end; what it printed. */
+/** Runs `heddle …` to its end and returns its output. */
 export function heddleTool(...words: string[]): string {
     const done = spawnSync(binary(), words, {
         env: cleanEnvironment(),

@@ -1,4 +1,4 @@
-// One line for each test, "failed: …" with the reason for those that do, and the counts for `run`.
+// Prints one line per test, "failed: …" with the reason, and the counts for `run`.
 import { appendFileSync, writeFileSync } from "node:fs";
 import { relative } from "node:path";
 import type {
@@ -64,7 +64,7 @@ export default class Lines implements Reporter {
     }
 }
 
-// `tests/browser/run PLACE` repeats this failure alone (see tests/lib/group.sh).
+// `tests/browser/run PLACE` repeats only this failure (see tests/lib/group.sh).
 function again(place: string) {
     const file = process.env.HEDDLE_TEST_AGAIN;
     if (file) appendFileSync(file, `1\t'${place}'\n`);

@@ -1,5 +1,4 @@
-// Conversations with something in them, for pictures and for axe: made once for each server, by the
-// API.
+// Conversations with content for screenshots and axe: created once per server, by the API.
 import { startHeddle, type Heddle } from "./heddle";
 import type { Script } from "./mock";
 import { assistant, conversation, fork, say } from "./seed";
@@ -80,7 +79,7 @@ export async function startScenes(
     const weather = await startWeather();
     const heddle = await startHeddle({ script: SCENES, ...options });
     const tools = { http_tools: [weather.tool] };
-    // Colours go by ids.
+    // Colours depend on ids.
     const guide = await assistant(
         heddle,
         "Guide",

@@ -1,4 +1,4 @@
-// Conversations made by the API, which is faster than by hand.
+// Creates conversations by the API, which is faster than by the page.
 import { randomUUID } from "node:crypto";
 import type { Checkpoint, Client, Message, ThreadState } from "@langchain/langgraph-sdk";
 import type { Heddle } from "./heddle";
@@ -11,7 +11,7 @@ export function human(content: string, id: string = randomUUID()) {
 
 export type Seeded = { thread: string; client: Client; states: ThreadState<State>[] };
 
-/** A thread in which the user has said `texts`, one after the other, and the agent has answered. */
+/** A thread with the messages `texts` of the user, in order, and the agent's answers. */
 export async function conversation(
     heddle: Heddle,
     texts: string[],
@@ -36,7 +36,7 @@ export type SeedOptions = {
     mayFail?: boolean;
 };
 
-/** Says one more thing at the end of a thread, or from a checkpoint; waits for the answer. */
+/** Sends one more message at the end of a thread, or from a checkpoint; waits for the answer. */
 export async function say(
     heddle: Heddle,
     thread: string,
@@ -55,7 +55,7 @@ export async function say(
     });
 }
 
-/** The checkpoint from which an edit or a retry of the message that says `text` begins. */
+/** The checkpoint that an edit or a retry of the message `text` starts from. */
 export async function forkOf(heddle: Heddle, thread: string, text: string): Promise<Checkpoint> {
     const history = await heddle.client().threads.getHistory<State>(thread, { limit: 1000 });
     const first = history.findLast((state) =>
@@ -68,7 +68,7 @@ export async function forkOf(heddle: Heddle, thread: string, text: string): Prom
     return { ...parent };
 }
 
-/** A branch: `text` said instead of `instead` (the same text: a retry). */
+/** A branch: `text` instead of `instead` (the same text: a retry). */
 export async function fork(
     heddle: Heddle,
     thread: string,
@@ -82,7 +82,7 @@ export async function fork(
     });
 }
 
-/** A long thread, fast: written as a state, not said. Asks the model nothing. */
+/** A long thread, written as a state without calls to the model. */
 export async function longThread(
     heddle: Heddle,
     messages: number,
@@ -105,7 +105,7 @@ export async function longThread(
     return thread;
 }
 
-/** An assistant of the graph `agent` with a configuration of its own. */
+/** An assistant of the graph `agent` with its own configuration. */
 export async function assistant(
     heddle: Heddle,
     name: string,

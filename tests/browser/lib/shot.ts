@@ -8,7 +8,7 @@ export function shotFolder(): string {
     return HEDDLE_SCREENSHOTS || join(HEDDLE_BROWSER_OUT, "shots");
 }
 
-/** What the window shows, as NAME.png. */
+/** Saves the window as NAME.png. */
 export async function shot(page: Page, name: string): Promise<string> {
     const folder = shotFolder();
     mkdirSync(folder, { recursive: true });

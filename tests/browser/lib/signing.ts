@@ -1,4 +1,4 @@
-// Signing in as people do it, and an ear for what must not be told.
+// Signing in as users do it, and a recorder for secrets that leak.
 import type { BrowserContext, Page } from "@playwright/test";
 
 export const title = (page: Page) => page.getByRole("heading", { name: "Sign in to Heddle" });
@@ -10,7 +10,7 @@ export async function paste(page: Page, token: string) {
     await page.getByRole("button", { name: "Sign in", exact: true }).click();
 }
 
-/** Every address that is asked for or gone to, and every line of the console. */
+/** Records every requested URL and every line of the console. */
 export function overhear(context: BrowserContext): string[] {
     const heard: string[] = [];
     context.on(

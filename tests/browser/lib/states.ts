@@ -1,6 +1,5 @@
-// The states that a person can find the page in: each opens one and waits until it is all there,
-// and may return what is to be done afterwards. axe looks at all of them, the pictures of the
-// documentation are of some.
+// The states of the page: each opens one and waits until it is complete, and may return a cleanup.
+// axe checks all of them; the screenshots of the documentation show some.
 import { expect, type Page } from "@playwright/test";
 import { chatOf } from "./chat";
 import type { Scenes } from "./scenes";
@@ -41,7 +40,7 @@ export const states = {
         await expect(page.getByText("3 / 3")).toBeVisible();
         await openDrawer(page, "Branches");
         await expect(page.getByRole("complementary", { name: "Branches" })).toContainText("Guide");
-        if (!isNarrow(page)) await chat.message("without a train").first().hover(); // what can be done with it
+        if (!isNarrow(page)) await chat.message("without a train").first().hover(); // its controls
     },
     async approval({ page, scenes }) {
         await chatOf(page).open(scenes.heddle, scenes.asks);
@@ -66,8 +65,7 @@ export const states = {
         await openDrawer(page, "Graph");
         const drawing = page.getByRole("complementary", { name: "Graph" });
         await expect(drawing.locator("svg [data-node='model']")).toBeVisible();
-        // On a phone the drawer is above the conversation: the message is written before it is
-        // opened.
+        // On a phone the drawer covers the conversation: write the message before opening it.
         if (isNarrow(page)) await page.keyboard.press("Escape");
         await chat.say("Tell me slowly about the river");
         await expect(chat.stop).toBeVisible();
@@ -125,7 +123,7 @@ export const states = {
         await chatOf(page).open(scenes.heddle, scenes.talk);
         await expect(page.getByRole("table")).toBeVisible();
         await scenes.heddle.kill();
-        // As if one came back to it from another tab.
+        // Simulates a return from another tab.
         await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
         await expect(page.getByText("The server can't be reached. Reconnecting…")).toBeVisible();
         return () => scenes.heddle.start();

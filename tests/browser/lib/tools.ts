@@ -1,12 +1,12 @@
-// A tool over HTTP that agents of these tests may use: it knows the weather.
+// An HTTP tool for the agents of these tests: it reports the weather.
 import { listen } from "./listen";
 
 export type Weather = {
     /** For `http_tools` of a configurable. */
     tool: Record<string, unknown>;
-    /** The cities it was asked about. */
+    /** The requested cities. */
     cities: string[];
-    /** Holds answers back until release() is called. */
+    /** Holds responses until release() is called. */
     hold(): void;
     release(): void;
     close(): Promise<void>;

@@ -1,14 +1,13 @@
-// What the user said, as the page shows it: with Edit, Retry and the way from one version to the
-// next.
+// The user's messages on the page, with Edit, Retry and the switcher.
 import { expect, type Locator, type Page } from "@playwright/test";
 import type { Script } from "./mock";
 
-/** Numbers its answers, so that branches can be told apart. */
+/** Numbers its answers, so that branches differ. */
 export const COUNTS: Script = { rules: [{ content: "Answer {{call}} to {{last}}" }] };
 
 export type Turns = {
     turn(text: string | RegExp): Locator;
-    /** The switcher of a message; its name says where one is: "Branch 2 of 3". */
+    /** The switcher of a message; its name is the position: "Branch 2 of 3". */
     count(text: string | RegExp): Locator;
     previous(text: string | RegExp): Locator;
     next(text: string | RegExp): Locator;
@@ -43,7 +42,7 @@ export type Sent = {
     assistant_id: string;
 };
 
-/** The runs that a page asks for from now on. */
+/** Records the run requests of a page from now on. */
 export function runsOf(page: Page): Sent[] {
     const sent: Sent[] = [];
     page.on("request", (request) => {

@@ -1,20 +1,20 @@
-// What every test insists on: the page asks nobody but its own server, writes no error to the
-// console, throws nothing, and stays within its content security policy.
+// Checks in every test: the page contacts only its own server, logs no error to the console, throws
+// nothing, and obeys its content security policy.
 import type { BrowserContext, ConsoleMessage, Page } from "@playwright/test";
 
 export type Watch = {
-    /** Errors of the console that a test provokes: a server that is gone, an answer with 500. */
+    /** Console errors that a test provokes: an unreachable server, a response with status 500. */
     allow(...patterns: RegExp[]): void;
-    /** Another origin that may be asked: an issuer, to sign in. */
+    /** Another allowed origin: an issuer, for sign-in. */
     allowOrigin(origin: string): void;
-    /** Everything that was wrong so far. */
+    /** All violations so far. */
     complaints(): string[];
 };
 
-/** What Chromium writes by itself when a request fails: for tests in which some must. */
+/** Chromium's own log of a failed request, for tests that provoke one. */
 export const FAILED_REQUEST = /Failed to load resource|net::ERR_/;
 
-/** The pages under test: each server says where its own is. */
+/** The pages under test, one per server. */
 const pages = new Set<string>();
 
 export function addPage(url: string) {

@@ -1,10 +1,10 @@
-// The wire between a browser and its server, which can be cut: connections break, and none can be
-// made.
+// A connection between a browser and its server that can be cut: existing connections break, and
+// new ones fail.
 import { connect, createServer, type Socket } from "node:net";
 import { addPage } from "./watch";
 
 export type Wire = {
-    /** Where the page is, at this end of the wire. */
+    /** The URL of the page through this connection. */
     url: string;
     cut(): void;
     mend(): void;

@@ -1,5 +1,5 @@
-// Answers of numbered words, and an eye in the page that sees every state of them: no word may be
-// missing, none may come twice, whatever happens to the connection, the page or the server.
+// Answers of numbered words, and an observer in the page that records every state of them: no word
+// may be missing or duplicated, whatever happens to the connection, the page or the server.
 import { expect, type Page } from "@playwright/test";
 
 /** `w1 w2 … wN` */
@@ -7,12 +7,12 @@ export function words(count: number): string {
     return pieces(count).join("");
 }
 
-/** The same, a piece for each word, with what comes between them. */
+/** The same as a list of pieces, one per word. */
 export function pieces(count: number, between = " "): string[] {
     return Array.from({ length: count }, (_, at) => `${at > 0 ? between : ""}w${at + 1}`);
 }
 
-/** `parts`: how many lengths of an answer were seen before it was whole. */
+/** `parts`: the number of partial lengths seen before the answer was complete. */
 type Seen = { faults: string[]; most: number; parts: number };
 
 declare global {
@@ -21,9 +21,7 @@ declare global {
     }
 }
 
-/**
- * Looks at the messages after every change of the page, from its first one on, also after a reload.
- */
+/** Records the messages after every change of the page, from the first one, also after a reload. */
 export async function watchWords(page: Page): Promise<void> {
     await page.addInitScript(() => {
         if (!location.protocol.startsWith("http")) return;
@@ -68,7 +66,7 @@ export async function expectWords(page: Page, count: number): Promise<void> {
     await expect(page.getByRole("article").last()).toContainText(new RegExp(`\\bw${count}\\b`));
 }
 
-/** The whole answer is there, once, and no state before it was wrong. */
+/** The whole answer is visible once, and no earlier state was wrong. */
 export async function expectWhole(page: Page, count: number): Promise<void> {
     await expect(page.getByRole("article").filter({ hasText: words(count) })).toHaveCount(1);
     await expect(page.getByRole("button", { name: "Stop" })).toBeHidden();

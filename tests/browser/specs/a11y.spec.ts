@@ -5,7 +5,7 @@ import { states, type State, type StateName } from "../lib/states";
 
 const SIZES = { wide: { width: 1280, height: 800 }, narrow: { width: 390, height: 780 } };
 
-// Both workers take their part, each with a server of its own.
+// Both workers run a share of the states, each with its own server.
 test.describe.configure({ mode: "parallel" });
 
 let scenes: Scenes;
@@ -47,7 +47,7 @@ test.describe("with fingers", () => {
     test("what is pressed is 44 pixels high and wide", async ({ page, watch }) => {
         const small: Record<string, string[]> = {};
         for (const name of FINGERED) {
-            await page.goto("about:blank"); // what was opened last is closed
+            await page.goto("about:blank"); // closes the last opened element
             await (states[name] as State)({ page, scenes, watch });
             const found = await page.evaluate(findSmall);
             if (found.length > 0) small[name] = found;
@@ -71,7 +71,7 @@ const FINGERED: StateName[] = [
     "editing",
 ];
 
-/** What can be pressed and is too small for a finger; words that are links stand in a text. */
+/** Touch targets that are too small; links within a text are exempt. */
 function findSmall(): string[] {
     const pressed =
         "button, a[href], input, select, textarea, summary, [role=option], [role=menuitem]";
@@ -79,7 +79,8 @@ function findSmall(): string[] {
         const { width, height, bottom } = (
             element.closest("label") ?? element
         ).getBoundingClientRect();
-        return Math.min(width, height) < 43.9 && bottom > 0; // above the window: for the keyboard
+        // outside of the window: for the keyboard
+        return Math.min(width, height) < 43.9 && bottom > 0;
     };
     return [...document.querySelectorAll(pressed)]
         .filter((element) => element.checkVisibility({ visibilityProperty: true }))
@@ -87,7 +88,7 @@ function findSmall(): string[] {
         .map((element) => element.outerHTML.slice(0, 120));
 }
 
-/** Nothing sticks out: a page that scrolls sideways cannot be read on a phone, or at 400 %. */
+/** Nothing overflows: a page that scrolls sideways is unreadable on a phone, or at 400 %. */
 async function expectNoSideways(page: Parameters<typeof expectNoViolations>[0], width: number) {
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(
         width,

@@ -1,4 +1,4 @@
-// Several agents: who is spoken to, whose words are whose, and agents that are made and changed.
+// Several agents: selection, messages per agent, and editing agents.
 import type { Page } from "@playwright/test";
 import {
     assistant,
@@ -16,7 +16,7 @@ const picker = (page: Page) => page.getByRole("button", { name: /^Agent: / });
 const agentsList = (page: Page) => page.getByRole("listbox", { name: "Agents" });
 const button = (page: Page, name: string) => page.getByRole("button", { name, exact: true });
 
-/** Says what it knows: its prompt, and all that it was told. */
+/** Answers with its prompt and all messages that it received. */
 const TELLS: Script = { rules: [{ content: "{{system}} Heard: {{last}}" }] };
 
 async function pair(heddle: Heddle) {
@@ -25,7 +25,7 @@ async function pair(heddle: Heddle) {
     return { ada, bob };
 }
 
-/** What the model was told by the user in its last request. */
+/** The user's messages in the model's last request. */
 async function heard(heddle: Heddle): Promise<string[]> {
     const requests = await heddle.model.requests();
     const { messages } = requests.at(-1)!.body as { messages: { role: string; content: string }[] };
@@ -77,7 +77,7 @@ test("two agents in one thread: each has its name, its colour and its own memory
     await chat.say("@bob the clerk what was the word?");
     await expect(chat.message(/I am Bob\..*Heard: what was the word\?/)).toBeVisible();
     await chat.idle();
-    // The mention was not said, and Bob has not heard what Ada was told.
+    // The mention is not part of the message, and Bob has not received Ada's messages.
     expect(await heard(heddle)).toEqual(["what was the word?"]);
     await expect(picker(page)).toHaveAccessibleName("Agent: Bob the clerk");
     await chat.ask("@Ada and you?", /I am Ada\..*Heard: and you\?/);
@@ -134,7 +134,7 @@ test("a name is completed while it is typed", async ({ serve, chat, page }) => {
     await page.keyboard.press("Enter");
     await expect(chat.message(/I am Bob\..*Heard: hello/)).toBeVisible();
     await chat.idle();
-    // Escape closes the list and leaves the text; an address in the middle is text.
+    // Escape closes the list and keeps the text; a mention in the middle is text.
     await chat.composer.pressSequentially("@a");
     await page.keyboard.press("Escape");
     await expect(agentsList(page)).toBeHidden();
@@ -200,7 +200,7 @@ test("an agent is made, tried, changed, and its versions are kept", async ({
     };
     expect(made.config.configurable).toEqual(saved);
 
-    // What the form does not know is kept.
+    // Members without a field are kept.
     await heddle.client().assistants.update(id, {
         config: { recursion_limit: 40, configurable: { ...saved, mine: [1] } },
     });
@@ -208,7 +208,7 @@ test("an agent is made, tried, changed, and its versions are kept", async ({
     await expect(page.getByLabel("Other settings")).toHaveValue(/"mine"/);
     await page.getByLabel("System prompt").fill("I am a better poet.");
     await expect(page.getByText("Not saved yet")).toBeVisible();
-    // A look elsewhere loses nothing.
+    // Leaving the form loses nothing.
     await page.getByRole("link", { name: /^demo/ }).click();
     await expect(page.getByText("This agent comes with the server.")).toBeVisible();
     await expect(page.getByLabel("Name", { exact: true })).toBeDisabled();
@@ -284,7 +284,8 @@ test("unsaved changes ask before the tab is closed", async ({ serve, page }) => 
     const heddle = await serve();
     await page.goto(`${heddle.url}/#/agents/new`);
     await page.getByLabel("Name", { exact: true }).click();
-    await page.keyboard.type("Nearly"); // a browser only asks those who have touched the page
+    // a browser asks only after the user has interacted with the page
+    await page.keyboard.type("Nearly");
     await expect(page.getByText("Not saved yet")).toBeVisible();
     const asked = page.waitForEvent("dialog");
     const closing = page.close({ runBeforeUnload: true });

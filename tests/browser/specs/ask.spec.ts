@@ -1,4 +1,4 @@
-// Human in the loop: what an agent asks before it goes on, and every way to answer.
+// Human in the loop: the requests of an agent, and every kind of reply.
 import { join } from "node:path";
 import type { Page, Request } from "@playwright/test";
 import {
@@ -25,7 +25,7 @@ const button = (page: Page, name: string) => page.getByRole("button", { name, ex
 
 let agents = 0;
 
-/** An agent that must ask before it looks at the weather. */
+/** An agent that needs approval for the weather tool. */
 async function careful(
     heddle: Heddle,
     weather: Weather,
@@ -37,7 +37,7 @@ async function careful(
     });
 }
 
-/** Opens a conversation in which this agent has been asked. */
+/** Opens a conversation in which this agent was sent `text`. */
 async function asked(heddle: Heddle, chat: Chat, agent: string, text: string): Promise<string> {
     const client = heddle.client();
     const { thread_id: thread } = await client.threads.create();
@@ -53,7 +53,7 @@ const use = (...cities: string[]) =>
 
 type Resume = { command?: { resume?: Record<string, unknown> } };
 
-/** The answers that the page sends. */
+/** Records the replies that the page sends. */
 function answersOf(page: Page): Record<string, unknown>[] {
     const sent: Record<string, unknown>[] = [];
     page.on("request", (request: Request) => {
@@ -78,7 +78,7 @@ test("a call is shown, survives a reload, and is made when it is accepted", asyn
     const card = question(page, "weather");
     await expect(card).toContainText("wants to use weather");
     await expect(card.getByRole("row", { name: "city" })).toContainText("Paris");
-    // The focus has moved to it, because nothing was being written.
+    // The focus moved to it, because no text was being written.
     await expect(card.getByRole("heading", { level: 2 })).toBeFocused();
     await expectNoViolations(page);
     await chat.thread();
@@ -170,7 +170,7 @@ test("a response stands for the tool, and a call can be ignored", async ({
     await asked(heddle, chat, agent, use("Paris"));
     const card = question(page, "weather");
     await card.getByRole("button", { name: "Respond" }).click();
-    // Escape goes back to where one was.
+    // Escape returns to the earlier focus.
     await page.keyboard.press("Escape");
     await expect(card.getByRole("button", { name: "Respond" })).toBeFocused();
     await page.keyboard.press("Enter");
@@ -203,7 +203,7 @@ test("only what is allowed is offered, and what is wrong is said", async ({
     const card = question(page, "weather");
     await expect(card).toContainText("The weather is expensive.");
     await expect(card.getByRole("button")).toHaveText(["Accept", "Ignore"]);
-    // Somebody else answers in a way that is not allowed: it is asked again.
+    // Another client sends a reply that is not allowed: the request is repeated.
     await heddle
         .client()
         .runs.wait(thread, agent, { command: { resume: { type: "response", args: "no" } } });
@@ -230,7 +230,7 @@ test("several questions: each has its card, and their answers go together", asyn
     await question(page, "Rome").getByRole("button", { name: "Respond" }).click();
     await page.getByLabel("Your response").fill("storm");
     await button(page, "Send response").click();
-    // A choice can be taken back until all are made.
+    // A choice can be changed until all are made.
     await cards.nth(1).getByRole("button", { name: "Change" }).click();
     await expect(page.getByText("1 of 3 answered")).toBeVisible();
     await expectNoViolations(page);
@@ -250,7 +250,7 @@ test("several questions: each has its card, and their answers go together", asyn
     await button(page, "Accept all").click();
     await expect(chat.message("The tools said:")).toContainText("sunny in Cairo");
 
-    // Some may be answered before others.
+    // Some requests may be answered before others.
     await asked(heddle, chat, agent, use("Bonn", "Kyiv"));
     await question(page, "Kyiv").getByRole("button", { name: "Accept" }).click();
     await button(page, "Send 1 now").click();
@@ -321,7 +321,7 @@ test("an answer that did not arrive can be sent again", async ({
     watch,
 }) => {
     watch.allow(FAILED_REQUEST);
-    watch.allow(/ConnectionError/); // the official client says so
+    watch.allow(/ConnectionError/); // logged by the official client
     const agent = await careful(heddle, weather);
     await asked(heddle, chat, agent, use("Paris"));
     await page.route("**/runs/stream", (route) => route.abort(), { times: 1 });
@@ -387,9 +387,9 @@ test("by keyboard alone", async ({ heddle, chat, page, weather }) => {
     await expect(chat.message("The tools said: sunny in Rome")).toBeVisible();
 });
 
-// ---- questions of other kinds --------------------------------------------
+// ---- other kinds of requests ---------------------------------------------
 
-/** Asks what the user's message is, as JSON, and says what it was answered. */
+/** Interrupts with the user's message, parsed as JSON, and answers with the reply. */
 const ASKS = {
     name: "asks",
     state: { messages: { reducer: "messages" } },

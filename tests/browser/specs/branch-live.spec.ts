@@ -1,4 +1,4 @@
-// Branches while answers are written, over reloads, in other tabs, in long conversations and beside
+// Branches while answers stream, over reloads, in other tabs, in long conversations and beside
 // other agents.
 import { assistant, conversation, expect, fork, human, say, test, type Heddle } from "../lib";
 import { startHeldModel, type HeldModel } from "../lib/held";
@@ -132,7 +132,7 @@ test("the address, a reload, and the browser's back", async ({ serve, chat, page
     await chat.idle();
     await expect(page).not.toHaveURL(/at=/);
 
-    await page.goBack(); // to what a retry left
+    await page.goBack(); // the version before the retry
     await expect(chat.message("Answer 1 to one")).toBeVisible();
     await page.goForward();
     await expect(chat.message("Answer 2 to one")).toBeVisible();
@@ -199,7 +199,7 @@ test("two tabs", async ({ serve, chat, page, context }) => {
     await expect(otherRoom.message("Answer 2 to one")).toBeVisible();
     await expect(theirs.count("one")).toHaveAccessibleName("Branch 2 of 2");
 
-    // A branch that was chosen stays; that there is one more is told.
+    // A selected branch stays; the page announces the new one.
     await theirs.previous("one").click();
     await expect(otherRoom.message("Answer 1 to one")).toBeVisible();
     await page.bringToFront();

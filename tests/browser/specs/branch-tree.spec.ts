@@ -1,4 +1,4 @@
-// The tree of all branches: what it shows, where it leads, names and pruning.
+// The tree of all branches: display, navigation, names and pruning.
 import { type Page } from "@playwright/test";
 import {
     assistant,
@@ -33,10 +33,7 @@ async function choose(page: Page, text: string, action: "Rename" | "Prune") {
     await page.getByRole("menuitem", { name: action }).click();
 }
 
-/**
- * Two versions of the first message; the first was gone on with, and its second message has two
- * versions.
- */
+/** Two versions of the first message; the first has a second message with two versions. */
 async function grown(heddle: Heddle): Promise<string> {
     const thread = await conversation(heddle, ["one", "two"]);
     await fork(heddle, thread, "two", "zwei");
@@ -82,7 +79,7 @@ test("grows when something is said or said again", async ({ serve, chat, page })
     await retry("one");
     await expect(branch(page, "one")).toHaveCount(2);
     await expect(branch(page, "2 of 2")).toHaveAttribute("aria-current", "true");
-    await fork(heddle, await chat.thread(), "one", "uno"); // by somebody else
+    await fork(heddle, await chat.thread(), "one", "uno"); // by another client
     await expect(branch(page, "uno")).toHaveCount(1);
 });
 
@@ -99,7 +96,7 @@ test("retries of one text are told apart", async ({ serve, chat, page }) => {
         /^oneAnswer 3 to one3 of 4\d\d:\d\d:\d\d/,
         /^unoShown4 of 4just now\d/,
     ]);
-    // So are their menus, for those who hear one after the other.
+    // So are the names of their menus, for screen readers.
     await choose(page, "one, 2 of 4", "Rename");
     await page.getByRole("textbox", { name: "Branch name" }).fill("The best one");
     await page.keyboard.press("Enter");
@@ -202,7 +199,7 @@ test("a branch is pruned, with all that grows from it", async ({ serve, chat, pa
     await dialog.getByRole("button", { name: "Prune" }).click();
     await expect(dialog).toBeHidden();
     await expect(panel(page).locator("[data-branch]")).toHaveText([/^uno/]);
-    // What was shown is gone: the newest that is left is shown.
+    // The shown branch is gone: the newest remaining one is shown.
     await expect(chat.message("Answer 4 to uno")).toBeVisible();
     await expect(count("uno")).toHaveCount(0);
     await expect(page).not.toHaveURL(/at=/);

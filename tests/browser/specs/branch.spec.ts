@@ -1,4 +1,4 @@
-// Edit, retry and the switcher: what they show, and what they ask of the server.
+// Edit, retry and the switcher: display, and requests to the server.
 import { conversation, expect, expectNoViolations, fork, human, test } from "../lib";
 import { COUNTS, runsOf, turnsOf } from "../lib/turns";
 
@@ -71,7 +71,7 @@ test("nested forks: each switcher counts its own", async ({ serve, chat, page })
     await expect(chat.message("Answer 2 to two")).toBeVisible();
     await expect(chat.messages).toHaveCount(4);
 
-    // The retry of the second message began where the first turn ended.
+    // The retry of the second message starts at the end of the first turn.
     const states = await heddle.client().threads.getHistory(thread, { limit: 100 });
     const begin = states.find(
         ({ checkpoint }) => checkpoint.checkpoint_id === sent[0]?.checkpoint?.checkpoint_id,
@@ -223,7 +223,7 @@ test("the tools are beside the message, the switcher is under it", async ({
         await page.setViewportSize({ width, height: 800 });
         await turn("one").hover();
         await expect(async () => {
-            // What is asked for one by one may move in between: then it is asked for again.
+            // Elements that are read one by one may move in between: then read them again.
             const [whole, said, edit, again, switcher] = await Promise.all(
                 [
                     turn("one"),

@@ -1,4 +1,4 @@
-// What the page costs: bytes on the wire, time to the first paint, requests of the second visit.
+// The cost of the page: bytes on the wire, time to the first paint, requests of the second visit.
 import type { CDPSession, Page } from "@playwright/test";
 import { expect, test, type Heddle } from "../lib";
 
@@ -17,13 +17,13 @@ type Answer = {
     headers: Record<string, string>;
 };
 
-/** Every answer that the browser gets, as its own network stack counts it. */
+/** Every response, as the browser's network stack counts it. */
 async function listen(
     page: Page,
 ): Promise<{ answers: () => Answer[]; forget: () => void; cdp: CDPSession }> {
     const cdp = await page.context().newCDPSession(page);
     const found = new Map<string, Answer>();
-    const served = new Set<string>(); // from the cache, which is told before the answer
+    const served = new Set<string>(); // from the cache, which is reported before the response
     await cdp.send("Network.enable");
     cdp.on("Network.responseReceived", ({ requestId, response }) => {
         const { pathname, protocol } = new URL(response.url);
@@ -79,7 +79,7 @@ test("the page weighs less than 350 KB, all of it with every part opened", async
     await expect.poll(first).toBeGreaterThan(10_000);
     expect(first()).toBeLessThan(WEIGHT);
 
-    // Parts that are loaded when they are asked for count as well.
+    // Parts that load on demand count as well.
     for (const name of ["Branches", "State", "Graph"]) {
         await page
             .getByRole("navigation", { name: "Panels" })
@@ -104,7 +104,7 @@ test("the first paint comes within 300 ms", async ({ serve, page }) => {
     const heddle = await serve({ release: true });
     const { cdp } = await listen(page);
     await cdp.send("Network.setCacheDisabled", { cacheDisabled: true });
-    // The best of some: what else the machine does is not the page's fault.
+    // The best of several attempts: other load on the machine does not count.
     let best = Infinity;
     const until = Date.now() + PATIENCE_MS;
     while (best >= FIRST_PAINT_MS && Date.now() < until) {
@@ -155,7 +155,7 @@ test("the page is served with its policy, and asks nobody else", async ({ serve,
     expect(index["cross-origin-opener-policy"]).toBe("same-origin");
     expect([...asked].filter((origin) => origin !== "null")).toEqual([new URL(heddle.url).origin]);
 
-    // The policy holds: what is not the page's own does not run, and is not asked for.
+    // The policy holds: foreign content does not run and is not fetched.
     watch.allow(/Content Security Policy/);
     watch.allowOrigin("http://127.0.0.1:9");
     const outcome = await page.evaluate(async () => {

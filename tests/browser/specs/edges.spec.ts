@@ -1,4 +1,4 @@
-// What tired hands, small windows and odd servers do to the page.
+// Fast users, small windows and unusual servers.
 import { assistant, conversation, expect, FAILED_REQUEST, fork, test } from "../lib";
 import { hold } from "../lib/hold";
 import { holdNotices } from "../lib/notices";
@@ -33,7 +33,7 @@ test("whoever goes elsewhere while a conversation is made stays there", async ({
     await expect(chat.message("You said: hi")).toBeVisible();
     const there = page.url();
     making.letGo();
-    // What was sent is sent all the same.
+    // Sent messages are sent anyway.
     const made = page.getByRole("link", { name: /hello/ });
     await expect(made).toBeVisible();
     expect(page.url()).toBe(there);
@@ -199,7 +199,7 @@ test("what is written from right to left is shown so", async ({ serve, chat, pag
     await chat.ask(RTL, RTL);
     for (const text of await chat.messages.getByText(RTL).all())
         expect(await text.evaluate((one) => getComputedStyle(one).unicodeBidi)).toBe("plaintext");
-    // The marks of a list, the bar of a quotation and the first column stand at the right too.
+    // List markers, the bar of a quotation and the first column are at the right too.
     for (const part of ["ul", "blockquote", "table"])
         await expect(chat.messages.locator(part).first()).toHaveCSS("direction", "rtl");
     await expect(chat.messages.locator("ul").last()).toHaveCSS("direction", "ltr");

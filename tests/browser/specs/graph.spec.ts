@@ -1,4 +1,4 @@
-// The drawing of the agent's graph: in the page's colours, with the nodes at work lit.
+// The drawing of the agent's graph: in the page's colours, with running nodes highlighted.
 import type { Page } from "@playwright/test";
 import { assistant, expect, expectNoViolations, shot, test } from "../lib";
 
@@ -72,7 +72,7 @@ test("a drawing fits, and can be larger", async ({ heddle, chat, page }) => {
 });
 
 test("nothing in a drawing can act", async ({ heddle, chat, page, watch }) => {
-    watch.allow(/Content Security Policy/); // which looks at what is read before it is cleaned
+    watch.allow(/Content Security Policy/); // inspects the text before it is sanitized
     const evil = `<svg xmlns="http://www.w3.org/2000/svg" xmlns:x="http://www.w3.org/1999/xlink" viewBox="0 0 10 10" onload="document.title='x'">
         <script>document.title = "x"</script><style>* { display: none }</style><foreignObject><b>b</b></foreignObject>
         <a x:href="javascript:alert(1)"><text>a</text></a><image href="https://example.com/a.png"/>

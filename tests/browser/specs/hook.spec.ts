@@ -1,5 +1,5 @@
-// The official React hook alone, against a real server: retry, edit and branches as its own
-// documentation has them. Nothing of the page is used: what works here works for everybody's page.
+// The official React hook alone, against a real server: retry, edit and branches as in its
+// documentation. Uses nothing of the page, so the result holds for any page.
 import { cpSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -29,9 +29,9 @@ test.beforeAll(async () => {
 
 test.afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-// Each answer says which request to the model it is, so that every branch is told from the others.
+// Each answer contains the number of its request to the model, so that branches differ.
 const SCRIPT = { rules: [{ content: "answer {{call}} to {{user}}" }] };
-// One that ends when a test says so.
+// An answer that ends when the test allows it.
 const LONG = ["answer {{call}}:", ...Array.from({ length: 40 }, () => " word"), " end"];
 const HELD = 20;
 
@@ -98,7 +98,7 @@ test("the first message of a thread is retried three times and every answer is k
         await expect(count(page, "hello")).toHaveText(`${n} / 4`);
         await shows(page, ["hello", `answer ${n} to hello`]);
     }
-    // Nothing was replaced: four messages of the user, each with an id of its own.
+    // Nothing was replaced: four messages of the user, each with its own id.
     const history = await heddle
         .client()
         .threads.getHistory<{ messages: { id: string; type: string }[] }>(
@@ -166,13 +166,13 @@ test("branches are switched while the agent is answering", async ({ serve, pace,
     await ask(page, "one", "You said: one");
     await retry(page, "one", "You said: one");
     await expect(count(page, "one")).toHaveText("2 / 2");
-    await idle(page); // the answer looks like the one before: it may have been that one until now
+    await idle(page); // the answer looks like the previous one and may have been that one until now
     await say(page, "count");
     await expect(agent(page, "answer 3: word")).toBeVisible();
     await you(page, "one").getByRole("button", { name: "Previous" }).click();
     model.finish();
     await idle(page);
-    // The answer is where it was asked for, whole, and the other branch is untouched.
+    // The answer is complete on its branch, and the other branch is unchanged.
     await page.reload();
     await expect(agent(page, "answer 3: word")).toHaveText(/^answer 3: (word ){40}end$/);
     await expect(count(page, "one")).toHaveText("2 / 2");

@@ -1,4 +1,4 @@
-// The state inspector: what is stored at the shown point, what changed, and what was before.
+// The state inspector: the stored state at the shown checkpoint, its changes, and its history.
 import type { Page } from "@playwright/test";
 import { conversation, expect, expectNoViolations, say, test } from "../lib";
 
@@ -155,7 +155,7 @@ test("a state of a megabyte is shown piece by piece", async ({ heddle, page }) =
     await expect(panel(page).getByText(/^human: 60 y+/)).toHaveCount(0);
     await panel(page).getByRole("button", { name: "50 of 352 more" }).click();
     await expect(panel(page).getByText(/^human: 60 y+/)).toBeVisible();
-    // What is not open is not drawn.
+    // Collapsed values are not rendered.
     expect(await panel(page).locator("*").count()).toBeLessThan(2000);
 });
 

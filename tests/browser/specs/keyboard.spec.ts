@@ -1,4 +1,4 @@
-// A whole conversation without a mouse, with a focus that can be seen at every step.
+// A whole conversation without a mouse, with a visible focus at every step.
 import { assistant, conversation, expect, test } from "../lib";
 import { press, tabTo } from "../lib/keyboard";
 import { holdNotices } from "../lib/notices";
@@ -18,13 +18,13 @@ test("new conversation, send, retry, edit, switch, tree", async ({ serve, chat, 
     const heddle = await serve({ script: SCRIPT });
     await chat.open(heddle);
 
-    // The first stop leads past the list.
+    // The first tab stop skips the list.
     await page.keyboard.press("Tab");
     await expect(page.getByRole("link", { name: "Skip to the conversation" })).toBeFocused();
     await page.keyboard.press("Enter");
     await tabTo(page, chat.composer);
     await page.keyboard.type("hello");
-    await expect(chat.send).toBeEnabled(); // who is spoken to is known
+    await expect(chat.send).toBeEnabled(); // the agent is selected
     await page.keyboard.press("Enter");
     await expect(chat.message("answer 1 to hello")).toBeVisible();
     await chat.idle();
@@ -44,7 +44,7 @@ test("new conversation, send, retry, edit, switch, tree", async ({ serve, chat, 
     await chat.idle();
     await expect(page.getByRole("group", { name: "Branch 3 of 3" })).toBeVisible();
 
-    // Switching keeps the focus where it is, so that one goes on pressing.
+    // Switching keeps the focus, so that the key can be pressed again.
     await tabTo(page, page.getByRole("button", { name: "Previous branch" }), "Shift+Tab");
     await page.keyboard.press("Enter");
     await expect(chat.message("answer 2 to hello")).toBeVisible();

@@ -1,4 +1,4 @@
-// What is seen without being looked for: in small windows, with other colours, after each step.
+// Layout: in small windows, with other colours, after each step.
 import { conversation, expect, expectNoViolations, fork, forkOf, say, test } from "../lib";
 import { holdNotices } from "../lib/notices";
 import { openDrawer } from "../lib/states";
@@ -10,7 +10,7 @@ const SMALLEST = { width: 320, height: 256 };
 /** 1440 by 900 at 200 %. */
 const ZOOMED = { width: 720, height: 450 };
 
-/** All of it is in the window, not only a part. */
+/** The whole element is in the window. */
 async function expectInside(page: Page, part: Locator) {
     await expect(part).toBeVisible();
     const { width, height } = page.viewportSize()!;
@@ -82,7 +82,7 @@ test("what is edited stays in a small window", async ({ serve, chat, page }) => 
     await page.setViewportSize({ width, height: 568 });
     await chat.open(heddle, thread);
     await expect(chat.message("Line 11")).toBeVisible();
-    // The whole conversation but for some pixels: the list is at its end, and shows its beginning.
+    // The whole conversation except some pixels: the list is at its end and shows its start.
     const log = page.getByRole("log");
     const over = await log.evaluate((one) => one.scrollHeight - one.clientHeight);
     await page.setViewportSize({ width, height: 568 + over - 16 });
@@ -91,7 +91,7 @@ test("what is edited stays in a small window", async ({ serve, chat, page }) => 
     await edit.click();
     const editor = page.getByRole("textbox", { name: "Edited message" });
     await expect(editor).toBeFocused();
-    // What has grown does not take it away: sizes are looked at once per frame.
+    // Growing content does not move it: sizes are measured once per frame.
     await page.evaluate(
         () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))),
     );
@@ -102,7 +102,7 @@ test("what is edited stays in a small window", async ({ serve, chat, page }) => 
 
 test("the focus is not lost with what is closed or deleted", async ({ serve, chat, page }) => {
     const heddle = await serve();
-    await holdNotices(page); // Undo among them
+    await holdNotices(page); // including Undo
     await chat.open(heddle, await conversation(heddle, ["hello"], { title: "Apples" }));
     const tools = page.getByRole("navigation", { name: "Panels" });
     for (const name of ["Branches", "State", "Graph"]) {
@@ -166,7 +166,7 @@ test("with the colours of the system: what is said and chosen has an edge", asyn
         page.getByRole("button", { name: /Shown 2 of 2/ }),
     ])
         await expect(chosen).toHaveCSS("outline-style", "solid");
-    // The line beside the switcher, and around the bubble.
+    // The line beside the switcher, and the space around the bubble.
     const ink = await page.evaluate(() => getComputedStyle(document.body).color);
     const bubble = page.locator("[data-bubble]");
     await expect(bubble).toHaveCSS("border-top-style", "solid");

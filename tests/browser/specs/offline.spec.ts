@@ -1,4 +1,4 @@
-// When the server is gone, slow, or says no: what is shown, what is kept, and the way on.
+// An unreachable, slow or refusing server: what is shown, what is kept, and recovery.
 import type { Page } from "@playwright/test";
 import { conversation, expect, expectNoViolations, FAILED_REQUEST, test } from "../lib";
 import { hold } from "../lib/hold";
@@ -100,7 +100,7 @@ test("a part of the page that was not loaded yet waits for the server", async ({
     await expect(chat.composer).toHaveValue("not sent yet");
     isGone = false;
     await expect(drawer.getByText("No messages yet.")).toBeVisible();
-    // With its style, whichever part of it came first.
+    // Styled, whichever part loaded first.
     await expect(drawer.getByText("No messages yet.").locator("..")).toHaveCSS("display", "flex");
     await expect(lost(page)).toBeHidden();
 });

@@ -1,4 +1,4 @@
-// Pages of other origins and a server without users: what a browser really sends for them.
+// Pages of other origins and a server without users: the requests that a browser really sends.
 import type { Page } from "@playwright/test";
 import { expect, FAILED_REQUEST, test } from "../lib";
 import { listen } from "../lib/listen";
@@ -53,7 +53,7 @@ test("a page of a development server uses it, a page of the internet cannot", as
     await openPage(page, watch, evil);
     expect(await post(page, threads, "cors", "application/json")).toBe("failed");
     expect(await post(page, threads, "cors", "text/plain")).toBe("failed");
-    // A browser may send this one without a preflight; the page sees nothing of the answer.
+    // A browser may send this one without a preflight; the page cannot read the response.
     await post(page, threads, "no-cors", "text/plain");
     expect(await count()).toBe(0);
 

@@ -1,4 +1,4 @@
-// Pictures for the documentation: HEDDLE_SCREENSHOTS=docs/page keeps them there.
+// Screenshots for the documentation: HEDDLE_SCREENSHOTS=docs/page writes them there.
 import { expect, shot, test } from "../lib";
 import { startScenes, type Scenes } from "../lib/scenes";
 import { states, type StateName } from "../lib/states";
@@ -34,7 +34,7 @@ for (const [name, colorScheme, viewport] of pictures) {
             watch,
         }) => {
             await states[name]({ page, scenes, watch });
-            // Nothing sticks out at the side.
+            // Nothing overflows sideways.
             expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(
                 viewport.width,
             );

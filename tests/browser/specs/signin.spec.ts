@@ -1,5 +1,4 @@
-// Signing in: by pasting a token or key, and at an issuer; and that what is secret stays where it
-// belongs.
+// Signing in: with a pasted token or key, and at an issuer; secrets do not leak.
 import type { Page } from "@playwright/test";
 import { conversation, expect, expectNoViolations, FAILED_REQUEST, test, waitFor } from "../lib";
 import type { Issuer } from "../lib/issuer";
@@ -67,7 +66,7 @@ test("a key is pasted, checked, used, and forgotten with the tab", async ({
     await page.reload();
     await expect(side(page).getByRole("link", { name: /Alice's own/ })).toBeVisible();
 
-    // Another tab of the same browser knows nothing of it.
+    // Another tab of the same browser has no session.
     const other = await context.newPage();
     await other.goto(heddle.url);
     await expect(title(other)).toBeVisible();
@@ -153,7 +152,7 @@ test("at an issuer: code, PKCE, back to the same place", async ({
         expect(heddle.log()).not.toContain(secret);
     }
     expect(session).not.toContain("verifier");
-    // The code was in the address for a moment, as it must; it is in no entry of the history.
+    // The code was in the URL briefly, as it must be; it is in no entry of the history.
     await page.goBack();
     expect(page.url()).not.toContain("code=");
 });
@@ -192,7 +191,7 @@ test("an issuer that can't be reached at first", async ({ serve, page, issuer, w
     await expect(page.getByRole("alert")).toHaveText(
         "Hall can't be reached. Try again in a moment.",
     );
-    // The page has read the settings again when it shows what is new in them.
+    // The page has reloaded the settings when it shows the new ones.
     await expect(page.getByRole("button", { name: "Continue with Another hall" })).toBeVisible();
     await page.getByRole("button", { name: "Continue with Hall" }).click();
     await expect(side(page).getByText("Signed in as alice")).toBeVisible();
@@ -212,7 +211,7 @@ test("a code that was not asked for here is not used", async ({ serve, page, iss
 test("a token is renewed before it ends", async ({ serve, page, issuer, watch }) => {
     watch.allowOrigin(issuer.url);
     const heddle = await serve(withIssuer(issuer));
-    await page.clock.install(); // an hour need not be waited for
+    await page.clock.install(); // avoids waiting for an hour
     await page.goto(heddle.url);
     await page.getByRole("button", { name: "Continue with Hall" }).click();
     await expect(side(page).getByText("Signed in as alice")).toBeVisible();
@@ -251,7 +250,7 @@ test("a token that ran out: sign in again, and nothing is lost", async ({
             ? route.fulfill({ status: 401, json: { detail: "Unauthorized" } })
             : route.continue(),
     );
-    // The list is read anew when the page is looked at again.
+    // The list reloads when the page becomes visible again.
     await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
     await expect(again(page)).toBeVisible();
     await expectNoViolations(page);

@@ -1,4 +1,4 @@
-// A conversation of 200 messages: what is typed and what is written draws nothing but itself.
+// A conversation of 200 messages: typing and streaming render nothing else.
 import type { Locator, Page } from "@playwright/test";
 import { expect, longThread, test, waitFor } from "../lib";
 import { expectWhole, expectWords, pieces, watchWords } from "../lib/words";
@@ -12,8 +12,8 @@ declare global {
 }
 
 /**
- * From now on: where in the list of messages anything changes, by the number of the message
- * ("list": outside of them).
+ * Records changes within the list of messages from now on, by the number of the message ("list":
+ * outside of them).
  */
 async function watchChanges(page: Page) {
     await page.getByRole("log").evaluate((log) => {
@@ -81,7 +81,7 @@ test("while an answer is written only its own message changes, and typing goes o
     await expect(chat.composer).toHaveValue("next question");
 });
 
-/** Where a list is scrolled to, when it does not move any more. */
+/** The scroll position of a list once it is stable. */
 async function restOf(box: Locator): Promise<number> {
     const topAfter = (frames: number) =>
         box.evaluate(async (element, count) => {

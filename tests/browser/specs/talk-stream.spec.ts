@@ -1,6 +1,5 @@
-// Answers while they are written: a reload, a server that is restarted or killed, a network that is
-// gone, other tabs and other clients. Every state that the page has shown is looked at
-// (lib/words.ts).
+// Streaming answers: a reload, a restarted or killed server, a lost network, other tabs and other
+// clients. Every state that the page showed is checked (lib/words.ts).
 import type { Page } from "@playwright/test";
 import {
     expect,
@@ -18,16 +17,16 @@ import { startWire } from "../lib/wire";
 import { expectWhole, expectWords, pieces, watchWords } from "../lib/words";
 
 const COUNT = 80;
-/** What a model keeps until a test has done what it does in the middle of an answer. */
+/** Words that the model holds back until the test has done its part in the middle of an answer. */
 const HELD = 30;
 const WORDS = pieces(COUNT);
 
 type Counting = { heddle: Heddle; model: PacedModel };
 
 const test = base.extend<{
-    /** counting(): a server whose model counts as far as it may. */
+    /** counting(): a server whose model counts up to its limit. */
     counting: (options?: ServeOptions) => Promise<Counting>;
-    /** counted(words): that, and a new conversation in which so many words of it are seen. */
+    /** counted(words): the same, and a new conversation with this many visible words. */
     counted: (words: number, options?: ServeOptions) => Promise<Counting>;
 }>({
     counting: async ({ serve, pace }, use) =>

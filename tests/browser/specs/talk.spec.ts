@@ -1,5 +1,4 @@
-// The conversation: messages, Markdown, code, pictures, calls of tools, the composer, stopping,
-// errors.
+// The conversation: messages, Markdown, code, images, tool calls, the composer, stopping, errors.
 import type { Locator } from "@playwright/test";
 import {
     assistant,
@@ -241,7 +240,7 @@ test("the composer: Enter sends, Shift+Enter does not, a draft survives, example
     await expect(chat.composer).toHaveValue("one\ntwo");
     await page.reload();
     await expect(chat.composer).toHaveValue("one\ntwo");
-    await expect(chat.send).toBeEnabled(); // who is spoken to is known
+    await expect(chat.send).toBeEnabled(); // the agent is selected
     await chat.composer.press("Enter");
     await expect(chat.composer).toHaveValue("");
     await expect(chat.message(/You said: one\s+two/)).toBeVisible();

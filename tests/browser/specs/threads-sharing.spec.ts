@@ -1,4 +1,4 @@
-// Conversations that are shared: with somebody, and by invitation.
+// Shared conversations: with participants, and by invitation.
 import type { Page } from "@playwright/test";
 import {
     conversation,
@@ -112,7 +112,7 @@ test("an invitation is a link that works once", async ({ serve, page, browser, w
     ).toEqual([]);
     expect(heddle.log()).not.toContain(token);
 
-    // It is used up: pasted by somebody else it opens nothing.
+    // It is used up: another user cannot join with it.
     await guest.getByRole("button", { name: "Sign out" }).click();
     await paste(guest, carol);
     await guest.getByRole("button", { name: "Join with an invitation" }).click();

@@ -1,4 +1,4 @@
-// The list of conversations, and what can be done with one of them.
+// The list of conversations, and the actions on one of them.
 import type { Page, Request } from "@playwright/test";
 import {
     conversation,
@@ -15,7 +15,7 @@ const side = (page: Page) => page.getByRole("navigation", { name: "Conversations
 const item = (page: Page, title: string | RegExp) => side(page).getByRole("link", { name: title });
 const heading = (page: Page, name: string) => page.getByRole("heading", { name, level: 1 });
 
-/** Threads of which nothing but the record is needed. */
+/** Threads without messages. */
 async function make(heddle: Heddle, titles: string[], token?: string): Promise<string[]> {
     const made: string[] = [];
     for (const title of titles) {
@@ -30,7 +30,7 @@ async function choose(page: Page, action: string) {
     await page.getByRole("menuitem", { name: action }).click();
 }
 
-/** Whether the server still has the thread. */
+/** Reports whether the server still has the thread. */
 async function isThere(heddle: Heddle, thread: string): Promise<boolean> {
     return (await fetch(`${heddle.url}/threads/${thread}`)).status === 200;
 }
@@ -43,7 +43,7 @@ test("conversations are listed, found by title, and opened", async ({ serve, pag
     });
     await conversation(heddle, ["hello"], { title: "Warp and weft" });
     const second = await conversation(heddle, ["hello"], { title: "A twill scarf" });
-    // It is today for the page as well, though midnight may pass between them.
+    // It is also today for the page, though midnight may pass in between.
     await page.clock.setFixedTime((await heddle.client().threads.get(second)).updated_at);
     await page.goto(heddle.url);
     await expect(side(page).getByRole("heading", { name: "Today" })).toBeVisible();
@@ -109,7 +109,7 @@ test("a long list comes in pages", async ({ serve, page }) => {
     await page.goto(heddle.url);
     await expect(item(page, /Thread 69/)).toBeVisible();
     await expect(item(page, /Thread 00/)).toHaveCount(0);
-    // The end comes into sight, and with it the next page.
+    // Scrolling to the end loads the next page.
     await item(page, /Thread 40/).scrollIntoViewIfNeeded();
     await expect(side(page).getByRole("listitem")).toHaveCount(60);
     await item(page, /Thread 10/).scrollIntoViewIfNeeded();
@@ -120,7 +120,7 @@ test("a long list comes in pages", async ({ serve, page }) => {
 test("more can be asked for by a button", async ({ serve, page }) => {
     const heddle = await serve();
     await page.addInitScript(() => {
-        // A browser that tells nothing of what is in sight.
+        // A browser without IntersectionObserver events.
         window.IntersectionObserver = class {
             observe() {}
             disconnect() {}
@@ -162,7 +162,7 @@ test("what an agent does is told beside the title", async ({ serve, page, weathe
     await expectNoViolations(page);
     for (const run of await client.runs.list(busy))
         await client.runs.cancel(busy, run.run_id, true);
-    // Interrupted too, but by somebody: it asks nothing.
+    // Also interrupted, but by a stop: it has no request.
     await expect(item(page, /Busy.*stopped/)).toBeVisible();
     await expect(item(page, /needs a reply/)).toHaveCount(1);
 });
@@ -361,12 +361,12 @@ test("details: size, time to live, pruning", async ({ serve, page }) => {
 
     await expect(dialog.getByText("Kept until it is deleted.")).toBeVisible();
     await dialog.getByLabel("Delete when unused for").selectOption("7 days");
-    await expect(dialog.getByText(/Removed in 7 days, on /)).toBeVisible();
+    await expect(dialog.getByText(/Deleted in 7 days, on /)).toBeVisible();
     expect((await ttl())?.ttl).toBe(7 * 24 * 60);
     await dialog.getByLabel("Delete when unused for").selectOption("Custom time");
     await dialog.getByLabel("Minutes").fill("300");
     await dialog.getByRole("button", { name: "Set" }).click();
-    await expect(dialog.getByText(/Removed in 5 hours/)).toBeVisible();
+    await expect(dialog.getByText(/Deleted in 5 hours/)).toBeVisible();
     expect((await ttl())?.ttl).toBe(300);
     await dialog.getByLabel("Delete when unused for").selectOption("Never");
     await expect(dialog.getByText("Kept until it is deleted.")).toBeVisible();
