@@ -41,10 +41,10 @@ for (const [size, viewport] of Object.entries(SIZES)) {
     });
 }
 
-test.describe("with fingers", () => {
+test.describe("with touch input", () => {
     test.use({ viewport: SIZES.narrow, hasTouch: true, isMobile: true });
 
-    test("what is pressed is 44 pixels high and wide", async ({ page, watch }) => {
+    test("touch targets are 44 pixels high and wide", async ({ page, watch }) => {
         const small: Record<string, string[]> = {};
         for (const name of FINGERED) {
             await page.goto("about:blank"); // closes the last opened element

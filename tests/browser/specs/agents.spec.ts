@@ -143,7 +143,7 @@ test("a name is completed while it is typed", async ({ serve, chat, page }) => {
     await expect(chat.message(/I am Bob\..*Heard: write to a@Ada.com/)).toBeVisible();
 });
 
-test("an agent is made, tried, changed, and its versions are kept", async ({
+test("an agent is created, tried, changed, and its versions are kept", async ({
     serve,
     chat,
     page,
@@ -233,7 +233,7 @@ test("an agent is made, tried, changed, and its versions are kept", async ({
     await expect(page.getByLabel("System prompt")).toHaveValue("I am a poet.");
 });
 
-test("an agent is duplicated and deleted, and a refusal is shown", async ({
+test("an agent is duplicated and deleted, and an error is shown", async ({
     serve,
     page,
     watch,
@@ -269,7 +269,10 @@ test("an agent is duplicated and deleted, and a refusal is shown", async ({
     await expect(page.getByRole("link", { name: /^Ada/ })).toBeVisible();
 });
 
-test("what a deleted agent said stays, and another goes on", async ({ serve, chat }) => {
+test("the messages of a deleted agent stay, and another agent continues", async ({
+    serve,
+    chat,
+}) => {
     const heddle = await serve({ script: TELLS });
     const { ada } = await pair(heddle);
     const thread = await conversation(heddle, ["hello"], { assistant: ada });
@@ -280,7 +283,7 @@ test("what a deleted agent said stays, and another goes on", async ({ serve, cha
     await expect(chat.message("I am Bob.")).toContainText("Bob the clerk");
 });
 
-test("unsaved changes ask before the tab is closed", async ({ serve, page }) => {
+test("closing a tab with unsaved changes asks for confirmation", async ({ serve, page }) => {
     const heddle = await serve();
     await page.goto(`${heddle.url}/#/agents/new`);
     await page.getByLabel("Name", { exact: true }).click();

@@ -91,7 +91,7 @@ test("a call is shown, survives a reload, and is made when it is accepted", asyn
     expect(weather.cities).toEqual(["Paris"]);
 });
 
-test("on a phone the mark of a question stays beside its words", async ({
+test("on a phone the icon of a request stays beside its text", async ({
     heddle,
     chat,
     page,
@@ -106,7 +106,7 @@ test("on a phone the mark of a question stays beside its words", async ({
     expect(mark.y + mark.height).toBeGreaterThan(words.y);
 });
 
-test("arguments are edited in a form that looks at them", async ({
+test("arguments are edited in a form that validates them", async ({
     heddle,
     chat,
     page,
@@ -160,7 +160,7 @@ test("arguments are edited in a form that looks at them", async ({
     expect(weather.cities).toEqual(["Rome"]);
 });
 
-test("a response stands for the tool, and a call can be ignored", async ({
+test("a response replaces the tool result, and a call can be ignored", async ({
     heddle,
     chat,
     page,
@@ -187,7 +187,7 @@ test("a response stands for the tool, and a call can be ignored", async ({
     expect(weather.cities).toEqual([]);
 });
 
-test("only what is allowed is offered, and what is wrong is said", async ({
+test("only allowed replies are offered, and a rejected reply is reported", async ({
     heddle,
     chat,
     page,
@@ -212,7 +212,7 @@ test("only what is allowed is offered, and what is wrong is said", async ({
     await expect(chat.message("The tools said: sunny in Paris")).toBeVisible();
 });
 
-test("several questions: each has its card, and their answers go together", async ({
+test("several requests have a card each, and their replies are sent together", async ({
     heddle,
     chat,
     page,
@@ -260,7 +260,7 @@ test("several questions: each has its card, and their answers go together", asyn
     await expect(chat.message("The tools said:")).toContainText("sunny in Bonn");
 });
 
-test("a question survives a restart, and another tab sees the answer", async ({
+test("a request survives a restart, and another tab sees the answer", async ({
     serve,
     chat,
     page,
@@ -289,7 +289,7 @@ test("a question survives a restart, and another tab sees the answer", async ({
     expect(weather.cities).toEqual(["Paris"]);
 });
 
-test("what is typed while a question waits is the answer, or a new message", async ({
+test("text typed during a request is the reply, or a new message", async ({
     heddle,
     chat,
     page,
@@ -313,7 +313,7 @@ test("what is typed while a question waits is the answer, or a new message", asy
     expect(weather.cities).toEqual([]);
 });
 
-test("an answer that did not arrive can be sent again", async ({
+test("a reply that failed to send can be sent again", async ({
     heddle,
     chat,
     page,
@@ -333,7 +333,7 @@ test("an answer that did not arrive can be sent again", async ({
     expect(weather.cities).toEqual(["Paris"]);
 });
 
-test("a question on another branch waits there", async ({ heddle, chat, page, weather }) => {
+test("a request on another branch waits there", async ({ heddle, chat, page, weather }) => {
     const agent = await careful(heddle, weather);
     await asked(heddle, chat, agent, use("Paris"));
     await expect(question(page, "weather")).toBeVisible();
@@ -352,7 +352,7 @@ test("a question on another branch waits there", async ({ heddle, chat, page, we
     await expect(question(page, "weather")).toBeHidden();
 });
 
-test("a question does not take the focus from what is being written", async ({
+test("a request does not take the focus from the composer", async ({
     heddle,
     chat,
     page,
@@ -371,7 +371,7 @@ test("a question does not take the focus from what is being written", async ({
     ).toHaveCount(1);
 });
 
-test("by keyboard alone", async ({ heddle, chat, page, weather }) => {
+test("a request is answered by keyboard alone", async ({ heddle, chat, page, weather }) => {
     const agent = await careful(heddle, weather);
     await asked(heddle, chat, agent, use("Paris"));
     await expect(question(page, "weather").getByRole("heading", { level: 2 })).toBeFocused();
@@ -419,7 +419,7 @@ const STOPS = {
     interrupt_before: ["reply"],
 };
 
-test.describe("other questions", () => {
+test.describe("other requests", () => {
     const ask = async (heddle: Heddle, chat: Chat, value: unknown) =>
         asked(heddle, chat, "asks", JSON.stringify(value));
 
@@ -566,7 +566,12 @@ test.describe("other questions", () => {
     });
 });
 
-test("what a delegate asks is asked once, in its name", async ({ heddle, chat, page, weather }) => {
+test("a delegate's request is shown once, with its name", async ({
+    heddle,
+    chat,
+    page,
+    weather,
+}) => {
     const clerk = await assistant(heddle, "Clerk of the weather", {
         http_tools: [weather.tool],
         approval: true,

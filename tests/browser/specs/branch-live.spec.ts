@@ -20,7 +20,7 @@ async function heldConversation(heddle: Heddle, held: HeldModel) {
     return thread;
 }
 
-test.describe("while an answer is written", () => {
+test.describe("during an answer", () => {
     let held: HeldModel;
     let heddle: Heddle;
 
@@ -32,7 +32,7 @@ test.describe("while an answer is written", () => {
         await held.close();
     });
 
-    test("one looks at another branch and loses nothing", async ({ chat, page }) => {
+    test("showing another branch loses nothing", async ({ chat, page }) => {
         const { count, previous, next, retry } = turnsOf(page);
         await chat.open(heddle, await heldConversation(heddle, held));
         await expect(chat.message("First answer")).toBeVisible();
@@ -64,7 +64,7 @@ test.describe("while an answer is written", () => {
         await expect(chat.messages).toHaveCount(2);
     });
 
-    test("it may end while one looks elsewhere", async ({ chat, page }) => {
+    test("it may end while another branch is shown", async ({ chat, page }) => {
         const { count, previous, next, retry } = turnsOf(page);
         await chat.open(heddle, await heldConversation(heddle, held));
         await retry("hello");
@@ -82,10 +82,7 @@ test.describe("while an answer is written", () => {
         await expect(page).not.toHaveURL(/at=/);
     });
 
-    test("a reload keeps the branch that is shown, and finds the answer", async ({
-        chat,
-        page,
-    }) => {
+    test("a reload keeps the shown branch and finds the answer", async ({ chat, page }) => {
         const { previous, retry, count } = turnsOf(page);
         await chat.open(heddle, await heldConversation(heddle, held));
         await retry("hello");
@@ -107,7 +104,7 @@ test.describe("while an answer is written", () => {
         await expect(chat.message("Second begins and ends.")).toBeVisible();
     });
 
-    test("nothing is retried or edited in the middle of it", async ({ chat, page }) => {
+    test("retry and edit are disabled", async ({ chat, page }) => {
         const { turn, retry } = turnsOf(page);
         await chat.open(heddle, await heldConversation(heddle, held));
         await retry("hello");
@@ -123,7 +120,11 @@ test.describe("while an answer is written", () => {
     });
 });
 
-test("the address, a reload, and the browser's back", async ({ serve, chat, page }) => {
+test("the URL, a reload and the browser's back button keep the branch", async ({
+    serve,
+    chat,
+    page,
+}) => {
     const heddle = await serve({ script: COUNTS });
     const { count, previous, retry } = turnsOf(page);
     await chat.open(heddle, await conversation(heddle, ["one"]));
@@ -147,7 +148,12 @@ test("the address, a reload, and the browser's back", async ({ serve, chat, page
     await expect(count("one")).toHaveAccessibleName("Branch 2 of 2");
 });
 
-test("a branch that is no longer there", async ({ serve, chat, page, watch }) => {
+test("a branch that no longer exists is replaced by the latest", async ({
+    serve,
+    chat,
+    page,
+    watch,
+}) => {
     watch.allow(/404/);
     const heddle = await serve({ script: COUNTS });
     const thread = await conversation(heddle, ["one"]);
@@ -158,7 +164,7 @@ test("a branch that is no longer there", async ({ serve, chat, page, watch }) =>
     await expect(page).not.toHaveURL(/at=/);
 });
 
-test("a conversation that is longer than any history", async ({ serve, chat, page }) => {
+test("a conversation can be longer than any history page", async ({ serve, chat, page }) => {
     const heddle = await serve({ script: COUNTS, release: true });
     const texts = Array.from({ length: 110 }, (_, i) => `number ${i + 1}.`);
     const thread = await conversation(heddle, texts);
@@ -181,7 +187,7 @@ test("a conversation that is longer than any history", async ({ serve, chat, pag
     await expect(chat.messages).toHaveCount(4);
 });
 
-test("two tabs", async ({ serve, chat, page, context }) => {
+test("two tabs share branches", async ({ serve, chat, page, context }) => {
     const heddle = await serve({ script: COUNTS });
     const thread = await conversation(heddle, ["one"]);
     const other = await context.newPage();
@@ -211,7 +217,7 @@ test("two tabs", async ({ serve, chat, page, context }) => {
     await expect(otherRoom.message("Answer 1 to one")).toBeVisible();
 });
 
-test("each agent has branches of its own", async ({ serve, chat, page }) => {
+test("each agent has its own branches", async ({ serve, chat, page }) => {
     const heddle = await serve({ script: COUNTS });
     const ann = await assistant(heddle, "Ann");
     const bob = await assistant(heddle, "Bob");

@@ -41,7 +41,11 @@ async function grown(heddle: Heddle): Promise<string> {
     return thread;
 }
 
-test("shows all branches, where one is, and goes there", async ({ serve, chat, page }) => {
+test("the tree shows all branches, marks the shown one, and switches", async ({
+    serve,
+    chat,
+    page,
+}) => {
     const heddle = await serve({ script: COUNTS });
     await chat.open(heddle, await grown(heddle));
     await openTree(page);
@@ -67,7 +71,7 @@ test("shows all branches, where one is, and goes there", async ({ serve, chat, p
     await expectNoViolations(page);
 });
 
-test("grows when something is said or said again", async ({ serve, chat, page }) => {
+test("the tree grows with messages and retries", async ({ serve, chat, page }) => {
     const heddle = await serve({ script: COUNTS });
     const { retry } = turnsOf(page);
     await chat.open(heddle);
@@ -83,7 +87,7 @@ test("grows when something is said or said again", async ({ serve, chat, page })
     await expect(branch(page, "uno")).toHaveCount(1);
 });
 
-test("retries of one text are told apart", async ({ serve, chat, page }) => {
+test("retries of one text have distinct labels", async ({ serve, chat, page }) => {
     const heddle = await serve({ script: COUNTS });
     const thread = await conversation(heddle, ["one"]);
     for (let i = 0; i < 2; i++) await fork(heddle, thread, "one");
@@ -104,7 +108,7 @@ test("retries of one text are told apart", async ({ serve, chat, page }) => {
     await expectNoViolations(page);
 });
 
-test("on a phone the chosen branch is seen, and nothing behind the tree is reached", async ({
+test("on a phone the selected branch is shown, and nothing behind the tree takes the focus", async ({
     serve,
     chat,
     page,
@@ -133,7 +137,7 @@ test("on a phone the chosen branch is seen, and nothing behind the tree is reach
     await expect(opener).toBeFocused();
 });
 
-test("by keyboard", async ({ serve, chat, page }) => {
+test("the tree is used by keyboard", async ({ serve, chat, page }) => {
     const heddle = await serve({ script: COUNTS });
     await chat.open(heddle, await grown(heddle));
     await openTree(page);
@@ -178,7 +182,7 @@ test("branches have names", async ({ serve, chat, page }) => {
     await expect(branch(page, "two")).toBeVisible();
 });
 
-test("a branch is pruned, with all that grows from it", async ({ serve, chat, page }) => {
+test("a branch is pruned with its descendants", async ({ serve, chat, page }) => {
     const heddle = await serve({ script: COUNTS });
     const thread = await grown(heddle);
     const { count } = turnsOf(page);
@@ -210,7 +214,7 @@ test("a branch is pruned, with all that grows from it", async ({ serve, chat, pa
     await expect(page.getByRole("menuitem", { name: "Prune" })).toHaveCount(0);
 });
 
-test("nothing is pruned while an answer is written", async ({ serve, chat, page, watch }) => {
+test("nothing is pruned during a run", async ({ serve, chat, page, watch }) => {
     watch.allow(/409/);
     const held = await startHeldModel();
     const heddle = await serve({ env: { OPENAI_BASE_URL: held.baseUrl } });

@@ -79,7 +79,7 @@ test("nested forks: each switcher counts its own", async ({ serve, chat, page })
     expect((begin?.values as { messages: unknown[] }).messages).toHaveLength(2);
 });
 
-test("a conversation goes on from the branch that is shown", async ({ serve, chat, page }) => {
+test("a conversation continues from the shown branch", async ({ serve, chat, page }) => {
     const heddle = await serve({ script: COUNTS });
     const { count, previous, next, retry } = turnsOf(page);
     await chat.open(heddle, await conversation(heddle, ["one"]));
@@ -97,7 +97,7 @@ test("a conversation goes on from the branch that is shown", async ({ serve, cha
     await expect(chat.messages).toHaveCount(2);
 });
 
-test("forks of other clients count, whichever checkpoint they began at", async ({
+test("forks of other clients count, whichever checkpoint they start from", async ({
     serve,
     chat,
     page,
@@ -122,7 +122,7 @@ test("forks of other clients count, whichever checkpoint they began at", async (
     await expect(count("one")).toHaveCount(0);
 });
 
-test("a turn of several messages is said again as a whole", async ({ serve, chat, page }) => {
+test("a turn of several messages is resent as a whole", async ({ serve, chat, page }) => {
     const heddle = await serve({ script: COUNTS });
     const { turn, count, edit } = turnsOf(page);
     const client = heddle.client();
@@ -161,7 +161,7 @@ test("an edit keeps the image", async ({ serve, chat, page }) => {
     ]);
 });
 
-test("by keyboard alone, and the focus stays where it was", async ({ serve, chat, page }) => {
+test("turns are operated by keyboard, and the focus stays", async ({ serve, chat, page }) => {
     const heddle = await serve({ script: COUNTS });
     const { turn, count, previous, next } = turnsOf(page);
     await chat.open(heddle, await conversation(heddle, ["one"]));

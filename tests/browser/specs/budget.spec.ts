@@ -116,10 +116,7 @@ test("the first paint comes within 300 ms", async ({ serve, page }) => {
     expect(best).toBeLessThan(FIRST_PAINT_MS);
 });
 
-test("the second visit asks for the index alone, and is told that it is the same", async ({
-    serve,
-    page,
-}) => {
+test("the second visit requests only the index, which is not modified", async ({ serve, page }) => {
     const heddle = await serve({ release: true });
     const { answers, forget } = await listen(page);
     await open(page, heddle);
@@ -142,7 +139,11 @@ test("the second visit asks for the index alone, and is told that it is the same
     expect([tag !== "", same.status()]).toEqual([true, 304]);
 });
 
-test("the page is served with its policy, and asks nobody else", async ({ serve, page, watch }) => {
+test("the page is served with its policy and contacts no other host", async ({
+    serve,
+    page,
+    watch,
+}) => {
     const heddle = await serve({ release: true });
     const { answers } = await listen(page);
     const asked = new Set<string>();

@@ -5,7 +5,7 @@ import { holdNotices } from "../lib/notices";
 
 const THREADS = /\/threads$/;
 
-test("a browser that keeps nothing for the page", async ({ heddle, chat, page }) => {
+test("the page works without browser storage", async ({ heddle, chat, page }) => {
     await page.addInitScript(() => {
         for (const name of ["localStorage", "sessionStorage"])
             Object.defineProperty(window, name, {
@@ -18,11 +18,7 @@ test("a browser that keeps nothing for the page", async ({ heddle, chat, page })
     await chat.ask("hello", "You said: hello");
 });
 
-test("whoever goes elsewhere while a conversation is made stays there", async ({
-    serve,
-    chat,
-    page,
-}) => {
+test("navigation while a thread is being created is kept", async ({ serve, chat, page }) => {
     const heddle = await serve();
     await conversation(heddle, ["hi"], { title: "The other one" });
     await chat.open(heddle);
@@ -41,7 +37,7 @@ test("whoever goes elsewhere while a conversation is made stays there", async ({
     await expect(chat.message("You said: hello")).toBeVisible();
 });
 
-test("a conversation that was just begun is found again", async ({ serve, chat, page }) => {
+test("a conversation that just started is found again", async ({ serve, chat, page }) => {
     const heddle = await serve();
     await conversation(heddle, ["hi"], { title: "The other one" });
     await chat.open(heddle);
@@ -52,7 +48,7 @@ test("a conversation that was just begun is found again", async ({ serve, chat, 
     await expect(chat.message("You said: hello")).toBeVisible();
 });
 
-test("stop is heard before there is anything to stop", async ({ serve, chat, page }) => {
+test("stop works before the run exists", async ({ serve, chat, page }) => {
     const heddle = await serve();
     await chat.open(heddle);
     const making = await hold(page, THREADS, "POST");
@@ -64,7 +60,7 @@ test("stop is heard before there is anything to stop", async ({ serve, chat, pag
     await chat.idle();
 });
 
-test("two messages that were not sent come back together, above what is being typed", async ({
+test("two unsent messages return together, above the draft", async ({
     heddle,
     chat,
     page,
@@ -84,7 +80,7 @@ test("two messages that were not sent come back together, above what is being ty
     await expect(chat.composer).toHaveValue("one\n\ntwo\n\nthree");
 });
 
-test("what was not sent is still there when one comes back", async ({
+test("unsent messages are kept after leaving and returning", async ({
     serve,
     chat,
     page,
@@ -107,7 +103,7 @@ test("what was not sent is still there when one comes back", async ({
     await expect(chat.composer).toHaveValue("do not lose me");
 });
 
-test("what is said while the latest branch is loaded goes there", async ({ serve, chat, page }) => {
+test("a message sent while the latest branch loads goes there", async ({ serve, chat, page }) => {
     const heddle = await serve();
     const thread = await conversation(heddle, ["one"]);
     await fork(heddle, thread, "one", "two");
@@ -126,7 +122,11 @@ test("what is said while the latest branch is loaded goes there", async ({ serve
     await expect(chat.message("You said: one")).toBeHidden();
 });
 
-test("what somebody else says before the page listens is seen", async ({ serve, chat, page }) => {
+test("a message of another client before the event stream opens is shown", async ({
+    serve,
+    chat,
+    page,
+}) => {
     const heddle = await serve();
     const thread = await conversation(heddle, ["one"]);
     const listening = await hold(page, /\/threads\/[^/]+\/stream(\?|$)/);
@@ -139,7 +139,12 @@ test("what somebody else says before the page listens is seen", async ({ serve, 
     await expect(chat.message("You said: two")).toBeVisible();
 });
 
-test("the first message to another agent is seen at once", async ({ serve, chat, page, watch }) => {
+test("the first message to another agent is shown at once", async ({
+    serve,
+    chat,
+    page,
+    watch,
+}) => {
     watch.allow(FAILED_REQUEST);
     const heddle = await serve();
     await assistant(heddle, "Bob");
@@ -155,7 +160,7 @@ test("the first message to another agent is seen at once", async ({ serve, chat,
     await chat.idle();
 });
 
-test("a conversation where nobody may use the clipboard", async ({ heddle, chat, page }) => {
+test("the page reports a denied clipboard", async ({ heddle, chat, page }) => {
     await page.addInitScript(() =>
         Object.defineProperty(navigator, "clipboard", { value: undefined }),
     );
@@ -169,7 +174,12 @@ test("a conversation where nobody may use the clipboard", async ({ heddle, chat,
     await expect(chat.composer).toHaveValue("You said: hello");
 });
 
-test("who signs out for good does so in every tab", async ({ serve, page, context, watch }) => {
+test("signing out of a remembered session affects every tab", async ({
+    serve,
+    page,
+    context,
+    watch,
+}) => {
     const heddle = await serve({ auth: true });
     watch.allow(FAILED_REQUEST);
     await page.goto(heddle.url);
@@ -190,7 +200,7 @@ test("who signs out for good does so in every tab", async ({ serve, page, contex
 
 const RTL = "שלום, מה שלומך? (בסדר)";
 
-test("what is written from right to left is shown so", async ({ serve, chat, page }) => {
+test("right-to-left text is shown right to left", async ({ serve, chat, page }) => {
     const content = `${RTL}\n\n- ${RTL}\n\n> ${RTL}\n\n| ${RTL} | b |\n|---|---|\n| 1 | 2 |\n\n- left`;
     const heddle = await serve({ script: { rules: [{ content }] } });
     await chat.open(heddle);
@@ -206,7 +216,7 @@ test("what is written from right to left is shown so", async ({ serve, chat, pag
     await expect(page.getByRole("heading", { level: 1 })).toHaveCSS("direction", "rtl");
 });
 
-test("320 pixels are enough, whatever is said", async ({ serve, chat, page }) => {
+test("320 pixels are enough for any message", async ({ serve, chat, page }) => {
     const word = "Donaudampfschifffahrt".repeat(20);
     const script = {
         rules: [

@@ -6,7 +6,7 @@ const node = (page: Page, name: string) => page.locator(`svg [data-node="${name}
 const listed = (page: Page, name: string) =>
     page.getByRole("list", { name: "Nodes" }).getByRole("listitem").filter({ hasText: name });
 
-test("the nodes at work are lit, also for those who cannot see it", async ({
+test("running nodes are highlighted, and listed for screen readers", async ({
     heddle,
     chat,
     page,
@@ -30,7 +30,7 @@ test("the nodes at work are lit, also for those who cannot see it", async ({
     await expect(page.locator("svg [data-active]")).toHaveCount(0);
 });
 
-test("a node that waits for an answer is marked; another agent has another drawing", async ({
+test("an interrupted node is marked, and another agent has another drawing", async ({
     heddle,
     chat,
     page,
@@ -52,7 +52,7 @@ test("a node that waits for an answer is marked; another agent has another drawi
     await expect(node(page, "tool_node")).toHaveCount(0);
 });
 
-test("a drawing fits, and can be larger", async ({ heddle, chat, page }) => {
+test("a drawing fits the panel and can be enlarged", async ({ heddle, chat, page }) => {
     await chat.open(heddle);
     await page.getByRole("button", { name: /^Agent: / }).click();
     await page.getByRole("option", { name: "research_agent" }).click();
@@ -71,7 +71,7 @@ test("a drawing fits, and can be larger", async ({ heddle, chat, page }) => {
     await shot(page, "graph-research");
 });
 
-test("nothing in a drawing can act", async ({ heddle, chat, page, watch }) => {
+test("a drawing contains no active content", async ({ heddle, chat, page, watch }) => {
     watch.allow(/Content Security Policy/); // inspects the text before it is sanitized
     const evil = `<svg xmlns="http://www.w3.org/2000/svg" xmlns:x="http://www.w3.org/1999/xlink" viewBox="0 0 10 10" onload="document.title='x'">
         <script>document.title = "x"</script><style>* { display: none }</style><foreignObject><b>b</b></foreignObject>

@@ -180,7 +180,7 @@ test("branches are switched while the agent is answering", async ({ serve, pace,
     await shows(page, ["one", "You said: one"]);
 });
 
-test("a reload in the middle of an answer joins it again", async ({ serve, pace, page }) => {
+test("a reload in the middle of an answer rejoins the stream", async ({ serve, pace, page }) => {
     const model = await pace(LONG, HELD);
     await open(serve, page, model);
     await say(page, "count");
@@ -192,7 +192,11 @@ test("a reload in the middle of an answer joins it again", async ({ serve, pace,
     await idle(page);
 });
 
-test("stop stops the model, and what was said can be retried", async ({ serve, pace, page }) => {
+test("stop cancels the model request, and the message can be retried", async ({
+    serve,
+    pace,
+    page,
+}) => {
     const model = await pace(LONG, HELD);
     await open(serve, page, model);
     await say(page, "count");

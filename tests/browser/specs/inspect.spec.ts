@@ -41,7 +41,10 @@ test("the state at the end, and what the last step changed", async ({ heddle, pa
     await expectNoViolations(page);
 });
 
-test("going back in the history, and to the end again", async ({ heddle, page }) => {
+test("the history leads to earlier checkpoints and back to the latest", async ({
+    heddle,
+    page,
+}) => {
     const thread = await conversation(heddle, ["first", "second"], { title: "Inspected" });
     await inspect(page, heddle.url, thread);
     const history = panel(page).getByRole("button", { name: /^Show / });
@@ -58,7 +61,7 @@ test("going back in the history, and to the end again", async ({ heddle, page })
     await expect(history.first()).toHaveAttribute("aria-current", "true");
 });
 
-test("the parent is one step away, and all of it is there as JSON", async ({
+test("the parent is one step away, and the state is available as JSON", async ({
     heddle,
     page,
     context,
@@ -84,7 +87,7 @@ test("the parent is one step away, and all of it is there as JSON", async ({
     await expectNoViolations(page);
 });
 
-test("a long history comes in pages", async ({ heddle, page }) => {
+test("a long history is loaded in pages", async ({ heddle, page }) => {
     const texts = Array.from({ length: 8 }, (_, at) => `number ${at}`);
     const thread = await conversation(heddle, texts, { title: "Long" });
     await inspect(page, heddle.url, thread);
@@ -97,7 +100,7 @@ test("a long history comes in pages", async ({ heddle, page }) => {
     ).toBeHidden();
 });
 
-test("each agent has a state of its own", async ({ heddle, page }) => {
+test("each agent has its own state", async ({ heddle, page }) => {
     const thread = await conversation(heddle, ["to the agent"], { title: "Two" });
     await say(heddle, thread, "to the demo", { assistant: "demo" });
     await inspect(page, heddle.url, thread);
@@ -111,7 +114,7 @@ test("each agent has a state of its own", async ({ heddle, page }) => {
     await expect(panel(page).getByText("human: to the demo")).toBeVisible();
 });
 
-test("what failed and what is asked is shown with its task", async ({ serve, page, weather }) => {
+test("errors and interrupts are shown with their task", async ({ serve, page, weather }) => {
     const script = {
         rules: [
             { when: { contains: "break" }, error: { status: 400 } },
@@ -137,7 +140,7 @@ test("what failed and what is asked is shown with its task", async ({ serve, pag
     await expect(panel(page).locator("summary", { hasText: "interrupt" }).first()).toBeVisible();
 });
 
-test("a state of a megabyte is shown piece by piece", async ({ heddle, page }) => {
+test("a state of a megabyte is rendered on demand", async ({ heddle, page }) => {
     const client = heddle.client();
     const { thread_id: thread } = await client.threads.create({ metadata: { title: "Heavy" } });
     const long = "x".repeat(600_000);

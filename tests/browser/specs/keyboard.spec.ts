@@ -61,7 +61,7 @@ test("new conversation, send, retry, edit, switch, tree", async ({ serve, chat, 
     await expect(drawer).toBeHidden();
 });
 
-test("a question is answered", async ({ serve, chat, page, weather }) => {
+test("a request is answered", async ({ serve, chat, page, weather }) => {
     const heddle = await serve({ script: SCRIPT });
     const desk = await assistant(heddle, "Desk", {
         http_tools: [weather.tool],
@@ -74,11 +74,7 @@ test("a question is answered", async ({ serve, chat, page, weather }) => {
     expect(weather.cities).toEqual(["Bern"]);
 });
 
-test("a conversation is found, opened, deleted, and brought back", async ({
-    serve,
-    chat,
-    page,
-}) => {
+test("a conversation is found, opened, deleted, and restored", async ({ serve, chat, page }) => {
     const heddle = await serve({ script: SCRIPT });
     await conversation(heddle, ["one"], { title: "Apples" });
     await conversation(heddle, ["two"], { title: "Pears" });

@@ -23,7 +23,7 @@ async function expectInside(page: Page, part: Locator) {
     }).toPass({ timeout: 60_000 });
 }
 
-test("edit and retry are there before anybody points at them", async ({ heddle, chat, page }) => {
+test("edit and retry are visible without hovering", async ({ heddle, chat, page }) => {
     const thread = await conversation(heddle, ["one", "two"]);
     await chat.open(heddle, thread);
     await expect(chat.message("You said: two")).toBeVisible();
@@ -36,7 +36,7 @@ test("edit and retry are there before anybody points at them", async ({ heddle, 
     }
 });
 
-test("in a wide window the icons of the head say what they are", async ({ heddle, chat, page }) => {
+test("in a wide window the icons of the header have labels", async ({ heddle, chat, page }) => {
     await chat.open(heddle);
     const tools = page.getByRole("navigation", { name: "Panels" });
     for (const name of ["Branches", "State", "Graph"])
@@ -46,7 +46,7 @@ test("in a wide window the icons of the head say what they are", async ({ heddle
     await expect(tools.getByRole("button", { name: "Branches" })).toBeVisible();
 });
 
-test("the first screen begins at its beginning, however small", async ({ serve, chat, page }) => {
+test("the first screen starts at its top, however small", async ({ serve, chat, page }) => {
     const heddle = await serve();
     for (const size of [ZOOMED, { width: 320, height: 568 }]) {
         await page.setViewportSize(size);
@@ -74,7 +74,7 @@ for (const [name, size] of Object.entries({ "on a phone": PHONE, "at 400 %": SMA
     });
 }
 
-test("what is edited stays in a small window", async ({ serve, chat, page }) => {
+test("an edited message stays in a small window", async ({ serve, chat, page }) => {
     const content = Array.from({ length: 12 }, (_, at) => `Line ${at}`).join("\n\n");
     const heddle = await serve({ script: { rules: [{ content }] } });
     const thread = await conversation(heddle, ["hello"]);
@@ -100,7 +100,7 @@ test("what is edited stays in a small window", async ({ serve, chat, page }) => 
     await expect(edit).toBeFocused();
 });
 
-test("the focus is not lost with what is closed or deleted", async ({ serve, chat, page }) => {
+test("closing or deleting an element does not lose the focus", async ({ serve, chat, page }) => {
     const heddle = await serve();
     await holdNotices(page); // including Undo
     await chat.open(heddle, await conversation(heddle, ["hello"], { title: "Apples" }));
@@ -127,7 +127,7 @@ test("the focus is not lost with what is closed or deleted", async ({ serve, cha
     await expect(chat.composer).toBeFocused();
 });
 
-test("among many branches the one that is shown is in sight", async ({ serve, chat, page }) => {
+test("the shown branch is in view among many", async ({ serve, chat, page }) => {
     const heddle = await serve();
     const thread = await conversation(heddle, ["hello"]);
     const checkpoint = await forkOf(heddle, thread, "hello");
@@ -143,7 +143,7 @@ test("among many branches the one that is shown is in sight", async ({ serve, ch
         await expectInside(page, page.getByRole("menuitem", { name }));
 });
 
-test("an answer without a word says so", async ({ serve, chat, page }) => {
+test("an empty answer has a notice", async ({ serve, chat, page }) => {
     const heddle = await serve({ script: { rules: [{ content: "" }] } });
     await chat.open(heddle);
     await chat.ask("hello", "The answer is empty.");
@@ -151,7 +151,7 @@ test("an answer without a word says so", async ({ serve, chat, page }) => {
     await expect(chat.message("The answer is empty.")).toHaveCount(1);
 });
 
-test("with the colours of the system: what is said and chosen has an edge", async ({
+test("in forced-colors mode messages and selections have a border", async ({
     heddle,
     chat,
     page,
@@ -173,7 +173,7 @@ test("with the colours of the system: what is said and chosen has an edge", asyn
     await expect(bubble).toHaveCSS("border-top-color", ink);
 });
 
-test("more contrast, when the system asks for it", async ({ heddle, chat, page }) => {
+test("contrast increases by system setting", async ({ heddle, chat, page }) => {
     await page.emulateMedia({ contrast: "more" });
     const thread = await conversation(heddle, ["hello"], { title: "Contrast" });
     await fork(heddle, thread, "hello");
@@ -184,10 +184,10 @@ test("more contrast, when the system asks for it", async ({ heddle, chat, page }
     await expectNoViolations(page);
 });
 
-test.describe("with fingers", () => {
+test.describe("with touch input", () => {
     test.use({ viewport: PHONE, hasTouch: true, isMobile: true });
 
-    test("nothing that was tapped keeps a tooltip, and no phone enlarges what is written in", async ({
+    test("a tapped element keeps no tooltip, and phones do not zoom in on inputs", async ({
         heddle,
         chat,
         page,
@@ -203,7 +203,7 @@ test.describe("with fingers", () => {
         await expect(page.getByRole("complementary", { name: "State" })).toBeHidden();
     });
 
-    test("Enter begins a line, as the keyboard on the screen has no other key for it", async ({
+    test("Enter starts a new line, since the on-screen keyboard has no other key for it", async ({
         heddle,
         chat,
         page,

@@ -8,7 +8,7 @@ const lost = (page: Page) => page.getByText("The server can't be reached. Reconn
 const stays = (page: Page) =>
     page.getByText("The server can't be reached. Your draft stays here until it is back.");
 
-test("the server goes and comes back: nothing is lost", async ({ serve, chat, page, watch }) => {
+test("a server outage loses nothing", async ({ serve, chat, page, watch }) => {
     watch.allow(FAILED_REQUEST);
     const heddle = await serve();
     await chat.open(heddle);
@@ -31,7 +31,13 @@ test("the server goes and comes back: nothing is lost", async ({ serve, chat, pa
     await expect(chat.message("You said: in between, and more")).toBeVisible();
 });
 
-test("a device without a network says so", async ({ serve, chat, page, context, watch }) => {
+test("the page reports that the device is offline", async ({
+    serve,
+    chat,
+    page,
+    context,
+    watch,
+}) => {
     watch.allow(FAILED_REQUEST);
     const heddle = await serve();
     const thread = await conversation(heddle, ["hello"], { title: "On the train" });
@@ -48,11 +54,7 @@ test("a device without a network says so", async ({ serve, chat, page, context, 
     await chat.ask("again", "You said: again");
 });
 
-test("a page that is opened while the server is away waits for it", async ({
-    serve,
-    page,
-    watch,
-}) => {
+test("a page opened during an outage waits for the server", async ({ serve, page, watch }) => {
     watch.allow(FAILED_REQUEST);
     const heddle = await serve();
     let isGone = true;
@@ -69,7 +71,7 @@ test("a page that is opened while the server is away waits for it", async ({
     await expect(page.getByRole("textbox", { name: "Message" })).toBeVisible();
 });
 
-test("a slow server: quiet progress, then the page", async ({ serve, page }) => {
+test("a slow server shows progress, then the page", async ({ serve, page }) => {
     const heddle = await serve();
     const reading = await hold(page, "**/page/settings");
     await page.goto(heddle.url);
@@ -79,7 +81,7 @@ test("a slow server: quiet progress, then the page", async ({ serve, page }) => 
     await expect(page.getByText("Connecting…")).toBeHidden();
 });
 
-test("a part of the page that was not loaded yet waits for the server", async ({
+test("a part of the page that is not loaded yet waits for the server", async ({
     serve,
     chat,
     page,
@@ -105,7 +107,7 @@ test("a part of the page that was not loaded yet waits for the server", async ({
     await expect(lost(page)).toBeHidden();
 });
 
-test("a part of the page that the server does not have any more", async ({
+test("a part of the page that the server no longer has shows an error", async ({
     serve,
     chat,
     page,
@@ -129,7 +131,7 @@ test("a part of the page that the server does not have any more", async ({
     await expect(drawer.getByText("No state is stored yet.")).toBeVisible();
 });
 
-test("a thread that is not there", async ({ heddle, page, watch }) => {
+test("a thread that does not exist shows an error", async ({ heddle, page, watch }) => {
     watch.allow(FAILED_REQUEST);
     for (const thread of [crypto.randomUUID(), "not-an-id", "%E0%A4%A"]) {
         await page.goto(`${heddle.url}/#/t/${thread}`);
@@ -154,7 +156,7 @@ for (const { status, detail, title, text } of [
         text: "Ask its owner to share it with you.",
     },
 ]) {
-    test(`a thread that is refused with ${status}, then not`, async ({ heddle, page, watch }) => {
+    test(`a thread refused with ${status} can be loaded later`, async ({ heddle, page, watch }) => {
         watch.allow(FAILED_REQUEST);
         const thread = await conversation(heddle, ["hello"], { title: "Refused" });
         let isRefused = true;

@@ -34,7 +34,7 @@ const post = (page: Page, url: string, mode: RequestMode, type: string) =>
         [url, mode, type] as const,
     );
 
-test("a page of a development server uses it, a page of the internet cannot", async ({
+test("a page of a development server can use the server, a page of the internet cannot", async ({
     serve,
     page,
     watch,

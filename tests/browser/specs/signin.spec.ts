@@ -31,7 +31,7 @@ async function secretsOf(page: Page): Promise<string[]> {
     return [token, refreshToken].filter((one) => typeof one === "string");
 }
 
-test("a key is pasted, checked, used, and forgotten with the tab", async ({
+test("a pasted key is checked, used, and lasts as long as the tab", async ({
     serve,
     page,
     context,
@@ -73,12 +73,7 @@ test("a key is pasted, checked, used, and forgotten with the tab", async ({
     expect(heard.filter((text) => text.includes(key))).toEqual([]);
 });
 
-test("a device that may remember does, until somebody signs out", async ({
-    serve,
-    page,
-    context,
-    watch,
-}) => {
+test("a remembered session lasts until sign-out", async ({ serve, page, context, watch }) => {
     watch.allow(FAILED_REQUEST);
     const heddle = await serve({ auth: true });
     const key = heddle.key("alice");
@@ -103,7 +98,7 @@ test("a device that may remember does, until somebody signs out", async ({
     await expect(title(other)).toBeVisible();
 });
 
-test("the next user sees nothing of the one before", async ({ serve, page, watch }) => {
+test("the next user sees nothing of the previous one", async ({ serve, page, watch }) => {
     watch.allow(FAILED_REQUEST);
     const heddle = await serve({ auth: true });
     const [alice, bob] = [heddle.key("alice"), heddle.key("bob")];
@@ -120,7 +115,7 @@ test("the next user sees nothing of the one before", async ({ serve, page, watch
     await expect(page.getByText("Alice's own")).toHaveCount(0);
 });
 
-test("at an issuer: code, PKCE, back to the same place", async ({
+test("sign-in at an issuer uses a code with PKCE and returns to the same page", async ({
     serve,
     page,
     context,
@@ -157,7 +152,7 @@ test("at an issuer: code, PKCE, back to the same place", async ({
     expect(page.url()).not.toContain("code=");
 });
 
-test("at an issuer that refuses", async ({ serve, page, issuer, watch }) => {
+test("an issuer's refusal is shown", async ({ serve, page, issuer, watch }) => {
     watch.allowOrigin(issuer.url);
     watch.allow(FAILED_REQUEST);
     const heddle = await serve(withIssuer(issuer));
@@ -171,7 +166,12 @@ test("at an issuer that refuses", async ({ serve, page, issuer, watch }) => {
     await expect(side(page).getByText("Signed in as alice")).toBeVisible();
 });
 
-test("an issuer that can't be reached at first", async ({ serve, page, issuer, watch }) => {
+test("an issuer that is unreachable at first can be used later", async ({
+    serve,
+    page,
+    issuer,
+    watch,
+}) => {
     watch.allowOrigin(issuer.url);
     const heddle = await serve(withIssuer(issuer));
     let isAway = true;
@@ -197,7 +197,7 @@ test("an issuer that can't be reached at first", async ({ serve, page, issuer, w
     await expect(side(page).getByText("Signed in as alice")).toBeVisible();
 });
 
-test("a code that was not asked for here is not used", async ({ serve, page, issuer, watch }) => {
+test("a code that this tab did not request is not used", async ({ serve, page, issuer, watch }) => {
     watch.allow(FAILED_REQUEST);
     const heddle = await serve(withIssuer(issuer));
     await page.goto(`${heddle.url}/?code=stolen&state=made-up#/`);
@@ -208,7 +208,7 @@ test("a code that was not asked for here is not used", async ({ serve, page, iss
     expect(issuer.grants).toEqual([]);
 });
 
-test("a token is renewed before it ends", async ({ serve, page, issuer, watch }) => {
+test("a token is renewed before it expires", async ({ serve, page, issuer, watch }) => {
     watch.allowOrigin(issuer.url);
     const heddle = await serve(withIssuer(issuer));
     await page.clock.install(); // avoids waiting for an hour
@@ -228,7 +228,7 @@ test("a token is renewed before it ends", async ({ serve, page, issuer, watch })
     await expect(again(page)).toHaveCount(0);
 });
 
-test("a token that ran out: sign in again, and nothing is lost", async ({
+test("signing in again after a token expired loses nothing", async ({
     serve,
     page,
     issuer,

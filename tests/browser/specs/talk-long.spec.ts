@@ -33,7 +33,7 @@ async function watchChanges(page: Page) {
 
 const changes = (page: Page) => page.evaluate(() => [...window.changed].sort());
 
-test("typing draws nothing of 200 messages", async ({ serve, chat, page }) => {
+test("typing renders none of 200 messages", async ({ serve, chat, page }) => {
     const heddle = await serve();
     await chat.open(heddle, await longThread(heddle, 200));
     await expect(chat.message("You said: The end")).toBeVisible();
@@ -58,7 +58,7 @@ test("typing draws nothing of 200 messages", async ({ serve, chat, page }) => {
     test.info().annotations.push({ type: "slowest key", description: `${slowest} ms` });
 });
 
-test("while an answer is written only its own message changes, and typing goes on", async ({
+test("a streaming answer changes only its own message, and typing continues", async ({
     serve,
     pace,
     chat,
@@ -98,7 +98,7 @@ async function restOf(box: Locator): Promise<number> {
     return top;
 }
 
-test("the list follows the answer, but not whoever reads above", async ({
+test("the list follows the answer unless the user has scrolled up", async ({
     serve,
     pace,
     chat,

@@ -54,7 +54,7 @@ test("an answer is shown as it is written", async ({ counted, chat, page }) => {
     expect(model.calls).toBe(1);
 });
 
-test("a message that is written while an answer streams is queued, and sent behind it", async ({
+test("a message written while an answer streams is queued and sent after it", async ({
     counted,
     chat,
     page,
@@ -80,7 +80,7 @@ test("a message that is written while an answer streams is queued, and sent behi
     await expect(chat.messages).toHaveText([/count/, /agent/, /first/, /first/, /third/, /third/]);
 });
 
-test("what is queued when the conversation is left becomes its draft", async ({
+test("queued messages become the draft when the user leaves the conversation", async ({
     counted,
     chat,
     page,
@@ -97,7 +97,7 @@ test("what is queued when the conversation is left becomes its draft", async ({
     await expectWhole(page, COUNT);
 });
 
-test("a reload in the middle of an answer: it goes on where it was", async ({ counted, page }) => {
+test("a reload in the middle of an answer continues the stream", async ({ counted, page }) => {
     const { model } = await counted(20);
     await page.reload();
     await expectWords(page, 20);
@@ -109,7 +109,7 @@ test("a reload in the middle of an answer: it goes on where it was", async ({ co
 });
 
 for (const how of ["kill", "stop"] as const) {
-    test(`the server is restarted (${how}) in the middle of an answer: it is begun again, and is whole`, async ({
+    test(`a server restart (${how}) in the middle of an answer restarts the answer, which is complete`, async ({
         counted,
         chat,
         page,
@@ -125,7 +125,7 @@ for (const how of ["kill", "stop"] as const) {
     });
 }
 
-test("the server is away for a while: the page says so, keeps what it has, and goes on", async ({
+test("during a server outage the page reports it, keeps its content, and continues afterwards", async ({
     counted,
     chat,
     page,
@@ -142,7 +142,7 @@ test("the server is away for a while: the page says so, keeps what it has, and g
     await expect(page.getByText("The server can't be reached. Reconnecting…")).toBeHidden();
 });
 
-test("the network is gone for a while: nothing is lost, nothing comes twice, the model is asked once", async ({
+test("a network outage loses and duplicates nothing, and the model gets one request", async ({
     counting,
     chat,
     page,
@@ -171,7 +171,7 @@ async function openTab(page: Page) {
     return chatOf(other);
 }
 
-test("two tabs on one thread both show the answer, and what is said in one is heard in the other", async ({
+test("two tabs on one thread both show the answer and each other's messages", async ({
     counting,
     chat,
     page,
@@ -196,7 +196,7 @@ test("two tabs on one thread both show the answer, and what is said in one is he
     await expect(chat.messages).toHaveCount(6);
 });
 
-test("a tab that is opened in the middle of an answer joins it", async ({
+test("a tab opened in the middle of an answer joins the stream", async ({
     counted,
     chat,
     page,
@@ -211,7 +211,7 @@ test("a tab that is opened in the middle of an answer joins it", async ({
     expect(model.calls).toBe(1);
 });
 
-test("a run that another client has started is shown, and can be stopped here", async ({
+test("a run started by another client is shown and can be stopped here", async ({
     counting,
     chat,
     page,
@@ -232,7 +232,7 @@ test("a run that another client has started is shown, and can be stopped here", 
     expect(status).toBe("interrupted");
 });
 
-test("whoever leaves a conversation in the middle of an answer finds it whole", async ({
+test("an answer is complete after leaving the conversation and returning", async ({
     counted,
     chat,
     page,

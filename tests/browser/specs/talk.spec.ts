@@ -40,7 +40,7 @@ const PIXEL =
 
 const last = (locator: Locator) => locator.last();
 
-test("Markdown becomes elements; what could do harm stays text, and no other host is asked", async ({
+test("Markdown becomes elements, harmful content stays text, and no other host is contacted", async ({
     serve,
     chat,
     page,
@@ -92,7 +92,7 @@ test("code and answers are copied", async ({ serve, chat, page, context }) => {
         .toContain("Look:\n\n```c");
 });
 
-test("calls of tools are folded, with their arguments, their status and their result", async ({
+test("tool calls are collapsed, with arguments, status and result", async ({
     heddle,
     chat,
     page,
@@ -117,7 +117,7 @@ test("calls of tools are folded, with their arguments, their status and their re
     await expect(chat.messages.filter({ hasText: name }).first()).toBeVisible();
 });
 
-test("what a model thinks is folded away", async ({ serve, chat, page }) => {
+test("a model's reasoning is collapsed", async ({ serve, chat, page }) => {
     const heddle = await serve({
         script: { rules: [{ reasoning: "It is about greetings.", content: "Good morning." }] },
     });
@@ -128,7 +128,7 @@ test("what a model thinks is folded away", async ({ serve, chat, page }) => {
     await expect(page.getByText("It is about greetings.")).toBeVisible();
 });
 
-test("pictures: attached, pasted, looked at, removed, sent and shown larger", async ({
+test("images are attached, pasted, previewed, removed, sent and enlarged", async ({
     heddle,
     chat,
     page,
@@ -168,7 +168,7 @@ test("pictures: attached, pasted, looked at, removed, sent and shown larger", as
     await expect(page.getByRole("dialog")).toHaveCount(0);
 });
 
-test("a large picture is made smaller before it is sent; what is no picture is refused", async ({
+test("a large image is scaled down before it is sent, and other files are rejected", async ({
     heddle,
     chat,
     page,
@@ -202,7 +202,7 @@ test("a large picture is made smaller before it is sent; what is no picture is r
     await expect(page.getByRole("alert")).toHaveText("notes.txt is not an image.");
 });
 
-test("more pictures than fit are said to be too many; one dropped elsewhere changes nothing", async ({
+test("too many images are reported, and a file dropped elsewhere changes nothing", async ({
     heddle,
     chat,
     page,
@@ -250,7 +250,7 @@ test("the composer: Enter sends, Shift+Enter does not, a draft survives, example
     await expect(chat.composer).toHaveValue("");
 });
 
-test("keys of an input method do not send", async ({ heddle, chat }) => {
+test("Enter in an input method editor does not send", async ({ heddle, chat }) => {
     await chat.open(heddle);
     await chat.composer.fill("にほん");
     await chat.composer.evaluate((area) => {
@@ -285,7 +285,7 @@ async function stopMidway(serve: Serve, chat: Chat, options: string[] = []) {
     await chat.stop.click();
 }
 
-test("stop: what was written stays as a message that says so, and can be regenerated", async ({
+test("a stopped answer stays as a marked message and can be regenerated", async ({
     serve,
     chat,
     page,
@@ -305,7 +305,7 @@ test("stop: what was written stays as a message that says so, and can be regener
     await expect(chat.messages).toHaveCount(2);
 });
 
-test("stop where nothing is kept: the receipt, what was written, and the way on", async ({
+test("a stopped answer that is not stored is shown with its receipt and can be continued", async ({
     serve,
     chat,
     page,
@@ -354,7 +354,7 @@ test("a turn that failed stays visible behind the next message, also after a rel
     await expectNoViolations(page);
 });
 
-test("an agent that fails says why where its answer would be, and goes on from there", async ({
+test("a failed run shows its error in place of the answer and can be continued", async ({
     serve,
     chat,
     page,
@@ -385,7 +385,7 @@ test("an agent that fails says why where its answer would be, and goes on from t
     await expect(chat.messages).toHaveCount(2);
 });
 
-test("a message that the server does not take stays, marked, and is sent again", async ({
+test("a message that the server rejects stays, marked, and can be sent again", async ({
     heddle,
     chat,
     page,
@@ -416,7 +416,7 @@ test("a message that the server does not take stays, marked, and is sent again",
     await expect(page.getByText("Not sent.")).toHaveCount(0);
 });
 
-test("the first message of a conversation that can't be made is not lost", async ({
+test("the first message of a thread that cannot be created is not lost", async ({
     heddle,
     chat,
     page,
@@ -436,7 +436,7 @@ test("the first message of a conversation that can't be made is not lost", async
     expect(await chat.thread()).not.toBe("");
 });
 
-test("a state that can't be read says so, and is read when asked again", async ({
+test("a state that fails to load shows an error and can be loaded again", async ({
     heddle,
     chat,
     page,
@@ -456,7 +456,7 @@ test("a state that can't be read says so, and is read when asked again", async (
     await expect(alert).toHaveCount(0);
 });
 
-test("each agent's messages carry its name", async ({ serve, chat, page }) => {
+test("each agent's messages have its name", async ({ serve, chat, page }) => {
     const heddle = await serve();
     await assistant(heddle, "Clerk");
     await chat.open(heddle);

@@ -11,7 +11,7 @@ import {
 } from "../lib";
 import { composer, overhear, paste, side, title } from "../lib/signing";
 
-test("sharing: a reader reads, an editor writes, who is removed is out", async ({
+test("a viewer reads, an editor writes, and a removed participant has no access", async ({
     serve,
     page,
     browser,
@@ -127,7 +127,7 @@ test("an invitation is a link that works once", async ({ serve, page, browser, w
     await context.close();
 });
 
-test("an invitation is taken back", async ({ serve, page, watch }) => {
+test("an invitation is revoked", async ({ serve, page, watch }) => {
     watch.allow(FAILED_REQUEST);
     const heddle = await serve({ auth: true });
     const alice = heddle.key("alice");

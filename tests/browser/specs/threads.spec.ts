@@ -88,7 +88,7 @@ test("a conversation without a title shows its first message, and is found by it
     await expect(page).toHaveTitle("Which loom weaves damask? · Heddle");
 });
 
-test("an empty list says so, and a new conversation appears in it", async ({
+test("an empty list has a notice, and a new conversation appears in it", async ({
     serve,
     page,
     chat,
@@ -102,7 +102,7 @@ test("an empty list says so, and a new conversation appears in it", async ({
     await expect(heading(page, "New conversation")).toBeVisible();
 });
 
-test("a long list comes in pages", async ({ serve, page }) => {
+test("a long list is loaded in pages", async ({ serve, page }) => {
     const heddle = await serve();
     const titles = Array.from({ length: 70 }, (_, at) => `Thread ${String(at).padStart(2, "0")}`);
     await make(heddle, titles);
@@ -117,7 +117,7 @@ test("a long list comes in pages", async ({ serve, page }) => {
     await expect(side(page).getByRole("button", { name: "Show more" })).toBeHidden();
 });
 
-test("more can be asked for by a button", async ({ serve, page }) => {
+test("a button loads more", async ({ serve, page }) => {
     const heddle = await serve();
     await page.addInitScript(() => {
         // A browser without IntersectionObserver events.
@@ -136,7 +136,7 @@ test("more can be asked for by a button", async ({ serve, page }) => {
     await expect(side(page).getByRole("listitem")).toHaveCount(32);
 });
 
-test("what an agent does is told beside the title", async ({ serve, page, weather, chat }) => {
+test("the state of a thread is shown beside its title", async ({ serve, page, weather, chat }) => {
     const script = {
         rules: [
             { when: { contains: "break" }, error: { status: 400 } },
@@ -193,7 +193,7 @@ test("a conversation is renamed by button, menu and F2", async ({ serve, page })
     await expect(heading(page, "By the menu")).toBeVisible();
 });
 
-test("a refused name is taken back, with the reason", async ({ serve, page, watch }) => {
+test("a rejected title is reverted, with the reason", async ({ serve, page, watch }) => {
     watch.allow(FAILED_REQUEST);
     const heddle = await serve();
     const [thread = ""] = await make(heddle, ["Kept"]);
@@ -227,7 +227,10 @@ test("deleting can be undone", async ({ serve, page }) => {
     expect(await isThere(heddle, thread)).toBe(true);
 });
 
-test("the time for an undo does not run while somebody is at it", async ({ serve, page }) => {
+test("the undo time pauses while the pointer or focus is on the notice", async ({
+    serve,
+    page,
+}) => {
     const heddle = await serve();
     const [thread = ""] = await make(heddle, ["Precious"]);
     const pass = await holdNotices(page);
@@ -247,7 +250,7 @@ test("the time for an undo does not run while somebody is at it", async ({ serve
     await waitFor(async () => !(await isThere(heddle, thread)), "it is gone");
 });
 
-test("who closes the notice of a deletion means it", async ({ serve, page }) => {
+test("closing the notice of a deletion deletes at once", async ({ serve, page }) => {
     const heddle = await serve();
     const [thread = ""] = await make(heddle, ["Gone"]);
     await holdNotices(page);
@@ -258,7 +261,7 @@ test("who closes the notice of a deletion means it", async ({ serve, page }) => 
     await expect(item(page, /Gone/)).toBeHidden();
 });
 
-test("what is not undone is deleted by and by", async ({ serve, page }) => {
+test("a deletion without undo takes effect after the undo time", async ({ serve, page }) => {
     const heddle = await serve();
     const [thread = ""] = await make(heddle, ["Fading"]);
     await page.goto(`${heddle.url}/#/t/${thread}`);
@@ -268,7 +271,7 @@ test("what is not undone is deleted by and by", async ({ serve, page }) => {
     await expect(page.getByRole("button", { name: "Undo" })).toBeHidden();
 });
 
-test("several are deleted at once, and one of them is not", async ({ serve, page }) => {
+test("several are deleted together, and one of them is restored", async ({ serve, page }) => {
     const heddle = await serve();
     const [one = "", two = "", three = ""] = await make(heddle, ["One", "Two", "Three"]);
     const pass = await holdNotices(page);
@@ -299,7 +302,7 @@ test("several are deleted at once, and one of them is not", async ({ serve, page
     await expect(side(page).getByRole("listitem")).toHaveCount(1);
 });
 
-test("a page that goes away deletes what it was told to", async ({ serve, page }) => {
+test("a closing page performs its pending deletions", async ({ serve, page }) => {
     const heddle = await serve();
     const [thread = ""] = await make(heddle, ["Going"]);
     await holdNotices(page);
@@ -424,7 +427,7 @@ test("a conversation is copied and exported", async ({ serve, page }) => {
     ).toBeVisible();
 });
 
-test("the list can't be read, and can be tried again", async ({ serve, page, watch }) => {
+test("a list that fails to load can be retried", async ({ serve, page, watch }) => {
     watch.allow(FAILED_REQUEST);
     const heddle = await serve();
     await make(heddle, ["Found again"]);

@@ -9,7 +9,7 @@ const agent = (name: string, graph_id = "agent") => ({
 });
 const list = [agent("Mail"), agent("Mail clerk"), agent("agent"), agent("", "demo")];
 
-test("a name at the beginning says whom a message is for", () => {
+test("a name at the start addresses a message", () => {
     assert.deepEqual(addressOf("@Mail hello", list), { assistantId: "id-Mail", text: "hello" });
     assert.deepEqual(addressOf("@mail CLERK, hello\nthere", list), {
         assistantId: "id-Mail clerk",
@@ -19,7 +19,7 @@ test("a name at the beginning says whom a message is for", () => {
     assert.deepEqual(addressOf("@Mail", list), { assistantId: "id-Mail", text: "" });
 });
 
-test("what names nobody stays as it is", () => {
+test("text without a known name is unchanged", () => {
     for (const text of ["hello @Mail", "@Mailer hello", "@nobody hi", "a@Mail", "@", " plain"])
         assert.deepEqual(addressOf(text, list), { assistantId: null, text });
 });
@@ -32,7 +32,7 @@ test("a name is being typed up to the caret", () => {
     assert.equal(mentionAt("@a\nb", 4), null);
 });
 
-test("names that begin so come first, and a whole name ends the search", () => {
+test("names with this prefix come first, and a whole name ends the search", () => {
     assert.deepEqual(
         matchesOf("a", list).map((one) => one.name || one.graph_id),
         ["agent", "Mail", "Mail clerk"],

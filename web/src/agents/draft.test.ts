@@ -52,7 +52,7 @@ test("saving what was read changes nothing", () => {
     assert.deepEqual(again({ approval: true }), { config: { configurable: { approval: true } } });
 });
 
-test("what the form does not understand stays as JSON", () => {
+test("unknown members stay as JSON", () => {
     const odd: Members = {
         approval: [3],
         mcp_config: "what",
@@ -65,7 +65,7 @@ test("what the form does not understand stays as JSON", () => {
     assert.deepEqual(configOf(draft, schema), { config: { configurable: odd } });
 });
 
-test("what is wrong is said at its field", () => {
+test("errors are reported at their field", () => {
     const draft = draftOf(source({}), schema);
     const wrong = {
         ...draft,
@@ -92,7 +92,7 @@ test("what is wrong is said at its field", () => {
     assert.equal(written.errors.temperature, "At most 2.");
 });
 
-test("keys are not asked for, and a refusal names its field", () => {
+test("API keys have no input, and a server error maps to its field", () => {
     assert.ok(!settingsOf(schema).some((setting) => setting.name === "custom_api_key"));
     assert.equal(
         fieldOfRefusal("config.configurable.custom_api_key: keys are not stored"),

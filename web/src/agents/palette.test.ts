@@ -12,7 +12,7 @@ test("up to eight agents have eight colours", () => {
     }
 });
 
-test("a new agent changes nobody's colour", () => {
+test("a new agent changes no other colour", () => {
     const before = assignColours(ids.slice(0, 12));
     const after = assignColours(ids);
     for (const [id, colour] of before) assert.equal(after.get(id), colour);

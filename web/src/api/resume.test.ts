@@ -66,7 +66,7 @@ const read = async (fetch: typeof globalThis.fetch) => {
     return response.text();
 };
 
-test("a whole stream is handed on as it is, without its comments", async () => {
+test("a complete stream is passed on unchanged, without its comments", async () => {
     const text = metadata(1, 1) + piece(2, "a") + end(3);
     const { fetch, asked } = server([
         stream([metadata(1, 1), ": heartbeat\n", ": heartbeat\n" + piece(2, "a"), end(3)], false),
@@ -76,7 +76,7 @@ test("a whole stream is handed on as it is, without its comments", async () => {
     assert.equal(runEndOf("R")?.status, "success");
 });
 
-test("events that are cut anywhere arrive whole", async () => {
+test("events split anywhere arrive complete", async () => {
     const text = metadata(1, 1) + piece(2, "héé ☃") + end(3);
     const bytes = new TextEncoder().encode(text);
     for (const size of [1, 2, 3, 7, 50]) {
@@ -94,7 +94,7 @@ test("events that are cut anywhere arrive whole", async () => {
     }
 });
 
-test("a stream that breaks is picked up after its last whole event", async () => {
+test("a broken stream resumes after its last complete event", async () => {
     const { fetch, asked } = server([
         stream([metadata(1, 1), piece(2, "a"), piece(3, "b").slice(0, 20)], true),
         stream([piece(3, "b"), end(4)], false),
@@ -103,7 +103,7 @@ test("a stream that breaks is picked up after its last whole event", async () =>
     assert.deepEqual(asked[1], { path: `${RUN}/stream`, lastEventId: "2" });
 });
 
-test("a stream that ends too early is picked up as well", async () => {
+test("a stream that ends too early resumes as well", async () => {
     const { fetch, asked } = server([
         stream([metadata(1, 1), piece(2, "a")], false),
         "running",
@@ -116,7 +116,7 @@ test("a stream that ends too early is picked up as well", async () => {
     );
 });
 
-test("what came between the last event and the end of the run is fetched", async () => {
+test("events between the last one and the end of the run are fetched", async () => {
     const { fetch } = server([
         stream([metadata(1, 1)], false),
         "success",
@@ -125,7 +125,7 @@ test("what came between the last event and the end of the run is fetched", async
     assert.equal(await read(fetch), metadata(1, 1) + piece(2, "a") + end(3));
 });
 
-test("a server that is not there yet is waited for", async () => {
+test("the stream waits for an unreachable server", async () => {
     const { fetch } = server([
         stream([metadata(1, 1), piece(2, "a")], true),
         new TypeError("refused"),
@@ -135,7 +135,7 @@ test("a server that is not there yet is waited for", async () => {
     assert.equal(await read(fetch), metadata(1, 1) + piece(2, "a") + end(3));
 });
 
-test("a run that begins again: what was there before its first attempt is repeated", async () => {
+test("a new attempt of a run repeats the values before its first attempt", async () => {
     const { fetch } = server([
         stream([metadata(1, 1), values(2, "hello"), piece(3, "lost")], true),
         stream([metadata(11, 2), piece(12, "found"), end(13)], false),
@@ -153,7 +153,7 @@ test("a run that begins again: what was there before its first attempt is repeat
     );
 });
 
-test("whoever has to sign in again finds the stream where it was", async () => {
+test("the stream resumes after a new sign-in", async () => {
     const { fetch, asked } = server([
         stream([metadata(1, 1), piece(2, "a")], true),
         new Response("{}", { status: 401 }),
@@ -172,14 +172,14 @@ test("a run that is gone is an error", async () => {
     await assert.rejects(read(fetch), /can't be picked up again: 404/);
 });
 
-test("what is not the stream of a run is left alone", async () => {
+test("responses other than run streams pass unchanged", async () => {
     const plain = Response.json({ a: 1 });
     assert.equal(await server([plain]).fetch("http://localhost/threads/T/runs"), plain);
     const thread = new Response("", { headers: { "content-type": "text/event-stream" } });
     assert.equal(await server([thread]).fetch("http://localhost/threads/T/stream"), thread);
 });
 
-test("events may end in any kind of line", () => {
+test("events may end with any kind of line end", () => {
     const parser = createEventParser();
     const cuts = [
         "event: a\r\ndata: 1\r\n\r",

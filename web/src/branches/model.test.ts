@@ -44,7 +44,7 @@ const twoForks = [
     branch("5", "2"),
 ];
 
-test("alternatives stand below what they grow from, oldest first", () => {
+test("alternatives are children of their parent, oldest first", () => {
     const tree = buildTree(
         [branch("3", "1"), branch("1", null, { leaf: false }), branch("2", "1")],
         null,
@@ -67,7 +67,7 @@ test("alternatives stand below what they grow from, oldest first", () => {
     );
 });
 
-test("a piece on which nothing was said gives its place to what grows from it", () => {
+test("a segment without messages is replaced by its children", () => {
     const bare = { message: null, leaf: false };
     const list = [
         branch("1", null, bare),
@@ -92,7 +92,7 @@ test("a piece on which nothing was said gives its place to what grows from it", 
     assert.deepEqual(shape(named), [["Start", [["message 2", []]]]]);
 });
 
-test("what is shown, the way to it, and the newest end of each", () => {
+test("the shown branch, its path, and the newest leaf of each branch", () => {
     const nodes = flatten(buildTree(twoForks, "49"));
     assert.deepEqual(
         nodes.filter((node) => node.isOnWay).map(({ branch }) => branch.branch_id),
@@ -108,7 +108,7 @@ test("what is shown, the way to it, and the newest end of each", () => {
     );
 });
 
-test("a checkpoint in the middle of a branch", () => {
+test("a checkpoint in the middle of a branch belongs to it", () => {
     const list = [
         branch("10", null, { head_checkpoint_id: "15" }),
         branch("20", "10", { head_checkpoint_id: "25" }),
@@ -119,14 +119,14 @@ test("a checkpoint in the middle of a branch", () => {
     assert.equal(branchOf(list, null), undefined);
 });
 
-test("parents that are not there, and circles, do no harm", () => {
+test("missing parents and cycles are tolerated", () => {
     assert.deepEqual(shape(buildTree([branch("2", "gone")], null)), [["message 2", []]]);
     const circle = buildTree([branch("1", "2"), branch("2", "1")], "19");
     assert.deepEqual(shape(circle), [["message 1", [["message 2", []]]]]);
     assert.deepEqual(buildTree([], null), []);
 });
 
-test("labels: a name, what was said, an image, a tool, or neither", () => {
+test("labels are a name, a text, an image, a tool, or a default", () => {
     const ai = (content: unknown, more = {}) =>
         ({ type: "ai", id: "x", content, ...more }) as Branch["message"];
     assert.equal(labelOf(branch("1", null, { name: "Plan B" })), "Plan B");
@@ -149,7 +149,7 @@ test("labels: a name, what was said, an image, a tool, or neither", () => {
     assert.equal(labelOf(branch("2", "1", { message: null })), "Continues");
 });
 
-test("retries of one text are alike, a name tells one apart", () => {
+test("retries of one text are alike, a name distinguishes one", () => {
     const message = { type: "human" as const, id: "m", content: "again" };
     const [root] = buildTree(
         [
@@ -169,7 +169,7 @@ test("retries of one text are alike, a name tells one apart", () => {
     );
 });
 
-test("what pruning takes away", () => {
+test("pruning removes a branch and its descendants", () => {
     const [root] = buildTree(twoForks, null);
     assert.deepEqual(lossOf(root!.children[0]!), { steps: 9, leaves: ["49", "59"] });
     assert.equal(canPrune(root!), false);
@@ -190,7 +190,7 @@ test("times and numbers in words", () => {
     assert.deepEqual([plural(1, "branch", "branches"), plural(2, "step")], ["1 branch", "2 steps"]);
 });
 
-test("another text leaves the rest of a message as it is", () => {
+test("another text leaves the other parts of a message unchanged", () => {
     const image = { type: "image_url" as const, image_url: "data:image/png;base64,x" };
     const text = (value: string) => ({ type: "text" as const, text: value });
     assert.equal(withText("old", "new"), "new");

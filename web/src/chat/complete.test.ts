@@ -32,7 +32,7 @@ for (const [name, before, after] of cases) {
     test(name, () => assert.equal(complete(before), after));
 }
 
-test("what is complete already stays so, piece by piece", () => {
+test("complete Markdown stays unchanged, chunk by chunk", () => {
     const text =
         "A **bold** `code` [link](https://example.com) text.\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```c\nint a;\n```\n\nEnd.";
     assert.equal(complete(text), text);

@@ -38,7 +38,7 @@ function origin(
 
 const mapOf = (...list: Origin[]) => new Map(list.map((one) => [one.id, one]));
 
-test("a retry sends the same with fresh ids, from where the turn began", () => {
+test("a retry sends the same content with new ids from the start of the turn", () => {
     const messages = [human("a"), ai("b"), human("c"), ai("d")];
     const origins = mapOf(
         origin("a", "1", "0"),
@@ -56,7 +56,7 @@ test("a retry sends the same with fresh ids, from where the turn began", () => {
     assert.deepEqual(again?.fork.known, new Set(["3"]));
 });
 
-test("an edit changes one message of a turn and says all of them again", () => {
+test("an edit changes one message of a turn and resends all of them", () => {
     const origins = mapOf(origin("a", "1", "0"), origin("b", "1", "0"));
     const again = retryOf([human("a"), human("b"), ai("c")], "b", "new", origins);
     assert.deepEqual(
@@ -73,7 +73,7 @@ test("a message that the server does not know cannot be retried", () => {
     assert.equal(retryOf([], "a", null, mapOf(origin("a", "1", "0"))), null);
 });
 
-test("a fork is counted before the server tells of it, and once", () => {
+test("a fork is counted before the server lists it, and once", () => {
     const old = origin("a", "1", "0", [alternative("1"), alternative("2", true)]);
     const sibling = origin("s", "9", "0", [alternative("1", true), alternative("2")]);
     const fork = {
@@ -102,7 +102,7 @@ test("a fork is counted before the server tells of it, and once", () => {
     assert.equal(withFork(plain, null), plain);
 });
 
-test("the address knows a head for each agent", () => {
+test("the URL has a head for each agent", () => {
     const none = { at: null, agent: null };
     const one = withHead(none, "x", "1");
     assert.deepEqual(one, { at: "1", agent: "x" });

@@ -17,7 +17,7 @@ test("no character of code is lost or added, in any language", () => {
         );
 });
 
-test("kinds are told apart", () => {
+test("token kinds are recognized", () => {
     const kinds = (code: string, name: string) =>
         highlight(code, name)
             .filter(({ kind }) => kind !== "plain")
@@ -31,11 +31,11 @@ test("kinds are told apart", () => {
     );
 });
 
-test("code that is too long stays as it is", () => {
+test("code that is too long is not coloured", () => {
     assert.equal(highlight("let a;\n".repeat(5000), "js").length, 1);
 });
 
-test("only addresses of other pages and of people are followed", () => {
+test("only web and mail links are allowed", () => {
     for (const good of ["https://example.com/a?b#c", "http://localhost:1", "mailto:a@example.com"])
         assert.equal(safeLink(good), good);
     for (const bad of [
@@ -51,7 +51,7 @@ test("only addresses of other pages and of people are followed", () => {
         assert.equal(safeLink(bad), null);
 });
 
-test("only pictures that are part of the message are shown", () => {
+test("only embedded images are shown", () => {
     assert.ok(isOwnImage("data:image/png;base64,AA"));
     for (const bad of [
         "https://example.com/a.png",
@@ -63,14 +63,14 @@ test("only pictures that are part of the message are shown", () => {
         assert.ok(!isOwnImage(bad));
 });
 
-test("named characters are shown as such", () => {
+test("named character references are decoded", () => {
     assert.equal(
         entities("a &lt;b&gt; &amp;amp; &#65;&#x42; &nope; & &#0;"),
         "a <b> &amp; AB &nope; & &#0;",
     );
 });
 
-test("pictures keep their shape", () => {
+test("images keep their aspect ratio", () => {
     assert.deepEqual(fitted({ width: 4000, height: 1000 }), { width: 1568, height: 392 });
     assert.deepEqual(fitted({ width: 100, height: 50 }), { width: 100, height: 50 });
     assert.deepEqual(fitted({ width: 100000, height: 1 }), { width: 1568, height: 1 });

@@ -47,14 +47,14 @@ test("blocks of all providers are read", () => {
     });
 });
 
-test("what servers of OpenAI's kind thought is in another place", () => {
+test("reasoning of OpenAI-compatible servers is read from its own member", () => {
     assert.equal(
         partsOf({ content: "", additional_kwargs: { reasoning_content: "Hmm" } }).reasoning,
         "Hmm",
     );
 });
 
-test("nonsense is nothing", () => {
+test("malformed content yields no parts", () => {
     const content = [
         {},
         { type: "text" },
@@ -76,19 +76,19 @@ test("calls are found, invalid ones too", () => {
     assert.deepEqual(callsOf(ai({})), []);
 });
 
-test("results that are JSON are set out", () => {
+test("JSON results are indented", () => {
     assert.equal(resultText('{"a":[1]}'), '{\n  "a": [\n    1\n  ]\n}');
     assert.equal(resultText("{not json"), "{not json");
     assert.equal(resultText("sunny"), "sunny");
 });
 
-test("arguments fit in a line", () => {
+test("arguments fit on one line", () => {
     assert.equal(shortArgs({ city: "Oslo", days: 3 }), 'city: "Oslo", days: 3');
     assert.equal(shortArgs(undefined), "");
     assert.equal(shortArgs({ text: "x".repeat(200) }).length, 81);
 });
 
-test("a message is blank when nothing of it can be seen", () => {
+test("a message without visible parts is blank", () => {
     assert.equal(isBlank(ai({ content: "" })), true);
     assert.equal(isBlank(ai({ content: " \n" })), true);
     assert.equal(isBlank(ai({ content: [] })), true);

@@ -29,7 +29,7 @@ const result = (id: string, tool_call_id: string) => ({
 });
 const ids = (entries: Entry[]) => rowsOf(entries).map((row) => row.entry.message.id);
 
-test("results stand with the call that they answer, not in rows of their own", () => {
+test("results belong to the row of their call", () => {
     const rows = rowsOf([
         entry("A", human("h")),
         entry("A", call("a", "1", "2")),
@@ -54,7 +54,7 @@ test("a call of one agent is not answered by the result of another", () => {
     assert.deepEqual(ids([entry("A", call("a", "1")), entry("B", result("r", "1"))]), ["a", "r"]);
 });
 
-test("of a single agent the name is shown once, of several with each turn", () => {
+test("a single agent's name is shown once, several agents' names with each turn", () => {
     const ai = (id: string) => ({ id, type: "ai", content: id });
     const names = (entries: Entry[]) =>
         rowsOf(entries)
@@ -83,7 +83,7 @@ test("of a single agent the name is shown once, of several with each turn", () =
     );
 });
 
-test("values are the same by their content", () => {
+test("values are compared by content", () => {
     const value = { a: [1, { b: null }], c: "x" };
     assert.ok(deepEqual(value, structuredClone(value)));
     assert.ok(deepEqual(undefined, undefined));

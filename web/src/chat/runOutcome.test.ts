@@ -14,7 +14,7 @@ const { isBehind, stoppedOf, textOfError, unkeptOf } = await import("./runOutcom
 const messages = (...ids: string[]) =>
     ids.map((id) => ({ id, type: id.startsWith("h") ? "human" : "ai", content: id }) as Message);
 
-test("errors are read by people", () => {
+test("error texts are readable", () => {
     assert.equal(textOfError("BadRequestError('no such \\'model\\'')"), "no such 'model'");
     assert.equal(textOfError('RuntimeError("it\'s gone",)'), "it's gone");
     assert.equal(textOfError('{"error":"ValueError","message":"too long"}'), "too long");
@@ -22,20 +22,20 @@ test("errors are read by people", () => {
     assert.equal(textOfError({ a: 1 }), '{"a":1}');
 });
 
-test("an answer that was streamed and not stored is not kept", () => {
+test("an answer that was streamed and not stored is reported", () => {
     assert.equal(unkeptOf(messages("h1", "a1"), messages("h1"))?.id, "a1");
     assert.equal(unkeptOf(messages("h1", "a1"), messages("h1", "a1")), null);
     assert.equal(unkeptOf(messages("h1"), messages()), null);
     assert.equal(unkeptOf([], []), null);
 });
 
-test("a stream that is read again is behind until it has caught up", () => {
+test("a stream that is read again is behind until it catches up", () => {
     assert.ok(isBehind(messages("h1"), messages("h1", "a1", "a2")));
     assert.ok(!isBehind(messages("h1", "a1"), messages("h1", "a1")));
     assert.ok(!isBehind(messages("h2"), messages("h1", "a1"))); // another branch
 });
 
-test("a line is stopped when it rests before a node, asks nothing, and its run has a receipt", () => {
+test("a chat is stopped when nodes are pending, no interrupt is open, and its run has a receipt", () => {
     const state = (more: object) =>
         ({ next: ["model"], tasks: [], ...more }) as unknown as ThreadState<State>;
     const receipt = { stopped_at_step: 1, tokens_streamed: 3, tools_in_flight: [] };

@@ -21,12 +21,12 @@ test("members are added, changed and removed", () => {
     assert.deepEqual(paths({ a: undefined }, {}), ["removed a"]);
 });
 
-test("names of Object's own do not confuse", () => {
+test("names of Object's own members are treated as data", () => {
     assert.deepEqual(paths({}, { toString: 1 }), ["added toString"]);
     assert.deepEqual(paths({ constructor: 1 }, {}), ["removed constructor"]);
 });
 
-test("plain lists are compared by place", () => {
+test("plain lists are compared by index", () => {
     assert.deepEqual(paths([1, 2, 3], [1, 5]), ["changed 1", "removed 2"]);
     assert.deepEqual(paths([], ["x", "y"]), ["added 0", "added 1"]);
 });
@@ -57,7 +57,7 @@ test("messages are compared by id", () => {
     );
 });
 
-test("ids that occur twice are no ids", () => {
+test("duplicate ids are not used", () => {
     const twice = [message("1", "ai", "a"), message("1", "ai", "b")];
     assert.deepEqual(
         paths({ messages: twice }, { messages: [...twice, message("2", "ai", "c")] }),
@@ -65,7 +65,7 @@ test("ids that occur twice are no ids", () => {
     );
 });
 
-test("no more than asked for", () => {
+test("the number of changes is limited", () => {
     const after = Object.fromEntries(Array.from({ length: 50 }, (_, at) => [`m${at}`, at]));
     const { changes, isCut } = diff({}, after, 10);
     assert.equal(changes.length, 10);
@@ -73,7 +73,7 @@ test("no more than asked for", () => {
     assert.equal(diff({}, after, 50).isCut, false);
 });
 
-test("very deep states end", () => {
+test("very deep states are cut off", () => {
     const deep = (end: unknown) => {
         let value = end;
         for (let at = 0; at < 500; at++) value = { x: value };

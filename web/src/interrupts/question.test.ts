@@ -10,7 +10,7 @@ const call = (action: string, args: Json, ways = ["accept", "edit", "respond", "
     description: "",
 });
 
-test("a call in the form of Agent Inbox is answered by a list", () => {
+test("a call in the format of Agent Inbox is answered by a list", () => {
     const { items, encode } = asked(call("buy", { item: "x" }, ["accept", "respond"]));
     const [item] = items;
     assert.ok(item?.kind === "call");
@@ -24,7 +24,7 @@ test("a call in the form of Agent Inbox is answered by a list", () => {
     ]);
 });
 
-test("the form of Agent Inbox counts where both are there", () => {
+test("the format of Agent Inbox takes precedence", () => {
     const { items } = asked({
         ...call("buy", {}),
         action_requests: [{ name: "buy", args: {} }],
@@ -43,7 +43,7 @@ test("a list of calls is answered by a list", () => {
     ]);
 });
 
-test("decisions of LangChain", () => {
+test("LangChain decisions are decoded and encoded", () => {
     const { items, encode } = asked({
         action_requests: [
             { name: "a", args: { x: 1 } },
@@ -59,7 +59,7 @@ test("decisions of LangChain", () => {
     });
 });
 
-test("a delegate's questions say who asks, and find their way back", () => {
+test("a delegate's requests name the delegate, and the replies reach it", () => {
     const delegate = { assistant_id: "d", name: "Clerk", interrupt_ids: ["i", "j"] };
     const several = { questions: [call("a", {}), "and you?"], delegate };
     const { items, encode } = asked(several);
@@ -111,7 +111,7 @@ test("values keep their types in a form", () => {
     assert.deepEqual(valuesOf(fieldsOf(args)), args);
 });
 
-test("what is typed is checked", () => {
+test("typed values are validated", () => {
     const [number, list] = fieldsOf({ number: 1, list: [] });
     assert.equal(errorOf({ ...number!, text: "2e3" }), null);
     assert.equal(errorOf({ ...number!, text: "" }), "Enter a number.");

@@ -29,7 +29,7 @@ test("a renewed token is the same person, another subject or issuer is not", () 
     assert.notEqual(id({ iss: "i", sub: "a" }), id({ iss: "j", sub: "a" }));
 });
 
-test("ends and issuers, and what is no token", () => {
+test("expiry and issuer are read, and invalid tokens have neither", () => {
     assert.equal(expiryOf(tokenOf({ exp: 12 })), 12_000);
     assert.equal(expiryOf(tokenOf({})), null);
     assert.equal(issuerOf(tokenOf({ iss: "https://i" })), "https://i");

@@ -11,7 +11,7 @@ const begun: Begun = {
     remember: false,
 };
 
-test("base64url has no padding and nothing that an address would change", () => {
+test("base64url has no padding and no characters that a URL escapes", () => {
     assert.equal(encode64(new Uint8Array([0xff, 0xef, 0xbe])), "_---");
     assert.equal(encode64(new Uint8Array([1])), "AQ");
     assert.equal(encode64(new Uint8Array()), "");
@@ -24,7 +24,7 @@ test("the challenge is that of RFC 7636, appendix B", async () => {
     );
 });
 
-test("the address has all that the issuer needs, and keeps what it had", () => {
+test("the URL has all parameters of the issuer and keeps its own", () => {
     const way = {
         name: "hall",
         issuer: "https://i",
@@ -45,7 +45,7 @@ test("the address has all that the issuer needs, and keeps what it had", () => {
     });
 });
 
-test("a return is believed only with the state that was sent", () => {
+test("a redirect is accepted only with the state that was sent", () => {
     assert.deepEqual(readReturn("?code=c&state=s1", begun), {
         begun,
         code: "c",
@@ -63,7 +63,7 @@ test("a return is believed only with the state that was sent", () => {
     assert.equal(readReturn("?code=c&state=s1", null)?.code, null);
 });
 
-test("what the issuer says instead of a code is told", () => {
+test("an issuer's error is reported", () => {
     assert.equal(readReturn("?error=access_denied&state=s1", begun)?.error, "access_denied");
     assert.equal(
         readReturn("?error=x&error_description=Not+you&state=s1", begun)?.error,
@@ -71,7 +71,7 @@ test("what the issuer says instead of a code is told", () => {
     );
 });
 
-test("other addresses are no returns", () => {
+test("other URLs are not redirects", () => {
     for (const search of ["", "?state=s1", "?code=c", "?q=1"])
         assert.equal(readReturn(search, begun), null);
 });

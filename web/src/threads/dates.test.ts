@@ -23,7 +23,7 @@ test("short dates", () => {
     assert.equal(shortDate(at(2024, 3, 2, 9, 5), now, "en-GB"), "2 Apr 2024");
 });
 
-test("times to come", () => {
+test("future times", () => {
     const then = (ms: number) => until(new Date(now.getTime() + ms).toISOString(), now);
     assert.equal(then(-5), "in less than a minute");
     assert.equal(then(60_000), "in 1 minute");

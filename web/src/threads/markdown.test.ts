@@ -38,7 +38,7 @@ test("names of files", () => {
     assert.equal(fileNameOf("x".repeat(200), "md").length, 63);
 });
 
-test("invitations: links, what is behind the '#', codes", () => {
+test("invitations: links, fragments, codes", () => {
     const code = "MTBOXnIoW4O0g05mP3wC1DLZzuYhkhAEI8kvB7Cgv7I";
     assert.equal(tokenOf(`https://h/#/?invitation=${code}`), code);
     assert.equal(tokenOf(`#/?invitation=${code}`), code);
