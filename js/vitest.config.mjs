@@ -6,9 +6,9 @@ export default defineConfig({
         globals: true,
         globalSetup: ["./tests/lib/build.mjs"],
         include: ["tests/**/*.test.ts"],
-        // Two cores in CI, and each file may start stores of its own.
+        // Two cores in CI, and each file may start its own stores.
         fileParallelism: false,
-        // Only against hanging: a busy machine is no failure.
+        // Only against hangs: a slow machine must not fail a test.
         testTimeout: 120_000,
         hookTimeout: 120_000,
         reporters: ["default", "./tests/lib/totals.mjs"],

@@ -1,4 +1,4 @@
-/* The module: what JavaScript gets from loading the addon. */
+/* The addon's module: the functions that JavaScript gets. */
 #include "addon.h"
 
 #include "base/alloc.h"
@@ -15,7 +15,7 @@ static bool define(napi_env env, napi_value exports, const char *name, napi_call
 {
     napi_value function;
 
-    /* Node-API passes data back without looking at it; the operations are never written to. */
+    /* Node-API takes data as a non-const pointer; the operations are never written to. */
     return napi_create_function(env, name, NAPI_AUTO_LENGTH, call, (void *)(uintptr_t)data,
                                 &function) == napi_ok &&
            napi_set_named_property(env, exports, name, function) == napi_ok;

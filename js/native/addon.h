@@ -1,13 +1,12 @@
 /*
  * The Node-API addon: stores and operations on them.
  *
- * A *store* wraps an open libheddle store. An *operation* is one call on it:
- * its input is copied (or, for buffers, kept alive) on the JavaScript thread,
- * its work is done on a thread of the store, and its answer is handed back to
- * the JavaScript thread, which settles a promise. All operations that finish
- * while JavaScript is busy are settled by one wake-up.
+ * A *store* wraps an open libheddle store. An *operation* is one call on it: the JavaScript thread
+ * copies its input (or, for buffers, keeps it alive), a thread of the store does the work, and the
+ * JavaScript thread settles the promise with the result. One wake-up settles all operations that
+ * finish while JavaScript is busy.
  *
- * Functions run on the JavaScript thread unless their comment says otherwise.
+ * Functions run on the JavaScript thread unless their comment names another thread.
  */
 #ifndef HD_JS_ADDON_H
 #define HD_JS_ADDON_H
@@ -30,7 +29,7 @@ struct hd_js_store {
     struct hd_js_store *prev, *next; /* all stores of this environment */
     struct hd_js_env *home;
     struct heddle *core;           /* NULL once closed */
-    napi_threadsafe_function wake; /* NULL once the environment is going */
+    napi_threadsafe_function wake; /* NULL once the environment is shutting down */
     napi_ref self;                 /* strong while promises are pending */
     unsigned pending;              /* promises not settled yet */
     unsigned refs;                 /* holders of this struct */
@@ -38,8 +37,8 @@ struct hd_js_store {
     pthread_mutex_t lock; /* guards all below */
     pthread_cond_t changed;
     enum hd_js_state state;
-    bool is_shutting;              /* somebody is in hd_js_store_shutdown() */
-    bool is_awake;                 /* a wake-up is under way */
+    bool is_shutting;              /* a thread is in hd_js_store_shutdown() */
+    bool is_awake;                 /* a wake-up is pending */
     unsigned running;              /* operations that still use core */
     struct hd_js_op *first, *last; /* finished, to be settled */
     struct hd_js_list *lists;
@@ -53,7 +52,7 @@ struct hd_js_list {
     struct heddle_list *core; /* NULL once closed */
 };
 
-/* What one environment (the main thread or a worker) has open. */
+/* The open stores of one environment (the main thread or a worker). */
 struct hd_js_env {
     struct hd_js_store *stores;
 };
@@ -65,9 +64,9 @@ enum hd_js_items { HD_JS_NO_ITEMS, HD_JS_TEXTS, HD_JS_VALUES };
 struct hd_js_op;
 
 /*
- * One entry of the addon's interface. Called from JavaScript as
- * name(store, texts, items, number, list) and returns a promise; arguments
- * after the last one an operation needs may be left out. A text may be null.
+ * One entry of the addon's interface. Called from JavaScript as name(store, texts, items, number,
+ * list); returns a promise. Trailing arguments that an operation does not need may be omitted. A
+ * text may be null.
  */
 struct hd_js_operation {
     const char *name;
@@ -77,12 +76,12 @@ struct hd_js_operation {
 
     /* Either: starts the work, which ends in hd_js_op_done(). */
     int (*start)(struct hd_js_op *op);
-    /* Or: does it, on a thread of the store. */
+    /* Or: does the work on a thread of the store. */
     int (*work)(struct hd_js_op *op);
 
     /* Optional. The value of the promise; NULL when an exception is pending. */
     napi_value (*answer)(napi_env env, struct hd_js_op *op);
-    /* Optional. Frees what start or work left in `out`; may run without an environment. */
+    /* Optional. Frees the results of start or work in `out`; may run without an environment. */
     void (*release)(struct hd_js_op *op);
 };
 
@@ -142,37 +141,38 @@ void hd_js_op_free(napi_env env, struct hd_js_op *op);
 
 napi_value hd_js_store_open(napi_env env, napi_callback_info info);
 napi_value hd_js_store_close(napi_env env, napi_callback_info info);
-/* Closes every store of the environment, waiting for what is under way. */
+/* Closes every store of the environment; waits for running operations. */
 napi_value hd_js_store_close_all(napi_env env, napi_callback_info info);
 
 /* NULL when the value is not a store. */
 struct hd_js_store *hd_js_store_from(napi_env env, napi_value value);
 
-/* One holder of the struct less. */
+/* Releases one reference to the struct. */
 void hd_js_store_unref(struct hd_js_store *store);
 
-/* Counts an operation in; false when the store is closing. Pairs with hd_js_store_finish(). */
+/* Registers an operation; false when the store is closing. Pairs with hd_js_store_finish(). */
 bool hd_js_store_begin(struct hd_js_store *store);
 
-/* On any thread: counts an operation out and, unless op is NULL, queues it to be settled. */
+/* On any thread: unregisters an operation and, unless op is NULL, queues it for settlement. */
 void hd_js_store_finish(struct hd_js_store *store, struct hd_js_op *op);
 
-/* A promise is waited for, or was settled: keeps the process and the store alive meanwhile. */
+/* Counts pending promises: keeps the process and the store alive meanwhile. */
 void hd_js_store_hold(napi_env env, struct hd_js_store *store);
 void hd_js_store_let_go(napi_env env, struct hd_js_store *store);
 
 /* ---- listings --------------------------------------------------------- */
 
-/* On any thread: a listing, closed with its store at the latest; NULL when memory is short. */
+/* On any thread: a listing, closed with its store at the latest; NULL when out of memory. */
 struct hd_js_list *hd_js_list_create(struct hd_js_store *store, struct heddle_list *core);
 
-/* On any thread: takes it out of the store's hands; NULL when it was closed already. */
+/* On any thread: removes it from the store's list; NULL when it was already closed. */
 struct heddle_list *hd_js_list_take(struct hd_js_list *list);
 
 /* Closes and frees it. */
 void hd_js_list_drop(struct hd_js_list *list);
 
-/* The external that JavaScript holds; it drops the listing. NULL, and nothing done, on failure. */
+/* The external that JavaScript holds; its finalizer drops the listing. NULL, without effect, on
+ * failure. */
 napi_value hd_js_list_wrap(napi_env env, struct hd_js_list *list);
 
 /* NULL when the value is not a listing. */
@@ -186,10 +186,10 @@ napi_value hd_js_error(napi_env env, int code, const struct heddle_error *error)
 /* A rejected promise with that error. */
 napi_value hd_js_rejected(napi_env env, int code, const struct heddle_error *error);
 
-/* What an external holds; NULL when the value is something else. */
+/* The pointer of an external; NULL when the value is another type. */
 void *hd_js_external(napi_env env, napi_value value);
 
-/* Copies a string; null and undefined give data == NULL. HD_EINVAL when it is something else. */
+/* Copies a string; null and undefined give data == NULL. HD_EINVAL for other types. */
 HD_MUST_CHECK int hd_js_text(napi_env env, napi_value value, struct hd_arena *arena,
                              struct heddle_bytes *out);
 

@@ -1,7 +1,6 @@
 /*
- * Answers as JavaScript values. Arrays instead of objects with names: cheaper
- * to build, and only src/store.ts reads them. A function that returns NULL has
- * left an exception or was short of memory.
+ * Results as JavaScript values. Arrays instead of objects: cheaper to build, and only src/store.ts
+ * reads them. A function that returns NULL has left an exception or ran out of memory.
  */
 #include "addon.h"
 
@@ -18,7 +17,7 @@ napi_value hd_js_error(napi_env env, int code, const struct heddle_error *error)
     napi_value code_value, text_value, value = NULL;
     char full[64];
 
-    /* HD_EINVAL in the core, HEDDLE_EINVAL for its users. */
+    /* HD_EINVAL in the core, HEDDLE_EINVAL in JavaScript. */
     snprintf(full, sizeof(full), "HEDDLE_%s", strncmp(name, "HD_", 3) == 0 ? name + 3 : name);
     if (napi_create_string_utf8(env, full, NAPI_AUTO_LENGTH, &code_value) != napi_ok ||
         napi_create_string_utf8(env, text, NAPI_AUTO_LENGTH, &text_value) != napi_ok ||
@@ -56,7 +55,7 @@ static napi_value text_value(napi_env env, struct heddle_bytes bytes)
     napi_value value;
     napi_status status;
 
-    /* Latin-1 is copied as it is; both give the same string for ASCII. */
+    /* Latin-1 needs no conversion; both encodings give the same string for ASCII. */
     if (is_ascii(bytes))
         status = napi_create_string_latin1(env, data, bytes.len, &value);
     else
@@ -69,7 +68,7 @@ static bool is_canonical(struct heddle_bytes type)
     return type.len == 3 && memcmp(type.data, "hd1", 3) == 0;
 }
 
-/* Canonical text as a string when that cannot hide broken UTF-8, anything else as a buffer. */
+/* Canonical text as a string when that cannot hide invalid UTF-8, anything else as a buffer. */
 static napi_value data_value(napi_env env, struct heddle_bytes type, struct heddle_bytes data)
 {
     napi_value value;
@@ -170,7 +169,7 @@ napi_value hd_js_answer_list(napi_env env, struct hd_js_op *op)
     return external;
 }
 
-/* tuples, and whether they are the last */
+/* tuples, and whether these are the last ones */
 napi_value hd_js_answer_page(napi_env env, struct hd_js_op *op)
 {
     const struct hd_js_page *page = &op->out.page;
@@ -182,7 +181,7 @@ napi_value hd_js_answer_page(napi_env env, struct hd_js_op *op)
     return ok && set(env, array, 0, tuples) && set(env, array, 1, is_last) ? array : NULL;
 }
 
-/* For each channel: its seed (an array of none or one value), its writes. */
+/* For each channel: its seed (an array of zero or one value), its writes. */
 napi_value hd_js_answer_histories(napi_env env, struct hd_js_op *op)
 {
     const struct heddle_histories *histories = op->out.histories;

@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-/* Texts up to this many UTF-16 units are read without asking for their length first. */
+/* Texts up to this many UTF-16 units are read without a separate length query. */
 #define SHORT_TEXT 80
 
 /* ---- input ------------------------------------------------------------ */
@@ -42,7 +42,7 @@ int hd_js_text(napi_env env, napi_value value, struct hd_arena *arena, struct he
     return copy_text(env, value, arena, room, out);
 }
 
-/* A string is copied; a Uint8Array is used where it is, so its owner must leave it alone. */
+/* Copies a string; uses a Uint8Array in place, so its owner must not change it. */
 static int read_data(napi_env env, napi_value value, struct hd_arena *arena,
                      struct heddle_bytes *out)
 {
@@ -121,7 +121,7 @@ static int read_values(napi_env env, napi_value array, struct hd_js_op *op)
         return HD_ENOMEM;
     for (size_t i = 0; !err && i < op->item_count; i++)
         err = read_value(env, array, i * 3, &op->arena, &op->values[i]);
-    /* Keeps the buffers in it alive until the work is done. */
+    /* Keeps its buffers alive until the work is done. */
     if (!err && napi_create_reference(env, array, 1, &op->kept) != napi_ok)
         err = HD_ENOMEM;
     return err;
@@ -189,7 +189,7 @@ void hd_js_op_free(napi_env env, struct hd_js_op *op)
 {
     if (op->operation->release && !op->code)
         op->operation->release(op);
-    /* Without an environment its references are gone already. */
+    /* Without an environment its references are already gone. */
     if (env && op->kept)
         napi_delete_reference(env, op->kept);
     hd_arena_fini(&op->arena);
@@ -223,7 +223,7 @@ static napi_value make_answer(napi_env env, struct hd_js_op *op)
     return napi_get_undefined(env, &value) == napi_ok ? value : NULL;
 }
 
-/* What went wrong while an answer was built, in place of the answer. */
+/* The error raised while a result was built, which replaces the result. */
 static napi_value take_exception(napi_env env)
 {
     napi_value exception;
@@ -255,7 +255,7 @@ void hd_js_op_settle(napi_env env, struct hd_js_op *op)
     napi_close_handle_scope(env, scope);
 }
 
-/* The promise of an operation that is counted in; the operation is freed when it cannot start. */
+/* The promise of a registered operation; frees the operation when it cannot start. */
 static napi_value start(napi_env env, struct hd_js_op *op)
 {
     struct hd_js_store *store = op->store;
@@ -291,7 +291,7 @@ napi_value hd_js_call(napi_env env, napi_callback_info info)
     struct hd_js_op *op;
     int err;
 
-    /* Arguments that are not given come as undefined. */
+    /* Omitted arguments are undefined. */
     if (napi_get_cb_info(env, info, &argc, argv, NULL, &operation) != napi_ok)
         return NULL;
     store = hd_js_store_from(env, argv[ARG_STORE]);

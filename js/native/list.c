@@ -1,7 +1,7 @@
 /*
- * Listings in JavaScript. One is known to its store from the moment the core
- * opens it, so that closing the store closes it too; after that, and after
- * listClose(), only the empty struct is left for the garbage collector.
+ * Listings in JavaScript. A listing belongs to its store from the moment the core opens it, so that
+ * closing the store closes it too; after that, and after listClose(), only the empty struct is left
+ * for the garbage collector.
  */
 #include "addon.h"
 
@@ -45,7 +45,7 @@ void hd_js_list_drop(struct hd_js_list *list)
     struct heddle_list *core;
 
     pthread_mutex_lock(&store->lock);
-    /* Whoever shuts the store down closes its lists; he must be done with this one. */
+    /* The thread that shuts the store down closes its lists; it must be done with this one. */
     while (store->is_shutting && store->state != HD_JS_CLOSED)
         pthread_cond_wait(&store->changed, &store->lock);
     core = list->core;

@@ -1,13 +1,11 @@
-/*
- * The operations: which call of heddle.h each makes, on a thread of the store.
- */
+/* The operations: the heddle.h call of each, on a thread of the store. */
 #include "addon.h"
 
 #include <string.h>
 
 #include "base/error.h"
 
-/* A page of a listing ends when its tuples hold more than this. */
+/* A page of a listing ends when its tuples exceed this size. */
 #define PAGE_BYTES ((size_t)4 << 20)
 
 static struct heddle_bytes text(const struct hd_js_op *op, unsigned at)
@@ -83,7 +81,7 @@ static const struct heddle_bytes *optional(const struct hd_js_op *op, unsigned a
     return op->texts[at].data ? &op->texts[at] : NULL;
 }
 
-/* texts: principal, thread, ns, id, before, filter, anything for headers only; number: limit */
+/* texts: principal, thread, ns, id, before, filter, non-null for headers only; number: limit */
 static int list_open(struct hd_js_op *op)
 {
     struct heddle_query query = {
@@ -114,7 +112,7 @@ static void release_list(struct hd_js_op *op)
         hd_js_list_drop(op->out.list);
 }
 
-/* Copies bytes into the arena; remembers the first failure in *err. */
+/* Copies bytes into the arena; keeps the first failure in *err. */
 static struct heddle_bytes keep(struct hd_arena *arena, struct heddle_bytes bytes, int *err)
 {
     char *copy;
@@ -168,7 +166,7 @@ keep_writes(struct hd_arena *arena, const struct heddle_write *writes, size_t co
     return copy;
 }
 
-/* A listing's tuple lives until its next one is asked for. */
+/* A listing's tuple is valid until the next one is fetched. */
 static int keep_tuple(struct hd_arena *arena, const struct heddle_tuple *tuple,
                       struct heddle_tuple *out)
 {
@@ -191,7 +189,7 @@ static int keep_tuple(struct hd_arena *arena, const struct heddle_tuple *tuple,
     return err;
 }
 
-/* number: tuples at most */
+/* number: maximum number of tuples */
 static int list_next(struct hd_js_op *op)
 {
     size_t most = op->number > 0 ? (size_t)op->number : 1;
@@ -200,7 +198,7 @@ static int list_next(struct hd_js_op *op)
     size_t start = op->arena.used;
     int err = 0;
 
-    /* Only this operation uses the list now; it can have been closed before, not meanwhile. */
+    /* Only this operation uses the list now; it may have been closed before, not meanwhile. */
     page->is_last = op->list->core == NULL;
     page->tuples = hd_arena_calloc(&op->arena, most, sizeof(*page->tuples));
     if (!page->tuples)

@@ -1,12 +1,11 @@
 /*
- * Stores in JavaScript: opening, closing, and the way back to its thread.
+ * Stores in JavaScript: opening, closing, and returning results to its thread.
  *
- * The core may be used as long as `running` operations are counted in, and is
- * closed exactly once, by hd_js_store_shutdown(), after the last one is out.
- * That happens in one of four ways: close() from a pool thread; closeAll()
- * when the process exits; the environment's cleanup hook when a worker is
- * terminated; or the garbage collector, when nobody holds the store any more.
- * After it no thread of the core exists, so none can touch what is freed next.
+ * The core may be used while `running` operations are registered, and is closed exactly once, by
+ * hd_js_store_shutdown(), after the last one has finished. Four paths lead there: close() from a
+ * pool thread; closeAll() when the process exits; the environment's cleanup hook when a worker is
+ * terminated; or the garbage collector, when the store is unreachable. Afterwards no thread of the
+ * core exists, so none can touch freed memory.
  */
 #include "addon.h"
 
@@ -15,7 +14,7 @@
 
 #define STORE_MAGIC 0x48445354u
 
-/* ---- life of the struct ----------------------------------------------- */
+/* ---- lifetime of the struct --------------------------------------------- */
 
 void hd_js_store_unref(struct hd_js_store *store)
 {
@@ -71,7 +70,7 @@ static void unlink_home(struct hd_js_store *store)
     store->home = NULL;
 }
 
-/* ---- counting in and out ---------------------------------------------- */
+/* ---- registering operations --------------------------------------------- */
 
 bool hd_js_store_begin(struct hd_js_store *store)
 {
@@ -94,7 +93,7 @@ void hd_js_store_finish(struct hd_js_store *store, struct hd_js_op *op)
         else
             store->first = op;
         store->last = op;
-        /* Under the lock: once running is 0 and the lock free, the function may be gone. */
+        /* Under the lock: once running is 0 and the lock is free, the function may be gone. */
         if (!store->is_awake && store->wake)
             store->is_awake =
                 napi_call_threadsafe_function(store->wake, NULL, napi_tsfn_nonblocking) == napi_ok;
@@ -146,7 +145,7 @@ static void settle_finished(napi_env env, struct hd_js_store *store)
     }
 }
 
-/* What the wake-up calls; env is NULL when the environment is going. */
+/* The wake-up callback; env is NULL when the environment is shutting down. */
 static void deliver(napi_env env, napi_value function, void *context, void *data)
 {
     (void)function;
@@ -163,7 +162,8 @@ static void close_lists(struct hd_js_store *store)
         heddle_list_close(hd_js_list_take(list));
 }
 
-/* On any thread: waits for what is under way and closes the core, or waits until another has. */
+/* On any thread: waits for running operations and closes the core, or waits until another thread
+ * has. */
 static void shutdown_store(struct hd_js_store *store)
 {
     pthread_mutex_lock(&store->lock);
@@ -184,7 +184,7 @@ static void shutdown_store(struct hd_js_store *store)
     pthread_mutex_unlock(&store->lock);
 }
 
-/* The environment goes away with the store open: nothing can be settled any more. */
+/* The environment goes away with the store open: no promise can be settled. */
 static void leave_env(void *arg)
 {
     struct hd_js_store *store = arg;
@@ -203,7 +203,7 @@ static void leave_env(void *arg)
     unlink_home(store);
 }
 
-/* Called once the store is closed, to leave nothing behind in the environment. */
+/* Called once the store is closed; removes all of its data from the environment. */
 static void detach(napi_env env, struct hd_js_store *store)
 {
     napi_threadsafe_function wake = store->wake;
@@ -259,7 +259,7 @@ static void request_free(napi_env env, struct request *request)
     hd_free(request);
 }
 
-/* Starts it and gives the promise; frees the request when it cannot. */
+/* Starts the work and returns its promise; frees the request on failure. */
 static napi_value request_start(napi_env env, struct request *request,
                                 napi_async_execute_callback execute,
                                 napi_async_complete_callback complete)
@@ -291,7 +291,7 @@ static void execute_open(napi_env env, void *data)
     request->code = heddle_open(&request->core, request->url, &request->error);
 }
 
-/* The external that JavaScript holds, with all that belongs to it; NULL when memory is short. */
+/* The external that JavaScript holds, with all of its data; NULL when out of memory. */
 static napi_value wrap_store(napi_env env, struct hd_js_store *store, struct hd_js_env *home)
 {
     napi_value name, external;
@@ -418,7 +418,7 @@ napi_value hd_js_store_close(napi_env env, napi_callback_info info)
         return hd_js_rejected(env, HD_ENOMEM, NULL);
     }
     request->store = store;
-    /* From here on nothing new begins, even if the pool is busy. */
+    /* From here on no new operation starts, even if the pool is busy. */
     pthread_mutex_lock(&store->lock);
     if (store->state == HD_JS_OPEN)
         store->state = HD_JS_CLOSING;

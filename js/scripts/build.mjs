@@ -1,9 +1,8 @@
 // Compiles the addon: js/native and the C core into build/heddle.node.
 //
-// Needs a C compiler (CC, or cc), pkg-config and the development files of the
-// libraries below; nothing is downloaded. Compiles only what has changed since
-// the last time. CFLAGS and LDFLAGS are added; HEDDLE_POSTGRESQL=0 leaves the
-// PostgreSQL driver out even where libpq is there.
+// Needs a C compiler (CC, or cc), pkg-config and the development files of the libraries below;
+// downloads nothing. Compiles only sources changed since the last build. CFLAGS and LDFLAGS are
+// added; HEDDLE_POSTGRESQL=0 omits the PostgreSQL driver even if libpq is installed.
 import { execFile, execFileSync } from "node:child_process";
 import { createRequire } from "node:module";
 import {
@@ -108,7 +107,7 @@ function flags(core, { hasPostgres, cflags }) {
 
 const modified = (path) => (existsSync(path) ? statSync(path).mtimeMs : -1);
 
-/** Whether the object is newer than the source and every header its dependency file names. */
+/** Reports whether the object is newer than the source and every header in its dependency file. */
 function isFresh(object) {
     const dependencies = `${object.slice(0, -2)}.d`;
     if (!existsSync(object) || !existsSync(dependencies)) return false;
@@ -156,7 +155,7 @@ function link(objects, target, libs) {
         ...libs,
     ];
     execFileSync(compiler, args, { stdio: "inherit" });
-    // A process that has the old one loaded keeps it.
+    // A process that has loaded the old file keeps it.
     renameSync(`${target}.new`, target);
 }
 

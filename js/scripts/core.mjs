@@ -1,6 +1,5 @@
-// Where the C core is: beside this package in the repository, inside it in a
-// packed tarball. `node scripts/core.mjs copy|remove` makes and removes the
-// copy that is packed.
+// Locates the C core: beside this package in the repository, inside it in a packed tarball. `node
+// scripts/core.mjs copy|remove` creates and removes the packed copy.
 import { cpSync, existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";

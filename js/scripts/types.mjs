@@ -1,7 +1,7 @@
-// Compiles src/ into dist/ (npm's "prepare"). A packed tarball has dist/ already.
+// Compiles src/ into dist/ (npm's "prepare"). A packed tarball already has dist/.
 //
-// `npm install PATH` on a checkout runs this without the development
-// dependencies; then they are installed first.
+// `npm install PATH` on a checkout runs this without the development dependencies, so it installs
+// them first.
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -18,7 +18,7 @@ function findCompiler() {
 
 function installDevelopmentDependencies() {
     const env = { ...process.env, NODE_ENV: "development" };
-    // What the outer npm was told about its own project does not hold for this one.
+    // The outer npm's settings for its own project do not apply to this one.
     for (const name of [
         "omit",
         "production",

@@ -13,16 +13,15 @@ export const CANONICAL = "hd1";
 export type Dumped = readonly [type: string, data: string | Uint8Array];
 
 /**
- * Writes values so that Heddle's C core, its Python package and its server read
- * them as what they are: messages as messages, a `Send` as a `Send`. What the
- * encoding cannot express is kept in the serialization of LangGraph's own
- * serializer; nothing is lost. A value that is nothing but bytes is stored as
- * they are. Reads what that serializer wrote, too.
+ * Writes values so that Heddle's C core, its Python package and its server read them with their
+ * types: messages as messages, a `Send` as a `Send`. Values that the encoding cannot express are
+ * kept in the serialization of LangGraph's own serializer; nothing is lost. A plain byte array is
+ * stored as it is. Also reads the output of that serializer.
  */
 export class CanonicalSerializer implements SerializerProtocol {
     readonly #stock: SerializerProtocol;
 
-    /** @param stock for what the encoding cannot express; LangGraph's own when left out */
+    /** @param stock for values that the encoding cannot express; LangGraph's own by default */
     constructor(stock?: SerializerProtocol) {
         this.#stock = stock ?? new MemorySaver().serde;
     }
@@ -37,10 +36,10 @@ export class CanonicalSerializer implements SerializerProtocol {
     }
 
     /**
-     * As dumpsTyped, at once where that is possible. The value is read before
+     * As dumpsTyped, synchronously where possible. The value is read before
      * this returns.
      * @internal
-     */
+     **/
     dump(value: unknown, options?: EncodeOptions): Dumped | Promise<Dumped> {
         if (value instanceof ForeignValue && value.type !== undefined) {
             return [value.type, value.data as Uint8Array];
@@ -58,9 +57,9 @@ export class CanonicalSerializer implements SerializerProtocol {
     }
 
     /**
-     * As loadsTyped, at once where that is possible.
+     * As loadsTyped, synchronously where possible.
      * @internal
-     */
+     **/
     load(type: string, data: Uint8Array | string): unknown {
         switch (type) {
             case CANONICAL:

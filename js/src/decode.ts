@@ -1,6 +1,6 @@
 /**
- * Reading the canonical encoding (docs/encoding.md): JSON.parse, then one walk
- * that replaces records, in place where nothing has to be replaced.
+ * Reads the canonical encoding (docs/encoding.md): JSON.parse, then one walk that replaces records,
+ * in place where nothing has to be replaced.
  */
 import { isUtf8 } from "node:buffer";
 import { DeltaSnapshot } from "@langchain/langgraph-checkpoint";
@@ -10,16 +10,18 @@ import { createMessage, messageClassByType } from "./messages.js";
 
 type Fields = Record<string, unknown>;
 
-/** What the stock serializer makes of bytes it wrote itself. */
+/** The stock serializer's value for its own bytes. */
 export type LoadForeign = (type: string, data: Uint8Array) => Promise<unknown>;
 
-/** The tag under which this runtime's own serializer writes what the encoding cannot express. */
+/**
+ * The tag under which this runtime's own serializer writes values that the encoding cannot express.
+ */
 const OWN_TYPE = "json";
 
-/** Thrown by the walk when it meets a record that only the asynchronous stock serializer can read. */
+/** Thrown by the walk at a record that only the asynchronous stock serializer can read. */
 class NeedsForeign extends Error {}
 
-/** The value of a text, or a promise of it when something in it was left to the stock serializer. */
+/** The value of a text, or a promise when a part of it needs the stock serializer. */
 export function decode(data: string | Uint8Array, loadForeign: LoadForeign): unknown {
     const text = typeof data === "string" ? data : utf8(data);
     try {
@@ -31,7 +33,7 @@ export function decode(data: string | Uint8Array, loadForeign: LoadForeign): unk
 }
 
 async function decodeForeign(text: string, loadForeign: LoadForeign): Promise<unknown> {
-    // The first walk has replaced part of its tree already: parse once more.
+    // The first walk has already replaced part of its tree: parse once more.
     const tree: unknown = JSON.parse(text);
     const records: Fields[] = [];
     collectForeign(tree, records);
@@ -158,7 +160,7 @@ class Reviver {
         return markKind(interrupt, "interrupt");
     }
 
-    /** The plain form that LangGraph takes for a Command wherever it meets one. */
+    /** The plain form that LangGraph accepts as a Command everywhere. */
     #command(record: Fields, depth: number): object {
         const command: Fields = { lg_name: "Command" };
         if (record.graph !== undefined) command.graph = record.graph;
@@ -197,7 +199,7 @@ class Reviver {
     }
 }
 
-/** Records without values inside. A kind that is not known stays what it is. */
+/** Records without values inside. Unknown kinds stay unchanged. */
 function scalar(kind: string, record: Fields): unknown {
     switch (kind) {
         case "int":
@@ -219,7 +221,7 @@ function scalar(kind: string, record: Fields): unknown {
     }
 }
 
-/** A record counts seconds, LangGraph's timeouts are milliseconds. */
+/** A record counts seconds, LangGraph's timeouts count milliseconds. */
 function inMilliseconds(timeout: unknown): unknown {
     if (typeof timeout !== "object" || timeout === null) return timeout;
     const { run_timeout, idle_timeout, refresh_on } = timeout as Fields;
@@ -252,7 +254,7 @@ function float(name: string): number {
 
 const ZONED = /^(\d{4,}|[+-]\d{6})-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/;
 
-/** A time without a zone is no Date: it is kept as it is. */
+/** A time without a zone is not a Date: it is kept unchanged. */
 function datetime(record: Fields): unknown {
     const iso = text(record, "v");
     if (!ZONED.test(iso)) return new ForeignValue(record);
@@ -264,7 +266,7 @@ function datetime(record: Fields): unknown {
 function error(name: string, message: string): Error {
     const result = new Error(message);
     if (name !== "Error") result.name = name;
-    // The stack of this decoder would only mislead.
+    // The stack of this decoder would be misleading.
     result.stack = `${name}: ${message}`;
     return result;
 }
@@ -303,7 +305,7 @@ function utf8(data: Uint8Array): string {
     return Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString("utf8");
 }
 
-/** Assignment that makes an own member of any name, `__proto__` too. */
+/** Assigns an own member of any name, including `__proto__`. */
 export function setOwn(target: Fields, key: string, value: unknown): void {
     if (key === "__proto__") {
         Object.defineProperty(target, key, {

@@ -1,10 +1,10 @@
 /**
- * Writing the canonical encoding (docs/encoding.md).
+ * Writes the canonical encoding (docs/encoding.md).
  *
- * Text is concatenated, not built as a tree and stringified: it measures faster
- * for long lists of messages, and it can say what JSON.stringify cannot (large
- * whole numbers as floats, `__proto__` as a key). Everything is read before the
- * first function returns, so a caller may change its objects afterwards.
+ * Concatenates text instead of building a tree for JSON.stringify: it measures faster for long
+ * lists of messages, and it can express what JSON.stringify cannot (large whole numbers as floats,
+ * `__proto__` as a key). Everything is read before the first function returns, so a caller may
+ * change its objects afterwards.
  */
 import { types } from "node:util";
 import { dateText, ForeignValue, isFlagged, kindOf } from "./foreign.js";
@@ -20,32 +20,32 @@ import { rememberQuoted } from "./quoting.js";
 
 type Fields = Record<string, unknown>;
 
-/** Nesting that readers accept. */
+/** The nesting depth that readers accept. */
 export const MAX_DEPTH = 512;
 
 /** Thrown when a value is nested too deep or contains itself. */
 export class TooDeep extends Error {}
 
-/** What the stock serializer makes of a value: called at once, awaited later. */
+/** The stock serializer's output for a value: called synchronously, awaited later. */
 export type DumpForeign = (value: unknown) => Promise<[string, Uint8Array]>;
 
-/** What the place of a value says about plain objects in it. */
+/** The meaning of plain objects at the position of a value. */
 export type Hint = "send" | "interrupt" | undefined;
 
 export interface EncodeOptions {
-    /** Members that are undefined are left out, as JSON does, instead of being written as such. */
+    /** Omits undefined members, as JSON does, instead of writing them as undefined. */
     readonly dropUndefined?: boolean;
     readonly hint?: Hint;
     /**
-     * Chunks of messages are written as the messages they have become, and what tools note about packages is
-     * left out: so that every runtime reads all messages.
+     * Writes message chunks as complete messages, and omits the package versions that tools record,
+     * so that every runtime reads all messages.
      */
     readonly wholeMessages?: boolean;
 }
 
 const UNDEFINED = '{"$":"undefined"}';
 
-/** The text of a value, or a promise of it when something in it was left to the stock serializer. */
+/** The text of a value, or a promise when a part of it needs the stock serializer. */
 export function encode(
     value: unknown,
     dumpForeign: DumpForeign,
@@ -62,7 +62,7 @@ export function encode(
 }
 
 class Encoder {
-    /** Records in the writer's own serialization; each stands in the text as a marker, \0 index \0. */
+    /** Records in the writer's own serialization; each is a marker in the text, \0 index \0. */
     #foreign: Promise<[string, Uint8Array]>[] | undefined;
     readonly #dumpForeign: DumpForeign;
     #dropUndefined: boolean;
@@ -74,7 +74,7 @@ class Encoder {
         this.#wholeMessages = wholeMessages;
     }
 
-    /** The text of a value; undefined for functions and symbols, which JSON leaves out too. */
+    /** The text of a value; undefined for functions and symbols, which JSON also omits. */
     value(value: unknown, depth: number): string | undefined {
         switch (typeof value) {
             case "string":
@@ -199,7 +199,8 @@ class Encoder {
         if (types.isBoxedPrimitive(value)) return this.value(value.valueOf(), depth - 1);
         const fields = value as Fields;
         if (typeof fields.toJSON === "function") return this.#ownJSON(fields, depth);
-        // An instance of a class without a serialization of its own: its data, as the stock serializer does.
+        // An instance of a class without its own serialization: its data, as the stock serializer
+        // does.
         return this.#members(fields, Object.keys(fields), depth);
     }
 
@@ -215,7 +216,7 @@ class Encoder {
                     ? quoteContent(message, content)
                     : this.value(content, depth);
         const isDropping = this.#dropUndefined;
-        // The members of messages are made of optional fields, where undefined means absent.
+        // The members of messages consist of optional fields, where undefined means absent.
         this.#dropUndefined = true;
         for (const { name, head: start, omit, fits } of members) {
             const value = memberOf(message, name);
@@ -275,7 +276,7 @@ class Encoder {
 
     #map(value: ReadonlyMap<unknown, unknown>, depth: number): string {
         const entries = [...value];
-        // Read back as a plain object otherwise.
+        // It would be read back as a plain object.
         const isMap = entries.every(([key]) => typeof key === "string");
         return this.#pairs(entries, depth, isMap ? ',"map":true' : "");
     }
@@ -296,7 +297,7 @@ class Encoder {
         return `{"$":"set","items":[${items.join(",")}]${isFlagged(value) ? ',"frozen":true' : ""}}`;
     }
 
-    /** Serialized now, written when the promise is there: the marker cannot occur in JSON text. */
+    /** Serialized now, written when the promise resolves: the marker cannot occur in JSON text. */
     #foreignRecord(value: object): string {
         this.#foreign ??= [];
         this.#foreign.push(this.#dumpForeign(value));
@@ -329,7 +330,7 @@ function number(value: number): string {
     if (Number.isInteger(value)) {
         if (Number.isSafeInteger(value))
             return Object.is(value, -0) ? '{"$":"float","v":"-0"}' : `${value}`;
-        // With an exponent, so that no reader takes it for an integer of exactly these digits.
+        // With an exponent, so that no reader parses it as an integer of exactly these digits.
         return value.toExponential();
     }
     if (Number.isFinite(value)) return `${value}`;
@@ -349,7 +350,7 @@ function datetime(date: Date): string {
     return `{"$":"datetime","v":${JSON.stringify(dateText(date))}}`;
 }
 
-/** A timeout of LangGraph's as a record says it: seconds, and only what was set. */
+/** A LangGraph timeout as a record: seconds, and only members that are set. */
 export function inSeconds(timeout: unknown): unknown {
     if (typeof timeout !== "object" || timeout === null) return timeout;
     const { runTimeout, idleTimeout, refreshOn } = timeout as Fields;
@@ -373,7 +374,7 @@ function isPlainCommand(keys: readonly string[]): boolean {
     return keys.every((key) => COMMAND_KEYS.has(key));
 }
 
-/** Whether a plain object has the shape that LangGraph takes for a send or an interrupt. */
+/** Reports whether LangGraph accepts a plain object as a send or an interrupt. */
 function isKind(value: unknown, kind: "send" | "interrupt"): value is Fields {
     if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
     const fields = value as Fields;

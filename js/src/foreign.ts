@@ -1,13 +1,11 @@
 /**
- * What the canonical encoding says about objects that look like something else
- * in JavaScript: kept beside them, so that reading and writing back changes
- * nothing.
+ * Encoding details of objects that have another type in JavaScript: kept beside them, so that
+ * reading and writing back changes nothing.
  */
 
 /**
- * A value this runtime cannot read, kept as it was found and written back
- * unchanged: bytes of another runtime's serializer, or a record of a kind that
- * is newer than this package.
+ * A value this runtime cannot read, kept and written back unchanged: bytes of another runtime's
+ * serializer, or a record of a kind that is newer than this package.
  */
 export class ForeignValue {
     readonly #record: Readonly<Record<string, unknown>>;
@@ -17,17 +15,17 @@ export class ForeignValue {
         this.#record = record;
     }
 
-    /** The kind of the record: `foreign`, or one this package does not know. */
+    /** The kind of the record: `foreign`, or an unknown kind. */
     get kind(): string {
         return this.#record.$ as string;
     }
 
-    /** The writer's serializer tag, such as `msgpack`; undefined when this is not `foreign`. */
+    /** The writer's serializer tag, such as `msgpack`; undefined for other kinds. */
     get type(): string | undefined {
         return this.kind === "foreign" ? (this.#record.type as string) : undefined;
     }
 
-    /** The writer's bytes; undefined when this is not `foreign`. */
+    /** The writer's bytes; undefined for other kinds. */
     get data(): Uint8Array | undefined {
         return this.kind === "foreign"
             ? Buffer.from(this.#record.v as string, "base64")
@@ -41,8 +39,8 @@ export class ForeignValue {
 }
 
 /**
- * Plain objects that were read from `send` and `interrupt` records. LangGraph
- * wants plain objects there, so only this set remembers what they were.
+ * Plain objects that were read from `send` and `interrupt` records. LangGraph needs plain objects
+ * there, so only this set keeps their kind.
  */
 const kinds = new WeakMap<object, "send" | "interrupt">();
 
@@ -55,7 +53,9 @@ export function kindOf(value: object): "send" | "interrupt" | undefined {
     return kinds.get(value);
 }
 
-/** Sets that were frozen sets and byte arrays that were mutable ones where they were written. */
+/**
+ * Sets that were frozen sets, and byte arrays that were mutable, in the runtime that wrote them.
+ */
 const flagged = new WeakSet<object>();
 
 export function flag<T extends object>(value: T): T {
@@ -67,7 +67,7 @@ export function isFlagged(value: object): boolean {
     return flagged.has(value);
 }
 
-/** The text a Date was read from: finer than a millisecond, or in another zone. */
+/** The source text of a Date: finer than a millisecond, or in another zone. */
 const dateTexts = new WeakMap<Date, { time: number; text: string }>();
 
 export function rememberDateText(date: Date, text: string): Date {
@@ -75,7 +75,7 @@ export function rememberDateText(date: Date, text: string): Date {
     return date;
 }
 
-/** The text to write for a valid date: the one it was read from as long as it was not changed. */
+/** The text to write for a valid date: its source text unless the date was changed. */
 export function dateText(date: Date): string {
     const known = dateTexts.get(date);
     return known !== undefined && known.time === date.getTime() ? known.text : date.toISOString();

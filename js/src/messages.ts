@@ -1,10 +1,9 @@
 /**
- * Messages as records and back.
+ * Converts messages to records and back.
  *
- * Which class a message has is asked once per constructor, by its serialization
- * id and not by `instanceof`: a program may hold two copies of @langchain/core.
- * A subclass of the user's own has another id and is left to the stock
- * serializer, as is a message constructed with fields the encoding has no
+ * The class of a message is determined once per constructor, by its serialization id and not by
+ * `instanceof`: a program may hold two copies of @langchain/core. A user's subclass has another id
+ * and is left to the stock serializer, as is a message constructed with fields the encoding has no
  * member for.
  */
 import {
@@ -26,14 +25,14 @@ import {
 type Fields = Record<string, unknown>;
 type Constructor = new (fields: never) => object;
 
-/** One class of messages, and what its records look like. */
+/** One class of messages and the format of its records. */
 export interface MessageClass {
     readonly type: string;
     /** `{"$":"message","type":"…","content":` */
     readonly head: string;
     readonly create: Constructor;
     readonly members: readonly Member[];
-    /** Constructor fields that a record can say; others make the message foreign. */
+    /** Constructor fields that a record can express; others make the message foreign. */
     readonly known: ReadonlySet<string>;
     /** Members without which a record of this class is damaged. */
     readonly required: readonly string[];
@@ -45,11 +44,11 @@ interface Member {
     /** `,"name":` */
     readonly head: string;
     readonly omit: Omit;
-    /** Whether a record can say this value of it; the message is foreign otherwise. */
+    /** Reports whether a record can express this value; the message is foreign otherwise. */
     readonly fits: (value: unknown) => boolean;
 }
 
-/** When a member is left out: if it is null, an empty list or object, not set at all; or never. */
+/** When a member is omitted: if it is null, an empty list or object, not set at all; or never. */
 type Omit = "null" | "empty" | "undefined" | "never";
 
 function member(name: string, omit: Omit, fits: Member["fits"]): Member {
@@ -95,7 +94,8 @@ const AI_CHUNK = [
     member("chunk_position", "null", isString),
 ];
 
-// JavaScript's class has no default status or artifact, so what was set is written, be it the default.
+// JavaScript's class has no default status or artifact, so a set value is written even if it is the
+// default.
 const TOOL = [
     ...COMMON,
     member("tool_call_id", "never", isString),
@@ -152,7 +152,7 @@ function classify(value: object): MessageClass | null {
     return (isMessage && BY_NAME.get(id[2] as string)) || null;
 }
 
-/** The class of a message of LangChain's own; null for any other object. */
+/** The class of one of LangChain's own messages; null for any other object. */
 export function messageClassOf(value: object): MessageClass | null {
     const constructor = value.constructor as object | undefined;
     if (typeof constructor !== "function") return null;
@@ -165,9 +165,9 @@ export function messageClassOf(value: object): MessageClass | null {
 }
 
 /**
- * Whether a record has room for all that this message was constructed with.
- * @param dropVersions as if the versions of packages, which tools note in their messages, were not there
- */
+ * Reports whether a record can express all constructor fields of this message.
+ * @param dropVersions ignores the package versions that tools record in their messages
+ **/
 export function isExpressible(message: Fields, kind: MessageClass, dropVersions = false): boolean {
     const kwargs = message.lc_kwargs;
     if (typeof kwargs !== "object" || kwargs === null) return false;
@@ -190,13 +190,13 @@ function isBlock(value: unknown): boolean {
     return isString(value) || isObject(value);
 }
 
-/** `contentBlocks` of the newer output format are what `content` holds already. */
+/** `contentBlocks` of the newer output format repeat `content`. */
 function isBlocks(key: string, message: Fields): boolean {
     const metadata = message.response_metadata as Fields | undefined;
     return key === "contentBlocks" && metadata?.output_version === "v1";
 }
 
-/** Whether this member is left out of the record. */
+/** Reports whether the record omits this member. */
 export function isOmitted(value: unknown, omit: Omit): boolean {
     if (omit === "never") return false;
     if (value === undefined) return true;
@@ -208,7 +208,9 @@ export function isOmitted(value: unknown, omit: Omit): boolean {
     return true;
 }
 
-/** What a member of the message holds; Python's chunk position lives among the constructor fields. */
+/**
+ * The value of a member of the message; Python's chunk position is among the constructor fields.
+ */
 export function memberOf(message: Fields, name: string): unknown {
     const value = message[name];
     return value === undefined && name === "chunk_position"
@@ -216,7 +218,7 @@ export function memberOf(message: Fields, name: string): unknown {
         : value;
 }
 
-/** The class of the message that a chunk becomes when it is whole. */
+/** The class of the complete message of a chunk. */
 export function wholeClassOf(kind: MessageClass): MessageClass {
     return WHOLE.get(kind) ?? kind;
 }
@@ -225,14 +227,14 @@ export function messageClassByType(type: unknown): MessageClass | undefined {
     return BY_TYPE.get(type as string);
 }
 
-/** The message that a record, whose members are revived already, stands for. */
+/** The message of a record whose members are already revived. */
 export function createMessage(kind: MessageClass, record: Fields): object {
     const fields: Fields = {};
     for (const key in record) {
         if (key !== "$" && key !== "type" && record[key] !== undefined) fields[key] = record[key];
     }
     if (kind.isRemove) delete fields.content;
-    // Given explicitly, so that the constructor does not parse them out of additional_kwargs.
+    // Passed explicitly, so that the constructor does not parse them out of additional_kwargs.
     if (kind.create === AIMessage) {
         fields.tool_calls ??= [];
         fields.invalid_tool_calls ??= [];
@@ -242,7 +244,7 @@ export function createMessage(kind: MessageClass, record: Fields): object {
     return message;
 }
 
-/** The constructor computes some members from others; a record says them all. */
+/** The constructor computes some members from others; a record has them all. */
 function restoreChunk(message: Fields, record: Fields): void {
     for (const name of ["tool_calls", "invalid_tool_calls", "tool_call_chunks"]) {
         message[name] = record[name] ?? [];

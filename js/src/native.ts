@@ -1,6 +1,4 @@
-/**
- * The addon: what native/operations.c offers, typed.
- */
+/** The addon: typed declarations of native/operations.c. */
 import { constants } from "node:os";
 import { fileURLToPath } from "node:url";
 
@@ -12,7 +10,7 @@ export type NativeList = { readonly [handle]: "list" };
 
 type Text = string | null;
 
-/** Bytes of values that are given are used in place until the promise is settled. */
+/** Bytes of given values are used in place until the promise is settled. */
 export type Data = string | Uint8Array;
 
 /** thread, ns, id, parent, checkpoint, metadata, values, writes, sends */
@@ -89,8 +87,8 @@ export interface Native {
 }
 
 /**
- * Node exports the symbols of the OpenSSL (and, in newer versions, the SQLite)
- * it was built with; the addon must get those of the libraries it is linked to.
+ * Node exports the symbols of the OpenSSL (and, in newer versions, the SQLite) it was built with;
+ * the addon must use those of the libraries it is linked to.
  */
 function load(): Native {
     const { RTLD_NOW, RTLD_DEEPBIND } = constants.dlopen as {
@@ -105,5 +103,5 @@ function load(): Native {
 
 export const native = load();
 
-// What is under way when the process ends is finished, and no thread of a store outlives it.
+// Pending operations finish when the process ends, and no thread of a store outlives it.
 process.on("exit", () => native.closeAll());

@@ -1,9 +1,9 @@
 /**
- * Quoting what messages say.
+ * Caches the quoted text of messages.
  *
- * A conversation is written again at every step, and quoting what was said before is most of the
- * work. Strings cannot change, so the quoted text of a message is right for as long as the message
- * holds an equal string.
+ * Every step writes the conversation again, and quoting earlier messages is most of the work.
+ * Strings are immutable, so the quoted text of a message is valid as long as the message holds an
+ * equal string.
  */
 export function rememberQuoted(
     quote: (text: string) => string,

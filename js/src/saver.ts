@@ -31,11 +31,11 @@ import { nextVersion } from "./version.js";
 type Fields = Record<string, unknown>;
 
 export interface HeddleSaverOptions {
-    /** Used for all values instead of the canonical encoding. */
+    /** Replaces the canonical encoding for all values. */
     readonly serde?: SerializerProtocol;
     /**
-     * Whose threads these are. Savers with different principals do not see each
-     * other's threads, even of the same id. Must not contain a colon.
+     * The owner of the threads. Savers with different principals do not see each other's threads,
+     * even with the same id. Must not contain a colon.
      */
     readonly principal?: string;
 }
@@ -50,22 +50,22 @@ export interface CheckpointHeader {
 
 export interface PruneOptions {
     /**
-     * `keep_latest` leaves the newest checkpoint of each namespace with what it
-     * needs; `delete` leaves nothing.
+     * `keep_latest` keeps the newest checkpoint of each namespace with its data; `delete` removes
+     * everything.
      */
     readonly strategy?: "keep_latest" | "delete";
 }
 
 export interface ListThreadsOptions {
-    /** Only threads whose id comes after this one in byte order. */
+    /** Only threads whose id follows this one in byte order. */
     readonly after?: string;
     readonly limit?: number;
 }
 
-/** Longer texts are turned into UTF-8 by Buffer, which is several times as fast as the addon can. */
+/** Buffer converts longer texts to UTF-8 several times as fast as the addon can. */
 const LONG_TEXT = 1000;
 
-/** Tuples of one page of a listing: few at first, for consumers that stop early. */
+/** The page size of a listing: small at first, for consumers that stop early. */
 const FIRST_PAGE = 4;
 const LARGEST_PAGE = 64;
 const THREADS_PAGE = 256;
@@ -80,8 +80,8 @@ export class HeddleSaver extends BaseCheckpointSaver<string> {
     readonly #ownsStore: boolean;
 
     /**
-     * A saver on a store that is opened and closed elsewhere.
-     * `HeddleSaver.fromConnString` makes one with a store of its own.
+     * A saver on a store that is opened and closed elsewhere. `HeddleSaver.fromConnString` creates
+     * one with its own store.
      */
     constructor(store: HeddleStore, options?: HeddleSaverOptions);
     /** @internal */
@@ -97,21 +97,21 @@ export class HeddleSaver extends BaseCheckpointSaver<string> {
     }
 
     /**
-     * A saver for a database, created when it does not exist.
+     * A saver for a database, which is created if it does not exist.
      *
-     * Returns at once; the database is opened in the background and every call
-     * waits for that. `await saver.setup()` to learn of a wrong URL right away.
+     * Returns at once; the database opens in the background and every call waits for it. `await
+     * saver.setup()` reports a wrong URL right away.
      */
     static fromConnString(url: string, options?: HeddleSaverOptions): HeddleSaver {
         return new HeddleSaver(new HeddleStore(url), options, true);
     }
 
-    /** Resolves when the database is open and ready; rejects with the reason why it cannot be. */
+    /** Resolves when the database is open and ready; rejects with the error otherwise. */
     async setup(): Promise<void> {
         await this.#store.ready();
     }
 
-    /** Waits for what is under way; closes the store when `fromConnString` opened it. */
+    /** Waits for pending operations; closes the store if `fromConnString` opened it. */
     async close(): Promise<void> {
         if (this.#ownsStore) await this.#store.close();
     }
@@ -155,7 +155,7 @@ export class HeddleSaver extends BaseCheckpointSaver<string> {
         const parent = text(getCheckpointId(config), "checkpoint_id");
         const { channel_values, ...header } = checkpoint;
         const store = this.#store.handle();
-        // Everything is serialized before the first await: the caller goes on changing its objects.
+        // Everything is serialized before the first await: the caller keeps changing its objects.
         const versions = [JSON.stringify(header), JSON.stringify(newVersions)] as const;
         const values = this.#dumpValues(channel_values ?? {}, newVersions);
         const [opened, json, data] = await Promise.all([store, this.#json(metadata), values]);
@@ -248,7 +248,7 @@ export class HeddleSaver extends BaseCheckpointSaver<string> {
         }
     }
 
-    /** What a thread occupies; all zero when there is none. */
+    /** The storage of a thread; all zero if it does not exist. */
     async threadUsage(threadId: string): Promise<ThreadUsage> {
         const texts = [this.#principal, threadText(threadId)];
         const [checkpoints, writes, chunks, bytes] = await native.usage(
@@ -264,7 +264,7 @@ export class HeddleSaver extends BaseCheckpointSaver<string> {
         await native.deleteForRuns(await this.#store.handle(), [this.#principal], runs);
     }
 
-    /** Copies a thread, with everything in it, to an id that is not in use. */
+    /** Copies a thread, with all of its data, to an unused id. */
     async copyThread(sourceThreadId: string, targetThreadId: string): Promise<void> {
         const texts = [this.#principal, threadText(sourceThreadId), threadText(targetThreadId)];
         await native.copyThread(await this.#store.handle(), texts);
@@ -283,7 +283,7 @@ export class HeddleSaver extends BaseCheckpointSaver<string> {
 
     // ---- keys and listings ---------------------------------------------------
 
-    /** Which checkpoint is asked for; undefined when no thread is named. */
+    /** The requested checkpoint; undefined when no thread is named. */
     #key(config: RunnableConfig): Key | undefined {
         const { thread_id, checkpoint_ns } = config.configurable ?? {};
         if (thread_id === undefined || thread_id === null) return undefined;
@@ -296,7 +296,7 @@ export class HeddleSaver extends BaseCheckpointSaver<string> {
         ];
     }
 
-    /** Opens the listing when the first tuple is asked for and closes it when the consumer stops. */
+    /** Opens the listing when the first tuple is read and closes it when the consumer stops. */
     async *#list(
         config: RunnableConfig,
         options: CheckpointListOptions | undefined,
@@ -397,7 +397,7 @@ export class HeddleSaver extends BaseCheckpointSaver<string> {
 
     // ---- writing -------------------------------------------------------------
 
-    /** channel, type, data, … of the channels that have changed and hold something. */
+    /** channel, type, data, … of the channels that have changed and have a value. */
     #dumpValues(
         values: Fields,
         versions: ChannelVersions,
@@ -425,7 +425,7 @@ export class HeddleSaver extends BaseCheckpointSaver<string> {
         }
     }
 
-    /** Metadata and filters: JSON whatever the serializer, so that the store can search them. */
+    /** Metadata and filters: JSON for any serializer, so that the store can search them. */
     #json(value: unknown): string | Promise<string> {
         const dumped = this.#canonical.dump(value ?? {}, { dropUndefined: true });
         return dumped instanceof Promise ? dumped.then(jsonOf) : jsonOf(dumped);
@@ -452,13 +452,13 @@ function dataOf(channel: string, [type, data]: Dumped): Data[] {
     ];
 }
 
-/** Some serializers give back the very bytes they were given, which their owner may change. */
+/** Some serializers return their input bytes, which the owner may change. */
 function ownBytes(value: unknown): unknown {
     if (!(value instanceof Uint8Array)) return value;
     return Buffer.isBuffer(value) ? Buffer.from(value) : value.slice();
 }
 
-/** The bytes of a serializer that is not ours may be reused by it. */
+/** Another serializer may reuse its bytes. */
 async function copied(dumped: Promise<[string, Uint8Array]>): Promise<Dumped> {
     const [type, data] = await dumped;
     return [type, typeof data === "string" ? data : new Uint8Array(data)];
@@ -491,7 +491,7 @@ function threadInfo(threadId: string, created: number, updated: number): ThreadI
     return { threadId, createdAt: new Date(created / 1000), updatedAt: new Date(updated / 1000) };
 }
 
-/** A string that is the same after UTF-8: two ids must not become one. */
+/** A string that survives UTF-8 conversion: two ids must not become one. */
 function text(value: unknown, what: string): string {
     if (typeof value !== "string")
         throw new TypeError(`${what} must be a string, not ${typeof value}`);
@@ -499,7 +499,7 @@ function text(value: unknown, what: string): string {
     return value;
 }
 
-/** Numbers are accepted because JavaScript programs like to count their threads. */
+/** Accepts numbers, because JavaScript programs often number their threads. */
 function threadText(value: unknown): string {
     return text(typeof value === "number" ? String(value) : value, "thread_id");
 }

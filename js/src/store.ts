@@ -14,16 +14,16 @@ export interface ThreadUsage {
     readonly checkpoints: number;
     readonly writes: number;
     readonly chunks: number;
-    /** Stored bytes, keys included, before the database's own overhead. */
+    /** Stored bytes, including keys, before the database's own overhead. */
     readonly bytes: number;
 }
 
 /**
- * A database of checkpoints. One may serve any number of savers, for instance
- * one for each user (`principal`); close it when none of them is used any more.
+ * A database of checkpoints. It may serve any number of savers, for instance one per user
+ * (`principal`); close it when none of them is in use.
  *
- * Opening starts at once and does not block. A store that cannot be opened
- * rejects `ready()` and every operation with the reason.
+ * Opening starts at once and does not block. A store that cannot be opened rejects `ready()` and
+ * every operation with the reason.
  */
 export class HeddleStore {
     readonly #opening: Promise<NativeStore>;
@@ -36,11 +36,11 @@ export class HeddleStore {
      */
     constructor(url: string) {
         this.#opening = native.open(requireUrl(url)).then((opened) => (this.#native = opened));
-        // Reported by whoever uses the store, not as an unhandled rejection.
+        // Reported by the operations on the store, not as an unhandled rejection.
         this.#opening.catch(() => undefined);
     }
 
-    /** Opens a store, or rejects with the reason why it cannot. */
+    /** Opens a store, or rejects with the error. */
     static async open(url: string): Promise<HeddleStore> {
         const store = new HeddleStore(url);
         await store.ready();
@@ -52,7 +52,7 @@ export class HeddleStore {
         await this.#opening;
     }
 
-    /** Waits for what is under way, then closes. More calls do nothing. */
+    /** Waits for pending operations, then closes. Further calls have no effect. */
     close(): Promise<void> {
         this.#closing ??= this.#opening.then(
             (opened) => native.close(opened),
@@ -65,7 +65,7 @@ export class HeddleStore {
         await this.close();
     }
 
-    /** Gives free space back to the file system (SQLite). May take long. */
+    /** Returns free space to the file system (SQLite). May take long. */
     async compact(): Promise<void> {
         await native.compact(await this.handle());
     }
@@ -75,13 +75,13 @@ export class HeddleStore {
         await native.check(await this.handle());
     }
 
-    /** @internal The addon's store: at once when it is open, a promise before. */
+    /** @internal The addon's store: synchronously when it is open, otherwise a promise. */
     handle(): NativeStore | Promise<NativeStore> {
         if (this.#closing !== undefined) throw closed();
         return this.#native ?? this.#opening;
     }
 
-    /** Says nothing of where the data is: savers end up in logs and traces. */
+    /** Omits the URL of the data: savers end up in logs and traces. */
     toJSON(): string {
         return "[HeddleStore]";
     }

@@ -1,6 +1,4 @@
-/**
- * What every saver does with the values of checkpoints, wherever it keeps them.
- */
+/** Shared handling of checkpoint values by all savers. */
 import {
     INTERRUPT,
     maxChannelVersion,
@@ -16,7 +14,7 @@ const HINTS: Readonly<Record<string, { hint: Hint }>> = {
     [INTERRUPT]: { hint: "interrupt" },
 };
 
-/** What the name of a channel says about plain objects in its values. */
+/** The meaning of plain objects in a channel, by the channel's name. */
 export function hintOf(channel: string): { hint: Hint } | undefined {
     return Object.hasOwn(HINTS, channel) ? HINTS[channel] : undefined;
 }

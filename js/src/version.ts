@@ -1,12 +1,12 @@
 /**
- * Channel versions: a counter of 32 digits, a dot and a random number, as
- * LangGraph's Python savers write them. The counter orders versions, the random
- * number keeps two branches of one checkpoint apart.
+ * Channel versions: a counter of 32 digits, a dot and a random number, in the format of LangGraph's
+ * Python savers. The counter orders versions, the random number distinguishes two branches of one
+ * checkpoint.
  */
 
 const DIGITS = 32;
 
-/** Always with as many digits: String() writes a small number with an exponent. */
+/** Always the same number of digits: String() writes a small number with an exponent. */
 function random(): string {
     return Math.random().toFixed(16);
 }
@@ -21,10 +21,9 @@ function counter(version: string): number {
 /**
  * The version after `current`.
  *
- * Threads that an older saver began have whole numbers. LangGraph compares
- * versions with `>`, which is false between a number and a string, so such a
- * thread stays with numbers: the next whole one plus a random fraction, which
- * orders and separates just as well.
+ * Threads started by an older saver have whole numbers. LangGraph compares versions with `>`, which
+ * is false between a number and a string, so such a thread keeps numbers: the next whole one plus a
+ * random fraction, which also orders and distinguishes.
  */
 export function nextVersion(current: string | number | undefined): string | number {
     if (typeof current === "number") return Math.floor(current) + 1 + Math.random();

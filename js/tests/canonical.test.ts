@@ -363,7 +363,7 @@ describe("messages", () => {
         expect(await write(message)).toBe(text);
         const back = await read(text);
         expect(back.constructor).toBe(message.constructor);
-        // What LangGraph's own serializer gives back, constructor fields and all.
+        // The value from LangGraph's own serializer, including constructor fields.
         expect(back).toEqual(await stockTrip(message));
         expect(await write(back)).toBe(text);
     });

@@ -1,6 +1,6 @@
 /**
- * Two branches of one checkpoint. Stock PostgreSQL keys values by an integer
- * version that both branches count to, so that one shows the other's data.
+ * Two branches of one checkpoint. Stock PostgreSQL keys values by an integer version that both
+ * branches reach, so that one shows the other's data.
  */
 import { MemorySaver, type BaseCheckpointSaver } from "@langchain/langgraph-checkpoint";
 import { PostgresSaver } from "@langchain/langgraph-checkpoint-postgres";
@@ -14,7 +14,7 @@ interface Outcome {
     readonly reloadedFork: string;
 }
 
-/** A run, then a second one from its middle that decides otherwise; both are loaded again. */
+/** A run, then a second one from its middle with another decision; both are loaded again. */
 async function fork(saver: BaseCheckpointSaver<any>): Promise<Outcome> {
     const State = Annotation.Root({ word: Annotation<string> });
     let branch = "main";
@@ -52,7 +52,7 @@ it.each(databases)("HeddleSaver on %s is right", async (_name, freshUrl) => {
     expect(await fork(saverOn(freshUrl()))).toEqual(right);
 });
 
-// When this fails, the stock saver has been mended: then it has nothing to show any more.
+// When this fails, the stock saver has been fixed: then remove this test.
 it("the stock PostgreSQL saver mixes the branches", async () => {
     const saver = PostgresSaver.fromConnString(postgresUrl(), {
         schema: `stock_${Date.now().toString(36)}`,

@@ -1,6 +1,6 @@
 /**
- * Real graphs: the same program gives the same answers, states and histories
- * on every database of ours as on LangGraph's own MemorySaver.
+ * Real graphs: the same program gives the same answers, states and histories on every database as
+ * on LangGraph's own MemorySaver.
  */
 import {
     AIMessage,
@@ -32,7 +32,7 @@ import { closeSavers, databases, saverOn } from "./lib/stores.js";
 type Saver = BaseCheckpointSaver<any>;
 type Program = (saver: Saver) => Promise<unknown>;
 
-/** Ids, times and task ids are new in every run; what they name is not. */
+/** Ids, times and task ids are new in every run; their references stay the same. */
 class Names {
     readonly #names = new Map<string, string>();
 
@@ -359,7 +359,8 @@ const programs: Record<string, Program> = {
         const failure = await graph
             .invoke({ log: [] }, config)
             .catch((error: Error) => [error.name, error.message]);
-        // Whether the other task's writes were saved before the failure is a race in LangGraph itself.
+        // Whether the other task's writes were saved before the failure depends on a race in
+        // LangGraph itself.
         const { next } = await graph.getState(config);
         return { failure, next, answer: (await graph.invoke(null, config)).log.sort() };
     },

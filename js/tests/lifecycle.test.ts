@@ -1,6 +1,6 @@
 /**
- * Stores among processes, threads and garbage: nothing crashes, nothing hangs,
- * and what was acknowledged is there.
+ * Stores with processes, threads and garbage collection: nothing crashes or hangs, and acknowledged
+ * data is stored.
  */
 import { spawn } from "node:child_process";
 import { Worker } from "node:worker_threads";
@@ -13,7 +13,7 @@ const metadata = { source: "loop" as const, step: 0, parents: {} };
 const heddle = new URL("../dist/index.js", import.meta.url).href;
 const checkpoints = import.meta.resolve("@langchain/langgraph-checkpoint");
 
-/** What every program below begins with. */
+/** The start of every program below. */
 const prelude = `
   import { HeddleSaver, HeddleStore } from ${JSON.stringify(heddle)};
   import { emptyCheckpoint, uuid6 } from ${JSON.stringify(checkpoints)};
@@ -30,7 +30,7 @@ interface Ended {
     readonly output: string;
 }
 
-/** Runs a program; one that does not end by itself in a minute is killed, which fails its test. */
+/** Runs a program; kills it after a minute, which fails its test. */
 function run(program: string, flags: string[] = []): Promise<Ended> {
     return new Promise((resolve) => {
         const args = [...flags, "--input-type=module", "-e", prelude + program];

@@ -1,4 +1,4 @@
-/** The package as others get it. */
+/** The package as users install it. */
 import { execFileSync } from "node:child_process";
 import {
     existsSync,
@@ -33,7 +33,7 @@ it("builds and works from its tarball, without the repository around it", () => 
     expect(existsSync(join(packageDir, "core"))).toBe(false);
     run(directory, "tar", "xzf", "heddle-0.1.0.tgz");
     const unpacked = join(directory, "package");
-    // What npm would install beside it.
+    // The packages that npm would install beside it.
     mkdirSync(join(unpacked, "node_modules"));
     for (const name of ["node-api-headers", "@langchain"]) {
         symlinkSync(join(packageDir, "node_modules", name), join(unpacked, "node_modules", name));

@@ -1,4 +1,4 @@
-/** Values are shown to clients as the server shows those it has stored. */
+/** Values are rendered for clients as the server renders stored values. */
 import { readFileSync } from "node:fs";
 import * as messages from "@langchain/core/messages";
 import { Command, Overwrite, Send } from "@langchain/langgraph";
@@ -22,7 +22,7 @@ function evaluate(expression: string): unknown {
     return new Function(...Object.keys(names), `return (${expression});`)(...Object.values(names));
 }
 
-/** JSON has no undefined: members that are undefined are left out, those that are stored are null. */
+/** JSON has no undefined: undefined members are omitted, stored ones are null. */
 const isComparable = ({ js, name }: Vector) =>
     js !== null && !js.includes("undefined") && name !== "key with an unpaired surrogate";
 

@@ -1,4 +1,4 @@
-/** What a worker does beside runs. */
+/** Operations of a worker other than runs. */
 import { cpSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";

@@ -1,4 +1,4 @@
-/** Graphs in a worker do what they do in process, with LangGraph's own saver. */
+/** Graphs in a worker behave as they do in process, with LangGraph's own saver. */
 import { join } from "node:path";
 import { Command, MemorySaver } from "@langchain/langgraph";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
@@ -25,7 +25,7 @@ async function inProcess(id: string): Promise<Graph> {
     return graph;
 }
 
-/** What a graph streams in process. */
+/** The stream of a graph in process. */
 async function streamed(
     graph: Graph,
     input: unknown,
@@ -51,7 +51,7 @@ async function streamed(
 
 const say = (content: string) => ({ messages: [{ role: "user", content, id: content }] });
 
-/** The same inputs to both; what was streamed must be the same, but for names that are made up. */
+/** The same inputs to both; the streams must be equal except for generated names. */
 async function compare(
     id: string,
     heads: readonly Fields[],
@@ -178,7 +178,7 @@ describe("a run", () => {
             (checkpoint as { channel_versions: Fields }).channel_versions,
         );
         expect(versions.every((version) => /^\d{32}\./.test(String(version)))).toBe(true);
-        // Streaming makes chunks of messages; whole ones are stored.
+        // Streaming produces message chunks; complete messages are stored.
         expect(JSON.parse(String(values.messages))).toMatchObject([
             { type: "human" },
             { $: "message", type: "ai" },
@@ -281,7 +281,8 @@ describe("a run", () => {
             if (held || late > 0) return;
             held = true;
             server.send(FrameType.Hold, id, {});
-            // Pieces that were under way may still come: an answer to a later call says that they are here.
+            // Chunks may still be in flight: the response to a later call proves that they have
+            // arrived.
             void server.call({ op: "ping" }).ended.then(() => {
                 late = 0;
                 void server.call({ op: "ping" }).ended.then(() => {
@@ -316,7 +317,7 @@ describe("a run", () => {
         expect(status).toBe("cancelled");
         expect(head).not.toHaveProperty("error");
         expect(pieces.map(({ data }) => data)).toEqual([{ tick: 0 }]);
-        // What was stored stays, and the thread can go on.
+        // Stored data stays, and the thread can continue.
         expect(server.store.checkpoints(thread)[0]!.metadata.step).toBe(1);
         const again = await server.run("slow", { input: { until: 2 } }, { thread });
         expect(again).toMatchObject({ status: "done", output: { ticks: 2 } });
@@ -348,7 +349,7 @@ describe("a run", () => {
         });
         expect(error.traceback).toContain("chat.ts:8");
         expect(error.traceback).not.toContain("node_modules");
-        // What it prints comes another way than its answers.
+        // Its output arrives separately from its responses.
         await vi.waitFor(
             () => expect(server.log.join("")).toContain("the graph was told to fail"),
             { timeout: 60_000 },

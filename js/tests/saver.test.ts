@@ -198,7 +198,7 @@ describe.each(databases)("%s", (database, freshUrl) => {
         expect(seen).toEqual(ids.slice(-3).reverse());
         const list = saver.list(at("t"));
         expect((await list.next()).value.checkpoint.id).toBe(ids.at(-1));
-        // Deleted while it is listed: what was not shown yet is left out, or was read already.
+        // Deleted while it is listed: checkpoints not yet listed are omitted, or were already read.
         await saver.deleteThread("t");
         const rest = await collect(list);
         expect(rest.length).toBeLessThan(50);
@@ -392,7 +392,7 @@ describe.each(databases)("%s", (database, freshUrl) => {
             const tuple = (await ann!.getTuple(at("t")))!;
             expect(tuple.checkpoint.channel_values).toEqual({ secret: 1 });
             expect(tuple.config.configurable!.thread_id).toBe("t");
-            // Savers on a store that is not their own leave it open.
+            // Savers on a shared store leave it open.
             await ann!.close();
             expect(await ann!.getTuple(at("t"))).toBeDefined();
             expect(() => new HeddleSaver(store, { principal: "a:b" })).toThrow("':'");

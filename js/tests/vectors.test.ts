@@ -1,4 +1,4 @@
-/** The vectors that the C core, the Python package and this one agree on. */
+/** The test vectors shared by the C core, the Python package and this one. */
 import { readFileSync } from "node:fs";
 import * as messages from "@langchain/core/messages";
 import { Command, Overwrite, Send } from "@langchain/langgraph";
@@ -69,7 +69,7 @@ describe("each vector", () => {
         async (_name, vector) => {
             const expected = plain(evaluate((vector.js_reads ?? vector.js)!));
             const value = await serde.loadsTyped("hd1", Buffer.from(vector.hd1));
-            // toEqual() takes a member that is undefined for one that is absent.
+            // toEqual() treats an undefined member as absent.
             if (vector.js?.includes("undefined")) expect(value).toStrictEqual(expected);
             expect(value).toEqual(expected);
             expect(Object.prototype.toString.call(value)).toBe(
@@ -78,7 +78,8 @@ describe("each vector", () => {
         },
     );
 
-    // What this package writes for what it has read: the same text, but for what only Python's numbers say.
+    // The text that this package writes for a value it has read: the same, except for Python-only
+    // number formats.
     const lossy = /(of Python$)/;
     const kept = all.filter(({ name, js_keeps }) => js_keeps || !lossy.test(name));
     it.each(kept.map((vector) => [vector.name, vector] as const))(

@@ -1,6 +1,4 @@
-/**
- * The project's own HTTP app: a Hono, or anything with `fetch`.
- */
+/** The project's own HTTP app: a Hono app, or any object with `fetch`. */
 import type { Fields } from "./frame.js";
 import type { IncomingCall } from "./link.js";
 import { askServer, forCaller } from "./loopback.js";
@@ -8,7 +6,7 @@ import { addressOf } from "./request.js";
 
 type Fetch = (request: Request, env: Fields) => Response | Promise<Response>;
 
-/** What is used of a Hono. */
+/** The used part of a Hono app. */
 interface Routed {
     readonly routes?: readonly Route[];
     readonly fetch: Fetch;
@@ -33,7 +31,7 @@ interface HonoContext {
 
 export class HttpApp {
     readonly #fetch: Fetch;
-    /** The middleware alone, around the routes of the server. */
+    /** Only the middleware, around the routes of the server. */
     readonly #wrapping: Fetch;
     readonly #app: unknown;
 
@@ -64,7 +62,7 @@ export class HttpApp {
         };
     }
 
-    /** Paths and methods for /openapi.json; Hono knows no more. */
+    /** Paths and methods for /openapi.json; Hono has no further details. */
     #operations(): Fields {
         const paths: Record<string, Fields> = {};
         for (const { path, method } of (this.#app as Partial<Routed>).routes ?? []) {
@@ -99,7 +97,7 @@ function patternOf(path: string): string {
     return path.replace(/:(\w+)(\{[^}]*\})?\??/g, "{$1}");
 }
 
-/** What was given to `use()`: Hono keeps it among its routes, where a handler takes no `next`. */
+/** The arguments of `use()`: Hono keeps them among its routes, where a handler takes no `next`. */
 function middlewareOf(app: unknown): { readonly path: string; readonly handler: Middleware }[] {
     const { routes = [], use } = (app ?? {}) as Partial<Routed>;
     if (typeof use !== "function") return [];
@@ -129,7 +127,7 @@ async function setUser(context: HonoContext, next: () => Promise<void>): Promise
     await next();
 }
 
-/** Hono's handlers find who asked in `c.get("auth")`, as in LangGraph's own server. */
+/** Hono's handlers find the caller in `c.get("auth")`, as in LangGraph's own server. */
 function withUser(app: unknown): Fetch | undefined {
     const { use, route, fetch } = (app ?? {}) as Partial<Routed>;
     if (typeof use !== "function" || typeof route !== "function" || typeof fetch !== "function")

@@ -1,5 +1,6 @@
 /**
- * Custom auth: who makes a request, and what they may do (`Auth` of @langchain/langgraph-sdk).
+ * Custom auth: authenticates requests and authorizes operations (`Auth` of
+ * @langchain/langgraph-sdk).
  */
 import { failureOf } from "./failure.js";
 import { member, type Fields } from "./frame.js";
@@ -33,7 +34,7 @@ export class CustomAuth {
         }
     }
 
-    /** What `ready` says. */
+    /** The auth part of `ready`. */
     told(): Fields {
         return { handlers: [...this.#handlers.keys()] };
     }
@@ -86,7 +87,7 @@ function decision(result: unknown, value: unknown, before: string): Fields {
     return told;
 }
 
-/** What is undefined is not there in JSON: a filter without it would let everybody see everything. */
+/** JSON omits undefined members: a filter without the member would match everything. */
 function checkFilter(filter: object): void {
     for (const [name, wanted] of Object.entries(filter) as [string, unknown][]) {
         if (wanted === undefined) throw new TypeError(`"${name}" of a filter is undefined`);
@@ -94,7 +95,7 @@ function checkFilter(filter: object): void {
     }
 }
 
-/** Whatever authenticate() may return, as one object with an identity. */
+/** Normalizes any result of authenticate() to an object with an identity. */
 function userOf(found: unknown): Fields {
     const user: Fields =
         typeof found === "string" ? { identity: found } : { ...(found as Fields | undefined) };
@@ -107,7 +108,7 @@ function userOf(found: unknown): Fields {
     return { is_authenticated: true, display_name: user.identity, ...user, permissions };
 }
 
-/** Errors with a status, as those of langgraph-sdk and of Hono, are answers. */
+/** Errors with a status, as those of langgraph-sdk and of Hono, become responses. */
 function refusalOf(error: unknown): Fields {
     const { status, message, headers } = (error ?? {}) as Fields;
     if (typeof status !== "number") return failureOf(error);

@@ -1,6 +1,4 @@
-/**
- * Commands as clients write them.
- */
+/** Commands in the format of API clients. */
 import type { Fields } from "./frame.js";
 import type { LangGraph } from "./graph.js";
 

@@ -1,6 +1,4 @@
-/**
- * The configuration of a call as LangGraph wants it.
- */
+/** The configuration of a call in LangGraph's format. */
 import { member, type Fields } from "./frame.js";
 import type { IncomingCall } from "./link.js";
 import type { RemoteSaver } from "./saver.js";
@@ -11,7 +9,7 @@ export function configOf(call: IncomingCall, saver?: RemoteSaver): Fields {
     const { head } = call;
     const given = (member(call, "config") ?? {}) as Fields;
     const configurable: Fields = { ...(given.configurable as Fields | undefined) };
-    // LangGraph looks at which keys are there.
+    // LangGraph checks which keys are present.
     for (const name of PLACE) {
         const value = head[name] ?? configurable[name];
         if (value === null || value === undefined || value === "") delete configurable[name];
@@ -29,7 +27,7 @@ export function configOf(call: IncomingCall, saver?: RemoteSaver): Fields {
     };
 }
 
-/** Left out where they are not set, so that those of the graph hold. */
+/** Omitted where not set, so that the graph's own settings apply. */
 function limitsOf({ recursion_limit, max_concurrency, run_name }: Fields): Fields {
     const limits: Fields = {};
     if (typeof recursion_limit === "number") limits.recursionLimit = recursion_limit;

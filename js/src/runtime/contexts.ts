@@ -1,7 +1,7 @@
 /**
- * The context schemas of graphs. LangGraph keeps those of zod; of an Annotation, which exists for its
- * types, it drops the value as soon as the StateGraph is made. Its names are remembered here, so this
- * begins before the project's files are loaded.
+ * The context schemas of graphs. LangGraph keeps zod schemas; it drops an Annotation, which exists
+ * for its types, as soon as the StateGraph is built. This module records its names, so it starts
+ * before the project's files are loaded.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -17,7 +17,10 @@ const contexts = new WeakMap<object, unknown>();
 
 const LANGGRAPH = "@langchain/langgraph";
 
-/** In the copies of LangGraph that these files will load: modules and CommonJS each have their own. */
+/**
+ * Patches the copies of LangGraph that these files will load: ES modules and CommonJS each have
+ * their own.
+ */
 export async function rememberContexts(folder: string, paths: readonly string[]): Promise<void> {
     try {
         const kinds = new Set(paths.map((path) => isModule(resolve(folder, splitPath(path).file))));
@@ -25,11 +28,11 @@ export async function rememberContexts(folder: string, paths: readonly string[])
         if (kinds.has(false))
             remember(createRequire(join(folder, "package.json"))(LANGGRAPH) as Fields);
     } catch {
-        // The graphs' own import of it fails too, and says why.
+        // The graphs' own import fails too, and reports the reason.
     }
 }
 
-/** As Node.js and tsx decide it: by the ending, then by the nearest package.json. */
+/** As Node.js and tsx decide it: by the file extension, then by the nearest package.json. */
 function isModule(file: string): boolean {
     if (/\.m[jt]s$/.test(file)) return true;
     if (/\.c[jt]s$/.test(file)) return false;
@@ -53,7 +56,7 @@ function remember(langgraph: Fields | undefined): void {
     };
 }
 
-/** What the builder of a graph was given as its context; undefined when that is not known. */
+/** The context schema of a graph's builder; undefined when unknown. */
 export function contextOf(builder: unknown): unknown {
     return typeof builder === "object" && builder !== null ? contexts.get(builder) : undefined;
 }

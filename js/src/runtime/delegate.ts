@@ -1,12 +1,10 @@
-/**
- * Other assistants of the server, called from a graph.
- */
+/** Calls other assistants of the server from a graph. */
 import { AsyncLocalStorageProviderSingleton } from "@langchain/core/singletons";
 import type { Fields } from "./frame.js";
 import { render } from "./render.js";
 import { callOf } from "./saver.js";
 
-/** The other assistant's run did not end well; `status` says how it ended. */
+/** The other assistant's run failed; `status` is the status of the run. */
 export class DelegateError extends Error {
     override name = "DelegateError";
     readonly status: string;
@@ -19,13 +17,13 @@ export class DelegateError extends Error {
 
 export interface Assistant {
     readonly id: string;
-    /** Runs it with this input; its last values. */
+    /** Runs it with this input; returns its last values. */
     invoke(input: unknown): Promise<unknown>;
 }
 
 /**
- * Another assistant, by its id or its graph's name, to be called from a node. Its run is a
- * run of its own in the same thread, with its own checkpoints; it may be native, Python or TypeScript.
+ * Another assistant, by its id or its graph's name, to be called from a node. It runs as a separate
+ * run in the same thread, with its own checkpoints; it may be native, Python or TypeScript.
  */
 export function assistant(id: string): Assistant {
     return { id, invoke: (input) => invoke(id, input) };
@@ -56,7 +54,7 @@ async function invoke(id: string, input: unknown): Promise<unknown> {
         : (JSON.parse(answer.blobs[0].toString("utf8")) as unknown);
 }
 
-/** The task that calls: the same when the run is tried again. */
+/** The calling task: the same when the run is retried. */
 function placeOf(config: { configurable?: Fields } | undefined): string {
     return String(config?.configurable?.checkpoint_ns ?? "");
 }

@@ -1,6 +1,4 @@
-/**
- * Embeddings by a function of the project, or by an `Embeddings` of LangChain's.
- */
+/** Embeddings by a function of the project, or by a LangChain `Embeddings` object. */
 import type { IncomingCall } from "./link.js";
 
 type EmbedTexts = (texts: string[]) => number[][] | Promise<number[][]>;

@@ -1,11 +1,9 @@
-/**
- * Pieces of a run: what LangGraph streams, in the form that clients see.
- */
+/** Events of a run: LangGraph's stream chunks in the format of API clients. */
 import type { BaseMessage } from "@langchain/core/messages";
 import type { Fields } from "./frame.js";
 import { render } from "./render.js";
 
-/** Members of a configuration that are not the user's, and may be shown. */
+/** Members of a configuration that LangGraph sets and clients may see. */
 const SHOWN = [
     "thread_id",
     "checkpoint_ns",
@@ -33,7 +31,7 @@ function checkpointOf(config: unknown): Fields | null {
     return result;
 }
 
-/** Configurables may hold secrets and the runtime's own objects: only what is known is shown. */
+/** Configurables may hold secrets and objects of the runtime: only known members are shown. */
 function shownConfig(config: unknown): unknown {
     if (typeof config !== "object" || config === null) return config ?? null;
     const { configurable, metadata, tags, recursion_limit, run_id } = config as Fields;
@@ -71,13 +69,13 @@ function shownDebug(chunk: Fields): Fields {
     };
 }
 
-/** The JSON text of what was streamed in a mode; undefined when it is not for clients. */
+/** The JSON text of a streamed chunk in a mode; undefined when it is not for clients. */
 export function pieceText(mode: string, chunk: unknown): string | undefined {
     switch (mode) {
         case "debug":
             return render(shownDebug(chunk as Fields));
         case "checkpoints":
-            // Envelopes without values are for LangGraph's own protocol.
+            // Envelopes without values belong to LangGraph's own protocol.
             return "values" in (chunk as Fields)
                 ? render(shownCheckpoint(chunk as Fields))
                 : undefined;
@@ -91,8 +89,8 @@ export function pieceText(mode: string, chunk: unknown): string | undefined {
 }
 
 /**
- * The namespace of a streamed message: LangGraph names the task that spoke, clients expect the graph
- * it belongs to.
+ * The namespace of a streamed message: LangGraph names the task, clients expect the graph it
+ * belongs to.
  */
 export function messageNamespace(chunk: unknown): string {
     const metadata = (chunk as [BaseMessage, Fields | undefined])[1] ?? {};
@@ -100,7 +98,7 @@ export function messageNamespace(chunk: unknown): string {
     return String(ns).split("|").slice(0, -1).join("|");
 }
 
-/** Whether a model said this, and not the graph's own code. */
+/** Reports whether a model produced this message, not the graph's own code. */
 export function isFromModel(chunk: unknown): boolean {
     const message = (chunk as [BaseMessage | undefined])[0];
     return message?.type === "ai";

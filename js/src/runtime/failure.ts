@@ -1,12 +1,10 @@
-/**
- * Errors of the user's code as they are told to the server: with the place in the user's files.
- */
+/** Formats errors of user code for the server, with the location in the user's files. */
 import { fileURLToPath } from "node:url";
 import type { Fields } from "./frame.js";
 
 const MAX_TRACE = 64 * 1024;
 
-/** Frames of packages and of Node itself say nothing about the user's code. */
+/** Frames of packages and of Node itself are irrelevant for user code. */
 function isOfUser(line: string): boolean {
     return !/node:|[\\/]node_modules[\\/]|\(native\)|<anonymous>\)$|[\\/]heddle[\\/]dist[\\/]/.test(
         line,
@@ -18,12 +16,12 @@ const PLACE = /\(?((?:file:\/\/)?\/[^()]*?|[A-Za-z]:\\[^()]*?):(\d+):\d+\)?$/;
 function placeOf(line: string): { file: string; line: number } | undefined {
     const [, path, number] = PLACE.exec(line.trim().replace(/^at /, "")) ?? [];
     if (path === undefined) return undefined;
-    // Modules that were loaded again have a query in their address.
+    // Reloaded modules have a query in their URL.
     const file = path.replace(/\?.*$/, "");
     return { file: file.startsWith("file://") ? fileURLToPath(file) : file, line: Number(number) };
 }
 
-/** A trace without the frames of packages; with all of them when none is the user's. */
+/** A trace without the frames of packages; with all frames when none is the user's. */
 function trimmed(stack: string): { trace: string; frames: readonly string[] } {
     const lines = stack.split("\n");
     const first = lines.findIndex((line) => /^\s+at /.test(line));
@@ -40,7 +38,7 @@ function nameOf(error: Error): string {
     return error.constructor?.name || "Error";
 }
 
-/** `{type, message}` and, where they are known, `traceback`, `file` and `line`. */
+/** `{type, message}` and, where known, `traceback`, `file` and `line`. */
 export function failureOf(error: unknown): Fields {
     if (!(error instanceof Error)) return { type: "Error", message: textOf(error) };
     const failure: Fields = { type: nameOf(error), message: String(error.message) };
@@ -62,7 +60,7 @@ function withCause(trace: string, error: Error): string {
     return `${trace}\ncaused by ${trimmed(String(cause.stack ?? cause)).trace}`;
 }
 
-/** Compilers name the place in front of the message: `/a/b.ts:3:7: ERROR: …`. */
+/** Compilers write the location before the message: `/a/b.ts:3:7: ERROR: …`. */
 function syntaxPlace(error: Error): { file: string; line: number } | undefined {
     const text = `${error.message}\n${error.stack ?? ""}`;
     const [, path, line] = /^(?:file:\/\/)?(\/[^\n:]+):(\d+)/m.exec(text) ?? [];

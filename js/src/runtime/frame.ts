@@ -29,10 +29,10 @@ const MAX_FRAME = 1024 ** 3;
 const MAX_HEAD = 64 * 1024 ** 2;
 const MAX_BLOBS = 4096;
 
-/** A frame up to this size is one buffer; parts of larger ones are not copied together. */
+/** Frames up to this size are sent as one buffer; parts of larger ones are not concatenated. */
 const SMALL = 64 * 1024;
 
-/** Thrown when a peer sends what is not a frame: there is no way to find the next one. */
+/** Thrown when a peer sends an invalid frame: the start of the next one is unknown. */
 export class ProtocolError extends Error {
     override name = "ProtocolError";
 }
@@ -51,7 +51,7 @@ function asBuffer(blob: Blob): Buffer {
     return Buffer.from(blob.buffer, blob.byteOffset, blob.byteLength);
 }
 
-/** The buffers that make a frame, one after the other. */
+/** The buffers of a frame, in order. */
 export function encodeFrame(
     type: FrameType,
     id: number,
@@ -126,11 +126,11 @@ function parseFrame(bytes: Buffer): Frame {
     };
 }
 
-/** Takes bytes as they come and gives the frames that are complete. */
+/** Takes bytes as they arrive and returns complete frames. */
 export class FrameReader {
     #parts: Buffer[] = [];
     #size = 0;
-    /** Of the next frame, with its length; 0 while that is not known. */
+    /** The bytes of the next frame, including its length field; 0 while unknown. */
     #needed = 0;
 
     *push(bytes: Buffer): Generator<Frame> {
@@ -155,7 +155,7 @@ export class FrameReader {
 
     #readLength(): number {
         if (this.#size < 4) return 0;
-        // The first four bytes may come in pieces.
+        // The first four bytes may arrive in several chunks.
         if ((this.#parts[0] as Buffer).length < 4) this.#parts = [Buffer.concat(this.#parts)];
         const length = (this.#parts[0] as Buffer).readUInt32LE(0);
         if (length > MAX_FRAME || length < FIXED - 4)
@@ -164,7 +164,7 @@ export class FrameReader {
     }
 }
 
-/** A member of a head that may be in a blob as JSON text instead. */
+/** A member of a head, which may be in a blob as JSON text instead. */
 export function member(message: Pick<Frame, "head" | "blobs">, name: string): unknown {
     const value = message.head[name];
     const blob = blobOf(message, value);

@@ -1,6 +1,6 @@
 /**
- * What the runtime needs of a compiled graph. Graphs are told by their shape and not by
- * `instanceof`: a project has its own copy of LangGraph.
+ * The interface of a compiled graph that the runtime needs. Graphs are recognized by their members
+ * and not by `instanceof`: a project has its own copy of LangGraph.
  */
 import type { RunnableConfig } from "@langchain/core/runnables";
 import type { Fields } from "./frame.js";
@@ -45,7 +45,7 @@ export interface StreamEvent {
     readonly data: { readonly chunk?: unknown };
 }
 
-/** The part of @langchain/langgraph that is used, of the project's own copy. */
+/** The used part of @langchain/langgraph, from the project's own copy. */
 export interface LangGraph {
     readonly Command: new (fields: Fields) => object;
     readonly Send: new (node: string, args: unknown) => object;
@@ -59,10 +59,12 @@ export function isGraph(value: unknown): value is Graph {
     return isObject(value) && value.lg_is_pregel === true && typeof value.stream === "function";
 }
 
-/** A compiled graph, of a builder or of an agent that has one inside; undefined when it is neither. */
+/**
+ * The compiled graph of a builder, or of an agent that contains one; undefined for other values.
+ */
 export function asGraph(value: unknown): Graph | undefined {
     if (!isObject(value)) return undefined;
-    // An agent of LangChain's looks like a graph and keeps the real one.
+    // A LangChain agent looks like a graph and contains the real one.
     if (isGraph(value.graph)) return value.graph;
     if (isGraph(value)) return value;
     return typeof value.compile === "function"

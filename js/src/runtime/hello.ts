@@ -1,6 +1,6 @@
 /**
- * How a worker introduces itself. Nothing here needs LangGraph: the server answers a worker whose
- * LangGraph is too old to be imported with the version that is needed.
+ * The worker's hello message. Needs no LangGraph: the server answers a worker whose LangGraph is
+ * too old to be imported with the required version.
  */
 import { connect, type Socket } from "node:net";
 import type { Fields } from "./frame.js";
@@ -13,7 +13,7 @@ export interface WorkerSettings {
     /** A path, or host and port. */
     readonly address: { readonly path: string } | { readonly host: string; readonly port: number };
     readonly key: string;
-    /** Where the project is when the server is on another machine. */
+    /** The project folder when the server is on another machine. */
     readonly folder: string | undefined;
     readonly version: string;
 }
@@ -45,7 +45,10 @@ export function connected(address: WorkerSettings["address"]): Promise<Socket> {
     });
 }
 
-/** Says hello and nothing more when the project's LangGraph is older than 1.0: the server refuses it and says why. */
+/**
+ * Sends only hello when the project's LangGraph is older than 1.0: the server rejects it with the
+ * reason.
+ */
 export async function refuseOld(settings: WorkerSettings): Promise<void> {
     const version = langgraphOf(settings);
     if (!version.startsWith("0.")) return;

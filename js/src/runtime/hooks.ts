@@ -1,6 +1,4 @@
-/**
- * Module hooks: @langchain packages that this package imports are those of the project.
- */
+/** Module hooks: this package imports the project's @langchain packages. */
 import type { ResolveFnOutput, ResolveHookContext } from "node:module";
 
 const SHARED = /^@langchain\/(core|langgraph|langgraph-checkpoint)(\/|$)/;
@@ -23,7 +21,7 @@ export async function resolve(
     try {
         return await next(specifier, { ...context, parentURL: project });
     } catch {
-        // Some installers keep the checkpoint package where only LangGraph finds it.
+        // Some installers put the checkpoint package where only LangGraph finds it.
         return viaLangGraph(specifier, context, next);
     }
 }

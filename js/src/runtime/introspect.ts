@@ -1,6 +1,4 @@
-/**
- * Operations on a graph that do not run it: updates, drawings, schemas, subgraphs.
- */
+/** Operations on a graph other than runs: updates, drawings, schemas, subgraphs. */
 import type { RunnableConfig } from "@langchain/core/runnables";
 import { commandOf } from "./command.js";
 import { configOf } from "./config.js";
@@ -13,7 +11,7 @@ import { render } from "./render.js";
 import { RemoteSaver } from "./saver.js";
 import { schemasOf } from "./schemas.js";
 
-/** Steps that somebody made up, stored as the graph itself would. */
+/** Steps of a state update, stored as the graph itself would store them. */
 export async function update(call: IncomingCall, project: Project): Promise<void> {
     const saver = new RemoteSaver(call);
     const config = { ...configOf(call, saver), store: new RemoteStore(call), signal: call.signal };
@@ -39,7 +37,7 @@ async function superstepsOf(supersteps: readonly Fields[][], project: Project) {
     return supersteps.map((updates) => ({
         updates: updates.map(({ values, command, as_node, task_id }): GraphUpdate => {
             const given = command ? commandOf(command as Fields, langgraph) : (values ?? null);
-            // A key that is there with undefined is not the same to LangGraph.
+            // LangGraph distinguishes a key with undefined from a missing key.
             return {
                 values: given,
                 ...(as_node ? { asNode: as_node as string } : {}),
@@ -49,7 +47,7 @@ async function superstepsOf(supersteps: readonly Fields[][], project: Project) {
     }));
 }
 
-/** The graph that a namespace belongs to: with a saver in its configuration, a graph takes all for its own. */
+/** The graph of a namespace: with a saver in its configuration, a graph claims all namespaces. */
 async function graphAt(graph: Graph, { configurable }: RunnableConfig): Promise<Graph> {
     const ns = (configurable?.checkpoint_ns ?? "") as string;
     if (ns === "") return graph;

@@ -1,6 +1,4 @@
-/**
- * The store that graphs see: its items are kept by the server.
- */
+/** The store of graphs: the server keeps its items. */
 import {
     AsyncBatchedStore,
     BaseStore,
@@ -15,7 +13,7 @@ export class RemoteStore extends BaseStore {
     readonly #link: Link;
     readonly #call: number;
 
-    /** @param call what this store works for */
+    /** @param call the server call this store belongs to */
     constructor(call: IncomingCall) {
         super();
         this.#link = call.link;
@@ -104,7 +102,7 @@ function result(operation: Operation, found: unknown): unknown {
     return found;
 }
 
-/** What LangGraph's wrapper around the store of each run has. */
+/** The members of LangGraph's wrapper around the store of each run. */
 interface Wrapper {
     store: unknown;
     running: boolean;
@@ -114,9 +112,9 @@ interface Wrapper {
 }
 
 /**
- * LangGraph wraps the store of every run into one that looks at its queue every millisecond for as
- * long as the run lasts. For our store it is asked at once instead, for all that was queued
- * before the event loop turns.
+ * LangGraph wraps the store of every run in one that polls its queue every millisecond for the
+ * whole run. For this store the queue is flushed directly instead, with all operations queued
+ * before the next turn of the event loop.
  */
 export function skipPolling(wrapper: { readonly prototype: object } = AsyncBatchedStore): void {
     const prototype = wrapper.prototype as Wrapper;

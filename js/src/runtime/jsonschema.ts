@@ -1,6 +1,6 @@
 /**
- * JSON Schemas of TypeScript types. Runs in the thread of `typethread.ts`, with the compiler that
- * the project has installed.
+ * JSON Schemas of TypeScript types. Runs in the thread of `typethread.ts`, with the compiler of the
+ * project.
  */
 import type ts from "typescript";
 import type { Fields } from "./frame.js";
@@ -17,7 +17,7 @@ export class SchemaWriter {
     readonly #ts: typeof ts;
     readonly #program: ts.Program;
     readonly #checker: ts.TypeChecker;
-    /** The types around the one that is written: a type that contains itself is not opened again. */
+    /** The enclosing types: a recursive type is not expanded again. */
     readonly #open: ts.Type[] = [];
     #members = 0;
 
@@ -70,7 +70,7 @@ export class SchemaWriter {
         return undefined;
     }
 
-    /** Literals of one kind become an enum; what is left are alternatives. */
+    /** Literals of one kind become an enum; the others become alternatives. */
     #union(types: readonly ts.Type[]): Fields | undefined {
         const literals = new Map<string, Set<unknown>>();
         const others = new Map<string, Fields>();
@@ -171,7 +171,7 @@ export class SchemaWriter {
         };
     }
 
-    /** The type of a property, whether it was declared or made by a mapped type. */
+    /** The type of a property, declared or from a mapped type. */
     typeOf(property: ts.Symbol): ts.Type | undefined {
         return this.#checker.getTypeOfSymbol(property);
     }
@@ -193,7 +193,10 @@ export class SchemaWriter {
         );
     }
 
-    /** Messages in any form that LangGraph takes: their classes have too many members to be of use. */
+    /**
+     * Messages in any form that LangGraph accepts: the members of their classes are too many to be
+     * useful.
+     */
     #messages(type: ts.Type): Fields | undefined {
         const types = type.isUnion() ? type.types : [type];
         const lists = types.filter((each) => this.#checker.isArrayType(each));

@@ -1,7 +1,7 @@
 /**
  * The connection to the server: calls in both directions.
  *
- * Frames that are made in one go of the event loop leave in one write.
+ * Frames produced in one turn of the event loop are sent in one write.
  */
 import type { Socket } from "node:net";
 import {
@@ -18,7 +18,7 @@ export interface Message {
     readonly blobs: readonly Buffer[];
 }
 
-/** What the server answered instead of what was asked for. */
+/** The server's error response. */
 export class RemoteError extends Error {
     override name = "RemoteError";
     readonly code: string;
@@ -27,12 +27,12 @@ export class RemoteError extends Error {
         super(typeof head.message === "string" ? head.message : "the server reports an error");
         this.code = typeof head.code === "string" ? head.code : "internal";
         if (typeof head.type === "string") this.name = head.type;
-        // Where the answer was read says nothing.
+        // The stack of the reader is irrelevant.
         this.stack = `${this.name}: ${this.message}`;
     }
 }
 
-/** The error of a call that cannot be answered because the connection is gone. */
+/** The error of a call that cannot complete because the connection is closed. */
 export class Disconnected extends Error {
     override name = "Disconnected";
 }
@@ -46,16 +46,16 @@ interface Waiting {
 export interface CallOptions {
     readonly blobs?: readonly Blob[];
     readonly onPiece?: (message: Message) => void;
-    /** The server is told when it is aborted; the call still ends with an answer. */
+    /** Aborting it notifies the server; the call still ends with a response. */
     readonly signal?: AbortSignal;
 }
 
-/** Carries out a call of the server; what it throws is the error that is answered. */
+/** Handles a call of the server; a thrown error becomes the response. */
 export type Handler = (call: IncomingCall) => Promise<void>;
 
 const MAX_ID = 0xffff_ffff;
 
-/** As much is copied together, because one buffer is written faster than many. */
+/** Up to this size buffers are concatenated, because one write is faster than many. */
 const SMALL = 64 * 1024;
 
 export class Link {
@@ -68,7 +68,7 @@ export class Link {
     #isFlushing = false;
     #closed: Error | undefined;
     onCall: ((call: IncomingCall) => void) | undefined;
-    /** Resolves with the reason when the connection is over. */
+    /** Resolves with the reason when the connection is closed. */
     readonly closed: Promise<Error>;
     #onClose: (error: Error) => void = () => {};
 
@@ -81,12 +81,12 @@ export class Link {
         socket.on("close", () => this.#close(new Error("the server closed the connection")));
     }
 
-    /** How many calls of the server are not answered. */
+    /** The number of unanswered calls of the server. */
     get busy(): number {
         return this.#incoming.size;
     }
 
-    /** Asks the server. `head` has `op`. */
+    /** Calls the server. `head` has `op`. */
     call(head: Fields, { blobs, onPiece, signal }: CallOptions = {}): Promise<Message> {
         return new Promise((resolve, reject) => {
             if (this.#closed !== undefined) throw new Disconnected(this.#closed.message);
@@ -114,7 +114,7 @@ export class Link {
         this.#queued.push(...encodeFrame(type, id, head, blobs));
         if (this.#isFlushing) return;
         this.#isFlushing = true;
-        // After the promises that are ready now: what they send goes along.
+        // Runs after the promises that are ready now, so that their frames are included.
         process.nextTick(this.#flush);
     }
 
@@ -123,12 +123,12 @@ export class Link {
         this.#incoming.delete(id);
     }
 
-    /** Whether more is waiting to be sent than should be. */
+    /** Reports whether the send queue is over its limit. */
     get isFull(): boolean {
         return this.#socket.writableNeedDrain;
     }
 
-    /** Resolves when what is waiting to be sent has been sent. */
+    /** Resolves when the send queue is empty. */
     drained(): Promise<void> {
         return new Promise((resolve) => {
             if (!this.isFull || this.#closed !== undefined) return resolve();
@@ -140,7 +140,7 @@ export class Link {
         });
     }
 
-    /** Sends what is queued and closes. */
+    /** Sends the queue and closes. */
     end(): Promise<void> {
         return new Promise((resolve) => {
             if (this.#closed !== undefined) return resolve();
@@ -260,19 +260,22 @@ export class IncomingCall implements Message {
         return this.#isCancelled;
     }
 
-    /** Whether pieces are for somebody; those of a quiet call are not before the server says so. */
+    /**
+     * Reports whether chunks have a reader; those of a quiet call have none until the server
+     * subscribes.
+     */
     get isHeard(): boolean {
         return this.#isHeard;
     }
 
-    /** Aborted when the server no longer wants the answer. */
+    /** Aborted when the server no longer needs the response. */
     get signal(): AbortSignal {
         this.#abort ??= new AbortController();
         if (this.#isCancelled) this.#abort.abort();
         return this.#abort.signal;
     }
 
-    /** A name for what is done at a place for the n-th time. */
+    /** A name for the n-th operation at a position. */
     nextKey(place: string): string {
         this.#counts ??= new Map();
         const count = (this.#counts.get(place) ?? 0) + 1;
@@ -280,7 +283,7 @@ export class IncomingCall implements Message {
         return `${place}#${count}`;
     }
 
-    /** A promise to wait for before the next piece; undefined when it may be sent at once. */
+    /** A promise to await before the next chunk; undefined when it may be sent at once. */
     hindrance(): Promise<void> | undefined {
         if (this.#held !== undefined) return this.#held.promise;
         return this.#link.isFull ? this.#link.drained() : undefined;

@@ -1,6 +1,6 @@
 /**
- * How modules are found: TypeScript files are compiled as they are loaded, and this package shares the
- * copy of LangChain that the project has, wherever it is installed itself.
+ * Module resolution: compiles TypeScript files as they are loaded, and shares the project's copy of
+ * LangChain with this package, wherever it is installed.
  */
 import { createRequire, register } from "node:module";
 import { join } from "node:path";
@@ -24,7 +24,7 @@ function found(from: string | URL, specifier: string): string | undefined {
     }
 }
 
-/** Whether an import here and one in the project give the same classes. */
+/** Reports whether an import here and one in the project give the same classes. */
 function sharesLangChain(folder: string): boolean {
     return ["@langchain/core/messages", "@langchain/langgraph-checkpoint"].every((name) => {
         const own = found(import.meta.url, name);
@@ -32,7 +32,7 @@ function sharesLangChain(folder: string): boolean {
     });
 }
 
-/** tsx, the project's own where it has one; without it Node may still strip types by itself. */
+/** tsx, the project's own if installed; without it Node may still strip types by itself. */
 async function registerTypeScript(folder: string): Promise<void> {
     for (const from of [join(folder, "package.json"), import.meta.url]) {
         const path = found(from, "tsx/esm/api");

@@ -1,7 +1,7 @@
 /**
- * The logger that `getLogger()` of `@langchain/langgraph-sdk/logging` finds: LangGraph's own server
- * registers one under the same symbol before it loads a graph. Lines go to standard output, which is
- * the server's log.
+ * The logger that `getLogger()` of `@langchain/langgraph-sdk/logging` returns: LangGraph's own
+ * server registers one under the same symbol before it loads a graph. Lines go to standard output,
+ * which is the server's log.
  */
 import { AsyncLocalStorageProviderSingleton } from "@langchain/core/singletons";
 import type { Fields } from "./frame.js";
@@ -9,7 +9,7 @@ import { render } from "./render.js";
 
 const GLOBAL_LOGGER = Symbol.for("langgraph.api.sdk-logger");
 
-/** From the gravest to the least important; `LOG_LEVEL` names the last one that is written. */
+/** From the most to the least severe; `LOG_LEVEL` names the last one that is written. */
 const LEVELS = [
     "error",
     "warn",
@@ -34,7 +34,7 @@ function isObject(value: unknown): value is Fields {
     return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The node that writes the line, when there is one. */
+/** The node that writes the line, if any. */
 function nodeOf(): Fields {
     const config = AsyncLocalStorageProviderSingleton.getRunnableConfig() as
         { metadata?: Fields } | undefined;
@@ -83,7 +83,7 @@ export function makeLogger(lowest: string | undefined, write: (line: string) => 
     return logger as unknown as Logger;
 }
 
-/** Before graphs are loaded: many take their logger at the top of the file. */
+/** Registered before graphs are loaded: many get their logger at the top of the file. */
 export function registerLogger(): void {
     (globalThis as Record<symbol, unknown>)[GLOBAL_LOGGER] = makeLogger(
         process.env.LOG_LEVEL,

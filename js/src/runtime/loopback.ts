@@ -1,9 +1,9 @@
 /**
  * The SDK's client without a URL: `new Client()` in a graph or a route reaches this server. The SDK
- * takes `fetch` from a global symbol, under which LangGraph's own server puts its own. This one sends
- * requests to the server's address with the pass of the run or route that they come from: the server
- * takes them for the caller's. Requests that went through the application's middleware take the same
- * way back to the server.
+ * takes `fetch` from a global symbol, which LangGraph's own server also sets. This one sends
+ * requests to the server's address with the pass of the current run or route: the server treats
+ * them as the caller's. Requests that went through the application's middleware return to the
+ * server the same way.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { request as requestPlain, type IncomingMessage } from "node:http";
@@ -14,7 +14,7 @@ import type { IncomingCall } from "./link.js";
 const FETCH = Symbol.for("langgraph_api:fetch");
 const URL_OF = Symbol.for("langgraph_api:url");
 const HEADER = "heddle-run-token";
-/** Of one connection alone; and the server would compress what is only passed on. */
+/** Hop-by-hop headers; and no compression of a body that is only passed on. */
 const HOPS = [
     "accept-encoding",
     "connection",
@@ -33,7 +33,7 @@ interface Api {
 
 const calling = new AsyncLocalStorage<Api>();
 
-/** Does something for a call of the server: requests of it are the caller's. */
+/** Runs a function for a call of the server: its requests are the caller's. */
 export function forCaller<T>(call: IncomingCall, work: () => T): T {
     const api = call.head.api as Api | undefined;
     return api === undefined ? work() : calling.run(api, work);
@@ -42,7 +42,7 @@ export function forCaller<T>(call: IncomingCall, work: () => T): T {
 export function installLoopback(): void {
     const global = globalThis as Record<symbol, unknown>;
     global[FETCH] = loopbackFetch;
-    // Any host will do: only the path of the address is used.
+    // Any host: only the path of the URL is used.
     global[URL_OF] = "http://api";
 }
 
@@ -63,7 +63,7 @@ async function loopbackFetch(input: string | URL | Request, init?: RequestInit):
     return send(api, given, headers);
 }
 
-/** What a route of the server answers to a request that has gone through the middleware. */
+/** The response of a server route to a request that went through the middleware. */
 export async function askServer(given: Request): Promise<Response> {
     const api = currentApi();
     const headers = new Headers(given.headers);
@@ -77,7 +77,7 @@ async function send(api: Api, given: Request, headers: Headers): Promise<Respons
     const address = `${api.url.replace(/\/$/, "")}${pathname}${search}`;
     const body = given.body === null ? undefined : Buffer.from(await given.arrayBuffer());
     if (body !== undefined) headers.set("content-length", String(body.length));
-    // The server itself told the address; its certificate names another host.
+    // The address comes from the server itself; its certificate names another host.
     const options = {
         method: given.method,
         headers: Object.fromEntries(headers),

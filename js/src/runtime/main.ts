@@ -33,7 +33,7 @@ function settingsOf(env: NodeJS.ProcessEnv): WorkerSettings {
     const address = addressOf(env);
     const folder = "path" in address ? undefined : process.cwd();
     const settings = { address, key: env.HEDDLE_RUNTIME_KEY ?? "", folder, version: versionOf() };
-    // Not for the graphs' code, nor for programs that it starts.
+    // Hidden from the graphs' code and from programs that it starts.
     delete env.HEDDLE_RUNTIME_KEY;
     return settings;
 }
@@ -41,9 +41,10 @@ function settingsOf(env: NodeJS.ProcessEnv): WorkerSettings {
 async function main(): Promise<void> {
     if (process.argv.includes("--version")) return console.log(versionOf());
     const settings = settingsOf(process.env);
-    // The server ends its workers by closing the connection; a Ctrl-C in its terminal is for the server.
+    // The server ends its workers by closing the connection; a Ctrl-C in its terminal is handled by
+    // the server.
     process.on("SIGINT", () => {});
-    // What nobody catches is no reason to end the runs of others.
+    // An unhandled rejection must not end the other runs.
     process.on("unhandledRejection", (reason) => console.error("unhandled rejection:", reason));
     process.on("uncaughtException", (error) => console.error("uncaught exception:", error));
     await refuseOld(settings);

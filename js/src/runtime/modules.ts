@@ -1,13 +1,11 @@
-/**
- * Loading files and packages of the project.
- */
+/** Loads files and packages of the project. */
 import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Fields } from "./frame.js";
 
-/** `./src/agent.ts:graph`: a file and what it exports; `default` without a name. */
+/** `./src/agent.ts:graph`: a file and its export; `default` without a name. */
 export function splitPath(spec: string): { file: string; name: string } {
     const at = spec.lastIndexOf(":");
     const hasName = at > 1 && !/[\\/]/.test(spec.slice(at));
@@ -16,7 +14,7 @@ export function splitPath(spec: string): { file: string; name: string } {
         : { file: spec, name: "default" };
 }
 
-/** What a path of the project's configuration stands for. */
+/** The value of a path in the project's configuration. */
 export async function loadExport(folder: string, spec: string): Promise<unknown> {
     const { file, name } = splitPath(spec);
     const path = resolve(folder, file);
@@ -32,7 +30,7 @@ export async function loadExport(folder: string, spec: string): Promise<unknown>
     return value;
 }
 
-/** Those of a CommonJS module are members of its default export. */
+/** The exports of a CommonJS module are members of its default export. */
 function namesOf(module: Fields): string[] {
     const inner =
         typeof module.default === "object" && module.default !== null
@@ -44,7 +42,7 @@ function namesOf(module: Fields): string[] {
     return [...names];
 }
 
-/** Imports a package as a file in the folder would; undefined when it has none. */
+/** Imports a package as a file in the folder would; undefined when it is not installed. */
 export async function importFrom(folder: string, specifier: string): Promise<Fields | undefined> {
     let path: string;
     try {
@@ -55,14 +53,14 @@ export async function importFrom(folder: string, specifier: string): Promise<Fie
     return (await import(pathToFileURL(forImport(path)).href)) as Fields;
 }
 
-/** Packages have a copy of their code for require() and one for import, side by side. */
+/** Packages have one copy of their code for require() and one for import. */
 export function forImport(path: string): string {
     if (!path.endsWith(".cjs")) return path;
     const others = [".mjs", ".js"].map((end) => path.slice(0, -4) + end);
     return others.find((other) => existsSync(other)) ?? path;
 }
 
-/** What require() has made of a package, when a project of CommonJS modules has loaded it. */
+/** The require() exports of a package, if a CommonJS project has loaded it. */
 export function loadedCommonJs(name: string): Fields | undefined {
     const { cache } = createRequire(import.meta.url);
     const folder = `/node_modules/${name}/dist/index.cjs`;
@@ -70,7 +68,7 @@ export function loadedCommonJs(name: string): Fields | undefined {
     return path === undefined ? undefined : (cache[path]?.exports as Fields | undefined);
 }
 
-/** The version of a package that the project has. */
+/** The project's version of a package. */
 export function packageVersion(folder: string, name: string): string | undefined {
     try {
         let path = dirname(createRequire(join(folder, "package.json")).resolve(name));
@@ -84,7 +82,7 @@ export function packageVersion(folder: string, name: string): string | undefined
             if (found.name === name) return found.version;
         }
     } catch {
-        // It has none.
+        // It is not installed.
     }
     return undefined;
 }

@@ -1,5 +1,5 @@
 /**
- * The project: its graphs, loaded once, and made anew for every run where they come from a function.
+ * The project: its graphs, loaded once, and built for every run where they come from a function.
  */
 import { HttpApp } from "./app.js";
 import { CustomAuth } from "./auth.js";
@@ -13,7 +13,7 @@ import { schemasOf, typedSchemas, type Schemas } from "./schemas.js";
 import { structureOf } from "./structure.js";
 import { Types } from "./types.js";
 
-/** `project` of the answer to `hello`. */
+/** `project` of the response to `hello`. */
 export interface ProjectSettings {
     readonly folder: string;
     readonly graphs?: Readonly<
@@ -28,7 +28,7 @@ export interface ProjectSettings {
 
 type Factory = (config: Fields, runtime: Fields) => unknown;
 
-/** A graph that is not there: its code could not be loaded, or the project does not name it. */
+/** A missing graph: its code failed to load, or the project does not declare it. */
 class LoadError extends Error {
     constructor(id: string, failure?: Fields) {
         super(
@@ -42,7 +42,7 @@ class LoadError extends Error {
 
 export interface MadeGraph {
     readonly graph: Graph;
-    /** Of a graph that was made for this use alone. */
+    /** Set for a graph that was built for this use only. */
     readonly dispose: (() => Promise<void>) | undefined;
 }
 
@@ -63,7 +63,7 @@ export class Project {
         this.#types = new Types(settings.folder, settings.graphs ?? {});
     }
 
-    /** Loads everything; gives what `ready` says, be it that something failed. */
+    /** Loads everything; returns the content of `ready`, including failures. */
     async load(): Promise<Fields> {
         const { auth, app, embed, index } = this.settings;
         await rememberContexts(
@@ -116,7 +116,7 @@ export class Project {
         return described;
     }
 
-    /** A graph to run, or to look at: functions are told which. */
+    /** A graph to run or to inspect; graph functions receive the purpose. */
     async make(id: string, config: Fields, context?: unknown, isRun = false): Promise<MadeGraph> {
         const found = this.#graphs.get(id);
         if (found === undefined) throw this.#failures.get(id) ?? new LoadError(id);
@@ -145,7 +145,7 @@ export class Project {
             made = await this.make(id, { configurable: {} });
         } catch (error) {
             if (typeof this.#graphs.get(id) !== "function") throw error;
-            // It may need what only a run has.
+            // It may need data that only a run has.
             return {
                 structure: null,
                 schemas: null,

@@ -1,6 +1,7 @@
 /**
- * Values as the clients of the HTTP API see them ("Rendering" in docs/encoding.md): the same text
- * that the server makes of a stored value. Never fails: what cannot be said is shown as text or null.
+ * Renders values for clients of the HTTP API ("Rendering" in docs/encoding.md): the same text as
+ * the server's for a stored value. Never fails: a value that JSON cannot express becomes text or
+ * null.
  */
 import { types } from "node:util";
 import { DeltaSnapshot } from "@langchain/langgraph-checkpoint";
@@ -10,11 +11,11 @@ import { memberOf, messageClassOf, wholeClassOf, type MessageClass } from "../me
 import { rememberQuoted } from "../quoting.js";
 import type { Fields } from "./frame.js";
 
-/** Deeper values are shown as null. */
+/** Deeper values become null. */
 const MAX_DEPTH = 512;
 
 export interface RenderOptions {
-    /** Chunks of messages as what they are, not as the messages they will become. */
+    /** Renders message chunks as chunks, not as complete messages. */
     readonly showChunks?: boolean;
 }
 
@@ -23,7 +24,7 @@ export function render(value: unknown, options: RenderOptions = {}): string {
     return new Renderer(options.showChunks ?? false).value(value) ?? "null";
 }
 
-/** What a message of one class is shown with, after its content. */
+/** The members of a message of one class after its content. */
 interface MessageForm {
     readonly type: string;
     readonly members: readonly {
@@ -71,14 +72,14 @@ function quote(text: string): string {
 
 class Renderer {
     readonly #showChunks: boolean;
-    /** The objects around the one that is being shown. */
+    /** The enclosing objects. */
     readonly #around: object[] = [];
 
     constructor(showChunks: boolean) {
         this.#showChunks = showChunks;
     }
 
-    /** Undefined for what JSON leaves out. */
+    /** Undefined for values that JSON omits. */
     value(value: unknown): string | undefined {
         switch (typeof value) {
             case "string":
@@ -106,7 +107,7 @@ class Renderer {
                 return this.#plain(value as Fields);
             return this.#instance(value);
         } catch (error) {
-            // A getter or toJSON() of the user's own.
+            // A user's getter or toJSON() failed.
             return quote(String(error));
         } finally {
             this.#around.pop();
@@ -230,7 +231,7 @@ class Renderer {
     }
 }
 
-/** Keys that become names by their texts. */
+/** Keys that become member names by their text. */
 function isScalar(key: unknown): boolean {
     return (
         key === null ||

@@ -1,9 +1,7 @@
-/**
- * Requests of the HTTP API as the Web has them.
- */
+/** Requests of the HTTP API as Web requests. */
 import type { Fields } from "./frame.js";
 
-/** The address of a request that came to the server. */
+/** The URL of a request to the server. */
 export function addressOf({ path, query, headers }: Fields): string {
     const host = hostOf(headers) ?? "localhost";
     const text = queryText(query);

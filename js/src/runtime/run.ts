@@ -1,6 +1,4 @@
-/**
- * A run: one call of the server that lasts as long as the graph works.
- */
+/** A run: one call of the server that lasts as long as the graph runs. */
 import { commandOf } from "./command.js";
 import { configOf } from "./config.js";
 import { isFromModel, messageNamespace, pieceText } from "./events.js";
@@ -17,7 +15,7 @@ import { hasTools, ToolWatch } from "./tools.js";
 
 const INTERRUPT = "__interrupt__";
 
-/** A chunk of LangGraph's stream: where, in which mode, what. */
+/** A chunk of LangGraph's stream: namespace, mode, value. */
 type Chunk = readonly [ns: string, mode: string, payload: unknown];
 
 export async function run(call: IncomingCall, project: Project): Promise<void> {
@@ -28,7 +26,7 @@ export async function run(call: IncomingCall, project: Project): Promise<void> {
     } catch (error) {
         outcome.fail(error);
     }
-    // Cancelled tasks leave before what they stored has arrived.
+    // Cancelled tasks end before their writes have arrived.
     await saver.settled();
     outcome.answer();
 }
@@ -56,7 +54,7 @@ async function execute(
     }
 }
 
-/** Sends what clients want to see, and keeps the last values. */
+/** Sends the requested stream modes and keeps the last values. */
 async function send(
     call: IncomingCall,
     chunks: AsyncIterable<Chunk>,
@@ -88,7 +86,7 @@ async function* fromStream(graph: Graph, input: unknown, options: Fields): Async
         yield chunkOf(chunk, options.subgraphs === true);
 }
 
-/** The same with LangChain's events between; those of the graph itself carry its stream. */
+/** The same with LangChain's events in between; those of the graph itself carry its stream. */
 async function* fromEvents(graph: Graph, input: unknown, options: Fields): AsyncGenerator<Chunk> {
     const isDeep = options.subgraphs === true;
     let root = options.runId;
@@ -107,7 +105,7 @@ function chunkOf(chunk: unknown, isDeep: boolean): Chunk {
     return [isDeep ? (chunk as [string[]])[0].join("|") : "", mode, payload];
 }
 
-/** How the run ended. */
+/** The result of the run. */
 class Outcome {
     readonly #call: IncomingCall;
     #last: { values: unknown; text: string | undefined } | undefined;
@@ -145,7 +143,7 @@ class Outcome {
         this.#call.answer(head, this.#output());
     }
 
-    /** The last values; with the questions where there are any, as an interrupted invoke() returns them. */
+    /** The last values; with the interrupts if any, as an interrupted invoke() returns them. */
     #output(): string[] {
         const { values, text } = this.#last ?? {};
         if (this.#interrupts.length > 0 && (typeof values === "object" || values === undefined)) {
@@ -195,7 +193,7 @@ function optionsOf(
     const { head } = call;
     const options: Fields = {
         ...config,
-        // A trace has each id once.
+        // A trace contains each id once.
         ...(head.attempt === 1 ? { runId: head.run_id } : {}),
         streamMode: [...new Set([...modes.filter((mode) => mode !== "events"), "values"])],
         subgraphs: head.subgraphs === true,

@@ -1,6 +1,4 @@
-/**
- * The checkpointer of a run: everything is kept by the server.
- */
+/** The checkpointer of a run: the server stores everything. */
 import {
     BaseCheckpointSaver,
     getCheckpointId,
@@ -21,7 +19,7 @@ import { nextVersion } from "../version.js";
 import type { Blob, Fields } from "./frame.js";
 import type { IncomingCall, Link, Message } from "./link.js";
 
-/** The number of a blob; text itself where a frame would have too many of them. */
+/** The index of a blob; the text itself when a frame would have too many blobs. */
 type BlobRef = number | string;
 type StoredValue = readonly [channel: string, type: string, blob: BlobRef];
 type StoredWrite = readonly [
@@ -33,10 +31,10 @@ type StoredWrite = readonly [
     blob: BlobRef,
 ];
 
-/** So many of a frame's blobs are used; a little less than there may be. */
+/** The number of blobs used in a frame; slightly below the limit. */
 const MAX_BLOBS = 4000;
 
-/** A tuple as the protocol has it. */
+/** A tuple in the format of the protocol. */
 interface WireTuple {
     readonly ns: string;
     readonly id: string;
@@ -48,13 +46,13 @@ interface WireTuple {
     readonly sends?: readonly StoredWrite[];
 }
 
-/** Shared by all runs: it has no state of its own. */
+/** Shared by all runs: it has no state. */
 const serializer = new CanonicalSerializer();
 
-/** Where code that runs for a call finds it: LangGraph hands the saver to every task. */
+/** Maps a saver to its call: LangGraph passes the saver to every task. */
 const CALL = Symbol.for("heddle.runtime.call");
 
-/** The call of the server that a task works for, by its configuration. */
+/** The server call that a task belongs to, by its configuration. */
 export function callOf(
     config: { readonly configurable?: Fields } | undefined,
 ): IncomingCall | undefined {
@@ -67,10 +65,10 @@ export class RemoteSaver extends BaseCheckpointSaver<string> {
     readonly [CALL]: IncomingCall;
     readonly #link: Link;
     readonly #call: number;
-    /** Calls that are not answered. */
+    /** Unanswered calls. */
     readonly #pending = new Set<Promise<unknown>>();
 
-    /** @param call what this saver works for */
+    /** @param call the server call this saver belongs to */
     constructor(call: IncomingCall) {
         super(serializer);
         this[CALL] = call;
@@ -78,11 +76,11 @@ export class RemoteSaver extends BaseCheckpointSaver<string> {
         this.#call = call.id;
     }
 
-    /** Resolves when everything that was put has been stored, or has failed. */
+    /** Resolves when all puts have been stored or have failed. */
     async settled(): Promise<void> {
         while (this.#pending.size > 0) {
             await Promise.allSettled([...this.#pending]);
-            // LangGraph puts the next one when the promises that wait for this one have had their turn.
+            // LangGraph puts the next one after the promises that wait for this one have run.
             await new Promise((resolve) => setImmediate(resolve));
         }
     }
@@ -139,7 +137,7 @@ export class RemoteSaver extends BaseCheckpointSaver<string> {
         const { thread_id, checkpoint_ns: ns = "" } = threadOf(config, "put a checkpoint");
         const { channel_values, ...header } = checkpoint;
         const parent = getCheckpointId(config);
-        // Everything is serialized before the first await: the caller goes on changing its objects.
+        // Everything is serialized before the first await: the caller keeps changing its objects.
         const first: Fields = {
             op: "put",
             call: this.#call,
@@ -259,7 +257,7 @@ function dumped(channel: string, value: unknown): Pending {
     return [channel, serializer.dump(value, { ...hintOf(channel), wholeMessages: true })];
 }
 
-/** The channels that have changed and hold something. */
+/** The channels that have changed and have a value. */
 function changedValues(values: Fields, versions: ChannelVersions): Pending[] {
     const result: Pending[] = [];
     for (const channel of Object.keys(versions)) {

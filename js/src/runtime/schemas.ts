@@ -1,6 +1,6 @@
 /**
- * JSON Schemas of the input, output, state and context of a graph. Those of zod and of state schemas
- * are exact. Of annotations only the names are left while the graph runs; `types.ts` adds the types.
+ * JSON Schemas of the input, output, state and context of a graph. Those of zod and of state
+ * schemas are exact. Annotations keep only their names at run time; `types.ts` adds the types.
  */
 import { contextOf } from "./contexts.js";
 import type { Fields } from "./frame.js";
@@ -17,7 +17,7 @@ export interface Schemas {
 
 type SchemaFunction = (graph: Graph) => unknown;
 
-/** `typed`: the schemas that the types of the graph's file give, by the names of `Schemas`. */
+/** `typed`: the schemas from the types of the graph's file, by the names of `Schemas`. */
 export async function schemasOf(
     graph: Graph,
     folder: string,
@@ -54,7 +54,7 @@ export async function schemasOf(
     };
 }
 
-/** Of a graph that only a run can make, its types are all that is known. */
+/** For a graph that only a run can build, the types are the only source. */
 export function typedSchemas({ input, output, state, config }: Fields): Schemas {
     const context = titled(config, "Context") ?? null;
     return {
@@ -74,7 +74,10 @@ interface JsonSchemas {
     toJsonSchema(schema: unknown): unknown;
 }
 
-/** Covers what LangGraph's own function does not: schemas that describe themselves, annotations, other kinds of zod. */
+/**
+ * Covers schemas that LangGraph's own function does not: self-describing schemas, annotations,
+ * other versions of zod.
+ */
 async function contextSchema({ builder }: Graph, folder: string, typed: unknown): Promise<unknown> {
     const context = contextOf(builder) as Fields | undefined;
     if (context === undefined) return titled(typed, "Context") ?? null;

@@ -1,10 +1,8 @@
-/**
- * What the server has to know of a graph to read its checkpoints.
- */
+/** The structure of a graph that the server needs to read its checkpoints. */
 import type { Fields } from "./frame.js";
 import type { Graph } from "./graph.js";
 
-/** Graphs in graphs in graphs …: one that contains itself ends here. */
+/** The maximum nesting of subgraphs, for graphs that contain themselves. */
 const MAX_DEPTH = 16;
 
 export function structureOf(graph: Graph, depth = 0): Fields {
@@ -26,7 +24,7 @@ export function structureOf(graph: Graph, depth = 0): Fields {
     };
 }
 
-/** An entrypoint keeps what it returned for its next call. */
+/** An entrypoint keeps its return value for its next call. */
 function isFunctional(graph: Graph): boolean {
     return "__previous__" in graph.channels && "__end__" in graph.channels;
 }
@@ -40,7 +38,10 @@ function channelsOf(graph: Graph): Fields {
     return result;
 }
 
-/** Channels that take values as a reducer of the server's own does; of functions only LangGraph's is known. */
+/**
+ * Channels with a reducer that the server implements; of functions only LangGraph's own is
+ * recognized.
+ */
 function reducersOf(graph: Graph): Fields {
     const result: Fields = {};
     for (const [name, channel] of Object.entries(graph.channels)) {
@@ -50,7 +51,7 @@ function reducersOf(graph: Graph): Fields {
     return result;
 }
 
-/** What channels have before anything is written to them. */
+/** The initial values of channels. */
 function initialOf(graph: Graph): Fields {
     const result: Fields = {};
     for (const [name, channel] of Object.entries(graph.channels)) {
@@ -73,7 +74,7 @@ function firstValue(make: () => unknown): unknown {
     }
 }
 
-/** Whether JSON says it as it is. */
+/** Reports whether JSON preserves the value. */
 function isPlain(value: unknown, depth = 0): boolean {
     if (typeof value !== "object" || value === null) {
         return (
@@ -107,7 +108,7 @@ function nodesOf(graph: Graph, subgraphs: ReadonlyMap<string, Graph>, depth: num
     return result;
 }
 
-/** A copy of what JSON can say; undefined when it cannot. */
+/** A copy of a JSON value; undefined for other values. */
 function plain(value: unknown): unknown {
     try {
         return JSON.parse(JSON.stringify(value));

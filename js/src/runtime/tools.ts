@@ -1,6 +1,4 @@
-/**
- * Which tools are at work: for those who cancel a run.
- */
+/** Tracks running tools for the receipts of cancelled runs. */
 import { BaseCallbackHandler } from "@langchain/core/callbacks/base";
 import type { Serialized } from "@langchain/core/load/serializable";
 import type { Graph } from "./graph.js";
@@ -8,7 +6,7 @@ import type { Graph } from "./graph.js";
 const MAX_DEPTH = 16;
 const known = new WeakMap<Graph, boolean>();
 
-/** Watching costs a little at every step, so it is done for graphs with tools alone. */
+/** Tracking has a small cost at every step, so it is enabled only for graphs with tools. */
 export function hasTools(graph: Graph, depth = 0): boolean {
     let found = known.get(graph);
     if (found === undefined) {
@@ -56,7 +54,7 @@ export class ToolWatch extends BaseCallbackHandler {
     }
 
     override handleToolError(_error: unknown, runId: string): void {
-        // A tool that was cancelled was at work.
+        // A cancelled tool was running.
         const name = (_error as Error | undefined)?.name;
         if (name !== "AbortError") this.#running.delete(runId);
     }

@@ -1,7 +1,7 @@
 /**
- * Schemas from the types of a project's TypeScript files, for what a graph no longer knows while it
- * runs. The compiler is the project's own. It starts with the first request for schemas, in a thread
- * with limits, and reads all graphs in one pass.
+ * Schemas from the types of a project's TypeScript files, which a graph does not keep at run time.
+ * Uses the project's own compiler. It starts with the first request for schemas, in a thread with
+ * limits, and reads all graphs in one pass.
  */
 import { createRequire } from "node:module";
 import { join, resolve } from "node:path";
@@ -16,7 +16,10 @@ const MAX_TIMEOUT_MS = 50_000;
 const MAX_HEAP_MB = 1024;
 const MAX_ANSWER = 4 << 20;
 
-/** LANGGRAPH_SCHEMA_RESOLVE_TIMEOUT_MS as LangGraph's own server reads it, below the server's limit for an answer. */
+/**
+ * LANGGRAPH_SCHEMA_RESOLVE_TIMEOUT_MS as LangGraph's own server reads it, below the server's limit
+ * for a response.
+ */
 function timeoutOf(): number {
     const given = Number.parseInt(process.env.LANGGRAPH_SCHEMA_RESOLVE_TIMEOUT_MS ?? "", 10);
     return given > 0 ? Math.min(given, MAX_TIMEOUT_MS) : TIMEOUT_MS;
@@ -51,7 +54,7 @@ export class Types {
         if (typescript !== undefined) this.#work = { typescript, graphs };
     }
 
-    /** Whether this graph has types that can be read. */
+    /** Reports whether the types of this graph can be read. */
     has(id: string): boolean {
         return this.#work?.graphs.some((graph) => graph.id === id) === true;
     }

@@ -1,10 +1,10 @@
 /**
- * Finds the types of the contexts that the nodes of a graph take as their second parameter. A graph
- * that is made without a context schema has no other trace of them.
+ * Finds the types of the contexts that the nodes of a graph take as their second parameter: the
+ * only source for a graph without a context schema.
  */
 import type ts from "typescript";
 
-/** Nodes of the syntax tree that are looked at for one graph. */
+/** The maximum number of syntax nodes visited per graph. */
 const MAX_NODES = 200_000;
 
 export function contextsOf(
@@ -18,7 +18,7 @@ export function contextsOf(
 class ContextFinder {
     readonly #ts: typeof ts;
     readonly #checker: ts.TypeChecker;
-    /** Graphs, their builders and the functions that make them. */
+    /** Graphs, their builders and the functions that build them. */
     readonly #makers = new Set<ts.Symbol>();
     readonly #files = new Set<ts.SourceFile>();
     readonly #found = new Set<ts.Type>();
@@ -31,7 +31,7 @@ class ContextFinder {
 
     find(graph: ts.Symbol): ts.Type[] {
         this.#follow(graph);
-        // Statements of their own: builder.addNode(…);
+        // Separate statements: builder.addNode(…);
         for (const file of this.#files) this.#visit(file, (call) => this.#isOfMaker(call));
         return [...this.#found];
     }
@@ -57,7 +57,7 @@ class ContextFinder {
         this.#ts.forEachChild(node, (child) => this.#visit(child, isOwn));
     }
 
-    /** The variable or function that a chain of calls begins with. */
+    /** The variable or function at the start of a chain of calls. */
     #rootOf(node: ts.Expression): ts.Symbol | undefined {
         let at = node;
         while (this.#ts.isCallExpression(at) || this.#ts.isPropertyAccessExpression(at))
@@ -74,7 +74,7 @@ class ContextFinder {
         return root !== undefined && this.#makers.has(root);
     }
 
-    /** Whether a symbol is a builder, a graph, or a function that returns one. */
+    /** Reports whether a symbol is a builder, a graph, or a function that returns one. */
     #makes(symbol: ts.Symbol): boolean {
         const type = this.#checker.getTypeOfSymbol(symbol);
         const made = type.getCallSignatures()[0]?.getReturnType() ?? type;

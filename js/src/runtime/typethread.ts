@@ -28,7 +28,7 @@ export interface TypeAnswer {
     readonly error?: string;
 }
 
-/** What a project without a tsconfig.json is taken to be. */
+/** The compiler options for a project without a tsconfig.json. */
 function defaultsOf({
     ScriptTarget,
     ModuleKind,
@@ -102,14 +102,14 @@ class Reader {
         ] as const) {
             const type = this.#member(graph, key);
             const schema = type && this.#writer.write(this.#checker.getAwaitedType(type) ?? type);
-            // A state need not have been given all its values.
+            // A state may lack some of its values.
             if (schema !== undefined)
                 schemas[member] = member === "input" ? schema : { ...schema, required: undefined };
         }
         return schemas;
     }
 
-    /** The compiled graph of a graph, a builder, an agent or a function that makes one. */
+    /** The compiled graph of a graph, a builder, an agent or a function that builds one. */
     #graphOf(type: ts.Type): ts.Type {
         const [made] = type.getCallSignatures();
         if (made !== undefined) {
@@ -128,14 +128,14 @@ class Reader {
         return property && this.#writer.typeOf(property);
     }
 
-    /** The context that the graph declares, else the one that its nodes take. */
+    /** The context that the graph declares, or else the one that its nodes take. */
     #config(graph: ts.Type, symbol: ts.Symbol): Fields | undefined {
         const [invoke] = this.#member(graph, "invoke")?.getCallSignatures() ?? [];
         const options = invoke?.parameters[1] && this.#writer.typeOf(invoke.parameters[1]);
         const context =
             options && this.#member(this.#checker.getNonNullableType(options), "context");
         const declared = context && this.#writer.write(this.#checker.getNonNullableType(context));
-        // Every member of an annotation may be left out.
+        // Every member of an annotation is optional.
         if (declared?.properties !== undefined) return { ...declared, required: undefined };
         return this.#merged(contextsOf(this.#ts, this.#checker, symbol));
     }
@@ -174,6 +174,6 @@ function work({ typescript, graphs }: TypeWork, answer: (given: TypeAnswer) => v
     }
 }
 
-// JSON leaves out members that are undefined.
+// JSON omits undefined members.
 if (!isMainThread && parentPort !== null)
     work(workerData as TypeWork, (given) => parentPort!.postMessage(JSON.stringify(given)));

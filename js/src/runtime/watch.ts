@@ -1,18 +1,16 @@
-/**
- * Looks after the project's files, and after an event loop that does not turn.
- */
+/** Watches the project's files and detects a blocked event loop. */
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 
 const POLL_MS = 500;
-/** At most this part of the time is spent looking. */
+/** The maximum share of time spent scanning. */
 const SHARE = 20;
 const MAX_FILES = 10_000;
 const SOURCE = /\.([cm]?[jt]sx?|json)$|^\.env$/;
 const BEAT_MS = 500;
 const BLOCKED_MS = 2000;
 
-/** The sources below a folder with the times of their last change. */
+/** The sources below a folder with their modification times. */
 export function look(folder: string): Map<string, number> {
     const times = new Map<string, number>();
     const folders = [folder];
@@ -34,7 +32,7 @@ function entriesOf(folder: string) {
     try {
         return readdirSync(folder, { withFileTypes: true });
     } catch {
-        return []; // gone meanwhile
+        return []; // deleted meanwhile
     }
 }
 
@@ -42,7 +40,7 @@ function timeOf(path: string): number {
     return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
 }
 
-/** Files that changed, came or went. */
+/** Files that were changed, added or removed. */
 export function changes(
     before: ReadonlyMap<string, number>,
     after: ReadonlyMap<string, number>,
@@ -51,7 +49,7 @@ export function changes(
     return [...paths].filter((path) => before.get(path) !== after.get(path)).sort();
 }
 
-/** Calls back once, when something below the folder has changed. Does not keep the process alive. */
+/** Calls back once, when a file below the folder has changed. Does not keep the process alive. */
 export function onChange(
     folder: string,
     before: ReadonlyMap<string, number>,
@@ -64,7 +62,7 @@ export function onChange(
     setTimeout(() => onChange(folder, before, call), pause).unref();
 }
 
-/** Says when code has kept the event loop from turning: every run of the worker waits then. */
+/** Reports code that blocked the event loop, which delays every run of the worker. */
 export function watchLoop(log: (text: string) => void): void {
     let last = performance.now();
     setInterval(() => {

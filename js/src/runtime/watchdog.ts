@@ -1,6 +1,4 @@
-/**
- * A thread beside the event loop, while a project is developed: says which code keeps the loop from turning.
- */
+/** A thread beside the event loop, in development mode: reports the code that blocks the loop. */
 import { writeSync } from "node:fs";
 import { Session, type Debugger } from "node:inspector";
 import { isMainThread, Worker, workerData } from "node:worker_threads";
@@ -9,7 +7,7 @@ const BEAT_MS = 500;
 const BLOCKED_MS = 2000;
 const FRAMES = 5;
 
-/** Starts the thread. Neither it nor its beat keeps the process alive. */
+/** Starts the thread. Neither the thread nor its heartbeat keeps the process alive. */
 export function startWatchdog(): void {
     const beats = new Int32Array(new SharedArrayBuffer(4));
     const thread = new Worker(new URL(import.meta.url), { workerData: beats, execArgv: [] });
@@ -18,7 +16,7 @@ export function startWatchdog(): void {
     setInterval(() => Atomics.add(beats, 0, 1), BEAT_MS / 2).unref();
 }
 
-/** Of the thread: looks whether the beats go on. */
+/** In the thread: checks that the heartbeats continue. */
 function watch(beats: Int32Array): void {
     let last = -1;
     let since = performance.now();
@@ -36,7 +34,7 @@ function watch(beats: Int32Array): void {
     }, BEAT_MS);
 }
 
-/** Stops the main thread for a moment to look at its stack. */
+/** Pauses the main thread for a moment to read its stack. */
 function tellWhere(): void {
     const scripts = new Map<string, string>();
     const session = new Session();
@@ -47,7 +45,7 @@ function tellWhere(): void {
             .map((frame) => placeOf(frame, scripts))
             .filter((place) => place !== undefined);
         const where = places.slice(0, FRAMES).map((place) => `    at ${place}\n`);
-        // The main thread cannot print for this one.
+        // The blocked main thread cannot print for this one.
         writeSync(
             2,
             `the event loop is blocked: every run of this worker waits. Make the work async\n${where.join("")}`,
@@ -58,7 +56,10 @@ function tellWhere(): void {
     session.post("Debugger.pause");
 }
 
-/** Functions of the user's files; their lines are those of the compiled code, so only names are told. */
+/**
+ * Functions of the user's files; their lines refer to the compiled code, so only names are
+ * reported.
+ */
 function placeOf(
     { functionName, location }: Debugger.CallFrame,
     scripts: ReadonlyMap<string, string>,

@@ -1,5 +1,6 @@
 /**
- * A worker: says hello, loads the project, and does what the server asks until it is told to end.
+ * A worker: sends hello, loads the project, and serves calls until the server closes the
+ * connection.
  */
 import { failureOf } from "./failure.js";
 import { connected, helloOf, type WorkerSettings } from "./hello.js";
@@ -49,7 +50,7 @@ export class Worker {
     /** Connects and loads everything. */
     static async start(settings: WorkerSettings): Promise<Worker> {
         const link = new Link(await connected(settings.address));
-        // Calls come when the project is loaded, except for the first signs of life.
+        // Calls are served when the project is loaded, except health checks.
         const early: IncomingCall[] = [];
         link.onCall = (call) => (call.op === "ping" ? call.answer() : void early.push(call));
         const { head } = await link.call(helloOf(settings));
@@ -81,12 +82,12 @@ export class Worker {
         return worker;
     }
 
-    /** Resolves when the connection is over. */
+    /** Resolves when the connection is closed. */
     ended(): Promise<Error> {
         return this.link.closed;
     }
 
-    /** Answers when nothing else is at work, and ends. */
+    /** Answers when no other call is running, and ends. */
     async drain(call: IncomingCall): Promise<void> {
         this.#draining = call;
         if (this.link.busy > 1) await new Promise<void>((resolve) => (this.#drained = resolve));

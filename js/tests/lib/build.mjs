@@ -1,4 +1,4 @@
-// The addon and dist/ as the sources are now: some tests start programs that use them.
+// Builds the addon and dist/ from the current sources: some tests start programs that use them.
 import { execFileSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 

@@ -1,6 +1,6 @@
 /**
- * The official conformance package under our own name, so that it skips
- * nothing: 718 tests of the contract and 8 of delta channels.
+ * The official conformance package under its own name, so that it skips nothing: 718 tests of the
+ * contract and 8 of delta channels.
  */
 import { deltaChannelHistoryTests, specTest } from "@langchain/langgraph-checkpoint-validation";
 import { afterAll, describe, expect } from "vitest";

@@ -1,4 +1,4 @@
-/** The project whose graphs the tests run. */
+/** The project with the graphs of the tests. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -16,7 +16,7 @@ export const graphs: Readonly<Record<string, { readonly path: string }>> = Objec
     ]),
 );
 
-/** Names that differ from run to run become numbers, in the order in which they are first seen. */
+/** Replaces names that differ between runs by numbers, in order of first occurrence. */
 export function normalized(value: unknown): unknown {
     const names = new Map<string, string>();
     const text = JSON.stringify(value).replace(

@@ -1,9 +1,9 @@
 /**
- * Writes tests/data/foreign/js.json and values-js.json: what LangGraph for JavaScript stores, and what
- * it says of it. The tests in C read them; nothing else needs Node.js.
+ * Writes tests/data/foreign/js.json and values-js.json: data stored by LangGraph for JavaScript, and
+ * the states it returns for it. The tests in C read them; nothing else needs Node.js.
  *
  *   cd js && npx tsx tests/lib/states.mjs
- */
+ **/
 import { writeFileSync } from "node:fs";
 import { AIMessage, HumanMessage } from "@langchain/core/messages";
 import { Document } from "@langchain/core/documents";
@@ -63,10 +63,10 @@ async function values() {
 
 const CONTROL = ["__error__", "__interrupt__", "__resume__", "__scheduled__"];
 
-/** Keeps what it is given in the canonical encoding, as the server does. */
+/** Keeps values in the canonical encoding, as the server does. */
 class Recorder extends MemorySaver {
     puts = [];
-    /** Ids of tasks that have made something. */
+    /** Ids of tasks with writes. */
     finished = new Set();
     #counter = 0;
 
@@ -144,8 +144,8 @@ function shownTask(one) {
 }
 
 /**
- * The latest state, as LangGraph for Python has it: who still asks is next, also after a first answer; who was
- * answered asks no more.
+ * The latest state, as LangGraph for Python returns it: tasks with open interrupts are in `next`,
+ * also after a first reply; answered interrupts are gone.
  */
 function live(state, saver) {
     const isFinished = (one) => saver.finished.has(one.id);
@@ -162,12 +162,12 @@ function live(state, saver) {
     };
 }
 
-/** As the HTTP API has it (ThreadState). */
+/** In the format of the HTTP API (ThreadState). */
 function shown(state, isInner = false) {
     const isThere = state.metadata !== undefined;
     const parent = place(state.parentConfig);
     const map = place(state.config)?.checkpoint_map;
-    // The parent is in the same graphs; JavaScript does not say so.
+    // The parent has the same namespace; JavaScript omits it.
     if (parent !== null && map)
         parent.checkpoint_map = { ...map, [parent.checkpoint_ns]: parent.checkpoint_id };
     const { thread_id, ...metadata } = state.metadata ?? {};
@@ -320,7 +320,7 @@ async function run(graph, inputs, saver, subject) {
         const states = [
             { subgraphs: false, state: shown(live(await graph.getState(config), saver)) },
         ];
-        // JavaScript does not find the states of subgraphs with a memory of their own.
+        // JavaScript does not find the states of subgraphs with their own memory.
         const hasOwn = subject.name === OWN;
         if (!hasOwn)
             states.push({

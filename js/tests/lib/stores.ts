@@ -1,7 +1,6 @@
 /**
- * The databases every suite runs on. A PostgreSQL server is expected in
- * HEDDLE_TEST_PG_URL (tests/lib/with-postgres starts one); each store gets a
- * schema or a file of its own.
+ * The databases of every suite. HEDDLE_TEST_PG_URL names a PostgreSQL server
+ * (tests/lib/with-postgres starts one); each store gets its own schema or file.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -35,7 +34,7 @@ export const databases: readonly (readonly [name: string, fresh: () => string])[
     ["PostgreSQL", () => withSchema(postgresUrl())],
 ];
 
-/** Saves the trouble of closing: savers made here are closed after each test. */
+/** Closes the savers created here after each test. */
 const open: HeddleSaver[] = [];
 
 export function saverOn(url: string, options?: HeddleSaverOptions): HeddleSaver {

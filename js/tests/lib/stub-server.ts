@@ -1,6 +1,6 @@
 /**
- * The server's end of the runtime protocol, for tests: starts a worker, keeps checkpoints in memory and calls
- * what a test wants called.
+ * The server's end of the runtime protocol, for tests: starts a worker, keeps checkpoints in memory
+ * and calls operations for the test.
  */
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
@@ -46,7 +46,7 @@ export interface CallOptions {
     readonly onPiece?: (frame: Frame) => void;
 }
 
-/** Whatever a test wants answered instead of what the store says. */
+/** Responses set by a test, in place of the store's. */
 export type Override = (
     frame: Frame,
 ) => Promise<{ head?: Fields; blobs?: Blob[]; error?: Fields } | undefined>;
@@ -127,7 +127,7 @@ export class StubServer {
         this.#socket!.write(bytes);
     }
 
-    /** Runs a graph as the server would. */
+    /** Runs a graph as the server does. */
     async run(graph: string, head: Fields, options: CallOptions = {}) {
         const ended = await this.begin(graph, head, options).ended;
         return outcomeOf(ended);

@@ -1,4 +1,4 @@
-/** Checkpoints, writes and items in memory, behind the operations that a worker asks for. */
+/** Checkpoints, writes and items in memory, behind the worker's operations. */
 import { InMemoryStore, type Operation } from "@langchain/langgraph-checkpoint";
 import { member, type Blob, type Fields, type Frame } from "../../src/runtime/frame.js";
 

@@ -1,10 +1,10 @@
-/** A chat model that needs no network: it says what the script in the last message says. */
+/** A chat model without a network: it answers as the script in the last message defines. */
 import type { CallbackManagerForLLMRun } from "@langchain/core/callbacks/manager";
 import { BaseChatModel } from "@langchain/core/language_models/chat_models";
 import { AIMessage, AIMessageChunk, type BaseMessage } from "@langchain/core/messages";
 import { ChatGenerationChunk, type ChatResult } from "@langchain/core/outputs";
 
-/** "add 1 2" asks for the tool `add`, "wait" for the tool `wait`; anything else is repeated. */
+/** "add 1 2" calls the tool `add`, "wait" calls the tool `wait`; other texts are repeated. */
 export class ScriptedModel extends BaseChatModel {
     override lc_namespace = ["heddle", "tests"];
 

@@ -1,4 +1,7 @@
-/** What the other graphs do not show: made by a function, a context, the store, values of many kinds. */
+/**
+ * Features the other graphs do not cover: a graph function, a context, the store, values of many
+ * kinds.
+ */
 import {
     Command,
     START,

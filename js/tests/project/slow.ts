@@ -2,7 +2,7 @@ import { Annotation, START, StateGraph, type LangGraphRunnableConfig } from "@la
 
 const State = Annotation.Root({ ticks: Annotation<number>, until: Annotation<number> });
 
-/** Waits until it is stopped, unless `until` says how often to tick. */
+/** Waits until it is stopped, unless `until` limits the ticks. */
 async function tick({ ticks = 0, until }: typeof State.State, config: LangGraphRunnableConfig) {
     config.writer?.({ tick: ticks });
     if (until === undefined || ticks < until) {
