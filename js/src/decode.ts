@@ -69,7 +69,7 @@ class Reviver {
         if (Array.isArray(value)) return this.#array(value, depth + 1);
         const kind = (value as Fields).$;
         if (kind === undefined) return this.#members(value as Fields, depth + 1);
-        if (typeof kind !== "string") throw new Error("a `$` that is not a string");
+        if (typeof kind !== "string") throw new Error("`$` is not a string");
         return this.#record(kind, value as Fields, depth + 1);
     }
 
@@ -283,14 +283,14 @@ function items(record: Fields): unknown[] {
 }
 
 function missing(record: Fields, name: string): Error {
-    return new Error(`a "${record.$ as string}" record without its "${name}"`);
+    return new Error(`"${record.$ as string}" record lacks "${name}"`);
 }
 
 function base64(value: unknown, kind: string): Uint8Array {
     const source = value as string;
     const data = Buffer.from(source, "base64");
     if (source.length % 4 !== 0 || /[-_]/.test(source) || base64Length(source) !== data.length) {
-        throw new Error(`a "${kind}" record that is not base64`);
+        throw new Error(`"${kind}" record is not base64`);
     }
     return data;
 }

@@ -91,7 +91,7 @@ describe("plain values", () => {
     });
 });
 
-describe("values JSON cannot say", () => {
+describe("values JSON cannot express", () => {
     it.each<[string, unknown, string]>([
         ["undefined", undefined, '{"$":"undefined"}'],
         ["a bigint", 9007199254740993n, '{"$":"int","v":"9007199254740993"}'],
@@ -138,7 +138,7 @@ describe("values JSON cannot say", () => {
         expect((await roundTrip(new Error("x"))).name).toBe("Error");
     });
 
-    it("knows values of another realm", async () => {
+    it("recognizes values of another realm", async () => {
         const value = runInNewContext(
             "({d: new Date(0), m: new Map([[1, 2]]), s: new Set([3]), a: [1], o: {p: 1}})",
         );
@@ -151,7 +151,7 @@ describe("values JSON cannot say", () => {
         });
     });
 
-    it("stores what is nothing but bytes as they are", async () => {
+    it("stores plain bytes unchanged", async () => {
         const bytes = new Uint8Array([0, 255]);
         const dumped = serde.dumpsTyped(bytes);
         bytes[0] = 9;
@@ -169,12 +169,12 @@ describe("values JSON cannot say", () => {
         expect(back.data).toStrictEqual(new Uint8Array([97, 98, 99]));
     });
 
-    it("leaves functions and symbols out, as JSON does, and refuses one alone", async () => {
+    it("omits functions and symbols, as JSON does, and rejects one alone", async () => {
         expect(await write({ a: () => 1, b: [Symbol("x")], c: 1 })).toBe('{"b":[null],"c":1}');
         await expect(serde.dumpsTyped(() => 1)).rejects.toThrow("a function cannot be stored");
     });
 
-    it("writes the data of class instances, by toJSON where there is one", async () => {
+    it("writes the data of class instances, by toJSON if defined", async () => {
         class Point {
             x = 1;
             tags = new Set(["a"]);
@@ -192,7 +192,7 @@ describe("values JSON cannot say", () => {
     });
 });
 
-describe("what another runtime wrote", () => {
+describe("values of another runtime", () => {
     it.each([
         '{"$":"foreign","type":"msgpack","v":"gaFh"}',
         '{"a":{"$":"hologram","depth":3,"v":[1,{"$":"int","v":"1"}]}}',
@@ -229,7 +229,7 @@ describe("what another runtime wrote", () => {
     });
 });
 
-describe("damaged text is refused", () => {
+describe("damaged text is rejected", () => {
     it.each([
         '{"$":1}',
         '{"$":null}',
@@ -368,7 +368,7 @@ describe("messages", () => {
         expect(await write(back)).toBe(text);
     });
 
-    it("do not lose raw tool calls that were never parsed", async () => {
+    it("keep raw tool calls that were never parsed", async () => {
         const warn = console.warn;
         console.warn = () => undefined;
         try {
@@ -400,7 +400,7 @@ describe("messages", () => {
         expect((await write(message)).includes("foreign")).toBe(false);
     });
 
-    it("that were changed after they were written are written as they are now", async () => {
+    it("that changed after they were written are written in their new state", async () => {
         const message = new HumanMessage("before");
         expect(await write([message])).toContain("before");
         message.content = "after";
@@ -410,7 +410,7 @@ describe("messages", () => {
         );
     });
 
-    it("with fields of their own are kept by the stock serializer", async () => {
+    it("with additional fields are kept by the stock serializer", async () => {
         const message = new HumanMessage({ content: "x", mood: "good" } as never);
         expect(await write(message)).toContain('"$":"foreign","type":"json"');
         const back = await roundTrip({ list: [message, 1n] });
@@ -419,7 +419,7 @@ describe("messages", () => {
         expect(back.list[1]).toBe(1n);
     });
 
-    it("of a class of the user's own are left to the stock serializer", async () => {
+    it("of a user's class are left to the stock serializer", async () => {
         class Shout extends HumanMessage {
             volume = 11;
         }
@@ -466,18 +466,18 @@ describe("LangGraph's own objects", () => {
         expect(await write(back)).toBe(text);
     });
 
-    it("leaves objects of the user's that only look like a send alone", async () => {
+    it("does not change user objects that only look like a send", async () => {
         expect(await write({ node: "n", args: 1 })).toBe('{"node":"n","args":1}');
     });
 });
 
-describe("what the encoding cannot express", () => {
+describe("a value that the encoding cannot express", () => {
     it("is kept inside other values", async () => {
         const value = { pattern: /a+/gi, list: [1n, /b/] };
         expect(await roundTrip(value)).toStrictEqual(value);
     });
 
-    it("may stand anywhere, also as a key or in a set", async () => {
+    it("may occur anywhere, also as a key or in a set", async () => {
         const value = new Map<unknown, unknown>([[new Set([/a/]), [/b/, new Map([[/c/, /d/]])]]]);
         const back: Map<Set<RegExp>, unknown> = await roundTrip(value);
         expect([...[...back.keys()][0]!]).toEqual([/a/]);
@@ -507,7 +507,7 @@ describe("what the encoding cannot express", () => {
         expect(await roundTrip(loop)).toEqual(await stockTrip(loop));
     });
 
-    it("and what the stock serializer wrote before is read", async () => {
+    it("is read from earlier output of the stock serializer", async () => {
         const value = { m: new HumanMessage("x"), s: new Set([1]) };
         const [type, data] = await stock.dumpsTyped(value);
         expect(await serde.loadsTyped(type, data)).toEqual(value);

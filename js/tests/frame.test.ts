@@ -48,7 +48,7 @@ describe("a frame", () => {
         expect(frame!.blobs.map((blob) => blob.toString("hex"))).toEqual(["c3a9", "00ff"]);
     });
 
-    it("is read in whatever pieces it comes", () => {
+    it("is read from chunks of any size", () => {
         const bytes = Buffer.concat([EXAMPLE, bytesOf(FrameType.Answer, 1, "{}"), EXAMPLE]);
         for (let size = 1; size <= bytes.length; size++) {
             const parts = [];
@@ -62,7 +62,7 @@ describe("a frame", () => {
         }
     });
 
-    it("carries much", () => {
+    it("carries large messages", () => {
         const large = Buffer.alloc(3_000_000, "x");
         const many = Array.from({ length: 4096 }, (_, i) => String(i));
         const [first, second] = framesIn(

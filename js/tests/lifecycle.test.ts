@@ -81,7 +81,7 @@ describe.each(databases)("%s", (_database, freshUrl) => {
         expect(ended).toEqual({ code: 0, signal: null, output: "done\n" });
     });
 
-    it("work under way keeps it alive until it is done", async () => {
+    it("pending work keeps the process alive until it is done", async () => {
         const ended = await run(`
       const saver = HeddleSaver.fromConnString(${quoted(freshUrl())});
       let done = 0;
@@ -91,7 +91,7 @@ describe.each(databases)("%s", (_database, freshUrl) => {
         expect(ended).toEqual({ code: 0, signal: null, output: "50\n" });
     });
 
-    it("process.exit() with work under way", async () => {
+    it("process.exit() with pending work", async () => {
         const ended = await run(`
       const saver = HeddleSaver.fromConnString(${quoted(freshUrl())});
       await saver.setup();
@@ -104,7 +104,7 @@ describe.each(databases)("%s", (_database, freshUrl) => {
         expect(ended).toEqual({ code: 7, signal: null, output: "" });
     });
 
-    it("process.exit() while it opens", async () => {
+    it("process.exit() while the store opens", async () => {
         const ended = await run(`
       HeddleSaver.fromConnString(${quoted(freshUrl())});
       process.exit(3);
@@ -112,7 +112,7 @@ describe.each(databases)("%s", (_database, freshUrl) => {
         expect(ended).toEqual({ code: 3, signal: null, output: "" });
     });
 
-    it("an uncaught error with work under way", async () => {
+    it("an uncaught error with pending work", async () => {
         const ended = await run(`
       const saver = HeddleSaver.fromConnString(${quoted(freshUrl())});
       await saver.setup();
@@ -123,7 +123,7 @@ describe.each(databases)("%s", (_database, freshUrl) => {
         expect(ended.output).toContain("on purpose");
     });
 
-    it("is collected when nobody holds it", async () => {
+    it("an unreachable store is garbage-collected", async () => {
         const ended = await run(
             `
       for (let round = 0; round < 5; round++) {
@@ -144,7 +144,7 @@ describe.each(databases)("%s", (_database, freshUrl) => {
         expect(ended).toEqual({ code: 0, signal: null, output: "done\n" });
     });
 
-    it("closing waits for what is under way and refuses what comes later", async () => {
+    it("closing waits for pending operations and rejects later ones", async () => {
         const saver = saverOn(freshUrl());
         await saver.setup();
         const before = Array.from({ length: 100 }, (_, i) => putOne(saver, i));
@@ -212,7 +212,7 @@ describe.each(databases)("%s", (_database, freshUrl) => {
         if (_database !== "memory") expect(await countIn(url)).toBe(100);
     });
 
-    it("survives workers that are terminated at work", async () => {
+    it("survives terminated workers with pending work", async () => {
         const ended = await run(`
       import { Worker } from "node:worker_threads";
       const program = ${JSON.stringify(prelude)} + ${JSON.stringify(`
@@ -269,7 +269,7 @@ describe("files and servers", () => {
         },
     );
 
-    it("a value over the limit is refused and nothing is stored", async () => {
+    it("a value over the limit is rejected and nothing is stored", async () => {
         const saver = saverOn(`sqlite:${temporaryPath()}?max_value=1000`);
         const checkpoint = {
             ...emptyCheckpoint(),

@@ -26,7 +26,7 @@ function evaluate(expression: string): unknown {
 const isComparable = ({ js, name }: Vector) =>
     js !== null && !js.includes("undefined") && name !== "key with an unpaired surrogate";
 
-describe("a value is shown like the stored one", () => {
+describe("a value is rendered like the stored one", () => {
     const compared = vectors.filter(isComparable);
     it.each(compared.map((vector) => [vector.name, vector] as const))("%s", (_name, vector) => {
         expect(JSON.parse(render(evaluate(vector.js!), { showChunks: true }))).toEqual(
@@ -62,7 +62,7 @@ describe("rendering", () => {
         expect(() => JSON.parse(render(deep))).not.toThrow();
     });
 
-    it("shows chunks as the messages they are, except where they stream", () => {
+    it("renders chunks as complete messages, except in streams", () => {
         const chunk = new messages.AIMessageChunk({ content: "a", id: "1" });
         expect(JSON.parse(render([chunk]))).toEqual([
             JSON.parse(render(new messages.AIMessage({ content: "a", id: "1" }))),
@@ -81,8 +81,8 @@ describe("rendering", () => {
     });
 });
 
-describe("whole messages", () => {
-    it("are written for chunks where that is wanted", async () => {
+describe("complete messages", () => {
+    it("are written for chunks on request", async () => {
         const serde = new CanonicalSerializer();
         const chunk = new messages.AIMessageChunk({
             content: "",
@@ -105,7 +105,7 @@ describe("whole messages", () => {
         expect(JSON.parse(kept as string)[0].type).toBe("AIMessageChunk");
     });
 
-    it("are written for what tools say", async () => {
+    it("are written for tool results", async () => {
         const serde = new CanonicalSerializer();
         const kindOf = async (metadata: object) => {
             const message = new messages.ToolMessage({

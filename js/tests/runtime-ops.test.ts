@@ -27,7 +27,7 @@ const call = (head: Fields, blobs: (string | Buffer)[] = []) => server.call(head
 const json = ({ blobs }: Ended) => JSON.parse(blobs[0]!.toString()) as Fields;
 
 describe("ready", () => {
-    it("tells what there is", () => {
+    it("lists graphs and parts", () => {
         expect(server.hello).toMatchObject({
             protocol: 1,
             runtime: "js",
@@ -81,7 +81,7 @@ describe("ready", () => {
         });
     });
 
-    it("tells schemas", () => {
+    it("returns schemas", () => {
         const told = server.ready!.graphs as Record<string, { schemas: Fields }>;
         expect(told.more!.schemas).toMatchObject({
             input: { properties: { word: { type: "string" } } },
@@ -93,7 +93,7 @@ describe("ready", () => {
         });
     });
 
-    it("tells handlers and what else was loaded", () => {
+    it("lists handlers and other loaded parts", () => {
         expect(server.ready!.auth).toEqual({
             handlers: ["threads.create", "threads", "store", "*"],
         });
@@ -111,7 +111,7 @@ describe("a worker", () => {
         expect(await call({ op: "ping" })).toMatchObject({ type: FrameType.Answer, head: {} });
     });
 
-    it("refuses what it does not know", async () => {
+    it("rejects unknown operations", async () => {
         expect(await call({ op: "dance" })).toMatchObject({
             type: FrameType.Error,
             head: { code: "invalid" },
@@ -138,7 +138,7 @@ describe("a worker", () => {
         expect(deep.nodes.map(({ id }) => id)).toContain("middle:leaf");
     });
 
-    it("tells subgraphs", async () => {
+    it("lists subgraphs", async () => {
         const found = json(
             await call({
                 op: "subgraphs",
@@ -214,7 +214,7 @@ describe("a worker", () => {
         ]);
     });
 
-    it("refuses an update that fits nowhere", async () => {
+    it("rejects an update without a matching node", async () => {
         const supersteps = [[{ values: { name: "Ann" }, as_node: "nobody" }]];
         const { type, head } = await call({
             op: "update",
@@ -282,7 +282,7 @@ describe("auth", () => {
             path_params: {},
         });
 
-    it("knows users", async () => {
+    it("authenticates users", async () => {
         expect((await authenticate("Bearer ann")).head).toEqual({
             user: {
                 identity: "ann",
@@ -297,7 +297,7 @@ describe("auth", () => {
         });
     });
 
-    it("refuses others", async () => {
+    it("rejects other credentials", async () => {
         expect(await authenticate("Bearer eve")).toMatchObject({
             type: FrameType.Error,
             head: {
@@ -331,7 +331,7 @@ describe("auth", () => {
             [JSON.stringify(value)],
         );
 
-    it("filters, changes and refuses", async () => {
+    it("filters, changes and denies", async () => {
         expect(
             (await authorize("threads.create", "threads", "create", { metadata: { a: 1 } })).head,
         ).toEqual({
@@ -410,7 +410,7 @@ describe("a project", () => {
     symlinkSync(join(packageDir, "node_modules"), join(directory, "node_modules"));
     afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-    it("is told of although parts of it cannot be loaded", async () => {
+    it("is reported although parts of it fail to load", async () => {
         cpSync(join(folder, "questions.ts"), join(directory, "good.ts"));
         writeFileSync(join(directory, "syntax.ts"), "export const graph = (\n  1 +\n;\n");
         writeFileSync(join(directory, "throws.ts"), "\nthrow new Error('while loading');\n");
@@ -467,7 +467,7 @@ describe("a project", () => {
         await stub.close();
     });
 
-    it("tells of files that change, once", async () => {
+    it("reports changed files once", async () => {
         cpSync(join(folder, "questions.ts"), join(directory, "good.ts"));
         const stub = await StubServer.start({
             folder: directory,
@@ -483,7 +483,7 @@ describe("a project", () => {
         await stub.close();
     });
 
-    it("says which code blocks the event loop", async () => {
+    it("reports the code that blocks the event loop", async () => {
         const done = join(directory, "done");
         writeFileSync(
             join(directory, "busy.ts"),
@@ -510,7 +510,7 @@ describe("a project", () => {
         await stub.close();
     });
 
-    it("ends when nothing is at work", async () => {
+    it("ends when no call is running", async () => {
         const stub = await StubServer.start({ folder, graphs: { slow: graphs.slow } });
         const working = stub.begin(
             "slow",
@@ -536,7 +536,7 @@ describe("a project", () => {
         await stub.close();
     });
 
-    it("ends when the server sends what is no frame", async () => {
+    it("ends when the server sends an invalid frame", async () => {
         const stub = await StubServer.start({ folder, graphs: { slow: graphs.slow } });
         stub.sendBytes(Buffer.alloc(16, 0xff));
         await stub.exited();

@@ -81,7 +81,7 @@ async function compare(
 }
 
 describe("the same as in process:", () => {
-    it("a chat that remembers", async () => {
+    it("a chat with memory", async () => {
         const heads = ["one", "two", "three"].map((text) => ({ input: say(text) }));
         expect(await compare("chat", heads, ["values", "updates"])).toEqual([
             "done",
@@ -126,7 +126,7 @@ describe("the same as in process:", () => {
         ]);
     });
 
-    it("two questions in one node", async () => {
+    it("two interrupts in one node", async () => {
         const heads = [
             { input: {} },
             { command: { resume: "Ann" } },
@@ -162,7 +162,7 @@ describe("the same as in process:", () => {
 });
 
 describe("a run", () => {
-    it("leaves the checkpoints that LangGraph makes", async () => {
+    it("stores the checkpoints that LangGraph creates", async () => {
         const thread = freshThread();
         await server.run("chat", { input: say("one") }, { thread });
         const checkpoints = server.store.checkpoints(thread);
@@ -185,7 +185,7 @@ describe("a run", () => {
         ]);
     });
 
-    it("streams messages in pieces", async () => {
+    it("streams messages in chunks", async () => {
         const { pieces, head } = await server.run(
             "chat",
             { input: say("a b c"), modes: ["messages"] },
@@ -229,7 +229,7 @@ describe("a run", () => {
         });
     });
 
-    it("tells events of LangChain's", async () => {
+    it("streams LangChain events", async () => {
         const { pieces } = await server.run(
             "chat",
             { input: say("a"), modes: ["events", "values"] },
@@ -243,7 +243,7 @@ describe("a run", () => {
         expect(pieces.filter(({ mode }) => mode === "values").length).toBe(2);
     });
 
-    it("has its output though nobody listens", async () => {
+    it("has its output without a subscriber", async () => {
         const { pieces, output } = await server.run(
             "chat",
             { input: say("a"), modes: [] },
@@ -255,7 +255,7 @@ describe("a run", () => {
         });
     });
 
-    it("is quiet until somebody listens", async () => {
+    it("is quiet until a client subscribes", async () => {
         const thread = freshThread();
         const quiet = await server.run("chat", { input: say("a"), quiet: true }, { thread });
         expect(quiet.pieces).toEqual([]);
@@ -323,7 +323,7 @@ describe("a run", () => {
         expect(again).toMatchObject({ status: "done", output: { ticks: 2 } });
     });
 
-    it("names the tools at work when it is cancelled", async () => {
+    it("names the running tools when it is cancelled", async () => {
         const onPiece = () => server.send(FrameType.Cancel, id, {});
         const { id, ended } = server.begin(
             "react",
@@ -333,7 +333,7 @@ describe("a run", () => {
         expect(outcomeOf(await ended).head).toMatchObject({ status: "cancelled", tools: ["wait"] });
     });
 
-    it("fails with the place in the user's file", async () => {
+    it("fails with the location in the user's file", async () => {
         const { status, head } = await server.run(
             "chat",
             { input: say("fail") },
@@ -356,7 +356,7 @@ describe("a run", () => {
         );
     });
 
-    it("fails when a graph goes too far", async () => {
+    it("fails at the recursion limit", async () => {
         const head = { input: { until: 100 }, config: withLimit(5) };
         const { status, head: ended } = await server.run("slow", head, { thread: freshThread() });
         expect(status).toBe("failed");
@@ -399,7 +399,7 @@ describe("a run", () => {
         expect(stored).toBeGreaterThan(5);
     });
 
-    it("stops before and after nodes", async () => {
+    it("pauses before and after nodes", async () => {
         const thread = freshThread();
         const first = await server.run(
             "nested",
@@ -418,7 +418,7 @@ describe("a run", () => {
         expect((third.output as { path: string[] }).path.at(-1)).toBe("after");
     });
 
-    it("goes on from any checkpoint", async () => {
+    it("continues from any checkpoint", async () => {
         const thread = freshThread();
         await server.run("chat", { input: say("one") }, { thread });
         const { id } = server.store.checkpoints(thread)[0]!;
@@ -434,13 +434,13 @@ describe("a run", () => {
         expect(said).toEqual(["one", "you said: one", "three", "you said: three"]);
     });
 
-    it("stores once at the end where that is wanted", async () => {
+    it("stores once at the end on request", async () => {
         const thread = freshThread();
         await server.run("chat", { input: say("one"), durability: "exit" }, { thread });
         expect(server.store.checkpoints(thread).length).toBe(1);
     });
 
-    it("has a context, the store and what its function was told", async () => {
+    it("has a context, the store and the configuration of its function", async () => {
         const thread = freshThread();
         const config = { configurable: { thread_id: thread, suffix: "!" } };
         const first = await server.run(

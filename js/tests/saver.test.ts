@@ -44,7 +44,7 @@ afterEach(closeSavers);
 describe("versions", () => {
     const saver = saverOn("memory:");
 
-    it("have the form of Python's", () => {
+    it("have the format of Python's", () => {
         expect(saver.getNextVersion(undefined)).toMatch(/^0{31}1\.0\.\d+/);
         const next = saver.getNextVersion("00000000000000000000000000000006.0.952780916680395");
         expect(next).toMatch(/^0{31}7\.\d/);
@@ -53,7 +53,7 @@ describe("versions", () => {
         ).toBe(true);
     });
 
-    it("are never the same twice, and grow", () => {
+    it("are unique and ascending", () => {
         const versions = new Set(Array.from({ length: 1000 }, () => saver.getNextVersion("1.x")));
         expect(versions.size).toBe(1000);
         let version = saver.getNextVersion(undefined);
@@ -77,7 +77,7 @@ describe("versions", () => {
         }
     });
 
-    it("stay numbers in threads that began with numbers", () => {
+    it("stay numbers in threads that started with numbers", () => {
         const next = saver.getNextVersion(3 as never) as unknown as number;
         expect(typeof next).toBe("number");
         expect(next).toBeGreaterThanOrEqual(4);
@@ -86,13 +86,13 @@ describe("versions", () => {
         expect(saver.getNextVersion(next as never)).toBeGreaterThanOrEqual(5);
     });
 
-    it("of another form are refused", () => {
+    it("in another format are rejected", () => {
         expect(() => saver.getNextVersion("latest")).toThrow("not a channel version");
     });
 });
 
 describe.each(databases)("%s", (database, freshUrl) => {
-    it("stores what was there when put() was called", async () => {
+    it("stores the values at the time of put()", async () => {
         const saver = saverOn(freshUrl());
         const message = new HumanMessage("before");
         const bytes = new Uint8Array([1, 2, 3]);
@@ -377,7 +377,7 @@ describe.each(databases)("%s", (database, freshUrl) => {
         expect(listed!.checkpoint).toEqual(checkpoint);
     });
 
-    it("keeps users apart by principal", async () => {
+    it("separates users by principal", async () => {
         const store = await HeddleStore.open(freshUrl());
         try {
             const [ann, bob] = ["ann", "bob"].map(
@@ -401,7 +401,7 @@ describe.each(databases)("%s", (database, freshUrl) => {
         }
     });
 
-    it("uses a serializer of the user's for all values", async () => {
+    it("uses a custom serializer for all values", async () => {
         const stock = new MemorySaver().serde;
         const tags: string[] = [];
         const serde: SerializerProtocol = {
@@ -429,7 +429,7 @@ describe.each(databases)("%s", (database, freshUrl) => {
         expect(tags).toEqual(["x-bytes", "x-json", "x-json"]);
     });
 
-    it("reads what it cannot understand without losing it", async () => {
+    it("keeps unknown values unchanged", async () => {
         const url = freshUrl();
         const python: SerializerProtocol = {
             dumpsTyped: async (value) => ["msgpack", value as Uint8Array],
@@ -454,7 +454,7 @@ describe.each(databases)("%s", (database, freshUrl) => {
         }
     });
 
-    it("names what is wrong with its arguments", async () => {
+    it("reports invalid arguments by name", async () => {
         const saver = saverOn(freshUrl());
         const args = checkpointOf(saver, { n: 1 });
         await expect(saver.put({}, ...args)).rejects.toThrow("configurable");
@@ -486,7 +486,7 @@ describe.each(databases)("%s", (database, freshUrl) => {
         expect(await collect(saver.list({}))).toEqual([]);
     });
 
-    it("counts threads that are numbers", async () => {
+    it("accepts numbers as thread ids", async () => {
         const saver = saverOn(freshUrl());
         const config = await saver.put(
             { configurable: { thread_id: 7 } },
@@ -512,7 +512,7 @@ describe.each(databases)("%s", (database, freshUrl) => {
         }
     });
 
-    it("says nothing of its connection", async () => {
+    it("does not reveal its connection", async () => {
         const url = freshUrl();
         const saver = saverOn(url);
         await saver.setup();
@@ -525,7 +525,7 @@ describe.each(databases)("%s", (database, freshUrl) => {
     });
 });
 
-describe("a URL that is wrong", () => {
+describe("an invalid URL", () => {
     it.each([
         ["of an unknown kind", "oracle://x", "HEDDLE_EINVAL", "oracle"],
         ["without a kind", "just text", "HEDDLE_EINVAL", ""],
@@ -555,7 +555,7 @@ describe("a URL that is wrong", () => {
         await saver.close();
     });
 
-    it("of a server that is not there", async () => {
+    it("of an unreachable server is rejected", async () => {
         const error: Error = await HeddleStore.open(
             "postgresql://nobody:hidden@127.0.0.1:1/x?timeout=1",
         ).then(
@@ -566,7 +566,7 @@ describe("a URL that is wrong", () => {
         expect(error.message).not.toContain("hidden");
     });
 
-    it("or of a file that is no database", async () => {
+    it("of a file that is not a database is rejected", async () => {
         const { writeFileSync } = await import("node:fs");
         const path = temporaryPath("junk");
         writeFileSync(path, "not a database, ".repeat(100));
@@ -575,7 +575,7 @@ describe("a URL that is wrong", () => {
         });
     });
 
-    it("and what is no URL at all", () => {
+    it("that is not a URL at all is rejected", () => {
         expect(() => HeddleSaver.fromConnString(7 as never)).toThrow(TypeError);
         expect(() => new HeddleSaver({} as never)).toThrow("HeddleStore");
     });

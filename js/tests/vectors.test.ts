@@ -98,7 +98,7 @@ describe("each vector", () => {
         },
     );
 
-    it("is there", () => {
+    it("exists", () => {
         expect(all.length).toBeGreaterThan(100);
         expect(refused.length).toBeGreaterThan(30);
         expect(kept.length).toBeGreaterThan(all.length - 10);

@@ -25,9 +25,9 @@ export class CustomAuth {
             "~handlerCache"
         ];
         if (cache === undefined)
-            throw new TypeError("that is no Auth of @langchain/langgraph-sdk/auth");
+            throw new TypeError("not an Auth of @langchain/langgraph-sdk/auth");
         if (cache.authenticate === undefined)
-            throw new TypeError("the Auth has no function for authenticate()");
+            throw new TypeError("the Auth has no authenticate() handler");
         this.#authenticate = cache.authenticate;
         for (const [event, handler] of Object.entries(cache.callbacks ?? {})) {
             this.#handlers.set(event.replace(":", "."), handler);
@@ -57,7 +57,7 @@ export class CustomAuth {
         const { resource, action, handler } = call.head;
         const user = (call.head.user ?? {}) as Fields;
         const found = this.#handlers.get(String(handler));
-        if (found === undefined) throw new Error(`there is no handler "${String(handler)}"`);
+        if (found === undefined) throw new Error(`no handler "${String(handler)}"`);
         const value = member(call, "value");
         const before = render(value);
         try {
@@ -90,7 +90,7 @@ function decision(result: unknown, value: unknown, before: string): Fields {
 /** JSON omits undefined members: a filter without the member would match everything. */
 function checkFilter(filter: object): void {
     for (const [name, wanted] of Object.entries(filter) as [string, unknown][]) {
-        if (wanted === undefined) throw new TypeError(`"${name}" of a filter is undefined`);
+        if (wanted === undefined) throw new TypeError(`filter member "${name}" is undefined`);
         if (typeof wanted === "object" && wanted !== null) checkFilter(wanted);
     }
 }

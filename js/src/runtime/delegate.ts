@@ -33,7 +33,7 @@ async function invoke(id: string, input: unknown): Promise<unknown> {
     const config = AsyncLocalStorageProviderSingleton.getRunnableConfig() as
         { configurable?: Fields } | undefined;
     const call = callOf(config);
-    if (call === undefined) throw new Error("an assistant is called from the nodes of a run");
+    if (call === undefined) throw new Error("an assistant can be called only from a node of a run");
     const head = {
         op: "delegate",
         call: call.id,

@@ -59,13 +59,12 @@ export function encodeFrame(
     blobs: readonly Blob[] = [],
 ): readonly Buffer[] {
     if (blobs.length > MAX_BLOBS)
-        throw new RangeError(`a message of ${blobs.length} values: at most ${MAX_BLOBS}`);
+        throw new RangeError(`message has ${blobs.length} values, the limit is ${MAX_BLOBS}`);
     const headLength = Buffer.byteLength(head);
     const lengths = blobs.map(lengthOf);
     const start = FIXED + 4 * blobs.length + headLength;
     const total = lengths.reduce((sum, length) => sum + length, start);
-    if (headLength > MAX_HEAD || total - 4 > MAX_FRAME)
-        throw new RangeError("a message that is too large to send");
+    if (headLength > MAX_HEAD || total - 4 > MAX_FRAME) throw new RangeError("message too large");
     const isSmall = total <= SMALL;
     const buffer = Buffer.allocUnsafe(isSmall ? total : start);
     buffer.writeUInt32LE(total - 4, 0);
@@ -104,19 +103,19 @@ function parseFrame(bytes: Buffer): Frame {
     const count = bytes.readUInt16LE(6);
     const headLength = bytes.readUInt32LE(12);
     if (type < FrameType.Call || type > FrameType.Go || bytes[5] !== 0)
-        throw new ProtocolError("an unknown frame");
+        throw new ProtocolError("unknown frame type");
     if (count > MAX_BLOBS || headLength > MAX_HEAD)
-        throw new ProtocolError("a frame beyond the limits");
+        throw new ProtocolError("frame exceeds the limits");
     let at = FIXED + 4 * count + headLength;
-    if (at > bytes.length) throw new ProtocolError("a frame that is too short");
+    if (at > bytes.length) throw new ProtocolError("frame too short");
     const blobs: Buffer[] = [];
     for (let i = 0; i < count; i++) {
         const end = at + bytes.readUInt32LE(FIXED + 4 * i);
-        if (end > bytes.length) throw new ProtocolError("a frame that is too short");
+        if (end > bytes.length) throw new ProtocolError("frame too short");
         blobs.push(bytes.subarray(at, end));
         at = end;
     }
-    if (at !== bytes.length) throw new ProtocolError("a frame that is too long");
+    if (at !== bytes.length) throw new ProtocolError("frame too long");
     const start = FIXED + 4 * count;
     return {
         type,
@@ -159,7 +158,7 @@ export class FrameReader {
         if ((this.#parts[0] as Buffer).length < 4) this.#parts = [Buffer.concat(this.#parts)];
         const length = (this.#parts[0] as Buffer).readUInt32LE(0);
         if (length > MAX_FRAME || length < FIXED - 4)
-            throw new ProtocolError(`a frame of ${length} bytes`);
+            throw new ProtocolError(`invalid frame length: ${length} bytes`);
         return length + 4;
     }
 }
@@ -176,6 +175,6 @@ function blobOf({ blobs }: Pick<Frame, "blobs">, value: unknown): Buffer | undef
     const index = (value as Fields).$blob;
     if (typeof index !== "number" || Object.keys(value).length !== 1) return undefined;
     const blob = blobs[index];
-    if (blob === undefined) throw new ProtocolError(`a message without its blob ${index}`);
+    if (blob === undefined) throw new ProtocolError(`message lacks blob ${index}`);
     return blob;
 }

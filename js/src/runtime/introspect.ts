@@ -58,7 +58,7 @@ async function graphAt(graph: Graph, { configurable }: RunnableConfig): Promise<
         .join("|");
     for await (const [name, subgraph] of graph.getSubgraphsAsync(path, true))
         if (name === path) return subgraph;
-    throw new Error(`there is no subgraph "${path}"`);
+    throw new Error(`no subgraph "${path}"`);
 }
 
 export async function draw(call: IncomingCall, project: Project): Promise<void> {

@@ -35,7 +35,7 @@ function resultsOf(results: unknown, blobs: readonly Buffer[]): readonly unknown
     if (Array.isArray(results)) return results;
     const index = (results as { $blob?: number } | null)?.$blob;
     if (index === undefined || blobs[index] === undefined)
-        throw new Error("the server's answer lacks its results");
+        throw new Error("the server's response lacks its results");
     return JSON.parse(blobs[index].toString("utf8")) as unknown[];
 }
 

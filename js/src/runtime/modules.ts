@@ -18,7 +18,7 @@ export function splitPath(spec: string): { file: string; name: string } {
 export async function loadExport(folder: string, spec: string): Promise<unknown> {
     const { file, name } = splitPath(spec);
     const path = resolve(folder, file);
-    if (!existsSync(path)) throw new Error(`there is no file ${file}`);
+    if (!existsSync(path)) throw new Error(`no such file: ${file}`);
     const module = (await import(pathToFileURL(path).href)) as Fields;
     const value = module[name] ?? (module.default as Fields | undefined)?.[name];
     if (value === undefined || value === null) {

@@ -127,7 +127,7 @@ export class Project {
         const made = await found(config, runtime);
         const graph = asGraph(made);
         if (graph === undefined)
-            throw new TypeError(`the function of "${id}" did not return a graph`);
+            throw new TypeError(`the graph function of "${id}" did not return a graph`);
         return { graph, dispose: disposerOf(made) };
     }
 
@@ -135,7 +135,9 @@ export class Project {
         this.#langgraph ??= (await importFrom(this.folder, "@langchain/langgraph")) as
             LangGraph | undefined;
         if (this.#langgraph === undefined)
-            throw new Error("the project has no @langchain/langgraph: npm install it");
+            throw new Error(
+                "@langchain/langgraph is not installed in the project: run npm install @langchain/langgraph",
+            );
         return this.#langgraph;
     }
 

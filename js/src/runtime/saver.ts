@@ -272,7 +272,7 @@ function load(type: string, blob: BlobRef, blobs: readonly Buffer[]): unknown {
 
 function blobAt(index: number, blobs: readonly Buffer[]): Buffer {
     const blob = blobs[index];
-    if (blob === undefined) throw new Error("the server's answer lacks a value");
+    if (blob === undefined) throw new Error("the server's response lacks a value");
     return blob;
 }
 

@@ -87,8 +87,7 @@ class Reader {
         const module = source && this.#checker.getSymbolAtLocation(source);
         const found =
             module && this.#checker.getExportsOfModule(module).find((each) => each.name === name);
-        if (found === undefined)
-            throw new Error(`${file} has no export "${name}" that the compiler knows`);
+        if (found === undefined) throw new Error(`${file} has no export "${name}"`);
         const symbol =
             found.flags & this.#ts.SymbolFlags.Alias
                 ? this.#checker.getAliasedSymbol(found)
