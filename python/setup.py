@@ -1,7 +1,7 @@
 """Compiles the C core and the extension into heddle._core.
 
-In the repository the core stands beside this directory; a source distribution
-carries a copy of it in core/.
+In the repository the core is beside this directory; a source distribution has a copy of it in
+core/.
 """
 
 import os
@@ -15,7 +15,7 @@ from setuptools.command.build_ext import build_ext
 from setuptools.command.sdist import sdist
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-BUNDLE = "core"  # the core's place in a source distribution
+BUNDLE = "core"  # the core's folder in a source distribution
 REQUIRED = ["sqlite3", "libzstd", "libxxhash", "yyjson", "libcrypto"]
 
 
@@ -51,7 +51,7 @@ def is_postgres(path):
 
 
 class Build(build_ext):
-    """Asks pkg-config only when something is really built."""
+    """Runs pkg-config only for an actual build."""
 
     def build_extension(self, ext):
         names = list(REQUIRED)
@@ -69,7 +69,7 @@ class Build(build_ext):
 
 
 class SourceDistribution(sdist):
-    """Takes the core along."""
+    """Includes the core."""
 
     def run(self):
         core = core_directory()

@@ -1,7 +1,7 @@
-"""The classes of LangChain and LangGraph that the canonical encoding knows.
+"""The classes of LangChain and LangGraph that the canonical encoding supports.
 
-They are looked up once and handed to the extension. An installation may lack
-some of them; records of those are then kept as they are (`Foreign`).
+They are looked up once and passed to the extension. An installation may lack some of them; their
+records are then kept unchanged (`Foreign`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ _MEMBERS = {
     "role": "text",
 }
 
-# The most frequent first: the extension searches in this order. With what each needs to be made.
+# The most frequent first: the extension searches in this order. With the required constructor
+# arguments.
 _SAMPLES: dict[str, dict[str, Any]] = {
     "AIMessage": {},
     "HumanMessage": {},
@@ -59,10 +60,10 @@ _MOMENT = re.compile(
 
 
 def parse_datetime(text: str) -> datetime | None:
-    """The moment of an ISO 8601 text; None for one that `datetime` cannot hold."""
+    """The datetime of an ISO 8601 text; None if `datetime` cannot represent it."""
     match = _MOMENT.fullmatch(text)
     if match is None:
-        raise ValueError(f"not hd1: no date and time: {text!r}")
+        raise ValueError(f"not hd1: invalid date and time: {text!r}")
     year, rest, fraction, offset = match.groups()
     if len(year) > 4 or year == "0000" or (fraction and len(fraction) > 6):
         return None
@@ -94,7 +95,7 @@ def _rule(cls: type, name: str) -> str:
 
 
 def _fields(sample: Any) -> tuple[tuple[str, str, Any, int], ...] | None:
-    """(name, rule, default, slot) in the order of the encoding; None for a class of another shape."""
+    """(name, rule, default, slot) in the order of the encoding; None for a class with other fields."""
     cls = type(sample)
     slots = {name: slot for slot, name in enumerate(sample.__dict__)}
     fields: list[tuple[str, str, Any, int]] = []
@@ -107,7 +108,7 @@ def _fields(sample: Any) -> tuple[tuple[str, str, Any, int], ...] | None:
         return None
     fields.append(("type", "type", sample.type, slots.pop("type")))
     for name, slot in slots.items():
-        # A field of another version of the class: written only while it says nothing.
+        # A field of another version of the class: supported only at its default value.
         value = sample.__dict__[name]
         if value is not None and not isinstance(value, bool):
             return None
@@ -149,7 +150,7 @@ def _parts(message: Any) -> tuple[Any, ...]:
 
 
 def _verify_bypass(classes: Classes, samples: list[Any]) -> None:
-    """Lets messages be built without their constructor where both ways give the same."""
+    """Allows building messages without their constructor where both ways give the same result."""
     codec = Codec(classes, None, None, True)
     for sample in samples:
         cls = type(sample)

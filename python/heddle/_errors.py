@@ -1,4 +1,4 @@
-"""What the store raises."""
+"""The exceptions of the store."""
 
 from __future__ import annotations
 
@@ -22,10 +22,9 @@ _NAMES = {
 
 
 class HeddleError(Exception):
-    """The store could not do what it was asked to; nothing was changed.
+    """A store operation failed; nothing was changed.
 
-    ``code`` is the number of ``heddle.h`` and ``name`` its name, such as
-    ``"EUNAVAILABLE"``.
+    ``code`` is the number of ``heddle.h`` and ``name`` its name, such as ``"EUNAVAILABLE"``.
     """
 
     code: int
@@ -41,7 +40,7 @@ class HeddleError(Exception):
 
 
 class HeddleValueError(HeddleError, ValueError):
-    """An argument or a URL that makes no sense (``EINVAL``)."""
+    """An invalid argument or URL (``EINVAL``)."""
 
 
 def make_error(code: int, text: str) -> HeddleError:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Foreign:
-    """A value of another runtime, or of a newer one: kept, and written back unchanged.
+    """A value of another or a newer runtime: kept and written back unchanged.
 
     ``record`` is its canonical JSON text (docs/encoding.md).
     """

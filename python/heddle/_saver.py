@@ -1,4 +1,4 @@
-"""What the savers share: the codec of their serializer, versions, copies."""
+"""Code shared by the savers: the codec of their serializer, versions, copies."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TASKS = "__pregel_tasks"
 
 
 class CodecSaver(BaseCheckpointSaver[str]):
-    """A saver whose values are written by the C codec. Copies share what it writes to."""
+    """A saver whose values are written by the C codec. Copies share its store."""
 
     def __init__(self, serde: SerializerProtocol) -> None:
         super().__init__(serde=serde)
@@ -33,7 +33,7 @@ class CodecSaver(BaseCheckpointSaver[str]):
         return self.__copy__()
 
     def with_allowlist(self, extra_allowlist: Collection[tuple[str, ...]]) -> Self:
-        """A copy that may also revive these classes, where the serializer restricts them."""
+        """A copy that may also revive these classes, if the serializer restricts them."""
         serde = with_allowlist(self.serde, extra_allowlist)
         if serde is None:
             return self
@@ -52,7 +52,7 @@ class CodecSaver(BaseCheckpointSaver[str]):
 
     @property
     def _codec(self) -> Codec:
-        # `serde` is a plain attribute that others assign, so the codec follows it.
+        # `serde` is a plain attribute that callers assign, so the codec follows it.
         serde, codec = self._codec_cache
         if serde is not self.serde:
             codec = codec_of(self.serde)
@@ -60,7 +60,7 @@ class CodecSaver(BaseCheckpointSaver[str]):
         return codec
 
     def _add_sends(self, checkpoint: dict[str, Any], sends: Sequence[Any]) -> None:
-        """Before version 4 the Sends of a step were kept in its parent's writes."""
+        """Before version 4 the Sends of a step were stored in its parent's writes."""
         versions = checkpoint["channel_versions"]
         checkpoint["channel_values"][_TASKS] = sends
         versions[_TASKS] = max(versions.values()) if versions else self.get_next_version(None, None)

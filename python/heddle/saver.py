@@ -48,7 +48,7 @@ class CheckpointHeader(NamedTuple):
 
 
 class ThreadInfo(NamedTuple):
-    """A thread that holds at least one checkpoint or write."""
+    """A thread with at least one checkpoint or write."""
 
     thread_id: str
     created_at: datetime
@@ -56,7 +56,7 @@ class ThreadInfo(NamedTuple):
 
 
 class ThreadUsage(NamedTuple):
-    """What a thread costs; ``bytes`` as stored, before the database's own overhead."""
+    """The storage of a thread; ``bytes`` as stored, before the database's own overhead."""
 
     checkpoints: int
     writes: int
@@ -65,23 +65,22 @@ class ThreadUsage(NamedTuple):
 
 
 class HeddleSaver(CodecSaver):
-    """Keeps the checkpoints of LangGraph graphs in memory, SQLite or PostgreSQL.
+    """Stores the checkpoints of LangGraph graphs in memory, SQLite or PostgreSQL.
 
-    ``store`` is a URL (``memory:``, ``sqlite:PATH``, ``postgresql://…``; see
-    ``heddle.h`` for parameters such as ``?durability=relaxed``), a path, or an
-    open `Store` of another saver. All methods exist for sync and async graphs;
-    the async ones block neither the event loop nor a thread of Python's.
+    ``store`` is a URL (``memory:``, ``sqlite:PATH``, ``postgresql://…``; see ``heddle.h`` for
+    parameters such as ``?durability=relaxed``), a path, or an open `Store` of another saver. All
+    methods exist for sync and async graphs; the async ones block neither the event loop nor a
+    Python thread.
 
-    One saver may be used from any number of threads and event loops. Values are
-    serialized before a method returns control, so objects may be changed
-    afterwards. A cancelled ``aput`` or ``aput_writes`` may still be stored.
+    One saver may be used from any number of threads and event loops. Values are serialized before a
+    method returns control, so objects may be changed afterwards. A cancelled ``aput`` or
+    ``aput_writes`` may still be stored.
 
-    A saver does not survive ``os.fork()``: open one in the child. It can be
-    copied (the copy shares the database) but not pickled.
+    A saver does not survive ``os.fork()``: open one in the child. It can be copied (the copy shares
+    the database) but not pickled.
 
-    ``serde`` replaces the canonical encoding for all values. ``principal``
-    seals the threads of different users from each other: the same thread id
-    under two principals is two threads.
+    ``serde`` replaces the canonical encoding for all values. ``principal`` isolates the threads of
+    different users: the same thread id under two principals is two threads.
     """
 
     def __init__(
@@ -102,10 +101,10 @@ class HeddleSaver(CodecSaver):
         serde: SerializerProtocol | None = None,
         principal: str = "",
     ) -> Self:
-        """A saver to be used in ``with`` or ``async with``, or as it is.
+        """A saver for ``with`` or ``async with``, or for direct use.
 
-        Where an event loop runs, the database is opened by ``async with``, or
-        else by the first use, so that opening does not block the loop here.
+        In a running event loop, ``async with`` or the first use opens the database, so that opening
+        does not block the loop here.
         """
         saver = cls.__new__(cls)
         saver._setup(_Handle(conn_string), serde, principal)
@@ -118,7 +117,7 @@ class HeddleSaver(CodecSaver):
         self._handle = handle
         self._principal = principal
 
-    # -- life ------------------------------------------------------------------
+    # -- lifetime --------------------------------------------------------------
 
     def __enter__(self) -> Self:
         self._handle.open()
@@ -152,9 +151,9 @@ class HeddleSaver(CodecSaver):
         await self._handle.aclose()
 
     def setup(self) -> _Nothing:
-        """Nothing is to be done: tables are made when the store is opened.
+        """Does nothing: opening the store creates the tables.
 
-        The answer may be awaited, as code written for the async savers does.
+        The result may be awaited, as code written for the async savers does.
         """
         return _Nothing()
 
@@ -163,7 +162,7 @@ class HeddleSaver(CodecSaver):
 
     @property
     def store(self) -> Store:
-        """The open store, to be shared with another `HeddleSaver`."""
+        """The open store, to share with another `HeddleSaver`."""
         return self._handle.open()
 
     @property
@@ -385,7 +384,7 @@ class HeddleSaver(CodecSaver):
             after = rows[-1][0]
 
     def thread_usage(self, thread_id: str) -> ThreadUsage:
-        """What the thread costs; all zero when there is none."""
+        """The storage of the thread; all zero if it does not exist."""
         store = self._handle.open()
         return ThreadUsage(*store.usage(self._principal, str(thread_id)))
 
@@ -395,7 +394,7 @@ class HeddleSaver(CodecSaver):
         return ThreadUsage(*await store.usage_async(self._principal, str(thread_id)))
 
     def compact(self) -> None:
-        """Gives free space of the database file back. May take long."""
+        """Returns free space of the database file to the file system. May take long."""
         self._handle.open().compact()
 
     async def acompact(self) -> None:
@@ -449,7 +448,7 @@ class HeddleSaver(CodecSaver):
 
 
 class _Handle:
-    """The store of a saver and of its copies; opened once, by the first who needs it."""
+    """The store of a saver and of its copies; opened once, on first use."""
 
     def __init__(self, store: str | os.PathLike[str] | Store) -> None:
         self.store: Store | None = store if isinstance(store, Store) else None
@@ -472,7 +471,7 @@ class _Handle:
             if self.store is None:
                 self.store = _remember(store)
                 return store
-        # Somebody else was faster.
+        # Another thread opened it first.
         await store.close_async()
         return self.store
 
@@ -486,7 +485,7 @@ class _Handle:
 
 
 class _Nothing:
-    """Nothing, for those who await it as well."""
+    """An awaitable None."""
 
     def __await__(self) -> Generator[Any, None, None]:
         yield from ()
@@ -502,7 +501,7 @@ def _remember(store: Store) -> Store:
 
 @atexit.register
 def _close_all() -> None:
-    # The threads of a store must be gone before the interpreter is.
+    # The threads of a store must end before the interpreter does.
     for store in tuple(_stores):
         store.close()
     _core.wait_closed()
@@ -519,7 +518,7 @@ def _is_in_loop() -> bool:
 def _url(store: str | os.PathLike[str]) -> str:
     if isinstance(store, str) and _SCHEME.match(store):
         return store
-    # A path, as the stock savers take it; nothing in it has a meaning.
+    # A path, as the stock savers take it; no character is special.
     path = os.fspath(store)
     if path == ":memory:":
         return "sqlite::memory:"
@@ -574,11 +573,11 @@ def _moment(microseconds: int) -> datetime:
 
 def _strings(ids: Sequence[str]) -> builtins.list[str]:
     if isinstance(ids, str | bytes):
-        raise TypeError("a list of ids is needed, not one id")
+        raise TypeError("expected a list of ids, not one id")
     return [str(id) for id in ids]
 
 
 def _keeps_latest(strategy: str) -> bool:
     if strategy not in ("keep_latest", "delete"):
-        raise ValueError(f"no such strategy: {strategy!r}; known are keep_latest, delete")
+        raise ValueError(f"unknown strategy {strategy!r}: use keep_latest or delete")
     return strategy == "keep_latest"

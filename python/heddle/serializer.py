@@ -16,9 +16,8 @@ from heddle._core import Codec
 class CanonicalSerializer(SerializerProtocol):
     """Writes values so that every runtime reads them: messages, `Send`, `Command`, plain data.
 
-    What the canonical encoding (docs/encoding.md) cannot express goes through
-    ``fallback``, by default LangGraph's own `JsonPlusSerializer`; so does what
-    it wrote before.
+    Values that the canonical encoding (docs/encoding.md) cannot express go through ``fallback``, by
+    default LangGraph's own `JsonPlusSerializer`, which also reads its earlier output.
     """
 
     def __init__(self, fallback: SerializerProtocol | None = None) -> None:
@@ -41,7 +40,7 @@ class CanonicalSerializer(SerializerProtocol):
 
 
 def with_allowlist(serde: SerializerProtocol, extra: Collection[tuple[str, ...]]) -> SerializerProtocol | None:
-    """The serializer with more classes allowed; None when that changes nothing."""
+    """The serializer with more allowed classes; None when that changes nothing."""
     updated: SerializerProtocol | None = None
     if isinstance(serde, CanonicalSerializer | JsonPlusSerializer):
         updated = serde.with_msgpack_allowlist(extra)
@@ -52,7 +51,7 @@ def with_allowlist(serde: SerializerProtocol, extra: Collection[tuple[str, ...]]
 
 
 def codec_of(serde: SerializerProtocol) -> Codec:
-    """How the store serializes for a saver with this serializer."""
+    """The codec of the store for a saver with this serializer."""
     if type(serde) is CanonicalSerializer:
         return serde._codec
     return Codec(CLASSES, serde.dumps_typed, serde.loads_typed, False)

@@ -115,7 +115,7 @@ static int set_member(struct hd_py_message *message, size_t i, PyObject *field)
     if (rule < 0)
         return -1;
     if (slot >= message->count || !PyUnicode_IS_ASCII(name)) {
-        PyErr_SetString(PyExc_ValueError, "a field has no place in the instance");
+        PyErr_SetString(PyExc_ValueError, "a field is missing in the instance");
         return -1;
     }
     Py_INCREF(name);
@@ -174,7 +174,7 @@ static PyObject *add_message(struct hd_py_classes *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* Chunks derive fields from each other after validation: those always run their constructor. */
+/* Chunks derive fields from each other after validation: they always run their constructor. */
 static PyObject *set_bypass(struct hd_py_classes *self, PyObject *args)
 {
     PyObject *type;
@@ -217,7 +217,7 @@ static PyType_Slot slots[] = {
     {Py_tp_new, classes_new},
     {Py_tp_dealloc, classes_dealloc},
     {Py_tp_methods, methods},
-    {Py_tp_doc, "The classes that the canonical encoding knows."},
+    {Py_tp_doc, "The classes that the canonical encoding supports."},
     {0, NULL},
 };
 

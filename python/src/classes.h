@@ -1,7 +1,6 @@
 /*
- * The Python classes that the canonical encoding knows, looked up once from
- * langchain_core and langgraph by heddle/_classes.py and handed over in one
- * object. Any of them may be missing in an installation.
+ * The Python classes of the canonical encoding, looked up once from langchain_core and langgraph by
+ * heddle/_classes.py and passed in one object. Any of them may be missing in an installation.
  */
 #ifndef HD_PY_CLASSES_H
 #define HD_PY_CLASSES_H
@@ -23,15 +22,15 @@ enum hd_py_kind {
     HD_PY_KINDS
 };
 
-/* What a member of a message may hold, and when it is left out. */
+/* The values that a member of a message may hold, and when it is omitted. */
 enum hd_py_member_rule {
     HD_PY_CONTENT,  /* str or list; always written */
     HD_PY_TEXT,     /* str; always written */
-    HD_PY_OPT_TEXT, /* str, left out when None */
-    HD_PY_STATUS,   /* str, left out when "success" */
-    HD_PY_OPT_DICT, /* dict, left out when empty */
-    HD_PY_OPT_LIST, /* list, left out when empty */
-    HD_PY_OPT_ANY,  /* anything, left out when None */
+    HD_PY_OPT_TEXT, /* str, omitted when None */
+    HD_PY_STATUS,   /* str, omitted when "success" */
+    HD_PY_OPT_DICT, /* dict, omitted when empty */
+    HD_PY_OPT_LIST, /* list, omitted when empty */
+    HD_PY_OPT_ANY,  /* any value, omitted when None */
     HD_PY_TYPE,     /* the class's own type text; written as "type" */
     HD_PY_DEFAULT   /* a field of an older or newer class: must have its default, never written */
 };
@@ -43,7 +42,7 @@ struct hd_py_member {
     struct hd_slice text;
     enum hd_py_member_rule rule;
     PyObject *initial;  /* the default, for immutable ones; NULL for dict, list and required */
-    unsigned char slot; /* its place in the instance's __dict__ */
+    unsigned char slot; /* its position in the instance's __dict__ */
 };
 
 struct hd_py_message {
@@ -64,8 +63,8 @@ enum { HD_PY_MAX_MESSAGES = 24 };
 struct hd_py_classes {
     PyObject_HEAD struct hd_py_ext *ext;
     PyTypeObject *types[HD_PY_KINDS]; /* NULL: not installed */
-    PyObject *parse_datetime;         /* None for a moment out of range, ValueError for no moment */
-    bool has_response_schema;         /* Interrupt has the field */
+    PyObject *parse_datetime; /* None for a datetime out of range, ValueError for an invalid text */
+    bool has_response_schema; /* Interrupt has the field */
     size_t message_count;
     struct hd_py_message messages[HD_PY_MAX_MESSAGES];
 };
@@ -74,7 +73,7 @@ struct hd_py_classes {
 enum hd_py_kind hd_py_classes_find(const struct hd_py_classes *classes, PyTypeObject *type,
                                    const struct hd_py_message **message);
 
-/* By the text of "type"; NULL when there is none. */
+/* By the text of "type"; NULL when unknown. */
 const struct hd_py_message *hd_py_classes_message(const struct hd_py_classes *classes,
                                                   struct hd_slice tag);
 

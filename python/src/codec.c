@@ -1,6 +1,6 @@
 /*
- * The Codec type: dumps_typed() and loads_typed() over the canonical encoding,
- * and the calls of the serializer it wraps.
+ * The Codec type: dumps_typed() and loads_typed() over the canonical encoding, and calls of the
+ * wrapped serializer.
  */
 #include "codec.h"
 
@@ -42,8 +42,8 @@ PyObject *hd_py_call_loads(struct hd_py_codec *codec, struct hd_slice type, PyOb
 /* ---- whole values ----------------------------------------------------- */
 
 /*
- * Whether the encoding has a form for the object itself. Bytes have, but as a
- * whole value they are kept as they are, under the tag that all runtimes share.
+ * Reports whether the encoding has a form for the object itself. It has one for bytes, but as a
+ * whole value they are stored unchanged, under the tag that all runtimes share.
  */
 static bool is_expressible(const struct hd_py_codec *codec, PyObject *obj)
 {
@@ -58,7 +58,7 @@ static bool is_expressible(const struct hd_py_codec *codec, PyObject *obj)
            PyExceptionInstance_Check(obj);
 }
 
-/* HD_PY_UNFIT: the value itself turned out to be foreign; nothing is left in `out`. */
+/* HD_PY_UNFIT: the value itself is foreign; `out` is unchanged. */
 static int encode_whole(struct hd_py_codec *codec, PyObject *obj, struct hd_buf *out)
 {
     static const char foreign[] = "{\"$\":\"foreign\",";
@@ -71,7 +71,7 @@ static int encode_whole(struct hd_py_codec *codec, PyObject *obj, struct hd_buf 
         out->len = start;
         return rc;
     }
-    /* An opaque record is foreign too, but that is what it shall stay. */
+    /* An opaque record is foreign too, and stays one. */
     if (out->len - start >= sizeof(foreign) - 1 &&
         memcmp(out->ptr + start, foreign, sizeof(foreign) - 1) == 0 &&
         hd_py_classes_find(codec->classes, Py_TYPE(obj), &message) != HD_PY_FOREIGN) {
@@ -134,7 +134,7 @@ static PyObject *dumps_typed(struct hd_py_codec *self, PyObject *obj)
     return pair;
 }
 
-/* The canonical text, also for what would be foreign or bytes as a whole value. */
+/* The canonical text, also for a value that would be foreign or bytes as a whole. */
 static PyObject *encode(struct hd_py_codec *self, PyObject *obj)
 {
     struct hd_buf out;
@@ -243,7 +243,7 @@ static PyType_Slot slots[] = {
     {Py_tp_traverse, codec_traverse},
     {Py_tp_clear, codec_clear},
     {Py_tp_methods, methods},
-    {Py_tp_doc, "The canonical encoding around a serializer for what it cannot express."},
+    {Py_tp_doc, "The canonical encoding, with a fallback serializer for other values."},
     {0, NULL},
 };
 

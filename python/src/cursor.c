@@ -1,9 +1,9 @@
 /*
- * Listing: a Cursor reads checkpoints in pages, so that a caller who stops early
- * has read little, and one who does not pays for few hand-overs.
+ * Listing: a Cursor reads checkpoints in pages, so that a caller who stops early has read little,
+ * and one who reads all needs few thread switches.
  *
- * A page is copied out of the core (a tuple of it lives only until the next) and
- * becomes Python objects on the caller's thread, where the serializer belongs.
+ * A page is copied out of the core (its tuples are valid only until the next read) and converted to
+ * Python objects on the caller's thread, where the serializer must run.
  */
 #include "store.h"
 
@@ -14,8 +14,8 @@ enum { FIRST_PAGE = 8, LARGEST_PAGE = 64, PAGE_BYTES = 4 << 20 };
 struct hd_py_cursor {
     PyObject_HEAD struct hd_py_store *store; /* owned */
     struct hd_py_codec *codec;               /* owned */
-    PyObject *keep;                          /* what the query borrows from */
-    struct heddle_bytes thread;              /* these four: pointed to by query when given */
+    PyObject *keep;                          /* owns the data that the query borrows */
+    struct heddle_bytes thread;              /* these four: referenced by query if given */
     struct heddle_bytes ns;
     struct heddle_bytes id;
     struct heddle_bytes before;
@@ -93,7 +93,7 @@ static void end_reader(struct hd_py_cursor *cursor)
     Py_END_ALLOW_THREADS
 }
 
-/* A list of rows; an empty one is the end. */
+/* A list of rows; empty at the end. */
 static PyObject *finish_page(struct hd_py_job *base)
 {
     struct page_job *job = (struct page_job *)base;
@@ -134,7 +134,7 @@ static PyObject *page(struct hd_py_cursor *self, bool is_async)
     struct page_job *job;
 
     if (self->is_busy)
-        return PyErr_Format(PyExc_RuntimeError, "a page of this list is being read already");
+        return PyErr_Format(PyExc_RuntimeError, "a page of this list is already being read");
     job = hd_py_job_create(sizeof(*job), self->store, (PyObject *)self->codec);
     if (!job)
         return NULL;
@@ -152,7 +152,7 @@ static PyObject *page_sync(struct hd_py_cursor *self, PyObject *unused)
     return self->is_at_end ? PyList_New(0) : page(self, false);
 }
 
-/* At the end there is nothing to wait for: None instead of a future. */
+/* At the end no read is needed: None instead of a future. */
 static PyObject *page_async(struct hd_py_cursor *self, PyObject *unused)
 {
     (void)unused;
@@ -188,7 +188,7 @@ static struct hd_py_cursor *cursor_create(struct hd_py_store *store, PyObject *c
     struct hd_py_cursor *self;
 
     if (!Py_IS_TYPE(codec, store->ext->codec_type))
-        return PyErr_Format(PyExc_TypeError, "a Codec is needed"), NULL;
+        return PyErr_Format(PyExc_TypeError, "expected a Codec"), NULL;
     self = (struct hd_py_cursor *)type->tp_alloc(type, 0);
     if (!self)
         return NULL;
@@ -241,7 +241,7 @@ static PyObject *cursor_close(struct hd_py_cursor *self, PyObject *unused)
 {
     (void)unused;
     if (self->is_busy)
-        Py_RETURN_NONE; /* its page ends it, when the last reference goes */
+        Py_RETURN_NONE; /* the running page frees it with the last reference */
     self->is_at_end = true;
     end_reader(self);
     Py_RETURN_NONE;
@@ -271,7 +271,7 @@ static PyMethodDef methods[] = {
 static PyType_Slot slots[] = {
     {Py_tp_dealloc, cursor_dealloc},
     {Py_tp_methods, methods},
-    {Py_tp_doc, "A list of checkpoints, read in pages. Made by Store.list()."},
+    {Py_tp_doc, "A list of checkpoints, read in pages. Created by Store.list()."},
     {0, NULL},
 };
 

@@ -1,13 +1,12 @@
 /*
  * Canonical JSON to Python objects.
  *
- * The parser has checked UTF-8 and nesting, so the walk is plain recursion.
- * Member names repeat endlessly in a list of messages: a small table of recent
- * ones makes each string once per document.
+ * The parser has checked UTF-8 and nesting, so the walk is plain recursion. Member names repeat in
+ * a list of messages: a small table of recent names creates each string once per document.
  */
 #include "codec.h"
 
-/* Shorter texts make too few objects for it to matter. */
+/* Shorter texts create too few objects for this to matter. */
 enum { PAUSE_FROM = 4096 };
 
 void hd_py_dec_leave(struct hd_py_dec *dec)
@@ -204,7 +203,7 @@ PyObject *hd_py_dec_value(struct hd_py_dec *dec, hd_json_val val)
     case HD_JSON_NONE:
         break;
     }
-    return hd_py_dec_refuse("there is no value");
+    return hd_py_dec_refuse("no value");
 }
 
 PyObject *hd_py_decode(struct hd_py_codec *codec, enum hd_py_mode mode, struct hd_slice text)

@@ -1,6 +1,6 @@
 /*
- * Reading records, except messages. A record that this installation has no
- * class for, and any of an unknown kind, is kept as it is.
+ * Reads records other than messages. A record without an installed class, and any of an unknown
+ * kind, is kept unchanged.
  */
 #include "codec.h"
 
@@ -9,7 +9,7 @@ static PyObject *refuse_record(const char *kind)
     return PyErr_Format(PyExc_ValueError, "not hd1: a %s record lacks a member it needs", kind);
 }
 
-/* New reference; the member or, with `required`, ValueError. NULL without exception: not there. */
+/* New reference; the member or, with `required`, ValueError. NULL without exception: absent. */
 static PyObject *dec_member(struct hd_py_dec *dec, hd_json_val val, struct hd_slice name,
                             const char *required)
 {
@@ -51,7 +51,7 @@ static PyObject *construct(struct hd_py_dec *dec, PyTypeObject *type, PyObject *
     return obj;
 }
 
-/* Adds the member to kwargs when it is there. */
+/* Adds the member to kwargs if present. */
 static int take_member(struct hd_py_dec *dec, hd_json_val val, const char *name, PyObject *kwargs,
                        const char *required)
 {
@@ -126,7 +126,7 @@ static PyObject *dec_command(struct hd_py_dec *dec, hd_json_val val)
     return kwargs ? construct(dec, class_of(dec, HD_PY_COMMAND), kwargs) : NULL;
 }
 
-/* An interrupt with a schema stays opaque where the installed class has no place for it. */
+/* An interrupt with a schema stays opaque if the installed class has no field for it. */
 static PyObject *dec_interrupt(struct hd_py_dec *dec, hd_json_val val)
 {
     bool has_schema = hd_json_get(val, HD_S("response_schema")) != NULL;
@@ -175,7 +175,7 @@ static PyObject *dec_delta(struct hd_py_dec *dec, hd_json_val val)
     return dec_wrapped(dec, val, HD_PY_DELTA);
 }
 
-/* Keys and elements that Python cannot hash leave a TypeError: the record is kept as it is then. */
+/* Unhashable keys and elements leave a TypeError: the record is then kept unchanged. */
 static PyObject *keep_unhashable(struct hd_py_dec *dec, hd_json_val val)
 {
     if (!PyErr_ExceptionMatches(PyExc_TypeError))
@@ -237,7 +237,7 @@ static PyObject *dec_set(struct hd_py_dec *dec, hd_json_val val)
     while (set && hd_json_next(&it)) {
         PyObject *item = hd_py_dec_value(dec, it.val);
 
-        /* A frozenset may be filled as long as nobody else has seen it. */
+        /* A frozenset may be filled until another object references it. */
         if (!item || PySet_Add(set, item) != 0)
             Py_CLEAR(set);
         Py_XDECREF(item);
@@ -328,7 +328,7 @@ static PyObject *dec_datetime(struct hd_py_dec *dec, hd_json_val val)
         return NULL;
     moment = PyObject_CallOneArg(dec->codec->classes->parse_datetime, str);
     Py_DECREF(str);
-    /* None: a moment that Python's datetime cannot hold. */
+    /* None: a time that Python's datetime cannot represent. */
     if (moment == Py_None) {
         Py_DECREF(moment);
         return hd_py_dec_opaque(dec, val);
@@ -358,13 +358,13 @@ static PyObject *dec_error(struct hd_py_dec *dec, hd_json_val val)
     return text;
 }
 
-/* A tag that the wrapped serializer does not know is another runtime's. Pickle it may refuse. */
+/* A tag unknown to the wrapped serializer belongs to another runtime. It may reject pickle. */
 static bool is_unknown_tag(struct hd_slice type)
 {
     return PyErr_ExceptionMatches(PyExc_NotImplementedError) && !hd_slice_eq(type, HD_S("pickle"));
 }
 
-/* Bytes tagged "json" are JavaScript's, which only JavaScript can read. */
+/* Bytes tagged "json" come from JavaScript, and only JavaScript can read them. */
 static PyObject *dec_foreign(struct hd_py_dec *dec, hd_json_val val)
 {
     struct hd_slice type;

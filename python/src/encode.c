@@ -1,15 +1,13 @@
 /*
  * Python objects to canonical JSON, in one walk and one buffer.
  *
- * Only exact types are taken: a subclass may carry more than its base shows, so
- * it goes to the wrapped serializer, which knows how to keep it. While native
- * types are written no Python code runs and the GIL is not released; where the
- * wrapped serializer or isoformat() is called, containers may change under our
- * feet, so elements are owned while they are written and sizes read afresh.
+ * Only exact types are supported: a subclass may hold more data than its base, so it goes to the
+ * wrapped serializer, which can preserve it. While native types are written no Python code runs and
+ * the GIL is not released; a call of the wrapped serializer or isoformat() may change containers,
+ * so elements are owned while they are written and sizes are read again.
  *
- * Nesting: a level is what opens a '{' or '['. An object that would need a level
- * too many answers HD_PY_TOO_DEEP, and the container around it is then written
- * as one foreign record, in the place of its own level.
+ * Nesting: each '{' or '[' opens a level. An object that exceeds the limit returns HD_PY_TOO_DEEP,
+ * and the container around it is then written as one foreign record at its own level.
  */
 #include "codec.h"
 
@@ -24,7 +22,7 @@ static int put_comma(struct hd_py_enc *enc, bool *is_first)
     return HD_PY_PUT(enc->out, ",");
 }
 
-/* Lists and tuples alike. */
+/* Lists and tuples. */
 static int enc_sequence(struct hd_py_enc *enc, PyObject *obj)
 {
     bool is_list = PyList_Check(obj);
@@ -65,7 +63,7 @@ static bool is_plain_key(PyObject *key)
     return PyUnicode_IS_ASCII(key) || !hd_py_has_surrogates(key);
 }
 
-/* Whether a JSON object can hold this dict. */
+/* Reports whether a JSON object can represent this dict. */
 static bool has_plain_keys(PyObject *dict)
 {
     PyObject *key;
@@ -197,9 +195,9 @@ static int enc_bytes(struct hd_py_enc *enc, PyObject *obj)
     return is_mutable ? HD_PY_PUT(enc->out, ",\"mutable\":true}") : HD_PY_PUT(enc->out, "}");
 }
 
-/* ---- metadata: what json.dumps would write ----------------------------- */
+/* ---- metadata: the output of json.dumps -------------------------------- */
 
-/* A key as json.dumps spells it: a new reference, or NULL with TypeError. */
+/* A key as json.dumps writes it: a new reference, or NULL with TypeError. */
 static PyObject *key_text(PyObject *key)
 {
     if (PyUnicode_Check(key)) {
@@ -263,7 +261,7 @@ static int enc_json_dict(struct hd_py_enc *enc, PyObject *dict)
     return rc == 0 ? HD_PY_PUT(enc->out, "}") : rc;
 }
 
-/* A "$" key would read back as a record; only metadata, which can, writes a map then. */
+/* A "$" key would read back as a record; only metadata may write a map instead. */
 static int enc_loose_dict(struct hd_py_enc *enc, PyObject *dict)
 {
     PyObject *dollar = PyDict_GetItemString(dict, "$");
@@ -273,7 +271,7 @@ static int enc_loose_dict(struct hd_py_enc *enc, PyObject *dict)
     return enc_json_dict(enc, dict);
 }
 
-/* Subclasses of the JSON types, which json.dumps takes for their base; HD_PY_UNFIT for others. */
+/* Subclasses of the JSON types, which json.dumps writes as their base; HD_PY_UNFIT for others. */
 static int enc_loose(struct hd_py_enc *enc, PyObject *obj)
 {
     if (PyUnicode_Check(obj))

@@ -1,6 +1,6 @@
 /*
- * Writing the records of LangGraph's own classes, datetimes and exceptions.
- * Messages have a file of their own.
+ * Writes the records of LangGraph's own classes, datetimes and exceptions. Messages are in
+ * messages.c.
  */
 #include "codec.h"
 
@@ -19,7 +19,7 @@ static int enc_attr(struct hd_py_enc *enc, const char *prefix, PyObject *obj, Py
     return rc;
 }
 
-/* Left out when it is None. */
+/* Omitted when None. */
 static int enc_attr_if(struct hd_py_enc *enc, const char *prefix, PyObject *obj, PyObject *name)
 {
     PyObject *value = PyObject_GetAttr(obj, name);
@@ -61,8 +61,8 @@ static int attr_is_str(PyObject *obj, PyObject *name)
 }
 
 /*
- * {"run_timeout":SECONDS,"idle_timeout":SECONDS,"refresh_on":"heartbeat"}, as
- * langgraph's TimeoutPolicy names them; members at their default are left out.
+ * {"run_timeout":SECONDS,"idle_timeout":SECONDS,"refresh_on":"heartbeat"}, with the names of
+ * langgraph's TimeoutPolicy; members at their default are omitted.
  */
 static int enc_timeout(struct hd_py_enc *enc, PyObject *timeout)
 {
@@ -88,7 +88,7 @@ static int enc_timeout(struct hd_py_enc *enc, PyObject *timeout)
     Py_DECREF(refresh);
     if (rc != 0)
         return rc;
-    /* The first member brought a comma along. */
+    /* The first member is preceded by a comma. */
     if (enc->out->len > start) {
         memmove(enc->out->ptr + start, enc->out->ptr + start + 1, enc->out->len - start - 1);
         enc->out->len--;
@@ -182,7 +182,7 @@ static int enc_command(struct hd_py_enc *enc, PyObject *obj)
     return rc == 0 ? HD_PY_PUT(enc->out, "}") : rc;
 }
 
-/* A schema for the answer is a dict (JSON Schema) once it is stored; a class is foreign. */
+/* A schema for the reply is stored as a dict (JSON Schema); a class is foreign. */
 static int enc_interrupt(struct hd_py_enc *enc, PyObject *obj)
 {
     const struct hd_py_names *names = &enc->codec->ext->names;
@@ -234,7 +234,7 @@ static int enc_datetime(struct hd_py_enc *enc, PyObject *obj)
     return rc == 0 ? HD_PY_PUT(enc->out, "}") : rc;
 }
 
-/* How deep a JSON text that we wrote ourselves is nested. */
+/* The nesting depth of a JSON text written by this encoder. */
 static int text_depth(const char *text, Py_ssize_t len)
 {
     bool in_string = false;
@@ -256,7 +256,7 @@ static int text_depth(const char *text, Py_ssize_t len)
     return deepest;
 }
 
-/* A record of somebody else's, written back as it came. */
+/* A record of another runtime, written back unchanged. */
 static int enc_opaque(struct hd_py_enc *enc, PyObject *obj)
 {
     PyObject *record = PyObject_GetAttr(obj, enc->codec->ext->names.record);
@@ -314,9 +314,9 @@ int hd_py_enc_record(struct hd_py_enc *enc, PyObject *obj, enum hd_py_kind kind,
 }
 
 /*
- * {"$":"error","type":T,"message":M}. The wrapped serializer keeps exceptions
- * as their repr, and so does reading this record: only an exception whose repr
- * is T(M) is written as one, the others as that text.
+ * {"$":"error","type":T,"message":M}. The wrapped serializer stores exceptions as their repr, and
+ * so does reading this record: only an exception whose repr is T(M) is written as one, the others
+ * as that text.
  */
 int hd_py_enc_exception(struct hd_py_enc *enc, PyObject *obj)
 {

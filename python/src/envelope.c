@@ -1,11 +1,10 @@
 /*
- * The JSON around the values: the checkpoint without its channel values, its
- * metadata, and versions.
+ * The JSON around the values: the checkpoint without its channel values, its metadata, and
+ * versions.
  *
- * The core reads channel_versions, and other runtimes read all of the known
- * members, so these are plain JSON. A member that the format does not know, or
- * the pending_sends of old checkpoints, may hold any object: it goes through
- * the serializer (which may encrypt) into a foreign record.
+ * The core reads channel_versions, and other runtimes read all known members, so these are plain
+ * JSON. An unknown member, or the pending_sends of old checkpoints, may hold any object: it goes
+ * through the serializer (which may encrypt) into a foreign record.
  */
 #include "codec.h"
 
@@ -81,7 +80,7 @@ static int enc_versions_seen(struct hd_buf *out, PyObject *seen)
     return *separator == '{' ? HD_PY_PUT(out, "{}") : HD_PY_PUT(out, "}");
 }
 
-/* Members that every checkpoint has, and what is as simple as they are. */
+/* Members that every checkpoint has, and other plain members. */
 static bool is_plain_member(const struct hd_py_names *names, PyObject *key, PyObject *value)
 {
     if (PyUnicode_Compare(key, names->v) == 0 || PyUnicode_Compare(key, names->id) == 0 ||
@@ -92,7 +91,7 @@ static bool is_plain_member(const struct hd_py_names *names, PyObject *key, PyOb
            PyBool_Check(value) || (PyList_CheckExact(value) && PyList_GET_SIZE(value) == 0);
 }
 
-/* {"$":"foreign","type":T,"v":BASE64} whatever the value. */
+/* {"$":"foreign","type":T,"v":BASE64} for any value. */
 static int enc_wrapped(struct hd_py_codec *codec, PyObject *value, struct hd_buf *out)
 {
     struct hd_py_dumped dumped;
@@ -167,7 +166,7 @@ int hd_py_enc_metadata(struct hd_py_codec *codec, PyObject *metadata, struct hd_
 
 /* ---- reading ---------------------------------------------------------- */
 
-/* A wrapped member made an object again, in its place. */
+/* Replaces a wrapped member by its object. */
 static int unwrap(struct hd_py_codec *codec, PyObject *checkpoint, PyObject *key, PyObject *record)
 {
     PyObject *type = PyDict_GetItemString(record, "type");
@@ -217,7 +216,7 @@ PyObject *hd_py_dec_checkpoint(struct hd_py_codec *codec, struct heddle_bytes te
         Py_XDECREF(checkpoint);
         return PyErr_Occurred() ? NULL : hd_py_dec_refuse("a checkpoint is an object");
     }
-    /* Values are replaced under keys that are there: the iteration stays valid. */
+    /* Replaces values of existing keys: the iteration stays valid. */
     while (PyDict_Next(checkpoint, &pos, &key, &value)) {
         if (is_wrapped(&codec->ext->names, key, value) &&
             unwrap(codec, checkpoint, key, value) != 0) {

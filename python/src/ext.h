@@ -1,9 +1,9 @@
 /*
- * What all files of the extension share: the module's state, the names it
- * looks up, and how a core error becomes a Python exception.
+ * Shared by all files of the extension: the module's state, the names it looks up, and the
+ * conversion of core errors to Python exceptions.
  *
- * Every function here is called with the GIL held unless it says otherwise, and
- * follows Python's convention: NULL or -1 means that an exception is set.
+ * Every function here needs the GIL unless its comment states otherwise, and follows Python's
+ * convention: NULL or -1 means that an exception is set.
  */
 #ifndef HD_PY_EXT_H
 #define HD_PY_EXT_H
@@ -69,7 +69,7 @@ struct hd_py_ext {
     PyTypeObject *codec_type;
     PyTypeObject *store_type;
     PyTypeObject *cursor_type;
-    struct hd_py_mailbox *mailboxes; /* one for each event loop that waits for something */
+    struct hd_py_mailbox *mailboxes; /* one per event loop with pending jobs */
 };
 
 /* The state, from a type of this module. */
@@ -82,8 +82,8 @@ PyObject *hd_py_error_new(struct hd_py_ext *ext, int code, const char *text);
 PyObject *hd_py_error_raise(struct hd_py_ext *ext, const struct heddle_error *error);
 
 /*
- * The UTF-8 bytes of an id. Appends what they are borrowed from to `keep`
- * (a list). Bytes that are no UTF-8 travel as surrogates both ways.
+ * The UTF-8 bytes of an id. Appends the owner of the bytes to `keep` (a list). Invalid UTF-8 is
+ * converted to surrogates and back.
  */
 int hd_py_bytes_of_str(PyObject *str, const char *what, PyObject *keep, struct heddle_bytes *out);
 PyObject *hd_py_str_of_bytes(struct heddle_bytes bytes);

@@ -1,15 +1,13 @@
 /*
- * Running jobs, and the way back to an event loop.
+ * Running jobs, and returning results to an event loop.
  *
- * A store's thread that has finished a job must not wait for the GIL for each of
- * them: a group commit ends hundreds at once. It puts the job into the mailbox
- * of the loop, and only the first one into an empty mailbox takes the GIL and
- * calls call_soon_threadsafe; the loop then settles everything that has come in.
+ * A store's thread must not wait for the GIL for each finished job: a group commit ends hundreds at
+ * once. It puts the job into the mailbox of the loop, and only the first one in an empty mailbox
+ * takes the GIL and calls call_soon_threadsafe; the loop then settles all jobs in the mailbox.
  *
- * A mailbox lives from the first job of a loop to the last one settled, kept by
- * two counts: jobs under way and wake-ups on their way. Both are changed with
- * the GIL held. A wake-up is a capsule that the loop's handle owns; when the
- * loop is closed before it ran, the capsule's end throws the jobs away.
+ * A mailbox lives from the first job of a loop until the last one is settled, by two counts:
+ * running jobs and pending wake-ups. Both change with the GIL held. A wake-up is a capsule that the
+ * loop's handle owns; when the loop closes before it ran, the capsule's destructor drops the jobs.
  */
 #include "store.h"
 
@@ -26,7 +24,7 @@ struct hd_py_mailbox {
     pthread_mutex_t lock; /* guards what follows */
     struct hd_py_job *first;
     struct hd_py_job **tail;
-    bool is_awake; /* a wake-up is on its way */
+    bool is_awake; /* a wake-up is pending */
 };
 
 static const char wakeup_name[] = "heddle.wakeup";
@@ -38,7 +36,7 @@ void *hd_py_job_create(size_t size, struct hd_py_store *store, PyObject *codec)
     struct hd_py_job *job;
 
     if (codec && !Py_IS_TYPE(codec, store->ext->codec_type))
-        return PyErr_Format(PyExc_TypeError, "a Codec is needed, not %.100s",
+        return PyErr_Format(PyExc_TypeError, "expected a Codec, not %.100s",
                             Py_TYPE(codec)->tp_name);
     job = hd_calloc(1, size);
     if (!job)
@@ -203,7 +201,7 @@ static struct hd_py_job *mailbox_take(struct hd_py_mailbox *box)
     return jobs;
 }
 
-/* Gives the future its result. Whatever goes wrong here has nobody to tell but the loop's log. */
+/* Sets the result of the future. Errors here go only to the loop's log. */
 static void settle(struct hd_py_job *job)
 {
     const struct hd_py_names *names = &job->store->ext->names;
@@ -240,7 +238,7 @@ static void settle(struct hd_py_job *job)
     Py_XDECREF(answer);
 }
 
-/* Settles, or throws away, all of them. The caller sees to mailbox_release(). */
+/* Settles or drops all of them. The caller calls mailbox_release(). */
 static void end_jobs(struct hd_py_mailbox *box, struct hd_py_job *jobs, bool is_settled)
 {
     while (jobs) {
@@ -254,7 +252,7 @@ static void end_jobs(struct hd_py_mailbox *box, struct hd_py_job *jobs, bool is_
     }
 }
 
-/* What the loop calls; `capsule` is the wake-up. */
+/* The loop's callback; `capsule` is the wake-up. */
 static PyObject *deliver(PyObject *capsule, PyObject *unused)
 {
     struct hd_py_mailbox *box = PyCapsule_GetPointer(capsule, wakeup_name);
@@ -281,7 +279,7 @@ static void wakeup_end(PyObject *capsule)
     mailbox_release(box);
 }
 
-/* Asks the loop to look into its mailbox. When the loop is closed, nobody waits any more. */
+/* Schedules a read of the mailbox on the loop. When the loop is closed, no caller is waiting. */
 static void wake(struct hd_py_mailbox *box)
 {
     PyObject *capsule = PyCapsule_New(box, wakeup_name, wakeup_end);
@@ -289,7 +287,7 @@ static void wake(struct hd_py_mailbox *box)
     PyObject *handle = NULL;
 
     if (!capsule) {
-        /* The next job to end tries again. */
+        /* The next finished job retries. */
         PyErr_WriteUnraisable(NULL);
         pthread_mutex_lock(&box->lock);
         box->is_awake = false;
@@ -306,7 +304,7 @@ static void wake(struct hd_py_mailbox *box)
         PyErr_WriteUnraisable(box->loop);
     Py_XDECREF(handle);
     Py_XDECREF(callback);
-    /* Without a handle this is the capsule's end, and that of the jobs. */
+    /* Without a handle this runs the capsule's destructor, which drops the jobs. */
     Py_DECREF(capsule);
 }
 
@@ -325,7 +323,7 @@ void hd_py_job_done(void *arg, int code, const struct heddle_error *error)
     was_awake = box->is_awake;
     box->is_awake = true;
     pthread_mutex_unlock(&box->lock);
-    /* Until the wake-up that we owe, nothing settles this job: box stays. */
+    /* Until the pending wake-up, nothing settles this job: the mailbox stays alive. */
     if (!was_awake) {
         PyGILState_STATE gil = PyGILState_Ensure();
 
@@ -415,7 +413,7 @@ PyObject *hd_py_job_submit_thread(struct hd_py_job *job)
         return NULL;
     }
     future = Py_NewRef(job->future);
-    /* The job's end counts as the end of a call; see hd_py_job_done(). */
+    /* The end of the job counts as the end of a call; see hd_py_job_done(). */
     pthread_mutex_lock(&job->store->lock);
     job->store->calls++;
     pthread_mutex_unlock(&job->store->lock);

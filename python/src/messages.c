@@ -1,13 +1,12 @@
 /*
- * LangChain messages, both ways.
+ * Encodes and decodes LangChain messages.
  *
- * Writing reads the pydantic instance's __dict__: it must have exactly the
- * fields of its class, each of the expected type, or the message is foreign.
+ * Writing reads the pydantic instance's __dict__: it must have exactly the fields of its class,
+ * each of the expected type, or the message is foreign.
  *
- * Reading builds the instance without running its constructor where that gives
- * the same: heddle/_classes.py has compared both ways for each class when it
- * was imported (may_bypass), and here each value must have the form that the
- * constructor's validation would leave unchanged. Anything else is handed to
+ * Reading builds the instance without its constructor where the result is the same:
+ * heddle/_classes.py compares both ways for each class at import (may_bypass), and here each value
+ * must have the form that the constructor's validation would leave unchanged. Other values go to
  * the constructor.
  */
 #include "codec.h"
@@ -48,7 +47,7 @@ static bool find_fields(const struct hd_py_message *message, PyObject *dict, PyO
     return true;
 }
 
-/* Whether the member can be written, and whether it is left out. */
+/* Reports whether the member can be written, and whether it is omitted. */
 static bool fits(const struct hd_py_message *message, const struct hd_py_member *member,
                  PyObject *value, bool *is_omitted)
 {
@@ -153,7 +152,7 @@ int hd_py_enc_message(struct hd_py_enc *enc, PyObject *obj, const struct hd_py_m
     return rc;
 }
 
-/* ---- reading: values the constructor would leave as they are ------------ */
+/* ---- reading: values that the constructor leaves unchanged -------------- */
 
 static bool is_str_or_none(PyObject *value)
 {
@@ -211,7 +210,7 @@ static bool is_count(PyObject *usage, const char *name)
     return value && PyLong_CheckExact(value);
 }
 
-/* Token counts without details, which most are; the constructor sees to the others. */
+/* Token counts without details, the common case; others go to the constructor. */
 static bool is_usage(PyObject *usage)
 {
     return usage == Py_None ||
@@ -235,7 +234,7 @@ static bool is_settled(const struct hd_py_message *message, const struct hd_py_m
                (PyUnicode_CompareWithASCIIString(value, "success") == 0 ||
                 PyUnicode_CompareWithASCIIString(value, "error") == 0);
     case HD_PY_OPT_DICT:
-        /* Raw tool calls in there are what an AI message's constructor parses. */
+        /* The constructor of an AI message parses raw tool calls in there. */
         return PyDict_CheckExact(value) &&
                !(message->is_ai && PyDict_GetItemString(value, "tool_calls"));
     case HD_PY_OPT_LIST:
@@ -250,7 +249,7 @@ static bool is_settled(const struct hd_py_message *message, const struct hd_py_m
 
 /* ---- reading: building ------------------------------------------------ */
 
-/* The default of a field that is not there: a new reference. */
+/* The default of an absent field: a new reference. */
 static PyObject *initial_value(const struct hd_py_member *member)
 {
     if (member->rule == HD_PY_OPT_DICT)
@@ -287,7 +286,7 @@ static PyObject *build_fields_set(const struct hd_py_message *message, PyObject 
     return set;
 }
 
-/* What the constructor does once everything is valid, without the validation. */
+/* The constructor's work after validation. */
 static PyObject *bypass(const struct hd_py_ext *ext, const struct hd_py_message *message,
                         PyObject **values)
 {
@@ -323,7 +322,7 @@ static bool may_bypass(const struct hd_py_message *message, PyObject **values)
     return true;
 }
 
-/* As the wrapped serializer does: what the constructor refuses is kept unvalidated. */
+/* As the wrapped serializer does: a value that the constructor rejects is kept unvalidated. */
 static PyObject *construct(const struct hd_py_ext *ext, const struct hd_py_message *message,
                            PyObject *kwargs)
 {
@@ -359,7 +358,7 @@ static PyObject *construct_from(const struct hd_py_ext *ext, const struct hd_py_
 
 /* ---- reading: the record ---------------------------------------------- */
 
-/* Writers keep the order of the table, so the search starts behind the last hit. */
+/* Writers keep the order of the table, so the search starts after the last hit. */
 static size_t find_member(const struct hd_py_message *message, struct hd_slice name, size_t from)
 {
     for (size_t n = 0; n < message->count; n++) {
@@ -421,7 +420,7 @@ static PyObject *refuse(const struct hd_py_member *member)
     return PyErr_Format(PyExc_ValueError, "not hd1: a message record lacks its %U", member->name);
 }
 
-/* A record without a required member is refused, whatever the constructor would say. */
+/* A record without a required member is rejected, independent of the constructor. */
 static bool is_complete(const struct hd_py_message *message, PyObject **values)
 {
     for (size_t i = 0; i < message->count; i++) {

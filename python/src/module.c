@@ -158,7 +158,7 @@ static struct PyModuleDef definition = {
     .m_free = module_free,
 };
 
-/* The first prototype would be Python's own macro, which carries the visibility. */
+/* The first prototype uses Python's own macro, which sets the visibility. */
 PyMODINIT_FUNC PyInit__core(void);
 
 PyMODINIT_FUNC PyInit__core(void)

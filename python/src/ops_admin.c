@@ -1,7 +1,4 @@
-/*
- * delete_thread, delete_runs, copy_thread, prune, compact and check: calls that
- * answer nothing.
- */
+/* delete_thread, delete_runs, copy_thread, prune, compact and check: calls without a result. */
 #include "store.h"
 
 #include "base/alloc.h"
@@ -63,7 +60,7 @@ static int run_check(struct hd_py_job *base)
     return heddle_check(base->store->handle, &base->error);
 }
 
-/* `ids` is a sequence of str, each of them a thread or a run of the principal. Takes nothing. */
+/* `ids` is a sequence of str, each a thread or a run of the principal. Takes nothing. */
 static PyObject *submit(struct hd_py_store *self, int (*run)(struct hd_py_job *),
                         PyObject *principal, PyObject *ids, enum heddle_prune strategy,
                         bool is_async)
@@ -164,7 +161,7 @@ static PyObject *check(struct hd_py_store *self, PyObject *args, bool is_async)
     return submit(self, run_check, NULL, NULL, HEDDLE_DELETE_ALL, is_async);
 }
 
-/* Each operation as a method, and as one that returns a future. */
+/* Each operation as a method, and as a method that returns a future. */
 #define BOTH(name)                                                          \
     static PyObject *name##_sync(struct hd_py_store *self, PyObject *args)  \
     {                                                                       \

@@ -10,7 +10,7 @@
 struct get_job {
     struct hd_py_job base;
     struct heddle_key key;
-    struct heddle_tuple *tuple; /* NULL: there is none */
+    struct heddle_tuple *tuple; /* NULL: not found */
 };
 
 static void drop_get(struct hd_py_job *base)
@@ -126,7 +126,7 @@ static PyObject *history_writes(struct hd_py_codec *codec, const struct heddle_h
     return list;
 }
 
-/* {"writes": [...]} and "seed" when there is one. */
+/* {"writes": [...]}, with "seed" if there is one. */
 static PyObject *history_new(struct hd_py_codec *codec, const struct heddle_history *history)
 {
     const struct hd_py_names *names = &codec->ext->names;

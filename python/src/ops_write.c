@@ -1,13 +1,12 @@
 /*
- * put and put_writes. Everything is serialized here, on the caller's thread and
- * before the call returns, into one buffer: later changes to the objects are
- * not seen by the store.
+ * put and put_writes. They serialize everything on the caller's thread, before the call returns,
+ * into one buffer: the store does not see later changes to the objects.
  */
 #include "store.h"
 
 #include "base/alloc.h"
 
-/* A piece of the buffer, by position while it may still move. */
+/* A range of the buffer, by offset while the buffer may still move. */
 struct piece {
     size_t start;
     size_t len;
@@ -56,7 +55,7 @@ static int reserve_values(struct write_job *job, size_t count)
     return -1;
 }
 
-/* Owns what the wrapped serializer made. */
+/* Owns the output of the wrapped serializer. */
 static int keep_dumped(struct write_job *job, struct hd_py_dumped *dumped,
                        struct heddle_value *value)
 {
@@ -95,7 +94,7 @@ static struct heddle_bytes bytes_of(const struct write_job *job, struct piece pi
     return (struct heddle_bytes){job->buf.ptr + piece.start, piece.len};
 }
 
-/* Once the buffer has its final place. */
+/* Runs once the buffer has its final address. */
 static void place_values(struct write_job *job)
 {
     for (size_t i = 0; i < job->count; i++) {
@@ -125,7 +124,7 @@ static int start_put(struct hd_py_job *base)
     return heddle_put_async(base->store->handle, &job->in.checkpoint, hd_py_job_done, base);
 }
 
-/* The values of the channels that are new, as far as they have one. */
+/* The new channels that have a value. */
 static int add_new_values(struct write_job *job, PyObject *checkpoint, PyObject *new_versions)
 {
     PyObject *values =
@@ -148,7 +147,7 @@ static int add_new_values(struct write_job *job, PyObject *checkpoint, PyObject 
             return -1;
         if (!value)
             continue;
-        /* A serializer runs Python code: own what it is given, and never write past the array. */
+        /* A serializer runs Python code: own its arguments, and never write past the array. */
         Py_INCREF(value);
         rc = job->count < (size_t)PyDict_GET_SIZE(new_versions) ? add_value(job, channel, value)
                                                                 : -1;
@@ -262,7 +261,7 @@ static int start_put_writes(struct hd_py_job *base)
     return heddle_put_writes_async(base->store->handle, &job->in.writes, hd_py_job_done, base);
 }
 
-/* One of the sequence: (channel, value). */
+/* One element of the sequence: (channel, value). */
 static int add_write(struct write_job *job, PyObject *write)
 {
     PyObject *pair = PySequence_Tuple(write);

@@ -1,6 +1,4 @@
-/*
- * Answers of the core as Python objects.
- */
+/* Results of the core as Python objects. */
 #include "store.h"
 
 #include "base/alloc.h"
@@ -69,7 +67,7 @@ PyObject *hd_py_writes_new(struct hd_py_codec *codec, const struct heddle_write 
     return list;
 }
 
-/* The values alone, in the same order. */
+/* Only the values, in the same order. */
 static PyObject *sends_new(struct hd_py_codec *codec, const struct heddle_write *sends,
                            size_t count)
 {

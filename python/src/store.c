@@ -1,13 +1,13 @@
 /*
  * The Store object: opening, counting calls, closing.
  *
- * Closing waits until the last call has ended, on whatever thread; later calls
- * are refused. A store that is forgotten while open is closed by a thread of its
- * own, because the last reference may be dropped on one of the store's threads,
- * which closing waits for. At exit the package waits for those (wait_closed).
+ * Closing waits until the last call has ended, on any thread; later calls are rejected. A store
+ * that is dropped while open is closed by a separate thread, because the last reference may be
+ * released on one of the store's threads, which closing waits for. At exit the package waits for
+ * those threads (wait_closed).
  *
- * After a fork the threads of the store are not there. Calls in the child are
- * refused, and the child's copy is left alone.
+ * After a fork the threads of the store do not exist. Calls in the child are rejected, and the
+ * child's copy is not closed.
  */
 #include "store.h"
 
@@ -19,12 +19,12 @@
 
 static unsigned long forks;
 
-/* Stores that were forgotten, being closed by threads of their own. */
+/* Dropped stores that separate threads are closing. */
 static pthread_mutex_t orphan_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t orphan_gone = PTHREAD_COND_INITIALIZER;
 static size_t orphans;
 
-/* In the child. Those threads are not there: nobody is to be waited for. */
+/* In the child. Those threads do not exist: there is nothing to wait for. */
 static void count_fork(void)
 {
     forks++;
@@ -102,9 +102,8 @@ void hd_py_store_end_reader(struct hd_py_store *store, struct hd_py_reader *read
 /* ---- closing ---------------------------------------------------------- */
 
 /*
- * Without the GIL, and not on a thread of the store. `own` is how many calls
- * the closing itself counts for. Only one of several closers closes; the others
- * return when it has.
+ * Without the GIL, and not on a thread of the store. `own` is the number of calls that the closing
+ * itself counts for. Only one of several closers closes; the others return when it is done.
  */
 static void close_store(struct hd_py_store *store, size_t own)
 {
@@ -204,7 +203,7 @@ PyObject *hd_py_wait_closed(PyObject *module, PyObject *unused)
     Py_END_ALLOW_THREADS Py_RETURN_NONE;
 }
 
-/* No job is under way: each of them owns a reference. No list is open: they own one, too. */
+/* No job is running: each owns a reference. No list is open: they own one, too. */
 static void store_dealloc(struct hd_py_store *self)
 {
     PyTypeObject *type = Py_TYPE(self);
@@ -256,7 +255,7 @@ static PyObject *finish_open(struct hd_py_job *job)
     return Py_NewRef((PyObject *)job->store);
 }
 
-/* NULL with ValueError for a URL with a NUL in it. */
+/* NULL with ValueError for a URL that contains a NUL. */
 static struct open_job *open_job_create(PyObject *module, PyObject *url)
 {
     struct hd_py_store *store = store_create(module);
@@ -270,11 +269,11 @@ static struct open_job *open_job_create(PyObject *module, PyObject *url)
     job->base.finish = finish_open;
     if (hd_py_job_borrow(&job->base, url, "the URL", &bytes) != 0)
         goto fail;
-    /* Both str and bytes objects end with a NUL of their own. */
+    /* Both str and bytes objects end with a NUL. */
     job->url = bytes.data;
     if (strlen(job->url) == bytes.len)
         return job;
-    PyErr_SetString(PyExc_ValueError, "the URL has a NUL character in it");
+    PyErr_SetString(PyExc_ValueError, "the URL contains a NUL character");
 fail:
     hd_py_job_destroy(&job->base);
     return NULL;
@@ -317,16 +316,16 @@ static PyObject *store_closed(struct hd_py_store *self, void *unused)
 
 static PyMethodDef lifecycle_methods[] = {
     {"close", (PyCFunction)store_close, METH_NOARGS,
-     "close()\n\nWaits for running calls; later ones are refused."},
+     "close()\n\nWaits for running calls; later ones are rejected."},
     {"close_async", (PyCFunction)store_close_async, METH_NOARGS, "close_async() -> Future"},
     {"list", (PyCFunction)hd_py_list, METH_VARARGS,
      "list(codec, principal, thread_id, ns, checkpoint_id, before, filter, limit, headers)\n\n"
-     "A Cursor. None where nothing narrows the search; a negative limit is none."},
+     "A Cursor. None does not restrict the search; a negative limit means no limit."},
     {NULL, NULL, 0, NULL},
 };
 
 static PyGetSetDef getters[] = {
-    {"closed", (getter)store_closed, NULL, "Whether it is closed or about to be.", NULL},
+    {"closed", (getter)store_closed, NULL, "True if it is closed or closing.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -354,7 +353,7 @@ int hd_py_store_register(PyObject *module, struct hd_py_ext *ext)
         {Py_tp_methods, methods},
         {Py_tp_getset, getters},
         {Py_tp_members, members},
-        {Py_tp_doc, "An open store. Made by open() and open_async()."},
+        {Py_tp_doc, "An open store. Created by open() and open_async()."},
         {0, NULL},
     };
     static PyType_Spec spec = {

@@ -1,10 +1,9 @@
 /*
  * The Store object and the jobs it runs.
  *
- * A job is one call of the core: what it borrows, how to run it without the
- * GIL, and how to make a Python object of the answer. The same job runs on the
- * caller's thread, or on a thread of the store with a future for the answer
- * (hd_py_job_submit).
+ * A job is one call of the core: its borrowed input, its function without the GIL, and the
+ * conversion of the result to a Python object. The same job runs on the caller's thread, or on a
+ * thread of the store with a future for the result (hd_py_job_submit).
  */
 #ifndef HD_PY_STORE_H
 #define HD_PY_STORE_H
@@ -18,7 +17,7 @@ struct hd_py_reader;
 struct hd_py_store {
     PyObject_HEAD struct hd_py_ext *ext;
     struct heddle *handle;
-    unsigned long forks; /* how often this process had forked when it was opened */
+    unsigned long forks; /* the number of forks of this process when it was opened */
     PyObject *weakrefs;
     bool has_lock;
 
@@ -27,7 +26,7 @@ struct hd_py_store {
     pthread_cond_t idle;          /* signalled when calls becomes 0 */
     size_t calls;                 /* running, on any thread */
     bool is_closing;              /* no new calls */
-    struct hd_py_reader *readers; /* open lists; the closer's once is_closing */
+    struct hd_py_reader *readers; /* open lists; owned by the closer once is_closing */
 };
 
 /* Counts a call. 0, or HEDDLE_ECLOSED with nothing counted. GIL not needed. */
@@ -54,40 +53,41 @@ struct hd_py_job {
     int (*run)(struct hd_py_job *job);
     /* Optional: starts the core's own asynchronous form instead of run. */
     int (*start)(struct hd_py_job *job);
-    /* With the GIL: the answer as a new object. Called after success only. */
+    /* With the GIL: the result as a new object. Called after success only. */
     PyObject *(*finish)(struct hd_py_job *job);
-    /* With the GIL: frees the input and the answer. */
+    /* With the GIL: frees the input and the result. */
     void (*drop)(struct hd_py_job *job);
 
     struct hd_py_store *store; /* owned */
     struct hd_py_codec *codec; /* owned; NULL where nothing is decoded */
-    PyObject *keep;            /* list of what the input borrows from; owned */
+    PyObject *keep;            /* the objects that the input borrows from; owned */
     int code;
     struct heddle_error error;
 
-    /* Asynchronous ones only. */
+    /* Asynchronous jobs only. */
     struct hd_py_mailbox *mailbox;
     PyObject *future; /* owned */
     struct hd_py_job *next;
 };
 
 /*
- * A job of `size` bytes that embeds struct hd_py_job as its first member, all
- * zero behind it. `codec` may be NULL. NULL with an exception.
+ * A job of `size` bytes that embeds struct hd_py_job as its first member; the rest is zero. `codec`
+ * may be NULL. NULL with an exception.
  */
 void *hd_py_job_create(size_t size, struct hd_py_store *store, PyObject *codec);
 void hd_py_job_destroy(struct hd_py_job *job);
 
-/* Takes the job. is_async decides whether the answer is the result or a future of it. */
+/* Takes the job. is_async selects the result or a future of it. */
 PyObject *hd_py_job_submit(struct hd_py_job *job, bool is_async);
 
-/* The callback for heddle_put_async and its kin; arg is the job. No GIL. */
+/* The callback for heddle_put_async and similar functions; arg is the job. No GIL. */
 void hd_py_job_done(void *arg, int code, const struct heddle_error *error);
 
-/* Runs the job on a thread of its own, for what a store's thread cannot do: opening and closing. */
+/* Runs the job on a separate thread, for work that a store's thread cannot do: opening and
+ * closing. */
 PyObject *hd_py_job_submit_thread(struct hd_py_job *job);
 
-/* A future of the running loop that is done already. */
+/* A future of the running loop that is already done. */
 PyObject *hd_py_future_none(struct hd_py_ext *ext);
 
 /* Borrows a str argument for the job. */
@@ -101,7 +101,7 @@ int hd_py_job_borrow_optional(struct hd_py_job *job, PyObject *str, const char *
 int hd_py_job_borrow_all(struct hd_py_job *job, PyObject *strings, const char *what,
                          struct heddle_bytes **out, size_t *count);
 
-/* The finish of operations that answer nothing. */
+/* The finish function of operations without a result. */
 PyObject *hd_py_job_none(struct hd_py_job *job);
 
 /* ---- rows ------------------------------------------------------------- */
@@ -117,7 +117,7 @@ PyObject *hd_py_row_new(struct hd_py_codec *codec, const struct heddle_tuple *tu
 PyObject *hd_py_writes_new(struct hd_py_codec *codec, const struct heddle_write *writes,
                            size_t count);
 
-/* A copy in one piece of memory, to be freed with hd_free; NULL when there is none. No GIL. */
+/* A copy in one block of memory, to be freed with hd_free; NULL when out of memory. No GIL. */
 struct heddle_tuple *hd_py_tuple_copy(const struct heddle_tuple *tuple, size_t *size);
 
 /* cursor.c: the method Store.list. */

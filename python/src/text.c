@@ -1,10 +1,9 @@
 /*
  * Strings, numbers and base64 as JSON text.
  *
- * Strings are copied straight from Python's own storage (1, 2 or 4 bytes per
- * character) into the buffer: PyUnicode_AsUTF8 would leave a second copy of
- * every non-ASCII string behind in the string object. ASCII, which is most of
- * what is said, goes eight bytes at a time.
+ * Strings are copied straight from Python's own storage (1, 2 or 4 bytes per character) into the
+ * buffer: PyUnicode_AsUTF8 would leave a second copy of every non-ASCII string in the string
+ * object. ASCII, the common case, is copied eight bytes at a time.
  */
 #include "codec.h"
 
@@ -12,7 +11,7 @@
 
 static const char hex_digits[] = "0123456789abcdef";
 
-/* JSON's largest integers that every runtime reads exactly: 2^53 - 1. */
+/* The largest JSON integers that every runtime reads exactly: 2^53 - 1. */
 #define MAX_PLAIN_INT INT64_C(9007199254740991)
 
 static int grow(struct hd_buf *out, size_t more)
@@ -85,7 +84,7 @@ static char *write_escape(char *to, uint32_t c)
     return to;
 }
 
-/* Whether any of the 8 bytes is below 0x20, '"' or '\\'; exact for ASCII. */
+/* Reports whether any of the 8 bytes is below 0x20, '"' or '\\'; exact for ASCII. */
 static inline bool block_needs_escape(uint64_t block)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101);
@@ -101,7 +100,7 @@ static int put_ascii(struct hd_buf *out, const char *from, size_t len)
     const char *end = from + len;
     char *to;
 
-    /* The common case needs len + 2; escapes reserve their own room below. */
+    /* The common case needs len + 2 bytes; escapes reserve their own space below. */
     if (reserve(out, len + 2) != 0)
         return -1;
     to = out->ptr + out->len;
@@ -117,7 +116,7 @@ static int put_ascii(struct hd_buf *out, const char *from, size_t len)
             from += 8;
             to += 8;
         }
-        /* Here a block with an escape in it, or the tail. */
+        /* A block with an escape in it, or the tail. */
         for (int i = 0; i < 8 && from < end; i++, from++) {
             if (!needs_escape((unsigned char)*from)) {
                 *to++ = *from;
@@ -186,7 +185,7 @@ static int put_wide(struct hd_buf *out, PyObject *str)
         }
         out->len = (size_t)(to - out->ptr);
     }
-    /* The last block left room for it. */
+    /* The last block reserved the space for it. */
     if (reserve(out, 1) != 0)
         return -1;
     out->ptr[out->len++] = '"';
@@ -222,7 +221,7 @@ int hd_py_put_key(struct hd_buf *out, PyObject *str)
     return rc;
 }
 
-/* {"$":"utf16","v":BASE64}: unpaired surrogates have no place in UTF-8. */
+/* {"$":"utf16","v":BASE64}: UTF-8 cannot represent unpaired surrogates. */
 static int put_utf16(struct hd_py_enc *enc, PyObject *str)
 {
     PyObject *bytes;
@@ -271,7 +270,7 @@ static int put_int64(struct hd_buf *out, int64_t num)
     return hd_py_put_raw(out, pos, (size_t)(digits + sizeof(digits) - pos));
 }
 
-/* Through int.__repr__, so that an IntEnum gives its digits too. */
+/* Uses int.__repr__, so that an IntEnum gives its digits too. */
 static int put_big(struct hd_py_enc *enc, PyObject *num)
 {
     bool is_record = enc->mode == HD_PY_CANONICAL;
@@ -387,7 +386,7 @@ static int base64_digit(unsigned char c)
     return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-/* Strict: padded, nothing else in between, no stray bits. -1 otherwise. */
+/* Strict: padded, without other characters or stray bits. -1 otherwise. */
 static int unpack_base64(struct hd_slice text, unsigned char *to)
 {
     size_t pad =

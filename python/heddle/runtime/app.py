@@ -1,4 +1,4 @@
-"""The project's own HTTP app (ASGI): requests that no route of the server takes."""
+"""The project's own HTTP app (ASGI): requests that match no route of the server."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from heddle.runtime.link import Call
 from heddle.runtime.loopback import ask_server, calling
 
 Reply = tuple[bytes, tuple[bytes, ...]]
-_STOP_LIMIT = 5.0  # seconds that an app has to shut down
+_STOP_LIMIT = 5.0  # seconds an app has to shut down
 _MAX_DOCUMENT = 1 << 20  # bytes of an OpenAPI document
 _SCHEMAS = b'"#/components/schemas/'
 _NO_DOCUMENT: dict[str, Any] = {"paths": {}, "schemas": {}}
 
 
 def _own_document(app: Any) -> dict[str, Any]:
-    """FastAPI's document. Its schemas get names that none of the server's has."""
+    """FastAPI's document. Its schemas are renamed so that they do not collide with the server's."""
     text = orjson.dumps(app.openapi()).replace(_SCHEMAS, _SCHEMAS + b"App.")
     if len(text) > _MAX_DOCUMENT:
         raise ValueError(f"longer than {_MAX_DOCUMENT} bytes")
@@ -35,7 +35,7 @@ def _own_document(app: Any) -> dict[str, Any]:
 
 
 def _document_of_routes(app: Any) -> dict[str, Any]:
-    """Paths and methods, of apps that have no document."""
+    """Paths and methods, for apps without a document."""
     paths: dict[str, Any] = {}
     for route in getattr(app, "routes", ()):
         path, methods = getattr(route, "path", None), getattr(route, "methods", None)
@@ -54,8 +54,8 @@ def describe(app: Any) -> dict[str, Any]:
         if callable(getattr(app, "openapi", None)):
             return _own_document(app)
         return _document_of_routes(app)
-    except Exception as error:  # the app works without it
-        log(f"the OpenAPI document of the HTTP app is left out: {error}")
+    except Exception as error:  # the app works without a document
+        log(f"the OpenAPI document of the HTTP app is omitted: {error}")
         return _NO_DOCUMENT
 
 
@@ -64,13 +64,13 @@ class HttpApp:
 
     def __init__(self, app: Any) -> None:
         if not callable(app):
-            raise LoadError(f"{type(app).__name__} is no ASGI app")
+            raise LoadError(f"{type(app).__name__} is not an ASGI app")
         self._app = app
         self._state: dict[str, Any] = {}
         self._events: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self._lifespan: asyncio.Task[None] | None = None
         self._has_stopped = asyncio.Event()
-        self._wrapping: Any = None  # made with the first request for a route of the server
+        self._wrapping: Any = None  # built on the first request for a route of the server
 
     def told(self) -> dict[str, Any]:
         routes = (getattr(each, "path", None) for each in getattr(self._app, "routes", ()))
@@ -84,16 +84,16 @@ class HttpApp:
         return list(getattr(self._app, "user_middleware", None) or ())
 
     def _wrap(self) -> Any:
-        """The middleware alone, around the routes of the server."""
+        """Only the middleware, around the routes of the server."""
         stack: Any = ask_server
         for each in reversed(self._middleware()):
             stack = each.cls(stack, *getattr(each, "args", ()), **each.kwargs)
         return stack
 
-    # -- life --------------------------------------------------------------------
+    # -- lifespan ----------------------------------------------------------------
 
     async def start(self) -> None:
-        """Runs the app's start-up; what fails there is raised."""
+        """Runs the app's start-up; raises its errors."""
         started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._lifespan = asyncio.create_task(self._live(started))
         await self._events.put({"type": "lifespan.startup"})
@@ -106,7 +106,7 @@ class HttpApp:
         try:
             await asyncio.wait_for(self._has_stopped.wait(), _STOP_LIMIT)
         except asyncio.TimeoutError:
-            log("the HTTP app does not shut down")
+            log("the HTTP app did not shut down in time")
         self._lifespan.cancel()
 
     async def _live(self, started: asyncio.Future[None]) -> None:
@@ -130,7 +130,7 @@ class HttpApp:
         try:
             await self._app(scope, self._events.get, send)
         except Exception as error:
-            # An app without a lifespan says so by raising at once.
+            # An app without a lifespan raises at once.
             log(f"the HTTP app has no lifespan: {type(error).__name__}: {error}")
         finally:
             self._has_stopped.set()
@@ -154,10 +154,10 @@ class HttpApp:
         except Exception:
             if not exchange.has_started:
                 raise
-            log("the HTTP app failed after it had begun to answer")
+            log("the HTTP app failed after it had started its response")
             raise
         if not exchange.has_started:
-            raise RuntimeError("the HTTP app did not answer")
+            raise RuntimeError("the HTTP app sent no response")
         return b"{}", ()
 
 
@@ -219,7 +219,7 @@ def _scope(call: Call, state: dict[str, Any]) -> dict[str, Any]:
 
 
 class _Credentials:
-    """As Starlette's: what `requires()` looks at."""
+    """As Starlette's: `requires()` reads it."""
 
     def __init__(self, scopes: list[str]) -> None:
         self.scopes = scopes

@@ -1,4 +1,4 @@
-"""Custom auth: who makes a request, and what they may do (`langgraph_sdk.Auth`)."""
+"""Custom auth: authenticates requests and authorizes operations (`langgraph_sdk.Auth`)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CREDENTIALS = ("auth", "cookie", "token", "key", "secret", "session")
 
 
 def without_credentials(text: str, headers: Any) -> str:
-    """What may go into a log: exceptions often have in them what was sent."""
+    """The loggable text of an exception, without credentials: exceptions often contain the request."""
     pairs = headers.items() if isinstance(headers, dict) else headers or ()
     for name, value in pairs:
         if any(word in name.lower() for word in _CREDENTIALS):
@@ -33,7 +33,7 @@ def without_credentials(text: str, headers: Any) -> str:
 
 
 class Refused(Exception):
-    """An answer with a status, not a failure of the worker."""
+    """A response with a status, not a failure of the worker."""
 
     def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(message)
@@ -54,9 +54,9 @@ class CustomAuth:
 
     def __init__(self, auth: Any) -> None:
         if not hasattr(auth, "_authenticate_handler") or not hasattr(auth, "_handlers"):
-            raise LoadError(f"{type(auth).__name__} is no Auth: `from langgraph_sdk import Auth; auth = Auth()`")
+            raise LoadError(f"{type(auth).__name__} is not an Auth: `from langgraph_sdk import Auth; auth = Auth()`")
         if auth._authenticate_handler is None:
-            raise LoadError("the Auth has no function for @auth.authenticate")
+            raise LoadError("the Auth has no @auth.authenticate handler")
         self._authenticate: Callable[..., Any] = auth._authenticate_handler
         self._parameters = frozenset(inspect.signature(self._authenticate).parameters)
         self._handlers: dict[str, Callable[..., Any]] = {}
@@ -81,7 +81,7 @@ class CustomAuth:
         head = call.head
         handler = self._handlers.get(head["handler"])
         if handler is None:
-            raise LookupError(f"there is no handler {head['handler']!r}")
+            raise LookupError(f"no handler {head['handler']!r}")
         from langgraph_sdk import Auth
 
         value = call.member("value")
@@ -115,7 +115,7 @@ def _decision(result: Any, value: Any, before: bytes) -> dict[str, Any]:
     if isinstance(result, dict):
         told["filter"] = result
     elif result is not None and result is not True:
-        raise TypeError(f"a handler returns None, True, False or a filter (a dict), not {type(result).__name__}")
+        raise TypeError(f"a handler must return None, True, False or a filter (a dict), not {type(result).__name__}")
     if render(value) != before:
         told["value"] = value
     return told
@@ -139,7 +139,7 @@ def _refusal(error: Exception) -> Refused | None:
 
 
 def _scope(head: dict[str, Any]) -> dict[str, Any]:
-    """The request as ASGI has it."""
+    """The request as an ASGI scope."""
     query = head.get("query") or ""
     if isinstance(query, dict):
         query = urlencode(query, doseq=True)
@@ -193,12 +193,12 @@ def _request(scope: dict[str, Any]) -> Any:
     try:
         starlette: Any = importlib.import_module("starlette.requests")
     except ImportError as error:
-        raise LoadError("a function with the parameter `request` needs the package starlette") from error
+        raise LoadError("a function with the parameter `request` requires the package starlette") from error
     return starlette.Request(scope)
 
 
 def _user(found: Any) -> dict[str, Any]:
-    """Whatever @auth.authenticate may return, as one object with an identity."""
+    """Normalizes any result of @auth.authenticate to an object with an identity."""
     permissions: Any = None
     user: dict[str, Any]
     if isinstance(found, tuple) and len(found) == 2:
@@ -214,7 +214,7 @@ def _user(found: Any) -> dict[str, Any]:
     if "identity" not in user and hasattr(found, "identity"):
         user["identity"] = found.identity
     if not isinstance(user.get("identity"), str) or not user["identity"]:
-        raise TypeError("@auth.authenticate returned nobody: an `identity` is needed")
+        raise TypeError("@auth.authenticate returned no `identity`")
     if permissions is None:
         permissions = user.get("permissions", getattr(found, "permissions", None))
     user["permissions"] = list(permissions or ())

@@ -1,4 +1,4 @@
-"""Other assistants of the server, called from a graph."""
+"""Calls other assistants of the server from a graph."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ current: ContextVar[Scope] = ContextVar("heddle_scope")
 
 
 class DelegateError(RuntimeError):
-    """The other assistant's run did not end well.
+    """The other assistant's run failed.
 
-    ``status`` says how it ended (``failed``, ``interrupted``, ``cancelled``);
-    ``interrupts`` are the questions of one that was interrupted.
+    ``status`` is the status of the run (``failed``, ``interrupted``, ``cancelled``); ``interrupts``
+    are those of an interrupted run.
     """
 
     def __init__(self, status: str, message: str, interrupts: list[Any]) -> None:
@@ -30,13 +30,13 @@ class DelegateError(RuntimeError):
 
 
 class Assistant:
-    """An assistant or graph of the server; it works in the same thread, in a place of its own."""
+    """An assistant or graph of the server; it runs in the same thread, with its own namespace."""
 
     def __init__(self, assistant_id: str) -> None:
         self.id = assistant_id
 
     async def ainvoke(self, input: Any) -> Any:
-        """Runs it with this input; its last values."""
+        """Runs it with this input; returns its last values."""
         scope, head, blob = self._prepare(input)
         answer = scope.call(head, (blob,))
         try:
@@ -53,7 +53,7 @@ class Assistant:
     def _prepare(self, input: Any) -> tuple[Scope, dict[str, Any], bytes]:
         scope = current.get(None)
         if scope is None:
-            raise RuntimeError("an assistant is called from the nodes of a run")
+            raise RuntimeError("an assistant can be called only from a node of a run")
         head = {
             "op": "delegate",
             "call": scope.number,
@@ -74,7 +74,7 @@ class Assistant:
 
 
 def _place() -> str:
-    """The task that calls: the same when the run is tried again."""
+    """The calling task: the same when the run is retried."""
     try:
         return str(get_config().get("configurable", {}).get("checkpoint_ns") or "")
     except RuntimeError:
@@ -84,7 +84,7 @@ def _place() -> str:
 def assistant(assistant_id: str) -> Assistant:
     """Another assistant, by its id or its graph's name, to be called from a node.
 
-    Its run is a run of its own in the same thread, with its own checkpoints; it
-    may be native, Python or TypeScript.
+    It runs as a separate run in the same thread, with its own checkpoints; it may be native, Python
+    or TypeScript.
     """
     return Assistant(assistant_id)

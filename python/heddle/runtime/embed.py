@@ -21,7 +21,7 @@ class Embedder:
 
     def __init__(self, value: Any, dims: int | None) -> None:
         if not isinstance(value, Embeddings) and not callable(value):
-            raise LoadError(f"{type(value).__name__} makes no embeddings")
+            raise LoadError(f"{type(value).__name__} is not an embedding function")
         self._embeddings = ensure_embeddings(value)
         self._dims = dims
 
@@ -33,7 +33,7 @@ class Embedder:
         numbers = array("f")
         for vector in found:
             if self._dims is not None and len(vector) != self._dims:
-                raise ValueError(f"an embedding of {len(vector)} numbers, not {self._dims} as store.index says")
+                raise ValueError(f"an embedding has {len(vector)} numbers, store.index requires {self._dims}")
             numbers.extend(float(each) for each in vector)
         if sys.byteorder == "big":
             numbers.byteswap()

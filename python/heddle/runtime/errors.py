@@ -1,4 +1,4 @@
-"""What is said of an exception: its type, its text, and where in the project it was raised."""
+"""Formats an exception: its type, its text, and its location in the project."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _LIBRARIES = (
 
 
 class LoadError(Exception):
-    """Something that the project names is not there, or not what it should be."""
+    """A part of the project is missing or invalid."""
 
 
 def is_library(file: str) -> bool:
-    """Whether code is somebody else's: of Python, of a package, of Heddle."""
+    """Reports whether code belongs to Python, a package or Heddle, not to the project."""
     return (
         file.startswith("<")
         or f"{os.sep}site-packages{os.sep}" in file
@@ -31,8 +31,8 @@ def is_library(file: str) -> bool:
 
 
 def describe(error: BaseException) -> dict[str, Any]:
-    """An exception as the protocol has it."""
-    # A group of one, as task groups raise them, is that one.
+    """An exception in the format of the protocol."""
+    # A group of one exception, as task groups raise it, is replaced by that exception.
     inner: Any = getattr(error, "exceptions", None)
     if isinstance(inner, tuple) and len(inner) == 1:
         error = inner[0]
@@ -84,5 +84,5 @@ def _message(error: BaseException) -> str:
 
 
 def log(text: str) -> None:
-    """A line in the server's log: workers' output goes there."""
+    """Writes a line to the server's log, which receives the output of workers."""
     print(text, file=sys.stderr, flush=True)

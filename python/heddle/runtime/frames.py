@@ -13,12 +13,12 @@ _LENGTH = struct.Struct("<I")
 _MAX_FRAME = 1 << 30
 _MAX_HEAD = 64 << 20
 _MAX_BLOBS = 4096
-# What follows the length and stands before the lengths of the blobs.
+# The header fields between the length and the lengths of the blobs.
 _FIXED = _HEADER.size - _LENGTH.size
 
 
 class ProtocolError(Exception):
-    """Bytes that are no frame, or a value that does not fit into one."""
+    """An invalid frame, or a value too large for one."""
 
 
 class Frame(NamedTuple):
@@ -43,7 +43,7 @@ def pack(kind: int, number: int, head: bytes, blobs: Sequence[bytes] = ()) -> li
 
 
 class Reader:
-    """Makes frames of the bytes that come."""
+    """Parses incoming bytes into frames."""
 
     def __init__(self) -> None:
         self._bytes = bytearray()
@@ -55,7 +55,7 @@ class Reader:
             if self._needed == _LENGTH.size:
                 (size,) = _LENGTH.unpack_from(self._bytes)
                 if not _FIXED <= size <= _MAX_FRAME:
-                    raise ProtocolError(f"a frame of {size} bytes")
+                    raise ProtocolError(f"invalid frame length: {size} bytes")
                 self._needed += size
                 continue
             frame = _parse(memoryview(self._bytes)[: self._needed])
@@ -75,10 +75,10 @@ def _parse(view: memoryview) -> Frame:
             or head_size > _MAX_HEAD
             or start + head_size > len(view)
         ):
-            raise ProtocolError("a frame that is not as the protocol describes")
+            raise ProtocolError("malformed frame")
         lengths = struct.unpack_from(f"<{count}I", view, _HEADER.size)
         if start + head_size + sum(lengths) != len(view):
-            raise ProtocolError("a frame whose lengths do not add up")
+            raise ProtocolError("frame lengths do not add up")
         head = bytes(view[start : start + head_size])
         position = start + head_size
         blobs = []

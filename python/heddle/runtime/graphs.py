@@ -1,4 +1,4 @@
-"""The project's graphs, ready to be run: each with the run's own saver and store."""
+"""The project's graphs, ready to run: each with the run's own saver and store."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Graph = Pregel[Any, Any, Any, Any]
 
 
 class User(dict[str, Any]):
-    """Who made the request: members as keys and as attributes."""
+    """The authenticated user: members as keys and as attributes."""
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -63,7 +63,7 @@ class Entry:
     async def open(
         self, config: dict[str, Any], scope: Scope, access: str, context: Any = None
     ) -> AsyncIterator[Graph]:
-        """The graph, made with this config if a function makes it."""
+        """The graph; a factory builds it with this config."""
         if self._source.compiled is not None:
             yield self._source.compiled
             return
@@ -89,7 +89,7 @@ def _server_runtime(config: dict[str, Any], scope: Scope, access: str, context: 
 
 
 def bind(graph: Graph, graph_id: str, scope: Scope, serde: CanonicalSerializer) -> Graph:
-    """The same graph with this run's saver and store. Cheap: it is done for every run."""
+    """The same graph with this run's saver and store. Cheap: done for every run."""
     bound = object.__new__(type(graph))
     bound.__dict__.update(graph.__dict__)
     bound.checkpointer = RuntimeSaver(scope, serde)
@@ -100,9 +100,9 @@ def bind(graph: Graph, graph_id: str, scope: Scope, serde: CanonicalSerializer) 
 
 
 def context_of(graph: Graph, context: Any, configurable: dict[str, Any]) -> Any:
-    """The run's context: without members that the graph's schema does not know.
+    """The run's context, without members that the graph's schema lacks.
 
-    Clients that know no context give its members in the configurable.
+    Clients without context support pass its members in the configurable.
     """
     schema = graph.context_schema
     if schema is None:
@@ -113,7 +113,7 @@ def context_of(graph: Graph, context: Any, configurable: dict[str, Any]) -> Any:
     if isinstance(context, dict):
         return context if not names else {k: v for k, v in context.items() if k in names}
     if context is None:
-        # A schema whose members all have defaults is a context of its own.
+        # A schema whose members all have defaults yields a context without input.
         try:
             return schema()
         except Exception:

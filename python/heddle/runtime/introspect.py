@@ -1,4 +1,4 @@
-"""What is asked of a graph without running it: updates, drawings, subgraphs."""
+"""Operations on a graph other than runs: updates, drawings, subgraphs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _update(update: dict[str, Any]) -> StateUpdate:
 
 
 async def update(worker: Worker, call: Call) -> Reply:
-    """Steps that somebody made up, written as the graph itself would."""
+    """Steps of a state update, written as the graph itself would write them."""
     entry = worker.graph(call.head["graph"])
     scope = Scope(worker.link, call.number, str(call.head.get("thread_id") or ""))
     config = _config(call)

@@ -1,8 +1,7 @@
 """The connection to the server: calls in both directions.
 
-Owns the socket instead of a transport, so that a synchronous call made on the
-event loop's own thread (a sync graph inside an async node) can wait for its
-answer without the loop.
+Owns the socket instead of a transport, so that a synchronous call on the event loop's own thread (a
+sync graph inside an async node) can wait for its response without the loop.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ from heddle.runtime import frames
 from heddle.runtime.frames import Frame
 
 _READ = 256 << 10
-_TURN = 0.005  # seconds that a thread waits for the loop before it helps itself
-_FULL = 4 << 20  # bytes that wait to be written before pieces have to wait as well
+_TURN = 0.005  # seconds a thread waits for the loop before it does the loop's work
+_FULL = 4 << 20  # bytes in the send queue above which chunks wait
 
 _CODES = {
     "not_found": -2,
@@ -44,7 +43,7 @@ class Answer(NamedTuple):
 
 
 class ServerError(HeddleError):
-    """The server could not do what the worker asked for."""
+    """The server rejected a call of the worker."""
 
     def __init__(self, message: str, code: int = 0, type: str = "") -> None:
         super().__init__(message, code)
@@ -52,7 +51,7 @@ class ServerError(HeddleError):
 
 
 class Call:
-    """Something that the server asked for. `cancel` is set by whoever works on it."""
+    """A call of the server. The code that handles it sets `cancel`."""
 
     __slots__ = ("number", "head", "blobs", "cancel", "flow", "is_heard", "is_cancelled", "_link")
 
@@ -61,13 +60,13 @@ class Call:
         self.head = head
         self.blobs = frame.blobs
         self.cancel: Callable[[], object] | None = None
-        self.flow: asyncio.Event | None = None  # cleared while the server holds
-        self.is_heard = not head.get("quiet")  # somebody wants pieces
+        self.flow: asyncio.Event | None = None  # cleared while the server holds the stream
+        self.is_heard = not head.get("quiet")  # a client is subscribed to chunks
         self.is_cancelled = False
         self._link = link
 
     def member(self, name: str) -> Any:
-        """A member of the head that may be in a blob instead."""
+        """A member of the head, which may be in a blob instead."""
         value = self.head.get(name)
         if type(value) is dict and len(value) == 1 and "$blob" in value:
             return orjson.loads(self.blobs[value["$blob"]])
@@ -81,7 +80,7 @@ class Call:
         return (flow is not None and not flow.is_set()) or self._link.is_full
 
     async def wait(self) -> None:
-        """Until the server takes pieces again."""
+        """Waits until the server accepts chunks again."""
         if self.flow is not None:
             await self.flow.wait()
         await self._link.drained()
@@ -107,16 +106,15 @@ class _Waiting:
     def __init__(self, future: _Future, on_piece: _OnPiece, on_end: _OnEnd) -> None:
         self.future = future
         self.on_piece = on_piece
-        self.on_end = on_end  # called when the reply is there, wanted or not
+        self.on_end = on_end  # called when the reply arrives, wanted or not
 
 
 class Link:
-    """One connection. All methods but `call_sync` are for the loop's thread.
+    """One connection. All methods except `call_sync` run on the loop's thread.
 
-    The lock guards the socket, what waits to be written and who waits for
-    replies, because a thread that waits in `call_sync` does the loop's part
-    when the loop does not turn: a sync graph that is run on the loop's thread
-    makes it wait for threads that wait for replies.
+    The lock guards the socket, the send queue and the waiting callers, because a thread that waits
+    in `call_sync` does the loop's work while the loop is blocked: a sync graph on the loop's thread
+    blocks it while other threads wait for replies.
     """
 
     def __init__(
@@ -158,13 +156,13 @@ class Link:
         await self._drain.wait()
 
     async def flushed(self) -> None:
-        """Until everything has left."""
+        """Waits until the send queue is empty."""
         while self._queued and not self.closed.done():
             self._empty = self._loop.create_future()
             await self._empty
 
     def send(self, kind: int, number: int, head: bytes, blobs: Sequence[bytes] = ()) -> None:
-        """Frames of one turn of the loop leave in one write."""
+        """Frames of one turn of the loop are sent in one write."""
         if self._is_lost:
             return
         self._append(frames.pack(kind, number, head, blobs))
@@ -186,7 +184,7 @@ class Link:
             self._write()
 
     def _write(self) -> None:
-        """Writes what the socket takes; the loop tells when it takes more."""
+        """Writes as much as the socket accepts; the loop reports when it accepts more."""
         try:
             with self._lock:
                 is_done = self._write_some()
@@ -268,7 +266,7 @@ class Link:
     def _take_reply(self, frame: Frame) -> None:
         waiting = self._waiting.get(frame.number)
         if waiting is None:
-            raise frames.ProtocolError("a reply to a call that nobody made")
+            raise frames.ProtocolError("a reply without a pending call")
         head = orjson.loads(frame.head) if frame.head else {}
         if frame.kind == frames.PIECE:
             if waiting.on_piece is not None:
@@ -303,14 +301,14 @@ class Link:
         return future
 
     def give_up(self, future: asyncio.Future[Answer]) -> None:
-        """Tells the server that nobody waits for the answer any more."""
+        """Notifies the server that the response is no longer needed."""
         for number, each in self._waiting.items():
             if each.future is future:
                 self.send(frames.CANCEL, number, b"{}")
                 break
 
     def call_sync(self, head: bytes, blobs: Sequence[bytes] = ()) -> Answer:
-        """From any thread; on the loop's own, everything else waits meanwhile."""
+        """Runs on any thread; on the loop's own, everything else waits meanwhile."""
         future: concurrent.futures.Future[Answer] = concurrent.futures.Future()
         if not self._start(future, head, blobs, None, None):
             return future.result()
@@ -325,7 +323,7 @@ class Link:
         return future.result()
 
     def _wait_here(self) -> None:
-        """The loop's thread waits for a reply: nothing else happens on it."""
+        """The loop's thread waits for a reply: it does nothing else."""
         if not self._has_writer:
             self._write()
         elif self._rest is not None:
@@ -338,7 +336,7 @@ class Link:
             self._on_readable()
 
     def _help(self) -> None:
-        """The loop may stand still: what belongs to other threads is done by them."""
+        """The loop may be blocked: other threads do their part themselves."""
         error: Exception | None = None
         with self._lock:
             if self._is_lost:
@@ -395,7 +393,7 @@ class Link:
         if self._calls.pop(call.number, None) is not None:
             self.send(frames.ERROR, call.number, orjson.dumps(error))
 
-    # -- the end ---------------------------------------------------------------
+    # -- closing ---------------------------------------------------------------
 
     def close(self) -> None:
         self._close(None)

@@ -1,4 +1,4 @@
-"""Finds what a langgraph.json names: graphs, auth, an app, embeddings."""
+"""Resolves the paths of a langgraph.json: graphs, auth, an app, embeddings."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def prepare(folder: str, dependencies: list[str]) -> None:
 
 
 def load(folder: str, path: str) -> Any:
-    """The object that `./file.py:name` or `module.name:name` means."""
+    """The object of `./file.py:name` or `module.name:name`."""
     where, separator, name = path.rpartition(":")
     if not separator or not where or not name:
-        raise LoadError(f'"{path}" names no variable: write "./file.py:name" or "module:name"')
+        raise LoadError(f'"{path}" has no variable name: write "./file.py:name" or "module:name"')
     module = _module(folder, where)
     found: Any = module
     for part in name.split("."):
@@ -64,7 +64,7 @@ def _module(folder: str, where: str) -> ModuleType:
         return importlib.import_module(where)
     file = os.path.normpath(os.path.join(folder, where))
     if not os.path.isfile(file) or not file.endswith(".py"):
-        raise LoadError(f'there is no Python file "{where}" in {folder}')
+        raise LoadError(f'no Python file "{where}" in {folder}')
     if (name := _importable(file)) is not None:
         return importlib.import_module(name)
     name = "heddle_project_" + "".join(c if c.isalnum() else f"_{ord(c):x}_" for c in os.path.relpath(file, folder))
@@ -74,7 +74,7 @@ def _module(folder: str, where: str) -> ModuleType:
 
 
 def _importable(file: str) -> str | None:
-    """The name under which `import` finds the same file, so that it is loaded once."""
+    """The module name under which `import` finds the same file, so that it is loaded once."""
     folder, name = os.path.split(file[: -len(".py")])
     parts = [] if name == "__init__" else [name]
     while os.path.isfile(os.path.join(folder, "__init__.py")):
@@ -95,7 +95,7 @@ def _importable(file: str) -> str | None:
 def _execute(name: str, file: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
-        raise LoadError(f"{file} is no Python file")
+        raise LoadError(f"{file} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
@@ -110,7 +110,7 @@ def _execute(name: str, file: str) -> ModuleType:
 
 
 class Source:
-    """Where a graph comes from: it is there, or made for each use."""
+    """The source of a graph: loaded once, or built for each use."""
 
     def __init__(self, graph_id: str, value: Any) -> None:
         self.id = graph_id
@@ -134,7 +134,8 @@ class Source:
     async def open(
         self, config: dict[str, Any], runtime: Callable[[], Any]
     ) -> AsyncIterator[Pregel[Any, Any, Any, Any]]:
-        """The graph, for as long as it is used. `runtime` makes what a factory may ask for."""
+        """The graph, for the duration of its use. `runtime` creates the arguments that a factory
+        requests."""
         if self.compiled is not None:
             yield self.compiled
             return
@@ -161,12 +162,12 @@ def _compiled(graph_id: str, value: Any) -> Pregel[Any, Any, Any, Any]:
     if isinstance(value, StateGraph):
         value = value.compile()
     if not isinstance(value, Pregel):
-        raise LoadError(f'the function of "{graph_id}" made {type(value).__name__}, which is no graph')
+        raise LoadError(f'the graph function of "{graph_id}" returned {type(value).__name__}, not a graph')
     return value
 
 
 def _parameters(make: Callable[..., Any]) -> Callable[[Any, Any], dict[str, Any]]:
-    """How a factory is called: with nothing, a config, a runtime, or both."""
+    """The arguments of a factory: none, a config, a runtime, or both."""
     function = make.func if isinstance(make, functools.partial) else make
     parameters = [
         each
@@ -196,7 +197,7 @@ def _parameters(make: Callable[..., Any]) -> Callable[[Any, Any], dict[str, Any]
 
 
 def _names() -> dict[str, Any]:
-    # Annotations that are text may name what is imported for type checkers only.
+    # Text annotations may name imports that exist for type checkers only.
     from langchain_core.runnables import RunnableConfig
 
     names: dict[str, Any] = {"RunnableConfig": RunnableConfig}

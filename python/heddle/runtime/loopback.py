@@ -1,10 +1,10 @@
 """The SDK's client without a URL: `get_client()` in a graph or a route reaches this server.
 
-The SDK imports `langgraph_api.server` and `langgraph_api.asgi_transport`, which LangGraph's own
-server has in its process. Here both are modules that this one makes, and the transport sends
-requests to the server's address. Each carries the pass of the run or route that it comes from: the
-server takes it for the caller. Requests that went through the application's middleware take the
-same way back to the server.
+The SDK imports `langgraph_api.server` and `langgraph_api.asgi_transport`, which exist in the
+process of LangGraph's own server. Here this module defines both, and the transport sends requests
+to the server's address. Each request carries the pass of its run or route: the server treats it as
+the caller's. Requests that went through the application's middleware return to the server the same
+way.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from weakref import WeakKeyDictionary
 import httpx
 
 _HEADER = b"heddle-run-token"
-# Of one connection alone; and the server would compress what is only passed on.
+# Hop-by-hop headers; and no compression of a body that is only passed on.
 _HOPS = frozenset(
     (
         b"accept-encoding",
@@ -37,12 +37,12 @@ _HOPS = frozenset(
 )
 _PACKAGE = "langgraph_api"
 
-# `api` of the server's call that the code works for: {"url", "pass"}.
+# `api` of the current server call: {"url", "pass"}.
 calling: ContextVar[dict[str, Any] | None] = ContextVar("heddle_api", default=None)
 
 
 class Transport(httpx.AsyncBaseTransport):
-    """Sends requests to the server, as the caller of the current run or route."""
+    """Sends requests to the server as the caller of the current run or route."""
 
     def __init__(self, app: Any = None, root_path: str = "", **_: Any) -> None:
         self.app = app  # the SDK sets it
@@ -71,7 +71,7 @@ class Transport(httpx.AsyncBaseTransport):
         return await _connections().handle_async_request(sent)
 
 
-# Connections belong to the event loop that they were made in.
+# Connections belong to the event loop that created them.
 _open: WeakKeyDictionary[Any, httpx.AsyncHTTPTransport] = WeakKeyDictionary()
 
 
@@ -79,14 +79,14 @@ def _connections() -> httpx.AsyncHTTPTransport:
     loop = asyncio.get_running_loop()
     found = _open.get(loop)
     if found is None:
-        # The server itself told the address; its certificate names another host.
+        # The address comes from the server itself; its certificate names another host.
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=100)
         found = _open[loop] = httpx.AsyncHTTPTransport(verify=False, limits=limits)
     return found
 
 
 async def ask_server(scope: dict[str, Any], receive: Any, send: Any) -> None:
-    """An ASGI app: what a route of the server answers to a request that has gone through middleware."""
+    """An ASGI app: the response of a server route to a request that went through middleware."""
     body = b""
     while True:
         message = await receive()
@@ -130,7 +130,7 @@ def _target(scope: dict[str, Any]) -> bytes:
 
 
 def install() -> None:
-    """Before the project's files are imported: clients are often made at the top of a file."""
+    """Runs before the project's files are imported: clients are often created at the top of a file."""
     if importlib.util.find_spec(_PACKAGE) is None:
         package = ModuleType(_PACKAGE, __doc__)
         package.__path__ = []

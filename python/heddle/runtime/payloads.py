@@ -1,10 +1,10 @@
-"""Events that carry configurations and tasks, made fit for clients."""
+"""Filters events that contain configurations and tasks for clients."""
 
 from __future__ import annotations
 
 from typing import Any
 
-# `configurable` holds whatever the request brought, secrets of the graph's code among it.
+# `configurable` holds all members of the request, including secrets of the graph's code.
 _SHOWN = (
     "thread_id",
     "checkpoint_ns",
@@ -19,7 +19,7 @@ MODES = frozenset(("debug", "checkpoints", "tasks"))
 
 
 def tidy(mode: str, chunk: Any) -> Any:
-    """A chunk of one of MODES without what is nobody's business."""
+    """A chunk of one of MODES without private members."""
     if not isinstance(chunk, dict):
         return chunk
     if mode == "checkpoints":

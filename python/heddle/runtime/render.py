@@ -1,4 +1,4 @@
-"""JSON for clients: what a graph made, as LangGraph's own server writes it."""
+"""JSON for clients: values of a graph, as LangGraph's own server renders them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MAX_DEPTH = 200
 
 
 def render(value: Any) -> bytes:
-    """The value as JSON. Never fails: what has no form of its own is its `str()`."""
+    """The value as JSON. Never fails: a value without a JSON form becomes its `str()`."""
     try:
         return orjson.dumps(value, _default, _OPTIONS)
     except (TypeError, ValueError, RecursionError):
@@ -36,7 +36,7 @@ def render(value: Any) -> bytes:
 
 
 def _message(obj: Any) -> Any:
-    # The members in the order of the class, as model_dump() gives them, without its cost.
+    # The members in the order of the class, as model_dump() returns them, at lower cost.
     extra = obj.__pydantic_extra__
     return {**obj.__dict__, **extra} if extra else obj.__dict__
 
@@ -99,7 +99,7 @@ def _default(obj: Any) -> Any:
 
 
 def _object(obj: Any) -> Any:
-    """An object of any other class, as something plainer."""
+    """Converts an object of any other class to a simpler one."""
     if isinstance(obj, type):
         return f"{obj.__module__}.{obj.__qualname__}"
     if callable(dump := getattr(obj, "model_dump", None)):
@@ -139,7 +139,7 @@ def _key(key: Any) -> str:
 
 
 def _plain(value: Any, depth: int) -> Any:
-    """The slow way, for what orjson refuses."""
+    """The slow path, for values that orjson rejects."""
     if depth > _MAX_DEPTH:
         return _text(type(value).__name__)
     if isinstance(value, str):

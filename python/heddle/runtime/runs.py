@@ -1,4 +1,4 @@
-"""Runs: a graph is streamed, and its events are sent as pieces."""
+"""Runs: streams a graph and sends its events as chunks."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from heddle.runtime.worker import Worker
 
 _INTERRUPT = "__interrupt__"
-_ALWAYS = ("updates", "values")  # how the run ends is read from these
+_ALWAYS = ("updates", "values")  # the result of the run is read from these
 _heads: dict[tuple[str, str], bytes] = {}
 _MAX_HEADS = 1000
 
 
 def piece_head(mode: str, ns: str) -> bytes:
-    """`{"mode":…,"ns":…}`: few of them are ever needed."""
+    """`{"mode":…,"ns":…}`: only a few distinct ones occur."""
     if ns:
         return orjson.dumps({"mode": mode, "ns": ns})
     head = _heads.get((mode, ns))
@@ -43,7 +43,7 @@ def piece_head(mode: str, ns: str) -> bytes:
 
 
 def command_of(command: dict[str, Any]) -> Command[Any]:
-    """A command of the HTTP API as LangGraph's."""
+    """Converts a command of the HTTP API to LangGraph's."""
     goto = command.get("goto")
     if goto is None:
         goto = []
@@ -62,7 +62,7 @@ def command_of(command: dict[str, Any]) -> Command[Any]:
 
 
 def says_nothing(command: dict[str, Any]) -> bool:
-    """LangGraph fails with such a command; the thread goes on from where it is instead."""
+    """LangGraph fails with such a command; the thread continues from its state instead."""
     return command.get("resume") is None and not command.get("update") and not command.get("goto")
 
 
@@ -74,7 +74,7 @@ def _send(value: dict[str, Any]) -> Send:
 
 
 class Run:
-    """One call of `run`."""
+    """One `run` call."""
 
     def __init__(self, worker: Worker, call: Call) -> None:
         head = call.head
@@ -89,7 +89,7 @@ class Run:
         self._tokens = 0
 
     async def work(self) -> None:
-        """Runs the graph; the call ends, whatever happens."""
+        """Runs the graph; the call always ends with a response."""
         told: dict[str, Any]
         current.set(self._scope)
         calling.set(self._call.head.get("api"))
@@ -97,7 +97,7 @@ class Run:
             await self._stream()
             told = {"status": "done" if self._interrupts is None else "interrupted"}
         except asyncio.CancelledError as error:
-            # A node may raise it by itself, too.
+            # A node may also raise it itself.
             told = (
                 {"status": "cancelled"}
                 if self._call.is_cancelled
@@ -124,7 +124,7 @@ class Run:
         return told
 
     def _output(self) -> bytes | None:
-        """The last values; as an interrupted `ainvoke` returns them where there are questions."""
+        """The last values; with interrupts, as an interrupted `ainvoke` returns them."""
         latest = self._latest
         if self._interrupts and isinstance(latest, dict):
             return render({**latest, _INTERRUPT: self._interrupts})
@@ -169,7 +169,7 @@ class Run:
                     await call.wait()
 
     async def _stream_events(self, graph: Graph, config: Any, arguments: dict[str, Any]) -> None:
-        """`events` is `astream_events`; the other modes are found among its events."""
+        """`events` is `astream_events`; the other modes are extracted from its events."""
         run_id = str(config.get("run_id") or "")
         stream: Any = graph.astream_events(self._input(), config, version="v2", **arguments)
         async with aclosing(stream) as events:

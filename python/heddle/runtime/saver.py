@@ -21,11 +21,11 @@ from heddle._saver import CodecSaver, config_of
 from heddle.runtime.link import Answer, Link
 from heddle.serializer import CanonicalSerializer
 
-_MOST_BLOBS = 4000  # of a frame's that are used; a little less than there may be
+_MOST_BLOBS = 4000  # blobs used of a frame; slightly below the limit
 
 
 class Scope:
-    """For which of the server's calls a graph works, and what it has asked for meanwhile."""
+    """The server call of a graph, and its pending requests."""
 
     __slots__ = ("link", "number", "thread_id", "_open", "_idle", "_keys")
 
@@ -38,7 +38,7 @@ class Scope:
         self._keys: dict[str, int] = {}
 
     def next_key(self, place: str) -> str:
-        """Names the calls made at a place of the graph, in their order."""
+        """Names the calls made at a position of the graph, in their order."""
         count = self._keys[place] = self._keys.get(place, 0) + 1
         return f"{place}#{count}"
 
@@ -55,7 +55,7 @@ class Scope:
             self._idle.set_result(None)
 
     async def settle(self) -> None:
-        """Until everything that was asked for is answered."""
+        """Waits until all requests are answered."""
         while self._open:
             self._idle = asyncio.get_running_loop().create_future()
             await self._idle
@@ -64,7 +64,7 @@ class Scope:
 class RuntimeSaver(CodecSaver):
     """Reads and writes the checkpoints of one run's thread through the server.
 
-    Sync methods may be called from any thread, the event loop's own included.
+    Sync methods may run on any thread, including the event loop's.
     """
 
     def __init__(self, scope: Scope, serde: CanonicalSerializer) -> None:
@@ -261,7 +261,7 @@ class RuntimeSaver(CodecSaver):
         blobs = answer.blobs
         found: dict[str, Any] = {}
         for name, history in answer.head["channels"].items():
-            # The loop wants (task id, channel, value), as in pending writes.
+            # The loop needs (task id, channel, value), as in pending writes.
             entry: dict[str, Any] = {
                 "writes": [
                     (task_id, name, loads((kind, _blob(blob, blobs))))
@@ -315,7 +315,7 @@ def _next_page(head: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any] |
 
 
 def _attach(value: tuple[str, bytes], blobs: list[bytes]) -> tuple[str, int | str]:
-    """The type, and the number of the blob: or text, where a frame would have too many."""
+    """The type, and the index of the blob, or the text when a frame would have too many blobs."""
     kind, data = value
     if len(blobs) >= _MOST_BLOBS and kind in ("hd1", "json"):
         return kind, data.decode()

@@ -1,4 +1,4 @@
-"""The store of graphs (`BaseStore`): items are the server's."""
+"""The store of graphs (`BaseStore`): the server keeps its items."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from heddle.runtime.saver import Scope
 
 
 class RuntimeStore(BaseStore):
-    """Items of whoever the run belongs to, through the server."""
+    """Items of the run's user, through the server."""
 
     supports_ttl = True
 

@@ -1,4 +1,4 @@
-"""What is told of a graph: its structure, its schemas, its drawing."""
+"""Describes a graph: its structure, its schemas, its drawing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pydantic import BaseModel, RootModel, create_model
 
 _PREVIOUS = "__previous__"
 _MAX_DEPTH = 20
-# Members of `configurable` that are LangGraph's own business.
+# Members of `configurable` that LangGraph sets itself.
 _HIDDEN = (
     "thread_id",
     "checkpoint_id",
@@ -27,7 +27,7 @@ _HIDDEN = (
     "__pregel_task_id",
 )
 
-# Those that need no look at the channel's type.
+# Reducers that are recognized without the channel's type.
 _OPERATORS: dict[Any, str] = {
     operator.add: "add",
     max: "max",
@@ -38,7 +38,7 @@ Graph = Pregel[Any, Any, Any, Any]
 
 
 def structure(graph: Graph, depth: int = 0) -> dict[str, Any]:
-    """What the server needs to read the graph's checkpoints by itself."""
+    """The structure that the server needs to read the graph's checkpoints."""
     subgraphs = dict(graph.get_subgraphs()) if depth < _MAX_DEPTH else {}
     is_functional = _PREVIOUS in graph.channels and not isinstance(graph, CompiledStateGraph)
     return {
@@ -67,7 +67,7 @@ def structure(graph: Graph, depth: int = 0) -> dict[str, Any]:
 
 
 def _reducers(graph: Graph) -> dict[str, str]:
-    """Channels that take values as a reducer of the server's own does."""
+    """Channels with a reducer that the server implements."""
     found: dict[str, str] = {}
     for name, channel in graph.channels.items():
         if isinstance(channel, BinaryOperatorAggregate):
@@ -90,7 +90,7 @@ def _reducer(channel: BinaryOperatorAggregate[Any]) -> str | None:
 
 
 def _initial(graph: Graph) -> dict[str, Any]:
-    """What channels have before anything is written to them."""
+    """The initial values of channels."""
     found: dict[str, Any] = {}
     for name, channel in graph.channels.items():
         if isinstance(channel, BaseChannel):
@@ -98,7 +98,7 @@ def _initial(graph: Graph) -> dict[str, Any]:
                 value = channel.get()
                 orjson.dumps(value, option=orjson.OPT_PASSTHROUGH_DATACLASS)
             except Exception:
-                continue  # nothing, or not JSON
+                continue  # no value, or not JSON
             if value is not None:
                 found[name] = value
     return found
@@ -123,7 +123,7 @@ def _is_deferred(graph: Graph, name: str) -> bool:
 
 
 def schemas(graph: Graph) -> dict[str, Any]:
-    """JSON Schemas; null for what has none, or cannot be described."""
+    """JSON Schemas; null where there is none, or where it cannot be described."""
     return {
         "input": _try(graph.get_input_jsonschema),
         "output": _try(graph.get_output_jsonschema),

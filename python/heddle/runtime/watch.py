@@ -1,4 +1,4 @@
-"""Looks after files that change, and after an event loop that does not turn."""
+"""Watches changing files and detects a blocked event loop."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ from collections.abc import Iterable
 
 from heddle.runtime.errors import is_library, log
 
-_POLL = 0.5  # seconds between looks at the files
+_POLL = 0.5  # seconds between scans of the files
 _BEAT = 0.5
 _BLOCKED = 2.0  # seconds after which a loop counts as blocked
 
 
 class Files:
-    """The Python files of a project: those loaded, and their neighbours.
+    """The Python files of a project: the loaded ones and their neighbours.
 
-    Loading began at `since`, in nanoseconds: what was written later may not
-    have been read.
+    Loading started at `since`, in nanoseconds: a file written later may not have been read.
     """
 
     def __init__(self, folder: str, others: Iterable[str], since: int) -> None:
@@ -30,7 +29,7 @@ class Files:
         self._seen = {file: moment for file, moment in self._look().items() if moment < since}
 
     def changed(self) -> list[str]:
-        """Files that changed, came or went since the last look."""
+        """Files that were changed, added or removed since the last scan."""
         now = self._look()
         before, self._seen = self._seen, now
         return sorted(file for file in before.keys() | now.keys() if before.get(file) != now.get(file))
@@ -50,7 +49,7 @@ class Files:
                         if entry.name.endswith(".py"):
                             times[entry.path] = entry.stat().st_mtime_ns
             except OSError:
-                continue  # gone meanwhile
+                continue  # deleted meanwhile
         return times
 
 
@@ -62,7 +61,7 @@ async def wait_for_change(files: Files) -> list[str]:
 
 
 class Watchdog:
-    """Says where the code is that keeps the event loop from turning."""
+    """Reports the location of the code that blocks the event loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop

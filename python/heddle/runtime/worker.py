@@ -1,4 +1,4 @@
-"""The worker: says hello, loads the project, and does what the server asks for."""
+"""The worker: sends hello, loads the project, and serves calls of the server."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ from heddle.runtime.watch import Files, Watchdog, wait_for_change
 from heddle.serializer import CanonicalSerializer
 
 PROTOCOL = 1
-_STOP_LIMIT = 2.0  # seconds that cancelled runs have to clean up when the server is gone
-_MAKE_LIMIT = 20.0  # seconds that a factory has to make a graph for a look at it
+_STOP_LIMIT = 2.0  # seconds cancelled runs have to clean up when the server is gone
+_MAKE_LIMIT = 20.0  # seconds a factory has to build a graph for inspection
 _THREADS = 64  # for nodes that are plain functions
 
 Reply = tuple[bytes, tuple[bytes, ...]]
 
 
 def connect(environment: dict[str, str]) -> socket.socket:
-    """To the server that the environment names."""
+    """Connects to the server named by the environment."""
     if path := environment.get("HEDDLE_RUNTIME_SOCKET"):
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         sock.connect(path)
@@ -85,10 +85,10 @@ class Worker:
             )
         }
 
-    # -- life ------------------------------------------------------------------
+    # -- lifetime --------------------------------------------------------------
 
     async def serve(self, key: str, on_ready: Callable[[], None] | None = None) -> None:
-        """Until the server goes, or has drained the worker."""
+        """Runs until the server closes the connection, or has drained the worker."""
         answer = await self.link.call(
             orjson.dumps(
                 {
@@ -107,8 +107,8 @@ class Worker:
         self.folder = self.project["folder"]
         self.serde = _serializer(self.project.get("serde") or {})
         if self.project.get("reload"):
-            # Python would take what it has compiled for the code of a file that was changed within
-            # the same second and is as long as before.
+            # Python would use stale bytecode for a file that was changed within the same second and
+            # has the same length.
             sys.dont_write_bytecode = True
         since = time.time_ns()
         await self.link.call(render(await self._load()))
@@ -119,7 +119,7 @@ class Worker:
         await self.link.closed
 
     async def stop(self) -> None:
-        """Cancels what is still at work, because nobody is left to hear of it."""
+        """Cancels running calls, because the server is gone."""
         for task in self._tasks:
             task.cancel()
         if self._tasks:
@@ -130,7 +130,7 @@ class Worker:
     # -- loading ---------------------------------------------------------------
 
     async def _load(self) -> dict[str, Any]:
-        """Loads everything; says what is there, and what failed and why."""
+        """Loads everything; reports the loaded parts, and the failures with their reasons."""
         loader.prepare(self.folder, self.project.get("dependencies") or [])
         loopback.install()
         told: dict[str, Any] = {"op": "ready", "graphs": {}}
@@ -157,12 +157,12 @@ class Worker:
             return await load()
         except (Exception, SystemExit) as error:
             told = describe(error)
-            log(f"{what} cannot be loaded\n{told.get('traceback') or told['message']}")
+            log(f"cannot load {what}\n{told.get('traceback') or told['message']}")
             self._broken.append(str(told.get("file", "")))
             return {"error": told}
 
     async def _import(self, path: str) -> Any:
-        # On another thread: a module may run an event loop of its own when it is imported.
+        # On another thread: a module may run its own event loop when it is imported.
         return await self.loop.run_in_executor(None, loader.load, self.folder, path)
 
     async def _load_graph(self, graph_id: str, path: str) -> dict[str, Any]:
@@ -206,9 +206,9 @@ class Worker:
         try:
             return await asyncio.wait_for(self._make(entry, config), _MAKE_LIMIT)
         except Exception as error:
-            # It may need what only a run has.
+            # It may need data that only a run has.
             told = describe(error)
-            log(f"graph {entry.id} cannot be made without a run: {told['type']}: {told['message']}")
+            log(f"cannot build graph {entry.id} without a run: {told['type']}: {told['message']}")
             return {"structure": None, "schemas": None, "runtime_only": True}
 
     async def _make(self, entry: Entry, config: dict[str, Any]) -> dict[str, Any]:
@@ -223,9 +223,9 @@ class Worker:
         failure = self._failures.get(graph_id)
         if failure is not None:
             raise LoadError(f'graph "{graph_id}" cannot be loaded: {failure["type"]}: {failure["message"]}')
-        raise LoadError(f'there is no graph "{graph_id}"')
+        raise LoadError(f'no graph "{graph_id}"')
 
-    # -- what the server asks for ------------------------------------------------
+    # -- calls of the server -----------------------------------------------------
 
     def _on_call(self, call: Call) -> None:
         op = call.head.get("op")
@@ -245,7 +245,7 @@ class Worker:
         task.add_done_callback(self._tasks.discard)
 
     def _keep(self, work: Coroutine[Any, Any, None]) -> None:
-        # Beside the calls: draining does not wait for it.
+        # Separate from the calls: draining does not wait for it.
         task = self.loop.create_task(work)
         self._others.add(task)
         task.add_done_callback(self._others.discard)
@@ -294,7 +294,7 @@ def _version(package: str) -> str:
 
 
 def _serializer(settings: dict[str, Any]) -> CanonicalSerializer:
-    """With what `checkpointer.serde` says of values that the canonical encoding cannot express."""
+    """Uses `checkpointer.serde` for values that the canonical encoding cannot express."""
     known = inspect.signature(JsonPlusSerializer.__init__).parameters
     arguments: dict[str, Any] = {}
     for name in ("allowed_json_modules", "allowed_msgpack_modules", "pickle_fallback"):
@@ -310,7 +310,7 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(line_buffering=True, errors="backslashreplace")
     environment = dict(os.environ)
-    # Nothing that the worker starts should have it.
+    # Hide it from programs that the worker starts.
     key = os.environ.pop("HEDDLE_RUNTIME_KEY", "")
     loop = _new_loop()
     loop.set_default_executor(ThreadPoolExecutor(_THREADS, "heddle-node"))
@@ -318,7 +318,7 @@ def main() -> None:
     status = loop.run_until_complete(_run(environment, loop, key))
     sys.stdout.flush()
     sys.stderr.flush()
-    # Threads of nodes that do not end must not keep the process alive.
+    # Threads of hanging nodes must not keep the process alive.
     os._exit(status)
 
 
@@ -326,7 +326,7 @@ async def _run(environment: dict[str, str], loop: asyncio.AbstractEventLoop, key
     try:
         worker = Worker(connect(environment), loop)
     except OSError as error:
-        log(f"there is no connection to the server: {error}")
+        log(f"cannot connect to the server: {error}")
         return 1
     try:
         await worker.serve(key, lambda: _settle(loop))
@@ -339,7 +339,7 @@ async def _run(environment: dict[str, str], loop: asyncio.AbstractEventLoop, key
 
 
 def _settle(loop: asyncio.AbstractEventLoop) -> None:
-    # What is loaded stays: the collector need not look at it again and again.
+    # Loaded objects stay: exempt them from garbage collection.
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)
@@ -347,7 +347,7 @@ def _settle(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def _new_loop() -> asyncio.AbstractEventLoop:
-    """uvloop's where it is installed: it is faster."""
+    """uvloop if it is installed: it is faster."""
     try:
         module: Any = importlib.import_module("uvloop")
     except ImportError:
