@@ -1,5 +1,5 @@
-/* Remembers one turn of a conversation and reads it back.
- * cc examples/remember.c -o remember $(pkg-config --cflags --libs heddle) && ./remember */
+/* Stores one turn of a conversation and reads it back. cc examples/remember.c -o remember
+ * $(pkg-config --cflags --libs heddle) && ./remember */
 #include <heddle.h>
 #include <stdio.h>
 

@@ -18,7 +18,7 @@ BACKENDS = ["memory", "sqlite", "postgresql"]
 
 
 def fresh_url(backend: str, directory: Path) -> str:
-    """A database that nobody has used."""
+    """An unused database."""
     if backend == "memory":
         return "memory:"
     if backend == "sqlite":

@@ -75,8 +75,8 @@ def script(function: Script) -> Script:
 
 # -- conversations -------------------------------------------------------------
 #
-# All messages have ids: LangGraph gives one to those without while they are on
-# their way to the saver, so that whether it is stored is a matter of luck.
+# All messages have ids: LangGraph assigns missing ids while messages are on their way to the saver,
+# so whether they are stored is not deterministic.
 
 
 def agent(state: MessagesState) -> dict[str, Any]:
@@ -142,7 +142,7 @@ async def time_travel(run: Runner) -> list[Any]:
     await run.invoke({"messages": [HumanMessage("two", id="h2")]})
     history = await run.history()
     results = [len(history)]
-    # Replay from the middle, then a fork with other words, then on along the fork.
+    # Replay from the middle, then a fork with another text, then continue along the fork.
     middle = history[len(history) // 2]
     results.append(await run.invoke(None, middle.config))
     fork = await run.update(middle.config, {"messages": [HumanMessage("other", id="h3")]})
@@ -186,8 +186,8 @@ async def parallel_sends(run: Runner) -> list[Any]:
 
 @script
 async def join_and_defer(run: Runner) -> list[Any]:
-    # LangGraph hands the live set of a join to the saver when the put before has ended; if that
-    # is not awaited, the set has grown meanwhile and how much of it is stored is a matter of luck.
+    # LangGraph passes the live set of a join to the saver when the previous put has ended; if that
+    # is not awaited, the set grows meanwhile and the stored part is not deterministic.
     if run.durability == "async":
         run.durability = "sync"
     builder = StateGraph(Sum)
@@ -224,7 +224,7 @@ async def commands(run: Runner) -> list[Any]:
     return results
 
 
-# -- questions -----------------------------------------------------------------
+# -- interrupts ----------------------------------------------------------------
 
 
 class Form(TypedDict, total=False):
@@ -258,7 +258,7 @@ async def two_questions(run: Runner) -> list[Any]:
     results.append(await run.invoke(Command(resume="Ada")))
     results.append((await run.state()).tasks)
     results.append(await run.invoke(Command(resume=36)))
-    # The same questions in a second run, answered by id.
+    # The same interrupts in a second run, answered by id.
     results.append(await run.invoke({"log": ["again"]}))
     id = (await run.state()).tasks[0].interrupts[0].id
     results.append(await run.invoke(Command(resume={id: "Bob"})))

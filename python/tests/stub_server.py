@@ -1,4 +1,4 @@
-"""The server's end of the runtime protocol, on a thread of its own, with everything in dicts.
+"""The server's end of the runtime protocol, on a separate thread, with everything in dicts.
 
 Written from docs/runtime.md and not with the worker's own code, so that the two check each other.
 """
@@ -31,7 +31,7 @@ def encode(kind: int, number: int, head: Any, blobs: Any = ()) -> bytes:
 
 @dataclass
 class Ended:
-    """How a call ended, and what came before."""
+    """The result of a call, and its chunks."""
 
     kind: int = 0
     head: dict[str, Any] = field(default_factory=dict)
@@ -162,7 +162,7 @@ class Thread:
 
 
 class StubServer:
-    """`project` is what the worker is told when it says hello."""
+    """`project` is the server's response to hello."""
 
     def __init__(self, project: dict[str, Any], key: str = "key") -> None:
         self.socket, self.worker_end = socket.socketpair()

@@ -113,7 +113,8 @@ async def test_200_at_once(asaver: HeddleSaver) -> None:
 
 
 def commits(wal: bytes) -> int:
-    """How many transactions SQLite's write-ahead log holds: their last frames tell the size of the file."""
+    """The number of transactions in SQLite's write-ahead log: their last frames contain the size of
+    the file."""
     size, salt = int.from_bytes(wal[8:12], "big"), wal[16:24]
     frames = [wal[start : start + 16] for start in range(32, len(wal), 24 + size)]
     return sum(frame[8:] == salt and any(frame[4:8]) for frame in frames)
@@ -127,7 +128,8 @@ async def test_concurrent_puts_are_committed_together(tmp_path: Path) -> None:
         before = commits((tmp_path / "a.db-wal").read_bytes())
         assert before >= 20
         with contextlib.closing(sqlite3.connect(tmp_path / "a.db", isolation_level=None)) as other:
-            other.execute("BEGIN IMMEDIATE")  # nothing can be committed until all of them are there
+            # nothing can be committed until all of them have arrived
+            other.execute("BEGIN IMMEDIATE")
             puts = asyncio.gather(*(aput(saver, config(f"many{n}"), {"a": n}) for n in range(200)))
             await asyncio.sleep(0)
             other.execute("ROLLBACK")
@@ -182,7 +184,7 @@ async def test_cancelled_calls(asaver: HeddleSaver) -> None:
         results = await asyncio.gather(*tasks, return_exceptions=True)
         assert sum(isinstance(result, asyncio.CancelledError) for result in results) >= 10
         assert not [r for r in results if isinstance(r, Exception)]
-    # What was cancelled is stored or not, but whole.
+    # A cancelled write is stored completely or not at all.
     async for item in asaver.alist(None):
         assert item.checkpoint["channel_values"] == {"a": "x" * 100}
     await asaver.acheck()
@@ -274,7 +276,7 @@ async def test_opening_happens_off_the_loop(url: str) -> None:
     assert saver._handle.store is None
     async with saver:
         assert saver._handle.store is not None
-    # Without `async with` the first call opens; several at once open one.
+    # Without `async with` the first call opens the store; concurrent calls open one store.
     saver = HeddleSaver.from_conn_string(url)
     await asyncio.gather(*(aput(saver, config(f"t{n}"), {"a": n}) for n in range(10)))
     assert len([info async for info in saver.alist_threads()]) == 10
@@ -293,7 +295,7 @@ async def test_opening_fails_clearly() -> None:
 
 
 def test_many_loops(url: str) -> None:
-    """One saver for event loops in several threads, each closed with calls still under way."""
+    """One saver for event loops in several threads, each closed with pending calls."""
     saver = HeddleSaver(url)
     failures: list[BaseException] = []
 

@@ -11,7 +11,7 @@ from heddle import HeddleSaver
 from langgraph.checkpoint.conformance import checkpointer_test, validate
 from langgraph.checkpoint.conformance.capabilities import Capability
 
-# Releases differ: those that know delta channels have 8 tests more.
+# Releases differ: those with delta channels have 8 more tests.
 COUNTS = {
     "put": 17,
     "put_writes": 10,

@@ -54,7 +54,7 @@ class Plain:
 
 
 def difference(a: Any, b: Any, path: str = "") -> str | None:
-    """Where two plain data differ, for a readable failure."""
+    """The differences of two plain values, for a readable failure."""
     if isinstance(a, list | tuple) and isinstance(b, list | tuple) and len(a) == len(b):
         for i, (left, right) in enumerate(zip(a, b, strict=True)):
             if found := difference(left, right, f"{path}/{i}"):

@@ -1,8 +1,8 @@
-"""A conversation costs what was said: a one-node chat, 1 KiB + 1 KiB a turn.
+"""The storage of a conversation grows with its messages: a one-node chat, 1 KiB + 1 KiB a turn.
 
-The stock savers hold 98 MB (PostgreSQL) and 147 MB (SQLite) after 200 such turns and
-25 times that after 1,000. HEDDLE_TEST_TURNS=1000 measures those, too; most of the time is spent in
-LangGraph, which grows with the square of the turns.
+The stock savers hold 98 MB (PostgreSQL) and 147 MB (SQLite) after 200 such turns and 25 times that
+after 1,000. HEDDLE_TEST_TURNS=1000 measures those, too; most of the time is spent in LangGraph,
+which grows with the square of the turns.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Chat:
         return HeddleSaver(self.url, serde=self.serde) if self.serde else HeddleSaver(self.url)
 
     def talk(self, turns: int, thread: str = "chat") -> int:
-        """Goes on for so many turns; returns the length of the conversation."""
+        """Continues for so many turns; returns the length of the conversation."""
         with self.open() as saver:
             builder = StateGraph(State)
             builder.add_node("agent", lambda state: {"messages": AIMessage(self.text())})

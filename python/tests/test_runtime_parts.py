@@ -255,7 +255,7 @@ def test_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "new.py").unlink()
     assert files.changed() == [str(tmp_path / "new.py")]
     assert files.changed() == []
-    # Written while it was loaded.
+    # Written while it was being loaded.
     assert Files(str(tmp_path), [str(named)], named.stat().st_mtime_ns).changed() == [str(named)]
 
 

@@ -1,4 +1,4 @@
-"""A worker on a stub of the server: its graphs give what they give in process."""
+"""A worker on a stub of the server: its graphs give the same results as in process."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ async def serve(project: dict[str, Any]) -> tuple[Served, asyncio.Task[None]]:
 
 @pytest.fixture
 async def served(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Callable[..., Any]]:
-    """served(project): what the worker of the project says and does."""
+    """served(project): a running worker of the project."""
     opened = []
     monkeypatch.setattr(sys, "path", [*sys.path])
     modules = set(sys.modules)
@@ -129,7 +129,7 @@ async def served(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Callable[...,
     yield start
     for each, task in opened:
         each.server.close()
-        # A test may be over before the answer to `ready` is read.
+        # A test may end before the response to `ready` is read.
         await asyncio.gather(task, return_exceptions=True)
         await each.worker.stop()
     for name in set(sys.modules) - modules:
@@ -140,7 +140,7 @@ async def served(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Callable[...,
 
 @pytest.fixture
 def write(tmp_path: Path) -> Callable[..., dict[str, Any]]:
-    """write(files, graphs=…): a project in a folder of its own."""
+    """write(files, graphs=…): a project in its own folder."""
 
     def make(files: dict[str, str], **members: Any) -> dict[str, Any]:
         for name, text in files.items():
@@ -256,7 +256,7 @@ async def test_cancel(served: Callable[..., Any]) -> None:
     pending.tell(CANCEL)
     ended = await there.wait(pending)
     assert ended.head["status"] == "cancelled"
-    # What was done stays: the run goes on from there.
+    # Stored steps stay: the run continues from there.
     ended = await there.run("slow", input={"seconds": 0})
     assert ended.output["log"] == ["begun", "begun", "waited"]
 
@@ -275,7 +275,7 @@ async def test_hold(served: Callable[..., Any], write: Callable[..., Any]) -> No
     assert ended.head["status"] == "done" and len(ended.events("custom")) == 10
     pending = there.server.run("g", "t2", input={"seconds": 0}, modes=["custom"])
     pending.tell(HOLD)
-    # Nothing comes while it is held, however long: the answer to a later call is first.
+    # No chunk arrives while it is held: the response to a later call comes first.
     assert (await there.call("ping")).kind == ANSWER
     assert len(pending.ended.pieces) <= 1 and not pending.ended.kind
     pending.tell(GO)
@@ -490,7 +490,7 @@ builder = StateGraph(State).add_node(first).add_node(second).add_edge(START, "fi
     ended = await there.run("g", "asks", input={"a": {"say": "ask"}})
     error = ended.head["error"]
     assert (error["type"], error["message"]) == ("DelegateError", 'assistant "other": its run is interrupted')
-    # A run that is cancelled gives up what it waits for.
+    # A cancelled run cancels its pending calls.
     there.server.silent.add("delegate")
     pending = there.server.run("g", "waits", input={"a": {}})
     await asyncio.to_thread(there.server.asked_silently.get, True, 60)
@@ -520,7 +520,7 @@ async def test_changed_files(served: Callable[..., Any], write: Callable[..., An
     path = Path(project["folder"]) / "helper.py"
     deadline = time.monotonic() + 60
     while there.server.changed.empty():
-        # Written again until it is seen: the first look at the files may come after a write.
+        # Written again until it is detected: the first scan of the files may come after a write.
         path.write_text(f"graph = None  # {time.monotonic()}\n")
         assert time.monotonic() < deadline
         await asyncio.sleep(0.2)

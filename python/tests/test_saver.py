@@ -1,4 +1,4 @@
-"""What the saver stores and gives back, on every database."""
+"""Storing and reading by the saver, on every database."""
 
 from __future__ import annotations
 
@@ -239,7 +239,7 @@ def test_what_comes_back(saver: HeddleSaver) -> None:
     assert found.config == config(id=second["id"])
     assert found.parent_config == where
     assert found.pending_writes == []
-    # n is not new, so its value is the one that its version had before.
+    # n is not new, so it keeps the value of its earlier version.
     assert found.checkpoint == {**second, "channel_values": {"m": ["other"], "n": None}}
 
     found = saver.get_tuple({"configurable": {"thread_id": "t", "checkpoint_id": first["id"]}})
@@ -352,7 +352,7 @@ def test_later_changes_are_not_stored(saver: HeddleSaver) -> None:
     assert found is not None
     assert found.checkpoint["channel_values"] == {"m": [HumanMessage("before")], "d": {"k": [1]}}
     assert found.pending_writes == [("task", "m", [HumanMessage("before")])]
-    # And what was read belongs to the reader.
+    # The reader owns the values that it read.
     found.checkpoint["channel_values"]["m"].clear()
     again = saver.get_tuple(config())
     assert again is not None and again.checkpoint["channel_values"]["m"]
@@ -467,7 +467,7 @@ def test_list_is_lazy(saver: HeddleSaver) -> None:
     listed = saver.list(config())
     next(listed)
     saver.delete_thread("t")
-    # Pages that were not read yet do not show what is gone.
+    # Pages that were not read yet omit deleted checkpoints.
     assert len(list(listed)) < 64
 
 

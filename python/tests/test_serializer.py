@@ -1,4 +1,4 @@
-"""The canonical serializer: what it writes, what it gives back, and what it leaves to others."""
+"""The canonical serializer: its output, its results, and the values it leaves to the fallback."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def again(obj: Any) -> Any:
     return SERDE.loads_typed(SERDE.dumps_typed(obj))
 
 
-# -- what goes where -----------------------------------------------------------
+# -- dispatch ------------------------------------------------------------------
 
 
 class Color(Enum):
@@ -121,7 +121,7 @@ def test_bytes_as_a_whole_value_are_kept_raw(obj: bytes) -> None:
 def test_nested_what_it_cannot_express_is_foreign(obj: Any) -> None:
     record = text([obj])[0]
     assert record["$"] == "foreign" and record["type"] == "msgpack"
-    # Exactly what the fallback makes of it, whatever that is.
+    # Exactly the output of the fallback.
     assert again([obj]) == [STOCK.loads_typed(STOCK.dumps_typed(obj))]
 
 
@@ -211,7 +211,7 @@ def test_512_levels_are_plain(depth: int) -> None:
 def deepest(data: bytes) -> int:
     levels = found = 0
     in_string = False
-    for char in data.decode():  # there are no escapes in these
+    for char in data.decode():  # these contain no escapes
         in_string ^= char == '"'
         levels += (not in_string) * ((char in "[{") - (char in "]}"))
         found = max(found, levels)
@@ -430,7 +430,7 @@ def test_a_reordered_message_is_still_a_record() -> None:
     assert text(message) == {"$": "message", "type": "human", "content": "a", "id": "i"}
 
 
-# -- records of others ---------------------------------------------------------
+# -- records of other runtimes -------------------------------------------------
 
 
 def test_records_of_others_are_kept() -> None:

@@ -1,4 +1,4 @@
-"""What the suites of the runtimes share: projects that are served, and scripted models."""
+"""Shared by the suites of the runtimes: served projects and scripted models."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from project import Project
 
 @pytest.fixture
 def project():
-    """project(folder=… or config=…, files=…): a Project that is running."""
+    """project(folder=… or config=…, files=…): a running Project."""
     yield from collect(Project)
 
 
@@ -21,13 +21,13 @@ def project_module():
 
 @pytest.fixture
 def heddle():
-    """heddle(graphs=…): a server with native graphs alone."""
+    """heddle(graphs=…): a server with native graphs only."""
     yield from collect(Heddle)
 
 
 @pytest.fixture
 def mock():
-    """mock(script): a `heddle mock-model` that is running."""
+    """mock(script): a running `heddle mock-model`."""
     yield from collect(Mock)
 
 

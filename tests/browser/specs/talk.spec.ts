@@ -211,7 +211,7 @@ test("too many images are reported, and a file dropped elsewhere changes nothing
     const picture = { mimeType: "image/png", buffer: Buffer.from(PIXEL, "base64") };
     const files = Array.from({ length: 9 }, (_, at) => ({ ...picture, name: `p${at}.png` }));
     await page.getByLabel("Images", { exact: true }).setInputFiles(files);
-    await expect(page.getByRole("alert")).toHaveText("At most 8 images go with one message.");
+    await expect(page.getByRole("alert")).toHaveText("A message can have at most 8 images.");
     await expect(page.getByRole("button", { name: /^Remove p/ })).toHaveCount(8);
     const isRefused = await page.getByRole("main").evaluate((main) => {
         const dataTransfer = new DataTransfer();

@@ -1,4 +1,4 @@
-"""A project whose own code says who somebody is, in either language."""
+"""A project with custom authentication, in either language."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Guarded(Project):
         (self.project / "asked.log").touch()
 
     def start(self) -> Guarded:
-        """Until a worker has loaded the code nobody is let in, and requests do not wait for ever (503)."""
+        """Until a worker has loaded the code, requests are rejected (503) without a long wait."""
         super().start()
         wait_for(lambda: "is ready" in self.log.read_text(), START_SECONDS, "a worker")
         return self
@@ -84,13 +84,13 @@ def guarded_module():
 
 @pytest.fixture
 def guarded():
-    """guarded(language, auth={…}): a Guarded that is running."""
+    """guarded(language, auth={…}): a running Guarded."""
     yield from collect(Guarded)
 
 
 @pytest.fixture(scope="module")
 def shared(guarded_module, language):
-    """One compartment for everybody: the handlers alone decide, as on LangGraph's own server."""
+    """One compartment for all users: only the handlers decide, as on LangGraph's own server."""
     return guarded_module(language, {"compartments": "shared"})
 
 

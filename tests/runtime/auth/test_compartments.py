@@ -1,4 +1,4 @@
-"""Compartments, caches, and what else there is beside the project's own code."""
+"""Compartments, caches, and other credentials beside the project's own code."""
 
 import contextlib
 import json
@@ -13,7 +13,7 @@ from server import binary
 
 
 def test_each_identity_has_a_compartment(guarded, language):
-    """The same id for two people: neither learns of the other, whatever handlers say."""
+    """The same id for two users: neither can detect the other's, independent of the handlers."""
     server = guarded(language)
     ada, bob = server.as_user("t-ada"), server.as_user("t-bob")
     thread = ada.thread()
@@ -29,11 +29,11 @@ def test_the_code_is_asked_as_often_as_the_cache_says(guarded):
     for _ in range(3):
         ada.thread()
     assert len(server.asked()) == 1
-    # Another credential is another question, and there is room for one answer.
+    # Another credential needs another call, and the cache holds one result.
     bob.thread()
     ada.thread()
     assert len(server.asked()) == 3
-    # Nobody is remembered who has sent none of the headers.
+    # A request without any of the headers is not cached.
     for _ in range(2):
         server.as_user(None)("POST", "/threads", 401, json={})
     assert len(server.asked()) == 5
@@ -70,7 +70,7 @@ def test_streams_end_when_their_credential_is_withdrawn(guarded, language):
 
 
 def test_heddles_own_keys_are_not_sent_to_the_code(guarded):
-    """But handlers are asked about those too who were let in with one."""
+    """Handlers also run for users authenticated by a key."""
     server = guarded("python")
     made = subprocess.run(
         [str(binary()), "key", "create", "--subject", "nightly", "--store", f"sqlite:{server.folder}/heddle.db"],
@@ -148,7 +148,7 @@ def test_items_that_a_filter_leaves_out_are_not_there(guarded):
     for key, team in (("both", ["ada", "bob"]), ("mine", ["ada"])):
         item = {"namespace": ["notes", key], "key": key, "value": {"team": team}}
         ask("ada", "PUT", "/store/items", 204, json=item)
-    # Neither what one would not see oneself, nor over what one does not see.
+    # A copy needs read access to its source, and cannot overwrite a hidden target.
     ask("bob", "PUT", "/store/items", 403, json={"namespace": ["n"], "key": "k", "value": {"team": ["ada"]}})
     ask("bob", "PUT", "/store/items", 403, json={**item, "value": {"team": ["bob"]}})
     for who, keys in (("ada", {"both", "mine"}), ("bob", {"both"}), ("eve", set())):
@@ -161,7 +161,7 @@ def test_items_that_a_filter_leaves_out_are_not_there(guarded):
             assert (item is not None) == (key in keys)
     ask("bob", "DELETE", "/store/items", 204, params={"namespace": "notes.mine", "key": "mine"})
     assert ask("ada", "GET", "/store/items", params={"namespace": "notes.mine", "key": "mine"})
-    # There is no handler for anything else: one compartment, and nothing is hidden.
+    # No other handler exists: one compartment, and nothing is hidden.
     thread = ask("ada", "POST", "/threads", json={})["thread_id"]
     assert ask("bob", "GET", f"/threads/{thread}")["metadata"]["owner"] == "ada"
 

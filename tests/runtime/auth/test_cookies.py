@@ -1,4 +1,4 @@
-"""Who is remembered by a cache, when what says who it is comes in more than one line."""
+"""Cached authentication when the identifying header has more than one line."""
 
 import httpx
 
@@ -19,7 +19,8 @@ async def authenticate(headers: dict) -> dict:
 
 
 def test_a_line_that_all_send_is_nobodys_credential(guarded):
-    """Proxies send the cookies of HTTP/2 in a line each: who sends the first of them alone is not that user."""
+    """Proxies send the cookies of HTTP/2 in a line each: a request with only the first of them is
+    not that user's."""
     cache = {"cache_keys": ["cookie"], "ttl_seconds": 3600}
     server = guarded("python", {"cache": cache}, files={"auth.py": AUTH})
 
@@ -49,7 +50,7 @@ async def authenticate(headers: dict) -> dict:
 
 
 def test_a_key_that_all_send_is_nobodys_credential(guarded):
-    """Applications often have one public key, and beside it what says who somebody is."""
+    """Applications often send one public key together with the identifying header."""
     server = guarded("python", {"cache": {"ttl_seconds": 3600}}, files={"auth.py": TOKENS})
 
     def enter(token: str) -> httpx.Response:

@@ -1,4 +1,4 @@
-"""Who is let in: `authenticate`."""
+"""Access to the server: `authenticate`."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Workers that do not say well which handlers there are: nobody is let in, rather than everybody."""
+"""Workers that report their handlers wrongly: all requests are rejected."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""What was sent to be let in is not in the log, also when the code that looks at it fails."""
+"""Credentials do not reach the log, even when the authentication code fails."""
 
 import httpx
 from programs import wait_for

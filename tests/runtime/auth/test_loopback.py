@@ -1,4 +1,4 @@
-"""The SDK's client without a URL, in graphs and routes of both languages: it is the caller."""
+"""The SDK's client without a URL, in graphs and routes of both languages: it acts as the caller."""
 
 from __future__ import annotations
 

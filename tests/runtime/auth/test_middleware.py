@@ -115,5 +115,5 @@ def test_auth_first_lets_it_see_nobody_without_credentials(auth_first):
     ada = auth_first.as_user("t-ada").client
     made = ada.post("/threads", json={}, headers={"x-ticket": "t-bob"})
     assert (made.status_code, made.headers["x-wrapped"]) == (200, "ada")
-    # The caller stays the one who was let in, whatever the middleware says.
+    # The caller stays the authenticated user, whatever the middleware sets.
     assert ada.get(f"/threads/{made.json()['thread_id']}").status_code == 200

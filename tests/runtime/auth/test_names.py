@@ -1,4 +1,4 @@
-"""What a handler is asked about is what is done: no request says two things at once."""
+"""A handler receives the values of the operation: a request cannot carry two conflicting ones."""
 
 import httpx
 import pytest
@@ -67,7 +67,7 @@ def test_handlers_still_decide(ask):
 
 
 def test_a_body_does_not_name_another_thread(ask):
-    """The path says which thread it is, whatever else is sent."""
+    """The path determines the thread, whatever the body contains."""
     one, other = (ask("POST", "/threads", "{}").json()["thread_id"] for _ in range(2))
     body = '{"thread_id": "%s", "metadata": {"allowed": "%s"}}' % (one, one)
     assert ask("PATCH", f"/threads/{other}", body).status_code == 403

@@ -1,4 +1,4 @@
-"""What handlers say of each operation, in one compartment: filters, changed values, refusals."""
+"""The effect of handlers on each operation, in one compartment: filters, changed values, refusals."""
 
 import json
 import uuid
@@ -59,7 +59,7 @@ def body_of(method, path):
 
 @pytest.fixture(scope="module")
 def things(shared):
-    """A thread of ada's with a run that has ended."""
+    """A thread of ada's with a finished run."""
     ada = shared.as_user("t-ada")
     thread = ada.thread()
     run = ada("POST", f"/threads/{thread}/runs", json={"assistant_id": "echo", "input": {"messages": "hi"}})["run_id"]
@@ -69,7 +69,7 @@ def things(shared):
 
 @pytest.mark.parametrize(("method", "path"), ROUTES, ids=lambda part: part)
 def test_a_thread_of_somebody_else_is_not_there(things, eve, method, path):
-    """In the same words as one that never was."""
+    """The same error as for a nonexistent one."""
     options = body_of(method, path)
     theirs = eve.client.request(method, path.format(**things), **options)
     if "/runs" in path and method == "POST" and "{r}" not in path:
@@ -215,7 +215,7 @@ def test_crons(ada, bob, eve):
     bob("PATCH", f"/runs/crons/{id}", 404, json={"enabled": False})
     bob("DELETE", f"/runs/crons/{id}", 404)
     assert ada("PATCH", f"/runs/crons/{id}", json={"enabled": False})["enabled"] is False
-    # A filter that is none lets nobody see anything.
+    # An invalid filter hides everything.
     eve("DELETE", f"/runs/crons/{id}", 500)
     ada("DELETE", f"/runs/crons/{id}", 204)
 

@@ -1,4 +1,4 @@
-"""Filters in TypeScript with members that are undefined: they are not those of everybody."""
+"""Filters in TypeScript with undefined members: they do not match everything."""
 
 import httpx
 import pytest

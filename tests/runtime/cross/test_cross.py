@@ -1,4 +1,5 @@
-"""Threads that one runtime begins and another goes on with: the same graphs in Python, TypeScript and C."""
+"""Threads that one runtime starts and another continues: the same graphs in Python, TypeScript and
+C."""
 
 from __future__ import annotations
 
@@ -68,7 +69,7 @@ def config_of(runtime: str) -> dict:
 
 
 class Story:
-    """One server after the other on one database; each with the same graphs in another runtime."""
+    """One server after another on one database; each with the same graphs in another runtime."""
 
     def __init__(self, make, runtimes):
         self.runtimes = runtimes
@@ -109,7 +110,7 @@ STORIES = [
 
 @pytest.fixture(scope="module", params=STORIES, ids="-".join)
 def story(request):
-    """All threads of a story are begun, carried over, and gone on with; tests look at what came of it."""
+    """All threads of a scenario are started, carried over, and continued; tests check the results."""
     makers = collect(Project)
     make = next(makers)
     _, second, third = request.param
@@ -210,7 +211,7 @@ def test_half_of_a_join_is_carried_over(story):
 
 
 def test_questions_in_subgraphs_wait_for_their_runtime(story):
-    """Where ids are made in the same way (Python and C) they need not."""
+    """Runtimes with the same id scheme (Python and C) need not."""
     first, second, third = story["runtimes"]
     if {first, second} <= {"python", "native"}:
         assert story["nested 2"]["log"] == ["in", "in", f"first:{first}", f"x:{second}"]

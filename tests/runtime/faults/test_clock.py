@@ -1,4 +1,5 @@
-"""Clocks that step back while the server is down: no turn that was acknowledged is hidden, runs keep their order."""
+"""Clocks that step back while the server is down: acknowledged turns stay visible, runs keep their
+order."""
 
 from __future__ import annotations
 
@@ -75,9 +76,9 @@ def server(request, project, library):
 
 
 def step(server, seconds: int) -> None:
-    """Kills the server and starts it with a clock that is so far away from the true time."""
+    """Kills the server and starts it with a clock shifted by so many seconds."""
     server.kill()
-    # The sanitizer wants to be loaded first, and need not be.
+    # The sanitizer requires to be loaded first, which is not necessary here.
     server.env = {
         "LD_PRELOAD": server.library,
         "STEPPED_CLOCK": seconds,
@@ -103,7 +104,7 @@ def check(server, graph: str, thread: str, turns: list[str], runs: list[str]) ->
     ids = [each["checkpoint"]["checkpoint_id"] for each in history]
     assert ids[0] == state["checkpoint"]["checkpoint_id"]
     assert [each["parent_checkpoint"]["checkpoint_id"] for each in history[:-1]] == ids[1:]
-    # Page by page it is the same.
+    # The list is the same page by page.
     pages, before = [], None
     while page := history_page(server, thread, before):
         pages += [each["checkpoint"]["checkpoint_id"] for each in page]

@@ -1,4 +1,5 @@
-"""Workers that are killed, in each phase of a run: it goes on from its last checkpoint at another worker."""
+"""Workers that are killed, in each phase of a run: the run continues from its last checkpoint at
+another worker."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ def server(project_module):
 
 
 class Began:
-    """A run on a thread of its own, in the background."""
+    """A run on a new thread, in the background."""
 
     def __init__(self, server, graph: str, folder: Path, **configurable):
         self.server, self.thread = server, server.thread()
@@ -45,7 +46,7 @@ def times(folder: Path, name: str) -> int:
 
 
 def kill(folder: Path, name: str) -> None:
-    """The worker in which that node began last."""
+    """The worker of the last start of that node."""
     last = max(folder.glob(f"{name}.[0-9]*"), key=lambda path: int(path.suffix[1:]))
     os.kill(int(wait_for(last.read_text, what="its process")), signal.SIGKILL)
 
@@ -63,7 +64,7 @@ def test_before_the_first_checkpoint(server, tmp_path):
 
 
 def test_in_the_middle_of_a_superstep(server, tmp_path):
-    """The sibling that had ended is not run again."""
+    """The finished sibling is not run again."""
     (tmp_path / "right.waits").touch()
     run = Began(server, "steps", tmp_path)
     wait_for(lambda: times(tmp_path, "right") and times(tmp_path, "left"), what="the second superstep")
@@ -93,7 +94,7 @@ def test_in_typescript(server, tmp_path):
 
 
 def test_while_streaming(server, tmp_path):
-    """Whoever reads sees both attempts, and the end."""
+    """A reader sees both attempts, and the end."""
     (tmp_path / "middle.waits").touch()
     thread, seen = server.thread(), []
     body = {
@@ -125,7 +126,7 @@ def test_after_the_last_checkpoint(server, tmp_path):
 
 
 def begin_two(server, folder: Path) -> list[tuple[Began, Path, int]]:
-    """Two runs that wait: each with its folder and its worker."""
+    """Two waiting runs: each with its folder and its worker."""
     found = []
     for number in (1, 2):
         own = folder / str(number)
@@ -144,7 +145,7 @@ def let_go(runs) -> list[dict]:
 
 
 def test_only_its_own_runs(server, tmp_path):
-    """A run at the other worker does not notice."""
+    """A run at the other worker is not affected."""
     wait_for(lambda: server.ask("GET", "/info")["workers"]["python"]["ready"] >= 2, 120, "both workers")
     for number in range(100):  # until each has one
         runs = begin_two(server, tmp_path / str(number))
@@ -157,7 +158,7 @@ def test_only_its_own_runs(server, tmp_path):
 
 
 def test_a_run_that_makes_progress_goes_on_after_any_number_of_losses(server, tmp_path):
-    """Workers that are lost in different steps are not counted together."""
+    """Losses of workers in different steps are not counted together."""
     for name in ("first", "right", "end"):
         (tmp_path / f"{name}.waits").touch()
     run = Began(server, "steps", tmp_path)
@@ -173,7 +174,7 @@ def test_a_run_that_makes_progress_goes_on_after_any_number_of_losses(server, tm
 
 
 def test_every_time(server, tmp_path):
-    """After three attempts in the same step it fails, and says why."""
+    """After three attempts in the same step it fails with the reason."""
     (tmp_path / "first.waits").touch()
     run = Began(server, "steps", tmp_path)
     for attempt in (1, 2, 3):
@@ -187,7 +188,8 @@ def test_every_time(server, tmp_path):
 
 
 def test_again_and_again(server, tmp_path):
-    """Workers are killed at any moment while many runs work; each ends well, or fails after three attempts."""
+    """Workers are killed at random while many runs are running; each succeeds, or fails after three
+    attempts."""
     over = threading.Event()
 
     def killer():
@@ -213,7 +215,7 @@ def test_again_and_again(server, tmp_path):
 
 
 def test_the_server(server, tmp_path):
-    """kill -9 of the server: its workers end by themselves, and the next server goes on."""
+    """kill -9 of the server: its workers end by themselves, and the next server continues the runs."""
     (tmp_path / "right.waits").touch()
     thread = server.thread()
     body = {"assistant_id": "steps", "input": {"said": []}, "config": {"configurable": {"folder": str(tmp_path)}}}
@@ -232,7 +234,7 @@ def test_the_server(server, tmp_path):
 
 
 def test_the_server_ends_well(server, tmp_path):
-    """SIGTERM while a run works: the workers are gone, and the run goes on later."""
+    """SIGTERM during a run: the workers end, and the run continues later."""
     (tmp_path / "first.waits").touch()
     thread = server.thread()
     body = {"assistant_id": "steps", "input": {"said": []}, "config": {"configurable": {"folder": str(tmp_path)}}}

@@ -1,4 +1,5 @@
-"""Workers that do not keep to the protocol, and versions that do not fit: a table for lib/fake_worker.py each."""
+"""Workers that violate the protocol, and versions that do not match: one table for
+lib/fake_worker.py each."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ DONE = {"answer": {"status": "done"}, "blobs": ["{}"]}
 
 @pytest.fixture
 def served(project, tmp_path):
-    """served(table, *options): a server whose Python workers do what the table says."""
+    """served(table, *options): a server whose Python workers follow the table."""
 
     def serve(table: dict, *options: str):
         program = tmp_path / "python"
@@ -37,7 +38,7 @@ def ready(**ops) -> dict:
 
 
 def fails(server) -> str:
-    """A run fails; why. The server goes on."""
+    """A run fails; returns the reason. The server continues."""
     ended = server.wait("chat", {"messages": []})
     assert server.ask("GET", "/ok") == {"ok": True}
     return ended["__error__"]["message"]
@@ -45,7 +46,8 @@ def fails(server) -> str:
 
 def test_a_version_that_does_not_fit(served):
     server = served({**ready(), "hello": {"version": "9.9.9"}}, "--runtime-start-timeout", "15")
-    wait_for(lambda: "9.9.9" in server.log.read_text(), what="the log")  # then it is known why none is there
+    # then the reason of the missing worker is known
+    wait_for(lambda: "9.9.9" in server.log.read_text(), what="the log")
     said = fails(server)
     assert "9.9.9" in said, said
 
@@ -79,7 +81,7 @@ def test_one_that_breaks_in_a_run(served, what):
 
 
 def test_one_that_answers_nobody(served):
-    """An answer to a call that there is not is ignored or ends the worker: the run is not confused."""
+    """A response to an unknown call is ignored or ends the worker: the run is not affected."""
     server = served(ready(run=[{"do": "stray"}, DONE]))
     ended = server.wait("chat", {"messages": []})
     assert ended == {} or "worker" in ended["__error__"]["message"]
@@ -99,7 +101,7 @@ def test_one_that_answers_nobody(served):
     ],
 )
 def test_pieces_that_make_no_sense(served, steps):
-    """The run ends, one way or the other, and what clients get is JSON."""
+    """The run ends in either state, and clients get JSON."""
     server = served(ready(run=steps))
     told = server.stream(
         "chat", {"messages": []}, stream_mode=["values", "messages", "messages-tuple", "debug", "updates"]

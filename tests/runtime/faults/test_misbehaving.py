@@ -1,4 +1,4 @@
-"""Workers that hang, flood, leak, lie, or are of another version."""
+"""Workers that hang, flood, leak, violate the protocol, or have another version."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ def test_one_that_hangs(project, tmp_path):
 
 
 def test_one_that_floods(project, tmp_path):
-    """A hundred MB of events that nobody reads to the end: the server does not keep them, and others are served."""
-    # What AddressSanitizer holds back of freed memory is no leak.
+    """A hundred MB of events without a reader: the server does not keep them, and serves other
+    requests."""
+    # AddressSanitizer's quarantine of freed memory is not a leak.
     env = {"ASAN_OPTIONS": SANITIZERS["ASAN_OPTIONS"] + ":quarantine_size_mb=1"}
     server = project(folder=HERE / "graphs", env=env, options=["--runtime-workers", "2"])
     server.wait("steps", {"said": []}, configurable={"folder": str(tmp_path)})
@@ -48,7 +49,7 @@ def test_one_that_leaks(project, tmp_path):
 
 
 def test_one_that_is_stopped_from_outside_and_goes_on(project, tmp_path):
-    """Shorter than the limit: nothing happens but that it takes longer."""
+    """Shorter than the limit: the run only takes longer."""
     server = project(folder=HERE / "graphs", options=["--runtime-hang-timeout", "60"])
     [pid] = server.ready()
     (tmp_path / "first.waits").touch()

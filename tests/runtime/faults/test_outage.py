@@ -1,4 +1,4 @@
-"""A database that is locked for a while: runs in workers wait for it and go on."""
+"""A database that is locked for a while: runs in workers wait for it and continue."""
 
 from __future__ import annotations
 

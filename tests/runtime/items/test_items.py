@@ -1,4 +1,4 @@
-"""The store in graphs and through the API: the same items, and search by meaning."""
+"""The store in graphs and through the API: the same items, and semantic search."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ graph = StateGraph(State).add_node(work).set_entry_point("work").compile()
 sync_graph = StateGraph(State).add_node(work_sync).set_entry_point("work_sync").compile()
 """
 
-# A vector of how often each word occurs.
+# A vector of word counts.
 EMBED = """
 WORDS = ["cat", "milk", "moon", "rocket"]
 

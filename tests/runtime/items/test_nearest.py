@@ -1,4 +1,4 @@
-"""Search by meaning on PostgreSQL: with the extension that compares vectors, and without it."""
+"""Semantic search on PostgreSQL: with the vector extension, and without it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys that a run brings are for the graph's code alone: nothing of them is stored or shown."""
+"""Keys in a run's configuration reach only the graph's code: they are neither stored nor shown."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ graph = (
 )
 """
 
-# Its end is looked for among ids, which are made of hexadecimal digits: there is none in it.
+# Tests search for its end among ids, which are hexadecimal: it has no such digits.
 END = "gnu-yak-wolf"
 KEY = f'zebra-"quoted"-{END}'
 
@@ -46,7 +46,7 @@ def test_keys_are_not_stored(project):
     history = server.ask("GET", f"/threads/{thread}/history")
     item = server.ask("GET", "/store/items", params={"namespace": "keys", "key": "mine"})
 
-    assert state["values"]["said"][0] == len(KEY)  # the graph had it
+    assert state["values"]["said"][0] == len(KEY)  # the graph received it
     assert item["value"]["length"] == len(KEY)
     marker = item["value"]["key"]
     assert marker.startswith("heddle:secret:")

@@ -1,13 +1,13 @@
 /**
- * Does the same things with graphs on a server, through the SDK, and with the same graphs in this process,
- * with LangGraph's own saver; prints what came of both.
+ * Runs the same calls on a server, through the SDK, and with the same graphs in this process,
+ * with LangGraph's own saver; prints both results.
  *
  *   node --import tsx drive.ts URL      in the folder of the project
- */
+ **/
 import { Command, MemorySaver } from "@langchain/langgraph";
 import { Client } from "@langchain/langgraph-sdk";
 import { readFileSync } from "node:fs";
-// What clients see of a value is the business of other tests.
+// Other tests check the rendering of values.
 import { render } from "./node_modules/heddle/dist/runtime/render.js";
 
 type Fields = Record<string, any>;
@@ -19,7 +19,7 @@ interface Side {
     state(thread: string, graph: string): Promise<unknown>;
     history(thread: string, graph: string): Promise<unknown>;
     update(thread: string, graph: string, values: Fields, asNode: string): Promise<void>;
-    /** Stops a run when it has streamed something. */
+    /** Stops a run after its first chunk. */
     cancel(thread: string, graph: string, input: unknown): Promise<unknown>;
 }
 
@@ -182,7 +182,7 @@ class InProcess implements Side {
                 abort.abort();
             }
         } catch {
-            // as it should
+            // expected
         }
         return events;
     }
@@ -196,7 +196,7 @@ const say = (content: string) => ({
     input: { messages: [{ type: "human", content, id: content }] },
 });
 
-/** Several turns in a thread; after each, what was streamed and the state, and at the end the history. */
+/** Several turns in a thread; after each, the stream and the state, and at the end the history. */
 async function turns(side: Side, graph: string, all: readonly Turn[]): Promise<unknown> {
     const thread = await side.begin(graph);
     const seen: unknown[] = [];

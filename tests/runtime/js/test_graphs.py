@@ -1,4 +1,4 @@
-"""TypeScript graphs on a server do what they do in process, seen through the official JavaScript SDK."""
+"""TypeScript graphs on a server behave as in process, through the official JavaScript SDK."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ HERE = Path(__file__).parent
 PROJECT = HERE.parents[2] / "js" / "tests" / "project"
 SCENARIOS = ["chat", "react", "fanout", "nested", "questions", "breakpoint", "entry", "failure", "slow", "update"]
 
-# Ids that are made up, of messages, tasks and interrupts.
+# Generated ids of messages, tasks and interrupts.
 NAME = re.compile(r"(?:run-)?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\b[0-9a-f]{32}\b")
 
 
 def without_next(value):
-    """LangGraph for JavaScript takes a task for done that was answered once and asks again."""
+    """LangGraph for JavaScript treats a task as done that was answered once and interrupts again."""
     if isinstance(value, dict) and any(questions for _, questions in value.get("asked", ())):
         return {key: member for key, member in value.items() if key != "next"}
     return value
 
 
 def normalized(value):
-    """Made up ids become numbers, in the order in which they are first seen."""
+    """Generated ids become numbers, in order of first occurrence."""
     value = [without_next(each) for each in value] if isinstance(value, list) else value
     names: dict[str, str] = {}
     text = NAME.sub(lambda match: names.setdefault(match[0], f"id-{len(names)}"), json.dumps(value))

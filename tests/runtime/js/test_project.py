@@ -1,4 +1,5 @@
-"""What TypeScript projects have beside graphs that run: agents of LangChain's, an app, the store, other ways to be loaded."""
+"""Features of TypeScript projects other than runs: LangChain agents, an app, the store, other ways
+of loading."""
 
 from __future__ import annotations
 
@@ -117,7 +118,7 @@ def test_other_kinds_of_files(server):
 def test_a_graph_that_cannot_be_loaded(server):
     values = server.wait("broken", {})
     assert "broken.ts" in json.dumps(values["__error__"])
-    # The others are there all the same.
+    # The others are loaded anyway.
     assert server.wait("plain", {"n": 1}) == {"n": 2}
 
 
@@ -177,7 +178,7 @@ def test_the_document_has_the_routes_of_the_app(server):
 def test_calling_another_assistant(server):
     thread = server.thread()
     assert server.wait("asking", {"word": "one"}, thread)["heard"] == ["one", "you said: one"]
-    # It remembers, in a place of its own in the thread.
+    # It has memory, in its own namespace of the thread.
     assert server.wait("asking", {"word": "two"}, thread)["heard"] == ["one", "you said: one", "two", "you said: two"]
     assert server.state(thread)["values"]["word"] == "two"
     failed = server.wait("asking", {"word": "fail"}, thread)

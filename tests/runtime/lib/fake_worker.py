@@ -1,22 +1,22 @@
 #!/usr/bin/env python3
 """A worker of the runtime protocol (docs/runtime.md) in the standard library alone.
 
-It runs no graphs: it answers from a table, or misbehaves as it is told, so that the server can be tested
+It runs no graphs: it answers from a table, or misbehaves on purpose, so that the server can be tested
 without LangGraph. Two ways to use it:
 
 As a program, `fake_worker.py [TABLE]`, where TABLE is a JSON file, or JSON text in $FAKE_WORKER:
 
-    {"hello": {"version": "9.9.9"},          members of hello that are other than usual
+    {"hello": {"version": "9.9.9"},          members of hello that replace the defaults
      "ready": {"graphs": {"chat": {"structure": null}}},
-     "start": "exit",                        what it does instead of starting (see START)
+     "start": "exit",                        an action instead of starting (see START)
      "ops": {"authenticate": {"answer": {"user": {"identity": "ada"}}},
              "run:chat": [{"piece": {"mode": "values", "ns": ""}, "blobs": ["{}"]},
                           {"answer": {"status": "done"}, "blobs": ["{}"]}],
              "run:bad": {"do": "exit"}}}
 
-An op is looked for with its graph (`run:chat`), then alone (`run`). Its steps are carried out one after the other:
-`piece`, `answer` and `error` send that head, with `blobs` (texts); `do` is one of Steps; `call` asks the
-server and remembers the answer, and `"answer": "$last"` sends that on. A call whose head has `steps` itself carries out those.
+An op is looked up with its graph (`run:chat`), then alone (`run`). Its steps run in order:
+`piece`, `answer` and `error` send that head, with `blobs` (texts); `do` is one of Steps; `call` calls the
+server and keeps the response, and `"answer": "$last"` sends it on. A call whose head has `steps` runs those.
 
 As a module: Worker with functions for ops:
 
@@ -30,8 +30,8 @@ As a module: Worker with functions for ops:
 
     worker.run()
 
-A function gets a Call (head, blobs, text(name), piece(), is_cancelled, is_held) and returns the head of the answer, or
-(head, blobs), or None for {}. Each call has a thread, so a function may wait, and ask the server: worker.ask(head, blobs).
+A function gets a Call (head, blobs, text(name), piece(), is_cancelled, is_held) and returns the head of the response, or
+(head, blobs), or None for {}. Each call has a thread, so a function may wait, and call the server: worker.ask(head, blobs).
 """
 
 import json
@@ -50,7 +50,7 @@ VERY_LONG = 3600
 
 
 class Refusal(Exception):
-    """Raised by an op: the ERROR that is answered."""
+    """Raised by an op: becomes the ERROR response."""
 
     def __init__(self, type, message, **more):
         super().__init__(message)
@@ -67,7 +67,7 @@ class ServerError(Exception):
 
 
 def encode(type, id, head, blobs=()):
-    """The bytes of a frame. `head` is an object, or bytes that are sent as they are."""
+    """The bytes of a frame. `head` is an object, or bytes that are sent unchanged."""
     if not isinstance(head, bytes):
         head = json.dumps(head, separators=(",", ":")).encode()
     blobs = [blob.encode() if isinstance(blob, str) else bytes(blob) for blob in blobs]
@@ -91,7 +91,7 @@ def decode(body):
 
 
 class Call:
-    """Something the server asked for."""
+    """A call of the server."""
 
     def __init__(self, worker, id, head, blobs):
         self.worker, self.id, self.head, self.blobs = worker, id, head, blobs
@@ -112,7 +112,7 @@ class Call:
         return not self.go.is_set()
 
     def text(self, name):
-        """A member that may be in a blob, read."""
+        """The value of a member, which may be in a blob."""
         value = self.head.get(name)
         if isinstance(value, dict) and set(value) == {"$blob"}:
             return json.loads(self.blobs[value["$blob"]])
@@ -145,7 +145,7 @@ class Worker:
         return add
 
     def ask(self, head, blobs=(), timeout=60):
-        """Calls the server and waits: (head, blobs) of its answer. Not on the reading thread."""
+        """Calls the server and waits: (head, blobs) of its response. Not on the reading thread."""
         arrived = threading.Event()
         with self.lock:
             self.last_id += 1
@@ -167,7 +167,7 @@ class Worker:
             self.socket.sendall(data)
 
     def run(self):
-        """Connects, says hello, and serves until the server closes the connection."""
+        """Connects, sends hello, and serves until the server closes the connection."""
         self.connect()
         reader = threading.Thread(target=self._read, daemon=True)
         reader.start()
@@ -223,7 +223,7 @@ class Worker:
         except OSError:
             pass
         if self.project is not None:
-            os._exit(0)  # the server is gone, and so is whatever still runs here
+            os._exit(0)  # the server is gone, and the process ends with all calls
         for entry in list(self.answers.values()):
             entry[1] = (ERROR, {"type": "ConnectionError", "message": "the server closed the connection"}, [])
             entry[0].set()
@@ -278,7 +278,7 @@ class Worker:
         os._exit(0)
 
 
-NOTHING = object()  # returned by an op: no answer is sent
+NOTHING = object()  # returned by an op: no response is sent
 
 
 def wait_cancelled(call, step):
@@ -290,20 +290,20 @@ def wait_forever(call, step):
 
 
 def stop(call, step):
-    """Hangs: the whole process stands still."""
+    """Hangs: stops the whole process."""
     os.kill(os.getpid(), signal.SIGSTOP)
     time.sleep(VERY_LONG)  # the signal may take a moment to stop this thread
 
 
 def flood(call, step):
-    """Sends `count` pieces with blobs of `size` bytes as fast as it can, whatever the server says."""
+    """Sends `count` chunks with blobs of `size` bytes as fast as possible, ignoring the server."""
     blob = b"x" * step.get("size", 65536)
     for number in range(step.get("count", 1000)):
         call.piece({"mode": "custom", "ns": "", "number": number}, [blob])
 
 
 def stream(call, step):
-    """As flood, but minds HOLD."""
+    """As flood, but obeys HOLD."""
     blob = b"x" * step.get("size", 16)
     for number in range(step.get("count", 1000)):
         call.go.wait(VERY_LONG)
@@ -311,7 +311,7 @@ def stream(call, step):
 
 
 def grow(call, step):
-    """Uses `bytes` more of memory."""
+    """Allocates `bytes` more memory."""
     call.worker.ballast = bytearray(b"x") * step.get("bytes", 1 << 28)
 
 
@@ -321,7 +321,7 @@ def echo(call, step):
 
 
 def identity(call, step):
-    """Answers who it is."""
+    """Answers with its process id."""
     call.worker.calls.pop(call.id, None)
     call.worker.send(ANSWER, call.id, {"pid": os.getpid(), "cwd": os.getcwd(), "env": dict(os.environ)})
 
@@ -336,7 +336,7 @@ def touch_file(call, step):
 
 
 STEPS = {
-    "cancelled": wait_cancelled,  # goes on when the call is cancelled
+    "cancelled": wait_cancelled,  # continues when the call is cancelled
     "never": wait_forever,
     "stop": stop,
     "exit": lambda call, step: os._exit(step.get("code", 3)),
@@ -359,9 +359,9 @@ STEPS = {
 START = {
     "exit": lambda: os._exit(3),
     "hang": lambda: time.sleep(VERY_LONG),  # never connects
-    "silent": None,  # connects and says nothing
+    "silent": None,  # connects and sends nothing
     "garbage": None,
-    "not_ready": None,  # says hello, never ready
+    "not_ready": None,  # sends hello, never ready
 }
 
 

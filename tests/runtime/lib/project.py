@@ -3,7 +3,7 @@
     server = Project(folder=HERE / "graphs").start()            # a folder that has a langgraph.json
     server = Project(config={"graphs": {…}}, files={"a.py": "…"}).start()
 
-The folder is copied, so a test may change its files. Workers are those of the group's virtual
+The folder is copied, so a test may change its files. Workers use the group's virtual
 environment and node_modules, where the packages of this tree are installed.
 """
 
@@ -22,7 +22,7 @@ NODE = Path(os.environ.get("HEDDLE_RUNTIME_NODE", "missing"))
 
 
 def lives(pid: int) -> bool:
-    """Whether a process is at work: one that has ended may stay in the list for as long as nobody asks how."""
+    """Reports whether a process is running: a zombie counts as ended."""
     try:
         return (Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except OSError:
@@ -30,7 +30,7 @@ def lives(pid: int) -> bool:
 
 
 class Project(Heddle):
-    """folder, config and files make the project; options and env are those of the server."""
+    """folder, config and files define the project; options and env are the server's."""
 
     def __init__(self, folder: Path | None = None, config=None, files=None, env=None, options=None):
         super().__init__(env=env, options=options)
@@ -44,7 +44,7 @@ class Project(Heddle):
             file.write_text(text)
         if config is not None:
             (self.project / "langgraph.json").write_text(json.dumps(config))
-        # Node finds packages from where a file lies.
+        # Node resolves packages from the folder of a file.
         (self.project / "node_modules").symlink_to(NODE / "node_modules")
         self.options = [
             "--config", str(self.project / "langgraph.json"),
@@ -66,7 +66,7 @@ class Project(Heddle):
         return sorted(found)
 
     def ready(self, runtime: str = "python", count: int = 1) -> list[int]:
-        """Waits until so many workers are there; whether they have loaded is for runs to wait for."""
+        """Waits for so many worker processes; runs wait for the loading themselves."""
         return wait_for(
             lambda: len(found := self.workers(runtime)) >= count and found, what=f"{count} {runtime} workers"
         )

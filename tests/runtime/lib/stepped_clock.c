@@ -1,9 +1,9 @@
 /*
- * Preloaded, it moves the time of day by STEPPED_CLOCK seconds: a machine whose clock was set.
+ * Preloaded, it shifts the time of day by STEPPED_CLOCK seconds: a machine whose clock was set.
  *
  *   cc -shared -fPIC -o stepped_clock.so stepped_clock.c
  *   STEPPED_CLOCK=-30 LD_PRELOAD=./stepped_clock.so heddle serve …
- */
+ **/
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <sys/syscall.h>

@@ -77,7 +77,7 @@ def test_the_same_events_whoever_runs_it(server, graph):
     assert last(values[-1]) == f"{graph}: hello"
     [update] = [data for name, data, *_ in told if name == "updates"]
     assert last(update["reply"]) == f"{graph}: hello"
-    # What was there before is told as such, and nothing twice.
+    # Earlier messages are marked as earlier, and none is duplicated.
     complete = [message["id"] for name, data, *_ in told if name == "messages/complete" for message in data]
     assert complete == [each["id"] for each in values[-1]["messages"]]
     places = [data["checkpoint"]["checkpoint_ns"] for name, data, *_ in told if name == "checkpoints"]
@@ -140,7 +140,7 @@ def test_graphs_are_drawn_and_described(server, graph):
     assert server.ask("GET", f"/assistants/{graph}/subgraphs") == {}
 
 
-# ---- saying it again -------------------------------------------------------------------------
+# ---- retries ---------------------------------------------------------------------------------
 
 
 def turns(server, thread: str, graph: str) -> list[dict]:
@@ -149,7 +149,7 @@ def turns(server, thread: str, graph: str) -> list[dict]:
 
 
 def place(turn: dict) -> tuple[int, int]:
-    """Which of how many."""
+    """The position and the number of alternatives."""
     [own] = [i for i, other in enumerate(turn["alternatives"]) if other["current"]]
     return own + 1, len(turn["alternatives"])
 
@@ -191,7 +191,7 @@ def test_workers_call_everybody(server, caller):
     )
     state = server.state(thread, assistant_id=caller)
     assert last(state["values"]) == f"native: a | {other}: b | native: a / native: a / c"
-    # They work where they are at home, and are shown where they were called.
+    # They run in their own runtime, and are shown in the caller's.
     assert contents(server.state(thread, assistant_id=other)["values"]) == ["b", f"{other}: b"]
     names = [name for name, *_ in told if name.startswith("updates")]
     assert names[-1] == "updates" and len(names) == 4
@@ -214,7 +214,7 @@ def test_what_cannot_be_called(server, caller):
 
 @pytest.mark.parametrize("caller", CALLERS)
 def test_a_question_is_not_the_callers_to_answer(server, caller):
-    """Its run ends; whoever was asked still waits for the answer, in a line of its own."""
+    """Its run ends; the called assistant still waits for the reply, in its own namespace."""
     thread = server.thread()
     answer = server.wait(caller, human("asker x"), thread)
     assert answer["__error__"]["error"] == "DelegateError" and "interrupted" in answer["__error__"]["message"]
@@ -238,7 +238,7 @@ def test_native_agents_call_workers(server, graph):
     assert contents(values)[-2:] == [f"{graph}: from native", f"heard: {graph}: from native"]
     assert contents(server.state(thread, assistant_id=graph)["values"]) == ["from native", f"{graph}: from native"]
     assert any(name.startswith("updates|tools:") and "reply" in data for name, data, *_ in told)
-    # Once more: it remembers.
+    # The second call shows its memory.
     server.wait("boss", human("again"), thread, config)
     assert len(server.state(thread, assistant_id=graph)["values"]["messages"]) == 4
 
@@ -257,7 +257,7 @@ def test_a_question_of_a_worker_goes_through_the_agent(server):
 
 
 def stop(server, thread: str, graph: str, words: str, configurable=None) -> dict:
-    """A run that never ends is begun, seen at work, and stopped."""
+    """An endless run is started, observed, and stopped."""
     config = {"configurable": configurable or {}}
     run = server.ask(
         "POST", f"/threads/{thread}/runs", json={"assistant_id": graph, "input": human(words), "config": config}
@@ -281,7 +281,7 @@ def test_a_cancel_stops_what_was_called(server, graph):
     config = {"assistants": ["lasting"], "calls": [tool_call("lasting", "x")]}
     assert stop(server, thread, graph, "lasting x", config)["status"] == "interrupted"
     assert server.state(thread, assistant_id=graph)["next"] != []
-    # Nothing of it is left: the thread takes another run at once.
+    # Nothing of it is left: the thread accepts another run at once.
     assert last(server.wait("python", human("still here"), thread)) == "python: still here"
 
 
@@ -340,7 +340,7 @@ def test_a_lost_worker_is_replaced_and_the_run_goes_on(server):
     thread = server.thread()
     told = server.stream("fragile", human(str(deaths)), thread, stream_mode=["updates"], durability="sync")
     assert [data["attempt"] for name, data, *_ in told if name == "metadata"] == [1, 2]
-    # What was stored is not done again.
+    # Stored steps are not repeated.
     assert [list(data) for name, data, *_ in told if name == "updates"] == [["begin"], ["die"]]
     state = server.state(thread)
     assert contents(state["values"])[1:] == ["begun", "survived"]

@@ -1,4 +1,4 @@
-"""Runs in workers when the server itself ends: the next process goes on with them."""
+"""Runs in workers when the server itself ends: the next process continues them."""
 
 from __future__ import annotations
 

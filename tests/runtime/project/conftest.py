@@ -15,7 +15,7 @@ SPEC.loader.exec_module(LIB)
 
 
 class Dev(LIB.Project):
-    """The command alone, as somebody types it in the project's folder."""
+    """Only the command, as typed in the project's folder."""
 
     def command(self) -> list[str]:
         options = self.options[2:]  # it finds the langgraph.json itself
@@ -26,7 +26,7 @@ class Dev(LIB.Project):
         return self.log.read_text(errors="replace")
 
     def waits_for(self, text: str, times: int = 1) -> str:
-        """Until it has printed this so often."""
+        """Waits until it has printed this so many times."""
         return wait_for(
             lambda: (said := self.said()).count(text) >= times and said, seconds=120, what=f"{text!r}: {self.tail()}"
         )

@@ -1,4 +1,4 @@
-"""http.app: an application in a worker, beside native graphs and graphs that cannot be loaded."""
+"""http.app: an application in a worker, beside native graphs and graphs that fail to load."""
 
 from __future__ import annotations
 

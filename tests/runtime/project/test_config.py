@@ -1,4 +1,4 @@
-"""Keys of a langgraph.json, with native graphs: no worker is needed for these."""
+"""Keys of a langgraph.json, with native graphs: these need no worker."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def config(**more) -> dict:
 
 
 def check(folder: Path, config: dict, files=(), options=(), env=None) -> subprocess.CompletedProcess:
-    """`heddle serve --check`: what it says of a configuration."""
+    """`heddle serve --check`: its report on a configuration."""
     for name in files:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text("")
@@ -111,7 +111,7 @@ def test_graphs_see_the_headers_that_are_included(project):
 
 
 def test_variables_reach_the_server_itself(project, mock):
-    """A native agent finds the key and the address of its model in `env`."""
+    """A native agent finds the key and the URL of its model in `env`."""
     model = mock({"key": "sk-from-env", "rules": [{"content": "from {{model}}"}]})
     agent = {
         "name": "agent",
@@ -169,7 +169,7 @@ def test_expiry_is_as_configured(project):
     )
 
 
-# ---- what is said ---------------------------------------------------------------
+# ---- messages -------------------------------------------------------------------
 
 
 def test_unknown_keys_are_warned_of(project):
@@ -224,7 +224,7 @@ VARIABLES = {
 
 @pytest.mark.parametrize("name", VARIABLES)
 def test_variables_that_heddle_does_not_read_are_refused(name, tmp_path):
-    """Those of LangGraph's own servers; in the environment and in the file that `env` names."""
+    """Variables of LangGraph's own servers; in the environment and in the file that `env` names."""
     value, says = VARIABLES[name]
     given = {"graphs": {"a": "./a.py:g"}, "env": ".env"}
     (tmp_path / ".env").write_text("A=1\n")

@@ -1,4 +1,5 @@
-"""What projects of LangGraph's own servers bring along: variables, ids with spaces, schemas of contexts."""
+"""Features of projects for LangGraph's own servers: variables, ids with spaces, schemas of
+contexts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""http.enable_custom_route_auth: who reaches an application, and as whom; in both languages."""
+"""http.enable_custom_route_auth: access to an application, and its user; in both languages."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_routes_are_for_users(files, ending, project):
     if ending == "ts":
         assert ask("/stream", **{"x-key": "open sesame"}).text == "abc"
     assert ask("/nowhere").status_code == 401
-    assert ask("/").text.startswith("<!doctype html>")  # the chat page, where people sign in
+    assert ask("/").text.startswith("<!doctype html>")  # the chat page, where users sign in
     assert ask("/nowhere", **{"x-key": "open sesame"}).status_code == 404
 
 

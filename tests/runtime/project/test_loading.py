@@ -1,4 +1,4 @@
-"""Graphs of both languages that cannot be loaded, and those that take the SDK's logger as they are loaded."""
+"""Graphs of both languages that fail to load, and graphs that get the SDK's logger at import."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_graph_that_failed_to_load_answers_with_the_load_error(project, langua
     name, text, reason = CASES[language]
     server = project(config={"graphs": {"slow": f"./{name}:graph"}}, files={name: text})
     said = {}
-    # A run and a question that came while the worker was still loading.
+    # A run and a request that arrived while the worker was still loading.
     early = [
         threading.Thread(target=lambda: said.update(run=server.wait("slow", {}))),
         threading.Thread(target=lambda: said.update(drawn=server.ask("GET", "/assistants/slow/graph", status=422))),
@@ -57,7 +57,7 @@ def test_a_graph_that_failed_to_load_answers_with_the_load_error(project, langua
     expected = {"detail": f'graph "slow" cannot be loaded: {reason}'}
     assert reason in said["drawn"]["detail"]
 
-    # 422: clients of both SDKs repeat what was answered with a 5xx.
+    # 422: clients of both SDKs retry a 5xx.
     thread = server.thread(metadata={"graph_id": "slow"})
     for path in ("graph", "schemas", "subgraphs"):
         assert server.ask("GET", f"/assistants/slow/{path}", status=422) == expected

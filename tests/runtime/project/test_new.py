@@ -1,4 +1,4 @@
-"""`heddle new` makes projects that `heddle dev` serves."""
+"""`heddle new` creates projects that `heddle dev` serves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The chat page beside an application of the project: what the application has is the application's."""
+"""The chat page beside an application of the project: the application's routes take precedence."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ async def say(request):
 app = Starlette(routes=[ROUTES])
 """
 
-# Nobody can know what it has.
+# Its routes are unknown.
 PLAIN = """
 HAS = {HAS}
 
@@ -52,7 +52,7 @@ def served(project):
         files = {"site.py": code}
         config = {"http": {"app": "./site.py:app", **http}}
         server = project(config=config, files=files)
-        # Until then it is not asked.
+        # Until then it gets no requests.
         wait_for(lambda: ask("get", server, "/there").text.startswith("app: "), what="the application")
         return server
 
@@ -78,7 +78,7 @@ def test_the_page_where_the_application_has_none(served):
 def test_what_it_says_it_has_is_its_own(served, route):
     server = served(starlette(f"{THERE}, {route}"))
     assert ask("get", server, "/").text == "app: GET /"
-    # The API is not the page's.
+    # API paths do not belong to the page.
     assert ask("get", server, "/info").json()["name"] == "heddle"
 
 

@@ -1,4 +1,5 @@
-"""A project as LangGraph's template makes it, by `heddle dev` alone, with a scripted model behind OpenAI's API."""
+"""A project from LangGraph's template, by `heddle dev` alone, with a scripted model behind OpenAI's
+API."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ SCRIPT = {
 def served(dev_module, mock_module):
     model = mock_module(SCRIPT)
     server = dev_module(folder=HERE / "template", env={"OPENAI_BASE_URL": model.base_url})
-    # Written before the first start by whoever copies .env.example; here the server warns and goes on without.
+    # Users create it from .env.example before the first start; here the server warns and continues
+    # without it.
     assert "env: there is no file" in server.said()
     server.stop()
     (server.project / ".env").write_text("# keys\nOPENAI_API_KEY=sk-mock\nexport MODEL='openai/mock'\nMOST_RESULTS=7\n")

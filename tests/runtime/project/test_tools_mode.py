@@ -1,4 +1,4 @@
-"""stream_mode "tools": the calls of tools, from graphs of both languages."""
+"""stream_mode "tools": tool calls, from graphs of both languages."""
 
 from __future__ import annotations
 

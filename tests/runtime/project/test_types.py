@@ -133,7 +133,7 @@ def test_zod_is_more_exact_than_types(server):
 
 
 def test_without_time_for_the_compiler_the_names_remain(project):
-    """A compiler that does not finish is a line in the log; the worker goes on."""
+    """A compiler that does not finish is reported in the log; the worker continues."""
     config = {"graphs": {"annotated": "./types.ts:annotated"}}
     server = project(config=config, files=FILES, env={"LANGGRAPH_SCHEMA_RESOLVE_TIMEOUT_MS": "1"})
     schema = schemas(server, "annotated")["context_schema"]

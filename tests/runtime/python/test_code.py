@@ -1,4 +1,5 @@
-"""What projects in Python do besides: odd values, blocking calls, failures to load, changes of code."""
+"""Other features of Python projects: unusual values, blocking calls, failures to load, changes of
+code."""
 
 from __future__ import annotations
 
@@ -134,7 +135,7 @@ async def client(server):
 
 
 async def test_values_of_all_kinds(client):
-    """Values come back as they were in the next step, and are shown alike in events and states."""
+    """Values are unchanged in the next step, and are rendered alike in events and states."""
     thread = (await client.threads.create())["thread_id"]
     last = None
     async for event in client.runs.stream(thread, "odd", input={"n": 1}, stream_mode="values"):
@@ -202,7 +203,7 @@ graph = StateGraph(State).add_node("say", lambda state: {"said": WORD}).add_edge
     config = {"dependencies": ["."], "graphs": {"g": "./g.py:graph"}}
     server = project(config=config, files={"g.py": code, "words.py": "WORD = 'one'\n"}, options=["--runtime-reload"])
     assert server.wait("g", {"said": ""})["said"] == "one"
-    # As long as before and of the same second: what was compiled then is not what counts.
+    # The same length and the same second: stale bytecode must not be used.
     moment = (server.project / "words.py").stat().st_mtime_ns // 10**9 * 10**9 + 999_999_999
     (server.project / "words.py").write_text("WORD = 'two'\n")
     os.utime(server.project / "words.py", ns=(moment, moment))

@@ -1,4 +1,4 @@
-"""Runs from the checkpoints of subgraphs; long answers on a connection that has carried a stream."""
+"""Runs from the checkpoints of subgraphs; long responses on a connection that has carried a stream."""
 
 from __future__ import annotations
 
@@ -60,7 +60,8 @@ def until(peer: socket.socket, end: bytes) -> bytes:
 
 
 def test_long_answer_after_a_stream(project):
-    """The kernel holds little of a stream, so that slow readers are seen; of an answer it takes more."""
+    """The kernel buffers little of a stream, so that slow readers are detected; it buffers more of
+    a response."""
     server = project(folder=PROJECT, options=["--slow-timeout", "3000"])
     thread = server.thread()
     server.wait("sends", {"words": ["w" * 150_000]}, thread)
@@ -73,7 +74,7 @@ def test_long_answer_after_a_stream(project):
         assert b"event: end" in until(peer, b"\r\n0\r\n\r\n")
         peer.sendall(request("GET", f"/threads/{thread}/state"))
 
-        def is_answered():  # though nobody reads it; the one request is that for the metrics
+        def is_answered():  # without a reader; the one request is that for the metrics
             with server.client() as client:
                 return re.search(r"^heddle_http_requests 1$", client.get("/metrics").text, re.MULTILINE)
 

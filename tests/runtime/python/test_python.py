@@ -1,4 +1,5 @@
-"""Six graphs and some more through the SDK: what they give in process, with the in-memory saver."""
+"""Six graphs and some more through the SDK: the same results as in process, with the in-memory
+saver."""
 
 from __future__ import annotations
 
@@ -180,7 +181,7 @@ async def test_subgraph_streams(client):
 async def test_cancel(server, client):
     thread = (await client.threads.create())["thread_id"]
     run = await client.runs.create(thread, "slow", input={}, stream_mode=["custom"])
-    # The checkpoint before the node may be there before the node has begun.
+    # The checkpoint before the node may exist before the node has started.
     wait_for(lambda: "slow: waits until it is cancelled" in server.log.read_text(), what="the node to wait")
     wait_for(lambda: server.state(thread)["next"] == ["wait"], what="its checkpoint")
     await client.runs.cancel(thread, run["run_id"], wait=True)
@@ -219,7 +220,7 @@ async def test_update_and_branch(client):
 
 
 async def standing(client, thread) -> tuple:
-    """Status and questions of the thread, which must be those of its state."""
+    """Status and interrupts of the thread, which must match its state."""
     found, state = await client.threads.get(thread), await client.threads.get_state(thread)
     assert found["interrupts"] == {task["id"]: task["interrupts"] for task in state["tasks"] if task["interrupts"]}
     return found["status"], state["next"], len(found["interrupts"])
@@ -288,7 +289,7 @@ async def test_context(client):
     assert (await client.runs.wait(None, "context", input={"item": "tea"}))["price"] == "3 EUR"
     values = await client.runs.wait(None, "context", input={"item": "cake"}, context={"currency": "USD", "factor": 3})
     assert values["price"] == "15 USD"
-    config = {"configurable": {"currency": "CHF", "other": 1}}  # of clients that know no context
+    config = {"configurable": {"currency": "CHF", "other": 1}}  # of clients without context support
     assert (await client.runs.wait(None, "context", input={"item": "tea"}, config=config))["price"] == "3 CHF"
     values = await client.runs.wait(None, "context", input={"item": "tea"}, config=config, context={"factor": 2})
     assert values["price"] == "6 EUR"

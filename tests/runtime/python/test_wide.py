@@ -1,4 +1,4 @@
-"""A task that writes more values than a frame has blobs: the rest travels as text."""
+"""A task that writes more values than a frame has blobs: the rest is sent as text."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_five_thousand_sends(project):
     thread = server.thread()
     server.wait("wide", {}, thread, interrupt_before=["one"])
     assert server.state(thread)["next"] == ["one"] * 5000
-    # What the task wrote belongs to the checkpoint before; going on from there reads it again.
+    # The task's writes belong to the checkpoint before; continuing from there reads them again.
     before = server.ask("POST", f"/threads/{thread}/history", json={"limit": 2})[1]
     assert before["next"] == ["spread"]
     checkpoint = {

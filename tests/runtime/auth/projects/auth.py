@@ -1,4 +1,4 @@
-"""Who may use the server, and what: auth.mts is the same in TypeScript."""
+"""Authentication and authorization of the server: auth.mts is the same in TypeScript."""
 
 import json
 from pathlib import Path

@@ -1,6 +1,8 @@
-"""A graph whose worker dies when the last checkpoint is stored, before the server is told that the run ended.
+"""A graph whose worker dies when the last checkpoint is stored, before it reports the end of the
+run.
 
-Only where the test has made the file `last.waits`, and once."""
+Only if the test has created the file `last.waits`, and once.
+"""
 
 import os
 import signal

@@ -1,8 +1,7 @@
-"""Graphs that tell a folder what they do, and wait until it says that they may go on.
+"""Graphs that record their steps in a folder, and wait for files in it.
 
-`configurable.folder` has a file `<node>.<n>`, with the id of the process, for the nth time that a
-node began, and a node waits until there is a file `<node>.go` where the test made a file
-`<node>.waits`.
+`configurable.folder` gets a file `<node>.<n>`, with the process id, for the nth start of a node,
+and a node waits for a file `<node>.go` if the test created a file `<node>.waits`.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ class State(TypedDict):
 
 
 def mark(config: RunnableConfig, name: str) -> int:
-    """How often it was there before."""
+    """The number of earlier starts."""
     folder = Path(config["configurable"]["folder"])
     number = len(list(folder.glob(f"{name}.[0-9]*")))
     (folder / f"{name}.{number + 1}").write_text(str(os.getpid()))
@@ -64,7 +63,7 @@ graph = build().compile()
 
 
 async def make(config: RunnableConfig):
-    """A factory: what it does happens before the first checkpoint."""
+    """A factory: it runs before the first checkpoint."""
     if "folder" in config.get("configurable", {}):
         await gate(config, "make")
     return build().compile()
@@ -82,7 +81,7 @@ async def talk(state: State, config: RunnableConfig):
 
 
 async def eat(state: State, config: RunnableConfig):
-    """Grows and stays so: what a leak looks like from outside."""
+    """Grows and stays large, as a leak does."""
     kept.append(bytearray(os.urandom(1 << 20) * 256))
     return {"said": ["ate"]}
 

@@ -1,4 +1,5 @@
-"""An application beside the graphs: routes of its own, one of the server's, streams, errors, a lifespan."""
+"""An application beside the graphs: its own routes, one of the server's, streams, errors, a
+lifespan."""
 
 import asyncio
 import contextlib
@@ -25,7 +26,7 @@ def item(name: str, q: str = ""):
 
 
 class Order(BaseModel):
-    """Of the application, though the server might have a schema of that name."""
+    """A schema of the application with a name that the server might also use."""
 
     name: str
 

@@ -1,4 +1,4 @@
-"""Graphs that are made for each run: by an async function, by a context manager."""
+"""Graphs that are built for each run: by an async function, by a context manager."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Remembers across threads, in the store."""
+"""Memory across threads, in the store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A chat model that answers by rule, word by word, and calls tools when it is told to."""
+"""A chat model that answers by rule, word by word, and calls tools on request."""
 
 from __future__ import annotations
 

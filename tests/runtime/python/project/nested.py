@@ -1,4 +1,4 @@
-"""Graphs in graphs, with a question in the innermost."""
+"""Nested graphs, with an interrupt in the innermost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two questions in one node."""
+"""Two interrupts in one node."""
 
 from __future__ import annotations
 

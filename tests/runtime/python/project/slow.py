@@ -1,4 +1,4 @@
-"""A run that lasts until it is cancelled; what it had done stays."""
+"""A run that lasts until it is cancelled; its finished steps stay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Graphs that say what they were told, and call each other."""
+"""Graphs that repeat their input and call each other."""
 
 import asyncio
 import os
@@ -32,7 +32,7 @@ async def reply(state):
 
 
 async def call(state):
-    """`native one; script two`: calls these, one after the other, with these words."""
+    """`native one; script two`: calls these in order, with these texts."""
     said = []
     for each in state["messages"][-1].content.split("; "):
         name, _, words = each.partition(" ")
@@ -54,20 +54,20 @@ async def last(state):
 
 
 async def gate(state):
-    """Waits for the file that it is told."""
+    """Waits for the file named in the input."""
     while not Path(state["messages"][0].content).exists():
         await asyncio.sleep(0.02)
     return say("open")
 
 
 async def keep(state, config):
-    """Secrets are seen by the graph; what it says of them is not kept."""
+    """The graph receives secrets; its output about them is not stored."""
     key = config["configurable"]["openai_api_key"]
     return say(f"a key of {len(key)} bytes: {key}")
 
 
 async def die(state):
-    """As often as the file says; the worker is killed then."""
+    """As many times as the file contains; then the worker is killed."""
     file = Path(state["messages"][0].content)
     left = int(file.read_text())
     if left > 0:

@@ -1,4 +1,4 @@
-/** Graphs that say what they were told, and call each other. */
+/** Graphs that repeat their input and call each other. */
 import { AIMessage } from "@langchain/core/messages";
 import { MessagesAnnotation, START, StateGraph } from "@langchain/langgraph";
 import { assistant } from "heddle/runtime";
@@ -12,7 +12,7 @@ export const told = new StateGraph(MessagesAnnotation)
     .addEdge(START, "reply")
     .compile();
 
-/** `native one; python two`: calls these, one after the other, with these words. */
+/** `native one; python two`: calls these in order, with these texts. */
 export const caller = new StateGraph(MessagesAnnotation)
     .addNode("call", async ({ messages }) => {
         const said: string[] = [];

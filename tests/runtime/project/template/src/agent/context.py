@@ -11,7 +11,7 @@ from . import prompts
 
 @dataclass(kw_only=True)
 class Context:
-    """Members that a run does not give come from the environment."""
+    """Members that a run does not set come from the environment."""
 
     system_prompt: str = field(default=prompts.SYSTEM_PROMPT, metadata={"description": "told first"})
     model: Annotated[str, {"__template_metadata__": {"kind": "llm"}}] = field(
