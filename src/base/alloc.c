@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 /*
- * Counting every allocation of every thread in one place would cost more than
- * the allocation, so it begins with the first call of the test hook.
+ * Counting the allocations of all threads in one place would cost more than an allocation, so
+ * counting starts with the first call of the test hook.
  */
 static atomic_bool is_watched;
 static atomic_long asked;

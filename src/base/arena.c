@@ -1,8 +1,7 @@
 /*
- * Blocks in a list, newest first; only the head is filled further. A request
- * that is large for a new block gets a block of its own behind the head, so
- * that the rest of the head is not lost. Under AddressSanitizer what was not
- * given out is poisoned, and a gap follows each allocation.
+ * Blocks in a list, newest first; only the head is filled further. A request that is large for a
+ * new block gets its own block behind the head, so that the rest of the head is not lost. Under
+ * AddressSanitizer free memory is poisoned, and a gap follows each allocation.
  */
 #include "base/arena.h"
 
@@ -15,7 +14,7 @@
 #include "base/error.h"
 
 #define ALIGNMENT alignof(max_align_t)
-#define FIRST_BLOCK ((size_t)960) /* with its head what allocators still call small */
+#define FIRST_BLOCK ((size_t)960) /* with its header still a small size for allocators */
 #define LARGEST_BLOCK ((size_t)256 * 1024)
 
 struct hd_arena_block {
@@ -25,7 +24,7 @@ struct hd_arena_block {
     alignas(max_align_t) char data[];
 };
 
-/* What an allocation of size 0 points to: nobody may write there. */
+/* The target of allocations of size 0; never written. */
 static max_align_t nothing;
 
 static size_t align_up(size_t size)

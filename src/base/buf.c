@@ -72,7 +72,7 @@ int hd_buf_append_int(struct hd_buf *buf, int64_t value)
     return hd_buf_append(buf, pos, (size_t)(end - pos));
 }
 
-/* Formats into the room there is and asks for more only when that was too little. */
+/* Formats into the available space and reserves more only if that was too little. */
 int hd_buf_printf(struct hd_buf *buf, const char *fmt, ...)
 {
     size_t room = buf->cap - buf->len;
@@ -170,7 +170,7 @@ int hd_read_byte(struct hd_reader *r, uint8_t *out)
     return 0;
 }
 
-/* Each number has one form only: more bytes than needed are as wrong as too few. */
+/* Each number has exactly one encoding: more bytes than needed are an error, like too few. */
 int hd_read_varint(struct hd_reader *r, uint64_t *out)
 {
     const char *pos = r->pos;

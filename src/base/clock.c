@@ -72,7 +72,7 @@ void hd_clock_format_iso(int64_t us, char out[33])
     time = (time_t)second;
     (void)gmtime_r(&time, &tm);
     memcpy(out, "0000-00-00T00:00:00.000000+00:00", 33);
-    /* Years before 0 and after 9999 have no such form; they come out modulo 10,000. */
+    /* Years before 0 and after 9999 have no such form; they are written modulo 10,000. */
     put_digits(out, (tm.tm_year + INT64_C(1900)) % 10000 + (tm.tm_year < -1900 ? 10000 : 0), 4);
     put_digits(out + 5, tm.tm_mon + 1, 2);
     put_digits(out + 8, tm.tm_mday, 2);

@@ -90,7 +90,7 @@ static bool is_path_char(char c)
     return c != '\0' && !strchr(" \t\r\n\"'`()<>[]{},;:|*?", c);
 }
 
-/* Where a path that begins at `at` ends. */
+/* The end of a path that begins at `at`. */
 static char *path_end(char *at)
 {
     while (is_path_char(*at))

@@ -42,7 +42,7 @@ static bool read_date(struct hd_reader *r, int64_t *days)
     return true;
 }
 
-/* Digits behind the sixth are read and mean nothing. */
+/* Digits after the sixth are read and ignored. */
 static bool read_fraction(struct hd_reader *r, int64_t *us)
 {
     int64_t unit = US_PER_S / 10;
@@ -74,7 +74,7 @@ static bool read_time(struct hd_reader *r, int64_t *us)
     return true;
 }
 
-/* Z, +01:00 or +0100; nothing is UTC. */
+/* Z, +01:00 or +0100; absent means UTC. */
 static bool read_zone(struct hd_reader *r, int64_t *us)
 {
     int64_t hours, minutes;

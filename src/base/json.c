@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "base/utf8.h"
 
-/* Bigger exponents than this are not calculated with. */
+/* Numbers with a greater exponent are not computed. */
 #define MAX_EXPONENT (INT64_C(1) << 59)
 
 static void *alc_malloc(void *ctx, size_t size)
@@ -32,8 +32,8 @@ static void alc_free(void *ctx, void *ptr)
 static const yyjson_alc allocator = {alc_malloc, alc_realloc, alc_free, NULL};
 
 /*
- * yyjson keeps all values of a document in one array in the order of the text,
- * and each container knows where it ends; so the depth needs no recursion.
+ * yyjson keeps all values of a document in one array in text order, and each container has its end;
+ * so the depth needs no recursion.
  */
 static bool is_too_deep(yyjson_doc *doc)
 {
@@ -218,7 +218,7 @@ bool hd_json_whole(hd_json_val val, int64_t *out)
 
     if (hd_json_int(val, out))
         return true;
-    /* In this range the conversion is exact, so it comes back the same without a fraction. */
+    /* In this range the conversion is exact, so a whole number converts back to the same value. */
     if (!hd_json_double(val, &number) || !(number >= -limit && number <= limit) ||
         (double)(int64_t)number != number)
         return false;
@@ -226,7 +226,7 @@ bool hd_json_whole(hd_json_val val, int64_t *out)
     return true;
 }
 
-/* Not strtod(): that one reads what the locale calls a number. */
+/* Not strtod(): that depends on the locale. */
 bool hd_json_double(hd_json_val val, double *out)
 {
     yyjson_val number = {0};
@@ -360,13 +360,13 @@ static bool arrays_equal(hd_json_val a, hd_json_val b)
     return true;
 }
 
-/* Looks on from where the last key was found: linear when both have one order. */
+/* Continues from the last match: linear when both have the same order. */
 static hd_json_val find_next(yyjson_obj_iter *it, struct hd_slice key)
 {
     return yyjson_obj_iter_getn(it, key.ptr, key.len);
 }
 
-/* With unique keys one direction would do; a key that occurs twice needs the other too. */
+/* With unique keys one direction is enough; a duplicate key needs the other too. */
 static bool objects_equal(hd_json_val a, hd_json_val b)
 {
     struct hd_json_iter left = hd_json_iter(a), right = hd_json_iter(b);

@@ -24,7 +24,7 @@ static bool is_plain(char c)
     return (unsigned char)c >= 0x20 && (unsigned char)c < 0x80 && c != '"' && c != '\\';
 }
 
-/* Where the run of bytes ends that can be copied as they are. */
+/* The end of the bytes that can be copied unchanged. */
 static const char *skip_plain(const char *pos, const char *end)
 {
     const char *begin = pos;
@@ -36,7 +36,8 @@ static const char *skip_plain(const char *pos, const char *end)
             if (any_special(eight))
                 break;
         }
-        if (end - pos < 8 && end - begin >= 8) { /* what is left, and some of what was seen */
+        /* the rest, with some bytes that were checked already */
+        if (end - pos < 8 && end - begin >= 8) {
             memcpy(&eight, end - 8, sizeof(eight));
             if (!any_special(eight))
                 return end;
@@ -68,11 +69,11 @@ static int write_escape(struct hd_buf *out, unsigned char c)
     return hd_buf_append(out, long_form, 6);
 }
 
-/* May leave a part of the string behind when it fails; callers take it back. */
+/* On failure a part of the string may remain in the buffer; callers remove it. */
 static int write_quoted(struct hd_buf *out, struct hd_slice s)
 {
     const char *pos = s.ptr ? s.ptr : "", *end = pos + s.len, *stop;
-    int err = hd_buf_reserve(out, s.len + 2); /* as a rule that is all */
+    int err = hd_buf_reserve(out, s.len + 2); /* usually sufficient */
 
     if (!err)
         err = hd_buf_append_byte(out, '"');
@@ -164,7 +165,7 @@ static void append(struct hd_jw *jw, struct hd_slice s)
         jw->err = hd_buf_append_slice(jw->out, s);
 }
 
-/* What comes before every key and every value but those that follow a key. */
+/* Precedes every key, and every value that does not follow a key. */
 static void separate(struct hd_jw *jw)
 {
     if (jw->needs_comma)

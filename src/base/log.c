@@ -18,7 +18,7 @@ static const char *const level_names[] = {"debug", "info", "warn", "error"};
 static atomic_int lowest = HD_LOG_WARN;
 static atomic_int format = HD_LOG_TEXT;
 
-/* What is written. Every piece fits or is left out, and so is all that follows it. */
+/* The line. A piece that does not fit is left out, and so are all pieces after it. */
 struct line {
     char text[MAX_LINE + 1];
     size_t len;
@@ -79,7 +79,7 @@ static bool is_control(char c)
     return (unsigned char)c < 0x20 || c == 0x7f;
 }
 
-/* One message is one line, whatever a database put into its error text. */
+/* One message is one line, even if an error text of the database contains newlines. */
 static void put_message(struct hd_slice text)
 {
     for (size_t i = 0; i < text.len; i++)
@@ -108,7 +108,7 @@ static void put_quoted(struct hd_slice text)
     put_text("\"");
 }
 
-/* Whether it can be read as one word of a text line. */
+/* True when it is readable as one word of a text line. */
 static bool is_word(struct hd_slice text)
 {
     for (size_t i = 0; i < text.len; i++) {
@@ -207,7 +207,7 @@ static void write_line(enum hd_log_level level, const char *area, struct hd_slic
         put_as_json(level, area, message, fields, count);
     else
         put_as_text(level, area, message, fields, count);
-    /* Half an object is of no use: the message alone always fits. */
+    /* A truncated object is useless: the message alone always fits. */
     if (is_json && line.is_full) {
         line.len = 0;
         line.is_full = false;

@@ -1,7 +1,7 @@
 /*
- * Linear probing in a table of a power of two, at most three quarters full.
- * Hashes are kept, so that growing touches no key and most probes compare no
- * bytes. They are seeded per process: keys come from outside.
+ * Linear probing in a table of a power of two, at most three quarters full. Hashes are stored, so
+ * that growing reads no key and most probes compare no bytes. They are seeded per process, because
+ * keys come from clients.
  */
 #define XXH_INLINE_ALL
 #include "base/map.h"
@@ -25,7 +25,7 @@ struct hd_map_entry {
     void *value;
 };
 
-/* A key that no entry has: marks where one was removed. */
+/* The key of removed entries. */
 static char removed;
 
 static bool is_free(const struct hd_map_entry *entry)
@@ -47,7 +47,7 @@ static uint64_t seed(void)
         return value;
     hd_random(&value, sizeof(value));
     value |= 1;
-    /* Two threads may meet here: the first one's choice stands. */
+    /* Two threads may race here: the first value wins. */
     return atomic_compare_exchange_strong(&chosen, &none, value) ? value : none;
 }
 
@@ -74,7 +74,7 @@ static struct hd_map_entry *find(const struct hd_map *map, struct hd_slice key, 
     return NULL;
 }
 
-/* The first slot for a new key with this hash; there always is one. */
+/* The first slot for a new key with this hash; one always exists. */
 static struct hd_map_entry *find_slot(struct hd_map_entry *entries, size_t cap, uint64_t hash)
 {
     size_t i = hash & (cap - 1);
@@ -84,7 +84,7 @@ static struct hd_map_entry *find_slot(struct hd_map_entry *entries, size_t cap, 
     return &entries[i];
 }
 
-/* Room for one more; a table full of tombstones is rebuilt at its size. */
+/* Makes space for one more; a table full of tombstones is rebuilt at its size. */
 static int make_room(struct hd_map *map)
 {
     size_t cap = map->cap ? map->cap : FIRST_CAP;

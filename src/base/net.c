@@ -86,7 +86,7 @@ static bool is_four(const struct hd_ip *address)
     return memcmp(address->bytes, mapped, sizeof(mapped)) == 0;
 }
 
-/* A decimal number of up to five digits without zeros before it; -1: it is none. */
+/* A decimal number of up to five digits without leading zeros; -1: not a number. */
 static int read_number(struct hd_slice text)
 {
     int number = 0;
@@ -119,7 +119,7 @@ bool hd_net_parse(struct hd_slice text, struct hd_net *out)
 
     if (slash)
         address.len = (size_t)(slash - text.ptr);
-    /* "::ffff:10.0.0.0/104" is one of version 6: what is written decides what bits are counted. */
+    /* "::ffff:10.0.0.0/104" is an IPv6 network: the notation decides how bits are counted. */
     is_six = address.len > 0 && memchr(address.ptr, ':', address.len) != NULL;
     if (!hd_ip_parse(address, &out->address))
         return false;
@@ -142,26 +142,26 @@ bool hd_net_has(const struct hd_net *net, const struct hd_ip *address)
            (net->address.bytes[whole] & mask) == (address->bytes[whole] & mask);
 }
 
-/* ---- what is public --------------------------------------------------- */
+/* ---- public addresses ------------------------------------------------- */
 
 struct block {
     uint32_t start;
     int bits;
 };
 
-/* The registry of special-purpose addresses, and what is no single machine's. */
+/* The registry of special-purpose addresses, and addresses of groups. */
 static const struct block closed[] = {
     {0x00000000, 8},  /* this network */
     {0x0a000000, 8},  /* private */
     {0x64400000, 10}, /* shared by customers of a provider */
     {0x7f000000, 8},  /* loopback */
-    {0xa9fe0000, 16}, /* link-local: the metadata of clouds, too */
+    {0xa9fe0000, 16}, /* link-local, which includes the metadata services of clouds */
     {0xac100000, 12}, /* private */
     {0xc0000000, 24}, /* protocol assignments */
     {0xc0000200, 24}, /* documentation */
-    {0xc0586300, 24}, /* relays of 6to4 */
+    {0xc0586300, 24}, /* 6to4 relays */
     {0xc0a80000, 16}, /* private */
-    {0xc6120000, 15}, /* benchmarks */
+    {0xc6120000, 15}, /* benchmarking */
     {0xc6336400, 24}, /* documentation */
     {0xcb007100, 24}, /* documentation */
     {0xe0000000, 4},  /* multicast */
@@ -197,15 +197,15 @@ bool hd_ip_is_public(const struct hd_ip *address)
 
     if (is_four(address))
         return is_public_four(bytes + 12);
-    /* NAT64: a gateway would turn it into the address of version 4. */
+    /* NAT64: a gateway would translate it to the IPv4 address. */
     if (starts_with(address, HD_S("\x00\x64\xff\x9b\0\0\0\0\0\0\0\0")))
         return is_public_four(bytes + 12);
     if ((bytes[0] & 0xe0) != 0x20)
-        return false; /* only 2000::/3 is given out */
+        return false; /* only 2000::/3 is allocated */
     if (starts_with(address, HD_S("\x20\x02")) && !is_public_four(bytes + 2))
         return false; /* 6to4 */
     if (starts_with(address, HD_S("\x20\x01")) && bytes[2] < 2)
-        return false; /* protocol assignments, Teredo among them */
+        return false; /* protocol assignments, which include Teredo */
     if (starts_with(address, HD_S("\x20\x01\x0d\xb8")))
         return false; /* documentation */
     if (starts_with(address, HD_S("\x3f\xff")) && bytes[2] < 0x10)
@@ -238,7 +238,7 @@ bool hd_authority_split(struct hd_slice text, struct hd_slice *host, int *port)
     is_bracketed = text.ptr[0] == '[';
     if (is_bracketed != (end != NULL))
         return false;
-    /* Several colons without brackets: an address of version 6. */
+    /* Several colons without brackets: an IPv6 address. */
     if (colon && !is_bracketed && memchr(text.ptr, ':', (size_t)(colon - text.ptr)))
         return true;
     if (colon && (!end || colon > end)) {

@@ -13,7 +13,7 @@ static size_t length_of(uint8_t lead)
     return lead >= 0xf0 && lead < 0xf5 ? 4 : 0;
 }
 
-/* The second byte is where overlong forms, surrogates and what lies above U+10FFFF show. */
+/* The second byte reveals overlong forms, surrogates and values above U+10FFFF. */
 static int second_is_good(uint8_t lead, uint8_t second)
 {
     uint8_t low = 0x80, high = 0xbf;
@@ -123,7 +123,7 @@ static bool is_between(uint32_t c, uint32_t first, uint32_t last)
     return c >= first && c <= last;
 }
 
-/* In these the small letter follows its capital one. */
+/* In these the lower-case letter follows its upper-case one. */
 static bool is_capital_of_a_pair(uint32_t c)
 {
     if (is_between(c, 0x139, 0x148) || is_between(c, 0x179, 0x17e) || is_between(c, 0x4c1, 0x4ce))
@@ -134,7 +134,7 @@ static bool is_capital_of_a_pair(uint32_t c)
            c % 2 == 0;
 }
 
-/* Vowels with an accent, and the sigma at the end of a word. */
+/* Vowels with an accent, and the final sigma. */
 static uint32_t small_greek(uint32_t c)
 {
     if (c == 0x386)

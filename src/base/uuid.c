@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 
-/* 100 ns ticks between 1582-10-15, where UUID time begins, and 1970-01-01. */
+/* 100 ns ticks between 1582-10-15, the start of UUID time, and 1970-01-01. */
 #define TICKS_TO_1970 UINT64_C(0x01b21dd213814000)
 #define TICKS_PER_US 10
 
@@ -26,7 +26,7 @@ static void ask_kernel(void *out, size_t len)
 
         if (got < 0 && errno == EINTR)
             continue;
-        /* Only a kernel without the call gets here, and ids that repeat would be worse. */
+        /* Only a kernel without the call reaches this, and repeated ids would be worse. */
         if (got < 0)
             abort();
         pos += got;
@@ -35,8 +35,8 @@ static void ask_kernel(void *out, size_t len)
 }
 
 /*
- * Ids need a few bytes at a time: each thread fetches more at once. What was given out is wiped,
- * and a child process does not go on with what its parent has.
+ * Ids need a few bytes at a time, so each thread fetches more at once. Used bytes are wiped, and a
+ * child process does not reuse the bytes of its parent.
  */
 struct pool {
     unsigned char bytes[512];
@@ -147,8 +147,7 @@ void hd_uuid_v4(char out[HD_UUID_SIZE])
 }
 
 /*
- * Versions 6 and 7 begin with 60 bits of time, which the four bits of the version interrupt behind
- * the 48th.
+ * Versions 6 and 7 begin with 60 bits of time, interrupted after the 48th by the four version bits.
  */
 #define MAX_TIME (UINT64_MAX >> 4)
 
@@ -158,7 +157,7 @@ static void put_time(uint8_t bytes[16], uint64_t time)
     put_be(bytes + 6, time & 0xfff, 2);
 }
 
-/* The time, or the least later one with which an id of this version sorts behind `after`. */
+/* The time, or the least later one for which an id of this version sorts after `after`. */
 static uint64_t time_after(uint64_t time, uint8_t version, struct hd_slice after)
 {
     uint64_t bound = 0;
@@ -213,7 +212,7 @@ int hd_uuid_v5(const uint8_t ns[16], struct hd_slice name, char out[HD_UUID_SIZE
     return 0;
 }
 
-/* Later than every tick given out before, whichever way the clock was set. */
+/* Later than every earlier tick, even if the clock is set back. */
 static uint64_t next_tick(void)
 {
     static _Atomic uint64_t last;

@@ -161,7 +161,7 @@ static int keep_some(struct heddle *store, const struct hd_thread_rec *thread,
     also = hd_batch_view(&batch);
     keep.also = &also;
     if (!err)
-        err = hd_keep(hd_store_of(store), heads.thread, &keep, fault);
+        err = hd_prune_thread(hd_store_of(store), heads.thread, &keep, fault);
     hd_batch_fini(&batch);
     return err;
 }
@@ -184,7 +184,7 @@ int hd_thread_cut(struct heddle *store, struct hd_thread_rec *changed, struct hd
     also = hd_batch_view(&batch);
     keep.also = &also;
     if (!err)
-        err = hd_keep(hd_store_of(store), fall.thread, &keep, fault);
+        err = hd_prune_thread(hd_store_of(store), fall.thread, &keep, fault);
     hd_batch_fini(&batch);
     hd_arena_fini(&arena);
     return err;

@@ -1,6 +1,6 @@
 /*
- * The door to the drivers: picks one by URL, and lets only well-formed batches
- * and queries through, so that no driver has to doubt what it is given.
+ * Chooses the driver by URL and checks batches and queries, so that drivers need not check their
+ * arguments.
  */
 #include "store/backend.h"
 
@@ -21,7 +21,7 @@ static const struct hd_backend_ops *const drivers[] = {
 #endif
 };
 
-/* ---- what is well-formed ---------------------------------------------- */
+/* ---- validation ------------------------------------------------------- */
 
 static bool fits(const struct hd_column *column, const struct hd_cell *cell)
 {
@@ -87,10 +87,7 @@ static int check_op(const struct hd_op *op, struct hd_fault *fault)
     return hd_fault_set(fault, HD_EINVAL, "no operation has number %d", (int)op->kind);
 }
 
-/*
- * The cells of a query that stand for the ordering columns from `first` on.
- * None of them may be null.
- */
+/* The cells of a query for the ordering columns from `first` on. None of them may be null. */
 static bool bounds_fit(const struct hd_query *query, unsigned first, const struct hd_cell *cells,
                        unsigned count)
 {

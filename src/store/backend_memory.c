@@ -1,21 +1,18 @@
 /*
- * The store in memory. It is the plainest driver, and so it defines what the
- * others must do.
+ * The store in memory. It is the simplest driver, and the reference for the others.
  *
- * A row is one allocation: its cells, their bytes, and its links in the trees
- * of its table, one for the key and one for each index. A row that is in a tree
- * never changes; replacing one takes the old row out and puts a new one in. So
- * a reader takes a reference to each row it wants while it holds the lock, and
- * looks at them after letting go: it sees one state, and nobody waits for it.
+ * A row is one allocation: its cells, their bytes, and its links in the trees of its table, one for
+ * the key and one for each index. A row in a tree never changes; replacing one removes the old row
+ * and inserts a new one. So a reader takes a reference to each row while it holds the lock, and
+ * reads the rows after releasing it: it sees one state and blocks no other thread.
  *
- * A batch is carried out operation by operation and every change is noted. If
- * one fails, the notes are undone backwards. As links live inside the rows,
- * undoing allocates nothing and cannot fail.
+ * A batch is applied operation by operation and every change is recorded. If one fails, the changes
+ * are undone in reverse order. Because links are part of the rows, undoing allocates nothing and
+ * cannot fail.
  *
- * The trees are treaps: binary search trees whose shape is kept balanced by
- * random priorities. Their depth is logarithmic in all likelihood, whatever the
- * order of insertion. A row has the first bytes of its key beside its links: with many
- * threads that is mostly all of it that a search has to look at.
+ * The trees are treaps: binary search trees balanced by random priorities. Their expected depth is
+ * logarithmic for any order of insertion. A row has the first bytes of its key beside its links:
+ * with many threads most searches need no other bytes.
  */
 #include "store/backend.h"
 
@@ -46,8 +43,8 @@ struct memory_backend {
     struct hd_backend base; /* must be first */
 
     /*
-     * `lock` guards the trees. Whoever takes it passes the gate first, so that
-     * readers that keep overlapping cannot keep a writer out.
+     * `lock` guards the trees. Every thread passes the gate before it takes the lock, so that
+     * overlapping readers cannot starve a writer.
      */
     pthread_mutex_t gate;
     pthread_rwlock_t lock;
@@ -62,7 +59,7 @@ static struct memory_backend *memory_from(struct hd_backend *backend)
 
 /* ---- rows ------------------------------------------------------------- */
 
-/* A Weyl sequence, stirred: even enough for a treap, the same in every run. */
+/* A Weyl sequence, mixed: even enough for a treap, and the same in every execution. */
 static uint32_t next_priority(struct memory_backend *memory)
 {
     uint64_t x = memory->random += 0x9e3779b97f4a7c15u;
@@ -72,8 +69,8 @@ static uint32_t next_priority(struct memory_backend *memory)
 }
 
 /*
- * The first bytes of the key as a number: rows that have different ones are in the same order as
- * these.
+ * The first bytes of the key as a number. Rows with different numbers have the order of these
+ * numbers.
  */
 static uint64_t head_of(const struct hd_cell *key)
 {
@@ -86,7 +83,7 @@ static uint64_t head_of(const struct hd_cell *key)
     return head;
 }
 
-/* Copies a row; HD_OP_EXPECT changes a few integers of the copy before it is seen by anybody. */
+/* Copies a row; HD_OP_EXPECT changes a few integers of the copy before it becomes visible. */
 static struct row *row_create(struct memory_backend *memory, const struct hd_table *table,
                               const struct hd_cell *cells)
 {
@@ -192,7 +189,7 @@ static int compare(const struct tree *tree, const struct hd_cell *a, const struc
     return 0;
 }
 
-/* The same for a key and a row of the tree, beginning with what is at hand. */
+/* The same for a key and a row of the tree; compares the head first. */
 static int compare_row(const struct tree *tree, uint64_t head, const struct hd_cell *key,
                        const struct row *row)
 {
@@ -224,7 +221,7 @@ static void tree_insert(const struct tree *tree, struct row *row)
     struct row **more = &row->links[tree->slot].right;
     struct row *node;
 
-    /* It belongs above everything of lower priority: find that place … */
+    /* It belongs above every node of lower priority: find that place … */
     while (*at && (*at)->priority >= row->priority) {
         struct link *link = &(*at)->links[tree->slot];
 
@@ -232,7 +229,7 @@ static void tree_insert(const struct tree *tree, struct row *row)
     }
     node = *at;
     *at = row;
-    /* … and deal out what was there to its two sides. */
+    /* … and split the subtree there into its two sides. */
     while (node) {
         if (compare_row(tree, node->head, node->cells, row) < 0) {
             *less = node;
@@ -260,7 +257,7 @@ static void tree_remove(const struct tree *tree, struct row *row)
 
         at = compare_row(tree, row->head, row->cells, *at) < 0 ? &link->left : &link->right;
     }
-    /* Zip its two sides into the place it leaves. */
+    /* Merges its two subtrees in its place. */
     while (left && right) {
         if (left->priority >= right->priority) {
             *at = left;
@@ -275,7 +272,7 @@ static void tree_remove(const struct tree *tree, struct row *row)
     *at = left ? left : right;
 }
 
-/* Every row is in the tree of its key; table.h says which rows an index has. */
+/* Every row is in the tree of its key; table.h defines which rows an index has. */
 static bool belongs(const struct tree *tree, const struct row *row)
 {
     const struct hd_table *table = &hd_tables[tree->order.table];
@@ -311,8 +308,8 @@ static void remove_row(struct memory_backend *memory, enum hd_table_id table, st
 /* ---- scans ------------------------------------------------------------ */
 
 /*
- * Where a row stands to the range of a query: before it (negative), in it, or
- * behind it, in tree order.
+ * The position of a row relative to the range of a query, in tree order: before it (negative), in
+ * it, or after it.
  */
 static int place(const struct hd_query *query, const struct hd_cell *cells)
 {
@@ -344,14 +341,14 @@ static int place(const struct hd_query *query, const struct hd_cell *cells)
     return order <= 0 ? -1 : 0;
 }
 
-/* One query at work. */
+/* A running query. */
 struct sweep {
     const struct hd_query *query;
     size_t which;
-    bool has_head; /* all its rows have the same */
+    bool has_head; /* all its rows have the same head */
     uint64_t head;
     struct hits *hits;
-    size_t most; /* hits */
+    size_t most; /* limit of hits */
 };
 
 /* Adds the rows of the range below `node` in scan order, until there are `most` hits. */
@@ -400,8 +397,8 @@ static int scan(struct memory_backend *memory, const struct hd_query *query, siz
 /* ---- batches ---------------------------------------------------------- */
 
 /*
- * One change to a table: `removed` went out, `added` came in; either may be
- * NULL. `removed` keeps its reference.
+ * One change to a table: `removed` was taken out, `added` was put in; either may be NULL. `removed`
+ * keeps its reference.
  */
 struct note {
     enum hd_table_id table;
@@ -416,7 +413,7 @@ struct work {
     size_t cap;
 };
 
-/* Takes over the caller's reference to `added`, also on failure. */
+/* Takes the caller's reference to `added`, also on failure. */
 static int change(struct work *work, enum hd_table_id table, struct row *removed, struct row *added)
 {
     if (work->count == work->cap) {
@@ -501,7 +498,7 @@ static int carry_out(struct work *work, const struct hd_op *op)
     return HD_EINVAL;
 }
 
-/* Rows that are out of the trees lose the reference that being there gave them. */
+/* Rows that left the trees lose the trees' reference. */
 static void finish(struct work *work, bool is_undone)
 {
     while (work->count > 0) {

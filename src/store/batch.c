@@ -27,7 +27,7 @@ void hd_batch_reset(struct hd_batch_builder *builder)
     builder->bytes = 0;
 }
 
-/* Room for `more` operations. */
+/* Makes space for `more` operations. */
 static int reserve(struct hd_batch_builder *builder, size_t more)
 {
     size_t cap = builder->cap ? builder->cap : 32;
@@ -153,9 +153,9 @@ int hd_batch_renew(struct hd_batch_builder *builder, struct hd_slice thread, int
 }
 
 /*
- * A database that carries out batches at the same time locks rows, and a thread that has none yet
- * could begin between one table and the next: then its row would stay without its chunks. So the
- * row is made first. Whoever is about to add it has to be waited for, or waits.
+ * A database that applies batches concurrently locks rows, and a thread without a row could be
+ * created between one table and the next: then its row would remain without its chunks. So the row
+ * is created first. A concurrent creator then waits, or is waited for.
  */
 int hd_batch_erase(struct hd_batch_builder *builder, struct hd_slice thread)
 {

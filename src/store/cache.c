@@ -65,7 +65,7 @@ static void remove_state(struct hd_cache *cache, struct hd_cached_thread *state)
     state_destroy(state);
 }
 
-/* So many more bytes; fewer when it wraps around. */
+/* Adds to the size; wraps around for fewer bytes. */
 static void weigh(struct hd_cached_thread *state, size_t more)
 {
     state->bytes += more;
@@ -188,7 +188,7 @@ static void slot_insert(struct hd_chunk_slot *slots, size_t cap, struct hd_chunk
 
     while (slots[at].seq) {
         if (slots[at].sequence == slot.sequence && hash_eq(slots[at].hash, slot.hash))
-            return; /* the first chunk with this content stays the one to refer to */
+            return; /* the first chunk with this content stays the shared one */
         at = (at + 1) & (cap - 1);
     }
     slots[at] = slot;
@@ -222,7 +222,7 @@ static int index_chunk(struct hd_cached_thread *state, uint32_t sequence, struct
         int err = grow_slots(state);
 
         if (err)
-            return err == HD_ELIMIT ? 0 : err; /* stored all the same, only not shared */
+            return err == HD_ELIMIT ? 0 : err; /* stored nevertheless, only not shared */
     }
     slot_insert(state->slots, state->slot_cap,
                 (struct hd_chunk_slot){.hash = hash, .seq = seq, .sequence = sequence});
@@ -272,8 +272,10 @@ static int load_chunk(void *arg, size_t which, const struct hd_cell *cells)
     memcpy(&hash, bytes.ptr, sizeof(hash));
     if (sequence->count == 0)
         sequence->first = seq;
-    /* Chunks that were collected leave gaps, which are never referred to; after a huge one the
-     * earlier chunks are given up instead of remembering the gap. */
+    /*
+     * Collected chunks leave gaps, which are never referred to; after a huge gap the earlier chunks
+     * are dropped instead of storing the gap.
+     */
     if (seq - next_seq(sequence) > 1 << 20) {
         sequence->count = 0;
         sequence->first = seq;
@@ -284,8 +286,9 @@ static int load_chunk(void *arg, size_t which, const struct hd_cell *cells)
             return err;
     }
     /*
-     * Chunks of a thread that had no row belong to one that came meanwhile and may be gone again
-     * before our own row is there: no epoch would tell. Their numbers are taken, that is all.
+     * Chunks of a thread that had no row belong to a thread created meanwhile, which may be deleted
+     * again before our own row exists: no epoch would show that. So only their numbers are
+     * reserved.
      */
     if (loader->state->was_absent)
         return sequence_push(loader->state, sequence, (struct hd_hash128){0, 0});
@@ -355,7 +358,7 @@ int hd_cached_sequence(struct hd_cached_thread *state, struct hd_backend *backen
     return hd_backend_read(backend, &query, 1, load_chunk, &loader, fault);
 }
 
-/* While an epoch is odd old chunks may be about to go: nothing is shared then. */
+/* While an epoch is odd old chunks may be removed: nothing is shared then. */
 static bool may_share(const struct hd_cached_thread *state)
 {
     return (state->epoch & 1) == 0;

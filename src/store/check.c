@@ -1,4 +1,4 @@
-/* Counting what a thread holds, and reading everything to see that it is whole. */
+/* Counts the rows of a thread, and reads everything to verify it. */
 #include "store/codec/pack.h"
 #include "store/fetch.h"
 #include "store/retry.h"
@@ -104,7 +104,7 @@ static int check_row(void *arg, size_t which, const struct hd_cell *cells)
                        cells[HD_WRITES_VALUE].bytes);
 }
 
-/* What was deleted or replaced after it was read looks damaged. Looking again tells. */
+/* A value that was deleted or replaced after it was read looks damaged. Reading again decides. */
 static int check_again(void *arg, size_t which, const struct hd_cell *cells)
 {
     struct checker *c = arg;
@@ -126,7 +126,7 @@ static int check_again(void *arg, size_t which, const struct hd_cell *cells)
                    cells[HD_CHECKPOINTS_THREAD].bytes, cells[HD_CHECKPOINTS_ID].bytes);
 }
 
-/* Those of one thread, or of all when it is NULL. */
+/* The rows of one thread, or of all when it is NULL. */
 static int check_values(struct hd_store *store, const struct hd_cell *thread,
                         struct hd_fault *fault)
 {

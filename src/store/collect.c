@@ -1,23 +1,21 @@
 /*
- * Taking away: threads, runs, old checkpoints, and the chunks nobody refers to
- * any more.
+ * Deletes threads, runs, old checkpoints, and unreferenced chunks.
  *
- * Chunks carry no counts of their users: counting would make every put write
- * to all chunks it shares. Instead, after checkpoints went, the thread's
- * remaining references are read and what none of them names is deleted. Writers
- * in other processes go on meanwhile. They stay safe in three steps:
+ * Chunks have no reference counts: counting would make every put write to all chunks it shares.
+ * Instead, after checkpoints were deleted, the thread's remaining references are read and the
+ * chunks that none of them names are deleted. Writers in other processes may continue. Three steps
+ * keep them safe:
  *
- *   1. one batch deletes the checkpoints and makes the epoch odd. From then on
- *      whoever planned with the old epoch conflicts, reads the new one, and as
- *      long as it is odd refers to no old chunk at all.
- *   2. the chunks are listed, then the references are read. A chunk listed in
- *      this order and referred to by none cannot come into use any more.
- *   3. those chunks are deleted in batches that expect the odd epoch and make
+ *   1. One batch deletes the checkpoints and makes the epoch odd. From then on
+ *      every writer that planned with the old epoch conflicts, reads the new
+ *      one, and while it is odd refers to no old chunk at all.
+ *   2. The chunks are listed, then the references are read. A chunk that is
+ *      listed in this order and has no reference cannot come into use any more.
+ *   3. Those chunks are deleted in batches that expect the odd epoch and make
  *      it the next odd one; the last makes it even again.
  *
- * A collector that dies in between leaves an odd epoch: nothing breaks, only
- * sharing pauses until the next prune, or a writer that has seen it for half a
- * minute (plan.c), takes over.
+ * A collector that dies in between leaves an odd epoch: the thread stays correct, only sharing
+ * pauses until the next prune, or a writer that has seen it for half a minute (plan.c), takes over.
  */
 #include <stdlib.h>
 
@@ -85,7 +83,7 @@ int hd_delete_thread(struct hd_store *store, struct hd_slice thread, struct hd_f
 struct chunk {
     struct hd_slice sequence;
     int64_t seq;
-    int64_t bytes; /* of the row, when somebody counts */
+    int64_t bytes; /* size of the row, when counting */
     bool is_live;
 };
 
@@ -168,7 +166,7 @@ static int mark(struct collector *c, struct hd_slice encoded, struct hd_slice ow
     return 0;
 }
 
-/* 1: it counts as gone. Resets nothing, and needs the scratch. */
+/* 1: it counts as deleted. Resets nothing, and needs the scratch. */
 static int is_doomed(struct collector *c, struct hd_slice ns, struct hd_slice id)
 {
     struct hd_slice name;
@@ -234,8 +232,8 @@ static int find_dead(struct collector *c)
 
 /*
  * Up to DELETE_BATCH dead chunks from *pos on; the last batch ends the collection. Each changes the
- * epoch, so that readers know (retry.h), and that none is carried out twice: the numbers it frees
- * may be in use again by then.
+ * epoch, so that readers notice (retry.h), and so that none is applied twice: the freed numbers may
+ * be in use again by then.
  */
 static int delete_dead(struct collector *c, struct hd_batch_builder *batch, size_t *pos)
 {
@@ -357,7 +355,7 @@ static int doom(struct doomed *doomed, struct hd_slice thread, struct hd_slice n
 static int on_thread(void *arg, size_t which, const struct hd_cell *cells)
 {
     (void)which;
-    if (cells[HD_THREADS_CREATED].number != 0) /* otherwise it is being copied: see copy.c */
+    if (cells[HD_THREADS_CREATED].number != 0) /* otherwise a copy is in progress: see copy.c */
         *(int64_t *)arg = cells[HD_THREADS_EPOCH].number;
     return 0;
 }
@@ -398,7 +396,7 @@ static int delete_keys(struct hd_store *store, const struct hd_key *keys, size_t
     return err;
 }
 
-/* The next odd epoch: begins a collection, or takes over one that was left. */
+/* The next odd epoch: begins a collection, or takes over an abandoned one. */
 static int64_t odd_after(int64_t epoch)
 {
     return epoch & 1 ? epoch + 2 : epoch + 1;
@@ -424,7 +422,7 @@ struct run_search {
     const struct heddle_bytes *runs;
     size_t run_count;
     struct hd_slice principal;
-    struct hd_slice thread; /* when one is asked for */
+    struct hd_slice thread; /* if limited to one thread */
     struct doomed *doomed;
 };
 
@@ -442,7 +440,7 @@ static int on_run(void *arg, size_t which, const struct hd_cell *cells)
                 cells[HD_CHECKPOINTS_ID].bytes);
 }
 
-/* Dooms the checkpoints of the runs, in one thread or in all of the principal. */
+/* Selects the checkpoints of the runs, in one thread or in all of the principal. */
 static int find_runs(struct hd_store *store, struct run_search *search, struct hd_fault *fault)
 {
     int err = 0;
@@ -461,7 +459,7 @@ static int find_runs(struct hd_store *store, struct run_search *search, struct h
     return err;
 }
 
-/* What belongs to the runs is looked for at the epoch it is deleted at: puts may change it. */
+/* The runs' checkpoints are searched at the epoch at which they are deleted: puts may add some. */
 static int delete_runs_once(struct hd_store *store, struct run_search *search,
                             struct hd_fault *fault)
 {
@@ -526,8 +524,10 @@ static int delete_found_runs(struct hd_store *store, const struct run_search *wa
     return err;
 }
 
-/* Until none is left, as one of the threads may have been copied before its turn came; but not
- * for as long as somebody makes new ones. */
+/*
+ * Until none is left, because a thread may have been copied before its turn; but not while writers
+ * keep adding new ones.
+ */
 int hd_delete_runs(struct hd_store *store, struct hd_slice principal,
                    const struct heddle_bytes *runs, size_t count, struct hd_fault *fault)
 {

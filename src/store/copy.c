@@ -1,20 +1,18 @@
 /*
- * Copying a thread row by row: the same chunks under the same numbers, so the
- * references stay as they are. Where metadata name the thread, they name the copy.
+ * Copies a thread row by row: the same chunks under the same numbers, so the references stay as
+ * they are. Metadata that contain the thread's id contain the copy's id instead.
  *
- * The source's checkpoints and writes are read, then its chunks. If its epoch
- * is even and still the same then, all chunks that the rows name were there;
- * otherwise everything begins again. An odd epoch means that a collector takes
- * chunks away, perhaps those of a write that was replaced after it was read
- * here: it is made even first, and the collector starts over. The last batch
- * expects the epoch once more, so that what was deleted from the source
- * meanwhile does not live on in the copy. A copy that fits into one batch is one.
+ * The source's checkpoints and writes are read, then its chunks. If its epoch is even and unchanged
+ * then, all chunks that the rows name were read; otherwise the copy starts again. An odd epoch
+ * means that a collector is deleting chunks, perhaps those of a write that was replaced after it
+ * was read here: the copy makes the epoch even first, and the collector starts over. The last batch
+ * expects the epoch once more, so that rows deleted from the source meanwhile do not survive in the
+ * copy. A copy that fits into one batch is one batch.
  *
- * For a larger one the target's row comes first, with an odd epoch and created
- * at 0: nobody sees such a thread. The chunks are added in batches, and the
- * rows follow all at once with the epoch made even, so the target is never
- * seen half. Whoever else wants the thread meanwhile, or after a copier that
- * died, takes it over by changing the epoch, which all these batches expect.
+ * For a larger one the target's row comes first, with an odd epoch and created at 0: such a thread
+ * is invisible. The chunks are added in batches, and the rows follow in one batch that makes the
+ * epoch even, so the target never appears half copied. Another writer of that thread, also after a
+ * copier died, takes it over by changing the epoch, which all these batches expect.
  */
 #include <string.h>
 
@@ -31,7 +29,7 @@ struct copier {
     struct hd_store *store;
     struct hd_slice source, target;
     struct hd_fault *fault;
-    struct hd_batch_builder head;   /* what makes the thread appear */
+    struct hd_batch_builder head;   /* the rows that make the thread visible */
     struct hd_batch_builder chunks; /* flushed as it fills */
     struct hd_batch_builder rows;   /* checkpoints and writes */
     enum hd_table_id table;
@@ -82,7 +80,7 @@ static int flush_chunks(struct copier *c)
     return err;
 }
 
-/* The part of a stored key, `principal:thread_id`, that metadata have. */
+/* The part of a stored key, `principal:thread_id`, that metadata contain. */
 static struct hd_slice id_of(struct hd_slice key)
 {
     const char *colon = key.len > 0 ? memchr(key.ptr, ':', key.len) : NULL;
@@ -112,7 +110,7 @@ static int write_metadata(hd_json_val metadata, struct hd_slice id, struct hd_ar
     return hd_jw_finish_in(&jw, arena, out);
 }
 
-/* Metadata that cannot be read are copied as they are. */
+/* Metadata that cannot be parsed are copied unchanged. */
 static int copy_metadata(const struct copier *c, struct hd_arena *arena, struct hd_slice *metadata)
 {
     struct hd_json json = {NULL};
@@ -167,7 +165,7 @@ static int copy_table(struct copier *c, enum hd_table_id table)
     return hd_scan(c->store->backend, query, on_row, c, c->fault);
 }
 
-/* HD_ECONFLICT: the source lost chunks meanwhile. */
+/* HD_ECONFLICT: chunks of the source were deleted meanwhile. */
 static int check_source(struct copier *c, int64_t epoch)
 {
     int64_t now;
@@ -176,7 +174,7 @@ static int check_source(struct copier *c, int64_t epoch)
     return !err && now != epoch ? HD_ECONFLICT : err;
 }
 
-/* Everything that is left, as one batch. */
+/* The remaining rows, as one batch. */
 static int finish(struct copier *c, int64_t source_epoch)
 {
     const struct hd_batch_builder *parts[] = {&c->head, &c->chunks, &c->rows};
@@ -217,7 +215,7 @@ static int on_target(void *arg, size_t which, const struct hd_cell *cells)
     return 0;
 }
 
-/* Something was in the way. HD_ECONFLICT: not any more, try again. */
+/* Clears a conflict with the target. HD_ECONFLICT: cleared, retry. */
 static int examine_target(struct copier *c)
 {
     struct hd_cell key = hd_cell_bytes(c->target);
@@ -232,7 +230,7 @@ static int examine_target(struct copier *c)
     if (err)
         return err;
     if (row.is_there && row.epoch == c->epoch + 1)
-        return 0; /* our own doing: the answer got lost and the batch was sent again */
+        return 0; /* our own batch: the reply was lost and the batch was sent again */
     if (row.is_there && row.created != 0)
         return hd_fault_set(c->fault, HD_EEXISTS, "the target thread exists already");
     err = row.is_there ? hd_delete_rows(c->store, c->target, &row.epoch, c->fault) : 0;
@@ -258,7 +256,7 @@ static int copy_once(struct copier *c, int64_t source_epoch)
         *c->fault = (struct hd_fault){0};
         return examine_target(c);
     }
-    if (err && c->is_begun) { /* what went wrong matters more than whether this works */
+    if (err && c->is_begun) { /* the first error is reported, not one of the clean-up */
         int ignored = hd_delete_rows(c->store, c->target, &c->epoch, NULL);
 
         (void)ignored;
@@ -266,7 +264,7 @@ static int copy_once(struct copier *c, int64_t source_epoch)
     return err;
 }
 
-/* HD_ECONFLICT: somebody else changed it meanwhile. */
+/* HD_ECONFLICT: another writer changed it meanwhile. */
 static int read_source_epoch(struct copier *c, int64_t *epoch)
 {
     struct hd_batch_builder builder;

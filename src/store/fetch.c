@@ -1,31 +1,30 @@
 /*
- * Values put together again from their references.
+ * Assembles values from their references.
  *
- * Each run of chunks is one range scan; all scans go to the backend at once
- * and their rows come back in order, so a value is filled from front to back
- * as they arrive. A run that lies within one that is already asked for is not
- * read again: a history of ten checkpoints reads the conversation once and
- * copies what they have in common.
+ * Each extent of chunks is one range scan; all scans go to the backend at once and their rows
+ * arrive in order, so a value is filled from front to back. An extent within another extent of the
+ * same reading is not read again: a history of ten checkpoints reads the conversation once and
+ * copies the common part.
  */
 #include "store/fetch.h"
 
 #include "store/allowance.h"
 #include "store/codec/pack.h"
 
-/* A run that is read, and where its chunks came to lie in the target's bytes. */
+/* An extent that is read, with the positions of its chunks in the target's bytes. */
 struct hd_range {
     struct hd_slice thread;
     struct hd_fetch_target *target;
     const struct hd_segment *segment;
     size_t *begins; /* of each chunk, without the comma before it */
     size_t *ends;
-    uint64_t count; /* chunks that came */
+    uint64_t count; /* chunks that arrived */
     struct hd_cell prefix[2];
     struct hd_cell low, high;
     struct hd_range *next;
 };
 
-/* For each run of a target: the range it is copied from, or its own. */
+/* For each extent of a target: the range it is copied from, or its own. */
 struct hd_fetch_source {
     const struct hd_range *range;
     bool is_own;
@@ -41,7 +40,7 @@ static int append(struct hd_fetch_target *t, const void *bytes, size_t len)
     return 0;
 }
 
-/* A run that was read for somebody else, earlier in the same reading. */
+/* Copies an extent that was read for another value, earlier in the same reading. */
 static int extent_copy(struct hd_fetch_target *t, const struct hd_segment *segment,
                        const struct hd_range *range)
 {
@@ -58,7 +57,7 @@ static int extent_copy(struct hd_fetch_target *t, const struct hd_segment *segme
                         range->ends[last] - range->begins[first]);
 }
 
-/* Fills what needs no more rows, up to the next run of its own that still lacks chunks. */
+/* Fills the segments that need no more rows, up to its next own extent that lacks chunks. */
 static int fill(struct hd_fetch_target *t)
 {
     int err = 0;
@@ -141,7 +140,7 @@ static int range_create(struct hd_fetch *fetch, struct hd_fetch_target *t, struc
     struct hd_range *range = hd_arena_calloc(fetch->arena, 1, sizeof(*range));
     size_t count = (size_t)segment->count;
 
-    /* A count from disk may be anything; more chunks than bytes there are not. */
+    /* A count from disk may have any value, but there are never more chunks than bytes. */
     if (segment->count > t->ref.size)
         return HD_ECORRUPT;
     if (!range)

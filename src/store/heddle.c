@@ -1,7 +1,4 @@
-/*
- * The public API: checks what callers pass, and hands over to the store. No
- * logic of its own.
- */
+/* The public API: checks the arguments and calls the store. */
 #include <heddle.h>
 
 #include "base/alloc.h"
@@ -22,7 +19,8 @@ struct hd_store *hd_store_of(struct heddle *heddle)
     return &heddle->store;
 }
 
-enum { POOL_SIZE = 16 }; /* who waits for a commit shares it: more make larger groups */
+/* callers that wait for a commit share it: more threads make larger groups */
+enum { POOL_SIZE = 16 };
 
 _Static_assert(sizeof(struct heddle_error) == sizeof(struct hd_fault), "one layout for both");
 _Static_assert((int)HEDDLE_EACCESS == (int)HD_EACCESS, "public codes follow base/error.h");
@@ -36,7 +34,7 @@ static struct hd_fault *fault_of(struct heddle_error *error)
     return fault;
 }
 
-/* A failure leaves with a sentence, if only the code's own; a success leaves none behind. */
+/* A failure always has a text, at least that of its code; a success clears it. */
 static int leave(int err, struct heddle_error *error)
 {
     if (!error)
@@ -214,7 +212,7 @@ int heddle_put_writes(struct heddle *heddle, const struct heddle_writes *writes,
     return hd_store_put_writes(heddle, writes, 0, error);
 }
 
-/* Takes the request, also when it fails. */
+/* Takes the request, also on failure. */
 static int queue(struct heddle *heddle, struct hd_lane_request *request, heddle_done done,
                  void *arg)
 {
@@ -231,8 +229,8 @@ static int queue(struct heddle *heddle, struct hd_lane_request *request, heddle_
 }
 
 /*
- * What is wrong with the input is reported through `done` like everything else,
- * so that callers have one place for errors: the request then carries no work.
+ * Errors in the input are reported through `done` like all others, so that callers have one place
+ * for errors: the request then carries no work.
  */
 static int queue_and_go(struct heddle *heddle, struct hd_lane_request *request, int err,
                         const struct hd_fault *fault, heddle_done done, void *arg)
@@ -245,7 +243,7 @@ static int queue_and_go(struct heddle *heddle, struct hd_lane_request *request, 
         request->err = err;
         request->fault = *fault;
         request->is_settled = true;
-        request->thread = hd_slice(NULL, 0); /* its memory went with the refusal */
+        request->thread = hd_slice(NULL, 0); /* its memory was freed with the rejection */
     }
     err = queue(heddle, request, done, arg);
     hd_lanes_wake(&heddle->store);
@@ -323,9 +321,9 @@ int heddle_defer(struct heddle *heddle, void (*work)(void *arg), void *arg)
     return hd_thread_pool_add(heddle->store.pool, work, arg);
 }
 
-/* ---- answers ---- */
+/* ---- results ---- */
 
-/* What a call hands out, with the arena that holds all of it. */
+/* The result of a call, with the arena that holds all of it. */
 struct answer {
     struct hd_arena arena;
     union {
@@ -359,7 +357,7 @@ static void answer_free(void *handed_out)
         answer_destroy((struct answer *)((char *)handed_out - offsetof(struct answer, as)));
 }
 
-/* Ends a call that makes an answer: without an error *out is taken, otherwise the answer goes. */
+/* Ends a call that makes a result: without an error sets *out, otherwise frees the result. */
 static int leave_answer(struct answer *answer, int err, struct heddle_error *error)
 {
     if (err)
@@ -516,7 +514,7 @@ static int on_thread(void *arg, size_t which, const struct hd_cell *cells)
 
     (void)which;
     if (cells[HD_THREADS_CREATED].number == 0)
-        return 0; /* being copied: see copy.c */
+        return 0; /* a copy is in progress: see copy.c */
     err = hd_arena_copy(lister->arena, cells[HD_THREADS_ID].bytes, &key);
     if (!err)
         err = make_room(lister);
@@ -529,7 +527,7 @@ static int on_thread(void *arg, size_t which, const struct hd_cell *cells)
     return lister->count == lister->limit;
 }
 
-/* Threads of a principal stand between "principal:" and "principal;". */
+/* Keys of a principal's threads lie between "principal:" and "principal;". */
 static int scan_threads(struct heddle *heddle, struct heddle_bytes principal,
                         struct heddle_bytes after, struct thread_lister *lister,
                         struct hd_fault *fault)
@@ -673,7 +671,7 @@ static int call_prune(struct hd_store *store, struct hd_slice a, struct hd_slice
     (void)b;
     if (keep->strategy == HEDDLE_DELETE_ALL)
         return delete_all(store, a, keep, fault);
-    return hd_keep(store, a, keep, fault);
+    return hd_prune_thread(store, a, keep, fault);
 }
 
 static int check_prune(const struct heddle_prune_options *options, struct hd_fault *fault)

@@ -1,18 +1,16 @@
 /*
- * Group commit without a thread of its own: the first caller to find the lane
- * free leads, takes everything queued, commits it as one batch and wakes the
- * others. While it waits for the disk the next group gathers. A single caller
- * pays no thread switch. Only when nobody waits (asynchronous requests) a
- * worker leads.
+ * Group commit without a dedicated thread: the first caller to find the lane free leads, takes all
+ * queued requests, commits them as one batch and wakes the others. While it waits for the disk the
+ * next group gathers. A single caller pays no thread switch. A worker leads only when no caller
+ * waits (asynchronous requests).
  *
- * A batch that conflicts is planned again from what the database says now.
- * Rows that were planned by the caller cannot be: those in the way are refused,
- * and only those. A batch that fails otherwise is tried once more request by
- * request, so that one bad request cannot fail its neighbours; unless the
- * database cannot be reached, since no single request caused it.
+ * A batch that conflicts is planned again from the current rows. Rows that were planned by the
+ * caller cannot be planned again: those that conflict are rejected, and only those. A batch that
+ * fails otherwise is retried request by request, so that one bad request cannot fail its
+ * neighbours; unless the database is unreachable, since no single request caused it.
  *
- * The server's asynchronous requests outlast an outage (hd_rows_set_outage()): they go back to the
- * front of the queue, in their order, and the worker leads them again after a pause.
+ * The server's asynchronous requests survive an outage (hd_rows_set_outage()): they return to the
+ * front of the queue, in their order, and the worker retries them after a pause.
  */
 #include "store/lane.h"
 
@@ -31,7 +29,7 @@
 enum {
     GROUP_MAX = 256,        /* requests in a batch */
     TRIM_INTERVAL = 64,     /* batches */
-    SCRATCH_KEEP = 1 << 20, /* a larger scratch buffer is given back */
+    SCRATCH_KEEP = 1 << 20, /* a larger scratch buffer is freed */
 };
 #define GROUP_BYTES_MAX ((size_t)16 << 20)
 #define CACHE_BYTES ((size_t)32 << 20)
@@ -69,7 +67,7 @@ static size_t size_of(const struct hd_lane_request *request)
     return size;
 }
 
-/* Whether an earlier request of the same thread is kept: this one must not overtake it. */
+/* True when an earlier request of the same thread is kept: this one must not overtake it. */
 static bool is_behind_kept(const struct hd_lane *lane, const struct hd_lane_request *request)
 {
     const struct hd_lane_request *r = lane->kept_bytes > 0 ? lane->round : request;
@@ -114,7 +112,7 @@ static void let_go(struct hd_lane *lane, struct hd_lane_request *request)
     atomic_fetch_sub(&lane->store->waiting_count, 1);
 }
 
-/* Takes the kept requests out of the list; returns them in their order, as good as new. */
+/* Takes the kept requests out of the list and resets them; returns them in their order. */
 static struct hd_lane_request *take_kept(struct hd_lane_request **group,
                                          struct hd_lane_request **last)
 {
@@ -142,7 +140,7 @@ static struct hd_lane_request *take_kept(struct hd_lane_request **group,
     return kept;
 }
 
-/* With the lock held, after a round. */
+/* Called with the lock held, after a round. */
 static void put_back(struct hd_lane *lane, struct hd_lane_request **group)
 {
     struct hd_lane_request *last, *kept = take_kept(group, &last);
@@ -192,14 +190,14 @@ static void finish_all(struct hd_lane *lane, struct hd_lane_request *first,
     }
 }
 
-/* Takes back what a failed plan has appended and remembered. */
+/* Reverts the operations and the state of a failed plan. */
 static void undo_plan(struct hd_lane *lane, struct hd_lane_request *request)
 {
     lane->batch.count = request->first_op;
     hd_cache_drop(&lane->cache, request->thread);
 }
 
-/* The database does not answer, after it was waited for: no other request would fare better now. */
+/* The database does not respond within its timeout: no other request would succeed now. */
 static bool is_out_of_reach(int err)
 {
     return err == HD_EUNAVAILABLE || err == HD_EBUSY;
@@ -236,7 +234,7 @@ static struct hd_lane_request *plan_group(struct hd_lane *lane, struct hd_lane_r
         if (r->kind == HD_REQUEST_JOB)
             break;
         if (r->is_settled)
-            continue; /* refused when it was made */
+            continue; /* rejected when it was made */
         if (r->train && r->train->err) {
             finish(lane, r, r->train->err, NULL);
             continue;
@@ -268,7 +266,7 @@ static int apply(struct hd_lane *lane, size_t *failed, struct hd_fault *fault)
     return batch.count ? hd_backend_apply(lane->store->backend, &batch, failed, fault) : 0;
 }
 
-/* The operation looks whether the thread of a put is still there (thread_fence.h). */
+/* True when the operation checks that the thread of a put still exists (thread_fence.h). */
 static bool is_guard(const struct hd_lane *lane, const struct hd_lane_request *request,
                      size_t failed)
 {
@@ -277,10 +275,10 @@ static bool is_guard(const struct hd_lane *lane, const struct hd_lane_request *r
 }
 
 /*
- * Deals with a conflict over operation `failed` if rows, or a guard, are to blame: they are
- * refused when they stand first in the batch. Otherwise the conflict may be
- * with those before them, which are not committed yet: `max` becomes their
- * number, and the rows lead the next group. False when a put is to blame.
+ * Handles a conflict over operation `failed` if rows, or a guard, caused it: they are rejected when
+ * they are first in the batch. Otherwise the conflict may be with those before them, which are not
+ * committed yet: `max` becomes their number, and the rows lead the next group. False when a put
+ * caused it.
  */
 static bool blame_rows(struct hd_lane *lane, struct hd_lane_request *first,
                        struct hd_lane_request *end, size_t failed, size_t *max,
@@ -311,7 +309,7 @@ static bool blame_rows(struct hd_lane *lane, struct hd_lane_request *first,
     return true;
 }
 
-/* A batch that conflicts too often is left to its requests one by one; those have the time. */
+/* After too many conflicts the requests are committed one by one; those have the time. */
 static bool may_retry(struct hd_lane *lane, struct hd_retry *retry, size_t max, int *err,
                       struct hd_fault *fault)
 {
@@ -376,7 +374,7 @@ static void lead(struct hd_lane *lane, struct hd_lane_request *first)
     hd_batch_reset(&lane->batch);
 }
 
-/* Answers asynchronous requests. Those of waiting callers belong to their callers. */
+/* Completes asynchronous requests. Those of waiting callers belong to their callers. */
 static void answer(struct hd_lane_request *first)
 {
     struct hd_lane_request *next;
@@ -396,8 +394,8 @@ static void answer(struct hd_lane_request *first)
 }
 
 /*
- * Tells the waiting callers, whose requests may be gone from then on, and
- * returns the asynchronous ones. Called with the lock held.
+ * Wakes the waiting callers, which may free their requests from then on, and returns the
+ * asynchronous ones. Called with the lock held.
  */
 static struct hd_lane_request *release_waiting(struct hd_lane_request *first)
 {
@@ -416,7 +414,7 @@ static struct hd_lane_request *release_waiting(struct hd_lane_request *first)
     return kept;
 }
 
-/* Called with the lock held and no leader; releases it meanwhile. */
+/* Called with the lock held and no leader; releases it in between. */
 static void lead_once(struct hd_lane *lane)
 {
     struct hd_lane_request *group = lane->queue;

@@ -1,11 +1,11 @@
 /*
- * Listing: first the keys that match, newest first, then page by page what
- * they stand for. The keys of one namespace come in order from the database
- * and stop at the limit; across namespaces or threads all matching keys are
- * gathered and sorted, since no index orders them by id alone.
+ * Lists checkpoints: first collects the matching keys, newest first, then reads the checkpoints
+ * page by page. The keys of one namespace come in order from the database and stop at the limit;
+ * across namespaces or threads all matching keys are collected and sorted, since no index orders
+ * them by id alone.
  *
- * Where a namespace has strays (order.h), the keys of their window are gathered and
- * sorted between those above and those below it.
+ * If a namespace has strays (order.h), the keys of their window are collected and sorted between
+ * those above and those below it.
  */
 #include <stdlib.h>
 
@@ -27,10 +27,10 @@ struct heddle_list {
     struct hd_key *keys;
     size_t count;
     size_t cap;
-    size_t pos; /* of the next page */
+    size_t pos; /* start of the next page */
     struct hd_allowance *allowance;
     bool keeps;
-    uint64_t page_taken; /* of the allowance, by the page */
+    uint64_t page_taken; /* bytes of the allowance taken by the page */
 
     struct hd_arena page_arena;
     struct heddle_tuple page[TUPLES_PAGE];
@@ -43,11 +43,11 @@ struct gatherer {
     const struct heddle_query *query;
     hd_json_val filter;
     struct hd_fault *fault;
-    struct hd_slice thread; /* stored key, when one is asked for */
-    struct hd_slice ns;     /* in the arena, when one is asked for */
+    struct hd_slice thread; /* stored key, if limited to one thread */
+    struct hd_slice ns;     /* in the arena, if limited to one namespace */
     size_t limit;
     bool is_ordered;
-    struct hd_order *window; /* not NULL: the keys of a window are gathered there */
+    struct hd_order *window; /* not NULL: collects the keys of a window */
 };
 
 static bool matches(struct gatherer *g, const struct hd_cell *cells, int *err)
@@ -102,7 +102,7 @@ static bool is_enough(const struct gatherer *g)
     return g->is_ordered && g->list->count >= g->limit;
 }
 
-/* Those that do not match are part of the order too. */
+/* Keys that do not match are part of the order too. */
 static int add_to_window(struct gatherer *g, const struct hd_cell *cells, bool is_match)
 {
     struct hd_slice id, parent;
@@ -152,7 +152,7 @@ static int scan(struct gatherer *g, struct hd_query query)
     return hd_scan(g->list->store->backend, query, on_key, g, g->fault);
 }
 
-/* The keys from `low` up to `high`, which is left out, newest first. */
+/* The keys from `low` up to `high` (exclusive), newest first. */
 static int gather_range(struct gatherer *g, const struct hd_cell *low, const struct hd_cell *high)
 {
     const struct hd_cell prefix[] = {hd_cell_bytes(g->thread), hd_cell_bytes(g->ns)};
@@ -168,7 +168,7 @@ static int gather_range(struct gatherer *g, const struct hd_cell *low, const str
                                      .columns = g->window ? 1u << HD_CHECKPOINTS_PARENT : 0});
 }
 
-/* The keys of the window in their order, behind `before` unless that is empty. */
+/* The keys of the window in their order, after `before` unless that is empty. */
 static int take_window(struct gatherer *g, struct hd_order *order, struct hd_slice before)
 {
     bool is_behind = before.len == 0;
@@ -213,7 +213,7 @@ static int gather_window(struct gatherer *g, const struct hd_window *window, str
     return err;
 }
 
-/* With strays: what is above their window, the window, and what is below it. */
+/* With strays: the keys above their window, the window, and the keys below it. */
 static int gather_parts(struct gatherer *g, const struct hd_window *window)
 {
     struct hd_slice before = g->query->before ? hd_from_public(*g->query->before) : HD_S("");
@@ -241,7 +241,7 @@ static int gather_line(struct gatherer *g)
     g->is_ordered = true;
     if (q->before && q->before->len == 0)
         return 0; /* no id is less than an empty one */
-    /* The read finds the latest by itself. */
+    /* The read finds the latest. */
     if (g->limit == 1 && !q->before && !g->filter)
         return push_key(g->list, (struct hd_key){g->thread, g->ns, {NULL, 0}});
     err = hd_window_read(g->list->store, g->thread, g->ns, &g->list->arena, &window, g->fault);
@@ -267,8 +267,8 @@ static int newest_first(const void *a, const void *b)
 }
 
 /*
- * The places that the keys of a window have among all others are theirs still, in their own order.
- * The window is that of a namespace; `keys` are all, newest first by id.
+ * The keys of a window keep their set of positions among all others, in their own order. The window
+ * is that of one namespace; `keys` are all keys, newest first by id.
  */
 static int rearrange(struct gatherer *g, const struct hd_key *space, const struct hd_window *window)
 {
@@ -363,7 +363,7 @@ static int gather_all(struct gatherer *g)
     return err ? err : end_space(&spaces);
 }
 
-/* ---- all of it ---- */
+/* ---- the whole list ---- */
 
 static int gather_one(struct gatherer *g)
 {

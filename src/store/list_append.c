@@ -11,11 +11,11 @@
 #include "store/codec/split_internal.h"
 
 #define FIRST_CAP 1024
-#define STATE_ALIGN 64 /* what XXH3 wants for its state */
+#define STATE_ALIGN 64 /* required by XXH3 for its state */
 
 /*
- * Memory that grows at its end while others read what stood there before: it
- * never moves; when it is full the listing goes on in a larger copy.
+ * Memory that grows at its end while other threads read its older part: it never moves; when it is
+ * full the listing continues in a larger copy.
  */
 struct hd_text {
     size_t refs;
@@ -23,22 +23,22 @@ struct hd_text {
     char bytes[];
 };
 
-/* Where a cutter is before it closes the open group at the end, as offsets: the group may grow. */
+/* The position of a cutter before it closes the last open group, as offsets: the group may grow. */
 struct place {
     size_t done;
-    size_t group; /* 0: there is none; the bracket stands there */
+    size_t group; /* 0: no group; the bracket is there */
     size_t group_end;
     size_t last_end; /* of the last element */
-    bool has_pieces; /* any that stay */
+    bool has_pieces; /* any that remain */
 };
 
 struct hd_listing {
     struct hd_text *text;
     size_t len;    /* without the closing bracket */
-    size_t hashed; /* so many bytes are in `hash` */
+    size_t hashed; /* number of bytes in `hash` */
     void *memory;  /* of hash */
     XXH3_state_t *hash;
-    size_t *ends; /* of the elements that were added since the last growth */
+    size_t *ends; /* of the elements added since the last growth */
     size_t end_count;
     size_t end_cap;
 
@@ -56,7 +56,7 @@ static void text_release(struct hd_text *text)
         hd_free(text);
 }
 
-/* Room for `more` bytes behind the listing's text. */
+/* Reserves `more` bytes after the listing's text. */
 static int reserve(struct hd_listing *listing, size_t more)
 {
     size_t need = listing->len + more, cap = listing->text ? listing->text->cap : FIRST_CAP / 2;
@@ -179,7 +179,7 @@ static int cut_elements(const struct hd_listing *listing, struct hd_cutter *cutt
     int err = 0;
 
     for (size_t i = 0; !err && i < listing->end_count; i++) {
-        /* A bracket or a comma stands before it. */
+        /* A bracket or a comma precedes it. */
         size_t begin = place->last_end > 0 ? place->last_end + 1 : 1;
 
         err = hd_cutter_element(cutter, bytes + begin, bytes + listing->ends[i]);
@@ -188,7 +188,7 @@ static int cut_elements(const struct hd_listing *listing, struct hd_cutter *cutt
     return err;
 }
 
-/* Moves `place` behind what was added; the pieces are those from its old done on. */
+/* Moves `place` past the added elements; the pieces are those from its old done on. */
 static int cut(const struct hd_listing *listing, struct place *place, struct hd_pieces *pieces)
 {
     const char *bytes = listing->text->bytes;
@@ -258,7 +258,7 @@ void hd_growth_destroy(struct hd_growth *growth)
     hd_free(growth);
 }
 
-/* ---- a list that is stored -------------------------------------------- */
+/* ---- a stored list ---------------------------------------------------- */
 
 static int note_ends(struct hd_listing *listing)
 {
@@ -266,7 +266,7 @@ static int note_ends(struct hd_listing *listing)
     int err = 0;
 
     while (!err && p < end) {
-        p = hd_split_json_value(p + 1, end); /* behind the bracket, or a comma */
+        p = hd_split_json_value(p + 1, end); /* after the bracket, or a comma */
         if (!p || (p < end && *p != ','))
             return HD_EINVAL;
         err = note_end(listing, (size_t)(p - bytes));

@@ -1,10 +1,9 @@
 /*
- * Checkpoints are taken in pages: their rows and the task's writes are read together, then all
+ * Checkpoints are processed in pages: their rows and the task's writes are read together, then all
  * chunks that the page has for the first time.
  *
- * An element that is longer than a chunk may be is cut into several, with no comma between them.
- * Such pieces are read all or none: each alone is no JSON, and some of them may be another
- * element's too.
+ * An element longer than the maximal chunk is cut into several, with no comma between them. Such
+ * pieces are read all or none: each alone is not JSON, and some may also belong to another element.
  */
 #include "store/list_history.h"
 
@@ -16,7 +15,7 @@
 
 enum { PAGE = 32 };
 
-/* Chunks that were seen: disjoint, in order, with something between any two. */
+/* Chunks seen so far: disjoint, in order, with a gap between any two. */
 struct stretch {
     int64_t start, end;
 };
@@ -26,12 +25,12 @@ struct cover {
     size_t count, cap;
 };
 
-/* Chunks to be read. */
+/* Chunks to read. */
 struct span {
     struct stretch chunks;
-    bool joins;    /* the first goes on where the span before ends */
-    bool is_glued; /* each further one goes on where the one before ends */
-    uint64_t come; /* how many did */
+    bool joins;    /* the first continues the element at the end of the previous span */
+    bool is_glued; /* each further one continues the element of the one before */
+    uint64_t come; /* number of chunks that arrived */
     struct hd_cell low, high;
     struct span *next;
 };
@@ -43,7 +42,7 @@ struct item {
     bool is_there;
     bool is_opaque;
     struct span *spans, **tail;
-    struct hd_buf text; /* what came */
+    struct hd_buf text; /* the chunks that arrived */
 };
 
 struct walker {
@@ -51,17 +50,17 @@ struct walker {
     const struct hd_list_history *trail;
     struct hd_fault *fault;
     struct hd_slice thread; /* the stored key */
-    struct hd_arena keys;   /* holds it */
+    struct hd_arena keys;   /* holds the stored key */
     struct cover cover;
     struct hd_reading reading;
     struct hd_arena arena; /* of a page */
     struct item items[PAGE];
-    size_t first, count; /* which ids they are of */
+    size_t first, count; /* the range of ids */
 };
 
-/* ---- what was seen ---------------------------------------------------- */
+/* ---- seen chunks ------------------------------------------------------ */
 
-/* The first stretch that ends at `at` or behind it. */
+/* The first stretch that ends at or after `at`. */
 static size_t find(const struct cover *cover, int64_t at)
 {
     size_t low = 0, high = cover->count;
@@ -99,7 +98,7 @@ static int make_room(struct cover *cover)
     return 0;
 }
 
-/* Joins it with those that it touches. */
+/* Joins it with the stretches that it touches. */
 static int see(struct cover *cover, struct stretch chunks)
 {
     size_t at = find(cover, chunks.start), end = at;
@@ -121,7 +120,7 @@ static int see(struct cover *cover, struct stretch chunks)
     return 0;
 }
 
-/* ---- what is new ------------------------------------------------------ */
+/* ---- new chunks ------------------------------------------------------- */
 
 static int add_span(struct walker *w, struct item *item, struct span span)
 {
@@ -137,7 +136,7 @@ static int add_span(struct walker *w, struct item *item, struct span span)
     return 0;
 }
 
-/* Chunks that each have whole elements. */
+/* Chunks that contain whole elements. */
 static int extent_take(struct walker *w, struct item *item, struct stretch extent)
 {
     const struct cover *cover = &w->cover;
@@ -155,7 +154,7 @@ static int extent_take(struct walker *w, struct item *item, struct stretch exten
     return err ? err : see(&w->cover, extent);
 }
 
-/* An element of several chunks, from the span that *begin leads to: none of it if all was seen. */
+/* An element of several chunks, from the span at *begin on: removes them if all were seen. */
 static int close_element(struct walker *w, struct item *item, struct span **begin)
 {
     bool is_new = false;
@@ -172,7 +171,7 @@ static int close_element(struct walker *w, struct item *item, struct span **begi
     return err;
 }
 
-/* Whether a segment's first chunk goes on where the last of the segment before ends. */
+/* True when a segment's first chunk continues the element at the end of the segment before. */
 static bool joins(const struct hd_ref *ref, size_t at)
 {
     return at > 0 && at < ref->segment_count && ref->segments[at].is_extent &&
@@ -182,7 +181,7 @@ static bool joins(const struct hd_ref *ref, size_t at)
 struct taking {
     struct walker *w;
     struct item *item;
-    struct span **begin; /* of the element of several chunks that is being taken; NULL: none */
+    struct span **begin; /* of the current element of several chunks; NULL: none */
 };
 
 static int end_element(struct taking *t)
@@ -205,7 +204,7 @@ static int take_part(struct taking *t, struct stretch chunks, bool goes_on)
     return add_span(t->w, t->item, span);
 }
 
-/* The first and the last chunk may be parts of an element, or all are of one. */
+/* The first and the last chunk may be parts of an element, or all belong to one. */
 static int take_segment(struct taking *t, size_t at)
 {
     const struct hd_ref *ref = &t->item->ref;
@@ -240,16 +239,16 @@ static bool is_same(const struct hd_segment *a, const struct hd_segment *b)
            a->first_comma == b->first_comma && a->rest_comma == b->rest_comma;
 }
 
-/* How many segments need not be looked at, since the item before, if there is one, has them too. */
+/* The number of leading segments to skip, because the previous item, if any, has them too. */
 static size_t find_other(const struct hd_ref *ref, const struct item *before)
 {
-    size_t count = 1; /* behind the bracket */
+    size_t count = 1; /* after the bracket */
 
     if (before && !before->is_opaque && !before->ref.is_inline) {
         while (count < ref->segment_count && count < before->ref.segment_count &&
                is_same(&ref->segments[count], &before->ref.segments[count]))
             count++;
-        /* What the last of them is depends on what follows it. */
+        /* The last of them depends on the segment after it. */
         do
             count -= count > 1;
         while (count > 1 && joins(ref, count));
@@ -267,9 +266,9 @@ static int take_segments(struct walker *w, struct item *item, const struct item 
     return err ? err : end_element(&t);
 }
 
-/* ---- what can be told ------------------------------------------------- */
+/* ---- supported lists -------------------------------------------------- */
 
-/* `[`, then runs of the channel's own chunks, then `]`. */
+/* `[`, then extents of the channel's own chunks, then `]`. */
 static bool is_list(const struct hd_ref *ref, struct hd_slice channel)
 {
     struct hd_slice text = ref->inline_bytes;
@@ -378,7 +377,7 @@ static int append_chunk(struct item *item, struct hd_slice packed, bool goes_on)
     return err;
 }
 
-/* Who reads the checkpoint as ever sees what became of a chunk that is missing or damaged. */
+/* A missing or damaged chunk is reported by the ordinary read of the checkpoint. */
 static int on_chunk(void *arg, size_t which, const struct hd_cell *cells)
 {
     const struct chunk_reader *reader = arg;
@@ -452,7 +451,7 @@ static int read_rows(struct walker *w)
     return err ? err : run(w);
 }
 
-/* Of those that are known the chunks are seen, and not read. */
+/* The chunks of known checkpoints count as seen, and are not read. */
 static int read_chunks(struct walker *w)
 {
     int err = 0;

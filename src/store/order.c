@@ -43,7 +43,7 @@ static bool is_stray(const struct hd_order_node *node)
     return hd_slice_cmp(node->parent, node->id) > 0;
 }
 
-/* Sorts the nodes by id and adds deleted parents of strays; returns how many there are then. */
+/* Sorts the nodes by id and adds deleted parents of strays; returns their number. */
 static size_t make_places(const struct hd_order *order, struct place *places)
 {
     size_t count = order->count, all = order->count, kept = 0;
@@ -78,7 +78,7 @@ static void find_up(struct place *places, size_t at)
     place->state = PLACE_DONE;
 }
 
-/* The way leads back to `at`: from there to its end it is a circle. */
+/* The path returns to `at`: from there on it is a cycle. */
 static void break_circle(struct place *places, const size_t *way, size_t len, size_t at)
 {
     do
@@ -86,7 +86,7 @@ static void break_circle(struct place *places, const size_t *way, size_t len, si
     while (way[len] != at);
 }
 
-/* Parents come before their children. `way` has room for all. */
+/* Parents come before their children. `way` has room for all nodes. */
 static void find_ups(struct place *places, size_t count, size_t *way)
 {
     for (size_t i = 0; i < count; i++)
@@ -106,7 +106,7 @@ static void find_ups(struct place *places, size_t count, size_t *way)
     }
 }
 
-/* Children are linked in the order of their ids; the last place is the root of all. */
+/* Children are linked in the order of their ids; the last place is the common root. */
 static void link_children(struct place *places, size_t count)
 {
     for (size_t i = 0; i <= count; i++)
@@ -234,7 +234,7 @@ int hd_id_behind(struct hd_arena *arena, struct hd_slice id, struct hd_cell *out
     return 0;
 }
 
-/* Whether there is an id above the window. */
+/* True when there is an id above the window. */
 static int on_above(void *arg, size_t which, const struct hd_cell *cells)
 {
     (void)which;

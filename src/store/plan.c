@@ -1,14 +1,13 @@
 /*
- * A put or put_writes as rows.
+ * Plans a put or put_writes as rows.
  *
- * For each value that changed: its pieces are looked up in the thread's state,
- * chunks that are already stored are referred to, the others get the next
- * numbers of the channel's stream. Values that did not change keep the
- * reference they have in the parent, so a checkpoint's row is complete in
- * itself and reading it follows no chain.
+ * For each changed value: its pieces are looked up in the cached thread, stored chunks are referred
+ * to, and the others get the next numbers of the channel's sequence. Unchanged values keep the
+ * reference that they have in the parent, so a checkpoint's row is complete and reading it follows
+ * no chain.
  *
- * What a row costs does not depend on how long the conversation is: the number
- * of channels, one reference each, and the new chunks.
+ * The cost of a row does not depend on the length of the conversation, only on the number of
+ * channels, one reference each, and the new chunks.
  */
 #include <stdlib.h>
 
@@ -39,10 +38,9 @@ static int add_thread(struct hd_planner *p, int64_t now)
 }
 
 /*
- * A copier that died leaves a thread that nobody sees, a collector that died
- * one where nothing is shared. The first is taken over at once, the second
- * when it has been seen long enough to be sure (a living one would only start
- * over). What is remembered of the chunks may be stale then.
+ * A copier that died leaves an invisible thread, a collector that died one without sharing. The
+ * first is taken over at once, the second after it has been seen for long enough (a live collector
+ * would only start over). The cached chunks may be stale then.
  */
 static bool must_take_over(const struct hd_cached_thread *state)
 {
@@ -62,7 +60,7 @@ static int take_over(struct hd_planner *p, int64_t now)
     int err;
 
     hd_batch_init(&builder);
-    /* Even, and not what the copier itself would make it. */
+    /* Even, and different from the epoch that the copier itself would set. */
     err = hd_batch_renew(&builder, state->key, state->epoch, (state->epoch | 1) + 3,
                          state->created_at ? state->created_at : now);
     batch = hd_batch_view(&builder);
@@ -71,15 +69,15 @@ static int take_over(struct hd_planner *p, int64_t now)
     hd_batch_fini(&builder);
     hd_cache_drop(&p->lane->cache, p->request->thread);
     if (err == HD_ECONFLICT && p->fault)
-        *p->fault = (struct hd_fault){0}; /* somebody else was faster */
+        *p->fault = (struct hd_fault){0}; /* another writer was faster */
     if (err && err != HD_ECONFLICT)
         return err;
     return hd_cache_thread(&p->lane->cache, backend, p->request->thread, &p->state, p->fault);
 }
 
 /*
- * The batch's first operations on a thread: it exists and nothing was taken
- * away from it. A put also says when; a write does not, which spares a page.
+ * The batch's first operations on a thread: it exists and nothing was deleted from it. A put also
+ * sets its time; a write does not, which saves a page.
  */
 static int open_thread(struct hd_planner *p)
 {
@@ -102,7 +100,7 @@ static int open_thread(struct hd_planner *p)
     if (!err && (!p->has_earlier || (is_put && p->state->put_batch != lane->batch_number)))
         err = hd_batch_expect_epoch(&lane->batch, p->request->thread, p->state->epoch,
                                     is_put ? HD_THREADS_UPDATED : 0, now);
-    /* True once this batch is applied; if it is not, the state is dropped. */
+    /* True once this batch is applied; if it fails, the state is dropped. */
     if (p->request->guard)
         p->state->guard = p->request->guard;
     p->state->batch = lane->batch_number;
@@ -116,9 +114,9 @@ static int open_thread(struct hd_planner *p)
 
 struct channel {
     struct hd_slice name;
-    hd_json_val version; /* NULL: if it has not changed, that of the parent */
+    hd_json_val version; /* NULL: if unchanged, the parent's version */
     bool has_changed;
-    bool is_carried; /* still to be found elsewhere */
+    bool is_carried; /* the value must still be found elsewhere */
 };
 
 struct put_plan {
@@ -230,7 +228,7 @@ static int copy_entry(struct put_plan *plan, const struct hd_channel_entry *entr
     return err;
 }
 
-/* `theirs` are its versions; without ours they are not looked at. */
+/* `theirs` are its versions; not read unless ours are given. */
 static int carry_entries(struct put_plan *plan, const struct hd_checkpoint_body *body,
                          hd_json_val theirs)
 {
@@ -252,7 +250,7 @@ static int carry_entries(struct put_plan *plan, const struct hd_checkpoint_body 
     return err;
 }
 
-/* Takes over what another checkpoint's body has at the versions still looked for. */
+/* Takes the values that another checkpoint's body has at the missing versions. */
 static int carry_from(struct put_plan *plan, struct hd_slice encoded)
 {
     struct hd_json json = {0};
@@ -307,8 +305,8 @@ static int carry_from_parent(struct put_plan *plan)
 }
 
 /*
- * Callers outside of a graph may name versions that the parent does not have: any checkpoint's will
- * do, newest first.
+ * Callers outside of a graph may name versions that the parent does not have: any checkpoint's
+ * value counts, newest first.
  */
 static int carry_from_namespace(struct put_plan *plan)
 {
@@ -352,8 +350,8 @@ static int on_old(void *arg, size_t which, const struct hd_cell *cells)
 }
 
 /*
- * Checkpoints are as a rule new, and are added without looking. If that turns
- * out wrong it is a conflict, and the second attempt looks.
+ * Checkpoints are usually new, and are added without reading. If one exists it is a conflict, and
+ * the second attempt reads.
  */
 static int find_old(struct put_plan *plan)
 {
@@ -377,9 +375,9 @@ static int find_old(struct put_plan *plan)
 }
 
 /*
- * Others may remember the checkpoint that is replaced here, and carry values on
- * from it; a collector may have passed the one that took them over and not yet
- * the one that gives them up. A new epoch makes both look again.
+ * Other writers may have cached the replaced checkpoint and carry values on from it; a collector
+ * may have passed the checkpoint that took them over and not yet the one that loses them. A new
+ * epoch makes both read again.
  */
 static int renew_epoch(struct hd_planner *p)
 {
@@ -476,7 +474,7 @@ static int follow_outline(struct put_plan *plan, const struct hd_outline *outlin
     return err;
 }
 
-/* The versions of the checkpoint, and which of them are new. */
+/* The versions of the checkpoint, with marks on the new ones. */
 static int note_channels(struct put_plan *plan, hd_json_val versions, hd_json_val changed)
 {
     struct hd_json_iter it = hd_json_iter(versions);
@@ -554,7 +552,7 @@ static int plan_put(struct hd_planner *p)
 
 /* ---- put_writes ---- */
 
-/* Special channels have fixed places below zero and replace what is there. */
+/* Special channels have fixed negative positions and replace existing writes. */
 static int64_t write_idx(struct hd_slice channel, size_t position)
 {
     static const struct {

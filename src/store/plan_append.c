@@ -1,6 +1,6 @@
 /*
- * A value that is given as a growth (list_append.h): its reference is the one that
- * the parent has, without what is at its end and with the new pieces behind it.
+ * A value given as a growth (list_append.h): its reference is the parent's reference without its
+ * end and with the new pieces appended.
  */
 #include "store/list_append.h"
 #include "store/plan.h"
@@ -10,7 +10,7 @@ static bool is_bracket(const struct hd_segment *segment)
     return !segment->is_extent && hd_slice_eq(segment->literal, HD_S("]"));
 }
 
-/* Whether the reference is of what the growth goes on from, and has the end that it must have. */
+/* True when the reference is of the growth's base and ends as required. */
 static bool is_base(const struct hd_ref *ref, const struct hd_growth *growth)
 {
     size_t count = ref->segment_count;
@@ -22,8 +22,8 @@ static bool is_base(const struct hd_ref *ref, const struct hd_growth *growth)
 }
 
 /*
- * Only what is remembered counts: to read the parent would cost more than it
- * spares. While an epoch is odd nothing old may be referred to.
+ * Uses the cache only: reading the parent would cost more than it saves. While an epoch is odd no
+ * old chunk may be referred to.
  */
 static int find_base(struct hd_planner *p, const struct heddle_value *value,
                      const struct hd_growth *growth, struct hd_ref *ref, bool *is_found)
@@ -61,7 +61,7 @@ static int extend(struct hd_planner *p, struct hd_slice channel, const struct hd
     if (growth->drops_chunk && --last->count == 0)
         parts.base_count--;
     if (last->is_extent && last->count == 1)
-        last->rest_comma = false; /* as a builder leaves it */
+        last->rest_comma = false; /* as a builder writes it */
     return hd_plan_parts(p, channel, &parts, out);
 }
 

@@ -1,7 +1,4 @@
-/*
- * A value as a reference: which of its chunks are stored already, and where
- * the others go.
- */
+/* Plans a value as a reference: finds its stored chunks and assigns numbers to the others. */
 #include "store/codec/pack.h"
 #include "store/codec/value.h"
 #include "store/plan.h"
@@ -38,14 +35,13 @@ static int add_chunk(struct hd_planner *p, struct hd_slice name, uint32_t sequen
 }
 
 /*
- * Writes and the values that come of them share chunks in one sequence, as long
- * as they are the same bytes in the same order: a task writes a message, the
- * next checkpoint's list ends with it, and its chunk already stands where the
- * list goes on. Where a reducer changes what was written (a missing id, a dict
- * that becomes a message, tasks applied in another order) the writes' chunks
- * would lie between those of the list and cut it into many runs. Where that is
- * seen more than now and then (two calls may overtake each other), the channel's
- * writes go to a sequence of their own.
+ * Writes and the values made from them share chunks in one sequence, as long as they are the same
+ * bytes in the same order: a task writes a message, the next checkpoint's list ends with it, and
+ * its chunk is already at the position where the list continues. If a reducer changes the written
+ * value (a missing id, a dict that becomes a message, tasks applied in another order), the writes'
+ * chunks would lie between those of the list and cut it into many extents. If that happens
+ * repeatedly (once is no proof: two calls may overtake each other), the channel's writes use a
+ * separate sequence.
  */
 static const struct hd_slice writes_sequence = HD_S_INIT("__writes__");
 
@@ -58,10 +54,9 @@ static void claim(struct hd_chunk_sequence *sequence, int64_t follows, int64_t s
 }
 
 /*
- * Where a chunk of a channel's value is or will be stored. `follows` is the
- * number after the chunk before it: an append-only list matches there without a
- * look-up. Only its own sequence counts: a value that borrowed from others would
- * scatter over them.
+ * The place of a chunk of a channel's value. `follows` is the number after the previous chunk: an
+ * append-only list matches there without a lookup. Only its own sequence is searched: a value with
+ * chunks from others would scatter over them.
  */
 static int place_in_value(struct hd_planner *p, struct hd_slice name, uint32_t own,
                           const struct hd_piece *piece, int64_t follows, int64_t *seq)
@@ -79,7 +74,7 @@ static int place_in_value(struct hd_planner *p, struct hd_slice name, uint32_t o
     return err;
 }
 
-/* The same for a write's value, which may borrow from any sequence: it does not grow. */
+/* The same for a write's value, which may use chunks of any sequence: it does not grow. */
 static int place_in_write(struct hd_planner *p, struct hd_slice name, uint32_t own,
                           const struct hd_piece *piece, uint32_t *sequence, int64_t *seq)
 {
@@ -138,7 +133,7 @@ static bool differs(const struct hd_chunk_sequence *sequence)
     return sequence->misses > 3 + sequence->hits / 16;
 }
 
-/* The sequence that new chunks of the value go to. */
+/* The sequence for new chunks of the value. */
 static int sequence_choose(struct hd_planner *p, struct hd_slice channel, struct hd_slice *name,
                            uint32_t *out)
 {
@@ -149,7 +144,7 @@ static int sequence_choose(struct hd_planner *p, struct hd_slice channel, struct
     if (err || p->request->kind != HD_REQUEST_WRITES)
         return err;
     err = sequence_load(p, writes_sequence, &writes);
-    /* Whoever filled it found the two to differ; that need not be found out again. */
+    /* An earlier writer that filled it found the two to differ; no need to measure again. */
     if (!err && (differs(&p->state->sequences[*out]) || p->state->sequences[writes].count > 0)) {
         *name = writes_sequence;
         *out = writes;
@@ -157,7 +152,7 @@ static int sequence_choose(struct hd_planner *p, struct hd_slice channel, struct
     return err;
 }
 
-/* Begins with what another reference has; *follows is the number after its last chunk. */
+/* Begins with the segments of another reference; *follows is the number after its last chunk. */
 static int refer_to_base(const struct hd_plan_parts *parts, struct hd_ref_builder *builder,
                          int64_t *follows)
 {

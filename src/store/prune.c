@@ -6,8 +6,8 @@
 #include "store/scan.h"
 
 enum {
-    PORTION = 500, /* checkpoints that go in one batch */
-    PAGE = 64,     /* rows that are read together */
+    PORTION = 500, /* checkpoints removed in one batch */
+    PAGE = 64,     /* rows read together */
     LOOSE = 2      /* attempts without holding the lane */
 };
 
@@ -72,8 +72,8 @@ struct keeper {
     const struct hd_prune_options *keep;
     struct hd_fault *fault;
     bool has_lane;
-    bool is_refused; /* what shall happen at the same time cannot */
-    bool is_done;    /* … has happened */
+    bool is_refused; /* the operations of `rows` conflicted */
+    bool is_done;    /* … were applied */
     int64_t epoch;
     int64_t updated_at; /* the last put */
     struct hd_tree tree;
@@ -87,7 +87,7 @@ static int on_thread(void *arg, size_t which, const struct hd_cell *cells)
 
     (void)which;
     if (cells[HD_THREADS_CREATED].number == 0)
-        return 0; /* it is being copied: see copy.c */
+        return 0; /* a copy is in progress: see copy.c */
     k->epoch = cells[HD_THREADS_EPOCH].number;
     k->updated_at = cells[HD_THREADS_UPDATED].number;
     return 0;
@@ -145,7 +145,7 @@ static void count_node(struct keeper *k, const struct hd_tree_node *node)
     k->removed.bytes += node->bytes + node->write_bytes;
 }
 
-/* Another parent may be longer or shorter; none counts as every empty column does. */
+/* A new parent may be longer or shorter; none counts like every empty column. */
 static void count_parent(struct keeper *k, const struct hd_tree_node *node, size_t from, size_t to)
 {
     const struct hd_tree_node *nodes = k->tree.nodes;
@@ -166,8 +166,8 @@ static int delete_node(struct keeper *k, const struct hd_tree_node *node)
 }
 
 /*
- * What goes next: inner ones and the deepest first, so that whatever is left has its ancestors,
- * and what it belongs to, at any time.
+ * Selects the next removals: inner ones and the deepest first, so that every remaining checkpoint
+ * always has its ancestors and its owner.
  */
 static int choose(struct keeper *k, size_t *pos, size_t *first)
 {
@@ -212,7 +212,7 @@ static int on_joined(void *arg, size_t which, const struct hd_cell *cells)
     return err ? err : hd_batch_row(&k->batch, HD_OP_PUT, HD_CHECKPOINTS, row);
 }
 
-/* Puts the rows of these nodes with their new parents. HD_ECONFLICT: one is not there any more. */
+/* Puts the rows of these nodes with their new parents. HD_ECONFLICT: one was deleted. */
 static int put_joined(struct keeper *k, const size_t *nodes, size_t count)
 {
     struct hd_cell prefix[PAGE][3];
@@ -241,7 +241,7 @@ static bool joins(const struct keeper *k)
     return k->keep->fall || k->keep->strategy == HEDDLE_KEEP_BRANCHES;
 }
 
-/* Gives a new parent to what stays and has lost its own. */
+/* Sets a new parent for the remaining checkpoints that lost theirs. */
 static int join(struct keeper *k)
 {
     size_t lost[PAGE], count = 0;
@@ -349,7 +349,7 @@ static int remove_all(struct keeper *k)
     return hd_collect(k->store, &collection, k->fault);
 }
 
-/* ---- saying what would go ---- */
+/* ---- dry run ---- */
 
 static int fill_doomed(struct keeper *k, struct hd_map *doomed)
 {
@@ -398,7 +398,7 @@ static int foresee(struct keeper *k)
     return err;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole prune ---- */
 
 static int keep_once(struct keeper *k)
 {
@@ -435,7 +435,7 @@ static int keep_job(struct hd_store *store, struct hd_lane *lane, void *arg, str
     return err;
 }
 
-/* The thread is not there: what shall happen at the same time does. */
+/* The thread does not exist: only the operations of `rows` are applied. */
 static int apply_also(struct keeper *k)
 {
     int err;
@@ -450,7 +450,7 @@ static int apply_also(struct keeper *k)
     return err;
 }
 
-int hd_keep(struct hd_store *store, struct hd_slice thread, const struct hd_prune_options *keep,
+int hd_prune_thread(struct hd_store *store, struct hd_slice thread, const struct hd_prune_options *keep,
             struct hd_fault *fault)
 {
     struct keeper k = {.store = store, .thread = thread, .keep = keep};

@@ -1,18 +1,19 @@
 /*
- * The trees of a thread, one for each namespace, and what of them stays.
+ * The trees of a thread, one for each namespace, with marks on the checkpoints that stay.
  *
- * HEDDLE_KEEP_BRANCHES: heads (what has no children, and what somebody named), the last few of
- * each line that ends in one, and forks. Checkpoints of a subgraph, in a namespace that ends in the
- * id of a task, stay or go with the checkpoint of the graph around it that the task belongs to.
+ * HEDDLE_KEEP_BRANCHES keeps the heads (checkpoints without children, and the named ones), the last
+ * few of each branch that ends in one, and forks. Checkpoints of a subgraph, in a namespace that
+ * ends in the id of a task, stay or go with the checkpoint of the enclosing graph that the task
+ * belongs to.
  *
- * To this comes what those need, and what these need in turn:
+ * It also keeps the checkpoints that those need, transitively:
  *   delta channels  are rebuilt from the ancestors back to one that has a value
  *   order           a checkpoint whose id is less than an ancestor's needs that one (order.h)
- *   pending sends   of old checkpoints are in the writes of the parent, so it must stay; and where
+ *   pending sends   of old checkpoints are in the writes of the parent, so it must stay; and if
  *                   it has none, no other checkpoint that has some may become the parent
  *
- * HEDDLE_KEEP_LATEST: the newest of each namespace, what somebody named, and the way back of their
- * delta channels.
+ * HEDDLE_KEEP_LATEST keeps the newest of each namespace, the named ones, and the ancestors that
+ * their delta channels need.
  */
 #include "store/prune_tree.h"
 
@@ -129,7 +130,7 @@ static int enter_space(struct hd_tree *tree, struct hd_slice ns)
     return err;
 }
 
-/* Numbers a channel. */
+/* Assigns a number to a channel. */
 static int note_delta(struct hd_tree *tree, struct hd_slice channel, struct hd_slice *out)
 {
     size_t number = tree->deltas.count + 1;
@@ -140,7 +141,7 @@ static int note_delta(struct hd_tree *tree, struct hd_slice channel, struct hd_s
     return hd_map_put(&tree->deltas, channel, (void *)(uintptr_t)number);
 }
 
-/* The channels that are counted since their last value, unless they have one here. */
+/* The channels with a counter since their last value, unless they have a value here. */
 static int read_open(struct hd_tree *tree, struct hd_tree_node *node, hd_json_val metadata,
                      const struct hd_checkpoint_body *body)
 {
@@ -171,7 +172,9 @@ static struct hd_slice outer_of(struct hd_slice ns)
     return hd_slice(ns.ptr, ns.len > 0 ? ns.len - 1 : 0);
 }
 
-/* Without its first part, which may be a root that metadata does not name (graph/engine/ns.h). */
+/*
+ * Without its first part, which may be a root that metadata does not contain (graph/engine/ns.h).
+ */
 static struct hd_slice below_root(struct hd_slice ns)
 {
     const char *bar = ns.len ? memchr(ns.ptr, '|', ns.len) : NULL;
@@ -253,7 +256,7 @@ static int on_checkpoint(void *arg, size_t which, const struct hd_cell *cells)
     return err;
 }
 
-/* ---- reading what only some need ---- */
+/* ---- data that only some nodes need ---- */
 
 static uint64_t *set_of(const struct hd_tree *tree, uint64_t *sets, size_t node)
 {
@@ -284,7 +287,7 @@ static int on_seeds(void *arg, size_t which, const struct hd_cell *cells)
 
     (void)which;
     if (node == HD_NO_NODE)
-        return 0; /* put meanwhile, which will be noticed */
+        return 0; /* put meanwhile, which is detected later */
     hd_arena_reset(&r->scratch);
     err = read_body(r, cells, &body);
     for (size_t i = 0; !err && i < body.entry_count; i++)
@@ -353,7 +356,7 @@ static int read_all(struct hd_tree *tree, struct hd_store *store, struct hd_slic
     return err;
 }
 
-/* ---- parents, and the order in which they come ---- */
+/* ---- parents and their order ---- */
 
 static void join(struct hd_tree *tree)
 {
@@ -367,7 +370,7 @@ static void join(struct hd_tree *tree)
     }
 }
 
-/* Gives depths to the `count` nodes of the way, the first of them below the others. */
+/* Sets the depths of the `count` nodes of the path, the first of them below the others. */
 static void settle_way(struct hd_tree *tree, const size_t *way, size_t count)
 {
     size_t above = tree->nodes[way[count - 1]].parent;
@@ -386,7 +389,7 @@ static void measure(struct hd_tree *tree, size_t *way)
         size_t count = 0, at = i;
 
         while (at != HD_NO_NODE && tree->nodes[at].depth == 0) {
-            tree->nodes[at].depth = HD_NO_NODE; /* on the way */
+            tree->nodes[at].depth = HD_NO_NODE; /* on the path */
             way[count++] = at;
             at = tree->nodes[at].parent;
         }
@@ -405,7 +408,7 @@ static size_t level_of(const struct hd_tree *tree, size_t node)
     return tree->spaces[tree->nodes[node].space].level;
 }
 
-/* Those with the greatest number first; those with the same stay as they are to each other. */
+/* Stable sort, greatest number first. */
 static int sort_by(struct hd_tree *tree,
                    size_t (*number_of)(const struct hd_tree *tree, size_t node))
 {
@@ -428,9 +431,8 @@ static int sort_by(struct hd_tree *tree,
 }
 
 /*
- * The deepest first, and before all others those of inner namespaces, as they go with what they
- * belong to: if that went before them, in a batch of its own, nobody who is left to go on could
- * know.
+ * The deepest first, and before all others those of inner namespaces, because they are removed with
+ * their owner: if the owner were removed in an earlier batch, a later prune could not find them.
  */
 static int put_in_order(struct hd_tree *tree)
 {
@@ -447,11 +449,11 @@ static int put_in_order(struct hd_tree *tree)
     return err ? err : sort_by(tree, level_of);
 }
 
-/* ---- what stays ---- */
+/* ---- checkpoints that stay ---- */
 
 /*
- * A node that stays is looked at: what it rebuilds it needs from its parent, unless that has it,
- * and so on. False: it needs nothing, or the parent stays and needs as much already.
+ * Visits a node that stays: the channels it rebuilds are needed from its parent, unless that has a
+ * value, and so on. False: it needs nothing, or the parent stays and needs as much already.
  */
 static bool pass_needs(struct hd_tree *tree, size_t at, size_t parent)
 {
@@ -477,7 +479,7 @@ static void add_open(struct hd_tree *tree, size_t at)
         set_add(tree, set_of(tree, tree->needs, at), node->open[i]);
 }
 
-/* The node, and the way back that it needs. */
+/* Keeps the node and the ancestors that it needs. */
 static void keep_alone(struct hd_tree *tree, size_t at)
 {
     tree->nodes[at].is_kept = true;
@@ -489,7 +491,7 @@ static void keep_alone(struct hd_tree *tree, size_t at)
     }
 }
 
-/* Which of a namespace is the latest. */
+/* The latest node of a namespace. */
 static int find_latest(struct hd_tree *tree, const struct hd_tree_space *space, size_t *out)
 {
     struct hd_order order = {.nodes = NULL};
@@ -530,7 +532,7 @@ static int keep_latest(struct hd_tree *tree, struct hd_slice thread,
     return err;
 }
 
-/* Those of a subgraph go with what they belong to. Outer namespaces come before inner ones. */
+/* Nodes of a subgraph are removed with their owner. Outer namespaces come before inner ones. */
 static void find_orphans(struct hd_tree *tree, const struct hd_tree_space *space)
 {
     const struct hd_tree_space *outer = hd_tree_space(tree, outer_of(space->ns));
@@ -570,7 +572,7 @@ static void count_children(struct hd_tree *tree, const struct hd_tree_space *spa
     }
 }
 
-/* Heads, the last of their lines, and forks. */
+/* Heads, the last of their branches, and forks. */
 static void mark_lines(struct hd_tree *tree, const size_t *order, size_t count, size_t last)
 {
     for (size_t i = 0; i < count; i++) {
@@ -588,7 +590,7 @@ static void mark_lines(struct hd_tree *tree, const size_t *order, size_t count, 
     }
 }
 
-/* The nearest ancestor that stays. Circles stay whole, so there is an end. */
+/* The nearest ancestor that stays. Cycles stay whole, so the walk ends. */
 static size_t kept_above(const struct hd_tree *tree, size_t at)
 {
     do
@@ -598,8 +600,8 @@ static size_t kept_above(const struct hd_tree *tree, size_t at)
 }
 
 /*
- * An old one must not come to stand behind a checkpoint whose sends are not its own: then the child
- * of that one, on the way between them, stays too. True: it was so.
+ * An old checkpoint must not follow a checkpoint whose sends are not its own: then the child of
+ * that one, on the path between them, stays too. True: it was so.
  */
 static bool keep_apart(struct hd_tree *tree, size_t at)
 {
@@ -616,7 +618,7 @@ static bool keep_apart(struct hd_tree *tree, size_t at)
     return true;
 }
 
-/* Keeps the nearest ancestor with a greater id: it makes a node newer than its own id says. */
+/* Keeps the nearest ancestor with a greater id: it makes a node newer than its id alone. */
 static void keep_greater(struct hd_tree *tree, size_t at)
 {
     const struct hd_slice id = tree->nodes[at].id;
@@ -628,7 +630,7 @@ static void keep_greater(struct hd_tree *tree, size_t at)
         tree->nodes[at].is_kept = true;
 }
 
-/* Keeps the parent of one that stays if it cannot be read without. */
+/* Keeps the parent of a node that stays if the node cannot be read without it. */
 static void keep_needed(struct hd_tree *tree, size_t at)
 {
     const struct hd_tree_node *node = &tree->nodes[at];

@@ -1,16 +1,14 @@
 /*
- * Rows as tuples. Two round trips as a rule: the checkpoint's row, then its
- * writes together with the chunks of its values; a third when a write's value
- * is long enough to be chunked.
+ * Reads rows as tuples. Usually two round trips: the checkpoint's row, then its writes together
+ * with the chunks of its values; a third when a write's value is long enough to be chunked.
  *
- * The rows are not read in one transaction. A prune in between can take away
- * chunks that a row read earlier refers to: then a chunk is missing, and the
- * whole is read again. A chunk that is missing although nothing was taken away
- * is damage (retry.h). It can take away the checkpoint itself, whose writes go with
- * it: so it is asked again whether that is there, together with its writes.
+ * The rows are not read in one transaction. A concurrent prune can delete chunks that an earlier
+ * row refers to: then a chunk is missing, and the whole is read again. A missing chunk without a
+ * deletion is damage (retry.h). A prune can also delete the checkpoint itself with its writes: so
+ * its row is looked up again together with its writes.
  *
- * The latest checkpoint is the greatest id as a rule. Strays (order.h) are looked up in the same
- * round trip; where the greatest id is in their window, the order of the window decides.
+ * The latest checkpoint usually has the greatest id. Strays (order.h) are looked up in the same
+ * round trip; if the greatest id is in their window, the order of the window decides.
  */
 #include "base/error.h"
 #include "store/allowance.h"
@@ -36,7 +34,7 @@ struct write_list {
 
 struct item {
     struct hd_key key;
-    bool is_there;  /* when its writes were read */
+    bool is_there;  /* it existed when its writes were read */
     bool is_latest; /* no id was given */
     struct hd_window window;
     struct heddle_tuple *tuple;
@@ -236,7 +234,7 @@ static int ask_writes(struct reader *r, size_t i, struct hd_slice checkpoint, hd
     return ask_of(r, i, checkpoint, HD_WRITES, HD_ALL_COLUMNS, fn);
 }
 
-/* Lists become arrays, and the values in them are asked for. */
+/* Converts lists to arrays and requests their values. */
 static int settle_writes(struct reader *r, struct item *item, const struct write_list *list,
                          const struct heddle_write **out, size_t *out_count)
 {
@@ -259,7 +257,7 @@ static int settle_writes(struct reader *r, struct item *item, const struct write
 
 /* ---- values ---- */
 
-/* Whether the caller has it; then only its size is told. */
+/* True when the caller has the value; then only its size is set. */
 static int find_known(struct reader *r, const struct hd_channel_entry *entry,
                       struct heddle_bytes *out, bool *is_known)
 {
@@ -330,7 +328,7 @@ static int settle_details(struct reader *r, struct item *item)
     return err;
 }
 
-/* ---- the whole ---- */
+/* ---- the whole read ---- */
 
 static bool is_found(const struct item *item)
 {
@@ -342,7 +340,7 @@ static int run(struct reader *r)
     return hd_reading_run(&r->reading, r->store->backend, r->fault);
 }
 
-/* HD_ECONFLICT: not all of those that were found were there until their writes were read. */
+/* HD_ECONFLICT: a checkpoint was deleted before its writes were read. */
 static int check_there(const struct reader *r)
 {
     for (size_t i = 0; i < r->count; i++) {
@@ -413,7 +411,7 @@ static int read_once(struct reader *r, const struct hd_key *keys, struct heddle_
     return err;
 }
 
-/* What an attempt took that failed. */
+/* The part of the allowance that a failed attempt took. */
 static void give_back(struct reader *r, uint64_t taken)
 {
     if (r->allowance && r->allowance->taken > taken)

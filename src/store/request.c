@@ -1,9 +1,9 @@
 /*
- * Requests: what a caller wants written, checked before it enters a lane.
+ * Write requests, checked before they enter a lane.
  *
- * Cutting the values is the part that takes time with their size. A caller who
- * waits does it on its own thread, so that lanes are not held up; for one who
- * does not (an event loop) it is left to the lane.
+ * Splitting the values takes time in proportion to their size. A caller that waits does it on its
+ * own thread, so that lanes are not held up; for an asynchronous one (an event loop) the lane does
+ * it.
  */
 #include "store/codec/value.h"
 #include "store/lane.h"

@@ -4,7 +4,7 @@
 
 enum { PAUSE_MIN_US = 100, PAUSE_MAX_US = 250000 };
 
-/* From d to 2 d. Neighbouring moments give pauses that have nothing to do with one another. */
+/* From d to 2 d. Close points in time give unrelated pauses. */
 static int64_t between(int64_t d, int64_t now, const void *salt)
 {
     uint64_t mixed = ((uint64_t)now ^ (uint64_t)(uintptr_t)salt) * 0x9e3779b97f4a7c15u;
@@ -49,11 +49,11 @@ bool hd_retry(const struct hd_store *store, struct hd_retry *retry, int *err,
     return true;
 }
 
-/* ---- what looks damaged ---- */
+/* ---- values that look damaged ---- */
 
 struct epochs {
-    uint64_t folded; /* all of them as one number */
-    bool is_there;   /* the latest */
+    uint64_t folded; /* all epochs as one number */
+    bool is_there;   /* the latest row exists */
 };
 
 static int on_thread(void *arg, size_t which, const struct hd_cell *cells)
@@ -66,7 +66,7 @@ static int on_thread(void *arg, size_t which, const struct hd_cell *cells)
     return 0;
 }
 
-/* *is_gone: one of the threads is not there. */
+/* *is_gone: one of the threads does not exist. */
 static int read_epochs(struct hd_store *store, const struct hd_key *keys, size_t count,
                        uint64_t *out, bool *is_gone, struct hd_fault *fault)
 {
@@ -94,8 +94,8 @@ static int read_epochs(struct hd_store *store, const struct hd_key *keys, size_t
 }
 
 /*
- * A thread that is not there may have come and gone between two looks; if that is how it was every
- * time, its rows are what somebody left of it.
+ * A missing thread may have been created and deleted between two reads; if that is so every time,
+ * its rows are remains of an incomplete deletion.
  */
 bool hd_retry_read(struct hd_store *store, struct hd_retry *retry, const struct hd_key *keys,
                    size_t count, int *err, struct hd_fault *fault)

@@ -1,12 +1,12 @@
 /*
- * Rows are gathered page by page and handed on after the read, so that the
- * receiver may use the backend itself.
+ * Rows are collected page by page and passed on after the read, so that the receiver may use the
+ * backend.
  */
 #include "store/scan.h"
 
 #include "base/arena.h"
 
-enum { FIRST_PAGE = 16, LAST_PAGE = 256 }; /* rows; a scan that goes on takes longer strides */
+enum { FIRST_PAGE = 16, LAST_PAGE = 256 }; /* rows; later pages are longer */
 #define PAGE_BYTES ((size_t)1 << 20)       /* long rows make shorter pages */
 
 struct row {
@@ -61,7 +61,7 @@ static int read_page(struct hd_backend *backend, const struct hd_query *query, s
     return err;
 }
 
-/* Hands the rows on. *last is where the next page goes on: behind it, in its own memory. */
+/* Passes the rows on. *last is the position for the next page, in its own memory. */
 static int hand_on(const struct page *page, const struct hd_query *query, hd_row_fn fn, void *arg,
                    struct hd_arena *arena, struct hd_cell *last)
 {
@@ -94,7 +94,7 @@ int hd_scan(struct hd_backend *backend, struct hd_query query, hd_row_fn fn, voi
 
     if (!has_limit)
         query.limit = FIRST_PAGE;
-    /* The next page begins behind these. */
+    /* The next page begins after these. */
     for (unsigned i = 0; i < hd_query_order_count(&query); i++)
         query.columns |= 1u << hd_query_order_column(&query, i);
     hd_arena_init(&page.arena, SIZE_MAX / 2);

@@ -1,6 +1,6 @@
 /*
- * Threads for work that may block, started when needed up to a limit. Work is
- * taken in the order it was added.
+ * Threads for work that may block, started when needed up to a limit. Work runs in the order it was
+ * added.
  */
 #include <pthread.h>
 
@@ -22,7 +22,7 @@ struct hd_thread_pool {
     pthread_t *threads;
     unsigned thread_count;
     unsigned idle_count;
-    unsigned queued; /* tasks that nobody has taken yet */
+    unsigned queued; /* tasks that no thread has taken yet */
     unsigned limit;
     bool is_closing;
 };
@@ -82,8 +82,8 @@ static void *serve(void *arg)
 }
 
 /*
- * One more thread when all are busy or about to be. Without any thread the work
- * would never run. While the pool closes, whoever adds work runs it himself.
+ * Starts one more thread when all are busy or about to be. Without any thread the work would never
+ * run. While the pool closes, the caller runs the work itself.
  */
 static int staff(struct hd_thread_pool *pool)
 {

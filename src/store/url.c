@@ -11,10 +11,10 @@
 
 #define MAX_SCHEMA_NAME 40
 
-/* A row of SQLite holds no more than 10^9 bytes, one of PostgreSQL 2^30. */
+/* A row of SQLite has at most 10^9 bytes, one of PostgreSQL 2^30. */
 #define MAX_VALUE_LIMIT 1000000000
 
-/* How much of a stranger's text a fault quotes. */
+/* How many bytes of user input a fault quotes. */
 static int shown(size_t len)
 {
     return len < 60 ? (int)len : 60;
@@ -85,7 +85,7 @@ static int set_timeout(struct hd_url *url, struct hd_slice value, struct hd_aren
     return 0;
 }
 
-/* The name goes into SQL as it is: that is why it is so narrow. */
+/* The name goes into SQL unquoted, hence the strict rule. */
 static bool is_schema_name(struct hd_slice name)
 {
     if (name.len == 0 || name.len > MAX_SCHEMA_NAME)
@@ -144,7 +144,7 @@ static bool takes_foreign_parameters(const struct hd_url *url)
     return strcmp(url->scheme, "memory") != 0 && strcmp(url->scheme, "sqlite") != 0;
 }
 
-/* Takes our parameters out of `query`, in place: what stays is joined again by '&'. */
+/* Removes our parameters from `query`, in place, and joins the rest with '&'. */
 static int take_parameters(struct hd_url *url, char *query, struct hd_arena *arena,
                            struct hd_fault *fault)
 {
@@ -213,8 +213,8 @@ static int decode_percent(char *text, struct hd_fault *fault)
 }
 
 /*
- * sqlite:PATH is taken as it stands. With slashes as in a URL it must be
- * sqlite:///PATH: what stands between the second and third would be a host.
+ * sqlite:PATH is used unchanged. With slashes as in a URL it must be sqlite:///PATH: text between
+ * the second and third slash would be a host.
  */
 static int normalize_sqlite_path(char **path, struct hd_fault *fault)
 {
@@ -232,11 +232,11 @@ static int normalize_sqlite_path(char **path, struct hd_fault *fault)
     return decode_percent(*path, fault);
 }
 
-/* ---- the whole -------------------------------------------------------- */
+/* ---- the whole URL ---------------------------------------------------- */
 
 /*
- * Splits "scheme:rest" in two; the scheme in lower case. The rest may hold a
- * password: faults never quote it.
+ * Splits "scheme:rest" in two; the scheme in lower case. The rest may contain a password: faults
+ * never quote it.
  */
 static int take_scheme(struct hd_url *url, const char *text, char **rest, struct hd_arena *arena,
                        struct hd_fault *fault)
@@ -287,7 +287,7 @@ int hd_url_parse(struct hd_url *url, const char *text, struct hd_arena *arena,
         if (err)
             return err;
     }
-    /* What was kept of the query closes up behind the path. */
+    /* Appends the remaining query to the path. */
     if (query && query[1])
         *query = '?';
     parsed.rest = rest;
@@ -298,7 +298,7 @@ int hd_url_parse(struct hd_url *url, const char *text, struct hd_arena *arena,
     return 0;
 }
 
-/* In a password that nobody encoded, "/", "?", "#" and "@" may be anywhere: the last "@" ends it. */
+/* An unencoded password may contain "/", "?", "#" and "@": the last "@" ends it. */
 void hd_url_show(const char *url, char *out, size_t size)
 {
     const char *authority = strstr(url, "://");

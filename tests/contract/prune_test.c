@@ -406,7 +406,7 @@ static void what_would_go_is_what_goes(struct fixture *f)
 
 /* ---- branches that fall ---- */
 
-/* hd_keep() with `fall`, and an operation that is to take effect with it; 0 or what it says. */
+/* hd_prune_thread() with `fall`, and an operation that is to take effect with it; 0 or what it says. */
 static int try_fall(struct fixture *f, const char *ns, const char *id, bool is_dry,
                     const struct hd_batch *also, struct heddle_usage *removed)
 {
@@ -420,7 +420,7 @@ static int try_fall(struct fixture *f, const char *ns, const char *id, bool is_d
 
     hd_arena_init(&arena, 4096);
     assert_int_equal(hd_thread_key(&thread, &arena, &key.thread, &fault), 0);
-    err = hd_keep(hd_store_of(f->store), key.thread, &how, &fault);
+    err = hd_prune_thread(hd_store_of(f->store), key.thread, &how, &fault);
     hd_arena_fini(&arena);
     return err;
 }

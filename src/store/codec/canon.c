@@ -1,10 +1,9 @@
 /*
  * The tables of the encoding and the check against them.
  *
- * Checking is one walk: each object is checked for what it is, a plain one or
- * a record of its kind, by the shapes of its members; the members themselves
- * come afterwards like all other values. The walk may recurse: a parsed
- * document is never deeper than HD_JSON_MAX_DEPTH.
+ * Checking is one walk: each object, a plain one or a record of its kind, is checked by the shapes
+ * of its members; the members themselves follow like all other values. The walk may recurse: a
+ * parsed document is never deeper than HD_JSON_MAX_DEPTH.
  */
 #include "store/codec/canon.h"
 
@@ -19,13 +18,13 @@
 #include "store/codec/canon_internal.h"
 
 #define MAX_SAFE_INTEGER ((INT64_C(1) << 53) - 1)
-#define FEW_NAMES 16 /* up to so many names are compared each with each */
+#define FEW_NAMES 16 /* up to this many names are compared pairwise */
 
 /* ---- tables ----------------------------------------------------------- */
 
 /* clang-format off */
 
-/* Members that must be there, that may be, and that are something else when left out. */
+/* Required members, optional ones, and those with a default. */
 #define NEEDS(name, shape) {name, HD_SHAPE_##shape, NULL, false}
 #define MAY(name, shape) {name, HD_SHAPE_##shape, NULL, true}
 #define ELSE(name, shape, fallback) {name, HD_SHAPE_##shape, fallback, false}
@@ -108,7 +107,7 @@ static const struct hd_canon_type types[] = {
 };
 /* clang-format on */
 
-/* Most names differ in their first byte: cheaper than to measure them all. */
+/* Most names differ in their first byte, which is cheaper to compare than their lengths. */
 static bool is_called(const char *name, struct hd_slice wanted)
 {
     size_t i;
@@ -158,7 +157,7 @@ const struct hd_canon_member *hd_canon_member_find(const struct hd_canon_member 
     return NULL;
 }
 
-/* ---- what clients see ------------------------------------------------- */
+/* ---- members that clients see ----------------------------------------- */
 
 #define MAX_VIEWS 16
 
@@ -230,9 +229,9 @@ bool hd_canon_is_kind(hd_json_val val, const char *kind)
     return name && is_called(kind, hd_json_string(name));
 }
 
-/* ---- where in the text ------------------------------------------------ */
+/* ---- positions -------------------------------------------------------- */
 
-/* The way from the root to a value, one frame for each level. */
+/* The path from the root to a value, one frame for each level. */
 struct path {
     const struct path *up;
     struct hd_slice key; /* ptr NULL: an element of an array */
@@ -268,7 +267,7 @@ static void put_path(const struct path *path, char *text, size_t size, size_t *l
     put_key(path->key, text, size, len);
 }
 
-/* Records what is wrong with the value at `path`. */
+/* Records the error at `path`. */
 static int refuse(struct hd_fault *fault, const struct path *path, const char *wrong)
 {
     char text[140] = {0};
@@ -332,7 +331,7 @@ int hd_canon_find_twice(hd_json_val object, struct hd_slice *twice)
     return twice_among_many(object, twice);
 }
 
-/* A map shown as an object must not have a key twice. */
+/* A map shown as an object must not have duplicate keys. */
 static int check_keys(hd_json_val pairs, const struct path *path, struct hd_fault *fault)
 {
     struct hd_json_iter it = hd_json_iter(pairs);
@@ -354,7 +353,7 @@ static int check_keys(hd_json_val pairs, const struct path *path, struct hd_faul
     return err;
 }
 
-/* Members that the table names: there when needed, and of their shape. */
+/* Members in the table: present when required, and of their shape. */
 static int check_members(hd_json_val record, const struct hd_canon_member *members,
                          const struct path *path, struct hd_fault *fault)
 {
@@ -373,7 +372,7 @@ static int check_members(hd_json_val record, const struct hd_canon_member *membe
     return 0;
 }
 
-/* Members that no table names. */
+/* Members in no table. */
 static int check_strangers(hd_json_val record, const struct hd_canon_kind *kind,
                            const struct hd_canon_type *type, const struct path *path,
                            struct hd_fault *fault)
@@ -409,7 +408,7 @@ static int check_message(hd_json_val record, const struct hd_canon_type *type,
     return check_members(record, type->members, path, fault);
 }
 
-/* Everything about a record of a known kind but the insides of its members. */
+/* Checks a record of a known kind except the contents of its members. */
 static int check_record(hd_json_val record, const struct hd_canon_kind *kind,
                         const struct path *path, struct hd_fault *fault)
 {

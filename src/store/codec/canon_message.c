@@ -1,9 +1,8 @@
 /*
- * Messages in all the forms that clients send, into message records.
+ * Converts messages in all forms that clients send into message records.
  *
- * A message is written to a buffer of its own and validated there before it
- * goes to the caller, so that the tables alone decide what is right; the code
- * here only brings the many forms into one.
+ * A message is written to a separate buffer and validated there before it goes to the caller, so
+ * that the tables alone decide validity; this code only converts the forms into one.
  */
 #include "store/codec/canon.h"
 
@@ -27,12 +26,12 @@ static bool is_called(struct hd_slice s, const char *name)
     return hd_slice_eq(s, hd_slice_cstr(name));
 }
 
-/* ---- what is it? ------------------------------------------------------ */
+/* ---- forms ------------------------------------------------------------ */
 
-/* A message as it was found, whatever its form. */
+/* A message of any form, taken apart. */
 struct source {
     const struct hd_canon_type *type;
-    hd_json_val content; /* NULL: none */
+    hd_json_val content; /* NULL: absent */
     hd_json_val fields;  /* an object with the other members, or NULL */
     bool is_developer;   /* OpenAI's role `developer`, a system message */
 };
@@ -135,7 +134,7 @@ static bool is_ai(const struct source *source)
 struct call {
     hd_json_val name;
     hd_json_val id;
-    hd_json_val args;      /* parsed: an object; NULL when it could not be */
+    hd_json_val args;      /* parsed: an object; NULL when not parseable */
     hd_json_val arguments; /* the text of OpenAI's form, or NULL */
     struct hd_json parsed; /* owns args when they came as text */
 };
@@ -145,7 +144,7 @@ static void call_fini(struct call *call)
     hd_json_fini(&call->parsed);
 }
 
-/* HD_ENOMEM alone is an error; arguments that are no JSON object leave args NULL. */
+/* Only HD_ENOMEM is an error; arguments that are not a JSON object leave args NULL. */
 static int read_call(hd_json_val val, struct call *call)
 {
     hd_json_val function = get(val, "function");
@@ -164,7 +163,7 @@ static int read_call(hd_json_val val, struct call *call)
     return err == HD_ENOMEM ? err : 0;
 }
 
-/* What the caller added to a call, such as `index`. */
+/* Additional members of a call, such as `index`. */
 static int put_call_extras(struct hd_jw *jw, hd_json_val val, struct hd_fault *fault)
 {
     static const char *const own[] = {"name", "args", "id", "type", "function", "$"};
@@ -224,7 +223,7 @@ static int put_invalid_call(struct hd_jw *jw, const struct call *call, struct hd
     return err;
 }
 
-/* The calls that could be read, or those that could not; *count says how many there were. */
+/* Writes the valid calls, or the invalid ones; *count is their number. */
 static int put_calls(struct hd_jw *jw, hd_json_val calls, bool is_valid, size_t *count,
                      struct hd_fault *fault)
 {
@@ -264,7 +263,7 @@ static bool is_default(const struct hd_canon_member *member, hd_json_val val)
     }
 }
 
-/* Members that go to additional_kwargs, as LangChain does with those it does not know. */
+/* Members that go to additional_kwargs, as LangChain does with unknown ones. */
 static bool is_extra(const struct source *source, struct hd_slice key, hd_json_val val)
 {
     const struct hd_canon_member *member = hd_canon_member_of_any(key);
@@ -327,7 +326,7 @@ static int put_kwargs(struct hd_jw *jw, const struct source *source, struct hd_f
     return err;
 }
 
-/* null is what OpenAI writes beside tool calls. */
+/* OpenAI writes null beside tool calls. */
 static int put_content(struct hd_jw *jw, const struct source *source, struct hd_fault *fault)
 {
     bool may_lack = is_ai(source) || is_called(hd_slice_cstr(source->type->name), "remove");
@@ -370,7 +369,7 @@ static int put_tool_calls(struct hd_jw *jw, const struct source *source, bool is
         err = put_calls(jw, calls, is_valid, &count, fault);
     hd_jw_array_end(jw);
     if (err == 0 && jw->err == 0 && count == 0) {
-        /* Empty is the default: take it back. */
+        /* Empty is the default: remove it. */
         *jw = before;
         jw->out->len = len;
     }

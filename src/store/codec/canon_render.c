@@ -1,7 +1,6 @@
 /*
- * Canonical values as the plain JSON that a client of the HTTP API sees; one
- * renderer for each kind of record. A renderer is only called for a record
- * that is as its kind wants it.
+ * Renders canonical values as the plain JSON that a client of the HTTP API sees; one renderer for
+ * each kind of record. A renderer is only called for a valid record of its kind.
  */
 #include "store/codec/canon.h"
 
@@ -21,7 +20,7 @@ static hd_json_val get(hd_json_val record, const char *name)
     return hd_json_get(record, hd_slice_cstr(name));
 }
 
-/* Shows the member of `record` under the same name. */
+/* Writes the member of `record` under the same name. */
 static void put_member(struct hd_jw *jw, hd_json_val record, const char *name)
 {
     put_key(jw, name);
@@ -34,7 +33,7 @@ static void put_member_if(struct hd_jw *jw, hd_json_val record, const char *name
         put_member(jw, record, name);
 }
 
-/* Shows what a member is when it is left out. */
+/* Writes the default of an absent member. */
 static void put_or_default(struct hd_jw *jw, hd_json_val record,
                            const struct hd_canon_member *member)
 {
@@ -133,7 +132,7 @@ void hd_canon_render_delta(struct hd_jw *jw, hd_json_val record)
     hd_canon_render_val(jw, get(record, "value"));
 }
 
-/* All strings, or all of them numbers, booleans and null, whose texts are the names then. */
+/* All strings, or all numbers, booleans and null, whose texts are the names then. */
 static bool has_simple_keys(hd_json_val pairs)
 {
     struct hd_json_iter it = hd_json_iter(pairs);
@@ -191,7 +190,7 @@ void hd_canon_render_int(struct hd_jw *jw, hd_json_val record)
     hd_jw_raw(jw, hd_json_string(get(record, "v")));
 }
 
-/* JSON has no word for the others. */
+/* JSON cannot express the others. */
 void hd_canon_render_float(struct hd_jw *jw, hd_json_val record)
 {
     bool is_zero = hd_slice_eq(hd_json_string(get(record, "v")), HD_S("-0"));
@@ -220,7 +219,7 @@ void hd_canon_render_error(struct hd_jw *jw, hd_json_val record)
     hd_jw_object_end(jw);
 }
 
-/* As what is in it, where that can be told. */
+/* As its contents, if they can be decoded. */
 static bool put_foreign(struct hd_jw *jw, hd_json_val record)
 {
     struct hd_slice base64 = hd_json_string(get(record, "v"));
@@ -255,7 +254,7 @@ void hd_canon_render_foreign(struct hd_jw *jw, hd_json_val record)
 
 /* ---- strings with unpaired surrogates --------------------------------- */
 
-/* One character of `units` from *pos on; U+FFFD for half a pair. */
+/* Decodes one character of `units` from *pos on; U+FFFD for an unpaired surrogate. */
 static unsigned next_char(const unsigned char *units, size_t size, size_t *pos)
 {
     unsigned unit = units[*pos] | (unsigned)units[*pos + 1] << 8;
@@ -270,7 +269,7 @@ static unsigned next_char(const unsigned char *units, size_t size, size_t *pos)
     return 0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00);
 }
 
-/* Writes one character as UTF-8; the number of bytes. */
+/* Writes one character as UTF-8; returns the number of bytes. */
 static size_t put_utf8(unsigned c, char *out)
 {
     if (c < 0x80) {

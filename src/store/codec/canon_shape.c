@@ -1,4 +1,4 @@
-/* What the members of records may hold: one predicate for each shape. */
+/* The permitted values of members of records: one predicate for each shape. */
 #include "store/codec/canon_internal.h"
 
 #include <string.h>
@@ -76,7 +76,7 @@ static bool is_tool_call(hd_json_val val)
 {
     hd_json_val id = hd_json_get(val, HD_S("id"));
 
-    if (hd_canon_is_kind(val, "map")) /* it has a key `$`, whatever that is for */
+    if (hd_canon_is_kind(val, "map")) /* it has a key `$` */
         return true;
     return hd_json_is_object(val) && is_string(hd_json_get(val, HD_S("name"))) &&
            is_object(hd_json_get(val, HD_S("args"))) && (!id || is_string_or_null(id));
@@ -179,7 +179,7 @@ static bool is_utf16(hd_json_val val)
            size % 2 == 0;
 }
 
-/* Exactly `count` digits with a value from low to high, at *pos, which moves behind them. */
+/* Exactly `count` digits with a value from low to high, at *pos, which moves past them. */
 static bool read_number(struct hd_slice s, size_t *pos, size_t count, int low, int high)
 {
     int value = 0;
@@ -204,7 +204,7 @@ static bool read_char(struct hd_slice s, size_t *pos, char c)
     return true;
 }
 
-/* ".5", and nothing too. */
+/* ".5", or empty. */
 static bool read_fraction(struct hd_slice s, size_t *pos)
 {
     size_t first = *pos + 1;
@@ -235,7 +235,7 @@ static bool read_seconds(struct hd_slice s, size_t *pos)
     return read_char(s, pos, ':') && read_number(s, pos, 2, 0, 59) && read_fraction(s, pos);
 }
 
-/* "Z", "+01:00", or Python's "+00:19:32.130000"; nothing too. */
+/* "Z", "+01:00", or Python's "+00:19:32.130000"; or empty. */
 static bool read_offset(struct hd_slice s, size_t *pos)
 {
     if (*pos == s.len || read_char(s, pos, 'Z'))
@@ -342,7 +342,7 @@ bool hd_canon_base64_size(struct hd_slice text, size_t *size)
 void hd_canon_base64_decode(struct hd_slice text, unsigned char *out)
 {
     unsigned bits = 0;
-    unsigned held = 0; /* how many of them are not written yet */
+    unsigned held = 0; /* number of bits not written yet */
     size_t i;
 
     for (i = 0; i < text.len && text.ptr[i] != '='; i++) {

@@ -1,4 +1,7 @@
-/* Plain JSON, as clients send it, into canonical text; and the records but messages. */
+/*
+ * Converts plain JSON, as clients send it, into canonical text; and writes all records but
+ * messages.
+ */
 #include "store/codec/canon.h"
 
 #include <math.h>

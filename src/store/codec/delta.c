@@ -1,10 +1,9 @@
 /*
- * Delta channels: the way back from a checkpoint to the values its channels
- * were last stored with.
+ * Delta channels: the path from a checkpoint back to the stored values of its channels.
  *
- * Ancestors are found by following parents, never by order of ids, so that
- * sibling branches stay out. Their rows are read in pages all the same: the
- * ancestors of a checkpoint usually stand right before it.
+ * Ancestors are found by following parents, never by order of ids, so that sibling branches are
+ * excluded. Their rows are still read in pages: the ancestors of a checkpoint are usually right
+ * before it.
  */
 #include "store/codec/delta.h"
 
@@ -28,7 +27,7 @@ struct walker {
     struct hd_fault *fault;
     struct row page[PAGE];
     size_t page_count;
-    struct hd_map seen; /* ids on the way: parents may form a circle */
+    struct hd_map seen; /* ids on the path: parents may form a cycle */
 };
 
 static int on_row(void *arg, size_t which, const struct hd_cell *cells)
@@ -72,7 +71,7 @@ static int read_page(struct walker *w, struct hd_slice id)
     return err ? err : hd_backend_read(w->store->backend, &query, 1, on_row, w, w->fault);
 }
 
-/* NULL without an error: there is no such checkpoint. */
+/* NULL without an error: the checkpoint does not exist. */
 static int find_row(struct walker *w, struct hd_slice id, const struct row **out)
 {
     int err;
@@ -90,7 +89,7 @@ static int find_row(struct walker *w, struct hd_slice id, const struct row **out
     return err;
 }
 
-/* Notes which channels end at this ancestor; returns how many are still open. */
+/* Marks the channels that end at this ancestor; returns the number of open ones. */
 static size_t note_seeds(struct hd_chain *chain, struct hd_ancestor *ancestor)
 {
     size_t open = 0;
@@ -121,7 +120,7 @@ static int make_ancestor(struct walker *w, const struct row *row, struct hd_ance
     return 0;
 }
 
-/* The next checkpoint on the way back; NULL when there is none, or none that was not met before. */
+/* The next checkpoint on the path; NULL at the end, or when it was visited before. */
 static int find_parent(struct walker *w, const struct row **row)
 {
     struct hd_slice parent = (*row)->parent;
@@ -174,7 +173,7 @@ int hd_chain_walk(struct hd_store *store, const struct hd_key *key, struct hd_ch
     return err;
 }
 
-/* ---- the writes on the way ---- */
+/* ---- the writes on the path ---- */
 
 struct history_reader {
     struct hd_store *store;
@@ -208,8 +207,8 @@ static bool is_behind(const struct hd_delta_write *w, const struct hd_delta_writ
 }
 
 /*
- * A superstep applies its tasks in the order of their paths. The rows come by
- * (task, idx), and most of them have the path of the row before.
+ * A superstep applies its tasks in the order of their paths. The rows come by (task, idx), and most
+ * of them have the path of the row before.
  */
 static void insert_by_path(struct hd_ancestor *ancestor, struct hd_delta_write *w)
 {

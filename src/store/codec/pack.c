@@ -1,7 +1,6 @@
 /*
- * Contexts are kept per thread: creating one costs more than compressing a
- * message with it. A frame always carries its content size, so a reader knows
- * how much room it needs before it starts.
+ * Contexts are kept per thread: creating one costs more than compressing a message with it. A frame
+ * always contains its content size, so a reader can allocate memory before it starts.
  */
 #include "store/codec/pack.h"
 
@@ -16,9 +15,9 @@ enum { CODEC_RAW = 0, CODEC_ZSTD = 1, CODEC_ZSTD_WORDS_1 = 2 };
 
 enum {
     LEVEL = 3,
-    WORDS_LEVEL = 1,         /* short texts: more effort buys one part in a hundred */
-    MIN_SIZE = 48,           /* shorter bytes never shrink enough */
-    WORDS_MAX_SIZE = 1 << 14 /* longer ones learn their own words soon enough */
+    WORDS_LEVEL = 1,         /* short texts: a higher level saves only one percent */
+    MIN_SIZE = 48,           /* shorter input never shrinks enough */
+    WORDS_MAX_SIZE = 1 << 14 /* longer texts gain nothing from the dictionary */
 };
 
 /* Part of the stored format of codec 2: never change it, add a codec instead. */
@@ -147,7 +146,8 @@ int hd_pack(struct hd_arena *arena, struct hd_slice bytes, struct hd_slice *out)
         return HD_ENOMEM;
     if (bytes.len >= MIN_SIZE) {
         struct contexts *contexts = my_contexts();
-        size_t worth = bytes.len - bytes.len / 8; /* each read pays for it: it must buy something */
+        /* each read pays for unpacking: it must save enough */
+        size_t worth = bytes.len - bytes.len / 8;
 
         if (!contexts)
             return HD_ENOMEM;

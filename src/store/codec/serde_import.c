@@ -1,4 +1,7 @@
-/* Which serializer it was; and that of JavaScript, whose JSON has objects that stand for others. */
+/*
+ * Selects the serializer; and decodes that of JavaScript, whose JSON has objects that represent
+ * others.
+ */
 #include "store/codec/serde_import.h"
 
 #include <string.h>
@@ -39,7 +42,7 @@ static bool is_text(hd_json_val val, const char *text)
     return hd_json_is_string(val) && hd_slice_eq(hd_json_string(val), hd_slice_cstr(text));
 }
 
-/* A message as its canonical record is shown. */
+/* A message, rendered like its canonical record. */
 static bool put_message(struct hd_jw *jw, hd_json_val val)
 {
     struct hd_jw record;
@@ -132,7 +135,7 @@ static void put_pattern(struct hd_jw *jw, struct hd_slice source, struct hd_slic
     hd_buf_fini(&text);
 }
 
-/* What JSON has no word for: {"lc": 2, "type": "constructor", "id": ["Set"], "args": […]} */
+/* Values that JSON cannot express: {"lc": 2, "type": "constructor", "id": ["Set"], "args": […]} */
 static bool put_made(struct hd_jw *jw, hd_json_val val)
 {
     hd_json_val name = last_of(get(val, "id")), args = get(val, "args");
@@ -217,7 +220,7 @@ int hd_serde_json(struct hd_buf *out, struct hd_slice text, int depth)
     return hd_jw_finish(&jw);
 }
 
-/* ---- all --------------------------------------------------------------- */
+/* ---- entry point ------------------------------------------------------- */
 
 static int show(struct hd_buf *out, struct hd_slice type, struct hd_slice data, int depth)
 {

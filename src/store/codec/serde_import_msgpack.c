@@ -1,6 +1,6 @@
 /*
- * Msgpack of LangGraph's serializer for Python as JSON. Objects are extensions whose
- * bytes are msgpack again: [module, name, what the class is called with, …].
+ * Decodes msgpack of LangGraph's Python serializer to JSON. Objects are extensions whose bytes are
+ * msgpack again: [module, name, arguments of the class, …].
  */
 #include <math.h>
 #include <stdint.h>
@@ -184,7 +184,7 @@ static void put_integer(struct hd_msgpack_out *out, const struct hd_msgpack_item
         hd_jw_int(&out->jw, item->integer);
 }
 
-/* A key is a string: of anything else its JSON, or what that says when it is a string. */
+/* A key is a string: for any other value its JSON, or the contents of that if it is a string. */
 static void put_key(struct hd_msgpack_out *out, struct hd_msgpack_in *in)
 {
     struct hd_msgpack_out inner = {.depth = out->depth, .is_key = true};
@@ -198,7 +198,7 @@ static void put_key(struct hd_msgpack_out *out, struct hd_msgpack_in *in)
         hd_jw_key(&out->jw, item.bytes);
         return;
     }
-    /* Names in names in names would double in length with each. */
+    /* Nested names would double in length with each level. */
     if (out->is_key) {
         in->is_bad = true;
         return;

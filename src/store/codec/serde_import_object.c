@@ -1,4 +1,6 @@
-/* Python's objects, as a client sees them; by class where that says more than its arguments. */
+/*
+ * Renders Python's objects as a client sees them; by class if that is clearer than its arguments.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +41,7 @@ static bool take_int(struct hd_msgpack_in *in, int64_t *out)
 
 /* ---- one argument ----------------------------------------------------- */
 
-/* Each reads its argument and writes; false: it was not as expected, and nothing was written. */
+/* Each reads its argument and writes; false: unexpected argument, nothing was written. */
 typedef bool (*put_fn)(struct hd_msgpack_out *out, struct hd_msgpack_in *in);
 
 static bool put_uuid(struct hd_msgpack_out *out, struct hd_msgpack_in *in)
@@ -56,7 +58,7 @@ static bool put_uuid(struct hd_msgpack_out *out, struct hd_msgpack_in *in)
     return true;
 }
 
-/* A number, as JSON has no other word for it. */
+/* A number, because JSON has no other form for it. */
 static bool put_decimal(struct hd_msgpack_out *out, struct hd_msgpack_in *in)
 {
     struct hd_msgpack_item item = hd_msgpack_next(in);
@@ -86,7 +88,7 @@ static bool put_secret(struct hd_msgpack_out *out, struct hd_msgpack_in *in)
     return true;
 }
 
-/* ---- several ---------------------------------------------------------- */
+/* ---- several arguments ------------------------------------------------ */
 
 static bool put_path(struct hd_msgpack_out *out, struct hd_msgpack_in *in)
 {
@@ -212,7 +214,7 @@ static bool put_send(struct hd_msgpack_out *out, struct hd_msgpack_in *in)
     return true;
 }
 
-/* ---- named ------------------------------------------------------------ */
+/* ---- named arguments -------------------------------------------------- */
 
 struct clock {
     int64_t hour, minute, second, microsecond;
@@ -220,7 +222,7 @@ struct clock {
     double offset;
 };
 
-/* The offset of a timezone; other zones have none without a date. */
+/* The offset of a timezone; other zones have no offset without a date. */
 static void take_zone(struct clock *clock, const struct hd_msgpack_item *item)
 {
     struct hd_msgpack_in inner = hd_msgpack_inside(item->bytes);
@@ -276,7 +278,7 @@ static bool put_time(struct hd_msgpack_out *out, struct hd_msgpack_in *in)
     return true;
 }
 
-/* A schema for the answer is shown when there is one. */
+/* A schema for the reply is shown when there is one. */
 static bool put_interrupt(struct hd_msgpack_out *out, struct hd_msgpack_in *in)
 {
     struct hd_msgpack_item map = hd_msgpack_next(in);
@@ -419,7 +421,7 @@ static bool put_array(struct hd_msgpack_out *out, struct hd_msgpack_in *in)
 
 static const struct {
     int code;
-    const char *module; /* its beginning */
+    const char *module; /* a prefix */
     const char *name;   /* NULL: all */
     put_fn put;
 } classes[] = {

@@ -1,12 +1,10 @@
 /*
  * The pieces, the cutter that makes them, and the choice of the format.
  *
- * Elements of some size are chunks of their own. Smaller ones are grouped, and
- * the end of a group is decided by the hash of its last element, so that
- * groups find back to the same cuts after an insertion or a removal. An element
- * ends a group with a probability in proportion to its length: that makes
- * groups of about the same number of bytes from numbers and from short
- * messages alike.
+ * Large elements become separate chunks. Smaller ones are grouped, and the hash of its last element
+ * decides where a group ends, so that groups return to the same cuts after an insertion or a
+ * removal. An element ends a group with a probability in proportion to its length: so groups of
+ * numbers and of short messages have about the same number of bytes.
  */
 #include "store/codec/split.h"
 
@@ -17,7 +15,7 @@
 #include "base/error.h"
 #include "store/codec/split_internal.h"
 
-#define GROUP_MIN 256u /* elements that are all the same must not become a chunk each */
+#define GROUP_MIN 256u /* identical elements must not become a chunk each */
 
 _Static_assert(HD_SPLIT_GROUP_AVG == 1u << 10, "ends_group() multiplies by 2^32 / 2^10");
 
@@ -105,7 +103,7 @@ static int add_glue(struct hd_pieces *pieces, struct hd_slice bytes)
     return add_by_content(pieces, bytes, false);
 }
 
-/* Makes [begin, end) a chunk, and what lies between it and the last piece its comma or glue. */
+/* Makes [begin, end) a chunk, and the bytes between it and the last piece its comma or glue. */
 static int emit(struct hd_cutter *c, const char *begin, const char *end)
 {
     struct hd_slice gap = hd_slice(c->done, (size_t)(begin - c->done));
@@ -170,7 +168,7 @@ void hd_cutter_rewind(struct hd_cutter *c, struct hd_cutter_mark mark)
     c->pieces->count = mark.count;
 }
 
-/* Cuts by structure; HD_EINVAL when there is none to be found. */
+/* Cuts by structure; HD_EINVAL when there is no structure. */
 static int split_by_structure(struct hd_slice type, struct hd_slice bytes, struct hd_pieces *pieces)
 {
     struct hd_cutter cutter = {.pieces = pieces, .done = bytes.ptr};

@@ -1,29 +1,26 @@
 /*
- * Cutting by content: a gear rolling hash decides, from the last 64 bytes
- * alone, whether a piece ends here. An insertion therefore moves the cuts next
- * to it and no others.
+ * Cuts by content: a gear rolling hash decides, from the last 64 bytes alone, whether a piece ends
+ * here. So an insertion moves only the cuts next to it.
  *
- * The average grows with the value, so that a large one does not become
- * thousands of pieces. A cut is where the hash is below a threshold, and the
- * threshold halves when the average doubles: the cuts of a larger average are a
- * subset of those of a smaller one, and a value that grows past a limit still
- * meets its old cuts.
+ * The average size grows with the value, so that a large one does not become thousands of pieces. A
+ * cut is where the hash is below a threshold, and the threshold halves when the average doubles:
+ * the cuts of a larger average are a subset of those of a smaller one, and a value that grows past
+ * a limit keeps its old cuts.
  */
 #include "store/codec/split_internal.h"
 
 #define CDC_AVG_MIN ((size_t)1 << 10)
 #define CDC_AVG_MAX ((size_t)1 << 16)
-#define CDC_PIECES 256 /* about so many pieces, between the limits above */
-#define CDC_WINDOW 64  /* bytes that a 64-bit gear hash remembers */
+#define CDC_PIECES 256 /* about this many pieces, between the limits above */
+#define CDC_WINDOW 64  /* bytes that affect a 64-bit gear hash */
 
 _Static_assert(CDC_AVG_MAX * 4 <= HD_CHUNK_MAX, "the largest piece must fit a chunk");
 _Static_assert(CDC_AVG_MIN / 4 >= CDC_WINDOW, "the hash must be warm before the first cut");
 _Static_assert(CDC_AVG_MIN / 4 <= HD_SPLIT_BIG, "a long piece must be worth a chunk");
 
 /*
- * 256 random numbers: SplitMix64 with the seed 0x686564646c65 ("heddle"), of which
- * GEAR(i) is the i-th output. They are part of what makes two stores share
- * chunks: never change them.
+ * 256 random numbers: SplitMix64 with the seed 0x686564646c65 ("heddle"), of which GEAR(i) is the
+ * i-th output. Two stores share chunks only with the same numbers: never change them.
  */
 #define GEAR_STATE(i) (UINT64_C(0x686564646c65) + UINT64_C(0x9e3779b97f4a7c15) * ((i) + 1u))
 #define GEAR_MIX1(z) (((z) ^ ((z) >> 30)) * UINT64_C(0xbf58476d1ce4e5b9))

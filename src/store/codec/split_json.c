@@ -1,10 +1,9 @@
 /*
- * Elements of JSON text, without parsing it.
+ * Finds the elements of JSON text without parsing it.
  *
- * Only what marks a boundary is looked at: quotes, brackets, commas. Strings,
- * where nearly all bytes of a conversation are, are crossed with memchr(). Text
- * that is not JSON may pass as long as its brackets match: it is cut at odd
- * places then, which costs sharing and nothing else.
+ * Only boundaries are examined: quotes, brackets, commas. Strings, which contain nearly all bytes
+ * of a conversation, are skipped with memchr(). Text that is not JSON is accepted as long as its
+ * brackets match: it is cut at odd places then, which only costs sharing.
  */
 #include "store/codec/split_internal.h"
 
@@ -38,7 +37,7 @@ static bool is_escaped(const char *string, const char *quote)
     return (quote - p) % 2 != 0;
 }
 
-/* Skippers: from the first byte of a thing to the byte behind it; NULL when it does not end. */
+/* Skippers: from the first byte of a token to the byte after it; NULL when it does not end. */
 static const char *skip_string(const char *p, const char *end)
 {
     const char *string = ++p;
@@ -78,7 +77,7 @@ static const char *skip_nested(const char *p, const char *end)
     return NULL;
 }
 
-/* Numbers and words. NULL when there is nothing. */
+/* Numbers and words. NULL when it is empty. */
 static const char *skip_scalar(const char *p, const char *end)
 {
     const char *begin = p;
@@ -100,8 +99,8 @@ const char *hd_split_json_value(const char *p, const char *end)
 }
 
 /*
- * After an element or a member: moves *pos to the next one, or behind `close`
- * and sets *is_last. False when neither a comma nor `close` is there.
+ * After an element or a member: moves *pos to the next one, or past `close` and sets *is_last.
+ * False when neither a comma nor `close` follows.
  */
 static bool next(const char **pos, const char *end, char close, bool *is_last)
 {
@@ -114,7 +113,7 @@ static bool next(const char **pos, const char *end, char close, bool *is_last)
     return true;
 }
 
-/* True for `[]` and `{}`, and moves behind it; otherwise moves to the first member. */
+/* True for `[]` and `{}`, and moves past it; otherwise moves to the first member. */
 static bool is_empty(const char **pos, const char *end, char close)
 {
     const char *p = skip_space(*pos + 1, end);
@@ -180,13 +179,11 @@ static int cut_object(struct hd_cutter *cutter, const char **pos, const char *en
         if (!next(pos, end, '}', &is_last))
             return HD_EINVAL;
     }
-    /* Nothing in it was worth cutting: leave all of it to the content. */
+    /* No part is worth cutting by structure: cut the whole by content. */
     return cutter->pieces->count > 0 ? 0 : HD_EINVAL;
 }
 
-/*
- * A message on its own, in the canonical encoding or in JavaScript's, as it would stand in a list.
- */
+/* A single message, in the canonical encoding or in JavaScript's, in the form it has in a list. */
 static bool is_message(const char *pos, const char *end)
 {
     struct hd_slice text = hd_slice(pos, (size_t)(end - pos));
@@ -195,7 +192,9 @@ static bool is_message(const char *pos, const char *end)
            hd_slice_starts(text, HD_S("{\"lc\":1,"));
 }
 
-/* It is the same chunk as in a list: what a task writes is often what the list then gets. */
+/*
+ * It is the same chunk as in a list: a message that a task writes is usually appended to the list.
+ */
 static int cut_message(struct hd_cutter *cutter, const char **pos, const char *end)
 {
     const char *begin = *pos;

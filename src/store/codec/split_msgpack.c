@@ -1,9 +1,8 @@
 /*
- * Elements of a msgpack array, without decoding it.
+ * Finds the elements of a msgpack array without decoding it.
  *
- * Strings, binaries and extensions say their length, so a LangChain message,
- * which Python writes as one extension, is crossed in one step however long it
- * is.
+ * Strings, binaries and extensions contain their length, so a LangChain message, which Python
+ * writes as one extension, is skipped in one step at any length.
  */
 #include "store/codec/split_internal.h"
 
@@ -14,7 +13,7 @@
 
 enum shape { SCALAR, ARRAY, MAP, EXT, INVALID };
 
-/* The head of one object: what follows it, as so many bytes and so many objects. */
+/* The head of one object: the number of bytes and the number of objects that follow. */
 struct head {
     enum shape shape;
     size_t size;      /* of the head itself */
@@ -52,7 +51,7 @@ static struct head list_head(enum shape shape, size_t size, uint64_t count)
     return (struct head){.shape = shape, .size = size, .objects = shape == MAP ? count * 2 : count};
 }
 
-/* shape INVALID when the head is not all there. */
+/* shape INVALID when the head is incomplete. */
 static struct head tagged_head(const unsigned char *p, const unsigned char *end)
 {
     const struct tag *tag = &tags[*p - 0xc0];
@@ -89,9 +88,8 @@ static struct head read_head(const char *pos, const char *limit)
 }
 
 /*
- * The byte behind `count` objects, or NULL when they are not all there. Needs
- * no stack: an array or map only adds to the number of objects still to come,
- * of which each takes a byte at least.
+ * The byte after `count` objects, or NULL when they are incomplete. Needs no stack: an array or map
+ * only adds to the number of objects still to come, each of which takes at least a byte.
  */
 static const char *skip(const char *pos, const char *end, uint64_t count)
 {
@@ -160,11 +158,11 @@ static int cut_map(struct hd_cutter *cutter, struct head head, const char **pos,
         if (err != 0)
             return err;
     }
-    /* Nothing in it was worth cutting: leave all of it to the content. */
+    /* No part is worth cutting by structure: cut the whole by content. */
     return cutter->pieces->count > 0 ? 0 : HD_EINVAL;
 }
 
-/* Looks into a delta snapshot: moves *pos to what it holds. */
+/* Enters a delta snapshot: moves *pos to its contents. */
 static struct head enter_delta(struct head head, const char **pos, const char *end)
 {
     const char *body = *pos + head.size;

@@ -5,7 +5,7 @@
  *   chunked reference   2, size, checksum (8 bytes), number of segments, segments
  *   segment             flags; literal: length, bytes
  *                              extent: [length, sequence name,] first number, count
- *                       (the first number of a run counts from the end of the run before,
+ *                       (the first number of an extent counts from the end of the one before,
  *                       zigzag: lists with regular gaps then compress to next to nothing)
  *   body                1, v, JSON length and text, number of entries,
  *                       each: channel, type, reference (length and bytes)

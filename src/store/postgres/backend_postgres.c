@@ -1,10 +1,9 @@
 /*
- * PostgreSQL: opening and reading. The header says where the rest is.
+ * PostgreSQL: opening and reading. The header lists the other files.
  *
- * All queries of one read travel in one round trip. Their results are kept
- * until the last has arrived and only then delivered, so that a connection
- * lost in the middle can be retried without delivering a row twice, and the
- * connection is free again before the caller looks at the first row.
+ * All queries of one read take one round trip. Their results are kept until the last has arrived
+ * and only then delivered, so that a read whose connection was lost can be retried without
+ * delivering a row twice, and the connection is free again before the caller sees the first row.
  */
 #include "store/postgres/backend_postgres.h"
 
@@ -33,7 +32,7 @@ static const char *option(const PQconninfoOption *options, const char *name)
     return NULL;
 }
 
-/* The URL's value, or else what the environment says. */
+/* The URL's value, or else that of the environment. */
 static const char *setting(const PQconninfoOption *url, const PQconninfoOption *defaults,
                            const char *name)
 {
@@ -64,9 +63,8 @@ static int describe(struct hd_pg *pg, const PQconninfoOption *url)
 }
 
 /*
- * libpq takes everything up to the last '@' it likes for user and host, and
- * its messages quote what it found. An '@' that was not encoded would put a
- * part of the password there, so it is refused before libpq sees it.
+ * libpq takes everything up to some '@' as user and host, and its messages quote it. An unencoded
+ * '@' would put a part of the password there, so it is rejected before libpq sees it.
  */
 static bool is_ambiguous(const char *rest)
 {
@@ -164,7 +162,7 @@ static int pg_open(struct hd_backend **out, const struct hd_url *url, struct hd_
 struct reading {
     const struct hd_query *queries;
     size_t count;
-    struct hd_slice vector; /* empty: in the order of the queries; otherwise the nearest first */
+    struct hd_slice vector; /* empty: in the order of the queries; otherwise nearest first */
     PGresult **results;
 };
 
@@ -217,7 +215,7 @@ static void fill_nearest(struct hd_pg_params *params, const struct hd_query *que
         add_cell(params, &cells[i], numbers[params->count]);
 }
 
-/* Whether two queries are the same statement with other parameters. */
+/* True when two queries are the same statement with other parameters. */
 static bool is_same_shape(const struct hd_query *a, const struct hd_query *b)
 {
     return a->table == b->table && a->index == b->index && a->prefix_count == b->prefix_count &&
@@ -373,7 +371,7 @@ static int pg_read(struct hd_backend *backend, const struct hd_query *queries, s
     return err;
 }
 
-/* Somebody may have dropped the extension: then, and if in doubt, the caller compares. */
+/* The extension may have been dropped: then, and if in doubt, the caller compares. */
 static int pg_nearest(struct hd_backend *backend, const struct hd_query *queries, size_t count,
                       struct hd_slice vector, hd_row_fn fn, void *arg, struct hd_fault *fault)
 {
@@ -401,7 +399,7 @@ static int pg_nearest(struct hd_backend *backend, const struct hd_query *queries
 
 /* ---- compacting ---- */
 
-/* Gives the space of deleted rows back for reuse, and empty pages at the end to the system. */
+/* Frees the space of deleted rows for reuse, and returns empty pages at the end to the system. */
 static int vacuum(struct hd_pg *pg, struct hd_pg_conn *conn, int64_t deadline_us, void *arg,
                   struct hd_pg_failure *failure)
 {

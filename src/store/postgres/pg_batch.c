@@ -1,19 +1,16 @@
 /*
- * A batch as one transaction in one round trip.
+ * Applies a batch as one transaction in one round trip.
  *
- * Operations on different tables do not touch each other, so they are carried
- * out table by table, each table's in the order given. That brings rows of the
- * same kind together, and each run of them becomes one statement with an array
- * per column. The threads come first, so their rows are locked before anything
- * below them is read or written.
+ * Operations on different tables are independent, so they are applied table by table, each table's
+ * in the given order. That brings rows of the same kind together, and each such group becomes one
+ * statement with an array per column. The threads come first, so their rows are locked before the
+ * rows below them are read or written.
  *
- * When a statement of several rows meets a row in the way, the batch is sent
- * again with one statement per row, to know which: conflicts are rare, and
- * exactness there costs nothing here.
+ * When a statement of several rows conflicts, the batch is sent again with one statement per row,
+ * to find the row: conflicts are rare, so this costs nothing in the usual case.
  *
- * Two batches that expect several rows could lock them crosswise and wait for
- * the server to notice (a second, by default). So a batch with several locks
- * takes them all first, in key order.
+ * Two batches that expect several rows could deadlock and wait for the server to notice (a second,
+ * by default). So a batch with several locks takes them all first, in key order.
  */
 #include "store/postgres/backend_postgres.h"
 
@@ -31,10 +28,10 @@ enum {
     EXPECT_GROUP_MIN = 8 /* below, planning the join costs more than it saves */
 };
 
-/* Rows of a group in bytes: the server holds a few copies of the arrays while it works. */
+/* Bytes of a group's rows: the server holds a few copies of the arrays while it executes. */
 #define GROUP_BYTES_MAX ((size_t)4 << 20)
 
-/* The server's own limit for a message and for a row is 1 GiB; some of it is not ours. */
+/* The server's own limit for a message and for a row is 1 GiB, which includes overhead. */
 #define ROW_BYTES_MAX (((size_t)1 << 30) - ((size_t)1 << 20))
 
 enum { OID_BYTEA = 17, OID_INT8 = 20, ARRAY_HEAD = 20 };
@@ -43,13 +40,13 @@ struct plan {
     const struct hd_batch *batch;
     size_t *order;         /* numbers of operations, in the order they are sent */
     uint64_t *seen;        /* hashes of the keys in a group, an open-addressed set */
-    size_t failed;         /* the operation in the way, when there is a conflict */
-    bool is_one_by_one;    /* what may conflict is not grouped */
-    bool has_grouped;      /* …but was, in this attempt */
+    size_t failed;         /* the operation that conflicted */
+    bool is_one_by_one;    /* operations that may conflict are not grouped */
+    bool has_grouped;      /* … but were, in this attempt */
     struct hd_arena arena; /* parameters of one statement */
 };
 
-/* Operations that one statement carries out, by their numbers. */
+/* Operations that one statement applies, by their numbers. */
 struct group {
     const size_t *ops;
     size_t count;
@@ -83,7 +80,7 @@ static size_t row_bytes(const struct hd_op *op)
     return sum;
 }
 
-/* Two rows that share a hash are taken for the same, which only costs a statement. */
+/* Two rows with the same hash count as equal, which only costs a statement. */
 static uint64_t hash_key(const struct hd_op *op)
 {
     const struct hd_table *table = &hd_tables[op->table];
@@ -120,7 +117,7 @@ static bool may_conflict(enum hd_op_kind kind)
     return kind == HD_OP_ADD || kind == HD_OP_EXPECT;
 }
 
-/* Whether `op` may be part of the statement that `first` begins, as far as their kinds say. */
+/* True when `op` may join the statement that `first` begins, judged by their kinds. */
 static bool is_alike(const struct plan *plan, const struct hd_op *first, const struct hd_op *op)
 {
     if (op->kind != first->kind || op->table != first->table)
@@ -137,8 +134,8 @@ static bool is_alike(const struct plan *plan, const struct hd_op *first, const s
 }
 
 /*
- * The longest group that begins at `position` of the order. Neither an upsert
- * nor an update may meet the same row twice, so they end before a repeated key.
+ * The longest group that begins at `position` of the order. Neither an upsert nor an update may
+ * affect the same row twice, so a group ends before a repeated key.
  */
 static struct group next_group(struct plan *plan, size_t position)
 {
@@ -225,7 +222,7 @@ static size_t cell_size(const struct hd_cell *cell)
     return cell->kind == HD_CELL_NULL ? 0 : cell->kind == HD_CELL_INT ? 8 : cell->bytes.len;
 }
 
-/* A cell by itself. Borrows its bytes. */
+/* A single cell. Borrows its bytes. */
 static int add_cell(struct plan *plan, struct hd_pg_params *params, const struct hd_cell *cell)
 {
     int n = params->count++;
@@ -301,7 +298,7 @@ static int add_array(struct plan *plan, struct hd_pg_params *params, struct grou
     return 0;
 }
 
-/* What a group expects (`which` 0) or sets (1, 2). */
+/* The values that a group expects (`which` 0) or sets (1, 2). */
 static int add_numbers(struct plan *plan, struct hd_pg_params *params, struct group group,
                        unsigned which)
 {
@@ -326,8 +323,8 @@ static int add_numbers(struct plan *plan, struct hd_pg_params *params, struct gr
 /* ---- statements ---- */
 
 /*
- * A join over arrays is planned anew each time: a plan kept from when the table
- * was small could read all of it when it is large.
+ * A join over arrays is planned each time: a plan from when the table was small could read all of
+ * it when it is large.
  */
 static int send_statement(struct hd_pg *pg, struct hd_pg_conn *conn, struct plan *plan,
                           const struct hd_pg_sql *sql, const struct hd_pg_params *params,
@@ -402,7 +399,7 @@ static int fill_group(struct hd_pg *pg, struct plan *plan, struct group group,
     return fill_rows(plan, params, group, sql, pg->schema);
 }
 
-/* Half a pipeline is under way, so its connection cannot be used any more. */
+/* The pipeline is incomplete, so its connection cannot be used any more. */
 static int fail_memory(struct hd_pg_failure *failure)
 {
     (void)hd_pg_fail(failure, HD_ENOMEM, "out of memory");
@@ -423,7 +420,7 @@ static int send_group(struct hd_pg *pg, struct hd_pg_conn *conn, struct plan *pl
     return send_statement(pg, conn, plan, &sql, &params, is_join, group.ops[0], failure);
 }
 
-/* Locks what the batch expects of a table, in key order, when it is more than one row. */
+/* Locks the rows of a table that the batch expects, in key order, if there are several. */
 static int send_locks(struct hd_pg *pg, struct hd_pg_conn *conn, struct plan *plan,
                       enum hd_table_id table, struct hd_pg_failure *failure)
 {
@@ -458,8 +455,8 @@ int hd_pg_send_begin(struct hd_pg *pg, struct hd_pg_conn *conn, int64_t deadline
                      struct hd_pg_failure *failure)
 {
     /*
-     * Of the server's settings only "off" gives up durability: the others at least flush its own
-     * disk.
+     * Of the server's settings only "off" gives up durability: the others flush its own disk at
+     * least.
      */
     static const char full[] = "SELECT pg_catalog.set_config('lock_timeout', $1::text, true),"
                                " pg_catalog.set_config('statement_timeout', $2::text, true),"
@@ -510,7 +507,7 @@ static int run_once(struct hd_pg *pg, struct hd_pg_conn *conn, int64_t deadline_
         return err;
     err = hd_pg_finish(conn, NULL, failure);
     if (conn->is_committed)
-        return 0; /* whatever happened to the connection after that */
+        return 0; /* committed, even if the connection failed after that */
     if (!err) {
         (void)hd_pg_fail(failure, HD_EIO, "the server did not commit");
         failure->is_lost = true;
@@ -530,7 +527,7 @@ static int run_batch(struct hd_pg *pg, struct hd_pg_conn *conn, int64_t deadline
         err = run_once(pg, conn, deadline_us, plan, failure);
     }
     if (err == HD_ECONFLICT && failure->tag == HD_PG_NO_TAG)
-        err = failure->err = HD_EIO; /* no operation of ours: somebody added a trigger, say */
+        err = failure->err = HD_EIO; /* no operation of ours: for example a trigger */
     if (err == HD_ECONFLICT) {
         plan->failed = failure->tag;
         (void)snprintf(failure->text, sizeof(failure->text),

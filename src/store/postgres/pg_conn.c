@@ -1,12 +1,11 @@
 /*
- * One connection: connecting, sending a pipeline of statements, waiting for
- * the answers. Nothing here waits without a limit, and a lost connection is
- * always noticed by the one who uses it.
+ * One connection: connecting, sending a pipeline of statements, waiting for the results. Every wait
+ * has a limit, and the thread that uses a lost connection always notices.
  *
- * The socket is non-blocking: in a pipeline both sides may be writing, so we
- * read while we write. Statements are prepared inside the pipeline that first
- * needs them, under a name made from their text; a name counts as known only
- * when the server has confirmed it, because after an error it skips the rest.
+ * The socket is non-blocking: in a pipeline both sides may be writing, so we read while we write.
+ * Statements are prepared inside the pipeline that first needs them, under a name made from their
+ * text; a statement counts as prepared only when the server has confirmed it, because after an
+ * error it skips the rest.
  */
 #include "store/postgres/backend_postgres.h"
 
@@ -20,10 +19,10 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 
-/* More than this is not left in libpq's buffer, which would double in size again and again. */
+/* libpq's buffer is flushed at this size; otherwise it would double again and again. */
 #define UNSENT_MAX ((size_t)1 << 20)
 
-/* How much longer than its own limit on a statement we give the server to say so. */
+/* Additional time for the server to report that its own statement limit has passed. */
 enum { GRACE_MS = 2000 };
 
 /* ---- waiting ---- */
@@ -66,7 +65,7 @@ static int exchange(struct hd_pg_conn *conn, bool want_write, struct hd_pg_failu
     return 0;
 }
 
-/* Writes out everything that libpq has buffered. */
+/* Writes all data that libpq has buffered. */
 static int drain(struct hd_pg_conn *conn, struct hd_pg_failure *failure)
 {
     for (;;) {
@@ -116,9 +115,9 @@ static void ignore_notice(void *arg, const PGresult *res)
 }
 
 /*
- * What comes before the URL is a default that the URL may override. Dead peers
- * are noticed by keepalives and by data that stays unacknowledged. Looking up
- * the host's name is the one step that libpq does not let us limit.
+ * Settings before the URL are defaults that the URL may override. Dead peers are detected by
+ * keepalives and by unacknowledged data. The lookup of the host's name is the one step that libpq
+ * cannot limit.
  */
 static PGconn *start_connecting(const char *conninfo, int timeout_ms)
 {
@@ -142,8 +141,8 @@ void hd_pg_conn_close(struct hd_pg_conn *conn)
 }
 
 /*
- * An idle server says nothing, so whatever is readable is news of a parameter,
- * or a farewell; after that one the end of the stream is readable too.
+ * An idle server sends nothing, so readable data is a changed parameter or a notice of closing;
+ * after that notice the end of the stream is readable too.
  */
 bool hd_pg_conn_is_dead(struct hd_pg_conn *conn)
 {
@@ -154,7 +153,7 @@ bool hd_pg_conn_is_dead(struct hd_pg_conn *conn)
             break;
         if (ready < 0 || !PQconsumeInput(conn->pg))
             return true;
-        (void)PQisBusy(conn->pg); /* takes the message in */
+        (void)PQisBusy(conn->pg); /* processes the message */
     }
     return PQstatus(conn->pg) != CONNECTION_OK;
 }
@@ -208,7 +207,7 @@ static int expect_answer(struct hd_pg_conn *conn, struct hd_pg_sent sent,
 
         if (!grown) {
             (void)hd_pg_fail(failure, HD_ENOMEM, "out of memory");
-            failure->is_lost = true; /* half a pipeline is under way */
+            failure->is_lost = true; /* the pipeline is incomplete */
             return failure->err;
         }
         conn->sent = grown;
@@ -218,7 +217,7 @@ static int expect_answer(struct hd_pg_conn *conn, struct hd_pg_sent sent,
     return 0;
 }
 
-/* Of a send function of libpq: it fails for want of memory, or because the connection is gone. */
+/* For a send function of libpq: it fails for lack of memory, or because the connection is lost. */
 static int check_sent(struct hd_pg_conn *conn, int is_sent, struct hd_pg_failure *failure)
 {
     if (is_sent)
@@ -243,7 +242,7 @@ static int prepare(struct hd_pg_conn *conn, const char *name, const char *sql, u
     return check_sent(conn, PQsendPrepare(conn->pg, name, sql, 0, NULL), failure);
 }
 
-/* Sends by name, preparing first when need be. */
+/* Sends by name, and prepares first if needed. */
 static int send_named(struct hd_pg_conn *conn, const char *sql, uint64_t hash,
                       const struct hd_pg_params *params, const int *formats, size_t tag,
                       struct hd_pg_failure *failure)
@@ -347,7 +346,7 @@ static int fail_result(struct hd_pg_conn *conn, const PGresult *res, size_t tag,
     return failure->err;
 }
 
-/* Takes one result. After the first failure the others only say that they were skipped. */
+/* Processes one result. After the first failure the others only report that they were skipped. */
 static int take_result(struct hd_pg_conn *conn, const struct hd_pg_sent *sent, PGresult *res,
                        PGresult **results, struct hd_pg_failure *failure)
 {
@@ -400,8 +399,8 @@ static int receive(struct hd_pg_conn *conn, PGresult **results, struct hd_pg_fai
         }
     }
     /*
-     * Answers to everything, but no end: a server that goes down in the middle leaves it at
-     * that. What it said before is why; otherwise it is a connection that was lost.
+     * All results arrived, but not the end of the pipeline: a server that shuts down stops there.
+     * Its last error is the cause; without one it is a lost connection.
      */
     if (!err) {
         err =
@@ -446,11 +445,10 @@ int hd_pg_finish(struct hd_pg_conn *conn, PGresult **results, struct hd_pg_failu
 /* ---- opening ---- */
 
 /*
- * A plan made while a table is small scans it whole, and would be kept while
- * the table grows, until the server next looks at it: so never scan a whole
- * table. That is a setting of the session, which may only be touched when it
- * is ours. Behind a pooler it is not, and there the process id that we were
- * told when connecting is not the one that answers.
+ * A plan made while a table is small scans it whole, and would be kept while the table grows, until
+ * the server next analyses it: so never scan a whole table. That is a setting of the session, which
+ * may only be changed when the session is ours. Behind a pooler it is not: there the process id
+ * from connecting differs from that of the server process.
  */
 static int settle(struct hd_pg_conn *conn, struct hd_pg_failure *failure)
 {

@@ -1,16 +1,13 @@
-/*
- * What a server's answer means to us: which error it is, and whether the same
- * call may succeed a little later.
- */
+/* Maps the server's errors to our codes, and decides whether a retry may succeed. */
 #include "store/postgres/backend_postgres.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
 enum {
-    RETRY = 1, /* may succeed a little later */
-    LOST = 2,  /* …but only on another connection */
-    PLAIN = 4  /* …without prepared statements */
+    RETRY = 1, /* a retry may succeed */
+    LOST = 2,  /* … but only on another connection */
+    PLAIN = 4  /* … without prepared statements */
 };
 
 /* The first entry that `state` begins with counts. */
@@ -22,11 +19,11 @@ static const struct rule {
     {HD_PG_MISMATCH, HD_ECONFLICT, 0},
     {HD_PG_DUPLICATE, HD_ECONFLICT, 0},
     {"40001", HD_EBUSY, RETRY}, /* serialization failure */
-    {"40P01", HD_EBUSY, RETRY}, /* deadlock: somebody had to yield */
-    {"55P03", HD_EBUSY, 0},     /* lock timeout: has waited long enough already */
+    {"40P01", HD_EBUSY, RETRY}, /* deadlock: this transaction was the victim */
+    {"55P03", HD_EBUSY, 0},     /* lock timeout: has waited for the full time already */
     {"57014", HD_EBUSY, 0},     /* statement timeout or cancelled by an administrator */
     {"26000", HD_EUNAVAILABLE, RETRY | PLAIN}, /* no such prepared statement: another server */
-    {"42P05", HD_EUNAVAILABLE, RETRY | PLAIN}, /* prepared already: somebody else's server */
+    {"42P05", HD_EUNAVAILABLE, RETRY | PLAIN}, /* prepared already: a pooler's shared connection */
     {"25006", HD_EUNAVAILABLE, RETRY | LOST},  /* read only: the primary has moved */
     {"25P03", HD_EUNAVAILABLE, RETRY | LOST},  /* idle in transaction for too long */
     {"3D000", HD_EUNAVAILABLE, 0},             /* no such database */
@@ -35,7 +32,7 @@ static const struct rule {
     {"53300", HD_EUNAVAILABLE, RETRY | LOST}, /* too many connections */
     {"57P", HD_EUNAVAILABLE,
      RETRY | LOST},                        /* shutting down, starting, crashed, idle for too long */
-    {"08", HD_EUNAVAILABLE, RETRY | LOST}, /* connection trouble; also how PgBouncer complains */
+    {"08", HD_EUNAVAILABLE, RETRY | LOST}, /* connection failure; also PgBouncer's errors */
     {"28", HD_EACCESS, 0},                 /* authentication */
     {"42501", HD_EACCESS, 0},              /* privileges */
     {"54", HD_ELIMIT, 0},                  /* such as a key too long for an index */
@@ -99,8 +96,8 @@ int hd_pg_fail_state(struct hd_pg_failure *failure, const char *state, const cha
 }
 
 /*
- * libpq does not tell the SQLSTATE of a refused connection, but in verbose
- * form it is in the message, in any language: "FATAL:  28P01: sentence".
+ * libpq does not return the SQLSTATE of a failed connection, but in verbose form it is in the
+ * message, in any language: "FATAL:  28P01: sentence".
  */
 static const char *find_state(const char *message)
 {

@@ -1,10 +1,10 @@
 /*
- * The nearest vectors, found by the extension "vector" where the database has it or lets us have
- * it. It needs a column in which the server itself keeps the vectors of each row in the extension's
- * type, whoever writes the row: programs that know nothing of it go on writing as before.
+ * Nearest vectors by the extension "vector", if the database has it or permits creating it. It
+ * needs a generated column that holds the vectors of each row in the extension's type: programs
+ * that do not use it write rows as before.
  *
- * All this is looked at when somebody first searches, so that nobody else pays for it. Whatever
- * stands in the way, a right that is missing for example, is no fault: the caller then compares.
+ * Detection happens at the first search, so that only searches pay for it. A failure, such as a
+ * missing privilege, is not an error: the caller then compares.
  */
 #include "store/postgres/backend_postgres.h"
 
@@ -12,17 +12,17 @@
 
 #include "base/log.h"
 
-/* Longer tables are not rewritten while somebody waits, but when the store is compacted. */
+/* Larger tables are not rewritten during a search, but when the store is compacted. */
 static const int64_t MAX_REWRITTEN = 16 << 20;
 
 struct found {
-    char extension[HD_PG_NAME]; /* the schema it is in, or "" */
+    char extension[HD_PG_NAME]; /* its schema, or "" */
     bool is_available;          /* it could be created */
     bool has_column;
     int64_t bytes; /* of the table */
 };
 
-/* ---- looking ---- */
+/* ---- detection ---- */
 
 static int take_found(const PGresult *res, struct found *found, struct hd_pg_failure *failure)
 {
@@ -79,7 +79,7 @@ static bool is_possible(const struct found *found)
     return !found->has_column && (found->extension[0] || found->is_available);
 }
 
-/* ---- preparing ---- */
+/* ---- preparation ---- */
 
 struct preparing {
     struct found *found;
@@ -98,7 +98,7 @@ static int emit(void *arg, const char *sql)
     return hd_pg_send_plain(emitter->conn, sql, false, emitter->failure);
 }
 
-/* Who comes second finds the work done: the lock is one for the database, as the extension is. */
+/* A second process finds the work done: the lock is per database, as the extension is. */
 static int begin(struct hd_pg *pg, struct hd_pg_conn *conn, int64_t deadline_us,
                  struct preparing *preparing, struct hd_pg_failure *failure)
 {
@@ -139,7 +139,7 @@ static int prepare(struct hd_pg *pg, struct hd_pg_conn *conn, int64_t deadline_u
     return err;
 }
 
-/* ---- knowing ---- */
+/* ---- state ---- */
 
 static void settle(struct hd_pg *pg, const struct found *found)
 {
@@ -164,7 +164,7 @@ bool hd_pg_nearest_is_ready(struct hd_pg *pg)
     if (!err && is_possible(&found) && found.bytes <= MAX_REWRITTEN)
         err = hd_pg_run(pg, prepare, &preparing, &fault);
     if (err == HD_ENOMEM || err == HD_EUNAVAILABLE || err == HD_EBUSY)
-        return false; /* the next search may have better luck */
+        return false; /* the next search tries again */
     if (err) {
         hd_log(HD_LOG_INFO, "postgres", "vectors are compared without the extension: %s",
                fault.text);

@@ -1,15 +1,13 @@
 /*
  * All connections of a store, and the one place that retries.
  *
- * At most `pool` connections exist. Whoever finds none idle makes one or waits
- * for one to be given back, for the URL's timeout at most. A lost connection
- * is thrown away, never repaired.
+ * At most `pool` connections exist. A thread that finds none idle opens one or waits for a free
+ * one, for the URL's timeout at most. A lost connection is closed, never repaired.
  *
- * Retrying a batch whose COMMIT was under way when the connection was lost is
- * right although its outcome is unknown: the layer above makes batches that
- * may be applied twice. If the first time did commit, an HD_OP_ADD or
- * HD_OP_EXPECT in it is now a conflict, and the layer above plans again from
- * what the database then says.
+ * Retrying a batch whose COMMIT was in progress when the connection was lost is correct although
+ * its outcome is unknown: the layer above makes batches that may be applied twice. If the first
+ * attempt did commit, an HD_OP_ADD or HD_OP_EXPECT in it is now a conflict, and the layer above
+ * plans again from the current rows.
  */
 #include "store/postgres/backend_postgres.h"
 
@@ -73,7 +71,7 @@ void hd_pg_pool_fini(struct hd_pg *pg)
     (void)pthread_mutex_destroy(&pg->lock);
 }
 
-/* A place in the pool: an idle connection, or none and the right to make one. */
+/* A place in the pool: an idle connection, or NULL and the right to open one. */
 static int take_place(struct hd_pg *pg, int64_t deadline_us, struct hd_pg_conn **out)
 {
     struct timespec until = {.tv_sec = (time_t)(deadline_us / 1000000),
@@ -147,7 +145,7 @@ static void give(struct hd_pg *pg, struct hd_pg_conn *conn, bool is_lost)
     pthread_mutex_unlock(&pg->lock);
 }
 
-/* One attempt. *was_idle: it failed on a connection that may have died before we used it. */
+/* One attempt. *was_idle: it failed on a connection that may have been lost before its use. */
 static int attempt(struct hd_pg *pg, hd_pg_work work, void *arg, int64_t deadline_us,
                    bool *was_idle, struct hd_pg_failure *failure)
 {
@@ -180,7 +178,7 @@ static bool back_off(unsigned tries, int64_t deadline_us)
 
     if (pause > BACKOFF_MAX_US)
         pause = BACKOFF_MAX_US;
-    /* Not all at the same moment: the clock's last digits are random enough. */
+    /* Spreads the attempts: the clock's last digits are random enough. */
     pause = pause / 2 + now % (pause / 2);
     if (now + pause >= deadline_us)
         return false;
@@ -188,7 +186,7 @@ static bool back_off(unsigned tries, int64_t deadline_us)
     return true;
 }
 
-/* Whether to try again, after whatever has to be done before. */
+/* Prepares the next attempt; false when there is none. */
 static bool recover(struct hd_pg *pg, const struct hd_pg_failure *failure, bool was_idle,
                     unsigned tries, int64_t deadline_us)
 {
@@ -229,7 +227,7 @@ int hd_pg_run(struct hd_pg *pg, hd_pg_work work, void *arg, struct hd_fault *fau
 
         if (!err)
             return 0;
-        /* What the server said tells more than that the last attempt ran out of time. */
+        /* The server's error is more useful than the timeout of the last attempt. */
         if (failure.state[0] || !answer.state[0])
             answer = failure;
         if (!recover(pg, &failure, was_idle, tries, deadline_us))

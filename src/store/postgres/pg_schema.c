@@ -1,10 +1,9 @@
 /*
- * The schema: which version the database has, and how it gets to ours.
+ * The schema: detects the version of the database and migrates it to ours.
  *
- * A store that is current is opened by one SELECT, without any right to create.
- * Otherwise everything missing is created in one transaction. Processes that
- * start at once queue up behind an advisory lock, taken before anything is
- * looked at, and all but the first find the work done.
+ * A current store is opened by one SELECT, without any privilege to create. Otherwise all missing
+ * objects are created in one transaction. Processes that start at the same time wait for an
+ * advisory lock, taken before anything is read, and all but the first find the work done.
  */
 #include "store/postgres/backend_postgres.h"
 
@@ -35,7 +34,7 @@ static struct hd_pg_params text_param(const char *text)
     return (struct hd_pg_params){.count = 1, .values = {text}, .lengths = {(int)strlen(text)}};
 }
 
-/* ---- looking ---- */
+/* ---- reading ---- */
 
 static int take_version(PGresult *res, struct found *found, struct hd_pg_failure *failure)
 {
@@ -63,7 +62,7 @@ static int read_version(struct hd_pg *pg, struct hd_pg_conn *conn, struct found 
     return err;
 }
 
-/* The first look: no transaction, no lock. A missing table is version 0. */
+/* The first read: no transaction, no lock. A missing table is version 0. */
 static int look(struct hd_pg *pg, struct hd_pg_conn *conn, int64_t deadline_us, void *arg,
                 struct hd_pg_failure *failure)
 {
@@ -104,7 +103,7 @@ static int send_probe(struct hd_pg *pg, struct hd_pg_conn *conn, struct hd_pg_fa
         false, &params, 0, failure);
 }
 
-/* Begins the transaction and looks again, now that nobody else can be at it. */
+/* Begins the transaction, takes the lock and reads again. */
 static int begin_migration(struct hd_pg *pg, struct hd_pg_conn *conn, int64_t deadline_us,
                            struct found *found, struct hd_pg_failure *failure)
 {
@@ -153,7 +152,7 @@ static int emit_formatted(struct emitter *emitter, const char *fmt, ...)
     return emit(emitter, sql);
 }
 
-/* One row, and never a second one. */
+/* Exactly one row. */
 static int emit_version_table(struct emitter *emitter, const char *schema)
 {
     int err = emit_formatted(emitter,
@@ -170,7 +169,7 @@ static int send_migrations(struct hd_pg *pg, struct emitter *emitter, const stru
 {
     int err = 0;
 
-    /* Creating "if not exists" would ask for the right to create even when it does. */
+    /* CREATE … IF NOT EXISTS would need the privilege even when it exists. */
     if (!found->has_schema)
         err = emit_formatted(emitter, "CREATE SCHEMA \"%s\"", pg->schema);
     if (!err && !found->has_version)

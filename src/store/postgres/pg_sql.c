@@ -1,11 +1,10 @@
 /*
  * The text of every statement, made from the declarations in table.c.
  *
- * TEXT columns are bytea as well: ids are arbitrary bytes and their order is
- * byte order, which no collation gives us. Views show them as text. Names
- * are always qualified and quoted, so neither search_path nor a keyword
- * matters. Every parameter is cast, so the same text always means the same
- * types and may be prepared under a name made from it.
+ * TEXT columns are bytea as well: ids are arbitrary bytes and their order is byte order, which no
+ * collation provides. Views show them as text. Names are always qualified and quoted, so neither
+ * search_path nor a keyword matters. Every parameter is cast, so the same text always means the
+ * same types and may be prepared under a name made from it.
  */
 #include "store/postgres/backend_postgres.h"
 
@@ -116,14 +115,14 @@ void hd_pg_sql_delete(struct hd_pg_sql *sql, const char *schema, const struct hd
         say_key(sql, table, key_count);
         return;
     }
-    /* ANY over the last column keeps the plan an index scan, which a join need not be. */
+    /* ANY over the last column keeps the plan an index scan, which a join does not guarantee. */
     say_key(sql, table, last);
     say(sql, "%s\"%s\" = ANY (", last ? " AND " : "", table->columns[last].name);
     say_param(sql, &table->columns[last], key_count, "[]");
     say(sql, ")");
 }
 
-/* unnest($1…) AS w ("key"…, expected, set0, set1): what is expected of many rows, as a table. */
+/* unnest($1…) AS w ("key"…, expected, set0, set1): the expectations of many rows, as a table. */
 static void say_wanted(struct hd_pg_sql *sql, const struct hd_op *op)
 {
     const struct hd_table *table = &hd_tables[op->table];
@@ -173,9 +172,9 @@ static void say_expect_many(struct hd_pg_sql *sql, const struct hd_op *op)
 }
 
 /*
- * Waits for a concurrent holder of the row and then looks at what it committed
- * (READ COMMITTED). Too few rows: 1 / 0, which fails the transaction with a
- * code that nothing else in our statements can raise.
+ * Waits for a concurrent holder of the row and then reads the row it committed (READ COMMITTED).
+ * Too few rows: 1 / 0, which fails the transaction with a code that our statements cannot raise
+ * otherwise.
  */
 void hd_pg_sql_expect(struct hd_pg_sql *sql, const char *schema, const struct hd_op *op,
                       bool is_many)
@@ -245,7 +244,7 @@ static void say_bound(struct hd_pg_sql *sql, const struct hd_query *query, unsig
     say_param(sql, column, ++*param, "");
 }
 
-/* Row comparison, so that one condition and the index order say the same. */
+/* Row comparison, so that one condition matches the index order. */
 static void say_after(struct hd_pg_sql *sql, const struct hd_query *query, unsigned *param)
 {
     say(sql, " AND (");
@@ -332,11 +331,11 @@ void hd_pg_sql_select(struct hd_pg_sql *sql, const char *schema, const struct hd
         say(sql, " LIMIT $%u::bigint", param + 1);
 }
 
-/* ---- the nearest vectors, where the extension "vector" is ---- */
+/* ---- nearest vectors, with the extension "vector" ---- */
 
 /*
- * Of several vectors of a row the nearest counts. All are compared, no index is asked: such an
- * index only guesses. What has no distance comes first, so that the caller gets to see it.
+ * Of several vectors of a row the nearest counts. Compares all vectors without an index, because
+ * such an index is approximate. Rows without a distance come first, so that the caller sees them.
  */
 void hd_pg_sql_nearest(struct hd_pg_sql *sql, const char *schema, const char *extension,
                        const struct hd_query *query)
@@ -363,9 +362,9 @@ void hd_pg_sql_nearest(struct hd_pg_sql *sql, const char *schema, const char *ex
 }
 
 /*
- * Takes float32 apart by hand, exactly, as PostgreSQL has no cast for bytes. Never fails, else
- * nothing could be stored: a row that holds what is no number has no vectors. An incomplete one
- * at the end does not count.
+ * Decodes float32 exactly, as PostgreSQL has no cast for bytes. Never fails, because a failure
+ * would reject the row: a row with an invalid number has no vectors. An incomplete number at the
+ * end is ignored.
  */
 static void say_vectors_of(struct hd_pg_sql *sql, const char *schema, const char *extension)
 {
@@ -431,7 +430,7 @@ static void say_create_table(struct hd_pg_sql *sql, const char *schema,
     say(sql, "))");
 }
 
-/* Blobs are compressed by us where that pays: the server need not try again. */
+/* Blobs are already compressed if that saves space: the server need not try. */
 static bool say_storage(struct hd_pg_sql *sql, const char *schema, const struct hd_table *table)
 {
     unsigned blobs = 0;
@@ -458,8 +457,8 @@ static void say_create_index(struct hd_pg_sql *sql, const char *schema,
 }
 
 /*
- * Bytes as text where they are text, escaped where they are not. Not parallel
- * safe: an exception block is a subtransaction.
+ * Bytes as text if they are text, otherwise escaped. Not parallel safe: an exception block is a
+ * subtransaction.
  */
 static void say_readable(struct hd_pg_sql *sql, const char *schema)
 {
@@ -490,7 +489,7 @@ static void say_thread_key(struct hd_pg_sql *sql, const char *schema,
         schema, name, name, schema, name, name, name);
 }
 
-/* Microseconds as a time, and null where they are none. */
+/* Microseconds as a time, or null. */
 static void say_time(struct hd_pg_sql *sql, const struct hd_column *column, const char *between)
 {
     say(sql,
@@ -525,7 +524,7 @@ static void say_checkpoint_list(struct hd_pg_sql *sql, const char *schema)
     say_table(sql, schema, table);
 }
 
-/* Whether an INT column is a time: they are all called so. */
+/* True when an INT column is a time, by its name. */
 static bool is_time(const struct hd_column *column)
 {
     size_t len = strlen(column->name);
@@ -608,7 +607,7 @@ static int create_table(struct hd_pg_sql *sql, const char *schema, const struct 
     return err ? err : create_indexes(sql, schema, table, 0, emit, arg);
 }
 
-/* What there is beside the tables, by the version that brought it. */
+/* The objects besides tables, by the version that added them. */
 static const struct {
     int since;
     void (*say)(struct hd_pg_sql *, const char *);

@@ -1,15 +1,13 @@
 /*
- * The SQLite driver, in write-ahead-log mode: readers see the last commit and
- * never wait for the writer.
+ * The SQLite driver, in write-ahead-log mode: readers see the last commit and never wait for the
+ * writer.
  *
- * There is one connection that writes, as SQLite has one writer at a time
- * anyway, and up to MAX_READERS that read, opened when they are first needed. A
- * batch is one transaction begun with the write lock (BEGIN IMMEDIATE): what it
- * then reads cannot be stale, so it never has to start over. Other processes
- * may share the file; they take turns by SQLite's locks.
+ * One connection writes, because SQLite has one writer at a time anyway, and up to MAX_READERS
+ * connections read, opened when first needed. A batch is one transaction begun with the write lock
+ * (BEGIN IMMEDIATE): the rows it reads cannot be stale, so it never has to start over. Other
+ * processes may share the file through SQLite's locks.
  *
- * sqlite::memory: is one connection for everything: such a database belongs to
- * its connection alone.
+ * sqlite::memory: uses one connection for everything: such a database belongs to its connection.
  */
 #include "store/sqlite/backend_sqlite.h"
 
@@ -23,7 +21,7 @@
 
 enum { MAX_READERS = 8 };
 
-/* How many free pages are given back in one transaction, so that writers get in between. */
+/* The number of free pages returned in one transaction, so that writers can run in between. */
 #define COMPACT_STEP_SQL "PRAGMA incremental_vacuum(1000)"
 
 struct sqlite_backend {
@@ -149,8 +147,8 @@ static void give_reader(struct sqlite_backend *sqlite, struct hd_sqlite_conn *co
 /* ---- reading ---------------------------------------------------------- */
 
 /*
- * `after` and the bound on the same side say the same thing twice; SQLite would
- * seek to one and test the other row by row. Keeps the narrower of the two.
+ * `after` and the bound on the same side are redundant; SQLite would seek to one and test the other
+ * row by row. Keeps the narrower of the two.
  */
 static struct hd_query tighten(const struct hd_query *query)
 {
@@ -196,7 +194,7 @@ static int bind_query(sqlite3_stmt *stmt, const struct hd_query *query)
     return code;
 }
 
-/* False when SQLite ran out of memory on the way. */
+/* False when SQLite ran out of memory. */
 static bool fetch_row(sqlite3_stmt *stmt, const struct hd_table *table, struct hd_cell *cells)
 {
     for (int i = 0; i < (int)table->column_count; i++) {
@@ -255,10 +253,7 @@ static int sqlite_read(struct hd_backend *backend, const struct hd_query *querie
 
     if (err)
         return err;
-    /*
-     * A single statement is a transaction of its own; several need one around
-     * them to see one state.
-     */
+    /* A single statement is a transaction; several need an explicit one to see one state. */
     if (count > 1)
         err = hd_sqlite_run(conn, HD_SQLITE_BEGIN, fault);
     for (size_t i = 0; !err && i < count; i++)
@@ -332,10 +327,7 @@ static int apply_all(struct hd_sqlite_conn *conn, const struct hd_batch *batch, 
     return err;
 }
 
-/*
- * A writer that can be trusted: not left in a transaction, and writing to the
- * file that the path names.
- */
+/* A usable writer: not left in a transaction, and open on the file that the path names. */
 static int ready_writer(struct sqlite_backend *sqlite, struct hd_fault *fault)
 {
     int err;
@@ -357,7 +349,7 @@ static int ready_writer(struct sqlite_backend *sqlite, struct hd_fault *fault)
     return 0;
 }
 
-/* After any failure: out of the transaction, or away with the connection. */
+/* After any failure: leaves the transaction, or closes the connection. */
 static void recover_writer(struct sqlite_backend *sqlite)
 {
     if (hd_sqlite_abandon(sqlite->writer) || sqlite->is_memory)
@@ -384,7 +376,7 @@ static int sqlite_apply(struct hd_backend *backend, const struct hd_batch *batch
     return err;
 }
 
-/* ---- care ------------------------------------------------------------- */
+/* ---- maintenance ------------------------------------------------------ */
 
 static int check_integrity(struct hd_sqlite_conn *conn, struct hd_fault *fault)
 {
@@ -418,7 +410,7 @@ static int check_once(struct sqlite_backend *sqlite, struct hd_fault *fault)
     return err;
 }
 
-/* SQLite tells a page that it could not read as damage: only what a new connection finds too is. */
+/* SQLite reports an unreadable page as damage: it counts only if a new connection finds it too. */
 static int sqlite_check(struct hd_backend *backend, struct hd_fault *fault)
 {
     struct sqlite_backend *sqlite = sqlite_from(backend);
@@ -430,7 +422,7 @@ static int sqlite_check(struct hd_backend *backend, struct hd_fault *fault)
     return err ? hd_fault_set(fault, err, "%s", first.text) : 0;
 }
 
-/* Gives back some free pages; *left is what remains. */
+/* Returns some free pages to the file system; *left is the remaining number. */
 static int compact_step(struct sqlite_backend *sqlite, int64_t *left, struct hd_fault *fault)
 {
     int err;
@@ -445,7 +437,7 @@ static int compact_step(struct sqlite_backend *sqlite, int64_t *left, struct hd_
     return err;
 }
 
-/* Copies the whole log into the database, which cuts the file, and empties the log. */
+/* Copies the whole log into the database, which truncates the file, and empties the log. */
 static int empty_log(struct sqlite_backend *sqlite, struct hd_fault *fault)
 {
     int err;
@@ -466,7 +458,9 @@ static int sqlite_compact(struct hd_backend *backend, struct hd_fault *fault)
     int64_t left = 0;
     int err = compact_step(sqlite, &left, fault);
 
-    /* Ends also in a file that was created without room for this, where nothing ever gets less. */
+    /*
+     * Also ends in a file that was created without this option, where the number never decreases.
+     */
     while (!err && left > 0 && left < before) {
         before = left;
         err = compact_step(sqlite, &left, fault);
@@ -476,7 +470,7 @@ static int sqlite_compact(struct hd_backend *backend, struct hd_fault *fault)
     return err;
 }
 
-/* ---- life ------------------------------------------------------------- */
+/* ---- opening and closing ---------------------------------------------- */
 
 static int init_locks(struct sqlite_backend *sqlite)
 {
@@ -484,7 +478,7 @@ static int init_locks(struct sqlite_backend *sqlite)
 
     if (pthread_condattr_init(&attr) != 0)
         return HD_ENOMEM;
-    /* Setting the system's clock must not change how long we wait. */
+    /* Setting the system's clock must not change the timeout. */
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     if (pthread_cond_init(&sqlite->has_reader, &attr) != 0)
         goto destroy_attr;
@@ -562,7 +556,7 @@ static void sqlite_close(struct hd_backend *backend)
 {
     struct sqlite_backend *sqlite = sqlite_from(backend);
 
-    /* The writer last: it is the one that may copy the log into the database. */
+    /* The writer is closed last: it may copy the log into the database. */
     while (sqlite->idle_count > 0)
         hd_sqlite_conn_close(sqlite->idle[--sqlite->idle_count]);
     hd_sqlite_conn_close(sqlite->writer);

@@ -1,9 +1,9 @@
 /*
  * One connection to a SQLite database, used by one thread at a time.
  *
- * Statements are prepared once for each shape and kept. Waiting for locks is
- * done here and not by SQLite's own timeout, because that one sleeps up to a
- * tenth of a second at a time, an age when several processes share a file.
+ * Statements are prepared once for each shape and kept. This file waits for locks itself, because
+ * SQLite's own timeout sleeps up to a tenth of a second at a time, which is too long when several
+ * processes share a file.
  */
 #include "store/sqlite/backend_sqlite.h"
 
@@ -19,9 +19,9 @@
 #define CHECKPOINT_PAGES 1000
 
 /*
- * The log starts over only when no reader needs it. Readers that come and go
- * without a gap could let it grow for ever: from this size on (64 MiB) a writer
- * waits for them a moment, and again each time it has grown by a quarter.
+ * The log starts over only when no reader needs it. Continuously overlapping readers could let it
+ * grow without limit: from this size on (64 MiB) a writer waits for them briefly, and again each
+ * time it has grown by a quarter.
  */
 #define RESTART_PAGES 16384
 #define RESTART_WAIT_MS 100
@@ -49,7 +49,7 @@ static int our_code(int code)
         return HD_ELIMIT;
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-    case SQLITE_ERROR: /* our SQL is right: the tables are not what they should be */
+    case SQLITE_ERROR: /* our SQL is correct: the tables are not as expected */
     case SQLITE_MISMATCH:
     case SQLITE_CONSTRAINT:
         return HD_ECORRUPT;
@@ -73,10 +73,7 @@ int hd_sqlite_fail(struct hd_sqlite_conn *conn, const char *doing, struct hd_fau
                         sqlite3_errmsg(conn->db));
 }
 
-/*
- * Faults have room for a sentence, paths may be longer: their end says more
- * than their beginning.
- */
+/* Faults have room for a sentence, paths may be longer: their end is more useful. */
 static void set_name(struct hd_sqlite_conn *conn, const char *path)
 {
     size_t len = strlen(path);
@@ -105,14 +102,14 @@ static int on_busy(void *arg, int attempt)
     left = conn->waiting_since_us + (int64_t)conn->timeout_ms * 1000 - now;
     if (left <= 0)
         return 0;
-    /* From half a millisecond to five, and never in step with another process. */
+    /* From half a millisecond to five, at random. */
     pause = 500 * (attempt < 9 ? attempt + 1 : 10);
     pause = pause / 2 + now % pause;
     hd_clock_sleep_us(pause < left ? pause : left);
     return 1;
 }
 
-/* After each commit. Failing to shorten the log does not unmake the commit. */
+/* Called after each commit. A failure to shorten the log does not undo the commit. */
 static int on_commit(void *arg, sqlite3 *db, const char *schema, int pages)
 {
     struct hd_sqlite_conn *conn = arg;
@@ -181,8 +178,8 @@ static const struct {
 };
 
 /*
- * Prepares and keeps. When there are too many the oldest goes, but none of the
- * fixed ones, which are the first; none is in use while another is asked for.
+ * Prepares and keeps a statement. Beyond the limit the oldest one is dropped, but none of the fixed
+ * ones, which are the first; no statement is in use during this call.
  */
 static int keep_statement(struct hd_sqlite_conn *conn, uint64_t shape, const char *sql, size_t len,
                           sqlite3_stmt **out, struct hd_fault *fault)
@@ -275,9 +272,9 @@ static void drop_statements(struct hd_sqlite_conn *conn)
 }
 
 /*
- * Rolling back must not need memory, least of all when memory is what ran out.
- * So the fixed statements are prepared before they are needed, and after the
- * last change of schema or settings: that would make SQLite prepare them again.
+ * A rollback must not need memory, least of all when memory is exhausted. So the fixed statements
+ * are prepared before they are needed, and after the last change of schema or settings: that would
+ * make SQLite prepare them again.
  */
 static int keep_fixed_statements(struct hd_sqlite_conn *conn, struct hd_fault *fault)
 {
@@ -299,7 +296,7 @@ bool hd_sqlite_abandon(struct hd_sqlite_conn *conn)
 
 int hd_sqlite_bind(sqlite3_stmt *stmt, int at, enum hd_column_type type, const struct hd_cell *cell)
 {
-    /* A null pointer would bind NULL, and empty is not that. */
+    /* A null pointer would bind NULL instead of an empty value. */
     const char *bytes = cell->bytes.ptr ? cell->bytes.ptr : "";
 
     switch (cell->kind) {
@@ -316,11 +313,11 @@ int hd_sqlite_bind(sqlite3_stmt *stmt, int at, enum hd_column_type type, const s
     return SQLITE_MISUSE;
 }
 
-/* ---- life ------------------------------------------------------------- */
+/* ---- opening and closing ---------------------------------------------- */
 
 /*
- * A new file is empty until here, and SQLite gives its companions (-wal, -shm, -journal) the mode
- * that it has. Not every file system has modes.
+ * A new file is empty until here, and SQLite creates its companions (-wal, -shm, -journal) with its
+ * mode. Not every file system has modes.
  */
 static void keep_private(const char *path)
 {
@@ -374,20 +371,19 @@ int hd_sqlite_conn_configure(struct hd_sqlite_conn *conn, enum hd_sqlite_role ro
     int err;
 
     /*
-     * FULL: the log is flushed at every commit, so that what was acknowledged
-     * survives a loss of power. NORMAL flushes at checkpoints only; the file
-     * stays sound, the last commits may be missing.
+     * FULL: the log is flushed at every commit, so that acknowledged writes survive a loss of
+     * power. NORMAL flushes at checkpoints only; the file stays consistent, the last commits may be
+     * missing.
      */
     err = hd_sqlite_exec(conn, is_relaxed ? "PRAGMA synchronous=NORMAL" : "PRAGMA synchronous=FULL",
                          "configuring", fault);
     if (err)
         return err;
     /*
-     * secure_delete: Debian builds SQLite so that it overwrites everything it
-     * deletes, which writes each freed page once more. FAST overwrites within
-     * pages that are written anyway: most of what a user deleted is really
-     * gone, at no cost. A memory map is off because an I/O error in it kills
-     * the process. journal_size_limit gives back the log after a burst.
+     * secure_delete: Debian builds SQLite so that it overwrites all deleted data, which writes each
+     * freed page once more. FAST overwrites within pages that are written anyway: most deleted data
+     * is really gone, at no cost. A memory map is off because an I/O error in it kills the process.
+     * journal_size_limit shrinks the log after a burst.
      */
     err = hd_sqlite_exec(conn,
                          "PRAGMA secure_delete=FAST; PRAGMA temp_store=MEMORY;"

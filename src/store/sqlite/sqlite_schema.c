@@ -1,15 +1,15 @@
 /*
- * From a path to a database that is ours.
+ * Opens a path as a Heddle database.
  *
- * What can be known beforehand is looked at before SQLite touches anything, so
- * that the user reads "the directory does not exist" and not "unable to open
- * database file", and so that a refused path is left as it was.
+ * Problems that can be foreseen are checked before SQLite touches anything, so that the error is
+ * "the directory does not exist" and not "unable to open database file", and so that a rejected
+ * path stays unchanged.
  *
- * A new database is created in one transaction in SQLite's rollback mode; only
- * a complete one is switched to write-ahead logging. Two processes may do that
- * at once: who gets the lock second finds the work done. Whoever fails before
- * anything was written removes the empty file again, under the same lock, and
- * whoever waited for that lock notices that its file is gone and starts over.
+ * A new database is created in one transaction in SQLite's rollback mode; only a complete one is
+ * switched to write-ahead logging. Two processes may do that at once: the second to get the lock
+ * finds the work done. A process that fails before anything was written removes the empty file
+ * again, under the same lock, and a process that waited for that lock notices that its file is gone
+ * and starts over.
  */
 #include "store/sqlite/backend_sqlite.h"
 
@@ -35,9 +35,9 @@
 #define MAX_SCHEMA_SQL 65536
 
 /*
- * For people with a SQLite shell; the library itself never reads them. A thread
- * key is `principal:thread_id`, times are microseconds since 1970. The views of
- * the server's tables are made from their declarations.
+ * For use in a SQLite shell; the library itself never reads them. A thread key is
+ * `principal:thread_id`, times are microseconds since 1970. The views of the server's tables are
+ * made from their declarations.
  */
 static const char views[] =
     "CREATE VIEW heddle_threads AS\n"
@@ -95,13 +95,13 @@ static int check_directory(const char *path, struct hd_fault *fault)
                                            : "its directory does not exist");
     if (!S_ISDIR(st.st_mode))
         return refuse_path(fault, HD_ENOTFOUND, path, "what should be its directory is a file");
-    /* Also for a file that is there: SQLite keeps its log beside it. */
+    /* Also checked for an existing file: SQLite keeps its log beside it. */
     if (faccessat(AT_FDCWD, directory, W_OK | X_OK, AT_EACCESS) != 0)
         return refuse_path(fault, HD_EACCESS, path, "its directory is not writable");
     return 0;
 }
 
-/* Looks without opening: closing a file we opened ourselves would drop SQLite's locks on it. */
+/* Does not open the file: closing it would drop SQLite's locks on it. */
 static int check_path(const char *path, bool *exists, struct hd_fault *fault)
 {
     char resolved[PATH_MAX];
@@ -123,8 +123,8 @@ static int check_path(const char *path, bool *exists, struct hd_fault *fault)
 /* ---- identity --------------------------------------------------------- */
 
 /*
- * The schema's version, 0 for an empty file. Inside a transaction, so that the three answers belong
- * together.
+ * The schema's version, 0 for an empty file. Inside a transaction, so that the three values are
+ * consistent.
  */
 static int identify(struct hd_sqlite_conn *conn, int *out, struct hd_fault *fault)
 {
@@ -169,7 +169,7 @@ static int look_at(struct hd_sqlite_conn *conn, int *version, struct hd_fault *f
 
 /* ---- creation --------------------------------------------------------- */
 
-/* What leads from `version` to ours. */
+/* The statements from `version` to ours. */
 static int write_schema(struct hd_buf *sql, int version)
 {
     int err = 0;
@@ -208,14 +208,13 @@ static int create_tables(struct hd_sqlite_conn *conn, int version, struct hd_fau
     return err;
 }
 
-/* Everything that is missing in an empty file or in one of an older version. */
+/* Creates all missing objects in an empty file or in one of an older version. */
 static int create(struct hd_sqlite_conn *conn, struct hd_fault *fault)
 {
     int version, err;
 
     /*
-     * Both only count before the first page is written, so they cannot be part
-     * of the transaction.
+     * Both only take effect before the first page is written, so they cannot be in the transaction.
      */
     err = hd_sqlite_exec(conn, PAGE_SIZE_SQL ";" AUTO_VACUUM_SQL, "creating the file", fault);
     if (!err)
@@ -253,8 +252,8 @@ static int switch_to_log(struct hd_sqlite_conn *conn, struct hd_fault *fault)
 }
 
 /*
- * The switch needs the file for itself for a moment, and SQLite does not wait
- * for that where two connections could wait for each other. So we do.
+ * The switch needs exclusive use of the file for a moment, and SQLite does not wait for that if two
+ * connections could deadlock. So this function waits.
  */
 static int use_log(struct hd_sqlite_conn *conn, struct hd_fault *fault)
 {

@@ -1,8 +1,7 @@
 /*
- * SQL for SQLite, written from the declarations in table.c.
+ * Builds SQL for SQLite from the declarations in table.c.
  *
- * Names are put into the text as they are: they are ours and plain. Everything
- * that comes from outside is bound.
+ * Names are put into the text unquoted: they are ours and plain. All external data is bound.
  */
 #include "store/sqlite/backend_sqlite.h"
 
@@ -10,7 +9,7 @@
 
 /* ---- text ------------------------------------------------------------- */
 
-/* Text in the making; after the first failure nothing more is appended. */
+/* Text under construction; after the first failure nothing more is appended. */
 struct text {
     struct hd_buf *buf;
     int err;
@@ -22,7 +21,7 @@ static void add(struct text *text, const char *piece)
         text->err = hd_buf_append(text->buf, piece, strlen(piece));
 }
 
-/* `count` times `piece`, with `between` between them. */
+/* `piece`, `count` times, separated by `between`. */
 static void add_repeated(struct text *text, const char *piece, const char *between, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
@@ -73,8 +72,7 @@ enum { FAMILY_OP = 8, FAMILY_QUERY = 9 };
 uint64_t hd_sqlite_op_shape(const struct hd_op *op)
 {
     /*
-     * To put a new row and to add one is the same statement; what differs is
-     * what a missing change means.
+     * PUT_NEW and ADD are the same statement; they differ in the meaning of an unchanged row count.
      */
     unsigned kind = op->kind == HD_OP_ADD ? HD_OP_PUT_NEW : op->kind;
     unsigned parts[] = {kind, op->table, 0, 0, 0};
@@ -158,7 +156,7 @@ int hd_sqlite_op_sql(struct hd_buf *out, const struct hd_op *op)
 
 /* ---- queries ---------------------------------------------------------- */
 
-/* Bit n: column n is in the answer. */
+/* Bit n: column n is in the result. */
 static unsigned wanted_columns(const struct hd_query *query)
 {
     const struct hd_table *table = &hd_tables[query->table];
@@ -183,7 +181,7 @@ uint64_t hd_sqlite_query_shape(const struct hd_query *query)
     return shape(FAMILY_QUERY, parts, HD_COUNT(parts));
 }
 
-/* A column that is not wanted comes as null, so that the others keep their numbers. */
+/* A column that is not requested comes as null, so that the others keep their numbers. */
 static void add_select(struct text *text, const struct hd_query *query)
 {
     const struct hd_table *table = &hd_tables[query->table];
@@ -201,8 +199,8 @@ static void add_select(struct text *text, const struct hd_query *query)
     add(text, " FROM ");
     add(text, table->name);
     /*
-     * Said outright: without statistics SQLite may prefer to read a whole wide
-     * table and sort it. The key of a table with rowid is its first index.
+     * Explicit, because without statistics SQLite may prefer to read a whole wide table and sort
+     * it. The key of a table with rowid is its first index.
      */
     if (query->index != HD_PRIMARY) {
         add(text, " INDEXED BY ");
@@ -319,8 +317,7 @@ int hd_sqlite_table_sql(struct hd_buf *out, const struct hd_table *table)
     add(&text, "    PRIMARY KEY (");
     add_columns(&text, table, 0, table->key_count, "", ", ");
     /*
-     * Long rows spoil a tree that is searched by key: those tables keep their
-     * rows apart from it.
+     * Long rows slow down a tree that is searched by key: those tables store their rows separately.
      */
     add(&text, table->is_wide ? "));\n" : ")) WITHOUT ROWID;\n");
     for (unsigned i = 0; i < table->index_count; i++)
