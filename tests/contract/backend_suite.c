@@ -1,8 +1,7 @@
 /*
- * The contract of store/backend.h, case by case, the same on every driver: in
- * memory, SQLite in a file and in memory, and each URL that the environment
- * variable HEDDLE_TEST_URLS names, separated by spaces. What those databases
- * hold is deleted.
+ * The contract of store/backend.h, case by case, the same on every driver: in memory, SQLite in a
+ * file and in memory, and each URL that the environment variable HEDDLE_TEST_URLS names, separated
+ * by spaces. Deletes all rows of those databases.
  */
 #include "tests/contract/rows.h"
 
@@ -235,7 +234,7 @@ static void what_does_not_fit_is_refused(struct hd_backend *backend)
 
 /* ---- scans, against the plainest way to answer them ------------------- */
 
-/* Is this row in the answer? Column by column, as backend.h says it. */
+/* True when the row matches the query, column by column, as backend.h defines it. */
 static bool is_in_range(const struct hd_query *q, const struct hd_cell *row)
 {
     int order = 0;
@@ -712,7 +711,7 @@ enum { WRITERS = 4, READERS = 4, ROUNDS = 150 };
 
 struct crowd {
     struct hd_backend *backend;
-    sem_t lanes; /* no more writers at a time than the driver asked for */
+    sem_t lanes; /* no more concurrent writers than the driver's lanes */
     atomic_int writing;
     atomic_int conflicts;
     atomic_int wrong;
@@ -785,7 +784,7 @@ static int read_pair(void *arg, size_t which, const struct hd_cell *cells)
     return 0;
 }
 
-/* The two rows are written together: whoever sees them apart saw half a batch. */
+/* The two rows are written together: a reader that sees one alone saw half a batch. */
 static void *reader_main(void *arg)
 {
     struct crowd *crowd = arg;

@@ -187,7 +187,7 @@ static bool is_own_ancestor(const struct model_place *places, int id)
     return at == id && places[id].checkpoint.is_present && places[id].checkpoint.parent != NONE;
 }
 
-/* The list that src/store/order.h speaks of, its end first; returns how long it is. */
+/* The list of src/store/order.h, its end first; returns its length. */
 static int list_of(const struct model_place *places, int id, int list[IDS])
 {
     int count = 0;

@@ -1,9 +1,9 @@
 /*
- * A store as plain as it can be: arrays with a place for every checkpoint and
- * every write there could be. What the real one answers must be the same.
+ * The simplest possible store: arrays with a place for every possible checkpoint and write. The
+ * real store must return the same results.
  *
- * Everything is named by small numbers. Their order is the byte order of the
- * names they stand for, so a greater number is a later id.
+ * Everything is named by small numbers. Their order is the byte order of the names they stand for,
+ * so a greater number is a later id.
  */
 #ifndef HD_TESTS_CONTRACT_MODEL_H
 #define HD_TESTS_CONTRACT_MODEL_H
@@ -26,7 +26,7 @@ enum {
     NONE = -1
 };
 
-/* Channels with a meaning of their own, by number. */
+/* Special channels, by number. */
 enum { SENDS_CHANNEL = 1, DELTA_CHANNEL = 3, LIST_CHANNEL = 4 };
 
 extern const struct heddle_bytes model_principals[PRINCIPALS];
@@ -123,7 +123,7 @@ void model_keep_latest(struct model *model, int thread);
 /* The latest in the namespace, or NONE. */
 /* Of two ids of a namespace; one that is not there counts by its id alone. */
 bool model_is_newer(const struct model *model, int thread, int ns, int a, int b);
-/* NONE: there is none. */
+/* NONE: not found. */
 int model_latest(const struct model *model, int thread, int ns);
 
 struct model_history {

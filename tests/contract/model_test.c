@@ -318,7 +318,7 @@ static void do_put_writes(struct world *w)
         write->channel = (int)pick(w, chance(w, 70) ? CHANNELS : CHANNELS + SPECIALS);
         if (chance(w, 40))
             write->channel = chance(w, 75) ? DELTA_CHANNEL : SENDS_CHANNEL;
-        /* Tasks write what the next checkpoint will hold, or a piece of it. */
+        /* Tasks write the value of the next checkpoint, or a piece of it. */
         from = &w->model->places[batch.thread][batch.ns][batch.id]
                     .checkpoint.values[write->channel % CHANNELS];
         any_data(w, &write->value, from);
@@ -446,9 +446,9 @@ static void do_get(struct world *w)
     compare_get(w, any_handle(w), thread, ns, id);
 }
 
-/* Whether the query selects this checkpoint. */
+/* True when the query selects this checkpoint. */
 struct wanted {
-    int principal, thread, ns, id, before, mark; /* NONE: not asked for */
+    int principal, thread, ns, id, before, mark; /* NONE: any */
 };
 
 /* Within one namespace the order counts, elsewhere the ids. */
@@ -469,7 +469,7 @@ static bool is_wanted(const struct world *w, const struct wanted *q, int thread,
            (q->mark == NONE || c->mark == (unsigned)q->mark);
 }
 
-/* What stands at the place of `place`: the checkpoint as new as that is by its id. */
+/* The checkpoint at the position of `place`: as new as that is by its id. */
 static int at_place(const struct world *w, const struct wanted *q, int thread, int ns, int place)
 {
     int newer_ids = 0;

@@ -1,6 +1,6 @@
 /*
- * What the PostgreSQL tests share: a schema of its own for every case, a
- * second connection to look and meddle with, and short ways to write rows.
+ * Shared by the PostgreSQL tests: a separate schema for every case, a second connection to inspect
+ * and change it, and short ways to write rows.
  */
 #ifndef HD_TESTS_CONTRACT_PG_HELP_H
 #define HD_TESTS_CONTRACT_PG_HELP_H
@@ -44,7 +44,7 @@ static inline int open_store(struct hd_backend **out, const char *text, struct h
     return err;
 }
 
-/* A URL may have a short timeout for what comes later; opening may take longer than that. */
+/* A URL may have a short timeout for later calls; opening may take longer than that. */
 static inline void must_open(struct hd_backend **out, const char *text)
 {
     int64_t until = hd_clock_monotonic_us() + 60 * (int64_t)1000000;
@@ -188,7 +188,7 @@ static inline int set_up(void **state)
 
     assert_non_null(f);
     name_schema(f->schema, sizeof(f->schema));
-    /* Tests are about what happens, not how soon: a busy machine restarts a server slowly. */
+    /* Tests check results, not speed: a busy machine restarts a server slowly. */
     make_url(f->url, sizeof(f->url), getenv("HEDDLE_TEST_PG_URL"), f->schema, "timeout=60");
     f->admin = connect_admin();
     must_open(&f->store, f->url);

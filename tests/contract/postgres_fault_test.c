@@ -1,8 +1,7 @@
 /*
- * Servers that go away: restarts under load, connections cut from the other
- * side, and PgBouncer, which hands every transaction to another server. What
- * was acknowledged must be there, nobody may hang, and callers see no error
- * while the trouble is shorter than the URL's timeout.
+ * Servers that go away: restarts under load, connections cut from the other side, and PgBouncer,
+ * which hands every transaction to another server. Acknowledged rows must exist, no caller may
+ * hang, and callers see no error during an outage shorter than the URL's timeout.
  */
 #include "tests/contract/pg_help.h"
 
@@ -17,7 +16,7 @@ struct load {
     atomic_bool is_over;
 };
 
-/* Adds rows 0, 1, 2, … of its own thread id, one batch each, until told to stop. */
+/* Adds rows 0, 1, 2, … of its own thread id, one batch each, until it is stopped. */
 struct writer {
     struct load *load;
     char id[2];
@@ -110,7 +109,7 @@ static void join_writers(struct writer *writers, const pthread_t *threads, int c
     }
 }
 
-/* Until each writer has added some more: it is at work, and found the server again. */
+/* Waits until each writer has added some more rows, so it has reconnected. */
 static void await_rows(struct writer *writers, int count)
 {
     int64_t wanted[WRITERS];
@@ -195,7 +194,7 @@ static void connections_cut_under_load_are_replaced(void **state)
     check_rows(f->store, writers, WRITERS);
 }
 
-/* The connection is alive, but nobody is at the other end: we go after six timeouts and a grace. */
+/* The connection is open but the peer is silent: we give up after six timeouts and a grace. */
 static void a_server_that_stops_answering_is_given_up(void **state)
 {
     struct fixture *f = *state;
@@ -288,7 +287,7 @@ static void a_pooler_in_transaction_mode_is_fine(void **state)
         is_plain |= atomic_load(&hd_pg_from(loads[i].store)->is_plain);
         hd_backend_close(loads[i].store);
     }
-    /* Otherwise the case has not met what it is about. */
+    /* Otherwise the case has not reached its subject. */
     assert_true(is_plain);
 }
 

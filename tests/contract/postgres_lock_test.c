@@ -1,6 +1,6 @@
 /*
- * Batches in each other's way on PostgreSQL: who waits for whom, what is seen
- * afterwards, and that nobody waits for ever.
+ * Conflicting batches on PostgreSQL: the order of waiting, the rows afterwards, and that no wait is
+ * endless.
  */
 #include "tests/contract/pg_help.h"
 
@@ -128,7 +128,7 @@ static void an_exhausted_pool_is_busy(void **state)
 /* ---- deletions ---- */
 
 struct deleter {
-    int64_t created_at; /* of the server's record that goes with it; 0: there is none */
+    int64_t created_at; /* of the server's record of the thread; 0: no record */
     struct heddle *store;
     atomic_bool is_done;
     int err;
@@ -197,8 +197,7 @@ static void add_record(struct fixture *f, int64_t created_at)
 }
 
 /*
- * While a thread is deleted that has no row yet, and the deletion is held up at `table`, somebody
- * else begins it.
+ * Another writer creates a thread while the deletion of the missing thread is held up at `table`.
  */
 static void meet(struct fixture *f, const char *table, int64_t created_at, int *put_err)
 {
@@ -304,7 +303,7 @@ static void run_crossing(struct fixture *f, bool is_put)
     assert_err(crossers[1].err, 0);
 }
 
-/* How many deadlocks there were. A session tells when it ends, otherwise when it likes. */
+/* The number of deadlocks. A session reports it when it ends, otherwise at some later time. */
 static int64_t count_deadlocks(struct fixture *f)
 {
     close_and_wait(f);

@@ -1,7 +1,8 @@
 /*
- * The nearest vectors, found by PostgreSQL's extension "vector": the same as by comparing all of
- * them here, whoever wrote them and when. Without the extension, or the right to have it, the
- * driver says that it cannot. Each case has a database of its own, as extensions belong to one.
+ * Nearest vectors by PostgreSQL's extension "vector": the same results as by comparing all of them
+ * here, for rows of any writer. Without the extension, or the privilege to create it, the driver
+ * reports that it is unsupported. Each case has a separate database, because extensions belong to
+ * one.
  */
 #include "tests/contract/pg_help.h"
 
@@ -160,7 +161,7 @@ static double score_of(const struct row *row, const float *asked, size_t dims)
     return best;
 }
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 
 struct answer {
     size_t counts[2];
@@ -298,7 +299,7 @@ static void rows_count_whenever_and_by_whom_they_were_written(void **state)
     hd_backend_close(other);
 }
 
-/* What the server makes of them is what they are, to the last bit. */
+/* The server decodes them exactly, to the last bit. */
 static void every_number_comes_over_exactly(void **state)
 {
     static const float numbers[] = {0.0f,    -0.0f,    1.0f,           -1.0f,  0.1f,     FLT_MAX,
@@ -408,7 +409,7 @@ static void a_long_table_waits_until_the_store_is_compacted(void **state)
     float asked[2] = {1.0f, 0.0f};
     struct answer answer;
 
-    /* Long by what is no vector of any use, and so is soon converted. */
+    /* Long because of an invalid vector, and therefore converted quickly. */
     (void)sql(p->admin, "INSERT INTO s.vectors SELECT 'p', 'z', convert_to(n::text, 'UTF8'), 1,"
                         " 100000, decode(repeat('00', 100000), 'hex')"
                         " FROM generate_series(1, 200) AS n");

@@ -1,8 +1,7 @@
 /*
- * What is particular to the PostgreSQL driver: the schema and its versions,
- * messages, rights, statements of many rows. What all drivers must do is in
- * backend_suite.c; locks are in postgres_lock_test.c, servers that go away in
- * postgres_fault_test.c.
+ * Cases of the PostgreSQL driver alone: the schema and its versions, messages, privileges,
+ * statements of many rows. The contract of all drivers is in backend_suite.c; locks are in
+ * postgres_lock_test.c, server outages in postgres_fault_test.c.
  */
 #include "tests/contract/pg_help.h"
 
@@ -172,7 +171,9 @@ static void the_expectation_that_fails_is_named_exactly(void **state)
     assert_string_equal(
         sql(f->admin, "SELECT sum(epoch) || ' ' || sum(created_at) FROM %s.threads", f->schema),
         "8780 12780");
-    /* Now one row is behind; then a key is expected twice, once with what the first sets. */
+    /*
+     * Now one row is behind; then a key is expected twice, once with the value that the first sets.
+     */
     for (int i = 0; i < 40; i++)
         ops[i].expected = i == 23 ? 100 : 200 + i;
     assert_err(apply(f->store, ops, 40, &failed, NULL), HD_ECONFLICT);
@@ -262,7 +263,7 @@ static void a_table_is_never_scanned_whole(void **state)
     long before;
 
     must_apply(f->store, ops, 1);
-    /* From now on the server knows how small the table is, and likes to scan it. */
+    /* From now on the server has statistics of a small table, and prefers to scan it. */
     (void)sql(f->admin, "ANALYZE %s.threads", f->schema);
     before = scans_of_threads(f);
     must_open(&f->store, f->url);
@@ -275,7 +276,7 @@ static void a_table_is_never_scanned_whole(void **state)
 
 /* ---- durability ---- */
 
-/* What synchronous_commit was inside a transaction of ours, noted by a trigger. */
+/* The value of synchronous_commit inside our transaction, recorded by a trigger. */
 static const char *noted_setting(struct fixture *f, const char *more)
 {
     struct hd_backend *store;
@@ -460,7 +461,7 @@ static void a_current_schema_needs_no_right_to_create_or_write(void **state)
     assert_non_null(strstr(fault.text, "permission denied"));
     hd_backend_close(reader);
 
-    /* But it cannot make a schema of its own. */
+    /* But it cannot create a schema. */
     url_of_user(url, sizeof(url), "another_schema", user, "pw");
     fault = (struct hd_fault){0};
     assert_err(open_store(&other, url, &fault), HD_EACCESS);

@@ -2,8 +2,8 @@
  * Pruning against a model, on random trees: forks, several namespaces, those of subgraphs, delta
  * channels, old checkpoints whose sends are in their parent's writes, named heads.
  *
- * The model is as plain as it can be: the rules of heddle.h, one after the other, until nothing
- * changes. And whatever stays must read as it did before, whatever the rules say.
+ * The model is as simple as possible: the rules of heddle.h, one after the other, until nothing
+ * changes. And every remaining checkpoint must read as before.
  *
  *   HEDDLE_TEST_SEED    the first seed (1)
  *   HEDDLE_KEEP_TREES   how many trees each case prunes (12)
@@ -331,7 +331,7 @@ static struct heddle_usage prune(struct tree *t, enum heddle_prune strategy, int
     return removed;
 }
 
-/* What is left is what the model says, and nothing is left of the thread in the end. */
+/* The remaining checkpoints match the model, and the thread has no rows in the end. */
 static void check_and_forget(struct tree *t, struct fixture *f, bool is_reopened)
 {
     struct heddle_thread thread = thread_of("t");
@@ -379,7 +379,9 @@ static void branches_are_kept_as_the_model_says(struct fixture *f)
     prune_trees(f, HEDDLE_KEEP_BRANCHES, model_branches);
 }
 
-/* Its parent stays what it was, and may be gone; so only what goes is compared with the counts. */
+/*
+ * Its parent keeps its id and may be gone; so only the removed ones are compared with the counts.
+ */
 static void what_would_go_is_what_goes(struct fixture *f)
 {
     struct heddle_thread thread = thread_of("t");
@@ -406,7 +408,7 @@ static void what_would_go_is_what_goes(struct fixture *f)
 
 /* ---- branches that fall ---- */
 
-/* hd_prune_thread() with `fall`, and an operation that is to take effect with it; 0 or what it says. */
+/* hd_prune_thread() with `fall`, and an operation that is applied with it; returns its code. */
 static int try_fall(struct fixture *f, const char *ns, const char *id, bool is_dry,
                     const struct hd_batch *also, struct heddle_usage *removed)
 {
@@ -495,7 +497,7 @@ static void what_fell_already_is_no_error(struct fixture *f)
     assert_list(f->store, "");
 }
 
-/* More than go in one portion, and all or nothing: what is expected besides is not so, or is. */
+/* More than one portion, all or nothing: the additional expectation fails, or holds. */
 static void a_branch_falls_at_once(struct fixture *f)
 {
     const struct hd_cell key[] = {hd_cell_bytes(HD_S("")), hd_cell_bytes(HD_S("none"))};
@@ -561,7 +563,7 @@ static void long_lines_go_in_portions(struct fixture *f)
     assert_get(f->store, "t", "", "01299", "01299<01298 a=json:1");
 }
 
-/* 9 is the parent of strays: 4 and what follows are newer than 7 as long as 9 is there. */
+/* 9 is the parent of strays: 4 and its descendants are newer than 7 as long as 9 exists. */
 static void the_latest_stays_the_latest(struct fixture *f)
 {
     struct heddle_thread thread = thread_of("t");

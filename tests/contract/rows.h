@@ -1,6 +1,6 @@
 /*
- * What the tests of the row layer share: opening a URL, building rows and
- * operations in a line, and a whole database as a list that can be compared.
+ * Shared by the tests of the row layer: opening a URL, building rows and operations in a line, and
+ * a whole database as a list that can be compared.
  */
 #ifndef HD_TESTS_CONTRACT_ROWS_H
 #define HD_TESTS_CONTRACT_ROWS_H
@@ -54,7 +54,7 @@
         }                                                                                        \
     }
 
-/* Applies a list of operations and says what came of it. */
+/* Applies a list of operations and returns the code. */
 #define APPLY(backend, ...)                                 \
     apply_ops(backend, (const struct hd_op[]){__VA_ARGS__}, \
               sizeof((const struct hd_op[]){__VA_ARGS__}) / sizeof(struct hd_op))
@@ -247,7 +247,7 @@ static inline void check_count(struct hd_backend *backend, const struct hd_query
     assert_int_equal(count, expected);
 }
 
-/* The one row with this key; fails when there is none. The caller releases `kept`. */
+/* The one row with this key; fails when it does not exist. The caller releases `kept`. */
 static inline const struct hd_cell *find_row(struct hd_backend *backend, struct kept *kept,
                                              enum hd_table_id table, const struct hd_cell *key)
 {
@@ -263,7 +263,7 @@ static inline const struct hd_cell *find_row(struct hd_backend *backend, struct 
     return kept->rows[0].cells;
 }
 
-/* Deletes everything, through the same door as everybody else. */
+/* Deletes everything, through the public interface. */
 static inline void wipe(struct hd_backend *backend)
 {
     struct kept kept;

@@ -1,7 +1,7 @@
 /*
- * SQLite with a failing allocator and a failing disk: whichever of its calls
- * fails, an operation either happened or did not, says why, and the next one
- * works. SQLite has to be told before it starts, hence a program of its own.
+ * SQLite with a failing allocator and a failing disk: whichever of its calls fails, an operation
+ * either happened or did not, reports the cause, and the next one works. SQLite must be configured
+ * before it starts, hence a separate program.
  */
 #include "tests/contract/rows.h"
 
@@ -12,9 +12,9 @@
 static char path[64];
 static char url[120];
 
-/* ---- what fails ------------------------------------------------------- */
+/* ---- faults ----------------------------------------------------------- */
 
-/* The n-th of these calls from now on fails, and with `is_sticky` all after it; 0: none. */
+/* The n-th of these calls from now on fails, and with `is_sticky` all after it; 0: no call. */
 static struct {
     long countdown;
     bool is_sticky;
@@ -72,7 +72,7 @@ static int failing_write(sqlite3_file *file, const void *bytes, int len, sqlite3
     return real_methods(file)->xWrite(file, bytes, len, at);
 }
 
-/* Nobody turns the power off here: the real thing would only take time. */
+/* No power loss here, so a real sync would only take time. */
 static int failing_sync(sqlite3_file *file, int flags)
 {
     (void)file;
@@ -142,10 +142,7 @@ static void remove_files(void)
 
 /* ---- operations under it ---------------------------------------------- */
 
-/*
- * A fresh connection each time, so that preparing statements is part of what
- * may fail; the file stays.
- */
+/* A new connection each time, so that preparing statements may fail too; the file stays. */
 static struct hd_backend *open_filled(void)
 {
     struct hd_backend *backend = must_open(url);

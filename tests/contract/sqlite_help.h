@@ -1,4 +1,4 @@
-/* What the tests of databases in files share: a directory for each. */
+/* Shared by the tests of databases in files: a directory for each. */
 #ifndef HD_TESTS_CONTRACT_SQLITE_HELP_H
 #define HD_TESTS_CONTRACT_SQLITE_HELP_H
 

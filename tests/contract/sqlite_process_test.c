@@ -136,7 +136,7 @@ static void processes_never_overwrite_each_other(void **state)
 
 /* ---- sudden death ----------------------------------------------------- */
 
-/* Adds rows two by two, and tells each number once it is said to be stored. Never returns. */
+/* Adds rows two by two, and prints each number once it is acknowledged. Never returns. */
 static void write_until_killed(int out, int64_t first)
 {
     struct hd_backend *backend = must_open(url);

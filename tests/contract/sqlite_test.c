@@ -1,6 +1,6 @@
 /*
- * What only a database in a file can get wrong: files that are not ours, growth,
- * waiting. Several processes and sudden death: sqlite_process_test.c.
+ * Cases of databases in files alone: files of other programs, growth, waiting. Several processes
+ * and crashes: sqlite_process_test.c.
  */
 #include "tests/contract/sqlite_help.h"
 
@@ -185,7 +185,7 @@ static const struct bad_file bad_files[] = {
     {"ours, unwritable directory", make_ours_in_locked_directory, "", HD_EACCESS, "not writable"},
 };
 
-/* Returns what is wrong, or NULL. */
+/* Returns the error, or NULL. */
 static const char *try_bad_file(const struct bad_file *bad)
 {
     static char wrong[700];
@@ -202,7 +202,7 @@ static const char *try_bad_file(const struct bad_file *bad)
     return wrong;
 }
 
-/* Permissions mean nothing to root: those cases are tried by a child that is somebody else. */
+/* Permissions do not restrict root: a child with another user id runs those cases. */
 static void try_as_nobody(const struct bad_file *bad)
 {
     pid_t child = fork();
@@ -464,7 +464,7 @@ static void an_older_file_gets_what_it_lacks(void **state)
 
 /* ---- growth ----------------------------------------------------------- */
 
-/* Different bytes each time: SQLite does not write what is there already. */
+/* Different bytes each time: SQLite does not write unchanged pages. */
 static void fill_chunks(struct hd_backend *backend, int count)
 {
     static char bytes[4000];
@@ -619,7 +619,9 @@ static void *read_slowly(void *arg)
     return hd_backend_read(gate->backend, &query, 1, wait_inside, gate, NULL) == 0 ? NULL : gate;
 }
 
-/* Eight readers are inside and stay there: writing goes on, a ninth waits its time. */
+/*
+ * Eight readers are inside and stay there: writing continues, a ninth reader waits for its timeout.
+ */
 static void slow_readers_do_not_stop_the_writer(void **state)
 {
     struct gate gate = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
@@ -703,7 +705,7 @@ static void all_queries_of_a_read_see_one_state(void **state)
 
 /* ---- plans ------------------------------------------------------------ */
 
-/* Whether SQLite answers this query by walking one index, without sorting. */
+/* True when SQLite executes this query by walking one index, without sorting. */
 static void check_plan(sqlite3 *db, const struct hd_query *query)
 {
     struct hd_buf sql;

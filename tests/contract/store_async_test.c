@@ -18,7 +18,7 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* ---- a request that owns what it passes ---- */
+/* ---- a request that owns its input ---- */
 
 static _Thread_local bool is_inside_a_call;
 
@@ -190,7 +190,7 @@ static void closing_waits_for_two_thousand_calls(struct fixture *f)
     free_callers(callers);
 }
 
-/* How many come together depends on how long a commit takes: here it takes a while everywhere. */
+/* The size of a group depends on the time of a commit: here it takes a while everywhere. */
 static void take_a_while(void *arg, const struct hd_batch *batch)
 {
     (void)arg;
@@ -300,7 +300,7 @@ static void calls_on_one_thread_keep_their_order(struct fixture *f)
         free(calls[i].value);
 }
 
-/* A chain whose links are all in one group: each carries on what the one before it stored. */
+/* A chain whose links are all in one group: each continues the value of the one before it. */
 static void a_chain_in_one_group_carries_values_on(struct fixture *f)
 {
     enum { COUNT = 30 };
@@ -375,7 +375,7 @@ static void bad_input_is_answered_and_harms_nobody(struct fixture *f)
     }
 }
 
-/* When the database does not answer, nobody waits for the others' timeouts. */
+/* When the database does not respond, no request waits for the timeouts of the others. */
 static void an_absent_database_fails_a_group_at_once(struct fixture *f)
 {
     enum { COUNT = 100 };
@@ -395,7 +395,7 @@ static void an_absent_database_fails_a_group_at_once(struct fixture *f)
         assert_string_equal(calls[i].text, "dead");
     }
     assert_true(atomic_load(&watch.calls) < COUNT / 2);
-    /* And when it is there again, all goes on. */
+    /* And when it responds again, all requests succeed. */
     watch_reset(&watch);
     for (int i = 0; i < COUNT; i++) {
         atomic_store(&calls[i].answers, 0);
@@ -408,7 +408,7 @@ static void an_absent_database_fails_a_group_at_once(struct fixture *f)
     ((struct hd_store *)f->store)->backend = watch.inner;
 }
 
-/* The database breaks in the middle: what was answered with success is there, the rest is not. */
+/* The database fails in between: acknowledged requests are stored, the others are not. */
 static void a_broken_database_is_told_to_everybody(struct fixture *f)
 {
     enum { COUNT = 60 };
@@ -446,7 +446,7 @@ static void a_broken_database_is_told_to_everybody(struct fixture *f)
 
 /* ---- queues ---- */
 
-/* What is queued waits for hd_store_queue_go(), and then needs one commit. */
+/* Queued requests wait for hd_store_queue_go(), and then need one commit. */
 static void what_is_queued_goes_together(struct fixture *f)
 {
     enum { COUNT = 20 };
@@ -508,7 +508,7 @@ static void a_train_stops_where_it_breaks(struct fixture *f)
     assert_int_equal(usage_of(f->store, "t0").checkpoints, BROKEN + 1);
 }
 
-/* A refusal is told at once: nothing was queued. */
+/* A rejection is returned at once: nothing was queued. */
 static void what_cannot_be_queued_is_refused(struct fixture *f)
 {
     struct heddle_error error = {0};

@@ -1,13 +1,11 @@
 /*
- * Many writers at once, threads and processes, on the same and on different
- * conversations, while others prune, delete and copy them. Some processes are
- * killed on the way.
+ * Many writers at once, threads and processes, on the same and on different conversations, while
+ * others prune, delete and copy them. Some processes are killed on the way.
  *
- * A checkpoint's id says what is in it, so whatever is found can be checked.
- * Every acknowledged put is noted in a file; afterwards the conversations that
- * nobody deletes from must hold all of them.
+ * A checkpoint's id determines its contents, so every checkpoint can be checked. Every acknowledged
+ * put is recorded in a file; afterwards the conversations without deletions must hold all of them.
  *
- *   HEDDLE_CROWD_SECONDS   how long each case goes on (1.5)
+ *   HEDDLE_CROWD_SECONDS   duration of each case (1.5)
  *   HEDDLE_TEST_SEED       another course of events
  */
 #include <fcntl.h>
@@ -23,7 +21,7 @@
 
 enum { ELEMENTS = 40, COLOURS = 6, MAX_WORKERS = 16, ELEMENT_LEN = 300 };
 
-/* What may happen to a conversation besides being written to. */
+/* The operations on a conversation besides writing. */
 enum fate { KEPT, PRUNED, DELETED, RUNS_DELETED, FATES };
 
 static const struct {
@@ -60,7 +58,7 @@ static unsigned pick(struct worker *w, unsigned count)
     return (unsigned)((w->random >> 33) % count);
 }
 
-/* ---- what is in a checkpoint ---- */
+/* ---- contents of a checkpoint ---- */
 
 struct content {
     unsigned elements; /* of the list m */
@@ -109,7 +107,7 @@ static bool is_value(const struct heddle_value *value, const char *expected, siz
     return value->data.len == len && memcmp(value->data.data, expected, len) == 0;
 }
 
-/* NULL, or what is wrong with it. */
+/* NULL, or the error. */
 static const char *find_fault(const char *thread, const struct heddle_tuple *tuple, bool is_whole)
 {
     const struct heddle_value *m = value_of(tuple, "m"), *b = value_of(tuple, "b");
@@ -412,7 +410,7 @@ static void start_worker(struct worker *w, struct heddle *store, int number, con
         pick(w, 2);
 }
 
-/* Runs `count` workers on these stores in turn. What went wrong is in `failed`. */
+/* Runs `count` workers on these stores in turn. Errors are in `failed`. */
 static long run_threads(struct heddle *const *stores, int store_count, int first, int count,
                         const char *dir, unsigned seed, double until, char failed[300])
 {
@@ -434,7 +432,7 @@ static long run_threads(struct heddle *const *stores, int store_count, int first
     return done;
 }
 
-/* What a process could not do, for whoever started it: it is there if the process fails. */
+/* The error of a process, for its parent: the file exists if the process fails. */
 static void tell_failure(const char *dir, const char *text)
 {
     char path[300];
@@ -463,7 +461,7 @@ static void hear_failure(const char *dir, char text[300])
     fclose(in);
 }
 
-/* What an executed copy of this program does: crowd --worker url dir first count seed seconds */
+/* The work of an executed copy of this program: crowd --worker url dir first count seed seconds */
 static int worker_main(char **argv)
 {
     char failed[300] = "";
@@ -689,7 +687,7 @@ static void writers_in_processes_lose_nothing(struct fixture *f)
     check_afterwards(f->store, dir, PROCESSES * EACH);
 }
 
-/* Killed in the middle of anything, and replaced: what was acknowledged stays. */
+/* Killed at any point, and replaced: acknowledged puts stay. */
 static void killed_writers_lose_nothing(struct fixture *f)
 {
     enum { EACH = 2, MAX_KILLS = 6 };

@@ -1,4 +1,4 @@
-/* Delta channels: what is replayed to rebuild them. */
+/* Delta channels: the writes that rebuild them. */
 #include "tests/contract/store_cases.h"
 
 /* A step whose channel d advances without a value, with one write on it by task `task`. */
@@ -118,7 +118,7 @@ static void channels_end_each_on_their_own(struct fixture *f)
     PUT(f->store, .thread = "t", .id = "4", .parent = "3", .versions = "{\"d\":3,\"e\":2}");
     assert_history(f->store, "t", "4", "d", " d=json:3 | k/0 d=json:4");
     assert_history(f->store, "t", "4", "e", " e=json:1 | k/1 e=json:2 k/1 e=json:5");
-    /* All at once, in the order asked for, twice the same too. */
+    /* All at once, in the requested order, also with a duplicate. */
     assert_ok(heddle_delta_history(f->store, &key, channels, 4, &histories, NULL));
     assert_int_equal(histories->channel_count, 4);
     assert_int_equal(histories->channels[0].write_count, 2);
@@ -167,7 +167,7 @@ static void a_circle_of_parents_ends(struct fixture *f)
     step(f, "2", "1", "k", "b");
     step(f, "3", "2", "k", "c");
     assert_history(f->store, "t", "3", "d", " | k/0 d=j:a k/0 d=j:b");
-    step(f, "4", "4", "k", "x"); /* what a second put with the first one's answer makes */
+    step(f, "4", "4", "k", "x"); /* the value that a second put makes from the first one's result */
     assert_history(f->store, "t", "4", "d", " |");
 }
 

@@ -1,14 +1,13 @@
 /*
- * What the tests of the public API share: the databases to run against, puts
- * written in a line, and answers as text, so that an assertion shows the whole
- * of what came back.
+ * Shared by the tests of the public API: the databases to run against, puts written in a line, and
+ * results as text, so that an assertion shows the whole result.
  *
  * A checkpoint is rendered as
  *
  *   id<parent channel=type:bytes … | task/idx channel=type:bytes … ^ task/idx …
  *
- * with its values, then its writes, then its pending sends; parts that are
- * empty are left out. Bytes that are not printable are shown as \xNN.
+ * with its values, then its writes, then its pending sends; parts that are empty are left out.
+ * Bytes that are not printable are shown as \xNN.
  */
 #ifndef HD_TESTS_CONTRACT_STORE_HELP_H
 #define HD_TESTS_CONTRACT_STORE_HELP_H
@@ -28,21 +27,20 @@
 
 enum { MAX_URLS = 16 };
 
-/* "memory:", "sqlite::memory:", "sqlite:" and what HEDDLE_TEST_URLS names. */
+/* "memory:", "sqlite::memory:", "sqlite:" and the URLs in HEDDLE_TEST_URLS. */
 size_t find_urls(const char *urls[MAX_URLS]);
 
 /* A short name for a kind of URL, without passwords. */
 const char *kind_of(const char *base);
 
 /*
- * A database that nobody has used: a new file or a new schema. `extra` is
- * appended as parameters (may be NULL). The caller frees it, and the file with
- * remove_database().
+ * An unused database: a new file or a new schema. `extra` is appended as parameters (may be NULL).
+ * The caller frees it, and the file with remove_database().
  */
 char *fresh_url(const char *base, const char *extra);
 void remove_database(const char *url);
 
-/* Whether two handles with this URL see the same data, and it survives closing. */
+/* True when two handles with this URL see the same data, and it survives closing. */
 bool is_shared(const char *base);
 
 /* ---- cases ---- */
@@ -108,7 +106,7 @@ enum { MAX_VALUES = 8 };
         }                                              \
     }
 
-/* What is left out has the obvious default: v 4, no metadata, every version is new. */
+/* Defaults of absent members: v 4, no metadata, every version is new. */
 struct put {
     const char *principal;
     const char *thread;
@@ -164,7 +162,7 @@ void check_text(char *got, const char *expected, const char *file, int line);
     assert_text(render_get(store, thread, ns, id), expected)
 #define assert_history(store, thread, id, channel, expected) \
     assert_text(render_history(store, thread, "", id, channel), expected)
-/* Everything of the principal ""; what a query with these members selects; at most `limit` of that. */
+/* All checkpoints of the principal ""; those that a query selects; at most `limit` of those. */
 #define assert_list(store, expected) \
     assert_text(render_list(store, (struct heddle_query){0}, -1), expected)
 #define assert_query(store, expected, ...) \

@@ -1,7 +1,7 @@
-/* What comes from outside: any bytes in ids, and input that is refused with nothing changed. */
+/* External input: any bytes in ids, and input that is rejected with nothing changed. */
 #include "tests/contract/store_cases.h"
 
-/* Ids that break whoever joins, splits, terminates or pads. */
+/* Ids that break code that joins, splits, terminates or pads. */
 static const struct heddle_bytes odd_ids[] = {
     {"\0", 1},
     {"\0\0", 2},
@@ -324,7 +324,7 @@ static void a_principal_must_not_contain_a_colon(struct fixture *f)
 
     refuse(f, &put, HEDDLE_EINVAL, "principal must not contain ':'");
     assert_code(try_writes(f->store, &batch, NULL), HEDDLE_EINVAL);
-    /* Thread b:t of principal a has the same stored key: none of these may reach it. */
+    /* Thread b:t of principal a has the same stored key: these calls must not reach it. */
     PUT(f->store, .principal = "a", .thread = "b:t", .id = "1", .metadata = "{\"run_id\":\"r\"}");
     assert_code(heddle_get(f->store, &key, &tuple, NULL), HEDDLE_EINVAL);
     assert_code(heddle_delta_history(f->store, &key, &run, 1, &histories, NULL), HEDDLE_EINVAL);

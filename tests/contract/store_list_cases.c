@@ -1,4 +1,4 @@
-/* Listing: what is selected, in which order, how many, and how much of each. */
+/* Listing: the selection, its order, its limit, and the contents of each checkpoint. */
 #include "tests/contract/store_cases.h"
 
 static const struct heddle_bytes *b(struct heddle_bytes *slot, const char *s)
@@ -303,7 +303,7 @@ static void what_is_deleted_meanwhile_is_left_out(struct fixture *f)
     } while (heddle_list_next(list, &tuple, NULL) == 0);
     heddle_list_close(list);
     assert_int_equal(t_count, 60);
-    assert_true(u_count < 20); /* only what had been read already */
+    assert_true(u_count < 20); /* only those already read */
 }
 
 static void threads_are_listed_page_by_page(struct fixture *f)

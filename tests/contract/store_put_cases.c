@@ -177,7 +177,7 @@ static void unchanged_values_are_found_elsewhere(struct fixture *f)
     PUT(f->store, .thread = "t", .id = "1", .versions = "{\"a\":1}", .values = {VALUE("a", "1")});
     PUT(f->store, .thread = "t", .id = "2", .parent = "1", .versions = "{\"a\":2}",
         .values = {VALUE("a", "2")});
-    /* Without a parent, with one that does not know the version, with one that does not exist. */
+    /* Without a parent, with one that lacks the version, with one that does not exist. */
     PUT(f->store, .thread = "t", .id = "3", .versions = "{\"a\":1}", .changed = "{}");
     PUT(f->store, .thread = "t", .id = "4", .parent = "2", .versions = "{\"a\":1}",
         .changed = "{}");
@@ -220,14 +220,14 @@ static void null_empty_and_absent_differ(struct fixture *f)
         .versions = "{\"absent\":1,\"empty\":1,\"null\":1,\"nothing\":1}",
         .values = {VALUE("empty", "\"\""), VALUE("null", "null"), VALUE("nothing", "")});
     assert_get(f->store, "t", "", "1", "1< empty=json:\"\" nothing=json: null=json:null");
-    /* Named as changed without a value: empty from here on, not what it was. */
+    /* Named as changed without a value: empty from here on. */
     PUT(f->store, .thread = "t", .id = "2", .parent = "1", .versions = "{\"empty\":1,\"null\":2}",
         .changed = "{\"null\":2}");
     assert_get(f->store, "t", "", "2", "2<1 empty=json:\"\"");
     PUT(f->store, .thread = "t", .id = "3", .parent = "2", .versions = "{\"null\":2}",
         .changed = "{}");
     assert_get(f->store, "t", "", "3", "3<2");
-    /* And again what it was for who asks for the old version. */
+    /* And the old version still has its value. */
     PUT(f->store, .thread = "t", .id = "4", .parent = "3", .versions = "{\"null\":1}",
         .changed = "{}");
     assert_get(f->store, "t", "", "4", "4<3 null=json:null");
@@ -355,7 +355,7 @@ static void a_conversation_costs_what_was_said(struct fixture *f)
         heddle_tuple_free(tuple);
         free(list);
     }
-    /* Said was 18 kB; every turn whole would be 550 kB. */
+    /* The messages are 18 kB; storing every turn whole would take 550 kB. */
     assert_true(usage_of(f->store, "t").bytes < 40000);
     assert_int_equal(usage_of(f->store, "t").checkpoints, TURNS);
     assert_in_range(usage_of(f->store, "t").chunks, TURNS - 1, TURNS);
@@ -391,7 +391,7 @@ static void values_of_every_size_come_back(struct fixture *f)
     free(data);
 }
 
-/* What a large put needs for a while must not be missing afterwards. */
+/* The memory that a large put needs temporarily must be available afterwards. */
 static void puts_go_on_after_a_large_checkpoint(struct fixture *f)
 {
     char *filler = long_json(3 << 20, 8), *json = malloc((3 << 20) + 100);

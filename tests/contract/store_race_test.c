@@ -1,17 +1,15 @@
 /*
- * Two handles on one database, as two processes have them: each operation of
- * the one is let into every gap of each operation of the other.
+ * Two handles on one database, as in two processes: each operation of the one runs in every gap of
+ * each operation of the other.
  *
- * The store promises that what happens then is what would have happened one
- * after the other: the answers of both and everything that can be read
- * afterwards must be those of one of the two orders. And a handle that dies in
- * any gap must leave either nothing of its operation or all of it, and nothing
- * that stands in the way of others.
+ * The store guarantees serial results: the results of both operations and everything that can be
+ * read afterwards must match one of the two orders. And a handle that dies in any gap must leave
+ * either nothing of its operation or all of it, and must not block others.
  *
- * Each attempt uses a principal of its own, so they share one database.
+ * Each attempt uses a separate principal, so they share one database.
  *
- *   HEDDLE_RACE_SECONDS   how long each case goes on (0.4): gaps are chosen by lot
- *   HEDDLE_TEST_LONG=1    all of them, however long it takes
+ *   HEDDLE_RACE_SECONDS   duration of each case (0.4): gaps are chosen at random
+ *   HEDDLE_TEST_LONG=1    all of them, without a time limit
  *   HEDDLE_TEST_SEED      repeats a choice (printed when one fails)
  */
 #include <stdio.h>
@@ -23,7 +21,7 @@
 
 struct stage {
     struct fixture *f;
-    struct heddle *a, *b; /* b is f->store when it has a database of its own to open */
+    struct heddle *a, *b; /* b is f->store when it can open its own database */
     struct watch watch_a, watch_b;
     char principal[24];
     unsigned seed, lot;
@@ -44,14 +42,14 @@ struct act {
     int code;
 };
 
-/* ---- what the operations work on ---- */
+/* ---- data of the operations ---- */
 
 static struct heddle_thread thread_in(const struct act *act, const char *id)
 {
     return (struct heddle_thread){text(act->principal), text(id)};
 }
 
-/* [s1, …, sn], each s 400 bytes: chunks of their own. */
+/* [s1, …, sn], each s 400 bytes: separate chunks. */
 static char *list_value(unsigned first, unsigned count)
 {
     char *list = malloc(count * 401 + 2), *end = list;
@@ -180,7 +178,7 @@ static int replace_latest(struct act *act)
     return replace(act, "5", "4", 91, "r1");
 }
 
-/* Out of run r2, which is deleted meanwhile. */
+/* Continues run r2, which is deleted concurrently. */
 static int replace_inner(struct act *act)
 {
     return replace(act, "2", "1", 92, "r5");
@@ -307,8 +305,8 @@ struct op {
     int (*run)(struct act *act);
     int (*prepare)(struct act *act); /* done before, by the same handle; may be NULL */
     /*
-     * Prune chooses what to delete and deletes it in two steps. A fork from what
-     * it chose may come between: then more is kept than in either order.
+     * Prune selects checkpoints and deletes them in two steps. A fork from a selected one may come
+     * in between: then more is kept than in either order.
      */
     bool may_keep_more;
     bool is_more_than_one; /* operations: others may come between */
@@ -339,7 +337,7 @@ static const struct op ops[] = {
 
 enum { OPS = COUNT_OF(ops) };
 
-/* ---- what can be seen afterwards ---- */
+/* ---- the visible state afterwards ---- */
 
 static void dump_usage(FILE *out, struct heddle *store, const char *principal)
 {
@@ -475,7 +473,7 @@ static void prepare(const struct op *op, struct act *act)
         assert_ok(op->prepare(act));
 }
 
-/* `warm`: a knows the threads, else b does. */
+/* `warm`: a has the threads cached, else b has. */
 static void new_scene(struct stage *stage, const struct op *one, const struct op *other, bool warm,
                       struct act *a, struct act *b)
 {
@@ -515,7 +513,7 @@ static void intrude(void *arg)
     intruder->has_run = true;
 }
 
-/* Whatever happened, both go on: they write, read back, tidy up and leave nothing. */
+/* In any case both continue: they write, read back, delete and leave nothing. */
 static void carry_on(struct stage *stage)
 {
     static const char *const threads[] = {"s", "t", "u"};
@@ -599,7 +597,7 @@ static void interleave(struct stage *stage, const struct op *one, const struct o
 
             if (gap < 100 && !is_chosen(stage)) {
                 if (gap > 14)
-                    break; /* where nothing is run, nothing says how many gaps there are */
+                    break; /* without a run the number of gaps is unknown */
                 continue;
             }
             if (!ab) {
@@ -639,7 +637,7 @@ static void meet_all(struct fixture *f, const struct op *one)
     for (unsigned i = 0; i < OPS && !is_over(&stage); i++) {
         const struct op *other = &ops[(first + i) % OPS];
 
-        /* The large copy is slow, and of interest to those who want its target. */
+        /* The large copy is slow, and matters only to operations on its target. */
         if (!other->prepare || strstr(one->name, "copy"))
             interleave(&stage, one, other);
     }
@@ -691,7 +689,7 @@ static void die_everywhere(struct stage *stage, const struct op *op)
         stage->watch_a.dies_at = gap;
         a.code = op->run(&a);
         has_died = atomic_load(&stage->watch_a.calls) >= gap;
-        /* What it remembers dies with it; here only the backend does. */
+        /* Its cache dies with it; here only the backend does. */
         stage->watch_a.dies_at = 0;
         got = dump(stage->b, stage->principal);
         if (strcmp(got, after) != 0 && (a.code == 0 || strcmp(got, before) != 0)) {
@@ -738,7 +736,7 @@ static void leave_a_collection(struct stage *stage, struct act *a)
     watch_reset(&stage->watch_a);
 }
 
-/* After a collector died sharing pauses; a prune by anybody starts it again. */
+/* After a collector died sharing pauses; any prune starts it again. */
 static void sharing_goes_on_after_a_dead_collector(struct fixture *f)
 {
     struct stage stage;
@@ -757,7 +755,7 @@ static void sharing_goes_on_after_a_dead_collector(struct fixture *f)
     assert_ok(put_step(&b, "t", "8", "7", 8, "r1"));
     assert_ok(put_step(&a, "t", "9", "8", 9, "r1"));
     assert_ok(heddle_thread_usage(stage.b, &t, &even, NULL));
-    assert_int_equal(even.chunks, odd.chunks + 2); /* what was appended, no more */
+    assert_int_equal(even.chunks, odd.chunks + 2); /* only the appended element */
     close_stage(&stage);
 }
 
@@ -774,7 +772,7 @@ static void let_time_pass(struct heddle *store)
     }
 }
 
-/* Nobody prunes, but a writer that has waited long enough ends the collection itself. */
+/* Without a prune, a writer that has waited long enough ends the collection itself. */
 static void a_writer_ends_a_collection_that_nobody_finishes(struct fixture *f)
 {
     struct stage stage;
@@ -790,7 +788,7 @@ static void a_writer_ends_a_collection_that_nobody_finishes(struct fixture *f)
     assert_int_equal(before.checkpoints, 2);
     assert_ok(put_step(&b, "t", "6", "5", 6, "r1"));
     assert_ok(heddle_thread_usage(stage.b, &t, &paused, NULL));
-    assert_true(paused.chunks >= before.chunks + 6); /* nothing is shared meanwhile */
+    assert_true(paused.chunks >= before.chunks + 6); /* nothing is shared during the pause */
     let_time_pass(stage.b);
     assert_ok(put_step(&b, "t", "7", "6", 7, "r1"));
     assert_ok(put_step(&b, "t", "8", "7", 8, "r1"));
@@ -820,7 +818,7 @@ static void a_copy_left_half_done_is_not_seen(struct fixture *f)
         assert_ok(heddle_list_threads(stage.b, text(stage.principal), text(""), 9, &threads, NULL));
         assert_int_equal(threads->count, 2);
         heddle_threads_free(threads);
-        /* It is simply made again, by whoever wants it. */
+        /* The next caller creates it again. */
         assert_ok(ops[19].run(gap % 2 ? &b : &a));
         got = dump(stage.b, stage.principal);
         expected = strstr(got, "\ns/");

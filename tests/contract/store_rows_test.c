@@ -184,7 +184,7 @@ static void start(struct heddle *store, struct hd_batch_builder *batch, struct a
     hd_batch_fini(batch);
 }
 
-/* What is queued while the leader is about to apply: the next group. */
+/* Requests queued while the leader is about to apply: the next group. */
 struct group {
     struct heddle *store;
     char json[JSON_ROOM];
@@ -467,7 +467,7 @@ static void closing_waits_for_rows(struct fixture *f)
         struct hd_batch_builder batch;
         char *id;
 
-        /* What the operations point to is in the builder, which is taken. */
+        /* The operations' data is in the builder, which is taken. */
         hd_batch_init(&batch);
         id = hd_arena_printf(&batch.arena, "r%d", i);
         assert_non_null(id);
@@ -484,7 +484,7 @@ static void closing_waits_for_rows(struct fixture *f)
 
 /* ---- memory ---- */
 
-/* Either it was not taken and nobody is told, or it was and `done` says what came of it. */
+/* Either it was not taken and `done` is not called, or it was and `done` gets the result. */
 static void a_failed_allocation_is_told_once(struct fixture *f)
 {
     bool was_whole = false;

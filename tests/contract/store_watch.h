@@ -1,7 +1,6 @@
 /*
- * A backend that stands before another one and tells of every call: to let
- * somebody else in at a chosen moment, to count, or to stop answering as a
- * process does that was killed.
+ * A backend in front of another one that reports every call: to run another operation at a chosen
+ * moment, to count calls, or to stop responding like a killed process.
  */
 #ifndef HD_TESTS_CONTRACT_STORE_WATCH_H
 #define HD_TESTS_CONTRACT_STORE_WATCH_H
@@ -31,9 +30,8 @@ struct watch {
 void watch_store(struct watch *watch, struct heddle *store);
 
 /*
- * Makes `store` use the backend that `watch` stands before: a second handle on
- * the same data, with a memory of its own, also where the database is in
- * memory. It must be closed first.
+ * Makes `store` use the backend behind `watch`: a second handle on the same data, with a separate
+ * cache, also if the database is in memory. It must be closed first.
  */
 void share_backend(struct watch *second, const struct watch *watch, struct heddle *store);
 

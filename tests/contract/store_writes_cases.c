@@ -1,4 +1,4 @@
-/* Writes of tasks: identity, what replaces what, order, pending sends of old checkpoints. */
+/* Writes of tasks: identity, replacement, order, pending sends of old checkpoints. */
 #include "tests/contract/store_cases.h"
 
 static void writes_belong_to_their_checkpoint(struct fixture *f)

@@ -200,7 +200,7 @@ static void in_a_group_each_has_its_own_guard(struct fixture *f)
         assert_ok(hd_store_queue_put(f->store, &call->put, &call->extras, on_done, call, NULL));
     }
     hd_store_queue_go(f->store);
-    reopen(f); /* waits for all of them, where that keeps what is stored */
+    reopen(f); /* waits for all of them, if the data survives that */
     for (int i = 0; i < CALLS; i++) {
         while (atomic_load(&calls[i].code) == 1)
             sched_yield();

@@ -1,5 +1,5 @@
 /*
- * Kills writers at random moments and looks at what they left:
+ * Kills writers at random moments and checks the remaining data:
  *
  *   crash sqlite DIRECTORY       one or two processes on a file, one of them killed
  *   crash power DIRECTORY        the machine loses power; durability=full
@@ -7,13 +7,12 @@
  *   crash postgres URL           clients killed
  *   crash server URL RESTART     the server killed under its clients (RESTART kills and starts it)
  *
- * After each death the store is opened and checked, everything acknowledged
- * must be there to the byte, and of the operation that each worker was in the
- * middle of everything or nothing; relaxed: exactly what the first m operations
- * leave, for some m. Then new writers go on with what is there.
+ * After each death the store is opened and checked: all acknowledged data must exist to the byte,
+ * and of each worker's unfinished operation everything or nothing; relaxed: exactly the result of
+ * the first m operations, for some m. Then new writers continue with that data.
  *
- * HEDDLE_FAULT_SECONDS (10) and HEDDLE_FAULT_KILLS (no limit) say when to stop,
- * HEDDLE_FAULT_SEED repeats the choices of an earlier run.
+ * HEDDLE_FAULT_SECONDS (10) and HEDDLE_FAULT_KILLS (no limit) end the test, HEDDLE_FAULT_SEED
+ * repeats the choices of an earlier run.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -54,7 +53,7 @@ struct harness {
     uint64_t seed, random;
     struct worker workers[WORKERS];
     uint32_t acked[WORKERS];  /* number of the last operation that was */
-    bool is_unknown[WORKERS]; /* it reported that it does not know */
+    bool is_unknown[WORKERS]; /* it reported an unknown outcome */
     struct child children[PROCESSES];
     unsigned child_count;
     _Atomic int *phases;
@@ -95,7 +94,7 @@ static bool ask(struct harness *h, const char *sql, long *out)
     return is_well;
 }
 
-/* What a killed client has sent may still be at work. */
+/* Statements of a killed client may still be running. */
 static bool await_silence(struct harness *h)
 {
     long others = 1;
@@ -258,7 +257,7 @@ static void hear_child(struct harness *h, struct child *child)
     }
 }
 
-/* Hears what the children say until the time has come or none speaks any more. */
+/* Reads the children's messages until the time has come or all have ended. */
 static void listen_until(struct harness *h, int64_t deadline)
 {
     for (;;) {
@@ -307,7 +306,7 @@ static void kill_child(struct harness *h, unsigned process)
         h->in_creation++;
 }
 
-/* It was asked to stop, or does so by itself. */
+/* It was stopped by a signal, or stops by itself. */
 static void await_child(struct harness *h, unsigned process, int wanted)
 {
     struct child *child = &h->children[process];
@@ -367,7 +366,7 @@ static bool verify_conv(struct harness *h, struct worker *worker, unsigned conv,
     return false;
 }
 
-/* Brings the model up to what was acknowledged. */
+/* Applies the acknowledged operations to the model. */
 static void catch_up(struct harness *h, struct worker *worker)
 {
     while (worker->count < h->acked[worker->index]) {
@@ -404,8 +403,8 @@ static bool is_running(const struct harness *h, const struct worker *worker)
 }
 
 /*
- * Whether an operation happened or not, its number and ids are not used again;
- * nor is the next one, for which it may have left writes that nobody sees yet.
+ * Whether an operation happened or not, its number and ids are not used again; nor is the next one,
+ * for which it may have left invisible writes.
  */
 static void use_up(struct harness *h, struct worker *worker, uint32_t number)
 {
@@ -447,8 +446,8 @@ static void convs_fini(struct conv convs[CONVS])
 }
 
 /*
- * The state as it is now, or between the threads of a deletion that comes next:
- * that is all or nothing only for each of them. Takes over what of it was done.
+ * The current state, or one between the threads of a following deletion: that is all or nothing
+ * only for each thread. Applies the finished part to the model.
  */
 static bool all_match(struct worker *worker, char *const actual[CONVS])
 {
@@ -560,7 +559,7 @@ static void round_killed(struct harness *h)
     kill_child(h, 0);
     if (processes == 1)
         return;
-    /* The other one goes on, then is killed as well or ends in good order. */
+    /* The other one continues, then is killed as well or ends normally. */
     listen_until(h, hd_clock_monotonic_us() + some_delay_us(h) / 2);
     if (random_below(&h->random, 2)) {
         kill_child(h, 1);

@@ -1,8 +1,7 @@
 /*
- * Conversations as text. What is compared is what a user can see: the threads
- * there are, every checkpoint with all its values and writes, what is latest,
- * and how many rows a thread has (which shows writes that wait for their
- * checkpoint).
+ * Conversations as text. The comparison covers all visible data: the threads, every checkpoint with
+ * all its values and writes, the latest one, and the number of rows of a thread (which shows writes
+ * that wait for their checkpoint).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -144,7 +143,7 @@ static int dump_summary(FILE *out, const struct worker *worker, const struct con
     dump_head(out, exists, names);
     (void)fprintf(out, "%lld checkpoints, %lld writes\n", (long long)usage.checkpoints,
                   (long long)usage.writes);
-    /* A copy in several batches that died leaves chunks that whoever uses the thread next owns. */
+    /* A copy in several batches that died leaves chunks, which the next user of the thread owns. */
     if (!exists && usage.chunks > 0 && !worker->is_big)
         (void)fprintf(out, "%lld chunks of no thread\n", (long long)usage.chunks);
     return 0;

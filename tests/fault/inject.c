@@ -6,9 +6,8 @@
  *                             HEDDLE_FAULT_EVERY only every so many
  *   inject full DIRECTORY     a disk that is really full; the directory is on a small file system
  *
- * A call that fails says why, nothing acknowledged is lost, nothing changed by
- * what failed, and when the fault is gone the same store goes on without being
- * opened again.
+ * A call that fails reports the cause, no acknowledged data is lost, failed calls change nothing,
+ * and after the fault the same store continues without being opened again.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -74,7 +73,7 @@ static bool is_clear(struct session *s, const char *what, const struct heddle_er
 
 /* ---- verification ---- */
 
-/* May be called with the fault at work: then reading may fail, but not lie. */
+/* May be called while the fault is active: then reading may fail, but not return wrong data. */
 static bool look(struct session *s, unsigned conv)
 {
     struct heddle_error error = {0};
@@ -109,7 +108,7 @@ static bool look_at_all(struct session *s)
     return true;
 }
 
-/* Retention goes on where it stopped, so for each thread it may be done already. */
+/* Retention continues where it stopped, so it may be done already for each thread. */
 static bool is_before_or_after(struct session *s, const struct op *op, unsigned conv)
 {
     struct heddle_error error = {0};
@@ -248,7 +247,7 @@ static bool run_session(struct session *s, bool *was_met)
     is_well = open_store(s);
     if (is_well) {
         is_well = work(s);
-        heddle_close(s->store); /* may meet the fault too; what was acknowledged stays */
+        heddle_close(s->store); /* may fail too; acknowledged data stays */
         mend(s);
         if (is_well && open_store(s)) {
             is_well = look_at_all(s) && check(s);

@@ -109,7 +109,7 @@ void conv_fini(struct conv *conv)
     conv->notes = NULL;
 }
 
-/* Replaces what `to` holds but not which thread it is. */
+/* Replaces the contents of `to` but not its identity. */
 static void conv_take_over(struct conv *to, const struct conv *from)
 {
     conv_clear(to);
@@ -158,7 +158,7 @@ void worker_fini(struct worker *worker)
         conv_fini(&worker->convs[i]);
 }
 
-/* ---- what operations do ---- */
+/* ---- effects of operations ---- */
 
 static void model_put(struct conv *conv, const struct op *op)
 {
@@ -189,7 +189,7 @@ static int note_cmp(const struct note *a, const struct note *b)
     return order ? order : a->idx - b->idx;
 }
 
-/* Special channels replace what is there, the others keep the first. */
+/* Special channels replace existing writes, the others keep the first. */
 static void model_note(struct conv *conv, const struct note *note)
 {
     size_t at = 0;

@@ -1,15 +1,13 @@
 /*
- * What the fault tests share: a seeded stream of operations, and a trivial
- * model of what they leave behind.
+ * Shared by the fault tests: a seeded sequence of operations, and a trivial model of their effects.
  *
- * A *worker* has a few conversations that only it writes to, and its share of
- * one thread that all workers write to (told apart by the first letter of the
- * checkpoint's id). Its operations are a function of its seed, its count and
- * its model, so that a process and the one that watches over it agree on what
- * operation n was without talking about it.
+ * A *worker* has a few conversations that only it writes to, and its share of one thread that all
+ * workers write to (distinguished by the first letter of the checkpoint's id). Its operations are a
+ * function of its seed, its count and its model, so that a process and its supervisor agree on
+ * operation n without communication.
  *
- * Dumps are text, one line for each thing, values by length and hash. The dump
- * of a conversation in the store must equal that of the model.
+ * Dumps are text, one line for each thing, values by length and hash. The dump of a conversation in
+ * the store must equal that of the model.
  */
 #ifndef HD_TESTS_FAULT_MODEL_H
 #define HD_TESTS_FAULT_MODEL_H
@@ -34,7 +32,7 @@ struct value {
 };
 
 struct slot {
-    uint32_t version;    /* 0: the checkpoint does not know the channel */
+    uint32_t version;    /* 0: the checkpoint does not have the channel */
     struct value *value; /* NULL: empty at this version */
 };
 
@@ -106,7 +104,7 @@ void op_make(const struct worker *worker, struct op *op);
 void op_fini(struct op *op);
 const char *op_name(enum op_kind kind);
 
-/* What the operation does to those of its conversations that are in `which`. */
+/* Applies the operation to those of its conversations that are in `which`. */
 void op_model(const struct op *op, struct worker *worker, unsigned which);
 
 /* The operation as arguments of heddle.h; borrows from `op` and `worker`. */
@@ -144,7 +142,7 @@ void dump_diff(const char *wanted, const char *got);
 
 /* ---- small helpers ---- */
 
-/* HEDDLE_FAULT_EVERY: the step from one fault to the next; 1 unless it says otherwise. */
+/* HEDDLE_FAULT_EVERY: the step from one fault to the next; default 1. */
 long fault_every(void);
 uint64_t mix(uint64_t x);
 uint64_t random_next(uint64_t *state);

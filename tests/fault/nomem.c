@@ -3,10 +3,9 @@
  *
  *   nomem DIRECTORY
  *
- * n = 1, 2, 3 … until the operation asks for fewer than n allocations. SQLite's
- * own allocations are among them. A call that fails says HEDDLE_ENOMEM and has
- * changed nothing, and the same call then succeeds on the same store. Leaks are
- * for the sanitizer to find.
+ * n = 1, 2, 3 … until the operation makes fewer than n allocations, including SQLite's own. A call
+ * that fails returns HEDDLE_ENOMEM and has changed nothing, and the same call then succeeds on the
+ * same store. The sanitizer finds leaks.
  */
 #include <fcntl.h>
 #include <semaphore.h>
@@ -57,7 +56,7 @@ static long stride(const struct test *t)
 
 /* ---- SQLite's memory ---- */
 
-/* SQLite wants to know the size of a block: it stands before it. */
+/* SQLite needs the size of a block: it is stored before it. */
 #define HEAD 16
 
 static void *sqlite_malloc(int size)
@@ -166,7 +165,7 @@ static bool do_next(struct test *t, bool is_called)
     return is_well;
 }
 
-/* Everything before operation `number`. What is not a file is filled again. */
+/* All operations before `number`. A store that is not a file is filled again. */
 static bool prepare(struct test *t, uint32_t number)
 {
     bool must_call = !t->snapshot;
@@ -223,7 +222,10 @@ static bool matches_model(struct test *t, const char *when)
     return is_well;
 }
 
-/* ---- operations that write: each from the same state, until it asks for fewer than n ---- */
+/*
+ * ---- operations that write: each from the same state, until it makes fewer than n allocations
+ * ----
+ */
 
 static bool is_clean(struct test *t, int err, const struct heddle_error *error)
 {
@@ -467,7 +469,10 @@ static int do_create(struct test *t, struct heddle_error *error)
         heddle_close(second);
         remove_files(url + strlen("sqlite:"));
     } else if (access(url + strlen("sqlite:"), F_OK) == 0) {
-        /* What could be foreseen leaves nothing; memory cannot, but the next try must work. */
+        /*
+         * A foreseeable failure leaves nothing; lack of memory is not, but the next attempt must
+         * work.
+         */
         return err;
     }
     return err;
@@ -759,7 +764,7 @@ static int do_split_msgpack(struct hd_slice input, struct hd_buf *out)
     return do_split_as(HD_S("msgpack"), input);
 }
 
-/* Until it asks for fewer than n: HD_ENOMEM or the very same answer. */
+/* Until it makes fewer than n allocations: HD_ENOMEM or the very same result. */
 static bool try_pure(struct test *t, const struct pure *pure)
 {
     struct hd_buf wanted, got;

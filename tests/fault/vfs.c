@@ -22,7 +22,7 @@ struct pending {
     char bytes[];
 };
 
-/* A file as the process sees it, and what of that would be lost. */
+/* A file as the process sees it, with the part that a power loss would lose. */
 struct disk {
     char path[256];
     bool is_used;
@@ -34,7 +34,7 @@ struct disk {
 /* A name made or taken away since the directory was synced. */
 struct entry {
     char path[256];
-    char undead[280]; /* where a deleted file waits; empty: it was created */
+    char undead[280]; /* path of a deleted file until the sync; empty: it was created */
 };
 
 struct file {
@@ -285,7 +285,7 @@ static void sync_disk(struct disk *disk)
 {
     int fd = open(disk->path, O_RDWR | O_CLOEXEC);
 
-    /* Deleted while it was open: nobody will see it again. */
+    /* Deleted while it was open: it is not visible any more. */
     for (struct pending *p = disk->pending; fd >= 0 && p; p = p->next) {
         if (!p->is_cut)
             write_out(fd, p->bytes, p->len, p->offset);
@@ -294,8 +294,8 @@ static void sync_disk(struct disk *disk)
     }
     drop_pending(disk);
     /*
-     * Closing drops this process's POSIX locks on the file. Only one process
-     * lives while the power is at stake, so nobody else could take them.
+     * Closing drops this process's POSIX locks on the file. Only one process runs during the power
+     * test, so no other could take them.
      */
     if (fd >= 0)
         close(fd);
@@ -407,7 +407,7 @@ static int on_truncate(sqlite3_file *file, sqlite3_int64 size)
     return SQLITE_OK;
 }
 
-/* The disk below is not asked to flush: faults and losses are of our own making. */
+/* The real disk is not flushed: this layer makes the faults and losses itself. */
 static int on_sync(sqlite3_file *base, int flags)
 {
     struct file *file = (struct file *)base;

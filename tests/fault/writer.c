@@ -73,7 +73,7 @@ static void *work(void *arg)
     return NULL;
 }
 
-/* One life of a store. False: something failed and was said. */
+/* One session of a store. False: a call failed and was reported. */
 static bool session(struct writer *writer)
 {
     struct thread threads[8];

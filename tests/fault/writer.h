@@ -1,7 +1,6 @@
 /*
- * The process that is going to die: a few threads that carry out their
- * workers' operations and say through a pipe, after each call returned, that it
- * did. Opens and closes the store again and again.
+ * The process that will be killed: a few threads that carry out their workers' operations and
+ * report each returned call through a pipe. Opens and closes the store again and again.
  */
 #ifndef HD_TESTS_FAULT_WRITER_H
 #define HD_TESTS_FAULT_WRITER_H
@@ -14,7 +13,7 @@
 
 enum phase { PHASE_START, PHASE_OPENING, PHASE_WORKING, PHASE_CLOSING, PHASES };
 
-/* What a writer says. Shorter than PIPE_BUF, so never cut or mixed. */
+/* A message of a writer. Shorter than PIPE_BUF, so never cut or mixed. */
 struct report {
     enum report_kind {
         REPORT_DONE,
@@ -37,7 +36,7 @@ struct writer {
     bool ends_itself;     /* closes and returns after a while */
 };
 
-/* In the parent: SIGUSR1 asks a writer to stop, from its first moment on. */
+/* In the parent: SIGUSR1 stops a writer, from its first moment on. */
 void writer_prepare(void);
 
 /* In the child. Returns when SIGUSR1 came or, if it ends itself, its work is done; 0: all well. */
