@@ -12,7 +12,7 @@
 #define VARINT_MAX_BYTES 10
 
 /* Makes cap at least `need`; doubling keeps appends linear in total. */
-static int grow(struct hd_buf *buf, size_t need)
+static int buf_grow(struct hd_buf *buf, size_t need)
 {
     size_t cap = buf->cap ? buf->cap : FIRST_CAP;
     char *ptr;
@@ -56,7 +56,7 @@ int hd_buf_reserve(struct hd_buf *buf, size_t more)
 {
     if (more > buf->limit - buf->len)
         return HD_ELIMIT;
-    return more <= buf->cap - buf->len ? 0 : grow(buf, buf->len + more);
+    return more <= buf->cap - buf->len ? 0 : buf_grow(buf, buf->len + more);
 }
 
 int hd_buf_append_int(struct hd_buf *buf, int64_t value)
@@ -88,7 +88,7 @@ int hd_buf_printf(struct hd_buf *buf, const char *fmt, ...)
         return HD_ELIMIT;
     if ((size_t)len >= room) {
         /* One byte over the limit may be needed, for the NUL that is not kept. */
-        err = grow(buf, buf->len + (size_t)len + 1);
+        err = buf_grow(buf, buf->len + (size_t)len + 1);
         if (err)
             return err;
         va_start(args, fmt);

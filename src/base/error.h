@@ -14,7 +14,7 @@
 #define HD_ERRORS(X)                                               \
     X(HD_ENOMEM, -1, 503, "out of memory")                         \
     X(HD_ENOTFOUND, -2, 404, "no such object")                     \
-    X(HD_ECONFLICT, -3, 409, "changed by somebody else meanwhile") \
+    X(HD_ECONFLICT, -3, 409, "changed by another writer")          \
     X(HD_EINVAL, -4, 422, "invalid argument")                      \
     X(HD_ELIMIT, -5, 413, "over a configured limit")               \
     X(HD_EIO, -6, 503, "input or output failed")                   \

@@ -6,7 +6,7 @@
 #define US_PER_S INT64_C(1000000)
 
 /* Exactly `count` digits. */
-static bool read_number(struct hd_reader *r, int count, int64_t *out)
+static bool time_read_number(struct hd_reader *r, int count, int64_t *out)
 {
     int64_t value = 0;
 
@@ -21,7 +21,7 @@ static bool read_number(struct hd_reader *r, int count, int64_t *out)
     return true;
 }
 
-static bool take(struct hd_reader *r, char wanted)
+static bool time_take_digit(struct hd_reader *r, char wanted)
 {
     if (r->pos == r->end || *r->pos != wanted)
         return false;
@@ -33,8 +33,9 @@ static bool read_date(struct hd_reader *r, int64_t *days)
 {
     int64_t year, month, day;
 
-    if (!read_number(r, 4, &year) || !take(r, '-') || !read_number(r, 2, &month) || !take(r, '-') ||
-        !read_number(r, 2, &day))
+    if (!time_read_number(r, 4, &year) || !time_take_digit(r, '-') ||
+        !time_read_number(r, 2, &month) || !time_take_digit(r, '-') ||
+        !time_read_number(r, 2, &day))
         return false;
     if (year < 1 || month < 1 || month > 12 || day < 1 || day > hd_days_in_month(year, (int)month))
         return false;
@@ -60,12 +61,13 @@ static bool read_time(struct hd_reader *r, int64_t *us)
 {
     int64_t hour, minute, second = 0, fraction = 0;
 
-    if (!read_number(r, 2, &hour) || !take(r, ':') || !read_number(r, 2, &minute))
+    if (!time_read_number(r, 2, &hour) || !time_take_digit(r, ':') ||
+        !time_read_number(r, 2, &minute))
         return false;
-    if (take(r, ':')) {
-        if (!read_number(r, 2, &second))
+    if (time_take_digit(r, ':')) {
+        if (!time_read_number(r, 2, &second))
             return false;
-        if (take(r, '.') && !read_fraction(r, &fraction))
+        if (time_take_digit(r, '.') && !read_fraction(r, &fraction))
             return false;
     }
     if (hour > 23 || minute > 59 || second > 59)
@@ -81,15 +83,15 @@ static bool read_zone(struct hd_reader *r, int64_t *us)
     bool is_east;
 
     *us = 0;
-    if (r->pos == r->end || take(r, 'Z') || take(r, 'z'))
+    if (r->pos == r->end || time_take_digit(r, 'Z') || time_take_digit(r, 'z'))
         return true;
     is_east = *r->pos == '+';
-    if (!take(r, '+') && !take(r, '-'))
+    if (!time_take_digit(r, '+') && !time_take_digit(r, '-'))
         return false;
-    if (!read_number(r, 2, &hours))
+    if (!time_read_number(r, 2, &hours))
         return false;
-    (void)take(r, ':');
-    if (!read_number(r, 2, &minutes) || hours > 23 || minutes > 59)
+    (void)time_take_digit(r, ':');
+    if (!time_read_number(r, 2, &minutes) || hours > 23 || minutes > 59)
         return false;
     *us = (hours * 60 + minutes) * 60 * US_PER_S;
     if (!is_east)
@@ -105,7 +107,7 @@ bool hd_iso_parse(struct hd_slice text, int64_t *out)
     if (text.len == 0 || !read_date(&r, &days))
         return false;
     if (r.pos < r.end) {
-        if (!take(&r, 'T') && !take(&r, 't') && !take(&r, ' '))
+        if (!time_take_digit(&r, 'T') && !time_take_digit(&r, 't') && !time_take_digit(&r, ' '))
             return false;
         if (!read_time(&r, &time) || !read_zone(&r, &zone) || r.pos < r.end)
             return false;

@@ -54,8 +54,8 @@ static bool is_too_deep(yyjson_doc *doc)
     return false;
 }
 
-static int parse(struct hd_json *json, struct hd_slice text, yyjson_read_flag flags,
-                 struct hd_fault *fault)
+static int json_parse_text(struct hd_json *json, struct hd_slice text, yyjson_read_flag flags,
+                           struct hd_fault *fault)
 {
     /* yyjson does not write to its source without the flag for that, but takes char *. */
     char *source = (char *)(text.ptr ? text.ptr : "");
@@ -80,12 +80,12 @@ static int parse(struct hd_json *json, struct hd_slice text, yyjson_read_flag fl
 
 int hd_json_parse(struct hd_json *json, struct hd_slice text, struct hd_fault *fault)
 {
-    return parse(json, text, 0, fault);
+    return json_parse_text(json, text, 0, fault);
 }
 
 int hd_json_parse_commented(struct hd_json *json, struct hd_slice text, struct hd_fault *fault)
 {
-    return parse(json, text, YYJSON_READ_ALLOW_COMMENTS, fault);
+    return json_parse_text(json, text, YYJSON_READ_ALLOW_COMMENTS, fault);
 }
 
 void hd_json_fini(struct hd_json *json)

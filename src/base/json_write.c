@@ -19,7 +19,7 @@ static uint64_t any_special(uint64_t eight)
     return (eight | (eight - ONES * 0x20) | (quote - ONES) | (backslash - ONES)) & HIGHS;
 }
 
-static bool is_plain(char c)
+static bool is_plain_byte(char c)
 {
     return (unsigned char)c >= 0x20 && (unsigned char)c < 0x80 && c != '"' && c != '\\';
 }
@@ -42,7 +42,7 @@ static const char *skip_plain(const char *pos, const char *end)
             if (!any_special(eight))
                 return end;
         }
-        while (pos < end && is_plain(*pos))
+        while (pos < end && is_plain_byte(*pos))
             pos++;
         size_t len = pos < end && (unsigned char)*pos >= 0x80 ? hd_utf8_char(pos, end) : 0;
         if (len == 0)
@@ -159,7 +159,7 @@ void hd_jw_init(struct hd_jw *jw, struct hd_buf *out)
     *jw = (struct hd_jw){.out = out};
 }
 
-static void append(struct hd_jw *jw, struct hd_slice s)
+static void jw_append(struct hd_jw *jw, struct hd_slice s)
 {
     if (!jw->err)
         jw->err = hd_buf_append_slice(jw->out, s);
@@ -169,52 +169,52 @@ static void append(struct hd_jw *jw, struct hd_slice s)
 static void separate(struct hd_jw *jw)
 {
     if (jw->needs_comma)
-        append(jw, HD_S(","));
+        jw_append(jw, HD_S(","));
     jw->needs_comma = true;
 }
 
-static void begin(struct hd_jw *jw, struct hd_slice bracket)
+static void jw_begin(struct hd_jw *jw, struct hd_slice bracket)
 {
     separate(jw);
     if (!jw->err && jw->depth == HD_JSON_MAX_DEPTH)
         jw->err = HD_ELIMIT;
-    append(jw, bracket);
+    jw_append(jw, bracket);
     jw->depth++;
     jw->needs_comma = false;
 }
 
-static void end(struct hd_jw *jw, struct hd_slice bracket)
+static void jw_end(struct hd_jw *jw, struct hd_slice bracket)
 {
     assert(jw->depth > 0);
-    append(jw, bracket);
+    jw_append(jw, bracket);
     jw->depth--;
     jw->needs_comma = true;
 }
 
 void hd_jw_object(struct hd_jw *jw)
 {
-    begin(jw, HD_S("{"));
+    jw_begin(jw, HD_S("{"));
 }
 
 void hd_jw_object_end(struct hd_jw *jw)
 {
-    end(jw, HD_S("}"));
+    jw_end(jw, HD_S("}"));
 }
 
 void hd_jw_array(struct hd_jw *jw)
 {
-    begin(jw, HD_S("["));
+    jw_begin(jw, HD_S("["));
 }
 
 void hd_jw_array_end(struct hd_jw *jw)
 {
-    end(jw, HD_S("]"));
+    jw_end(jw, HD_S("]"));
 }
 
 void hd_jw_key(struct hd_jw *jw, struct hd_slice key)
 {
     hd_jw_string(jw, key);
-    append(jw, HD_S(":"));
+    jw_append(jw, HD_S(":"));
     jw->needs_comma = false;
 }
 
@@ -235,13 +235,13 @@ void hd_jw_int(struct hd_jw *jw, int64_t value)
 void hd_jw_bool(struct hd_jw *jw, bool value)
 {
     separate(jw);
-    append(jw, value ? HD_S("true") : HD_S("false"));
+    jw_append(jw, value ? HD_S("true") : HD_S("false"));
 }
 
 void hd_jw_null(struct hd_jw *jw)
 {
     separate(jw);
-    append(jw, HD_S("null"));
+    jw_append(jw, HD_S("null"));
 }
 
 void hd_jw_val(struct hd_jw *jw, hd_json_val val)
@@ -254,7 +254,7 @@ void hd_jw_val(struct hd_jw *jw, hd_json_val val)
 void hd_jw_raw(struct hd_jw *jw, struct hd_slice text)
 {
     separate(jw);
-    append(jw, text);
+    jw_append(jw, text);
 }
 
 int hd_jw_finish(struct hd_jw *jw)

@@ -69,7 +69,7 @@ static void put_bytes(const char *bytes, size_t len)
     line.text[line.len] = '\0';
 }
 
-static void put_text(const char *text)
+static void line_put_text(const char *text)
 {
     put_bytes(text, strlen(text));
 }
@@ -80,7 +80,7 @@ static bool is_control(char c)
 }
 
 /* One message is one line, even if an error text of the database contains newlines. */
-static void put_message(struct hd_slice text)
+static void line_put_message(struct hd_slice text)
 {
     for (size_t i = 0; i < text.len; i++)
         put_bytes(is_control(text.ptr[i]) ? " " : text.ptr + i, 1);
@@ -91,21 +91,21 @@ static void put_quoted(struct hd_slice text)
 {
     const char *at = text.ptr, *end = text.ptr + text.len;
 
-    put_text("\"");
+    line_put_text("\"");
     while (at < end) {
         size_t len = hd_utf8_char(at, end);
 
         if (len == 0)
-            put_text("\xef\xbf\xbd");
+            line_put_text("\xef\xbf\xbd");
         else if (is_control(*at))
-            put_text(" ");
+            line_put_text(" ");
         else if (*at == '"' || *at == '\\')
-            put_text(*at == '"' ? "\\\"" : "\\\\");
+            line_put_text(*at == '"' ? "\\\"" : "\\\\");
         else
             put_bytes(at, len);
         at += len > 0 ? len : 1;
     }
-    put_text("\"");
+    line_put_text("\"");
 }
 
 /* True when it is readable as one word of a text line. */
@@ -127,7 +127,7 @@ static void put_value(const struct hd_log_field *field)
         text.len = hd_utf8_cut(text.ptr, MAX_FIELD);
     if (!text.ptr) {
         (void)snprintf(digits, sizeof(digits), "%lld", (long long)field->number);
-        put_text(digits);
+        line_put_text(digits);
     } else if (atomic_load(&format) == HD_LOG_TEXT && is_word(text)) {
         put_bytes(text.ptr, text.len);
     } else {
@@ -140,26 +140,26 @@ static void put_value(const struct hd_log_field *field)
 static void put_as_text(enum hd_log_level level, const char *area, struct hd_slice message,
                         const struct hd_log_field *fields, size_t count)
 {
-    put_text(level_names[level]);
-    put_text(" ");
-    put_text(area);
-    put_text(": ");
-    put_message(message);
+    line_put_text(level_names[level]);
+    line_put_text(" ");
+    line_put_text(area);
+    line_put_text(": ");
+    line_put_message(message);
     for (size_t i = 0; i < count; i++) {
         if (fields[i].text.ptr && fields[i].text.len == 0)
             continue;
-        put_text(" ");
-        put_text(fields[i].name);
-        put_text("=");
+        line_put_text(" ");
+        line_put_text(fields[i].name);
+        line_put_text("=");
         put_value(&fields[i]);
     }
 }
 
-static void put_member(const char *name, struct hd_slice value)
+static void line_put_member(const char *name, struct hd_slice value)
 {
-    put_text(",\"");
-    put_text(name);
-    put_text("\":");
+    line_put_text(",\"");
+    line_put_text(name);
+    line_put_text("\":");
     put_quoted(value);
 }
 
@@ -169,21 +169,21 @@ static void put_as_json(enum hd_log_level level, const char *area, struct hd_sli
     char when[33];
 
     hd_clock_format_iso(hd_clock_now_us(), when);
-    put_text("{\"time\":\"");
-    put_text(when);
-    put_text("\"");
-    put_member("level", hd_slice_cstr(level_names[level]));
-    put_member("area", hd_slice_cstr(area));
-    put_member("message", message);
+    line_put_text("{\"time\":\"");
+    line_put_text(when);
+    line_put_text("\"");
+    line_put_member("level", hd_slice_cstr(level_names[level]));
+    line_put_member("area", hd_slice_cstr(area));
+    line_put_member("message", message);
     for (size_t i = 0; i < count; i++) {
         if (fields[i].text.ptr && fields[i].text.len == 0)
             continue;
-        put_text(",\"");
-        put_text(fields[i].name);
-        put_text("\":");
+        line_put_text(",\"");
+        line_put_text(fields[i].name);
+        line_put_text("\":");
         put_value(&fields[i]);
     }
-    put_text("}");
+    line_put_text("}");
 }
 
 static void write_stderr(bool is_json)

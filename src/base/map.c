@@ -62,7 +62,7 @@ static bool has_key(const struct hd_map_entry *entry, struct hd_slice key, uint6
            hd_slice_eq(hd_slice(entry->key, entry->key_len), key);
 }
 
-static struct hd_map_entry *find(const struct hd_map *map, struct hd_slice key, uint64_t hash)
+static struct hd_map_entry *map_find(const struct hd_map *map, struct hd_slice key, uint64_t hash)
 {
     size_t mask = map->cap - 1;
 
@@ -85,7 +85,7 @@ static struct hd_map_entry *find_slot(struct hd_map_entry *entries, size_t cap, 
 }
 
 /* Makes space for one more; a table full of tombstones is rebuilt at its size. */
-static int make_room(struct hd_map *map)
+static int map_make_room(struct hd_map *map)
 {
     size_t cap = map->cap ? map->cap : FIRST_CAP;
     struct hd_map_entry *entries;
@@ -126,7 +126,7 @@ void hd_map_fini(struct hd_map *map)
 
 void *hd_map_get(const struct hd_map *map, struct hd_slice key)
 {
-    const struct hd_map_entry *entry = find(map, key, hash_of(key));
+    const struct hd_map_entry *entry = map_find(map, key, hash_of(key));
 
     return entry ? entry->value : NULL;
 }
@@ -134,7 +134,7 @@ void *hd_map_get(const struct hd_map *map, struct hd_slice key)
 int hd_map_put(struct hd_map *map, struct hd_slice key, void *value)
 {
     uint64_t hash = hash_of(key);
-    struct hd_map_entry *entry = find(map, key, hash);
+    struct hd_map_entry *entry = map_find(map, key, hash);
     char *copy;
     int err;
 
@@ -144,7 +144,7 @@ int hd_map_put(struct hd_map *map, struct hd_slice key, void *value)
     }
     if (map->count >= map->limit)
         return HD_ELIMIT;
-    err = make_room(map);
+    err = map_make_room(map);
     if (err)
         return err;
     copy = hd_malloc(key.len);
@@ -161,7 +161,7 @@ int hd_map_put(struct hd_map *map, struct hd_slice key, void *value)
 
 void *hd_map_remove(struct hd_map *map, struct hd_slice key)
 {
-    struct hd_map_entry *entry = find(map, key, hash_of(key));
+    struct hd_map_entry *entry = map_find(map, key, hash_of(key));
     void *value;
 
     if (!entry)

@@ -87,7 +87,7 @@ static bool is_four(const struct hd_ip *address)
 }
 
 /* A decimal number of up to five digits without leading zeros; -1: not a number. */
-static int read_number(struct hd_slice text)
+static int net_read_number(struct hd_slice text)
 {
     int number = 0;
 
@@ -124,7 +124,7 @@ bool hd_net_parse(struct hd_slice text, struct hd_net *out)
     if (!hd_ip_parse(address, &out->address))
         return false;
     if (slash)
-        bits = read_number(hd_slice(slash + 1, text.len - address.len - 1));
+        bits = net_read_number(hd_slice(slash + 1, text.len - address.len - 1));
     if (slash && (bits < 0 || bits > (is_six ? 128 : 32)))
         return false;
     out->bits = !slash ? 128 : is_six ? bits : bits + MAPPED_BITS;
@@ -243,7 +243,7 @@ bool hd_authority_split(struct hd_slice text, struct hd_slice *host, int *port)
         return true;
     if (colon && (!end || colon > end)) {
         len = (size_t)(colon - text.ptr);
-        *port = read_number(hd_slice(colon + 1, text.len - len - 1));
+        *port = net_read_number(hd_slice(colon + 1, text.len - len - 1));
         if (*port < 1 || *port > 65535)
             return false;
         *host = hd_slice(text.ptr, len);

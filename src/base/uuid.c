@@ -151,7 +151,7 @@ void hd_uuid_v4(char out[HD_UUID_SIZE])
  */
 #define MAX_TIME (UINT64_MAX >> 4)
 
-static void put_time(uint8_t bytes[16], uint64_t time)
+static void uuid_put_time(uint8_t bytes[16], uint64_t time)
 {
     put_be(bytes, time >> 12, 6);
     put_be(bytes + 6, time & 0xfff, 2);
@@ -183,7 +183,7 @@ void hd_uuid_v7_after(struct hd_slice after, char out[HD_UUID_SIZE])
     uint64_t now = (uint64_t)hd_clock_now_us();
     uint8_t bytes[16];
 
-    put_time(bytes, time_after(now / 1000 << 12 | now % 1000 * 4096 / 1000, 7, after));
+    uuid_put_time(bytes, time_after(now / 1000 << 12 | now % 1000 * 4096 / 1000, 7, after));
     hd_random(bytes + 8, 8);
     set_version(bytes, 7);
     hd_uuid_format(bytes, out);
@@ -229,7 +229,7 @@ void hd_uuid_checkpoint_after(int step, struct hd_slice after, char out[HD_UUID_
 {
     uint8_t bytes[16];
 
-    put_time(bytes, time_after(next_tick(), 6, after));
+    uuid_put_time(bytes, time_after(next_tick(), 6, after));
     put_be(bytes + 8, (unsigned)step & 0x3fff, 2);
     hd_random(bytes + 10, 6);
     set_version(bytes, 6);

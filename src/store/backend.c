@@ -23,7 +23,7 @@ static const struct hd_backend_ops *const drivers[] = {
 
 /* ---- validation ------------------------------------------------------- */
 
-static bool fits(const struct hd_column *column, const struct hd_cell *cell)
+static bool query_fits(const struct hd_column *column, const struct hd_cell *cell)
 {
     switch (cell->kind) {
     case HD_CELL_NULL:
@@ -40,7 +40,7 @@ static int check_cells(const struct hd_table *table, const struct hd_cell *cells
                        struct hd_fault *fault)
 {
     for (unsigned i = 0; i < count; i++) {
-        if (!fits(&table->columns[i], &cells[i]))
+        if (!query_fits(&table->columns[i], &cells[i]))
             return hd_fault_set(fault, HD_EINVAL, "column %s of %s cannot hold this cell",
                                 table->columns[i].name, table->name);
     }
@@ -98,7 +98,7 @@ static bool bounds_fit(const struct hd_query *query, unsigned first, const struc
     for (unsigned i = 0; i < count; i++) {
         unsigned column = hd_query_order_column(query, first + i);
 
-        if (cells[i].kind == HD_CELL_NULL || !fits(&table->columns[column], &cells[i]))
+        if (cells[i].kind == HD_CELL_NULL || !query_fits(&table->columns[column], &cells[i]))
             return false;
     }
     return true;
@@ -139,7 +139,7 @@ static int refuse_scheme(const char *scheme, struct hd_fault *fault)
     for (size_t i = 0; i < HD_COUNT(drivers) && len < sizeof(known); i++)
         len += (size_t)snprintf(known + len, sizeof(known) - len, "%s%s:", i ? ", " : "",
                                 drivers[i]->schemes[0]);
-    return hd_fault_set(fault, HD_EINVAL, "no store answers to \"%.60s:\"; known are %s", scheme,
+    return hd_fault_set(fault, HD_EINVAL, "unknown store scheme \"%.60s:\"; known are %s", scheme,
                         known);
 }
 
@@ -248,10 +248,10 @@ int hd_backend_nearest(struct hd_backend *backend, const struct hd_query *querie
     for (size_t i = 0; !err && i < count; i++) {
         if (queries[i].table != HD_VECTORS || queries[i].index != HD_PRIMARY ||
             queries[i].after_count || queries[i].is_reverse || queries[i].limit == 0)
-            err = hd_fault_set(fault, HD_EINVAL, "a query that cannot be for the nearest vectors");
+            err = hd_fault_set(fault, HD_EINVAL, "invalid query for the nearest vectors");
     }
     if (!err && (vector.len == 0 || vector.len % sizeof(float) != 0))
-        err = hd_fault_set(fault, HD_EINVAL, "this is no vector");
+        err = hd_fault_set(fault, HD_EINVAL, "not a vector");
     if (err)
         return err;
     if (!backend->ops->nearest)

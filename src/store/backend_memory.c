@@ -175,7 +175,7 @@ static struct tree tree_of(struct memory_backend *memory, enum hd_table_id table
                          .order = {.table = table, .index = index}};
 }
 
-static int compare(const struct tree *tree, const struct hd_cell *a, const struct hd_cell *b)
+static int tree_compare(const struct tree *tree, const struct hd_cell *a, const struct hd_cell *b)
 {
     unsigned count = hd_query_order_count(&tree->order);
 
@@ -195,7 +195,7 @@ static int compare_row(const struct tree *tree, uint64_t head, const struct hd_c
 {
     if (tree->slot == 0 && head != row->head)
         return head < row->head ? -1 : 1;
-    return compare(tree, key, row->cells);
+    return tree_compare(tree, key, row->cells);
 }
 
 static struct row *tree_find(const struct tree *tree, const struct hd_cell *key)
@@ -352,7 +352,7 @@ struct sweep {
 };
 
 /* Adds the rows of the range below `node` in scan order, until there are `most` hits. */
-static int collect(const struct sweep *sweep, struct row *node)
+static int scan_collect(const struct sweep *sweep, struct row *node)
 {
     const struct link *link;
     struct row *first, *second;
@@ -373,16 +373,16 @@ static int collect(const struct sweep *sweep, struct row *node)
         first = second;
         second = swapped;
     }
-    err = collect(sweep, first);
+    err = scan_collect(sweep, first);
     if (!err && order == 0 && sweep->hits->count < sweep->most)
         err = hits_add(sweep->hits, node, sweep->which);
     if (!err)
-        err = collect(sweep, second);
+        err = scan_collect(sweep, second);
     return err;
 }
 
-static int scan(struct memory_backend *memory, const struct hd_query *query, size_t which,
-                struct hits *hits)
+static int tree_scan(struct memory_backend *memory, const struct hd_query *query, size_t which,
+                     struct hits *hits)
 {
     struct sweep sweep = {.query = query, .which = which, .hits = hits, .most = SIZE_MAX};
 
@@ -391,7 +391,7 @@ static int scan(struct memory_backend *memory, const struct hd_query *query, siz
     sweep.has_head = query->index == HD_PRIMARY && query->prefix_count > 0;
     if (sweep.has_head)
         sweep.head = head_of(query->prefix);
-    return collect(&sweep, memory->roots[query->table][query->index + 1]);
+    return scan_collect(&sweep, memory->roots[query->table][query->index + 1]);
 }
 
 /* ---- batches ---------------------------------------------------------- */
@@ -457,7 +457,7 @@ static int delete_rows(struct work *work, const struct hd_op *op)
                              .prefix = op->cells,
                              .prefix_count = op->key_count};
     struct hits hits = {0};
-    int err = scan(work->memory, &query, 0, &hits);
+    int err = tree_scan(work->memory, &query, 0, &hits);
 
     for (size_t i = 0; !err && i < hits.count; i++)
         err = change(work, op->table, hits.items[i].row, NULL);
@@ -483,7 +483,7 @@ static int expect_row(struct work *work, const struct hd_op *op)
     return change(work, op->table, old, row);
 }
 
-static int carry_out(struct work *work, const struct hd_op *op)
+static int batch_apply(struct work *work, const struct hd_op *op)
 {
     switch (op->kind) {
     case HD_OP_PUT:
@@ -499,7 +499,7 @@ static int carry_out(struct work *work, const struct hd_op *op)
 }
 
 /* Rows that left the trees lose the trees' reference. */
-static void finish(struct work *work, bool is_undone)
+static void batch_finish(struct work *work, bool is_undone)
 {
     while (work->count > 0) {
         struct note *note = &work->notes[--work->count];
@@ -539,8 +539,8 @@ static int memory_apply(struct hd_backend *backend, const struct hd_batch *batch
 
     lock_for_writing(work.memory);
     for (i = 0; !err && i < batch->count; i++)
-        err = carry_out(&work, &batch->ops[i]);
-    finish(&work, err != 0);
+        err = batch_apply(&work, &batch->ops[i]);
+    batch_finish(&work, err != 0);
     pthread_rwlock_unlock(&work.memory->lock);
     if (err == HD_ECONFLICT)
         *failed = i - 1;
@@ -574,7 +574,7 @@ static int memory_read(struct hd_backend *backend, const struct hd_query *querie
 
     lock_for_reading(memory);
     for (size_t i = 0; !err && i < count; i++)
-        err = scan(memory, &queries[i], i, &hits);
+        err = tree_scan(memory, &queries[i], i, &hits);
     pthread_rwlock_unlock(&memory->lock);
     if (err)
         hd_fault_set(fault, err, "memory: %s", hd_error_text(err));

@@ -28,7 +28,7 @@ void hd_batch_reset(struct hd_batch_builder *builder)
 }
 
 /* Makes space for `more` operations. */
-static int reserve(struct hd_batch_builder *builder, size_t more)
+static int batch_reserve(struct hd_batch_builder *builder, size_t more)
 {
     size_t cap = builder->cap ? builder->cap : 32;
     struct hd_op *grown;
@@ -45,11 +45,11 @@ static int reserve(struct hd_batch_builder *builder, size_t more)
     return 0;
 }
 
-static int add(struct hd_batch_builder *builder, struct hd_op op, const struct hd_cell *cells,
-               unsigned cell_count)
+static int batch_add(struct hd_batch_builder *builder, struct hd_op op, const struct hd_cell *cells,
+                     unsigned cell_count)
 {
     struct hd_cell *copy = hd_arena_alloc(&builder->arena, cell_count * sizeof(*copy));
-    int err = copy ? reserve(builder, 1) : HD_ENOMEM;
+    int err = copy ? batch_reserve(builder, 1) : HD_ENOMEM;
 
     if (err)
         return err;
@@ -72,16 +72,16 @@ int hd_batch_row(struct hd_batch_builder *builder, enum hd_op_kind kind, enum hd
                  const struct hd_cell *cells)
 {
     builder->bytes += row_bytes(table, cells);
-    return add(builder, (struct hd_op){.kind = kind, .table = table}, cells,
-               hd_tables[table].column_count);
+    return batch_add(builder, (struct hd_op){.kind = kind, .table = table}, cells,
+                     hd_tables[table].column_count);
 }
 
 int hd_batch_delete(struct hd_batch_builder *builder, enum hd_table_id table,
                     const struct hd_cell *cells, unsigned key_count)
 {
-    return add(builder,
-               (struct hd_op){.kind = HD_OP_DELETE, .table = table, .key_count = key_count}, cells,
-               key_count);
+    return batch_add(builder,
+                     (struct hd_op){.kind = HD_OP_DELETE, .table = table, .key_count = key_count},
+                     cells, key_count);
 }
 
 int hd_batch_expect(struct hd_batch_builder *builder, enum hd_table_id table,
@@ -90,7 +90,7 @@ int hd_batch_expect(struct hd_batch_builder *builder, enum hd_table_id table,
     struct hd_op op = {
         .kind = HD_OP_EXPECT, .table = table, .column = column, .expected = expected};
 
-    return add(builder, op, key, hd_tables[table].key_count);
+    return batch_add(builder, op, key, hd_tables[table].key_count);
 }
 
 int hd_batch_expect_and_set(struct hd_batch_builder *builder, enum hd_table_id table,
@@ -105,12 +105,12 @@ int hd_batch_expect_and_set(struct hd_batch_builder *builder, enum hd_table_id t
                        .set_count = 1,
                        .set = {value, 0}};
 
-    return add(builder, op, key, hd_tables[table].key_count);
+    return batch_add(builder, op, key, hd_tables[table].key_count);
 }
 
 int hd_batch_append(struct hd_batch_builder *builder, const struct hd_batch *batch)
 {
-    int err = reserve(builder, batch->count);
+    int err = batch_reserve(builder, batch->count);
 
     for (size_t i = 0; !err && i < batch->count; i++) {
         const struct hd_op *op = &batch->ops[i];
@@ -134,7 +134,7 @@ int hd_batch_expect_epoch(struct hd_batch_builder *builder, struct hd_slice thre
                        .set_count = set_column ? 1 : 0,
                        .set = {value, 0}};
 
-    return add(builder, op, &key, 1);
+    return batch_add(builder, op, &key, 1);
 }
 
 int hd_batch_renew(struct hd_batch_builder *builder, struct hd_slice thread, int64_t expected,
@@ -149,7 +149,7 @@ int hd_batch_renew(struct hd_batch_builder *builder, struct hd_slice thread, int
                        .set_count = 2,
                        .set = {epoch, created}};
 
-    return add(builder, op, &key, 1);
+    return batch_add(builder, op, &key, 1);
 }
 
 /*

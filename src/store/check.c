@@ -63,8 +63,8 @@ static int damaged(struct checker *c, const char *what, struct hd_slice thread, 
                         (int)(thread.len < 100 ? thread.len : 100), thread.ptr);
 }
 
-static int check_value(struct checker *c, struct hd_slice thread, struct hd_slice channel,
-                       struct hd_slice ref)
+static int verify_value(struct checker *c, struct hd_slice thread, struct hd_slice channel,
+                        struct hd_slice ref)
 {
     struct hd_fetch fetch;
     struct heddle_bytes value;
@@ -87,8 +87,8 @@ static int check_checkpoint(struct checker *c, const struct hd_cell *cells)
     if (!err)
         err = hd_checkpoint_body_parse(encoded, &c->arena, &body);
     for (size_t i = 0; !err && i < body.entry_count; i++)
-        err = check_value(c, cells[HD_CHECKPOINTS_THREAD].bytes, body.entries[i].channel,
-                          body.entries[i].ref);
+        err = verify_value(c, cells[HD_CHECKPOINTS_THREAD].bytes, body.entries[i].channel,
+                           body.entries[i].ref);
     return err;
 }
 
@@ -100,8 +100,8 @@ static int check_row(void *arg, size_t which, const struct hd_cell *cells)
     hd_arena_reset(&c->arena);
     if (c->table == HD_CHECKPOINTS)
         return check_checkpoint(c, cells);
-    return check_value(c, cells[HD_WRITES_THREAD].bytes, cells[HD_WRITES_CHANNEL].bytes,
-                       cells[HD_WRITES_VALUE].bytes);
+    return verify_value(c, cells[HD_WRITES_THREAD].bytes, cells[HD_WRITES_CHANNEL].bytes,
+                        cells[HD_WRITES_VALUE].bytes);
 }
 
 /* A value that was deleted or replaced after it was read looks damaged. Reading again decides. */

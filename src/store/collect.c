@@ -39,7 +39,8 @@ static struct hd_query thread_query(enum hd_table_id table, const struct hd_cell
                              .columns = columns};
 }
 
-static int apply(struct hd_store *store, struct hd_batch_builder *builder, struct hd_fault *fault)
+static int collector_apply(struct hd_store *store, struct hd_batch_builder *builder,
+                           struct hd_fault *fault)
 {
     struct hd_batch batch = hd_batch_view(builder);
     size_t failed;
@@ -61,7 +62,7 @@ int hd_delete_rows(struct hd_store *store, struct hd_slice thread, const int64_t
     if (!err)
         err = hd_batch_erase(&batch, thread);
     if (!err)
-        err = apply(store, &batch, fault);
+        err = collector_apply(store, &batch, fault);
     hd_batch_fini(&batch);
     return err;
 }
@@ -102,7 +103,7 @@ struct collector {
     size_t cap;
 };
 
-static int on_chunk(void *arg, size_t which, const struct hd_cell *cells)
+static int collector_on_chunk(void *arg, size_t which, const struct hd_cell *cells)
 {
     struct collector *c = arg;
     struct hd_slice sequence = cells[HD_CHUNKS_STREAM].bytes;
@@ -217,7 +218,7 @@ static int find_dead(struct collector *c)
     struct hd_backend *backend = c->store->backend;
     /* Chunks before references: see the top of this file. */
     int err = hd_scan(backend, thread_query(HD_CHUNKS, &thread, c->removed ? HD_ALL_COLUMNS : 0),
-                      on_chunk, c, c->fault);
+                      collector_on_chunk, c, c->fault);
 
     if (!err)
         err = hd_scan(backend, thread_query(HD_CHECKPOINTS, &thread, 1u << HD_CHECKPOINTS_BODY),
@@ -352,7 +353,7 @@ static int doom(struct doomed *doomed, struct hd_slice thread, struct hd_slice n
     return err;
 }
 
-static int on_thread(void *arg, size_t which, const struct hd_cell *cells)
+static int collector_on_thread(void *arg, size_t which, const struct hd_cell *cells)
 {
     (void)which;
     if (cells[HD_THREADS_CREATED].number != 0) /* otherwise a copy is in progress: see copy.c */
@@ -368,7 +369,7 @@ int hd_store_read_epoch(struct hd_store *store, struct hd_slice thread, int64_t 
     int err;
 
     *epoch = -1;
-    err = hd_backend_read(store->backend, &query, 1, on_thread, epoch, fault);
+    err = hd_backend_read(store->backend, &query, 1, collector_on_thread, epoch, fault);
     if (err)
         return err;
     return *epoch == -1 ? HD_ENOTFOUND : 0;
@@ -391,7 +392,7 @@ static int delete_keys(struct hd_store *store, const struct hd_key *keys, size_t
             err = hd_batch_delete(&batch, HD_WRITES, key, 3);
     }
     if (!err)
-        err = apply(store, &batch, fault);
+        err = collector_apply(store, &batch, fault);
     hd_batch_fini(&batch);
     return err;
 }

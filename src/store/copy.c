@@ -49,7 +49,7 @@ static int add_thread_row(struct copier *c, int64_t epoch, int64_t created)
     return hd_batch_row(&c->head, HD_OP_ADD, HD_THREADS, cells);
 }
 
-static int apply(struct copier *c, const struct hd_batch_builder *builder)
+static int copy_apply(struct copier *c, const struct hd_batch_builder *builder)
 {
     struct hd_batch batch = hd_batch_view(builder);
     size_t failed;
@@ -57,12 +57,12 @@ static int apply(struct copier *c, const struct hd_batch_builder *builder)
     return hd_backend_apply(c->store->backend, &batch, &failed, c->fault);
 }
 
-static int begin(struct copier *c)
+static int copy_begin(struct copier *c)
 {
     int err = add_thread_row(c, c->epoch, 0);
 
     if (!err)
-        err = apply(c, &c->head);
+        err = copy_apply(c, &c->head);
     hd_batch_reset(&c->head);
     c->is_begun = !err;
     return err;
@@ -70,18 +70,18 @@ static int begin(struct copier *c)
 
 static int flush_chunks(struct copier *c)
 {
-    int err = c->is_begun ? 0 : begin(c);
+    int err = c->is_begun ? 0 : copy_begin(c);
 
     if (!err)
         err = hd_batch_expect_epoch(&c->chunks, c->target, c->epoch, 0, 0);
     if (!err)
-        err = apply(c, &c->chunks);
+        err = copy_apply(c, &c->chunks);
     hd_batch_reset(&c->chunks);
     return err;
 }
 
 /* The part of a stored key, `principal:thread_id`, that metadata contain. */
-static struct hd_slice id_of(struct hd_slice key)
+static struct hd_slice copy_thread_id(struct hd_slice key)
 {
     const char *colon = key.len > 0 ? memchr(key.ptr, ':', key.len) : NULL;
     size_t skip = colon ? (size_t)(colon - key.ptr) + 1 : 0;
@@ -120,15 +120,16 @@ static int copy_metadata(const struct copier *c, struct hd_arena *arena, struct 
     if (err == HD_ENOMEM)
         return err;
     root = err ? NULL : hd_json_root(&json);
-    if (hd_slice_eq(hd_json_string(hd_json_get(root, HD_S("thread_id"))), id_of(c->source)))
-        err = write_metadata(root, id_of(c->target), arena, metadata);
+    if (hd_slice_eq(hd_json_string(hd_json_get(root, HD_S("thread_id"))),
+                    copy_thread_id(c->source)))
+        err = write_metadata(root, copy_thread_id(c->target), arena, metadata);
     else
         err = hd_arena_copy(arena, *metadata, metadata);
     hd_json_fini(&json);
     return err;
 }
 
-static int on_row(void *arg, size_t which, const struct hd_cell *cells)
+static int copy_on_row(void *arg, size_t which, const struct hd_cell *cells)
 {
     struct copier *c = arg;
     struct hd_batch_builder *batch = c->table == HD_CHUNKS ? &c->chunks : &c->rows;
@@ -162,7 +163,7 @@ static int copy_table(struct copier *c, enum hd_table_id table)
                              .columns = HD_ALL_COLUMNS};
 
     c->table = table;
-    return hd_scan(c->store->backend, query, on_row, c, c->fault);
+    return hd_scan(c->store->backend, query, copy_on_row, c, c->fault);
 }
 
 /* HD_ECONFLICT: chunks of the source were deleted meanwhile. */
@@ -175,7 +176,7 @@ static int check_source(struct copier *c, int64_t epoch)
 }
 
 /* The remaining rows, as one batch. */
-static int finish(struct copier *c, int64_t source_epoch)
+static int copy_finish(struct copier *c, int64_t source_epoch)
 {
     const struct hd_batch_builder *parts[] = {&c->head, &c->chunks, &c->rows};
     struct hd_batch batch = {NULL, 0};
@@ -251,7 +252,7 @@ static int copy_once(struct copier *c, int64_t source_epoch)
     if (!err)
         err = check_source(c, source_epoch);
     if (!err)
-        err = finish(c, source_epoch);
+        err = copy_finish(c, source_epoch);
     if (err == HD_ECONFLICT) {
         *c->fault = (struct hd_fault){0};
         return examine_target(c);
@@ -275,7 +276,7 @@ static int read_source_epoch(struct copier *c, int64_t *epoch)
     hd_batch_init(&builder);
     err = hd_batch_expect_epoch(&builder, c->source, *epoch, HD_THREADS_EPOCH, *epoch + 1);
     if (!err)
-        err = apply(c, &builder);
+        err = copy_apply(c, &builder);
     hd_batch_fini(&builder);
     *epoch += 1;
     return err;

@@ -30,7 +30,7 @@ struct hd_fetch_source {
     bool is_own;
 };
 
-static int append(struct hd_fetch_target *t, const void *bytes, size_t len)
+static int target_append(struct hd_fetch_target *t, const void *bytes, size_t len)
 {
     if (len > t->ref.size - t->filled)
         return HD_ECORRUPT;
@@ -51,14 +51,14 @@ static int extent_copy(struct hd_fetch_target *t, const struct hd_segment *segme
     if (last >= range->count)
         return HD_ECORRUPT; /* chunks are missing */
     if (segment->first_comma)
-        err = append(t, ",", 1);
+        err = target_append(t, ",", 1);
     return err ? err
-               : append(t, range->target->bytes + range->begins[first],
-                        range->ends[last] - range->begins[first]);
+               : target_append(t, range->target->bytes + range->begins[first],
+                               range->ends[last] - range->begins[first]);
 }
 
 /* Fills the segments that need no more rows, up to its next own extent that lacks chunks. */
-static int fill(struct hd_fetch_target *t)
+static int target_fill(struct hd_fetch_target *t)
 {
     int err = 0;
 
@@ -67,7 +67,7 @@ static int fill(struct hd_fetch_target *t)
         const struct hd_fetch_source *source = &t->sources[t->segment];
 
         if (!segment->is_extent) {
-            err = append(t, segment->literal.ptr, segment->literal.len);
+            err = target_append(t, segment->literal.ptr, segment->literal.len);
         } else if (!source->is_own) {
             err = extent_copy(t, segment, source->range);
         } else {
@@ -80,13 +80,13 @@ static int fill(struct hd_fetch_target *t)
     return err;
 }
 
-static int on_chunk(void *arg, size_t which, const struct hd_cell *cells)
+static int fetch_on_chunk(void *arg, size_t which, const struct hd_cell *cells)
 {
     struct hd_range *range = arg;
     struct hd_fetch_target *t = range->target;
     const struct hd_segment *segment = range->segment;
     size_t len;
-    int err = fill(t);
+    int err = target_fill(t);
 
     (void)which;
     if (err)
@@ -96,7 +96,7 @@ static int on_chunk(void *arg, size_t which, const struct hd_cell *cells)
     if (cells[HD_CHUNKS_SEQ].number != segment->start + (int64_t)t->in_extent)
         return HD_ECORRUPT; /* a chunk is missing */
     if (t->in_extent == 0 ? segment->first_comma : segment->rest_comma)
-        err = append(t, ",", 1);
+        err = target_append(t, ",", 1);
     if (!err)
         err = hd_unpack(cells[HD_CHUNKS_DATA].bytes, t->bytes + t->filled,
                         (size_t)t->ref.size - t->filled, &len);
@@ -111,7 +111,7 @@ static int on_chunk(void *arg, size_t which, const struct hd_cell *cells)
 
 static int finish_target(struct hd_fetch_target *t)
 {
-    int err = fill(t);
+    int err = target_fill(t);
     struct hd_slice value = hd_slice(t->bytes, t->filled);
 
     if (err)
@@ -187,7 +187,7 @@ static int extent_add(struct hd_fetch *fetch, struct hd_reading *reading, struct
                                             .low = &range->low,
                                             .high = &range->high,
                                             .columns = 1u << HD_CHUNKS_DATA},
-                          (struct hd_receiver){.fn = on_chunk, .arg = range});
+                          (struct hd_receiver){.fn = fetch_on_chunk, .arg = range});
 }
 
 void hd_fetch_init(struct hd_fetch *fetch, struct hd_arena *arena)

@@ -35,7 +35,7 @@ static struct hd_fault *fault_of(struct heddle_error *error)
 }
 
 /* A failure always has a text, at least that of its code; a success clears it. */
-static int leave(int err, struct heddle_error *error)
+static int call_leave(int err, struct heddle_error *error)
 {
     if (!error)
         return err;
@@ -144,14 +144,14 @@ int heddle_open(struct heddle **out, const char *url, struct heddle_error *error
     int err;
 
     if (!heddle)
-        return leave(HD_ENOMEM, error);
+        return call_leave(HD_ENOMEM, error);
     err = open_store(&heddle->store, url, fault);
     if (err) {
         heddle_close(heddle);
-        return leave(err, error);
+        return call_leave(err, error);
     }
     *out = heddle;
-    return leave(0, error);
+    return call_leave(0, error);
 }
 
 /* ---- writing ---- */
@@ -180,7 +180,7 @@ int hd_store_put(struct heddle *heddle, const struct heddle_checkpoint *checkpoi
             err = hd_lane_run(&heddle->store, &request, fault);
         hd_lane_request_fini(&request);
     }
-    return leave(err, error);
+    return call_leave(err, error);
 }
 
 int heddle_put(struct heddle *heddle, const struct heddle_checkpoint *checkpoint,
@@ -203,7 +203,7 @@ int hd_store_put_writes(struct heddle *heddle, const struct heddle_writes *write
             err = hd_lane_run(&heddle->store, &request, fault);
         hd_lane_request_fini(&request);
     }
-    return leave(err, error);
+    return call_leave(err, error);
 }
 
 int heddle_put_writes(struct heddle *heddle, const struct heddle_writes *writes,
@@ -284,14 +284,14 @@ int hd_store_queue_put(struct heddle *heddle, const struct heddle_checkpoint *ch
     int err;
 
     if (!request)
-        return leave(HD_ENOMEM, error);
+        return call_leave(HD_ENOMEM, error);
     err = hd_lane_request_put(&heddle->store, request, checkpoint, fault_of(error));
     if (err) {
         hd_free(request);
-        return leave(err, error);
+        return call_leave(err, error);
     }
     add_extras(request, extras);
-    return leave(queue(heddle, request, done, arg), error);
+    return call_leave(queue(heddle, request, done, arg), error);
 }
 
 int hd_store_queue_writes(struct heddle *heddle, const struct heddle_writes *writes, int64_t guard,
@@ -301,14 +301,14 @@ int hd_store_queue_writes(struct heddle *heddle, const struct heddle_writes *wri
     int err;
 
     if (!request)
-        return leave(HD_ENOMEM, error);
+        return call_leave(HD_ENOMEM, error);
     err = hd_lane_request_writes(&heddle->store, request, writes, fault_of(error));
     if (err) {
         hd_free(request);
-        return leave(err, error);
+        return call_leave(err, error);
     }
     request->guard = guard;
-    return leave(queue(heddle, request, done, arg), error);
+    return call_leave(queue(heddle, request, done, arg), error);
 }
 
 void hd_store_queue_go(struct heddle *heddle)
@@ -362,7 +362,7 @@ static int leave_answer(struct answer *answer, int err, struct heddle_error *err
 {
     if (err)
         answer_destroy(answer);
-    return leave(err, error);
+    return call_leave(err, error);
 }
 
 static int read_tuple(struct heddle *heddle, const struct heddle_key *key,
@@ -425,13 +425,13 @@ void heddle_tuple_free(struct heddle_tuple *tuple)
 int heddle_list_open(struct heddle *heddle, const struct heddle_query *query,
                      struct heddle_list **out, struct heddle_error *error)
 {
-    return leave(hd_list_open(&heddle->store, query, out, fault_of(error)), error);
+    return call_leave(hd_list_open(&heddle->store, query, out, fault_of(error)), error);
 }
 
 int heddle_list_next(struct heddle_list *list, const struct heddle_tuple **out,
                      struct heddle_error *error)
 {
-    return leave(hd_list_next(list, out, fault_of(error)), error);
+    return call_leave(hd_list_next(list, out, fault_of(error)), error);
 }
 
 void heddle_list_close(struct heddle_list *list)
@@ -488,7 +488,7 @@ struct thread_lister {
     size_t limit;
 };
 
-static int make_room(struct thread_lister *lister)
+static int threads_make_room(struct thread_lister *lister)
 {
     size_t cap = lister->cap ? lister->cap * 2 : 16;
     struct heddle_thread_info *grown;
@@ -505,7 +505,7 @@ static int make_room(struct thread_lister *lister)
     return 0;
 }
 
-static int on_thread(void *arg, size_t which, const struct hd_cell *cells)
+static int threads_on_row(void *arg, size_t which, const struct hd_cell *cells)
 {
     struct thread_lister *lister = arg;
     struct heddle_thread_info *info;
@@ -517,7 +517,7 @@ static int on_thread(void *arg, size_t which, const struct hd_cell *cells)
         return 0; /* a copy is in progress: see copy.c */
     err = hd_arena_copy(lister->arena, cells[HD_THREADS_ID].bytes, &key);
     if (!err)
-        err = make_room(lister);
+        err = threads_make_room(lister);
     if (err)
         return err;
     info = &lister->infos[lister->count++];
@@ -551,7 +551,7 @@ static int scan_threads(struct heddle *heddle, struct heddle_bytes principal,
         query.after = &low_cell;
         query.after_count = 1;
     }
-    return hd_scan(heddle->store.backend, query, on_thread, lister, fault);
+    return hd_scan(heddle->store.backend, query, threads_on_row, lister, fault);
 }
 
 int heddle_list_threads(struct heddle *heddle, struct heddle_bytes principal,
@@ -596,7 +596,7 @@ static int with_keys(struct heddle *heddle, const struct heddle_thread *first,
     if (!err)
         err = fn(&heddle->store, a, b, arg, fault);
     hd_arena_fini(&arena);
-    return leave(err, error);
+    return call_leave(err, error);
 }
 
 static int call_usage(struct hd_store *store, struct hd_slice a, struct hd_slice b, void *arg,
@@ -715,13 +715,13 @@ int heddle_prune_with(struct heddle *heddle, const struct heddle_thread *threads
     int err = check_prune(options, fault);
 
     if (err)
-        return leave(err, error);
+        return call_leave(err, error);
     if (removed)
         memset(removed, 0, sizeof(*removed));
     hd_arena_init(&arena, SIZE_MAX / 2);
     err = read_heads(options, &arena, &keep, fault);
     if (err)
-        leave(err, error);
+        call_leave(err, error);
     for (size_t i = 0; !err && i < thread_count; i++)
         err = with_keys(heddle, &threads[i], NULL, call_prune, &keep, error);
     hd_arena_fini(&arena);
@@ -740,14 +740,14 @@ int heddle_delete_runs(struct heddle *heddle, struct heddle_bytes principal,
                        const struct heddle_bytes *run_ids, size_t run_count,
                        struct heddle_error *error)
 {
-    return leave(hd_delete_runs(&heddle->store, hd_from_public(principal), run_ids, run_count,
-                                fault_of(error)),
-                 error);
+    return call_leave(hd_delete_runs(&heddle->store, hd_from_public(principal), run_ids, run_count,
+                                     fault_of(error)),
+                      error);
 }
 
 int heddle_compact(struct heddle *heddle, struct heddle_error *error)
 {
-    return leave(hd_backend_compact(heddle->store.backend, fault_of(error)), error);
+    return call_leave(hd_backend_compact(heddle->store.backend, fault_of(error)), error);
 }
 
 int heddle_check(struct heddle *heddle, struct heddle_error *error)
@@ -757,5 +757,5 @@ int heddle_check(struct heddle *heddle, struct heddle_error *error)
 
     if (!err)
         err = hd_check_values(&heddle->store, fault);
-    return leave(err, error);
+    return call_leave(err, error);
 }

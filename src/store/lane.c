@@ -44,7 +44,8 @@ static struct hd_lane *lane_of(struct hd_store *store, struct hd_slice thread)
 
 /* ---- the leader's part ---- */
 
-static void forget(struct hd_lane *lane, struct hd_lane_request *first, struct hd_lane_request *end)
+static void request_forget(struct hd_lane *lane, struct hd_lane_request *first,
+                           struct hd_lane_request *end)
 {
     for (struct hd_lane_request *r = first; r != end; r = r->next)
         hd_cache_drop(&lane->cache, r->thread);
@@ -77,8 +78,8 @@ static bool is_behind_kept(const struct hd_lane *lane, const struct hd_lane_requ
     return r != request;
 }
 
-static bool keep(struct hd_lane *lane, struct hd_lane_request *request,
-                 const struct hd_fault *fault)
+static bool request_keep(struct hd_lane *lane, struct hd_lane_request *request,
+                         const struct hd_fault *fault)
 {
     struct hd_store *store = lane->store;
     int64_t now = hd_clock_monotonic_us();
@@ -103,7 +104,7 @@ static bool keep(struct hd_lane *lane, struct hd_lane_request *request,
     return true;
 }
 
-static void let_go(struct hd_lane *lane, struct hd_lane_request *request)
+static void round_release(struct hd_lane *lane, struct hd_lane_request *request)
 {
     if (request->until_us == 0)
         return;
@@ -165,12 +166,12 @@ static void put_back(struct hd_lane *lane, struct hd_lane_request **group)
     lane->retry_at_us = hd_clock_monotonic_us() + lane->pause_us;
 }
 
-static void finish(struct hd_lane *lane, struct hd_lane_request *request, int err,
-                   const struct hd_fault *fault)
+static void request_finish(struct hd_lane *lane, struct hd_lane_request *request, int err,
+                           const struct hd_fault *fault)
 {
-    if (hd_error_is_transient(err) && keep(lane, request, fault))
+    if (hd_error_is_transient(err) && request_keep(lane, request, fault))
         return;
-    let_go(lane, request);
+    round_release(lane, request);
     request->err = err;
     if (err && fault && request->fault.code == 0)
         request->fault = *fault;
@@ -186,7 +187,7 @@ static void finish_all(struct hd_lane *lane, struct hd_lane_request *first,
 {
     for (struct hd_lane_request *r = first; r != end; r = r->next) {
         if (!r->is_settled)
-            finish(lane, r, err, fault);
+            request_finish(lane, r, err, fault);
     }
 }
 
@@ -212,7 +213,7 @@ static struct hd_lane_request *fail_group(struct hd_lane *lane, struct hd_lane_r
 
     for (; r && count > 0 && r->kind != HD_REQUEST_JOB; r = r->next, count--) {
         if (!r->is_settled)
-            finish(lane, r, err, &fault);
+            request_finish(lane, r, err, &fault);
     }
     return r;
 }
@@ -236,10 +237,10 @@ static struct hd_lane_request *plan_group(struct hd_lane *lane, struct hd_lane_r
         if (r->is_settled)
             continue; /* rejected when it was made */
         if (r->train && r->train->err) {
-            finish(lane, r, r->train->err, NULL);
+            request_finish(lane, r, r->train->err, NULL);
             continue;
         }
-        if (is_behind_kept(lane, r) && keep(lane, r, NULL))
+        if (is_behind_kept(lane, r) && request_keep(lane, r, NULL))
             continue;
         r->first_op = lane->batch.count;
         err = hd_plan(lane, r, &r->fault);
@@ -250,7 +251,7 @@ static struct hd_lane_request *plan_group(struct hd_lane *lane, struct hd_lane_r
         if (is_out_of_reach(err))
             return fail_group(lane, r, max - n, err);
         if (err) {
-            finish(lane, r, err, NULL);
+            request_finish(lane, r, err, NULL);
             if (r->first_op > 0)
                 return r->next; /* its thread may have earlier operations in this batch */
         }
@@ -258,7 +259,7 @@ static struct hd_lane_request *plan_group(struct hd_lane *lane, struct hd_lane_r
     return r;
 }
 
-static int apply(struct hd_lane *lane, size_t *failed, struct hd_fault *fault)
+static int lane_apply(struct hd_lane *lane, size_t *failed, struct hd_fault *fault)
 {
     struct hd_batch batch = hd_batch_view(&lane->batch);
 
@@ -301,10 +302,10 @@ static bool blame_rows(struct hd_lane *lane, struct hd_lane_request *first,
     }
     if (blamed->kind == HD_REQUEST_ROWS) {
         blamed->as.rows.failed = failed;
-        finish(lane, blamed, HD_ECONFLICT, fault);
+        request_finish(lane, blamed, HD_ECONFLICT, fault);
     } else {
         hd_fault_set(&blamed->fault, HD_ENOTFOUND, "the thread was deleted");
-        finish(lane, blamed, HD_ENOTFOUND, NULL);
+        request_finish(lane, blamed, HD_ENOTFOUND, NULL);
     }
     return true;
 }
@@ -332,9 +333,9 @@ static struct hd_lane_request *commit_group(struct hd_lane *lane, struct hd_lane
         fault = (struct hd_fault){0};
         lane->cache.is_careful = retry.tries > 0;
         end = plan_group(lane, first, max);
-        err = apply(lane, &failed, &fault);
+        err = lane_apply(lane, &failed, &fault);
         if (err)
-            forget(lane, first, end);
+            request_forget(lane, first, end);
     } while (err == HD_ECONFLICT && (blame_rows(lane, first, end, failed, &max, &fault) ||
                                      may_retry(lane, &retry, max, &err, &fault)));
     if (err && max > 1 && !is_out_of_reach(err)) {
@@ -357,7 +358,7 @@ static void lead(struct hd_lane *lane, struct hd_lane_request *first)
             int err = r->as.job.fn(lane->store, lane, r->as.job.arg, &fault);
 
             hd_cache_drop(&lane->cache, r->thread);
-            finish(lane, r, err, &fault);
+            request_finish(lane, r, err, &fault);
             r = r->next;
         } else {
             r = commit_group(lane, r, GROUP_MAX);
@@ -375,7 +376,7 @@ static void lead(struct hd_lane *lane, struct hd_lane_request *first)
 }
 
 /* Completes asynchronous requests. Those of waiting callers belong to their callers. */
-static void answer(struct hd_lane_request *first)
+static void lane_complete(struct hd_lane_request *first)
 {
     struct hd_lane_request *next;
 
@@ -432,7 +433,7 @@ static void lead_once(struct hd_lane *lane)
     pthread_cond_broadcast(&lane->changed);
     if (group) {
         pthread_mutex_unlock(&lane->lock);
-        answer(group);
+        lane_complete(group);
         pthread_mutex_lock(&lane->lock);
     }
 }
@@ -481,7 +482,7 @@ static void wait_for_change(struct hd_lane *lane)
         pthread_cond_wait(&lane->changed, &lane->lock);
 }
 
-static void *work(void *arg)
+static void *lane_work(void *arg)
 {
     struct hd_lane *lane = arg;
 
@@ -504,7 +505,7 @@ int hd_lane_queue(struct hd_store *store, struct hd_lane_request *request)
 
     pthread_mutex_lock(&lane->lock);
     if (!lane->has_worker) {
-        lane->has_worker = pthread_create(&lane->worker, NULL, work, lane) == 0;
+        lane->has_worker = pthread_create(&lane->worker, NULL, lane_work, lane) == 0;
         err = lane->has_worker ? 0 : HD_ENOMEM;
     }
     if (!err)

@@ -50,7 +50,7 @@ struct gatherer {
     struct hd_order *window; /* not NULL: collects the keys of a window */
 };
 
-static bool matches(struct gatherer *g, const struct hd_cell *cells, int *err)
+static bool list_matches(struct gatherer *g, const struct hd_cell *cells, int *err)
 {
     struct hd_slice id = cells[HD_CHECKPOINTS_ID].bytes;
     struct hd_json metadata = {0};
@@ -118,7 +118,7 @@ static int on_key(void *arg, size_t which, const struct hd_cell *cells)
     struct gatherer *g = arg;
     struct hd_key key;
     int err = 0;
-    bool is_match = matches(g, cells, &err);
+    bool is_match = list_matches(g, cells, &err);
 
     (void)which;
     if (!err && g->window)
@@ -145,7 +145,7 @@ static struct hd_cell key_bound(struct hd_arena *arena, struct hd_slice principa
 
 /* ---- one namespace ---- */
 
-static int scan(struct gatherer *g, struct hd_query query)
+static int list_scan(struct gatherer *g, struct hd_query query)
 {
     query.table = HD_CHECKPOINTS;
     query.columns |= g->filter ? 1u << HD_CHECKPOINTS_METADATA : 0;
@@ -159,13 +159,13 @@ static int gather_range(struct gatherer *g, const struct hd_cell *low, const str
 
     if (is_enough(g))
         return 0;
-    return scan(g, (struct hd_query){.index = HD_PRIMARY,
-                                     .prefix = prefix,
-                                     .prefix_count = HD_COUNT(prefix),
-                                     .low = low,
-                                     .high = high,
-                                     .is_reverse = true,
-                                     .columns = g->window ? 1u << HD_CHECKPOINTS_PARENT : 0});
+    return list_scan(g, (struct hd_query){.index = HD_PRIMARY,
+                                          .prefix = prefix,
+                                          .prefix_count = HD_COUNT(prefix),
+                                          .low = low,
+                                          .high = high,
+                                          .is_reverse = true,
+                                          .columns = g->window ? 1u << HD_CHECKPOINTS_PARENT : 0});
 }
 
 /* The keys of the window in their order, after `before` unless that is empty. */
@@ -352,7 +352,7 @@ static int gather_all(struct gatherer *g)
         query.low = &low;
         query.high = &high;
     }
-    err = scan(g, query);
+    err = list_scan(g, query);
     if (err || g->list->count < 2)
         return err;
     qsort(g->list->keys, g->list->count, sizeof(*g->list->keys), newest_first);
@@ -370,8 +370,9 @@ static int gather_one(struct gatherer *g)
     const struct hd_cell prefix[] = {hd_cell_bytes(g->thread), hd_cell_bytes(g->ns),
                                      hd_cell_bytes(hd_from_public(*g->query->id))};
 
-    return scan(g, (struct hd_query){
-                       .index = HD_PRIMARY, .prefix = prefix, .prefix_count = HD_COUNT(prefix)});
+    return list_scan(
+        g,
+        (struct hd_query){.index = HD_PRIMARY, .prefix = prefix, .prefix_count = HD_COUNT(prefix)});
 }
 
 static int gather(struct gatherer *g)
@@ -452,7 +453,7 @@ static void drop_page(struct heddle_list *list)
     list->page_taken = 0;
 }
 
-static int read_page(struct heddle_list *list, size_t count, struct hd_fault *fault)
+static int list_read_page(struct heddle_list *list, size_t count, struct hd_fault *fault)
 {
     uint64_t taken = list->allowance ? list->allowance->taken : 0;
     int err;
@@ -472,11 +473,11 @@ static int next_page(struct heddle_list *list, struct hd_fault *fault)
 {
     size_t left = list->count - list->pos;
     size_t count = left < TUPLES_PAGE ? left : TUPLES_PAGE;
-    int err = read_page(list, count, fault);
+    int err = list_read_page(list, count, fault);
 
     while (err == HD_ELIMIT && list->allowance && !list->keeps && count > 1) {
         count /= 2;
-        err = read_page(list, count, fault);
+        err = list_read_page(list, count, fault);
     }
     if (err)
         return err;

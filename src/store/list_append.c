@@ -57,7 +57,7 @@ static void text_release(struct hd_text *text)
 }
 
 /* Reserves `more` bytes after the listing's text. */
-static int reserve(struct hd_listing *listing, size_t more)
+static int listing_reserve(struct hd_listing *listing, size_t more)
 {
     size_t need = listing->len + more, cap = listing->text ? listing->text->cap : FIRST_CAP / 2;
     struct hd_text *text;
@@ -80,7 +80,7 @@ static int reserve(struct hd_listing *listing, size_t more)
     return 0;
 }
 
-static void append(struct hd_listing *listing, struct hd_slice s)
+static void listing_append(struct hd_listing *listing, struct hd_slice s)
 {
     memcpy(listing->text->bytes + listing->len, s.ptr, s.len);
     listing->len += s.len;
@@ -148,13 +148,13 @@ static int note_end(struct hd_listing *listing, size_t end)
 
 int hd_listing_add(struct hd_listing *listing, struct hd_slice element)
 {
-    int err = reserve(listing, element.len + 2);
+    int err = listing_reserve(listing, element.len + 2);
 
     if (err)
         return err;
     if (listing->len != 1)
-        append(listing, listing->len == 0 ? HD_S("[") : HD_S(","));
-    append(listing, element);
+        listing_append(listing, listing->len == 0 ? HD_S("[") : HD_S(","));
+    listing_append(listing, element);
     return note_end(listing, listing->len);
 }
 
@@ -189,7 +189,8 @@ static int cut_elements(const struct hd_listing *listing, struct hd_cutter *cutt
 }
 
 /* Moves `place` past the added elements; the pieces are those from its old done on. */
-static int cut(const struct hd_listing *listing, struct place *place, struct hd_pieces *pieces)
+static int listing_cut(const struct hd_listing *listing, struct place *place,
+                       struct hd_pieces *pieces)
 {
     const char *bytes = listing->text->bytes;
     struct hd_cutter cutter = {.pieces = pieces,
@@ -207,16 +208,16 @@ static int cut(const struct hd_listing *listing, struct place *place, struct hd_
     return err ? err : hd_pieces_add_literal(pieces, HD_S("]"));
 }
 
-static int fill(struct hd_listing *listing, struct hd_growth *growth)
+static int growth_fill(struct hd_listing *listing, struct hd_growth *growth)
 {
     struct place place = listing->place;
-    int err = listing->len == 0 ? reserve(listing, 1) : 0;
+    int err = listing->len == 0 ? listing_reserve(listing, 1) : 0;
 
     if (err)
         return err;
     if (listing->len == 0)
-        append(listing, HD_S("["));
-    err = cut(listing, &place, &growth->pieces);
+        listing_append(listing, HD_S("["));
+    err = listing_cut(listing, &place, &growth->pieces);
     if (err)
         return err;
     growth->has_base = listing->place.has_pieces;
@@ -241,7 +242,7 @@ int hd_listing_grow(struct hd_listing *listing, struct hd_growth **out)
 
     if (!growth)
         return HD_ENOMEM;
-    err = fill(listing, growth);
+    err = growth_fill(listing, growth);
     if (err)
         hd_growth_destroy(growth);
     else
@@ -274,7 +275,7 @@ static int note_ends(struct hd_listing *listing)
     return err;
 }
 
-static int read_text(struct hd_listing *listing, struct hd_slice text)
+static int listing_read_text(struct hd_listing *listing, struct hd_slice text)
 {
     struct hd_pieces pieces = {0};
     struct place place = {0};
@@ -282,13 +283,13 @@ static int read_text(struct hd_listing *listing, struct hd_slice text)
 
     if (text.len < 3 || text.ptr[0] != '[' || text.ptr[text.len - 1] != ']')
         return HD_EINVAL;
-    err = reserve(listing, text.len);
+    err = listing_reserve(listing, text.len);
     if (err)
         return err;
-    append(listing, hd_slice(text.ptr, text.len - 1));
+    listing_append(listing, hd_slice(text.ptr, text.len - 1));
     err = note_ends(listing);
     if (!err)
-        err = cut(listing, &place, &pieces);
+        err = listing_cut(listing, &place, &pieces);
     hd_pieces_fini(&pieces);
     if (err)
         return err;
@@ -304,7 +305,7 @@ int hd_listing_read(struct hd_listing *listing, struct hd_slice text)
     int err;
 
     hd_listing_reset(listing);
-    err = read_text(listing, text);
+    err = listing_read_text(listing, text);
     if (err)
         hd_listing_reset(listing);
     return err;

@@ -61,7 +61,7 @@ struct walker {
 /* ---- seen chunks ------------------------------------------------------ */
 
 /* The first stretch that ends at or after `at`. */
-static size_t find(const struct cover *cover, int64_t at)
+static size_t stretch_find(const struct cover *cover, int64_t at)
 {
     size_t low = 0, high = cover->count;
 
@@ -76,14 +76,14 @@ static size_t find(const struct cover *cover, int64_t at)
     return low;
 }
 
-static bool is_seen(const struct cover *cover, struct stretch chunks)
+static bool stretch_is_seen(const struct cover *cover, struct stretch chunks)
 {
-    size_t at = find(cover, chunks.end);
+    size_t at = stretch_find(cover, chunks.end);
 
     return at < cover->count && cover->list[at].start <= chunks.start;
 }
 
-static int make_room(struct cover *cover)
+static int spans_make_room(struct cover *cover)
 {
     size_t cap = cover->cap ? cover->cap * 2 : 16;
     struct stretch *list;
@@ -99,10 +99,10 @@ static int make_room(struct cover *cover)
 }
 
 /* Joins it with the stretches that it touches. */
-static int see(struct cover *cover, struct stretch chunks)
+static int stretch_add(struct cover *cover, struct stretch chunks)
 {
-    size_t at = find(cover, chunks.start), end = at;
-    int err = make_room(cover);
+    size_t at = stretch_find(cover, chunks.start), end = at;
+    int err = spans_make_room(cover);
 
     if (err)
         return err;
@@ -143,7 +143,7 @@ static int extent_take(struct walker *w, struct item *item, struct stretch exten
     int64_t pos = extent.start;
     int err = 0;
 
-    for (size_t i = find(cover, pos); !err && pos < extent.end; i++) {
+    for (size_t i = stretch_find(cover, pos); !err && pos < extent.end; i++) {
         bool is_last = i == cover->count || cover->list[i].start >= extent.end;
         int64_t end = is_last ? extent.end : cover->list[i].start;
 
@@ -151,7 +151,7 @@ static int extent_take(struct walker *w, struct item *item, struct stretch exten
             err = add_span(w, item, (struct span){.chunks = {pos, end}});
         pos = is_last ? extent.end : cover->list[i].end;
     }
-    return err ? err : see(&w->cover, extent);
+    return err ? err : stretch_add(&w->cover, extent);
 }
 
 /* An element of several chunks, from the span at *begin on: removes them if all were seen. */
@@ -161,9 +161,9 @@ static int close_element(struct walker *w, struct item *item, struct span **begi
     int err = 0;
 
     for (struct span *span = *begin; span; span = span->next)
-        is_new |= !is_seen(&w->cover, span->chunks);
+        is_new |= !stretch_is_seen(&w->cover, span->chunks);
     for (struct span *span = *begin; !err && span; span = span->next)
-        err = see(&w->cover, span->chunks);
+        err = stretch_add(&w->cover, span->chunks);
     if (!is_new) {
         *begin = NULL;
         item->tail = begin;
@@ -233,7 +233,7 @@ static int take_segment(struct taking *t, size_t at)
     return err;
 }
 
-static bool is_same(const struct hd_segment *a, const struct hd_segment *b)
+static bool segment_is_same(const struct hd_segment *a, const struct hd_segment *b)
 {
     return a->is_extent == b->is_extent && a->start == b->start && a->count == b->count &&
            a->first_comma == b->first_comma && a->rest_comma == b->rest_comma;
@@ -246,7 +246,7 @@ static size_t find_other(const struct hd_ref *ref, const struct item *before)
 
     if (before && !before->is_opaque && !before->ref.is_inline) {
         while (count < ref->segment_count && count < before->ref.segment_count &&
-               is_same(&ref->segments[count], &before->ref.segments[count]))
+               segment_is_same(&ref->segments[count], &before->ref.segments[count]))
             count++;
         /* The last of them depends on the segment after it. */
         do
@@ -269,7 +269,7 @@ static int take_segments(struct walker *w, struct item *item, const struct item 
 /* ---- supported lists -------------------------------------------------- */
 
 /* `[`, then extents of the channel's own chunks, then `]`. */
-static bool is_list(const struct hd_ref *ref, struct hd_slice channel)
+static bool is_list_reference(const struct hd_ref *ref, struct hd_slice channel)
 {
     struct hd_slice text = ref->inline_bytes;
     size_t count = ref->segment_count;
@@ -299,7 +299,7 @@ static int find_list(struct walker *w, struct item *item)
         return 0;
     err = hd_ref_parse(entry->ref, channel, &w->arena, &item->ref);
     if (!err)
-        item->is_opaque = !is_list(&item->ref, channel);
+        item->is_opaque = !is_list_reference(&item->ref, channel);
     return err;
 }
 
@@ -317,7 +317,7 @@ static int on_checkpoint(void *arg, size_t which, const struct hd_cell *cells)
     return err;
 }
 
-static int on_write(void *arg, size_t which, const struct hd_cell *cells)
+static int walker_on_write(void *arg, size_t which, const struct hd_cell *cells)
 {
     struct walker *w = arg;
 
@@ -351,7 +351,7 @@ static int ask_item(struct walker *w, size_t i)
                                             .prefix = prefix,
                                             .prefix_count = 4,
                                             .columns = 1u << HD_WRITES_CHANNEL},
-                          (struct hd_receiver){.fn = on_write, .arg = w, .which = i});
+                          (struct hd_receiver){.fn = walker_on_write, .arg = w, .which = i});
 }
 
 /* ---- chunks ----------------------------------------------------------- */
@@ -378,7 +378,7 @@ static int append_chunk(struct item *item, struct hd_slice packed, bool goes_on)
 }
 
 /* A missing or damaged chunk is reported by the ordinary read of the checkpoint. */
-static int on_chunk(void *arg, size_t which, const struct hd_cell *cells)
+static int span_on_chunk(void *arg, size_t which, const struct hd_cell *cells)
 {
     const struct chunk_reader *reader = arg;
     struct span *span = reader->span;
@@ -418,7 +418,7 @@ static int ask_chunks(struct walker *w, struct item *item)
                                                .low = &span->low,
                                                .high = &span->high,
                                                .columns = 1u << HD_CHUNKS_DATA},
-                             (struct hd_receiver){.fn = on_chunk, .arg = reader});
+                             (struct hd_receiver){.fn = span_on_chunk, .arg = reader});
     }
     return err;
 }
@@ -434,7 +434,7 @@ static bool is_whole(const struct item *item)
 
 /* ---- pages ------------------------------------------------------------ */
 
-static int run(struct walker *w)
+static int walker_run(struct walker *w)
 {
     return hd_reading_run(&w->reading, w->store->backend, w->fault);
 }
@@ -448,7 +448,7 @@ static int read_rows(struct walker *w)
         w->items[i].tail = &w->items[i].spans;
         err = ask_item(w, i);
     }
-    return err ? err : run(w);
+    return err ? err : walker_run(w);
 }
 
 /* The chunks of known checkpoints count as seen, and are not read. */
@@ -466,10 +466,10 @@ static int read_chunks(struct walker *w)
         if (!err && w->first + i >= w->trail->known)
             err = ask_chunks(w, item);
     }
-    return err ? err : run(w);
+    return err ? err : walker_run(w);
 }
 
-static int tell(struct walker *w, size_t i, hd_list_history_fn fn, void *arg)
+static int report(struct walker *w, size_t i, hd_list_history_fn fn, void *arg)
 {
     const struct item *item = &w->items[i];
     struct hd_slice text = hd_buf_slice(&item->text);
@@ -493,7 +493,7 @@ static int walk_page(struct walker *w, hd_list_history_fn fn, void *arg)
     if (!err)
         err = read_chunks(w);
     for (size_t i = 0; !err && i < w->count; i++)
-        err = tell(w, i, fn, arg);
+        err = report(w, i, fn, arg);
     for (size_t i = 0; i < w->count; i++)
         hd_buf_fini(&w->items[i].text);
     return err;

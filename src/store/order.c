@@ -29,7 +29,7 @@ static int by_id(const void *a, const void *b)
     return hd_slice_cmp(x->node.id, y->node.id);
 }
 
-static size_t find_place(const struct place *places, size_t count, struct hd_slice id)
+static size_t order_find_place(const struct place *places, size_t count, struct hd_slice id)
 {
     const struct place key = {.node.id = id};
     const struct place *found =
@@ -54,7 +54,7 @@ static size_t make_places(const struct hd_order *order, struct place *places)
     for (size_t i = 0; i < count; i++) {
         const struct hd_order_node *node = &places[i].node;
 
-        if (is_stray(node) && find_place(places, count, node->parent) == NONE)
+        if (is_stray(node) && order_find_place(places, count, node->parent) == NONE)
             places[all++] = (struct place){.node.id = node->parent, .is_deleted = true};
     }
     if (all == count)
@@ -90,7 +90,7 @@ static void break_circle(struct place *places, const size_t *way, size_t len, si
 static void find_ups(struct place *places, size_t count, size_t *way)
 {
     for (size_t i = 0; i < count; i++)
-        places[i].parent = find_place(places, count, places[i].node.parent);
+        places[i].parent = order_find_place(places, count, places[i].node.parent);
     for (size_t i = 0; i < count; i++) {
         size_t len = 0, at = i;
 
@@ -122,7 +122,7 @@ static void link_children(struct place *places, size_t count)
     }
 }
 
-static void walk(struct place *places, size_t count, struct hd_order *order)
+static void order_walk(struct place *places, size_t count, struct hd_order *order)
 {
     size_t at = places[count].first, done = 0;
 
@@ -150,7 +150,7 @@ int hd_order_sort(struct hd_order *order)
         count = make_places(order, places);
         find_ups(places, count, way);
         link_children(places, count);
-        walk(places, count, order);
+        order_walk(places, count, order);
     }
     hd_free(places);
     hd_free(way);

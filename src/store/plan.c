@@ -507,7 +507,7 @@ static int parse_object(struct hd_json *json, struct heddle_bytes text, const ch
     return err;
 }
 
-static int carry_out(struct put_plan *plan)
+static int plan_request(struct put_plan *plan)
 {
     int err = hd_check_length(plan->run_id, HD_MAX_ID, "run_id", plan->p->fault);
 
@@ -529,7 +529,7 @@ static int plan_put(struct hd_planner *p)
 
     if (p->request->outline) {
         err = follow_outline(&plan, p->request->outline);
-        return err ? err : carry_out(&plan);
+        return err ? err : plan_request(&plan);
     }
     err = parse_object(&checkpoint, put->checkpoint, "checkpoint", p->fault);
     if (!err)
@@ -542,7 +542,7 @@ static int plan_put(struct hd_planner *p)
     if (!err) {
         plan.v = format_version(hd_json_root(&checkpoint));
         plan.run_id = hd_json_string(hd_json_get(hd_json_root(&metadata), HD_S("run_id")));
-        err = carry_out(&plan);
+        err = plan_request(&plan);
     }
     hd_json_fini(&checkpoint);
     hd_json_fini(&metadata);

@@ -81,7 +81,7 @@ struct keeper {
     struct heddle_usage removed; /* of all attempts */
 };
 
-static int on_thread(void *arg, size_t which, const struct hd_cell *cells)
+static int prune_on_thread(void *arg, size_t which, const struct hd_cell *cells)
 {
     struct keeper *k = arg;
 
@@ -104,7 +104,7 @@ static int read_thread(struct keeper *k)
     int err;
 
     k->epoch = -1;
-    err = hd_backend_read(k->store->backend, &query, 1, on_thread, k, k->fault);
+    err = hd_backend_read(k->store->backend, &query, 1, prune_on_thread, k, k->fault);
     if (err)
         return err;
     return k->epoch == -1 ? HD_ENOTFOUND : 0;
@@ -112,7 +112,7 @@ static int read_thread(struct keeper *k)
 
 /* ---- counting ---- */
 
-static int on_write(void *arg, size_t which, const struct hd_cell *cells)
+static int prune_on_write(void *arg, size_t which, const struct hd_cell *cells)
 {
     struct hd_tree *tree = &((struct keeper *)arg)->tree;
     const struct hd_tree_space *space = hd_tree_space(tree, cells[HD_WRITES_NS].bytes);
@@ -135,7 +135,7 @@ static int count_writes(struct keeper *k)
                              .prefix_count = 1,
                              .columns = HD_ALL_COLUMNS};
 
-    return k->keep->removed ? hd_scan(k->store->backend, query, on_write, k, k->fault) : 0;
+    return k->keep->removed ? hd_scan(k->store->backend, query, prune_on_write, k, k->fault) : 0;
 }
 
 static void count_node(struct keeper *k, const struct hd_tree_node *node)
@@ -169,7 +169,7 @@ static int delete_node(struct keeper *k, const struct hd_tree_node *node)
  * Selects the next removals: inner ones and the deepest first, so that every remaining checkpoint
  * always has its ancestors and its owner.
  */
-static int choose(struct keeper *k, size_t *pos, size_t *first)
+static int portion_choose(struct keeper *k, size_t *pos, size_t *first)
 {
     size_t count = 0, most = k->keep->fall ? SIZE_MAX : PORTION;
     int err = 0;
@@ -242,7 +242,7 @@ static bool joins(const struct keeper *k)
 }
 
 /* Sets a new parent for the remaining checkpoints that lost theirs. */
-static int join(struct keeper *k)
+static int node_join(struct keeper *k)
 {
     size_t lost[PAGE], count = 0;
     int err = 0;
@@ -311,9 +311,9 @@ static int remove_portion(struct keeper *k, size_t *pos)
     int err = begin_batch(k, next);
 
     if (!err)
-        err = choose(k, pos, &first);
+        err = portion_choose(k, pos, &first);
     if (!err && joins(k))
-        err = join(k);
+        err = node_join(k);
     if (!err)
         err = apply_batch(k, next);
     if (!err)
@@ -450,8 +450,8 @@ static int apply_also(struct keeper *k)
     return err;
 }
 
-int hd_prune_thread(struct hd_store *store, struct hd_slice thread, const struct hd_prune_options *keep,
-            struct hd_fault *fault)
+int hd_prune_thread(struct hd_store *store, struct hd_slice thread,
+                    const struct hd_prune_options *keep, struct hd_fault *fault)
 {
     struct keeper k = {.store = store, .thread = thread, .keep = keep};
     int err = HD_ECONFLICT;

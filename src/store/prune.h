@@ -41,7 +41,7 @@ struct hd_prune_options {
 
 /* A missing thread or an already removed checkpoint is not an error. */
 HD_MUST_CHECK int hd_prune_thread(struct hd_store *store, struct hd_slice thread,
-                          const struct hd_prune_options *keep, struct hd_fault *fault);
+                                  const struct hd_prune_options *keep, struct hd_fault *fault);
 
 /* ---- collect.c: chunks ---- */
 

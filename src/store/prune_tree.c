@@ -87,7 +87,7 @@ struct reader {
     struct hd_fault *fault;
 };
 
-static int make_room(struct hd_tree *tree)
+static int tree_make_room(struct hd_tree *tree)
 {
     if (tree->count == tree->cap) {
         size_t cap = tree->cap ? tree->cap * 2 : 64;
@@ -212,7 +212,7 @@ static int read_body(struct reader *r, const struct hd_cell *cells, struct hd_ch
     return err ? err : hd_checkpoint_body_parse(encoded, &r->scratch, body);
 }
 
-static int read_node(struct reader *r, struct hd_tree_node *node, const struct hd_cell *cells)
+static int tree_read_node(struct reader *r, struct hd_tree_node *node, const struct hd_cell *cells)
 {
     struct hd_tree *tree = r->tree;
     struct hd_json metadata = {0};
@@ -241,7 +241,7 @@ static int on_checkpoint(void *arg, size_t which, const struct hd_cell *cells)
     struct reader *r = arg;
     struct hd_tree *tree = r->tree;
     struct hd_tree_node node = {.parent = HD_NO_NODE};
-    int err = make_room(tree);
+    int err = tree_make_room(tree);
 
     (void)which;
     hd_arena_reset(&r->scratch);
@@ -250,7 +250,7 @@ static int on_checkpoint(void *arg, size_t which, const struct hd_cell *cells)
     if (err)
         return err;
     node.space = tree->space_count - 1;
-    err = read_node(r, &node, cells);
+    err = tree_read_node(r, &node, cells);
     if (!err)
         tree->nodes[tree->count++] = node;
     return err;
@@ -295,7 +295,7 @@ static int on_seeds(void *arg, size_t which, const struct hd_cell *cells)
     return err;
 }
 
-static int on_write(void *arg, size_t which, const struct hd_cell *cells)
+static int tree_on_write(void *arg, size_t which, const struct hd_cell *cells)
 {
     struct reader *r = arg;
     size_t node;
@@ -309,8 +309,8 @@ static int on_write(void *arg, size_t which, const struct hd_cell *cells)
     return 0;
 }
 
-static int scan(struct hd_store *store, enum hd_table_id table, struct hd_slice thread,
-                unsigned columns, hd_row_fn fn, struct reader *r)
+static int tree_scan_rows(struct hd_store *store, enum hd_table_id table, struct hd_slice thread,
+                          unsigned columns, hd_row_fn fn, struct reader *r)
 {
     struct hd_cell key = hd_cell_bytes(thread);
     struct hd_query query = {
@@ -336,8 +336,8 @@ static int make_sets(struct hd_tree *tree)
     return tree->seeds && tree->needs ? 0 : HD_ENOMEM;
 }
 
-static int read_all(struct hd_tree *tree, struct hd_store *store, struct hd_slice thread,
-                    struct hd_fault *fault)
+static int tree_read_all(struct hd_tree *tree, struct hd_store *store, struct hd_slice thread,
+                         struct hd_fault *fault)
 {
     const unsigned columns = 1u << HD_CHECKPOINTS_PARENT | 1u << HD_CHECKPOINTS_METADATA |
                              1u << HD_CHECKPOINTS_RUN | 1u << HD_CHECKPOINTS_BODY;
@@ -345,20 +345,21 @@ static int read_all(struct hd_tree *tree, struct hd_store *store, struct hd_slic
     int err;
 
     hd_arena_init(&r.scratch, SIZE_MAX / 2);
-    err = scan(store, HD_CHECKPOINTS, thread, columns, on_checkpoint, &r);
+    err = tree_scan_rows(store, HD_CHECKPOINTS, thread, columns, on_checkpoint, &r);
     if (!err)
         err = make_sets(tree);
     if (!err && tree->words > 0)
-        err = scan(store, HD_CHECKPOINTS, thread, 1u << HD_CHECKPOINTS_BODY, on_seeds, &r);
+        err =
+            tree_scan_rows(store, HD_CHECKPOINTS, thread, 1u << HD_CHECKPOINTS_BODY, on_seeds, &r);
     if (!err && has_old(tree))
-        err = scan(store, HD_WRITES, thread, 1u << HD_WRITES_CHANNEL, on_write, &r);
+        err = tree_scan_rows(store, HD_WRITES, thread, 1u << HD_WRITES_CHANNEL, tree_on_write, &r);
     hd_arena_fini(&r.scratch);
     return err;
 }
 
 /* ---- parents and their order ---- */
 
-static void join(struct hd_tree *tree)
+static void tree_join(struct hd_tree *tree)
 {
     for (size_t i = 0; i < tree->count; i++) {
         struct hd_tree_node *node = &tree->nodes[i];
@@ -441,7 +442,7 @@ static int put_in_order(struct hd_tree *tree)
     tree->order = hd_arena_calloc(&tree->arena, tree->count, sizeof(*tree->order));
     if (!tree->order)
         return HD_ENOMEM;
-    join(tree);
+    tree_join(tree);
     measure(tree, tree->order);
     for (size_t i = 0; i < tree->count; i++)
         tree->order[i] = i;
@@ -732,7 +733,7 @@ static int keep_standing(struct hd_tree *tree, const struct hd_prune_options *ke
 int hd_tree_read(struct hd_tree *tree, struct hd_store *store, struct hd_slice thread,
                  const struct hd_prune_options *keep, struct hd_fault *fault)
 {
-    int err = read_all(tree, store, thread, fault);
+    int err = tree_read_all(tree, store, thread, fault);
 
     if (!err)
         err = put_in_order(tree);

@@ -57,7 +57,7 @@ struct reader {
     struct hd_fetch fetch;
 };
 
-static int copy(struct reader *r, struct hd_slice s, struct heddle_bytes *out)
+static int reader_copy(struct reader *r, struct hd_slice s, struct heddle_bytes *out)
 {
     struct hd_slice copied;
     int err = hd_arena_copy(r->arena, s, &copied);
@@ -80,13 +80,13 @@ static int on_checkpoint(void *arg, size_t which, const struct hd_cell *cells)
     if (!err)
         err = hd_checkpoint_body_parse(body, r->arena, &item->body);
     if (!err)
-        err = copy(r, cells[HD_CHECKPOINTS_METADATA].bytes, &tuple->metadata);
+        err = reader_copy(r, cells[HD_CHECKPOINTS_METADATA].bytes, &tuple->metadata);
     if (!err)
-        err = copy(r, cells[HD_CHECKPOINTS_PARENT].bytes, &tuple->parent);
+        err = reader_copy(r, cells[HD_CHECKPOINTS_PARENT].bytes, &tuple->parent);
     if (!err)
-        err = copy(r, cells[HD_CHECKPOINTS_NS].bytes, &tuple->ns);
+        err = reader_copy(r, cells[HD_CHECKPOINTS_NS].bytes, &tuple->ns);
     if (!err)
-        err = copy(r, cells[HD_CHECKPOINTS_ID].bytes, &tuple->id);
+        err = reader_copy(r, cells[HD_CHECKPOINTS_ID].bytes, &tuple->id);
     if (err)
         return err;
     tuple->thread = hd_thread_from_key(item->key.thread);
@@ -194,7 +194,7 @@ static int add_write(struct reader *r, struct write_list *list, const struct hd_
     return 0;
 }
 
-static int on_write(void *arg, size_t which, const struct hd_cell *cells)
+static int reader_on_write(void *arg, size_t which, const struct hd_cell *cells)
 {
     struct reader *r = arg;
 
@@ -229,7 +229,7 @@ static int ask_of(struct reader *r, size_t i, struct hd_slice checkpoint, enum h
                           (struct hd_receiver){.fn = fn, .arg = r, .which = i});
 }
 
-static int ask_writes(struct reader *r, size_t i, struct hd_slice checkpoint, hd_row_fn fn)
+static int request_writes(struct reader *r, size_t i, struct hd_slice checkpoint, hd_row_fn fn)
 {
     return ask_of(r, i, checkpoint, HD_WRITES, HD_ALL_COLUMNS, fn);
 }
@@ -307,14 +307,14 @@ static int ask_values(struct reader *r, struct item *item)
 static int ask_details(struct reader *r, size_t i)
 {
     struct item *item = &r->items[i];
-    int err = ask_writes(r, i, item->key.id, on_write);
+    int err = request_writes(r, i, item->key.id, reader_on_write);
 
     if (!err)
         err = ask_of(r, i, item->key.id, HD_CHECKPOINTS, 0, on_there);
     if (!err)
         err = ask_values(r, item);
     if (!err && item->body.v < SENDS_BELOW_VERSION && item->tuple->parent.len)
-        err = ask_writes(r, i, hd_from_public(item->tuple->parent), on_send);
+        err = request_writes(r, i, hd_from_public(item->tuple->parent), on_send);
     return err;
 }
 
@@ -335,7 +335,7 @@ static bool is_found(const struct item *item)
     return item->tuple->id.data != NULL;
 }
 
-static int run(struct reader *r)
+static int reader_run(struct reader *r)
 {
     return hd_reading_run(&r->reading, r->store->backend, r->fault);
 }
@@ -366,7 +366,7 @@ static int read_details(struct reader *r)
         note_limit(r, i, err);
     }
     if (!err)
-        err = run(r);
+        err = reader_run(r);
     if (!err)
         err = check_there(r);
     if (!err)
@@ -377,7 +377,7 @@ static int read_details(struct reader *r)
         note_limit(r, i, err);
     }
     if (!err)
-        err = run(r);
+        err = reader_run(r);
     return err ? err : hd_fetch_finish(&r->fetch);
 }
 
@@ -403,7 +403,7 @@ static int read_once(struct reader *r, const struct hd_key *keys, struct heddle_
         err = ask_checkpoint(r, i);
     }
     if (!err)
-        err = run(r);
+        err = reader_run(r);
     if (!err)
         err = find_all_latest(r);
     if (!err && !(r->flags & HEDDLE_LIST_HEADERS))
@@ -412,13 +412,13 @@ static int read_once(struct reader *r, const struct hd_key *keys, struct heddle_
 }
 
 /* The part of the allowance that a failed attempt took. */
-static void give_back(struct reader *r, uint64_t taken)
+static void allowance_return(struct reader *r, uint64_t taken)
 {
     if (r->allowance && r->allowance->taken > taken)
         r->allowance->give(r->allowance, r->allowance->taken - taken);
 }
 
-static int read_all(struct reader *r, const struct hd_key *keys, struct heddle_tuple *tuples)
+static int reader_read_all(struct reader *r, const struct hd_key *keys, struct heddle_tuple *tuples)
 {
     struct hd_retry retry = {0}, gone = {0};
     uint64_t taken = r->allowance ? r->allowance->taken : 0;
@@ -429,14 +429,14 @@ static int read_all(struct reader *r, const struct hd_key *keys, struct heddle_t
         return HD_ENOMEM;
     hd_reading_init(&r->reading);
     do {
-        give_back(r, taken);
+        allowance_return(r, taken);
         err = read_once(r, keys, tuples);
     } while (
         (err == HD_ECORRUPT && hd_retry_read(r->store, &retry, keys, r->count, &err, r->fault)) ||
         (err == HD_ECONFLICT && hd_retry(r->store, &gone, &err, r->fault)));
     hd_reading_fini(&r->reading);
     if (err)
-        give_back(r, taken);
+        allowance_return(r, taken);
     if (err == HD_ECORRUPT)
         return hd_fault_set(r->fault, err, "a stored value of thread '%.*s' is damaged",
                             (int)(keys[0].thread.len < 80 ? keys[0].thread.len : 80),
@@ -455,7 +455,7 @@ int hd_store_read_tuples(struct hd_store *store, const struct hd_key *keys, size
                        .flags = flags,
                        .allowance = allowance};
 
-    return read_all(&r, keys, tuples);
+    return reader_read_all(&r, keys, tuples);
 }
 
 int hd_store_read_unknown(struct hd_store *store, const struct hd_key *key,
@@ -469,5 +469,5 @@ int hd_store_read_unknown(struct hd_store *store, const struct hd_key *key,
                        .known = known,
                        .known_count = known_count};
 
-    return read_all(&r, key, tuple);
+    return reader_read_all(&r, key, tuple);
 }

@@ -14,7 +14,7 @@ void hd_reading_fini(struct hd_reading *reading)
     memset(reading, 0, sizeof(*reading));
 }
 
-static int grow(struct hd_reading *reading)
+static int reading_grow(struct hd_reading *reading)
 {
     size_t cap = reading->cap ? reading->cap * 2 : 16;
     struct hd_query *queries = hd_realloc(reading->queries, cap * sizeof(*queries));
@@ -33,7 +33,7 @@ static int grow(struct hd_reading *reading)
 
 int hd_reading_add(struct hd_reading *reading, struct hd_query query, struct hd_receiver receiver)
 {
-    int err = reading->count == reading->cap ? grow(reading) : 0;
+    int err = reading->count == reading->cap ? reading_grow(reading) : 0;
 
     if (err)
         return err;

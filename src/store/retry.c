@@ -23,7 +23,7 @@ static int64_t pause_after(const struct hd_retry *retry, int64_t now)
     return pause < left ? pause : left;
 }
 
-static void forget(struct hd_fault *fault)
+static void fault_clear(struct hd_fault *fault)
 {
     if (fault)
         *fault = (struct hd_fault){0};
@@ -34,11 +34,11 @@ bool hd_retry(const struct hd_store *store, struct hd_retry *retry, int *err,
 {
     int64_t now = hd_clock_monotonic_us();
 
-    forget(fault);
+    fault_clear(fault);
     if (retry->tries == 0) {
         retry->until_us = now + store->timeout_us;
     } else if (now >= retry->until_us && retry->tries >= HD_TRIES_MIN) {
-        *err = hd_fault_set(fault, HD_EBUSY, "others kept changing it for %d s",
+        *err = hd_fault_set(fault, HD_EBUSY, "write conflicts continued for %d s",
                             (int)(store->timeout_us / 1000000));
         return false;
     } else if (now < retry->until_us) {
@@ -56,7 +56,7 @@ struct epochs {
     bool is_there;   /* the latest row exists */
 };
 
-static int on_thread(void *arg, size_t which, const struct hd_cell *cells)
+static int epoch_on_row(void *arg, size_t which, const struct hd_cell *cells)
 {
     struct epochs *epochs = arg;
 
@@ -86,7 +86,7 @@ static int read_epochs(struct hd_store *store, const struct hd_key *keys, size_t
             continue;
         epochs.folded *= 0x9e3779b97f4a7c15u;
         epochs.is_there = false;
-        err = hd_backend_read(store->backend, &query, 1, on_thread, &epochs, fault);
+        err = hd_backend_read(store->backend, &query, 1, epoch_on_row, &epochs, fault);
         *is_gone |= !epochs.is_there;
     }
     *out = epochs.folded;
@@ -120,7 +120,7 @@ bool hd_retry_read(struct hd_store *store, struct hd_retry *retry, const struct 
         return true;
     if (!retry->has_changed) {
         *err = HD_ECORRUPT;
-        forget(fault);
+        fault_clear(fault);
     }
     return false;
 }

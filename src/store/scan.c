@@ -23,7 +23,7 @@ struct page {
     bool is_full;
 };
 
-static int on_row(void *arg, size_t which, const struct hd_cell *cells)
+static int page_on_row(void *arg, size_t which, const struct hd_cell *cells)
 {
     struct page *page = arg;
     struct row *row = hd_arena_calloc(&page->arena, 1, sizeof(*row));
@@ -46,8 +46,8 @@ static int on_row(void *arg, size_t which, const struct hd_cell *cells)
     return page->is_full;
 }
 
-static int read_page(struct hd_backend *backend, const struct hd_query *query, struct page *page,
-                     struct hd_fault *fault)
+static int scan_read_page(struct hd_backend *backend, const struct hd_query *query,
+                          struct page *page, struct hd_fault *fault)
 {
     int err;
 
@@ -56,7 +56,7 @@ static int read_page(struct hd_backend *backend, const struct hd_query *query, s
     page->tail = &page->first;
     page->rows = page->bytes = 0;
     page->is_full = false;
-    err = hd_backend_read(backend, query, 1, on_row, page, fault);
+    err = hd_backend_read(backend, query, 1, page_on_row, page, fault);
     page->is_full = page->is_full || page->rows == query->limit;
     return err;
 }
@@ -100,7 +100,7 @@ int hd_scan(struct hd_backend *backend, struct hd_query query, hd_row_fn fn, voi
     hd_arena_init(&page.arena, SIZE_MAX / 2);
     hd_arena_init(&last_arena, SIZE_MAX / 2);
     do {
-        err = read_page(backend, &query, &page, fault);
+        err = scan_read_page(backend, &query, &page, fault);
         if (!err)
             err = hand_on(&page, &query, fn, arg, &last_arena, last);
         query.after = last;

@@ -46,7 +46,7 @@ int hd_thread_pool_open(struct hd_thread_pool **out, unsigned limit)
     return 0;
 }
 
-static struct deferred_task *take(struct hd_thread_pool *pool)
+static struct deferred_task *pool_take_task(struct hd_thread_pool *pool)
 {
     struct deferred_task *task = pool->queue;
 
@@ -64,7 +64,7 @@ static void *serve(void *arg)
     pthread_mutex_lock(&pool->lock);
     for (;;) {
         while (pool->queue) {
-            struct deferred_task *task = take(pool);
+            struct deferred_task *task = pool_take_task(pool);
 
             pthread_mutex_unlock(&pool->lock);
             task->work(task->arg);

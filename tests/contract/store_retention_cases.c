@@ -1,4 +1,4 @@
-/* Deleting: threads, runs, old checkpoints; what must stay, and that space comes back. */
+/* Deletion: threads, runs, old checkpoints; the rows that must stay, and the freed space. */
 #include "tests/contract/store_cases.h"
 
 #include <sys/stat.h>
@@ -213,7 +213,7 @@ static void prune_gives_back_what_nothing_needs(struct fixture *f)
     prune(f, "t", HEDDLE_KEEP_LATEST);
     assert_true(usage_of(f->store, "t").bytes < before / 10);
     assert_long(f, "t", "", "20", 20);
-    /* And it goes on as before: sharing too. */
+    /* And it works as before, including sharing. */
     put_long(f, "t", "", "21", "20", 20, NULL);
     assert_long(f, "t", "", "21", 20);
     assert_true(usage_of(f->store, "t").bytes < before / 10);
@@ -281,7 +281,7 @@ static void everything_deleted_leaves_nothing(struct fixture *f)
     assert_text(render_threads(f->store, "", "", 10), "");
 }
 
-/* The file does not grow when as much is deleted as is written, and shrinks when asked to. */
+/* The file does not grow when as much is deleted as is written, and shrinks on request. */
 static void freed_space_is_used_again(struct fixture *f)
 {
     struct stat empty, once, often, compacted;
@@ -394,7 +394,7 @@ static void before_read(void *arg)
     rival->watch.pauses_at = atomic_load(&rival->watch.calls) + 3;
 }
 
-/* Puts the first checkpoint again, with another value: everybody has to look again. */
+/* Puts the first checkpoint again, with another value: all readers must read again. */
 static void replace_first(struct rival *rival)
 {
     struct fixture other = *rival->f;
@@ -445,7 +445,7 @@ static void a_put_that_loses_many_times_goes_on(struct fixture *f)
     assert_long(f, "t", "", "1", 100 + LOSSES);
 }
 
-/* Deletes the thread, begins it anew with what the put is about to say, and deletes it again. */
+/* Deletes the thread, creates it again with the contents of the put, and deletes it again. */
 static void come_and_go(struct rival *rival)
 {
     struct fixture other = *rival->f;
@@ -523,7 +523,7 @@ static void go_on_with_line(struct rival *rival)
         put_numbered(rival->store, LONG_LINE + 1);
 }
 
-/* Its owner goes with the first batch; then somebody is in the way of the second. */
+/* Its owner is removed with the first batch; then another writer conflicts with the second. */
 static void what_belongs_to_a_task_goes_although_others_write(struct fixture *f)
 {
     const struct heddle_prune_options branches = {.strategy = HEDDLE_KEEP_BRANCHES};
@@ -543,7 +543,7 @@ static void what_belongs_to_a_task_goes_although_others_write(struct fixture *f)
     assert_list(f->store, "t//0521");
 }
 
-/* The next checkpoint, and none but that. */
+/* The next checkpoint, and no other. */
 static void go_on_alone(struct rival *rival)
 {
     struct fixture other = *rival->f;
@@ -602,7 +602,7 @@ static void whoever_loses_all_the_time_is_told_so(struct fixture *f)
     rival.watch.on_apply_arg = &rival;
     ((struct hd_store *)f->store)->timeout_us = 1000;
     assert_code(heddle_prune(f->store, &t, 1, HEDDLE_KEEP_LATEST, &error), HEDDLE_EBUSY);
-    assert_non_null(strstr(error.text, "others kept changing"));
+    assert_non_null(strstr(error.text, "write conflicts continued"));
     rival_close(&rival);
     assert_long(f, "t", "", "2", 2);
 }
@@ -638,7 +638,7 @@ static void add_chunk(struct fixture *f, int64_t seq)
     assert_ok(hd_backend_apply(backend, &(struct hd_batch){&op, 1}, NULL, NULL));
 }
 
-/* A number that nobody can count on from: what is put would not be found again. */
+/* The greatest number, which has no successor: the put would not be found again. */
 static void after_the_last_number_nothing_is_stored(struct fixture *f)
 {
     char *big = long_json(4000, 2);

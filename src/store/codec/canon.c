@@ -108,7 +108,7 @@ static const struct hd_canon_type types[] = {
 /* clang-format on */
 
 /* Most names differ in their first byte, which is cheaper to compare than their lengths. */
-static bool is_called(const char *name, struct hd_slice wanted)
+static bool is_member_name(const char *name, struct hd_slice wanted)
 {
     size_t i;
 
@@ -123,7 +123,7 @@ const struct hd_canon_kind *hd_canon_kind_find(struct hd_slice name)
     size_t i;
 
     for (i = 0; i < HD_COUNT(kinds); i++)
-        if (is_called(kinds[i].name, name))
+        if (is_member_name(kinds[i].name, name))
             return &kinds[i];
     return NULL;
 }
@@ -133,7 +133,7 @@ const struct hd_canon_type *hd_canon_type_find(struct hd_slice name)
     size_t i;
 
     for (i = 0; i < HD_COUNT(types); i++)
-        if (is_called(types[i].name, name))
+        if (is_member_name(types[i].name, name))
             return &types[i];
     return NULL;
 }
@@ -143,7 +143,7 @@ const struct hd_canon_type *hd_canon_type_of_class(struct hd_slice class_name)
     size_t i;
 
     for (i = 0; i < HD_COUNT(types); i++)
-        if (is_called(types[i].class_name, class_name))
+        if (is_member_name(types[i].class_name, class_name))
             return &types[i];
     return NULL;
 }
@@ -152,7 +152,7 @@ const struct hd_canon_member *hd_canon_member_find(const struct hd_canon_member 
                                                    struct hd_slice name)
 {
     for (; members->name; members++)
-        if (is_called(members->name, name))
+        if (is_member_name(members->name, name))
             return members;
     return NULL;
 }
@@ -219,14 +219,15 @@ hd_json_val hd_canon_kind_of(hd_json_val val)
     if (!hd_json_is_object(val))
         return NULL;
     it = hd_json_iter(val);
-    return hd_json_next(&it) && is_called("$", it.key) && hd_json_is_string(it.val) ? it.val : NULL;
+    return hd_json_next(&it) && is_member_name("$", it.key) && hd_json_is_string(it.val) ? it.val
+                                                                                         : NULL;
 }
 
 bool hd_canon_is_kind(hd_json_val val, const char *kind)
 {
     hd_json_val name = hd_canon_kind_of(val);
 
-    return name && is_called(kind, hd_json_string(name));
+    return name && is_member_name(kind, hd_json_string(name));
 }
 
 /* ---- positions -------------------------------------------------------- */
@@ -239,7 +240,7 @@ struct path {
 };
 
 /* Appends the escaped key to text[*len..size), as much as fits. */
-static void put_key(struct hd_slice key, char *text, size_t size, size_t *len)
+static void path_put_key(struct hd_slice key, char *text, size_t size, size_t *len)
 {
     size_t i;
 
@@ -264,11 +265,11 @@ static void put_path(const struct path *path, char *text, size_t size, size_t *l
         return;
     }
     text[(*len)++] = '/';
-    put_key(path->key, text, size, len);
+    path_put_key(path->key, text, size, len);
 }
 
 /* Records the error at `path`. */
-static int refuse(struct hd_fault *fault, const struct path *path, const char *wrong)
+static int canon_refuse(struct hd_fault *fault, const struct path *path, const char *wrong)
 {
     char text[140] = {0};
     size_t len = 0;
@@ -285,7 +286,7 @@ static int refuse_member(struct hd_fault *fault, const struct path *path, struct
 {
     struct path member = {.up = path, .key = hd_slice(name.ptr ? name.ptr : "", name.len)};
 
-    return refuse(fault, &member, wrong);
+    return canon_refuse(fault, &member, wrong);
 }
 
 /* ---- checking --------------------------------------------------------- */
@@ -380,7 +381,7 @@ static int check_strangers(hd_json_val record, const struct hd_canon_kind *kind,
     struct hd_json_iter it = hd_json_iter(record);
 
     while (hd_json_next(&it)) {
-        if (is_called("$", it.key) || hd_canon_member_find(kind->members, it.key))
+        if (is_member_name("$", it.key) || hd_canon_member_find(kind->members, it.key))
             continue;
         if (type && (hd_canon_member_find(hd_canon_common, it.key) ||
                      hd_canon_member_find(type->members, it.key)))
@@ -402,7 +403,7 @@ static int check_message(hd_json_val record, const struct hd_canon_type *type,
         return err;
     if (type->needs && !hd_canon_fits(HD_SHAPE_STRING, hd_json_get(record, needs)))
         return refuse_member(fault, path, needs, "a string expected");
-    if (is_called("remove", hd_slice_cstr(type->name)) &&
+    if (is_member_name("remove", hd_slice_cstr(type->name)) &&
         !hd_slice_eq(hd_json_string(hd_json_get(record, HD_S("content"))), HD_S("")))
         return refuse_member(fault, path, HD_S("content"), "\"\" expected");
     return check_members(record, type->members, path, fault);
@@ -415,7 +416,7 @@ static int check_record(hd_json_val record, const struct hd_canon_kind *kind,
     const struct hd_canon_type *type = NULL;
     int err = check_members(record, kind->members, path, fault);
 
-    if (err == 0 && is_called("message", hd_slice_cstr(kind->name))) {
+    if (err == 0 && is_member_name("message", hd_slice_cstr(kind->name))) {
         type = hd_canon_type_find(hd_json_string(hd_json_get(record, HD_S("type"))));
         err = check_message(record, type, path, fault);
     }
@@ -447,7 +448,7 @@ static int check_object(hd_json_val object, const struct path *path, struct hd_f
     if (!kind)
         return 0;
     err = check_record(object, kind, path, fault);
-    if (err == 0 && is_called("map", hd_slice_cstr(kind->name)))
+    if (err == 0 && is_member_name("map", hd_slice_cstr(kind->name)))
         err = check_keys(hd_json_get(object, HD_S("items")), path, fault);
     return err;
 }
@@ -462,15 +463,15 @@ static int check_number(hd_json_val number, const struct path *path, struct hd_f
 
     if (!is_integer) {
         if (!hd_json_double(number, &real) || !isfinite(real))
-            return refuse(fault, path, "a number too large for a double");
+            return canon_refuse(fault, path, "a number too large for a double");
         return 0;
     }
     if (!hd_json_int(number, &integer) || integer > MAX_SAFE_INTEGER || integer < -MAX_SAFE_INTEGER)
-        return refuse(fault, path, "an integer beyond 2^53-1 that is not an int record");
+        return canon_refuse(fault, path, "an integer beyond 2^53-1 that is not an int record");
     return 0;
 }
 
-static int check_value(hd_json_val val, const struct path *path, struct hd_fault *fault)
+static int canon_check_value(hd_json_val val, const struct path *path, struct hd_fault *fault)
 {
     struct hd_json_iter it;
     struct path inner = {.up = path};
@@ -486,7 +487,7 @@ static int check_value(hd_json_val val, const struct path *path, struct hd_fault
     while (err == 0 && hd_json_next(&it)) {
         if (it.is_object)
             inner.key = it.key;
-        err = check_value(it.val, &inner, fault);
+        err = canon_check_value(it.val, &inner, fault);
         inner.index++;
     }
     return err;
@@ -496,7 +497,7 @@ int hd_canon_check(hd_json_val val, struct hd_fault *fault)
 {
     if (!val)
         return hd_fault_set(fault, HD_EINVAL, "not canonical: there is no value");
-    return check_value(val, NULL, fault);
+    return canon_check_value(val, NULL, fault);
 }
 
 int hd_canon_validate(struct hd_slice text, struct hd_fault *fault)

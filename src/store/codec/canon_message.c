@@ -11,17 +11,17 @@
 
 #include "store/codec/canon_internal.h"
 
-static void put_key(struct hd_jw *jw, const char *key)
+static void message_put_key(struct hd_jw *jw, const char *key)
 {
     hd_jw_key(jw, hd_slice_cstr(key));
 }
 
-static hd_json_val get(hd_json_val object, const char *name)
+static hd_json_val message_get(hd_json_val object, const char *name)
 {
     return hd_json_get(object, hd_slice_cstr(name));
 }
 
-static bool is_called(struct hd_slice s, const char *name)
+static bool message_is_kind(struct hd_slice s, const char *name)
 {
     return hd_slice_eq(s, hd_slice_cstr(name));
 }
@@ -43,14 +43,14 @@ static const struct hd_canon_type *type_of_role(struct hd_slice role)
     size_t i;
 
     for (i = 0; i < HD_COUNT(roles); i++)
-        if (is_called(role, roles[i][0]))
+        if (message_is_kind(role, roles[i][0]))
             return hd_canon_type_find(hd_slice_cstr(roles[i][1]));
     return hd_canon_type_find(role);
 }
 
 static int refuse_role(struct hd_slice role, struct hd_fault *fault)
 {
-    return hd_fault_set(fault, HD_EINVAL, "\"%.*s\" is no type or role of a message",
+    return hd_fault_set(fault, HD_EINVAL, "\"%.*s\" is not a message type or role",
                         (int)(role.len < 100 ? role.len : 100), role.ptr ? role.ptr : "");
 }
 
@@ -64,7 +64,7 @@ static int read_pair(hd_json_val pair, struct source *out, struct hd_fault *faul
         return hd_fault_set(fault, HD_EINVAL, "a message in an array is [role, content]");
     role = hd_json_string(it.val);
     out->type = type_of_role(role);
-    out->is_developer = is_called(role, "developer");
+    out->is_developer = message_is_kind(role, "developer");
     if (!out->type)
         return refuse_role(role, fault);
     if (hd_json_next(&it))
@@ -75,35 +75,35 @@ static int read_pair(hd_json_val pair, struct source *out, struct hd_fault *faul
 /* {"lc":1,"type":"constructor","id":["langchain_core","messages","HumanMessage"],"kwargs":{…}} */
 static int read_constructor(hd_json_val message, struct source *out, struct hd_fault *fault)
 {
-    struct hd_json_iter it = hd_json_iter(get(message, "id"));
+    struct hd_json_iter it = hd_json_iter(message_get(message, "id"));
     struct hd_slice class_name = {0};
 
     while (hd_json_next(&it))
         class_name = hd_json_string(it.val);
     out->type = hd_canon_type_of_class(class_name);
-    out->fields = get(message, "kwargs");
+    out->fields = message_get(message, "kwargs");
     if (!out->type)
         return refuse_role(class_name, fault);
     if (!hd_json_is_object(out->fields))
         return hd_fault_set(fault, HD_EINVAL, "a serialized message needs an object \"kwargs\"");
-    out->content = get(out->fields, "content");
+    out->content = message_get(out->fields, "content");
     return 0;
 }
 
-static int read_object(hd_json_val message, struct source *out, struct hd_fault *fault)
+static int message_read_object(hd_json_val message, struct source *out, struct hd_fault *fault)
 {
-    struct hd_slice type = hd_json_string(get(message, "type"));
-    struct hd_slice role = hd_json_string(get(message, "role"));
+    struct hd_slice type = hd_json_string(message_get(message, "type"));
+    struct hd_slice role = hd_json_string(message_get(message, "role"));
 
-    if (is_called(type, "constructor") && get(message, "lc"))
+    if (message_is_kind(type, "constructor") && message_get(message, "lc"))
         return read_constructor(message, out, fault);
     out->fields = message;
-    out->content = get(message, "content");
+    out->content = message_get(message, "content");
     out->type = hd_canon_type_find(type);
     if (out->type)
         return 0;
     out->type = type_of_role(role.len > 0 ? role : type);
-    out->is_developer = is_called(role, "developer");
+    out->is_developer = message_is_kind(role, "developer");
     if (!out->type && role.len == 0 && type.len == 0)
         return hd_fault_set(fault, HD_EINVAL, "a message needs a string \"type\" or \"role\"");
     return out->type ? 0 : refuse_role(role.len > 0 ? role : type, fault);
@@ -112,7 +112,7 @@ static int read_object(hd_json_val message, struct source *out, struct hd_fault 
 static int read_source(hd_json_val message, struct source *out, struct hd_fault *fault)
 {
     if (hd_json_is_object(message))
-        return read_object(message, out, fault);
+        return message_read_object(message, out, fault);
     if (hd_json_is_array(message))
         return read_pair(message, out, fault);
     if (!hd_json_is_string(message))
@@ -145,14 +145,14 @@ static void call_fini(struct call *call)
 }
 
 /* Only HD_ENOMEM is an error; arguments that are not a JSON object leave args NULL. */
-static int read_call(hd_json_val val, struct call *call)
+static int message_read_call(hd_json_val val, struct call *call)
 {
-    hd_json_val function = get(val, "function");
+    hd_json_val function = message_get(val, "function");
     int err;
 
-    *call = (struct call){.id = get(val, "id")};
-    call->name = get(function ? function : val, "name");
-    call->args = get(function ? function : val, function ? "arguments" : "args");
+    *call = (struct call){.id = message_get(val, "id")};
+    call->name = message_get(function ? function : val, "name");
+    call->args = message_get(function ? function : val, function ? "arguments" : "args");
     if (!function || !hd_json_is_string(call->args))
         return 0;
     call->arguments = call->args;
@@ -173,7 +173,7 @@ static int put_call_extras(struct hd_jw *jw, hd_json_val val, struct hd_fault *f
     while (err == 0 && hd_json_next(&it)) {
         size_t i = 0;
 
-        while (i < HD_COUNT(own) && !is_called(it.key, own[i]))
+        while (i < HD_COUNT(own) && !message_is_kind(it.key, own[i]))
             i++;
         if (i < HD_COUNT(own))
             continue;
@@ -190,14 +190,14 @@ static int put_valid_call(struct hd_jw *jw, hd_json_val val, const struct call *
 
     hd_jw_object(jw);
     err = hd_canon_put_or_null(jw, "name", call->name, fault);
-    put_key(jw, "args");
+    message_put_key(jw, "args");
     if (err == 0 && call->args)
         err = hd_canon_write_plain(jw, call->args, fault);
     else
         hd_jw_raw(jw, HD_S("{}"));
     if (err == 0)
         err = hd_canon_put_or_null(jw, "id", call->id, fault);
-    put_key(jw, "type");
+    message_put_key(jw, "type");
     hd_jw_string(jw, HD_S("tool_call"));
     if (err == 0)
         err = put_call_extras(jw, val, fault);
@@ -210,14 +210,14 @@ static int put_invalid_call(struct hd_jw *jw, const struct call *call, struct hd
     int err;
 
     hd_jw_object(jw);
-    put_key(jw, "type");
+    message_put_key(jw, "type");
     hd_jw_string(jw, HD_S("invalid_tool_call"));
     err = hd_canon_put_or_null(jw, "id", call->id, fault);
     if (err == 0)
         err = hd_canon_put_or_null(jw, "name", call->name, fault);
     if (err == 0)
         err = hd_canon_put_or_null(jw, "args", call->arguments, fault);
-    put_key(jw, "error");
+    message_put_key(jw, "error");
     hd_jw_string(jw, HD_S("the arguments are not a JSON object"));
     hd_jw_object_end(jw);
     return err;
@@ -233,7 +233,7 @@ static int put_calls(struct hd_jw *jw, hd_json_val calls, bool is_valid, size_t 
     while (err == 0 && hd_json_next(&it)) {
         struct call call;
 
-        err = read_call(it.val, &call);
+        err = message_read_call(it.val, &call);
         if (err == 0 && is_valid == (call.args || !call.arguments)) {
             err = is_valid ? put_valid_call(jw, it.val, &call, fault)
                            : put_invalid_call(jw, &call, fault);
@@ -268,12 +268,12 @@ static bool is_extra(const struct source *source, struct hd_slice key, hd_json_v
 {
     const struct hd_canon_member *member = hd_canon_member_of_any(key);
 
-    if (hd_json_is_null(val) || is_called(key, "type") || is_called(key, "role"))
+    if (hd_json_is_null(val) || message_is_kind(key, "type") || message_is_kind(key, "role"))
         return false;
     if (hd_canon_member_find(hd_canon_common, key) ||
         hd_canon_member_find(source->type->members, key))
         return false;
-    if (is_called(key, "example") && hd_json_is_bool(val) && !hd_json_is_true(val))
+    if (message_is_kind(key, "example") && hd_json_is_bool(val) && !hd_json_is_true(val))
         return false;
     return !member || !is_default(member, val);
 }
@@ -302,7 +302,7 @@ static bool has_extras(const struct source *source)
 
 static int put_kwargs(struct hd_jw *jw, const struct source *source, struct hd_fault *fault)
 {
-    hd_json_val given = get(source->fields, "additional_kwargs");
+    hd_json_val given = message_get(source->fields, "additional_kwargs");
     struct hd_json_iter it = hd_json_iter(given);
     struct hd_canon_object m;
     int err = 0;
@@ -312,9 +312,9 @@ static int put_kwargs(struct hd_jw *jw, const struct source *source, struct hd_f
                             hd_json_type_name(given));
     if (hd_json_size(given) == 0 && !source->is_developer && !has_extras(source))
         return 0;
-    put_key(jw, "additional_kwargs");
-    m = hd_canon_open_object(jw, get(given, "$") || get(source->fields, "$"));
-    if (source->is_developer && !get(given, "__openai_role__")) {
+    message_put_key(jw, "additional_kwargs");
+    m = hd_canon_open_object(jw, message_get(given, "$") || message_get(source->fields, "$"));
+    if (source->is_developer && !message_get(given, "__openai_role__")) {
         hd_canon_open_member(&m, HD_S("__openai_role__"));
         hd_jw_string(jw, HD_S("developer"));
         hd_canon_close_member(&m);
@@ -327,13 +327,14 @@ static int put_kwargs(struct hd_jw *jw, const struct source *source, struct hd_f
 }
 
 /* OpenAI writes null beside tool calls. */
-static int put_content(struct hd_jw *jw, const struct source *source, struct hd_fault *fault)
+static int message_put_content(struct hd_jw *jw, const struct source *source,
+                               struct hd_fault *fault)
 {
-    bool may_lack = is_ai(source) || is_called(hd_slice_cstr(source->type->name), "remove");
+    bool may_lack = is_ai(source) || message_is_kind(hd_slice_cstr(source->type->name), "remove");
 
     if (!source->content && !may_lack)
         return hd_fault_set(fault, HD_EINVAL, "a message needs \"content\"");
-    put_key(jw, "content");
+    message_put_key(jw, "content");
     if (!source->content || hd_json_is_null(source->content))
         hd_jw_string(jw, HD_S(""));
     else
@@ -349,8 +350,8 @@ static bool is_list_or_null(hd_json_val val)
 static int put_tool_calls(struct hd_jw *jw, const struct source *source, bool is_valid,
                           struct hd_fault *fault)
 {
-    hd_json_val calls = get(source->fields, "tool_calls");
-    hd_json_val given = is_valid ? NULL : get(source->fields, "invalid_tool_calls");
+    hd_json_val calls = message_get(source->fields, "tool_calls");
+    hd_json_val given = is_valid ? NULL : message_get(source->fields, "invalid_tool_calls");
     struct hd_json_iter it = hd_json_iter(given);
     struct hd_jw before = *jw;
     size_t len = jw->out->len;
@@ -359,7 +360,7 @@ static int put_tool_calls(struct hd_jw *jw, const struct source *source, bool is
 
     if (!is_list_or_null(calls) || !is_list_or_null(given))
         return hd_fault_set(fault, HD_EINVAL, "tool calls must be an array");
-    put_key(jw, is_valid ? "tool_calls" : "invalid_tool_calls");
+    message_put_key(jw, is_valid ? "tool_calls" : "invalid_tool_calls");
     hd_jw_array(jw);
     while (err == 0 && hd_json_next(&it)) {
         err = hd_canon_write_plain(jw, it.val, fault);
@@ -379,29 +380,29 @@ static int put_tool_calls(struct hd_jw *jw, const struct source *source, bool is
 static int put_common_or_own(struct hd_jw *jw, const struct source *source,
                              const struct hd_canon_member *member, struct hd_fault *fault)
 {
-    hd_json_val val = get(source->fields, member->name);
+    hd_json_val val = message_get(source->fields, member->name);
 
-    if (is_called(hd_slice_cstr(member->name), "content"))
-        return put_content(jw, source, fault);
-    if (is_called(hd_slice_cstr(member->name), "additional_kwargs"))
+    if (message_is_kind(hd_slice_cstr(member->name), "content"))
+        return message_put_content(jw, source, fault);
+    if (message_is_kind(hd_slice_cstr(member->name), "additional_kwargs"))
         return put_kwargs(jw, source, fault);
-    if (is_called(hd_slice_cstr(member->name), "tool_calls"))
+    if (message_is_kind(hd_slice_cstr(member->name), "tool_calls"))
         return put_tool_calls(jw, source, true, fault);
-    if (is_called(hd_slice_cstr(member->name), "invalid_tool_calls"))
+    if (message_is_kind(hd_slice_cstr(member->name), "invalid_tool_calls"))
         return put_tool_calls(jw, source, false, fault);
     if (!val || hd_json_is_null(val) || is_default(member, val))
         return 0;
-    put_key(jw, member->name);
+    message_put_key(jw, member->name);
     return hd_canon_write_plain(jw, val, fault);
 }
 
-static int put_message(struct hd_jw *jw, const struct source *source, struct hd_fault *fault)
+static int message_put(struct hd_jw *jw, const struct source *source, struct hd_fault *fault)
 {
     const struct hd_canon_member *member;
     int err = 0;
 
     hd_canon_open_record(jw, "message");
-    put_key(jw, "type");
+    message_put_key(jw, "type");
     hd_jw_string(jw, hd_slice_cstr(source->type->name));
     for (member = hd_canon_common; err == 0 && member->name; member++)
         err = put_common_or_own(jw, source, member, fault);
@@ -426,7 +427,7 @@ int hd_canon_write_message(struct hd_jw *jw, hd_json_val message, struct hd_faul
     if (err == 0 && source.fields)
         err = hd_canon_refuse_twice(&inner, source.fields, fault);
     if (err == 0)
-        err = put_message(&inner, &source, fault);
+        err = message_put(&inner, &source, fault);
     if (err == 0)
         err = hd_canon_validate(hd_buf_slice(&text), fault);
     if (err == 0)

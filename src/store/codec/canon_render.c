@@ -10,38 +10,38 @@
 
 /* ---- members ---------------------------------------------------------- */
 
-static void put_key(struct hd_jw *jw, const char *key)
+static void render_key(struct hd_jw *jw, const char *key)
 {
     hd_jw_key(jw, hd_slice_cstr(key));
 }
 
-static hd_json_val get(hd_json_val record, const char *name)
+static hd_json_val record_get(hd_json_val record, const char *name)
 {
     return hd_json_get(record, hd_slice_cstr(name));
 }
 
 /* Writes the member of `record` under the same name. */
-static void put_member(struct hd_jw *jw, hd_json_val record, const char *name)
+static void render_member(struct hd_jw *jw, hd_json_val record, const char *name)
 {
-    put_key(jw, name);
-    hd_canon_render_val(jw, get(record, name));
+    render_key(jw, name);
+    hd_canon_render_val(jw, record_get(record, name));
 }
 
 static void put_member_if(struct hd_jw *jw, hd_json_val record, const char *name)
 {
-    if (get(record, name))
-        put_member(jw, record, name);
+    if (record_get(record, name))
+        render_member(jw, record, name);
 }
 
 /* Writes the default of an absent member. */
 static void put_or_default(struct hd_jw *jw, hd_json_val record,
                            const struct hd_canon_member *member)
 {
-    if (get(record, member->name)) {
-        put_member(jw, record, member->name);
+    if (record_get(record, member->name)) {
+        render_member(jw, record, member->name);
         return;
     }
-    put_key(jw, member->name);
+    render_key(jw, member->name);
     hd_jw_raw(jw, hd_slice_cstr(member->fallback));
 }
 
@@ -55,7 +55,7 @@ static void put_list(struct hd_jw *jw, hd_json_val list)
     hd_jw_array_end(jw);
 }
 
-static void put_object(struct hd_jw *jw, hd_json_val object)
+static void render_object(struct hd_jw *jw, hd_json_val object)
 {
     struct hd_json_iter it = hd_json_iter(object);
 
@@ -74,7 +74,8 @@ static void put_object(struct hd_jw *jw, hd_json_val object)
 void hd_canon_render_message(struct hd_jw *jw, hd_json_val record)
 {
     size_t count;
-    const struct hd_canon_view *views = hd_canon_views(hd_json_string(get(record, "type")), &count);
+    const struct hd_canon_view *views =
+        hd_canon_views(hd_json_string(record_get(record, "type")), &count);
 
     hd_jw_object(jw);
     for (size_t i = 0; i < count; i++) {
@@ -92,8 +93,8 @@ void hd_canon_render_message(struct hd_jw *jw, hd_json_val record)
 void hd_canon_render_send(struct hd_jw *jw, hd_json_val record)
 {
     hd_jw_object(jw);
-    put_member(jw, record, "node");
-    put_member(jw, record, "arg");
+    render_member(jw, record, "node");
+    render_member(jw, record, "arg");
     put_member_if(jw, record, "timeout");
     hd_jw_object_end(jw);
 }
@@ -112,8 +113,8 @@ void hd_canon_render_command(struct hd_jw *jw, hd_json_val record)
 void hd_canon_render_interrupt(struct hd_jw *jw, hd_json_val record)
 {
     hd_jw_object(jw);
-    put_member(jw, record, "value");
-    put_member(jw, record, "id");
+    render_member(jw, record, "value");
+    render_member(jw, record, "id");
     put_member_if(jw, record, "response_schema");
     hd_jw_object_end(jw);
 }
@@ -121,15 +122,15 @@ void hd_canon_render_interrupt(struct hd_jw *jw, hd_json_val record)
 void hd_canon_render_overwrite(struct hd_jw *jw, hd_json_val record)
 {
     hd_jw_object(jw);
-    put_member(jw, record, "value");
-    put_key(jw, "type");
+    render_member(jw, record, "value");
+    render_key(jw, "type");
     hd_jw_string(jw, HD_S("__overwrite__"));
     hd_jw_object_end(jw);
 }
 
 void hd_canon_render_delta(struct hd_jw *jw, hd_json_val record)
 {
-    hd_canon_render_val(jw, get(record, "value"));
+    hd_canon_render_val(jw, record_get(record, "value"));
 }
 
 /* All strings, or all numbers, booleans and null, whose texts are the names then. */
@@ -161,7 +162,7 @@ static struct hd_slice key_text(hd_json_val key)
 
 void hd_canon_render_map(struct hd_jw *jw, hd_json_val record)
 {
-    hd_json_val pairs = get(record, "items");
+    hd_json_val pairs = record_get(record, "items");
     struct hd_json_iter it = hd_json_iter(pairs);
 
     if (!has_simple_keys(pairs)) {
@@ -182,18 +183,18 @@ void hd_canon_render_map(struct hd_jw *jw, hd_json_val record)
 
 void hd_canon_render_set(struct hd_jw *jw, hd_json_val record)
 {
-    put_list(jw, get(record, "items"));
+    put_list(jw, record_get(record, "items"));
 }
 
 void hd_canon_render_int(struct hd_jw *jw, hd_json_val record)
 {
-    hd_jw_raw(jw, hd_json_string(get(record, "v")));
+    hd_jw_raw(jw, hd_json_string(record_get(record, "v")));
 }
 
 /* JSON cannot express the others. */
 void hd_canon_render_float(struct hd_jw *jw, hd_json_val record)
 {
-    bool is_zero = hd_slice_eq(hd_json_string(get(record, "v")), HD_S("-0"));
+    bool is_zero = hd_slice_eq(hd_json_string(record_get(record, "v")), HD_S("-0"));
 
     hd_jw_raw(jw, is_zero ? HD_S("-0.0") : HD_S("null"));
 }
@@ -201,7 +202,7 @@ void hd_canon_render_float(struct hd_jw *jw, hd_json_val record)
 /* bytes and datetime */
 void hd_canon_render_text(struct hd_jw *jw, hd_json_val record)
 {
-    hd_jw_string(jw, hd_json_string(get(record, "v")));
+    hd_jw_string(jw, hd_json_string(record_get(record, "v")));
 }
 
 void hd_canon_render_undefined(struct hd_jw *jw, hd_json_val record)
@@ -213,16 +214,16 @@ void hd_canon_render_undefined(struct hd_jw *jw, hd_json_val record)
 void hd_canon_render_error(struct hd_jw *jw, hd_json_val record)
 {
     hd_jw_object(jw);
-    put_key(jw, "error");
-    hd_canon_render_val(jw, get(record, "type"));
-    put_member(jw, record, "message");
+    render_key(jw, "error");
+    hd_canon_render_val(jw, record_get(record, "type"));
+    render_member(jw, record, "message");
     hd_jw_object_end(jw);
 }
 
 /* As its contents, if they can be decoded. */
 static bool put_foreign(struct hd_jw *jw, hd_json_val record)
 {
-    struct hd_slice base64 = hd_json_string(get(record, "v"));
+    struct hd_slice base64 = hd_json_string(record_get(record, "v"));
     unsigned char *bytes;
     size_t size = 0;
     bool is_put;
@@ -235,8 +236,8 @@ static bool put_foreign(struct hd_jw *jw, hd_json_val record)
         return true;
     }
     hd_canon_base64_decode(base64, bytes);
-    is_put =
-        hd_serde_put(jw, hd_json_string(get(record, "type")), hd_slice((const char *)bytes, size));
+    is_put = hd_serde_put(jw, hd_json_string(record_get(record, "type")),
+                          hd_slice((const char *)bytes, size));
     hd_free(bytes);
     return is_put;
 }
@@ -246,9 +247,9 @@ void hd_canon_render_foreign(struct hd_jw *jw, hd_json_val record)
     if (put_foreign(jw, record))
         return;
     hd_jw_object(jw);
-    put_member(jw, record, "type");
-    put_key(jw, "data");
-    hd_jw_string(jw, hd_json_string(get(record, "v")));
+    render_member(jw, record, "type");
+    render_key(jw, "data");
+    hd_jw_string(jw, hd_json_string(record_get(record, "v")));
     hd_jw_object_end(jw);
 }
 
@@ -296,7 +297,7 @@ static size_t put_utf8(unsigned c, char *out)
 
 void hd_canon_render_utf16(struct hd_jw *jw, hd_json_val record)
 {
-    struct hd_slice base64 = hd_json_string(get(record, "v"));
+    struct hd_slice base64 = hd_json_string(record_get(record, "v"));
     size_t size = 0, pos = 0, len = 0;
     unsigned char *units;
     char *text;
@@ -326,7 +327,7 @@ static void put_record(struct hd_jw *jw, hd_json_val record, struct hd_slice nam
     if (kind && hd_canon_is_sound(record, kind))
         kind->render(jw, record);
     else
-        put_object(jw, record);
+        render_object(jw, record);
 }
 
 void hd_canon_render_val(struct hd_jw *jw, hd_json_val val)
@@ -336,7 +337,7 @@ void hd_canon_render_val(struct hd_jw *jw, hd_json_val val)
     if (kind)
         put_record(jw, val, hd_json_string(kind));
     else if (hd_json_is_object(val))
-        put_object(jw, val);
+        render_object(jw, val);
     else if (hd_json_is_array(val))
         put_list(jw, val);
     else

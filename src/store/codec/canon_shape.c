@@ -28,7 +28,7 @@ static bool is_object_or_null(hd_json_val val)
     return hd_json_is_null(val) || is_object(val);
 }
 
-static bool is_list(hd_json_val val)
+static bool shape_is_list(hd_json_val val)
 {
     return hd_json_is_array(val);
 }
@@ -127,7 +127,7 @@ static bool is_type(hd_json_val val)
     return hd_json_is_string(val) && hd_canon_type_find(hd_json_string(val)) != NULL;
 }
 
-static bool is_name(hd_json_val val)
+static bool shape_is_name(hd_json_val val)
 {
     return hd_json_is_string(val);
 }
@@ -180,7 +180,7 @@ static bool is_utf16(hd_json_val val)
 }
 
 /* Exactly `count` digits with a value from low to high, at *pos, which moves past them. */
-static bool read_number(struct hd_slice s, size_t *pos, size_t count, int low, int high)
+static bool shape_read_number(struct hd_slice s, size_t *pos, size_t count, int low, int high)
 {
     int value = 0;
     size_t i;
@@ -221,18 +221,20 @@ static bool read_date(struct hd_slice s, size_t *pos)
 {
     bool is_long = read_char(s, pos, '+') || read_char(s, pos, '-');
 
-    return read_number(s, pos, is_long ? 6 : 4, 0, 999999) && read_char(s, pos, '-') &&
-           read_number(s, pos, 2, 1, 12) && read_char(s, pos, '-') && read_number(s, pos, 2, 1, 31);
+    return shape_read_number(s, pos, is_long ? 6 : 4, 0, 999999) && read_char(s, pos, '-') &&
+           shape_read_number(s, pos, 2, 1, 12) && read_char(s, pos, '-') &&
+           shape_read_number(s, pos, 2, 1, 31);
 }
 
 static bool read_hour_minute(struct hd_slice s, size_t *pos)
 {
-    return read_number(s, pos, 2, 0, 23) && read_char(s, pos, ':') && read_number(s, pos, 2, 0, 59);
+    return shape_read_number(s, pos, 2, 0, 23) && read_char(s, pos, ':') &&
+           shape_read_number(s, pos, 2, 0, 59);
 }
 
 static bool read_seconds(struct hd_slice s, size_t *pos)
 {
-    return read_char(s, pos, ':') && read_number(s, pos, 2, 0, 59) && read_fraction(s, pos);
+    return read_char(s, pos, ':') && shape_read_number(s, pos, 2, 0, 59) && read_fraction(s, pos);
 }
 
 /* "Z", "+01:00", or Python's "+00:19:32.130000"; or empty. */
@@ -263,7 +265,7 @@ static const struct {
     [HD_SHAPE_STRING_OR_NULL] = {is_string_or_null, "a string or null"},
     [HD_SHAPE_OBJECT] = {is_object, "an object"},
     [HD_SHAPE_OBJECT_OR_NULL] = {is_object_or_null, "an object or null"},
-    [HD_SHAPE_LIST] = {is_list, "an array"},
+    [HD_SHAPE_LIST] = {shape_is_list, "an array"},
     [HD_SHAPE_OBJECTS] = {is_objects, "an array of objects"},
     [HD_SHAPE_PAIRS] = {is_pairs, "an array of pairs"},
     [HD_SHAPE_CONTENT] = {is_content, "a string or an array of strings and objects"},
@@ -272,7 +274,7 @@ static const struct {
     [HD_SHAPE_TIMEOUT] = {is_timeout, "an object with run_timeout, idle_timeout, refresh_on"},
     [HD_SHAPE_STATUS] = {is_status, "\"success\" or \"error\""},
     [HD_SHAPE_TYPE] = {is_type, "a type of message"},
-    [HD_SHAPE_NAME] = {is_name, "a string"},
+    [HD_SHAPE_NAME] = {shape_is_name, "a string"},
     [HD_SHAPE_TRUE] = {is_true, "true"},
     [HD_SHAPE_DIGITS] = {is_digits, "a string of digits"},
     [HD_SHAPE_FLOAT] = {is_float, "\"nan\", \"inf\", \"-inf\" or \"-0\""},

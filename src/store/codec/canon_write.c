@@ -19,7 +19,7 @@ int hd_canon_fail(struct hd_jw *jw, int err)
     return jw->err;
 }
 
-static void put_key(struct hd_jw *jw, const char *key)
+static void plain_put_key(struct hd_jw *jw, const char *key)
 {
     hd_jw_key(jw, hd_slice_cstr(key));
 }
@@ -27,16 +27,16 @@ static void put_key(struct hd_jw *jw, const char *key)
 void hd_canon_open_record(struct hd_jw *jw, const char *kind)
 {
     hd_jw_object(jw);
-    put_key(jw, "$");
+    plain_put_key(jw, "$");
     hd_jw_string(jw, hd_slice_cstr(kind));
 }
 
-static hd_json_val get(hd_json_val object, const char *name)
+static hd_json_val plain_get(hd_json_val object, const char *name)
 {
     return hd_json_get(object, hd_slice_cstr(name));
 }
 
-static bool is_called(struct hd_slice s, const char *name)
+static bool plain_is_kind(struct hd_slice s, const char *name)
 {
     return hd_slice_eq(s, hd_slice_cstr(name));
 }
@@ -47,7 +47,7 @@ struct hd_canon_object hd_canon_open_object(struct hd_jw *jw, bool has_dollar)
 {
     if (has_dollar) {
         hd_canon_open_record(jw, "map");
-        put_key(jw, "items");
+        plain_put_key(jw, "items");
         hd_jw_array(jw);
     } else {
         hd_jw_object(jw);
@@ -92,7 +92,7 @@ int hd_canon_put_member(struct hd_canon_object *m, struct hd_slice key, hd_json_
 static void put_v_record(struct hd_jw *jw, const char *kind, struct hd_slice v)
 {
     hd_canon_open_record(jw, kind);
-    put_key(jw, "v");
+    plain_put_key(jw, "v");
     hd_jw_string(jw, v);
     hd_jw_object_end(jw);
 }
@@ -102,7 +102,7 @@ static void put_integer(struct hd_jw *jw, hd_json_val number)
     struct hd_slice text = hd_json_number_text(number);
     int64_t value;
 
-    if (is_called(text, "-0"))
+    if (plain_is_kind(text, "-0"))
         hd_jw_raw(jw, HD_S("0"));
     else if (hd_json_int(number, &value) && value >= -MAX_SAFE_INTEGER && value <= MAX_SAFE_INTEGER)
         hd_jw_raw(jw, text);
@@ -138,7 +138,7 @@ int hd_canon_refuse_twice(struct hd_jw *jw, hd_json_val object, struct hd_fault 
     return err == 0 ? 0 : hd_canon_fail(jw, err);
 }
 
-static int put_object(struct hd_jw *jw, hd_json_val object, struct hd_fault *fault)
+static int plain_put_object(struct hd_jw *jw, hd_json_val object, struct hd_fault *fault)
 {
     struct hd_json_iter it = hd_json_iter(object);
     struct hd_canon_object m;
@@ -146,7 +146,7 @@ static int put_object(struct hd_jw *jw, hd_json_val object, struct hd_fault *fau
 
     if (err != 0)
         return err;
-    m = hd_canon_open_object(jw, get(object, "$") != NULL);
+    m = hd_canon_open_object(jw, plain_get(object, "$") != NULL);
     while (err == 0 && hd_json_next(&it))
         err = hd_canon_put_member(&m, it.key, it.val, fault);
     hd_canon_close_object(&m);
@@ -172,7 +172,7 @@ int hd_canon_write_plain(struct hd_jw *jw, hd_json_val val, struct hd_fault *fau
     if (jw->err != 0)
         return jw->err;
     if (hd_json_is_object(val))
-        err = put_object(jw, val, fault);
+        err = plain_put_object(jw, val, fault);
     else if (hd_json_is_array(val))
         err = put_array(jw, val, fault);
     else if (hd_json_is_number(val))
@@ -184,7 +184,7 @@ int hd_canon_write_plain(struct hd_jw *jw, hd_json_val val, struct hd_fault *fau
 
 int hd_canon_put_or_null(struct hd_jw *jw, const char *key, hd_json_val val, struct hd_fault *fault)
 {
-    put_key(jw, key);
+    plain_put_key(jw, key);
     if (val)
         return hd_canon_write_plain(jw, val, fault);
     hd_jw_null(jw);
@@ -213,9 +213,9 @@ int hd_canon_from_json(struct hd_buf *out, struct hd_slice text, struct hd_fault
 int hd_canon_write_send(struct hd_jw *jw, struct hd_slice node, struct hd_slice arg)
 {
     hd_canon_open_record(jw, "send");
-    put_key(jw, "node");
+    plain_put_key(jw, "node");
     hd_jw_string(jw, node);
-    put_key(jw, "arg");
+    plain_put_key(jw, "arg");
     hd_jw_raw(jw, arg);
     hd_jw_object_end(jw);
     return jw->err;
@@ -224,9 +224,9 @@ int hd_canon_write_send(struct hd_jw *jw, struct hd_slice node, struct hd_slice 
 int hd_canon_write_interrupt(struct hd_jw *jw, struct hd_slice value, struct hd_slice id)
 {
     hd_canon_open_record(jw, "interrupt");
-    put_key(jw, "value");
+    plain_put_key(jw, "value");
     hd_jw_raw(jw, value);
-    put_key(jw, "id");
+    plain_put_key(jw, "id");
     hd_jw_string(jw, id);
     hd_jw_object_end(jw);
     return jw->err;
@@ -235,8 +235,8 @@ int hd_canon_write_interrupt(struct hd_jw *jw, struct hd_slice value, struct hd_
 /* "node" or {"node":…,"input":…} */
 static int put_target(struct hd_jw *jw, hd_json_val target, struct hd_fault *fault)
 {
-    hd_json_val node = get(target, "node");
-    hd_json_val input = get(target, "input");
+    hd_json_val node = plain_get(target, "node");
+    hd_json_val input = plain_get(target, "input");
     int err;
 
     if (hd_json_is_string(target)) {
@@ -244,12 +244,12 @@ static int put_target(struct hd_jw *jw, hd_json_val target, struct hd_fault *fau
         return jw->err;
     }
     if (!input)
-        input = get(target, "arg");
+        input = plain_get(target, "arg");
     if (!hd_json_is_string(node))
         return hd_fault_set(fault, HD_EINVAL,
                             "goto: a node's name or {\"node\":…,\"input\":…} expected");
     hd_canon_open_record(jw, "send");
-    put_key(jw, "node");
+    plain_put_key(jw, "node");
     hd_jw_string(jw, hd_json_string(node));
     err = hd_canon_put_or_null(jw, "arg", input, fault);
     hd_jw_object_end(jw);
@@ -263,7 +263,7 @@ static int put_goto(struct hd_jw *jw, hd_json_val targets, struct hd_fault *faul
 
     if (hd_json_is_array(targets) && hd_json_size(targets) == 0)
         return 0;
-    put_key(jw, "goto");
+    plain_put_key(jw, "goto");
     hd_jw_array(jw);
     if (!hd_json_is_array(targets))
         err = put_target(jw, targets, fault);
@@ -277,17 +277,17 @@ static int put_goto(struct hd_jw *jw, hd_json_val targets, struct hd_fault *faul
 static int put_command(struct hd_jw *jw, hd_json_val command, struct hd_fault *fault)
 {
     static const char *const names[] = {"graph", "update", "resume"};
-    hd_json_val targets = get(command, "goto");
+    hd_json_val targets = plain_get(command, "goto");
     size_t i;
     int err = 0;
 
     hd_canon_open_record(jw, "command");
     for (i = 0; err == 0 && i < HD_COUNT(names); i++) {
-        hd_json_val val = get(command, names[i]);
+        hd_json_val val = plain_get(command, names[i]);
 
         if (!val || hd_json_is_null(val))
             continue;
-        put_key(jw, names[i]);
+        plain_put_key(jw, names[i]);
         err = hd_canon_write_plain(jw, val, fault);
     }
     if (err == 0 && targets && !hd_json_is_null(targets))
@@ -299,7 +299,7 @@ static int put_command(struct hd_jw *jw, hd_json_val command, struct hd_fault *f
 int hd_canon_write_command(struct hd_jw *jw, hd_json_val command, struct hd_fault *fault)
 {
     const struct hd_canon_kind *kind = hd_canon_kind_find(HD_S("command"));
-    hd_json_val graph = get(command, "graph");
+    hd_json_val graph = plain_get(command, "graph");
     struct hd_json_iter it = hd_json_iter(command);
     int err;
 

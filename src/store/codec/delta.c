@@ -30,7 +30,7 @@ struct walker {
     struct hd_map seen; /* ids on the path: parents may form a cycle */
 };
 
-static int on_row(void *arg, size_t which, const struct hd_cell *cells)
+static int chain_on_row(void *arg, size_t which, const struct hd_cell *cells)
 {
     struct walker *w = arg;
     struct row *row = &w->page[w->page_count];
@@ -50,7 +50,7 @@ static int on_row(void *arg, size_t which, const struct hd_cell *cells)
 }
 
 /* A page that starts at checkpoint `id` and goes back in order of ids. Empty: at the greatest. */
-static int read_page(struct walker *w, struct hd_slice id)
+static int chain_read_page(struct walker *w, struct hd_slice id)
 {
     struct hd_cell prefix[] = {hd_cell_bytes(w->thread), hd_cell_bytes(w->ns)};
     struct hd_cell high;
@@ -68,7 +68,7 @@ static int read_page(struct walker *w, struct hd_slice id)
         query.high = &high;
     }
     w->page_count = 0;
-    return err ? err : hd_backend_read(w->store->backend, &query, 1, on_row, w, w->fault);
+    return err ? err : hd_backend_read(w->store->backend, &query, 1, chain_on_row, w, w->fault);
 }
 
 /* NULL without an error: the checkpoint does not exist. */
@@ -83,7 +83,7 @@ static int find_row(struct walker *w, struct hd_slice id, const struct row **out
             return 0;
         }
     }
-    err = read_page(w, id);
+    err = chain_read_page(w, id);
     if (!err && w->page_count > 0 && (id.len == 0 || hd_slice_eq(w->page[0].id, id)))
         *out = &w->page[0];
     return err;
@@ -132,7 +132,7 @@ static int find_parent(struct walker *w, const struct row **row)
     return find_row(w, parent, row);
 }
 
-static int walk(struct walker *w, struct hd_slice id, struct hd_chain *chain)
+static int chain_walk(struct walker *w, struct hd_slice id, struct hd_chain *chain)
 {
     size_t open = chain->channel_count;
     struct hd_ancestor *ancestor;
@@ -168,7 +168,7 @@ int hd_chain_walk(struct hd_store *store, const struct hd_key *key, struct hd_ch
     *w = (struct walker){
         .store = store, .thread = key->thread, .ns = key->ns, .arena = arena, .fault = fault};
     hd_map_init(&w->seen, SIZE_MAX / 2);
-    err = walk(w, key->id, chain);
+    err = chain_walk(w, key->id, chain);
     hd_map_fini(&w->seen);
     return err;
 }
@@ -191,7 +191,7 @@ struct hd_delta_write {
     struct hd_delta_write *next;
 };
 
-static bool is_wanted(const struct hd_chain *chain, struct hd_slice channel)
+static bool is_open_channel(const struct hd_chain *chain, struct hd_slice channel)
 {
     for (size_t i = 0; i < chain->channel_count; i++) {
         if (hd_slice_eq(chain->channels[i], channel))
@@ -227,7 +227,7 @@ struct write_receiver {
     struct hd_ancestor *ancestor;
 };
 
-static int on_write(void *arg, size_t which, const struct hd_cell *cells)
+static int chain_on_write(void *arg, size_t which, const struct hd_cell *cells)
 {
     struct write_receiver *receiver = arg;
     struct hd_arena *arena = receiver->r->arena;
@@ -235,7 +235,7 @@ static int on_write(void *arg, size_t which, const struct hd_cell *cells)
     int err;
 
     (void)which;
-    if (!is_wanted(receiver->r->chain, cells[HD_WRITES_CHANNEL].bytes))
+    if (!is_open_channel(receiver->r->chain, cells[HD_WRITES_CHANNEL].bytes))
         return 0;
     w = hd_arena_calloc(arena, 1, sizeof(*w));
     if (!w)
@@ -246,7 +246,7 @@ static int on_write(void *arg, size_t which, const struct hd_cell *cells)
     return err;
 }
 
-static int ask_writes(struct history_reader *r, struct hd_ancestor *ancestor)
+static int request_chain_writes(struct history_reader *r, struct hd_ancestor *ancestor)
 {
     struct hd_cell *prefix = hd_arena_alloc(r->arena, 3 * sizeof(*prefix));
     struct write_receiver *receiver = hd_arena_alloc(r->arena, sizeof(*receiver));
@@ -263,7 +263,7 @@ static int ask_writes(struct history_reader *r, struct hd_ancestor *ancestor)
                                             .prefix = prefix,
                                             .prefix_count = 3,
                                             .columns = HD_ALL_COLUMNS},
-                          (struct hd_receiver){.fn = on_write, .arg = receiver});
+                          (struct hd_receiver){.fn = chain_on_write, .arg = receiver});
 }
 
 static int read_writes(struct history_reader *r)
@@ -271,7 +271,7 @@ static int read_writes(struct history_reader *r)
     int err = 0;
 
     for (struct hd_ancestor *a = r->chain->oldest; !err && a; a = a->newer) {
-        err = ask_writes(r, a);
+        err = request_chain_writes(r, a);
         if (!err && r->reading.count == PAGE)
             err = hd_reading_run(&r->reading, r->store->backend, r->fault);
     }

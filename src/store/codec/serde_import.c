@@ -15,7 +15,7 @@ static void put_val(struct hd_jw *jw, hd_json_val val);
 
 /* ---- JavaScript's ------------------------------------------------------ */
 
-static hd_json_val get(hd_json_val object, const char *name)
+static hd_json_val serde_get(hd_json_val object, const char *name)
 {
     return hd_json_get(object, hd_slice_cstr(name));
 }
@@ -43,7 +43,7 @@ static bool is_text(hd_json_val val, const char *text)
 }
 
 /* A message, rendered like its canonical record. */
-static bool put_message(struct hd_jw *jw, hd_json_val val)
+static bool serde_put_message(struct hd_jw *jw, hd_json_val val)
 {
     struct hd_jw record;
     struct hd_json json;
@@ -138,13 +138,13 @@ static void put_pattern(struct hd_jw *jw, struct hd_slice source, struct hd_slic
 /* Values that JSON cannot express: {"lc": 2, "type": "constructor", "id": ["Set"], "args": […]} */
 static bool put_made(struct hd_jw *jw, hd_json_val val)
 {
-    hd_json_val name = last_of(get(val, "id")), args = get(val, "args");
+    hd_json_val name = last_of(serde_get(val, "id")), args = serde_get(val, "args");
 
-    if (is_text(get(val, "type"), "undefined"))
+    if (is_text(serde_get(val, "type"), "undefined"))
         hd_jw_null(jw);
-    else if (is_text(get(val, "type"), "delta_snapshot"))
-        put_val(jw, get(val, "value"));
-    else if (!is_text(get(val, "type"), "constructor"))
+    else if (is_text(serde_get(val, "type"), "delta_snapshot"))
+        put_val(jw, serde_get(val, "value"));
+    else if (!is_text(serde_get(val, "type"), "constructor"))
         return false;
     else if (is_text(name, "Set") && hd_json_is_array(first_of(args)))
         put_val(jw, first_of(args));
@@ -166,16 +166,18 @@ static bool put_record(struct hd_jw *jw, hd_json_val val)
 {
     int64_t version;
 
-    if (!hd_json_int(get(val, "lc"), &version))
+    if (!hd_json_int(serde_get(val, "lc"), &version))
         return false;
     if (version == 2)
         return put_made(jw, val);
-    return version == 1 && is_text(get(val, "type"), "constructor") && put_message(jw, val);
+    return version == 1 && is_text(serde_get(val, "type"), "constructor") &&
+           serde_put_message(jw, val);
 }
 
 static bool is_undefined(hd_json_val val)
 {
-    return hd_json_is_object(val) && is_text(get(val, "type"), "undefined") && get(val, "lc");
+    return hd_json_is_object(val) && is_text(serde_get(val, "type"), "undefined") &&
+           serde_get(val, "lc");
 }
 
 static void put_val(struct hd_jw *jw, hd_json_val val)
@@ -222,7 +224,7 @@ int hd_serde_json(struct hd_buf *out, struct hd_slice text, int depth)
 
 /* ---- entry point ------------------------------------------------------- */
 
-static int show(struct hd_buf *out, struct hd_slice type, struct hd_slice data, int depth)
+static int serde_show(struct hd_buf *out, struct hd_slice type, struct hd_slice data, int depth)
 {
     struct hd_buf text;
     int err;
@@ -247,7 +249,7 @@ bool hd_serde_put(struct hd_jw *jw, struct hd_slice type, struct hd_slice data)
     int err;
 
     hd_buf_init(&text, MAX_SHOWN);
-    err = show(&text, type, data, jw->depth);
+    err = serde_show(&text, type, data, jw->depth);
     if (!err)
         hd_jw_raw(jw, hd_buf_slice(&text));
     else if (err == HD_ENOMEM && !jw->err)

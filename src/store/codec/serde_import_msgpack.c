@@ -185,7 +185,7 @@ static void put_integer(struct hd_msgpack_out *out, const struct hd_msgpack_item
 }
 
 /* A key is a string: for any other value its JSON, or the contents of that if it is a string. */
-static void put_key(struct hd_msgpack_out *out, struct hd_msgpack_in *in)
+static void msgpack_put_key(struct hd_msgpack_out *out, struct hd_msgpack_in *in)
 {
     struct hd_msgpack_out inner = {.depth = out->depth, .is_key = true};
     struct hd_msgpack_in ahead = *in;
@@ -233,7 +233,7 @@ static void put_many(struct hd_msgpack_out *out, struct hd_msgpack_in *in,
         hd_jw_array(&out->jw);
     for (uint64_t i = 0; i < item->count && !in->is_bad && !out->jw.err; i++) {
         if (is_map)
-            put_key(out, in);
+            msgpack_put_key(out, in);
         hd_msgpack_put(out, in);
     }
     if (is_map)

@@ -253,7 +253,7 @@ static void take_part(struct clock *clock, struct hd_slice name, const struct hd
         take_zone(clock, item);
 }
 
-static bool put_time(struct hd_msgpack_out *out, struct hd_msgpack_in *in)
+static bool object_put_time(struct hd_msgpack_out *out, struct hd_msgpack_in *in)
 {
     struct hd_msgpack_item map = hd_msgpack_next(in);
     struct clock clock = {0};
@@ -436,7 +436,7 @@ static const struct {
     {EXT_LIST, "datetime", "date", put_date},
     {EXT_LIST, "datetime", "timezone", put_timezone},
     {EXT_LIST, "langgraph", "Send", put_send},
-    {EXT_NAMED, "datetime", "time", put_time},
+    {EXT_NAMED, "datetime", "time", object_put_time},
     {EXT_NAMED, "langgraph", "Interrupt", put_interrupt},
 };
 

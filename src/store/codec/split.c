@@ -30,7 +30,7 @@ void hd_pieces_fini(struct hd_pieces *pieces)
     *pieces = (struct hd_pieces){0};
 }
 
-static int grow(struct hd_pieces *pieces)
+static int pieces_grow(struct hd_pieces *pieces)
 {
     size_t cap = pieces->cap ? pieces->cap * 2 : 16;
     struct hd_piece *items;
@@ -45,9 +45,9 @@ static int grow(struct hd_pieces *pieces)
     return 0;
 }
 
-static int add(struct hd_pieces *pieces, const struct hd_piece *piece)
+static int pieces_add(struct hd_pieces *pieces, const struct hd_piece *piece)
 {
-    if (pieces->count == pieces->cap && grow(pieces) != 0)
+    if (pieces->count == pieces->cap && pieces_grow(pieces) != 0)
         return HD_ENOMEM;
     pieces->items[pieces->count++] = *piece;
     return 0;
@@ -57,7 +57,7 @@ int hd_pieces_add_literal(struct hd_pieces *pieces, struct hd_slice bytes)
 {
     struct hd_piece piece = {.bytes = bytes};
 
-    return add(pieces, &piece);
+    return pieces_add(pieces, &piece);
 }
 
 struct hd_hash128 hd_hash128_of(struct hd_slice bytes)
@@ -76,7 +76,7 @@ static int add_chunk(struct hd_pieces *pieces, struct hd_slice bytes, bool comma
         .comma = comma,
     };
 
-    return add(pieces, &piece);
+    return pieces_add(pieces, &piece);
 }
 
 static int add_by_content(struct hd_pieces *pieces, struct hd_slice bytes, bool comma)

@@ -13,7 +13,7 @@
 
 /* ---- opening ---- */
 
-static char *copy_text(const char *text)
+static char *pg_copy_text(const char *text)
 {
     size_t size = strlen(text) + 1;
     char *copy = hd_malloc(size);
@@ -41,7 +41,7 @@ static const char *setting(const PQconninfoOption *url, const PQconninfoOption *
     return value ? value : option(defaults, name);
 }
 
-static int describe(struct hd_pg *pg, const PQconninfoOption *url)
+static int pg_describe(struct hd_pg *pg, const PQconninfoOption *url)
 {
     PQconninfoOption *defaults = PQconndefaults();
     const char *host = option(url, "host");
@@ -58,7 +58,7 @@ static int describe(struct hd_pg *pg, const PQconninfoOption *url)
     (void)snprintf(text, sizeof(text), "%s:%s, database %s", host ? host : "the local socket",
                    port ? port : "5432", db ? db : "of the user");
     PQconninfoFree(defaults);
-    pg->where = copy_text(text);
+    pg->where = pg_copy_text(text);
     return pg->where ? 0 : HD_ENOMEM;
 }
 
@@ -93,7 +93,7 @@ static int check_url(const struct hd_url *url, PQconninfoOption **out, struct hd
                            message);
     else
         (void)hd_fault_set(fault, HD_EINVAL,
-                           "PostgreSQL URL: cannot be taken apart; special characters in user and "
+                           "PostgreSQL URL: cannot be parsed; special characters in user and "
                            "password must be percent-encoded");
     PQfreemem(message);
     return HD_EINVAL;
@@ -110,7 +110,7 @@ static void pg_close(struct hd_backend *backend)
     hd_free(pg);
 }
 
-static int create(struct hd_pg **out, const struct hd_url *url, const PQconninfoOption *options)
+static int pg_create(struct hd_pg **out, const struct hd_url *url, const PQconninfoOption *options)
 {
     struct hd_pg *pg = hd_calloc(1, sizeof(*pg));
     int err = pg ? hd_pg_pool_init(pg) : HD_ENOMEM;
@@ -124,9 +124,9 @@ static int create(struct hd_pg **out, const struct hd_url *url, const PQconninfo
     pg->pool = url->pool;
     pg->timeout_ms = url->timeout_ms;
     pg->is_relaxed = url->is_relaxed;
-    pg->conninfo = copy_text(url->full);
-    pg->schema = copy_text(url->schema);
-    err = describe(pg, options);
+    pg->conninfo = pg_copy_text(url->full);
+    pg->schema = pg_copy_text(url->schema);
+    err = pg_describe(pg, options);
     if (err || !pg->conninfo || !pg->schema) {
         pg_close(&pg->base);
         return HD_ENOMEM;
@@ -143,7 +143,7 @@ static int pg_open(struct hd_backend **out, const struct hd_url *url, struct hd_
 
     if (err)
         return err;
-    err = create(&pg, url, options);
+    err = pg_create(&pg, url, options);
     PQconninfoFree(options);
     if (err)
         return hd_fault_set(fault, err, "%s", hd_error_text(err));
@@ -331,7 +331,7 @@ static int deliver(struct hd_pg *pg, const struct reading *reading, size_t which
 
         if (err)
             return hd_fault_set(fault, err,
-                                "PostgreSQL at %s: table %s has a column of a foreign type",
+                                "PostgreSQL at %s: table %s has a column of an unexpected type",
                                 pg->where, hd_tables[query->table].name);
         answer = fn(arg, which, cells);
     }

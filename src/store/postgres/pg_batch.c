@@ -531,7 +531,7 @@ static int run_batch(struct hd_pg *pg, struct hd_pg_conn *conn, int64_t deadline
     if (err == HD_ECONFLICT) {
         plan->failed = failure->tag;
         (void)snprintf(failure->text, sizeof(failure->text),
-                       "a row of %s was changed by somebody else meanwhile",
+                       "a row of %s was changed by another writer",
                        hd_tables[plan->batch->ops[plan->failed].table].name);
     }
     return err;

@@ -230,8 +230,8 @@ static int check_sent(struct hd_pg_conn *conn, int is_sent, struct hd_pg_failure
     return failure->err;
 }
 
-static int prepare(struct hd_pg_conn *conn, const char *name, const char *sql, uint64_t hash,
-                   struct hd_pg_failure *failure)
+static int conn_prepare(struct hd_pg_conn *conn, const char *name, const char *sql, uint64_t hash,
+                        struct hd_pg_failure *failure)
 {
     struct hd_pg_sent sent = {.prepares = hash, .tag = HD_PG_NO_TAG};
     int err = expect_answer(conn, sent, failure);
@@ -252,7 +252,7 @@ static int send_named(struct hd_pg_conn *conn, const char *sql, uint64_t hash,
 
     (void)snprintf(name, sizeof(name), "hd_%016llx", (unsigned long long)hash);
     if (!is_prepared(conn, hash) && !is_pending(conn, hash))
-        err = prepare(conn, name, sql, hash, failure);
+        err = conn_prepare(conn, name, sql, hash, failure);
     if (!err)
         err = expect_answer(conn, (struct hd_pg_sent){.tag = tag}, failure);
     if (err)
@@ -450,7 +450,7 @@ int hd_pg_finish(struct hd_pg_conn *conn, PGresult **results, struct hd_pg_failu
  * may only be changed when the session is ours. Behind a pooler it is not: there the process id
  * from connecting differs from that of the server process.
  */
-static int settle(struct hd_pg_conn *conn, struct hd_pg_failure *failure)
+static int conn_settle(struct hd_pg_conn *conn, struct hd_pg_failure *failure)
 {
     struct hd_pg_params params = {.count = 1};
     char pid[16];
@@ -487,7 +487,7 @@ int hd_pg_conn_open(struct hd_pg_conn **out, const char *conninfo, int timeout_m
     err = wait_connected(conn->pg, deadline_us, failure);
     if (err)
         goto close_conn;
-    err = settle(conn, failure);
+    err = conn_settle(conn, failure);
     if (err)
         goto close_conn;
     *out = conn;

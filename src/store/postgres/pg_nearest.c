@@ -42,8 +42,8 @@ static int take_found(const PGresult *res, struct found *found, struct hd_pg_fai
     return 0;
 }
 
-static int look(struct hd_pg *pg, struct hd_pg_conn *conn, int64_t deadline_us, void *arg,
-                struct hd_pg_failure *failure)
+static int nearest_look(struct hd_pg *pg, struct hd_pg_conn *conn, int64_t deadline_us, void *arg,
+                        struct hd_pg_failure *failure)
 {
     struct hd_pg_params params = {
         .count = 1, .values = {pg->schema}, .lengths = {(int)strlen(pg->schema)}};
@@ -99,8 +99,8 @@ static int emit(void *arg, const char *sql)
 }
 
 /* A second process finds the work done: the lock is per database, as the extension is. */
-static int begin(struct hd_pg *pg, struct hd_pg_conn *conn, int64_t deadline_us,
-                 struct preparing *preparing, struct hd_pg_failure *failure)
+static int nearest_begin(struct hd_pg *pg, struct hd_pg_conn *conn, int64_t deadline_us,
+                         struct preparing *preparing, struct hd_pg_failure *failure)
 {
     static const struct hd_pg_params none;
     int err = hd_pg_send_begin(pg, conn, deadline_us, failure);
@@ -112,17 +112,17 @@ static int begin(struct hd_pg *pg, struct hd_pg_conn *conn, int64_t deadline_us,
                          false, &none, HD_PG_NO_TAG, failure);
     if (!err)
         err = hd_pg_send_plain(conn, "CREATE EXTENSION IF NOT EXISTS vector", false, failure);
-    return err ? err : look(pg, conn, deadline_us, preparing->found, failure);
+    return err ? err : nearest_look(pg, conn, deadline_us, preparing->found, failure);
 }
 
-static int prepare(struct hd_pg *pg, struct hd_pg_conn *conn, int64_t deadline_us, void *arg,
-                   struct hd_pg_failure *failure)
+static int nearest_prepare(struct hd_pg *pg, struct hd_pg_conn *conn, int64_t deadline_us,
+                           void *arg, struct hd_pg_failure *failure)
 {
     static const int64_t one_hour_us = 3600000000;
     struct preparing *preparing = arg;
     struct emitter emitter = {conn, failure};
     int64_t patience_us = conn->patience_us;
-    int err = begin(pg, conn, deadline_us, preparing, failure);
+    int err = nearest_begin(pg, conn, deadline_us, preparing, failure);
 
     if (!err && is_possible(preparing->found))
         err = hd_pg_sql_create_nearest(pg->schema, preparing->found->extension, emit, &emitter);
@@ -141,7 +141,7 @@ static int prepare(struct hd_pg *pg, struct hd_pg_conn *conn, int64_t deadline_u
 
 /* ---- state ---- */
 
-static void settle(struct hd_pg *pg, const struct found *found)
+static void nearest_settle(struct hd_pg *pg, const struct found *found)
 {
     (void)pthread_mutex_lock(&pg->lock);
     if (atomic_load(&pg->nearest) == HD_PG_NEAREST_UNKNOWN) {
@@ -160,9 +160,9 @@ bool hd_pg_nearest_is_ready(struct hd_pg *pg)
 
     if (atomic_load(&pg->nearest) != HD_PG_NEAREST_UNKNOWN)
         return atomic_load(&pg->nearest) == HD_PG_NEAREST_READY;
-    err = hd_pg_run(pg, look, &found, &fault);
+    err = hd_pg_run(pg, nearest_look, &found, &fault);
     if (!err && is_possible(&found) && found.bytes <= MAX_REWRITTEN)
-        err = hd_pg_run(pg, prepare, &preparing, &fault);
+        err = hd_pg_run(pg, nearest_prepare, &preparing, &fault);
     if (err == HD_ENOMEM || err == HD_EUNAVAILABLE || err == HD_EBUSY)
         return false; /* the next search tries again */
     if (err) {
@@ -170,7 +170,7 @@ bool hd_pg_nearest_is_ready(struct hd_pg *pg)
                fault.text);
         memset(&found, 0, sizeof(found));
     }
-    settle(pg, &found);
+    nearest_settle(pg, &found);
     return atomic_load(&pg->nearest) == HD_PG_NEAREST_READY;
 }
 
@@ -186,10 +186,10 @@ void hd_pg_nearest_compact(struct hd_pg *pg)
     struct found found = {.bytes = 0};
     struct preparing preparing = {.found = &found, .is_patient = true};
     struct hd_fault fault = {0};
-    int err = hd_pg_run(pg, look, &found, &fault);
+    int err = hd_pg_run(pg, nearest_look, &found, &fault);
 
     if (!err && is_possible(&found) && found.bytes > MAX_REWRITTEN)
-        err = hd_pg_run(pg, prepare, &preparing, &fault);
+        err = hd_pg_run(pg, nearest_prepare, &preparing, &fault);
     if (err)
         hd_log(HD_LOG_INFO, "postgres", "vectors are compared without the extension: %s",
                fault.text);

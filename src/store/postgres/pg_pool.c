@@ -102,8 +102,8 @@ static void leave_place(struct hd_pg *pg)
     pthread_mutex_unlock(&pg->lock);
 }
 
-static int take(struct hd_pg *pg, int64_t deadline_us, struct hd_pg_conn **out,
-                struct hd_pg_failure *failure)
+static int pool_take(struct hd_pg *pg, int64_t deadline_us, struct hd_pg_conn **out,
+                     struct hd_pg_failure *failure)
 {
     struct hd_pg_conn *conn;
     int err = take_place(pg, deadline_us, &conn);
@@ -130,7 +130,7 @@ static int take(struct hd_pg *pg, int64_t deadline_us, struct hd_pg_conn **out,
     return 0;
 }
 
-static void give(struct hd_pg *pg, struct hd_pg_conn *conn, bool is_lost)
+static void pool_give(struct hd_pg *pg, struct hd_pg_conn *conn, bool is_lost)
 {
     if (is_lost || PQstatus(conn->pg) != CONNECTION_OK ||
         PQtransactionStatus(conn->pg) != PQTRANS_IDLE) {
@@ -150,14 +150,14 @@ static int attempt(struct hd_pg *pg, hd_pg_work work, void *arg, int64_t deadlin
                    bool *was_idle, struct hd_pg_failure *failure)
 {
     struct hd_pg_conn *conn = NULL;
-    int err = take(pg, deadline_us, &conn, failure);
+    int err = pool_take(pg, deadline_us, &conn, failure);
 
     *was_idle = false;
     if (err)
         return err;
     err = work(pg, conn, deadline_us, arg, failure);
     *was_idle = err && conn->was_idle;
-    give(pg, conn, err && failure->is_lost);
+    pool_give(pg, conn, err && failure->is_lost);
     return err;
 }
 
@@ -165,9 +165,10 @@ static int attempt(struct hd_pg *pg, hd_pg_work work, void *arg, int64_t deadlin
 static void use_plain(struct hd_pg *pg)
 {
     if (!atomic_exchange(&pg->is_plain, true))
-        hd_log(HD_LOG_INFO, "postgres",
-               "%s: prepared statements do not survive here (a connection pooler?), doing without",
-               pg->where);
+        hd_log(
+            HD_LOG_INFO, "postgres",
+            "%s: prepared statements are lost here (a connection pooler?), continuing without them",
+            pg->where);
 }
 
 /* Sleeps before the next attempt; false when it would begin too late. */
@@ -233,6 +234,6 @@ int hd_pg_run(struct hd_pg *pg, hd_pg_work work, void *arg, struct hd_fault *fau
         if (!recover(pg, &failure, was_idle, tries, deadline_us))
             return report(pg, err, &answer, fault);
         if (tries == 0 && failure.is_lost)
-            hd_log(HD_LOG_INFO, "postgres", "%s: %s; trying again", pg->where, failure.text);
+            hd_log(HD_LOG_INFO, "postgres", "%s: %s; retrying", pg->where, failure.text);
     }
 }

@@ -20,7 +20,7 @@ struct found {
     int64_t version;
 };
 
-static int64_t read_int(const PGresult *res, int column)
+static int64_t schema_read_int(const PGresult *res, int column)
 {
     uint64_t value = 0;
 
@@ -40,7 +40,7 @@ static int take_version(PGresult *res, struct found *found, struct hd_pg_failure
 {
     if (!res || PQntuples(res) != 1 || PQgetisnull(res, 0, 0) || PQgetlength(res, 0, 0) != 8)
         return hd_pg_fail(failure, HD_ECORRUPT, "the table schema_version has no version in it");
-    found->version = read_int(res, 0);
+    found->version = schema_read_int(res, 0);
     return 0;
 }
 
@@ -63,8 +63,8 @@ static int read_version(struct hd_pg *pg, struct hd_pg_conn *conn, struct found 
 }
 
 /* The first read: no transaction, no lock. A missing table is version 0. */
-static int look(struct hd_pg *pg, struct hd_pg_conn *conn, int64_t deadline_us, void *arg,
-                struct hd_pg_failure *failure)
+static int schema_look(struct hd_pg *pg, struct hd_pg_conn *conn, int64_t deadline_us, void *arg,
+                       struct hd_pg_failure *failure)
 {
     struct found *found = arg;
     int err = read_version(pg, conn, found, failure);
@@ -205,14 +205,15 @@ static int migrate(struct hd_pg *pg, struct hd_pg_conn *conn, int64_t deadline_u
 int hd_pg_schema_open(struct hd_pg *pg, struct hd_fault *fault)
 {
     struct found found = {0};
-    int err = hd_pg_run(pg, look, &found, fault);
+    int err = hd_pg_run(pg, schema_look, &found, fault);
 
     if (!err && found.version < HD_SCHEMA_VERSION)
         err = hd_pg_run(pg, migrate, &found, fault);
     if (!err && found.version > HD_SCHEMA_VERSION)
-        err = hd_fault_set(fault, HD_EVERSION,
-                           "PostgreSQL at %s: schema \"%s\" has version %lld, this program knows "
-                           "versions up to %d",
-                           pg->where, pg->schema, (long long)found.version, HD_SCHEMA_VERSION);
+        err =
+            hd_fault_set(fault, HD_EVERSION,
+                         "PostgreSQL at %s: schema \"%s\" has version %lld, this program supports "
+                         "versions up to %d",
+                         pg->where, pg->schema, (long long)found.version, HD_SCHEMA_VERSION);
     return err;
 }

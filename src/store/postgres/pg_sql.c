@@ -12,9 +12,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-static void say(struct hd_pg_sql *sql, const char *fmt, ...) HD_PRINTF(2, 3);
+static void sql_append(struct hd_pg_sql *sql, const char *fmt, ...) HD_PRINTF(2, 3);
 
-static void say(struct hd_pg_sql *sql, const char *fmt, ...)
+static void sql_append(struct hd_pg_sql *sql, const char *fmt, ...)
 {
     va_list args;
     int len;
@@ -27,7 +27,7 @@ static void say(struct hd_pg_sql *sql, const char *fmt, ...)
     sql->len += strlen(sql->text + sql->len);
 }
 
-static void start(struct hd_pg_sql *sql)
+static void sql_start(struct hd_pg_sql *sql)
 {
     sql->len = 0;
     sql->text[0] = '\0';
@@ -40,20 +40,20 @@ static const char *type_of(const struct hd_column *column)
 
 static void say_table(struct hd_pg_sql *sql, const char *schema, const struct hd_table *table)
 {
-    say(sql, "\"%s\".\"%s\"", schema, table->name);
+    sql_append(sql, "\"%s\".\"%s\"", schema, table->name);
 }
 
 /* "a", "b", "c": the first `count` columns. */
 static void say_columns(struct hd_pg_sql *sql, const struct hd_table *table, unsigned count)
 {
     for (unsigned i = 0; i < count; i++)
-        say(sql, "%s\"%s\"", i ? ", " : "", table->columns[i].name);
+        sql_append(sql, "%s\"%s\"", i ? ", " : "", table->columns[i].name);
 }
 
 static void say_param(struct hd_pg_sql *sql, const struct hd_column *column, unsigned number,
                       const char *suffix)
 {
-    say(sql, "$%u::%s%s", number, type_of(column), suffix);
+    sql_append(sql, "$%u::%s%s", number, type_of(column), suffix);
 }
 
 /* ---- writing ---- */
@@ -61,34 +61,34 @@ static void say_param(struct hd_pg_sql *sql, const struct hd_column *column, uns
 static void say_on_conflict(struct hd_pg_sql *sql, const struct hd_table *table,
                             enum hd_op_kind kind)
 {
-    say(sql, " ON CONFLICT (");
+    sql_append(sql, " ON CONFLICT (");
     say_columns(sql, table, table->key_count);
     if (kind == HD_OP_PUT_NEW || table->key_count == table->column_count) {
-        say(sql, ") DO NOTHING");
+        sql_append(sql, ") DO NOTHING");
         return;
     }
-    say(sql, ") DO UPDATE SET ");
+    sql_append(sql, ") DO UPDATE SET ");
     for (unsigned i = table->key_count; i < table->column_count; i++) {
         const char *name = table->columns[i].name;
 
-        say(sql, "%s\"%s\" = excluded.\"%s\"", i > table->key_count ? ", " : "", name, name);
+        sql_append(sql, "%s\"%s\" = excluded.\"%s\"", i > table->key_count ? ", " : "", name, name);
     }
 }
 
 void hd_pg_sql_insert(struct hd_pg_sql *sql, const char *schema, const struct hd_table *table,
                       enum hd_op_kind kind, bool is_many)
 {
-    start(sql);
-    say(sql, "INSERT INTO ");
+    sql_start(sql);
+    sql_append(sql, "INSERT INTO ");
     say_table(sql, schema, table);
-    say(sql, " (");
+    sql_append(sql, " (");
     say_columns(sql, table, table->column_count);
-    say(sql, is_many ? ") SELECT * FROM unnest(" : ") VALUES (");
+    sql_append(sql, is_many ? ") SELECT * FROM unnest(" : ") VALUES (");
     for (unsigned i = 0; i < table->column_count; i++) {
-        say(sql, "%s", i ? ", " : "");
+        sql_append(sql, "%s", i ? ", " : "");
         say_param(sql, &table->columns[i], i + 1, is_many ? "[]" : "");
     }
-    say(sql, ")");
+    sql_append(sql, ")");
     if (kind != HD_OP_ADD)
         say_on_conflict(sql, table, kind);
 }
@@ -97,7 +97,7 @@ void hd_pg_sql_insert(struct hd_pg_sql *sql, const char *schema, const struct hd
 static void say_key(struct hd_pg_sql *sql, const struct hd_table *table, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
-        say(sql, "%s\"%s\" = ", i ? " AND " : "", table->columns[i].name);
+        sql_append(sql, "%s\"%s\" = ", i ? " AND " : "", table->columns[i].name);
         say_param(sql, &table->columns[i], i + 1, "");
     }
 }
@@ -107,19 +107,19 @@ void hd_pg_sql_delete(struct hd_pg_sql *sql, const char *schema, const struct hd
 {
     unsigned last = key_count - 1;
 
-    start(sql);
-    say(sql, "DELETE FROM ");
+    sql_start(sql);
+    sql_append(sql, "DELETE FROM ");
     say_table(sql, schema, table);
-    say(sql, " WHERE ");
+    sql_append(sql, " WHERE ");
     if (!is_many) {
         say_key(sql, table, key_count);
         return;
     }
     /* ANY over the last column keeps the plan an index scan, which a join does not guarantee. */
     say_key(sql, table, last);
-    say(sql, "%s\"%s\" = ANY (", last ? " AND " : "", table->columns[last].name);
+    sql_append(sql, "%s\"%s\" = ANY (", last ? " AND " : "", table->columns[last].name);
     say_param(sql, &table->columns[last], key_count, "[]");
-    say(sql, ")");
+    sql_append(sql, ")");
 }
 
 /* unnest($1…) AS w ("key"…, expected, set0, set1): the expectations of many rows, as a table. */
@@ -128,20 +128,20 @@ static void say_wanted(struct hd_pg_sql *sql, const struct hd_op *op)
     const struct hd_table *table = &hd_tables[op->table];
     unsigned param = 0;
 
-    say(sql, "unnest(");
+    sql_append(sql, "unnest(");
     for (; param < table->key_count; param++) {
         say_param(sql, &table->columns[param], param + 1, "[]");
-        say(sql, ", ");
+        sql_append(sql, ", ");
     }
-    say(sql, "$%u::bigint[]", ++param);
+    sql_append(sql, "$%u::bigint[]", ++param);
     for (unsigned i = 0; i < op->set_count; i++)
-        say(sql, ", $%u::bigint[]", ++param);
-    say(sql, ") AS w (");
+        sql_append(sql, ", $%u::bigint[]", ++param);
+    sql_append(sql, ") AS w (");
     say_columns(sql, table, table->key_count);
-    say(sql, ", expected");
+    sql_append(sql, ", expected");
     for (unsigned i = 0; i < op->set_count; i++)
-        say(sql, ", set%u", i);
-    say(sql, ")");
+        sql_append(sql, ", set%u", i);
+    sql_append(sql, ")");
 }
 
 static void say_expect_one(struct hd_pg_sql *sql, const struct hd_op *op)
@@ -150,11 +150,11 @@ static void say_expect_one(struct hd_pg_sql *sql, const struct hd_op *op)
     unsigned param = table->key_count + 1;
 
     for (unsigned i = 0; i < op->set_count; i++)
-        say(sql, "%s\"%s\" = $%u::bigint", i ? ", " : " SET ",
-            table->columns[op->set_column + i].name, param + 1 + i);
-    say(sql, " WHERE ");
+        sql_append(sql, "%s\"%s\" = $%u::bigint", i ? ", " : " SET ",
+                   table->columns[op->set_column + i].name, param + 1 + i);
+    sql_append(sql, " WHERE ");
     say_key(sql, table, table->key_count);
-    say(sql, " AND t.\"%s\" = $%u::bigint", table->columns[op->column].name, param);
+    sql_append(sql, " AND t.\"%s\" = $%u::bigint", table->columns[op->column].name, param);
 }
 
 static void say_expect_many(struct hd_pg_sql *sql, const struct hd_op *op)
@@ -162,13 +162,13 @@ static void say_expect_many(struct hd_pg_sql *sql, const struct hd_op *op)
     const struct hd_table *table = &hd_tables[op->table];
 
     for (unsigned i = 0; i < op->set_count; i++)
-        say(sql, "%s\"%s\" = w.set%u", i ? ", " : " SET ", table->columns[op->set_column + i].name,
-            i);
-    say(sql, op->set_count ? " FROM " : ", ");
+        sql_append(sql, "%s\"%s\" = w.set%u", i ? ", " : " SET ",
+                   table->columns[op->set_column + i].name, i);
+    sql_append(sql, op->set_count ? " FROM " : ", ");
     say_wanted(sql, op);
-    say(sql, " WHERE t.\"%s\" = w.expected", table->columns[op->column].name);
+    sql_append(sql, " WHERE t.\"%s\" = w.expected", table->columns[op->column].name);
     for (unsigned i = 0; i < table->key_count; i++)
-        say(sql, " AND t.\"%s\" = w.\"%s\"", table->columns[i].name, table->columns[i].name);
+        sql_append(sql, " AND t.\"%s\" = w.\"%s\"", table->columns[i].name, table->columns[i].name);
 }
 
 /*
@@ -179,51 +179,51 @@ static void say_expect_many(struct hd_pg_sql *sql, const struct hd_op *op)
 void hd_pg_sql_expect(struct hd_pg_sql *sql, const char *schema, const struct hd_op *op,
                       bool is_many)
 {
-    start(sql);
-    say(sql, "WITH hit AS (");
-    say(sql, op->set_count ? "UPDATE " : "SELECT 1 FROM ");
+    sql_start(sql);
+    sql_append(sql, "WITH hit AS (");
+    sql_append(sql, op->set_count ? "UPDATE " : "SELECT 1 FROM ");
     say_table(sql, schema, &hd_tables[op->table]);
-    say(sql, " AS t");
+    sql_append(sql, " AS t");
     if (is_many)
         say_expect_many(sql, op);
     else
         say_expect_one(sql, op);
-    say(sql, "%s) SELECT 1 / ", op->set_count ? " RETURNING 1" : " FOR NO KEY UPDATE OF t");
+    sql_append(sql, "%s) SELECT 1 / ", op->set_count ? " RETURNING 1" : " FOR NO KEY UPDATE OF t");
     if (is_many)
-        say(sql, "(count(*) = cardinality($1))::int FROM hit");
+        sql_append(sql, "(count(*) = cardinality($1))::int FROM hit");
     else
-        say(sql, "count(*) FROM hit");
+        sql_append(sql, "count(*) FROM hit");
 }
 
 /* ("a", "b") IN (SELECT * FROM unnest($1, $2)): a key of several columns in the arrays. */
 static void say_keys_in(struct hd_pg_sql *sql, const struct hd_table *table)
 {
-    say(sql, "(");
+    sql_append(sql, "(");
     say_columns(sql, table, table->key_count);
-    say(sql, ") IN (SELECT * FROM unnest(");
+    sql_append(sql, ") IN (SELECT * FROM unnest(");
     for (unsigned i = 0; i < table->key_count; i++) {
-        say(sql, "%s", i ? ", " : "");
+        sql_append(sql, "%s", i ? ", " : "");
         say_param(sql, &table->columns[i], i + 1, "[]");
     }
-    say(sql, "))");
+    sql_append(sql, "))");
 }
 
 void hd_pg_sql_lock(struct hd_pg_sql *sql, const char *schema, const struct hd_table *table)
 {
-    start(sql);
-    say(sql, "SELECT 1 FROM ");
+    sql_start(sql);
+    sql_append(sql, "SELECT 1 FROM ");
     say_table(sql, schema, table);
-    say(sql, " WHERE ");
+    sql_append(sql, " WHERE ");
     if (table->key_count == 1) {
-        say(sql, "\"%s\" = ANY (", table->columns[0].name);
+        sql_append(sql, "\"%s\" = ANY (", table->columns[0].name);
         say_param(sql, &table->columns[0], 1, "[]");
-        say(sql, ")");
+        sql_append(sql, ")");
     } else {
         say_keys_in(sql, table);
     }
-    say(sql, " ORDER BY ");
+    sql_append(sql, " ORDER BY ");
     say_columns(sql, table, table->key_count);
-    say(sql, " FOR NO KEY UPDATE");
+    sql_append(sql, " FOR NO KEY UPDATE");
 }
 
 /* ---- reading ---- */
@@ -240,29 +240,30 @@ static void say_bound(struct hd_pg_sql *sql, const struct hd_query *query, unsig
 {
     const struct hd_column *column = order_column(query, position);
 
-    say(sql, " AND \"%s\" %s ", column->name, op);
+    sql_append(sql, " AND \"%s\" %s ", column->name, op);
     say_param(sql, column, ++*param, "");
 }
 
 /* Row comparison, so that one condition matches the index order. */
 static void say_after(struct hd_pg_sql *sql, const struct hd_query *query, unsigned *param)
 {
-    say(sql, " AND (");
+    sql_append(sql, " AND (");
     for (unsigned i = 0; i < query->after_count; i++)
-        say(sql, "%s\"%s\"", i ? ", " : "", order_column(query, query->prefix_count + i)->name);
-    say(sql, query->is_reverse ? ") < (" : ") > (");
+        sql_append(sql, "%s\"%s\"", i ? ", " : "",
+                   order_column(query, query->prefix_count + i)->name);
+    sql_append(sql, query->is_reverse ? ") < (" : ") > (");
     for (unsigned i = 0; i < query->after_count; i++) {
-        say(sql, "%s", i ? ", " : "");
+        sql_append(sql, "%s", i ? ", " : "");
         say_param(sql, order_column(query, query->prefix_count + i), ++*param, "");
     }
-    say(sql, ")");
+    sql_append(sql, ")");
 }
 
 static void say_order(struct hd_pg_sql *sql, const struct hd_query *query)
 {
     for (unsigned i = query->prefix_count; i < hd_query_order_count(query); i++) {
-        say(sql, "%s\"%s\"%s", i > query->prefix_count ? ", " : " ORDER BY ",
-            order_column(query, i)->name, query->is_reverse ? " DESC" : "");
+        sql_append(sql, "%s\"%s\"%s", i > query->prefix_count ? ", " : " ORDER BY ",
+                   order_column(query, i)->name, query->is_reverse ? " DESC" : "");
     }
 }
 
@@ -276,10 +277,10 @@ static void say_select_list(struct hd_pg_sql *sql, const struct hd_query *query)
     const struct hd_table *table = &hd_tables[query->table];
 
     if (query->is_count)
-        say(sql, "count(*)");
+        sql_append(sql, "count(*)");
     for (unsigned i = 0; !query->is_count && i < table->column_count; i++) {
         if (hd_pg_is_selected(query, i))
-            say(sql, "%s\"%s\"", i ? ", " : "", table->columns[i].name);
+            sql_append(sql, "%s\"%s\"", i ? ", " : "", table->columns[i].name);
     }
 }
 
@@ -300,22 +301,22 @@ static void say_index_condition(struct hd_pg_sql *sql, const struct hd_table *ta
     const struct hd_column *first = &table->columns[index->columns[0]];
 
     if (index->is_partial)
-        say(sql, "%s \"%s\" > \"%s\"", before, table->columns[index->greater].name,
-            table->columns[index->lesser].name);
+        sql_append(sql, "%s \"%s\" > \"%s\"", before, table->columns[index->greater].name,
+                   table->columns[index->lesser].name);
     else if (first->nullable)
-        say(sql, "%s \"%s\" IS NOT NULL", before, first->name);
+        sql_append(sql, "%s \"%s\" IS NOT NULL", before, first->name);
 }
 
 void hd_pg_sql_select(struct hd_pg_sql *sql, const char *schema, const struct hd_query *query)
 {
     unsigned param = 0;
 
-    start(sql);
-    say(sql, "SELECT ");
+    sql_start(sql);
+    sql_append(sql, "SELECT ");
     say_select_list(sql, query);
-    say(sql, " FROM ");
+    sql_append(sql, " FROM ");
     say_table(sql, schema, &hd_tables[query->table]);
-    say(sql, " WHERE true");
+    sql_append(sql, " WHERE true");
     if (query->index != HD_PRIMARY)
         say_index_condition(sql, &hd_tables[query->table],
                             &hd_tables[query->table].indexes[query->index], " AND");
@@ -326,9 +327,9 @@ void hd_pg_sql_select(struct hd_pg_sql *sql, const char *schema, const struct hd
         say_order(sql, query);
     /* "The latest" is the most frequent query; a literal gives it the best plan. */
     if (query->limit == 1)
-        say(sql, " LIMIT 1");
+        sql_append(sql, " LIMIT 1");
     else if (query->limit)
-        say(sql, " LIMIT $%u::bigint", param + 1);
+        sql_append(sql, " LIMIT $%u::bigint", param + 1);
 }
 
 /* ---- nearest vectors, with the extension "vector" ---- */
@@ -344,21 +345,22 @@ void hd_pg_sql_nearest(struct hd_pg_sql *sql, const char *schema, const char *ex
     unsigned param = 0;
     struct hd_pg_sql bounds;
 
-    start(&bounds);
+    sql_start(&bounds);
     say_bounds(&bounds, query, &param);
-    start(sql);
-    say(sql, "SELECT ");
+    sql_start(sql);
+    sql_append(sql, "SELECT ");
     say_select_list(sql, query);
-    say(sql, " FROM ");
+    sql_append(sql, " FROM ");
     say_table(sql, schema, table);
-    say(sql, ", (SELECT (\"%s\".vectors_of($%u::bytea, $%u::bigint))[1] AS asked OFFSET 0) AS a",
-        schema, param + 1, param + 2);
-    say(sql, " WHERE \"%s\" = $%u::bigint%s", table->columns[HD_VECTORS_DIMS].name, param + 2,
-        bounds.text);
-    say(sql,
-        " ORDER BY (SELECT min(one OPERATOR(\"%s\".<#>) asked) FROM unnest(meaning) AS one)"
-        " NULLS FIRST LIMIT $%u::bigint",
-        extension, param + 3);
+    sql_append(sql,
+               ", (SELECT (\"%s\".vectors_of($%u::bytea, $%u::bigint))[1] AS asked OFFSET 0) AS a",
+               schema, param + 1, param + 2);
+    sql_append(sql, " WHERE \"%s\" = $%u::bigint%s", table->columns[HD_VECTORS_DIMS].name,
+               param + 2, bounds.text);
+    sql_append(sql,
+               " ORDER BY (SELECT min(one OPERATOR(\"%s\".<#>) asked) FROM unnest(meaning) AS one)"
+               " NULLS FIRST LIMIT $%u::bigint",
+               extension, param + 3);
 }
 
 /*
@@ -368,7 +370,8 @@ void hd_pg_sql_nearest(struct hd_pg_sql *sql, const char *schema, const char *ex
  */
 static void say_vectors_of(struct hd_pg_sql *sql, const char *schema, const char *extension)
 {
-    say(sql,
+    sql_append(
+        sql,
         "CREATE OR REPLACE FUNCTION \"%s\".vectors_of(data bytea, dims bigint)"
         " RETURNS \"%s\".vector[] LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE"
         " SET search_path = pg_catalog, pg_temp AS $$"
@@ -376,7 +379,8 @@ static void say_vectors_of(struct hd_pg_sql *sql, const char *schema, const char
         " CASE WHEN bool_and(v IS NOT NULL) THEN array_agg(v ORDER BY t) END FROM (SELECT t,"
         " CASE WHEN bool_and(x IS NOT NULL) THEN array_agg(x ORDER BY n)::\"%s\".vector END AS v",
         schema, extension, HD_PG_MAX_DIMS, extension);
-    say(sql, " FROM (SELECT n, n / dims AS t, CASE WHEN e < 255 THEN ((1 - 2 * s)::float8 *"
+    sql_append(
+        sql, " FROM (SELECT n, n / dims AS t, CASE WHEN e < 255 THEN ((1 - 2 * s)::float8 *"
              " (CASE e WHEN 0 THEN m ELSE m + 8388608 END) * power(2::float8, greatest(e, 1) - 150)"
              ")::real END AS x"
              " FROM (SELECT n, get_byte(d, 4 * n + 3) >> 7 AS s,"
@@ -394,20 +398,20 @@ int hd_pg_sql_create_nearest(const char *schema, const char *extension, hd_pg_em
     struct hd_pg_sql sql;
     int err;
 
-    start(&sql);
+    sql_start(&sql);
     say_vectors_of(&sql, schema, extension);
     err = emit(arg, sql.text);
     if (err)
         return err;
-    start(&sql);
-    say(&sql, "ALTER TABLE ");
+    sql_start(&sql);
+    sql_append(&sql, "ALTER TABLE ");
     say_table(&sql, schema, table);
-    say(&sql,
-        " ADD COLUMN meaning \"%s\".vector[]"
-        " GENERATED ALWAYS AS (\"%s\".vectors_of(\"%s\", \"%s\")) STORED,"
-        " ALTER COLUMN meaning SET STORAGE EXTERNAL",
-        extension, schema, table->columns[HD_VECTORS_DATA].name,
-        table->columns[HD_VECTORS_DIMS].name);
+    sql_append(&sql,
+               " ADD COLUMN meaning \"%s\".vector[]"
+               " GENERATED ALWAYS AS (\"%s\".vectors_of(\"%s\", \"%s\")) STORED,"
+               " ALTER COLUMN meaning SET STORAGE EXTERNAL",
+               extension, schema, table->columns[HD_VECTORS_DATA].name,
+               table->columns[HD_VECTORS_DIMS].name);
     return emit(arg, sql.text);
 }
 
@@ -416,18 +420,18 @@ int hd_pg_sql_create_nearest(const char *schema, const char *extension, hd_pg_em
 static void say_create_table(struct hd_pg_sql *sql, const char *schema,
                              const struct hd_table *table)
 {
-    say(sql, "CREATE TABLE ");
+    sql_append(sql, "CREATE TABLE ");
     say_table(sql, schema, table);
-    say(sql, " (");
+    sql_append(sql, " (");
     for (unsigned i = 0; i < table->column_count; i++) {
         const struct hd_column *column = &table->columns[i];
 
-        say(sql, "\"%s\" %s%s, ", column->name, type_of(column),
-            column->nullable ? "" : " NOT NULL");
+        sql_append(sql, "\"%s\" %s%s, ", column->name, type_of(column),
+                   column->nullable ? "" : " NOT NULL");
     }
-    say(sql, "PRIMARY KEY (");
+    sql_append(sql, "PRIMARY KEY (");
     say_columns(sql, table, table->key_count);
-    say(sql, "))");
+    sql_append(sql, "))");
 }
 
 /* Blobs are already compressed if that saves space: the server need not try. */
@@ -435,12 +439,12 @@ static bool say_storage(struct hd_pg_sql *sql, const char *schema, const struct 
 {
     unsigned blobs = 0;
 
-    say(sql, "ALTER TABLE ");
+    sql_append(sql, "ALTER TABLE ");
     say_table(sql, schema, table);
     for (unsigned i = 0; i < table->column_count; i++) {
         if (table->columns[i].type == HD_COL_BLOB)
-            say(sql, "%s ALTER COLUMN \"%s\" SET STORAGE EXTERNAL", blobs++ ? "," : "",
-                table->columns[i].name);
+            sql_append(sql, "%s ALTER COLUMN \"%s\" SET STORAGE EXTERNAL", blobs++ ? "," : "",
+                       table->columns[i].name);
     }
     return blobs > 0;
 }
@@ -448,11 +452,11 @@ static bool say_storage(struct hd_pg_sql *sql, const char *schema, const struct 
 static void say_create_index(struct hd_pg_sql *sql, const char *schema,
                              const struct hd_table *table, const struct hd_index *index)
 {
-    say(sql, "CREATE INDEX \"%s\" ON ", index->name);
+    sql_append(sql, "CREATE INDEX \"%s\" ON ", index->name);
     say_table(sql, schema, table);
     for (unsigned i = 0; i < index->column_count; i++)
-        say(sql, "%s\"%s\"", i ? ", " : " (", table->columns[index->columns[i]].name);
-    say(sql, ")");
+        sql_append(sql, "%s\"%s\"", i ? ", " : " (", table->columns[index->columns[i]].name);
+    sql_append(sql, ")");
     say_index_condition(sql, table, index, " WHERE");
 }
 
@@ -462,18 +466,19 @@ static void say_create_index(struct hd_pg_sql *sql, const char *schema,
  */
 static void say_readable(struct hd_pg_sql *sql, const char *schema)
 {
-    say(sql,
-        "CREATE FUNCTION \"%s\".readable(bytes bytea) RETURNS text"
-        " LANGUAGE plpgsql IMMUTABLE STRICT AS $$"
-        "BEGIN RETURN pg_catalog.convert_from(bytes, 'UTF8');"
-        " EXCEPTION WHEN others THEN RETURN pg_catalog.encode(bytes, 'escape'); END$$",
-        schema);
+    sql_append(sql,
+               "CREATE FUNCTION \"%s\".readable(bytes bytea) RETURNS text"
+               " LANGUAGE plpgsql IMMUTABLE STRICT AS $$"
+               "BEGIN RETURN pg_catalog.convert_from(bytes, 'UTF8');"
+               " EXCEPTION WHEN others THEN RETURN pg_catalog.encode(bytes, 'escape'); END$$",
+               schema);
 }
 
 static void say_readable_column(struct hd_pg_sql *sql, const char *schema,
                                 const struct hd_column *column, const char *between)
 {
-    say(sql, "%s\"%s\".readable(\"%s\") AS \"%s\"", between, schema, column->name, column->name);
+    sql_append(sql, "%s\"%s\".readable(\"%s\") AS \"%s\"", between, schema, column->name,
+               column->name);
 }
 
 /* The two halves of a stored thread key, `principal:thread_id`. */
@@ -482,7 +487,8 @@ static void say_thread_key(struct hd_pg_sql *sql, const char *schema,
 {
     const char *name = column->name;
 
-    say(sql,
+    sql_append(
+        sql,
         "\"%s\".readable(substring(\"%s\" FROM 1 FOR greatest(position('\\x3a'::bytea IN \"%s\") - "
         "1, 0))) AS principal,"
         " \"%s\".readable(substring(\"%s\" FROM position('\\x3a'::bytea IN \"%s\") + 1)) AS \"%s\"",
@@ -492,21 +498,21 @@ static void say_thread_key(struct hd_pg_sql *sql, const char *schema,
 /* Microseconds as a time, or null. */
 static void say_time(struct hd_pg_sql *sql, const struct hd_column *column, const char *between)
 {
-    say(sql,
-        "%sCASE WHEN \"%s\" BETWEEN 0 AND 253402300799999999"
-        " THEN to_timestamp(\"%s\" / 1000000.0) END AS \"%s\"",
-        between, column->name, column->name, column->name);
+    sql_append(sql,
+               "%sCASE WHEN \"%s\" BETWEEN 0 AND 253402300799999999"
+               " THEN to_timestamp(\"%s\" / 1000000.0) END AS \"%s\"",
+               between, column->name, column->name, column->name);
 }
 
 static void say_thread_list(struct hd_pg_sql *sql, const char *schema)
 {
     const struct hd_table *table = &hd_tables[HD_THREADS];
 
-    say(sql, "CREATE VIEW \"%s\".thread_list AS SELECT ", schema);
+    sql_append(sql, "CREATE VIEW \"%s\".thread_list AS SELECT ", schema);
     say_thread_key(sql, schema, &table->columns[HD_THREADS_ID]);
     say_time(sql, &table->columns[HD_THREADS_CREATED], ", ");
     say_time(sql, &table->columns[HD_THREADS_UPDATED], ", ");
-    say(sql, " FROM ");
+    sql_append(sql, " FROM ");
     say_table(sql, schema, table);
 }
 
@@ -514,13 +520,13 @@ static void say_checkpoint_list(struct hd_pg_sql *sql, const char *schema)
 {
     const struct hd_table *table = &hd_tables[HD_CHECKPOINTS];
 
-    say(sql, "CREATE VIEW \"%s\".checkpoint_list AS SELECT ", schema);
+    sql_append(sql, "CREATE VIEW \"%s\".checkpoint_list AS SELECT ", schema);
     say_thread_key(sql, schema, &table->columns[HD_CHECKPOINTS_THREAD]);
     for (unsigned i = HD_CHECKPOINTS_NS; i < table->column_count; i++) {
         if (table->columns[i].type == HD_COL_TEXT)
             say_readable_column(sql, schema, &table->columns[i], ", ");
     }
-    say(sql, " FROM ");
+    sql_append(sql, " FROM ");
     say_table(sql, schema, table);
 }
 
@@ -536,7 +542,7 @@ static bool is_time(const struct hd_column *column)
 static void say_table_list(struct hd_pg_sql *sql, const char *schema, const struct hd_table *table,
                            const char *name)
 {
-    say(sql, "CREATE VIEW \"%s\".%s AS SELECT ", schema, name);
+    sql_append(sql, "CREATE VIEW \"%s\".%s AS SELECT ", schema, name);
     for (unsigned i = 0; i < table->column_count; i++) {
         const struct hd_column *column = &table->columns[i];
         const char *between = i ? ", " : "";
@@ -546,9 +552,9 @@ static void say_table_list(struct hd_pg_sql *sql, const char *schema, const stru
         else if (is_time(column))
             say_time(sql, column, between);
         else if (column->type == HD_COL_INT)
-            say(sql, "%s\"%s\"", between, column->name);
+            sql_append(sql, "%s\"%s\"", between, column->name);
     }
-    say(sql, " FROM ");
+    sql_append(sql, " FROM ");
     say_table(sql, schema, table);
 }
 
@@ -586,7 +592,7 @@ static int create_indexes(struct hd_pg_sql *sql, const char *schema, const struc
     for (unsigned i = 0; !err && i < table->index_count; i++) {
         if (table->indexes[i].since != version)
             continue;
-        start(sql);
+        sql_start(sql);
         say_create_index(sql, schema, table, &table->indexes[i]);
         err = emit(arg, sql->text);
     }
@@ -598,10 +604,10 @@ static int create_table(struct hd_pg_sql *sql, const char *schema, const struct 
 {
     int err;
 
-    start(sql);
+    sql_start(sql);
     say_create_table(sql, schema, table);
     err = emit(arg, sql->text);
-    start(sql);
+    sql_start(sql);
     if (!err && say_storage(sql, schema, table))
         err = emit(arg, sql->text);
     return err ? err : create_indexes(sql, schema, table, 0, emit, arg);
@@ -631,7 +637,7 @@ int hd_pg_sql_create(const char *schema, int version, hd_pg_emit emit, void *arg
     for (unsigned i = 0; !err && i < HD_COUNT(others); i++) {
         if (others[i].since != version)
             continue;
-        start(&sql);
+        sql_start(&sql);
         others[i].say(&sql, schema);
         err = emit(arg, sql.text);
     }

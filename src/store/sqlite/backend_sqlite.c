@@ -391,7 +391,7 @@ static int check_integrity(struct hd_sqlite_conn *conn, struct hd_fault *fault)
 
         if (!found || strcmp(found, "ok") != 0)
             err = hd_fault_set(fault, HD_ECORRUPT, "%s: %.100s", hd_sqlite_name(conn),
-                               found ? found : "the check gave no answer");
+                               found ? found : "the check returned no result");
     }
     sqlite3_finalize(stmt);
     return err;

@@ -151,7 +151,7 @@ int hd_sqlite_query_int(struct hd_sqlite_conn *conn, const char *sql, int64_t *o
     if (step == SQLITE_ROW)
         *out = sqlite3_column_int64(stmt, 0);
     else if (step == SQLITE_DONE)
-        err = hd_fault_set(fault, HD_ECORRUPT, "%s: no answer to %s", hd_sqlite_name(conn), sql);
+        err = hd_fault_set(fault, HD_ECORRUPT, "%s: no result for %s", hd_sqlite_name(conn), sql);
     else
         err = hd_sqlite_fail(conn, "reading the schema", fault);
     sqlite3_finalize(stmt);

@@ -94,7 +94,7 @@ static int check_directory(const char *path, struct hd_fault *fault)
                            errno == EACCES ? "its directory may not be entered"
                                            : "its directory does not exist");
     if (!S_ISDIR(st.st_mode))
-        return refuse_path(fault, HD_ENOTFOUND, path, "what should be its directory is a file");
+        return refuse_path(fault, HD_ENOTFOUND, path, "its parent is a file, not a directory");
     /* Also checked for an existing file: SQLite keeps its log beside it. */
     if (faccessat(AT_FDCWD, directory, W_OK | X_OK, AT_EACCESS) != 0)
         return refuse_path(fault, HD_EACCESS, path, "its directory is not writable");
@@ -116,7 +116,7 @@ static int check_path(const char *path, bool *exists, struct hd_fault *fault)
         return refuse_path(fault, HD_EINVAL, path, "is not a regular file");
     if (faccessat(AT_FDCWD, path, R_OK | W_OK, AT_EACCESS) != 0)
         return refuse_path(fault, HD_EACCESS, path,
-                           "the file is read-only or belongs to somebody else");
+                           "the file is read-only or belongs to another user");
     return check_directory(realpath(path, resolved) ? resolved : path, fault);
 }
 
@@ -145,9 +145,10 @@ static int identify(struct hd_sqlite_conn *conn, int *out, struct hd_fault *faul
         return hd_fault_set(fault, HD_EINVAL, "%s: is a SQLite database of another application",
                             hd_sqlite_name(conn));
     if (version > HD_SCHEMA_VERSION)
-        return hd_fault_set(fault, HD_EVERSION,
-                            "%s: has schema version %lld, this library knows up to %d: upgrade it",
-                            hd_sqlite_name(conn), (long long)version, HD_SCHEMA_VERSION);
+        return hd_fault_set(
+            fault, HD_EVERSION,
+            "%s: has schema version %lld, this library supports up to %d: upgrade it",
+            hd_sqlite_name(conn), (long long)version, HD_SCHEMA_VERSION);
     if (version < 1)
         return hd_fault_set(fault, HD_ECORRUPT, "%s: its schema version is missing",
                             hd_sqlite_name(conn));
@@ -155,7 +156,7 @@ static int identify(struct hd_sqlite_conn *conn, int *out, struct hd_fault *faul
     return 0;
 }
 
-static int look_at(struct hd_sqlite_conn *conn, int *version, struct hd_fault *fault)
+static int path_inspect(struct hd_sqlite_conn *conn, int *version, struct hd_fault *fault)
 {
     int err = hd_sqlite_run(conn, HD_SQLITE_BEGIN, fault);
 
@@ -209,7 +210,7 @@ static int create_tables(struct hd_sqlite_conn *conn, int version, struct hd_fau
 }
 
 /* Creates all missing objects in an empty file or in one of an older version. */
-static int create(struct hd_sqlite_conn *conn, struct hd_fault *fault)
+static int schema_create(struct hd_sqlite_conn *conn, struct hd_fault *fault)
 {
     int version, err;
 
@@ -272,10 +273,10 @@ static int use_log(struct hd_sqlite_conn *conn, struct hd_fault *fault)
 static int make_ours(struct hd_sqlite_conn *conn, struct hd_fault *fault)
 {
     int version;
-    int err = look_at(conn, &version, fault);
+    int err = path_inspect(conn, &version, fault);
 
     if (!err && version < HD_SCHEMA_VERSION)
-        err = create(conn, fault);
+        err = schema_create(conn, fault);
     return err;
 }
 
@@ -341,7 +342,7 @@ int hd_sqlite_open_file(struct hd_sqlite_conn **out, const char *path, int timeo
         }
         hd_sqlite_conn_close(conn);
     }
-    return refuse_path(fault, HD_EIO, path, "somebody keeps removing the file");
+    return refuse_path(fault, HD_EIO, path, "another process keeps removing the file");
 }
 
 int hd_sqlite_open_memory(struct hd_sqlite_conn **out, int timeout_ms, struct hd_fault *fault)

@@ -15,7 +15,7 @@ struct text {
     int err;
 };
 
-static void add(struct text *text, const char *piece)
+static void sql_add(struct text *text, const char *piece)
 {
     if (!text->err)
         text->err = hd_buf_append(text->buf, piece, strlen(piece));
@@ -25,8 +25,8 @@ static void add(struct text *text, const char *piece)
 static void add_repeated(struct text *text, const char *piece, const char *between, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
-        add(text, i ? between : "");
-        add(text, piece);
+        sql_add(text, i ? between : "");
+        sql_add(text, piece);
     }
 }
 
@@ -35,9 +35,9 @@ static void add_columns(struct text *text, const struct hd_table *table, unsigne
                         unsigned count, const char *tail, const char *between)
 {
     for (unsigned i = 0; i < count; i++) {
-        add(text, i ? between : "");
-        add(text, table->columns[first + i].name);
-        add(text, tail);
+        sql_add(text, i ? between : "");
+        sql_add(text, table->columns[first + i].name);
+        sql_add(text, tail);
     }
 }
 
@@ -47,9 +47,9 @@ static void add_ordering_columns(struct text *text, const struct hd_query *query
     const struct hd_table *table = &hd_tables[query->table];
 
     for (unsigned i = 0; i < count; i++) {
-        add(text, i ? ", " : "");
-        add(text, table->columns[hd_query_order_column(query, first + i)].name);
-        add(text, tail);
+        sql_add(text, i ? ", " : "");
+        sql_add(text, table->columns[hd_query_order_column(query, first + i)].name);
+        sql_add(text, tail);
     }
 }
 
@@ -89,41 +89,41 @@ uint64_t hd_sqlite_op_shape(const struct hd_op *op)
 
 static void add_insert(struct text *text, const struct hd_table *table)
 {
-    add(text, "INSERT INTO ");
-    add(text, table->name);
-    add(text, " VALUES (");
+    sql_add(text, "INSERT INTO ");
+    sql_add(text, table->name);
+    sql_add(text, " VALUES (");
     add_repeated(text, "?", ", ", table->column_count);
-    add(text, ") ON CONFLICT (");
+    sql_add(text, ") ON CONFLICT (");
     add_columns(text, table, 0, table->key_count, "", ", ");
-    add(text, ") DO ");
+    sql_add(text, ") DO ");
 }
 
 static void add_put(struct text *text, const struct hd_table *table)
 {
     add_insert(text, table);
-    add(text, "UPDATE SET ");
+    sql_add(text, "UPDATE SET ");
     for (unsigned i = table->key_count; i < table->column_count; i++) {
-        add(text, i > table->key_count ? ", " : "");
-        add(text, table->columns[i].name);
-        add(text, " = excluded.");
-        add(text, table->columns[i].name);
+        sql_add(text, i > table->key_count ? ", " : "");
+        sql_add(text, table->columns[i].name);
+        sql_add(text, " = excluded.");
+        sql_add(text, table->columns[i].name);
     }
 }
 
 static void add_expect(struct text *text, const struct hd_table *table, const struct hd_op *op)
 {
     if (op->set_count == 0) {
-        add(text, "SELECT 1 FROM ");
-        add(text, table->name);
+        sql_add(text, "SELECT 1 FROM ");
+        sql_add(text, table->name);
     } else {
-        add(text, "UPDATE ");
-        add(text, table->name);
-        add(text, " SET ");
+        sql_add(text, "UPDATE ");
+        sql_add(text, table->name);
+        sql_add(text, " SET ");
         add_columns(text, table, op->set_column, op->set_count, " = ?", ", ");
     }
-    add(text, " WHERE ");
+    sql_add(text, " WHERE ");
     add_columns(text, table, 0, table->key_count, " = ?", " AND ");
-    add(text, " AND ");
+    sql_add(text, " AND ");
     add_columns(text, table, op->column, 1, " = ?", "");
 }
 
@@ -139,12 +139,12 @@ int hd_sqlite_op_sql(struct hd_buf *out, const struct hd_op *op)
     case HD_OP_PUT_NEW:
     case HD_OP_ADD:
         add_insert(&text, table);
-        add(&text, "NOTHING");
+        sql_add(&text, "NOTHING");
         break;
     case HD_OP_DELETE:
-        add(&text, "DELETE FROM ");
-        add(&text, table->name);
-        add(&text, " WHERE ");
+        sql_add(&text, "DELETE FROM ");
+        sql_add(&text, table->name);
+        sql_add(&text, " WHERE ");
         add_columns(&text, table, 0, op->key_count, " = ?", " AND ");
         break;
     case HD_OP_EXPECT:
@@ -187,34 +187,34 @@ static void add_select(struct text *text, const struct hd_query *query)
     const struct hd_table *table = &hd_tables[query->table];
     unsigned wanted = wanted_columns(query);
 
-    add(text, "SELECT ");
+    sql_add(text, "SELECT ");
     if (query->is_count) {
-        add(text, "count(*)");
+        sql_add(text, "count(*)");
         add_repeated(text, ", NULL", "", table->column_count - 1);
     }
     for (unsigned i = 0; !query->is_count && i < table->column_count; i++) {
-        add(text, i ? ", " : "");
-        add(text, wanted >> i & 1 ? table->columns[i].name : "NULL");
+        sql_add(text, i ? ", " : "");
+        sql_add(text, wanted >> i & 1 ? table->columns[i].name : "NULL");
     }
-    add(text, " FROM ");
-    add(text, table->name);
+    sql_add(text, " FROM ");
+    sql_add(text, table->name);
     /*
      * Explicit, because without statistics SQLite may prefer to read a whole wide table and sort
      * it. The key of a table with rowid is its first index.
      */
     if (query->index != HD_PRIMARY) {
-        add(text, " INDEXED BY ");
-        add(text, table->indexes[query->index].name);
+        sql_add(text, " INDEXED BY ");
+        sql_add(text, table->indexes[query->index].name);
     } else if (table->is_wide) {
-        add(text, " INDEXED BY sqlite_autoindex_");
-        add(text, table->name);
-        add(text, "_1");
+        sql_add(text, " INDEXED BY sqlite_autoindex_");
+        sql_add(text, table->name);
+        sql_add(text, "_1");
     }
 }
 
 static void add_bound(struct text *text, const struct hd_query *query, const char *comparison)
 {
-    add(text, " AND ");
+    sql_add(text, " AND ");
     add_ordering_columns(text, query, query->prefix_count, 1, comparison);
 }
 
@@ -226,24 +226,24 @@ static void add_index_condition(struct text *text, const struct hd_table *table,
     const struct hd_column *first = &table->columns[index->columns[0]];
 
     if (index->is_partial) {
-        add(text, before);
-        add(text, table->columns[index->greater].name);
-        add(text, " > ");
-        add(text, table->columns[index->lesser].name);
+        sql_add(text, before);
+        sql_add(text, table->columns[index->greater].name);
+        sql_add(text, " > ");
+        sql_add(text, table->columns[index->lesser].name);
     } else if (first->nullable) {
-        add(text, before);
-        add(text, first->name);
-        add(text, " IS NOT NULL");
+        sql_add(text, before);
+        sql_add(text, first->name);
+        sql_add(text, " IS NOT NULL");
     }
 }
 
 static void add_where(struct text *text, const struct hd_query *query)
 {
-    add(text, " WHERE 1");
+    sql_add(text, " WHERE 1");
     if (query->index != HD_PRIMARY)
         add_index_condition(text, &hd_tables[query->table], query->index, " AND ");
     for (unsigned i = 0; i < query->prefix_count; i++) {
-        add(text, " AND ");
+        sql_add(text, " AND ");
         add_ordering_columns(text, query, i, 1, " = ?");
     }
     if (query->low)
@@ -251,11 +251,11 @@ static void add_where(struct text *text, const struct hd_query *query)
     if (query->high)
         add_bound(text, query, " < ?");
     if (query->after_count) {
-        add(text, " AND (");
+        sql_add(text, " AND (");
         add_ordering_columns(text, query, query->prefix_count, query->after_count, "");
-        add(text, query->is_reverse ? ") < (" : ") > (");
+        sql_add(text, query->is_reverse ? ") < (" : ") > (");
         add_repeated(text, "?", ", ", query->after_count);
-        add(text, ")");
+        sql_add(text, ")");
     }
 }
 
@@ -267,12 +267,12 @@ int hd_sqlite_query_sql(struct hd_buf *out, const struct hd_query *query)
     add_select(&text, query);
     add_where(&text, query);
     if (ordered > 0 && !query->is_count) {
-        add(&text, " ORDER BY ");
+        sql_add(&text, " ORDER BY ");
         add_ordering_columns(&text, query, query->prefix_count, ordered,
                              query->is_reverse ? " DESC" : "");
     }
     if (query->limit)
-        add(&text, " LIMIT ?");
+        sql_add(&text, " LIMIT ?");
     return text.err;
 }
 
@@ -283,10 +283,10 @@ static void add_column_declaration(struct text *text, const struct hd_column *co
     static const char *const types[] = {
         [HD_COL_TEXT] = " TEXT", [HD_COL_INT] = " INTEGER", [HD_COL_BLOB] = " BLOB"};
 
-    add(text, "    ");
-    add(text, column->name);
-    add(text, types[column->type]);
-    add(text, column->nullable ? ",\n" : " NOT NULL,\n");
+    sql_add(text, "    ");
+    sql_add(text, column->name);
+    sql_add(text, types[column->type]);
+    sql_add(text, column->nullable ? ",\n" : " NOT NULL,\n");
 }
 
 static void add_index_declaration(struct text *text, const struct hd_table *table, int number)
@@ -294,32 +294,32 @@ static void add_index_declaration(struct text *text, const struct hd_table *tabl
     const struct hd_query order = {.table = (enum hd_table_id)(table - hd_tables), .index = number};
     const struct hd_index *index = &table->indexes[number];
 
-    add(text, "CREATE INDEX ");
-    add(text, index->name);
-    add(text, " ON ");
-    add(text, table->name);
-    add(text, " (");
+    sql_add(text, "CREATE INDEX ");
+    sql_add(text, index->name);
+    sql_add(text, " ON ");
+    sql_add(text, table->name);
+    sql_add(text, " (");
     add_ordering_columns(text, &order, 0, index->column_count, "");
-    add(text, ")");
+    sql_add(text, ")");
     add_index_condition(text, table, number, " WHERE ");
-    add(text, ";\n");
+    sql_add(text, ";\n");
 }
 
 int hd_sqlite_table_sql(struct hd_buf *out, const struct hd_table *table)
 {
     struct text text = {.buf = out};
 
-    add(&text, "CREATE TABLE ");
-    add(&text, table->name);
-    add(&text, " (\n");
+    sql_add(&text, "CREATE TABLE ");
+    sql_add(&text, table->name);
+    sql_add(&text, " (\n");
     for (unsigned i = 0; i < table->column_count; i++)
         add_column_declaration(&text, &table->columns[i]);
-    add(&text, "    PRIMARY KEY (");
+    sql_add(&text, "    PRIMARY KEY (");
     add_columns(&text, table, 0, table->key_count, "", ", ");
     /*
      * Long rows slow down a tree that is searched by key: those tables store their rows separately.
      */
-    add(&text, table->is_wide ? "));\n" : ")) WITHOUT ROWID;\n");
+    sql_add(&text, table->is_wide ? "));\n" : ")) WITHOUT ROWID;\n");
     for (unsigned i = 0; i < table->index_count; i++)
         add_index_declaration(&text, table, (int)i);
     return text.err;
@@ -342,28 +342,28 @@ static void add_view_column(struct text *text, const struct hd_column *column)
     size_t len = strlen(column->name);
 
     if (column->type == HD_COL_INT && len > 3 && strcmp(column->name + len - 3, "_at") == 0) {
-        add(text, "strftime('%Y-%m-%dT%H:%M:%fZ', ");
-        add(text, column->name);
-        add(text, " / 1e6, 'unixepoch') AS ");
+        sql_add(text, "strftime('%Y-%m-%dT%H:%M:%fZ', ");
+        sql_add(text, column->name);
+        sql_add(text, " / 1e6, 'unixepoch') AS ");
     }
-    add(text, column->name);
+    sql_add(text, column->name);
 }
 
 int hd_sqlite_view_sql(struct hd_buf *out, const struct hd_table *table)
 {
     struct text text = {.buf = out};
 
-    add(&text, "CREATE VIEW heddle_");
-    add(&text, table->name);
-    add(&text, " AS\nSELECT ");
+    sql_add(&text, "CREATE VIEW heddle_");
+    sql_add(&text, table->name);
+    sql_add(&text, " AS\nSELECT ");
     for (unsigned i = 0; i < table->column_count; i++) {
         if (table->columns[i].type == HD_COL_BLOB)
             continue;
-        add(&text, i ? ",\n       " : "");
+        sql_add(&text, i ? ",\n       " : "");
         add_view_column(&text, &table->columns[i]);
     }
-    add(&text, "\nFROM ");
-    add(&text, table->name);
-    add(&text, ";\n");
+    sql_add(&text, "\nFROM ");
+    sql_add(&text, table->name);
+    sql_add(&text, ";\n");
     return text.err;
 }
