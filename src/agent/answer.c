@@ -14,17 +14,17 @@
 /* The key of LangChain's package for Gemini, so that threads are interchangeable. */
 #define SIGNATURES "__gemini_function_call_thought_signatures__"
 
-void hd_answer_init(struct hd_answer *answer)
+void hd_completion_init(struct hd_completion *answer)
 {
-    *answer = (struct hd_answer){0};
-    hd_buf_init(&answer->reasoning, HD_ANSWER_MAX_BYTES);
+    *answer = (struct hd_completion){0};
+    hd_buf_init(&answer->reasoning, HD_COMPLETION_MAX_BYTES);
     hd_buf_init(&answer->model, MAX_NAME);
     hd_buf_init(&answer->finish, MAX_NAME);
     hd_buf_init(&answer->error, (size_t)4 * MAX_ERROR);
     answer->usage.cache_read = answer->usage.cache_creation = answer->usage.reasoning = -1;
 }
 
-void hd_answer_fini(struct hd_answer *answer)
+void hd_completion_fini(struct hd_completion *answer)
 {
     for (size_t i = 0; i < answer->part_count; i++) {
         hd_buf_fini(&answer->parts[i].text);
@@ -42,7 +42,7 @@ void hd_answer_fini(struct hd_answer *answer)
     hd_buf_fini(&answer->model);
     hd_buf_fini(&answer->finish);
     hd_buf_fini(&answer->error);
-    *answer = (struct hd_answer){0};
+    *answer = (struct hd_completion){0};
 }
 
 /* ---- filling ---------------------------------------------------------- */
@@ -54,7 +54,7 @@ static void *grow(void *list, size_t count, size_t *cap, size_t size, int *err)
     void *moved;
 
     *err = HD_ELIMIT;
-    if (count >= HD_ANSWER_MAX_PARTS)
+    if (count >= HD_COMPLETION_MAX_PARTS)
         return NULL;
     *err = 0;
     if (list && count < *cap)
@@ -68,12 +68,12 @@ static void *grow(void *list, size_t count, size_t *cap, size_t size, int *err)
 }
 
 /* The part for text of this sort. */
-static int part_for(struct hd_answer *answer, bool is_thinking, bool is_redacted,
-                    struct hd_answer_part **out)
+static int part_for(struct hd_completion *answer, bool is_thinking, bool is_redacted,
+                    struct hd_completion_part **out)
 {
-    struct hd_answer_part *last =
+    struct hd_completion_part *last =
         answer->part_count ? &answer->parts[answer->part_count - 1] : NULL;
-    struct hd_answer_part *list;
+    struct hd_completion_part *list;
     int err;
 
     /* Consecutive texts are one: a response without thinking has one part. */
@@ -87,26 +87,26 @@ static int part_for(struct hd_answer *answer, bool is_thinking, bool is_redacted
         return err;
     answer->parts = list;
     last = &list[answer->part_count++];
-    *last = (struct hd_answer_part){.is_thinking = is_thinking, .is_redacted = is_redacted};
-    hd_buf_init(&last->text, HD_ANSWER_MAX_BYTES);
-    hd_buf_init(&last->signature, HD_ANSWER_MAX_BYTES);
+    *last = (struct hd_completion_part){.is_thinking = is_thinking, .is_redacted = is_redacted};
+    hd_buf_init(&last->text, HD_COMPLETION_MAX_BYTES);
+    hd_buf_init(&last->signature, HD_COMPLETION_MAX_BYTES);
     *out = last;
     return 0;
 }
 
 /* One limit applies to the whole response. */
-static int append(struct hd_answer *answer, struct hd_buf *to, struct hd_slice text)
+static int append(struct hd_completion *answer, struct hd_buf *to, struct hd_slice text)
 {
-    if (text.len > HD_ANSWER_MAX_BYTES - answer->size)
+    if (text.len > HD_COMPLETION_MAX_BYTES - answer->size)
         return HD_ELIMIT;
     answer->size += text.len;
     return hd_buf_append_slice(to, text);
 }
 
-static int add_text(struct hd_answer *answer, struct hd_slice text, bool is_thinking,
+static int add_text(struct hd_completion *answer, struct hd_slice text, bool is_thinking,
                     bool is_redacted)
 {
-    struct hd_answer_part *part;
+    struct hd_completion_part *part;
     int err;
 
     answer->has_begun = true;
@@ -116,40 +116,40 @@ static int add_text(struct hd_answer *answer, struct hd_slice text, bool is_thin
     return err ? err : append(answer, &part->text, text);
 }
 
-int hd_answer_text(struct hd_answer *answer, struct hd_slice text)
+int hd_completion_text(struct hd_completion *answer, struct hd_slice text)
 {
     return add_text(answer, text, false, false);
 }
 
-int hd_answer_thinking(struct hd_answer *answer, struct hd_slice text, bool is_redacted)
+int hd_completion_thinking(struct hd_completion *answer, struct hd_slice text, bool is_redacted)
 {
     return add_text(answer, text, true, is_redacted);
 }
 
-int hd_answer_signature(struct hd_answer *answer, struct hd_slice signature)
+int hd_completion_signature(struct hd_completion *answer, struct hd_slice signature)
 {
-    struct hd_answer_part *part;
+    struct hd_completion_part *part;
     int err = part_for(answer, true, false, &part);
 
     return err ? err : append(answer, &part->signature, signature);
 }
 
-void hd_answer_end_part(struct hd_answer *answer)
+void hd_completion_end_part(struct hd_completion *answer)
 {
     if (answer->part_count)
         answer->parts[answer->part_count - 1].is_ended = true;
 }
 
-int hd_answer_reasoning(struct hd_answer *answer, struct hd_slice text)
+int hd_completion_reasoning(struct hd_completion *answer, struct hd_slice text)
 {
     answer->has_begun = true;
     return append(answer, &answer->reasoning, text);
 }
 
-static struct hd_answer_call *find_call(const struct hd_answer *answer, int64_t index,
-                                        struct hd_slice id)
+static struct hd_completion_call *find_call(const struct hd_completion *answer, int64_t index,
+                                            struct hd_slice id)
 {
-    struct hd_answer_call *last =
+    struct hd_completion_call *last =
         answer->call_count ? &answer->calls[answer->call_count - 1] : NULL;
 
     for (size_t i = 0; i < answer->call_count && index >= 0; i++) {
@@ -162,7 +162,7 @@ static struct hd_answer_call *find_call(const struct hd_answer *answer, int64_t 
 }
 
 /* Without a provider's id it gets one: results are matched by it. */
-static int name_call(struct hd_answer_call *call, struct hd_slice id)
+static int name_call(struct hd_completion_call *call, struct hd_slice id)
 {
     char uuid[HD_UUID_SIZE];
 
@@ -172,10 +172,10 @@ static int name_call(struct hd_answer_call *call, struct hd_slice id)
     return hd_buf_printf(&call->id, "call_%s", uuid);
 }
 
-static int add_call(struct hd_answer *answer, int64_t index, struct hd_slice id,
-                    struct hd_answer_call **out)
+static int add_call(struct hd_completion *answer, int64_t index, struct hd_slice id,
+                    struct hd_completion_call **out)
 {
-    struct hd_answer_call *call, *list;
+    struct hd_completion_call *call, *list;
     int err;
 
     list = grow(answer->calls, answer->call_count, &answer->call_cap, sizeof(*list), &err);
@@ -183,19 +183,19 @@ static int add_call(struct hd_answer *answer, int64_t index, struct hd_slice id,
         return err;
     answer->calls = list;
     call = &list[answer->call_count++];
-    *call = (struct hd_answer_call){.index = index};
+    *call = (struct hd_completion_call){.index = index};
     hd_buf_init(&call->id, MAX_NAME);
     hd_buf_init(&call->name, MAX_NAME);
-    hd_buf_init(&call->args, HD_ANSWER_MAX_BYTES);
-    hd_buf_init(&call->signature, HD_ANSWER_MAX_BYTES);
+    hd_buf_init(&call->args, HD_COMPLETION_MAX_BYTES);
+    hd_buf_init(&call->signature, HD_COMPLETION_MAX_BYTES);
     *out = call;
     return name_call(call, id);
 }
 
-int hd_answer_call(struct hd_answer *answer, int64_t index, struct hd_slice id,
-                   struct hd_slice name, struct hd_slice args)
+int hd_completion_call(struct hd_completion *answer, int64_t index, struct hd_slice id,
+                       struct hd_slice name, struct hd_slice args)
 {
-    struct hd_answer_call *call = find_call(answer, index, id);
+    struct hd_completion_call *call = find_call(answer, index, id);
     int err = 0;
 
     answer->has_begun = true;
@@ -206,12 +206,12 @@ int hd_answer_call(struct hd_answer *answer, int64_t index, struct hd_slice id,
     return err ? err : append(answer, &call->args, args);
 }
 
-int hd_answer_sign_call(struct hd_answer *answer, struct hd_slice signature)
+int hd_completion_sign_call(struct hd_completion *answer, struct hd_slice signature)
 {
     return append(answer, &answer->calls[answer->call_count - 1].signature, signature);
 }
 
-int hd_answer_set(struct hd_buf *what, struct hd_slice text)
+int hd_completion_set(struct hd_buf *what, struct hd_slice text)
 {
     hd_buf_reset(what);
     if (text.len > MAX_NAME)
@@ -219,7 +219,7 @@ int hd_answer_set(struct hd_buf *what, struct hd_slice text)
     return hd_buf_append_slice(what, text);
 }
 
-int hd_answer_fail(struct hd_answer *answer, const char *type, const char *fmt, ...)
+int hd_completion_fail(struct hd_completion *answer, const char *type, const char *fmt, ...)
 {
     char text[MAX_ERROR + 1];
     va_list args;
@@ -238,7 +238,7 @@ int hd_answer_fail(struct hd_answer *answer, const char *type, const char *fmt, 
     return HD_EINVAL;
 }
 
-bool hd_answer_is_empty(const struct hd_answer *answer)
+bool hd_completion_is_empty(const struct hd_completion *answer)
 {
     for (size_t i = 0; i < answer->part_count; i++) {
         if (!answer->parts[i].is_thinking && answer->parts[i].text.len > 0)
@@ -249,8 +249,8 @@ bool hd_answer_is_empty(const struct hd_answer *answer)
 
 /* ---- reading JSON ----------------------------------------------------- */
 
-int hd_answer_read(struct hd_answer *answer, struct hd_slice text,
-                   int (*read)(struct hd_answer *answer, hd_json_val root))
+int hd_completion_read(struct hd_completion *answer, struct hd_slice text,
+                       int (*read)(struct hd_completion *answer, hd_json_val root))
 {
     struct hd_fault fault = {0};
     struct hd_json json;
@@ -259,13 +259,14 @@ int hd_answer_read(struct hd_answer *answer, struct hd_slice text,
     if (err == HD_ENOMEM)
         return err;
     if (err)
-        return hd_answer_fail(answer, "APIResponseValidationError",
-                              "the model's server sent something that is not JSON: %s", fault.text);
+        return hd_completion_fail(answer, "APIResponseValidationError",
+                                  "the model's server sent something that is not JSON: %s",
+                                  fault.text);
     if (hd_json_is_object(hd_json_root(&json)))
         err = read(answer, hd_json_root(&json));
     else
-        err = hd_answer_fail(answer, "APIResponseValidationError",
-                             "the model's server sent JSON that is not an object");
+        err = hd_completion_fail(answer, "APIResponseValidationError",
+                                 "the model's server sent JSON that is not an object");
     hd_json_fini(&json);
     return err;
 }
@@ -285,7 +286,7 @@ struct hd_slice hd_text_of(hd_json_val object, const char *key)
     return hd_json_string(hd_json_get(object, hd_slice_cstr(key)));
 }
 
-int hd_answer_check_error(struct hd_answer *answer, hd_json_val root)
+int hd_completion_check_error(struct hd_completion *answer, hd_json_val root)
 {
     hd_json_val error = hd_json_get(root, HD_S("error"));
     struct hd_slice text = hd_json_string(error), type = {"", 0};
@@ -298,15 +299,16 @@ int hd_answer_check_error(struct hd_answer *answer, hd_json_val root)
     }
     if (text.len == 0)
         text = HD_S("no reason was given");
-    return hd_answer_fail(answer, "APIError", "the model's server ended the answer: %.*s%s%.*s%s",
-                          (int)(text.len < 1500 ? text.len : 1500), text.ptr, type.len ? " (" : "",
-                          (int)(type.len < 100 ? type.len : 100), type.ptr, type.len ? ")" : "");
+    return hd_completion_fail(
+        answer, "APIError", "the model's server ended the answer: %.*s%s%.*s%s",
+        (int)(text.len < 1500 ? text.len : 1500), text.ptr, type.len ? " (" : "",
+        (int)(type.len < 100 ? type.len : 100), type.ptr, type.len ? ")" : "");
 }
 
 /* ---- pieces ----------------------------------------------------------- */
 
 /* Whether it has more than plain text: then contents are lists of blocks. */
-static bool has_blocks(const struct hd_answer *answer)
+static bool has_blocks(const struct hd_completion *answer)
 {
     for (size_t i = 0; i < answer->part_count; i++) {
         if (answer->parts[i].is_thinking)
@@ -316,7 +318,7 @@ static bool has_blocks(const struct hd_answer *answer)
 }
 
 /* `index` SIZE_MAX: a block of the whole message, without an index. */
-static struct hd_val *make_block(const struct hd_answer_part *part, struct hd_slice text,
+static struct hd_val *make_block(const struct hd_completion_part *part, struct hd_slice text,
                                  struct hd_slice signature, size_t index)
 {
     struct hd_val *block = hd_val_object();
@@ -341,13 +343,13 @@ static struct hd_slice rest(const struct hd_buf *buf, size_t told)
 }
 
 /* has_more: there is content not yet emitted. */
-static struct hd_val *new_content(struct hd_answer *answer, bool *has_more)
+static struct hd_val *new_content(struct hd_completion *answer, bool *has_more)
 {
     struct hd_val *list = has_blocks(answer) ? hd_val_list() : NULL, *text = hd_val_cstr("");
     bool is_list = list != NULL;
 
     for (size_t i = 0; i < answer->part_count; i++) {
-        struct hd_answer_part *part = &answer->parts[i];
+        struct hd_completion_part *part = &answer->parts[i];
         struct hd_slice more = rest(&part->text, part->told);
         struct hd_slice signature = rest(&part->signature, part->signature_told);
 
@@ -374,7 +376,7 @@ static struct hd_val *text_or_null(struct hd_slice text)
     return text.len > 0 ? hd_val_string(text) : hd_val_null();
 }
 
-static struct hd_val *call_piece(struct hd_answer_call *call, size_t index)
+static struct hd_val *call_piece(struct hd_completion_call *call, size_t index)
 {
     struct hd_val *piece = hd_val_object();
     bool is_first = !call->is_told;
@@ -390,7 +392,7 @@ static struct hd_val *call_piece(struct hd_answer_call *call, size_t index)
     return hd_val_with(piece, HD_S("type"), hd_val_cstr("tool_call_chunk"));
 }
 
-static struct hd_val *make_call(const struct hd_answer_call *call, struct hd_val *args)
+static struct hd_val *make_call(const struct hd_completion_call *call, struct hd_val *args)
 {
     struct hd_val *made = hd_val_object();
 
@@ -401,7 +403,7 @@ static struct hd_val *make_call(const struct hd_answer_call *call, struct hd_val
 }
 
 /* HD_EINVAL: not a JSON object. */
-static int read_args(const struct hd_answer_call *call, struct hd_val **out)
+static int read_args(const struct hd_completion_call *call, struct hd_val **out)
 {
     struct hd_slice text = hd_buf_slice(&call->args);
     int err;
@@ -419,12 +421,12 @@ static int read_args(const struct hd_answer_call *call, struct hd_val **out)
 }
 
 /* The pieces of calls and, for calls that begin here, the calls as far as received. */
-static int new_calls(struct hd_answer *answer, struct hd_val **chunk, bool *has_more)
+static int new_calls(struct hd_completion *answer, struct hd_val **chunk, bool *has_more)
 {
     struct hd_val *pieces = hd_val_list(), *calls = hd_val_list();
 
     for (size_t i = 0; i < answer->call_count; i++) {
-        struct hd_answer_call *call = &answer->calls[i];
+        struct hd_completion_call *call = &answer->calls[i];
         struct hd_val *args = NULL;
 
         if (call->is_told && call->told == call->args.len)
@@ -449,7 +451,7 @@ static int new_calls(struct hd_answer *answer, struct hd_val **chunk, bool *has_
     return *chunk ? 0 : HD_ENOMEM;
 }
 
-int hd_answer_piece(struct hd_answer *answer, const char *id, struct hd_val **out)
+int hd_completion_piece(struct hd_completion *answer, const char *id, struct hd_val **out)
 {
     bool has_more = false;
     struct hd_val *chunk = hd_val_message("AIMessageChunk", new_content(answer, &has_more), id);
@@ -492,7 +494,7 @@ static struct hd_val *make_usage(const struct hd_usage *usage)
     return hd_val_with(val, HD_S("output_token_details"), out);
 }
 
-static struct hd_val *make_metadata(const struct hd_answer *answer, const char *provider)
+static struct hd_val *make_metadata(const struct hd_completion *answer, const char *provider)
 {
     struct hd_val *val = hd_val_object();
 
@@ -504,13 +506,13 @@ static struct hd_val *make_metadata(const struct hd_answer *answer, const char *
 }
 
 /* Signatures of calls, by id; NULL with *err 0: none. */
-static struct hd_val *make_signatures(const struct hd_answer *answer, int *err)
+static struct hd_val *make_signatures(const struct hd_completion *answer, int *err)
 {
     struct hd_val *val = NULL;
 
     *err = 0;
     for (size_t i = 0; i < answer->call_count && !*err; i++) {
-        const struct hd_answer_call *call = &answer->calls[i];
+        const struct hd_completion_call *call = &answer->calls[i];
 
         if (call->signature.len == 0)
             continue;
@@ -521,7 +523,7 @@ static struct hd_val *make_signatures(const struct hd_answer *answer, int *err)
     return val;
 }
 
-static struct hd_val *with_metadata(struct hd_val *message, const struct hd_answer *answer,
+static struct hd_val *with_metadata(struct hd_val *message, const struct hd_completion *answer,
                                     const char *provider)
 {
     message = hd_val_with(message, HD_S("response_metadata"), make_metadata(answer, provider));
@@ -530,7 +532,8 @@ static struct hd_val *with_metadata(struct hd_val *message, const struct hd_answ
     return message;
 }
 
-struct hd_val *hd_answer_last(const struct hd_answer *answer, const char *provider, const char *id)
+struct hd_val *hd_completion_last(const struct hd_completion *answer, const char *provider,
+                                  const char *id)
 {
     struct hd_val *content = has_blocks(answer) ? hd_val_list() : hd_val_cstr("");
     struct hd_val *chunk = hd_val_message("AIMessageChunk", content, id);
@@ -544,7 +547,7 @@ struct hd_val *hd_answer_last(const struct hd_answer *answer, const char *provid
     return hd_val_with(chunk, HD_S("chunk_position"), hd_val_cstr("last"));
 }
 
-static struct hd_val *whole_content(const struct hd_answer *answer)
+static struct hd_val *whole_content(const struct hd_completion *answer)
 {
     struct hd_val *list;
 
@@ -553,7 +556,7 @@ static struct hd_val *whole_content(const struct hd_answer *answer)
                                                 : hd_slice("", 0));
     list = hd_val_list();
     for (size_t i = 0; i < answer->part_count; i++) {
-        const struct hd_answer_part *part = &answer->parts[i];
+        const struct hd_completion_part *part = &answer->parts[i];
 
         list = hd_val_append(list, make_block(part, hd_buf_slice(&part->text),
                                               hd_buf_slice(&part->signature), SIZE_MAX));
@@ -561,7 +564,7 @@ static struct hd_val *whole_content(const struct hd_answer *answer)
     return list;
 }
 
-static struct hd_val *invalid_call(const struct hd_answer_call *call)
+static struct hd_val *invalid_call(const struct hd_completion_call *call)
 {
     struct hd_val *made = hd_val_object();
     const char *error = call->name.len ? "the arguments are not a JSON object" : "it has no name";
@@ -573,12 +576,12 @@ static struct hd_val *invalid_call(const struct hd_answer_call *call)
     return hd_val_with(made, HD_S("type"), hd_val_cstr("invalid_tool_call"));
 }
 
-static struct hd_val *with_calls(struct hd_val *message, const struct hd_answer *answer)
+static struct hd_val *with_calls(struct hd_val *message, const struct hd_completion *answer)
 {
     struct hd_val *valid = hd_val_list(), *invalid = hd_val_list();
 
     for (size_t i = 0; i < answer->call_count; i++) {
-        const struct hd_answer_call *call = &answer->calls[i];
+        const struct hd_completion_call *call = &answer->calls[i];
         struct hd_val *args = NULL;
         int err = read_args(call, &args);
 
@@ -600,15 +603,15 @@ static struct hd_val *with_calls(struct hd_val *message, const struct hd_answer 
     return message;
 }
 
-int hd_answer_partial(struct hd_answer *answer, const char *provider, const char *id,
-                      struct hd_val **out)
+int hd_completion_partial(struct hd_completion *answer, const char *provider, const char *id,
+                          struct hd_val **out)
 {
     struct hd_val *message, *metadata;
     struct hd_buf text;
-    int err = hd_answer_set(&answer->finish, HD_S("stopped"));
+    int err = hd_completion_set(&answer->finish, HD_S("stopped"));
 
     *out = NULL;
-    hd_buf_init(&text, HD_ANSWER_MAX_BYTES);
+    hd_buf_init(&text, HD_COMPLETION_MAX_BYTES);
     for (size_t i = 0; !err && i < answer->part_count; i++) {
         if (!answer->parts[i].is_thinking)
             err = hd_buf_append_slice(&text, hd_buf_slice(&answer->parts[i].text));
@@ -623,8 +626,8 @@ int hd_answer_partial(struct hd_answer *answer, const char *provider, const char
     return err;
 }
 
-struct hd_val *hd_answer_message(const struct hd_answer *answer, const char *provider,
-                                 const char *id)
+struct hd_val *hd_completion_message(const struct hd_completion *answer, const char *provider,
+                                     const char *id)
 {
     struct hd_val *message = hd_val_message("ai", whole_content(answer), id);
     struct hd_val *extra = hd_val_object(), *signatures;

@@ -23,7 +23,7 @@
 
 /* ---- the run's list --------------------------------------------------- */
 
-static bool is_held(const struct hd_exchange *exchange)
+static bool is_held(const struct hd_agent_exchange *exchange)
 {
     return exchange->run && exchange->run->is_held;
 }
@@ -31,17 +31,17 @@ static bool is_held(const struct hd_exchange *exchange)
 /* Delivers data that was read already; reads no more while the run is held. */
 static void on_hold(struct hd_run *run)
 {
-    for (struct hd_exchange *exchange = run->exchanges; exchange; exchange = exchange->next) {
+    for (struct hd_agent_exchange *exchange = run->exchanges; exchange; exchange = exchange->next) {
         if (!exchange->is_given || !exchange->request)
             continue;
         if (run->is_held)
-            hd_http_pause(exchange->request);
+            hd_client_pause(exchange->request);
         else
-            hd_http_resume(exchange->request);
+            hd_client_resume(exchange->request);
     }
 }
 
-static void join_run(struct hd_exchange *exchange)
+static void join_run(struct hd_agent_exchange *exchange)
 {
     struct hd_run *run = exchange->run;
 
@@ -55,7 +55,7 @@ static void join_run(struct hd_exchange *exchange)
     run->exchanges = exchange;
 }
 
-static void leave_run(struct hd_exchange *exchange)
+static void leave_run(struct hd_agent_exchange *exchange)
 {
     if (!exchange->link)
         return;
@@ -67,7 +67,7 @@ static void leave_run(struct hd_exchange *exchange)
 
 /* ---- ending ----------------------------------------------------------- */
 
-static void free_exchange(struct hd_exchange *exchange)
+static void free_exchange(struct hd_agent_exchange *exchange)
 {
     hd_buf_fini(&exchange->kept);
     hd_buf_fini(&exchange->text);
@@ -80,7 +80,7 @@ static void on_timer_closed(uv_handle_t *handle)
     free_exchange(handle->data);
 }
 
-static void drop(struct hd_exchange *exchange)
+static void drop(struct hd_agent_exchange *exchange)
 {
     leave_run(exchange);
     if (exchange->has_timer)
@@ -90,13 +90,13 @@ static void drop(struct hd_exchange *exchange)
 }
 
 /* Around callbacks: one that cancels the exchange may use it until it returns. */
-static void begin_call(struct hd_exchange *exchange)
+static void begin_call(struct hd_agent_exchange *exchange)
 {
     exchange->calling++;
 }
 
 /* Whether it still exists. */
-static bool end_call(struct hd_exchange *exchange)
+static bool end_call(struct hd_agent_exchange *exchange)
 {
     if (--exchange->calling > 0 || !exchange->is_cancelled)
         return !exchange->is_cancelled;
@@ -104,10 +104,10 @@ static bool end_call(struct hd_exchange *exchange)
     return false;
 }
 
-static void end(struct hd_exchange *exchange, const struct hd_reply *reply)
+static void end(struct hd_agent_exchange *exchange, const struct hd_reply *reply)
 {
     leave_run(exchange);
-    hd_exchange_record(exchange, reply);
+    hd_agent_exchange_record(exchange, reply);
     begin_call(exchange);
     if (exchange->what.on_done)
         exchange->what.on_done(exchange->what.ctx, reply);
@@ -115,14 +115,14 @@ static void end(struct hd_exchange *exchange, const struct hd_reply *reply)
     end_call(exchange);
 }
 
-void hd_exchange_cancel(struct hd_exchange *exchange)
+void hd_agent_exchange_cancel(struct hd_agent_exchange *exchange)
 {
     if (exchange->is_cancelled)
         return;
     exchange->is_cancelled = true;
     leave_run(exchange);
     if (exchange->request)
-        hd_http_cancel(exchange->request);
+        hd_client_cancel(exchange->request);
     exchange->request = NULL;
     if (exchange->calling == 0)
         drop(exchange);
@@ -130,7 +130,7 @@ void hd_exchange_cancel(struct hd_exchange *exchange)
 
 /* ---- tries ------------------------------------------------------------ */
 
-static int64_t elapsed_ms(const struct hd_exchange *exchange)
+static int64_t elapsed_ms(const struct hd_agent_exchange *exchange)
 {
     return (hd_clock_monotonic_us() - exchange->began_us) / 1000;
 }
@@ -147,21 +147,22 @@ static int64_t backoff_ms(int tries)
     return ms / 2 + (int64_t)(dice % (uint32_t)(ms / 2 + 1));
 }
 
-static bool is_passing_status(const struct hd_exchange *exchange, long status)
+static bool is_passing_status(const struct hd_agent_exchange *exchange, long status)
 {
     if (status == 409)
         return exchange->what.peer && strcmp(exchange->what.peer, "model") == 0;
     return status == 408 || status == 429 || (status >= 500 && status != 501);
 }
 
-static bool is_passing_failure(enum hd_http_failure failure)
+static bool is_passing_failure(enum hd_client_failure failure)
 {
-    return failure == HD_HTTP_RESOLVE || failure == HD_HTTP_CONNECT ||
-           failure == HD_HTTP_CONNECT_TIME || failure == HD_HTTP_CLOSED;
+    return failure == HD_CLIENT_RESOLVE || failure == HD_CLIENT_CONNECT ||
+           failure == HD_CLIENT_CONNECT_TIME || failure == HD_CLIENT_CLOSED;
 }
 
 /* The delay before a retry; -1: no more retries, or no time left. */
-static int64_t next_try_ms(const struct hd_exchange *exchange, const struct hd_response *response)
+static int64_t next_try_ms(const struct hd_agent_exchange *exchange,
+                           const struct hd_client_response *response)
 {
     int64_t ms = -1, limit = exchange->what.timeout_ms;
     bool is_passing = response->failure ? is_passing_failure(response->failure)
@@ -176,13 +177,15 @@ static int64_t next_try_ms(const struct hd_exchange *exchange, const struct hd_r
     return limit > 0 && elapsed_ms(exchange) + ms >= limit ? -1 : ms;
 }
 
-static bool is_redirect(const struct hd_exchange *exchange, const struct hd_response *response)
+static bool is_redirect(const struct hd_agent_exchange *exchange,
+                        const struct hd_client_response *response)
 {
     return exchange->what.is_direct && response->status > 300 && response->status < 400 &&
            hd_header_find(response->headers, "location").ptr != NULL;
 }
 
-static struct hd_reply reply_of(struct hd_exchange *exchange, const struct hd_response *response)
+static struct hd_reply reply_of(struct hd_agent_exchange *exchange,
+                                const struct hd_client_response *response)
 {
     return (struct hd_reply){.status = response->status,
                              .headers = response->headers,
@@ -192,9 +195,9 @@ static struct hd_reply reply_of(struct hd_exchange *exchange, const struct hd_re
 
 /* ---- responses -------------------------------------------------------- */
 
-static bool on_head(void *ctx, const struct hd_response *response)
+static bool on_head(void *ctx, const struct hd_client_response *response)
 {
-    struct hd_exchange *exchange = ctx;
+    struct hd_agent_exchange *exchange = ctx;
     struct hd_reply head = reply_of(exchange, response);
     bool is_given;
 
@@ -207,21 +210,21 @@ static bool on_head(void *ctx, const struct hd_response *response)
     is_given = exchange->what.on_head(exchange->what.ctx, &head);
     exchange->is_given = is_given;
     if (end_call(exchange) && is_given && is_held(exchange))
-        hd_http_pause(exchange->request);
+        hd_client_pause(exchange->request);
     return is_given;
 }
 
 static void on_data(void *ctx, struct hd_slice data)
 {
-    struct hd_exchange *exchange = ctx;
+    struct hd_agent_exchange *exchange = ctx;
 
-    hd_exchange_keep(exchange, data);
+    hd_agent_exchange_keep(exchange, data);
     begin_call(exchange);
     exchange->what.on_data(exchange->what.ctx, data);
     end_call(exchange);
 }
 
-static int start_timer(struct hd_exchange *exchange, uv_timer_cb fn, int64_t ms)
+static int start_timer(struct hd_agent_exchange *exchange, uv_timer_cb fn, int64_t ms)
 {
     if (!exchange->has_timer && uv_timer_init(exchange->engine->uv, &exchange->timer))
         return HD_EIO;
@@ -230,13 +233,13 @@ static int start_timer(struct hd_exchange *exchange, uv_timer_cb fn, int64_t ms)
     return uv_timer_start(&exchange->timer, fn, (uint64_t)ms, 0) ? HD_EIO : 0;
 }
 
-static int try_it(struct hd_exchange *exchange);
+static int try_it(struct hd_agent_exchange *exchange);
 
 /*
  * Follows a redirect to another path of the same server, such as one with a trailing slash: the
  * credentials stay with that server. The method must stay the same if it changes something.
  */
-static bool follow(struct hd_exchange *exchange, const struct hd_response *response)
+static bool follow(struct hd_agent_exchange *exchange, const struct hd_client_response *response)
 {
     bool is_kept = response->status == 307 || response->status == 308;
     const char *url;
@@ -258,19 +261,20 @@ static bool follow(struct hd_exchange *exchange, const struct hd_response *respo
 
 static void on_again(uv_timer_t *timer)
 {
-    struct hd_exchange *exchange = timer->data;
-    const struct hd_response response = {.failure = HD_HTTP_OTHER, .error = "out of memory"};
+    struct hd_agent_exchange *exchange = timer->data;
+    const struct hd_client_response response = {.failure = HD_CLIENT_OTHER,
+                                                .error = "out of memory"};
     struct hd_reply reply = {.tries = exchange->tries};
 
     if (try_it(exchange) == 0)
         return;
-    reply.error = hd_exchange_error(exchange, &response);
+    reply.error = hd_agent_exchange_error(exchange, &response);
     end(exchange, &reply);
 }
 
-static void on_response(void *ctx, const struct hd_response *response)
+static void on_response(void *ctx, const struct hd_client_response *response)
 {
-    struct hd_exchange *exchange = ctx;
+    struct hd_agent_exchange *exchange = ctx;
     struct hd_reply reply = reply_of(exchange, response);
 
     exchange->request = NULL;
@@ -282,29 +286,30 @@ static void on_response(void *ctx, const struct hd_response *response)
     if (exchange->wait_ms >= 0 && start_timer(exchange, on_again, exchange->wait_ms) == 0)
         return;
     if (response->failure || exchange->is_redirected)
-        reply.error = hd_exchange_error(exchange, response);
-    reply.is_timeout = response->failure == HD_HTTP_TIMEOUT || response->failure == HD_HTTP_IDLE ||
-                       response->failure == HD_HTTP_CONNECT_TIME;
+        reply.error = hd_agent_exchange_error(exchange, response);
+    reply.is_timeout = response->failure == HD_CLIENT_TIMEOUT ||
+                       response->failure == HD_CLIENT_IDLE ||
+                       response->failure == HD_CLIENT_CONNECT_TIME;
     reply.is_cut = response->failure && response->has_head;
     end(exchange, &reply);
 }
 
-static int try_it(struct hd_exchange *exchange)
+static int try_it(struct hd_agent_exchange *exchange)
 {
-    const struct hd_exchange_what *what = &exchange->what;
-    struct hd_http *http = hd_engine_http(exchange->engine);
-    struct hd_http_what sent = {.method = what->method,
-                                .url = what->url,
-                                .headers = what->headers,
-                                .header_count = what->header_count,
-                                .body = what->body,
-                                .is_final = what->is_direct,
-                                .is_trusted = what->is_trusted,
-                                .idle_ms = what->idle_ms,
-                                .max_body = what->max_body,
-                                .max_given = exchange->max_given,
-                                .on_head = on_head,
-                                .on_data = on_data};
+    const struct hd_agent_exchange_options *what = &exchange->what;
+    struct hd_client *http = hd_engine_http(exchange->engine);
+    struct hd_client_options sent = {.method = what->method,
+                                     .url = what->url,
+                                     .headers = what->headers,
+                                     .header_count = what->header_count,
+                                     .body = what->body,
+                                     .is_final = what->is_direct,
+                                     .is_trusted = what->is_trusted,
+                                     .idle_ms = what->idle_ms,
+                                     .max_body = what->max_body,
+                                     .max_given = exchange->max_given,
+                                     .on_head = on_head,
+                                     .on_data = on_data};
 
     if (!http)
         return HD_ENOMEM;
@@ -316,14 +321,14 @@ static int try_it(struct hd_exchange *exchange)
         if (sent.timeout_ms < 1)
             sent.timeout_ms = 1;
     }
-    return hd_http_send(http, &sent, on_response, exchange, &exchange->request);
+    return hd_client_send(http, &sent, on_response, exchange, &exchange->request);
 }
 
 /* ---- from a recording ------------------------------------------------- */
 
 static void on_replay(uv_timer_t *timer)
 {
-    struct hd_exchange *exchange = timer->data;
+    struct hd_agent_exchange *exchange = timer->data;
     const struct hd_record_answer *answer = exchange->replay;
     struct hd_reply reply = {.error = answer->error,
                              .is_timeout = answer->is_timeout,
@@ -357,9 +362,9 @@ static int copy_text(struct hd_arena *arena, const char **text)
     return err;
 }
 
-static int copy_headers(struct hd_exchange *exchange)
+static int copy_headers(struct hd_agent_exchange *exchange)
 {
-    struct hd_exchange_what *what = &exchange->what;
+    struct hd_agent_exchange_options *what = &exchange->what;
     const char **lines = hd_arena_calloc(&exchange->arena, what->header_count + 1, sizeof(*lines));
     int err = lines ? 0 : HD_ENOMEM;
 
@@ -371,21 +376,21 @@ static int copy_headers(struct hd_exchange *exchange)
     return err;
 }
 
-static int copy_secrets(struct hd_exchange *exchange)
+static int copy_secrets(struct hd_agent_exchange *exchange)
 {
-    struct hd_exchange_what *what = &exchange->what;
+    struct hd_agent_exchange_options *what = &exchange->what;
     struct hd_slice *own = hd_arena_calloc(&exchange->arena, what->secret_count + 1, sizeof(*own));
     int err = own ? 0 : HD_ENOMEM;
 
     for (size_t i = 0; i < what->secret_count && !err; i++)
         err = hd_arena_copy(&exchange->arena, what->secrets[i], &own[i]);
     what->secrets = own;
-    return err ? err : hd_exchange_secrets(exchange);
+    return err ? err : hd_agent_exchange_secrets(exchange);
 }
 
-static int copy_what(struct hd_exchange *exchange)
+static int copy_what(struct hd_agent_exchange *exchange)
 {
-    struct hd_exchange_what *what = &exchange->what;
+    struct hd_agent_exchange_options *what = &exchange->what;
     struct hd_arena *arena = &exchange->arena;
     int err = copy_text(arena, &what->peer);
 
@@ -400,9 +405,9 @@ static int copy_what(struct hd_exchange *exchange)
     return err ? err : copy_secrets(exchange);
 }
 
-static void set_limits(struct hd_exchange *exchange)
+static void set_limits(struct hd_agent_exchange *exchange)
 {
-    struct hd_exchange_what *what = &exchange->what;
+    struct hd_agent_exchange_options *what = &exchange->what;
 
     exchange->max_given = what->max_body;
     if (what->max_body == 0)
@@ -415,12 +420,12 @@ static void set_limits(struct hd_exchange *exchange)
         what->timeout_ms = DETACHED_MS;
 }
 
-static int begin(struct hd_exchange *exchange)
+static int begin(struct hd_agent_exchange *exchange)
 {
     int err = copy_what(exchange);
 
     if (!err)
-        err = hd_exchange_replay(exchange);
+        err = hd_agent_exchange_replay(exchange);
     if (err)
         return err;
     if (exchange->what.is_detached)
@@ -428,10 +433,10 @@ static int begin(struct hd_exchange *exchange)
     return exchange->replay ? start_timer(exchange, on_replay, 0) : try_it(exchange);
 }
 
-static int start(struct hd_run *run, struct hd_task *task, const struct hd_exchange_what *what,
-                 struct hd_exchange **out)
+static int start(struct hd_run *run, struct hd_task *task,
+                 const struct hd_agent_exchange_options *what, struct hd_agent_exchange **out)
 {
-    struct hd_exchange *exchange = hd_calloc(1, sizeof(*exchange));
+    struct hd_agent_exchange *exchange = hd_calloc(1, sizeof(*exchange));
     struct hd_agents *agents = run->engine->agents;
     int err;
 
@@ -456,14 +461,14 @@ static int start(struct hd_run *run, struct hd_task *task, const struct hd_excha
     return 0;
 }
 
-int hd_exchange_start(struct hd_task *task, const struct hd_exchange_what *what,
-                      struct hd_exchange **out)
+int hd_agent_exchange_start(struct hd_task *task, const struct hd_agent_exchange_options *what,
+                            struct hd_agent_exchange **out)
 {
     return start(task->loop->run, task, what, out);
 }
 
-int hd_exchange_start_run(struct hd_run *run, const struct hd_exchange_what *what,
-                          struct hd_exchange **out)
+int hd_agent_exchange_start_run(struct hd_run *run, const struct hd_agent_exchange_options *what,
+                                struct hd_agent_exchange **out)
 {
     return start(run, NULL, what, out);
 }

@@ -13,7 +13,7 @@
 #include "base/compiler.h"
 #include "base/slice.h"
 
-struct hd_exchange;
+struct hd_agent_exchange;
 struct hd_run;
 struct hd_task;
 
@@ -32,7 +32,7 @@ struct hd_reply {
     int tries;
 };
 
-struct hd_exchange_what {
+struct hd_agent_exchange_options {
     const char *peer;   /* "model", "mcp", "a2a", "http", "rag": for recordings and errors */
     const char *method; /* "POST" */
     const char *url;
@@ -65,13 +65,15 @@ struct hd_exchange_what {
 };
 
 /* Copies everything but the functions. Never calls back before it returns. */
-HD_MUST_CHECK int hd_exchange_start(struct hd_task *task, const struct hd_exchange_what *what,
-                                    struct hd_exchange **out);
+HD_MUST_CHECK int hd_agent_exchange_start(struct hd_task *task,
+                                          const struct hd_agent_exchange_options *what,
+                                          struct hd_agent_exchange **out);
 /* The same for a run: exchanges of no task, such as opening a session. */
-HD_MUST_CHECK int hd_exchange_start_run(struct hd_run *run, const struct hd_exchange_what *what,
-                                        struct hd_exchange **out);
+HD_MUST_CHECK int hd_agent_exchange_start_run(struct hd_run *run,
+                                              const struct hd_agent_exchange_options *what,
+                                              struct hd_agent_exchange **out);
 /* Closes the socket before it returns. Not for detached ones. May be called from on_data. */
-void hd_exchange_cancel(struct hd_exchange *exchange);
+void hd_agent_exchange_cancel(struct hd_agent_exchange *exchange);
 
 /* The value of a header, the last with that name, in lines as received; ptr NULL: none. */
 struct hd_slice hd_header_find(struct hd_slice headers, const char *name);

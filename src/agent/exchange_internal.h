@@ -14,19 +14,19 @@
 #include "base/compiler.h"
 #include "net/http_client.h"
 
-struct hd_exchange {
+struct hd_agent_exchange {
     struct hd_engine *engine;
     struct hd_run *run; /* NULL: detached */
     struct hd_task *task;
-    struct hd_exchange *next, **link; /* those of the run */
+    struct hd_agent_exchange *next, **link; /* those of the run */
     struct hd_arena arena;
-    struct hd_exchange_what what; /* its pointers are in the arena */
-    struct hd_slice *secrets;     /* those given, and the values of headers with secret names */
+    struct hd_agent_exchange_options what; /* its pointers are in the arena */
+    struct hd_slice *secrets; /* those given, and the values of headers with secret names */
     size_t secret_count;
     size_t max_given;             /* what.max_body, if set */
     struct hd_recorder *recorder; /* NULL: none */
 
-    struct hd_request *request; /* NULL: between tries, or nothing was sent */
+    struct hd_client_request *request; /* NULL: between tries, or nothing was sent */
     uv_timer_t timer;
     bool has_timer;
     int tries;
@@ -50,7 +50,7 @@ struct hd_exchange {
 HD_MUST_CHECK int hd_mask(struct hd_buf *out, struct hd_slice text, const struct hd_slice *secrets,
                           size_t count);
 /* Finds the texts to be masked; HD_ENOMEM. */
-HD_MUST_CHECK int hd_exchange_secrets(struct hd_exchange *exchange);
+HD_MUST_CHECK int hd_agent_exchange_secrets(struct hd_agent_exchange *exchange);
 /* The name of a header line; its value without blanks. */
 struct hd_slice hd_header_split(struct hd_slice line, struct hd_slice *value);
 /* Retry-After, at most a minute; -1: none. */
@@ -58,15 +58,16 @@ int64_t hd_retry_after_ms(struct hd_slice headers, int64_t now_us);
 /* The target of a redirect, in the arena; NULL: another server, or none. */
 const char *hd_redirect_within(const char *url, struct hd_slice location, struct hd_arena *arena);
 /* Why there is no response; valid as long as the exchange. */
-const char *hd_exchange_error(struct hd_exchange *exchange, const struct hd_response *response);
+const char *hd_agent_exchange_error(struct hd_agent_exchange *exchange,
+                                    const struct hd_client_response *response);
 
 /* ---- recordings: exchange_record.c ------------------------------------ */
 
 /* Keeps delivered data, if it will be recorded. */
-void hd_exchange_keep(struct hd_exchange *exchange, struct hd_slice data);
+void hd_agent_exchange_keep(struct hd_agent_exchange *exchange, struct hd_slice data);
 /* Passes the result to the recorder. */
-void hd_exchange_record(struct hd_exchange *exchange, const struct hd_reply *reply);
+void hd_agent_exchange_record(struct hd_agent_exchange *exchange, const struct hd_reply *reply);
 /* Whether a recording provides the response: then `replay` has a copy. HD_ENOMEM. */
-HD_MUST_CHECK int hd_exchange_replay(struct hd_exchange *exchange);
+HD_MUST_CHECK int hd_agent_exchange_replay(struct hd_agent_exchange *exchange);
 
 #endif

@@ -1,4 +1,4 @@
-/* Connects exchanges to recordings: hd_exchange_record(), hd_exchange_replay(). */
+/* Connects exchanges to recordings: hd_agent_exchange_record(), hd_agent_exchange_replay(). */
 #include "agent/exchange_internal.h"
 
 #include "base/error.h"
@@ -7,7 +7,7 @@
 
 #define MAX_KEPT ((size_t)64 << 20)
 
-void hd_exchange_keep(struct hd_exchange *exchange, struct hd_slice data)
+void hd_agent_exchange_keep(struct hd_agent_exchange *exchange, struct hd_slice data)
 {
     if (!exchange->recorder || !exchange->recorder->wrote || exchange->is_partial)
         return;
@@ -18,7 +18,7 @@ void hd_exchange_keep(struct hd_exchange *exchange, struct hd_slice data)
 
 /* Masked copies for recordings; in one buffer, so that few allocations can fail. */
 struct masks {
-    const struct hd_exchange *exchange;
+    const struct hd_agent_exchange *exchange;
     struct hd_buf url, headers, body, answer_headers, answer_body;
 };
 
@@ -44,7 +44,7 @@ static int add_header(const struct masks *masks, struct hd_buf *out, struct hd_s
 
 static int mask_request(struct masks *masks)
 {
-    const struct hd_exchange_what *what = &masks->exchange->what;
+    const struct hd_agent_exchange_options *what = &masks->exchange->what;
     int err = mask(masks, &masks->url, hd_slice_cstr(what->url));
 
     if (!err)
@@ -86,7 +86,7 @@ static void free_masks(struct masks *masks)
 
 static struct hd_record_request request_of(const struct masks *masks)
 {
-    const struct hd_exchange *exchange = masks->exchange;
+    const struct hd_agent_exchange *exchange = masks->exchange;
 
     return (struct hd_record_request){.run = exchange->run,
                                       .task = exchange->task,
@@ -98,7 +98,7 @@ static struct hd_record_request request_of(const struct masks *masks)
                                       .has_body = exchange->what.body.ptr != NULL};
 }
 
-void hd_exchange_record(struct hd_exchange *exchange, const struct hd_reply *reply)
+void hd_agent_exchange_record(struct hd_agent_exchange *exchange, const struct hd_reply *reply)
 {
     struct masks masks = {.exchange = exchange};
     int err;
@@ -125,7 +125,7 @@ void hd_exchange_record(struct hd_exchange *exchange, const struct hd_reply *rep
     free_masks(&masks);
 }
 
-static int keep_answer(struct hd_exchange *exchange, const struct hd_record_answer *answer)
+static int keep_answer(struct hd_agent_exchange *exchange, const struct hd_record_answer *answer)
 {
     struct hd_slice error = hd_slice_cstr(answer->error);
     struct hd_record_answer *own = hd_arena_alloc(&exchange->arena, sizeof(*own));
@@ -145,7 +145,7 @@ static int keep_answer(struct hd_exchange *exchange, const struct hd_record_answ
     return err;
 }
 
-int hd_exchange_replay(struct hd_exchange *exchange)
+int hd_agent_exchange_replay(struct hd_agent_exchange *exchange)
 {
     struct masks masks = {.exchange = exchange};
     struct hd_record_answer answer = {0};

@@ -141,9 +141,9 @@ static struct hd_slice bare(struct hd_slice value)
     return trim(hd_slice(blank, value.len - (size_t)(blank - value.ptr)));
 }
 
-int hd_exchange_secrets(struct hd_exchange *exchange)
+int hd_agent_exchange_secrets(struct hd_agent_exchange *exchange)
 {
-    const struct hd_exchange_what *what = &exchange->what;
+    const struct hd_agent_exchange_options *what = &exchange->what;
     size_t max = what->secret_count + 2 * what->header_count;
 
     exchange->secrets = hd_arena_calloc(&exchange->arena, max + 1, sizeof(*exchange->secrets));
@@ -234,10 +234,10 @@ static struct hd_slice origin_of(const char *url, struct hd_slice *host)
     return *host;
 }
 
-static int say(struct hd_buf *out, const struct hd_exchange *exchange,
-               const struct hd_response *response)
+static int say(struct hd_buf *out, const struct hd_agent_exchange *exchange,
+               const struct hd_client_response *response)
 {
-    const struct hd_exchange_what *what = &exchange->what;
+    const struct hd_agent_exchange_options *what = &exchange->what;
     struct hd_slice host, origin = origin_of(what->url, &host);
     const char *peer = what->peer ? what->peer : "other";
     int len = origin.len < 256 ? (int)origin.len : 256;
@@ -251,37 +251,37 @@ static int say(struct hd_buf *out, const struct hd_exchange *exchange,
                                  "followed",
                              WHO_ARGS, response->status);
     switch (response->failure) {
-    case HD_HTTP_URL:
+    case HD_CLIENT_URL:
         return hd_buf_printf(out, "the address of the %s server is not a valid http or https URL",
                              peer);
-    case HD_HTTP_RESOLVE:
+    case HD_CLIENT_RESOLVE:
         return hd_buf_printf(out, "could not resolve host %.*s of the %s server",
                              host.len < 256 ? (int)host.len : 256, host.ptr, peer);
-    case HD_HTTP_CONNECT:
+    case HD_CLIENT_CONNECT:
         err = hd_buf_printf(out, "could not connect to " WHO, WHO_ARGS);
         if (!err && response->os_error)
             err = hd_buf_printf(out, ": %s", uv_strerror(-response->os_error));
         return err;
-    case HD_HTTP_CONNECT_TIME:
+    case HD_CLIENT_CONNECT_TIME:
         return hd_buf_printf(out, "timed out connecting to " WHO, WHO_ARGS);
-    case HD_HTTP_TLS:
+    case HD_CLIENT_TLS:
         return hd_buf_printf(out, "TLS with " WHO " failed: %s", WHO_ARGS, response->error);
-    case HD_HTTP_CLOSED:
+    case HD_CLIENT_CLOSED:
         return hd_buf_printf(out, WHO " closed the connection without an answer", WHO_ARGS);
-    case HD_HTTP_TIMEOUT:
+    case HD_CLIENT_TIMEOUT:
         return hd_buf_printf(out, WHO " timed out after %lld ms", WHO_ARGS,
                              (long long)what->timeout_ms);
-    case HD_HTTP_IDLE:
+    case HD_CLIENT_IDLE:
         return hd_buf_printf(out, WHO " sent nothing for %lld ms", WHO_ARGS,
                              (long long)what->idle_ms);
-    case HD_HTTP_CUT:
+    case HD_CLIENT_CUT:
         return hd_buf_printf(out, "the answer of " WHO " was cut off", WHO_ARGS);
-    case HD_HTTP_STRANGE:
+    case HD_CLIENT_STRANGE:
         return hd_buf_printf(out, WHO " does not speak HTTP", WHO_ARGS);
-    case HD_HTTP_REFUSED:
+    case HD_CLIENT_REFUSED:
         return hd_buf_printf(out, "the request to " WHO " was not sent: %s", WHO_ARGS,
                              HD_OUTGOING_REFUSAL);
-    case HD_HTTP_LARGE:
+    case HD_CLIENT_LARGE:
         return hd_buf_printf(out, "the answer of " WHO " is larger than %zu bytes", WHO_ARGS,
                              what->max_body);
     default:
@@ -292,7 +292,8 @@ static int say(struct hd_buf *out, const struct hd_exchange *exchange,
 #undef WHO_ARGS
 }
 
-const char *hd_exchange_error(struct hd_exchange *exchange, const struct hd_response *response)
+const char *hd_agent_exchange_error(struct hd_agent_exchange *exchange,
+                                    const struct hd_client_response *response)
 {
     struct hd_buf plain;
     int err;

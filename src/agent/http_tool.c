@@ -65,9 +65,9 @@ static int check_headers(const struct hd_val *headers, struct hd_fault *fault)
 {
     if (!hd_val_is_object(headers))
         return hd_fault_set(fault, HD_EINVAL, "\"headers\" must be an object of names to texts");
-    if (hd_val_count(headers) > HD_HTTP_TOOL_MAX_HEADERS)
+    if (hd_val_count(headers) > HD_TOOL_HTTP_MAX_HEADERS)
         return hd_fault_set(fault, HD_EINVAL, "a tool has at most %d headers",
-                            HD_HTTP_TOOL_MAX_HEADERS);
+                            HD_TOOL_HTTP_MAX_HEADERS);
     for (size_t i = 0; i < hd_val_count(headers); i++) {
         struct hd_val *key;
         const struct hd_val *val = hd_val_member(headers, i, &key);
@@ -173,7 +173,7 @@ static const struct {
     {"timeout_ms", check_timeout, false},
 };
 
-int hd_http_tool_check(const struct hd_val *tool, struct hd_fault *fault)
+int hd_tool_http_check(const struct hd_val *tool, struct hd_fault *fault)
 {
     size_t known = 0;
     int err = 0;
@@ -345,7 +345,7 @@ static struct places find_places(const struct hd_val *tool, const char *method)
     return places;
 }
 
-static int place_args(struct hd_http_tool_request *request, const struct places *places,
+static int place_args(struct hd_tool_http_request *request, const struct places *places,
                       const struct hd_val *args, struct hd_val **body)
 {
     int err = 0;
@@ -368,7 +368,7 @@ static int place_args(struct hd_http_tool_request *request, const struct places 
     return err || *body ? err : HD_ENOMEM;
 }
 
-static int fill_args(struct hd_http_tool_request *request, const struct hd_val *tool,
+static int fill_args(struct hd_tool_http_request *request, const struct hd_val *tool,
                      const struct hd_val *args, struct hd_fault *fault)
 {
     struct places places = find_places(tool, request->method);
@@ -389,7 +389,7 @@ static int fill_args(struct hd_http_tool_request *request, const struct hd_val *
 /* ---- headers ---------------------------------------------------------- */
 
 /* A marker may be part of a text: "Bearer heddle:secret:…". */
-static int add_value(struct hd_http_tool_request *request, struct hd_slice text,
+static int add_value(struct hd_tool_http_request *request, struct hd_slice text,
                      const struct hd_val *secrets, struct hd_fault *fault)
 {
     struct hd_slice prefix = HD_S(HD_SECRET_PREFIX);
@@ -406,7 +406,7 @@ static int add_value(struct hd_http_tool_request *request, struct hd_slice text,
                                     "the credentials of this tool are not known any more");
             if (hd_val_is_string(secret) && has_control(hd_val_get_string(secret)))
                 return hd_fault_set(fault, HD_EINVAL, "the credentials of this tool are no text");
-            if (request->secret_count < HD_HTTP_TOOL_MAX_HEADERS && hd_val_is_string(secret))
+            if (request->secret_count < HD_TOOL_HTTP_MAX_HEADERS && hd_val_is_string(secret))
                 request->secrets[request->secret_count++] = hd_val_get_string(secret);
             err = hd_val_write_text(&request->text, secret);
         } else {
@@ -417,7 +417,7 @@ static int add_value(struct hd_http_tool_request *request, struct hd_slice text,
     return err;
 }
 
-static int add_header(struct hd_http_tool_request *request, struct hd_slice name,
+static int add_header(struct hd_tool_http_request *request, struct hd_slice name,
                       struct hd_slice value, const struct hd_val *secrets, struct hd_fault *fault)
 {
     int err = hd_buf_append_slice(&request->text, name);
@@ -431,7 +431,7 @@ static int add_header(struct hd_http_tool_request *request, struct hd_slice name
 }
 
 /* The text no longer moves. The values of headers with secret names are secret too. */
-static void find_lines(struct hd_http_tool_request *request)
+static void find_lines(struct hd_tool_http_request *request)
 {
     const char *line = request->text.ptr;
 
@@ -445,7 +445,7 @@ static void find_lines(struct hd_http_tool_request *request)
     }
 }
 
-static int fill_headers(struct hd_http_tool_request *request, const struct hd_val *headers,
+static int fill_headers(struct hd_tool_http_request *request, const struct hd_val *headers,
                         const struct hd_val *secrets, struct hd_fault *fault)
 {
     bool has_type = false;
@@ -471,7 +471,7 @@ static int fill_headers(struct hd_http_tool_request *request, const struct hd_va
 
 /* ---- whole requests --------------------------------------------------- */
 
-void hd_http_tool_request_init(struct hd_http_tool_request *request)
+void hd_tool_http_request_init(struct hd_tool_http_request *request)
 {
     memset(request, 0, sizeof(*request));
     hd_buf_init(&request->url, MAX_URL);
@@ -479,7 +479,7 @@ void hd_http_tool_request_init(struct hd_http_tool_request *request)
     hd_buf_init(&request->body, MAX_BODY);
 }
 
-void hd_http_tool_request_fini(struct hd_http_tool_request *request)
+void hd_tool_http_request_fini(struct hd_tool_http_request *request)
 {
     hd_buf_fini(&request->url);
     hd_buf_fini(&request->text);
@@ -498,7 +498,7 @@ static const char *find_method(const struct hd_val *tool)
     return hd_val_is_list(body) || hd_val_is_true(body) ? "POST" : "GET";
 }
 
-int hd_http_tool_request(struct hd_http_tool_request *request, const struct hd_val *tool,
+int hd_tool_http_request(struct hd_tool_http_request *request, const struct hd_val *tool,
                          const struct hd_val *args, const struct hd_val *secrets,
                          struct hd_fault *fault)
 {
@@ -542,7 +542,7 @@ static const struct hd_val *walk(const struct hd_val *val, struct hd_slice path)
     return val;
 }
 
-int hd_http_tool_result(const struct hd_val *tool, struct hd_slice body, struct hd_val **out,
+int hd_tool_http_result(const struct hd_val *tool, struct hd_slice body, struct hd_val **out,
                         struct hd_fault *fault)
 {
     const struct hd_val *result = hd_val_get(tool, HD_S("result")), *found;

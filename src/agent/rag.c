@@ -6,23 +6,23 @@
 #define ASK_MS 30000
 #define MAX_LINE 16384
 
-int hd_rag_ask(const struct hd_rag_ask *ask, struct hd_exchange **out)
+int hd_rag_ask(const struct hd_rag_ask *ask, struct hd_agent_exchange **out)
 {
     const char *lines[3];
-    struct hd_exchange_what what = {.peer = "rag",
-                                    .method = ask->method,
-                                    .url = ask->url,
-                                    .headers = lines,
-                                    .body = ask->body,
-                                    .timeout_ms = ASK_MS,
-                                    .tries = 2,
-                                    .is_direct = true,
-                                    .is_trusted = ask->is_trusted,
-                                    .max_body = HD_RAG_MAX_BODY,
-                                    .secrets = &ask->token,
-                                    .secret_count = ask->token.len > 0,
-                                    .on_done = ask->on_done,
-                                    .ctx = ask->ctx};
+    struct hd_agent_exchange_options what = {.peer = "rag",
+                                             .method = ask->method,
+                                             .url = ask->url,
+                                             .headers = lines,
+                                             .body = ask->body,
+                                             .timeout_ms = ASK_MS,
+                                             .tries = 2,
+                                             .is_direct = true,
+                                             .is_trusted = ask->is_trusted,
+                                             .max_body = HD_RAG_MAX_BODY,
+                                             .secrets = &ask->token,
+                                             .secret_count = ask->token.len > 0,
+                                             .on_done = ask->on_done,
+                                             .ctx = ask->ctx};
     struct hd_buf line;
     int err = 0;
 
@@ -38,8 +38,8 @@ int hd_rag_ask(const struct hd_rag_ask *ask, struct hd_exchange **out)
         lines[what.header_count++] = line.ptr;
     }
     if (!err)
-        err = ask->task ? hd_exchange_start(ask->task, &what, out)
-                        : hd_exchange_start_run(ask->run, &what, out);
+        err = ask->task ? hd_agent_exchange_start(ask->task, &what, out)
+                        : hd_agent_exchange_start_run(ask->run, &what, out);
     hd_buf_fini(&line);
     return err;
 }

@@ -33,7 +33,7 @@ struct hd_rag_ask {
     void *ctx;
 };
 
-HD_MUST_CHECK int hd_rag_ask(const struct hd_rag_ask *ask, struct hd_exchange **out);
+HD_MUST_CHECK int hd_rag_ask(const struct hd_rag_ask *ask, struct hd_agent_exchange **out);
 /* Checks a response: HD_EIO with the reason, or 0. */
 HD_MUST_CHECK int hd_rag_check(const struct hd_reply *reply, struct hd_fault *fault);
 

@@ -47,7 +47,7 @@ struct hd_source_wait {
     void *ctx;
     struct hd_source_wait *next;
     size_t count;
-    struct hd_source *sources[];
+    struct hd_tool_source *sources[];
 };
 
 /* ---- kinds ------------------------------------------------------------ */
@@ -125,7 +125,7 @@ static struct hd_tool *copy_tool(const struct hd_tool *tool)
     return copy;
 }
 
-int hd_source_add(struct hd_source *source, const struct hd_tool *tool)
+int hd_source_add(struct hd_tool_source *source, const struct hd_tool *tool)
 {
     struct hd_tool *copy;
 
@@ -153,20 +153,20 @@ static void free_handle(uv_handle_t *handle)
     hd_free(handle);
 }
 
-static void drop_timer(struct hd_source *source)
+static void drop_timer(struct hd_tool_source *source)
 {
     if (source->timer)
         uv_close((uv_handle_t *)source->timer, free_handle);
     source->timer = NULL;
 }
 
-static void free_tools(struct hd_source *source)
+static void free_tools(struct hd_tool_source *source)
 {
     while (source->tool_count > 0)
         free_tool(source->tools[--source->tool_count]);
 }
 
-static void free_source(struct hd_source *source)
+static void free_source(struct hd_tool_source *source)
 {
     drop_timer(source);
     if (source->is_open)
@@ -203,7 +203,7 @@ static void free_pool(void *agent)
         drop_wait(pool->waits);
     hd_toolset_kept_free(pool->sets);
     while (pool->sources) {
-        struct hd_source *source = pool->sources;
+        struct hd_tool_source *source = pool->sources;
 
         pool->sources = source->next;
         free_source(source);
@@ -241,7 +241,7 @@ static void wake_if_ready(struct hd_source_wait *wait)
     wait->is_woken = true;
 }
 
-void hd_source_ready(struct hd_source *source, const char *problem)
+void hd_source_ready(struct hd_tool_source *source, const char *problem)
 {
     struct hd_agent_run *pool = source->run->agent;
 
@@ -263,7 +263,7 @@ void hd_source_ready(struct hd_source *source, const char *problem)
 
 static void on_open_limit(uv_timer_t *timer)
 {
-    struct hd_source *source = timer->data;
+    struct hd_tool_source *source = timer->data;
     char text[128];
 
     (void)snprintf(text, sizeof(text), "not ready after %.3g s",
@@ -271,7 +271,7 @@ static void on_open_limit(uv_timer_t *timer)
     hd_source_ready(source, text);
 }
 
-static int limit_opening(struct hd_source *source)
+static int limit_opening(struct hd_tool_source *source)
 {
     uv_timer_t *timer = hd_calloc(1, sizeof(*timer));
     uint64_t ms = source->kind->open_ms > 0 ? (uint64_t)source->kind->open_ms : OPEN_MS;
@@ -289,7 +289,7 @@ static int limit_opening(struct hd_source *source)
 }
 
 /* The value of a marker may be invalid: the check sees it only after revealing. */
-static void explain(const struct hd_source *source, struct hd_fault *fault)
+static void explain(const struct hd_tool_source *source, struct hd_fault *fault)
 {
     struct hd_val *value = hd_secrets_reveal(source->value, source->run->options.secrets);
 
@@ -298,7 +298,7 @@ static void explain(const struct hd_source *source, struct hd_fault *fault)
     hd_val_unref(value);
 }
 
-static void open_source(struct hd_source *source)
+static void open_source(struct hd_tool_source *source)
 {
     struct hd_fault fault = {0};
     int err = source->kind->check ? source->kind->check(source->value, &fault) : 0;
@@ -319,10 +319,10 @@ static void open_source(struct hd_source *source)
 }
 
 int hd_source_get(struct hd_run *run, const struct hd_source_kind *kind, const struct hd_val *value,
-                  struct hd_source **out)
+                  struct hd_tool_source **out)
 {
     struct hd_agent_run *pool = hd_agent_run_of(run);
-    struct hd_source *source = pool ? pool->sources : NULL;
+    struct hd_tool_source *source = pool ? pool->sources : NULL;
 
     if (!pool)
         return HD_ENOMEM;
@@ -350,7 +350,7 @@ int hd_source_get(struct hd_run *run, const struct hd_source_kind *kind, const s
 
 /* ---- waiting ---------------------------------------------------------- */
 
-static void tell_problem(struct hd_task *task, struct hd_source *source)
+static void tell_problem(struct hd_task *task, struct hd_tool_source *source)
 {
     struct hd_val *event =
         hd_val_with(hd_val_object(), HD_S("type"), hd_val_cstr("tool_source_problem"));
@@ -377,7 +377,7 @@ static void on_wake(uv_timer_t *timer)
     ready(ctx);
 }
 
-int hd_source_wait(struct hd_task *task, struct hd_source *const *list, size_t count,
+int hd_source_wait(struct hd_task *task, struct hd_tool_source *const *list, size_t count,
                    hd_source_wait_fn ready, void *ctx, struct hd_source_wait **out)
 {
     struct hd_agent_run *pool = hd_agent_run_of(task->loop->run);
@@ -385,11 +385,11 @@ int hd_source_wait(struct hd_task *task, struct hd_source *const *list, size_t c
 
     if (!pool)
         return HD_ENOMEM;
-    wait = hd_calloc(1, sizeof(*wait) + count * sizeof(struct hd_source *));
+    wait = hd_calloc(1, sizeof(*wait) + count * sizeof(struct hd_tool_source *));
     if (!wait)
         return HD_ENOMEM;
     if (count > 0)
-        memcpy(wait->sources, list, count * sizeof(struct hd_source *));
+        memcpy(wait->sources, list, count * sizeof(struct hd_tool_source *));
     wait->count = count;
     wait->pool = pool;
     wait->task = task;

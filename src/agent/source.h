@@ -18,7 +18,7 @@ struct hd_toolset_kept;
 /* Agent state of a run: run->agent. */
 struct hd_agent_run {
     struct hd_run *run;
-    struct hd_source *sources;
+    struct hd_tool_source *sources;
     size_t source_count;
     struct hd_source_wait *waits;
     struct hd_toolset_kept *sets; /* toolset.c's */
@@ -41,15 +41,16 @@ void hd_source_kinds_add(const struct hd_source_kind *const *list, size_t count)
  * cannot be opened is returned too, with its problem.
  */
 HD_MUST_CHECK int hd_source_get(struct hd_run *run, const struct hd_source_kind *kind,
-                                const struct hd_val *value, struct hd_source **out);
+                                const struct hd_val *value, struct hd_tool_source **out);
 
 /*
  * Calls `ready` once, asynchronously, when all sources are ready; their problems are reported
  * before.
  */
 typedef void (*hd_source_wait_fn)(void *ctx);
-HD_MUST_CHECK int hd_source_wait(struct hd_task *task, struct hd_source *const *list, size_t count,
-                                 hd_source_wait_fn ready, void *ctx, struct hd_source_wait **out);
+HD_MUST_CHECK int hd_source_wait(struct hd_task *task, struct hd_tool_source *const *list,
+                                 size_t count, hd_source_wait_fn ready, void *ctx,
+                                 struct hd_source_wait **out);
 /* Not after the callback. The sources stay open. */
 void hd_source_wait_cancel(struct hd_source_wait *wait);
 

@@ -54,7 +54,7 @@ static struct hd_val *make_parameters(void)
     return hd_val_parse_json(hd_slice_cstr(schema), &val, NULL) ? NULL : val;
 }
 
-static int add_tool(struct hd_source *source, struct hd_a2a_peer *peer,
+static int add_tool(struct hd_tool_source *source, struct hd_a2a_peer *peer,
                     const struct hd_val *parameters)
 {
     struct hd_tool tool = {.name = peer->name,
@@ -78,7 +78,7 @@ static int add_problem(struct hd_buf *out, const struct hd_a2a_peer *peer)
 }
 
 /* All cards have arrived or failed. */
-static void finish(struct hd_source *source)
+static void finish(struct hd_tool_source *source)
 {
     struct a2a *a2a = source->own;
     struct hd_val *parameters = make_parameters();
@@ -166,7 +166,7 @@ static void got_card(struct hd_a2a_peer *peer, struct hd_slice text)
 static void on_card(void *ctx, const struct hd_reply *reply)
 {
     struct hd_a2a_peer *peer = ctx;
-    struct hd_source *source = peer->source;
+    struct hd_tool_source *source = peer->source;
     struct a2a *a2a = source->own;
     struct hd_buf key;
 
@@ -192,17 +192,17 @@ static void on_card(void *ctx, const struct hd_reply *reply)
 static int fetch_card(struct hd_a2a_peer *peer)
 {
     const char *lines[HD_A2A_MAX_HEADERS + 4];
-    struct hd_exchange_what what = {.peer = "a2a",
-                                    .method = "GET",
-                                    .headers = lines,
-                                    .timeout_ms = CARD_MS,
-                                    .tries = 2,
-                                    .is_direct = true,
-                                    .max_body = HD_A2A_MAX_CARD,
-                                    .secrets = peer->secrets,
-                                    .secret_count = peer->secret_count,
-                                    .on_done = on_card,
-                                    .ctx = peer};
+    struct hd_agent_exchange_options what = {.peer = "a2a",
+                                             .method = "GET",
+                                             .headers = lines,
+                                             .timeout_ms = CARD_MS,
+                                             .tries = 2,
+                                             .is_direct = true,
+                                             .max_body = HD_A2A_MAX_CARD,
+                                             .secrets = peer->secrets,
+                                             .secret_count = peer->secret_count,
+                                             .on_done = on_card,
+                                             .ctx = peer};
     struct hd_buf url;
     int err;
 
@@ -215,7 +215,7 @@ static int fetch_card(struct hd_a2a_peer *peer)
     err = hd_a2a_card_url(hd_slice_cstr(peer->url), &url);
     what.url = url.ptr;
     if (!err)
-        err = hd_exchange_start_run(peer->source->run, &what, &peer->exchange);
+        err = hd_agent_exchange_start_run(peer->source->run, &what, &peer->exchange);
     hd_buf_fini(&url);
     return err;
 }
@@ -245,13 +245,13 @@ static void find_card(struct a2a *a2a, struct hd_a2a_peer *peer)
         a2a->waiting++;
 }
 
-static void close_source(struct hd_source *source)
+static void close_source(struct hd_tool_source *source)
 {
     struct a2a *a2a = source->own;
 
     for (size_t i = 0; i < a2a->count; i++) {
         if (a2a->peers[i].exchange)
-            hd_exchange_cancel(a2a->peers[i].exchange);
+            hd_agent_exchange_cancel(a2a->peers[i].exchange);
         hd_a2a_card_fini(&a2a->peers[i].card);
         hd_val_unref(a2a->peers[i].context_id);
     }
@@ -276,7 +276,7 @@ static int find_lost(struct a2a *a2a, const struct hd_val *value)
     return err;
 }
 
-static int read_config(struct hd_source *source, struct a2a *a2a)
+static int read_config(struct hd_tool_source *source, struct a2a *a2a)
 {
     int err;
 
@@ -287,7 +287,7 @@ static int read_config(struct hd_source *source, struct a2a *a2a)
     return err ? err : find_lost(a2a, source->value);
 }
 
-static int open_source(struct hd_source *source)
+static int open_source(struct hd_tool_source *source)
 {
     struct a2a *a2a = hd_calloc(1, sizeof(*a2a));
     int err;

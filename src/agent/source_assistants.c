@@ -41,7 +41,7 @@ static int check(const struct hd_val *value, struct hd_fault *fault)
 
 /* Stays until all lookups are done, even when the source is closed. */
 struct assistants {
-    struct hd_source *source; /* NULL: closed */
+    struct hd_tool_source *source; /* NULL: closed */
     size_t pending;
     size_t count;
     struct hd_val *found[MAX_ASSISTANTS]; /* NULL: not found */
@@ -81,7 +81,7 @@ static struct hd_val *parameters(void)
                        hd_val_append(hd_val_list(), hd_val_cstr("message")));
 }
 
-static int add(struct hd_source *source, struct hd_val *assistant)
+static int add(struct hd_tool_source *source, struct hd_val *assistant)
 {
     struct hd_slice name = hd_val_get_string(hd_val_get(assistant, HD_S("name")));
     struct hd_slice said = hd_val_get_string(hd_val_get(assistant, HD_S("description")));
@@ -163,7 +163,7 @@ static int look(struct assistants *all, const struct hd_delegates *delegates, si
     return err;
 }
 
-static int open_assistants(struct hd_source *source)
+static int open_assistants(struct hd_tool_source *source)
 {
     const struct hd_delegates *delegates = delegates_of(source->run);
     const struct hd_val *list = list_of(source->value);
@@ -191,7 +191,7 @@ static int open_assistants(struct hd_source *source)
     return err;
 }
 
-static void close_assistants(struct hd_source *source)
+static void close_assistants(struct hd_tool_source *source)
 {
     struct assistants *all = source->own;
 

@@ -135,7 +135,7 @@ static int describe(const struct chroma *own, struct hd_buf *out)
     return err;
 }
 
-static int add_tool(struct hd_source *source)
+static int add_tool(struct hd_tool_source *source)
 {
     struct chroma *own = source->own;
     struct hd_tool tool = {.name = HD_S("search_archives"), .own = own};
@@ -164,7 +164,7 @@ static int add_tool(struct hd_source *source)
     return err;
 }
 
-static void close_source(struct hd_source *source)
+static void close_source(struct hd_tool_source *source)
 {
     struct chroma *own = source->own;
 
@@ -176,7 +176,7 @@ static void close_source(struct hd_source *source)
     source->own = NULL;
 }
 
-static int read_config(struct hd_source *source, struct chroma *own)
+static int read_config(struct hd_tool_source *source, struct chroma *own)
 {
     const struct hd_val *list = hd_val_get(source->value, HD_S("archives"));
     struct hd_val *key = hd_val_get(source->value, HD_S("embeddings_api_key"));
@@ -197,7 +197,7 @@ static int read_config(struct hd_source *source, struct chroma *own)
     return own->key ? 0 : HD_ENOMEM;
 }
 
-static int open_source(struct hd_source *source)
+static int open_source(struct hd_tool_source *source)
 {
     struct chroma *own = hd_calloc(1, sizeof(*own));
     int err;
@@ -228,7 +228,7 @@ struct work;
 struct vector {
     struct work *work;
     struct hd_slice model;
-    struct hd_exchange *exchange;
+    struct hd_agent_exchange *exchange;
     struct hd_buf text; /* [number, …]; empty: not received */
     struct hd_fault fault;
 };
@@ -237,7 +237,7 @@ struct search {
     struct work *work;
     struct archive *archive;
     struct vector *vector;
-    struct hd_exchange *exchange;
+    struct hd_agent_exchange *exchange;
     bool is_asked; /* the query was sent */
     bool is_over;
     struct hd_fault fault;
@@ -257,12 +257,12 @@ static void free_work(struct work *work)
 {
     for (size_t i = 0; i < work->vector_count; i++) {
         if (work->vectors[i].exchange)
-            hd_exchange_cancel(work->vectors[i].exchange);
+            hd_agent_exchange_cancel(work->vectors[i].exchange);
         hd_buf_fini(&work->vectors[i].text);
     }
     for (size_t i = 0; i < work->own->count; i++) {
         if (work->searches[i].exchange)
-            hd_exchange_cancel(work->searches[i].exchange);
+            hd_agent_exchange_cancel(work->searches[i].exchange);
     }
     hd_rag_hits_fini(&work->hits);
     hd_free(work);

@@ -60,7 +60,7 @@ static int read_parameters(const struct hd_val *val, struct hd_val **out)
     return err == HD_ENOMEM ? err : 0;
 }
 
-static int add(struct hd_source *source, const struct hd_val *item)
+static int add(struct hd_tool_source *source, const struct hd_val *item)
 {
     const struct hd_val *function = function_of(item);
     struct hd_val *parameters;
@@ -80,7 +80,7 @@ static int add(struct hd_source *source, const struct hd_val *item)
     return err;
 }
 
-static int open_tools(struct hd_source *source)
+static int open_tools(struct hd_tool_source *source)
 {
     int err = 0;
 
@@ -91,7 +91,7 @@ static int open_tools(struct hd_source *source)
     return err;
 }
 
-static void close_tools(struct hd_source *source)
+static void close_tools(struct hd_tool_source *source)
 {
     (void)source;
 }

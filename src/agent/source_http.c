@@ -13,8 +13,8 @@
 /* A running call. */
 struct asking {
     struct hd_tool_call *call;
-    struct hd_exchange *exchange;
-    struct hd_http_tool_request request;
+    struct hd_agent_exchange *exchange;
+    struct hd_tool_http_request request;
     char key[HD_CALL_KEY_LINE_SIZE];
 };
 
@@ -38,14 +38,14 @@ static int check(const struct hd_val *value, struct hd_fault *fault)
     for (size_t i = 0; i < count_tools(value) && !err; i++) {
         struct hd_fault inner = {0};
 
-        err = hd_http_tool_check(tool_at(value, i), &inner);
+        err = hd_tool_http_check(tool_at(value, i), &inner);
         if (err)
             hd_fault_set(fault, err, "tool %zu: %s", i, inner.text);
     }
     return err;
 }
 
-static int open_tools(struct hd_source *source)
+static int open_tools(struct hd_tool_source *source)
 {
     int err = 0;
 
@@ -66,7 +66,7 @@ static int open_tools(struct hd_source *source)
     return err;
 }
 
-static void close_tools(struct hd_source *source)
+static void close_tools(struct hd_tool_source *source)
 {
     (void)source;
 }
@@ -76,7 +76,7 @@ static void close_tools(struct hd_source *source)
 static void free_asking(struct asking *asking)
 {
     asking->call->own = NULL;
-    hd_http_tool_request_fini(&asking->request);
+    hd_tool_http_request_fini(&asking->request);
     hd_free(asking);
 }
 
@@ -95,7 +95,7 @@ static void end_answered(struct asking *asking, struct hd_slice body)
     struct hd_tool_call *call = asking->call;
     struct hd_val *result = NULL;
     struct hd_fault fault = {0};
-    int err = hd_http_tool_result(call->tool->own, body, &result, &fault);
+    int err = hd_tool_http_result(call->tool->own, body, &result, &fault);
 
     free_asking(asking);
     if (err)
@@ -133,7 +133,7 @@ static void on_done(void *ctx, const struct hd_reply *reply)
 /* The declaration's key takes precedence. */
 static int add_key(struct asking *asking)
 {
-    struct hd_http_tool_request *request = &asking->request;
+    struct hd_tool_http_request *request = &asking->request;
     int err;
 
     if (request->has_key)
@@ -146,8 +146,8 @@ static int add_key(struct asking *asking)
 
 static int begin(struct asking *asking)
 {
-    const struct hd_http_tool_request *request = &asking->request;
-    struct hd_exchange_what what = {
+    const struct hd_tool_http_request *request = &asking->request;
+    struct hd_agent_exchange_options what = {
         .peer = "http",
         .method = request->method,
         .url = request->url.ptr,
@@ -161,7 +161,7 @@ static int begin(struct asking *asking)
         .ctx = asking,
     };
 
-    return hd_exchange_start(asking->call->task, &what, &asking->exchange);
+    return hd_agent_exchange_start(asking->call->task, &what, &asking->exchange);
 }
 
 static int call_tool(struct hd_tool_call *call)
@@ -175,8 +175,8 @@ static int call_tool(struct hd_tool_call *call)
         return HD_ENOMEM;
     asking->call = call;
     call->own = asking;
-    hd_http_tool_request_init(&asking->request);
-    err = hd_http_tool_request(&asking->request, call->tool->own, call->args, secrets, &fault);
+    hd_tool_http_request_init(&asking->request);
+    err = hd_tool_http_request(&asking->request, call->tool->own, call->args, secrets, &fault);
     if (!err)
         err = add_key(asking);
     if (!err)
@@ -194,7 +194,7 @@ static void cancel(struct hd_tool_call *call)
 {
     struct asking *asking = call->own;
 
-    hd_exchange_cancel(asking->exchange);
+    hd_agent_exchange_cancel(asking->exchange);
     free_asking(asking);
 }
 

@@ -22,9 +22,9 @@
 #define LIMIT 10 /* documents of a search */
 
 struct collection {
-    struct hd_source *source;
+    struct hd_tool_source *source;
     struct hd_slice id;
-    struct hd_exchange *exchange;
+    struct hd_agent_exchange *exchange;
     struct hd_val *name, *description; /* strings; NULL: unknown */
     struct hd_fault fault;
 };
@@ -75,7 +75,7 @@ static int make_url(const struct collection *collection, const char *rest, struc
 }
 
 static int ask(struct collection *collection, const char *rest, struct hd_rag_ask *what,
-               struct hd_exchange **out)
+               struct hd_agent_exchange **out)
 {
     const struct langconnect *own = collection->source->own;
     struct hd_buf url;
@@ -119,7 +119,7 @@ static int add_tool(struct collection *collection)
     return err;
 }
 
-static void finish(struct hd_source *source)
+static void finish(struct hd_tool_source *source)
 {
     struct langconnect *own = source->own;
     struct hd_buf problem;
@@ -183,13 +183,13 @@ static void on_collection(void *ctx, const struct hd_reply *reply)
 
 /* ---- opening and closing -------------------------------------------------- */
 
-static void close_source(struct hd_source *source)
+static void close_source(struct hd_tool_source *source)
 {
     struct langconnect *own = source->own;
 
     for (size_t i = 0; i < own->count; i++) {
         if (own->list[i].exchange)
-            hd_exchange_cancel(own->list[i].exchange);
+            hd_agent_exchange_cancel(own->list[i].exchange);
         hd_val_unref(own->list[i].name);
         hd_val_unref(own->list[i].description);
     }
@@ -220,7 +220,7 @@ static bool can_be_sent(struct hd_slice token)
     return token.len > 0 && token.len <= 8192;
 }
 
-static void ask_all(struct hd_source *source)
+static void ask_all(struct hd_tool_source *source)
 {
     struct langconnect *own = source->own;
 
@@ -238,7 +238,7 @@ static void ask_all(struct hd_source *source)
         finish(source);
 }
 
-static int open_source(struct hd_source *source)
+static int open_source(struct hd_tool_source *source)
 {
     const struct hd_val *list = hd_val_get(source->value, HD_S("collections"));
     struct langconnect *own = hd_calloc(1, sizeof(*own));
@@ -272,7 +272,7 @@ static int open_source(struct hd_source *source)
 
 struct search {
     struct hd_tool_call *call;
-    struct hd_exchange *exchange;
+    struct hd_agent_exchange *exchange;
 };
 
 static void cancel(struct hd_tool_call *call)
@@ -281,7 +281,7 @@ static void cancel(struct hd_tool_call *call)
 
     call->own = NULL;
     if (search->exchange)
-        hd_exchange_cancel(search->exchange);
+        hd_agent_exchange_cancel(search->exchange);
     hd_free(search);
 }
 

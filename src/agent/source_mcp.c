@@ -39,7 +39,7 @@ struct place {
 };
 
 struct own {
-    struct hd_source *source;
+    struct hd_tool_source *source;
     struct hd_arena arena;
     struct hd_val *value; /* with secrets revealed */
     struct hd_val *user_token;
@@ -318,7 +318,7 @@ static void free_own(struct own *own)
     hd_free(own);
 }
 
-static int open_servers(struct hd_source *source)
+static int open_servers(struct hd_tool_source *source)
 {
     struct own *own = hd_calloc(1, sizeof(*own));
     int err = HD_ENOMEM;
@@ -348,7 +348,7 @@ static int open_servers(struct hd_source *source)
     return 0;
 }
 
-static void close_servers(struct hd_source *source)
+static void close_servers(struct hd_tool_source *source)
 {
     free_own(source->own);
     source->own = NULL;

@@ -24,7 +24,7 @@
 #define HD_TOOL_MAX_TOOLS 512 /* of one node */
 
 struct hd_run;
-struct hd_source;
+struct hd_tool_source;
 struct hd_task;
 struct hd_tool_call;
 
@@ -34,7 +34,7 @@ struct hd_tool {
     const struct hd_val *parameters; /* JSON Schema of the arguments, an object */
     bool is_client;                  /* the client runs it and replies with a tool message */
     int64_t timeout_ms;              /* of a call; 0: the node's; below 0: none */
-    struct hd_source *source;        /* set by hd_source_add() */
+    struct hd_tool_source *source;   /* set by hd_source_add() */
     void *own;                       /* the source's */
 };
 
@@ -48,9 +48,9 @@ struct hd_source_kind {
     int (*check)(const struct hd_val *value, struct hd_fault *fault);
 
     /* Adds its tools, then calls hd_source_ready(), now or later. On error, nothing was started. */
-    int (*open)(struct hd_source *source);
+    int (*open)(struct hd_tool_source *source);
     /* Stops pending operations and frees its data; no call is running. */
-    void (*close)(struct hd_source *source);
+    void (*close)(struct hd_tool_source *source);
 
     /*
      * Starts a call. It ends with hd_tool_done(), hd_tool_error() or hd_tool_ask(), now or later.
@@ -63,7 +63,7 @@ struct hd_source_kind {
     int64_t open_ms; /* timeout of opening; tools added later are ignored; 0: 30 s */
 };
 
-struct hd_source {
+struct hd_tool_source {
     const struct hd_source_kind *kind;
     struct hd_val *value; /* evaluated; still has markers of secrets (secret/secret.h) */
     struct hd_run *run;
@@ -76,16 +76,16 @@ struct hd_source {
     bool is_told;             /* the problem was reported */
     char *problem;            /* why it has no tools; NULL: none */
     struct uv_timer_s *timer; /* limits the opening */
-    struct hd_source *next;
+    struct hd_tool_source *next;
 };
 
 /* Copies everything the tool points to except `own`. Ignored for a source that is ready. */
-HD_MUST_CHECK int hd_source_add(struct hd_source *source, const struct hd_tool *tool);
+HD_MUST_CHECK int hd_source_add(struct hd_tool_source *source, const struct hd_tool *tool);
 /*
  * All tools are added; with a problem (without secrets), those that are available: the agent
  * continues with them, and the problem is reported as a `custom` event and in the log.
  */
-void hd_source_ready(struct hd_source *source, const char *problem);
+void hd_source_ready(struct hd_tool_source *source, const char *problem);
 
 /* One running call. */
 struct hd_tool_call {

@@ -17,7 +17,7 @@
 
 struct hd_toolset_kept {
     const struct hd_node *node;
-    struct hd_source **sources;
+    struct hd_tool_source **sources;
     size_t source_count;
     struct hd_toolset set;
     char (*names)[HD_TOOL_MAX_NAME + 1];
@@ -31,7 +31,7 @@ struct hd_toolset_wait {
     void *ctx;
     struct hd_source_wait *wait;
     size_t count;
-    struct hd_source *sources[];
+    struct hd_tool_source *sources[];
 };
 
 /* ---- names ------------------------------------------------------------ */
@@ -115,7 +115,7 @@ static int fill(struct hd_toolset_kept *kept, size_t count)
 
     hd_map_init(&taken, HD_TOOL_MAX_TOOLS);
     for (size_t i = 0; i < kept->source_count && !err; i++) {
-        const struct hd_source *source = kept->sources[i];
+        const struct hd_tool_source *source = kept->sources[i];
 
         for (size_t j = 0; j < source->tool_count && kept->set.count < count && !err; j++) {
             size_t index = kept->set.count++;
@@ -137,7 +137,7 @@ static struct hd_toolset_kept *make_set(const struct hd_toolset_wait *wait)
     if (!kept)
         return NULL;
     kept->node = wait->node;
-    kept->sources = hd_calloc(wait->count + 1, sizeof(struct hd_source *));
+    kept->sources = hd_calloc(wait->count + 1, sizeof(struct hd_tool_source *));
     kept->set.entries = hd_calloc(count + 1, sizeof(*kept->set.entries));
     kept->names = hd_calloc(count + 1, sizeof(*kept->names));
     if (!kept->sources || !kept->set.entries || !kept->names) {
@@ -145,7 +145,7 @@ static struct hd_toolset_kept *make_set(const struct hd_toolset_wait *wait)
         return NULL;
     }
     if (wait->count > 0)
-        memcpy(kept->sources, wait->sources, wait->count * sizeof(struct hd_source *));
+        memcpy(kept->sources, wait->sources, wait->count * sizeof(struct hd_tool_source *));
     kept->source_count = wait->count;
     if (fill(kept, count) != 0) {
         free_kept(kept);
@@ -158,8 +158,8 @@ static struct hd_toolset_kept *make_set(const struct hd_toolset_wait *wait)
 static bool is_of(const struct hd_toolset_kept *kept, const struct hd_toolset_wait *wait)
 {
     return kept->node == wait->node && kept->source_count == wait->count &&
-           (wait->count == 0 ||
-            memcmp(kept->sources, wait->sources, wait->count * sizeof(struct hd_source *)) == 0);
+           (wait->count == 0 || memcmp(kept->sources, wait->sources,
+                                       wait->count * sizeof(struct hd_tool_source *)) == 0);
 }
 
 static const struct hd_toolset *find_or_make(const struct hd_toolset_wait *wait)
@@ -222,7 +222,7 @@ int hd_toolset_get(struct hd_task *task, const struct hd_node *tools, hd_toolset
 
     if (tools->kind != &hd_node_tools)
         return HD_EINVAL;
-    wait = hd_calloc(1, sizeof(*wait) + spec->sources.count * sizeof(struct hd_source *));
+    wait = hd_calloc(1, sizeof(*wait) + spec->sources.count * sizeof(struct hd_tool_source *));
     if (!wait)
         return HD_ENOMEM;
     wait->task = task;

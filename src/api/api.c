@@ -27,7 +27,7 @@ struct hd_api {
     struct hd_site *site;
     struct hd_way_memory *way_memory;
     const struct hd_endpoint **endpoints; /* those of the router */
-    const struct hd_server *server;
+    const struct hd_http_server *server;
     struct hd_answers answers;
 };
 
@@ -512,7 +512,7 @@ void hd_api_end_streams(struct hd_api *api)
     hd_beats_fire(api->beats);
 }
 
-void hd_api_set_server(struct hd_api *api, const struct hd_server *server)
+void hd_api_set_server(struct hd_api *api, const struct hd_http_server *server)
 {
     api->server = server;
 }
@@ -522,7 +522,7 @@ const struct hd_config *hd_api_config(const struct hd_api *api)
     return api->app->config;
 }
 
-const struct hd_server *hd_api_server(const struct hd_api *api)
+const struct hd_http_server *hd_api_server(const struct hd_api *api)
 {
     return api->server;
 }

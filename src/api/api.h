@@ -270,7 +270,7 @@ HD_MUST_CHECK int hd_api_create(struct hd_app *app, struct hd_api **out, struct 
 void hd_api_destroy(struct hd_api *api);
 /* The handler of the HTTP server; ctx is the struct hd_api. */
 void hd_api_handle(void *ctx, struct hd_exchange *ex);
-/* The same for hd_server_config.answered: a line of the access log, or one at level debug. */
+/* The same for hd_http_server_config.answered: a line of the access log, or one at level debug. */
 void hd_api_answered(void *ctx, const struct hd_exchange *ex, int status, size_t body_bytes,
                      int64_t took_us);
 /* A line at level debug when a request arrives. */
@@ -293,8 +293,8 @@ struct hd_way_memory;
 struct hd_way_memory *hd_api_way_memory(const struct hd_api *api);
 
 /* Statistics of the HTTP server, for /metrics; given by whoever has it. */
-struct hd_server;
-void hd_api_set_server(struct hd_api *api, const struct hd_server *server);
-const struct hd_server *hd_api_server(const struct hd_api *api);
+struct hd_http_server;
+void hd_api_set_server(struct hd_api *api, const struct hd_http_server *server);
+const struct hd_http_server *hd_api_server(const struct hd_api *api);
 
 #endif

@@ -183,7 +183,7 @@ static int keep_filter(struct hd_call *call, hd_json_val filter)
     struct hd_json *kept = &call->authorized->filters[event_of(call)->of];
     struct hd_fault why = {0};
     struct hd_slice text;
-    int err = hd_grant_check(filter, &why);
+    int err = hd_auth_filter_check(filter, &why);
 
     if (err) {
         hd_log(HD_LOG_ERROR, "auth", "the handler of %s.%s: %s", event_of(call)->resource,
@@ -441,7 +441,7 @@ int hd_call_sees(struct hd_call *call, enum hd_resource resource, struct hd_slic
         return 0;
     if (metadata.len > 0)
         err = hd_json_parse(&json, metadata, &call->fault);
-    *out = !err && hd_grant_allows(filter, hd_json_root(&json));
+    *out = !err && hd_auth_filter_allows(filter, hd_json_root(&json));
     hd_json_fini(&json);
     return err;
 }

@@ -247,7 +247,7 @@ static void give_up(struct visit *visit, int status, const char *text)
     }
     let_go(visit);
     hd_call_free(visit->call);
-    hd_stream_abort(ex);
+    hd_http_stream_abort(ex);
 }
 
 static void on_gone(void *ctx)
@@ -363,7 +363,7 @@ static void pump(struct visit *visit)
     struct hd_slice rest = hd_slice(visit->body.ptr + visit->sent, visit->body.len - visit->sent);
 
     if (rest.len > 0)
-        visit->sent += hd_stream_write(ex, &rest, 1);
+        visit->sent += hd_http_stream_write(ex, &rest, 1);
     if (visit->sent < visit->body.len) {
         set_held(visit, true);
         return;
@@ -373,7 +373,7 @@ static void pump(struct visit *visit)
     if (visit->has_ended) {
         let_go(visit);
         hd_call_free(visit->call);
-        hd_stream_end(ex);
+        hd_http_stream_end(ex);
         return;
     }
     set_held(visit, false);
@@ -390,9 +390,9 @@ static void begin_stream(struct visit *visit)
 
     visit->is_streaming = true;
     send_headers(visit);
-    hd_stream_begin(visit->call->exchange, visit->status,
-                    type.len > 0 ? type : HD_S("application/octet-stream"), on_room, on_gone,
-                    visit);
+    hd_http_stream_begin(visit->call->exchange, visit->status,
+                         type.len > 0 ? type : HD_S("application/octet-stream"), on_room, on_gone,
+                         visit);
 }
 
 /* What has line breaks in it would be more than one header. */

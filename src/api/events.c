@@ -45,7 +45,7 @@ static void end(struct stream *stream)
     struct hd_exchange *ex = stream->call->exchange;
 
     finish(stream);
-    hd_stream_end(ex);
+    hd_http_stream_end(ex);
 }
 
 /* The reader was too slow: it must not take this for the end. */
@@ -54,7 +54,7 @@ static void break_off(struct stream *stream)
     struct hd_exchange *ex = stream->call->exchange;
 
     finish(stream);
-    hd_stream_abort(ex);
+    hd_http_stream_abort(ex);
 }
 
 /* The reader may not read it any more. The run is the thread's, and goes on. */
@@ -72,7 +72,8 @@ static void on_gone(void *ctx)
     /* Stopping the run tells events, which must not come here any more. */
     hd_cursor_close(&stream->cursor);
     /* When the server ends, it is not the reader who went: the next one goes on with the run. */
-    if (stream->events.is_cancelling && !hd_server_is_closing(hd_api_server(stream->call->api)))
+    if (stream->events.is_cancelling &&
+        !hd_http_server_is_closing(hd_api_server(stream->call->api)))
         hd_queue_cancel(app->queue, stream->call->principal, stream->events.thread_id,
                         stream->events.run_id, HD_CANCEL_INTERRUPT);
     finish(stream);
@@ -115,7 +116,7 @@ static bool send_frame(struct stream *stream)
 {
     struct hd_slice parts[FRAME_PARTS];
     size_t count = frame_parts(stream, parts), left = 0;
-    size_t taken = hd_stream_write(stream->call->exchange, parts, count);
+    size_t taken = hd_http_stream_write(stream->call->exchange, parts, count);
 
     for (size_t i = 0; i < count; i++)
         left += parts[i].len;
@@ -160,7 +161,7 @@ static bool send_beat(struct stream *stream)
     struct hd_slice beat = HD_SSE_HEARTBEAT;
     struct hd_slice rest = hd_slice(beat.ptr + beat.len - stream->beat_left, stream->beat_left);
 
-    stream->beat_left -= hd_stream_write(stream->call->exchange, &rest, 1);
+    stream->beat_left -= hd_http_stream_write(stream->call->exchange, &rest, 1);
     return stream->beat_left == 0;
 }
 
@@ -214,7 +215,8 @@ static void on_beat(void *ctx)
 {
     struct stream *stream = ctx;
 
-    if (stream->events.run_id.len == 0 && hd_server_is_closing(hd_api_server(stream->call->api)))
+    if (stream->events.run_id.len == 0 &&
+        hd_http_server_is_closing(hd_api_server(stream->call->api)))
         stream->events.is_over = true;
     if (stream->entry || stream->beat_left > 0)
         return;
@@ -263,5 +265,5 @@ void hd_events_send(struct hd_call *call, struct hd_feed *feed, const struct hd_
     hd_beat_start(hd_api_beats(call->api), &stream->beat, on_beat, stream);
     hd_watch_start(&stream->watch, call, stream->events.thread_id, events->is_cancelling, on_watch,
                    stream);
-    hd_stream_begin_sse(call->exchange, call->status, pump, on_gone, stream);
+    hd_http_stream_begin_sse(call->exchange, call->status, pump, on_gone, stream);
 }

@@ -20,7 +20,7 @@
 struct source {
     const struct hd_app *app;
     struct hd_queue_counts runs;
-    struct hd_server_stats http;
+    struct hd_http_server_stats http;
     uint64_t answer_bytes;
     struct hd_rows_counts store;
     struct hd_sweep_counts swept;
@@ -287,7 +287,7 @@ static const struct worker_metric {
 
 static void read_source(const struct hd_call *call, struct source *source)
 {
-    const struct hd_server *server = hd_api_server(call->api);
+    const struct hd_http_server *server = hd_api_server(call->api);
 
     *source = (struct source){.app = call->app,
                               .runs = hd_queue_counts(call->app->queue),
@@ -295,7 +295,7 @@ static void read_source(const struct hd_call *call, struct source *source)
                               .swept = hd_sweeper_counts(call->app->sweeper)};
     source->answer_bytes = atomic_load(&hd_api_answers(call->api)->held);
     if (server)
-        source->http = *hd_server_stats(server);
+        source->http = *hd_http_server_stats(server);
     if (uv_getrusage(&source->usage))
         source->usage = (uv_rusage_t){.ru_maxrss = 0};
     if (uv_resident_set_memory(&source->resident))

@@ -36,7 +36,7 @@ static void on_gone(void *ctx)
     leave(wait);
     /* When the server ends, it is not the client who went. */
     if (wait->is_cancelling && !wait->is_ended &&
-        !hd_server_is_closing(hd_api_server(wait->call->api)))
+        !hd_http_server_is_closing(hd_api_server(wait->call->api)))
         hd_queue_cancel(wait->call->app->queue, wait->call->principal, wait->thread_id,
                         wait->run_id, HD_CANCEL_INTERRUPT);
     hd_call_free(wait->call);
@@ -52,11 +52,11 @@ static void on_room(void *ctx)
     if (!wait->is_ended)
         return;
     rest = hd_slice(wait->call->out.ptr + wait->sent, wait->call->out.len - wait->sent);
-    wait->sent += hd_stream_write(ex, &rest, 1);
+    wait->sent += hd_http_stream_write(ex, &rest, 1);
     if (wait->sent < wait->call->out.len)
         return;
     hd_call_free(wait->call);
-    hd_stream_end(ex);
+    hd_http_stream_end(ex);
 }
 
 /* Clients and proxies give up on silence; JSON may begin with white space. */
@@ -68,9 +68,9 @@ static void on_beat(void *ctx)
     if (!wait->is_begun) {
         wait->is_begun = true;
         hd_call_send_headers(wait->call);
-        hd_stream_begin(wait->call->exchange, 200, HD_TYPE_JSON, on_room, on_gone, wait);
+        hd_http_stream_begin(wait->call->exchange, 200, HD_TYPE_JSON, on_room, on_gone, wait);
     }
-    hd_stream_write(wait->call->exchange, &space, 1);
+    hd_http_stream_write(wait->call->exchange, &space, 1);
 }
 
 /* What is in the call is the answer. */

@@ -31,7 +31,7 @@ struct hd_engine;
 struct hd_feeds;
 struct hd_gate;
 struct hd_hold;
-struct hd_http;
+struct hd_client;
 struct hd_limits;
 struct hd_pass;
 struct hd_patience;
@@ -100,8 +100,8 @@ struct hd_app {
     struct hd_recorder *recorder;     /* that agents use; set before opening: that one */
     struct hd_feeds *feeds;
     struct hd_queue *queue;
-    struct hd_http *http; /* for requests of the server's own, not the graphs' */
-    struct hd_gate *gate; /* NULL: no authentication */
+    struct hd_client *http; /* for requests of the server's own, not the graphs' */
+    struct hd_gate *gate;   /* NULL: no authentication */
     struct hd_pass *passes[HD_APP_PASS_BUCKETS]; /* of calls that are open: worker_access.h */
     struct hd_webhooks *webhooks;
     struct hd_scheduler *scheduler; /* of crons */

@@ -406,8 +406,8 @@ static int fill_from_key(struct hd_identity *identity, const struct hd_api_key *
                          const struct hd_principal_key *principal_key)
 {
     char principal[HD_PRINCIPAL_SIZE];
-    int err = hd_principal_derive(principal_key, HD_PRINCIPAL_PERSON, HD_S(HD_API_KEY_ALIAS),
-                                  key->subject, principal);
+    int err = hd_auth_principal_derive(principal_key, HD_PRINCIPAL_PERSON, HD_S(HD_API_KEY_ALIAS),
+                                       key->subject, principal);
 
     if (!err)
         err = hd_arena_copy(&identity->arena, hd_slice_cstr(principal), &identity->principal);
@@ -432,7 +432,7 @@ void hd_auth_found(struct hd_auth *auth, void *handle, const struct hd_api_key *
         return;
     }
     /* Check the secret first: without it, nothing about the key is revealed. */
-    if (!key || !hd_secret_eq(hd_slice_cstr(p->secret_hash), key->hash))
+    if (!key || !hd_auth_secret_eq(hd_slice_cstr(p->secret_hash), key->hash))
         reason = "there is no such API key";
     else if (key->revoked_at)
         reason = "the API key was revoked";

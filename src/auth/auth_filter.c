@@ -36,7 +36,7 @@ static int check_group(hd_json_val list, int depth, struct hd_fault *fault)
 
     if (!hd_json_is_array(list) || hd_json_size(list) == 0)
         return hd_fault_set(fault, HD_EINVAL, "$or and $and of a filter need a list of filters");
-    if (depth >= HD_GRANT_MAX_DEPTH)
+    if (depth >= HD_AUTH_FILTER_MAX_DEPTH)
         return hd_fault_set(fault, HD_EINVAL, "a filter is nested too deeply");
     while (!err && hd_json_next(&it))
         err = check(it.val, depth + 1, fault);
@@ -63,7 +63,7 @@ static int check(hd_json_val filter, int depth, struct hd_fault *fault)
     return err;
 }
 
-int hd_grant_check(hd_json_val filter, struct hd_fault *fault)
+int hd_auth_filter_check(hd_json_val filter, struct hd_fault *fault)
 {
     return !filter || hd_json_is_null(filter) ? 0 : check(filter, 0, fault);
 }
@@ -116,13 +116,13 @@ static bool group_allows(bool is_or, hd_json_val list, hd_json_val object)
     struct hd_json_iter it = hd_json_iter(list);
 
     while (hd_json_next(&it)) {
-        if (hd_grant_allows(it.val, object) == is_or)
+        if (hd_auth_filter_allows(it.val, object) == is_or)
             return is_or;
     }
     return !is_or;
 }
 
-bool hd_grant_allows(hd_json_val filter, hd_json_val object)
+bool hd_auth_filter_allows(hd_json_val filter, hd_json_val object)
 {
     struct hd_json_iter it = hd_json_iter(filter);
 

@@ -42,7 +42,7 @@ int hd_sha256_hex(struct hd_slice text, char out[HD_SHA256_HEX_LEN + 1])
     return 0;
 }
 
-bool hd_secret_eq(struct hd_slice a, struct hd_slice b)
+bool hd_auth_secret_eq(struct hd_slice a, struct hd_slice b)
 {
     return a.len == b.len && (a.len == 0 || CRYPTO_memcmp(a.ptr, b.ptr, a.len) == 0);
 }

@@ -15,6 +15,6 @@ HD_MUST_CHECK int hd_sha256(struct hd_slice text, unsigned char out[HD_SHA256_LE
 HD_MUST_CHECK int hd_sha256_hex(struct hd_slice text, char out[HD_SHA256_HEX_LEN + 1]);
 
 /* Constant-time comparison; the lengths are not secret. */
-bool hd_secret_eq(struct hd_slice a, struct hd_slice b);
+bool hd_auth_secret_eq(struct hd_slice a, struct hd_slice b);
 
 #endif

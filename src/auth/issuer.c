@@ -242,7 +242,7 @@ static int add_organisation(const struct hd_issuer *issuer, const struct hd_prin
 
     if (!is_name(name) || n == HD_MAX_ORGANISATIONS || has_organisation(identity, name))
         return 0;
-    err = hd_principal_derive(key, HD_PRINCIPAL_ORGANISATION, issuer->alias, name, principal);
+    err = hd_auth_principal_derive(key, HD_PRINCIPAL_ORGANISATION, issuer->alias, name, principal);
     if (!err)
         err = hd_arena_copy(&identity->arena, name, &identity->organisation_names[n]);
     if (!err)
@@ -281,8 +281,8 @@ int hd_issuer_admit(const struct hd_issuer *issuer, const struct hd_jwt *jwt,
     if (!err)
         err = read_subject(issuer, jwt->payload, identity, reason);
     if (!err)
-        err = hd_principal_derive(key, HD_PRINCIPAL_PERSON, issuer->alias, identity->subject,
-                                  principal);
+        err = hd_auth_principal_derive(key, HD_PRINCIPAL_PERSON, issuer->alias, identity->subject,
+                                       principal);
     if (!err)
         err = hd_arena_copy(&identity->arena, hd_slice_cstr(principal), &identity->principal);
     if (!err)

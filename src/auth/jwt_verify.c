@@ -82,7 +82,7 @@ bool hd_jwt_is_signed_with(const struct hd_jwt *jwt, struct hd_slice secret)
         return false;
     is_good = HMAC(EVP_get_digestbyname(alg->digest), secret.ptr, (int)secret.len,
                    bytes_of(jwt->signed_text), jwt->signed_text.len, digest, &len) != NULL &&
-              hd_secret_eq(hd_slice(digest, len), jwt->signature);
+              hd_auth_secret_eq(hd_slice(digest, len), jwt->signature);
     ERR_clear_error();
     return is_good;
 }

@@ -46,8 +46,9 @@ static int hash(const struct hd_principal_key *key, struct hd_slice message,
     return 0;
 }
 
-int hd_principal_derive(const struct hd_principal_key *key, enum hd_principal_kind kind,
-                        struct hd_slice alias, struct hd_slice subject, char out[HD_PRINCIPAL_SIZE])
+int hd_auth_principal_derive(const struct hd_principal_key *key, enum hd_principal_kind kind,
+                             struct hd_slice alias, struct hd_slice subject,
+                             char out[HD_PRINCIPAL_SIZE])
 {
     static const char *const labels[][2] = {
         [HD_PRINCIPAL_PERSON] = {"lgp/0", "lgp/1"},

@@ -22,9 +22,9 @@ struct hd_principal_key {
 
 enum hd_principal_kind { HD_PRINCIPAL_PERSON, HD_PRINCIPAL_ORGANISATION };
 
-HD_MUST_CHECK int hd_principal_derive(const struct hd_principal_key *key,
-                                      enum hd_principal_kind kind, struct hd_slice alias,
-                                      struct hd_slice subject, char out[HD_PRINCIPAL_SIZE]);
+HD_MUST_CHECK int hd_auth_principal_derive(const struct hd_principal_key *key,
+                                           enum hd_principal_kind kind, struct hd_slice alias,
+                                           struct hd_slice subject, char out[HD_PRINCIPAL_SIZE]);
 /*
  * Joins several claims to one subject (Entra: tid, oid): each after its length in decimal and a
  * colon, so that the result is unambiguous. A single claim stays as it is.

@@ -44,11 +44,11 @@ extern const struct hd_command hd_command_threads;
 extern const struct hd_command hd_command_version;
 
 /* Prints an error that names the closest command; returns HD_EXIT_USAGE. */
-int hd_command_unknown(const char *name);
+int hd_cli_command_unknown(const char *name);
 /* By name; NULL when there is none. */
-const struct hd_command *hd_command_find(const char *name);
+const struct hd_command *hd_cli_command_find(const char *name);
 /* Command number `index`; NULL after the last. */
-const struct hd_command *hd_command_at(size_t index);
+const struct hd_command *hd_cli_command_at(size_t index);
 
 /* ---- for commands: common.c ------------------------------------------- */
 
@@ -62,13 +62,13 @@ int hd_usage_error(const struct hd_command *command, const char *fmt, ...) HD_PR
 bool hd_option_value(int argc, char **argv, int *index, const char *name, const char **value);
 
 /* Reads a whole file, "-" for standard input; false after printing the error on stderr. */
-bool hd_read_file(const char *path, size_t limit, struct hd_buf *out);
+bool hd_cli_read_file(const char *path, size_t limit, struct hd_buf *out);
 /* True when all of it was written. */
-bool hd_write_out(struct hd_slice text);
+bool hd_cli_write_out(struct hd_slice text);
 
 /* Reads a declaration; NULL after printing the error on stderr. */
 struct hd_graph;
-HD_MUST_CHECK struct hd_graph *hd_read_graph(const char *path);
+HD_MUST_CHECK struct hd_graph *hd_cli_read_graph(const char *path);
 
 /*
  * graphs.c: reads the graphs of the configuration, or the built-in ones, into the app; false after

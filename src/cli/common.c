@@ -50,7 +50,7 @@ static int read_stream(FILE *file, struct hd_buf *out)
     return err != 0 ? err : ferror(file) ? HD_EIO : 0;
 }
 
-bool hd_read_file(const char *path, size_t limit, struct hd_buf *out)
+bool hd_cli_read_file(const char *path, size_t limit, struct hd_buf *out)
 {
     bool is_stdin = strcmp(path, "-") == 0;
     FILE *file = is_stdin ? stdin : fopen(path, "rb");
@@ -76,7 +76,7 @@ bool hd_read_file(const char *path, size_t limit, struct hd_buf *out)
     return false;
 }
 
-bool hd_write_out(struct hd_slice text)
+bool hd_cli_write_out(struct hd_slice text)
 {
     if (fwrite(text.ptr ? text.ptr : "", 1, text.len, stdout) == text.len && fflush(stdout) == 0)
         return true;
@@ -84,13 +84,13 @@ bool hd_write_out(struct hd_slice text)
     return false;
 }
 
-struct hd_graph *hd_read_graph(const char *path)
+struct hd_graph *hd_cli_read_graph(const char *path)
 {
     struct hd_graph_error error;
     struct hd_graph *graph = NULL;
     struct hd_buf text;
 
-    if (!hd_read_file(path, HD_GRAPH_MAX_TEXT, &text))
+    if (!hd_cli_read_file(path, HD_GRAPH_MAX_TEXT, &text))
         return NULL;
     if (hd_graph_read(hd_buf_slice(&text), &graph, &error) != 0) {
         graph = NULL;

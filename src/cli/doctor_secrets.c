@@ -87,7 +87,7 @@ static int on_found(void *ctx, const struct hd_secret_place *place)
         err = append_shown(&line, place->finding->place, MAX_LINE / 4);
     if (!err)
         err = append_secret(&line, place->finding);
-    if (!err && !hd_write_out(hd_buf_slice(&line)))
+    if (!err && !hd_cli_write_out(hd_buf_slice(&line)))
         err = HD_EIO;
     hd_buf_fini(&line);
     return err;

@@ -125,7 +125,7 @@ static int draw(const struct format *format, const struct hd_drawing *drawing)
         err = hd_buf_append_byte(&out, '\n');
     if (err != 0)
         (void)fprintf(stderr, "heddle graph: %s\n", hd_error_text(err));
-    is_written = err == 0 && hd_write_out(hd_buf_slice(&out));
+    is_written = err == 0 && hd_cli_write_out(hd_buf_slice(&out));
     hd_buf_fini(&out);
     return is_written ? HD_EXIT_OK : HD_EXIT_FAILED;
 }
@@ -160,7 +160,7 @@ static int run(int argc, char **argv)
         return status;
     if (!format)
         return hd_usage_error(&hd_command_graph, "unknown format %s", options.format);
-    graph = hd_read_graph(options.file);
+    graph = hd_cli_read_graph(options.file);
     if (!graph)
         return HD_EXIT_FAILED;
     status = draw_or_describe(&options, format, graph);

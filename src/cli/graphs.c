@@ -88,7 +88,7 @@ bool hd_graphs_open(struct hd_app *app, const struct hd_config *config)
 
         if (graph->is_remote
                 ? !add_remote(app, graph)
-                : !add_graph(app, graph->id, hd_read_graph(graph->file), graph->description))
+                : !add_graph(app, graph->id, hd_cli_read_graph(graph->file), graph->description))
             return false;
     }
     return true;

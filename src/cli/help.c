@@ -12,7 +12,7 @@ static void list_commands(void)
                  "usage: heddle COMMAND [ARGUMENTS]\n"
                  "\n"
                  "commands:\n");
-    for (size_t i = 0; (command = hd_command_at(i)); i++)
+    for (size_t i = 0; (command = hd_cli_command_at(i)); i++)
         (void)printf("  %-10s %s\n", command->name, command->summary);
     (void)printf(
         "\n"
@@ -36,9 +36,9 @@ static int run(int argc, char **argv)
     }
     if (argc > 2)
         return hd_usage_error(&hd_command_help, "one COMMAND");
-    command = hd_command_find(argv[1]);
+    command = hd_cli_command_find(argv[1]);
     if (!command)
-        return hd_command_unknown(argv[1]);
+        return hd_cli_command_unknown(argv[1]);
     (void)printf("heddle %s: %s\n\nusage: heddle %s %s\n\n%s", command->name, command->summary,
                  command->name, command->arguments, command->help);
     if (command->more)

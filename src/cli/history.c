@@ -130,11 +130,11 @@ static void free_history(struct history *history)
     hd_free(history->items);
 }
 
-static int show_history(const struct hd_thread_args *at)
+static int show_history(const struct hd_cli_thread_args *at)
 {
     struct history history = {NULL, 0, 0};
     struct heddle_error error = {0};
-    int err = hd_thread_scan(at, at->ns, add, &history, &error);
+    int err = hd_cli_thread_scan(at, at->ns, add, &history, &error);
 
     if (!err && history.count == 0) {
         (void)fprintf(stderr, "heddle history: thread %s has no checkpoints in namespace \"%s\"\n",
@@ -156,21 +156,21 @@ static int show_history(const struct hd_thread_args *at)
 
 static int run(int argc, char **argv)
 {
-    struct hd_thread_args at = {.url = NULL};
+    struct hd_cli_thread_args at = {.url = NULL};
     int status = 0;
 
     for (int i = 1; i < argc && status == 0; i++) {
-        if (!hd_thread_arg(&hd_command_history, &at, argc, argv, &i, &status))
+        if (!hd_cli_thread_arg(&hd_command_history, &at, argc, argv, &i, &status))
             status = hd_usage_error(&hd_command_history, "unknown option %s", argv[i]);
     }
     if (status == 0 && !at.thread)
         status = hd_usage_error(&hd_command_history, "which URL and THREAD?");
     if (status != 0)
         return status;
-    status = hd_thread_open(&hd_command_history, &at);
+    status = hd_cli_thread_open(&hd_command_history, &at);
     if (status == HD_EXIT_OK)
         status = show_history(&at);
-    hd_thread_close(&at);
+    hd_cli_thread_close(&at);
     return status;
 }
 

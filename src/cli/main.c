@@ -15,12 +15,12 @@ static const struct hd_command *const commands[] = {
     &hd_command_threads,    &hd_command_version,
 };
 
-const struct hd_command *hd_command_at(size_t index)
+const struct hd_command *hd_cli_command_at(size_t index)
 {
     return index < HD_COUNT(commands) ? commands[index] : NULL;
 }
 
-const struct hd_command *hd_command_find(const char *name)
+const struct hd_command *hd_cli_command_find(const char *name)
 {
     for (size_t i = 0; i < HD_COUNT(commands); i++) {
         if (strcmp(commands[i]->name, name) == 0)
@@ -29,7 +29,7 @@ const struct hd_command *hd_command_find(const char *name)
     return NULL;
 }
 
-int hd_command_unknown(const char *name)
+int hd_cli_command_unknown(const char *name)
 {
     struct hd_near near;
 
@@ -65,9 +65,9 @@ int main(int argc, char **argv)
                       "usage: heddle COMMAND [ARGUMENTS]; heddle help lists the commands\n");
         return HD_EXIT_USAGE;
     }
-    command = hd_command_find(command_name(argv[1]));
+    command = hd_cli_command_find(command_name(argv[1]));
     if (!command)
-        return hd_command_unknown(argv[1]);
+        return hd_cli_command_unknown(argv[1]);
     hd_agent_kinds();
     /* heddle graph --help is heddle help graph. */
     if (argc == 3 && (strcmp(argv[2], "--help") == 0 || strcmp(argv[2], "-h") == 0)) {

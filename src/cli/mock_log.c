@@ -8,8 +8,8 @@
 #define MAX_BYTES ((size_t)64 << 20)
 #define MAX_TEXT ((size_t)40 << 20)
 
-struct hd_mock_entry {
-    struct hd_mock_entry *next;
+struct hd_cli_mock_entry {
+    struct hd_cli_mock_entry *next;
     int64_t number, rule;
     int status;
     bool is_done, is_gone;
@@ -70,9 +70,9 @@ static int write_request(struct hd_buf *out, const struct hd_http_request *reque
     return err;
 }
 
-static void drop_first(struct hd_mock_log *log)
+static void drop_first(struct hd_cli_mock_log *log)
 {
-    struct hd_mock_entry *entry = log->first;
+    struct hd_cli_mock_entry *entry = log->first;
 
     log->first = entry->next;
     if (!log->first)
@@ -83,7 +83,7 @@ static void drop_first(struct hd_mock_log *log)
     hd_free(entry);
 }
 
-static void append(struct hd_mock_log *log, struct hd_mock_entry *entry)
+static void append(struct hd_cli_mock_log *log, struct hd_cli_mock_entry *entry)
 {
     if (log->last)
         log->last->next = entry;
@@ -96,10 +96,10 @@ static void append(struct hd_mock_log *log, struct hd_mock_entry *entry)
         drop_first(log);
 }
 
-int64_t hd_mock_log_add(struct hd_mock_log *log, const struct hd_http_request *request, int status,
-                        int64_t rule)
+int64_t hd_cli_mock_log_add(struct hd_cli_mock_log *log, const struct hd_http_request *request,
+                            int status, int64_t rule)
 {
-    struct hd_mock_entry *entry = hd_calloc(1, sizeof(*entry));
+    struct hd_cli_mock_entry *entry = hd_calloc(1, sizeof(*entry));
 
     if (!entry)
         return -1;
@@ -116,9 +116,9 @@ int64_t hd_mock_log_add(struct hd_mock_log *log, const struct hd_http_request *r
     return entry->number;
 }
 
-void hd_mock_log_end(struct hd_mock_log *log, int64_t number, bool is_gone, size_t pieces)
+void hd_cli_mock_log_end(struct hd_cli_mock_log *log, int64_t number, bool is_gone, size_t pieces)
 {
-    for (struct hd_mock_entry *entry = log->first; entry; entry = entry->next) {
+    for (struct hd_cli_mock_entry *entry = log->first; entry; entry = entry->next) {
         if (entry->number != number)
             continue;
         entry->is_done = !is_gone;
@@ -128,7 +128,7 @@ void hd_mock_log_end(struct hd_mock_log *log, int64_t number, bool is_gone, size
     }
 }
 
-static void write_entry(struct hd_jw *jw, const struct hd_mock_entry *entry)
+static void write_entry(struct hd_jw *jw, const struct hd_cli_mock_entry *entry)
 {
     struct hd_slice members = hd_slice(entry->text.ptr + 1, entry->text.len - 2);
 
@@ -152,19 +152,19 @@ static void write_entry(struct hd_jw *jw, const struct hd_mock_entry *entry)
     hd_jw_object_end(jw);
 }
 
-int hd_mock_log_write(const struct hd_mock_log *log, struct hd_buf *out)
+int hd_cli_mock_log_write(const struct hd_cli_mock_log *log, struct hd_buf *out)
 {
     struct hd_jw jw;
 
     hd_jw_init(&jw, out);
     hd_jw_array(&jw);
-    for (const struct hd_mock_entry *entry = log->first; entry; entry = entry->next)
+    for (const struct hd_cli_mock_entry *entry = log->first; entry; entry = entry->next)
         write_entry(&jw, entry);
     hd_jw_array_end(&jw);
     return hd_jw_finish(&jw);
 }
 
-void hd_mock_log_reset(struct hd_mock_log *log)
+void hd_cli_mock_log_reset(struct hd_cli_mock_log *log)
 {
     while (log->first)
         drop_first(log);

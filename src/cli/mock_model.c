@@ -26,10 +26,10 @@ struct mocking {
     uv_loop_t loop;
     uv_signal_t signals[2];
     size_t signal_count;
-    struct hd_server *server;
+    struct hd_http_server *server;
     struct hd_router *router;
     struct hd_mock *mock;
-    struct hd_mock_log log;
+    struct hd_cli_mock_log log;
     int port;
     bool port_is_given, is_ending;
 };
@@ -57,7 +57,7 @@ static void free_job(uv_handle_t *handle)
 /* The exchange has ended, too. */
 static void end_job(struct job *job, bool is_gone)
 {
-    hd_mock_log_end(&job->m->log, job->number, is_gone, job->released);
+    hd_cli_mock_log_end(&job->m->log, job->number, is_gone, job->released);
     uv_close((uv_handle_t *)&job->timer, free_job);
 }
 
@@ -77,7 +77,7 @@ static void break_off(uv_timer_t *timer)
 {
     struct job *job = timer->data;
 
-    hd_stream_abort(job->ex);
+    hd_http_stream_abort(job->ex);
     end_job(job, false);
 }
 
@@ -88,7 +88,7 @@ static void finish(struct job *job)
         (void)uv_timer_start(&job->timer, break_off, BREAK_MS, 0);
         return;
     }
-    hd_stream_end(job->ex);
+    hd_http_stream_end(job->ex);
     end_job(job, false);
 }
 
@@ -99,7 +99,7 @@ static void pump(struct job *job)
     struct hd_slice part = hd_slice(job->answer.text.ptr + job->written, end - job->written);
 
     if (part.len > 0)
-        job->written += hd_stream_write(job->ex, &part, 1);
+        job->written += hd_http_stream_write(job->ex, &part, 1);
     if (job->written == end && job->released == last_piece(job) &&
         !uv_is_active((uv_handle_t *)&job->timer))
         finish(job);
@@ -128,7 +128,7 @@ static void stream(struct job *job)
 {
     uint64_t delay = (uint64_t)job->answer.delay_ms;
 
-    hd_stream_begin_sse(job->ex, 200, on_room, on_gone, job);
+    hd_http_stream_begin_sse(job->ex, 200, on_room, on_gone, job);
     job->released = delay > 0 ? 1 : last_piece(job);
     if (job->released < last_piece(job))
         (void)uv_timer_start(&job->timer, release, delay, delay);
@@ -177,7 +177,8 @@ static void start_job(struct mocking *m, struct hd_exchange *ex, struct hd_mock_
     job->ex = ex;
     job->answer = *answer;
     job->timer.data = job;
-    job->number = hd_mock_log_add(&m->log, hd_exchange_request(ex), answer->status, answer->rule);
+    job->number =
+        hd_cli_mock_log_add(&m->log, hd_exchange_request(ex), answer->status, answer->rule);
     if (answer->hangs || answer->latency_ms > 0)
         hd_exchange_on_gone(ex, on_gone, job);
     if (answer->hangs)
@@ -288,7 +289,7 @@ static void show_log(struct mocking *m, struct hd_exchange *ex, const struct hd_
 
     (void)match;
     hd_buf_init(&text, MAX_LOG);
-    err = hd_mock_log_write(&m->log, &text);
+    err = hd_cli_mock_log_write(&m->log, &text);
     if (err)
         hd_answer_error(ex, hd_error_http_status(err), "%s", hd_error_text(err));
     else
@@ -299,7 +300,7 @@ static void show_log(struct mocking *m, struct hd_exchange *ex, const struct hd_
 static void reset_log(struct mocking *m, struct hd_exchange *ex, const struct hd_match *match)
 {
     (void)match;
-    hd_mock_log_reset(&m->log);
+    hd_cli_mock_log_reset(&m->log);
     hd_mock_reset(m->mock);
     hd_answer_empty(ex, 204);
 }
@@ -356,7 +357,7 @@ static void on_signal(uv_signal_t *handle, int signum)
 
     (void)signum;
     if (!m->is_ending)
-        hd_server_close(m->server, GRACE_MS, on_closed, m);
+        hd_http_server_close(m->server, GRACE_MS, on_closed, m);
     m->is_ending = true;
 }
 
@@ -377,18 +378,19 @@ static int open_signals(struct mocking *m)
 
 static int open_server(struct mocking *m, struct hd_fault *fault)
 {
-    struct hd_server_config config;
+    struct hd_http_server_config config;
     int err = hd_router_create(&m->router, routes, HD_COUNT(routes), fault);
 
     if (err)
         return err;
-    hd_server_config_init(&config);
+    hd_http_server_config_init(&config);
     config.limits.body = HD_MOCK_MAX_REQUEST;
     config.handler = handle;
     config.ctx = m;
-    err = hd_server_create(&m->server, &m->loop, &config, fault);
+    err = hd_http_server_create(&m->server, &m->loop, &config, fault);
     if (!err)
-        err = hd_server_listen(m->server, "127.0.0.1", m->port, !m->port_is_given, &m->port, fault);
+        err = hd_http_server_listen(m->server, "127.0.0.1", m->port, !m->port_is_given, &m->port,
+                                    fault);
     return err ? err : open_signals(m);
 }
 
@@ -404,7 +406,7 @@ static int serve(struct mocking *m)
         (void)fprintf(stderr, "heddle mock-model: %s\n",
                       fault.code ? fault.text : hd_error_text(err));
         if (m->server)
-            hd_server_close(m->server, 0, on_closed, m);
+            hd_http_server_close(m->server, 0, on_closed, m);
     } else {
         printf("A scripted model answers at http://localhost:%d/v1. Ctrl-C ends it.\n", m->port);
         (void)fflush(stdout);
@@ -423,7 +425,7 @@ static bool read_script(struct mocking *m, const char *path)
     int err;
 
     hd_buf_init(&text, HD_MOCK_MAX_SCRIPT);
-    if (path && !hd_read_file(path, HD_MOCK_MAX_SCRIPT, &text))
+    if (path && !hd_cli_read_file(path, HD_MOCK_MAX_SCRIPT, &text))
         return false;
     if (path && text.len == 0)
         err = hd_fault_set(&fault, HD_EINVAL, "the file is empty");
@@ -467,7 +469,7 @@ static int run(int argc, char **argv)
     if (status)
         return status;
     status = read_script(&m, path) ? serve(&m) : HD_EXIT_FAILED;
-    hd_mock_log_reset(&m.log);
+    hd_cli_mock_log_reset(&m.log);
     hd_mock_destroy(m.mock);
     return status;
 }

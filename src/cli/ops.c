@@ -131,8 +131,8 @@ static int find_principal(const struct hd_command *command, struct hd_ops *ops, 
     for (size_t i = 0; i < hd_auth_key_count(auth); i++) {
         bool is_stored;
 
-        if (hd_principal_derive(hd_auth_key(auth, i), HD_PRINCIPAL_PERSON, alias,
-                                hd_slice_cstr(slash + 1), found))
+        if (hd_auth_principal_derive(hd_auth_key(auth, i), HD_PRINCIPAL_PERSON, alias,
+                                     hd_slice_cstr(slash + 1), found))
             return HD_EXIT_FAILED;
         is_stored = is_here(ops, found) || has_threads(ops, found);
         if (i == 0 || is_stored)

@@ -298,7 +298,7 @@ static bool read_argument(const char *name, const char *text, struct hd_val **ou
     if (strcmp(text, "-") != 0) {
         is_read = hd_val_parse_json(hd_slice_cstr(text), out, &fault) == 0;
     } else {
-        if (!hd_read_file("-", INPUT_LIMIT, &all))
+        if (!hd_cli_read_file("-", INPUT_LIMIT, &all))
             return false;
         is_read = hd_val_parse_json(hd_buf_slice(&all), out, &fault) == 0;
         hd_buf_fini(&all);
@@ -338,7 +338,7 @@ static int run(int argc, char **argv)
     if (options.scenario)
         return hd_scenario_run(options.scenario, options.store);
     status = HD_EXIT_FAILED;
-    s.graph = hd_read_graph(options.file);
+    s.graph = hd_cli_read_graph(options.file);
     if (s.graph && read_argument("--input", options.input, &input) &&
         read_argument("--resume", options.resume, &answer)) {
         if (answer)

@@ -49,7 +49,7 @@ static bool read_in(const char *folder, const char *name, struct hd_buf *out)
     char path[4096];
 
     snprintf(path, sizeof(path), "%s/%s", folder, name);
-    return hd_read_file(path, (size_t)64 << 20, out);
+    return hd_cli_read_file(path, (size_t)64 << 20, out);
 }
 
 /* Replaces the placeholder by the address of the test server. */
@@ -616,7 +616,7 @@ static int print(struct hd_val *document)
 
     hd_buf_init(&out, MAX_OUTPUT);
     if (document && hd_val_write(&out, document) == 0 && hd_buf_append_byte(&out, '\n') == 0 &&
-        hd_write_out(hd_buf_slice(&out)))
+        hd_cli_write_out(hd_buf_slice(&out)))
         status = HD_EXIT_OK;
     else
         (void)fprintf(stderr, "heddle run: the record cannot be written\n");

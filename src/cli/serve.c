@@ -37,7 +37,7 @@ struct serving {
     size_t signal_count;
     struct hd_app app;
     struct hd_api *api;
-    struct hd_server *server;
+    struct hd_http_server *server;
     struct hd_tls *tls;    /* NULL: no TLS */
     struct hd_arena arena; /* holds texts that the server's configuration borrows */
     regex_t origins;
@@ -82,7 +82,7 @@ static void on_signal(uv_signal_t *handle, int signum)
     }
     s->is_ending = true;
     hd_log(HD_LOG_INFO, "serve", "ending; once more to stop at once");
-    hd_server_close(s->server, s->config.drain_us / 1000, on_closed, s);
+    hd_http_server_close(s->server, s->config.drain_us / 1000, on_closed, s);
     hd_api_end_streams(s->api);
 }
 
@@ -118,7 +118,7 @@ static void on_lost(void *ctx, const char *text)
 /* ---- start ------------------------------------------------------------ */
 
 /* With authentication off, only the server's own Host names are accepted, against DNS rebinding. */
-static void set_guards(const struct hd_config *config, struct hd_server_config *http)
+static void set_guards(const struct hd_config *config, struct hd_http_server_config *http)
 {
     bool has_users = config->auth.val != NULL;
 
@@ -173,10 +173,10 @@ static int set_cors(struct serving *s, struct hd_cors *cors)
 static int open_server(struct serving *s, struct hd_fault *fault)
 {
     const struct hd_config *config = &s->config;
-    struct hd_server_config http;
+    struct hd_http_server_config http;
     int err;
 
-    hd_server_config_init(&http);
+    hd_http_server_config_init(&http);
     http.limits.body = config->max_body;
     http.limits.connections = config->max_connections;
     http.limits.idle_ms = config->idle_timeout_us / 1000;
@@ -196,10 +196,10 @@ static int open_server(struct serving *s, struct hd_fault *fault)
             return err;
         http.tls = s->tls;
     }
-    err = hd_server_create(&s->server, &s->loop, &http, fault);
+    err = hd_http_server_create(&s->server, &s->loop, &http, fault);
     if (!err)
-        err = hd_server_listen(s->server, config->host, config->port, !config->port_is_given,
-                               &s->port, fault);
+        err = hd_http_server_listen(s->server, config->host, config->port, !config->port_is_given,
+                                    &s->port, fault);
     if (!err)
         hd_api_set_server(s->api, s->server);
     if (!err)
@@ -322,7 +322,7 @@ static int start(struct serving *s, struct hd_fault *fault)
 static void give_up(struct serving *s)
 {
     if (s->server)
-        hd_server_close(s->server, 0, on_closed, s);
+        hd_http_server_close(s->server, 0, on_closed, s);
     else if (s->app.queue)
         hd_app_drain(&s->app, on_quiet, s);
 }

@@ -15,7 +15,7 @@
 #define MAX_STATE ((size_t)512 << 20)
 
 struct options {
-    struct hd_thread_args at;
+    struct hd_cli_thread_args at;
     const char *graph, *checkpoint;
 };
 
@@ -37,7 +37,7 @@ static void split_ns(const char *stored, struct hd_slice *root, struct hd_slice 
 
 static int show_graph(const struct options *options)
 {
-    struct hd_graph *graph = hd_read_graph(options->graph);
+    struct hd_graph *graph = hd_cli_read_graph(options->graph);
     struct hd_address at = {.store = options->at.store,
                             .graph = graph,
                             .principal = hd_slice_cstr(options->at.principal),
@@ -56,7 +56,7 @@ static int show_graph(const struct options *options)
         (void)fprintf(stderr, "heddle state: %s: %s\n", failure.type,
                       failure.text ? failure.text : "");
     else if (hd_val_render(&out, state) == 0 && hd_buf_append_byte(&out, '\n') == 0 &&
-             hd_write_out(hd_buf_slice(&out)))
+             hd_cli_write_out(hd_buf_slice(&out)))
         status = HD_EXIT_OK;
     hd_buf_fini(&out);
     hd_val_unref(state);
@@ -114,7 +114,7 @@ static struct heddle_bytes bytes_of(const char *text)
 
 static int show_stored(const struct options *options)
 {
-    const struct hd_thread_args *at = &options->at;
+    const struct hd_cli_thread_args *at = &options->at;
     struct heddle_error error = {0};
     struct heddle_key key = {.thread = {bytes_of(at->principal), bytes_of(at->thread)},
                              .ns = bytes_of(at->ns),
@@ -141,7 +141,7 @@ static int parse(int argc, char **argv, struct options *options)
     for (int i = 1; i < argc && status == 0; i++) {
         if (hd_option_value(argc, argv, &i, "--graph", &options->graph) ||
             hd_option_value(argc, argv, &i, "--checkpoint", &options->checkpoint) ||
-            hd_thread_arg(&hd_command_state, &options->at, argc, argv, &i, &status))
+            hd_cli_thread_arg(&hd_command_state, &options->at, argc, argv, &i, &status))
             continue;
         status = hd_usage_error(&hd_command_state, "unknown option %s", argv[i]);
     }
@@ -157,10 +157,10 @@ static int run(int argc, char **argv)
 
     if (status != 0)
         return status;
-    status = hd_thread_open(&hd_command_state, &options.at);
+    status = hd_cli_thread_open(&hd_command_state, &options.at);
     if (status == HD_EXIT_OK)
         status = options.graph ? show_graph(&options) : show_stored(&options);
-    hd_thread_close(&options.at);
+    hd_cli_thread_close(&options.at);
     return status;
 }
 

@@ -18,8 +18,8 @@ struct namespaces {
 
 /* ---- arguments -------------------------------------------------------- */
 
-bool hd_thread_arg(const struct hd_command *command, struct hd_thread_args *args, int argc,
-                   char **argv, int *index, int *status)
+bool hd_cli_thread_arg(const struct hd_command *command, struct hd_cli_thread_args *args, int argc,
+                       char **argv, int *index, int *status)
 {
     const char *arg = argv[*index];
 
@@ -75,8 +75,8 @@ static int add_namespace(void *ctx, const struct heddle_tuple *tuple)
     return 0;
 }
 
-int hd_thread_scan(const struct hd_thread_args *args, const char *ns, hd_thread_tuple_fn fn,
-                   void *ctx, struct heddle_error *error)
+int hd_cli_thread_scan(const struct hd_cli_thread_args *args, const char *ns, hd_thread_tuple_fn fn,
+                       void *ctx, struct heddle_error *error)
 {
     struct heddle_bytes thread = {args->thread, strlen(args->thread)};
     struct heddle_bytes space = {ns, ns ? strlen(ns) : 0};
@@ -139,7 +139,7 @@ static void print_namespaces(const struct namespaces *all, size_t except)
         (void)fprintf(stderr, "  and %zu more\n", all->count - MAX_SHOWN);
 }
 
-static int choose(const struct hd_command *command, struct hd_thread_args *args,
+static int choose(const struct hd_command *command, struct hd_cli_thread_args *args,
                   struct namespaces *all)
 {
     size_t only = only_one(all);
@@ -164,7 +164,7 @@ static int choose(const struct hd_command *command, struct hd_thread_args *args,
     return HD_EXIT_OK;
 }
 
-int hd_thread_open(const struct hd_command *command, struct hd_thread_args *args)
+int hd_cli_thread_open(const struct hd_command *command, struct hd_cli_thread_args *args)
 {
     struct namespaces all = {NULL, 0, 0};
     struct heddle_error error = {0};
@@ -178,7 +178,7 @@ int hd_thread_open(const struct hd_command *command, struct hd_thread_args *args
     }
     if (args->ns)
         return HD_EXIT_OK;
-    err = hd_thread_scan(args, NULL, add_namespace, &all, &error);
+    err = hd_cli_thread_scan(args, NULL, add_namespace, &all, &error);
     if (err)
         (void)fprintf(stderr, "heddle %s: %s\n", command->name,
                       error.text[0] ? error.text : heddle_error_text(err));
@@ -189,7 +189,7 @@ int hd_thread_open(const struct hd_command *command, struct hd_thread_args *args
     return status;
 }
 
-void hd_thread_close(struct hd_thread_args *args)
+void hd_cli_thread_close(struct hd_cli_thread_args *args)
 {
     hd_free(args->chosen_ns);
     heddle_close(args->store);

@@ -8,7 +8,7 @@ static int run(int argc, char **argv)
     (void)argv;
     if (argc > 1)
         return hd_usage_error(&hd_command_version, "takes no arguments");
-    return hd_write_out(HD_S("heddle " HD_VERSION "\n")) ? HD_EXIT_OK : HD_EXIT_FAILED;
+    return hd_cli_write_out(HD_S("heddle " HD_VERSION "\n")) ? HD_EXIT_OK : HD_EXIT_FAILED;
 }
 
 const struct hd_command hd_command_version = {

@@ -32,8 +32,8 @@
 struct hd_gate {
     struct hd_app *app;
     struct hd_auth *auth;
-    struct hd_http *http; /* its own: where keys come from is configured, whoever asks */
-    struct hd_map known;  /* principals whose rows are stored; only while there are no old keys */
+    struct hd_client *http; /* its own: where keys come from is configured, whoever asks */
+    struct hd_map known;    /* principals whose rows are stored; only while there are no old keys */
     struct hd_gate_worker *worker;  /* NULL: no code of the project authenticates */
     struct hd_signer *signer;       /* NULL: page.sign_in is not configured */
     char shared[HD_PRINCIPAL_SIZE]; /* the compartment of everybody; "": not, or not yet */
@@ -135,7 +135,7 @@ static int64_t max_age_of(struct hd_slice headers)
     return -1;
 }
 
-static void on_fetched(void *ctx, const struct hd_response *response)
+static void on_fetched(void *ctx, const struct hd_client_response *response)
 {
     struct fetching *fetching = ctx;
     bool is_good = !response->error && response->status == 200;
@@ -151,23 +151,23 @@ static void on_fetched(void *ctx, const struct hd_response *response)
 static int fetch(void *ctx, struct hd_auth *auth, const char *url, void *handle)
 {
     static const char *const headers[] = {"Accept: application/json"};
-    const struct hd_http_what what = {.method = "GET",
-                                      .url = url,
-                                      .headers = headers,
-                                      .header_count = HD_COUNT(headers),
-                                      .timeout_ms = FETCH_MS,
-                                      .is_final = true,
-                                      .max_body = HD_MAX_JWKS_BYTES};
+    const struct hd_client_options what = {.method = "GET",
+                                           .url = url,
+                                           .headers = headers,
+                                           .header_count = HD_COUNT(headers),
+                                           .timeout_ms = FETCH_MS,
+                                           .is_final = true,
+                                           .max_body = HD_MAX_JWKS_BYTES};
     struct hd_app *app = ctx;
     struct fetching *fetching = hd_calloc(1, sizeof(*fetching));
-    struct hd_request *request;
+    struct hd_client_request *request;
     int err;
 
     (void)auth;
     if (!fetching)
         return HD_ENOMEM;
     *fetching = (struct fetching){app->gate, handle};
-    err = hd_http_send(app->gate->http, &what, on_fetched, fetching, &request);
+    err = hd_client_send(app->gate->http, &what, on_fetched, fetching, &request);
     if (err)
         hd_free(fetching);
     return err;
@@ -387,7 +387,7 @@ int hd_gate_create(struct hd_app *app, struct hd_gate **out, struct hd_fault *fa
     hd_map_init(&gate->known, MAX_KNOWN);
     err = hd_auth_create(app->config->auth.val, &host, &gate->auth, fault);
     if (!err)
-        err = hd_http_create(app->loop, &gate->http);
+        err = hd_client_create(app->loop, &gate->http);
     if (!err && hd_auth_settings(gate->auth)->has_code)
         err = hd_gate_worker_create(app, gate, gate->auth, &gate->worker);
     if (!err && app->config->page_sign_in.val)
@@ -410,7 +410,7 @@ void hd_gate_destroy(struct hd_gate *gate)
     if (!gate)
         return;
     /* Its requests end, and whoever waited for them is answered. */
-    hd_http_destroy(gate->http);
+    hd_client_destroy(gate->http);
     hd_gate_worker_destroy(gate->worker);
     hd_signer_destroy(gate->signer);
     hd_auth_destroy(gate->auth);

@@ -325,7 +325,8 @@ static int fill_identity(struct asking *asking, hd_json_val user)
     hd_buf_init(&text, MAX_USER);
     identity->issuer = HD_S(HD_CODE_ALIAS);
     if (!err)
-        err = hd_principal_derive(key, HD_PRINCIPAL_PERSON, identity->issuer, subject, principal);
+        err = hd_auth_principal_derive(key, HD_PRINCIPAL_PERSON, identity->issuer, subject,
+                                       principal);
     if (!err)
         err = hd_arena_copy(&identity->arena, hd_slice_cstr(principal), &identity->principal);
     if (!err)

@@ -41,7 +41,7 @@ struct waiter {
 
 struct hd_signer {
     struct hd_gate *gate;
-    struct hd_http *http;
+    struct hd_client *http;
     struct hd_sign_ins ways;
     struct provider *providers;
     size_t asking;
@@ -85,7 +85,7 @@ static void wake(struct hd_signer *signer)
 }
 
 /* A document takes the place of the last one; one that is no good leaves it. */
-static void learn(struct provider *provider, const struct hd_response *response)
+static void learn(struct provider *provider, const struct hd_client_response *response)
 {
     const struct hd_sign_in *way = provider->way;
     const char *reason = response->error ? response->error : "an answer that is no document";
@@ -110,7 +110,7 @@ static void learn(struct provider *provider, const struct hd_response *response)
     provider->is_known = true;
 }
 
-static void on_document(void *ctx, const struct hd_response *response)
+static void on_document(void *ctx, const struct hd_client_response *response)
 {
     struct provider *provider = ctx;
 
@@ -123,18 +123,18 @@ static void on_document(void *ctx, const struct hd_response *response)
 static void ask_issuer(struct provider *provider, int64_t now)
 {
     static const char *const headers[] = {"Accept: application/json"};
-    const struct hd_http_what what = {.method = "GET",
-                                      .url = provider->way->discovery_url,
-                                      .headers = headers,
-                                      .header_count = HD_COUNT(headers),
-                                      .timeout_ms = ASK_MS,
-                                      .is_final = true,
-                                      .is_trusted = true,
-                                      .max_body = HD_MAX_OIDC_BYTES};
-    struct hd_request *request;
+    const struct hd_client_options what = {.method = "GET",
+                                           .url = provider->way->discovery_url,
+                                           .headers = headers,
+                                           .header_count = HD_COUNT(headers),
+                                           .timeout_ms = ASK_MS,
+                                           .is_final = true,
+                                           .is_trusted = true,
+                                           .max_body = HD_MAX_OIDC_BYTES};
+    struct hd_client_request *request;
 
     provider->asked_at = now;
-    if (hd_http_send(provider->signer->http, &what, on_document, provider, &request)) {
+    if (hd_client_send(provider->signer->http, &what, on_document, provider, &request)) {
         hd_log(HD_LOG_WARN, "auth", "page.sign_in: an issuer cannot be asked now");
         return;
     }
@@ -286,7 +286,7 @@ static void refuse_as_issuer(struct exchange *e)
     refuse(e, is_clients ? 400 : 502, text);
 }
 
-static void on_answer(void *ctx, const struct hd_response *response)
+static void on_answer(void *ctx, const struct hd_client_response *response)
 {
     struct exchange *e = ctx;
     int err;
@@ -317,18 +317,18 @@ static int send_form(struct exchange *e, struct hd_slice form, const char *autho
 {
     const char *headers[] = {"Content-Type: application/x-www-form-urlencoded",
                              "Accept: application/json", authorization};
-    const struct hd_http_what what = {.method = "POST",
-                                      .url = e->provider->known.token_endpoint,
-                                      .headers = headers,
-                                      .header_count = authorization ? 3 : 2,
-                                      .body = form,
-                                      .timeout_ms = ASK_MS,
-                                      .is_final = true,
-                                      .is_trusted = true,
-                                      .max_body = HD_MAX_OIDC_BYTES};
-    struct hd_request *request;
+    const struct hd_client_options what = {.method = "POST",
+                                           .url = e->provider->known.token_endpoint,
+                                           .headers = headers,
+                                           .header_count = authorization ? 3 : 2,
+                                           .body = form,
+                                           .timeout_ms = ASK_MS,
+                                           .is_final = true,
+                                           .is_trusted = true,
+                                           .max_body = HD_MAX_OIDC_BYTES};
+    struct hd_client_request *request;
 
-    return hd_http_send(e->signer->http, &what, on_answer, e, &request);
+    return hd_client_send(e->signer->http, &what, on_answer, e, &request);
 }
 
 static void ask_for_tokens(void *ctx)
@@ -408,7 +408,7 @@ void hd_signer_exchange(struct hd_signer *signer, struct hd_slice name,
 
 static const struct hd_limits_config peer_limits = {.most = {[HD_LIMIT_REQUESTS] = PEER_LIMIT}};
 
-int hd_signer_create(struct hd_gate *gate, struct hd_http *http, hd_json_val list,
+int hd_signer_create(struct hd_gate *gate, struct hd_client *http, hd_json_val list,
                      const struct hd_auth_host *host, struct hd_signer **out,
                      struct hd_fault *fault)
 {

@@ -17,14 +17,14 @@
 #include "base/slice.h"
 
 struct hd_gate;
-struct hd_http;
+struct hd_client;
 struct hd_signer;
 
 /*
  * `list` is the member page.sign_in. HD_EINVAL says which member is wrong. Borrows everything; the
  * requests of `http` have ended before it is destroyed.
  */
-HD_MUST_CHECK int hd_signer_create(struct hd_gate *gate, struct hd_http *http, hd_json_val list,
+HD_MUST_CHECK int hd_signer_create(struct hd_gate *gate, struct hd_client *http, hd_json_val list,
                                    const struct hd_auth_host *host, struct hd_signer **out,
                                    struct hd_fault *fault);
 void hd_signer_destroy(struct hd_signer *signer);

@@ -17,7 +17,7 @@
 
 /* ---- hosts ------------------------------------------------------------ */
 
-static bool is_listed(const struct hd_guard *guard, struct hd_slice host, int port)
+static bool is_listed(const struct hd_browser_policy *guard, struct hd_slice host, int port)
 {
     for (size_t i = 0; i < guard->host_count; i++) {
         struct hd_slice name;
@@ -31,7 +31,7 @@ static bool is_listed(const struct hd_guard *guard, struct hd_slice host, int po
 }
 
 /* An empty name is accepted: programs may omit the header, browsers never do. */
-static bool is_known_name(const struct hd_guard *guard, struct hd_slice authority)
+static bool is_known_name(const struct hd_browser_policy *guard, struct hd_slice authority)
 {
     struct hd_slice host;
     int port;
@@ -41,7 +41,8 @@ static bool is_known_name(const struct hd_guard *guard, struct hd_slice authorit
 }
 
 /* A target in absolute form also names the host, and takes precedence over the header. */
-static bool is_known_host(const struct hd_guard *guard, const struct hd_http_request *request)
+static bool is_known_host(const struct hd_browser_policy *guard,
+                          const struct hd_http_request *request)
 {
     return !guard->checks_host || (is_known_name(guard, hd_request_value(request, HD_S("host"))) &&
                                    is_known_name(guard, request->authority));
@@ -55,7 +56,7 @@ static bool is_own(const struct hd_http_request *request, struct hd_slice origin
     struct hd_slice host = hd_request_value(request, HD_S("host"));
     struct hd_slice site = hd_request_value(request, HD_S("sec-fetch-site"));
 
-    if (!hd_origin_authority(origin, &origin))
+    if (!hd_http_origin_authority(origin, &origin))
         return false;
     /* Only browsers can set the second header; behind a proxy, Host may differ. */
     return (host.len > 0 && hd_slice_eq_nocase(origin, host)) ||
@@ -99,8 +100,8 @@ static bool is_foreign(const struct hd_cors *cors, const struct hd_http_request 
            !hd_cors_allows_all(cors);
 }
 
-struct hd_refusal_text hd_guard_check(const struct hd_server_config *config,
-                                      const struct hd_http_request *request)
+struct hd_refusal_text hd_browser_policy_check(const struct hd_http_server_config *config,
+                                               const struct hd_http_request *request)
 {
     if (!is_known_host(&config->guard, request))
         return (struct hd_refusal_text){421, HOST_TEXT};
@@ -111,7 +112,7 @@ struct hd_refusal_text hd_guard_check(const struct hd_server_config *config,
 
 /* ---- proxies ---------------------------------------------------------- */
 
-static bool is_proxy(const struct hd_guard *guard, struct hd_slice text)
+static bool is_proxy(const struct hd_browser_policy *guard, struct hd_slice text)
 {
     struct hd_ip ip;
 
@@ -145,8 +146,8 @@ static bool take_last(struct hd_slice *list, struct hd_slice *out)
  * Each proxy appends the address that it received the request from, so entries before the first
  * untrusted address can be forged.
  */
-struct hd_slice hd_guard_peer(const struct hd_guard *guard, const struct hd_http_request *request,
-                              struct hd_slice peer)
+struct hd_slice hd_browser_policy_peer(const struct hd_browser_policy *guard,
+                                       const struct hd_http_request *request, struct hd_slice peer)
 {
     for (size_t i = request->header_count; i > 0 && guard->proxy_count > 0; i--) {
         struct hd_slice list = request->headers[i - 1].value;
@@ -185,7 +186,7 @@ static bool is_strict(const struct hd_conn *conn)
            !hd_host_names_loopback(host);
 }
 
-int hd_guard_write(struct hd_buf *out, const struct hd_conn *conn)
+int hd_browser_policy_write(struct hd_buf *out, const struct hd_conn *conn)
 {
     int err = hd_buf_append_slice(out, HD_S("x-content-type-options: nosniff\r\n"));
 

@@ -26,7 +26,7 @@
 
 void hd_conn_init(struct hd_conn *conn, struct hd_hub *hub)
 {
-    const struct hd_server_limits *limits = &hub->config.limits;
+    const struct hd_http_server_limits *limits = &hub->config.limits;
 
     *conn = (struct hd_conn){.hub = hub, .next = hub->conns};
     if (hub->conns)
@@ -44,7 +44,7 @@ void hd_conn_init(struct hd_conn *conn, struct hd_hub *hub)
 
 static void fini(struct hd_conn *conn)
 {
-    hd_stream_drop(conn);
+    hd_http_stream_drop(conn);
     hd_parser_fini(&conn->parser);
     hd_arena_fini(&conn->ex.arena);
     hd_buf_fini(&conn->ex.lines);
@@ -128,7 +128,7 @@ static void drop_answer(struct hd_conn *conn)
     if (conn->is_sending)
         return;
     hd_buf_fini(&conn->ex.body);
-    hd_stream_drop(conn);
+    hd_http_stream_drop(conn);
 }
 
 static void reset_arena(struct hd_arena *arena)
@@ -145,8 +145,8 @@ static void reset_arena(struct hd_arena *arena)
 
 void hd_conn_settle(struct hd_conn *conn)
 {
-    struct hd_server_stats *stats = &conn->hub->stats;
-    const struct hd_server_config *config = &conn->hub->config;
+    struct hd_http_server_stats *stats = &conn->hub->stats;
+    const struct hd_http_server_config *config = &conn->hub->config;
     struct hd_exchange *ex = &conn->ex;
 
     if (!ex->is_open)
@@ -258,7 +258,7 @@ void hd_conn_sent(struct hd_conn *conn, bool is_broken)
     if (conn->state == HD_CONN_WRITING)
         hd_conn_answered(conn);
     else if (conn->state == HD_CONN_STREAMING)
-        hd_stream_sent(conn);
+        hd_http_stream_sent(conn);
 }
 
 void hd_conn_closed(struct hd_conn *conn)
@@ -291,7 +291,8 @@ static void open_exchange(struct hd_conn *conn)
     ex->status = 0;
     ex->line_count = ex->body_bytes = 0;
     ex->started_us = hd_clock_monotonic_us();
-    ex->peer = hd_guard_peer(&conn->hub->config.guard, &ex->request, hd_slice_cstr(conn->peer));
+    ex->peer =
+        hd_browser_policy_peer(&conn->hub->config.guard, &ex->request, hd_slice_cstr(conn->peer));
     ex->id = hd_request_value(&ex->request, HD_S("x-request-id"));
     if (!is_sound_id(ex->id)) {
         hd_hub_new_id(conn->hub, ex->id_text);
@@ -314,11 +315,11 @@ static void answer_preflight(struct hd_conn *conn)
 
 static void dispatch(struct hd_conn *conn)
 {
-    const struct hd_server_config *config = &conn->hub->config;
+    const struct hd_http_server_config *config = &conn->hub->config;
     struct hd_refusal_text refusal;
 
     open_exchange(conn);
-    refusal = hd_guard_check(config, &conn->ex.request);
+    refusal = hd_browser_policy_check(config, &conn->ex.request);
     if (refusal.status)
         hd_answer_error(&conn->ex, refusal.status, "%s", refusal.text);
     else if (hd_cors_is_preflight(&conn->ex.request))
@@ -498,7 +499,7 @@ void hd_conn_run(struct hd_conn *conn, unsigned bits)
     /* After on_room, so that the head and the first bytes are sent together. */
     if ((bits & HD_READY_FLUSH) || (conn->ready & HD_READY_FLUSH)) {
         conn->ready &= ~(unsigned)HD_READY_FLUSH;
-        hd_stream_flush(conn);
+        hd_http_stream_flush(conn);
     }
 }
 
@@ -574,7 +575,7 @@ static void tick_idle(struct hd_conn *conn)
 
 void hd_conn_tick(struct hd_conn *conn)
 {
-    const struct hd_server_limits *limits = &conn->hub->config.limits;
+    const struct hd_http_server_limits *limits = &conn->hub->config.limits;
 
     switch (conn->state) {
     case HD_CONN_IDLE:

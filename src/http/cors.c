@@ -21,7 +21,7 @@ static bool matches(const struct hd_cors *cors, struct hd_slice origin)
     return strlen(text) == origin.len && regexec(cors->pattern, text, 0, NULL, 0) == 0;
 }
 
-bool hd_origin_authority(struct hd_slice origin, struct hd_slice *out)
+bool hd_http_origin_authority(struct hd_slice origin, struct hd_slice *out)
 {
     size_t skip = 0;
 
@@ -39,8 +39,8 @@ static bool is_loopback(struct hd_slice origin)
     struct hd_slice authority, host;
     int port;
 
-    return hd_origin_authority(origin, &authority) && hd_authority_split(authority, &host, &port) &&
-           hd_host_names_loopback(host);
+    return hd_http_origin_authority(origin, &authority) &&
+           hd_authority_split(authority, &host, &port) && hd_host_names_loopback(host);
 }
 
 static bool is_listed(const struct hd_cors *cors, struct hd_slice origin)

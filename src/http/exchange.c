@@ -164,7 +164,7 @@ static bool has_body(int status)
 static void send_answer(struct hd_conn *conn, int status, struct hd_slice type,
                         struct hd_slice body)
 {
-    struct hd_answer_head head = {.status = status};
+    struct hd_http_head head = {.status = status};
     struct hd_slice parts[2];
     size_t count = 1;
 
@@ -173,7 +173,7 @@ static void send_answer(struct hd_conn *conn, int status, struct hd_slice type,
         head.has_length = true;
         head.length = body.len;
     }
-    if (hd_head_write(conn, &head)) {
+    if (hd_http_head_write(conn, &head)) {
         hd_conn_break(conn);
         return;
     }

@@ -5,11 +5,11 @@
  * once or later, in one of two ways:
  *
  *   - whole: one of the hd_answer functions, exactly once;
- *   - as a stream: hd_stream_begin(), then hd_stream_write() as often as there is room, then
- *     hd_stream_end().
+ *   - as a stream: hd_http_stream_begin(), then hd_http_stream_write() as often as there is room, then
+ *     hd_http_stream_end().
  *
- * An exchange ends, and must not be used again, after hd_answer*(), hd_stream_end() or
- * hd_stream_abort(), or when on_gone has returned. Until then it and everything that
+ * An exchange ends, and must not be used again, after hd_answer*(), hd_http_stream_end() or
+ * hd_http_stream_abort(), or when on_gone has returned. Until then it and everything that
  * hd_exchange_request() returns stay valid, even if the peer is gone: a handler without on_gone
  * need not check, its response is dropped. So another thread may read the request (and use the
  * arena) while it holds the exchange, as long as it sets no on_gone before.
@@ -110,33 +110,33 @@ HD_MUST_CHECK int hd_exchange_compress(struct hd_exchange *ex, struct hd_slice c
 
 /*
  * Begins a response of unknown length. `on_room` is called, later, when the socket has room: once
- * at first, then after each hd_stream_write() that took less than it was given. on_gone (must not
+ * at first, then after each hd_http_stream_write() that took less than it was given. on_gone (must not
  * be NULL) as in hd_exchange_on_gone(), with the same ctx; it is also called after the head when
  * the request was a HEAD. The head is sent with the first bytes written, or at the end of this loop
  * iteration. For an HTTP/1.0 client the stream is not chunked and the connection closes after it.
  */
 typedef void (*hd_room_fn)(void *ctx);
-void hd_stream_begin(struct hd_exchange *ex, int status, struct hd_slice content_type,
-                     hd_room_fn on_room, hd_gone_fn on_gone, void *ctx);
+void hd_http_stream_begin(struct hd_exchange *ex, int status, struct hd_slice content_type,
+                          hd_room_fn on_room, hd_gone_fn on_gone, void *ctx);
 
-/* hd_stream_begin() for server-sent events: type, no caching, no buffering in proxies. */
-void hd_stream_begin_sse(struct hd_exchange *ex, int status, hd_room_fn on_room, hd_gone_fn on_gone,
-                         void *ctx);
+/* hd_http_stream_begin() for server-sent events: type, no caching, no buffering in proxies. */
+void hd_http_stream_begin_sse(struct hd_exchange *ex, int status, hd_room_fn on_room,
+                              hd_gone_fn on_gone, void *ctx);
 
 /*
  * Copies as much of the parts, in order, as there is room for and returns the number of bytes. If
  * less than all: continue there when on_room is called. May be called at any time, not only from
  * on_room; on_gone is never called from inside.
  */
-size_t hd_stream_write(struct hd_exchange *ex, const struct hd_slice *parts, size_t count);
+size_t hd_http_stream_write(struct hd_exchange *ex, const struct hd_slice *parts, size_t count);
 
 /* Completes the stream. Written data is still sent; the exchange has ended for the caller. */
-void hd_stream_end(struct hd_exchange *ex);
+void hd_http_stream_end(struct hd_exchange *ex);
 
 /*
  * Closes the connection, so that the client sees that the response is incomplete. Ends the
  * exchange.
  */
-void hd_stream_abort(struct hd_exchange *ex);
+void hd_http_stream_abort(struct hd_exchange *ex);
 
 #endif

@@ -7,7 +7,7 @@
 
 #define RETRY_S "2" /* unless the response has one */
 
-const char *hd_status_text(int status)
+const char *hd_http_status_text(int status)
 {
     static const struct {
         int status;
@@ -98,7 +98,7 @@ static struct hd_slice decimal(size_t value, char out[24])
     return hd_slice(out + at, 24 - at);
 }
 
-static int write_framing(struct hd_buf *out, const struct hd_answer_head *head)
+static int write_framing(struct hd_buf *out, const struct hd_http_head *head)
 {
     char digits[24];
     int err = 0;
@@ -119,7 +119,7 @@ static int write_status(struct hd_buf *out, int status)
 
     if (status == 200)
         return hd_buf_append_slice(out, HD_S("HTTP/1.1 200 OK\r\n"));
-    len = snprintf(line, sizeof(line), "HTTP/1.1 %03d %s\r\n", status, hd_status_text(status));
+    len = snprintf(line, sizeof(line), "HTTP/1.1 %03d %s\r\n", status, hd_http_status_text(status));
     return hd_buf_append(out, line, (size_t)len);
 }
 
@@ -132,7 +132,7 @@ static int write_connection(struct hd_buf *out, const struct hd_conn *conn)
     return 0;
 }
 
-int hd_head_write(struct hd_conn *conn, const struct hd_answer_head *head)
+int hd_http_head_write(struct hd_conn *conn, const struct hd_http_head *head)
 {
     struct hd_buf *out = &conn->head;
     struct hd_exchange *ex = &conn->ex;
@@ -150,7 +150,7 @@ int hd_head_write(struct hd_conn *conn, const struct hd_answer_head *head)
     if (!err)
         err = hd_cors_write(out, &conn->hub->config.cors, &ex->request);
     if (!err)
-        err = hd_guard_write(out, conn);
+        err = hd_browser_policy_write(out, conn);
     if (!err)
         err = write_connection(out, conn);
     if (!err && ex->id.len > 0)

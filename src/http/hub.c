@@ -8,9 +8,9 @@
 #define MIB (KIB * 1024)
 #define POOL 64 /* stream buffers kept for reuse */
 
-void hd_server_config_init(struct hd_server_config *config)
+void hd_http_server_config_init(struct hd_http_server_config *config)
 {
-    *config = (struct hd_server_config){
+    *config = (struct hd_http_server_config){
         .limits =
             {
                 .connections = 10000,
@@ -33,8 +33,8 @@ void hd_server_config_init(struct hd_server_config *config)
     };
 }
 
-void hd_hub_init(struct hd_hub *hub, const struct hd_wire_ops *wire,
-                 const struct hd_server_config *config)
+void hd_hub_init(struct hd_hub *hub, const struct hd_http_wire_ops *wire,
+                 const struct hd_http_server_config *config)
 {
     *hub = (struct hd_hub){.wire = wire, .config = *config, .date_second = -1};
     hub->ready_tail = &hub->ready;

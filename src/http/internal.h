@@ -1,6 +1,6 @@
 /*
  * Internals of the server. A connection is a state machine without I/O: it receives bytes, EOF and
- * times through hd_conn_*, and acts through a wire (struct hd_wire_ops): a uv_tcp_t (wire.c), or
+ * times through hd_conn_*, and acts through a wire (struct hd_http_wire_ops): a uv_tcp_t (wire.c), or
  * memory in the fuzzer.
  *
  * A connection has one exchange at a time, which is part of it. User callbacks (on_room, on_gone)
@@ -29,7 +29,7 @@
 struct hd_conn;
 struct hd_hub;
 
-struct hd_wire_ops {
+struct hd_http_wire_ops {
     /*
      * Writes as much as the socket takes now; the number of bytes (may be 0), or negative: broken.
      */
@@ -60,9 +60,9 @@ struct hd_wire_ops {
 
 /* State shared by all connections of a server. */
 struct hd_hub {
-    const struct hd_wire_ops *wire;
-    struct hd_server_config config;
-    struct hd_server_stats stats;
+    const struct hd_http_wire_ops *wire;
+    struct hd_http_server_config config;
+    struct hd_http_server_stats stats;
     struct hd_conn *conns; /* includes closed ones whose exchange is still held */
     struct hd_conn *ready;
     struct hd_conn **ready_tail;
@@ -155,8 +155,8 @@ struct hd_conn {
 };
 
 /* hub.c */
-void hd_hub_init(struct hd_hub *hub, const struct hd_wire_ops *wire,
-                 const struct hd_server_config *config);
+void hd_hub_init(struct hd_hub *hub, const struct hd_http_wire_ops *wire,
+                 const struct hd_http_server_config *config);
 void hd_hub_fini(struct hd_hub *hub);
 /* Handles ready connections; those that become ready meanwhile wait for the next call. */
 void hd_hub_run(struct hd_hub *hub);
@@ -202,22 +202,22 @@ void hd_conn_enter(struct hd_conn *conn, enum hd_conn_state state);
 /* stream.c */
 #define HD_STREAM_GAP 10 /* before the bytes, for the chunk's size and CR LF */
 #define HD_STREAM_TAIL 7 /* after them: CR LF 0 CR LF CR LF */
-void hd_stream_flush(struct hd_conn *conn);
+void hd_http_stream_flush(struct hd_conn *conn);
 /* A pending send has completed. */
-void hd_stream_sent(struct hd_conn *conn);
+void hd_http_stream_sent(struct hd_conn *conn);
 /* Returns the buffer to the pool. */
-void hd_stream_drop(struct hd_conn *conn);
+void hd_http_stream_drop(struct hd_conn *conn);
 
 /* head.c */
-struct hd_answer_head {
+struct hd_http_head {
     int status;
     struct hd_slice content_type; /* empty: none */
     bool has_length;
     size_t length;
     bool is_chunked;
 };
-HD_MUST_CHECK int hd_head_write(struct hd_conn *conn, const struct hd_answer_head *head);
-const char *hd_status_text(int status);
+HD_MUST_CHECK int hd_http_head_write(struct hd_conn *conn, const struct hd_http_head *head);
+const char *hd_http_status_text(int status);
 void hd_date_format(int64_t seconds, char out[HD_DATE_SIZE]);
 
 /* cors.c */
@@ -231,7 +231,7 @@ HD_MUST_CHECK int hd_cors_write_preflight(struct hd_buf *out, const struct hd_co
 bool hd_cors_allows(const struct hd_cors *cors, struct hd_slice origin);
 bool hd_cors_allows_all(const struct hd_cors *cors);
 /* "name:port" of "https://name:port"; false when it is not an http or https origin. */
-bool hd_origin_authority(struct hd_slice origin, struct hd_slice *out);
+bool hd_http_origin_authority(struct hd_slice origin, struct hd_slice *out);
 
 /* browser_policy.c */
 struct hd_refusal_text {
@@ -239,13 +239,13 @@ struct hd_refusal_text {
     const char *text;
 };
 /* Checks a request before the handler sees it. */
-struct hd_refusal_text hd_guard_check(const struct hd_server_config *config,
-                                      const struct hd_http_request *request);
+struct hd_refusal_text hd_browser_policy_check(const struct hd_http_server_config *config,
+                                               const struct hd_http_request *request);
 /* The address of the client: the peer, or the client that the proxy names. */
-struct hd_slice hd_guard_peer(const struct hd_guard *guard, const struct hd_http_request *request,
-                              struct hd_slice peer);
+struct hd_slice hd_browser_policy_peer(const struct hd_browser_policy *guard,
+                                       const struct hd_http_request *request, struct hd_slice peer);
 /* Security headers for browsers. */
-HD_MUST_CHECK int hd_guard_write(struct hd_buf *out, const struct hd_conn *conn);
+HD_MUST_CHECK int hd_browser_policy_write(struct hd_buf *out, const struct hd_conn *conn);
 
 /* gzip.c */
 bool hd_gzip_is_worth(struct hd_slice content_type);
@@ -253,21 +253,21 @@ bool hd_gzip_is_worth(struct hd_slice content_type);
 HD_MUST_CHECK int hd_gzip(struct hd_slice in, struct hd_buf *out);
 
 /* wire.c */
-extern const struct hd_wire_ops hd_wire_uv;
+extern const struct hd_http_wire_ops hd_http_wire_uv;
 /* Accepts the listener's waiting connection. */
-HD_MUST_CHECK int hd_wire_accept(struct hd_hub *hub, uv_stream_t *listener);
+HD_MUST_CHECK int hd_http_wire_accept(struct hd_hub *hub, uv_stream_t *listener);
 
 /* wire_tls.c */
-extern const struct hd_wire_ops hd_wire_tls;
+extern const struct hd_http_wire_ops hd_http_wire_tls;
 
 /* server.c, for wire.c */
-uv_loop_t *hd_server_loop(const struct hd_hub *hub);
+uv_loop_t *hd_http_server_loop(const struct hd_hub *hub);
 /* One for all connections: data is used up before the next read. */
-uv_buf_t hd_server_read_buffer(struct hd_hub *hub);
-void hd_server_wake(struct hd_hub *hub);
+uv_buf_t hd_http_server_read_buffer(struct hd_hub *hub);
+void hd_http_server_wake(struct hd_hub *hub);
 /* A connection was closed: another may be accepted. */
-void hd_server_has_room(struct hd_hub *hub);
+void hd_http_server_has_room(struct hd_hub *hub);
 /* A connection's memory was freed. */
-void hd_server_released(struct hd_hub *hub);
+void hd_http_server_released(struct hd_hub *hub);
 
 #endif

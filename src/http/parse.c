@@ -52,7 +52,7 @@ static int refuse_head(struct hd_parser *parser)
                             : "the request's head is too large");
 }
 
-/* Appends to the head's text; request buffers use 32-bit offsets, see hd_server_create(). */
+/* Appends to the head's text; request buffers use 32-bit offsets, see hd_http_server_create(). */
 static int append_head(struct hd_parser *parser, const char *at, size_t len)
 {
     int err = hd_buf_append(&parser->head, at, len);
@@ -397,7 +397,7 @@ static const llhttp_settings_t settings = {
     .on_chunk_extension_value = on_extension,
 };
 
-void hd_parser_init(struct hd_parser *parser, const struct hd_server_limits *limits,
+void hd_parser_init(struct hd_parser *parser, const struct hd_http_server_limits *limits,
                     uint64_t *body_held, struct hd_arena *arena)
 {
     *parser = (struct hd_parser){.limits = limits, .arena = arena};

@@ -15,7 +15,7 @@
 #include "base/compiler.h"
 #include "http/request.h"
 
-struct hd_server_limits;
+struct hd_http_server_limits;
 struct hd_span; /* private: position of a header in the head's text */
 
 enum hd_parse_outcome {
@@ -26,7 +26,7 @@ enum hd_parse_outcome {
 
 struct hd_parser {
     llhttp_t http;
-    const struct hd_server_limits *limits;
+    const struct hd_http_server_limits *limits;
     uint64_t *body_held; /* bytes of all bodies held by the server's parsers */
     struct hd_buf head;  /* target and headers of the request, without separators */
     struct hd_buf body;
@@ -45,7 +45,7 @@ struct hd_parser {
 };
 
 /* Borrows all three for its life. */
-void hd_parser_init(struct hd_parser *parser, const struct hd_server_limits *limits,
+void hd_parser_init(struct hd_parser *parser, const struct hd_http_server_limits *limits,
                     uint64_t *body_held, struct hd_arena *arena);
 void hd_parser_fini(struct hd_parser *parser);
 

@@ -28,12 +28,12 @@
 #define WARN_EVERY_MS 60000
 
 struct listener {
-    struct hd_server *server;
+    struct hd_http_server *server;
     uv_tcp_t tcp;
     bool is_waiting; /* a connection was announced and not accepted yet */
 };
 
-struct hd_server {
+struct hd_http_server {
     struct hd_hub hub; /* must be first */
     uv_loop_t *loop;
     struct listener *listeners[MOST_LISTENERS];
@@ -52,22 +52,22 @@ struct hd_server {
     char *read_buffer;
 };
 
-static struct hd_server *server_of(const struct hd_hub *hub)
+static struct hd_http_server *server_of(const struct hd_hub *hub)
 {
-    return (struct hd_server *)hub;
+    return (struct hd_http_server *)hub;
 }
 
-uv_loop_t *hd_server_loop(const struct hd_hub *hub)
+uv_loop_t *hd_http_server_loop(const struct hd_hub *hub)
 {
     return server_of(hub)->loop;
 }
 
-uv_buf_t hd_server_read_buffer(struct hd_hub *hub)
+uv_buf_t hd_http_server_read_buffer(struct hd_hub *hub)
 {
     return uv_buf_init(server_of(hub)->read_buffer, (unsigned)READ_BUFFER);
 }
 
-static void run(struct hd_server *server)
+static void run(struct hd_http_server *server)
 {
     hd_hub_run(&server->hub);
     if (!server->hub.ready)
@@ -76,7 +76,7 @@ static void run(struct hd_server *server)
 
 static void on_check(uv_check_t *handle)
 {
-    struct hd_server *server = handle->data;
+    struct hd_http_server *server = handle->data;
 
     if (server->hub.ready)
         run(server);
@@ -87,14 +87,14 @@ static void on_idle(uv_idle_t *handle)
     run(handle->data);
 }
 
-void hd_server_wake(struct hd_hub *hub)
+void hd_http_server_wake(struct hd_hub *hub)
 {
     (void)uv_idle_start(&server_of(hub)->idle, on_idle);
 }
 
 static void on_handle_closed(uv_handle_t *handle)
 {
-    struct hd_server *server = handle->data;
+    struct hd_http_server *server = handle->data;
     void (*done)(void *arg) = server->done;
     void *arg = server->arg;
 
@@ -108,7 +108,7 @@ static void on_handle_closed(uv_handle_t *handle)
 }
 
 /* Ends when there are no listeners, no connections and no held exchanges. */
-static void close_when_empty(struct hd_server *server)
+static void close_when_empty(struct hd_http_server *server)
 {
     if (!server->hub.is_closing || server->open_listeners > 0 || server->hub.conns ||
         uv_is_closing((uv_handle_t *)&server->check))
@@ -119,7 +119,7 @@ static void close_when_empty(struct hd_server *server)
 }
 
 /* Calls on_gone, through the ready list, where it is set. */
-static void break_all(struct hd_server *server)
+static void break_all(struct hd_http_server *server)
 {
     struct hd_conn *conn = server->hub.conns, *next;
 
@@ -135,9 +135,9 @@ static int64_t least(int64_t a, int64_t b)
 }
 
 /* A quarter of the shortest timeout. */
-static uint64_t tick_ms(const struct hd_server *server)
+static uint64_t tick_ms(const struct hd_http_server *server)
 {
-    const struct hd_server_limits *limits = &server->hub.config.limits;
+    const struct hd_http_server_limits *limits = &server->hub.config.limits;
     int64_t shortest = least(least(limits->idle_ms, limits->head_ms),
                              least(limits->body_ms, least(limits->write_ms, limits->linger_ms)));
     int64_t ms = least(shortest / 4, LONGEST_TICK_MS);
@@ -150,7 +150,7 @@ static uint64_t tick_ms(const struct hd_server *server)
  * reads data that arrived meanwhile: do not time out clients then. Never twice in a row, so that a
  * loop that is always late still enforces timeouts.
  */
-static bool has_stood_still(struct hd_server *server)
+static bool has_stood_still(struct hd_http_server *server)
 {
     int64_t now = (int64_t)uv_now(server->loop);
     bool is_late = now - server->ticked_ms > 2 * (int64_t)tick_ms(server);
@@ -161,7 +161,7 @@ static bool has_stood_still(struct hd_server *server)
 }
 
 /* libuv silently closes connections when file descriptors run out. */
-static void check_files(struct hd_server *server)
+static void check_files(struct hd_http_server *server)
 {
     int64_t now = (int64_t)uv_now(server->loop);
     int fd;
@@ -180,20 +180,20 @@ static void check_files(struct hd_server *server)
 
 static void on_tick(uv_timer_t *handle)
 {
-    struct hd_server *server = handle->data;
+    struct hd_http_server *server = handle->data;
 
     check_files(server);
 
     if (!has_stood_still(server))
         hd_hub_tick(&server->hub);
     if (server->hub.is_crowded)
-        hd_server_has_room(&server->hub);
+        hd_http_server_has_room(&server->hub);
     if (server->hub.is_closing && (int64_t)uv_now(server->loop) >= server->deadline_ms)
         break_all(server);
 }
 
 /* Runs only while there are connections, so that an idle server sleeps. */
-static void start_ticking(struct hd_server *server, uint64_t first_ms)
+static void start_ticking(struct hd_http_server *server, uint64_t first_ms)
 {
     server->ticked_ms = (int64_t)uv_now(server->loop);
     (void)uv_timer_start(&server->tick, on_tick, first_ms, tick_ms(server));
@@ -201,13 +201,13 @@ static void start_ticking(struct hd_server *server, uint64_t first_ms)
 
 static void accept_one(struct listener *listener)
 {
-    struct hd_server *server = listener->server;
+    struct hd_http_server *server = listener->server;
     int err;
 
     listener->is_waiting = false;
     if (!server->hub.conns)
         start_ticking(server, tick_ms(server));
-    err = hd_wire_accept(&server->hub, (uv_stream_t *)&listener->tcp);
+    err = hd_http_wire_accept(&server->hub, (uv_stream_t *)&listener->tcp);
     if (err) {
         hd_log(HD_LOG_WARN, "http", "cannot take a connection: %s", hd_error_text(err));
         /* The next tick retries. */
@@ -219,7 +219,7 @@ static void accept_one(struct listener *listener)
 static void on_connection(uv_stream_t *stream, int status)
 {
     struct listener *listener = stream->data;
-    struct hd_server *server = listener->server;
+    struct hd_http_server *server = listener->server;
 
     if (status != 0) {
         hd_log(HD_LOG_WARN, "http", "cannot take a connection: %s", uv_strerror(status));
@@ -233,9 +233,9 @@ static void on_connection(uv_stream_t *stream, int status)
     (void)hd_hub_evict(&server->hub);
 }
 
-void hd_server_has_room(struct hd_hub *hub)
+void hd_http_server_has_room(struct hd_hub *hub)
 {
-    struct hd_server *server = server_of(hub);
+    struct hd_http_server *server = server_of(hub);
 
     hub->is_crowded = false;
     for (size_t i = 0; i < server->listener_count; i++) {
@@ -247,9 +247,9 @@ void hd_server_has_room(struct hd_hub *hub)
     }
 }
 
-void hd_server_released(struct hd_hub *hub)
+void hd_http_server_released(struct hd_hub *hub)
 {
-    struct hd_server *server = server_of(hub);
+    struct hd_http_server *server = server_of(hub);
 
     if (!hub->conns && !hub->is_crowded)
         (void)uv_timer_stop(&server->tick);
@@ -265,9 +265,9 @@ static void ignore_broken_pipes(void)
         (void)signal(SIGPIPE, SIG_IGN);
 }
 
-static int check_config(const struct hd_server_config *config, struct hd_fault *fault)
+static int check_config(const struct hd_http_server_config *config, struct hd_fault *fault)
 {
-    const struct hd_server_limits *l = &config->limits;
+    const struct hd_http_server_limits *l = &config->limits;
 
     if (!config->handler)
         return hd_fault_set(fault, HD_EINVAL, "the server has no handler");
@@ -281,10 +281,10 @@ static int check_config(const struct hd_server_config *config, struct hd_fault *
     return 0;
 }
 
-int hd_server_create(struct hd_server **out, uv_loop_t *loop, const struct hd_server_config *config,
-                     struct hd_fault *fault)
+int hd_http_server_create(struct hd_http_server **out, uv_loop_t *loop,
+                          const struct hd_http_server_config *config, struct hd_fault *fault)
 {
-    struct hd_server *server;
+    struct hd_http_server *server;
     int err;
 
     err = check_config(config, fault);
@@ -299,7 +299,7 @@ int hd_server_create(struct hd_server **out, uv_loop_t *loop, const struct hd_se
         return HD_ENOMEM;
     }
     ignore_broken_pipes();
-    hd_hub_init(&server->hub, config->tls ? &hd_wire_tls : &hd_wire_uv, config);
+    hd_hub_init(&server->hub, config->tls ? &hd_http_wire_tls : &hd_http_wire_uv, config);
     server->loop = loop;
     /* None of these can fail. */
     (void)uv_check_init(loop, &server->check);
@@ -317,7 +317,7 @@ int hd_server_create(struct hd_server **out, uv_loop_t *loop, const struct hd_se
 static void on_listener_closed(uv_handle_t *handle)
 {
     struct listener *listener = handle->data;
-    struct hd_server *server = listener->server;
+    struct hd_http_server *server = listener->server;
 
     hd_free(listener);
     server->open_listeners--;
@@ -330,7 +330,7 @@ static void close_listener(struct listener *listener)
 }
 
 /* 0 or a libuv error. Adds the listener to the server when it listens. */
-static int listen_on(struct hd_server *server, const struct sockaddr *address)
+static int listen_on(struct hd_http_server *server, const struct sockaddr *address)
 {
     struct listener *listener;
     int err;
@@ -388,8 +388,8 @@ static bool is_missing(int err)
  * All addresses with one port, or none. Unsupported address families are skipped if at least one
  * works.
  */
-static int listen_on_all(struct hd_server *server, struct sockaddr_storage *addresses, size_t count,
-                         int port)
+static int listen_on_all(struct hd_http_server *server, struct sockaddr_storage *addresses,
+                         size_t count, int port)
 {
     size_t before = server->listener_count;
     int err, missing = 0;
@@ -431,8 +431,8 @@ static int resolve(uv_loop_t *loop, const char *host, struct sockaddr_storage *o
     return *count > 0 ? 0 : UV_EAI_NODATA;
 }
 
-int hd_server_listen(struct hd_server *server, const char *host, int port, bool or_next,
-                     int *port_out, struct hd_fault *fault)
+int hd_http_server_listen(struct hd_http_server *server, const char *host, int port, bool or_next,
+                          int *port_out, struct hd_fault *fault)
 {
     struct sockaddr_storage addresses[MOST_ADDRESSES];
     int err, tried = port;
@@ -462,17 +462,18 @@ int hd_server_listen(struct hd_server *server, const char *host, int port, bool 
     return 0;
 }
 
-const struct hd_server_stats *hd_server_stats(const struct hd_server *server)
+const struct hd_http_server_stats *hd_http_server_stats(const struct hd_http_server *server)
 {
     return &server->hub.stats;
 }
 
-bool hd_server_is_closing(const struct hd_server *server)
+bool hd_http_server_is_closing(const struct hd_http_server *server)
 {
     return server->hub.is_closing;
 }
 
-void hd_server_close(struct hd_server *server, int64_t grace_ms, void (*done)(void *arg), void *arg)
+void hd_http_server_close(struct hd_http_server *server, int64_t grace_ms, void (*done)(void *arg),
+                          void *arg)
 {
     int64_t deadline = (int64_t)uv_now(server->loop) + (grace_ms > 0 ? grace_ms : 0);
     struct hd_conn *conn, *next;

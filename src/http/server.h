@@ -18,10 +18,10 @@
 #include "base/net.h"
 #include "http/exchange.h"
 
-struct hd_server;
+struct hd_http_server;
 struct hd_tls;
 
-struct hd_server_limits {
+struct hd_http_server_limits {
     /* concurrent; at the limit the longest idle one is closed, else new ones wait */
     size_t connections;
     size_t head;          /* bytes of a request's head, also of chunk extensions and trailers */
@@ -54,7 +54,7 @@ struct hd_cors {
 };
 
 /* Checks before a request is handled: accepted hosts, and trusted proxies. */
-struct hd_guard {
+struct hd_browser_policy {
     /* Refuses a Host that is neither loopback nor listed, against DNS rebinding. */
     bool checks_host;
     const struct hd_slice *hosts; /* "name", "name:port", "*.name" */
@@ -73,10 +73,10 @@ typedef void (*hd_handler_fn)(void *ctx, struct hd_exchange *ex);
 typedef void (*hd_answered_fn)(void *ctx, const struct hd_exchange *ex, int status,
                                size_t body_bytes, int64_t took_us);
 
-struct hd_server_config {
-    struct hd_server_limits limits;
+struct hd_http_server_config {
+    struct hd_http_server_limits limits;
     struct hd_cors cors;
-    struct hd_guard guard;
+    struct hd_browser_policy guard;
     struct hd_tls *tls; /* NULL: without TLS */
     /*
      * Bodies of at least this many bytes are compressed if the client accepts it; 0: never. Not for
@@ -89,7 +89,7 @@ struct hd_server_config {
     void *ctx;               /* for both */
 };
 
-struct hd_server_stats {
+struct hd_http_server_stats {
     uint64_t connections_open;
     uint64_t connections_total;
     uint64_t requests_open; /* response incomplete */
@@ -105,14 +105,15 @@ struct hd_server_stats {
 };
 
 /* Default limits, no CORS, gzip from 32 KiB on; no handler. */
-void hd_server_config_init(struct hd_server_config *config);
+void hd_http_server_config_init(struct hd_http_server_config *config);
 
 /*
  * Copies the configuration but borrows its lists and `tls` for the server's life. The process
  * ignores SIGPIPE from now on, unless it has a handler for it.
  */
-HD_MUST_CHECK int hd_server_create(struct hd_server **out, uv_loop_t *loop,
-                                   const struct hd_server_config *config, struct hd_fault *fault);
+HD_MUST_CHECK int hd_http_server_create(struct hd_http_server **out, uv_loop_t *loop,
+                                        const struct hd_http_server_config *config,
+                                        struct hd_fault *fault);
 
 /*
  * Listens on every address of `host` (a name or a number), with one port; skips unsupported address
@@ -120,10 +121,10 @@ HD_MUST_CHECK int hd_server_create(struct hd_server **out, uv_loop_t *loop,
  * `or_next` the next free one of up to 100 ports. May be called more than once. `port_out` may be
  * NULL.
  */
-HD_MUST_CHECK int hd_server_listen(struct hd_server *server, const char *host, int port,
-                                   bool or_next, int *port_out, struct hd_fault *fault);
+HD_MUST_CHECK int hd_http_server_listen(struct hd_http_server *server, const char *host, int port,
+                                        bool or_next, int *port_out, struct hd_fault *fault);
 
-const struct hd_server_stats *hd_server_stats(const struct hd_server *server);
+const struct hd_http_server_stats *hd_http_server_stats(const struct hd_http_server *server);
 
 /*
  * Stops accepting connections and requests, closes idle connections, and lets active responses
@@ -132,10 +133,10 @@ const struct hd_server_stats *hd_server_stats(const struct hd_server *server);
  * NULL), never before this returns. A second call may shorten the time; its `done` replaces the
  * first.
  */
-void hd_server_close(struct hd_server *server, int64_t grace_ms, void (*done)(void *arg),
-                     void *arg);
+void hd_http_server_close(struct hd_http_server *server, int64_t grace_ms, void (*done)(void *arg),
+                          void *arg);
 
-/* hd_server_close() was called: streams should end. */
-bool hd_server_is_closing(const struct hd_server *server);
+/* hd_http_server_close() was called: streams should end. */
+bool hd_http_server_is_closing(const struct hd_http_server *server);
 
 #endif

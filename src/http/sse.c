@@ -49,8 +49,8 @@ static int append_data(struct hd_buf *out, struct hd_slice data)
     }
 }
 
-int hd_sse_frame(struct hd_buf *out, struct hd_slice event, struct hd_slice data,
-                 struct hd_slice id)
+int hd_http_sse_frame(struct hd_buf *out, struct hd_slice event, struct hd_slice data,
+                      struct hd_slice id)
 {
     size_t before = out->len;
     int err = 0;

@@ -19,7 +19,7 @@
  * requires; empty data is one empty line, which clients read as null. HD_EINVAL for a line break or
  * NUL in event or id; appends nothing on failure.
  */
-HD_MUST_CHECK int hd_sse_frame(struct hd_buf *out, struct hd_slice event, struct hd_slice data,
-                               struct hd_slice id);
+HD_MUST_CHECK int hd_http_sse_frame(struct hd_buf *out, struct hd_slice event, struct hd_slice data,
+                                    struct hd_slice id);
 
 #endif

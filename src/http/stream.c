@@ -14,7 +14,7 @@
 #define MOST_BURST ((size_t)256 * 1024)
 #define LAST_CHUNK HD_S("0\r\n\r\n")
 
-void hd_stream_drop(struct hd_conn *conn)
+void hd_http_stream_drop(struct hd_conn *conn)
 {
     struct hd_exchange *ex = &conn->ex;
 
@@ -32,18 +32,18 @@ static bool is_head(const struct hd_exchange *ex)
 static int write_head(struct hd_conn *conn, struct hd_slice content_type)
 {
     struct hd_exchange *ex = &conn->ex;
-    struct hd_answer_head head = {
+    struct hd_http_head head = {
         .status = ex->status, .content_type = content_type, .is_chunked = ex->is_chunked};
 
     if (ex->has_failed)
         return HD_ENOMEM;
     if (ex->request.is_http10)
         conn->closes = true;
-    return hd_head_write(conn, &head);
+    return hd_http_head_write(conn, &head);
 }
 
-void hd_stream_begin(struct hd_exchange *ex, int status, struct hd_slice content_type,
-                     hd_room_fn on_room, hd_gone_fn on_gone, void *ctx)
+void hd_http_stream_begin(struct hd_exchange *ex, int status, struct hd_slice content_type,
+                          hd_room_fn on_room, hd_gone_fn on_gone, void *ctx)
 {
     struct hd_conn *conn = hd_conn_of(ex);
 
@@ -70,12 +70,12 @@ void hd_stream_begin(struct hd_exchange *ex, int status, struct hd_slice content
     hd_hub_mark(conn, HD_READY_FLUSH | (is_head(ex) ? HD_READY_GONE : HD_READY_ROOM));
 }
 
-void hd_stream_begin_sse(struct hd_exchange *ex, int status, hd_room_fn on_room, hd_gone_fn on_gone,
-                         void *ctx)
+void hd_http_stream_begin_sse(struct hd_exchange *ex, int status, hd_room_fn on_room,
+                              hd_gone_fn on_gone, void *ctx)
 {
     hd_answer_header(ex, HD_S("cache-control"), HD_S("no-store"));
     hd_answer_header(ex, HD_S("x-accel-buffering"), HD_S("no"));
-    hd_stream_begin(ex, status, HD_TYPE_SSE, on_room, on_gone, ctx);
+    hd_http_stream_begin(ex, status, HD_TYPE_SSE, on_room, on_gone, ctx);
 }
 
 static char *append(char *end, struct hd_slice s)
@@ -103,7 +103,7 @@ static struct hd_slice frame(struct hd_exchange *ex)
     return hd_slice(begin, (size_t)(end - begin));
 }
 
-void hd_stream_flush(struct hd_conn *conn)
+void hd_http_stream_flush(struct hd_conn *conn)
 {
     struct hd_exchange *ex = &conn->ex;
     struct hd_slice parts[2];
@@ -126,18 +126,18 @@ void hd_stream_flush(struct hd_conn *conn)
     if (rc < 0)
         hd_conn_break(conn);
     else if (rc > 0)
-        hd_stream_sent(conn);
+        hd_http_stream_sent(conn);
 }
 
-void hd_stream_sent(struct hd_conn *conn)
+void hd_http_stream_sent(struct hd_conn *conn)
 {
     struct hd_exchange *ex = &conn->ex;
 
-    hd_stream_drop(conn);
+    hd_http_stream_drop(conn);
     if (ex->has_sent_end)
         hd_conn_answered(conn);
     else if (ex->is_ended)
-        hd_stream_flush(conn);
+        hd_http_stream_flush(conn);
     else if (ex->wants_room)
         hd_hub_mark(conn, HD_READY_ROOM);
 }
@@ -162,11 +162,11 @@ static size_t put(struct hd_conn *conn, const char *bytes, size_t len)
     ex->used += len;
     ex->burst += len;
     if (ex->used == cap)
-        hd_stream_flush(conn);
+        hd_http_stream_flush(conn);
     return len;
 }
 
-size_t hd_stream_write(struct hd_exchange *ex, const struct hd_slice *parts, size_t count)
+size_t hd_http_stream_write(struct hd_exchange *ex, const struct hd_slice *parts, size_t count)
 {
     struct hd_conn *conn = hd_conn_of(ex);
     size_t taken = 0, now;
@@ -198,7 +198,7 @@ static void let_go(struct hd_exchange *ex)
     ex->on_room = NULL;
 }
 
-void hd_stream_end(struct hd_exchange *ex)
+void hd_http_stream_end(struct hd_exchange *ex)
 {
     struct hd_conn *conn = hd_conn_of(ex);
 
@@ -214,7 +214,7 @@ void hd_stream_end(struct hd_exchange *ex)
     hd_conn_release(conn);
 }
 
-void hd_stream_abort(struct hd_exchange *ex)
+void hd_http_stream_abort(struct hd_exchange *ex)
 {
     struct hd_conn *conn = hd_conn_of(ex);
 

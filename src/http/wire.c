@@ -32,7 +32,7 @@ static void on_written(uv_write_t *req, int status)
 
 static int send_all(struct hd_conn *conn, const struct hd_slice *parts, size_t count)
 {
-    struct hd_wire *wire = hd_wire_of(conn);
+    struct hd_http_wire *wire = hd_wire_of(conn);
     uv_buf_t bufs[HD_WIRE_PARTS];
 
     wire->write.data = conn;
@@ -49,7 +49,7 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
     struct hd_conn *conn = handle->data;
 
     (void)suggested;
-    *buf = hd_server_read_buffer(conn->hub);
+    *buf = hd_http_server_read_buffer(conn->hub);
 }
 
 static void on_read(uv_stream_t *stream, ssize_t len, const uv_buf_t *buf)
@@ -64,7 +64,7 @@ static void on_read(uv_stream_t *stream, ssize_t len, const uv_buf_t *buf)
         hd_conn_break(conn);
 }
 
-void hd_wire_set_reading(struct hd_conn *conn, bool is_on, uv_read_cb fn)
+void hd_http_wire_set_reading(struct hd_conn *conn, bool is_on, uv_read_cb fn)
 {
     if (!is_on)
         (void)uv_read_stop(hd_wire_stream(conn));
@@ -74,10 +74,10 @@ void hd_wire_set_reading(struct hd_conn *conn, bool is_on, uv_read_cb fn)
 
 static void set_reading(struct hd_conn *conn, bool is_on)
 {
-    hd_wire_set_reading(conn, is_on, on_read);
+    hd_http_wire_set_reading(conn, is_on, on_read);
 }
 
-bool hd_wire_is_hung_up(struct hd_conn *conn)
+bool hd_http_wire_is_hung_up(struct hd_conn *conn)
 {
     struct pollfd fd = {.events = POLLRDHUP};
 
@@ -87,7 +87,7 @@ bool hd_wire_is_hung_up(struct hd_conn *conn)
 }
 
 /* The kernel doubles the value, for its bookkeeping. */
-void hd_wire_bound_kernel(struct hd_conn *conn, size_t bytes)
+void hd_http_wire_bound_kernel(struct hd_conn *conn, size_t bytes)
 {
     int value = (int)(bytes / 2);
 
@@ -100,7 +100,7 @@ static void on_shut_down(uv_shutdown_t *req, int status)
     (void)status;
 }
 
-void hd_wire_shut_down(struct hd_conn *conn)
+void hd_http_wire_shut_down(struct hd_conn *conn)
 {
     (void)uv_shutdown(&hd_wire_of(conn)->shutdown, hd_wire_stream(conn), on_shut_down);
 }
@@ -112,7 +112,7 @@ static void on_closed(uv_handle_t *handle)
 
     conn->pins++;
     hd_conn_closed(conn);
-    hd_server_has_room(hub);
+    hd_http_server_has_room(hub);
     conn->pins--;
     hd_conn_release(conn);
 }
@@ -127,7 +127,7 @@ static void forget_unsent(struct hd_conn *conn)
         (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
 }
 
-void hd_wire_close(struct hd_conn *conn)
+void hd_http_wire_close(struct hd_conn *conn)
 {
     if (conn->is_broken)
         forget_unsent(conn);
@@ -139,30 +139,30 @@ static void release(struct hd_conn *conn)
     struct hd_hub *hub = conn->hub;
 
     hd_free(hd_wire_of(conn));
-    hd_server_released(hub);
+    hd_http_server_released(hub);
 }
 
-int64_t hd_wire_now(const struct hd_hub *hub)
+int64_t hd_http_wire_now(const struct hd_hub *hub)
 {
-    return (int64_t)uv_now(hd_server_loop(hub));
+    return (int64_t)uv_now(hd_http_server_loop(hub));
 }
 
-const struct hd_wire_ops hd_wire_uv = {
+const struct hd_http_wire_ops hd_http_wire_uv = {
     .try_write = try_write,
     .send = send_all,
     .unsent = unsent,
     .set_reading = set_reading,
-    .is_hung_up = hd_wire_is_hung_up,
-    .bound_kernel = hd_wire_bound_kernel,
-    .shut_down = hd_wire_shut_down,
-    .close = hd_wire_close,
+    .is_hung_up = hd_http_wire_is_hung_up,
+    .bound_kernel = hd_http_wire_bound_kernel,
+    .shut_down = hd_http_wire_shut_down,
+    .close = hd_http_wire_close,
     .release = release,
-    .wake = hd_server_wake,
-    .now = hd_wire_now,
+    .wake = hd_http_server_wake,
+    .now = hd_http_wire_now,
 };
 
 /* The peer's address as text, and whether it is this machine. */
-static void find_peer(struct hd_wire *wire)
+static void find_peer(struct hd_http_wire *wire)
 {
     static const char mapped[] = "::ffff:";
     struct sockaddr_storage peer = {0};
@@ -181,18 +181,18 @@ static void find_peer(struct hd_wire *wire)
     conn->is_loopback = strncmp(conn->peer, "127.", 4) == 0 || strcmp(conn->peer, "::1") == 0;
 }
 
-int hd_wire_accept(struct hd_hub *hub, uv_stream_t *listener)
+int hd_http_wire_accept(struct hd_hub *hub, uv_stream_t *listener)
 {
     struct hd_tls *tls = hub->config.tls;
-    struct hd_wire *wire = tls ? hd_wire_tls_create(tls) : hd_calloc(1, sizeof(*wire));
+    struct hd_http_wire *wire = tls ? hd_http_wire_tls_create(tls) : hd_calloc(1, sizeof(*wire));
     int err;
 
     if (!wire)
         return HD_ENOMEM;
-    err = uv_tcp_init(hd_server_loop(hub), &wire->tcp);
+    err = uv_tcp_init(hd_http_server_loop(hub), &wire->tcp);
     if (err) {
         if (tls)
-            hd_wire_tls_destroy(wire);
+            hd_http_wire_tls_destroy(wire);
         else
             hd_free(wire);
         return HD_EIO;
@@ -207,7 +207,7 @@ int hd_wire_accept(struct hd_hub *hub, uv_stream_t *listener)
     if (!err) {
         find_peer(wire);
         if (tls)
-            hd_wire_tls_greet(wire);
+            hd_http_wire_tls_greet(wire);
         else
             set_reading(&wire->conn, true);
     } else {

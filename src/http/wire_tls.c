@@ -25,8 +25,8 @@
     "connection: close\r\n\r\n{\"detail\":\"this port speaks TLS: use https instead of http\"}"
 
 struct tls_wire {
-    struct hd_wire base; /* must be first */
-    SSL *ssl;            /* has both BIOs */
+    struct hd_http_wire base; /* must be first */
+    SSL *ssl;                 /* has both BIOs */
     BIO *in, *out;
     struct hd_buf flying; /* encrypted, being written to the socket */
     struct hd_slice parts[HD_WIRE_PARTS];
@@ -336,7 +336,7 @@ static void refuse_plain(struct tls_wire *wire)
     }
     conn->is_greeting = false;
     hd_conn_enter(conn, HD_CONN_LINGERING);
-    hd_wire_shut_down(conn);
+    hd_http_wire_shut_down(conn);
 }
 
 static bool looks_plain(const char *bytes)
@@ -381,7 +381,7 @@ static void on_read(uv_stream_t *stream, ssize_t len, const uv_buf_t *buf)
 
 static void set_reading(struct hd_conn *conn, bool is_on)
 {
-    hd_wire_set_reading(conn, is_on, on_read);
+    hd_http_wire_set_reading(conn, is_on, on_read);
 }
 
 /* ---- end -------------------------------------------------------------- */
@@ -400,7 +400,7 @@ static void say_goodbye(struct tls_wire *wire)
 static void shut_down(struct hd_conn *conn)
 {
     say_goodbye(tls_of(conn));
-    hd_wire_shut_down(conn);
+    hd_http_wire_shut_down(conn);
 }
 
 static void close_wire(struct hd_conn *conn)
@@ -408,10 +408,10 @@ static void close_wire(struct hd_conn *conn)
     if (!conn->is_broken)
         say_goodbye(tls_of(conn));
     conn->is_greeting = false;
-    hd_wire_close(conn);
+    hd_http_wire_close(conn);
 }
 
-void hd_wire_tls_destroy(struct hd_wire *base)
+void hd_http_wire_tls_destroy(struct hd_http_wire *base)
 {
     struct tls_wire *wire = (struct tls_wire *)base;
 
@@ -424,13 +424,13 @@ static void release(struct hd_conn *conn)
 {
     struct hd_hub *hub = conn->hub;
 
-    hd_wire_tls_destroy(hd_wire_of(conn));
-    hd_server_released(hub);
+    hd_http_wire_tls_destroy(hd_wire_of(conn));
+    hd_http_server_released(hub);
 }
 
 /* ---- start ------------------------------------------------------------ */
 
-struct hd_wire *hd_wire_tls_create(struct hd_tls *tls)
+struct hd_http_wire *hd_http_wire_tls_create(struct hd_tls *tls)
 {
     struct tls_wire *wire = hd_calloc(1, sizeof(*wire));
 
@@ -443,7 +443,7 @@ struct hd_wire *hd_wire_tls_create(struct hd_tls *tls)
     if (!wire->ssl || !wire->in || !wire->out) {
         BIO_free(wire->in);
         BIO_free(wire->out);
-        hd_wire_tls_destroy(&wire->base);
+        hd_http_wire_tls_destroy(&wire->base);
         return NULL;
     }
     BIO_set_mem_eof_return(wire->in, -1); /* empty is not EOF */
@@ -452,22 +452,22 @@ struct hd_wire *hd_wire_tls_create(struct hd_tls *tls)
     return &wire->base;
 }
 
-void hd_wire_tls_greet(struct hd_wire *wire)
+void hd_http_wire_tls_greet(struct hd_http_wire *wire)
 {
     wire->conn.is_greeting = true;
     set_reading(&wire->conn, true);
 }
 
-const struct hd_wire_ops hd_wire_tls = {
+const struct hd_http_wire_ops hd_http_wire_tls = {
     .try_write = try_write,
     .send = send_all,
     .unsent = unsent,
     .set_reading = set_reading,
-    .is_hung_up = hd_wire_is_hung_up,
-    .bound_kernel = hd_wire_bound_kernel,
+    .is_hung_up = hd_http_wire_is_hung_up,
+    .bound_kernel = hd_http_wire_bound_kernel,
     .shut_down = shut_down,
     .close = close_wire,
     .release = release,
-    .wake = hd_server_wake,
-    .now = hd_wire_now,
+    .wake = hd_http_server_wake,
+    .now = hd_http_wire_now,
 };

@@ -18,7 +18,7 @@
 #define MAX_SPARE 256L        /* idle, kept for reuse */
 #define CONNECT_SECONDS 30L
 
-struct hd_http {
+struct hd_client {
     uv_loop_t *loop;
     const struct hd_outgoing *outgoing; /* NULL: no restriction */
     CURLM *multi;
@@ -27,21 +27,21 @@ struct hd_http {
     uv_timer_t later; /* runs work deferred from callbacks */
     unsigned open_handles;
     bool is_closing;
-    unsigned inside;             /* depth of libcurl calls that may call back */
-    struct hd_request *requests; /* all of them */
-    struct hd_request *todo;     /* requests with work to do outside of libcurl */
+    unsigned inside;                    /* depth of libcurl calls that may call back */
+    struct hd_client_request *requests; /* all of them */
+    struct hd_client_request *todo;     /* requests with work to do outside of libcurl */
 };
 
-struct hd_request {
-    struct hd_http *http;
-    struct hd_request *next, **link;
-    struct hd_request *next_todo;
+struct hd_client_request {
+    struct hd_client *http;
+    struct hd_client_request *next, **link;
+    struct hd_client_request *next_todo;
     CURL *easy;
     struct curl_slist *headers;
     char *sent;
     struct hd_buf head, body;
     char error[CURL_ERROR_SIZE];
-    hd_response_fn done;
+    hd_client_response_fn done;
     void *ctx;
     bool ignores_answer;
     bool (*allows)(void *ctx, const struct sockaddr *address);
@@ -49,7 +49,7 @@ struct hd_request {
     char *trusted; /* the URL, if its host is allowed; else NULL */
     bool is_direct;
     bool is_refused; /* a connection was refused */
-    bool (*on_head)(void *ctx, const struct hd_response *head);
+    bool (*on_head)(void *ctx, const struct hd_client_response *head);
     void (*on_data)(void *ctx, struct hd_slice data);
     size_t max_given, given; /* bytes passed to on_data; 0: no limit */
 
@@ -62,7 +62,7 @@ struct hd_request {
     bool is_given;     /* the body goes to on_data */
     bool is_paused;
     bool wants_resume;
-    enum hd_http_failure failure; /* set here; otherwise derived from libcurl's code */
+    enum hd_client_failure failure; /* set here; otherwise derived from libcurl's code */
 
     int64_t timeout_ms;
     int64_t idle_ms;
@@ -75,12 +75,12 @@ struct hd_request {
 struct watch {
     uv_poll_t poll;
     curl_socket_t socket;
-    struct hd_http *http;
+    struct hd_client *http;
 };
 
-static void forget_todo(struct hd_request *request)
+static void forget_todo(struct hd_client_request *request)
 {
-    struct hd_request **at = &request->http->todo;
+    struct hd_client_request **at = &request->http->todo;
 
     while (request->is_todo && *at != request)
         at = &(*at)->next_todo;
@@ -89,7 +89,7 @@ static void forget_todo(struct hd_request *request)
     request->is_todo = false;
 }
 
-static void free_request(struct hd_request *request)
+static void free_request(struct hd_client_request *request)
 {
     forget_todo(request);
     if (request->link) {
@@ -108,7 +108,7 @@ static void free_request(struct hd_request *request)
 
 /* ---- results ---------------------------------------------------------- */
 
-static bool was_connected(const struct hd_request *request)
+static bool was_connected(const struct hd_client_request *request)
 {
     curl_off_t connected = 0;
 
@@ -117,17 +117,17 @@ static bool was_connected(const struct hd_request *request)
 }
 
 /* libcurl has one code for both timeouts; connecting has a separate limit. */
-static enum hd_http_failure timeout_failure(const struct hd_request *request)
+static enum hd_client_failure timeout_failure(const struct hd_client_request *request)
 {
     curl_off_t took = 0;
 
     curl_easy_getinfo(request->easy, CURLINFO_TOTAL_TIME_T, &took);
     if (was_connected(request) || (request->timeout_ms > 0 && took / 1000 >= request->timeout_ms))
-        return HD_HTTP_TIMEOUT;
-    return HD_HTTP_CONNECT_TIME;
+        return HD_CLIENT_TIMEOUT;
+    return HD_CLIENT_CONNECT_TIME;
 }
 
-static enum hd_http_failure failure_of(const struct hd_request *request, CURLcode code)
+static enum hd_client_failure failure_of(const struct hd_client_request *request, CURLcode code)
 {
     if (request->failure)
         return request->failure;
@@ -136,28 +136,28 @@ static enum hd_http_failure failure_of(const struct hd_request *request, CURLcod
      * allowed.
      */
     if (request->is_refused && (code == CURLE_COULDNT_CONNECT || code == CURLE_ABORTED_BY_CALLBACK))
-        return HD_HTTP_REFUSED;
+        return HD_CLIENT_REFUSED;
     switch (code) {
     case CURLE_OK:
-        return HD_HTTP_FINE;
+        return HD_CLIENT_FINE;
     case CURLE_URL_MALFORMAT:
-        return HD_HTTP_URL;
+        return HD_CLIENT_URL;
     case CURLE_UNSUPPORTED_PROTOCOL:
-        return was_connected(request) ? HD_HTTP_STRANGE : HD_HTTP_URL;
+        return was_connected(request) ? HD_CLIENT_STRANGE : HD_CLIENT_URL;
     case CURLE_WEIRD_SERVER_REPLY:
-        return HD_HTTP_STRANGE;
+        return HD_CLIENT_STRANGE;
     case CURLE_COULDNT_RESOLVE_HOST:
     case CURLE_COULDNT_RESOLVE_PROXY:
-        return HD_HTTP_RESOLVE;
+        return HD_CLIENT_RESOLVE;
     case CURLE_COULDNT_CONNECT:
-        return HD_HTTP_CONNECT;
+        return HD_CLIENT_CONNECT;
     case CURLE_SSL_CONNECT_ERROR:
     case CURLE_SSL_CERTPROBLEM:
     case CURLE_SSL_CIPHER:
     case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_CACERT_BADFILE:
     case CURLE_SSL_ISSUER_ERROR:
-        return HD_HTTP_TLS;
+        return HD_CLIENT_TLS;
     case CURLE_OPERATION_TIMEDOUT:
         return timeout_failure(request);
     case CURLE_GOT_NOTHING:
@@ -166,41 +166,41 @@ static enum hd_http_failure failure_of(const struct hd_request *request, CURLcod
     case CURLE_PARTIAL_FILE:
     case CURLE_HTTP2:
     case CURLE_HTTP2_STREAM:
-        return request->head.len > 0 ? HD_HTTP_CUT : HD_HTTP_CLOSED;
+        return request->head.len > 0 ? HD_CLIENT_CUT : HD_CLIENT_CLOSED;
     default:
-        return HD_HTTP_OTHER;
+        return HD_CLIENT_OTHER;
     }
 }
 
-static struct hd_response respond(const struct hd_request *request)
+static struct hd_client_response respond(const struct hd_client_request *request)
 {
-    struct hd_response response = {.headers = hd_buf_slice(&request->head),
-                                   .body = hd_buf_slice(&request->body)};
+    struct hd_client_response response = {.headers = hd_buf_slice(&request->head),
+                                          .body = hd_buf_slice(&request->body)};
 
     curl_easy_getinfo(request->easy, CURLINFO_RESPONSE_CODE, &response.status);
     response.has_head = response.status >= 200 && request->head.len > 0;
     return response;
 }
 
-static void tell_head(struct hd_request *request)
+static void tell_head(struct hd_client_request *request)
 {
-    struct hd_response head = respond(request);
+    struct hd_client_response head = respond(request);
 
     request->has_head = true;
     if (request->on_head && !request->is_cancelled)
         request->is_given = request->on_head(request->ctx, &head);
 }
 
-static void remove_request(struct hd_request *request)
+static void remove_request(struct hd_client_request *request)
 {
     if (request->is_added)
         curl_multi_remove_handle(request->http->multi, request->easy);
     request->is_added = false;
 }
 
-static void finish(struct hd_request *request, CURLcode code)
+static void finish(struct hd_client_request *request, CURLcode code)
 {
-    struct hd_response response;
+    struct hd_client_response response;
 
     request->is_ending = true;
     remove_request(request);
@@ -220,13 +220,13 @@ static void finish(struct hd_request *request, CURLcode code)
     free_request(request);
 }
 
-static void look(struct hd_http *http)
+static void look(struct hd_client *http)
 {
     CURLMsg *message;
     int left;
 
     while ((message = curl_multi_info_read(http->multi, &left))) {
-        struct hd_request *request;
+        struct hd_client_request *request;
 
         if (message->msg != CURLMSG_DONE)
             continue;
@@ -242,7 +242,7 @@ static uint64_t now_ms(void)
     return uv_hrtime() / 1000000;
 }
 
-static void put_todo(struct hd_request *request)
+static void put_todo(struct hd_client_request *request)
 {
     if (request->is_todo)
         return;
@@ -252,7 +252,7 @@ static void put_todo(struct hd_request *request)
 }
 
 /* False: the paused data could not be delivered. */
-static bool resume(struct hd_request *request, CURLcode *code)
+static bool resume(struct hd_client_request *request, CURLcode *code)
 {
     request->wants_resume = false;
     request->heard_at = now_ms();
@@ -263,16 +263,16 @@ static bool resume(struct hd_request *request, CURLcode *code)
     return *code == CURLE_OK || *code == CURLE_BAD_FUNCTION_ARGUMENT || request->is_cancelled;
 }
 
-static void add(struct hd_request *request)
+static void add(struct hd_client_request *request)
 {
     request->is_added = curl_multi_add_handle(request->http->multi, request->easy) == CURLM_OK;
 }
 
 /* Runs work requested in callbacks, which libcurl cannot do while it calls back. */
-static void settle(struct hd_http *http)
+static void settle(struct hd_client *http)
 {
     while (http->todo) {
-        struct hd_request *request = http->todo;
+        struct hd_client_request *request = http->todo;
         CURLcode code = CURLE_OUT_OF_MEMORY;
 
         forget_todo(request);
@@ -288,12 +288,12 @@ static void settle(struct hd_http *http)
     }
 }
 
-static void enter(struct hd_http *http)
+static void enter(struct hd_client *http)
 {
     http->inside++;
 }
 
-static void leave(struct hd_http *http)
+static void leave(struct hd_client *http)
 {
     http->inside--;
     settle(http);
@@ -302,7 +302,7 @@ static void leave(struct hd_http *http)
 
 static void on_later(uv_timer_t *timer)
 {
-    struct hd_http *http = timer->data;
+    struct hd_client *http = timer->data;
 
     settle(http);
     look(http);
@@ -312,16 +312,16 @@ static void on_later(uv_timer_t *timer)
 
 static void on_idle(uv_timer_t *timer);
 
-static void watch_silence(struct hd_request *request)
+static void watch_silence(struct hd_client_request *request)
 {
-    struct hd_http *http = request->http;
+    struct hd_client *http = request->http;
     uint64_t ms = (uint64_t)request->idle_ms;
 
     if (!uv_is_active((uv_handle_t *)&http->idler) || uv_timer_get_due_in(&http->idler) > ms)
         uv_timer_start(&http->idler, on_idle, ms, 0);
 }
 
-static void hear(struct hd_request *request)
+static void hear(struct hd_client_request *request)
 {
     request->heard_at = now_ms();
     request->is_late = false;
@@ -330,7 +330,7 @@ static void hear(struct hd_request *request)
 static int on_progress(void *ctx, curl_off_t down_total, curl_off_t down, curl_off_t up_total,
                        curl_off_t up)
 {
-    struct hd_request *request = ctx;
+    struct hd_client_request *request = ctx;
 
     (void)down_total;
     (void)down;
@@ -345,7 +345,7 @@ static int on_progress(void *ctx, curl_off_t down_total, curl_off_t down, curl_o
  * Data that arrived while the loop was busy is read after timers run: a request times out only if
  * it is still idle in the next loop iteration.
  */
-static bool is_silent(struct hd_request *request, uint64_t now, uint64_t *next)
+static bool is_silent(struct hd_client_request *request, uint64_t now, uint64_t *next)
 {
     uint64_t due = request->heard_at + (uint64_t)request->idle_ms;
     bool was_late = request->is_late;
@@ -363,15 +363,15 @@ static bool is_silent(struct hd_request *request, uint64_t now, uint64_t *next)
 
 static void on_idle(uv_timer_t *timer)
 {
-    struct hd_http *http = timer->data;
+    struct hd_client *http = timer->data;
     uint64_t now = now_ms(), next = UINT64_MAX;
-    struct hd_request *request = http->requests;
+    struct hd_client_request *request = http->requests;
 
     while (request) {
-        struct hd_request *following = request->next;
+        struct hd_client_request *following = request->next;
 
         if (is_silent(request, now, &next)) {
-            request->failure = HD_HTTP_IDLE;
+            request->failure = HD_CLIENT_IDLE;
             finish(request, CURLE_OPERATION_TIMEDOUT);
             /* The callback may have cancelled other requests. */
             following = http->requests;
@@ -388,7 +388,7 @@ static void on_idle(uv_timer_t *timer)
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
     struct watch *watch = poll->data;
-    struct hd_http *http = watch->http;
+    struct hd_client *http = watch->http;
     int flags = 0, running;
 
     if (status < 0)
@@ -409,7 +409,7 @@ static void on_watch_closed(uv_handle_t *handle)
 
 static int on_socket(CURL *easy, curl_socket_t socket, int what, void *ctx, void *data)
 {
-    struct hd_http *http = ctx;
+    struct hd_client *http = ctx;
     struct watch *watch = data;
     int events = 0;
 
@@ -442,7 +442,7 @@ static int on_socket(CURL *easy, curl_socket_t socket, int what, void *ctx, void
 
 static void on_timer(uv_timer_t *timer)
 {
-    struct hd_http *http = timer->data;
+    struct hd_client *http = timer->data;
     int running;
 
     enter(http);
@@ -452,7 +452,7 @@ static void on_timer(uv_timer_t *timer)
 
 static int on_timeout(CURLM *multi, long ms, void *ctx)
 {
-    struct hd_http *http = ctx;
+    struct hd_client *http = ctx;
 
     (void)multi;
     if (http->is_closing)
@@ -466,7 +466,7 @@ static int on_timeout(CURLM *multi, long ms, void *ctx)
 
 /* ---- requests --------------------------------------------------------- */
 
-static bool is_too_large(struct hd_request *request, size_t len)
+static bool is_too_large(struct hd_client_request *request, size_t len)
 {
     if (request->is_given) {
         request->given += len;
@@ -477,7 +477,7 @@ static bool is_too_large(struct hd_request *request, size_t len)
 
 static size_t on_body(char *bytes, size_t size, size_t count, void *ctx)
 {
-    struct hd_request *request = ctx;
+    struct hd_client_request *request = ctx;
     size_t len = size * count;
 
     hear(request);
@@ -488,7 +488,7 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *ctx)
     if (request->ignores_answer)
         return len;
     if (is_too_large(request, len)) {
-        request->failure = HD_HTTP_LARGE;
+        request->failure = HD_CLIENT_LARGE;
         return 0;
     }
     if (!request->is_given)
@@ -498,7 +498,7 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *ctx)
 }
 
 /* The empty line after the headers, unless libcurl continues: a redirect, or a 100 response. */
-static bool ends_head(const struct hd_request *request, const char *bytes, size_t len)
+static bool ends_head(const struct hd_client_request *request, const char *bytes, size_t len)
 {
     long status = 0;
 
@@ -510,7 +510,7 @@ static bool ends_head(const struct hd_request *request, const char *bytes, size_
 
 static size_t on_header(char *bytes, size_t size, size_t count, void *ctx)
 {
-    struct hd_request *request = ctx;
+    struct hd_client_request *request = ctx;
     size_t len = size * count;
 
     hear(request);
@@ -524,7 +524,7 @@ static size_t on_header(char *bytes, size_t size, size_t count, void *ctx)
     return request->is_cancelled ? 0 : len;
 }
 
-static int add_header(struct hd_request *request, const char *line)
+static int add_header(struct hd_client_request *request, const char *line)
 {
     struct curl_slist *list;
 
@@ -537,7 +537,7 @@ static int add_header(struct hd_request *request, const char *line)
     return 0;
 }
 
-static int add_headers(struct hd_request *request, const char *const *headers, size_t count)
+static int add_headers(struct hd_client_request *request, const char *const *headers, size_t count)
 {
     int err = add_header(request, "Expect:"); /* no 100-continue round trip before large bodies */
 
@@ -546,7 +546,7 @@ static int add_headers(struct hd_request *request, const char *const *headers, s
     return err;
 }
 
-static int set_body(struct hd_request *request, struct hd_slice body)
+static int set_body(struct hd_client_request *request, struct hd_slice body)
 {
     if (!body.ptr)
         return 0;
@@ -560,7 +560,7 @@ static int set_body(struct hd_request *request, struct hd_slice body)
 }
 
 /* Checks the current URL, which changes with a redirect. */
-static bool is_permitted(const struct hd_request *request, const struct sockaddr *address)
+static bool is_permitted(const struct hd_client_request *request, const struct sockaddr *address)
 {
     struct hd_outgoing_way way = {
         .trusted = request->trusted, .is_direct = request->is_direct, .address = address};
@@ -573,7 +573,7 @@ static bool is_permitted(const struct hd_request *request, const struct sockaddr
     return hd_outgoing_permits(request->http->outgoing, &way);
 }
 
-static bool may_connect(struct hd_request *request, const struct sockaddr *address)
+static bool may_connect(struct hd_client_request *request, const struct sockaddr *address)
 {
     bool is_fine = (!request->allows || request->allows(request->allows_ctx, address)) &&
                    is_permitted(request, address);
@@ -612,7 +612,7 @@ static int on_ready(void *ctx, char *peer, char *own, int peer_port, int own_por
                                                          : CURL_PREREQFUNC_ABORT;
 }
 
-static void set_route(struct hd_request *request, const struct hd_http_what *what)
+static void set_route(struct hd_client_request *request, const struct hd_client_options *what)
 {
     CURL *easy = request->easy;
 
@@ -637,7 +637,7 @@ static void set_route(struct hd_request *request, const struct hd_http_what *wha
     }
 }
 
-static void set_options(struct hd_request *request, const struct hd_http_what *what)
+static void set_options(struct hd_client_request *request, const struct hd_client_options *what)
 {
     CURL *easy = request->easy;
 
@@ -674,9 +674,10 @@ static void set_options(struct hd_request *request, const struct hd_http_what *w
         curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "");
 }
 
-static struct hd_request *make_request(struct hd_http *http, const struct hd_http_what *what)
+static struct hd_client_request *make_request(struct hd_client *http,
+                                              const struct hd_client_options *what)
 {
-    struct hd_request *request = hd_calloc(1, sizeof(*request));
+    struct hd_client_request *request = hd_calloc(1, sizeof(*request));
 
     if (!request)
         return NULL;
@@ -702,10 +703,10 @@ static struct hd_request *make_request(struct hd_http *http, const struct hd_htt
     return request;
 }
 
-int hd_http_send(struct hd_http *http, const struct hd_http_what *what, hd_response_fn done,
-                 void *ctx, struct hd_request **out)
+int hd_client_send(struct hd_client *http, const struct hd_client_options *what,
+                   hd_client_response_fn done, void *ctx, struct hd_client_request **out)
 {
-    struct hd_request *request = make_request(http, what);
+    struct hd_client_request *request = make_request(http, what);
     int err;
 
     if (!request)
@@ -741,20 +742,20 @@ int hd_http_send(struct hd_http *http, const struct hd_http_what *what, hd_respo
     return 0;
 }
 
-int hd_http_start(struct hd_http *http, const char *method, const char *url,
-                  const char *const *headers, size_t header_count, struct hd_slice body,
-                  hd_response_fn done, void *ctx, struct hd_request **out)
+int hd_client_start(struct hd_client *http, const char *method, const char *url,
+                    const char *const *headers, size_t header_count, struct hd_slice body,
+                    hd_client_response_fn done, void *ctx, struct hd_client_request **out)
 {
-    const struct hd_http_what what = {.method = method,
-                                      .url = url,
-                                      .headers = headers,
-                                      .header_count = header_count,
-                                      .body = body};
+    const struct hd_client_options what = {.method = method,
+                                           .url = url,
+                                           .headers = headers,
+                                           .header_count = header_count,
+                                           .body = body};
 
-    return hd_http_send(http, &what, done, ctx, out);
+    return hd_client_send(http, &what, done, ctx, out);
 }
 
-void hd_http_cancel(struct hd_request *request)
+void hd_client_cancel(struct hd_client_request *request)
 {
     if (request->is_ending || request->is_cancelled) {
         request->is_cancelled = true;
@@ -769,7 +770,7 @@ void hd_http_cancel(struct hd_request *request)
     free_request(request);
 }
 
-void hd_http_pause(struct hd_request *request)
+void hd_client_pause(struct hd_client_request *request)
 {
     if (!request->has_head || request->is_ending || request->is_cancelled)
         return;
@@ -780,9 +781,9 @@ void hd_http_pause(struct hd_request *request)
         curl_easy_pause(request->easy, CURLPAUSE_RECV);
 }
 
-void hd_http_resume(struct hd_request *request)
+void hd_client_resume(struct hd_client_request *request)
 {
-    struct hd_http *http = request->http;
+    struct hd_client *http = request->http;
 
     if (!request->is_paused || request->is_ending || request->is_cancelled)
         return;
@@ -797,16 +798,16 @@ void hd_http_resume(struct hd_request *request)
 
 /* ---- the client ------------------------------------------------------- */
 
-static void init_timer(struct hd_http *http, uv_timer_t *timer)
+static void init_timer(struct hd_client *http, uv_timer_t *timer)
 {
     uv_timer_init(http->loop, timer);
     timer->data = http;
     http->open_handles++;
 }
 
-int hd_http_create(uv_loop_t *loop, struct hd_http **out)
+int hd_client_create(uv_loop_t *loop, struct hd_client **out)
 {
-    struct hd_http *http = hd_calloc(1, sizeof(*http));
+    struct hd_client *http = hd_calloc(1, sizeof(*http));
 
     if (!http)
         return HD_ENOMEM;
@@ -831,20 +832,20 @@ int hd_http_create(uv_loop_t *loop, struct hd_http **out)
     return 0;
 }
 
-void hd_http_set_outgoing(struct hd_http *http, const struct hd_outgoing *outgoing)
+void hd_client_set_outgoing(struct hd_client *http, const struct hd_outgoing *outgoing)
 {
     http->outgoing = outgoing;
 }
 
 static void on_closed(uv_handle_t *handle)
 {
-    struct hd_http *http = handle->data;
+    struct hd_client *http = handle->data;
 
     if (--http->open_handles == 0)
         hd_free(http);
 }
 
-void hd_http_destroy(struct hd_http *http)
+void hd_client_destroy(struct hd_client *http)
 {
     if (!http)
         return;

@@ -11,31 +11,31 @@
 #include "base/compiler.h"
 #include "base/slice.h"
 
-struct hd_http;
+struct hd_client;
 struct hd_outgoing;
-struct hd_request;
+struct hd_client_request;
 
 /* Why a request has no response. */
-enum hd_http_failure {
-    HD_HTTP_FINE,
-    HD_HTTP_URL,     /* invalid, or not http or https */
-    HD_HTTP_RESOLVE, /* unknown host */
-    HD_HTTP_CONNECT,
-    HD_HTTP_CONNECT_TIME, /* connect timeout */
-    HD_HTTP_TLS,
-    HD_HTTP_CLOSED,  /* before a response */
-    HD_HTTP_TIMEOUT, /* total timeout */
-    HD_HTTP_IDLE,    /* idle timeout */
-    HD_HTTP_CUT,     /* within the response */
-    HD_HTTP_LARGE,   /* the response exceeds max_body */
-    HD_HTTP_STRANGE, /* the response is not HTTP */
-    HD_HTTP_REFUSED, /* forbidden by outgoing.h */
-    HD_HTTP_OTHER
+enum hd_client_failure {
+    HD_CLIENT_FINE,
+    HD_CLIENT_URL,     /* invalid, or not http or https */
+    HD_CLIENT_RESOLVE, /* unknown host */
+    HD_CLIENT_CONNECT,
+    HD_CLIENT_CONNECT_TIME, /* connect timeout */
+    HD_CLIENT_TLS,
+    HD_CLIENT_CLOSED,  /* before a response */
+    HD_CLIENT_TIMEOUT, /* total timeout */
+    HD_CLIENT_IDLE,    /* idle timeout */
+    HD_CLIENT_CUT,     /* within the response */
+    HD_CLIENT_LARGE,   /* the response exceeds max_body */
+    HD_CLIENT_STRANGE, /* the response is not HTTP */
+    HD_CLIENT_REFUSED, /* forbidden by outgoing.h */
+    HD_CLIENT_OTHER
 };
 
-struct hd_response {
+struct hd_client_response {
     const char *error; /* NULL: a response arrived */
-    enum hd_http_failure failure;
+    enum hd_client_failure failure;
     int os_error;  /* errno of a connection that failed; 0: unknown */
     bool has_head; /* status and headers are valid */
     long status;
@@ -43,32 +43,32 @@ struct hd_response {
     struct hd_slice body;
 };
 
-typedef void (*hd_response_fn)(void *ctx, const struct hd_response *response);
+typedef void (*hd_client_response_fn)(void *ctx, const struct hd_client_response *response);
 
-HD_MUST_CHECK int hd_http_create(uv_loop_t *loop, struct hd_http **out);
+HD_MUST_CHECK int hd_client_create(uv_loop_t *loop, struct hd_client **out);
 /* Ends pending requests: calls `done` with an error. */
-void hd_http_destroy(struct hd_http *http);
+void hd_client_destroy(struct hd_client *http);
 /*
  * Restricts the targets of requests that are not trusted. Borrows `outgoing` for the client's life.
  */
-void hd_http_set_outgoing(struct hd_http *http, const struct hd_outgoing *outgoing);
+void hd_client_set_outgoing(struct hd_client *http, const struct hd_outgoing *outgoing);
 
 /*
  * `headers` are single lines: otherwise HD_EINVAL. Calls `done` once, asynchronously, unless the
  * request is cancelled.
  */
-HD_MUST_CHECK int hd_http_start(struct hd_http *http, const char *method, const char *url,
-                                const char *const *headers, size_t header_count,
-                                struct hd_slice body, hd_response_fn done, void *ctx,
-                                struct hd_request **out);
+HD_MUST_CHECK int hd_client_start(struct hd_client *http, const char *method, const char *url,
+                                  const char *const *headers, size_t header_count,
+                                  struct hd_slice body, hd_client_response_fn done, void *ctx,
+                                  struct hd_client_request **out);
 /*
  * No callback runs after this. Closes the connection at once, or when libcurl returns from the
  * callback that this is called in.
  */
-void hd_http_cancel(struct hd_request *request);
+void hd_client_cancel(struct hd_client_request *request);
 
 /* A request. Everything is borrowed for the call, except `allows_ctx`. */
-struct hd_http_what {
+struct hd_client_options {
     const char *method;
     const char *url;
     const char *const *headers; /* lines */
@@ -90,19 +90,20 @@ struct hd_http_what {
      * Called when the head has arrived, before the body. True: the body goes to on_data in pieces;
      * false, or NULL: it is buffered. Uses the `ctx` of `done`.
      */
-    bool (*on_head)(void *ctx, const struct hd_response *head);
+    bool (*on_head)(void *ctx, const struct hd_client_response *head);
     void (*on_data)(void *ctx, struct hd_slice data);
 };
 
-/* As hd_http_start(). */
-HD_MUST_CHECK int hd_http_send(struct hd_http *http, const struct hd_http_what *what,
-                               hd_response_fn done, void *ctx, struct hd_request **out);
+/* As hd_client_start(). */
+HD_MUST_CHECK int hd_client_send(struct hd_client *http, const struct hd_client_options *what,
+                                 hd_client_response_fn done, void *ctx,
+                                 struct hd_client_request **out);
 
 /*
  * For bodies passed to on_data, from on_head until `done`. A paused connection is not read and has
  * no idle timeout; some kilobytes that libcurl has read already are kept. Neither calls back.
  */
-void hd_http_pause(struct hd_request *request);
-void hd_http_resume(struct hd_request *request);
+void hd_client_pause(struct hd_client_request *request);
+void hd_client_resume(struct hd_client_request *request);
 
 #endif

@@ -149,7 +149,7 @@ static int derive_all(const struct hd_auth *auth, enum hd_principal_kind kind,
     if (all->count > MAX_KEYS)
         return HD_EINVAL;
     for (size_t i = 0; !err && i < all->count; i++)
-        err = hd_principal_derive(hd_auth_key(auth, i), kind, alias, subject, all->ids[i]);
+        err = hd_auth_principal_derive(hd_auth_key(auth, i), kind, alias, subject, all->ids[i]);
     return err;
 }
 

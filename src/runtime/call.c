@@ -4,7 +4,7 @@
  * still sends must be recognized.
  *
  * Callbacks that cannot run at once, because the call is held, its ops are still running, or a
- * user's call is on the stack, run in hd_call_settle().
+ * user's call is on the stack, run in hd_rt_call_settle().
  */
 #include <stdio.h>
 #include <string.h>
@@ -53,7 +53,7 @@ static struct hd_rt_kept *keep_error(const char *type, const char *text)
     struct hd_buf head;
 
     hd_buf_init(&head, MAX_ERROR);
-    if (hd_request_write_error(&head, type, HD_EUNAVAILABLE, text) == 0)
+    if (hd_rt_request_write_error(&head, type, HD_EUNAVAILABLE, text) == 0)
         kept = keep(&(struct hd_rt_message){.head = hd_buf_slice(&head)});
     hd_buf_fini(&head);
     return kept;
@@ -74,7 +74,7 @@ static void drop_pieces(struct hd_rt_call *call)
 
 /* ---- tables of calls -------------------------------------------------- */
 
-static struct hd_rt_call **find(struct hd_worker *worker, uint32_t id)
+static struct hd_rt_call **find(struct hd_rt_worker *worker, uint32_t id)
 {
     struct hd_rt_call **at = &worker->calls[id % HD_RT_BUCKETS];
 
@@ -83,7 +83,7 @@ static struct hd_rt_call **find(struct hd_worker *worker, uint32_t id)
     return at;
 }
 
-static uint32_t new_id(struct hd_worker *worker)
+static uint32_t new_id(struct hd_rt_worker *worker)
 {
     do
         worker->last_id++;
@@ -94,7 +94,7 @@ static uint32_t new_id(struct hd_worker *worker)
 
 static void leave_worker(struct hd_rt_call *call)
 {
-    struct hd_worker *worker = call->worker;
+    struct hd_rt_worker *worker = call->worker;
     struct hd_rt_call **at = find(worker, call->id);
 
     *at = call->next;
@@ -160,10 +160,10 @@ static void end_scope(struct hd_rt_call *call)
     if (!call->scope)
         return;
     call->scope->call = NULL;
-    hd_request_scope_ended(call->runtime, call->scope);
+    hd_rt_request_scope_ended(call->runtime, call->scope);
 }
 
-void hd_call_soon(struct hd_rt_call *call)
+void hd_rt_call_soon(struct hd_rt_call *call)
 {
     if (!call->is_soon) {
         call->is_soon = true;
@@ -175,7 +175,7 @@ void hd_call_soon(struct hd_rt_call *call)
     hd_runtime_wake(call->runtime);
 }
 
-struct hd_rt_call *hd_call_find_open(struct hd_worker *worker, uint32_t id)
+struct hd_rt_call *hd_rt_call_find_open(struct hd_rt_worker *worker, uint32_t id)
 {
     struct hd_rt_call *call = *find(worker, id);
 
@@ -222,7 +222,7 @@ static void give_pieces(struct hd_rt_call *call)
         hd_free(piece);
     }
     if (call->worker)
-        hd_worker_regulate(call->worker);
+        hd_rt_worker_regulate(call->worker);
 }
 
 static void settle(struct hd_rt_call *call)
@@ -239,7 +239,7 @@ static void settle(struct hd_rt_call *call)
         tell(call, call->end_message ? &call->end_message->message : &nothing);
 }
 
-void hd_call_settle(struct hd_runtime *runtime)
+void hd_rt_call_settle(struct hd_runtime *runtime)
 {
     /* Calls that become ready meanwhile wait for the next iteration. */
     for (size_t left = runtime->soon_count; left > 0 && runtime->soon; left--) {
@@ -255,10 +255,10 @@ static void set_end(struct hd_rt_call *call, enum hd_rt_end end, struct hd_rt_ke
     call->has_end = true;
     call->end = end;
     call->end_message = message;
-    hd_call_soon(call);
+    hd_rt_call_soon(call);
 }
 
-void hd_call_lose(struct hd_rt_call *call, const char *text)
+void hd_rt_call_lose(struct hd_rt_call *call, const char *text)
 {
     if (call->is_waiting)
         leave_queue(call);
@@ -266,7 +266,7 @@ void hd_call_lose(struct hd_rt_call *call, const char *text)
         set_end(call, HD_RT_LOST, keep_error("WorkerUnavailable", text));
 }
 
-void hd_call_lose_all(struct hd_worker *worker)
+void hd_rt_call_lose_all(struct hd_rt_worker *worker)
 {
     char text[400];
 
@@ -300,7 +300,7 @@ static struct hd_slice *split(const struct hd_frame *frame, struct hd_slice *few
 
 static void take_piece(struct hd_rt_call *call, const struct hd_rt_message *message)
 {
-    struct hd_worker *worker = call->worker;
+    struct hd_rt_worker *worker = call->worker;
     struct hd_rt_kept *piece;
 
     if (call->has_end)
@@ -314,28 +314,28 @@ static void take_piece(struct hd_rt_call *call, const struct hd_rt_message *mess
     }
     piece = keep(message);
     if (!piece) {
-        hd_worker_end(worker, "sends more than there is memory for");
+        hd_rt_worker_end(worker, "sends more than there is memory for");
         return;
     }
     *call->pieces_tail = piece;
     call->pieces_tail = &piece->next;
     worker->queued += piece->bytes;
-    hd_worker_regulate(worker);
+    hd_rt_worker_regulate(worker);
 }
 
 static void take_end(struct hd_rt_call *call, enum hd_rt_end end,
                      const struct hd_rt_message *message)
 {
-    struct hd_worker *worker = call->worker;
+    struct hd_rt_worker *worker = call->worker;
 
     leave_worker(call);
-    hd_worker_regulate(worker);
+    hd_rt_worker_regulate(worker);
     if (call->is_dropped) {
         free_call(call);
         return;
     }
     if (call->has_end) {
-        hd_call_soon(call); /* it had timed out already */
+        hd_rt_call_soon(call); /* it had timed out already */
         return;
     }
     call->has_end = true;
@@ -348,11 +348,11 @@ static void take_end(struct hd_rt_call *call, enum hd_rt_end end,
     call->end_message = keep(message);
     if (!call->end_message)
         call->end = HD_RT_LOST;
-    hd_call_soon(call);
+    hd_rt_call_soon(call);
 }
 
 /* Responses to the runtime's own calls. */
-static bool take_plain(struct hd_worker *worker, const struct hd_frame *frame)
+static bool take_plain(struct hd_rt_worker *worker, const struct hd_frame *frame)
 {
     if (frame->type == HD_FRAME_PIECE)
         return false;
@@ -364,11 +364,11 @@ static bool take_plain(struct hd_worker *worker, const struct hd_frame *frame)
     if (frame->id != worker->drain_id)
         return false;
     worker->drain_id = 0;
-    hd_worker_end(worker, "was drained");
+    hd_rt_worker_end(worker, "was drained");
     return true;
 }
 
-bool hd_call_frame(struct hd_worker *worker, const struct hd_frame *frame)
+bool hd_rt_call_frame(struct hd_rt_worker *worker, const struct hd_frame *frame)
 {
     struct hd_rt_call *call = *find(worker, frame->id);
     struct hd_slice few[16], *blobs;
@@ -380,7 +380,7 @@ bool hd_call_frame(struct hd_worker *worker, const struct hd_frame *frame)
         return true;
     blobs = split(frame, few, HD_COUNT(few));
     if (!blobs) {
-        hd_worker_end(worker, "sends more than there is memory for");
+        hd_rt_worker_end(worker, "sends more than there is memory for");
         return true;
     }
     message.blobs = blobs;
@@ -395,7 +395,7 @@ bool hd_call_frame(struct hd_worker *worker, const struct hd_frame *frame)
 
 /* ---- outgoing frames -------------------------------------------------- */
 
-static int say(struct hd_worker *worker, enum hd_frame_type type, uint32_t id,
+static int say(struct hd_rt_worker *worker, enum hd_frame_type type, uint32_t id,
                const struct hd_rt_message *message)
 {
     static const struct hd_rt_message nothing = {.head = HD_S_INIT("{}")};
@@ -409,10 +409,10 @@ static int say(struct hd_worker *worker, enum hd_frame_type type, uint32_t id,
 static void hint(struct hd_rt_call *call, enum hd_frame_type type)
 {
     if (call->worker && say(call->worker, type, call->id, NULL) == HD_ENOMEM)
-        hd_worker_end(call->worker, "there is no memory for what it is sent");
+        hd_rt_worker_end(call->worker, "there is no memory for what it is sent");
 }
 
-int hd_call_plain(struct hd_worker *worker, struct hd_slice head, uint32_t *id)
+int hd_rt_call_plain(struct hd_rt_worker *worker, struct hd_slice head, uint32_t *id)
 {
     uint32_t number = new_id(worker);
     int err = say(worker, HD_FRAME_CALL, number, &(struct hd_rt_message){.head = head});
@@ -422,7 +422,7 @@ int hd_call_plain(struct hd_worker *worker, struct hd_slice head, uint32_t *id)
     return err;
 }
 
-static int assign(struct hd_rt_call *call, struct hd_worker *worker,
+static int assign(struct hd_rt_call *call, struct hd_rt_worker *worker,
                   const struct hd_rt_message *message)
 {
     uint32_t id = new_id(worker);
@@ -441,7 +441,7 @@ static int assign(struct hd_rt_call *call, struct hd_worker *worker,
     return 0;
 }
 
-void hd_call_assign(struct hd_rt_call *call, struct hd_worker *worker)
+void hd_rt_call_assign(struct hd_rt_call *call, struct hd_rt_worker *worker)
 {
     int err;
 
@@ -450,8 +450,8 @@ void hd_call_assign(struct hd_rt_call *call, struct hd_worker *worker)
     hd_free(call->asked);
     call->asked = NULL;
     if (err)
-        hd_call_lose(call, err == HD_ELIMIT ? "the call is larger than a frame may be"
-                                            : "the worker cannot be reached");
+        hd_rt_call_lose(call, err == HD_ELIMIT ? "the call is larger than a frame may be"
+                                               : "the worker cannot be reached");
 }
 
 /* Queues it in its pool; if impossible, it soon ends as lost. */
@@ -504,7 +504,7 @@ int hd_runtime_call(struct hd_runtime *runtime, const struct hd_rt_call_options 
 {
     const struct hd_rt_message message = {
         .head = options->head, .blobs = options->blobs, .blob_count = options->blob_count};
-    struct hd_worker *worker;
+    struct hd_rt_worker *worker;
     struct hd_rt_call *call;
     int err;
 
@@ -536,7 +536,7 @@ void hd_rt_call_cancel(struct hd_rt_call *call)
         return;
     call->is_cancelled = true;
     if (call->is_waiting)
-        hd_call_lose(call, "it was cancelled before a worker had it");
+        hd_rt_call_lose(call, "it was cancelled before a worker had it");
     else
         hint(call, HD_FRAME_CANCEL);
 }
@@ -549,7 +549,7 @@ void hd_rt_call_hold(struct hd_rt_call *call, bool is_held)
     if (!call->has_end)
         hint(call, is_held ? HD_FRAME_HOLD : HD_FRAME_GO);
     if (!is_held && (call->pieces || call->has_end))
-        hd_call_soon(call);
+        hd_rt_call_soon(call);
 }
 
 void hd_rt_call_drop(struct hd_rt_call *call)
@@ -564,7 +564,7 @@ void hd_rt_call_drop(struct hd_rt_call *call)
     if (call->is_waiting)
         leave_queue(call);
     if (call->worker)
-        hd_worker_regulate(call->worker);
+        hd_rt_worker_regulate(call->worker);
     else if (!call->is_giving)
         free_call(call);
 }
@@ -585,7 +585,7 @@ static void be_late(struct hd_rt_call *call)
     set_end(call, HD_RT_LATE, keep_error("TimeoutError", text));
 }
 
-void hd_call_tick(struct hd_runtime *runtime, int64_t now)
+void hd_rt_call_tick(struct hd_runtime *runtime, int64_t now)
 {
     for (struct hd_rt_call *call = runtime->calls; call; call = call->all_next)
         if (call->timeout_us > 0 && !call->has_end && !call->is_dropped &&
@@ -593,7 +593,7 @@ void hd_call_tick(struct hd_runtime *runtime, int64_t now)
             be_late(call);
 }
 
-void hd_call_drop_all(struct hd_runtime *runtime)
+void hd_rt_call_drop_all(struct hd_runtime *runtime)
 {
     struct hd_rt_call *call = runtime->calls;
 

@@ -48,18 +48,18 @@ static bool is_hello(hd_json_val head)
 static void greet(struct hd_rt_guest *guest, hd_json_val hello, uint32_t id)
 {
     struct hd_runtime *runtime = guest->runtime;
-    struct hd_worker *worker = NULL;
+    struct hd_rt_worker *worker = NULL;
     struct hd_fault fault = {0};
 
-    if (hd_worker_greet(runtime, hello, guest->is_remote, &worker, &fault)) {
+    if (hd_rt_worker_greet(runtime, hello, guest->is_remote, &worker, &fault)) {
         hd_log(HD_LOG_WARN, "runtime", "a worker was refused: %s", fault.text);
-        if (hd_request_refuse(guest->link, id, fault.code, fault.text))
+        if (hd_rt_request_refuse(guest->link, id, fault.code, fault.text))
             hd_log(HD_LOG_WARN, "runtime", "it could not be told why");
     } else {
         struct hd_link *link = guest->link;
 
         guest->link = NULL;
-        hd_worker_adopt(worker, link, id);
+        hd_rt_worker_adopt(worker, link, id);
     }
     see_off(guest);
 }

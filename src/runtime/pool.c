@@ -82,7 +82,7 @@ static void start_one(struct hd_runtime *runtime, enum hd_rt_language language, 
     struct hd_rt_slot *slot = &pool->slots[i];
     struct hd_fault fault = {0};
 
-    if (hd_worker_start(runtime, language, i, &slot->worker, &fault) == 0) {
+    if (hd_rt_worker_start(runtime, language, i, &slot->worker, &fault) == 0) {
         hd_log(HD_LOG_DEBUG, slot->worker->name, "started in slot %d, after %u failures", i,
                slot->failures);
         return;
@@ -107,20 +107,20 @@ void hd_pool_staff(struct hd_runtime *runtime, enum hd_rt_language language, int
     }
 }
 
-static bool is_usable(const struct hd_worker *worker)
+static bool is_usable(const struct hd_rt_worker *worker)
 {
     return worker->state == HD_WORKER_READY && worker->link && !worker->is_replaced;
 }
 
 static bool has_ready(const struct hd_runtime *runtime, enum hd_rt_language language)
 {
-    for (const struct hd_worker *worker = runtime->workers; worker; worker = worker->next)
+    for (const struct hd_rt_worker *worker = runtime->workers; worker; worker = worker->next)
         if (worker->language == language && is_usable(worker))
             return true;
     return false;
 }
 
-void hd_pool_lost(struct hd_worker *worker, int64_t now)
+void hd_pool_lost(struct hd_rt_worker *worker, int64_t now)
 {
     struct hd_runtime *runtime = worker->runtime;
     struct hd_rt_pool *pool = &runtime->pools[worker->language];
@@ -154,7 +154,7 @@ void hd_pool_lost(struct hd_worker *worker, int64_t now)
            (long long)(slot->start_us - now) / 1000);
 }
 
-void hd_pool_replace(struct hd_worker *worker, enum hd_worker_age age)
+void hd_pool_replace(struct hd_rt_worker *worker, enum hd_rt_worker_age age)
 {
     struct hd_rt_slot *slot = &worker->runtime->pools[worker->language].slots[worker->slot];
 
@@ -172,7 +172,7 @@ void hd_runtime_reload(struct hd_runtime *runtime, enum hd_rt_language language)
     if (!runtime->is_started || runtime->is_draining || runtime->is_destroyed)
         return;
     for (int i = 0; i < pool->slot_count; i++) {
-        struct hd_worker *worker = pool->slots[i].worker;
+        struct hd_rt_worker *worker = pool->slots[i].worker;
 
         pool->slots[i].failures = 0;
         pool->slots[i].start_us = 0;
@@ -180,14 +180,14 @@ void hd_runtime_reload(struct hd_runtime *runtime, enum hd_rt_language language)
             continue;
         hd_pool_replace(worker, HD_WORKER_OLD);
         if (worker->state != HD_WORKER_READY) /* it would become ready with the old files */
-            hd_worker_end(worker, "is not needed any more");
+            hd_rt_worker_end(worker, "is not needed any more");
     }
     hd_runtime_wake(runtime);
 }
 
-void hd_pool_changed(struct hd_worker *worker, int64_t now)
+void hd_pool_changed(struct hd_rt_worker *worker, int64_t now)
 {
-    const struct hd_worker *newest = NULL;
+    const struct hd_rt_worker *newest = NULL;
 
     if (worker->slot >= 0)
         newest = worker->runtime->pools[worker->language].slots[worker->slot].worker;
@@ -199,18 +199,18 @@ void hd_pool_changed(struct hd_worker *worker, int64_t now)
     hd_runtime_reload(worker->runtime, worker->language);
 }
 
-void hd_pool_retire(struct hd_worker *worker)
+void hd_pool_retire(struct hd_rt_worker *worker)
 {
     if (worker->state == HD_WORKER_READY && worker->is_replaced && worker->call_count == 0)
-        hd_worker_drain(worker);
+        hd_rt_worker_drain(worker);
 }
 
-void hd_pool_ready(struct hd_worker *worker)
+void hd_pool_ready(struct hd_rt_worker *worker)
 {
     struct hd_runtime *runtime = worker->runtime;
 
     runtime->pools[worker->language].deserted_us = 0;
-    for (struct hd_worker *old = runtime->workers; old; old = old->next)
+    for (struct hd_rt_worker *old = runtime->workers; old; old = old->next)
         if (old != worker && old->language == worker->language && old->slot == worker->slot &&
             old->slot >= 0 && old->age != HD_WORKER_FINE)
             old->is_replaced = true;
@@ -220,7 +220,7 @@ void hd_pool_ready(struct hd_worker *worker)
 /* ---- calls ---------------------------------------------------------------- */
 
 /* Which of two workers would run a call sooner. */
-static bool is_better(const struct hd_worker *a, const struct hd_worker *b)
+static bool is_better(const struct hd_rt_worker *a, const struct hd_rt_worker *b)
 {
     if (a->age != b->age)
         return a->age < b->age;
@@ -228,7 +228,7 @@ static bool is_better(const struct hd_worker *a, const struct hd_worker *b)
                                         : a->call_count < b->call_count;
 }
 
-static bool has_room(const struct hd_worker *worker, bool is_run)
+static bool has_room(const struct hd_rt_worker *worker, bool is_run)
 {
     int jobs = worker->runtime->settings->jobs;
 
@@ -239,20 +239,20 @@ static bool has_room(const struct hd_worker *worker, bool is_run)
     return worker->age != HD_WORKER_HEAVY && (jobs <= 0 || worker->run_count < (size_t)jobs);
 }
 
-static struct hd_worker *find_room(struct hd_runtime *runtime, enum hd_rt_language language,
-                                   bool is_run)
+static struct hd_rt_worker *find_room(struct hd_runtime *runtime, enum hd_rt_language language,
+                                      bool is_run)
 {
-    struct hd_worker *best = NULL;
+    struct hd_rt_worker *best = NULL;
 
-    for (struct hd_worker *worker = runtime->workers; worker; worker = worker->next)
+    for (struct hd_rt_worker *worker = runtime->workers; worker; worker = worker->next)
         if (worker->language == language && has_room(worker, is_run) &&
             (!best || is_better(worker, best)))
             best = worker;
     return best;
 }
 
-struct hd_worker *hd_pool_pick(struct hd_runtime *runtime, enum hd_rt_language language,
-                               bool is_run)
+struct hd_rt_worker *hd_pool_pick(struct hd_runtime *runtime, enum hd_rt_language language,
+                                  bool is_run)
 {
     /* Calls run in order: none overtakes those that wait. */
     if (is_run)
@@ -269,12 +269,12 @@ void hd_pool_feed(struct hd_runtime *runtime, enum hd_rt_language language)
 
     while (call && !(are_full && runtime->pools[language].waiting_others == 0)) {
         struct hd_rt_call *next = call->next;
-        struct hd_worker *worker = NULL;
+        struct hd_rt_worker *worker = NULL;
 
         if (!call->is_run || !are_full)
             worker = find_room(runtime, language, call->is_run);
         if (worker)
-            hd_call_assign(call, worker);
+            hd_rt_call_assign(call, worker);
         else if (!call->is_run)
             break; /* no worker exists */
         else
@@ -296,7 +296,7 @@ static void lose_patience(struct hd_runtime *runtime, enum hd_rt_language langua
         int64_t since = call->made_us > pool->deserted_us ? call->made_us : pool->deserted_us;
 
         if (now - since >= call->patience_us || is_hopeless(runtime, pool))
-            hd_call_lose(call, text);
+            hd_rt_call_lose(call, text);
         call = next;
     }
 }
@@ -330,7 +330,7 @@ struct hd_rt_counts hd_runtime_counts(const struct hd_runtime *runtime,
     struct hd_rt_counts counts = {.calls = runtime->call_count[language],
                                   .restarts = pool->restarts};
 
-    for (const struct hd_worker *worker = runtime->workers; worker; worker = worker->next)
+    for (const struct hd_rt_worker *worker = runtime->workers; worker; worker = worker->next)
         counts.workers += worker->language == language && is_usable(worker);
     for (int i = 0; i < pool->slot_count; i++)
         counts.starting += pool->slots[i].start_us != INT64_MAX &&

@@ -38,7 +38,7 @@ static const char *code_of(int err)
     }
 }
 
-int hd_request_write_error(struct hd_buf *out, const char *type, int code, const char *text)
+int hd_rt_request_write_error(struct hd_buf *out, const char *type, int code, const char *text)
 {
     struct hd_jw jw;
 
@@ -54,14 +54,14 @@ int hd_request_write_error(struct hd_buf *out, const char *type, int code, const
     return hd_jw_finish(&jw);
 }
 
-int hd_request_refuse(struct hd_link *link, uint32_t id, int code, const char *text)
+int hd_rt_request_refuse(struct hd_link *link, uint32_t id, int code, const char *text)
 {
     struct hd_rt_message message = {.head = HD_S("{}")};
     struct hd_buf head;
     int err;
 
     hd_buf_init(&head, 4096);
-    if (hd_request_write_error(&head, "HeddleError", code, text) == 0)
+    if (hd_rt_request_write_error(&head, "HeddleError", code, text) == 0)
         message.head = hd_buf_slice(&head);
     err = hd_link_send(link, HD_FRAME_ERROR, id, &message, NULL, NULL);
     hd_buf_fini(&head);
@@ -69,17 +69,17 @@ int hd_request_refuse(struct hd_link *link, uint32_t id, int code, const char *t
 }
 
 /* A worker without a response would wait forever. */
-static void refuse(struct hd_worker *worker, uint32_t id, int code, const char *text)
+static void refuse(struct hd_rt_worker *worker, uint32_t id, int code, const char *text)
 {
-    if (worker->link && hd_request_refuse(worker->link, id, code, text) == HD_ENOMEM)
-        hd_worker_end(worker, "there is no memory for what it is sent");
+    if (worker->link && hd_rt_request_refuse(worker->link, id, code, text) == HD_ENOMEM)
+        hd_rt_worker_end(worker, "there is no memory for what it is sent");
 }
 
 /* ---- boxes -------------------------------------------------------------- */
 
 static void free_box(void *arg)
 {
-    struct hd_request_box *box = arg;
+    struct hd_rt_request_box *box = arg;
 
     if (box->request.free_blobs)
         box->request.free_blobs(box->request.free_arg);
@@ -91,19 +91,19 @@ static void free_box(void *arg)
     hd_free(box);
 }
 
-static struct hd_request_box **find(struct hd_worker *worker, uint32_t id)
+static struct hd_rt_request_box **find(struct hd_rt_worker *worker, uint32_t id)
 {
-    struct hd_request_box **at = &worker->requests[id % HD_RT_BUCKETS];
+    struct hd_rt_request_box **at = &worker->requests[id % HD_RT_BUCKETS];
 
     while (*at && (*at)->id != id)
         at = &(*at)->next;
     return at;
 }
 
-static void unlink_box(struct hd_request_box *box)
+static void unlink_box(struct hd_rt_request_box *box)
 {
-    struct hd_worker *worker = box->worker;
-    struct hd_request_box **at = find(worker, box->id);
+    struct hd_rt_worker *worker = box->worker;
+    struct hd_rt_request_box **at = find(worker, box->id);
 
     *at = box->next;
     box->worker = NULL;
@@ -115,9 +115,10 @@ static void unlink_box(struct hd_request_box *box)
     }
 }
 
-static struct hd_request_box *make_box(struct hd_worker *worker, const struct hd_frame *borrowed)
+static struct hd_rt_request_box *make_box(struct hd_rt_worker *worker,
+                                          const struct hd_frame *borrowed)
 {
-    struct hd_request_box *box = hd_calloc(1, sizeof(*box));
+    struct hd_rt_request_box *box = hd_calloc(1, sizeof(*box));
     struct hd_frame frame = *borrowed;
     struct hd_slice *blobs;
 
@@ -143,7 +144,7 @@ static struct hd_request_box *make_box(struct hd_worker *worker, const struct hd
 
 /* ---- responses -------------------------------------------------------- */
 
-static void send_answer(struct hd_worker *worker, struct hd_request_box *box)
+static void send_answer(struct hd_rt_worker *worker, struct hd_rt_request_box *box)
 {
     struct hd_rt_request *request = &box->request;
     struct hd_rt_message message = {.head = hd_buf_slice(&request->head),
@@ -164,18 +165,18 @@ static void send_answer(struct hd_worker *worker, struct hd_request_box *box)
     if (err == HD_ELIMIT)
         refuse(worker, id, err, "the answer is larger than a frame may be");
     else if (err && err != HD_ECLOSED)
-        hd_worker_end(worker, "there is no memory for what it is sent");
+        hd_rt_worker_end(worker, "there is no memory for what it is sent");
 }
 
-static void finish(struct hd_request_box *box)
+static void finish(struct hd_rt_request_box *box)
 {
     struct hd_scope_ref *scope = box->scope;
-    struct hd_worker *worker = box->worker;
+    struct hd_rt_worker *worker = box->worker;
     struct hd_runtime *runtime = box->request.runtime;
 
     runtime->open_requests--;
     if (scope && box->op->work && --scope->at_work == 0 && scope->call && scope->call->has_end)
-        hd_call_soon(scope->call);
+        hd_rt_call_soon(scope->call);
     if (scope && box->op->start)
         scope->started--;
     if (worker) {
@@ -184,7 +185,7 @@ static void finish(struct hd_request_box *box)
             send_answer(worker, box);
         else
             free_box(box);
-        hd_worker_regulate(worker);
+        hd_rt_worker_regulate(worker);
     } else {
         free_box(box);
     }
@@ -194,7 +195,7 @@ static void finish(struct hd_request_box *box)
 
 int hd_rt_request_piece(struct hd_rt_request *request, const struct hd_rt_message *message)
 {
-    struct hd_request_box *box = (struct hd_request_box *)request;
+    struct hd_rt_request_box *box = (struct hd_rt_request_box *)request;
 
     if (!box->worker || !box->worker->link || box->is_cancelled)
         return HD_ECLOSED;
@@ -205,7 +206,7 @@ int hd_rt_request_piece(struct hd_rt_request *request, const struct hd_rt_messag
 
 void hd_rt_request_answer(struct hd_rt_request *request)
 {
-    struct hd_request_box *box = (struct hd_request_box *)request;
+    struct hd_rt_request_box *box = (struct hd_rt_request_box *)request;
 
     if (box->is_answered)
         return;
@@ -217,7 +218,7 @@ void hd_rt_request_answer(struct hd_rt_request *request)
 
 static void work_on_thread(void *arg)
 {
-    struct hd_request_box *box = arg;
+    struct hd_rt_request_box *box = arg;
     struct hd_runtime *runtime = box->request.runtime;
 
     box->op->work(&box->request);
@@ -230,9 +231,9 @@ static void work_on_thread(void *arg)
     pthread_mutex_unlock(&runtime->lock);
 }
 
-void hd_request_wake(struct hd_runtime *runtime)
+void hd_rt_request_wake(struct hd_runtime *runtime)
 {
-    struct hd_request_box *box, *next;
+    struct hd_rt_request_box *box, *next;
 
     pthread_mutex_lock(&runtime->lock);
     box = runtime->done;
@@ -247,18 +248,18 @@ void hd_request_wake(struct hd_runtime *runtime)
     }
 }
 
-static void work(struct hd_request_box *box);
+static void work(struct hd_rt_request_box *box);
 
 /* Retries: the store was unavailable. */
 static void work_again(void *arg)
 {
-    struct hd_request_box *box = arg;
+    struct hd_rt_request_box *box = arg;
 
     box->request.fault = (struct hd_fault){0};
     work(box);
 }
 
-static void work(struct hd_request_box *box)
+static void work(struct hd_rt_request_box *box)
 {
     struct hd_runtime *runtime = box->request.runtime;
 
@@ -273,7 +274,7 @@ static void work(struct hd_request_box *box)
     }
 }
 
-static void start(struct hd_request_box *box)
+static void start(struct hd_rt_request_box *box)
 {
     if (box->worker->started_count > HD_RT_MAX_STARTED) {
         (void)hd_fault_set(&box->request.fault, HD_ELIMIT, "more than %d such calls are open",
@@ -302,7 +303,7 @@ static const struct hd_rt_op *find_op(struct hd_runtime *runtime, struct hd_slic
 }
 
 /* Finds the scope of the call that the worker names. */
-static int find_scope(struct hd_worker *worker, struct hd_request_box *box)
+static int find_scope(struct hd_rt_worker *worker, struct hd_rt_request_box *box)
 {
     hd_json_val number = hd_json_get(box->request.root, HD_S("call"));
     struct hd_rt_call *call = NULL;
@@ -312,7 +313,7 @@ static int find_scope(struct hd_worker *worker, struct hd_request_box *box)
         return 0;
     if (!number || !hd_json_int(number, &id) || id < 0 || id > UINT32_MAX)
         return hd_fault_set(&box->request.fault, HD_EINVAL, "`call` is not the number of a call");
-    call = hd_call_find_open(worker, (uint32_t)id);
+    call = hd_rt_call_find_open(worker, (uint32_t)id);
     if (!call)
         return hd_fault_set(&box->request.fault, HD_ECLOSED, "call %lld has ended", (long long)id);
     if (!call->scope)
@@ -324,9 +325,9 @@ static int find_scope(struct hd_worker *worker, struct hd_request_box *box)
     return 0;
 }
 
-static void put_in(struct hd_worker *worker, struct hd_request_box *box)
+static void put_in(struct hd_rt_worker *worker, struct hd_rt_request_box *box)
 {
-    struct hd_request_box **bucket = &worker->requests[box->id % HD_RT_BUCKETS];
+    struct hd_rt_request_box **bucket = &worker->requests[box->id % HD_RT_BUCKETS];
 
     box->worker = worker;
     box->next = *bucket;
@@ -345,21 +346,22 @@ static void put_in(struct hd_worker *worker, struct hd_request_box *box)
 }
 
 /* Ops of the runtime itself; false: another op. */
-static bool is_own(struct hd_worker *worker, struct hd_slice op, uint32_t id, struct hd_slice head)
+static bool is_own(struct hd_rt_worker *worker, struct hd_slice op, uint32_t id,
+                   struct hd_slice head)
 {
     if (hd_slice_eq(op, HD_S("ready"))) {
-        hd_worker_is_ready(worker, id, head);
+        hd_rt_worker_is_ready(worker, id, head);
         return true;
     }
     if (hd_slice_eq(op, HD_S("changed"))) {
-        hd_worker_answer(worker, id, HD_S("{}"));
+        hd_rt_worker_answer(worker, id, HD_S("{}"));
         hd_pool_changed(worker, hd_runtime_now(worker->runtime));
         return true;
     }
     return false;
 }
 
-static void begin(struct hd_worker *worker, struct hd_request_box *box, struct hd_slice name)
+static void begin(struct hd_rt_worker *worker, struct hd_rt_request_box *box, struct hd_slice name)
 {
     box->op = find_op(worker->runtime, name, &box->request.ctx);
     if (!box->op)
@@ -372,16 +374,16 @@ static void begin(struct hd_worker *worker, struct hd_request_box *box, struct h
     }
     box->request.op = box->op->name;
     put_in(worker, box);
-    hd_worker_regulate(worker);
+    hd_rt_worker_regulate(worker);
     if (box->op->work)
         work(box);
     else
         start(box);
 }
 
-static bool take_call(struct hd_worker *worker, const struct hd_frame *frame)
+static bool take_call(struct hd_rt_worker *worker, const struct hd_frame *frame)
 {
-    struct hd_request_box *box;
+    struct hd_rt_request_box *box;
     struct hd_slice name;
 
     if (*find(worker, frame->id))
@@ -405,7 +407,7 @@ static bool take_call(struct hd_worker *worker, const struct hd_frame *frame)
     return true;
 }
 
-static void cancel(struct hd_request_box *box)
+static void cancel(struct hd_rt_request_box *box)
 {
     if (box->is_cancelled || box->is_answered || !box->op->start)
         return;
@@ -414,9 +416,9 @@ static void cancel(struct hd_request_box *box)
         box->request.on_cancel(&box->request);
 }
 
-bool hd_request_frame(struct hd_worker *worker, const struct hd_frame *frame)
+bool hd_rt_request_frame(struct hd_rt_worker *worker, const struct hd_frame *frame)
 {
-    struct hd_request_box *box;
+    struct hd_rt_request_box *box;
 
     if (frame->type == HD_FRAME_CALL)
         return take_call(worker, frame);
@@ -429,11 +431,11 @@ bool hd_request_frame(struct hd_worker *worker, const struct hd_frame *frame)
 
 /* ---- lost requests ---------------------------------------------------- */
 
-void hd_request_lose_all(struct hd_worker *worker)
+void hd_rt_request_lose_all(struct hd_rt_worker *worker)
 {
     for (size_t i = 0; i < HD_RT_BUCKETS; i++) {
         while (worker->requests[i]) {
-            struct hd_request_box *box = worker->requests[i];
+            struct hd_rt_request_box *box = worker->requests[i];
 
             unlink_box(box);
             cancel(box);
@@ -442,20 +444,20 @@ void hd_request_lose_all(struct hd_worker *worker)
 }
 
 /* The first open one; callbacks may complete others, so the search starts over each time. */
-static struct hd_request_box *find_started(struct hd_runtime *runtime,
-                                           const struct hd_scope_ref *scope)
+static struct hd_rt_request_box *find_started(struct hd_runtime *runtime,
+                                              const struct hd_scope_ref *scope)
 {
-    for (struct hd_worker *worker = runtime->workers; worker; worker = worker->next)
+    for (struct hd_rt_worker *worker = runtime->workers; worker; worker = worker->next)
         for (size_t i = 0; i < HD_RT_BUCKETS; i++)
-            for (struct hd_request_box *box = worker->requests[i]; box; box = box->next)
+            for (struct hd_rt_request_box *box = worker->requests[i]; box; box = box->next)
                 if (box->scope == scope && box->op->start && !box->is_cancelled)
                     return box;
     return NULL;
 }
 
-void hd_request_scope_ended(struct hd_runtime *runtime, const struct hd_scope_ref *scope)
+void hd_rt_request_scope_ended(struct hd_runtime *runtime, const struct hd_scope_ref *scope)
 {
-    struct hd_request_box *box;
+    struct hd_rt_request_box *box;
 
     while (scope->started > 0 && (box = find_started(runtime, scope)))
         cancel(box);

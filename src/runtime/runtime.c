@@ -70,14 +70,14 @@ static void end_when_idle(struct hd_runtime *runtime)
 
 static void settle_workers(struct hd_runtime *runtime)
 {
-    struct hd_worker *worker = runtime->workers;
+    struct hd_rt_worker *worker = runtime->workers;
 
     while (worker) {
-        struct hd_worker *next = worker->next;
+        struct hd_rt_worker *next = worker->next;
 
         hd_pool_retire(worker);
-        if (hd_worker_settle(worker))
-            hd_worker_destroy(worker);
+        if (hd_rt_worker_settle(worker))
+            hd_rt_worker_destroy(worker);
         worker = next;
     }
 }
@@ -90,7 +90,7 @@ static bool is_restless(const struct hd_runtime *runtime)
         runtime->timed_count > 0 ||
         (settings->hang_timeout_us > 0 && settings->hang_timeout_us < PATIENT_HANG_US))
         return true;
-    for (const struct hd_worker *worker = runtime->workers; worker; worker = worker->next)
+    for (const struct hd_rt_worker *worker = runtime->workers; worker; worker = worker->next)
         if (worker->state != HD_WORKER_READY || worker->is_late || worker->exited_us)
             return true;
     for (int i = 0; i < HD_RT_LANGUAGES; i++)
@@ -115,7 +115,7 @@ static void settle(struct hd_runtime *runtime)
 {
     int64_t now = hd_runtime_now(runtime);
 
-    hd_call_settle(runtime);
+    hd_rt_call_settle(runtime);
     settle_workers(runtime);
     for (int i = 0; i < HD_RT_LANGUAGES; i++)
         hd_pool_tick(runtime, (enum hd_rt_language)i, now);
@@ -137,8 +137,8 @@ void hd_runtime_wake(struct hd_runtime *runtime)
 
 static void kill_all(struct hd_runtime *runtime)
 {
-    for (struct hd_worker *worker = runtime->workers; worker; worker = worker->next)
-        hd_worker_end(worker, "was killed: it did not end in time");
+    for (struct hd_rt_worker *worker = runtime->workers; worker; worker = worker->next)
+        hd_rt_worker_end(worker, "was killed: it did not end in time");
 }
 
 static void on_tick(uv_timer_t *timer)
@@ -146,10 +146,10 @@ static void on_tick(uv_timer_t *timer)
     struct hd_runtime *runtime = timer->data;
     int64_t now = hd_runtime_now(runtime);
 
-    for (struct hd_worker *worker = runtime->workers; worker; worker = worker->next)
-        hd_worker_tick(worker, now);
+    for (struct hd_rt_worker *worker = runtime->workers; worker; worker = worker->next)
+        hd_rt_worker_tick(worker, now);
     hd_listen_tick(runtime, now);
-    hd_call_tick(runtime, now);
+    hd_rt_call_tick(runtime, now);
     if (runtime->is_draining && now >= runtime->drain_until_us)
         kill_all(runtime);
     settle(runtime);
@@ -161,8 +161,8 @@ static void on_child(uv_signal_t *handle, int number)
     int64_t now = hd_runtime_now(runtime);
 
     (void)number;
-    for (struct hd_worker *worker = runtime->workers; worker; worker = worker->next)
-        hd_worker_tick(worker, now);
+    for (struct hd_rt_worker *worker = runtime->workers; worker; worker = worker->next)
+        hd_rt_worker_tick(worker, now);
     hd_runtime_wake(runtime);
 }
 
@@ -170,14 +170,14 @@ static void on_prepare(uv_prepare_t *handle)
 {
     struct hd_runtime *runtime = handle->data;
 
-    for (struct hd_worker *worker = runtime->workers; worker; worker = worker->next)
+    for (struct hd_rt_worker *worker = runtime->workers; worker; worker = worker->next)
         if (worker->link)
             hd_link_flush(worker->link);
 }
 
 static void on_wake(uv_async_t *handle)
 {
-    hd_request_wake(handle->data);
+    hd_rt_request_wake(handle->data);
 }
 
 /* ---- start ------------------------------------------------------------ */
@@ -285,9 +285,9 @@ void hd_runtime_drain(struct hd_runtime *runtime, void (*done)(void *ctx), void 
     runtime->drained_ctx = ctx;
     for (int i = 0; i < HD_RT_LANGUAGES; i++)
         while (runtime->pools[i].waiting)
-            hd_call_lose(runtime->pools[i].waiting, "the server is shutting down");
-    for (struct hd_worker *worker = runtime->workers; worker; worker = worker->next)
-        hd_worker_drain(worker);
+            hd_rt_call_lose(runtime->pools[i].waiting, "the server is shutting down");
+    for (struct hd_rt_worker *worker = runtime->workers; worker; worker = worker->next)
+        hd_rt_worker_drain(worker);
     set_pace(runtime);
     hd_runtime_wake(runtime);
 }
@@ -298,11 +298,11 @@ void hd_runtime_destroy(struct hd_runtime *runtime)
         return;
     runtime->is_destroyed = true;
     runtime->drained = NULL;
-    hd_call_drop_all(runtime);
-    for (struct hd_worker *worker = runtime->workers; worker; worker = worker->next) {
+    hd_rt_call_drop_all(runtime);
+    for (struct hd_rt_worker *worker = runtime->workers; worker; worker = worker->next) {
         /* Cancel started ops now: their owners may be freed later. */
-        hd_request_lose_all(worker);
-        hd_worker_end(worker, "is not needed any more");
+        hd_rt_request_lose_all(worker);
+        hd_rt_worker_end(worker, "is not needed any more");
     }
     hd_listen_close(runtime, on_closed);
     set_pace(runtime);

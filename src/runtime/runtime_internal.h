@@ -12,7 +12,7 @@
  * Everything runs on the loop, except `work` of ops, which runs on store threads and returns
  * through runtime->wake.
  *
- * A worker that ends is first marked (hd_worker_end()); its calls are notified in
+ * A worker that ends is first marked (hd_rt_worker_end()); its calls are notified in
  * hd_runtime_settle(), never inside a user's call.
  */
 #ifndef HD_RUNTIME_RUNTIME_INTERNAL_H
@@ -42,7 +42,7 @@
 #define HD_RT_MAX_QUEUED ((size_t)8 << 20)  /* bytes of held pieces; it is not read above */
 #define HD_RT_MAX_UNSENT ((size_t)64 << 20) /* bytes that it has not read */
 
-enum hd_worker_state {
+enum hd_rt_worker_state {
     HD_WORKER_STARTING, /* has not sent hello */
     HD_WORKER_LOADING,  /* has not sent ready */
     HD_WORKER_READY,
@@ -51,20 +51,20 @@ enum hd_worker_state {
 };
 
 /* Why a worker is replaced. */
-enum hd_worker_age {
+enum hd_rt_worker_age {
     HD_WORKER_FINE,
     HD_WORKER_OLD,  /* files have changed: it works on until a new one is ready */
     HD_WORKER_HEAVY /* it uses too much memory: no more runs */
 };
 
-struct hd_worker {
+struct hd_rt_worker {
     struct hd_runtime *runtime;
-    struct hd_worker *next;
+    struct hd_rt_worker *next;
     enum hd_rt_language language;
     int number;
     int slot; /* -1: remote */
-    enum hd_worker_state state;
-    enum hd_worker_age age;
+    enum hd_rt_worker_state state;
+    enum hd_rt_worker_age age;
     bool is_replaced; /* a new one is ready */
     bool is_refused;  /* incompatible versions: a new worker would be refused too */
     bool is_told;     /* its callers were notified that it is lost */
@@ -86,14 +86,14 @@ struct hd_worker {
     uint32_t last_id, ping_id, drain_id; /* 0: not sent */
     struct hd_rt_call *calls[HD_RT_BUCKETS];
     size_t call_count, run_count;
-    struct hd_request_box *requests[HD_RT_BUCKETS];
+    struct hd_rt_request_box *requests[HD_RT_BUCKETS];
     size_t work_count, work_bytes, started_count;
     size_t queued; /* bytes of held pieces */
 };
 
 /* A slot for a worker of a language. */
 struct hd_rt_slot {
-    struct hd_worker *worker; /* the newest; NULL: waits to be started */
+    struct hd_rt_worker *worker; /* the newest; NULL: waits to be started */
     int64_t start_us;
     unsigned failures; /* in a row */
 };
@@ -138,7 +138,7 @@ struct hd_rt_call {
     struct hd_rt_call *next; /* in the pool's queue, or the worker's bucket */
     struct hd_rt_call *all_next, **all_link;
     enum hd_rt_language language;
-    struct hd_worker *worker; /* NULL: it waits for one, or has lost it */
+    struct hd_rt_worker *worker; /* NULL: it waits for one, or has lost it */
     uint32_t id;
     bool is_waiting; /* in the pool's queue */
     bool is_run;
@@ -161,11 +161,11 @@ struct hd_rt_call {
 };
 
 /* A worker's request. */
-struct hd_request_box {
-    struct hd_rt_request request; /* must be first */
-    struct hd_request_box *next;  /* in the worker's bucket */
-    struct hd_request_box *done_next;
-    struct hd_worker *worker; /* NULL: lost */
+struct hd_rt_request_box {
+    struct hd_rt_request request;   /* must be first */
+    struct hd_rt_request_box *next; /* in the worker's bucket */
+    struct hd_rt_request_box *done_next;
+    struct hd_rt_worker *worker; /* NULL: lost */
     uint32_t id;
     const struct hd_rt_op *op;
     struct hd_scope_ref *scope;
@@ -208,7 +208,7 @@ struct hd_runtime {
     void (*drained)(void *ctx);
     void *drained_ctx;
 
-    struct hd_worker *workers;
+    struct hd_rt_worker *workers;
     int last_number[HD_RT_LANGUAGES];
     uint64_t tick_ms;
     struct hd_rt_pool pools[HD_RT_LANGUAGES];
@@ -220,7 +220,7 @@ struct hd_runtime {
     size_t open_requests;
 
     pthread_mutex_t lock; /* protects the members below */
-    struct hd_request_box *done, **done_tail;
+    struct hd_rt_request_box *done, **done_tail;
 };
 
 /* runtime.c */
@@ -237,35 +237,35 @@ void hd_listen_close(struct hd_runtime *runtime, uv_close_cb closed);
 void hd_listen_tick(struct hd_runtime *runtime, int64_t now);
 
 /* worker.c */
-HD_MUST_CHECK int hd_worker_start(struct hd_runtime *runtime, enum hd_rt_language language,
-                                  int slot, struct hd_worker **out, struct hd_fault *fault);
+HD_MUST_CHECK int hd_rt_worker_start(struct hd_runtime *runtime, enum hd_rt_language language,
+                                     int slot, struct hd_rt_worker **out, struct hd_fault *fault);
 /* Identifies a worker by its hello. The error is sent as the response. */
-HD_MUST_CHECK int hd_worker_greet(struct hd_runtime *runtime, hd_json_val hello, bool is_remote,
-                                  struct hd_worker **out, struct hd_fault *fault);
+HD_MUST_CHECK int hd_rt_worker_greet(struct hd_runtime *runtime, hd_json_val hello, bool is_remote,
+                                     struct hd_rt_worker **out, struct hd_fault *fault);
 /* The guest's link becomes the worker's; responds to its hello. */
-void hd_worker_adopt(struct hd_worker *worker, struct hd_link *link, uint32_t id);
+void hd_rt_worker_adopt(struct hd_rt_worker *worker, struct hd_link *link, uint32_t id);
 /* Marks it as lost; callbacks follow later. */
-void hd_worker_end(struct hd_worker *worker, const char *fmt, ...) HD_PRINTF(2, 3);
-void hd_worker_drain(struct hd_worker *worker);
+void hd_rt_worker_end(struct hd_rt_worker *worker, const char *fmt, ...) HD_PRINTF(2, 3);
+void hd_rt_worker_drain(struct hd_rt_worker *worker);
 /* Whether it can be freed: it has ended, and its callers were notified. */
-bool hd_worker_settle(struct hd_worker *worker);
-void hd_worker_destroy(struct hd_worker *worker);
-void hd_worker_tick(struct hd_worker *worker, int64_t now);
+bool hd_rt_worker_settle(struct hd_rt_worker *worker);
+void hd_rt_worker_destroy(struct hd_rt_worker *worker);
+void hd_rt_worker_tick(struct hd_rt_worker *worker, int64_t now);
 /* Starts or stops reading its link. */
-void hd_worker_regulate(struct hd_worker *worker);
-void hd_worker_answer(struct hd_worker *worker, uint32_t id, struct hd_slice head);
-void hd_worker_is_ready(struct hd_worker *worker, uint32_t id, struct hd_slice head);
+void hd_rt_worker_regulate(struct hd_rt_worker *worker);
+void hd_rt_worker_answer(struct hd_rt_worker *worker, uint32_t id, struct hd_slice head);
+void hd_rt_worker_is_ready(struct hd_rt_worker *worker, uint32_t id, struct hd_slice head);
 
 /* pool.c */
 HD_MUST_CHECK int hd_pool_open(struct hd_runtime *runtime, enum hd_rt_language language);
 /* Starts missing workers when they are due. */
 void hd_pool_staff(struct hd_runtime *runtime, enum hd_rt_language language, int64_t now);
 /* The worker has ended: its slot is free. */
-void hd_pool_lost(struct hd_worker *worker, int64_t now);
-void hd_pool_ready(struct hd_worker *worker);
+void hd_pool_lost(struct hd_rt_worker *worker, int64_t now);
+void hd_pool_ready(struct hd_rt_worker *worker);
 /* The best worker for a call; NULL: none can take it now. */
-struct hd_worker *hd_pool_pick(struct hd_runtime *runtime, enum hd_rt_language language,
-                               bool is_run);
+struct hd_rt_worker *hd_pool_pick(struct hd_runtime *runtime, enum hd_rt_language language,
+                                  bool is_run);
 /* Assigns waiting calls to workers. */
 void hd_pool_feed(struct hd_runtime *runtime, enum hd_rt_language language);
 void hd_pool_tick(struct hd_runtime *runtime, enum hd_rt_language language, int64_t now);
@@ -273,38 +273,39 @@ void hd_pool_close(struct hd_runtime *runtime, enum hd_rt_language language);
 /* Whether it needs a check within less than a second. */
 bool hd_pool_is_busy(const struct hd_runtime *runtime, enum hd_rt_language language);
 /* Starts a new one in its slot. */
-void hd_pool_replace(struct hd_worker *worker, enum hd_worker_age age);
+void hd_pool_replace(struct hd_rt_worker *worker, enum hd_rt_worker_age age);
 /* It reports that files have changed. */
-void hd_pool_changed(struct hd_worker *worker, int64_t now);
+void hd_pool_changed(struct hd_rt_worker *worker, int64_t now);
 /* Drains replaced workers that are idle. */
-void hd_pool_retire(struct hd_worker *worker);
+void hd_pool_retire(struct hd_rt_worker *worker);
 
 /* call.c */
 /* Sends its message; HD_RT_LOST follows if that fails. */
-void hd_call_assign(struct hd_rt_call *call, struct hd_worker *worker);
-bool hd_call_frame(struct hd_worker *worker, const struct hd_frame *frame);
+void hd_rt_call_assign(struct hd_rt_call *call, struct hd_rt_worker *worker);
+bool hd_rt_call_frame(struct hd_rt_worker *worker, const struct hd_frame *frame);
 /* All calls of the worker end as lost. */
-void hd_call_lose_all(struct hd_worker *worker);
-void hd_call_lose(struct hd_rt_call *call, const char *text);
-void hd_call_soon(struct hd_rt_call *call);
+void hd_rt_call_lose_all(struct hd_rt_worker *worker);
+void hd_rt_call_lose(struct hd_rt_call *call, const char *text);
+void hd_rt_call_soon(struct hd_rt_call *call);
 /* Runs due callbacks; calls that cannot be notified yet stay. */
-void hd_call_settle(struct hd_runtime *runtime);
-void hd_call_tick(struct hd_runtime *runtime, int64_t now);
+void hd_rt_call_settle(struct hd_runtime *runtime);
+void hd_rt_call_tick(struct hd_runtime *runtime, int64_t now);
 /* A call of the runtime itself (ping, drain), without a struct. */
-HD_MUST_CHECK int hd_call_plain(struct hd_worker *worker, struct hd_slice head, uint32_t *id);
+HD_MUST_CHECK int hd_rt_call_plain(struct hd_rt_worker *worker, struct hd_slice head, uint32_t *id);
 /* The worker's call with that number that may still make requests; NULL: none. */
-struct hd_rt_call *hd_call_find_open(struct hd_worker *worker, uint32_t id);
-void hd_call_drop_all(struct hd_runtime *runtime);
+struct hd_rt_call *hd_rt_call_find_open(struct hd_rt_worker *worker, uint32_t id);
+void hd_rt_call_drop_all(struct hd_runtime *runtime);
 
 /* request.c */
-bool hd_request_frame(struct hd_worker *worker, const struct hd_frame *frame);
-void hd_request_lose_all(struct hd_worker *worker);
-void hd_request_scope_ended(struct hd_runtime *runtime, const struct hd_scope_ref *scope);
-void hd_request_wake(struct hd_runtime *runtime);
+bool hd_rt_request_frame(struct hd_rt_worker *worker, const struct hd_frame *frame);
+void hd_rt_request_lose_all(struct hd_rt_worker *worker);
+void hd_rt_request_scope_ended(struct hd_runtime *runtime, const struct hd_scope_ref *scope);
+void hd_rt_request_wake(struct hd_runtime *runtime);
 /* Appends the head of an error frame. */
-HD_MUST_CHECK int hd_request_write_error(struct hd_buf *out, const char *type, int code,
-                                         const char *text);
-HD_MUST_CHECK int hd_request_refuse(struct hd_link *link, uint32_t id, int code, const char *text);
+HD_MUST_CHECK int hd_rt_request_write_error(struct hd_buf *out, const char *type, int code,
+                                            const char *text);
+HD_MUST_CHECK int hd_rt_request_refuse(struct hd_link *link, uint32_t id, int code,
+                                       const char *text);
 
 /* scope.c */
 HD_MUST_CHECK int hd_scope_make(const struct hd_rt_scope *from, struct hd_scope_ref **out);

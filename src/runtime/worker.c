@@ -19,13 +19,13 @@
 
 /* ---- end -------------------------------------------------------------- */
 
-static void set_state(struct hd_worker *worker, enum hd_worker_state state)
+static void set_state(struct hd_rt_worker *worker, enum hd_rt_worker_state state)
 {
     worker->state = state;
     worker->since_us = hd_runtime_now(worker->runtime);
 }
 
-void hd_worker_end(struct hd_worker *worker, const char *fmt, ...)
+void hd_rt_worker_end(struct hd_rt_worker *worker, const char *fmt, ...)
 {
     va_list args;
 
@@ -44,7 +44,7 @@ void hd_worker_end(struct hd_worker *worker, const char *fmt, ...)
 }
 
 /* Reaps its process; true: there is none left. */
-static bool bury(struct hd_worker *worker, int64_t now)
+static bool bury(struct hd_rt_worker *worker, int64_t now)
 {
     char how[64];
 
@@ -62,7 +62,7 @@ static bool bury(struct hd_worker *worker, int64_t now)
     return false;
 }
 
-bool hd_worker_settle(struct hd_worker *worker)
+bool hd_rt_worker_settle(struct hd_rt_worker *worker)
 {
     int64_t now = hd_runtime_now(worker->runtime);
     bool is_dead;
@@ -72,16 +72,16 @@ bool hd_worker_settle(struct hd_worker *worker)
     is_dead = bury(worker, now);
     if (!worker->is_told && (is_dead || !worker->is_shut || now - worker->since_us >= TELL_US)) {
         worker->is_told = true;
-        hd_request_lose_all(worker);
-        hd_call_lose_all(worker);
+        hd_rt_request_lose_all(worker);
+        hd_rt_call_lose_all(worker);
         hd_pool_lost(worker, now);
     }
     return is_dead && worker->is_told;
 }
 
-void hd_worker_destroy(struct hd_worker *worker)
+void hd_rt_worker_destroy(struct hd_rt_worker *worker)
 {
-    struct hd_worker **at = &worker->runtime->workers;
+    struct hd_rt_worker **at = &worker->runtime->workers;
 
     while (*at != worker)
         at = &(*at)->next;
@@ -94,31 +94,31 @@ static bool fits_draining(const struct hd_runtime *runtime)
     return runtime->is_draining || runtime->is_destroyed;
 }
 
-void hd_worker_drain(struct hd_worker *worker)
+void hd_rt_worker_drain(struct hd_rt_worker *worker)
 {
     if (worker->state == HD_WORKER_STARTING || worker->state == HD_WORKER_LOADING) {
-        hd_worker_end(worker, "is not needed any more");
+        hd_rt_worker_end(worker, "is not needed any more");
         return;
     }
     if (worker->state != HD_WORKER_READY)
         return;
     set_state(worker, HD_WORKER_DRAINING);
-    if (hd_call_plain(worker, HD_S("{\"op\":\"drain\"}"), &worker->drain_id))
-        hd_worker_end(worker, "cannot be told to end");
+    if (hd_rt_call_plain(worker, HD_S("{\"op\":\"drain\"}"), &worker->drain_id))
+        hd_rt_worker_end(worker, "cannot be told to end");
 }
 
 /* ---- link ------------------------------------------------------------- */
 
-void hd_worker_answer(struct hd_worker *worker, uint32_t id, struct hd_slice head)
+void hd_rt_worker_answer(struct hd_rt_worker *worker, uint32_t id, struct hd_slice head)
 {
     const struct hd_rt_message message = {.head = head};
 
     if (worker->link && hd_link_send(worker->link, HD_FRAME_ANSWER, id, &message, NULL, NULL) &&
         worker->link)
-        hd_worker_end(worker, "there is no memory for what it is sent");
+        hd_rt_worker_end(worker, "there is no memory for what it is sent");
 }
 
-void hd_worker_regulate(struct hd_worker *worker)
+void hd_rt_worker_regulate(struct hd_rt_worker *worker)
 {
     if (!worker->link)
         return;
@@ -131,37 +131,37 @@ void hd_worker_regulate(struct hd_worker *worker)
 
 static bool on_frame(void *ctx, const struct hd_frame *frame)
 {
-    struct hd_worker *worker = ctx;
+    struct hd_rt_worker *worker = ctx;
 
     switch (frame->type) {
     case HD_FRAME_ANSWER:
     case HD_FRAME_ERROR:
     case HD_FRAME_PIECE:
-        return hd_call_frame(worker, frame);
+        return hd_rt_call_frame(worker, frame);
     default:
-        return hd_request_frame(worker, frame);
+        return hd_rt_request_frame(worker, frame);
     }
 }
 
 static void on_end(void *ctx, const char *why)
 {
-    struct hd_worker *worker = ctx;
+    struct hd_rt_worker *worker = ctx;
 
     /* After an invalid frame the worker is killed. */
     worker->is_shut = strcmp(why, HD_LINK_CLOSED) == 0;
     if (worker->state == HD_WORKER_DRAINING && worker->is_shut)
         worker->drain_id = 0;
-    hd_worker_end(worker, "is lost: %s", why);
+    hd_rt_worker_end(worker, "is lost: %s", why);
 }
 
 static void on_sent(void *ctx)
 {
-    hd_worker_regulate(ctx);
+    hd_rt_worker_regulate(ctx);
 }
 
 static const struct hd_link_events worker_events = {on_frame, on_end, on_sent};
 
-static int write_hello(const struct hd_worker *worker, struct hd_buf *out)
+static int write_hello(const struct hd_rt_worker *worker, struct hd_buf *out)
 {
     struct hd_slice project = worker->runtime->settings->programs[worker->language].project;
     struct hd_jw jw;
@@ -180,7 +180,7 @@ static int write_hello(const struct hd_worker *worker, struct hd_buf *out)
     return hd_jw_finish(&jw);
 }
 
-void hd_worker_adopt(struct hd_worker *worker, struct hd_link *link, uint32_t id)
+void hd_rt_worker_adopt(struct hd_rt_worker *worker, struct hd_link *link, uint32_t id)
 {
     struct hd_buf head;
 
@@ -192,17 +192,17 @@ void hd_worker_adopt(struct hd_worker *worker, struct hd_link *link, uint32_t id
     worker->state = HD_WORKER_LOADING;
     hd_buf_init(&head, MAX_HELLO);
     if (write_hello(worker, &head))
-        hd_worker_end(worker, "cannot be told what to load");
+        hd_rt_worker_end(worker, "cannot be told what to load");
     else
-        hd_worker_answer(worker, id, hd_buf_slice(&head));
+        hd_rt_worker_answer(worker, id, hd_buf_slice(&head));
     hd_buf_fini(&head);
 }
 
-void hd_worker_is_ready(struct hd_worker *worker, uint32_t id, struct hd_slice head)
+void hd_rt_worker_is_ready(struct hd_rt_worker *worker, uint32_t id, struct hd_slice head)
 {
     struct hd_runtime *runtime = worker->runtime;
 
-    hd_worker_answer(worker, id, HD_S("{}"));
+    hd_rt_worker_answer(worker, id, HD_S("{}"));
     if (worker->state == HD_WORKER_LOADING) {
         set_state(worker, HD_WORKER_READY);
         worker->ready_us = worker->pinged_us = worker->heard_us = worker->since_us;
@@ -215,10 +215,10 @@ void hd_worker_is_ready(struct hd_worker *worker, uint32_t id, struct hd_slice h
 
 /* ---- start ------------------------------------------------------------ */
 
-static struct hd_worker *make(struct hd_runtime *runtime, enum hd_rt_language language, int slot)
+static struct hd_rt_worker *make(struct hd_runtime *runtime, enum hd_rt_language language, int slot)
 {
-    struct hd_worker *worker = hd_calloc(1, sizeof(*worker));
-    struct hd_worker **at = &runtime->workers;
+    struct hd_rt_worker *worker = hd_calloc(1, sizeof(*worker));
+    struct hd_rt_worker **at = &runtime->workers;
 
     if (!worker)
         return NULL;
@@ -244,11 +244,11 @@ static void make_key(char out[HD_RT_KEY_SIZE])
         (void)snprintf(out + 2 * i, 3, "%02x", bytes[i]);
 }
 
-int hd_worker_start(struct hd_runtime *runtime, enum hd_rt_language language, int slot,
-                    struct hd_worker **out, struct hd_fault *fault)
+int hd_rt_worker_start(struct hd_runtime *runtime, enum hd_rt_language language, int slot,
+                       struct hd_rt_worker **out, struct hd_fault *fault)
 {
     const struct hd_rt_program *program = &runtime->settings->programs[language];
-    struct hd_worker *worker = make(runtime, language, slot);
+    struct hd_rt_worker *worker = make(runtime, language, slot);
     char address[160], key[HD_RT_KEY_SIZE + 32];
     const char *const more[] = {address, key, NULL};
     const struct hd_proc_options options = {.argv = program->argv,
@@ -267,7 +267,7 @@ int hd_worker_start(struct hd_runtime *runtime, enum hd_rt_language language, in
     (void)snprintf(key, sizeof(key), "HEDDLE_RUNTIME_KEY=%s", worker->key);
     err = hd_proc_start(runtime->loop, &options, &worker->proc, fault);
     if (err) {
-        hd_worker_destroy(worker);
+        hd_rt_worker_destroy(worker);
         return err;
     }
     runtime->open_handles++;
@@ -352,11 +352,11 @@ static int find_language(hd_json_val hello, enum hd_rt_language *out, struct hd_
 }
 
 /* The worker that was started with this key, which is valid once. */
-static struct hd_worker *find_started(struct hd_runtime *runtime, struct hd_slice key)
+static struct hd_rt_worker *find_started(struct hd_runtime *runtime, struct hd_slice key)
 {
-    struct hd_worker *found = NULL;
+    struct hd_rt_worker *found = NULL;
 
-    for (struct hd_worker *worker = runtime->workers; worker; worker = worker->next)
+    for (struct hd_rt_worker *worker = runtime->workers; worker; worker = worker->next)
         if (worker->state == HD_WORKER_STARTING && is_same(key, hd_slice_cstr(worker->key)))
             found = worker;
     if (found)
@@ -365,11 +365,11 @@ static struct hd_worker *find_started(struct hd_runtime *runtime, struct hd_slic
 }
 
 static int greet_started(struct hd_runtime *runtime, hd_json_val hello,
-                         enum hd_rt_language language, struct hd_worker **out,
+                         enum hd_rt_language language, struct hd_rt_worker **out,
                          struct hd_fault *fault)
 {
     struct hd_slice key = hd_json_string(hd_json_get(hello, HD_S("key")));
-    struct hd_worker *worker = find_started(runtime, key);
+    struct hd_rt_worker *worker = find_started(runtime, key);
     int err = 0;
 
     if (!worker)
@@ -381,14 +381,14 @@ static int greet_started(struct hd_runtime *runtime, hd_json_val hello,
         err = check_versions(hello, language, fault);
     worker->is_refused = err == HD_EUNSUPPORTED;
     if (err)
-        hd_worker_end(worker, "was refused: %s", fault->text);
+        hd_rt_worker_end(worker, "was refused: %s", fault->text);
     else
         *out = worker;
     return err;
 }
 
 static int greet_remote(struct hd_runtime *runtime, hd_json_val hello, enum hd_rt_language language,
-                        struct hd_worker **out, struct hd_fault *fault)
+                        struct hd_rt_worker **out, struct hd_fault *fault)
 {
     struct hd_slice key = hd_json_string(hd_json_get(hello, HD_S("key")));
     int err, count = 0;
@@ -401,7 +401,7 @@ static int greet_remote(struct hd_runtime *runtime, hd_json_val hello, enum hd_r
     if (runtime->settings->programs[language].project.len == 0)
         return hd_fault_set(fault, HD_ENOTFOUND, "the project has nothing for a %s worker",
                             hd_rt_language_names[language]);
-    for (struct hd_worker *worker = runtime->workers; worker; worker = worker->next)
+    for (struct hd_rt_worker *worker = runtime->workers; worker; worker = worker->next)
         count += worker->slot < 0;
     if (count >= HD_RT_MAX_WORKERS || runtime->is_draining)
         return hd_fault_set(fault, HD_ELIMIT, "the server takes no more workers");
@@ -409,8 +409,8 @@ static int greet_remote(struct hd_runtime *runtime, hd_json_val hello, enum hd_r
     return *out ? 0 : hd_fault_set(fault, HD_ENOMEM, "out of memory");
 }
 
-int hd_worker_greet(struct hd_runtime *runtime, hd_json_val hello, bool is_remote,
-                    struct hd_worker **out, struct hd_fault *fault)
+int hd_rt_worker_greet(struct hd_runtime *runtime, hd_json_val hello, bool is_remote,
+                       struct hd_rt_worker **out, struct hd_fault *fault)
 {
     enum hd_rt_language language = HD_RT_PYTHON;
     int err = find_language(hello, &language, fault);
@@ -423,7 +423,7 @@ int hd_worker_greet(struct hd_runtime *runtime, hd_json_val hello, bool is_remot
 
 /* ---- timers ----------------------------------------------------------- */
 
-static void watch_memory(struct hd_worker *worker, int64_t now)
+static void watch_memory(struct hd_rt_worker *worker, int64_t now)
 {
     size_t limit = worker->runtime->settings->memory, size;
 
@@ -434,7 +434,7 @@ static void watch_memory(struct hd_worker *worker, int64_t now)
     if (size <= limit)
         return;
     if (size / MEMORY_FACTOR > limit) {
-        hd_worker_end(worker, "was killed: it has grown to %zu MiB", size >> 20);
+        hd_rt_worker_end(worker, "was killed: it has grown to %zu MiB", size >> 20);
     } else if (worker->state == HD_WORKER_READY && worker->age == HD_WORKER_FINE) {
         hd_log(HD_LOG_WARN, worker->name, "has grown to %zu MiB: another one is started",
                size >> 20);
@@ -443,7 +443,7 @@ static void watch_memory(struct hd_worker *worker, int64_t now)
 }
 
 /* Checks whether it sent or read data since the last time. */
-static void listen_for_life(struct hd_worker *worker, int64_t now)
+static void listen_for_life(struct hd_rt_worker *worker, int64_t now)
 {
     size_t unsent = hd_link_unsent(worker->link);
 
@@ -458,7 +458,7 @@ static void listen_for_life(struct hd_worker *worker, int64_t now)
  * Data that arrived while the loop was busy is read after timers run: a worker is lost only if it
  * is still silent at the next tick.
  */
-static void watch_pings(struct hd_worker *worker, int64_t now)
+static void watch_pings(struct hd_rt_worker *worker, int64_t now)
 {
     int64_t limit = worker->runtime->settings->hang_timeout_us;
     int64_t pause = limit / 3 < LONGEST_PING_US ? limit / 3 : LONGEST_PING_US;
@@ -470,30 +470,30 @@ static void watch_pings(struct hd_worker *worker, int64_t now)
         if (now - worker->pinged_us < pause)
             return;
         worker->pinged_us = now;
-        if (hd_call_plain(worker, HD_S("{\"op\":\"ping\"}"), &worker->ping_id))
-            hd_worker_end(worker, "cannot be asked whether it is well");
+        if (hd_rt_call_plain(worker, HD_S("{\"op\":\"ping\"}"), &worker->ping_id))
+            hd_rt_worker_end(worker, "cannot be asked whether it is well");
         return;
     }
     if (now - worker->pinged_us < limit || now - worker->heard_us < limit)
         return;
     if (worker->is_late)
-        hd_worker_end(worker, "was killed: it did not answer for %lld ms",
-                      (long long)(limit / 1000));
+        hd_rt_worker_end(worker, "was killed: it did not answer for %lld ms",
+                         (long long)(limit / 1000));
     else
         worker->is_late = true;
 }
 
 /* Before it is ready. */
-static void watch_start(struct hd_worker *worker, int64_t now)
+static void watch_start(struct hd_rt_worker *worker, int64_t now)
 {
     int64_t limit = worker->runtime->settings->start_timeout_us;
 
     if (limit > 0 && now - worker->since_us >= limit)
-        hd_worker_end(worker, "was killed: it was not ready within %lld ms",
-                      (long long)(limit / 1000));
+        hd_rt_worker_end(worker, "was killed: it was not ready within %lld ms",
+                         (long long)(limit / 1000));
 }
 
-static void watch_process(struct hd_worker *worker, int64_t now)
+static void watch_process(struct hd_rt_worker *worker, int64_t now)
 {
     char how[64];
 
@@ -505,10 +505,10 @@ static void watch_process(struct hd_worker *worker, int64_t now)
     if (worker->link && now - worker->exited_us < DRY_US)
         return;
     worker->is_shut = true;
-    hd_worker_end(worker, "%s", how);
+    hd_rt_worker_end(worker, "%s", how);
 }
 
-void hd_worker_tick(struct hd_worker *worker, int64_t now)
+void hd_rt_worker_tick(struct hd_rt_worker *worker, int64_t now)
 {
     watch_process(worker, now);
     if (worker->state == HD_WORKER_STARTING || worker->state == HD_WORKER_LOADING)

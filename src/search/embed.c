@@ -219,7 +219,7 @@ static void take(struct hd_embedding *embedding, struct hd_slice data)
         end(embedding, err, hd_error_text(err));
 }
 
-static void on_response(void *ctx, const struct hd_response *response)
+static void on_response(void *ctx, const struct hd_client_response *response)
 {
     struct hd_embedding *embedding = ctx;
     char why[64];
@@ -297,15 +297,15 @@ static int ask_server(struct hd_embedding *embedding, struct hd_buf *body)
 {
     const struct hd_embedder *e = embedding->embedder;
     const char *headers[] = {"Content-Type: application/json", e->authorization};
-    struct hd_http_what what = {.method = "POST",
-                                .url = e->url,
-                                .headers = headers,
-                                .header_count = e->authorization ? 2 : 1,
-                                .timeout_ms = TIMEOUT_MS,
-                                .is_final = true,
-                                .is_trusted = true,
-                                .max_body = MAX_ANSWER};
-    struct hd_request *request;
+    struct hd_client_options what = {.method = "POST",
+                                     .url = e->url,
+                                     .headers = headers,
+                                     .header_count = e->authorization ? 2 : 1,
+                                     .timeout_ms = TIMEOUT_MS,
+                                     .is_final = true,
+                                     .is_trusted = true,
+                                     .max_body = MAX_ANSWER};
+    struct hd_client_request *request;
     struct hd_jw jw;
     int err;
 
@@ -320,7 +320,7 @@ static int ask_server(struct hd_embedding *embedding, struct hd_buf *body)
     hd_jw_object_end(&jw);
     err = hd_jw_finish(&jw);
     what.body = hd_buf_slice(body);
-    return err ? err : hd_http_send(e->app->http, &what, on_response, embedding, &request);
+    return err ? err : hd_client_send(e->app->http, &what, on_response, embedding, &request);
 }
 
 static int ask(struct hd_embedding *embedding)

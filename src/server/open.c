@@ -154,9 +154,9 @@ static int open_parts(struct hd_app *app, struct hd_fault *fault)
     if (!err)
         err = hd_queue_create(app, &app->queue);
     if (!err)
-        err = hd_http_create(app->loop, &app->http);
+        err = hd_client_create(app->loop, &app->http);
     if (!err)
-        hd_http_set_outgoing(app->http, &config->outgoing);
+        hd_client_set_outgoing(app->http, &config->outgoing);
     if (!err)
         err = hd_webhooks_create(app, &app->webhooks);
     if (!err && config->auth.val)
@@ -250,7 +250,7 @@ void hd_app_close(struct hd_app *app)
     hd_scheduler_destroy(app->scheduler);
     hd_webhooks_destroy(app->webhooks);
     hd_gate_destroy(app->gate);
-    hd_http_destroy(app->http);
+    hd_client_destroy(app->http);
     hd_runtime_destroy(app->runtime);
     hd_embedder_destroy(app->embedder);
     hd_queue_destroy(app->queue);

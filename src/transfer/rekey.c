@@ -120,8 +120,8 @@ static int find_other(struct moving *m, const struct hd_principal_rec *principal
 
     if (is_new(m, principal))
         return hd_arena_copy(&m->arena, principal->moved_to, out);
-    err = hd_principal_derive(new_key(m->rekey), principal->kind, principal->issuer,
-                              principal->subject, to);
+    err = hd_auth_principal_derive(new_key(m->rekey), principal->kind, principal->issuer,
+                                   principal->subject, to);
     return err ? err : hd_arena_copy(&m->arena, hd_slice_cstr(to), out);
 }
 

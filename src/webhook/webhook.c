@@ -39,12 +39,12 @@
 struct hd_webhook {
     struct hd_webhooks *webhooks;
     struct hd_webhook *prev, *next;
-    int attempt;                /* from 1 on, once it was tried */
-    int64_t due;                /* of one that waits; monotonic */
-    struct hd_request *request; /* of one that flies */
-    struct hd_outbox_row row;   /* points to `text` and `body` */
-    struct hd_buf body;         /* JSON, an object */
-    bool is_done;               /* delivered or given up: the row is to be deleted */
+    int attempt;                       /* from 1 on, once it was tried */
+    int64_t due;                       /* of one that waits; monotonic */
+    struct hd_client_request *request; /* of one that flies */
+    struct hd_outbox_row row;          /* points to `text` and `body` */
+    struct hd_buf body;                /* JSON, an object */
+    bool is_done;                      /* delivered or given up: the row is to be deleted */
     bool is_sent;
     bool is_there; /* the row, when it was looked up */
     int err;       /* of the store */
@@ -358,7 +358,7 @@ static void fail(struct hd_webhook *delivery, int status)
     give_up(delivery, why);
 }
 
-static void on_answer(void *ctx, const struct hd_response *response)
+static void on_answer(void *ctx, const struct hd_client_response *response)
 {
     struct hd_webhook *delivery = ctx;
     struct hd_webhooks *webhooks = delivery->webhooks;
@@ -368,7 +368,7 @@ static void on_answer(void *ctx, const struct hd_response *response)
     delivery->request = NULL;
     if (status >= 200 && status < 300)
         finish(delivery, true);
-    else if (response->failure == HD_HTTP_REFUSED)
+    else if (response->failure == HD_CLIENT_REFUSED)
         give_up(delivery, ": " HD_OUTGOING_REFUSAL); /* it would be refused again */
     else
         fail(delivery, status);
@@ -430,17 +430,17 @@ static int start(struct hd_webhook *delivery, const char *url, struct hd_slice b
     bool is_own = delivery->row.url.ptr[0] == '/';
     bool is_signed = config->webhooks_secret[0] != '\0';
     size_t count = 3;
-    struct hd_http_what what = {.method = "POST",
-                                .url = url,
-                                .headers = headers,
-                                .body = body,
-                                .timeout_ms = config->webhooks_timeout_us / 1000,
-                                .is_direct = true,
-                                .is_trusted = is_own,
-                                .is_own = is_own,
-                                .ignores_answer = true,
-                                .allows = is_own ? NULL : allows,
-                                .allows_ctx = &webhooks->policy};
+    struct hd_client_options what = {.method = "POST",
+                                     .url = url,
+                                     .headers = headers,
+                                     .body = body,
+                                     .timeout_ms = config->webhooks_timeout_us / 1000,
+                                     .is_direct = true,
+                                     .is_trusted = is_own,
+                                     .is_own = is_own,
+                                     .ignores_answer = true,
+                                     .allows = is_own ? NULL : allows,
+                                     .allows_ctx = &webhooks->policy};
     int err = 0;
 
     if (is_signed)
@@ -455,7 +455,7 @@ static int start(struct hd_webhook *delivery, const char *url, struct hd_slice b
         err = hd_webhook_sign(hd_slice_cstr(config->webhooks_secret), hd_clock_now_us() / 1000000,
                               body, signature + strlen(HD_WEBHOOK_HEADER ": "));
     if (!err)
-        err = hd_http_send(webhooks->app->http, &what, on_answer, delivery, &delivery->request);
+        err = hd_client_send(webhooks->app->http, &what, on_answer, delivery, &delivery->request);
     return err;
 }
 
@@ -709,7 +709,7 @@ static void leave_all(struct list *list)
 
         take_out(list, delivery);
         if (delivery->request)
-            hd_http_cancel(delivery->request);
+            hd_client_cancel(delivery->request);
         leave(delivery);
     }
 }

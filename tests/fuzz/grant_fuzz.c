@@ -51,15 +51,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     require(hd_json_parse(&whole, hd_slice_cstr(value), NULL) == 0, "a bad value");
     root = hd_json_root(&filter);
-    err = hd_grant_check(root, &fault);
+    err = hd_auth_filter_check(root, &fault);
     require(err == 0 || (err == HD_EINVAL && fault.text[0]), "an odd error");
     if (err == 0) {
-        bool is_allowed = hd_grant_allows(root, hd_json_root(&whole));
+        bool is_allowed = hd_auth_filter_allows(root, hd_json_root(&whole));
 
-        require(is_allowed == hd_grant_allows(root, hd_json_root(&whole)), "two answers");
+        require(is_allowed == hd_auth_filter_allows(root, hd_json_root(&whole)), "two answers");
         wrap(&wrapped, root);
-        if (wrapped.doc && hd_grant_check(hd_json_root(&wrapped), NULL) == 0)
-            require(is_allowed == hd_grant_allows(hd_json_root(&wrapped), hd_json_root(&whole)),
+        if (wrapped.doc && hd_auth_filter_check(hd_json_root(&wrapped), NULL) == 0)
+            require(is_allowed ==
+                        hd_auth_filter_allows(hd_json_root(&wrapped), hd_json_root(&whole)),
                     "another answer in a group");
     }
     hd_json_fini(&wrapped);

@@ -156,7 +156,7 @@ static int64_t now(const struct hd_hub *hub)
     return world.now;
 }
 
-static const struct hd_wire_ops ops = {
+static const struct hd_http_wire_ops ops = {
     .try_write = try_write,
     .send = send_all,
     .unsent = unsent,
@@ -196,12 +196,12 @@ static void on_room(void *ctx)
     struct call *call = ctx;
     struct hd_slice parts[2] = {hd_slice(bytes, call->left / 2),
                                 hd_slice(bytes, call->left - call->left / 2)};
-    size_t taken = hd_stream_write(call->ex, parts, 2);
+    size_t taken = hd_http_stream_write(call->ex, parts, 2);
 
     require(taken <= call->left);
     call->left -= taken;
     if (call->left == 0) {
-        hd_stream_end(call->ex);
+        hd_http_stream_end(call->ex);
         forget(call);
     }
 }
@@ -209,7 +209,7 @@ static void on_room(void *ctx)
 static void begin_stream(struct call *call)
 {
     call->is_stream = call->is_watched = true;
-    hd_stream_begin_sse(call->ex, 200, on_room, on_gone, call);
+    hd_http_stream_begin_sse(call->ex, 200, on_room, on_gone, call);
 }
 
 /* Holds all that the request refers to against what the sanitizer knows. */
@@ -308,7 +308,7 @@ static void answer_one(size_t which, bool aborts)
         return;
     call = calls[which % call_count];
     if (call->is_stream && aborts) {
-        hd_stream_abort(call->ex);
+        hd_http_stream_abort(call->ex);
         forget(call);
     } else if (call->is_stream) {
         on_room(call);
@@ -397,9 +397,9 @@ static void play(const uint8_t *data, size_t size)
 
 static void start(const uint8_t *data)
 {
-    struct hd_server_config config;
+    struct hd_http_server_config config;
 
-    hd_server_config_init(&config);
+    hd_http_server_config_init(&config);
     config.limits.head = 1024;
     config.limits.body = 2048;
     config.limits.body_total = 3000;

@@ -26,7 +26,7 @@ static void require(bool is_so, const char *what)
 
 struct reading {
     const struct hd_provider *provider;
-    struct hd_answer answer;
+    struct hd_completion answer;
 };
 
 static int on_event(void *ctx, const struct hd_sse_event *event)
@@ -36,7 +36,7 @@ static int on_event(void *ctx, const struct hd_sse_event *event)
     int err = r->answer.is_done ? 0 : r->provider->event(&r->answer, event);
 
     if (!err)
-        err = hd_answer_piece(&r->answer, "id", &piece);
+        err = hd_completion_piece(&r->answer, "id", &piece);
     hd_val_unref(piece);
     return err;
 }
@@ -79,7 +79,7 @@ static void send_back(const struct hd_val *message)
 
 static void write_answer(struct reading *r, struct hd_buf *out)
 {
-    struct hd_val *message = hd_answer_message(&r->answer, "p", "id");
+    struct hd_val *message = hd_completion_message(&r->answer, "p", "id");
 
     require(message != NULL, "no message");
     require(hd_val_write(out, message) == 0, "a message that cannot be written");
@@ -94,7 +94,7 @@ static int read_once(uint8_t which, struct hd_slice text, size_t step, struct hd
     struct reading r = {.provider = providers[(which >> 1) % HD_COUNT(providers)]};
     int err;
 
-    hd_answer_init(&r.answer);
+    hd_completion_init(&r.answer);
     hd_buf_init(out, (size_t)64 << 20);
     err = (which & 1) ? r.provider->body(&r.answer, text) : read_stream(&r, text, step);
     require(err == 0 || err == HD_EINVAL || err == HD_ELIMIT, "an odd error");
@@ -103,7 +103,7 @@ static int read_once(uint8_t which, struct hd_slice text, size_t step, struct hd
         write_answer(&r, out);
     if (r.answer.call_count > 0)
         hd_buf_reset(out);
-    hd_answer_fini(&r.answer);
+    hd_completion_fini(&r.answer);
     return err;
 }
 

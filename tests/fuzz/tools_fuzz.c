@@ -37,13 +37,13 @@ static void try_request(const struct hd_val *tool, const struct hd_val *args)
 {
     struct hd_slice url = hd_val_get_string(hd_val_get(tool, HD_S("url")));
     size_t host = strcspn(url.ptr + 8, "/?") + 8;
-    struct hd_http_tool_request request;
+    struct hd_tool_http_request request;
     struct hd_fault fault = {0};
     struct hd_val *result = NULL;
     int err;
 
-    hd_http_tool_request_init(&request);
-    err = hd_http_tool_request(&request, tool, args, NULL, &fault);
+    hd_tool_http_request_init(&request);
+    err = hd_tool_http_request(&request, tool, args, NULL, &fault);
     require(is_said(err, &fault), "an odd error of a request");
     if (err == 0) {
         require(strncmp(request.url.ptr, url.ptr, host < url.len ? host : url.len) == 0,
@@ -52,8 +52,8 @@ static void try_request(const struct hd_val *tool, const struct hd_val *args)
         for (size_t i = 0; i < request.header_count; i++)
             require(!strpbrk(request.headers[i], "\r\n"), "a header of two lines");
     }
-    hd_http_tool_request_fini(&request);
-    err = hd_http_tool_result(tool, HD_S("{\"a\":[{\"b\":1}]}"), &result, &fault);
+    hd_tool_http_request_fini(&request);
+    err = hd_tool_http_result(tool, HD_S("{\"a\":[{\"b\":1}]}"), &result, &fault);
     require(is_said(err, &fault), "an odd error of a result");
     hd_val_unref(result);
 }
@@ -63,7 +63,7 @@ static void try_http(const struct hd_val *val)
     for (size_t i = 0; i < (hd_val_is_list(val) ? hd_val_count(val) : 1); i++) {
         const struct hd_val *tool = hd_val_is_list(val) ? hd_val_at(val, i) : val;
         struct hd_fault fault = {0};
-        int err = hd_http_tool_check(tool, &fault);
+        int err = hd_tool_http_check(tool, &fault);
 
         require(is_said(err, &fault), "an odd error of a tool");
         if (err == 0)
@@ -75,7 +75,8 @@ static void try_http(const struct hd_val *val)
 static void open_client(const struct hd_val *val)
 {
     struct hd_run run = {0};
-    struct hd_source source = {.kind = &hd_source_client, .value = hd_val_ref(val), .run = &run};
+    struct hd_tool_source source = {
+        .kind = &hd_source_client, .value = hd_val_ref(val), .run = &run};
 
     require(hd_source_client.open(&source) == 0 && source.is_ready, "tools that cannot be had");
     require(source.tool_count == hd_val_count(val), "lost tools");

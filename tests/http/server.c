@@ -2,7 +2,7 @@
  * The server that tests/http/run talks to: src/http with a handler that does what is
  * asked for. Prints "port N" and serves until POST /close or SIGTERM.
  *
- *   http_server [--NAME=VALUE …]     limits by their names in struct hd_server_limits,
+ *   http_server [--NAME=VALUE …]     limits by their names in struct hd_http_server_limits,
  *                                    gzip_min, gzip_loopback, origin, credentials, port, next,
  *                                    loopback, check_host, host, proxy, certificate, key
  *
@@ -29,7 +29,7 @@
 struct call;
 
 static uv_loop_t loop;
-static struct hd_server *server;
+static struct hd_http_server *server;
 static struct hd_router *router;
 static struct call *waiting;
 static unsigned long gone_count, room_count, answered_count;
@@ -278,7 +278,7 @@ static void begin_late(uv_timer_t *timer)
 {
     struct call *call = timer->data;
 
-    hd_stream_begin(call->ex, 200, HD_TYPE_TEXT, on_room, on_gone, call);
+    hd_http_stream_begin(call->ex, 200, HD_TYPE_TEXT, on_room, on_gone, call);
 }
 
 static void next_line(struct call *call)
@@ -290,9 +290,9 @@ static void next_line(struct call *call)
     if (call->is_sse) {
         int len = snprintf(number_text, sizeof(number_text), "%" PRId64, call->sent);
 
-        require(
-            hd_sse_frame(&call->line, HD_S("tick"), HD_S("{}"), hd_slice(number_text, (size_t)len)),
-            "frame");
+        require(hd_http_sse_frame(&call->line, HD_S("tick"), HD_S("{}"),
+                                  hd_slice(number_text, (size_t)len)),
+                "frame");
         return;
     }
     require(hd_buf_printf(&call->line, "%0*" PRId64 "\n", (int)call->size, call->sent), "line");
@@ -306,7 +306,7 @@ static bool write_line(struct call *call)
     if (call->line_at == call->line.len)
         next_line(call);
     rest = hd_slice(call->line.ptr + call->line_at, call->line.len - call->line_at);
-    call->line_at += hd_stream_write(call->ex, &rest, 1);
+    call->line_at += hd_http_stream_write(call->ex, &rest, 1);
     if (call->line_at < call->line.len)
         return false;
     call->sent++;
@@ -316,9 +316,9 @@ static bool write_line(struct call *call)
 static void finish_stream(struct call *call)
 {
     if (call->aborts)
-        hd_stream_abort(call->ex);
+        hd_http_stream_abort(call->ex);
     else
-        hd_stream_end(call->ex);
+        hd_http_stream_end(call->ex);
     call_free(call);
 }
 
@@ -357,9 +357,9 @@ static void stream(struct hd_exchange *ex, const struct hd_params *params,
         return;
     }
     if (call->is_sse)
-        hd_stream_begin_sse(ex, 200, on_room, on_gone, call);
+        hd_http_stream_begin_sse(ex, 200, on_room, on_gone, call);
     else
-        hd_stream_begin(ex, 200, HD_TYPE_TEXT, on_room, on_gone, call);
+        hd_http_stream_begin(ex, 200, HD_TYPE_TEXT, on_room, on_gone, call);
     if (call->every)
         (void)uv_timer_start(&call->timer, on_time, 0, (uint64_t)call->every);
 }
@@ -373,7 +373,7 @@ static void key_number(struct hd_jw *jw, const char *name, uint64_t value)
 static void stats(struct hd_exchange *ex, const struct hd_params *params,
                   const struct hd_match *match)
 {
-    const struct hd_server_stats *s = hd_server_stats(server);
+    const struct hd_http_server_stats *s = hd_http_server_stats(server);
     struct hd_buf body;
     struct hd_jw jw;
 
@@ -415,7 +415,7 @@ static void close_all(struct hd_exchange *ex, const struct hd_params *params,
                       const struct hd_match *match)
 {
     (void)match;
-    hd_server_close(server, number(params, "grace", 0), on_closed, NULL);
+    hd_http_server_close(server, number(params, "grace", 0), on_closed, NULL);
     hd_answer_empty(ex, 202);
 }
 
@@ -480,7 +480,7 @@ static void on_answered(void *ctx, const struct hd_exchange *ex, int code, size_
     answered_count += took_us >= 0;
 }
 
-static struct hd_server_config config;
+static struct hd_http_server_config config;
 static struct hd_slice origin;
 static struct hd_slice own_host;
 static struct hd_net proxy;
@@ -581,7 +581,7 @@ static void on_signal(uv_signal_t *handle, int number_of)
     (void)number_of;
     uv_close((uv_handle_t *)handle, NULL);
     if (server)
-        hd_server_close(server, 0, on_closed, NULL);
+        hd_http_server_close(server, 0, on_closed, NULL);
     end_waiting();
 }
 
@@ -608,7 +608,7 @@ int main(int argc, char **argv)
     uv_signal_t term, hangup, go;
     int bound, err;
 
-    hd_server_config_init(&config);
+    hd_http_server_config_init(&config);
     for (int i = 1; i < argc; i++)
         read_option(argv[i]);
     config.handler = on_request;
@@ -626,11 +626,11 @@ int main(int argc, char **argv)
     if (certificate)
         require(hd_tls_create(certificate, key, &config.tls, &fault), fault.text);
     require(hd_router_create(&router, entries, HD_COUNT(entries), &fault), fault.text);
-    require(hd_server_create(&server, &loop, &config, &fault), fault.text);
-    err = hd_server_listen(server, "127.0.0.1", (int)port, next_port != 0, &bound, &fault);
+    require(hd_http_server_create(&server, &loop, &config, &fault), fault.text);
+    err = hd_http_server_listen(server, "127.0.0.1", (int)port, next_port != 0, &bound, &fault);
     if (err) {
         printf("%s\n", fault.text);
-        hd_server_close(server, 0, on_closed, NULL);
+        hd_http_server_close(server, 0, on_closed, NULL);
     } else {
         printf("port %d\n", bound);
     }

@@ -390,8 +390,8 @@ static void organisations_and_admins_come_from_claims(void **state)
     assert_true(w.identity->is_admin);
     assert_int_equal(w.identity->organisation_count, 2);
     assert_slice(w.identity->organisation_names[1], HD_S("b"));
-    assert_err(hd_principal_derive(hd_auth_key(w.auth, 0), HD_PRINCIPAL_ORGANISATION, HD_S("main"),
-                                   HD_S("b"), principal),
+    assert_err(hd_auth_principal_derive(hd_auth_key(w.auth, 0), HD_PRINCIPAL_ORGANISATION,
+                                        HD_S("main"), HD_S("b"), principal),
                0);
     assert_slice(w.identity->organisations[1], hd_slice_cstr(principal));
     expect(&w, "{" GOOD ",\"app.orgs\":\"one\",\"realm\":{\"roles\":\"operators\"}}", HD_AUTH_FINE);

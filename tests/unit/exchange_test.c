@@ -23,7 +23,7 @@ struct scene {
     struct hd_graph *graph;
     struct peer peer;
     struct hd_agents *agents;
-    struct hd_exchange *exchange;
+    struct hd_agent_exchange *exchange;
 
     bool takes, cancels, cancels_head;
     int heads, ends;
@@ -87,7 +87,7 @@ static bool on_head(void *ctx, const struct hd_reply *head)
     assert_null(head->error);
     s->heads++;
     if (s->cancels_head)
-        hd_exchange_cancel(s->exchange);
+        hd_agent_exchange_cancel(s->exchange);
     return s->takes;
 }
 
@@ -101,7 +101,7 @@ static void on_data(void *ctx, struct hd_slice data)
         memcpy(s->data + s->given, data.ptr, data.len);
     s->given += data.len;
     if (s->cancels)
-        hd_exchange_cancel(s->exchange);
+        hd_agent_exchange_cancel(s->exchange);
 }
 
 static void on_reply(void *ctx, const struct hd_reply *reply)
@@ -116,7 +116,7 @@ static void on_reply(void *ctx, const struct hd_reply *reply)
              reply->body.ptr ? reply->body.ptr : "");
 }
 
-static void begin(struct scene *s, struct hd_exchange_what what)
+static void begin(struct scene *s, struct hd_agent_exchange_options what)
 {
     char url[128];
 
@@ -127,12 +127,12 @@ static void begin(struct scene *s, struct hd_exchange_what what)
     what.body = HD_S("{\"ask\":\"sk-body-secret\"}");
     what.on_done = on_reply;
     what.ctx = s;
-    assert_err(hd_exchange_start_run(s->w.run, &what, &s->exchange), 0);
+    assert_err(hd_agent_exchange_start_run(s->w.run, &what, &s->exchange), 0);
     memset(url, 'X', sizeof(url)); /* it has a copy */
     assert_int_equal(s->ends, 0);
 }
 
-static void post(struct scene *s, struct hd_exchange_what what)
+static void post(struct scene *s, struct hd_agent_exchange_options what)
 {
     s->ends = 0;
     begin(s, what);
@@ -140,7 +140,7 @@ static void post(struct scene *s, struct hd_exchange_what what)
     assert_int_equal(s->ends, 1);
 }
 
-#define PIECES ((struct hd_exchange_what){.on_head = on_head, .on_data = on_data})
+#define PIECES ((struct hd_agent_exchange_options){.on_head = on_head, .on_data = on_data})
 
 /* ---- answers ---------------------------------------------------------- */
 
@@ -149,7 +149,7 @@ static void an_answer_is_kept(void **state)
     struct scene *s = *state;
 
     peer_will(&s->peer, OK);
-    post(s, (struct hd_exchange_what){0});
+    post(s, (struct hd_agent_exchange_options){0});
     assert_false(s->has_error);
     assert_int_equal(s->reply.status, 200);
     assert_int_equal(s->reply.tries, 1);
@@ -187,7 +187,7 @@ static void what_passes_is_tried_again(void **state)
     static const char *const heads[] = {"408 Late", "409 Again", "429 Many", "500 Oops",
                                         "502 Oops", "503 No",    "529 Full"};
     struct scene *s = *state;
-    struct hd_exchange_what what = PIECES;
+    struct hd_agent_exchange_options what = PIECES;
     char busy[128];
 
     what.tries = 3;
@@ -212,7 +212,7 @@ static void what_passes_is_tried_again(void **state)
 static void the_last_try_says_what_it_got(void **state)
 {
     struct scene *s = *state;
-    struct hd_exchange_what what = PIECES;
+    struct hd_agent_exchange_options what = PIECES;
 
     what.tries = 2;
     s->takes = false;
@@ -232,11 +232,11 @@ static void what_stays_is_not_tried_again(void **state)
     peer_will(&s->peer, "HTTP/1.1 400 No\r\nContent-Length: 0\r\n\r\n");
     peer_will(&s->peer, "HTTP/1.1 409 No\r\nContent-Length: 0\r\n\r\n");
     peer_will(&s->peer, "HTTP/1.1 501 No\r\nContent-Length: 0\r\n\r\n");
-    post(s, (struct hd_exchange_what){.tries = 3});
+    post(s, (struct hd_agent_exchange_options){.tries = 3});
     assert_int_equal(s->reply.tries, 1);
-    post(s, (struct hd_exchange_what){.tries = 3, .peer = "mcp"});
+    post(s, (struct hd_agent_exchange_options){.tries = 3, .peer = "mcp"});
     assert_int_equal(s->reply.tries, 1);
-    post(s, (struct hd_exchange_what){.tries = 3});
+    post(s, (struct hd_agent_exchange_options){.tries = 3});
     assert_int_equal(s->reply.tries, 1);
 }
 
@@ -245,7 +245,7 @@ static void without_a_word_there_is_a_pause(void **state)
     struct scene *s = *state;
 
     peer_will(&s->peer, "HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n");
-    begin(s, (struct hd_exchange_what){.tries = 10});
+    begin(s, (struct hd_agent_exchange_options){.tries = 10});
     for (int tries = 0; tries < 3;) {
         int64_t most;
 
@@ -255,7 +255,7 @@ static void without_a_word_there_is_a_pause(void **state)
         most = INT64_C(500) << (tries - 1);
         assert_in_range(s->exchange->wait_ms, most / 2, most);
     }
-    hd_exchange_cancel(s->exchange);
+    hd_agent_exchange_cancel(s->exchange);
 }
 
 static void a_connection_that_fails_is_tried_again(void **state)
@@ -264,7 +264,7 @@ static void a_connection_that_fails_is_tried_again(void **state)
 
     peer_will(&s->peer, PEER_CLOSE);
     peer_will(&s->peer, OK);
-    post(s, (struct hd_exchange_what){.tries = 2});
+    post(s, (struct hd_agent_exchange_options){.tries = 2});
     assert_false(s->has_error);
     assert_int_equal(s->reply.tries, 2);
 }
@@ -272,7 +272,7 @@ static void a_connection_that_fails_is_tried_again(void **state)
 static void nothing_is_tried_again_once_it_was_given_on(void **state)
 {
     struct scene *s = *state;
-    struct hd_exchange_what what = PIECES;
+    struct hd_agent_exchange_options what = PIECES;
 
     what.tries = 5;
     s->peer.closes = true;
@@ -289,7 +289,7 @@ static void there_is_no_try_without_time_for_it(void **state)
     struct scene *s = *state;
 
     peer_will(&s->peer, "HTTP/1.1 429 No\r\nRetry-After: 3600\r\nContent-Length: 0\r\n\r\n");
-    post(s, (struct hd_exchange_what){.tries = 2, .timeout_ms = 59000});
+    post(s, (struct hd_agent_exchange_options){.tries = 2, .timeout_ms = 59000});
     assert_false(s->has_error);
     assert_int_equal(s->reply.status, 429);
     assert_int_equal(s->reply.tries, 1);
@@ -300,10 +300,10 @@ static void waiting_for_a_try_can_be_cancelled(void **state)
     struct scene *s = *state;
 
     peer_will(&s->peer, "HTTP/1.1 429 No\r\nRetry-After: 50\r\nContent-Length: 0\r\n\r\n");
-    begin(s, (struct hd_exchange_what){.tries = 2});
+    begin(s, (struct hd_agent_exchange_options){.tries = 2});
     UNTIL(&s->peer, s->peer.requests == 1 && !s->exchange->request);
     assert_int_equal(s->ends, 0);
-    hd_exchange_cancel(s->exchange);
+    hd_agent_exchange_cancel(s->exchange);
     uv_run(&s->w.uv, UV_RUN_NOWAIT);
     assert_int_equal(s->ends, 0);
     assert_null(s->w.run->exchanges);
@@ -353,39 +353,39 @@ static void each_failure_has_its_text(void **state)
 
     s->peer.closes = true;
     peer_will(&s->peer, PEER_CLOSE);
-    post(s, (struct hd_exchange_what){0});
+    post(s, (struct hd_agent_exchange_options){0});
     expect_error(s, "the model server at http://127.0.0.1:%d closed the connection without an "
                     "answer");
     assert_false(s->reply.is_cut);
     peer_will(&s->peer, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello");
-    post(s, (struct hd_exchange_what){.peer = "mcp"});
+    post(s, (struct hd_agent_exchange_options){.peer = "mcp"});
     expect_error(s, "the answer of the mcp server at http://127.0.0.1:%d was cut off");
     assert_true(s->reply.is_cut);
     peer_will(&s->peer, OK);
-    post(s, (struct hd_exchange_what){.max_body = 4});
+    post(s, (struct hd_agent_exchange_options){.max_body = 4});
     expect_error(s, "the answer of the model server at http://127.0.0.1:%d is larger than 4 bytes");
     peer_will(&s->peer, "SSH-2.0-OpenSSH_9.2p1\r\n");
-    post(s, (struct hd_exchange_what){0});
+    post(s, (struct hd_agent_exchange_options){0});
     expect_error(s, "the model server at http://127.0.0.1:%d does not speak HTTP");
     peer_will(&s->peer, REDIRECT);
-    post(s, (struct hd_exchange_what){.is_direct = true});
+    post(s, (struct hd_agent_exchange_options){.is_direct = true});
     expect_error(s, "the model server at http://127.0.0.1:%d redirects to another address (status "
                     "307), which is not followed");
     s->peer.closes = false;
     peer_will(&s->peer, PEER_SILENCE);
-    post(s, (struct hd_exchange_what){.timeout_ms = 1000});
+    post(s, (struct hd_agent_exchange_options){.timeout_ms = 1000});
     expect_error(s, "the model server at http://127.0.0.1:%d timed out after 1000 ms");
     assert_true(s->reply.is_timeout);
-    post(s, (struct hd_exchange_what){.idle_ms = 40});
+    post(s, (struct hd_agent_exchange_options){.idle_ms = 40});
     expect_error(s, "the model server at http://127.0.0.1:%d sent nothing for 40 ms");
     assert_true(s->reply.is_timeout);
     peer_refuse(&s->peer);
-    post(s, (struct hd_exchange_what){0});
+    post(s, (struct hd_agent_exchange_options){0});
     expect_error(s, "could not connect to the model server at http://127.0.0.1:%d: connection "
                     "refused");
-    post(s, (struct hd_exchange_what){.url = "http://nowhere.invalid/?key=1"});
+    post(s, (struct hd_agent_exchange_options){.url = "http://nowhere.invalid/?key=1"});
     expect_error(s, "could not resolve host nowhere.invalid of the model server");
-    post(s, (struct hd_exchange_what){.url = "gopher://x"});
+    post(s, (struct hd_agent_exchange_options){.url = "gopher://x"});
     expect_error(s, "the address of the model server is not a valid http or https URL");
 }
 
@@ -426,7 +426,7 @@ static void redirects_stay_within_the_server(void **state)
 static void a_slash_behind_it_is_the_same_server(void **state)
 {
     struct scene *s = *state;
-    struct hd_exchange_what what = PIECES;
+    struct hd_agent_exchange_options what = PIECES;
 
     what.is_direct = true;
     peer_will(&s->peer, "HTTP/1.1 307 There\r\nLocation: /v1/\r\nContent-Length: 0\r\n\r\n");
@@ -445,13 +445,13 @@ static void redirects_come_to_an_end(void **state)
     struct scene *s = *state;
 
     peer_will(&s->peer, "HTTP/1.1 307 There\r\nLocation: /v1/\r\nContent-Length: 0\r\n\r\n");
-    post(s, (struct hd_exchange_what){.is_direct = true});
+    post(s, (struct hd_agent_exchange_options){.is_direct = true});
     assert_true(s->has_error);
     assert_int_equal(s->peer.requests, 4);
     s->peer.answer_count = 0;
     s->peer.requests = 0;
     peer_will(&s->peer, "HTTP/1.1 302 There\r\nLocation: /v1/\r\nContent-Length: 0\r\n\r\n");
-    post(s, (struct hd_exchange_what){.is_direct = true});
+    post(s, (struct hd_agent_exchange_options){.is_direct = true});
     assert_true(s->has_error);
     assert_int_equal(s->peer.requests, 1);
 }
@@ -460,13 +460,13 @@ static void headers_have_one_line(void **state)
 {
     static const char *const line = "X-A: 1\r\nX-B: 2";
     struct scene *s = *state;
-    const struct hd_exchange_what what = {.peer = "mcp",
-                                          .method = "GET",
-                                          .url = "http://127.0.0.1/",
-                                          .headers = &line,
-                                          .header_count = 1};
+    const struct hd_agent_exchange_options what = {.peer = "mcp",
+                                                   .method = "GET",
+                                                   .url = "http://127.0.0.1/",
+                                                   .headers = &line,
+                                                   .header_count = 1};
 
-    assert_err(hd_exchange_start_run(s->w.run, &what, &s->exchange), HD_EINVAL);
+    assert_err(hd_agent_exchange_start_run(s->w.run, &what, &s->exchange), HD_EINVAL);
     assert_null(s->w.run->exchanges);
 }
 
@@ -478,7 +478,7 @@ static void tls_says_what_it_is(void **state)
     peer_will(&s->peer, OK);
     snprintf(url, sizeof(url), "https://u:pw-secret@127.0.0.1:%d/", s->peer.port);
     s->peer.closes = true;
-    begin(s, (struct hd_exchange_what){.url = url});
+    begin(s, (struct hd_agent_exchange_options){.url = url});
     UNTIL(&s->peer, s->peer.conns && s->peer.conns->len > 0);
     for (struct peer_conn *conn = s->peer.conns; conn; conn = conn->next)
         peer_answer(conn); /* plain text where TLS belongs */
@@ -512,7 +512,7 @@ static void a_host_that_is_a_secret_is_not_shown(void **state)
     const struct hd_slice secret = HD_S("nowhere");
     struct scene *s = *state;
 
-    post(s, (struct hd_exchange_what){
+    post(s, (struct hd_agent_exchange_options){
                 .url = "http://nowhere.invalid/", .secrets = &secret, .secret_count = 1});
     assert_string_equal(s->error, "could not resolve host ***.invalid of the model server");
 }
@@ -539,7 +539,7 @@ static void cancelling_closes_the_connection(void **state)
     peer_will(&s->peer, PEER_SILENCE);
     begin(s, PIECES);
     UNTIL(&s->peer, s->peer.requests == 1);
-    hd_exchange_cancel(s->exchange);
+    hd_agent_exchange_cancel(s->exchange);
     assert_null(s->w.run->exchanges);
     UNTIL(&s->peer, s->peer.gone == 1);
     assert_int_equal(s->ends, 0);
@@ -574,7 +574,7 @@ static void wait_for_a_jam(struct scene *s)
 static void a_run_that_is_held_does_not_read(void **state)
 {
     struct scene *s = *state;
-    struct hd_exchange_what what = PIECES;
+    struct hd_agent_exchange_options what = PIECES;
     size_t given;
 
     what.idle_ms = 60000;
@@ -607,7 +607,7 @@ static void what_begins_while_it_is_held_waits(void **state)
     UNTIL(&s->peer, s->heads > 0);
     wait_for_a_jam(s);
     assert_true(s->given < 100000);
-    hd_exchange_cancel(s->exchange);
+    hd_agent_exchange_cancel(s->exchange);
     UNTIL(&s->peer, s->peer.gone == 1);
 }
 
@@ -618,7 +618,7 @@ static void held_runs_still_get_whole_answers(void **state)
 
     peer_will(&s->peer, OK);
     hd_run_hold(s->w.run, true);
-    post(s, (struct hd_exchange_what){0});
+    post(s, (struct hd_agent_exchange_options){0});
     assert_string_equal(s->body, "hello");
 }
 
@@ -629,7 +629,8 @@ static void detached_ones_outlive_the_run(void **state)
     struct scene *s = *state;
 
     peer_will(&s->peer, PEER_SILENCE);
-    begin(s, (struct hd_exchange_what){.is_detached = true, .timeout_ms = 2000, .tries = 5});
+    begin(s,
+          (struct hd_agent_exchange_options){.is_detached = true, .timeout_ms = 2000, .tries = 5});
     assert_null(s->w.run->exchanges);
     hd_run_cancel(s->w.run);
     UNTIL(&s->peer, s->w.ends == 1 && s->ends == 1);
@@ -642,7 +643,7 @@ static void detached_ones_end_with_the_engine(void **state)
     struct scene *s = *state;
 
     peer_will(&s->peer, PEER_SILENCE);
-    begin(s, (struct hd_exchange_what){.is_detached = true});
+    begin(s, (struct hd_agent_exchange_options){.is_detached = true});
     UNTIL(&s->peer, s->peer.requests == 1);
     /* the rest is teardown(): the loop ends, and nothing is left */
 }
@@ -724,7 +725,7 @@ static const struct hd_slice known[] = {HD_S_INIT("sk-url-secret"), HD_S_INIT("s
     "headers=Content-Type: application/json\r\n\n" \
     "body={\"ask\":\"***\"}\n"
 
-static struct hd_exchange_what with_secrets(struct hd_exchange_what what)
+static struct hd_agent_exchange_options with_secrets(struct hd_agent_exchange_options what)
 {
     what.headers = lines;
     what.header_count = HD_COUNT(lines);
@@ -736,7 +737,7 @@ static struct hd_exchange_what with_secrets(struct hd_exchange_what what)
 static void recordings_have_no_secrets(void **state)
 {
     struct scene *s = *state;
-    struct hd_exchange_what what = with_secrets(PIECES);
+    struct hd_agent_exchange_options what = with_secrets(PIECES);
 
     peer_will(&s->peer, BUSY);
     peer_will(&s->peer, "HTTP/1.1 200 OK\r\nSet-Cookie: s=1\r\nContent-Length: 13\r\n\r\n"
@@ -754,7 +755,7 @@ static void recordings_have_no_secrets(void **state)
                                                       "body=you are ***\n");
     }
     assert_non_null(strstr(s->peer.last, "Authorization: Bearer tok-1"));
-    post(s, (struct hd_exchange_what){.is_detached = true});
+    post(s, (struct hd_agent_exchange_options){.is_detached = true});
     assert_int_equal(s->wrote, 2);
 }
 
@@ -767,13 +768,13 @@ static void recordings_answer(void **state)
     assert_string_equal(s->record, REQUEST_RECORD);
     assert_string_equal(s->data, "hello");
     assert_false(s->has_error);
-    post(s, with_secrets((struct hd_exchange_what){0}));
+    post(s, with_secrets((struct hd_agent_exchange_options){0}));
     assert_string_equal(s->body, "hello");
     s->answer = (struct hd_record_answer){.error = "refused"};
     post(s, with_secrets(PIECES));
     assert_string_equal(s->error, "refused");
     assert_int_equal(s->asked, 3);
-    post(s, (struct hd_exchange_what){.is_detached = true});
+    post(s, (struct hd_agent_exchange_options){.is_detached = true});
     assert_true(s->has_error);
     assert_int_equal(s->peer.connections, 0);
     assert_int_equal(s->wrote, 0);
@@ -785,7 +786,7 @@ static void replays_can_be_cancelled(void **state)
 
     s->answer = (struct hd_record_answer){.status = 200, .body = HD_S("hello"), .tries = 1};
     begin(s, PIECES);
-    hd_exchange_cancel(s->exchange);
+    hd_agent_exchange_cancel(s->exchange);
     s->cancels = true;
     begin(s, PIECES);
     UNTIL(&s->peer, s->given > 0);
@@ -809,19 +810,19 @@ static void memory_may_be_out(void **state)
 
     peer_will(&s->peer, PEER_SILENCE);
     while (err) {
-        struct hd_exchange_what what = with_secrets(PIECES);
+        struct hd_agent_exchange_options what = with_secrets(PIECES);
 
         what.peer = "model";
         what.method = "GET";
         what.url = "http://127.0.0.1/";
         what.on_done = on_reply;
         (void)hd_alloc_fail_at(++n, 0);
-        err = hd_exchange_start_run(s->w.run, &what, &s->exchange);
+        err = hd_agent_exchange_start_run(s->w.run, &what, &s->exchange);
         (void)hd_alloc_fail_at(0, 0);
         assert_true(err == 0 || err == HD_ENOMEM);
     }
     assert_true(n > 3);
-    hd_exchange_cancel(s->exchange);
+    hd_agent_exchange_cancel(s->exchange);
     assert_int_equal(s->ends, 0);
 }
 

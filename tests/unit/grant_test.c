@@ -18,9 +18,9 @@ static bool allows(const char *text)
 
     assert_err(hd_json_parse(&filter, hd_slice_cstr(text), NULL), 0);
     assert_err(hd_json_parse(&whole, hd_slice_cstr(object), NULL), 0);
-    if (hd_grant_check(hd_json_root(&filter), &fault) != 0)
+    if (hd_auth_filter_check(hd_json_root(&filter), &fault) != 0)
         fail_msg("%s: %s", text, fault.text);
-    is_allowed = hd_grant_allows(hd_json_root(&filter), hd_json_root(&whole));
+    is_allowed = hd_auth_filter_allows(hd_json_root(&filter), hd_json_root(&whole));
     hd_json_fini(&filter);
     hd_json_fini(&whole);
     return is_allowed;
@@ -101,7 +101,7 @@ static void what_is_no_filter_is_refused(void **state)
         struct hd_json filter = {NULL};
 
         assert_err(hd_json_parse(&filter, hd_slice_cstr(bad[i]), NULL), 0);
-        if (hd_grant_check(hd_json_root(&filter), &fault) != HD_EINVAL || !fault.text[0])
+        if (hd_auth_filter_check(hd_json_root(&filter), &fault) != HD_EINVAL || !fault.text[0])
             fail_msg("%s should be refused", bad[i]);
         hd_json_fini(&filter);
     }
@@ -110,8 +110,8 @@ static void what_is_no_filter_is_refused(void **state)
 static void nothing_is_no_filter(void **state)
 {
     (void)state;
-    assert_err(hd_grant_check(NULL, NULL), 0);
-    assert_true(hd_grant_allows(NULL, NULL));
+    assert_err(hd_auth_filter_check(NULL, NULL), 0);
+    assert_true(hd_auth_filter_allows(NULL, NULL));
 }
 
 static void nothing_is_seen_in_nothing(void **state)
@@ -120,7 +120,7 @@ static void nothing_is_seen_in_nothing(void **state)
 
     (void)state;
     assert_err(hd_json_parse(&filter, HD_S("{\"owner\":\"ada\"}"), NULL), 0);
-    assert_false(hd_grant_allows(hd_json_root(&filter), NULL));
+    assert_false(hd_auth_filter_allows(hd_json_root(&filter), NULL));
     hd_json_fini(&filter);
 }
 

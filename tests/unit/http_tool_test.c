@@ -66,7 +66,7 @@ static void declarations_are_checked(void **unused)
         struct hd_val *tool = json(cases[i].tool);
         struct hd_fault fault = {0};
 
-        assert_err(hd_http_tool_check(tool, &fault), cases[i].text[0] ? HD_EINVAL : 0);
+        assert_err(hd_tool_http_check(tool, &fault), cases[i].text[0] ? HD_EINVAL : 0);
         assert_string_equal(fault.text, cases[i].text);
         hd_val_unref(tool);
     }
@@ -110,12 +110,12 @@ static void arguments_go_where_they_belong(void **unused)
     (void)unused;
     for (size_t i = 0; i < HD_COUNT(cases); i++) {
         struct hd_val *tool = json(cases[i].tool), *args = json(cases[i].args);
-        struct hd_http_tool_request request;
+        struct hd_tool_http_request request;
         struct hd_fault fault = {0};
         int err;
 
-        hd_http_tool_request_init(&request);
-        err = hd_http_tool_request(&request, tool, args, NULL, &fault);
+        hd_tool_http_request_init(&request);
+        err = hd_tool_http_request(&request, tool, args, NULL, &fault);
         assert_err(err, cases[i].method ? 0 : HD_EINVAL);
         assert_string_equal(err ? fault.text : request.url.ptr, cases[i].url);
         if (!err) {
@@ -124,7 +124,7 @@ static void arguments_go_where_they_belong(void **unused)
             assert_slice(hd_buf_slice(&request.body), hd_slice_cstr(cases[i].body));
             assert_int_equal(request.header_count, request.has_body ? 1 : 0);
         }
-        hd_http_tool_request_fini(&request);
+        hd_tool_http_request_fini(&request);
         hd_val_unref(tool);
         hd_val_unref(args);
     }
@@ -138,12 +138,12 @@ static void secrets_are_in_headers_alone(void **unused)
     struct hd_val *args = json("{\"a\":\"heddle:secret:keys.k\"}");
     struct hd_val *secrets =
         json("{\"heddle:secret:keys.k\":\"one\",\"heddle:secret:keys.k1\":\"two\"}");
-    struct hd_http_tool_request request;
+    struct hd_tool_http_request request;
     struct hd_fault fault = {0};
 
     (void)unused;
-    hd_http_tool_request_init(&request);
-    assert_err(hd_http_tool_request(&request, tool, args, secrets, &fault), 0);
+    hd_tool_http_request_init(&request);
+    assert_err(hd_tool_http_request(&request, tool, args, secrets, &fault), 0);
     assert_int_equal(request.header_count, 3);
     assert_string_equal(request.headers[0], "content-type: text/x");
     assert_string_equal(request.headers[1], "A: Bearer two, one");
@@ -153,12 +153,12 @@ static void secrets_are_in_headers_alone(void **unused)
     assert_slice(request.secrets[0], HD_S("two"));
     assert_slice(request.secrets[1], HD_S("one"));
     assert_slice(request.secrets[2], HD_S("plain"));
-    hd_http_tool_request_fini(&request);
+    hd_tool_http_request_fini(&request);
     /* After a restart nobody knows it. */
-    hd_http_tool_request_init(&request);
-    assert_err(hd_http_tool_request(&request, tool, args, NULL, &fault), HD_EINVAL);
+    hd_tool_http_request_init(&request);
+    assert_err(hd_tool_http_request(&request, tool, args, NULL, &fault), HD_EINVAL);
     assert_string_equal(fault.text, "the credentials of this tool are not known any more");
-    hd_http_tool_request_fini(&request);
+    hd_tool_http_request_fini(&request);
     hd_val_unref(tool);
     hd_val_unref(args);
     hd_val_unref(secrets);
@@ -190,7 +190,7 @@ static void results_are_text_or_json(void **unused)
         struct hd_val *got = NULL, *wanted = is_error ? NULL : json(cases[i].wanted);
         struct hd_fault fault = {0};
 
-        assert_err(hd_http_tool_result(tool, hd_slice_cstr(cases[i].body), &got, &fault),
+        assert_err(hd_tool_http_result(tool, hd_slice_cstr(cases[i].body), &got, &fault),
                    is_error ? HD_EINVAL : 0);
         if (is_error)
             assert_string_equal(fault.text, cases[i].wanted + 1);
@@ -205,16 +205,16 @@ static void results_are_text_or_json(void **unused)
 static int make_request(void *arg)
 {
     struct hd_val **vals = arg;
-    struct hd_http_tool_request request;
+    struct hd_tool_http_request request;
     struct hd_val *result = NULL;
     int err;
 
-    hd_http_tool_request_init(&request);
-    err = hd_http_tool_request(&request, vals[0], vals[1], NULL, NULL);
+    hd_tool_http_request_init(&request);
+    err = hd_tool_http_request(&request, vals[0], vals[1], NULL, NULL);
     if (!err)
-        err = hd_http_tool_result(vals[0], HD_S("{\"a\":[1,2]}"), &result, NULL);
+        err = hd_tool_http_result(vals[0], HD_S("{\"a\":[1,2]}"), &result, NULL);
     hd_val_unref(result);
-    hd_http_tool_request_fini(&request);
+    hd_tool_http_request_fini(&request);
     return err;
 }
 

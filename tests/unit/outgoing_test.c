@@ -12,8 +12,8 @@
 struct world {
     uv_loop_t loop;
     struct peer peer;
-    struct hd_http *http;
-    struct hd_request *request, *other;
+    struct hd_client *http;
+    struct hd_client_request *request, *other;
     struct hd_arena arena; /* of rules */
     struct hd_outgoing outgoing;
 
@@ -21,7 +21,7 @@ struct world {
     bool allows;
     int ends;
     bool is_answered;
-    enum hd_http_failure failure;
+    enum hd_client_failure failure;
     bool has_head;
     long status;
     size_t body;
@@ -45,7 +45,7 @@ static int setup(void **state)
     assert_non_null(w);
     assert_int_equal(uv_loop_init(&w->loop), 0);
     peer_open(&w->peer, &w->loop);
-    assert_err(hd_http_create(&w->loop, &w->http), 0);
+    assert_err(hd_client_create(&w->loop, &w->http), 0);
     w->allows = w->takes = true;
     hd_arena_init(&w->arena, (size_t)1 << 20);
     *state = w;
@@ -56,7 +56,7 @@ static int teardown(void **state)
 {
     struct world *w = *state;
 
-    hd_http_destroy(w->http);
+    hd_client_destroy(w->http);
     peer_close(&w->peer);
     uv_run(&w->loop, UV_RUN_DEFAULT);
     assert_int_equal(uv_loop_close(&w->loop), 0);
@@ -75,7 +75,7 @@ static bool on_allows(void *ctx, const struct sockaddr *address)
     return w->allows;
 }
 
-static void on_done(void *ctx, const struct hd_response *response)
+static void on_done(void *ctx, const struct hd_client_response *response)
 {
     struct world *w = ctx;
 
@@ -83,27 +83,27 @@ static void on_done(void *ctx, const struct hd_response *response)
     w->is_answered = !response->error;
     w->failure = response->failure;
     w->has_head = response->has_head;
-    assert_int_equal(w->is_answered, response->failure == HD_HTTP_FINE);
+    assert_int_equal(w->is_answered, response->failure == HD_CLIENT_FINE);
     w->status = response->status;
     w->body = response->body.len;
 }
 
 /* Sends to the listener under a name, so that only the address says where that is. */
-static struct hd_request *begin(struct world *w, struct hd_http_what what)
+static struct hd_client_request *begin(struct world *w, struct hd_client_options what)
 {
-    struct hd_request *request;
+    struct hd_client_request *request;
     char url[64];
 
     snprintf(url, sizeof(url), "http://localhost:%d/x", w->peer.port);
     what.method = "POST";
     what.url = url;
     what.body = HD_S("{}");
-    assert_err(hd_http_send(w->http, &what, on_done, w, &request), 0);
+    assert_err(hd_client_send(w->http, &what, on_done, w, &request), 0);
     assert_int_equal(w->ends, 0);
     return request;
 }
 
-static void post(struct world *w, struct hd_http_what what)
+static void post(struct world *w, struct hd_client_options what)
 {
     w->request = begin(w, what);
     UNTIL(&w->peer, w->ends > 0);
@@ -117,7 +117,7 @@ static void what_is_usual(void **state)
     struct world *w = *state;
 
     peer_will(&w->peer, OK);
-    post(w, (struct hd_http_what){.is_direct = true});
+    post(w, (struct hd_client_options){.is_direct = true});
     assert_true(w->is_answered);
     assert_int_equal(w->status, 200);
     assert_int_equal(w->body, 5);
@@ -128,7 +128,7 @@ static void the_answer_may_be_passed_over(void **state)
     struct world *w = *state;
 
     peer_will(&w->peer, OK);
-    post(w, (struct hd_http_what){.is_direct = true, .ignores_answer = true});
+    post(w, (struct hd_client_options){.is_direct = true, .ignores_answer = true});
     assert_int_equal(w->status, 200);
     assert_int_equal(w->body, 0);
 }
@@ -138,7 +138,7 @@ static void addresses_are_asked_about(void **state)
     struct world *w = *state;
 
     peer_will(&w->peer, OK);
-    post(w, (struct hd_http_what){.is_direct = true, .allows = on_allows, .allows_ctx = w});
+    post(w, (struct hd_client_options){.is_direct = true, .allows = on_allows, .allows_ctx = w});
     assert_int_equal(w->status, 200);
     assert_true(w->asked > 0);
 }
@@ -149,8 +149,8 @@ static void a_name_does_not_lead_where_it_may_not(void **state)
 
     peer_will(&w->peer, OK);
     w->allows = false;
-    post(w, (struct hd_http_what){.is_direct = true, .allows = on_allows, .allows_ctx = w});
-    assert_int_equal(w->failure, HD_HTTP_REFUSED);
+    post(w, (struct hd_client_options){.is_direct = true, .allows = on_allows, .allows_ctx = w});
+    assert_int_equal(w->failure, HD_CLIENT_REFUSED);
     assert_true(w->asked > 0);
     assert_int_equal(w->peer.connections, 0);
 }
@@ -162,7 +162,7 @@ static void direct_requests_follow_no_redirect(void **state)
     struct world *w = *state;
 
     peer_will(&w->peer, REDIRECT);
-    post(w, (struct hd_http_what){.is_direct = true});
+    post(w, (struct hd_client_options){.is_direct = true});
     assert_int_equal(w->status, 302);
 }
 
@@ -171,7 +171,7 @@ static void silence_ends(void **state)
     struct world *w = *state;
 
     peer_will(&w->peer, PEER_SILENCE);
-    post(w, (struct hd_http_what){.is_direct = true, .timeout_ms = 1000});
+    post(w, (struct hd_client_options){.is_direct = true, .timeout_ms = 1000});
     assert_false(w->is_answered);
     assert_false(w->has_head);
 }
@@ -179,11 +179,11 @@ static void silence_ends(void **state)
 static void one_that_is_cancelled_says_nothing(void **state)
 {
     struct world *w = *state;
-    const struct hd_http_what what = {.method = "GET", .url = "http://127.0.0.1:9/"};
-    struct hd_request *request;
+    const struct hd_client_options what = {.method = "GET", .url = "http://127.0.0.1:9/"};
+    struct hd_client_request *request;
 
-    assert_err(hd_http_send(w->http, &what, on_done, w, &request), 0);
-    hd_http_cancel(request);
+    assert_err(hd_client_send(w->http, &what, on_done, w, &request), 0);
+    hd_client_cancel(request);
     uv_run(&w->loop, UV_RUN_NOWAIT);
     assert_int_equal(w->ends, 0);
 }
@@ -195,7 +195,7 @@ static void final_requests_follow_none_either(void **state)
     struct world *w = *state;
 
     peer_will(&w->peer, REDIRECT);
-    post(w, (struct hd_http_what){.is_final = true});
+    post(w, (struct hd_client_options){.is_final = true});
     assert_int_equal(w->status, 302);
     assert_int_equal(w->peer.requests, 1);
 }
@@ -206,7 +206,7 @@ static void others_follow(void **state)
 
     peer_will(&w->peer, REDIRECT);
     peer_will(&w->peer, OK);
-    post(w, (struct hd_http_what){0});
+    post(w, (struct hd_client_options){0});
     assert_int_equal(w->status, 200);
     assert_int_equal(w->peer.requests, 2);
 }
@@ -215,22 +215,22 @@ static void others_follow(void **state)
 static void proxies_are_used(void **state)
 {
     struct world *w = *state;
-    struct hd_http_what what = {.method = "GET", .url = "http://nowhere.invalid/x"};
+    struct hd_client_options what = {.method = "GET", .url = "http://nowhere.invalid/x"};
     char proxy[64];
 
     snprintf(proxy, sizeof(proxy), "http://127.0.0.1:%d", w->peer.port);
     assert_int_equal(setenv("http_proxy", proxy, 1), 0);
     peer_will(&w->peer, OK);
     what.is_final = true;
-    assert_err(hd_http_send(w->http, &what, on_done, w, &w->request), 0);
+    assert_err(hd_client_send(w->http, &what, on_done, w, &w->request), 0);
     UNTIL(&w->peer, w->ends == 1);
     assert_int_equal(w->status, 200);
     assert_memory_equal(w->peer.last, "GET http://nowhere.invalid/x", 28);
     what.is_direct = true;
-    assert_err(hd_http_send(w->http, &what, on_done, w, &w->request), 0);
+    assert_err(hd_client_send(w->http, &what, on_done, w, &w->request), 0);
     UNTIL(&w->peer, w->ends == 2);
     assert_int_equal(unsetenv("http_proxy"), 0);
-    assert_int_equal(w->failure, HD_HTTP_RESOLVE);
+    assert_int_equal(w->failure, HD_CLIENT_RESOLVE);
     assert_int_equal(w->peer.requests, 1);
 }
 
@@ -241,7 +241,7 @@ static void connections_are_used_again(void **state)
     peer_will(&w->peer, OK);
     for (int i = 0; i < 5; i++) {
         w->ends = 0;
-        post(w, (struct hd_http_what){.is_final = true});
+        post(w, (struct hd_client_options){.is_final = true});
         assert_int_equal(w->status, 200);
     }
     assert_int_equal(w->peer.requests, 5);
@@ -392,10 +392,10 @@ static void private_addresses_are_not_asked(void **state)
 {
     struct world *w = *state;
 
-    hd_http_set_outgoing(w->http, rules(w, "elsewhere", NULL));
+    hd_client_set_outgoing(w->http, rules(w, "elsewhere", NULL));
     peer_will(&w->peer, OK);
-    post(w, (struct hd_http_what){0});
-    assert_int_equal(w->failure, HD_HTTP_REFUSED);
+    post(w, (struct hd_client_options){0});
+    assert_int_equal(w->failure, HD_CLIENT_REFUSED);
     assert_int_equal(w->peer.connections, 0);
 }
 
@@ -403,9 +403,9 @@ static void listed_hosts_are_asked(void **state)
 {
     struct world *w = *state;
 
-    hd_http_set_outgoing(w->http, rules(w, "localhost", NULL));
+    hd_client_set_outgoing(w->http, rules(w, "localhost", NULL));
     peer_will(&w->peer, OK);
-    post(w, (struct hd_http_what){0});
+    post(w, (struct hd_client_options){0});
     assert_int_equal(w->status, 200);
 }
 
@@ -414,20 +414,20 @@ static void connections_of_others_are_no_way_around(void **state)
 {
     struct world *w = *state;
 
-    hd_http_set_outgoing(w->http, rules(w, "elsewhere", NULL));
+    hd_client_set_outgoing(w->http, rules(w, "elsewhere", NULL));
     peer_will(&w->peer, OK);
-    post(w, (struct hd_http_what){.is_trusted = true});
+    post(w, (struct hd_client_options){.is_trusted = true});
     assert_int_equal(w->status, 200);
     w->ends = 0;
-    post(w, (struct hd_http_what){0});
-    assert_int_equal(w->failure, HD_HTTP_REFUSED);
+    post(w, (struct hd_client_options){0});
+    assert_int_equal(w->failure, HD_CLIENT_REFUSED);
     w->ends = 0;
-    post(w, (struct hd_http_what){.is_trusted = true, .allows = on_allows, .allows_ctx = w});
+    post(w, (struct hd_client_options){.is_trusted = true, .allows = on_allows, .allows_ctx = w});
     assert_int_equal(w->status, 200);
     w->ends = 0;
     w->allows = false;
-    post(w, (struct hd_http_what){.is_trusted = true, .allows = on_allows, .allows_ctx = w});
-    assert_int_equal(w->failure, HD_HTTP_REFUSED);
+    post(w, (struct hd_client_options){.is_trusted = true, .allows = on_allows, .allows_ctx = w});
+    assert_int_equal(w->failure, HD_CLIENT_REFUSED);
     assert_int_equal(w->peer.requests, 2);
 }
 
@@ -437,15 +437,15 @@ static void redirects_are_looked_at_too(void **state)
     char answer[256];
 
     /* What is trusted is the one host: 127.0.0.1 is another name. */
-    hd_http_set_outgoing(w->http, rules(w, "elsewhere", NULL));
+    hd_client_set_outgoing(w->http, rules(w, "elsewhere", NULL));
     snprintf(answer, sizeof(answer),
              "HTTP/1.1 307 Temporary Redirect\r\nLocation: http://127.0.0.1:%d/secret\r\n"
              "Content-Length: 0\r\n\r\n",
              w->peer.port);
     peer_will(&w->peer, answer);
     peer_will(&w->peer, OK);
-    post(w, (struct hd_http_what){.is_trusted = true});
-    assert_int_equal(w->failure, HD_HTTP_REFUSED);
+    post(w, (struct hd_client_options){.is_trusted = true});
+    assert_int_equal(w->failure, HD_CLIENT_REFUSED);
     assert_int_equal(w->peer.requests, 1);
     /* Within the host it is followed. */
     w->ends = 0;
@@ -453,7 +453,7 @@ static void redirects_are_looked_at_too(void **state)
     w->peer.requests = 0;
     peer_will(&w->peer, REDIRECT);
     peer_will(&w->peer, OK);
-    post(w, (struct hd_http_what){.is_trusted = true});
+    post(w, (struct hd_client_options){.is_trusted = true});
     assert_int_equal(w->status, 200);
 }
 
@@ -473,15 +473,15 @@ static void proxies_do_not_hide_where_it_goes(void **state)
 
     snprintf(proxy, sizeof(proxy), "http://127.0.0.1:%d", w->peer.port);
     assert_int_equal(setenv("http_proxy", proxy, 1), 0);
-    hd_http_set_outgoing(w->http, rules(w, "listed.invalid", NULL));
+    hd_client_set_outgoing(w->http, rules(w, "listed.invalid", NULL));
     peer_will(&w->peer, OK);
     for (size_t i = 0; i < HD_COUNT(table); i++) {
-        const struct hd_http_what what = {.method = "GET", .url = table[i].url};
+        const struct hd_client_options what = {.method = "GET", .url = table[i].url};
 
         w->ends = 0;
-        assert_err(hd_http_send(w->http, &what, on_done, w, &w->request), 0);
+        assert_err(hd_client_send(w->http, &what, on_done, w, &w->request), 0);
         UNTIL(&w->peer, w->ends == 1);
-        assert_int_equal(w->failure, table[i].is_allowed ? HD_HTTP_FINE : HD_HTTP_REFUSED);
+        assert_int_equal(w->failure, table[i].is_allowed ? HD_CLIENT_FINE : HD_CLIENT_REFUSED);
     }
     assert_int_equal(unsetenv("http_proxy"), 0);
     assert_int_equal(w->peer.requests, 2);
@@ -494,19 +494,19 @@ static void failures_have_kinds(void **state)
     static const struct {
         const char *answer;
         bool closes;
-        enum hd_http_failure failure;
+        enum hd_client_failure failure;
         bool has_head;
     } cases[] = {
-        {PEER_CLOSE, true, HD_HTTP_CLOSED, false},
-        {"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello", true, HD_HTTP_CUT, true},
-        {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", true, HD_HTTP_CUT,
+        {PEER_CLOSE, true, HD_CLIENT_CLOSED, false},
+        {"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello", true, HD_CLIENT_CUT, true},
+        {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", true, HD_CLIENT_CUT,
          true},
-        {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhe", true, HD_HTTP_CUT, true},
+        {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhe", true, HD_CLIENT_CUT, true},
         {"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n"
          "this is more than what is allowed to be",
-         false, HD_HTTP_LARGE, true},
-        {"SSH-2.0-OpenSSH_9.2p1\r\n", true, HD_HTTP_STRANGE, false},
-        {"HTTP/1.1 200 OK\r\n\r\nuntil it ends", true, HD_HTTP_FINE, true},
+         false, HD_CLIENT_LARGE, true},
+        {"SSH-2.0-OpenSSH_9.2p1\r\n", true, HD_CLIENT_STRANGE, false},
+        {"HTTP/1.1 200 OK\r\n\r\nuntil it ends", true, HD_CLIENT_FINE, true},
     };
     struct world *w = *state;
 
@@ -515,7 +515,7 @@ static void failures_have_kinds(void **state)
         w->peer.closes = cases[i].closes;
         w->ends = 0;
         peer_will(&w->peer, cases[i].answer);
-        post(w, (struct hd_http_what){.is_final = true, .max_body = 20});
+        post(w, (struct hd_client_options){.is_final = true, .max_body = 20});
         assert_int_equal(w->failure, cases[i].failure);
         assert_int_equal(w->has_head, cases[i].has_head);
     }
@@ -526,8 +526,8 @@ static void nobody_listens(void **state)
     struct world *w = *state;
 
     peer_refuse(&w->peer);
-    post(w, (struct hd_http_what){.is_final = true});
-    assert_int_equal(w->failure, HD_HTTP_CONNECT);
+    post(w, (struct hd_client_options){.is_final = true});
+    assert_int_equal(w->failure, HD_CLIENT_CONNECT);
 }
 
 static void what_is_no_address(void **state)
@@ -537,12 +537,12 @@ static void what_is_no_address(void **state)
     struct world *w = *state;
 
     for (size_t i = 0; i < HD_COUNT(urls); i++) {
-        const struct hd_http_what what = {.method = "GET", .url = urls[i]};
+        const struct hd_client_options what = {.method = "GET", .url = urls[i]};
 
         w->ends = 0;
-        assert_err(hd_http_send(w->http, &what, on_done, w, &w->request), 0);
+        assert_err(hd_client_send(w->http, &what, on_done, w, &w->request), 0);
         UNTIL(&w->peer, w->ends > 0);
-        assert_int_equal(w->failure, HD_HTTP_URL);
+        assert_int_equal(w->failure, HD_CLIENT_URL);
     }
 }
 
@@ -551,19 +551,19 @@ static void the_end_of_the_client_ends_requests(void **state)
     struct world *w = *state;
 
     peer_will(&w->peer, PEER_SILENCE);
-    begin(w, (struct hd_http_what){0});
-    begin(w, (struct hd_http_what){0});
+    begin(w, (struct hd_client_options){0});
+    begin(w, (struct hd_client_options){0});
     UNTIL(&w->peer, w->peer.requests == 2);
-    hd_http_destroy(w->http);
+    hd_client_destroy(w->http);
     w->http = NULL;
     assert_int_equal(w->ends, 2);
-    assert_int_equal(w->failure, HD_HTTP_OTHER);
+    assert_int_equal(w->failure, HD_CLIENT_OTHER);
     UNTIL(&w->peer, w->peer.gone == 2);
 }
 
 /* ---- answers in pieces ------------------------------------------------- */
 
-static bool on_head(void *ctx, const struct hd_response *head)
+static bool on_head(void *ctx, const struct hd_client_response *head)
 {
     struct world *w = ctx;
 
@@ -574,13 +574,14 @@ static bool on_head(void *ctx, const struct hd_response *head)
     w->status = head->status;
     w->heads++;
     if (w->cancels_head)
-        hd_http_cancel(w->request);
+        hd_client_cancel(w->request);
     return w->takes;
 }
 
 static void on_data(void *ctx, struct hd_slice data);
 
-#define PIECES ((struct hd_http_what){.is_final = true, .on_head = on_head, .on_data = on_data})
+#define PIECES \
+    ((struct hd_client_options){.is_final = true, .on_head = on_head, .on_data = on_data})
 
 static void on_data(void *ctx, struct hd_slice data)
 {
@@ -593,13 +594,13 @@ static void on_data(void *ctx, struct hd_slice data)
     if (!is_first && !w->pauses_always)
         return;
     if (w->pauses)
-        hd_http_pause(w->request);
+        hd_client_pause(w->request);
     if (w->cancels)
-        hd_http_cancel(w->request);
+        hd_client_cancel(w->request);
     if (w->cancels_other)
-        hd_http_cancel(w->other);
+        hd_client_cancel(w->other);
     if (w->sends)
-        w->other = begin(w, (struct hd_http_what){.is_final = true});
+        w->other = begin(w, (struct hd_client_options){.is_final = true});
 }
 
 static void pieces_are_not_kept(void **state)
@@ -645,7 +646,7 @@ static void the_head_comes_before_the_body_does(void **state)
     w->request = begin(w, PIECES);
     UNTIL(&w->peer, w->heads > 0);
     assert_int_equal(w->given, 0);
-    hd_http_cancel(w->request);
+    hd_client_cancel(w->request);
     UNTIL(&w->peer, w->peer.gone == 1);
     assert_int_equal(w->ends, 0);
 }
@@ -674,18 +675,18 @@ static void a_pause_reaches_the_other_side(void **state)
     given = w->given;
     assert_true(given > 0 && given < 100000);
     for (int i = 0; i < 5; i++) {
-        hd_http_resume(w->request);
+        hd_client_resume(w->request);
         assert_int_equal(w->given, given); /* not before it has returned */
         UNTIL(&w->peer, w->given > given);
-        hd_http_pause(w->request);
+        hd_client_pause(w->request);
         given = w->given;
         w->peer.blocked = 0;
         wait_for_a_jam(w);
         assert_int_equal(w->given, given);
     }
-    hd_http_resume(w->request);
-    hd_http_pause(w->request);
-    hd_http_resume(w->request);
+    hd_client_resume(w->request);
+    hd_client_pause(w->request);
+    hd_client_resume(w->request);
     UNTIL(&w->peer, w->ends > 0);
     assert_true(w->is_answered);
     assert_int_equal(w->given, MUCH);
@@ -707,7 +708,7 @@ static void a_pause_may_come_within_chunks(void **state)
         if (w->given == given || w->ends > 0)
             continue;
         given = w->given;
-        hd_http_resume(w->request);
+        hd_client_resume(w->request);
         assert_int_equal(w->given, given);
     }
     assert_true(w->is_answered);
@@ -723,8 +724,8 @@ static void what_is_paused_can_be_cancelled(void **state)
     w->pauses = true;
     w->request = begin(w, PIECES);
     wait_for_a_jam(w);
-    hd_http_resume(w->request);
-    hd_http_cancel(w->request);
+    hd_client_resume(w->request);
+    hd_client_cancel(w->request);
     UNTIL(&w->peer, w->peer.gone == 1);
     assert_int_equal(w->ends, 0);
 }
@@ -736,7 +737,7 @@ static void cancelling_closes_the_connection(void **state)
     peer_will(&w->peer, PEER_SILENCE);
     w->request = begin(w, PIECES);
     UNTIL(&w->peer, w->peer.requests == 1);
-    hd_http_cancel(w->request);
+    hd_client_cancel(w->request);
     UNTIL(&w->peer, w->peer.gone == 1);
     assert_int_equal(w->ends, 0);
 }
@@ -800,13 +801,13 @@ static void a_piece_may_lead_to_another_request(void **state)
 static void pieces_may_be_too_many(void **state)
 {
     struct world *w = *state;
-    struct hd_http_what what = PIECES;
+    struct hd_client_options what = PIECES;
 
     peer_will(&w->peer, FLOOD);
     w->peer.flood = MUCH;
     what.max_given = 1000000;
     post(w, what);
-    assert_int_equal(w->failure, HD_HTTP_LARGE);
+    assert_int_equal(w->failure, HD_CLIENT_LARGE);
     assert_true(w->given <= 1000000);
 }
 
@@ -817,7 +818,7 @@ static void a_cut_leaves_what_was_given(void **state)
     peer_will(&w->peer, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n");
     w->peer.closes = true;
     post(w, PIECES);
-    assert_int_equal(w->failure, HD_HTTP_CUT);
+    assert_int_equal(w->failure, HD_CLIENT_CUT);
     assert_int_equal(w->given, 5);
 }
 
@@ -828,8 +829,8 @@ static void silence_before_the_first_byte(void **state)
     struct world *w = *state;
 
     peer_will(&w->peer, PEER_SILENCE);
-    post(w, (struct hd_http_what){.is_final = true, .idle_ms = 300});
-    assert_int_equal(w->failure, HD_HTTP_IDLE);
+    post(w, (struct hd_client_options){.is_final = true, .idle_ms = 300});
+    assert_int_equal(w->failure, HD_CLIENT_IDLE);
     assert_false(w->has_head);
     UNTIL(&w->peer, w->peer.gone == w->peer.connections);
 }
@@ -837,12 +838,12 @@ static void silence_before_the_first_byte(void **state)
 static void silence_behind_some_bytes(void **state)
 {
     struct world *w = *state;
-    struct hd_http_what what = PIECES;
+    struct hd_client_options what = PIECES;
 
     peer_will(&w->peer, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello");
     what.idle_ms = 2000;
     post(w, what);
-    assert_int_equal(w->failure, HD_HTTP_IDLE);
+    assert_int_equal(w->failure, HD_CLIENT_IDLE);
     assert_true(w->has_head);
     assert_int_equal(w->given, 5);
 }
@@ -850,7 +851,7 @@ static void silence_behind_some_bytes(void **state)
 static void silence_of_one_is_not_that_of_another(void **state)
 {
     struct world *w = *state;
-    struct hd_http_what what = PIECES;
+    struct hd_client_options what = PIECES;
 
     peer_will(&w->peer, PEER_SILENCE);
     what.idle_ms = 600000;
@@ -859,10 +860,10 @@ static void silence_of_one_is_not_that_of_another(void **state)
     what.idle_ms = 30;
     w->request = begin(w, what);
     UNTIL(&w->peer, w->ends == 1);
-    assert_int_equal(w->failure, HD_HTTP_IDLE);
+    assert_int_equal(w->failure, HD_CLIENT_IDLE);
     uv_run(&w->loop, UV_RUN_NOWAIT);
     assert_int_equal(w->ends, 1);
-    hd_http_cancel(w->other);
+    hd_client_cancel(w->other);
 }
 
 static void on_wait(uv_timer_t *timer)
@@ -874,7 +875,7 @@ static void on_wait(uv_timer_t *timer)
 static void a_pause_is_no_silence(void **state)
 {
     struct world *w = *state;
-    struct hd_http_what what = PIECES;
+    struct hd_client_options what = PIECES;
     uv_timer_t timer;
     bool is_over = false;
 
@@ -889,7 +890,7 @@ static void a_pause_is_no_silence(void **state)
     assert_int_equal(uv_timer_start(&timer, on_wait, 2500, 0), 0);
     UNTIL(&w->peer, is_over);
     assert_int_equal(w->ends, 0);
-    hd_http_resume(w->request);
+    hd_client_resume(w->request);
     UNTIL(&w->peer, w->ends == 1);
     assert_true(w->is_answered);
     assert_int_equal(w->given, 60000);

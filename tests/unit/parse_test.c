@@ -5,7 +5,7 @@
 
 /* A parser with what it needs around it. */
 struct reading {
-    struct hd_server_config config;
+    struct hd_http_server_config config;
     struct hd_arena arena;
     struct hd_parser parser;
     uint64_t held;
@@ -13,7 +13,7 @@ struct reading {
 
 static void reading_init(struct reading *r)
 {
-    hd_server_config_init(&r->config);
+    hd_http_server_config_init(&r->config);
     r->held = 0;
     hd_arena_init(&r->arena, 1 << 20);
     hd_parser_init(&r->parser, &r->config.limits, &r->held, &r->arena);

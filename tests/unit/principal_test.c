@@ -16,12 +16,12 @@ static void principals_are_those_of_another_program(void **state)
     for (size_t i = 0; i < HD_COUNT(vector_principals); i++) {
         char out[HD_PRINCIPAL_SIZE];
 
-        assert_err(hd_principal_derive(vector_principals[i].is_keyed ? &keyed : &plain,
-                                       vector_principals[i].is_organisation
-                                           ? HD_PRINCIPAL_ORGANISATION
-                                           : HD_PRINCIPAL_PERSON,
-                                       hd_slice_cstr(vector_principals[i].alias),
-                                       hd_slice_cstr(vector_principals[i].subject), out),
+        assert_err(hd_auth_principal_derive(vector_principals[i].is_keyed ? &keyed : &plain,
+                                            vector_principals[i].is_organisation
+                                                ? HD_PRINCIPAL_ORGANISATION
+                                                : HD_PRINCIPAL_PERSON,
+                                            hd_slice_cstr(vector_principals[i].alias),
+                                            hd_slice_cstr(vector_principals[i].subject), out),
                    0);
         assert_string_equal(out, vector_principals[i].principal);
         assert_int_equal(strlen(out), HD_PRINCIPAL_LEN);
@@ -58,7 +58,7 @@ static int derive_one(void *arg)
     char out[HD_PRINCIPAL_SIZE];
 
     (void)arg;
-    return hd_principal_derive(&plain, HD_PRINCIPAL_PERSON, HD_S("a"), HD_S("b"), out);
+    return hd_auth_principal_derive(&plain, HD_PRINCIPAL_PERSON, HD_S("a"), HD_S("b"), out);
 }
 
 static void no_memory_is_an_error(void **state)

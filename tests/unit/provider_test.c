@@ -57,7 +57,7 @@ static void assert_val(struct hd_val *val, const char *wanted)
 /* An answer being read, and the pieces that were told of it. */
 struct reading {
     const struct hd_provider *provider;
-    struct hd_answer answer;
+    struct hd_completion answer;
     struct hd_buf text;   /* of the pieces */
     struct hd_buf chunks; /* arguments of calls, likewise */
 };
@@ -95,7 +95,7 @@ static int on_event(void *ctx, const struct hd_sse_event *event)
     int err = r->answer.is_done ? 0 : r->provider->event(&r->answer, event);
 
     if (!err)
-        err = hd_answer_piece(&r->answer, ID, &piece);
+        err = hd_completion_piece(&r->answer, ID, &piece);
     if (!err && piece)
         err = note_piece(r, piece);
     hd_val_unref(piece);
@@ -109,7 +109,7 @@ static int read_in(struct reading *r, const struct hd_provider *provider, struct
     int err = 0;
 
     r->provider = provider;
-    hd_answer_init(&r->answer);
+    hd_completion_init(&r->answer);
     hd_buf_init(&r->text, 1 << 20);
     hd_buf_init(&r->chunks, 1 << 20);
     hd_sse_read_init(&sse, 1 << 20);
@@ -124,7 +124,7 @@ static int read_in(struct reading *r, const struct hd_provider *provider, struct
 
 static void close_reading(struct reading *r)
 {
-    hd_answer_fini(&r->answer);
+    hd_completion_fini(&r->answer);
     hd_buf_fini(&r->text);
     hd_buf_fini(&r->chunks);
 }
@@ -141,7 +141,7 @@ static void expect_stream(const struct hd_provider *provider, const char *stream
         assert_err(read_in(&r, provider, hd_slice_cstr(copy), step), 0);
         assert_true(r.answer.is_ended);
         assert_err(hd_model_check(&r.answer, provider->name), 0);
-        assert_val(hd_answer_message(&r.answer, provider->name, ID), message);
+        assert_val(hd_completion_message(&r.answer, provider->name, ID), message);
         assert_text(hd_buf_slice(&r.text), text);
         assert_text(hd_buf_slice(&r.chunks), chunks);
         close_reading(&r);
@@ -251,21 +251,21 @@ static void openai_answers_without_streaming(void **unused)
         quoted("{'model':'m','choices':[{'message':{'content':'Hi','tool_calls':[{'id':'a',"
                "'function':{'name':'f','arguments':{'x':[1]}}}]},'finish_reason':'stop'}],"
                "'usage':{'prompt_tokens':1,'completion_tokens':1}}");
-    struct hd_answer answer;
+    struct hd_completion answer;
 
     (void)unused;
-    hd_answer_init(&answer);
+    hd_completion_init(&answer);
     assert_err(hd_provider_openai.body(&answer, hd_slice_cstr(body)), 0);
-    assert_val(hd_answer_message(&answer, "openai", ID),
+    assert_val(hd_completion_message(&answer, "openai", ID),
                "{'$':'message','type':'ai','content':'Hi','id':'" ID "','response_metadata':"
                "{'model_name':'m','finish_reason':'stop','model_provider':'openai'},'tool_calls':"
                "[{'name':'f','args':{'x':[1]},'id':'a','type':'tool_call'}],'usage_metadata':"
                "{'input_tokens':1,'output_tokens':1,'total_tokens':2,'input_token_details':{},"
                "'output_token_details':{}}}");
-    hd_answer_fini(&answer);
-    hd_answer_init(&answer);
+    hd_completion_fini(&answer);
+    hd_completion_init(&answer);
     assert_err(hd_provider_openai.body(&answer, HD_S("{}")), HD_EINVAL);
-    hd_answer_fini(&answer);
+    hd_completion_fini(&answer);
     free(body);
 }
 
@@ -384,16 +384,16 @@ static void gemini_streams_that_fail(void **unused)
 
 static void calls_without_an_id_get_one(void **unused)
 {
-    struct hd_answer answer;
+    struct hd_completion answer;
     struct hd_slice none = {"", 0};
 
     (void)unused;
-    hd_answer_init(&answer);
-    assert_err(hd_answer_call(&answer, 0, none, HD_S("f"), none), 0);
-    assert_err(hd_answer_call(&answer, 1, none, HD_S("f"), none), 0);
+    hd_completion_init(&answer);
+    assert_err(hd_completion_call(&answer, 0, none, HD_S("f"), none), 0);
+    assert_err(hd_completion_call(&answer, 1, none, HD_S("f"), none), 0);
     assert_true(answer.calls[0].id.len > 5);
     assert_false(hd_slice_eq(hd_buf_slice(&answer.calls[0].id), hd_buf_slice(&answer.calls[1].id)));
-    hd_answer_fini(&answer);
+    hd_completion_fini(&answer);
 }
 
 /* ---- requests --------------------------------------------------------- */
@@ -624,31 +624,31 @@ static void statuses_become_exceptions(void **unused)
         char *body = quoted(cases[i].body);
         struct hd_reply reply = {
             .status = cases[i].status, .body = hd_slice_cstr(body), .tries = 2};
-        struct hd_answer answer;
+        struct hd_completion answer;
 
-        hd_answer_init(&answer);
+        hd_completion_init(&answer);
         hd_model_refused(&answer, "openai", &reply);
         assert_string_equal(answer.error_type, cases[i].type);
         if (!strstr(answer.error.ptr, cases[i].text))
             fail_msg("%s is not in %s", cases[i].text, answer.error.ptr);
-        hd_answer_fini(&answer);
+        hd_completion_fini(&answer);
         free(body);
     }
 }
 
 static void keys_are_masked_in_errors(void **unused)
 {
-    struct hd_answer answer;
+    struct hd_completion answer;
     struct hd_buf out;
 
     (void)unused;
-    hd_answer_init(&answer);
+    hd_completion_init(&answer);
     hd_buf_init(&out, 1000);
-    assert_err(hd_answer_fail(&answer, "E", "the key sk-12345 is bad: sk-12345"), HD_EINVAL);
+    assert_err(hd_completion_fail(&answer, "E", "the key sk-12345 is bad: sk-12345"), HD_EINVAL);
     assert_err(hd_model_mask(&answer, HD_S("sk-12345"), &out), 0);
     assert_slice(hd_buf_slice(&out), HD_S("the key *** is bad: ***"));
     hd_buf_fini(&out);
-    hd_answer_fini(&answer);
+    hd_completion_fini(&answer);
 }
 
 /* ---- no memory -------------------------------------------------------- */
@@ -665,8 +665,8 @@ static int read_and_make(void *arg)
 
     (void)arg;
     if (!err) {
-        message = hd_answer_message(&r.answer, "openai", ID);
-        last = hd_answer_last(&r.answer, "openai", ID);
+        message = hd_completion_message(&r.answer, "openai", ID);
+        last = hd_completion_last(&r.answer, "openai", ID);
         err = message && last ? 0 : HD_ENOMEM;
     }
     hd_val_unref(message);

@@ -231,7 +231,7 @@ static void floods_are_bounded(void **state)
 {
     struct rt_world world;
     struct rt_outcome flood;
-    struct hd_worker *worker;
+    struct hd_rt_worker *worker;
 
     (void)state;
     rt_init(&world, NULL);

@@ -391,7 +391,7 @@ static void many_ops(void **state)
 {
     struct rt_world world;
     static struct rt_outcome outcomes[HD_RT_MAX_WORK + 40];
-    struct hd_worker *worker;
+    struct hd_rt_worker *worker;
     int ends = 0;
 
     (void)state;

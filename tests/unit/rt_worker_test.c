@@ -365,7 +365,7 @@ static void a_worker_takes_nothing(void **state)
     const struct hd_slice blob = {large, sizeof(large)};
     struct rt_world world;
     struct rt_outcome outcomes[3], stopped;
-    struct hd_worker *worker;
+    struct hd_rt_worker *worker;
 
     (void)state;
     memset(large, 'z', sizeof(large));

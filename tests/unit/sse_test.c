@@ -8,7 +8,7 @@ static void check(struct hd_slice event, struct hd_slice data, struct hd_slice i
     struct hd_buf out;
 
     hd_buf_init(&out, 4096);
-    assert_err(hd_sse_frame(&out, event, data, id), 0);
+    assert_err(hd_http_sse_frame(&out, event, data, id), 0);
     assert_slice(hd_buf_slice(&out), hd_slice_cstr(expected));
     hd_buf_fini(&out);
 }
@@ -40,8 +40,8 @@ static void a_name_cannot_break_the_frame(void **state)
     (void)state;
     hd_buf_init(&out, 4096);
     for (size_t i = 0; i < HD_COUNT(bad); i++) {
-        assert_err(hd_sse_frame(&out, bad[i], HD_S("x"), HD_S("1")), HD_EINVAL);
-        assert_err(hd_sse_frame(&out, HD_S("x"), HD_S("x"), bad[i]), HD_EINVAL);
+        assert_err(hd_http_sse_frame(&out, bad[i], HD_S("x"), HD_S("1")), HD_EINVAL);
+        assert_err(hd_http_sse_frame(&out, HD_S("x"), HD_S("x"), bad[i]), HD_EINVAL);
     }
     assert_int_equal(out.len, 0);
     hd_buf_fini(&out);
@@ -56,7 +56,7 @@ static void a_frame_is_appended_wholly_or_not(void **state)
         int err;
 
         hd_buf_init(&out, limit);
-        err = hd_sse_frame(&out, HD_S("event"), HD_S("data"), HD_S("1"));
+        err = hd_http_sse_frame(&out, HD_S("event"), HD_S("data"), HD_S("1"));
         assert_err(err, limit < 31 ? HD_ELIMIT : 0);
         assert_int_equal(out.len, err ? 0 : 31);
         hd_buf_fini(&out);

@@ -16,7 +16,7 @@ static struct fake {
     int gate;                      /* so many calls of `gather` end together, the last one first */
     struct hd_tool_call *waits[8]; /* of `gather` */
     int waiting;
-    struct hd_source *late; /* becomes ready by hand */
+    struct hd_tool_source *late; /* becomes ready by hand */
 } fake;
 
 static int fake_check(const struct hd_val *value, struct hd_fault *fault)
@@ -25,7 +25,7 @@ static int fake_check(const struct hd_val *value, struct hd_fault *fault)
 }
 
 /* `{"tools": [NAME …], "schema": …, "problem": TEXT, "never": true, "fails": true}` */
-static int fake_open(struct hd_source *source)
+static int fake_open(struct hd_tool_source *source)
 {
     const struct hd_val *tools = hd_val_get(source->value, HD_S("tools"));
     const struct hd_val *problem = hd_val_get(source->value, HD_S("problem"));
@@ -50,7 +50,7 @@ static int fake_open(struct hd_source *source)
     return 0;
 }
 
-static void fake_close(struct hd_source *source)
+static void fake_close(struct hd_tool_source *source)
 {
     assert_ptr_equal(source->own, &fake);
     fake.closed++;

@@ -37,8 +37,8 @@ struct work {
     struct hd_a2a_peer *peer;
     struct hd_a2a_answer answer;
     struct hd_sse_read sse;
-    struct hd_exchange *exchange; /* NULL: none active */
-    uv_timer_t *timer;            /* for the next poll, or for the end of a stream */
+    struct hd_agent_exchange *exchange; /* NULL: none active */
+    uv_timer_t *timer;                  /* for the next poll, or for the end of a stream */
     int64_t wait_ms;
     int failures;
     bool is_stream;  /* the response is a stream */
@@ -73,7 +73,7 @@ static void drop_timer(struct work *work)
 static void free_work(struct work *work)
 {
     if (work->exchange)
-        hd_exchange_cancel(work->exchange);
+        hd_agent_exchange_cancel(work->exchange);
     drop_timer(work);
     hd_a2a_answer_fini(&work->answer);
     hd_sse_read_fini(&work->sse);
@@ -86,7 +86,7 @@ static bool on_head(void *ctx, const struct hd_reply *head);
 static void on_data(void *ctx, struct hd_slice data);
 static void on_done(void *ctx, const struct hd_reply *reply);
 
-static void set_lines(const struct hd_a2a_peer *peer, struct hd_exchange_what *what,
+static void set_lines(const struct hd_a2a_peer *peer, struct hd_agent_exchange_options *what,
                       const char **lines, const char *version)
 {
     lines[what->header_count++] = "Content-Type: application/json";
@@ -101,11 +101,12 @@ static void set_lines(const struct hd_a2a_peer *peer, struct hd_exchange_what *w
 }
 
 static int start(struct hd_tool_call *call, const struct hd_a2a_ask *ask, struct work *work,
-                 struct hd_exchange **out)
+                 struct hd_agent_exchange **out)
 {
     const struct hd_a2a_peer *peer = call->tool->own;
     const char *lines[HD_A2A_MAX_HEADERS + 5];
-    struct hd_exchange_what what = {.peer = "a2a", .is_direct = true, .is_detached = !work};
+    struct hd_agent_exchange_options what = {
+        .peer = "a2a", .is_direct = true, .is_detached = !work};
     struct hd_a2a_request request;
     int err = hd_a2a_request_make(&peer->card, ask, &request);
 
@@ -123,7 +124,7 @@ static int start(struct hd_tool_call *call, const struct hd_a2a_ask *ask, struct
         what.on_done = on_done;
         what.ctx = work;
     }
-    err = hd_exchange_start(call->task, &what, out);
+    err = hd_agent_exchange_start(call->task, &what, out);
     hd_a2a_request_fini(&request);
     return err;
 }
@@ -132,7 +133,7 @@ static int start(struct hd_tool_call *call, const struct hd_a2a_ask *ask, struct
 static void say_cancel(struct hd_tool_call *call, struct hd_slice task_id)
 {
     struct hd_a2a_ask ask = {.op = HD_A2A_CANCEL, .task_id = task_id};
-    struct hd_exchange *ignored;
+    struct hd_agent_exchange *ignored;
 
     (void)start(call, &ask, NULL, &ignored);
 }
@@ -389,10 +390,10 @@ static bool on_head(void *ctx, const struct hd_reply *head)
 
 static void stop_exchange(struct work *work)
 {
-    struct hd_exchange *exchange = work->exchange;
+    struct hd_agent_exchange *exchange = work->exchange;
 
     work->exchange = NULL;
-    hd_exchange_cancel(exchange);
+    hd_agent_exchange_cancel(exchange);
 }
 
 static void on_grace(uv_timer_t *timer)

@@ -22,7 +22,7 @@
 #define HD_A2A_MAX_PEERS 32
 #define HD_A2A_MAX_HEADERS 32
 
-struct hd_exchange;
+struct hd_agent_exchange;
 
 struct hd_a2a_peer {
     /* configured */
@@ -36,12 +36,12 @@ struct hd_a2a_peer {
     size_t secret_count;
 
     /* discovered */
-    struct hd_source *source;
+    struct hd_tool_source *source;
     struct hd_a2a_card card;
     bool has_card;
-    struct hd_exchange *exchange; /* fetches the card */
-    struct hd_fault fault;        /* set if it cannot be called */
-    struct hd_val *context_id;    /* of the conversation with it; NULL: not yet */
+    struct hd_agent_exchange *exchange; /* fetches the card */
+    struct hd_fault fault;              /* set if it cannot be called */
+    struct hd_val *context_id;          /* of the conversation with it; NULL: not yet */
 };
 
 /*

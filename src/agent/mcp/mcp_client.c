@@ -47,7 +47,7 @@ static void stop_timer(struct hd_mcp_request *request)
 static void stop_exchange(struct hd_mcp_request *request)
 {
     if (request->exchange)
-        hd_exchange_cancel(request->exchange);
+        hd_agent_exchange_cancel(request->exchange);
     request->exchange = NULL;
 }
 
@@ -315,7 +315,7 @@ static int post_request(struct hd_mcp_request *request);
 static void on_done(void *ctx, const struct hd_reply *reply);
 static bool on_head(void *ctx, const struct hd_reply *reply);
 
-static int start_exchange(struct hd_mcp_request *request, struct hd_exchange_what *what)
+static int start_exchange(struct hd_mcp_request *request, struct hd_agent_exchange_options *what)
 {
     what->max_body = request->what.max_bytes;
     what->on_head = on_head;
@@ -323,14 +323,14 @@ static int start_exchange(struct hd_mcp_request *request, struct hd_exchange_wha
     what->on_done = on_done;
     what->ctx = request;
     if (request->what.task)
-        return hd_exchange_start(request->what.task, what, &request->exchange);
-    return hd_exchange_start_run(request->peer->run, what, &request->exchange);
+        return hd_agent_exchange_start(request->what.task, what, &request->exchange);
+    return hd_agent_exchange_start_run(request->peer->run, what, &request->exchange);
 }
 
 /* Opens or resumes a stream. */
 static int get(struct hd_mcp_request *request)
 {
-    struct hd_exchange_what what;
+    struct hd_agent_exchange_options what;
     struct hd_mcp_lines *lines;
     int err = hd_mcp_lines_create(request->peer, false, &lines);
 
@@ -652,7 +652,7 @@ static int post_with(struct hd_mcp_request *request, struct hd_mcp_lines *lines,
                      struct hd_buf *body)
 {
     struct hd_mcp_peer *peer = request->peer;
-    struct hd_exchange_what what;
+    struct hd_agent_exchange_options what;
     int err = 0;
 
     request->id = next_id(request);

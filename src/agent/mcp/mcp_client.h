@@ -71,14 +71,14 @@ struct hd_mcp_peer {
     char session[HD_MCP_MAX_ID + 1]; /* empty: none */
     unsigned epoch;                  /* counts the sessions */
     int64_t last_id;
-    struct hd_mcp_request *requests; /* newest first */
-    struct hd_mcp_request *ear;      /* the stream of a legacy server's requests; NULL: none */
-    bool hears;                      /* it is open, or will not be */
-    bool is_deaf;                    /* the server has no such stream */
-    struct hd_mcp_token *asking;     /* for a token exchange */
-    struct hd_exchange *notifying;   /* sends `initialized` */
-    char problem[512];               /* why the first attempt to open it failed */
-    bool *is_gone;                   /* set to true when it is freed; NULL: not needed */
+    struct hd_mcp_request *requests;     /* newest first */
+    struct hd_mcp_request *ear;          /* the stream of a legacy server's requests; NULL: none */
+    bool hears;                          /* it is open, or will not be */
+    bool is_deaf;                        /* the server has no such stream */
+    struct hd_mcp_token *asking;         /* for a token exchange */
+    struct hd_agent_exchange *notifying; /* sends `initialized` */
+    char problem[512];                   /* why the first attempt to open it failed */
+    bool *is_gone;                       /* set to true when it is freed; NULL: not needed */
 };
 
 /* Borrows `server`. */
@@ -111,7 +111,7 @@ struct hd_mcp_request {
     bool is_stream;   /* the response is a stream */
     int resumes;      /* of the stream, since the last event */
     long status;
-    struct hd_exchange *exchange;
+    struct hd_agent_exchange *exchange;
     struct hd_sse_read sse;
     char last_event[HD_MCP_MAX_ID + 1];
     int64_t retry_ms;
@@ -135,7 +135,7 @@ void hd_mcp_peer_forget(struct hd_mcp_peer *peer);
 /* Sends a message without a response; `done` (of the peer) is called when it was accepted. */
 HD_MUST_CHECK int hd_mcp_peer_post(struct hd_mcp_peer *peer, struct hd_slice body,
                                    void (*done)(void *ctx, const struct hd_reply *reply),
-                                   struct hd_exchange **out);
+                                   struct hd_agent_exchange **out);
 /* The same, ignoring the result, also when the run is over. */
 void hd_mcp_peer_tell(struct hd_mcp_peer *peer, const char *method, struct hd_slice body);
 

@@ -137,7 +137,7 @@ void hd_mcp_lines_destroy(struct hd_mcp_lines *lines)
 }
 
 int hd_mcp_lines_end(struct hd_mcp_lines *lines, const struct hd_mcp_peer *peer, const char *method,
-                     struct hd_exchange_what *out)
+                     struct hd_agent_exchange_options *out)
 {
     const char *pos = lines->text.ptr, *end = pos + lines->text.len;
 
@@ -146,14 +146,15 @@ int hd_mcp_lines_end(struct hd_mcp_lines *lines, const struct hd_mcp_peer *peer,
             return HD_ELIMIT;
         lines->list[lines->count++] = pos;
     }
-    *out = (struct hd_exchange_what){.peer = "mcp",
-                                     .method = method,
-                                     .url = peer->server->url,
-                                     .headers = lines->list,
-                                     .header_count = lines->count,
-                                     .is_direct = bearer_of(peer).len > 0 || peer->server->headers,
-                                     .secrets = lines->secrets,
-                                     .secret_count = lines->secret_count};
+    *out = (struct hd_agent_exchange_options){.peer = "mcp",
+                                              .method = method,
+                                              .url = peer->server->url,
+                                              .headers = lines->list,
+                                              .header_count = lines->count,
+                                              .is_direct =
+                                                  bearer_of(peer).len > 0 || peer->server->headers,
+                                              .secrets = lines->secrets,
+                                              .secret_count = lines->secret_count};
     return 0;
 }
 
@@ -177,10 +178,10 @@ int hd_mcp_peer_credentials(const struct hd_mcp_peer *peer, struct hd_buf *out)
 
 /* `out` NULL: the exchange is detached. */
 static int post(struct hd_mcp_peer *peer, const char *method, struct hd_slice body,
-                void (*done)(void *, const struct hd_reply *), struct hd_exchange **out)
+                void (*done)(void *, const struct hd_reply *), struct hd_agent_exchange **out)
 {
-    struct hd_exchange_what what;
-    struct hd_exchange *ignored;
+    struct hd_agent_exchange_options what;
+    struct hd_agent_exchange *ignored;
     struct hd_mcp_lines *lines;
     int err = hd_mcp_lines_create(peer, body.ptr != NULL, &lines);
 
@@ -193,7 +194,7 @@ static int post(struct hd_mcp_peer *peer, const char *method, struct hd_slice bo
         what.is_detached = !out;
         what.on_done = done;
         what.ctx = peer;
-        err = hd_exchange_start_run(peer->run, &what, out ? out : &ignored);
+        err = hd_agent_exchange_start_run(peer->run, &what, out ? out : &ignored);
     }
     hd_mcp_lines_destroy(lines);
     return err;
@@ -201,7 +202,7 @@ static int post(struct hd_mcp_peer *peer, const char *method, struct hd_slice bo
 
 int hd_mcp_peer_post(struct hd_mcp_peer *peer, struct hd_slice body,
                      void (*done)(void *ctx, const struct hd_reply *reply),
-                     struct hd_exchange **out)
+                     struct hd_agent_exchange **out)
 {
     return post(peer, "POST", body, done, out);
 }

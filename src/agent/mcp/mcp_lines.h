@@ -22,6 +22,6 @@ HD_MUST_CHECK int hd_mcp_lines_add_modern(struct hd_mcp_lines *lines,
                                           const struct hd_mcp_what *what);
 /* An exchange with these headers, which it borrows until it is started. Add nothing after this. */
 HD_MUST_CHECK int hd_mcp_lines_end(struct hd_mcp_lines *lines, const struct hd_mcp_peer *peer,
-                                   const char *method, struct hd_exchange_what *out);
+                                   const char *method, struct hd_agent_exchange_options *out);
 
 #endif

@@ -385,24 +385,24 @@ static int send_token(struct hd_mcp_peer *peer, struct hd_slice form)
 {
     static const char *const lines[] = {"Content-Type: application/x-www-form-urlencoded",
                                         "Accept: application/json"};
-    struct hd_exchange *ignored;
+    struct hd_agent_exchange *ignored;
     char url[4200];
-    struct hd_exchange_what what = {.peer = "mcp",
-                                    .method = "POST",
-                                    .url = url,
-                                    .headers = lines,
-                                    .header_count = HD_COUNT(lines),
-                                    .body = form,
-                                    .is_direct = true,
-                                    .is_detached = true,
-                                    .max_body = (size_t)1 << 20,
-                                    .secrets = &peer->user_token,
-                                    .secret_count = 1,
-                                    .on_done = on_token,
-                                    .ctx = peer->asking};
+    struct hd_agent_exchange_options what = {.peer = "mcp",
+                                             .method = "POST",
+                                             .url = url,
+                                             .headers = lines,
+                                             .header_count = HD_COUNT(lines),
+                                             .body = form,
+                                             .is_direct = true,
+                                             .is_detached = true,
+                                             .max_body = (size_t)1 << 20,
+                                             .secrets = &peer->user_token,
+                                             .secret_count = 1,
+                                             .on_done = on_token,
+                                             .ctx = peer->asking};
 
     snprintf(url, sizeof(url), "%s/oauth/token", peer->server->base);
-    return hd_exchange_start_run(peer->run, &what, &ignored);
+    return hd_agent_exchange_start_run(peer->run, &what, &ignored);
 }
 
 static int exchange_token(struct hd_mcp_peer *peer)
@@ -496,7 +496,7 @@ void hd_mcp_peer_fini(struct hd_mcp_peer *peer)
     if (peer->asking)
         peer->asking->peer = NULL;
     if (peer->notifying)
-        hd_exchange_cancel(peer->notifying);
+        hd_agent_exchange_cancel(peer->notifying);
     while (peer->requests) {
         struct hd_mcp_request *request = peer->requests;
 

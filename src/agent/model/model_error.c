@@ -109,7 +109,7 @@ static struct kind kind_of(long status, const struct said *said)
     return (struct kind){"BadRequestError", "refuses the request"};
 }
 
-static void refuse(struct hd_answer *answer, const char *provider, const struct hd_reply *reply,
+static void refuse(struct hd_completion *answer, const char *provider, const struct hd_reply *reply,
                    const struct said *said)
 {
     struct kind kind = kind_of(reply->status, said);
@@ -118,24 +118,26 @@ static void refuse(struct hd_answer *answer, const char *provider, const struct 
 
     if (reply->tries > 1)
         (void)snprintf(tries, sizeof(tries), ", %d times", reply->tries);
-    (void)hd_answer_fail(answer, kind.type, "the server of %s %s (status %ld%s)%s%.*s%s%.*s%s",
-                         provider, kind.what, reply->status, tries, message.len ? ": " : "",
-                         (int)message.len, message.ptr, code.len ? " [" : "", (int)code.len,
-                         code.ptr, code.len ? "]" : "");
+    (void)hd_completion_fail(answer, kind.type, "the server of %s %s (status %ld%s)%s%.*s%s%.*s%s",
+                             provider, kind.what, reply->status, tries, message.len ? ": " : "",
+                             (int)message.len, message.ptr, code.len ? " [" : "", (int)code.len,
+                             code.ptr, code.len ? "]" : "");
 }
 
-void hd_model_refused(struct hd_answer *answer, const char *provider, const struct hd_reply *reply)
+void hd_model_refused(struct hd_completion *answer, const char *provider,
+                      const struct hd_reply *reply)
 {
     struct said said = {{"", 0}, {"", 0}};
     struct hd_json json = {NULL};
 
     if (reply->error) {
-        (void)hd_answer_fail(answer, reply->is_timeout ? "APITimeoutError" : "APIConnectionError",
-                             "the server of %s %s: %s", provider,
-                             reply->is_cut       ? "broke off in the middle of its answer"
-                             : reply->is_timeout ? "did not answer in time"
-                                                 : "cannot be reached",
-                             reply->error);
+        (void)hd_completion_fail(answer,
+                                 reply->is_timeout ? "APITimeoutError" : "APIConnectionError",
+                                 "the server of %s %s: %s", provider,
+                                 reply->is_cut       ? "broke off in the middle of its answer"
+                                 : reply->is_timeout ? "did not answer in time"
+                                                     : "cannot be reached",
+                                 reply->error);
         return;
     }
     if (hd_json_parse(&json, reply->body, NULL) == 0)
@@ -161,26 +163,26 @@ static bool is_withheld(struct hd_slice finish)
     return false;
 }
 
-int hd_model_check(struct hd_answer *answer, const char *provider)
+int hd_model_check(struct hd_completion *answer, const char *provider)
 {
     struct hd_slice finish = hd_buf_slice(&answer->finish);
 
     if (!answer->is_ended)
-        return hd_answer_fail(answer, "APIConnectionError",
-                              "the server of %s ended the stream before the answer was complete",
-                              provider);
-    if (hd_answer_is_empty(answer) && is_withheld(finish))
-        return hd_answer_fail(answer, "ContentFilterError", "%s has withheld the answer (%.*s)",
-                              provider, (int)finish.len, finish.ptr);
+        return hd_completion_fail(
+            answer, "APIConnectionError",
+            "the server of %s ended the stream before the answer was complete", provider);
+    if (hd_completion_is_empty(answer) && is_withheld(finish))
+        return hd_completion_fail(answer, "ContentFilterError", "%s has withheld the answer (%.*s)",
+                                  provider, (int)finish.len, finish.ptr);
     if (!answer->has_begun && finish.len == 0)
-        return hd_answer_fail(answer, "APIResponseValidationError",
-                              "the server of %s sent an empty answer", provider);
+        return hd_completion_fail(answer, "APIResponseValidationError",
+                                  "the server of %s sent an empty answer", provider);
     return 0;
 }
 
 /* ---- secrets ---------------------------------------------------------- */
 
-int hd_model_mask(const struct hd_answer *answer, struct hd_slice key, struct hd_buf *out)
+int hd_model_mask(const struct hd_completion *answer, struct hd_slice key, struct hd_buf *out)
 {
     struct hd_slice text =
         hd_slice(answer->error.ptr, answer->error.len ? answer->error.len - 1 : 0);

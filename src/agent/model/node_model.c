@@ -133,11 +133,11 @@ struct call {
     struct hd_val *repairs;  /* results of invalid calls; also written to the state */
     struct hd_toolset_wait *wait;
     const struct hd_toolset *tools;
-    struct hd_exchange *exchange;
+    struct hd_agent_exchange *exchange;
     struct hd_sse_read sse;
     bool is_stream;  /* the response is a stream of events */
     bool has_pieces; /* some were emitted */
-    struct hd_answer answer;
+    struct hd_completion answer;
     char id[sizeof(ID_PREFIX) + HD_UUID_SIZE];
     struct hd_buf script; /* of the offline model */
     size_t script_at;
@@ -163,7 +163,7 @@ static void free_call(struct call *call)
     hd_val_unref(call->shown);
     hd_val_unref(call->repairs);
     hd_sse_read_fini(&call->sse);
-    hd_answer_fini(&call->answer);
+    hd_completion_fini(&call->answer);
     hd_free(call);
 }
 
@@ -175,7 +175,7 @@ static void cancel(struct hd_task *task)
     if (call->wait)
         hd_toolset_cancel(call->wait);
     if (call->exchange)
-        hd_exchange_cancel(call->exchange);
+        hd_agent_exchange_cancel(call->exchange);
     free_call(call);
 }
 
@@ -251,7 +251,7 @@ static void write_message(struct call *call, struct hd_val *message)
 static int tell_piece(struct call *call)
 {
     struct hd_val *piece;
-    int err = hd_answer_piece(&call->answer, call->id, &piece);
+    int err = hd_completion_piece(&call->answer, call->id, &piece);
 
     if (err || !piece)
         return err;
@@ -272,9 +272,9 @@ static void finish(struct call *call)
         fail_answer(call);
         return;
     }
-    message = hd_answer_message(&call->answer, provider->name, call->id);
+    message = hd_completion_message(&call->answer, provider->name, call->id);
     if (call->has_pieces)
-        last = hd_answer_last(&call->answer, provider->name, call->id);
+        last = hd_completion_last(&call->answer, provider->name, call->id);
     if (!message || (call->has_pieces && !last)) {
         hd_val_unref(message);
         hd_val_unref(last);
@@ -298,9 +298,9 @@ static bool settle(struct hd_task *task)
     struct hd_val *message = NULL, *last;
 
     if (spec_of(call)->update || !call->has_pieces || call->answer.is_done ||
-        hd_answer_partial(&call->answer, provider->name, call->id, &message) || !message)
+        hd_completion_partial(&call->answer, provider->name, call->id, &message) || !message)
         return false;
-    last = hd_answer_last(&call->answer, provider->name, call->id);
+    last = hd_completion_last(&call->answer, provider->name, call->id);
     if (last)
         hd_task_message(task, provider->model, last);
     hd_val_unref(last);
@@ -368,11 +368,11 @@ static void read_whole(struct call *call, const struct hd_reply *reply)
 
     if (type.len > 0 && !is_media_type(type, "application/json") &&
         !is_media_type(type, "text/json")) {
-        (void)hd_answer_fail(&call->answer, "APIResponseValidationError",
-                             "the server of %s sent \"%.*s\" and not JSON or a stream of events: "
-                             "is that the address of a model?",
-                             provider_of(call)->name, (int)(type.len < 100 ? type.len : 100),
-                             type.ptr);
+        (void)hd_completion_fail(
+            &call->answer, "APIResponseValidationError",
+            "the server of %s sent \"%.*s\" and not JSON or a stream of events: "
+            "is that the address of a model?",
+            provider_of(call)->name, (int)(type.len < 100 ? type.len : 100), type.ptr);
         fail_answer(call);
         return;
     }
@@ -427,26 +427,26 @@ static int send_request(struct call *call, const struct hd_chat_request *request
     struct hd_slice key = hd_buf_slice(&call->choice.key);
     const char *line = request->headers.ptr;
     const char *headers[16];
-    struct hd_exchange_what what = {.peer = "model",
-                                    .method = "POST",
-                                    .url = request->url.ptr,
-                                    .headers = headers,
-                                    .body = hd_buf_slice(&request->body),
-                                    .idle_ms = spec->idle_ms,
-                                    .tries = (int)spec->tries,
-                                    .is_direct = true,
-                                    .is_trusted = call->choice.is_own_url,
-                                    .secrets = &key,
-                                    .secret_count = key.len > 0,
-                                    .on_head = on_head,
-                                    .on_data = on_data,
-                                    .on_done = on_done,
-                                    .ctx = call};
+    struct hd_agent_exchange_options what = {.peer = "model",
+                                             .method = "POST",
+                                             .url = request->url.ptr,
+                                             .headers = headers,
+                                             .body = hd_buf_slice(&request->body),
+                                             .idle_ms = spec->idle_ms,
+                                             .tries = (int)spec->tries,
+                                             .is_direct = true,
+                                             .is_trusted = call->choice.is_own_url,
+                                             .secrets = &key,
+                                             .secret_count = key.len > 0,
+                                             .on_head = on_head,
+                                             .on_data = on_data,
+                                             .on_done = on_done,
+                                             .ctx = call};
 
     for (; what.header_count < request->header_count && what.header_count < HD_COUNT(headers);
          line += strlen(line) + 1)
         headers[what.header_count++] = line;
-    return hd_exchange_start(call->task, &what, &call->exchange);
+    return hd_agent_exchange_start(call->task, &what, &call->exchange);
 }
 
 static int ask_server(struct call *call)
@@ -472,10 +472,10 @@ static int ask_server(struct call *call)
         err = send_request(call, &request);
     hd_chat_request_fini(&request);
     if (err == HD_EINVAL || err == HD_ELIMIT) {
-        (void)hd_answer_fail(&call->answer, "ValueError",
-                             err == HD_ELIMIT ? "the conversation is too large to be sent"
-                                              : "the key or a setting has characters that no "
-                                                "header can have");
+        (void)hd_completion_fail(&call->answer, "ValueError",
+                                 err == HD_ELIMIT ? "the conversation is too large to be sent"
+                                                  : "the key or a setting has characters that no "
+                                                    "header can have");
         err = HD_EINVAL;
     }
     return err;
@@ -501,7 +501,7 @@ static void say_word(struct hd_task *task)
         return;
     }
     call->script_at += len;
-    err = hd_answer_text(&call->answer, hd_slice(left.ptr, len));
+    err = hd_completion_text(&call->answer, hd_slice(left.ptr, len));
     if (!err && spec_of(call)->streams)
         err = tell_piece(call);
     if (!err)
@@ -515,9 +515,9 @@ static int ask_script(struct call *call)
     int err = hd_offline_answer(call->messages, &call->script, &call->script_fails);
 
     if (!err)
-        err = hd_answer_set(&call->answer.model, HD_S("offline"));
+        err = hd_completion_set(&call->answer.model, HD_S("offline"));
     if (!err)
-        err = hd_answer_set(&call->answer.finish, HD_S("stop"));
+        err = hd_completion_set(&call->answer.finish, HD_S("stop"));
     if (call->script_fails)
         call->script_at = call->script.len;
     return err ? err : hd_task_wait(call->task, spec_of(call)->streams ? WORD_MS : 0, say_word);
@@ -574,8 +574,8 @@ static int choose(struct call *call, const struct hd_settings *settings)
     int err = hd_model_choose(settings, &call->choice);
 
     if (err == HD_EINVAL)
-        return hd_answer_fail(&call->answer, call->choice.error_type, "%s",
-                              call->choice.fault.text);
+        return hd_completion_fail(&call->answer, call->choice.error_type, "%s",
+                                  call->choice.fault.text);
     return err;
 }
 
@@ -660,9 +660,9 @@ static int collect(struct call *call, const struct hd_scope *scope, bool *is_wai
     hd_val_unref(all);
     hd_val_unref(given);
     if (err == HD_EINVAL)
-        return hd_answer_fail(&call->answer, "ValueError", "%s", fault.text);
+        return hd_completion_fail(&call->answer, "ValueError", "%s", fault.text);
     if (!err && !*is_waiting && hd_val_count(call->messages) == 0)
-        return hd_answer_fail(&call->answer, "ValueError", "there are no messages to answer");
+        return hd_completion_fail(&call->answer, "ValueError", "there are no messages to answer");
     return err;
 }
 
@@ -674,9 +674,9 @@ static struct call *create_call(struct hd_task *task)
         return NULL;
     call->task = task;
     hd_buf_init(&call->system, MAX_SYSTEM);
-    hd_buf_init(&call->script, HD_ANSWER_MAX_BYTES);
+    hd_buf_init(&call->script, HD_COMPLETION_MAX_BYTES);
     hd_sse_read_init(&call->sse, MAX_EVENT);
-    hd_answer_init(&call->answer);
+    hd_completion_init(&call->answer);
     return call;
 }
 

@@ -2,7 +2,7 @@
  * Model providers: their requests and responses. Pure: makes requests from values and parses
  * responses in pieces; nothing here sends anything.
  *
- * A struct hd_answer accumulates a response in any provider's protocol: text, thinking, tool calls,
+ * A struct hd_completion accumulates a response in any provider's protocol: text, thinking, tool calls,
  * usage and the finish reason. The content since the last call is a piece (an AIMessageChunk); the
  * whole is a message whose parts are those of the pieces.
  *
@@ -24,8 +24,8 @@
 #include "value/val.h"
 
 #define HD_CHAT_MAX_REQUEST ((size_t)64 << 20)
-#define HD_ANSWER_MAX_BYTES ((size_t)16 << 20)
-#define HD_ANSWER_MAX_PARTS 1024 /* of content, and as many calls */
+#define HD_COMPLETION_MAX_BYTES ((size_t)16 << 20)
+#define HD_COMPLETION_MAX_PARTS 1024 /* of content, and as many calls */
 
 /* ---- requests --------------------------------------------------------- */
 
@@ -129,7 +129,7 @@ HD_MUST_CHECK int hd_content_text(const struct hd_val *content, struct hd_buf *o
 
 /* ---- responses -------------------------------------------------------- */
 
-struct hd_answer_part {
+struct hd_completion_part {
     bool is_thinking;
     bool is_redacted; /* its text is only for the provider */
     bool is_ended;    /* complete: more text begins a new part */
@@ -137,7 +137,7 @@ struct hd_answer_part {
     size_t told, signature_told;
 };
 
-struct hd_answer_call {
+struct hd_completion_call {
     int64_t index; /* the provider's */
     struct hd_buf id, name, args, signature;
     size_t told; /* bytes of args emitted */
@@ -150,10 +150,10 @@ struct hd_usage {
     int64_t cache_read, cache_creation, reasoning; /* -1: unknown */
 };
 
-struct hd_answer {
-    struct hd_answer_part *parts;
+struct hd_completion {
+    struct hd_completion_part *parts;
     size_t part_count, part_cap;
-    struct hd_answer_call *calls;
+    struct hd_completion_call *calls;
     size_t call_count, call_cap;
     size_t size;             /* total bytes */
     struct hd_buf reasoning; /* separate from the content, as OpenAI-compatible servers send it */
@@ -167,43 +167,45 @@ struct hd_answer {
     struct hd_buf error;    /* ends with NUL */
 };
 
-void hd_answer_init(struct hd_answer *answer);
-void hd_answer_fini(struct hd_answer *answer);
+void hd_completion_init(struct hd_completion *answer);
+void hd_completion_fini(struct hd_completion *answer);
 
 /* For providers. HD_ELIMIT when too large, HD_ENOMEM. */
-HD_MUST_CHECK int hd_answer_text(struct hd_answer *answer, struct hd_slice text);
-HD_MUST_CHECK int hd_answer_thinking(struct hd_answer *answer, struct hd_slice text,
-                                     bool is_redacted);
-HD_MUST_CHECK int hd_answer_signature(struct hd_answer *answer, struct hd_slice signature);
-void hd_answer_end_part(struct hd_answer *answer);
-HD_MUST_CHECK int hd_answer_reasoning(struct hd_answer *answer, struct hd_slice text);
+HD_MUST_CHECK int hd_completion_text(struct hd_completion *answer, struct hd_slice text);
+HD_MUST_CHECK int hd_completion_thinking(struct hd_completion *answer, struct hd_slice text,
+                                         bool is_redacted);
+HD_MUST_CHECK int hd_completion_signature(struct hd_completion *answer, struct hd_slice signature);
+void hd_completion_end_part(struct hd_completion *answer);
+HD_MUST_CHECK int hd_completion_reasoning(struct hd_completion *answer, struct hd_slice text);
 /* `index` -1: the last one, unless the id differs. */
-HD_MUST_CHECK int hd_answer_call(struct hd_answer *answer, int64_t index, struct hd_slice id,
-                                 struct hd_slice name, struct hd_slice args);
+HD_MUST_CHECK int hd_completion_call(struct hd_completion *answer, int64_t index,
+                                     struct hd_slice id, struct hd_slice name,
+                                     struct hd_slice args);
 /* The signature of the last call, which must exist. */
-HD_MUST_CHECK int hd_answer_sign_call(struct hd_answer *answer, struct hd_slice signature);
-HD_MUST_CHECK int hd_answer_set(struct hd_buf *what, struct hd_slice text);
+HD_MUST_CHECK int hd_completion_sign_call(struct hd_completion *answer, struct hd_slice signature);
+HD_MUST_CHECK int hd_completion_set(struct hd_buf *what, struct hd_slice text);
 /* Keeps the first error; returns HD_EINVAL. */
-int hd_answer_fail(struct hd_answer *answer, const char *type, const char *fmt, ...)
+int hd_completion_fail(struct hd_completion *answer, const char *type, const char *fmt, ...)
     HD_PRINTF(3, 4);
 
 /* The content since the last call, as a chunk with that id; *out NULL: none. */
-HD_MUST_CHECK int hd_answer_piece(struct hd_answer *answer, const char *id, struct hd_val **out);
+HD_MUST_CHECK int hd_completion_piece(struct hd_completion *answer, const char *id,
+                                      struct hd_val **out);
 /* The last chunk: usage, metadata, and the end mark. NULL: HD_ENOMEM. */
-HD_MUST_CHECK struct hd_val *hd_answer_last(const struct hd_answer *answer, const char *provider,
-                                            const char *id);
+HD_MUST_CHECK struct hd_val *hd_completion_last(const struct hd_completion *answer,
+                                                const char *provider, const char *id);
 /*
  * The text so far of a stopped response, as a message with `"stopped": true` in its
  * response_metadata. Without calls and thinking: providers refuse incomplete ones in the next
  * request. *out NULL: no text yet.
  */
-HD_MUST_CHECK int hd_answer_partial(struct hd_answer *answer, const char *provider, const char *id,
-                                    struct hd_val **out);
+HD_MUST_CHECK int hd_completion_partial(struct hd_completion *answer, const char *provider,
+                                        const char *id, struct hd_val **out);
 /* The whole message. Calls whose arguments are not a JSON object are in `invalid_tool_calls`. */
-HD_MUST_CHECK struct hd_val *hd_answer_message(const struct hd_answer *answer, const char *provider,
-                                               const char *id);
+HD_MUST_CHECK struct hd_val *hd_completion_message(const struct hd_completion *answer,
+                                                   const char *provider, const char *id);
 /* Whether it has neither text nor calls. */
-bool hd_answer_is_empty(const struct hd_answer *answer);
+bool hd_completion_is_empty(const struct hd_completion *answer);
 
 /* ---- providers -------------------------------------------------------- */
 
@@ -217,8 +219,8 @@ struct hd_provider {
      * Reads one event of a stream, or the whole body without streaming. HD_EINVAL: invalid, see
      * answer->error; HD_ELIMIT, HD_ENOMEM.
      */
-    int (*event)(struct hd_answer *answer, const struct hd_sse_event *event);
-    int (*body)(struct hd_answer *answer, struct hd_slice body);
+    int (*event)(struct hd_completion *answer, const struct hd_sse_event *event);
+    int (*body)(struct hd_completion *answer, struct hd_slice body);
 };
 
 extern const struct hd_provider hd_provider_openai;
@@ -238,10 +240,10 @@ HD_MUST_CHECK struct hd_val *hd_schema_reduce(const struct hd_val *schema);
  * Parses a JSON text that should be an object, for `read`. HD_EINVAL with an error in the answer
  * when it is not; else the result of `read`.
  */
-HD_MUST_CHECK int hd_answer_read(struct hd_answer *answer, struct hd_slice text,
-                                 int (*read)(struct hd_answer *answer, hd_json_val root));
+HD_MUST_CHECK int hd_completion_read(struct hd_completion *answer, struct hd_slice text,
+                                     int (*read)(struct hd_completion *answer, hd_json_val root));
 /* The error in a body or event, if it has one: HD_EINVAL; else 0. */
-HD_MUST_CHECK int hd_answer_check_error(struct hd_answer *answer, hd_json_val root);
+HD_MUST_CHECK int hd_completion_check_error(struct hd_completion *answer, hd_json_val root);
 /* A member of an object: a count, or a text; else `otherwise`, or "". */
 int64_t hd_count_of(hd_json_val object, const char *key, int64_t otherwise);
 struct hd_slice hd_text_of(hd_json_val object, const char *key);

@@ -226,7 +226,7 @@ static int make_request(const struct hd_chat *chat, struct hd_chat_request *out)
 /* ---- responses -------------------------------------------------------- */
 
 /* The API does not count tokens read from and written to the cache as input. */
-static void read_usage(struct hd_answer *answer, hd_json_val usage)
+static void read_usage(struct hd_completion *answer, hd_json_val usage)
 {
     struct hd_usage *out = &answer->usage;
     int64_t input = hd_count_of(usage, "input_tokens", -1);
@@ -244,84 +244,84 @@ static void read_usage(struct hd_answer *answer, hd_json_val usage)
     out->total = out->input + out->output;
 }
 
-static int read_stop(struct hd_answer *answer, hd_json_val from)
+static int read_stop(struct hd_completion *answer, hd_json_val from)
 {
     struct hd_slice reason = hd_text_of(from, "stop_reason");
 
     if (reason.len == 0)
         return 0;
     answer->is_ended = true;
-    return hd_answer_set(&answer->finish, reason);
+    return hd_completion_set(&answer->finish, reason);
 }
 
-static int read_call(struct hd_answer *answer, int64_t index, hd_json_val block)
+static int read_call(struct hd_completion *answer, int64_t index, hd_json_val block)
 {
     hd_json_val input = hd_json_get(block, HD_S("input"));
     struct hd_buf args;
     int err = 0;
 
-    hd_buf_init(&args, HD_ANSWER_MAX_BYTES);
+    hd_buf_init(&args, HD_COMPLETION_MAX_BYTES);
     if (hd_json_size(input) > 0)
         err = hd_json_write_val(&args, input);
     if (!err)
-        err = hd_answer_call(answer, index, hd_text_of(block, "id"), hd_text_of(block, "name"),
-                             hd_buf_slice(&args));
+        err = hd_completion_call(answer, index, hd_text_of(block, "id"), hd_text_of(block, "name"),
+                                 hd_buf_slice(&args));
     hd_buf_fini(&args);
     return err;
 }
 
 /* A block, complete or as far as present at its start. */
-static int read_block(struct hd_answer *answer, int64_t index, hd_json_val block)
+static int read_block(struct hd_completion *answer, int64_t index, hd_json_val block)
 {
     struct hd_slice type = hd_text_of(block, "type"), signature = hd_text_of(block, "signature");
     int err = 0;
 
     if (hd_slice_eq(type, HD_S("text")))
-        return hd_answer_text(answer, hd_text_of(block, "text"));
+        return hd_completion_text(answer, hd_text_of(block, "text"));
     if (hd_slice_eq(type, HD_S("tool_use")))
         return read_call(answer, index, block);
     if (hd_slice_eq(type, HD_S("redacted_thinking"))) {
-        hd_answer_end_part(answer);
-        return hd_answer_thinking(answer, hd_text_of(block, "data"), true);
+        hd_completion_end_part(answer);
+        return hd_completion_thinking(answer, hd_text_of(block, "data"), true);
     }
     if (!hd_slice_eq(type, HD_S("thinking")))
         return 0;
-    hd_answer_end_part(answer);
-    err = hd_answer_thinking(answer, hd_text_of(block, "thinking"), false);
-    return !err && signature.len > 0 ? hd_answer_signature(answer, signature) : err;
+    hd_completion_end_part(answer);
+    err = hd_completion_thinking(answer, hd_text_of(block, "thinking"), false);
+    return !err && signature.len > 0 ? hd_completion_signature(answer, signature) : err;
 }
 
-static int read_delta(struct hd_answer *answer, int64_t index, hd_json_val delta)
+static int read_delta(struct hd_completion *answer, int64_t index, hd_json_val delta)
 {
     struct hd_slice type = hd_text_of(delta, "type"), none = {"", 0};
 
     if (hd_slice_eq(type, HD_S("text_delta")))
-        return hd_answer_text(answer, hd_text_of(delta, "text"));
+        return hd_completion_text(answer, hd_text_of(delta, "text"));
     if (hd_slice_eq(type, HD_S("thinking_delta")))
-        return hd_answer_thinking(answer, hd_text_of(delta, "thinking"), false);
+        return hd_completion_thinking(answer, hd_text_of(delta, "thinking"), false);
     if (hd_slice_eq(type, HD_S("signature_delta")))
-        return hd_answer_signature(answer, hd_text_of(delta, "signature"));
+        return hd_completion_signature(answer, hd_text_of(delta, "signature"));
     if (hd_slice_eq(type, HD_S("input_json_delta")))
-        return hd_answer_call(answer, index, none, none, hd_text_of(delta, "partial_json"));
+        return hd_completion_call(answer, index, none, none, hd_text_of(delta, "partial_json"));
     return 0;
 }
 
-static int read_start(struct hd_answer *answer, hd_json_val message)
+static int read_start(struct hd_completion *answer, hd_json_val message)
 {
     struct hd_slice model = hd_text_of(message, "model");
 
     read_usage(answer, hd_json_get(message, HD_S("usage")));
-    return model.len > 0 ? hd_answer_set(&answer->model, model) : 0;
+    return model.len > 0 ? hd_completion_set(&answer->model, model) : 0;
 }
 
-static int read_event(struct hd_answer *answer, hd_json_val root)
+static int read_event(struct hd_completion *answer, hd_json_val root)
 {
     struct hd_slice type = hd_text_of(root, "type");
     int64_t index = hd_count_of(root, "index", 0);
     int err;
 
     if (hd_slice_eq(type, HD_S("error")))
-        return hd_answer_check_error(answer, root);
+        return hd_completion_check_error(answer, root);
     if (hd_slice_eq(type, HD_S("message_start")))
         return read_start(answer, hd_json_get(root, HD_S("message")));
     if (hd_slice_eq(type, HD_S("content_block_start")))
@@ -339,16 +339,16 @@ static int read_event(struct hd_answer *answer, hd_json_val root)
     return 0;
 }
 
-static int on_event(struct hd_answer *answer, const struct hd_sse_event *event)
+static int on_event(struct hd_completion *answer, const struct hd_sse_event *event)
 {
-    return event->data.len == 0 ? 0 : hd_answer_read(answer, event->data, read_event);
+    return event->data.len == 0 ? 0 : hd_completion_read(answer, event->data, read_event);
 }
 
-static int read_message(struct hd_answer *answer, hd_json_val root)
+static int read_message(struct hd_completion *answer, hd_json_val root)
 {
     struct hd_json_iter it = hd_json_iter(hd_json_get(root, HD_S("content")));
     int64_t index = 0;
-    int err = hd_answer_check_error(answer, root);
+    int err = hd_completion_check_error(answer, root);
 
     if (!err)
         err = read_start(answer, root);
@@ -357,14 +357,14 @@ static int read_message(struct hd_answer *answer, hd_json_val root)
     if (!err)
         err = read_stop(answer, root);
     if (!err && !answer->is_ended && !answer->has_begun)
-        err = hd_answer_fail(answer, "APIResponseValidationError",
-                             "the model's server sent an answer without \"content\"");
+        err = hd_completion_fail(answer, "APIResponseValidationError",
+                                 "the model's server sent an answer without \"content\"");
     return err;
 }
 
-static int on_body(struct hd_answer *answer, struct hd_slice body)
+static int on_body(struct hd_completion *answer, struct hd_slice body)
 {
-    int err = hd_answer_read(answer, body, read_message);
+    int err = hd_completion_read(answer, body, read_message);
 
     answer->is_ended = answer->is_done = true;
     return err;

@@ -257,7 +257,7 @@ static int make_request(const struct hd_chat *chat, struct hd_chat_request *out)
 
 /* ---- responses -------------------------------------------------------- */
 
-static void read_usage(struct hd_answer *answer, hd_json_val usage)
+static void read_usage(struct hd_completion *answer, hd_json_val usage)
 {
     struct hd_usage *out = &answer->usage;
 
@@ -273,26 +273,26 @@ static void read_usage(struct hd_answer *answer, hd_json_val usage)
 }
 
 /* A call arrives whole; several may be equal. */
-static int read_call(struct hd_answer *answer, hd_json_val part, hd_json_val function)
+static int read_call(struct hd_completion *answer, hd_json_val part, hd_json_val function)
 {
     hd_json_val args = hd_json_get(function, HD_S("args"));
     struct hd_slice signature = hd_text_of(part, "thoughtSignature");
     struct hd_buf text;
     int err = 0;
 
-    hd_buf_init(&text, HD_ANSWER_MAX_BYTES);
+    hd_buf_init(&text, HD_COMPLETION_MAX_BYTES);
     if (hd_json_is_object(args))
         err = hd_json_write_val(&text, args);
     if (!err)
-        err = hd_answer_call(answer, (int64_t)answer->call_count, hd_text_of(function, "id"),
-                             hd_text_of(function, "name"), hd_buf_slice(&text));
+        err = hd_completion_call(answer, (int64_t)answer->call_count, hd_text_of(function, "id"),
+                                 hd_text_of(function, "name"), hd_buf_slice(&text));
     if (!err && signature.len > 0)
-        err = hd_answer_sign_call(answer, signature);
+        err = hd_completion_sign_call(answer, signature);
     hd_buf_fini(&text);
     return err;
 }
 
-static int read_part(struct hd_answer *answer, hd_json_val part)
+static int read_part(struct hd_completion *answer, hd_json_val part)
 {
     hd_json_val function = hd_json_get(part, HD_S("functionCall"));
     struct hd_slice text = hd_text_of(part, "text");
@@ -300,11 +300,11 @@ static int read_part(struct hd_answer *answer, hd_json_val part)
     if (hd_json_is_object(function))
         return read_call(answer, part, function);
     if (hd_json_is_true(hd_json_get(part, HD_S("thought"))))
-        return hd_answer_thinking(answer, text, false);
-    return hd_answer_text(answer, text);
+        return hd_completion_thinking(answer, text, false);
+    return hd_completion_text(answer, text);
 }
 
-static int read_finish(struct hd_answer *answer, hd_json_val candidate)
+static int read_finish(struct hd_completion *answer, hd_json_val candidate)
 {
     struct hd_slice finish = hd_text_of(candidate, "finishReason");
     struct hd_slice message = hd_text_of(candidate, "finishMessage");
@@ -312,35 +312,35 @@ static int read_finish(struct hd_answer *answer, hd_json_val candidate)
     if (finish.len == 0)
         return 0;
     if (hd_slice_eq(finish, HD_S("MALFORMED_FUNCTION_CALL")))
-        return hd_answer_fail(
+        return hd_completion_fail(
             answer, "APIError", "the model made a call that its provider cannot read%s%.*s",
             message.len ? ": " : "", (int)(message.len < 1000 ? message.len : 1000), message.ptr);
     answer->is_ended = true;
-    return hd_answer_set(&answer->finish, finish);
+    return hd_completion_set(&answer->finish, finish);
 }
 
-static int read_blocked(struct hd_answer *answer, hd_json_val root)
+static int read_blocked(struct hd_completion *answer, hd_json_val root)
 {
     hd_json_val feedback = hd_json_get(root, HD_S("promptFeedback"));
     struct hd_slice reason = hd_text_of(feedback, "blockReason");
 
     if (reason.len == 0)
         return 0;
-    return hd_answer_fail(answer, "ContentFilterError",
-                          "google has filtered the conversation (%.*s)",
-                          (int)(reason.len < 100 ? reason.len : 100), reason.ptr);
+    return hd_completion_fail(answer, "ContentFilterError",
+                              "google has filtered the conversation (%.*s)",
+                              (int)(reason.len < 100 ? reason.len : 100), reason.ptr);
 }
 
-static int read_answer(struct hd_answer *answer, hd_json_val root)
+static int read_answer(struct hd_completion *answer, hd_json_val root)
 {
     struct hd_json_iter candidates = hd_json_iter(hd_json_get(root, HD_S("candidates")));
     struct hd_slice model = hd_text_of(root, "modelVersion");
-    int err = hd_answer_check_error(answer, root);
+    int err = hd_completion_check_error(answer, root);
 
     if (!err)
         err = read_blocked(answer, root);
     if (!err && model.len > 0)
-        err = hd_answer_set(&answer->model, model);
+        err = hd_completion_set(&answer->model, model);
     read_usage(answer, hd_json_get(root, HD_S("usageMetadata")));
     if (!err && hd_json_next(&candidates)) {
         hd_json_val content = hd_json_get(candidates.val, HD_S("content"));
@@ -355,18 +355,18 @@ static int read_answer(struct hd_answer *answer, hd_json_val root)
     return err;
 }
 
-static int on_event(struct hd_answer *answer, const struct hd_sse_event *event)
+static int on_event(struct hd_completion *answer, const struct hd_sse_event *event)
 {
-    return event->data.len == 0 ? 0 : hd_answer_read(answer, event->data, read_answer);
+    return event->data.len == 0 ? 0 : hd_completion_read(answer, event->data, read_answer);
 }
 
-static int on_body(struct hd_answer *answer, struct hd_slice body)
+static int on_body(struct hd_completion *answer, struct hd_slice body)
 {
-    int err = hd_answer_read(answer, body, read_answer);
+    int err = hd_completion_read(answer, body, read_answer);
 
     if (!err && !answer->has_begun)
-        err = hd_answer_fail(answer, "APIResponseValidationError",
-                             "the model's server sent an answer without \"candidates\"");
+        err = hd_completion_fail(answer, "APIResponseValidationError",
+                                 "the model's server sent an answer without \"candidates\"");
     answer->is_ended = answer->is_done = true;
     return err;
 }

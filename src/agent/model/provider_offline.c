@@ -32,7 +32,7 @@ int hd_offline_answer(const struct hd_val *messages, struct hd_buf *out, bool *f
         if (hd_slice_eq(hd_chat_type(hd_val_at(messages, i)), HD_S("human")))
             last = hd_val_at(messages, i);
     }
-    hd_buf_init(&said, HD_ANSWER_MAX_BYTES / 2);
+    hd_buf_init(&said, HD_COMPLETION_MAX_BYTES / 2);
     err = hd_content_text(hd_val_get(last, HD_S("content")), &said);
     if (!err && has_word(hd_buf_slice(&said), "hello")) {
         err = hd_buf_append_slice(out, HD_S(HELLO));

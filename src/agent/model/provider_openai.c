@@ -306,7 +306,7 @@ static int make_request(const struct hd_chat *chat, struct hd_chat_request *out)
 
 /* ---- responses -------------------------------------------------------- */
 
-static void read_usage(struct hd_answer *answer, hd_json_val usage)
+static void read_usage(struct hd_completion *answer, hd_json_val usage)
 {
     struct hd_usage *out = &answer->usage;
 
@@ -323,7 +323,8 @@ static void read_usage(struct hd_answer *answer, hd_json_val usage)
 }
 
 /* Arguments are a text; some servers send an object. */
-static int read_args(struct hd_answer *answer, int64_t index, hd_json_val call, hd_json_val args)
+static int read_args(struct hd_completion *answer, int64_t index, hd_json_val call,
+                     hd_json_val args)
 {
     hd_json_val function = hd_json_get(call, HD_S("function"));
     struct hd_slice id = hd_json_string(hd_json_get(call, HD_S("id")));
@@ -332,17 +333,17 @@ static int read_args(struct hd_answer *answer, int64_t index, hd_json_val call, 
     int err;
 
     if (!hd_json_is_object(args))
-        return hd_answer_call(answer, index, id, name, hd_json_string(args));
-    hd_buf_init(&text, HD_ANSWER_MAX_BYTES);
+        return hd_completion_call(answer, index, id, name, hd_json_string(args));
+    hd_buf_init(&text, HD_COMPLETION_MAX_BYTES);
     err = hd_json_write_val(&text, args);
     if (!err)
-        err = hd_answer_call(answer, index, id, name, hd_buf_slice(&text));
+        err = hd_completion_call(answer, index, id, name, hd_buf_slice(&text));
     hd_buf_fini(&text);
     return err;
 }
 
 /* `is_whole`: without streaming; calls need no index then. */
-static int read_calls(struct hd_answer *answer, hd_json_val calls, bool is_whole)
+static int read_calls(struct hd_completion *answer, hd_json_val calls, bool is_whole)
 {
     struct hd_json_iter it = hd_json_iter(calls);
     int64_t at = 0;
@@ -358,19 +359,19 @@ static int read_calls(struct hd_answer *answer, hd_json_val calls, bool is_whole
 }
 
 /* A string, or (some servers) a list of text blocks. */
-static int read_content(struct hd_answer *answer, hd_json_val content)
+static int read_content(struct hd_completion *answer, hd_json_val content)
 {
     struct hd_json_iter it = hd_json_iter(content);
     int err = 0;
 
     if (!hd_json_is_array(content))
-        return hd_answer_text(answer, hd_json_string(content));
+        return hd_completion_text(answer, hd_json_string(content));
     while (err == 0 && hd_json_next(&it))
-        err = hd_answer_text(answer, hd_json_string(hd_json_get(it.val, HD_S("text"))));
+        err = hd_completion_text(answer, hd_json_string(hd_json_get(it.val, HD_S("text"))));
     return err;
 }
 
-static int read_message(struct hd_answer *answer, hd_json_val message, bool is_whole)
+static int read_message(struct hd_completion *answer, hd_json_val message, bool is_whole)
 {
     static const char *const thoughts[] = {"reasoning_content", "reasoning"};
     struct hd_slice refusal = hd_json_string(hd_json_get(message, HD_S("refusal")));
@@ -380,27 +381,27 @@ static int read_message(struct hd_answer *answer, hd_json_val message, bool is_w
         struct hd_slice text = hd_json_string(hd_json_get(message, hd_slice_cstr(thoughts[i])));
 
         if (text.len > 0) {
-            err = hd_answer_reasoning(answer, text);
+            err = hd_completion_reasoning(answer, text);
             break; /* some servers send both */
         }
     }
     if (!err)
         err = read_content(answer, hd_json_get(message, HD_S("content")));
     if (!err && refusal.len > 0)
-        err = hd_answer_text(answer, refusal);
+        err = hd_completion_text(answer, refusal);
     if (!err)
         err = read_calls(answer, hd_json_get(message, HD_S("tool_calls")), is_whole);
     return err;
 }
 
-static int read_answer(struct hd_answer *answer, hd_json_val root, bool is_whole)
+static int read_answer(struct hd_completion *answer, hd_json_val root, bool is_whole)
 {
     struct hd_json_iter it = hd_json_iter(hd_json_get(root, HD_S("choices")));
     struct hd_slice model = hd_json_string(hd_json_get(root, HD_S("model")));
-    int err = hd_answer_check_error(answer, root);
+    int err = hd_completion_check_error(answer, root);
 
     if (!err && model.len > 0)
-        err = hd_answer_set(&answer->model, model);
+        err = hd_completion_set(&answer->model, model);
     read_usage(answer, hd_json_get(root, HD_S("usage")));
     while (err == 0 && hd_json_next(&it)) {
         struct hd_slice finish = hd_json_string(hd_json_get(it.val, HD_S("finish_reason")));
@@ -411,38 +412,38 @@ static int read_answer(struct hd_answer *answer, hd_json_val root, bool is_whole
                            is_whole);
         if (!err && finish.len > 0) {
             answer->is_ended = true;
-            err = hd_answer_set(&answer->finish, finish);
+            err = hd_completion_set(&answer->finish, finish);
         }
     }
     return err;
 }
 
-static int read_piece(struct hd_answer *answer, hd_json_val root)
+static int read_piece(struct hd_completion *answer, hd_json_val root)
 {
     return read_answer(answer, root, false);
 }
 
-static int read_whole(struct hd_answer *answer, hd_json_val root)
+static int read_whole(struct hd_completion *answer, hd_json_val root)
 {
     return read_answer(answer, root, true);
 }
 
-static int on_event(struct hd_answer *answer, const struct hd_sse_event *event)
+static int on_event(struct hd_completion *answer, const struct hd_sse_event *event)
 {
     if (hd_slice_eq(event->data, HD_S("[DONE]"))) {
         answer->is_ended = answer->is_done = true;
         return 0;
     }
-    return event->data.len == 0 ? 0 : hd_answer_read(answer, event->data, read_piece);
+    return event->data.len == 0 ? 0 : hd_completion_read(answer, event->data, read_piece);
 }
 
-static int on_body(struct hd_answer *answer, struct hd_slice body)
+static int on_body(struct hd_completion *answer, struct hd_slice body)
 {
-    int err = hd_answer_read(answer, body, read_whole);
+    int err = hd_completion_read(answer, body, read_whole);
 
     if (!err && !answer->has_begun)
-        err = hd_answer_fail(answer, "APIResponseValidationError",
-                             "the model's server sent an answer without \"choices\"");
+        err = hd_completion_fail(answer, "APIResponseValidationError",
+                                 "the model's server sent an answer without \"choices\"");
     answer->is_ended = answer->is_done = true;
     return err;
 }

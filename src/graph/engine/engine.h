@@ -350,7 +350,7 @@ struct hd_engine {
     struct hd_save *spare;    /* for reuse */
     unsigned spare_count;
     size_t in_flight;
-    void *http;                         /* struct hd_http, when one was needed */
+    void *http;                         /* struct hd_client, when one was needed */
     const struct hd_outgoing *outgoing; /* where it may send to; NULL: anywhere */
     struct hd_recall *recall;
     struct hd_patience *patience; /* with a store that is away; NULL: none */
@@ -358,7 +358,7 @@ struct hd_engine {
 };
 
 /* For requests to other servers; made when it is first asked for. NULL: no memory. */
-struct hd_http *hd_engine_http(struct hd_engine *engine);
+struct hd_client *hd_engine_http(struct hd_engine *engine);
 
 /* Loads: `done` is called later, or before it returns when the store is direct. */
 typedef void (*hd_loaded_fn)(struct hd_loop *loop, int err, const char *text);
@@ -495,7 +495,7 @@ struct hd_run {
     bool is_settling; /* hd_run_stop() */
     bool is_held;     /* hd_run_hold() */
     /* What it has under way with other servers, and what is done about that when it is held. */
-    struct hd_exchange *exchanges;
+    struct hd_agent_exchange *exchanges;
     void (*on_hold)(struct hd_run *run);
     int64_t piece_count;  /* of messages that models have sent */
     struct hd_val *tools; /* list: the names of tools at work; NULL: none yet */

@@ -779,14 +779,14 @@ static void on_close(uv_handle_t *handle)
     hd_free(engine);
 }
 
-struct hd_http *hd_engine_http(struct hd_engine *engine)
+struct hd_client *hd_engine_http(struct hd_engine *engine)
 {
-    struct hd_http *http = engine->http;
+    struct hd_client *http = engine->http;
 
-    if (!http && hd_http_create(engine->uv, &http))
+    if (!http && hd_client_create(engine->uv, &http))
         return NULL;
     engine->http = http;
-    hd_http_set_outgoing(http, engine->outgoing);
+    hd_client_set_outgoing(http, engine->outgoing);
     return http;
 }
 
@@ -804,7 +804,7 @@ void hd_engine_destroy(struct hd_engine *engine)
 {
     if (!engine)
         return;
-    hd_http_destroy(engine->http);
+    hd_client_destroy(engine->http);
     uv_close((uv_handle_t *)&engine->async, on_close);
     uv_close((uv_handle_t *)&engine->sender, on_close);
 }

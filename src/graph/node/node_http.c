@@ -119,7 +119,7 @@ static int read_node(struct hd_decl *decl, const struct hd_at *at, struct hd_nod
 
 static void cancel(struct hd_task *task)
 {
-    hd_http_cancel(task->work);
+    hd_client_cancel(task->work);
 }
 
 static char lower(char c)
@@ -156,7 +156,7 @@ static struct hd_val *read_header_lines(struct hd_slice text)
     return headers;
 }
 
-static struct hd_val *make_response(const struct hd_response *response)
+static struct hd_val *make_response(const struct hd_client_response *response)
 {
     struct hd_val *val = hd_val_object(), *body = NULL;
 
@@ -174,7 +174,7 @@ static int is_expected(const struct http_spec *spec, const struct hd_scope *scop
     return spec->expect ? hd_expr_holds(spec->expect, scope, out) : 0;
 }
 
-static void on_response(void *ctx, const struct hd_response *response)
+static void on_response(void *ctx, const struct hd_client_response *response)
 {
     struct hd_task *task = ctx;
     const struct http_spec *spec = task->node->spec;
@@ -184,7 +184,7 @@ static void on_response(void *ctx, const struct hd_response *response)
     int err = 0;
 
     task->work = NULL;
-    if (response->failure == HD_HTTP_REFUSED) {
+    if (response->failure == HD_CLIENT_REFUSED) {
         hd_task_fail(task, "PermissionError", "%s", HD_OUTGOING_REFUSAL);
         return;
     }
@@ -324,9 +324,9 @@ static int ask(struct hd_task *task, struct asking *asking)
     const struct http_spec *spec = task->node->spec;
     struct hd_engine *engine = task->loop->run->engine;
     struct hd_scope scope = hd_task_scope(task);
-    struct hd_request *request;
-    struct hd_http *http = hd_engine_http(engine);
-    struct hd_http_what what = {.method = spec->method.ptr, .headers = asking->headers};
+    struct hd_client_request *request;
+    struct hd_client *http = hd_engine_http(engine);
+    struct hd_client_options what = {.method = spec->method.ptr, .headers = asking->headers};
     int err = http ? 0 : HD_ENOMEM;
 
     if (!err)
@@ -343,7 +343,7 @@ static int ask(struct hd_task *task, struct asking *asking)
     /* A URL without anything of the state in it is the words of whoever wrote the graph. */
     what.is_trusted = hd_expr_literal(spec->url) != NULL;
     if (!err)
-        err = hd_http_send(http, &what, on_response, task, &request);
+        err = hd_client_send(http, &what, on_response, task, &request);
     if (!err)
         task->work = request;
     return err;
