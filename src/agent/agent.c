@@ -22,10 +22,10 @@ int hd_agents_create(struct hd_engine *engine, const struct hd_agents_options *o
 
     if (!agents)
         return HD_ENOMEM;
-    agents->engine = engine;
+    agents->base.engine = engine;
     if (options)
         agents->options = *options;
-    engine->agents = agents;
+    engine->extension = &agents->base;
     *out = agents;
     return 0;
 }
@@ -34,7 +34,7 @@ void hd_agents_destroy(struct hd_agents *agents)
 {
     if (!agents)
         return;
-    agents->engine->agents = NULL;
+    agents->base.engine->extension = NULL;
     hd_mcp_cache_destroy(agents->mcp);
     hd_free(agents);
 }

@@ -9,6 +9,7 @@
 
 #include "agent/agent_internal.h"
 #include "agent/exchange_internal.h"
+#include "agent/source.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/uuid.h"
@@ -29,30 +30,25 @@ static bool is_held(const struct hd_agent_exchange *exchange)
 }
 
 /* Delivers data that was read already; reads no more while the run is held. */
-static void on_hold(struct hd_run *run)
+void hd_agent_exchanges_hold(struct hd_agent_exchange *list, bool is_held)
 {
-    for (struct hd_agent_exchange *exchange = run->exchanges; exchange; exchange = exchange->next) {
+    for (struct hd_agent_exchange *exchange = list; exchange; exchange = exchange->next) {
         if (!exchange->is_given || !exchange->request)
             continue;
-        if (run->is_held)
+        if (is_held)
             hd_client_pause(exchange->request);
         else
             hd_client_resume(exchange->request);
     }
 }
 
-static void join_run(struct hd_agent_exchange *exchange)
+static void join_run(struct hd_agent_exchange *exchange, struct hd_agent_run *agent)
 {
-    struct hd_run *run = exchange->run;
-
-    if (!run)
-        return;
-    run->on_hold = on_hold;
-    exchange->next = run->exchanges;
-    exchange->link = &run->exchanges;
+    exchange->next = agent->exchanges;
+    exchange->link = &agent->exchanges;
     if (exchange->next)
         exchange->next->link = &exchange->next;
-    run->exchanges = exchange;
+    agent->exchanges = exchange;
 }
 
 static void leave_run(struct hd_agent_exchange *exchange)
@@ -437,11 +433,14 @@ static int start(struct hd_run *run, struct hd_task *task,
                  const struct hd_agent_exchange_options *what, struct hd_agent_exchange **out)
 {
     struct hd_agent_exchange *exchange = hd_calloc(1, sizeof(*exchange));
-    struct hd_agents *agents = run->engine->agents;
+    struct hd_agents *agents = hd_agents_of_run(run);
+    struct hd_agent_run *agent = what->is_detached ? NULL : hd_agent_run_of(run);
     int err;
 
-    if (!exchange)
+    if (!exchange || (!agent && !what->is_detached)) {
+        hd_free(exchange);
         return HD_ENOMEM;
+    }
     exchange->engine = run->engine;
     exchange->run = what->is_detached ? NULL : run;
     exchange->task = what->is_detached ? NULL : task;
@@ -456,7 +455,8 @@ static int start(struct hd_run *run, struct hd_task *task,
         drop(exchange);
         return err;
     }
-    join_run(exchange);
+    if (agent)
+        join_run(exchange, agent);
     *out = exchange;
     return 0;
 }

@@ -75,6 +75,9 @@ HD_MUST_CHECK int hd_agent_exchange_start_run(struct hd_run *run,
 /* Closes the socket before it returns. Not for detached ones. May be called from on_data. */
 void hd_agent_exchange_cancel(struct hd_agent_exchange *exchange);
 
+/* Pauses or resumes reading from the exchanges of a run. */
+void hd_agent_exchanges_hold(struct hd_agent_exchange *list, bool is_held);
+
 /* The value of a header, the last with that name, in lines as received; ptr NULL: none. */
 struct hd_slice hd_header_find(struct hd_slice headers, const char *name);
 

@@ -21,6 +21,8 @@
 #include "base/uuid.h"
 #include "graph/decl/decl.h"
 #include "graph/engine/engine.h"
+#include "graph/engine/loop.h"
+#include "graph/engine/task.h"
 
 #define TIMEOUT_MS 60000
 #define MAX_RESULT ((int64_t)256 << 10)

@@ -13,9 +13,12 @@
 #include <uv.h>
 
 #include "agent/agent_internal.h"
+#include "agent/exchange.h"
 #include "base/alloc.h"
 #include "base/log.h"
 #include "graph/engine/engine.h"
+#include "graph/engine/loop.h"
+#include "graph/engine/task.h"
 #include "secret/secret.h"
 
 #define OPEN_MS 30000
@@ -195,9 +198,14 @@ static void drop_wait(struct hd_source_wait *wait)
     uv_close((uv_handle_t *)&wait->timer, free_wait);
 }
 
-static void free_pool(void *agent)
+static void hold_pool(struct hd_run_extension *extension, bool is_held)
 {
-    struct hd_agent_run *pool = agent;
+    hd_agent_exchanges_hold(((struct hd_agent_run *)extension)->exchanges, is_held);
+}
+
+static void free_pool(struct hd_run_extension *extension)
+{
+    struct hd_agent_run *pool = (struct hd_agent_run *)extension;
 
     while (pool->waits)
         drop_wait(pool->waits);
@@ -213,7 +221,7 @@ static void free_pool(void *agent)
 
 struct hd_agent_run *hd_agent_run_of(struct hd_run *run)
 {
-    struct hd_agent_run *pool = run->agent;
+    struct hd_agent_run *pool = (struct hd_agent_run *)run->extension;
 
     if (pool)
         return pool;
@@ -221,8 +229,9 @@ struct hd_agent_run *hd_agent_run_of(struct hd_run *run)
     if (!pool)
         return NULL;
     pool->run = run;
-    run->agent = pool;
-    run->free_agent = free_pool;
+    pool->base.free = free_pool;
+    pool->base.hold = hold_pool;
+    run->extension = &pool->base;
     return pool;
 }
 
@@ -243,7 +252,7 @@ static void wake_if_ready(struct hd_source_wait *wait)
 
 void hd_source_ready(struct hd_tool_source *source, const char *problem)
 {
-    struct hd_agent_run *pool = source->run->agent;
+    struct hd_agent_run *pool = (struct hd_agent_run *)source->run->extension;
 
     if (source->is_ready)
         return;

@@ -10,18 +10,22 @@
 #include "agent/tool.h"
 #include "base/compiler.h"
 #include "base/slice.h"
+#include "graph/engine/extension.h"
 #include "value/val.h"
 
+struct hd_agent_exchange;
 struct hd_source_wait;
 struct hd_toolset_kept;
 
-/* Agent state of a run: run->agent. */
+/* Agent state of a run. */
 struct hd_agent_run {
+    struct hd_run_extension base; /* run->extension points to it */
     struct hd_run *run;
     struct hd_tool_source *sources;
     size_t source_count;
     struct hd_source_wait *waits;
-    struct hd_toolset_kept *sets; /* toolset.c's */
+    struct hd_agent_exchange *exchanges; /* in progress; exchange.c links them */
+    struct hd_toolset_kept *sets;        /* toolset.c's */
 };
 
 /* Created on first use; NULL: no memory. */

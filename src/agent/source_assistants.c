@@ -9,6 +9,10 @@
 #include "agent/tool.h"
 #include "base/alloc.h"
 #include "graph/engine/engine.h"
+#include "graph/engine/loop.h"
+#include "graph/engine/run.h"
+#include "graph/engine/save.h"
+#include "graph/engine/task.h"
 
 #define MAX_ASSISTANTS 64
 
@@ -54,7 +58,7 @@ struct looking {
 
 static const struct hd_delegates *delegates_of(const struct hd_run *run)
 {
-    const struct hd_agents *agents = run->engine->agents;
+    const struct hd_agents *agents = hd_agents_of_run(run);
 
     return agents ? agents->options.delegates : NULL;
 }

@@ -6,6 +6,8 @@
 #include "base/alloc.h"
 #include "base/utf8.h"
 #include "graph/engine/engine.h"
+#include "graph/engine/loop.h"
+#include "graph/engine/task.h"
 #include "graph/node/idempotency_key.h"
 
 #define MAX_ERROR 2000 /* bytes of a response shown in an error */

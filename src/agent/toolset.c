@@ -13,7 +13,8 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/map.h"
-#include "graph/engine/engine.h"
+#include "graph/engine/loop.h"
+#include "graph/engine/task.h"
 
 struct hd_toolset_kept {
     const struct hd_node *node;

@@ -3,7 +3,7 @@
 #include <heddle.h>
 
 #include "api/state/checkpoint_target.h"
-#include "graph/engine/engine.h"
+#include "graph/engine/failure.h"
 #include "records/participants.h"
 #include "search/thread_texts.h"
 

@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "cli/cli.h"
 #include "cli/thread_ns.h"
-#include "graph/engine/engine.h"
+#include "graph/engine/failure.h"
 #include "graph/engine/ns.h"
 #include "graph/state/state.h"
 #include "heddle.h"

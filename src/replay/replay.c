@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/uuid.h"
 #include "config/config.h"
-#include "graph/engine/engine.h"
+#include "graph/engine/failure.h"
 #include "graph/state/state.h"
 #include "run/queue.h"
 #include "secret/secret.h"

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "graph/engine/engine.h"
+#include "graph/engine/run.h"
+#include "graph/engine/task.h"
 #include "records/run_user.h"
 #include "run/active_run.h"
 #include "run/delegate_internal.h"

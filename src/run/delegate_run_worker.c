@@ -1,6 +1,7 @@
 /* Delegates whose graph is in workers: as launch() in delegate.c, with worker/worker_run.h. */
 #include "base/log.h"
-#include "graph/engine/engine.h"
+#include "graph/engine/events.h"
+#include "graph/engine/run.h"
 #include "run/active_run.h"
 #include "run/delegate_internal.h"
 

@@ -1,7 +1,8 @@
 #include "worker/resume_answers.h"
 
 #include "base/buf.h"
-#include "graph/engine/engine.h"
+#include "graph/engine/failure.h"
+#include "graph/engine/task.h"
 #include "graph/state/state.h"
 
 #define MAX_ASKED ((size_t)256 << 20)

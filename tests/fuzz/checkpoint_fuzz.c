@@ -12,7 +12,7 @@
 
 #include <heddle.h>
 
-#include "graph/engine/engine.h"
+#include "graph/engine/failure.h"
 #include "graph/state/state.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,4 +1,6 @@
 /* How a list of the state came to be: as if every state had been read. */
+#include "base/uuid.h"
+#include "graph/engine/writes.h"
 #include "graph/state/worker_graph.h"
 #include "tests/unit/check.h"
 #include "tests/unit/engine_world.h"

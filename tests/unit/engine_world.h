@@ -19,9 +19,10 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/uuid.h"
 #include "graph/decl/graph.h"
-#include "graph/engine/engine.h"
 #include "graph/engine/events.h"
+#include "graph/engine/failure.h"
 #include "graph/engine/run.h"
 #include "graph/state/state.h"
 #include "heddle.h"

@@ -3,6 +3,7 @@
 
 #include "agent/agent.h"
 #include "agent/exchange_internal.h"
+#include "agent/source.h"
 #include "tests/unit/engine_world.h"
 #include "tests/unit/peer.h"
 
@@ -306,7 +307,7 @@ static void waiting_for_a_try_can_be_cancelled(void **state)
     hd_agent_exchange_cancel(s->exchange);
     uv_run(&s->w.uv, UV_RUN_NOWAIT);
     assert_int_equal(s->ends, 0);
-    assert_null(s->w.run->exchanges);
+    assert_null(hd_agent_run_of(s->w.run)->exchanges);
 }
 
 static void retry_after_has_two_forms(void **state)
@@ -467,7 +468,7 @@ static void headers_have_one_line(void **state)
                                                    .header_count = 1};
 
     assert_err(hd_agent_exchange_start_run(s->w.run, &what, &s->exchange), HD_EINVAL);
-    assert_null(s->w.run->exchanges);
+    assert_null(hd_agent_run_of(s->w.run)->exchanges);
 }
 
 static void tls_says_what_it_is(void **state)
@@ -540,7 +541,7 @@ static void cancelling_closes_the_connection(void **state)
     begin(s, PIECES);
     UNTIL(&s->peer, s->peer.requests == 1);
     hd_agent_exchange_cancel(s->exchange);
-    assert_null(s->w.run->exchanges);
+    assert_null(hd_agent_run_of(s->w.run)->exchanges);
     UNTIL(&s->peer, s->peer.gone == 1);
     assert_int_equal(s->ends, 0);
 }
@@ -561,7 +562,7 @@ static void callbacks_may_cancel(void **state)
     uv_run(&s->w.uv, UV_RUN_NOWAIT);
     assert_int_equal(s->given, 0);
     assert_int_equal(s->ends, 0);
-    assert_null(s->w.run->exchanges);
+    assert_null(hd_agent_run_of(s->w.run)->exchanges);
 }
 
 static void wait_for_a_jam(struct scene *s)
@@ -631,7 +632,7 @@ static void detached_ones_outlive_the_run(void **state)
     peer_will(&s->peer, PEER_SILENCE);
     begin(s,
           (struct hd_agent_exchange_options){.is_detached = true, .timeout_ms = 2000, .tries = 5});
-    assert_null(s->w.run->exchanges);
+    assert_null(hd_agent_run_of(s->w.run)->exchanges);
     hd_run_cancel(s->w.run);
     UNTIL(&s->peer, s->w.ends == 1 && s->ends == 1);
     assert_true(s->reply.is_timeout);

@@ -4,6 +4,7 @@
  */
 #include "graph/engine/list_cache.h"
 
+#include "graph/engine/engine.h"
 #include "store/store.h"
 #include "tests/unit/engine_world.h"
 

@@ -14,8 +14,9 @@
 
 #include "base/alloc.h"
 #include "base/arena.h"
-#include "graph/engine/engine.h"
+#include "graph/engine/failure.h"
 #include "graph/engine/runtime_migrate.h"
+#include "graph/engine/writes.h"
 #include "graph/state/runtime_migrate_tuple.h"
 #include "graph/state/state.h"
 #include "graph/state/worker_graph.h"

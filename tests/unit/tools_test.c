@@ -7,6 +7,7 @@
 #include "agent/agent.h"
 #include "agent/source.h"
 #include "agent/toolset.h"
+#include "base/uuid.h"
 
 /* ---- a source --------------------------------------------------------- */
 

@@ -21,7 +21,7 @@ struct hd_mcp_cache {
 
 static struct hd_mcp_cache *cache_of(const struct hd_run *run)
 {
-    struct hd_agents *agents = run->engine->agents;
+    struct hd_agents *agents = hd_agents_of_run(run);
 
     if (!agents || agents->options.recorder)
         return NULL;

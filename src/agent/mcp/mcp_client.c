@@ -283,7 +283,7 @@ static int on_event(void *ctx, const struct hd_sse_event *event)
 
 static bool is_recorded(const struct hd_mcp_request *request)
 {
-    const struct hd_agents *agents = request->peer->run->engine->agents;
+    const struct hd_agents *agents = hd_agents_of_run(request->peer->run);
 
     return agents && agents->options.recorder;
 }

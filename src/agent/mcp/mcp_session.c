@@ -438,7 +438,7 @@ static bool has_own_credentials(const struct hd_mcp_server *server)
 /* A replay sends no requests. */
 static bool is_replayed(const struct hd_mcp_peer *peer)
 {
-    const struct hd_agents *agents = peer->run->engine->agents;
+    const struct hd_agents *agents = hd_agents_of_run(peer->run);
 
     return agents && agents->options.recorder && agents->options.recorder->answer;
 }

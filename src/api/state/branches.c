@@ -10,7 +10,6 @@
 #include "api/state/branch_tree.h"
 #include "api/state/checkpoint_target.h"
 #include "base/clock.h"
-#include "graph/engine/engine.h"
 #include "graph/state/state.h"
 #include "records/thread_heads.h"
 #include "run/prune.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "graph/engine/engine.h"
+#include "graph/engine/failure.h"
 #include "graph/engine/run.h"
 #include "graph/state/state.h"
 

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/uuid.h"
 #include "config/config.h"
-#include "graph/engine/engine.h"
+#include "graph/engine/failure.h"
 #include "graph/engine/ns.h"
 #include "records/thread_heads.h"
 #include "run/admit.h"

@@ -2,7 +2,7 @@
 #include "api/api.h"
 #include "api/state/checkpoint_target.h"
 #include "api/state/state_view.h"
-#include "graph/engine/engine.h"
+#include "graph/engine/failure.h"
 
 struct history {
     struct hd_call *call;

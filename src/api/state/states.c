@@ -5,7 +5,7 @@
 #include "api/state/supersteps.h"
 #include "base/log.h"
 #include "events/event_log.h"
-#include "graph/engine/engine.h"
+#include "graph/engine/failure.h"
 #include "records/stream_modes.h"
 
 /* ---- looking ---------------------------------------------------------- */

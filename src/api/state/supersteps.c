@@ -1,7 +1,7 @@
 #include "api/state/supersteps.h"
 
 #include "base/clock.h"
-#include "graph/engine/engine.h"
+#include "graph/engine/failure.h"
 #include "records/run_command.h"
 #include "records/thread_heads.h"
 #include "run/run_commit.h"

@@ -1,10 +1,18 @@
 /* The end of a superstep: writes become channel values, and versions count on. */
-#include "graph/engine/engine.h"
+#include "graph/engine/apply.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/error.h"
+#include "base/slice.h"
+#include "graph/decl/graph.h"
+#include "graph/engine/channel.h"
+#include "graph/engine/checkpoint_state.h"
+#include "graph/engine/failure.h"
+#include "graph/engine/writes.h"
+#include "value/val.h"
 
 struct applying {
     struct hd_live *live;

@@ -1,12 +1,22 @@
 /* Checkpoints as they are stored (v4), and back. */
-#include "graph/engine/engine.h"
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/buf.h"
+#include "base/compiler.h"
+#include "base/error.h"
 #include "base/json.h"
+#include "base/slice.h"
+#include "base/uuid.h"
+#include "graph/decl/graph.h"
+#include "graph/engine/channel.h"
+#include "graph/engine/checkpoint_state.h"
+#include "graph/engine/list_tracker.h"
+#include "graph/engine/save.h"
+#include "graph/engine/writes.h"
 #include "store/codec/canon.h"
+#include "value/val.h"
 
 static struct hd_slice slice(struct heddle_bytes bytes)
 {

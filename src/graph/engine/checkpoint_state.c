@@ -1,5 +1,5 @@
 /* The checkpoint that a loop works on: channels, their versions, who has seen which. */
-#include "graph/engine/engine.h"
+#include "graph/engine/checkpoint_state.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +7,12 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/error.h"
+#include "base/slice.h"
+#include "base/uuid.h"
+#include "graph/decl/graph.h"
+#include "graph/engine/channel.h"
+#include "value/val.h"
 
 #define EMPTY_STEP (-2) /* the step of a checkpoint before the first */
 

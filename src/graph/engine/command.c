@@ -1,9 +1,20 @@
 /* From what a node returns, or a command says, to writes. */
-#include "graph/engine/engine.h"
+#include "graph/engine/command.h"
 
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/slice.h"
+#include "base/uuid.h"
+#include "graph/decl/graph.h"
+#include "graph/engine/channel.h"
+#include "graph/engine/checkpoint_state.h"
+#include "graph/engine/failure.h"
+#include "graph/engine/writes.h"
+#include "graph/expr/expr.h"
+#include "value/val.h"
 
 static int branch_channel(const struct hd_graph *graph, struct hd_slice node, struct hd_writes *out,
                           struct hd_val *val)

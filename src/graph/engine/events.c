@@ -1,5 +1,12 @@
 /* Telling the owner of a run what happens. */
+#include "graph/engine/events.h"
+
+#include "base/buf.h"
+#include "base/slice.h"
 #include "graph/engine/engine.h"
+#include "graph/engine/loop.h"
+#include "graph/engine/run.h"
+#include "graph/engine/task.h"
 
 void hd_emit(struct hd_loop *loop, const struct hd_event *event)
 {

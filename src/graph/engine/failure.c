@@ -1,11 +1,16 @@
 /* Failures of tasks and runs, named as Python names its exceptions. */
-#include "graph/engine/engine.h"
+#include "graph/engine/failure.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/slice.h"
+#include "graph/engine/channel.h"
+#include "value/val.h"
 
 static char *copy(struct hd_slice s)
 {

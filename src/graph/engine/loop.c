@@ -7,14 +7,30 @@
  * hd_loop_advance() does as much as can be done without waiting; whoever ends
  * a task or a save calls it again.
  */
-#include "graph/engine/engine.h"
+#include "graph/engine/loop.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/error.h"
+#include "base/slice.h"
+#include "graph/decl/graph.h"
+#include "graph/engine/apply.h"
+#include "graph/engine/checkpoint_state.h"
+#include "graph/engine/engine.h"
+#include "graph/engine/events.h"
+#include "graph/engine/failure.h"
+#include "graph/engine/list_cache.h"
+#include "graph/engine/list_tracker.h"
 #include "graph/engine/ns.h"
+#include "graph/engine/run.h"
+#include "graph/engine/task.h"
+#include "graph/engine/task_status.h"
+#include "graph/engine/tasks.h"
+#include "graph/engine/writes.h"
 #include "store/rows.h"
+#include "value/val.h"
 
 #define MAX_TURNS 64 /* of the state machine, before other runs get their turn */
 

@@ -3,12 +3,25 @@
  * where the thread stands, with or without a command; or, asked for an older
  * checkpoint, starts a branch there.
  */
-#include "graph/engine/engine.h"
-
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/error.h"
+#include "base/slice.h"
+#include "base/uuid.h"
+#include "graph/engine/apply.h"
+#include "graph/engine/checkpoint_state.h"
+#include "graph/engine/command.h"
+#include "graph/engine/engine.h"
+#include "graph/engine/failure.h"
+#include "graph/engine/loop.h"
+#include "graph/engine/run.h"
+#include "graph/engine/task.h"
+#include "graph/engine/task_status.h"
+#include "graph/engine/tasks.h"
+#include "graph/engine/writes.h"
+#include "value/val.h"
 
 /* How the run relates to what is stored. */
 struct stand {

@@ -1,11 +1,19 @@
 /* The beginning of a loop: finds the checkpoint to go on from, and loads it. */
-#include "graph/engine/engine.h"
-
 #include <stdio.h>
 #include <string.h>
 
+#include "base/error.h"
+#include "base/slice.h"
+#include "base/uuid.h"
+#include "graph/engine/checkpoint_state.h"
+#include "graph/engine/engine.h"
+#include "graph/engine/events.h"
+#include "graph/engine/failure.h"
+#include "graph/engine/loop.h"
 #include "graph/engine/origin.h"
 #include "graph/engine/runtime_migrate.h"
+#include "graph/engine/save.h"
+#include "value/val.h"
 
 static int keep_origin(struct hd_loop *loop, const struct heddle_tuple *tuple)
 {

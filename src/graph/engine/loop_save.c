@@ -2,11 +2,23 @@
  * What a loop stores: the writes of its tasks as they end, and a checkpoint after
  * each superstep; in exit mode only the last one, when the run ends.
  */
-#include "graph/engine/engine.h"
-
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/slice.h"
+#include "base/uuid.h"
+#include "graph/decl/graph.h"
+#include "graph/engine/checkpoint_state.h"
+#include "graph/engine/engine.h"
+#include "graph/engine/loop.h"
+#include "graph/engine/run.h"
+#include "graph/engine/save.h"
+#include "graph/engine/task.h"
+#include "graph/engine/tasks.h"
+#include "graph/engine/writes.h"
+#include "value/val.h"
 
 static bool is_old_special(const struct hd_pend *pend, const void *task)
 {

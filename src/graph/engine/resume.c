@@ -3,10 +3,19 @@
  * __resume__ write), one by the id of its next question, or takes the one that
  * came for whoever asks first; subgraphs ask the graphs around for that one.
  */
-#include "graph/engine/engine.h"
-
 #include <stdio.h>
 #include <string.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/slice.h"
+#include "base/uuid.h"
+#include "graph/engine/engine.h"
+#include "graph/engine/loop.h"
+#include "graph/engine/task.h"
+#include "graph/engine/task_status.h"
+#include "graph/engine/writes.h"
+#include "value/val.h"
 
 #define HASH_LEN 32
 

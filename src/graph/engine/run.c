@@ -1,10 +1,22 @@
 /* Runs: from options to a root loop, and from its end to on_done. */
-#include "graph/engine/engine.h"
+#include "graph/engine/run.h"
 
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/slice.h"
+#include "graph/engine/checkpoint_state.h"
+#include "graph/engine/engine.h"
+#include "graph/engine/events.h"
+#include "graph/engine/failure.h"
+#include "graph/engine/loop.h"
 #include "graph/engine/ns.h"
+#include "graph/engine/task.h"
+#include "graph/engine/task_status.h"
+#include "graph/engine/tasks.h"
+#include "value/val.h"
 
 static int copy_slice(struct hd_slice *slice)
 {
@@ -210,9 +222,9 @@ static void on_end(struct hd_loop *loop)
         result.error_type = loop->failure.type;
         result.error_text = loop->failure.text ? loop->failure.text : "out of memory";
     }
-    if (run->agent)
-        run->free_agent(run->agent);
-    run->agent = NULL;
+    if (run->extension)
+        run->extension->free(run->extension);
+    run->extension = NULL;
     run->options.on_done(run->options.ctx, &result);
     hd_val_unref(output);
     hd_val_unref(next);
@@ -285,8 +297,8 @@ void hd_run_hold(struct hd_run *run, bool is_held)
     if (run->is_held == is_held)
         return;
     run->is_held = is_held;
-    if (run->on_hold)
-        run->on_hold(run);
+    if (run->extension)
+        run->extension->hold(run->extension, is_held);
 }
 
 /* Whoever tells an event is at work and goes on afterwards: it cannot be stopped there. */

@@ -4,6 +4,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "graph/engine/task.h"
+#include "graph/engine/task_status.h"
+#include "graph/engine/tasks.h"
 
 enum hd_graph_ids hd_cross_writer(const struct hd_val *metadata)
 {

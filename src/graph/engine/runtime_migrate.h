@@ -17,7 +17,10 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/slice.h"
-#include "graph/engine/engine.h"
+#include "graph/decl/graph.h"
+#include "graph/engine/checkpoint_state.h"
+#include "graph/engine/writes.h"
+#include "value/val.h"
 
 /* How who wrote the checkpoint makes ids; `metadata` is the checkpoint's. */
 enum hd_graph_ids hd_cross_writer(const struct hd_val *metadata);

@@ -8,17 +8,32 @@
  * A direct store is called on the loop. Others work on threads of the store; what
  * they finish comes back through one list and one uv_async for all runs.
  */
-#include "graph/engine/engine.h"
+#include "graph/engine/save.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/buf.h"
+#include "base/error.h"
 #include "base/json.h"
+#include "base/slice.h"
+#include "base/uuid.h"
+#include "graph/decl/graph.h"
+#include "graph/engine/channel.h"
+#include "graph/engine/checkpoint_state.h"
+#include "graph/engine/engine.h"
+#include "graph/engine/failure.h"
+#include "graph/engine/list_cache.h"
+#include "graph/engine/list_tracker.h"
+#include "graph/engine/loop.h"
 #include "graph/engine/origin.h"
 #include "graph/engine/patience.h"
+#include "graph/engine/run.h"
+#include "graph/engine/writes.h"
 #include "net/http_client.h"
 #include "store/order.h"
+#include "value/val.h"
 
 enum kind { LOAD, PUT, WRITES };
 enum { MAX_SPARE = 64, MAX_SPARE_BYTES = 1 << 14 };

@@ -2,7 +2,7 @@
  * Tasks at work: attempts, time limits, and what their end means. The kinds of
  * nodes (node_*.c) do the work and report through the functions at the bottom.
  */
-#include "graph/engine/engine.h"
+#include "graph/engine/task.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -11,7 +11,21 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/log.h"
+#include "base/slice.h"
+#include "graph/decl/graph.h"
+#include "graph/engine/channel.h"
+#include "graph/engine/checkpoint_state.h"
+#include "graph/engine/command.h"
+#include "graph/engine/engine.h"
+#include "graph/engine/events.h"
+#include "graph/engine/failure.h"
+#include "graph/engine/loop.h"
+#include "graph/engine/task_status.h"
+#include "graph/engine/writes.h"
+#include "graph/expr/expr.h"
+#include "value/val.h"
 
 /* ---- timers ----------------------------------------------------------- */
 

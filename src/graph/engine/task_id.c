@@ -5,8 +5,17 @@
 #include <xxhash.h>
 
 #include "base/alloc.h"
+#include "base/buf.h"
+#include "base/compiler.h"
+#include "base/error.h"
 #include "base/json.h"
-#include "graph/engine/engine.h"
+#include "base/slice.h"
+#include "base/uuid.h"
+#include "graph/decl/graph.h"
+#include "graph/engine/channel.h"
+#include "graph/engine/checkpoint_state.h"
+#include "graph/engine/task.h"
+#include "value/val.h"
 
 #define PULL "__pregel_pull"
 #define PUSH "__pregel_push"

@@ -2,9 +2,15 @@
  * What the writes of a checkpoint say about its tasks: a task is finished when it
  * has a write that is its output; what it asked waits for an answer until then.
  */
-#include "graph/engine/engine.h"
+#include "graph/engine/task_status.h"
 
 #include <string.h>
+
+#include "base/slice.h"
+#include "base/uuid.h"
+#include "graph/decl/graph.h"
+#include "graph/engine/writes.h"
+#include "value/val.h"
 
 static bool is_of(const struct hd_pend *pend, const char *task)
 {

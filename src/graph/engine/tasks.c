@@ -3,7 +3,7 @@
  * each node that a channel it has not seen at this version starts. Ids, paths and
  * namespaces are exactly LangGraph's, so that either can go on where the other was.
  */
-#include "graph/engine/engine.h"
+#include "graph/engine/tasks.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +11,18 @@
 #include <xxhash.h>
 
 #include "base/alloc.h"
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/slice.h"
+#include "base/uuid.h"
+#include "graph/decl/graph.h"
+#include "graph/engine/apply.h"
+#include "graph/engine/channel.h"
+#include "graph/engine/checkpoint_state.h"
+#include "graph/engine/failure.h"
+#include "graph/engine/task.h"
+#include "graph/engine/writes.h"
+#include "value/val.h"
 
 #define PULL "__pregel_pull"
 #define PUSH "__pregel_push"

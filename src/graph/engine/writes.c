@@ -1,9 +1,15 @@
 /* Lists of writes: what tasks make, and what is stored with a checkpoint. */
-#include "graph/engine/engine.h"
+#include "graph/engine/writes.h"
 
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/slice.h"
+#include "base/uuid.h"
+#include "graph/decl/graph.h"
+#include "value/val.h"
 
 /* By number below zero: names[-channel]. */
 static const char *const specials[] = {

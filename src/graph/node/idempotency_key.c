@@ -3,7 +3,14 @@
 #include <stdio.h>
 
 #include "base/buf.h"
+#include "base/compiler.h"
+#include "base/slice.h"
+#include "base/uuid.h"
 #include "graph/engine/engine.h"
+#include "graph/engine/loop.h"
+#include "graph/engine/run.h"
+#include "graph/engine/task.h"
+#include "value/val.h"
 
 #define MAX_TEXT ((size_t)1 << 20)
 

@@ -1,7 +1,12 @@
 /* `branch`: goes where the first route that holds says. */
+#include "base/compiler.h"
+#include "base/error.h"
 #include "graph/decl/decl.h"
+#include "graph/decl/graph.h"
 #include "graph/decl/nodes.h"
-#include "graph/engine/engine.h"
+#include "graph/engine/task.h"
+#include "graph/expr/expr.h"
+#include "value/val.h"
 
 struct branch_members {
     struct hd_at routes;

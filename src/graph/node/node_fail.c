@@ -1,7 +1,14 @@
 /* `fail`: fails, always or the first few times. */
+#include "base/buf.h"
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/slice.h"
 #include "graph/decl/decl.h"
+#include "graph/decl/graph.h"
 #include "graph/decl/nodes.h"
-#include "graph/engine/engine.h"
+#include "graph/engine/task.h"
+#include "graph/expr/expr.h"
+#include "value/val.h"
 
 #define MAX_TIMES 1000000
 

@@ -1,7 +1,14 @@
 /* `fanout`: one send for each element of a list. */
+#include "base/error.h"
+#include "base/slice.h"
 #include "graph/decl/decl.h"
+#include "graph/decl/graph.h"
 #include "graph/decl/nodes.h"
-#include "graph/engine/engine.h"
+#include "graph/engine/command.h"
+#include "graph/engine/task.h"
+#include "graph/engine/writes.h"
+#include "graph/expr/expr.h"
+#include "value/val.h"
 
 static int read_node(struct hd_decl *decl, const struct hd_at *at, struct hd_node *node)
 {

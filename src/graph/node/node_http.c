@@ -3,13 +3,22 @@
 #include <strings.h>
 
 #include "base/alloc.h"
+#include "base/buf.h"
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/slice.h"
 #include "graph/decl/decl.h"
+#include "graph/decl/graph.h"
 #include "graph/decl/nodes.h"
 #include "graph/engine/engine.h"
+#include "graph/engine/loop.h"
+#include "graph/engine/task.h"
+#include "graph/expr/expr.h"
 #include "graph/node/idempotency_key.h"
 #include "net/http_client.h"
 #include "net/outgoing.h"
 #include "secret/secret.h"
+#include "value/val.h"
 
 #define MAX_HEADERS 64
 

@@ -1,7 +1,12 @@
 /* `interrupt`: asks, waits, and goes on with the answers. */
+#include "base/compiler.h"
+#include "base/error.h"
 #include "graph/decl/decl.h"
+#include "graph/decl/graph.h"
 #include "graph/decl/nodes.h"
-#include "graph/engine/engine.h"
+#include "graph/engine/task.h"
+#include "graph/expr/expr.h"
+#include "value/val.h"
 
 #define MAX_QUESTIONS 100
 

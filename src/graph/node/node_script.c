@@ -3,9 +3,17 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/buf.h"
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/slice.h"
+#include "base/uuid.h"
 #include "graph/decl/decl.h"
+#include "graph/decl/graph.h"
 #include "graph/decl/nodes.h"
-#include "graph/engine/engine.h"
+#include "graph/engine/task.h"
+#include "graph/expr/expr.h"
+#include "value/val.h"
 
 #define MAX_REPLIES 1000
 #define MAX_TIMES 1000000

@@ -1,7 +1,12 @@
 /* `set`: returns an update or none, and may say where to go next. */
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/slice.h"
 #include "graph/decl/decl.h"
+#include "graph/decl/graph.h"
 #include "graph/decl/nodes.h"
-#include "graph/engine/engine.h"
+#include "graph/engine/task.h"
+#include "graph/expr/expr.h"
 
 struct set_spec {
     const struct hd_expr *update; /* NULL: none */

@@ -1,10 +1,22 @@
 /* `subgraph`: runs a graph as a node. What it shares with it is checked in decl_check.c. */
 #include <string.h>
 
+#include "base/buf.h"
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/slice.h"
 #include "graph/decl/decl.h"
+#include "graph/decl/graph.h"
 #include "graph/decl/nodes.h"
 #include "graph/decl/subgraph.h"
-#include "graph/engine/engine.h"
+#include "graph/engine/events.h"
+#include "graph/engine/failure.h"
+#include "graph/engine/loop.h"
+#include "graph/engine/task.h"
+#include "graph/engine/task_status.h"
+#include "graph/engine/writes.h"
+#include "graph/expr/expr.h"
+#include "value/val.h"
 
 static int read_memory(struct hd_decl *decl, const struct hd_at *at, const struct hd_field *field,
                        void *out)

@@ -3,11 +3,13 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/error.h"
 #include "base/json.h"
 #include "graph/engine/ns.h"
 #include "graph/state/runtime_migrate_tuple.h"
 #include "graph/state/state_internal.h"
 #include "graph/state/worker_graph.h"
+#include "heddle.h"
 
 #define MAX_VALUE ((size_t)256 << 20)
 

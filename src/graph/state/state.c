@@ -7,12 +7,17 @@
 
 #include "base/alloc.h"
 #include "graph/decl/subgraph.h"
+#include "graph/engine/apply.h"
 #include "graph/engine/ns.h"
 #include "graph/engine/runtime_migrate.h"
+#include "graph/engine/save.h"
+#include "graph/engine/task.h"
+#include "graph/engine/task_status.h"
 #include "graph/state/state_internal.h"
 #include "graph/state/worker_graph.h"
 #include "graph/state/worker_graph_internal.h"
 #include "store/allowance.h"
+#include "value/val.h"
 
 static struct heddle_bytes bytes(struct hd_slice s)
 {

@@ -2,8 +2,17 @@
 #ifndef HD_GRAPH_STATE_STATE_INTERNAL_H
 #define HD_GRAPH_STATE_STATE_INTERNAL_H
 
-#include "graph/engine/engine.h"
+#include "base/buf.h"
+#include "base/compiler.h"
+#include "base/slice.h"
+#include "base/uuid.h"
+#include "graph/decl/graph.h"
+#include "graph/engine/checkpoint_state.h"
+#include "graph/engine/failure.h"
+#include "graph/engine/tasks.h"
+#include "graph/engine/writes.h"
 #include "graph/state/state.h"
+#include "value/val.h"
 
 /* A checkpoint as it was found. */
 struct hd_found {

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "graph/engine/ns.h"
 #include "graph/state/state_internal.h"
+#include "heddle.h"
 #include "store/codec/canon.h"
 
 /* ---- values ----------------------------------------------------------- */

@@ -6,7 +6,12 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "graph/engine/apply.h"
+#include "graph/engine/command.h"
+#include "graph/engine/save.h"
+#include "graph/engine/task.h"
 #include "graph/state/state_internal.h"
+#include "store/list_append.h"
 #include "store/order.h"
 
 /* One superstep on its way into the store. */

@@ -7,6 +7,13 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "graph/engine/checkpoint_state.h"
+#include "graph/engine/engine.h"
+#include "graph/engine/loop.h"
+#include "graph/engine/task.h"
+#include "graph/engine/task_status.h"
+#include "graph/engine/writes.h"
+#include "value/val.h"
 
 static const struct {
     enum hd_stream_mode mode;

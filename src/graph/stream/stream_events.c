@@ -8,6 +8,10 @@
 #include "graph/stream/stream_internal.h"
 
 #include <string.h>
+#include "base/uuid.h"
+#include "graph/engine/engine.h"
+#include "graph/engine/loop.h"
+#include "graph/engine/task.h"
 
 /* ---- who -------------------------------------------------------------- */
 

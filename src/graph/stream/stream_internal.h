@@ -2,7 +2,9 @@
 #ifndef HD_GRAPH_STREAM_STREAM_INTERNAL_H
 #define HD_GRAPH_STREAM_STREAM_INTERNAL_H
 
-#include "graph/engine/engine.h"
+#include "base/compiler.h"
+#include "graph/engine/events.h"
+#include "value/val.h"
 
 struct hd_mapping {
     const struct hd_event *event;

@@ -17,8 +17,8 @@
 #include "agent/agent_internal.h"
 #include "agent/toolset.h"
 #include "base/log.h"
-#include "graph/engine/engine.h"
 #include "graph/engine/run.h"
+#include "graph/engine/task.h"
 #include "heddle.h"
 
 #define MAX_ROUNDS 8
