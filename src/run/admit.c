@@ -655,6 +655,7 @@ static int take_order(struct attempt *t)
         return err;
     run->order = ++t->thread.run_order;
     t->thread.last_run = run->run_id;
+    hd_queue_expect_order(t->a->app->queue, t->a->principal, run->run_id, t->thread.id, run->order);
     return 0;
 }
 

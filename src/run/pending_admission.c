@@ -1,5 +1,6 @@
 #include "run/pending_admission.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -71,10 +72,42 @@ void hd_coming_leave(struct hd_comings *all, struct hd_slice principal, struct h
 
     uv_mutex_lock(&all->lock);
     link = place_of(all, principal, run_id);
-    if (*link && !(*link)->is_met)
+    if (*link && (*link)->is_met)
+        (*link)->order = 0; /* holds no later run any more */
+    else
         coming = unlink_at(all, link);
     uv_mutex_unlock(&all->lock);
     hd_free(coming);
+}
+
+void hd_coming_set_order(struct hd_comings *all, struct hd_slice principal, struct hd_slice run_id,
+                         struct hd_slice thread_id, int64_t order)
+{
+    struct hd_coming *coming;
+
+    uv_mutex_lock(&all->lock);
+    coming = *place_of(all, principal, run_id);
+    if (coming) {
+        snprintf(coming->thread_id, sizeof(coming->thread_id), "%.*s", (int)thread_id.len,
+                 thread_id.ptr);
+        coming->order = order;
+    }
+    uv_mutex_unlock(&all->lock);
+}
+
+bool hd_coming_is_before(struct hd_comings *all, struct hd_slice principal,
+                         struct hd_slice thread_id, int64_t order)
+{
+    struct hd_coming *coming;
+
+    uv_mutex_lock(&all->lock);
+    coming = all->first;
+    while (coming && !(coming->order > 0 && coming->order < order &&
+                       hd_slice_eq(hd_slice_cstr(coming->thread_id), thread_id) &&
+                       hd_slice_eq(hd_slice(coming->principal, coming->principal_len), principal)))
+        coming = coming->next;
+    uv_mutex_unlock(&all->lock);
+    return coming != NULL;
 }
 
 struct hd_coming *hd_coming_find(struct hd_comings *all, struct hd_slice principal,

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <uv.h>
 
 #include "base/compiler.h"
@@ -21,6 +22,8 @@ struct hd_coming {
     struct hd_coming *next;
     bool is_met; /* the loop has seen it */
     char run_id[HD_UUID_SIZE];
+    char thread_id[HD_UUID_SIZE];
+    int64_t order; /* that it is about to be stored with; 0: none yet */
     /* What the queue does with it as it comes. */
     struct hd_waiter *waiters;
     bool is_cancelled;
@@ -43,6 +46,17 @@ HD_MUST_CHECK int hd_coming_add(struct hd_comings *all, struct hd_slice principa
                                 struct hd_slice run_id);
 /* It was not stored; one that somebody found stored nevertheless stays. */
 void hd_coming_leave(struct hd_comings *all, struct hd_slice principal, struct hd_slice run_id);
+
+/* The thread and the order that its record is about to be stored with. For store threads. */
+void hd_coming_set_order(struct hd_comings *all, struct hd_slice principal, struct hd_slice run_id,
+                         struct hd_slice thread_id, int64_t order);
+
+/*
+ * Returns whether a run of the thread with a lower order is still being admitted. An admission that
+ * retries after a conflict may count for a moment with an order that it did not get.
+ */
+bool hd_coming_is_before(struct hd_comings *all, struct hd_slice principal,
+                         struct hd_slice thread_id, int64_t order);
 
 /* NULL: it is not on its way. It stays until it is taken. */
 struct hd_coming *hd_coming_find(struct hd_comings *all, struct hd_slice principal,

@@ -20,6 +20,7 @@
 #define MAX_TICKET ((size_t)512 << 20)
 #define RETRY_US 100000      /* until the end of a run is stored again; doubles */
 #define MAX_RETRY_US 5000000 /* up to this */
+#define HELD_US 5000         /* until a run held by a pending admission is checked again */
 
 static void on_tick(uv_timer_t *timer);
 static void meet(struct hd_ticket *ticket, struct hd_coming *coming);
@@ -170,14 +171,19 @@ bool hd_queue_is_waiting(struct hd_queue *queue, struct hd_slice principal, stru
                   : hd_coming_find(&queue->comings, principal, run_id) != NULL;
 }
 
-/* Whether a run comes before another: it has begun in an earlier process, or was taken in first. */
-static bool comes_before(const struct hd_run_rec *run, const struct hd_run_rec *other)
+/*
+ * Returns whether a run precedes another of its thread: a run of an earlier process, first of all
+ * one with stored checkpoints, since its next step builds on them; otherwise by order.
+ */
+static bool comes_before(const struct hd_ticket *ticket, const struct hd_ticket *other)
 {
-    bool has_begun = run->status == HD_RUN_STATE_RUNNING;
+    bool has_begun = ticket->rec.status == HD_RUN_STATE_RUNNING;
 
-    if (has_begun != (other->status == HD_RUN_STATE_RUNNING))
+    if (has_begun != (other->rec.status == HD_RUN_STATE_RUNNING))
         return has_begun;
-    return run->order < other->order;
+    if (ticket->is_continued != other->is_continued)
+        return ticket->is_continued;
+    return ticket->rec.order < other->rec.order;
 }
 
 /* In the order of the thread; the running run stays first. */
@@ -187,13 +193,24 @@ static void insert(struct hd_turn *turn, struct hd_ticket *ticket)
 
     if (turn->is_busy && *link)
         link = &(*link)->next;
-    while (*link && !comes_before(&ticket->rec, &(*link)->rec))
+    while (*link && !comes_before(ticket, *link))
         link = &(*link)->next;
     ticket->next = *link;
     *link = ticket;
 }
 
-/* The first that is due, or NULL; then *next is the time at which one is, unless there is none. */
+/*
+ * Returns whether an earlier run of the thread is still being admitted: two store threads report to
+ * the loop in any order. A run that was stored as running has no earlier one.
+ */
+static bool is_held(const struct hd_ticket *ticket)
+{
+    return ticket->rec.status == HD_RUN_STATE_PENDING &&
+           hd_coming_is_before(&ticket->turn->queue->comings, ticket->rec.principal,
+                               ticket->rec.thread_id, ticket->rec.order);
+}
+
+/* The first run that is due; NULL: none, and *next is when to check again (INT64_MAX: never). */
 static struct hd_ticket *find_due(const struct hd_turn *turn, int64_t *next)
 {
     int64_t now = hd_clock_now_us();
@@ -204,8 +221,12 @@ static struct hd_ticket *find_due(const struct hd_turn *turn, int64_t *next)
 
         if (ticket->stop != HD_STOP_NONE)
             continue;
-        if (due <= now)
+        if (due <= now && !is_held(ticket))
             return ticket;
+        if (due <= now) {
+            *next = now + HELD_US;
+            return NULL; /* the runs behind it are held too */
+        }
         *next = due < *next ? due : *next;
     }
     return NULL;
@@ -432,6 +453,8 @@ static void go_on(struct hd_queue *queue)
         ticket = turn->is_busy ? NULL : find_due(turn, &next);
         if (ticket)
             start(turn, ticket);
+        else
+            line_up(turn);
     }
 }
 
@@ -522,8 +545,9 @@ static void on_tick(uv_timer_t *timer)
 
 /* ---- in and out ------------------------------------------------------- */
 
-int hd_queue_add(struct hd_queue *queue, const struct hd_run_rec *run, int64_t event_seq,
-                 bool is_streamed)
+/* `is_continued`: an earlier process has stored checkpoints of the run. */
+static int queue_add(struct hd_queue *queue, const struct hd_run_rec *run, int64_t event_seq,
+                     bool is_streamed, bool is_continued)
 {
     struct hd_coming *coming = hd_coming_take(&queue->comings, run->principal, run->run_id);
     struct hd_turn *turn = get_turn(queue, run->principal, run->thread_id);
@@ -551,6 +575,7 @@ int hd_queue_add(struct hd_queue *queue, const struct hd_run_rec *run, int64_t e
     ticket->turn = turn;
     ticket->event_seq = event_seq;
     ticket->is_streamed = is_streamed;
+    ticket->is_continued = is_continued;
     queue->pending++;
     hd_run_log("run admitted", &ticket->rec, ticket->rec.status);
     insert(turn, ticket);
@@ -559,6 +584,12 @@ int hd_queue_add(struct hd_queue *queue, const struct hd_run_rec *run, int64_t e
     set_timer(queue, 0); /* it also watches the running runs */
     meet(ticket, coming);
     return 0;
+}
+
+int hd_queue_add(struct hd_queue *queue, const struct hd_run_rec *run, int64_t event_seq,
+                 bool is_streamed)
+{
+    return queue_add(queue, run, event_seq, is_streamed, false);
 }
 
 void hd_queue_ended(struct hd_ticket *ticket)
@@ -612,6 +643,12 @@ bool hd_queue_wait(struct hd_queue *queue, struct hd_slice principal, struct hd_
 int hd_queue_expect(struct hd_queue *queue, struct hd_slice principal, struct hd_slice run_id)
 {
     return hd_coming_add(&queue->comings, principal, run_id);
+}
+
+void hd_queue_expect_order(struct hd_queue *queue, struct hd_slice principal,
+                           struct hd_slice run_id, struct hd_slice thread, int64_t order)
+{
+    hd_coming_set_order(&queue->comings, principal, run_id, thread, order);
 }
 
 void hd_queue_unexpect(struct hd_queue *queue, struct hd_slice principal, struct hd_slice run_id)
@@ -753,10 +790,17 @@ void hd_queue_drain(struct hd_queue *queue, void (*done)(void *ctx), void *ctx)
 static int on_in_flight(void *arg, const struct hd_run_rec *run, int64_t event_seq)
 {
     struct hd_queue *queue = arg;
+    struct hd_fault fault = {0};
+    bool is_continued = false;
+    int err = 0;
 
+    if (run->status == HD_RUN_STATE_RUNNING)
+        err = hd_run_has_checkpoint(queue->app->store, run, &is_continued, &fault);
+    if (err)
+        return err;
     queue->recovered++;
     hd_limits_hold(queue->app->limits, run->actor, HD_LIMIT_RUNS);
-    return hd_queue_add(queue, run, event_seq, false);
+    return queue_add(queue, run, event_seq, false, is_continued);
 }
 
 int hd_queue_recover(struct hd_queue *queue, struct hd_fault *fault)

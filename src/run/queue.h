@@ -7,7 +7,7 @@
  * a queue can be made again after a crash. A run enters the queue when its
  * record is stored and leaves it when its end is. One that is on its way here counts as in flight.
  *
- * Everything here happens on the loop, but for hd_queue_expect() and hd_queue_unexpect().
+ * Everything here happens on the loop, but for hd_queue_expect*() and hd_queue_unexpect().
  */
 #ifndef HD_RUN_QUEUE_H
 #define HD_RUN_QUEUE_H
@@ -44,6 +44,13 @@ HD_MUST_CHECK int hd_queue_recover(struct hd_queue *queue, struct hd_fault *faul
 HD_MUST_CHECK int hd_queue_expect(struct hd_queue *queue, struct hd_slice principal,
                                   struct hd_slice run_id);
 void hd_queue_unexpect(struct hd_queue *queue, struct hd_slice principal, struct hd_slice run_id);
+
+/*
+ * The order on its thread that the expected run is about to be stored with: later runs of the
+ * thread wait until it is added. For store threads.
+ */
+void hd_queue_expect_order(struct hd_queue *queue, struct hd_slice principal,
+                           struct hd_slice run_id, struct hd_slice thread, int64_t order);
 
 /*
  * Takes in a run whose record is stored. `is_streamed`: somebody reads its events,

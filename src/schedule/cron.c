@@ -304,6 +304,7 @@ static void on_fired(void *arg, const struct hd_admission *admission)
     if (!fired || keep(s, admission, fired)) {
         hd_log(HD_LOG_ERROR, "cron", "run %.*s waits for a restart: out of memory",
                (int)admission->run.run_id.len, admission->run.run_id.ptr);
+        hd_queue_unexpect(s->app->queue, admission->run.principal, admission->run.run_id);
         return;
     }
     *s->tail = fired;

@@ -1,6 +1,8 @@
 /* Runs between the moment their record is stored and the moment the queue has them. */
 #include "run/queue.h"
 
+#include <string.h>
+
 #include "base/json.h"
 #include "run/admit.h"
 #include "tests/unit/app_world.h"
@@ -166,6 +168,83 @@ static void runs_of_a_thread_keep_the_order_of_their_requests(void **state)
     hd_clock_set_for_test(0);
 }
 
+/* The store thread of the second request reports to the loop before that of the first. */
+static void a_run_waits_for_an_earlier_one_still_being_admitted(void **state)
+{
+    struct app_world *w = *state;
+    struct hd_admission first = admit(w, REQUEST);
+    struct hd_admission second = admit_on(w, first.run.thread_id, REQUEST);
+    struct told told[2] = {{.count = 0}};
+
+    assert_int_equal(first.run.status, HD_RUN_STATE_RUNNING);
+    assert_true(wait_for(w, &first.run, &told[0]));
+    assert_true(wait_for(w, &second.run, &told[1]));
+    told_count = 0;
+    assert_err(hd_queue_add(w->app.queue, &second.run, second.event_seq, false), 0);
+    assert_true(hd_queue_is_waiting(w->app.queue, second.run.principal, second.run.thread_id,
+                                    second.run.run_id));
+    assert_int_equal(hd_queue_counts(w->app.queue).running, 0);
+    assert_err(hd_queue_add(w->app.queue, &first.run, first.event_seq, false), 0);
+    run_until_told(w, &told[0]);
+    run_until_told(w, &told[1]);
+    assert_int_equal(told[0].place, 1);
+    assert_string_equal(told[0].values, "{\"log\":[\"a\"]}");
+    assert_string_equal(told[1].values, "{\"log\":[\"a\",\"a\"]}");
+}
+
+/* The earlier admission fails after the later run is in the queue. */
+static void a_failed_admission_releases_the_runs_behind_it(void **state)
+{
+    struct app_world *w = *state;
+    struct hd_admission first = admit(w, REQUEST);
+    struct hd_admission second = admit_on(w, first.run.thread_id, REQUEST);
+    struct told told = {.count = 0};
+
+    assert_true(wait_for(w, &second.run, &told));
+    assert_err(hd_queue_add(w->app.queue, &second.run, second.event_seq, false), 0);
+    assert_int_equal(hd_queue_counts(w->app.queue).running, 0);
+    hd_queue_unexpect(w->app.queue, first.run.principal, first.run.run_id);
+    run_until_told(w, &told);
+    assert_int_equal(told.status, HD_RUN_STATE_SUCCESS);
+}
+
+static void put_checkpoint_of(struct app_world *w, const struct hd_run_rec *run)
+{
+    char metadata[128], ns[80];
+    struct heddle_checkpoint checkpoint = {
+        .thread = {.id = {run->thread_id.ptr, run->thread_id.len}},
+        .id = {"1", 1},
+        .checkpoint = {"{\"v\":4}", 7},
+        .new_versions = {"{}", 2}};
+
+    snprintf(metadata, sizeof(metadata), "{\"run_id\":\"%.*s\"}", (int)run->run_id.len,
+             run->run_id.ptr);
+    snprintf(ns, sizeof(ns), "assistant:%s", w->graph.assistant_id);
+    checkpoint.metadata = (struct heddle_bytes){metadata, strlen(metadata)};
+    checkpoint.ns = (struct heddle_bytes){ns, strlen(ns)};
+    assert_err(heddle_put(w->app.store, &checkpoint, NULL), 0);
+}
+
+/* A process that ended has left two running runs of a thread: one has stored its progress. */
+static void a_run_with_checkpoints_is_recovered_before_one_without(void **state)
+{
+    struct app_world *w = *state;
+    struct hd_admission first = admit(w, REQUEST);
+    struct hd_admission second = admit_on(w, first.run.thread_id, REQUEST);
+    struct told told[2] = {{.count = 0}};
+
+    assert_err(hd_run_mark_running(w->app.store, &second.run, &w->fault), 0);
+    put_checkpoint_of(w, &second.run);
+    assert_true(wait_for(w, &first.run, &told[0]));
+    assert_true(wait_for(w, &second.run, &told[1]));
+    told_count = 0;
+    assert_err(hd_queue_recover(w->app.queue, &w->fault), 0);
+    run_until_told(w, &told[0]);
+    run_until_told(w, &told[1]);
+    assert_int_equal(told[1].place, 1);
+    assert_int_equal(told[0].place, 2);
+}
+
 /* One that is not due lets the others pass. */
 static void a_delayed_run_holds_up_no_other(void **state)
 {
@@ -238,6 +317,9 @@ int main(void)
         CASE(what_is_stored_is_in_flight),
         CASE(many_come_in_any_order),
         CASE(runs_of_a_thread_keep_the_order_of_their_requests),
+        CASE(a_run_waits_for_an_earlier_one_still_being_admitted),
+        CASE(a_failed_admission_releases_the_runs_behind_it),
+        CASE(a_run_with_checkpoints_is_recovered_before_one_without),
         CASE(a_delayed_run_holds_up_no_other),
         CASE(it_can_be_cancelled_before_it_comes),
         CASE(what_was_refused_never_comes),
