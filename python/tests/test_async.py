@@ -262,7 +262,7 @@ async def test_closing_waits(url: str) -> None:
         await saver.aget_tuple(config())
 
 
-async def test_sync_close_while_calls_are_on_their_way(url: str) -> None:
+async def test_sync_close_with_pending_calls(url: str) -> None:
     saver = HeddleSaver(url)
     tasks = [asyncio.create_task(aput(saver, config(f"t{n}"), {"a": n})) for n in range(50)]
     await asyncio.sleep(0)

@@ -85,7 +85,7 @@ def chat(request: pytest.FixtureRequest, database: str) -> Chat:
     return Chat(database, JsonPlusSerializer() if request.param == "msgpack" else None)
 
 
-def test_a_conversation_costs_what_was_said(chat: Chat) -> None:
+def test_storage_grows_with_the_messages(chat: Chat) -> None:
     long = int(os.environ.get("HEDDLE_TEST_TURNS", "500"))
 
     with chat.open():

@@ -241,7 +241,7 @@ async def test_events(served: Callable[..., Any]) -> None:
     assert ended.output["messages"][-1]["content"] == "The result is 3."
 
 
-async def test_nobody_listens(served: Callable[..., Any]) -> None:
+async def test_output_without_a_subscriber(served: Callable[..., Any]) -> None:
     there = await served()
     ended = await there.run("sends", input={"words": ["a"]}, modes=[])
     assert ended.pieces == [] and ended.output["total"] == 3
@@ -373,7 +373,7 @@ async def test_ready(served: Callable[..., Any]) -> None:
     assert there.server.hello["runtime"] == "python"
 
 
-async def test_what_cannot_be_loaded(served: Callable[..., Any], write: Callable[..., Any]) -> None:
+async def test_failures_to_load(served: Callable[..., Any], write: Callable[..., Any]) -> None:
     good = (PROJECT / "slow.py").read_text()
     files = {
         "good.py": good,

@@ -71,7 +71,7 @@ def test_ways_to_name_a_file(spelling: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["odd ?a=b%20.db", "ünïcode#.db", "a:b.db", "sqlite"])
-def test_paths_have_no_meaning_in_them(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paths_have_no_special_characters(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     HeddleSaver(tmp_path / name).close()
     assert (tmp_path / name).exists()
     if ":" not in name:
@@ -81,7 +81,7 @@ def test_paths_have_no_meaning_in_them(name: str, tmp_path: Path, monkeypatch: p
         assert (tmp_path / name).exists()
 
 
-def test_memory_as_the_stock_savers_spell_it() -> None:
+def test_memory_url_of_the_stock_savers() -> None:
     with HeddleSaver.from_conn_string(":memory:") as saver:
         put(saver, config(), {"a": 1})
         assert saver.get(config()) is not None
@@ -115,7 +115,7 @@ def test_an_absent_server_is_an_error() -> None:
     assert raised.value.name in ("EUNAVAILABLE", "EUNSUPPORTED", "EINVAL")
 
 
-def test_closed_savers_refuse(saver: HeddleSaver) -> None:
+def test_closed_savers_reject_calls(saver: HeddleSaver) -> None:
     put(saver, config(), {"a": 1})
     saver.close()
     saver.close()
@@ -143,7 +143,7 @@ def test_closing_while_a_list_is_open(saver: HeddleSaver) -> None:
         list(listed)
 
 
-def test_forgotten_savers_are_closed(tmp_path: Path) -> None:
+def test_dropped_savers_are_closed(tmp_path: Path) -> None:
     code = (
         "import heddle, gc, sys\n"
         "def use(path):\n"
@@ -219,13 +219,13 @@ def test_copies_share_the_database(saver: HeddleSaver) -> None:
 # -- put and get ---------------------------------------------------------------
 
 
-def test_nothing_is_none(saver: HeddleSaver) -> None:
+def test_absent_checkpoints_are_none(saver: HeddleSaver) -> None:
     assert saver.get_tuple(config()) is None
     assert saver.get_tuple(config(id="x")) is None
     assert list(saver.list(None)) == []
 
 
-def test_what_comes_back(saver: HeddleSaver) -> None:
+def test_values_are_read_back(saver: HeddleSaver) -> None:
     first = checkpoint({"m": [HumanMessage("a")], "n": None}, {"m": 1, "n": 1, "gone": 1})
     first["versions_seen"] = {"": {"m": 1}, "__input__": {}, "a|b:c": {"$": "1.0"}}
     first["updated_channels"] = ["m", "n"]
@@ -411,7 +411,7 @@ def test_metadata_is_exact(saver: HeddleSaver, metadata: Any) -> None:
     assert found is not None and found.metadata == metadata
 
 
-def test_metadata_as_json_would_have_it(saver: HeddleSaver) -> None:
+def test_metadata_as_json(saver: HeddleSaver) -> None:
     metadata: Any = {
         1: "int",
         None: "none",

@@ -86,7 +86,7 @@ class OwnMessage(HumanMessage):
     [Model(x=1), Data(2), Color.RED, UUID(int=1), Decimal("1.5"), date(2024, 1, 1), deque([1])],
     ids=repr,
 )
-def test_a_whole_value_it_cannot_express_is_the_fallbacks(obj: Any) -> None:
+def test_a_value_it_cannot_express_goes_to_the_fallback(obj: Any) -> None:
     assert SERDE.dumps_typed(obj) == STOCK.dumps_typed(obj)
     assert again(obj) == obj
 
@@ -118,25 +118,25 @@ def test_bytes_as_a_whole_value_are_kept_raw(obj: bytes) -> None:
     ],
     ids=lambda obj: type(obj).__name__,
 )
-def test_nested_what_it_cannot_express_is_foreign(obj: Any) -> None:
+def test_a_nested_value_it_cannot_express_is_foreign(obj: Any) -> None:
     record = text([obj])[0]
     assert record["$"] == "foreign" and record["type"] == "msgpack"
     # Exactly the output of the fallback.
     assert again([obj]) == [STOCK.loads_typed(STOCK.dumps_typed(obj))]
 
 
-def test_foreign_records_leave_what_is_around_them_readable() -> None:
+def test_values_around_foreign_records_stay_readable() -> None:
     state = {"messages": [HumanMessage("x")], "model": Model(x=1)}
     assert text(state)["messages"] == [{"$": "message", "type": "human", "content": "x"}]
     assert again(state) == state
 
 
-def test_what_the_fallback_wrote_is_read() -> None:
+def test_output_of_the_fallback_is_read() -> None:
     for obj in (None, {"a": [HumanMessage("x")]}, Model(x=3)):
         assert SERDE.loads_typed(STOCK.dumps_typed(obj)) == obj
 
 
-def test_what_nothing_can_express_is_an_error() -> None:
+def test_a_value_nothing_can_express_is_an_error() -> None:
     with pytest.raises(TypeError):
         SERDE.dumps_typed([lambda: None])
     with pytest.raises(TypeError):
@@ -231,7 +231,7 @@ CONTAINERS: dict[str, tuple[Any, Any]] = {
 
 @pytest.mark.parametrize("kind", CONTAINERS)
 @pytest.mark.parametrize("core", [1, 2**60, b"x", {1}, [], Decimal(1)], ids=repr)
-def test_deeper_ones_fall_back_and_come_back(kind: str, core: Any) -> None:
+def test_deeper_values_use_the_fallback_and_are_read_back(kind: str, core: Any) -> None:
     wrap, unwrap = CONTAINERS[kind]
     levels = 3 if kind == "map" else 1
     for depth in (*range(505 // levels, 516 // levels + 2), 560 // levels):
@@ -358,7 +358,7 @@ def test_messages_come_back_equal() -> None:
         assert repr(found) == repr(message)
 
 
-def test_the_short_way_gives_what_the_constructor_gives() -> None:
+def test_the_bypass_equals_the_constructor() -> None:
     for cls in {type(message) for message in MESSAGES}:
         texts = [CODEC.encode(message) for message in MESSAGES if type(message) is cls]
         short = [_parts(CODEC.decode(text)) for text in texts]
@@ -369,7 +369,7 @@ def test_the_short_way_gives_what_the_constructor_gives() -> None:
             CLASSES.set_bypass(cls, True)
 
 
-def test_the_short_way_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_bypass_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the installed versions; a release that changes messages shows up here."""
     calls = []
     for cls in (HumanMessage, AIMessage, ToolMessage, SystemMessage, ChatMessage, FunctionMessage):
@@ -397,7 +397,7 @@ def test_the_short_way_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
     ids=json.dumps,
 )
-def test_messages_of_others_are_what_the_constructor_makes_of_them(record: dict[str, Any]) -> None:
+def test_messages_of_other_runtimes_equal_the_constructors(record: dict[str, Any]) -> None:
     found = CODEC.decode(json.dumps({"$": "message", **record}).encode())
     fields = {key: value for key, value in record.items() if key != "type"}
     made = {"ai": AIMessage, "tool": ToolMessage, "human": HumanMessage}[record["type"]](**fields)
@@ -414,7 +414,7 @@ def test_messages_share_nothing() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
-def test_changed_messages_are_written_as_they_are() -> None:
+def test_changed_messages_are_written_in_their_new_state() -> None:
     message = AIMessage("a", id="i")
     message.content = [{"type": "text", "text": "b"}]
     message.tool_calls.append(CALL)  # type: ignore[arg-type]
@@ -433,7 +433,7 @@ def test_a_reordered_message_is_still_a_record() -> None:
 # -- records of other runtimes -------------------------------------------------
 
 
-def test_records_of_others_are_kept() -> None:
+def test_records_of_other_runtimes_are_kept() -> None:
     record = b'{"$":"later","v":[1.50,{"$":"later"}]}'
     found = CODEC.decode(b"[" + record + b"]")[0]
     assert found == Foreign(record) and hash(found) == hash(Foreign(record))
@@ -450,7 +450,7 @@ def test_foreign_bytes_of_javascript_are_kept() -> None:
 # -- behaviour -----------------------------------------------------------------
 
 
-def test_what_changes_while_it_is_written_is_an_error_or_fine() -> None:
+def test_a_change_during_writing_is_an_error_or_harmless() -> None:
     class Meddler:
         def __init__(self, victim: Any) -> None:
             self.victim = victim
@@ -530,11 +530,11 @@ def test_aware_datetimes() -> None:
         ("2024-01-02T03:04:05.123456", datetime(2024, 1, 2, 3, 4, 5, 123456)),
     ],
 )
-def test_datetimes_of_others(given: str, expected: datetime) -> None:
+def test_datetimes_of_other_runtimes(given: str, expected: datetime) -> None:
     assert CODEC.decode(json.dumps({"$": "datetime", "v": given}).encode()) == expected
 
 
-def test_moments_that_python_cannot_hold_are_kept() -> None:
+def test_times_that_python_cannot_represent_are_kept() -> None:
     for given in ("-000001-01-01T00:00:00Z", "2024-01-02T03:04:05.123456789Z", "0000-01-01T00:00:00"):
         record = json.dumps({"$": "datetime", "v": given}, separators=(",", ":")).encode()
         assert CODEC.decode(record) == Foreign(record)

@@ -77,7 +77,7 @@ def test_reads_this_value(vector: dict[str, Any]) -> None:
 
 
 @vectors("valid", lambda vector: vector.get("python_keeps"))
-def test_keeps_what_only_others_can_read(vector: dict[str, Any]) -> None:
+def test_keeps_records_of_other_runtimes(vector: dict[str, Any]) -> None:
     assert CODEC.encode(CODEC.decode(vector["hd1"].encode())).decode() == vector["hd1"]
 
 

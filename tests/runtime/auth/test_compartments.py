@@ -23,7 +23,7 @@ def test_each_identity_has_a_compartment(guarded, language):
     assert bob("POST", "/store/items/search", json={})["items"] == []
 
 
-def test_the_code_is_asked_as_often_as_the_cache_says(guarded):
+def test_the_cache_limits_calls_of_the_code(guarded):
     server = guarded("python", {"cache": {"cache_keys": ["Authorization"], "ttl_seconds": 3600, "max_size": 1}})
     ada, bob = server.as_user("t-ada"), server.as_user("t-bob")
     for _ in range(3):
@@ -39,7 +39,7 @@ def test_the_code_is_asked_as_often_as_the_cache_says(guarded):
     assert len(server.asked()) == 5
 
 
-def test_without_a_cache_it_is_asked_each_time(guarded):
+def test_without_a_cache_each_request_calls_the_code(guarded):
     server = guarded("python")
     ada = server.as_user("t-ada")
     for _ in range(3):
@@ -85,7 +85,7 @@ def test_heddles_own_keys_are_not_sent_to_the_code(guarded):
     assert server.asked() == []
 
 
-def test_code_that_cannot_be_loaded_lets_nobody_in(guarded):
+def test_code_that_fails_to_load_rejects_requests(guarded):
     server = guarded("python", files={"auth.py": "auth = None\nraise RuntimeError('not today')\n"})
     wait_for(lambda: "not today" in server.log.read_text(), what="the log")  # until then: 503
     for token in ("t-ada", None):
@@ -139,7 +139,7 @@ async def items(ctx, value):
 """
 
 
-def test_items_that_a_filter_leaves_out_are_not_there(guarded):
+def test_items_excluded_by_a_filter_are_not_found(guarded):
     server = guarded("python", {"compartments": "shared"}, files={"auth.py": STORE})
 
     def ask(who, method, path, status=200, **options):
@@ -185,7 +185,7 @@ graph = StateGraph(State).add_node(look).add_edge(START, "look").compile()
 """
 
 
-def test_graphs_know_their_user_and_its_secrets_which_nobody_stores(guarded):
+def test_graphs_receive_their_user_and_its_secrets_are_not_stored(guarded):
     server = guarded("python", files={"look.py": GRAPH}, graphs={"look": "./look.py:graph"})
     ada = server.as_user("t-ada")
     thread = ada.thread()
@@ -209,7 +209,7 @@ app = Starlette(routes=[Route("/me", me)])
 """
 
 
-def test_an_application_is_behind_the_same_door(guarded):
+def test_an_application_has_the_same_authentication(guarded):
     http = {"app": "./app.py:app", "enable_custom_route_auth": True}
     server = guarded("python", files={"app.py": APP}, config={"http": http})
     server.as_user("t-nobody")("GET", "/me", 401)

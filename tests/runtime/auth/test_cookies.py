@@ -18,7 +18,7 @@ async def authenticate(headers: dict) -> dict:
 """
 
 
-def test_a_line_that_all_send_is_nobodys_credential(guarded):
+def test_a_shared_header_line_is_not_a_credential(guarded):
     """Proxies send the cookies of HTTP/2 in a line each: a request with only the first of them is
     not that user's."""
     cache = {"cache_keys": ["cookie"], "ttl_seconds": 3600}
@@ -49,7 +49,7 @@ async def authenticate(headers: dict) -> dict:
 """
 
 
-def test_a_key_that_all_send_is_nobodys_credential(guarded):
+def test_a_shared_key_is_not_a_credential(guarded):
     """Applications often send one public key together with the identifying header."""
     server = guarded("python", {"cache": {"ttl_seconds": 3600}}, files={"auth.py": TOKENS})
 

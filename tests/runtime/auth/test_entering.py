@@ -3,7 +3,7 @@
 import pytest
 
 
-def test_the_code_says_who_it_is(shared, ada):
+def test_the_code_authenticates_users(shared, ada):
     thread = ada("POST", "/threads", json={"metadata": {"a": 1}})
     assert thread["metadata"] == {"a": 1, "owner": "ada"}
     assert ada("GET", f"/threads/{thread['thread_id']}")["metadata"]["owner"] == "ada"
@@ -18,18 +18,18 @@ def test_refusals_pass_with_status_text_and_headers(shared):
 
 
 @pytest.mark.parametrize("token", ["broken", "nameless"])
-def test_code_that_fails_lets_nobody_in_and_tells_nothing(shared, token):
+def test_failing_code_rejects_requests_without_details(shared, token):
     answer = shared.as_user(token).client.post("/threads", json={})
     assert answer.status_code == 500
     assert "nobody may read this" not in answer.text
 
 
-def test_some_paths_need_nobody(shared):
+def test_some_paths_need_no_user(shared):
     anybody = shared.as_user(None)
     for path in ("/ok", "/info", "/openapi.json"):
         anybody("GET", path)
 
 
-def test_the_studio_is_let_in_by_nothing_but_credentials(shared):
+def test_the_studio_needs_credentials(shared):
     answer = shared.as_user(None).client.post("/threads", json={}, headers={"x-auth-scheme": "langsmith"})
     assert answer.status_code == 401

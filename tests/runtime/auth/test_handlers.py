@@ -22,7 +22,7 @@ MANY = [f"resource{number}.create" for number in range(300)]
         ("threads", 500),
     ],
 )
-def test_what_is_not_understood_refuses(project, tmp_path, handlers, status):
+def test_malformed_handler_lists_reject_requests(project, tmp_path, handlers, status):
     table = {
         "ready": {"graphs": {}, "auth": {"handlers": handlers}},
         "ops": {"authenticate": {"answer": {"user": {"identity": "ada"}}}, "authorize": {"answer": {"allow": False}}},

@@ -76,7 +76,7 @@ def served(guarded_module, language):
     return guarded_module(language, files={name: text}, graphs={"look": f"./{name}:graph"}, config={"http": http})
 
 
-def test_a_run_asks_as_the_one_who_started_it(served):
+def test_a_run_calls_the_server_as_its_user(served):
     ada, bob = served.as_user("t-ada"), served.as_user("t-bob")
     hers, his = ada.thread(), bob.thread()
     for user, own, other in ((ada, hers, his), (bob, his, hers)):
@@ -86,7 +86,7 @@ def test_a_run_asks_as_the_one_who_started_it(served):
         assert values["said"] == "You said: inner"
 
 
-def test_a_route_asks_as_its_caller(served):
+def test_a_route_calls_the_server_as_its_caller(served):
     ada, bob = served.as_user("t-ada"), served.as_user("t-bob")
     hers, his = ada.thread(), bob.thread()
     found = ada("GET", "/mine")
@@ -94,7 +94,7 @@ def test_a_route_asks_as_its_caller(served):
     assert his in bob("GET", "/mine")
 
 
-def test_the_credential_ends_with_the_call_and_is_nowhere(served):
+def test_the_credential_ends_with_the_call_and_is_not_stored(served):
     ada = served.as_user("t-ada")
     ada("POST", "/runs/wait", json={"assistant_id": "look", "input": {}})
     assert b"heddle-run-token" not in served.database() and "heddle-run-token" not in served.log.read_text()
@@ -105,7 +105,7 @@ def test_the_credential_ends_with_the_call_and_is_nowhere(served):
 
 
 @pytest.mark.parametrize("runtime", SOURCES)
-def test_it_needs_no_credential_where_nobody_authenticates(project, runtime):
+def test_it_needs_no_credential_without_authentication(project, runtime):
     name, text = SOURCES[runtime]
     config = {
         "graphs": {"look": f"./{name}:graph", "echo": "./echo.json"},

@@ -108,7 +108,7 @@ def test_it_comes_before_credentials_are_checked(served):
     assert bob.get(f"/threads/{found.json()['thread_id']}").status_code == 200
 
 
-def test_auth_first_lets_it_see_nobody_without_credentials(auth_first):
+def test_auth_first_hides_requests_without_credentials_from_it(auth_first):
     nobody = auth_first.as_user(None).client
     refused = nobody.post("/threads/search", json={}, headers={"x-ticket": "t-ada"})
     assert refused.status_code == 401 and "x-wrapped" not in refused.headers

@@ -68,7 +68,7 @@ def things(shared):
 
 
 @pytest.mark.parametrize(("method", "path"), ROUTES, ids=lambda part: part)
-def test_a_thread_of_somebody_else_is_not_there(things, eve, method, path):
+def test_a_thread_of_another_user_is_not_found(things, eve, method, path):
     """The same error as for a nonexistent one."""
     options = body_of(method, path)
     theirs = eve.client.request(method, path.format(**things), **options)
@@ -81,7 +81,7 @@ def test_a_thread_of_somebody_else_is_not_there(things, eve, method, path):
     assert theirs.text.replace(things["t"], "ID") == nothing.text.replace(none["t"], "ID")
 
 
-def test_it_is_still_there_for_its_owner(things, ada):
+def test_its_owner_still_finds_it(things, ada):
     assert ada("GET", f"/threads/{things['t']}")["status"] == "idle"
     assert len(ada("GET", f"/threads/{things['t']}/runs")) == 1
     assert ada("GET", f"/threads/{things['t']}/state")["values"]["messages"][-1]["content"] == "You said: hi"
@@ -93,13 +93,13 @@ def test_an_id_that_is_taken_conflicts(things, bob):
     bob("POST", f"/threads/{things['t']}/copy", 409)
 
 
-def test_copies_belong_to_who_makes_them(ada):
+def test_copies_belong_to_the_copying_user(ada):
     thread = ada.thread(metadata={"a": 1})
     copy = ada("POST", f"/threads/{thread}/copy")
     assert copy["metadata"] == {"a": 1, "owner": "ada"} and copy["thread_id"] != thread
 
 
-def test_searches_find_ones_own(things, ada, bob):
+def test_searches_find_the_users_own(things, ada, bob):
     mark = new_id()
     mine, theirs = ada.thread(metadata={"mark": mark}), bob.thread(metadata={"mark": mark})
     for user, id in ((ada, mine), (bob, theirs)):
@@ -113,14 +113,14 @@ def test_searches_find_ones_own(things, ada, bob):
     assert "ada" not in {t["metadata"]["owner"] for t in found}
 
 
-def test_nobody_says_whose_a_thing_is_but_the_handler(bob):
+def test_only_the_handler_sets_the_owner(bob):
     thread = bob("POST", "/threads", json={"metadata": {"owner": "ada"}})
     assert thread["metadata"]["owner"] == "bob"
     changed = bob("PATCH", f"/threads/{thread['thread_id']}", json={"metadata": {"owner": "ada", "b": 2}})
     assert changed["metadata"] == {"owner": "bob", "b": 2}
 
 
-def test_a_handler_refuses_with_its_own_words(ada, bob):
+def test_a_handler_refuses_with_its_own_text(ada, bob):
     thread = bob.thread()
     answer = bob.client.delete(f"/threads/{thread}")
     assert (answer.status_code, answer.json()) == (403, {"detail": "you may not delete threads"})
@@ -129,7 +129,7 @@ def test_a_handler_refuses_with_its_own_words(ada, bob):
     ada("GET", f"/threads/{thread}", 404)
 
 
-def test_threads_that_are_not_seen_are_not_pruned(things, ada, eve):
+def test_hidden_threads_are_not_pruned(things, ada, eve):
     mine = eve.thread()
     assert eve("POST", "/threads/prune", json={"thread_ids": [things["t"], mine]}) == {"pruned_count": 1}
     ada("GET", f"/threads/{things['t']}")
@@ -144,7 +144,7 @@ def test_runs_are_refused_and_changed(ada):
     assert values["messages"][-1]["content"] == "You said: what the handler says"
 
 
-def test_each_run_of_a_batch_is_asked_about(ada):
+def test_each_run_of_a_batch_is_authorized(ada):
     good, bad = ({"assistant_id": "echo", "input": {"messages": text}} for text in ("changed", "forbidden"))
     ada("POST", "/runs/batch", 403, json=[good, bad])
     runs = ada("POST", "/runs/batch", json=[good, {**good, "input": {"messages": "as it is"}}])
@@ -152,7 +152,7 @@ def test_each_run_of_a_batch_is_asked_about(ada):
     assert inputs == ["what the handler says", "as it is"]
 
 
-def test_a_thread_that_a_run_makes_is_the_callers(ada, bob):
+def test_a_thread_created_by_a_run_belongs_to_the_caller(ada, bob):
     thread = new_id()
     run = {"assistant_id": "echo", "input": {"messages": "hi"}, "if_not_exists": "create", "metadata": {"k": 1}}
     ada("POST", f"/threads/{thread}/runs/wait", json=run)
@@ -160,7 +160,7 @@ def test_a_thread_that_a_run_makes_is_the_callers(ada, bob):
     bob("POST", f"/threads/{thread}/runs/wait", 404, json=run)
 
 
-def test_cancelling_many_stops_what_is_seen(ada, bob):
+def test_cancelling_many_stops_visible_runs(ada, bob):
     slow = {"assistant_id": "slow", "input": {"messages": "hi"}}
     places = [(user, user.thread()) for user in (ada, bob)]
     runs = [user("POST", f"/threads/{thread}/runs", json=slow)["run_id"] for user, thread in places]
@@ -194,7 +194,7 @@ def test_assistants(ada, bob):
     ada("DELETE", f"/assistants/{id}")
 
 
-def test_deleting_an_assistant_with_its_threads_takes_only_ones_own(ada, bob):
+def test_deleting_an_assistant_with_its_threads_deletes_only_the_users_own(ada, bob):
     id = ada("POST", "/assistants", json={"graph_id": "echo"})["assistant_id"]
     threads = []
     for user in (ada, bob):
@@ -238,7 +238,7 @@ def test_the_namespaces_of_items_are_the_handlers(ada, bob):
     assert ada("GET", "/store/items", params={"namespace": "notes", "key": "k"})["value"] == {"v": 1}
 
 
-def test_what_the_code_knows_of_a_user_is_for_graphs_and_its_secrets_for_nobody(shared, ada):
+def test_user_data_reaches_graphs_and_its_secrets_are_not_stored(shared, ada):
     thread = ada.thread()
     run = ada("POST", f"/threads/{thread}/runs", json={"assistant_id": "echo", "input": {"messages": "hi"}})
     ada("GET", f"/threads/{thread}/runs/{run['run_id']}/join")

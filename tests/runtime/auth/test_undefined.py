@@ -30,7 +30,7 @@ def ask(server, who: str, method: str, path: str, **options) -> httpx.Response:
     return httpx.request(method, server.url + path, headers={"authorization": f"Bearer {who}"}, timeout=120, **options)
 
 
-def test_what_is_undefined_shows_nothing(server):
+def test_undefined_filter_members_hide_everything(server):
     thread = ask(server, "ada", "POST", "/threads", json={}).json()["thread_id"]
     assert ask(server, "ada", "GET", f"/threads/{thread}").json()["metadata"]["team"] == "weavers"
     assert [t["thread_id"] for t in ask(server, "ada", "POST", "/threads/search", json={}).json()] == [thread]

@@ -173,14 +173,14 @@ def test_breakpoints_are_left(story):
     assert story["line 2"]["log"] == ["in", f"a:{first}", f"b:{second}"]
 
 
-def test_a_question_is_answered(story):
+def test_an_interrupt_is_answered(story):
     _, second, _ = story["runtimes"]
     assert [each["value"] for each in story["ask state"]["interrupts"]] == ["one?"]
     assert story["ask state"]["next"] == ["ask"]
     assert story["ask 2"]["log"] == ["in", f"x:{second}"]
 
 
-def test_questions_of_one_node_are_answered_one_by_one(story):
+def test_interrupts_of_one_node_are_answered_one_by_one(story):
     _, _, third = story["runtimes"]
     assert [each["value"] for each in story["twice state"]["interrupts"]] == ["one?"]
     assert [each["value"] for each in story["twice 2"]["__interrupt__"]] == ["two?"]
@@ -188,7 +188,7 @@ def test_questions_of_one_node_are_answered_one_by_one(story):
     assert story["twice 3"]["log"] == ["in", f"x:{third}", f"y:{third}"]
 
 
-def test_what_is_finished_is_not_done_again(story):
+def test_finished_tasks_are_not_repeated(story):
     first, second, _ = story["runtimes"]
     state = story["parallel state"]
     assert state["next"] == ["ask"]
@@ -210,7 +210,7 @@ def test_half_of_a_join_is_carried_over(story):
     assert log[3:] == [f"b2:{second}", f"c:{second}"]
 
 
-def test_questions_in_subgraphs_wait_for_their_runtime(story):
+def test_interrupts_in_subgraphs_wait_for_their_runtime(story):
     """Runtimes with the same id scheme (Python and C) need not."""
     first, second, third = story["runtimes"]
     if {first, second} <= {"python", "native"}:

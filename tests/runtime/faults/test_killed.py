@@ -157,7 +157,7 @@ def test_only_its_own_runs(server, tmp_path):
     assert [server.state(run.thread)["metadata"]["run_attempt"] for run, _, _ in runs] == [2, 1]
 
 
-def test_a_run_that_makes_progress_goes_on_after_any_number_of_losses(server, tmp_path):
+def test_a_run_that_makes_progress_continues_after_any_number_of_losses(server, tmp_path):
     """Losses of workers in different steps are not counted together."""
     for name in ("first", "right", "end"):
         (tmp_path / f"{name}.waits").touch()

@@ -80,7 +80,7 @@ def test_one_that_breaks_in_a_run(served, what):
     assert "worker" in fails(server)
 
 
-def test_one_that_answers_nobody(served):
+def test_one_that_answers_unknown_calls(served):
     """A response to an unknown call is ignored or ends the worker: the run is not affected."""
     server = served(ready(run=[{"do": "stray"}, DONE]))
     ended = server.wait("chat", {"messages": []})
@@ -100,7 +100,7 @@ def test_one_that_answers_nobody(served):
         [{"piece": {"mode": "messages", "ns": "a:b|c"}, "blobs": ["[null, 3]"]}, DONE],
     ],
 )
-def test_pieces_that_make_no_sense(served, steps):
+def test_invalid_chunks(served, steps):
     """The run ends in either state, and clients get JSON."""
     server = served(ready(run=steps))
     told = server.stream(
@@ -114,7 +114,7 @@ def test_pieces_that_make_no_sense(served, steps):
     "answer", [{"answer": {}}, {"answer": {"status": "perhaps"}}, {"answer": {"status": "done"}, "blobs": ["no JSON"]},
                {"answer": {"status": "failed"}}, {"answer": {"status": "failed", "error": 7}}, {"error": {"type": "Odd", "message": "why not"}}]
 )  # fmt: skip
-def test_answers_that_make_no_sense(served, answer):
+def test_invalid_responses(served, answer):
     server = served(ready(run=answer))
     ended = server.wait("chat", {"messages": []})
     assert isinstance(ended, dict | None)
@@ -145,7 +145,7 @@ def test_answers_that_make_no_sense(served, answer):
         {"op": 5},
     ],
 )
-def test_calls_that_make_no_sense(served, call):
+def test_invalid_calls(served, call):
     """The worker gets an error, the run gets its end, and nothing was stored."""
     server = served(ready(run=[{"call": call}, DONE]))
     thread = server.thread()

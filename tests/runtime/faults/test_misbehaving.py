@@ -48,7 +48,7 @@ def test_one_that_leaks(project, tmp_path):
     assert server.wait("steps", {"said": []}, configurable={"folder": str(tmp_path)})["said"]
 
 
-def test_one_that_is_stopped_from_outside_and_goes_on(project, tmp_path):
+def test_one_that_is_suspended_and_continued(project, tmp_path):
     """Shorter than the limit: the run only takes longer."""
     server = project(folder=HERE / "graphs", options=["--runtime-hang-timeout", "60"])
     [pid] = server.ready()

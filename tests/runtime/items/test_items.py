@@ -198,7 +198,7 @@ def test_the_nearest_come_first(meaning):
     assert api["items"][0]["score"] == pytest.approx(scores[0], abs=1e-6)
 
 
-def test_a_change_is_found_by_what_it_says_now(meaning):
+def test_a_changed_item_is_found_by_its_new_text(meaning):
     put = {"namespace": ["n"], "key": "k", "value": {"text": "cat"}}
     search = {"namespace_prefix": ["n"], "query": "cat"}
     call(meaning, "/store/items", put, "PUT")
@@ -214,7 +214,7 @@ def test_a_change_is_found_by_what_it_says_now(meaning):
     assert call(meaning, "/store/items/search", search)["items"][0]["score"] is None
 
 
-def test_what_has_no_vector_is_not_put(meaning):
+def test_an_item_without_a_vector_is_not_stored(meaning):
     put = {"namespace": ["x"], "key": "k", "value": {"text": "explode"}}
     with pytest.raises(urllib.error.HTTPError) as caught:
         call(meaning, "/store/items", put, "PUT")

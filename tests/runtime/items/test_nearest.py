@@ -123,7 +123,7 @@ def same(served, namespace, options):
     return found
 
 
-def test_both_ways_find_the_same(served):
+def test_both_search_methods_find_the_same(served):
     draw = random.Random(5)
     items = some_items(draw)
     gone = [draw.choice(items) for _ in range(8)]
@@ -139,7 +139,7 @@ def test_both_ways_find_the_same(served):
     assert has_column("near_with") and not has_column("near_without")
 
 
-def test_what_is_over_is_found_by_neither(served):
+def test_expired_items_are_found_by_neither(served):
     draw = random.Random(6)
     text = vector(draw)
     for server in served:
@@ -156,7 +156,7 @@ def test_what_is_over_is_found_by_neither(served):
         assert [key for _, key, _, _ in found[:30]] == [f"k{n}" for n in range(59, 0, -2)][:limit]
 
 
-def test_many_near_ones_that_the_filter_leaves_out(served):
+def test_many_near_items_excluded_by_the_filter(served):
     draw = random.Random(7)
     text = vector(draw)
     for server in served:

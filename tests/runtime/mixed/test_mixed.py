@@ -43,7 +43,7 @@ def tool_call(name: str, words: str) -> dict:
 # ---- one thread ------------------------------------------------------------------------------
 
 
-def test_each_runtime_has_a_line_of_its_own(server):
+def test_each_runtime_has_its_own_history(server):
     thread = server.thread()
     for words in ("one", "two"):
         for graph in TELLERS:
@@ -63,7 +63,7 @@ def test_each_runtime_has_a_line_of_its_own(server):
 
 
 @pytest.mark.parametrize("graph", TELLERS)
-def test_the_same_events_whoever_runs_it(server, graph):
+def test_the_same_events_in_every_runtime(server, graph):
     told = server.stream(
         graph,
         human("hello"),
@@ -160,7 +160,7 @@ def again(server, thread: str, graph: str, fork: str, text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("graph", TELLERS)
-def test_messages_are_said_again(server, graph):
+def test_messages_are_retried(server, graph):
     thread = server.thread()
     server.wait(graph, human("one"), thread)
     server.wait(graph, human("two"), thread)
@@ -183,7 +183,7 @@ def test_messages_are_said_again(server, graph):
 
 
 @pytest.mark.parametrize("caller", CALLERS)
-def test_workers_call_everybody(server, caller):
+def test_workers_call_every_runtime(server, caller):
     thread = server.thread()
     other = "script" if caller == "caller" else "python"
     told = server.stream(
@@ -202,7 +202,7 @@ def test_workers_call_everybody(server, caller):
 
 
 @pytest.mark.parametrize("caller", CALLERS)
-def test_what_cannot_be_called(server, caller):
+def test_failing_calls(server, caller):
     thread = server.thread()
     answer = server.wait(caller, human("nobody x"), thread)
     assert 'there is no assistant "nobody"' in answer["__error__"]["message"]
@@ -213,7 +213,7 @@ def test_what_cannot_be_called(server, caller):
 
 
 @pytest.mark.parametrize("caller", CALLERS)
-def test_a_question_is_not_the_callers_to_answer(server, caller):
+def test_the_caller_cannot_answer_an_interrupt(server, caller):
     """Its run ends; the called assistant still waits for the reply, in its own namespace."""
     thread = server.thread()
     answer = server.wait(caller, human("asker x"), thread)
@@ -243,7 +243,7 @@ def test_native_agents_call_workers(server, graph):
     assert len(server.state(thread, assistant_id=graph)["values"]["messages"]) == 4
 
 
-def test_a_question_of_a_worker_goes_through_the_agent(server):
+def test_an_interrupt_of_a_worker_passes_through_the_agent(server):
     thread = server.thread()
     config = {"assistants": ["asker"], "calls": [tool_call("asker", "well?")]}
     asked = server.wait("boss", human("go"), thread, config)["__interrupt__"]
@@ -285,7 +285,7 @@ def test_a_cancel_stops_what_was_called(server, graph):
     assert last(server.wait("python", human("still here"), thread)) == "python: still here"
 
 
-def test_errors_say_where_and_the_log_says_more(server):
+def test_errors_have_a_location_and_the_log_has_the_traceback(server):
     told = server.stream("wrong", human("x"))
     [error] = [data for name, data, *_ in told if name == "error"]
     assert error["error"] == "LookupError" and error["message"] == "nothing was found in graphs.py"
@@ -295,7 +295,7 @@ def test_errors_say_where_and_the_log_says_more(server):
     assert told[-1][1]["status"] == "error"
 
 
-def test_a_graph_that_cannot_be_loaded_is_there_and_says_why(server):
+def test_a_graph_that_fails_to_load_is_listed_with_the_reason(server):
     assert root(server, "broken")
     server.wait("python", human("x"))  # the worker has loaded its graphs
     told = server.stream("broken", human("x"))
@@ -317,7 +317,7 @@ def test_secrets_are_seen_and_not_kept(server):
     assert secret.encode() not in server.database()
 
 
-def test_who_comes_later_hears_the_rest(server):
+def test_a_late_subscriber_gets_the_rest(server):
     thread, gate = server.thread(), server.folder / "gate"
     run = server.ask(
         "POST",
@@ -334,7 +334,7 @@ def test_who_comes_later_hears_the_rest(server):
 # ---- lost workers ----------------------------------------------------------------------------
 
 
-def test_a_lost_worker_is_replaced_and_the_run_goes_on(server):
+def test_a_lost_worker_is_replaced_and_the_run_continues(server):
     deaths = server.folder / "deaths"
     deaths.write_text("1")
     thread = server.thread()

@@ -16,7 +16,7 @@ def processes(pids: list[int]) -> list[int]:
 
 
 @pytest.mark.parametrize("how", ["stop", "kill"])
-def test_the_next_process_goes_on(project, how):
+def test_the_next_process_continues(project, how):
     server = project(folder=PROJECT)
     thread, gate = server.thread(), server.folder / "gate"
     body = {"assistant_id": "patient", "input": {"messages": [{"role": "user", "content": str(gate)}]}}

@@ -24,7 +24,7 @@ def client(served):
         yield client
 
 
-def test_dev_says_what_could_not_be_loaded(served):
+def test_dev_reports_graphs_that_fail_to_load(served):
     said = served.said()
     assert "Native graphs:\n  + echo\n" in said
     place = served.project / "broken.py"
@@ -58,7 +58,7 @@ def test_the_document_describes_them_too(client):
     assert len(document["paths"]) == len(set(document["paths"])) > 30
 
 
-def test_answers_come_as_they_are(client):
+def test_responses_pass_unchanged(client):
     answer = client.get("/shop/headers")
     assert (answer.status_code, answer.text) == (418, "grüezi")
     assert answer.headers["content-type"] == "text/plain; charset=utf-8"
@@ -82,7 +82,7 @@ def test_it_comes_before_a_route_of_the_server(client):
     assert client.get("/openapi.json").json()["info"]["title"] == "Heddle"
 
 
-def test_what_nobody_has_is_not_found(client):
+def test_unknown_paths_are_not_found(client):
     assert client.get("/nowhere").status_code == 404
     assert client.post("/store/items/search", json={"namespace_prefix": []}).status_code == 404
 
@@ -101,7 +101,7 @@ def test_answers_are_streamed(client):
     assert len(large) == 400 * 65536 and all(large[n * 65536] == n % 256 for n in range(400))
 
 
-def test_who_leaves_stops_it(served, client):
+def test_disconnecting_stops_it(served, client):
     with httpx.stream("GET", served.url + "/shop/endless", timeout=60) as answer:
         next(answer.iter_bytes())
     wait_for(lambda: client.get("/shop/items/x").json().get("was_left"), what="the generator's end")

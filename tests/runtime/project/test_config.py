@@ -172,7 +172,7 @@ def test_expiry_is_as_configured(project):
 # ---- messages -------------------------------------------------------------------
 
 
-def test_unknown_keys_are_warned_of(project):
+def test_unknown_keys_give_a_warning(project):
     server = project(config=config(grafs={}, python_version="3.12", http={"disable_stores": True}, ui={}), files=GRAPH)
     said = server.log.read_text()
     assert 'nobody reads "grafs"; did you mean "graphs"?' in said
@@ -223,7 +223,7 @@ VARIABLES = {
 
 
 @pytest.mark.parametrize("name", VARIABLES)
-def test_variables_that_heddle_does_not_read_are_refused(name, tmp_path):
+def test_unsupported_variables_are_rejected(name, tmp_path):
     """Variables of LangGraph's own servers; in the environment and in the file that `env` names."""
     value, says = VARIABLES[name]
     given = {"graphs": {"a": "./a.py:g"}, "env": ".env"}
@@ -237,7 +237,7 @@ def test_variables_that_heddle_does_not_read_are_refused(name, tmp_path):
 
 
 @pytest.mark.parametrize("value", ["[]", "{", '{"a": 1}'])
-def test_a_langgraph_config_that_makes_no_sense_is_refused(value, tmp_path):
+def test_an_invalid_langgraph_config_is_rejected(value, tmp_path):
     done = check(tmp_path, {"graphs": {"a": "./a.py:g"}}, ["a.py"], env={"LANGGRAPH_CONFIG": value})
     assert done.returncode == 2 and "LANGGRAPH_CONFIG: " in done.stderr, done.stderr
 
@@ -267,7 +267,7 @@ def test_a_python_langgraph_below_1_0_is_named(tmp_path):
     assert done.returncode == 2 and "older than 1.0" in done.stderr and "langgraph>=1.0" in done.stderr, done.stderr
 
 
-def test_a_line_of_env_that_is_wrong_is_named(tmp_path):
+def test_an_invalid_line_of_env_is_named(tmp_path):
     (tmp_path / ".env").write_text("A=1\nwrong secret\n")
     done = check(tmp_path, {"env": ".env"})
     assert done.returncode == 2 and ".env: line 2: not NAME=value" in done.stderr and "secret" not in done.stderr

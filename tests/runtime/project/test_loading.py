@@ -65,7 +65,7 @@ def test_a_graph_that_failed_to_load_answers_with_the_load_error(project, langua
     assert "NO_SUCH_KEY" in server.wait("slow", {}, thread)["__error__"]["message"]
 
 
-def test_a_typescript_graph_takes_the_logger_of_the_sdk(project):
+def test_a_typescript_graph_gets_the_logger_of_the_sdk(project):
     server = project(config={"graphs": {"counting": "./counting.ts:graph"}}, files={"counting.ts": LOGGER})
     assert server.wait("counting", {"n": 1}) == {"n": 2}
     log = server.log.read_text()

@@ -32,7 +32,7 @@ def test_a_new_project_works(kind, source, dev, tmp_path):
     )
 
 
-def test_python_is_what_one_gets(tmp_path):
+def test_python_is_the_default(tmp_path):
     assert new("mine", cwd=tmp_path).returncode == 0
     assert {path.name for path in (tmp_path / "mine").iterdir()} == {
         "langgraph.json", "agent.py", "requirements.txt", ".env", ".gitignore", "README.md",
@@ -48,7 +48,7 @@ def test_nothing_is_written_over(tmp_path):
 
 
 @pytest.mark.parametrize("arguments", [[], ["a", "b"], ["a", "--rust"], ["a", "--python", "--native"]])
-def test_arguments_that_are_wrong_are_refused(arguments, tmp_path):
+def test_invalid_arguments_are_rejected(arguments, tmp_path):
     done = new(*arguments, cwd=tmp_path)
     assert done.returncode == 2 and "usage: heddle new" in done.stderr
     assert not any(tmp_path.iterdir())

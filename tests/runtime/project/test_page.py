@@ -75,14 +75,14 @@ def test_the_page_where_the_application_has_none(served):
 
 
 @pytest.mark.parametrize("route", ['Route("/", say)', 'Route("/{rest:path}", say)'])
-def test_what_it_says_it_has_is_its_own(served, route):
+def test_declared_routes_are_the_applications(served, route):
     server = served(starlette(f"{THERE}, {route}"))
     assert ask("get", server, "/").text == "app: GET /"
     # API paths do not belong to the page.
     assert ask("get", server, "/info").json()["name"] == "heddle"
 
 
-def test_and_what_it_does_not_say(served):
+def test_undeclared_routes_are_the_applications_too(served):
     server = served(PLAIN.replace("{HAS}", repr({"/", "/there", "/assets/mine.js"})))
     assert ask("get", server, "/").text == "app: GET /"
     assert ask("post", server, "/", json={}).text == "app: POST /"
@@ -90,7 +90,7 @@ def test_and_what_it_does_not_say(served):
     assert json.loads(ask("get", server, "/assets/other.js").text) == {"detail": "Not Found"}
 
 
-def test_the_page_where_it_answers_that_there_is_nothing(served):
+def test_the_page_where_the_application_answers_404(served):
     server = served(PLAIN.replace("{HAS}", repr({"/there"})))
     assert is_page(ask("get", server, "/"))
     assert ask("post", server, "/", json={}).status_code == 404  # as without the page

@@ -55,7 +55,7 @@ def test_calls_of_tools_are_streamed(server, language):
 
 
 @pytest.mark.parametrize("language", ["python", "js"])
-def test_they_are_not_when_another_mode_is_asked_for(server, language):
+def test_they_are_not_streamed_in_another_mode(server, language):
     events = server.stream(language, {"messages": [CALL]}, server.thread(), stream_mode=["updates"])
     assert "tools" not in {event for event, _, _ in events}
     assert any(event == "updates" for event, _, _ in events)

@@ -153,7 +153,7 @@ async def test_sync_graph_in_async_node(client):
     assert (await client.runs.wait(thread, "sync", input={"n": 3}))["n"] == 8
 
 
-async def test_blocked_loop_is_told(server, client):
+async def test_blocked_loop_is_reported(server, client):
     thread = (await client.threads.create())["thread_id"]
     run = await client.runs.create(thread, "blocking", input={"n": 1})
     wait_for(lambda: "the event loop is blocked" in server.log.read_text(), what="the watchdog")
@@ -182,7 +182,7 @@ async def test_other_assistants(client):
     assert values["told"]["n"] == 42 and values["told"]["again"] == 4
 
 
-async def test_what_cannot_be_loaded(server, client):
+async def test_failures_to_load(server, client):
     wait_for(lambda: "no_such_module" in server.log.read_text(), what="the failure in the log")
     assert "broken.py" in server.log.read_text()
     thread = (await client.threads.create())["thread_id"]

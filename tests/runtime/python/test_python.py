@@ -226,7 +226,7 @@ async def standing(client, thread) -> tuple:
     return found["status"], state["next"], len(found["interrupts"])
 
 
-async def test_status_and_questions_follow_from_a_change(client):
+async def test_status_and_interrupts_follow_from_a_change(client):
     thread = (await client.threads.create())["thread_id"]
     await client.runs.wait(thread, "questions", input={"log": ["in"]})
     assert await standing(client, thread) == ("interrupted", ["ask"], 1)
@@ -276,7 +276,7 @@ async def test_factories(client):
 
 
 @pytest.mark.parametrize("command", [{}, {"resume": None}, {"resume": None, "update": None, "goto": []}])
-async def test_command_that_says_nothing(client, command):
+async def test_empty_command(client, command):
     thread = (await client.threads.create())["thread_id"]
     asked = await client.runs.wait(thread, "questions", input={"log": ["in"]})
     again = await client.runs.wait(thread, "questions", command=command)
@@ -307,7 +307,7 @@ async def test_store(client):
     assert item["value"] == {"text": "one"}
 
 
-async def test_what_assistants_tell(client):
+async def test_descriptions_of_assistants(client):
     found = await client.assistants.search(graph_id="nested")
     assistant = found[0]["assistant_id"]
     drawn = await client.assistants.get_graph(assistant, xray=True)
