@@ -359,8 +359,7 @@ const programs: Record<string, Program> = {
         const failure = await graph
             .invoke({ log: [] }, config)
             .catch((error: Error) => [error.name, error.message]);
-        // Whether the other task's writes were saved before the failure depends on a race in
-        // LangGraph itself.
+        // A race in LangGraph decides if the other task's writes are saved before the failure.
         const { next } = await graph.getState(config);
         return { failure, next, answer: (await graph.invoke(null, config)).log.sort() };
     },

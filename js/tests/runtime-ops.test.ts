@@ -36,10 +36,10 @@ describe("ready", () => {
             pid: server.pid,
             langgraph: "1.4.18",
         });
-        const told = server.ready!.graphs as Record<string, Fields>;
-        expect(Object.entries(told).filter(([, graph]) => graph.error)).toEqual([]);
-        expect(Object.keys(told)).toEqual(Object.keys(project.graphs));
-        expect(told.chat!.structure).toEqual({
+        const loaded = server.ready!.graphs as Record<string, Fields>;
+        expect(Object.entries(loaded).filter(([, graph]) => graph.error)).toEqual([]);
+        expect(Object.keys(loaded)).toEqual(Object.keys(project.graphs));
+        expect(loaded.chat!.structure).toEqual({
             kind: "graph",
             channels: {
                 messages: "BinaryOperatorAggregate",
@@ -71,23 +71,23 @@ describe("ready", () => {
             interrupt_before: [],
             interrupt_after: [],
         });
-        expect(told.fanout!.structure).toMatchObject({ reducers: {}, initial: { results: [] } });
-        expect(told.nested!.structure).toMatchObject({
+        expect(loaded.fanout!.structure).toMatchObject({ reducers: {}, initial: { results: [] } });
+        expect(loaded.nested!.structure).toMatchObject({
             nodes: { middle: { subgraph: { nodes: { leaf: {} } } } },
         });
-        expect(told.entry!.structure).toMatchObject({
+        expect(loaded.entry!.structure).toMatchObject({
             kind: "functional",
             output_channels: "__end__",
         });
     });
 
     it("returns schemas", () => {
-        const told = server.ready!.graphs as Record<string, { schemas: Fields }>;
-        expect(told.more!.schemas).toMatchObject({
+        const loaded = server.ready!.graphs as Record<string, { schemas: Fields }>;
+        expect(loaded.more!.schemas).toMatchObject({
             input: { properties: { word: { type: "string" } } },
             config: { properties: { user: { type: "string" } } },
         });
-        expect(told.chat!.schemas).toMatchObject({
+        expect(loaded.chat!.schemas).toMatchObject({
             input: { properties: { messages: { type: "array" } } },
             config: null,
         });
@@ -433,35 +433,38 @@ describe("a project", () => {
             },
             auth: { path: "./good.ts:graph" },
         });
-        const told = stub.ready!.graphs as Record<string, { error?: Fields; structure?: unknown }>;
-        expect(told.good!.error).toBe(undefined);
-        expect(told.good!.structure).not.toBe(null);
-        expect(told.syntax!.error).toMatchObject({ file: join(directory, "syntax.ts"), line: 3 });
-        expect(told.throws!.error).toMatchObject({
+        const loaded = stub.ready!.graphs as Record<
+            string,
+            { error?: Fields; structure?: unknown }
+        >;
+        expect(loaded.good!.error).toBe(undefined);
+        expect(loaded.good!.structure).not.toBe(null);
+        expect(loaded.syntax!.error).toMatchObject({ file: join(directory, "syntax.ts"), line: 3 });
+        expect(loaded.throws!.error).toMatchObject({
             message: "while loading",
             file: join(directory, "throws.ts"),
             line: 2,
         });
-        expect(told.wrong!.error).toMatchObject({
+        expect(loaded.wrong!.error).toMatchObject({
             message: expect.stringContaining("not a graph"),
         });
-        expect(told.missing!.error).toMatchObject({
+        expect(loaded.missing!.error).toMatchObject({
             message: expect.stringContaining("missing.ts"),
         });
-        expect(told.nameless!.error).toMatchObject({
+        expect(loaded.nameless!.error).toMatchObject({
             message: expect.stringContaining('no export "other"; it has graph'),
         });
-        expect(told.common!.error).toMatchObject({
+        expect(loaded.common!.error).toMatchObject({
             message: expect.stringContaining("not a graph"),
         });
-        expect(told.needy).toEqual({
+        expect(loaded.needy).toEqual({
             structure: null,
             schemas: null,
             types: true,
             runtime_only: false,
         });
         expect(stub.ready!.auth).toMatchObject({
-            error: { message: expect.stringContaining("no Auth") },
+            error: { message: expect.stringContaining("not an Auth") },
         });
         expect((await stub.run("good", { input: {} })).status).toBe("interrupted");
         await stub.close();
@@ -474,12 +477,12 @@ describe("a project", () => {
             graphs: { good: { path: "./good.ts:graph" } },
             reload: true,
         });
-        const told = new Promise<Fields>((resolve) => {
+        const changed = new Promise<Fields>((resolve) => {
             stub.override = async ({ head }) =>
                 head.op === "changed" ? (resolve(head), {}) : undefined;
         });
         writeFileSync(join(directory, "new.ts"), "export {};\n");
-        expect((await told).files).toEqual([join(directory, "new.ts")]);
+        expect((await changed).files).toEqual([join(directory, "new.ts")]);
         await stub.close();
     });
 

@@ -50,7 +50,7 @@ export class HttpApp {
     }
 
     /** For `ready`. */
-    told(): Fields {
+    report(): Fields {
         const paths = ((this.#app as Partial<Routed>).routes ?? []).map(({ path }) => path);
         const named = paths.filter(
             (path): path is string => typeof path === "string" && !path.includes("*"),

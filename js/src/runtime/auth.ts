@@ -35,7 +35,7 @@ export class CustomAuth {
     }
 
     /** The auth part of `ready`. */
-    told(): Fields {
+    report(): Fields {
         return { handlers: [...this.#handlers.keys()] };
     }
 
@@ -73,18 +73,18 @@ export class CustomAuth {
 
 function decision(result: unknown, value: unknown, before: string): Fields {
     if (result === false) return { allow: false };
-    const told: Fields = { allow: true };
+    const report: Fields = { allow: true };
     if (typeof result === "object" && result !== null) {
         checkFilter(result);
-        told.filter = result;
+        report.filter = result;
     } else if (result !== undefined && result !== null && result !== true) {
         throw new TypeError(
             `a handler returns nothing, true, false or a filter (an object), not a ${typeof result}`,
         );
     }
     const after = render(value);
-    if (after !== before) told.value = JSON.parse(after);
-    return told;
+    if (after !== before) report.value = JSON.parse(after);
+    return report;
 }
 
 /** JSON omits undefined members: a filter without the member would match everything. */
@@ -100,9 +100,7 @@ function userOf(found: unknown): Fields {
     const user: Fields =
         typeof found === "string" ? { identity: found } : { ...(found as Fields | undefined) };
     if (typeof user.identity !== "string" || user.identity === "") {
-        throw new TypeError(
-            "authenticate() returned nobody: a string or an object with `identity` is needed",
-        );
+        throw new TypeError("authenticate() must return a string or an object with `identity`");
     }
     const permissions = Array.isArray(user.permissions) ? (user.permissions as unknown[]) : [];
     return { is_authenticated: true, display_name: user.identity, ...user, permissions };

@@ -31,7 +31,7 @@ export class Embedder {
         const wrong = vectors.find((vector) => vector.length !== dims);
         if (wrong !== undefined)
             throw new RangeError(
-                `an embedding of ${wrong.length} numbers, not ${dims} as store.index says`,
+                `an embedding has ${wrong.length} numbers, store.index requires ${dims}`,
             );
         const bytes = Buffer.alloc(4 * dims * texts.length);
         vectors.flat().forEach((each, i) => bytes.writeFloatLE(each, 4 * i));

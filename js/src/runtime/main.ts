@@ -22,9 +22,7 @@ function addressOf(env: NodeJS.ProcessEnv): WorkerSettings["address"] {
     const at = address.lastIndexOf(":");
     const port = Number(address.slice(at + 1));
     if (at < 1 || !Number.isInteger(port) || port < 1 || port > 65535) {
-        fail(
-            "HEDDLE_RUNTIME_SOCKET or HEDDLE_RUNTIME_ADDRESS (host:port) must say where the server is",
-        );
+        fail("HEDDLE_RUNTIME_SOCKET or HEDDLE_RUNTIME_ADDRESS (host:port) must name the server");
     }
     return { host: address.slice(0, at).replace(/^\[(.*)\]$/, "$1"), port };
 }

@@ -70,21 +70,23 @@ export class Project {
             this.folder,
             Object.values(this.settings.graphs ?? {}).map(({ path }) => path),
         );
-        const told: Fields = { graphs: await this.#loadGraphs() };
+        const report: Fields = { graphs: await this.#loadGraphs() };
         if (auth) {
-            told.auth = await this.#try(auth.path, (value) =>
-                (this.auth = new CustomAuth(value)).told(),
+            report.auth = await this.#try(auth.path, (value) =>
+                (this.auth = new CustomAuth(value)).report(),
             );
         }
         if (app)
-            told.app = await this.#try(app.path, (value) => (this.app = new HttpApp(value)).told());
+            report.app = await this.#try(app.path, (value) =>
+                (this.app = new HttpApp(value)).report(),
+            );
         if (embed) {
-            told.embed = await this.#try(embed.path, (value) => {
+            report.embed = await this.#try(embed.path, (value) => {
                 this.embedder = new Embedder(value, index?.dims);
                 return {};
             });
         }
-        return told;
+        return report;
     }
 
     async #try(path: string, take: (value: unknown) => Fields): Promise<Fields> {

@@ -54,17 +54,17 @@ export class Worker {
         const early: IncomingCall[] = [];
         link.onCall = (call) => (call.op === "ping" ? call.answer() : void early.push(call));
         const { head } = await link.call(helloOf(settings));
-        const told = head.project as ProjectSettings;
+        const given = head.project as ProjectSettings;
         const project = new Project(
-            settings.folder === undefined ? told : { ...told, folder: settings.folder },
+            settings.folder === undefined ? given : { ...given, folder: settings.folder },
         );
         const worker = new Worker(link, project);
         skipPolling();
         registerLogger();
         installLoopback();
-        if (told.reload) startWatchdog();
+        if (given.reload) startWatchdog();
         else watchLoop(console.error);
-        const files = told.reload ? look(project.folder) : undefined;
+        const files = given.reload ? look(project.folder) : undefined;
         const loaded = await project.load();
         const common = loadedCommonJs("@langchain/langgraph-checkpoint");
         if (common !== undefined)

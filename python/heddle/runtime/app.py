@@ -72,7 +72,7 @@ class HttpApp:
         self._has_stopped = asyncio.Event()
         self._wrapping: Any = None  # built on the first request for a route of the server
 
-    def told(self) -> dict[str, Any]:
+    def report(self) -> dict[str, Any]:
         routes = (getattr(each, "path", None) for each in getattr(self._app, "routes", ()))
         return {
             "routes": [path for path in routes if isinstance(path, str) and path],
@@ -181,8 +181,8 @@ class _Exchange:
         if message["type"] == "http.response.start":
             self.has_started = True
             headers = [(bytes(k).decode("latin-1"), bytes(v).decode("latin-1")) for k, v in message.get("headers", ())]
-            told = {"status": message["status"], "headers": headers}
-            self._call.piece(orjson.dumps(told))
+            report = {"status": message["status"], "headers": headers}
+            self._call.piece(orjson.dumps(report))
         elif message["type"] == "http.response.body":
             if body := bytes(message.get("body", b"")):
                 self._call.piece(b"{}", (body,))

@@ -40,7 +40,7 @@ class Refused(Exception):
         self.status = status
         self.headers = dict(headers or {})
 
-    def told(self) -> dict[str, Any]:
+    def report(self) -> dict[str, Any]:
         return {
             "type": "HTTPException",
             "message": str(self),
@@ -65,7 +65,7 @@ class CustomAuth:
         if auth._global_handlers:
             self._handlers["*"] = auth._global_handlers[-1]
 
-    def told(self) -> dict[str, Any]:
+    def report(self) -> dict[str, Any]:
         return {"handlers": [*self._handlers]}
 
     async def authenticate(self, call: Call) -> Reply:
@@ -111,14 +111,14 @@ def _name(resource: str, action: str) -> str:
 def _decision(result: Any, value: Any, before: bytes) -> dict[str, Any]:
     if result is False:
         return {"allow": False}
-    told: dict[str, Any] = {"allow": True}
+    report: dict[str, Any] = {"allow": True}
     if isinstance(result, dict):
-        told["filter"] = result
+        report["filter"] = result
     elif result is not None and result is not True:
         raise TypeError(f"a handler must return None, True, False or a filter (a dict), not {type(result).__name__}")
     if render(value) != before:
-        told["value"] = value
-    return told
+        report["value"] = value
+    return report
 
 
 async def _run(function: Callable[..., Any], arguments: dict[str, Any]) -> Any:

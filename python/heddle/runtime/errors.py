@@ -36,17 +36,17 @@ def describe(error: BaseException) -> dict[str, Any]:
     inner: Any = getattr(error, "exceptions", None)
     if isinstance(inner, tuple) and len(inner) == 1:
         error = inner[0]
-    told: dict[str, Any] = {
+    report: dict[str, Any] = {
         "type": type(error).__name__,
         "message": _message(error)[:_MAX_TEXT],
     }
     frames = user_frames(error.__traceback__)
-    told["traceback"] = _format(error, frames)
+    report["traceback"] = _format(error, frames)
     if isinstance(error, SyntaxError) and error.filename:
-        told["file"], told["line"] = error.filename, error.lineno or 1
+        report["file"], report["line"] = error.filename, error.lineno or 1
     elif frames:
-        told["file"], told["line"] = frames[-1].filename, frames[-1].lineno or 1
-    return told
+        report["file"], report["line"] = frames[-1].filename, frames[-1].lineno or 1
+    return report
 
 
 def user_frames(trace: TracebackType | None) -> list[traceback.FrameSummary]:

@@ -52,12 +52,12 @@ async def update(worker: Worker, call: Call) -> Reply:
         finally:
             await scope.settle()
     conf = made["configurable"]
-    told = {
+    report = {
         "checkpoint_ns": conf.get("checkpoint_ns", ""),
         "checkpoint_id": conf.get("checkpoint_id"),
         "checkpoint_map": conf.get("checkpoint_map"),
     }
-    return orjson.dumps(told), ()
+    return orjson.dumps(report), ()
 
 
 async def draw(worker: Worker, call: Call) -> Reply:

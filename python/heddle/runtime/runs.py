@@ -90,38 +90,38 @@ class Run:
 
     async def work(self) -> None:
         """Runs the graph; the call always ends with a response."""
-        told: dict[str, Any]
+        report: dict[str, Any]
         current.set(self._scope)
         calling.set(self._call.head.get("api"))
         try:
             await self._stream()
-            told = {"status": "done" if self._interrupts is None else "interrupted"}
+            report = {"status": "done" if self._interrupts is None else "interrupted"}
         except asyncio.CancelledError as error:
             # A node may also raise it itself.
-            told = (
+            report = (
                 {"status": "cancelled"}
                 if self._call.is_cancelled
                 else {"status": "failed", "error": self._describe(error)}
             )
         except Exception as error:
-            told = {"status": "failed", "error": self._describe(error)}
+            report = {"status": "failed", "error": self._describe(error)}
         try:
             await self._scope.settle()
         except asyncio.CancelledError:
-            told = {"status": "cancelled"}
+            report = {"status": "cancelled"}
         if self._tokens:
-            told["tokens"] = self._tokens
+            report["tokens"] = self._tokens
         output = self._output()
-        self._worker.link.answer(self._call, orjson.dumps(told), () if output is None else (output,))
+        self._worker.link.answer(self._call, orjson.dumps(report), () if output is None else (output,))
 
     def _describe(self, error: BaseException) -> dict[str, Any]:
-        told = describe(error)
-        where = f" ({told['file']}:{told['line']})" if "file" in told else ""
+        report = describe(error)
+        where = f" ({report['file']}:{report['line']})" if "file" in report else ""
         log(
             f"run {self._call.head.get('run_id')} of graph {self._call.head.get('graph')} "
-            f"failed{where}\n{told.get('traceback') or told['message']}"
+            f"failed{where}\n{report.get('traceback') or report['message']}"
         )
-        return told
+        return report
 
     def _output(self) -> bytes | None:
         """The last values; with interrupts, as an interrupted `ainvoke` returns them."""

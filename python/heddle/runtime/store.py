@@ -31,18 +31,18 @@ class RuntimeStore(BaseStore):
         self._scope = scope
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
-        asked = list(ops)
-        if not asked:
+        operations = list(ops)
+        if not operations:
             return []
-        answer = self._scope.link.call_sync(self._head(asked))
-        return _results(asked, answer.head["results"])
+        answer = self._scope.link.call_sync(self._head(operations))
+        return _results(operations, answer.head["results"])
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        asked = list(ops)
-        if not asked:
+        operations = list(ops)
+        if not operations:
             return []
-        answer = await self._scope.link.call(self._head(asked))
-        return _results(asked, answer.head["results"])
+        answer = await self._scope.link.call(self._head(operations))
+        return _results(operations, answer.head["results"])
 
     def _head(self, ops: list[Op]) -> bytes:
         return render(

@@ -133,14 +133,14 @@ class Worker:
         """Loads everything; reports the loaded parts, and the failures with their reasons."""
         loader.prepare(self.folder, self.project.get("dependencies") or [])
         loopback.install()
-        told: dict[str, Any] = {"op": "ready", "graphs": {}}
+        report: dict[str, Any] = {"op": "ready", "graphs": {}}
         for graph_id, spec in (self.project.get("graphs") or {}).items():
             path = spec["path"]
-            told["graphs"][graph_id] = await self._try(
+            report["graphs"][graph_id] = await self._try(
                 f"graph {graph_id} ({path})",
                 lambda: self._load_graph(graph_id, path),  # noqa: B023
             )
-            if failure := told["graphs"][graph_id].get("error"):
+            if failure := report["graphs"][graph_id].get("error"):
                 self._failures[graph_id] = failure
         for name, load in (
             ("auth", self._load_auth),
@@ -149,17 +149,17 @@ class Worker:
         ):
             if spec := self.project.get(name):
                 path = spec["path"]
-                told[name] = await self._try(f"{name} ({path})", lambda: load(path))  # noqa: B023
-        return told
+                report[name] = await self._try(f"{name} ({path})", lambda: load(path))  # noqa: B023
+        return report
 
     async def _try(self, what: str, load: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
         try:
             return await load()
         except (Exception, SystemExit) as error:
-            told = describe(error)
-            log(f"cannot load {what}\n{told.get('traceback') or told['message']}")
-            self._broken.append(str(told.get("file", "")))
-            return {"error": told}
+            report = describe(error)
+            log(f"cannot load {what}\n{report.get('traceback') or report['message']}")
+            self._broken.append(str(report.get("file", "")))
+            return {"error": report}
 
     async def _import(self, path: str) -> Any:
         # On another thread: a module may run its own event loop when it is imported.
@@ -167,21 +167,21 @@ class Worker:
 
     async def _load_graph(self, graph_id: str, path: str) -> dict[str, Any]:
         entry = Entry(loader.Source(graph_id, await self._import(path)))
-        told = await self._describe(entry)
+        report = await self._describe(entry)
         self._graphs[graph_id] = entry
-        return told
+        return report
 
     async def _load_auth(self, path: str) -> dict[str, Any]:
         auth = CustomAuth(await self._import(path))
         self._ops["authenticate"] = auth.authenticate
         self._ops["authorize"] = auth.authorize
-        return auth.told()
+        return auth.report()
 
     async def _load_app(self, path: str) -> dict[str, Any]:
         self._app = HttpApp(await self._import(path))
         await self._app.start()
         self._ops["request"] = self._app.request
-        return self._app.told()
+        return self._app.report()
 
     async def _load_embed(self, path: str) -> dict[str, Any]:
         from heddle.runtime.embed import Embedder
@@ -207,8 +207,8 @@ class Worker:
             return await asyncio.wait_for(self._make(entry, config), _MAKE_LIMIT)
         except Exception as error:
             # It may need data that only a run has.
-            told = describe(error)
-            log(f"cannot build graph {entry.id} without a run: {told['type']}: {told['message']}")
+            report = describe(error)
+            log(f"cannot build graph {entry.id} without a run: {report['type']}: {report['message']}")
             return {"structure": None, "schemas": None, "runtime_only": True}
 
     async def _make(self, entry: Entry, config: dict[str, Any]) -> dict[str, Any]:
@@ -260,12 +260,12 @@ class Worker:
         except asyncio.CancelledError:
             self.link.refuse(call, {"type": "CancelledError", "message": "cancelled"})
         except Refused as error:
-            self.link.refuse(call, error.told())
+            self.link.refuse(call, error.report())
         except Exception as error:
-            told = describe(error)
-            text = f"{call.head.get('op')} failed\n{told.get('traceback') or told['message']}"
+            report = describe(error)
+            text = f"{call.head.get('op')} failed\n{report.get('traceback') or report['message']}"
             log(without_credentials(text, call.head.get("headers")))
-            self.link.refuse(call, told)
+            self.link.refuse(call, report)
 
     async def _drain(self, call: Call) -> None:
         current = asyncio.current_task()

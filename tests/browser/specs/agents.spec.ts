@@ -287,7 +287,7 @@ test("closing a tab with unsaved changes asks for confirmation", async ({ serve,
     const heddle = await serve();
     await page.goto(`${heddle.url}/#/agents/new`);
     await page.getByLabel("Name", { exact: true }).click();
-    // a browser asks only after the user has interacted with the page
+    // a browser confirms only after the user has interacted with the page
     await page.keyboard.type("Nearly");
     await expect(page.getByText("Not saved yet")).toBeVisible();
     const asked = page.waitForEvent("dialog");

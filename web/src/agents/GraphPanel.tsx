@@ -1,7 +1,7 @@
 // The graph of the selected agent, with running nodes highlighted.
 import { useEffect, useLayoutEffect, useRef, useState } from "react";
 import { nameOf, useAssistants } from "@/api/assistants";
-import { askText, reasonOf } from "@/api/client";
+import { apiText, reasonOf } from "@/api/client";
 import type { AgentChat } from "@/chat/agentChat";
 import { useOpenThread } from "@/chat/openThread";
 import { Button } from "@/ui/Button";
@@ -20,7 +20,7 @@ function useDrawing(assistantId: string | null, version: number | undefined): Dr
         if (!assistantId) return;
         const controller = new AbortController();
         const path = `/assistants/${encodeURIComponent(assistantId)}/graph`;
-        askText(path, { query: { format: "svg" }, signal: controller.signal }).then(
+        apiText(path, { query: { format: "svg" }, signal: controller.signal }).then(
             (text) => {
                 const element = drawingOf(text);
                 setDrawing({

@@ -1,4 +1,4 @@
-// Unsaved changes. They survive navigation within the page; closing the page asks for confirmation.
+// Unsaved changes. They survive navigation within the page; closing the page needs confirmation.
 import { createStore, useStore } from "@/api/store";
 import type { Draft } from "./draft";
 

@@ -1,6 +1,6 @@
 // The settings schema of a graph, fetched once.
 import { useEffect, useState } from "react";
-import { ask } from "@/api/client";
+import { apiRequest } from "@/api/client";
 
 const known = new Map<string, Promise<unknown>>();
 
@@ -8,7 +8,7 @@ const known = new Map<string, Promise<unknown>>();
 export function loadSchema(graphId: string): Promise<unknown> {
     let schema = known.get(graphId);
     if (!schema) {
-        schema = ask<{ config_schema?: unknown }>(
+        schema = apiRequest<{ config_schema?: unknown }>(
             `/assistants/${encodeURIComponent(graphId)}/schemas`,
         ).then((schemas) => schemas.config_schema ?? null);
         known.set(graphId, schema);

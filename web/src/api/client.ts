@@ -70,7 +70,7 @@ export const clientThatSays = (onAnswer: () => void) =>
         return answer;
     });
 
-export interface Ask {
+export interface RequestOptions {
     method?: "GET" | "POST" | "PATCH" | "PUT" | "DELETE";
     query?: Record<string, string | number | null | undefined>;
     body?: unknown;
@@ -81,34 +81,34 @@ export interface Ask {
     as?: string | null;
 }
 
-async function send(path: string, ask: Ask): Promise<Response> {
+async function send(path: string, options: RequestOptions): Promise<Response> {
     const url = new URL(path.replace(/^\//, ""), base);
-    for (const [name, value] of Object.entries(ask.query ?? {})) {
+    for (const [name, value] of Object.entries(options.query ?? {})) {
         if (value !== null && value !== undefined) url.searchParams.set(name, String(value));
     }
     const init: RequestInit = {
-        method: ask.method ?? "GET",
-        headers: ask.body === undefined ? {} : { "content-type": "application/json" },
-        body: ask.body === undefined ? undefined : JSON.stringify(ask.body),
-        signal: ask.signal,
-        keepalive: ask.keepalive,
+        method: options.method ?? "GET",
+        headers: options.body === undefined ? {} : { "content-type": "application/json" },
+        body: options.body === undefined ? undefined : JSON.stringify(options.body),
+        signal: options.signal,
+        keepalive: options.keepalive,
         cache: "no-store",
     };
-    const response = await (ask.as === undefined
+    const response = await (options.as === undefined
         ? tokenFetch(url, init)
-        : fetchAs(ask.as, url, init));
+        : fetchAs(options.as, url, init));
     if (!response.ok) throw new Refusal(response.status, detailOf(await response.text()));
     return response;
 }
 
 /** For endpoints that the official client has no method for. */
-export async function ask<T>(path: string, options: Ask = {}): Promise<T> {
+export async function apiRequest<T>(path: string, options: RequestOptions = {}): Promise<T> {
     const response = await send(path, options);
     const text = await response.text();
     return (text ? JSON.parse(text) : null) as T;
 }
 
-export async function askText(path: string, options: Ask = {}): Promise<string> {
+export async function apiText(path: string, options: RequestOptions = {}): Promise<string> {
     return (await send(path, options)).text();
 }
 

@@ -1,6 +1,6 @@
 // Heddle's own endpoints, and the types that the page reads.
 import type { Checkpoint, Message, ThreadState } from "@langchain/langgraph-sdk";
-import { ask } from "./client";
+import { apiRequest } from "./client";
 
 export type State = { messages?: Message[]; [member: string]: unknown };
 
@@ -111,7 +111,7 @@ interface Where {
 export const threadPath = (threadId: string) => `/threads/${encodeURIComponent(threadId)}`;
 
 export function getAgents(threadId: string, signal?: AbortSignal): Promise<ThreadAgent[]> {
-    return ask(`${threadPath(threadId)}/agents`, { signal });
+    return apiRequest(`${threadPath(threadId)}/agents`, { signal });
 }
 
 export function getOrigins(
@@ -119,7 +119,7 @@ export function getOrigins(
     { assistantId, checkpointId, signal }: Where,
 ): Promise<Origins> {
     const query = { assistant_id: assistantId, checkpoint_id: checkpointId };
-    return ask(`${threadPath(threadId)}/messages`, { query, signal });
+    return apiRequest(`${threadPath(threadId)}/messages`, { query, signal });
 }
 
 export function getState(
@@ -129,11 +129,11 @@ export function getState(
     const path = checkpointId
         ? `${threadPath(threadId)}/state/${encodeURIComponent(checkpointId)}`
         : `${threadPath(threadId)}/state`;
-    return ask(path, { query: { assistant_id: assistantId }, signal });
+    return apiRequest(path, { query: { assistant_id: assistantId }, signal });
 }
 
 export function getBranches(threadId: string, { assistantId, signal }: Where): Promise<Branches> {
-    return ask(`${threadPath(threadId)}/branches`, {
+    return apiRequest(`${threadPath(threadId)}/branches`, {
         query: { assistant_id: assistantId },
         signal,
     });
@@ -146,7 +146,11 @@ export function nameBranch(
     name: string | null,
 ): Promise<Branch> {
     const path = `${threadPath(threadId)}/branches/${encodeURIComponent(branchId)}`;
-    return ask(path, { method: "PATCH", query: { assistant_id: assistantId }, body: { name } });
+    return apiRequest(path, {
+        method: "PATCH",
+        query: { assistant_id: assistantId },
+        body: { name },
+    });
 }
 
 export function pruneBranch(
@@ -155,13 +159,13 @@ export function pruneBranch(
     branchId: string,
 ): Promise<null> {
     const path = `${threadPath(threadId)}/branches/${encodeURIComponent(branchId)}`;
-    return ask(path, { method: "DELETE", query: { assistant_id: assistantId } });
+    return apiRequest(path, { method: "DELETE", query: { assistant_id: assistantId } });
 }
 
 /** Stops a run and returns its receipt; null: the run had already ended. */
 export async function cancelRun(threadId: string, runId: string): Promise<Receipt | null> {
     const path = `${threadPath(threadId)}/runs/${encodeURIComponent(runId)}/cancel`;
-    const answer = await ask<{ receipt?: Receipt } | null>(path, {
+    const answer = await apiRequest<{ receipt?: Receipt } | null>(path, {
         method: "POST",
         query: { wait: 1, action: "interrupt" },
     });
@@ -169,7 +173,7 @@ export async function cancelRun(threadId: string, runId: string): Promise<Receip
 }
 
 export function getSettings(signal?: AbortSignal): Promise<Settings> {
-    return ask("/page/settings", { signal, as: null });
+    return apiRequest("/page/settings", { signal, as: null });
 }
 
 /** A checkpoint as a run request takes it. */

@@ -19,7 +19,7 @@ const values = (id: number, text: string) =>
     `event: values\ndata: {"messages":["${text}"]}\nid: ${id}\n\n`;
 const end = (id: number) => `event: end\ndata: {"run_id":"R","status":"success"}\nid: ${id}\n\n`;
 
-interface Asked {
+interface Recorded {
     path: string;
     lastEventId: string | null;
 }
@@ -46,18 +46,18 @@ function stream(texts: string[], breaks: boolean): Response {
 
 /** Answers one request after another; a string is the status of the run. */
 function server(answers: (Response | string | Error)[]) {
-    const asked: Asked[] = [];
+    const requests: Recorded[] = [];
     const answer: typeof fetch = async (input, init) => {
         const path = new URL(String(input)).pathname;
         if (path === "/ok") return new Response("{}");
-        asked.push({ path, lastEventId: new Headers(init?.headers).get("last-event-id") });
+        requests.push({ path, lastEventId: new Headers(init?.headers).get("last-event-id") });
         const next = answers.shift();
         if (next instanceof Error) throw next;
-        if (next === undefined) throw new Error(`nobody expected ${path}`);
+        if (next === undefined) throw new Error(`unexpected request: ${path}`);
         return typeof next === "string" ? Response.json({ status: next }) : next;
     };
     globalThis.fetch = answer;
-    return { asked, fetch: resuming(answer) };
+    return { requests, fetch: resuming(answer) };
 }
 
 const read = async (fetch: typeof globalThis.fetch) => {
@@ -68,11 +68,11 @@ const read = async (fetch: typeof globalThis.fetch) => {
 
 test("a complete stream is passed on unchanged, without its comments", async () => {
     const text = metadata(1, 1) + piece(2, "a") + end(3);
-    const { fetch, asked } = server([
+    const { fetch, requests } = server([
         stream([metadata(1, 1), ": heartbeat\n", ": heartbeat\n" + piece(2, "a"), end(3)], false),
     ]);
     assert.equal(await read(fetch), text);
-    assert.equal(asked.length, 1);
+    assert.equal(requests.length, 1);
     assert.equal(runEndOf("R")?.status, "success");
 });
 
@@ -95,23 +95,23 @@ test("events split anywhere arrive complete", async () => {
 });
 
 test("a broken stream resumes after its last complete event", async () => {
-    const { fetch, asked } = server([
+    const { fetch, requests } = server([
         stream([metadata(1, 1), piece(2, "a"), piece(3, "b").slice(0, 20)], true),
         stream([piece(3, "b"), end(4)], false),
     ]);
     assert.equal(await read(fetch), metadata(1, 1) + piece(2, "a") + piece(3, "b") + end(4));
-    assert.deepEqual(asked[1], { path: `${RUN}/stream`, lastEventId: "2" });
+    assert.deepEqual(requests[1], { path: `${RUN}/stream`, lastEventId: "2" });
 });
 
 test("a stream that ends too early resumes as well", async () => {
-    const { fetch, asked } = server([
+    const { fetch, requests } = server([
         stream([metadata(1, 1), piece(2, "a")], false),
         "running",
         stream([end(3)], false),
     ]);
     assert.equal(await read(fetch), metadata(1, 1) + piece(2, "a") + end(3));
     assert.deepEqual(
-        asked.map(({ path }) => path),
+        requests.map(({ path }) => path),
         ["/threads/T/runs/stream", RUN, `${RUN}/stream`],
     );
 });
@@ -154,22 +154,22 @@ test("a new attempt of a run repeats the values before its first attempt", async
 });
 
 test("the stream resumes after a new sign-in", async () => {
-    const { fetch, asked } = server([
+    const { fetch, requests } = server([
         stream([metadata(1, 1), piece(2, "a")], true),
         new Response("{}", { status: 401 }),
         stream([end(3)], false),
     ]);
     isRefused.set(true); // as the fetch with the token does
     const text = read(fetch);
-    while (asked.length < 2) await new Promise((resolve) => setTimeout(resolve, 10));
+    while (requests.length < 2) await new Promise((resolve) => setTimeout(resolve, 10));
     isRefused.set(false);
     assert.equal(await text, metadata(1, 1) + piece(2, "a") + end(3));
-    assert.deepEqual(asked[2], { path: `${RUN}/stream`, lastEventId: "2" });
+    assert.deepEqual(requests[2], { path: `${RUN}/stream`, lastEventId: "2" });
 });
 
 test("a run that is gone is an error", async () => {
     const { fetch } = server([stream([metadata(1, 1)], true), new Response("{}", { status: 404 })]);
-    await assert.rejects(read(fetch), /can't be picked up again: 404/);
+    await assert.rejects(read(fetch), /Could not resume the stream: 404/);
 });
 
 test("responses other than run streams pass unchanged", async () => {

@@ -44,19 +44,19 @@ interface TalkProps {
  * A new conversation has its id before the thread exists, so that sending the first message
  * remounts nothing.
  */
-function useThreadId(asked: string | null): { id: string; isNew: boolean } {
+function useThreadId(requested: string | null): { id: string; isNew: boolean } {
     const made = useRef<string | null>(null);
     const [fresh, setFresh] = useState(() => newId());
     useEffect(() => {
         // Back at "new" after a thread was created: use another id.
-        if (asked === null && made.current === fresh) {
+        if (requested === null && made.current === fresh) {
             made.current = null;
             setFresh(newId());
-        } else if (asked === fresh) {
+        } else if (requested === fresh) {
             made.current = fresh;
         }
-    }, [asked, fresh]);
-    return { id: asked ?? fresh, isNew: asked === null };
+    }, [requested, fresh]);
+    return { id: requested ?? fresh, isNew: requested === null };
 }
 
 export function ChatView({ threadId, at, agent, onMenu }: TalkProps) {

@@ -1,7 +1,7 @@
 // Parts of the page that load on first use. Waits for an unreachable server; a server upgraded
 // meanwhile may no longer have the part.
 import { lazy, Suspense, type ComponentType } from "react";
-import { askText } from "@/api/client";
+import { apiText } from "@/api/client";
 import { untilReached } from "@/api/connection";
 import { Boundary } from "./Boundary";
 import styles from "./lazyPart.module.css";
@@ -10,7 +10,7 @@ async function whenReached<T>(load: () => Promise<T>): Promise<T> {
     try {
         return await load();
     } catch {
-        await askText("/ok", { as: null }).catch(() => untilReached());
+        await apiText("/ok", { as: null }).catch(() => untilReached());
         return load();
     }
 }

@@ -41,7 +41,7 @@ async function readAll(threadId: string, ids: string[], signal: AbortSignal) {
 export function useTrees() {
     const { threadId, exists, chats } = useOpenThread();
     const changes = useStore(threadChanges);
-    const [asked, setAsked] = useState(0);
+    const [reloads, setReloads] = useState(0);
     const [now, setNow] = useState<Read>({ all: new Map(), isLoading: true, reason: null });
     const ids = chats.map((chat) => chat.assistantId).join();
     const ends = chats
@@ -59,9 +59,9 @@ export function useTrees() {
             },
         );
         return () => controller.abort();
-    }, [threadId, exists, ids, ends, changes, asked]);
+    }, [threadId, exists, ids, ends, changes, reloads]);
 
-    const reload = useCallback(() => setAsked((count) => count + 1), []);
+    const reload = useCallback(() => setReloads((count) => count + 1), []);
     const heads = chats.map((chat) => chat.head ?? "").join();
     const trees = useMemo(
         () =>

@@ -14,8 +14,8 @@ interface ThreadAgents {
 
 function agentsOf(list: ThreadAgent[]): ThreadAgents {
     const known = list.filter((agent) => agent.assistant_id);
-    const asked = known.filter((agent) => !agent.delegated);
-    const last = asked.reduce<ThreadAgent | null>(
+    const direct = known.filter((agent) => !agent.delegated);
+    const last = direct.reduce<ThreadAgent | null>(
         (latest, agent) => (latest && latest.updated_at > agent.updated_at ? latest : agent),
         null,
     );

@@ -92,12 +92,12 @@ test("a fork is counted before the server lists it, and once", () => {
         shown.get("s")?.alternatives.map(({ current }) => current),
         [true, false, false],
     );
-    const told = origin("s", "9", "0", [
+    const listed = origin("s", "9", "0", [
         alternative("1", true),
         alternative("2"),
         alternative("3"),
     ]);
-    assert.equal(withFork(mapOf(old, told), fork).get("s")?.alternatives.length, 3);
+    assert.equal(withFork(mapOf(old, listed), fork).get("s")?.alternatives.length, 3);
     const plain = mapOf(old);
     assert.equal(withFork(plain, null), plain);
 });

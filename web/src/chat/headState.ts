@@ -101,7 +101,7 @@ export function useHeadState(
     head: string | null,
 ): HeadState {
     const [now, setNow] = useState<Read>({ ...empty, isLoading: exists });
-    const asked = useRef<AbortController | null>(null);
+    const pending = useRef<AbortController | null>(null);
     const last = useRef<Promise<ThreadState<State> | null> | null>(null);
     // The hook reloads with the function it had when a run started: read the head that is shown
     // now.
@@ -131,8 +131,8 @@ export function useHeadState(
     }, []);
 
     const reload = useCallback(async () => {
-        asked.current?.abort();
-        const controller = (asked.current = new AbortController());
+        pending.current?.abort();
+        const controller = (pending.current = new AbortController());
         const own = (last.current = readAgain(controller));
         const state = await own;
         // A newer read replaced this one: return its result.
@@ -141,7 +141,7 @@ export function useHeadState(
 
     useEffect(() => {
         if (exists) void reload();
-        return () => asked.current?.abort();
+        return () => pending.current?.abort();
     }, [exists, threadId, assistantId, head, reload]);
 
     return useMemo(() => ({ ...now, reload }), [now, reload]);

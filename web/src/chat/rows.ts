@@ -45,9 +45,9 @@ interface Turns {
 function turnsOf(entries: Entry[]): Turns {
     const turns: Turns = { unanswered: new Set(), answers: new Map() };
     const before = new Map<string, Entry>(); // the last message of each chat
-    const asked = new Map<string, Entry>(); // the user's last message of each chat
+    const lastHuman = new Map<string, Entry>(); // the user's last message of each chat
     const end = (chat: string) => {
-        const [last, own] = [before.get(chat), asked.get(chat)];
+        const [last, own] = [before.get(chat), lastHuman.get(chat)];
         if (last?.message.type === "ai" && own) turns.answers.set(last, own);
     };
     for (const entry of entries) {
@@ -56,7 +56,7 @@ function turnsOf(entries: Entry[]): Turns {
         if (isOwn(entry)) {
             end(chat);
             if (last && isOwn(last) && !isSameTurn(last, entry)) turns.unanswered.add(last);
-            asked.set(chat, entry);
+            lastHuman.set(chat, entry);
         }
         if (entry.message.type !== "remove") before.set(chat, entry);
     }

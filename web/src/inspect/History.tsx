@@ -1,6 +1,6 @@
 import type { ThreadState } from "@langchain/langgraph-sdk";
 import { useCallback, useEffect, useRef, useState } from "react";
-import { ask, reasonOf } from "@/api/client";
+import { apiRequest, reasonOf } from "@/api/client";
 import { threadPath, type State } from "@/api/heddle";
 import type { AgentChat } from "@/chat/agentChat";
 import { fullDate, shortDate } from "@/threads/dates";
@@ -54,7 +54,10 @@ export function History({ threadId, chat }: { threadId: string; chat: AgentChat 
                     select: SELECT,
                     ...past,
                 };
-                const states = await ask<ThreadState<State>[]>(path, { method: "POST", body });
+                const states = await apiRequest<ThreadState<State>[]>(path, {
+                    method: "POST",
+                    body,
+                });
                 const found = states.map(rowOf);
                 setRows((known) => (before ? [...known, ...found] : found));
                 setMore(found.length === PAGE);

@@ -69,7 +69,7 @@ function Body({ item, ...rest }: BodyProps<Item>) {
     );
 }
 
-function saidOf(given: Answer, item: Item): string {
+function outcomeOf(given: Answer, item: Item): string {
     if (given.way === "accept") return item.kind === "pause" ? "Continues" : "Accepted";
     if (given.way === "edit") return "Accepted with changes";
     if (given.way === "ignore")
@@ -84,7 +84,8 @@ function Chosen({ given, item, onChange }: { given: Answer; item: Item; onChange
     return (
         <div className={styles.chosen}>
             <p ref={line} tabIndex={-1}>
-                <Icon name="check" size={16} /> {saidOf(given, item)}. Sent with the other replies.
+                <Icon name="check" size={16} /> {outcomeOf(given, item)}. Sent with the other
+                replies.
             </p>
             <Button kind="quiet" onClick={onChange}>
                 Change
@@ -98,7 +99,7 @@ export function Card(props: CardProps) {
     const id = useId();
     // a chosen reply is collapsed unless it is being changed
     const [isOpen, setOpen] = useState(true);
-    const asker = item.delegate?.assistantId ?? assistantId;
+    const agentId = item.delegate?.assistantId ?? assistantId;
     const answer = (next: Answer) => {
         setOpen(false);
         onAnswer(next);
@@ -108,14 +109,14 @@ export function Card(props: CardProps) {
             role="group"
             className={styles.card}
             aria-labelledby={id}
-            style={{ "--agent": colourOf(asker) } as React.CSSProperties}
+            style={{ "--agent": colourOf(agentId) } as React.CSSProperties}
         >
             <header className={styles.head}>
                 <span className={styles.icon}>
                     <Icon name={icons[item.kind]} size={16} />
                 </span>
                 <h2 id={id} tabIndex={-1}>
-                    <AgentBadge assistantId={asker} name={item.delegate?.name} /> {titleOf(item)}
+                    <AgentBadge assistantId={agentId} name={item.delegate?.name} /> {titleOf(item)}
                 </h2>
                 {item.delegate && <p className={styles.through}>requested by {name}</p>}
             </header>

@@ -7,14 +7,7 @@ import { useOpenThread } from "@/chat/openThread";
 import { Button } from "@/ui/Button";
 import { Breakpoint } from "./Breakpoint";
 import { Card } from "./Card";
-import {
-    askedThrough,
-    canAccept,
-    questionOf,
-    topicOf,
-    type Answer,
-    type Question,
-} from "./question";
+import { passedOnBy, canAccept, questionOf, topicOf, type Answer, type Question } from "./question";
 import styles from "./Questions.module.css";
 
 /** Replies that are chosen but not sent, by request and item. */
@@ -38,11 +31,11 @@ function useOwnInterrupts(chat: AgentChat): { own: Interrupt[]; isDelegate: bool
     const others = chats
         .filter((one) => one.assistantId !== chat.assistantId)
         .flatMap((one) => one.interrupts);
-    const asked = new Set(others.flatMap(askedThrough));
+    const passedOn = new Set(others.flatMap(passedOnBy));
     const isDelegate = others.some(
         (one) => questionOf(one, 0).items[0]?.delegate?.assistantId === chat.assistantId,
     );
-    return { own: chat.interrupts.filter((one) => !asked.has(one.id ?? "")), isDelegate };
+    return { own: chat.interrupts.filter((one) => !passedOn.has(one.id ?? "")), isDelegate };
 }
 
 /** Moves the focus to the request, but never away from a text field or another part of the page. */
@@ -145,7 +138,7 @@ export function Questions({ chat }: { chat: AgentChat }) {
     const section = useRef<HTMLElement>(null);
     const name = nameOf(list.find((one) => one.assistant_id === chat.assistantId));
     const count = questions.reduce((sum, question) => sum + question.items.length, 0);
-    const isAsked = count > 0;
+    const hasRequests = count > 0;
     const isByComposer =
         count === 1 && chat.interrupts.length === 1 && activeId === chat.assistantId;
     const first = questions[0]?.items[0];
@@ -156,18 +149,18 @@ export function Questions({ chat }: { chat: AgentChat }) {
           : `${name} is waiting for ${count} replies.`;
 
     useEffect(() => {
-        if (!isAsked || !section.current || !mayTakeFocus(section.current)) return;
+        if (!hasRequests || !section.current || !mayTakeFocus(section.current)) return;
         const heading = section.current.querySelector<HTMLElement>("h2");
         heading?.focus({ preventScroll: true });
         heading?.scrollIntoView({ block: "nearest" });
-    }, [isAsked]);
+    }, [hasRequests]);
 
     return (
         <>
             <p className="visually-hidden" role="status">
                 {announcement}
             </p>
-            {isAsked && (
+            {hasRequests && (
                 <section
                     ref={section}
                     className={styles.questions}

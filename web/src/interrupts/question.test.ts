@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { errorOf, fieldsOf, fieldsOfSchema, valuesOf } from "./fields";
-import { askedThrough, canAccept, canRespond, questionOf, type Json } from "./question";
+import { passedOnBy, canAccept, canRespond, questionOf, type Json } from "./question";
 
-const asked = (value: Json) => questionOf({ id: "q", value }, 0);
+const parse = (value: Json) => questionOf({ id: "q", value }, 0);
 const call = (action: string, args: Json, ways = ["accept", "edit", "respond", "ignore"]) => ({
     action_request: { action, args },
     config: Object.fromEntries(ways.map((way) => [`allow_${way}`, true])),
@@ -11,7 +11,7 @@ const call = (action: string, args: Json, ways = ["accept", "edit", "respond", "
 });
 
 test("a call in the format of Agent Inbox is answered by a list", () => {
-    const { items, encode } = asked(call("buy", { item: "x" }, ["accept", "respond"]));
+    const { items, encode } = parse(call("buy", { item: "x" }, ["accept", "respond"]));
     const [item] = items;
     assert.ok(item?.kind === "call");
     assert.deepEqual(item.ways, ["accept", "respond"]);
@@ -25,7 +25,7 @@ test("a call in the format of Agent Inbox is answered by a list", () => {
 });
 
 test("the format of Agent Inbox takes precedence", () => {
-    const { items } = asked({
+    const { items } = parse({
         ...call("buy", {}),
         action_requests: [{ name: "buy", args: {} }],
         review_configs: [],
@@ -35,7 +35,7 @@ test("the format of Agent Inbox takes precedence", () => {
 });
 
 test("a list of calls is answered by a list", () => {
-    const { items, encode } = asked([call("a", {}), call("b", {})]);
+    const { items, encode } = parse([call("a", {}), call("b", {})]);
     assert.equal(items.length, 2);
     assert.deepEqual(encode([{ way: "accept" }, { way: "ignore" }]), [
         { type: "accept", args: null },
@@ -44,7 +44,7 @@ test("a list of calls is answered by a list", () => {
 });
 
 test("LangChain decisions are decoded and encoded", () => {
-    const { items, encode } = asked({
+    const { items, encode } = parse({
         action_requests: [
             { name: "a", args: { x: 1 } },
             { name: "b", args: {} },
@@ -62,7 +62,7 @@ test("LangChain decisions are decoded and encoded", () => {
 test("a delegate's requests name the delegate, and the replies reach it", () => {
     const delegate = { assistant_id: "d", name: "Clerk", interrupt_ids: ["i", "j"] };
     const several = { questions: [call("a", {}), "and you?"], delegate };
-    const { items, encode } = asked(several);
+    const { items, encode } = parse(several);
     assert.deepEqual(
         items.map((item) => item.delegate?.name),
         ["Clerk", "Clerk"],
@@ -71,12 +71,12 @@ test("a delegate's requests name the delegate, and the replies reach it", () => 
         [{ type: "accept", args: null }],
         "fine",
     ]);
-    assert.deepEqual(askedThrough({ id: "q", value: several }), ["i", "j"]);
-    assert.equal(asked({ questions: [], next: ["n"], delegate }).items[0]?.kind, "pause");
+    assert.deepEqual(passedOnBy({ id: "q", value: several }), ["i", "j"]);
+    assert.equal(parse({ questions: [], next: ["n"], delegate }).items[0]?.kind, "pause");
 });
 
 test("reviews, forms, and anything else", () => {
-    const review = asked({ type: "review_results", results: [1], message: "look" });
+    const review = parse({ type: "review_results", results: [1], message: "look" });
     assert.deepEqual(review.encode([{ way: "accept" }]), { approved: true });
     assert.deepEqual(review.encode([{ way: "respond", text: "more" }]), {
         approved: false,
@@ -86,7 +86,7 @@ test("reviews, forms, and anything else", () => {
         method: "elicitation/create",
         params: { message: "m", requestedSchema: { properties: { a: { type: "string" } } } },
     };
-    const form = asked({
+    const form = parse({
         type: "mcp_input",
         server: "s",
         requests: { "1": request, "2": request },
@@ -95,11 +95,11 @@ test("reviews, forms, and anything else", () => {
         "1": { action: "accept", content: { a: "b" } },
         "2": { action: "decline" },
     });
-    const [other] = asked({ question: "Go on?", message: "later", error: "no" }).items;
+    const [other] = parse({ question: "Go on?", message: "later", error: "no" }).items;
     assert.ok(other?.kind === "other");
     assert.deepEqual([other.text, other.rest, other.error], ["Go on?", { message: "later" }, "no"]);
     for (const value of [null, 3, true, [], [1], {}, "text"]) {
-        const { items, encode } = asked(value);
+        const { items, encode } = parse(value);
         assert.ok(canRespond(items[0]!) && !canAccept(items[0]!));
         assert.equal(encode([{ way: "respond", text: "a" }]), "a");
         assert.deepEqual(encode([{ way: "value", value: { b: 1 } }]), { b: 1 });
@@ -116,7 +116,7 @@ test("typed values are validated", () => {
     assert.equal(errorOf({ ...number!, text: "2e3" }), null);
     assert.equal(errorOf({ ...number!, text: "" }), "Enter a number.");
     assert.equal(errorOf({ ...number!, text: "0x10" }), "Enter a number.");
-    assert.match(errorOf({ ...list!, text: "[1," }) ?? "", /^Not JSON/);
+    assert.match(errorOf({ ...list!, text: "[1," }) ?? "", /^Invalid JSON/);
     const fields = fieldsOfSchema(
         { age: { type: "integer" }, role: { enum: ["a", "b"] }, name: { type: "string" } },
         ["age"],

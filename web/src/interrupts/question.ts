@@ -238,7 +238,7 @@ export function questionOf(interrupt: Interrupt, index: number): Question {
 }
 
 /** Interrupts of other agents, passed on by this one. */
-export function askedThrough(interrupt: Interrupt): string[] {
+export function passedOnBy(interrupt: Interrupt): string[] {
     const value = interrupt.value as Json | undefined;
     const who = isMembers(value) ? value.delegate : null;
     const ids = isMembers(who) ? who.interrupt_ids : null;

@@ -53,12 +53,12 @@ export function useReply(): Reply | null {
     const { list } = useAssistants();
     const interrupts = active?.interrupts;
     const [drops, setDrops] = useState(false);
-    const isAsked = (interrupts?.length ?? 0) > 0;
-    useEffect(() => setDrops(false), [isAsked, active?.assistantId]);
+    const hasRequests = (interrupts?.length ?? 0) > 0;
+    useEffect(() => setDrops(false), [hasRequests, active?.assistantId]);
 
     const questions = useQuestions(interrupts ?? none);
     const hasBox = useHasOpenForm();
-    if (!active || !isAsked) return null;
+    if (!active || !hasRequests) return null;
     const name = nameOf(list.find((one) => one.assistant_id === active.assistantId));
     const question = questions.length === 1 ? questions[0] : undefined;
     const item = question?.items.length === 1 ? question.items[0] : undefined;

@@ -1,6 +1,6 @@
 // Signing in: at an issuer, or by pasting a token or an API key.
 import { useEffect, useRef, useState } from "react";
-import { ask, reasonOf, statusOf } from "@/api/client";
+import { apiRequest, reasonOf, statusOf } from "@/api/client";
 import { signIn } from "@/api/session";
 import { Button } from "@/ui/Button";
 import { TextField } from "@/ui/Field";
@@ -19,7 +19,7 @@ interface PageProps {
 /** Checks the token with the server before it is stored. */
 async function tryToken(token: string, remember: boolean): Promise<void> {
     try {
-        await ask("/threads/count", { method: "POST", body: {}, as: token });
+        await apiRequest("/threads/count", { method: "POST", body: {}, as: token });
     } catch (error) {
         if (statusOf(error) === 401)
             throw new Error("The server does not accept this token or key.");

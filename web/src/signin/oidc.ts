@@ -1,6 +1,6 @@
 // Sign-in at an issuer: authorization code with PKCE (RFC 7636). The issuer redirects back with a
 // code, which the server exchanges; tokens are never part of a URL.
-import { ask } from "@/api/client";
+import { apiRequest } from "@/api/client";
 import type { Session } from "@/api/session";
 import { go, parseRoute } from "@/app/route";
 import {
@@ -95,12 +95,12 @@ export async function exchange(
     };
     return sessionOf(
         begun.name,
-        await ask<Given>("/page/token", { method: "POST", body, as: null }),
+        await apiRequest<Given>("/page/token", { method: "POST", body, as: null }),
     );
 }
 
 export async function refresh({ way, refreshToken }: Session): Promise<Session> {
     const body = { name: way, refresh_token: refreshToken };
-    const given = await ask<Given>("/page/token", { method: "POST", body, as: null });
+    const given = await apiRequest<Given>("/page/token", { method: "POST", body, as: null });
     return sessionOf(way ?? "", { ...given, refresh_token: given.refresh_token ?? refreshToken });
 }

@@ -13,8 +13,8 @@ function markOf({ status, interrupts = {} }: ThreadRecord): [string, string | un
     if (status === "busy") return ["working", styles.busy];
     if (status === "error") return ["failed", styles.error];
     if (status !== "interrupted") return null;
-    const isAsking = Object.values(interrupts).some((asked) => asked.length > 0);
-    return isAsking ? ["needs a reply", styles.asking] : ["stopped", styles.stopped];
+    const hasInterrupt = Object.values(interrupts).some((open) => open.length > 0);
+    return hasInterrupt ? ["needs a reply", styles.asking] : ["stopped", styles.stopped];
 }
 
 interface ItemProps {

@@ -1,18 +1,18 @@
 // A copy of a conversation with all of its branches, owned by the user.
 import type { Thread } from "@langchain/langgraph-sdk";
-import { ask } from "@/api/client";
+import { apiRequest } from "@/api/client";
 import { threadPath } from "@/api/heddle";
 import { goToThread } from "@/app/route";
 import { noteThreadChange } from "./changes";
 import { titleOfRecord, type ThreadRecord } from "./records";
 
 export async function copyThread(record: ThreadRecord): Promise<void> {
-    const made = await ask<Thread>(`${threadPath(record.thread_id)}/copy`, {
+    const made = await apiRequest<Thread>(`${threadPath(record.thread_id)}/copy`, {
         method: "POST",
         body: {},
     });
     const title = `${titleOfRecord(record)} (copy)`;
-    await ask(threadPath(made.thread_id), {
+    await apiRequest(threadPath(made.thread_id), {
         method: "PATCH",
         body: { metadata: { title } },
     });

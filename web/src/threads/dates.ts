@@ -41,11 +41,11 @@ export function fullDate(time: string, locale?: string): string {
 /** "in 3 minutes", "in 5 hours", "in 30 days". */
 export function until(time: string, now: Date): string {
     const left = Math.max(0, new Date(time).getTime() - now.getTime());
-    const say = (count: number, unit: string) => `in ${count} ${unit}${count === 1 ? "" : "s"}`;
+    const format = (count: number, unit: string) => `in ${count} ${unit}${count === 1 ? "" : "s"}`;
     if (left < MINUTE) return "in less than a minute";
-    if (left < 2 * HOUR) return say(Math.round(left / MINUTE), "minute");
-    if (left < 2 * DAY) return say(Math.round(left / HOUR), "hour");
-    return say(Math.round(left / DAY), "day");
+    if (left < 2 * HOUR) return format(Math.round(left / MINUTE), "minute");
+    if (left < 2 * DAY) return format(Math.round(left / HOUR), "hour");
+    return format(Math.round(left / DAY), "day");
 }
 
 const UNITS = ["bytes", "KB", "MB", "GB", "TB"];

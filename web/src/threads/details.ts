@@ -1,5 +1,5 @@
 // The details of a thread from the server: size, time to live, participants.
-import { ask } from "@/api/client";
+import { apiRequest } from "@/api/client";
 import { threadPath, type Usage } from "@/api/heddle";
 import type { Role } from "./records";
 
@@ -45,20 +45,20 @@ export type PruneStrategy = "keep_branches" | "keep_latest";
 /** Without the values of the thread, which may be large. */
 export async function getDetails(threadId: string): Promise<Details> {
     const body = { ids: [threadId], select: ["usage", "ttl"], limit: 1 };
-    const [found] = await ask<Details[]>("/threads/search", { method: "POST", body });
+    const [found] = await apiRequest<Details[]>("/threads/search", { method: "POST", body });
     if (!found) throw new Error("This conversation no longer exists.");
     return found;
 }
 
 export function setTimeToLive(threadId: string, minutes: number | null): Promise<unknown> {
-    return ask(threadPath(threadId), { method: "PATCH", body: { ttl: minutes ?? 0 } });
+    return apiRequest(threadPath(threadId), { method: "PATCH", body: { ttl: minutes ?? 0 } });
 }
 
 export function prune(threadId: string, strategy: PruneStrategy, isDry: true): Promise<Removed>;
 export function prune(threadId: string, strategy: PruneStrategy, isDry: false): Promise<unknown>;
 export function prune(threadId: string, strategy: PruneStrategy, isDry: boolean): Promise<unknown> {
     const body = { thread_ids: [threadId], strategy, dry_run: isDry };
-    return ask("/threads/prune", { method: "POST", body });
+    return apiRequest("/threads/prune", { method: "POST", body });
 }
 
 export interface Newcomer {
@@ -69,11 +69,11 @@ export interface Newcomer {
 }
 
 export function getParticipants(threadId: string): Promise<Participant[]> {
-    return ask(`${threadPath(threadId)}/participants`);
+    return apiRequest(`${threadPath(threadId)}/participants`);
 }
 
 export function addParticipant(threadId: string, newcomer: Newcomer): Promise<unknown> {
-    return ask(`${threadPath(threadId)}/participants`, { method: "POST", body: newcomer });
+    return apiRequest(`${threadPath(threadId)}/participants`, { method: "POST", body: newcomer });
 }
 
 export function setRole(
@@ -82,17 +82,17 @@ export function setRole(
     role: Participant["role"],
 ): Promise<unknown> {
     const path = `${threadPath(threadId)}/participants/${encodeURIComponent(participantId)}`;
-    return ask(path, { method: "PATCH", body: { role } });
+    return apiRequest(path, { method: "PATCH", body: { role } });
 }
 
 export function removeParticipant(threadId: string, participantId: string): Promise<unknown> {
-    return ask(`${threadPath(threadId)}/participants/${encodeURIComponent(participantId)}`, {
+    return apiRequest(`${threadPath(threadId)}/participants/${encodeURIComponent(participantId)}`, {
         method: "DELETE",
     });
 }
 
 export function getInvitations(threadId: string): Promise<Invitation[]> {
-    return ask(`${threadPath(threadId)}/invitations`);
+    return apiRequest(`${threadPath(threadId)}/invitations`);
 }
 
 export function invite(
@@ -100,11 +100,14 @@ export function invite(
     role: Invitation["role"],
     uses: number,
 ): Promise<Invitation & { token: string }> {
-    return ask(`${threadPath(threadId)}/invitations`, { method: "POST", body: { role, uses } });
+    return apiRequest(`${threadPath(threadId)}/invitations`, {
+        method: "POST",
+        body: { role, uses },
+    });
 }
 
 export function takeBack(threadId: string, invitationId: string): Promise<unknown> {
-    return ask(`${threadPath(threadId)}/invitations/${encodeURIComponent(invitationId)}`, {
+    return apiRequest(`${threadPath(threadId)}/invitations/${encodeURIComponent(invitationId)}`, {
         method: "DELETE",
     });
 }

@@ -1,6 +1,6 @@
 // An invitation opened by its link, `#/?invitation=…`. It is a secret: the page removes it from the
 // URL at once and keeps it in this tab until it is accepted or dismissed.
-import { ask } from "@/api/client";
+import { apiRequest } from "@/api/client";
 import { keep, readKept } from "@/api/storage";
 import { createStore } from "@/api/store";
 import { noteThreadChange } from "./changes";
@@ -33,7 +33,7 @@ window.addEventListener("hashchange", take);
 
 /** The thread of the invitation. */
 export async function accept(token: string): Promise<string> {
-    const { thread_id } = await ask<{ thread_id: string }>("/invitations/accept", {
+    const { thread_id } = await apiRequest<{ thread_id: string }>("/invitations/accept", {
         method: "POST",
         body: { token },
     });

@@ -21,13 +21,13 @@ const PAGE = 30;
 const MOST = 1000;
 const start: ThreadsList = { text: "", threads: [], hasMore: false, loading: "first", error: null };
 const list = createStore<ThreadsList>(start);
-let asked: AbortController | null = null;
+let pending: AbortController | null = null;
 
 export const useThreadsList = () => useStore(list);
 
 async function load(loading: NonNullable<ThreadsList["loading"]>, offset: number, limit: number) {
-    asked?.abort();
-    const { signal } = (asked = new AbortController());
+    pending?.abort();
+    const { signal } = (pending = new AbortController());
     const { text } = list.get();
     list.update((before) => ({ ...before, loading, error: null }));
     try {
@@ -60,7 +60,7 @@ export function loadMore() {
 /** Reloads the shown pages. */
 export function refreshList() {
     const { threads, loading } = list.get();
-    if (loading === "first" && asked) return;
+    if (loading === "first" && pending) return;
     void load(
         threads.length > 0 ? "again" : "first",
         0,
@@ -78,7 +78,7 @@ threadChanges.subscribe(refreshList);
 
 // Another user must not see this user's list.
 onOtherPerson(() => {
-    asked?.abort();
-    asked = null;
+    pending?.abort();
+    pending = null;
     list.set(start);
 });

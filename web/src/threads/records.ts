@@ -2,7 +2,7 @@
 // lists stay small however long the conversations are.
 import type { ThreadStatus } from "@langchain/langgraph-sdk";
 import { useEffect, useSyncExternalStore } from "react";
-import { ask } from "@/api/client";
+import { apiRequest } from "@/api/client";
 import { threadPath } from "@/api/heddle";
 import { createStore, useStore } from "@/api/store";
 import { onOtherPerson } from "@/signin/identity";
@@ -60,7 +60,7 @@ interface Search {
 /** Newest first. */
 export function searchThreads({ signal, ...search }: Search): Promise<ThreadRecord[]> {
     const body = { ...search, select: SELECT, sort_by: "updated_at", sort_order: "desc" };
-    return ask("/threads/search", { method: "POST", body, signal });
+    return apiRequest("/threads/search", { method: "POST", body, signal });
 }
 
 function put(threadId: string, change: (before: Read) => Read) {
@@ -104,7 +104,7 @@ export async function rename(record: ThreadRecord, title: string): Promise<void>
     const renamed = { ...record, metadata: { ...record.metadata, title } };
     put(threadId, (before) => ({ ...before, record: renamed }));
     try {
-        await ask(threadPath(threadId), {
+        await apiRequest(threadPath(threadId), {
             method: "PATCH",
             body: { metadata: { title } },
         });

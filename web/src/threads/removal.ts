@@ -1,6 +1,6 @@
 // Deletes conversations with undo: a thread disappears at once and is deleted when the undo time
 // has passed, or when the page closes.
-import { ask, reasonOf, statusOf } from "@/api/client";
+import { apiRequest, reasonOf, statusOf } from "@/api/client";
 import { threadPath } from "@/api/heddle";
 import { createStore, useStore } from "@/api/store";
 import { getRoute, goToThread } from "@/app/route";
@@ -49,7 +49,7 @@ async function remove(threadId: string, keepalive = false): Promise<void> {
     pending.delete(threadId);
     dismiss(removal.notice);
     try {
-        await ask(threadPath(threadId), { method: "DELETE", keepalive });
+        await apiRequest(threadPath(threadId), { method: "DELETE", keepalive });
         noteThreadChange();
     } catch (error) {
         if (statusOf(error) === 404) return; // already deleted elsewhere

@@ -1,4 +1,4 @@
-"""What a run can choose."""
+"""The settings of a run."""
 
 from __future__ import annotations
 

@@ -1,3 +1,3 @@
-"""What the model is told first."""
+"""The system prompt of the model."""
 
 SYSTEM_PROMPT = "You are a helpful assistant. It is {time}."

@@ -1,4 +1,4 @@
-"""What the agent can do."""
+"""The tools of the agent."""
 
 from collections.abc import Callable
 from typing import Any
